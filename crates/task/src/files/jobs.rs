@@ -1,0 +1,89 @@
+//! A list of single jobs, such as a recorded trace: a CSV whose header has `release`. Rows with one name are jobs of
+//! one task, counted in the order of their releases.
+
+use super::csv::{Column, broken, columns, line_of_record, reader};
+use super::node::{Fields, Node, Table, Value};
+use super::read::{Read, criticality};
+use super::Problem;
+use crate::{Arrival, ListedJob, Task, TaskSet, Time, TimeUnit};
+
+/// Whether the header, the first line that is no comment, has a release column.
+pub(super) fn is_job_list(text: &str) -> bool {
+    let header = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    header.is_some_and(|header| {
+        let cells = header.split(',').map(|cell| cell.trim().trim_matches('"'));
+        cells.into_iter().any(|cell| cell == "release" || cell.starts_with("release_"))
+    })
+}
+
+pub(super) fn parse(text: &str, name: String) -> Read {
+    let mut reader = reader(text);
+    let columns = columns(&mut reader)?;
+    let mut tasks: Vec<(String, Vec<ListedJob>)> = Vec::new();
+    let mut index_of = std::collections::HashMap::new();
+    let mut warnings = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| broken(&error))?;
+        let (task_name, job) = row(&columns, &record, &mut warnings)?;
+        let index = *index_of.entry(task_name.clone()).or_insert_with(|| {
+            tasks.push((task_name, Vec::new()));
+            tasks.len() - 1
+        });
+        tasks[index].1.push(job);
+    }
+    if tasks.is_empty() {
+        return Err(Problem::whole_file("has no jobs"));
+    }
+    let tasks = tasks.into_iter().map(|(name, jobs)| listed_task(name, jobs)).collect();
+    Ok((TaskSet::new(name, tasks, 1), warnings))
+}
+
+fn row(
+    columns: &[Column],
+    record: &::csv::StringRecord,
+    warnings: &mut Vec<Problem>,
+) -> Result<(String, ListedJob), Problem> {
+    let line = line_of_record(record);
+    let cells = columns.iter().zip(record).filter(|(_, cell)| !cell.is_empty());
+    let entries = cells.map(|(column, cell)| {
+        (column.key.clone(), Node { line, value: Value::Cell(column.with_unit(cell)) })
+    });
+    let row = Node { line, value: Value::Table(Table { entries: entries.collect() }) };
+    let mut fields = Fields::of(&row, "job")?;
+    let name = fields.need("name")?.text("name")?.to_string();
+    let release = fields.need("release")?.time("release", TimeUnit::Ms)?;
+    let execution = fields.need("execution")?.positive_time("execution", TimeUnit::Ms)?;
+    let deadline = fields.need("deadline")?.time("deadline", TimeUnit::Ms)?;
+    let wcet = fields.positive_time("wcet", TimeUnit::Ms)?.unwrap_or(execution);
+    let criticality = fields.take("criticality").map(criticality).transpose()?.unwrap_or(0);
+    let value = fields.take("value").map(|node| node.number("value", 0.0, f64::MAX)).transpose()?.unwrap_or(1.0);
+    fields.finish()?;
+    if deadline <= release {
+        return Err(Problem::at(line, format!("deadline {deadline} is not after the release {release}")));
+    }
+    if wcet < execution {
+        return Err(Problem::at(line, format!("wcet {wcet} is less than the execution {execution}")));
+    }
+    if release + wcet > deadline {
+        let window = deadline - release;
+        warnings.push(Problem::at(line, format!("warning: job of {name:?} has wcet {wcet} > its window {window}")));
+    }
+    Ok((name, ListedJob { release, deadline, execution, wcet, criticality, value }))
+}
+
+/// A task that stands for the jobs of one name; its own figures are the largest of theirs.
+fn listed_task(name: String, mut jobs: Vec<ListedJob>) -> Task {
+    jobs.sort_by_key(|job| job.release);
+    let window = |job: &ListedJob| job.deadline - job.release;
+    let longest_window = jobs.iter().map(window).max().unwrap_or_default();
+    let most = |time: fn(&ListedJob) -> Time| jobs.iter().map(time).max().unwrap_or_default();
+    Task {
+        deadline: longest_window,
+        bcet: jobs.iter().map(ListedJob::bcet).min().unwrap_or_default(),
+        criticality: jobs.iter().map(|job| job.criticality).max().unwrap_or(0),
+        value: jobs.iter().map(|job| job.value).fold(0.0, f64::max),
+        wcet: most(|job| job.wcet),
+        arrival: Arrival::Listed(jobs.into()),
+        ..Task::periodic(name, longest_window, Time(1))
+    }
+}

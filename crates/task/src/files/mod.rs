@@ -1,0 +1,153 @@
+//! Task-set files: TOML (the documented default), JSON with the same keys, and CSV.
+//!
+//! Reading is strict and goes one way for all formats: a front end (`toml.rs`, `json.rs`, `csv.rs`) turns the text
+//! into a tree of [`node::Node`]s that know their lines, and `read.rs` turns that tree into a [`TaskSet`],
+//! refusing what it does not understand. Lists of single jobs (`jobs.rs`) are CSV only.
+
+mod csv;
+mod jobs;
+mod json;
+mod node;
+mod read;
+mod template;
+mod toml;
+mod write;
+
+use std::path::Path;
+
+use crate::TaskSet;
+
+pub use template::TEMPLATE;
+pub use write::{NotRepresentable, write};
+
+/// The file formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `.toml`
+    Toml,
+    /// `.json`
+    Json,
+    /// `.csv`
+    Csv,
+}
+
+impl Format {
+    /// The format that a file's ending names.
+    pub fn of(path: &Path) -> Option<Format> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "toml" => Some(Format::Toml),
+            "json" => Some(Format::Json),
+            "csv" => Some(Format::Csv),
+            _ => None,
+        }
+    }
+}
+
+/// A file that cannot be used: where and why, in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadError {
+    /// The file, as the user named it.
+    pub file: String,
+    /// Counted from 1.
+    pub line: Option<usize>,
+    /// What is wrong, with the value.
+    pub message: String,
+}
+
+impl std::error::Error for LoadError {}
+
+impl std::fmt::Display for LoadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file, self.message),
+            None => write!(f, "{}: {}", self.file, self.message),
+        }
+    }
+}
+
+/// A set, and what its author should know about it.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The set.
+    pub set: TaskSet,
+    /// One line each, with file and line.
+    pub warnings: Vec<String>,
+}
+
+/// Reads a file; its ending says the format.
+pub fn load(path: &Path) -> Result<Loaded, LoadError> {
+    let fail = |message: String| LoadError { file: path.display().to_string(), line: None, message };
+    let format = Format::of(path)
+        .ok_or_else(|| fail("unknown kind of file: the name must end in .toml, .csv or .json".into()))?;
+    let bytes = std::fs::read(path).map_err(|error| fail(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
+        LoadError { line: Some(line), ..fail("is not UTF-8 text".into()) }
+    })?;
+    parse(&text, format, path)
+}
+
+/// Reads a text. `origin` names it in messages; files it refers to are looked for beside it.
+pub fn parse(text: &str, format: Format, origin: &Path) -> Result<Loaded, LoadError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let name = origin.file_stem().map_or_else(|| "unnamed".into(), |stem| stem.to_string_lossy().into_owned());
+    let result = match format {
+        Format::Toml => toml::parse(text).and_then(|root| read::task_set(&root, name, origin)),
+        Format::Json => json::parse(text).and_then(|root| read::task_set(&root, name, origin)),
+        Format::Csv if jobs::is_job_list(text) => jobs::parse(text, name),
+        Format::Csv => csv::parse(text).and_then(|root| read::task_set(&root, name, origin)),
+    };
+    let in_file = |line: Option<usize>, message: String| LoadError { file: origin.display().to_string(), line, message };
+    match result {
+        Ok((set, warnings)) => {
+            let warnings = warnings.into_iter().map(|problem| in_file(problem.line, problem.message).to_string());
+            Ok(Loaded { set, warnings: warnings.collect() })
+        }
+        Err(problem) => Err(LoadError {
+            file: problem.file.unwrap_or_else(|| origin.display().to_string()),
+            line: problem.line,
+            message: problem.message,
+        }),
+    }
+}
+
+/// Something wrong at a line; the file is this one unless said otherwise.
+#[derive(Debug)]
+struct Problem {
+    file: Option<String>,
+    line: Option<usize>,
+    message: String,
+}
+
+impl Problem {
+    fn at(line: usize, message: impl Into<String>) -> Problem {
+        Problem { file: None, line: Some(line), message: message.into() }
+    }
+
+    fn whole_file(message: impl Into<String>) -> Problem {
+        Problem { file: None, line: None, message: message.into() }
+    }
+}
+
+/// Where the lines of a text begin, so that a byte's line is found by bisection.
+struct Lines {
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    fn of(text: &str) -> Lines {
+        let after_breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Lines { starts: std::iter::once(0).chain(after_breaks).collect() }
+    }
+
+    /// The line, counted from 1, of a byte.
+    fn at(&self, byte: usize) -> usize {
+        self.starts.partition_point(|start| *start <= byte)
+    }
+}
+
+/// A message without line breaks, since every error is one line.
+fn one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,154 @@
+//! A value with its line, and strict reading of tables: what all file formats have in common.
+
+use super::Problem;
+use crate::{Time, TimeUnit};
+
+/// A value of a file.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub line: usize,
+    pub value: Value,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    /// A number as it was written, so that times stay exact.
+    Number(String),
+    /// A quoted text.
+    Text(String),
+    /// A CSV cell: a number or a text, as it is needed.
+    Cell(String),
+    Bool(bool),
+    List(Vec<Node>),
+    Table(Table),
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    pub entries: Vec<(String, Node)>,
+}
+
+impl Node {
+    fn is_wrong(&self, message: impl std::fmt::Display) -> Problem {
+        Problem::at(self.line, message.to_string())
+    }
+
+    /// The value as the user wrote it, for messages.
+    pub fn shown(&self) -> String {
+        match &self.value {
+            Value::Number(text) | Value::Cell(text) => text.clone(),
+            Value::Text(text) => format!("{text:?}"),
+            Value::Bool(value) => value.to_string(),
+            Value::List(_) => "a list".into(),
+            Value::Table(_) => "a table".into(),
+        }
+    }
+
+    pub fn table(&self, what: &str) -> Result<&Table, Problem> {
+        match &self.value {
+            Value::Table(table) => Ok(table),
+            _ => Err(self.is_wrong(format_args!("{what} must be a table, not {}", self.shown()))),
+        }
+    }
+
+    pub fn list(&self, what: &str) -> Result<&[Node], Problem> {
+        match &self.value {
+            Value::List(list) => Ok(list),
+            _ => Err(self.is_wrong(format_args!("{what} must be a list, not {}", self.shown()))),
+        }
+    }
+
+    pub fn text(&self, key: &str) -> Result<&str, Problem> {
+        match &self.value {
+            Value::Text(text) | Value::Cell(text) => Ok(text),
+            _ => Err(self.is_wrong(format_args!("{key} must be a text, not {}", self.shown()))),
+        }
+    }
+
+    pub fn time(&self, key: &str, unit: TimeUnit) -> Result<Time, Problem> {
+        let (Value::Number(text) | Value::Text(text) | Value::Cell(text)) = &self.value else {
+            return Err(self.is_wrong(format_args!("{key} must be a time, not {}", self.shown())));
+        };
+        Time::parse(text, unit).map_err(|error| self.is_wrong(format_args!("{key} = {} {error}", self.shown())))
+    }
+
+    pub fn positive_time(&self, key: &str, unit: TimeUnit) -> Result<Time, Problem> {
+        match self.time(key, unit)? {
+            Time::ZERO => Err(self.is_wrong(format_args!("{key} = {} must be greater than zero", self.shown()))),
+            time => Ok(time),
+        }
+    }
+
+    /// A finite number from `least` to `most`.
+    pub fn number(&self, key: &str, least: f64, most: f64) -> Result<f64, Problem> {
+        let parsed = match &self.value {
+            Value::Number(text) | Value::Cell(text) => text.trim().replace('_', "").parse::<f64>().ok(),
+            _ => None,
+        };
+        match parsed {
+            Some(number) if number.is_finite() && (least..=most).contains(&number) => Ok(number),
+            Some(_) if most == f64::MAX => {
+                Err(self.is_wrong(format_args!("{key} = {} must be a finite number, at least {least}", self.shown())))
+            }
+            Some(_) => {
+                Err(self.is_wrong(format_args!("{key} = {} must be a number from {least} to {most}", self.shown())))
+            }
+            None => Err(self.is_wrong(format_args!("{key} = {} is not a number", self.shown()))),
+        }
+    }
+
+    /// A whole number from `least` to `most`.
+    pub fn integer(&self, key: &str, least: i64, most: i64) -> Result<i64, Problem> {
+        let parsed = match &self.value {
+            Value::Number(text) | Value::Cell(text) => text.trim().replace('_', "").parse::<i64>().ok(),
+            _ => None,
+        };
+        parsed.filter(|number| (least..=most).contains(number)).ok_or_else(|| {
+            self.is_wrong(format_args!("{key} = {} must be a whole number from {least} to {most}", self.shown()))
+        })
+    }
+}
+
+/// Takes the entries of a table one by one and in the end refuses those that nobody asked for.
+pub(super) struct Fields<'a> {
+    what: &'static str,
+    line: usize,
+    left: Vec<(&'a str, &'a Node)>,
+    asked: Vec<&'static str>,
+}
+
+impl<'a> Fields<'a> {
+    pub fn of(node: &'a Node, what: &'static str) -> Result<Fields<'a>, Problem> {
+        let left = node.table(what)?.entries.iter().map(|(key, value)| (key.as_str(), value)).collect();
+        Ok(Fields { what, line: node.line, left, asked: Vec::new() })
+    }
+
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    pub fn take(&mut self, key: &'static str) -> Option<&'a Node> {
+        self.asked.push(key);
+        let at = self.left.iter().position(|(name, _)| *name == key)?;
+        Some(self.left.swap_remove(at).1)
+    }
+
+    pub fn need(&mut self, key: &'static str) -> Result<&'a Node, Problem> {
+        let (what, line) = (self.what, self.line);
+        self.take(key).ok_or_else(|| Problem::at(line, format!("{what} has no {key}")))
+    }
+
+    pub fn time(&mut self, key: &'static str, unit: TimeUnit) -> Result<Option<Time>, Problem> {
+        self.take(key).map(|node| node.time(key, unit)).transpose()
+    }
+
+    pub fn positive_time(&mut self, key: &'static str, unit: TimeUnit) -> Result<Option<Time>, Problem> {
+        self.take(key).map(|node| node.positive_time(key, unit)).transpose()
+    }
+
+    pub fn finish(self) -> Result<(), Problem> {
+        let Some((key, node)) = self.left.iter().min_by_key(|(key, node)| (node.line, *key)) else { return Ok(()) };
+        let known = self.asked.join(", ");
+        Err(Problem::at(node.line, format!("unknown key {key:?} in {}: known are {known}", self.what)))
+    }
+}

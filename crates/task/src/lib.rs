@@ -1,0 +1,31 @@
+//! Time, tasks, jobs, task sets and their files, and the [`Scheduler`] contract.
+//!
+//! Everything else of TempoNet builds on this crate and it builds on nothing of ours. It knows no simulator: a
+//! scheduler written against it also runs inside a real-time program.
+
+pub mod builtin;
+pub mod files;
+mod scheduler;
+mod set;
+mod task;
+mod time;
+mod view;
+
+pub use scheduler::{Assignment, NotApplicable, Scheduler};
+pub use set::{Costs, Mode, OnMiss, Server, Speed, TaskSet};
+pub use task::{Arrival, ExecutionModel, Gap, ListedJob, Task};
+pub use time::{Time, TimeError, TimeUnit};
+pub use view::{Event, Job, JobId, System, SystemView, Tie};
+
+impl TaskSet {
+    /// What a scheduler is told before a run.
+    pub fn system(&self) -> System {
+        System {
+            tasks: self.tasks.clone(),
+            cores: self.cores,
+            on_miss: self.on_miss,
+            speeds: self.speeds.clone(),
+            servers: self.servers.clone(),
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Integer time: nanoseconds since the start of a run, or a length of time.
+//!
+//! Schedules are full of exact coincidences (a completion at a deadline, three releases at once), and
+//! floating-point time breaks them. So time is a `u64` of nanoseconds everywhere, and text such as `2.5ms` is
+//! read by decimal arithmetic, never through a float.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Mul, Sub};
+
+/// A point in time or a length of time, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+/// What a number without a unit means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Nanoseconds.
+    Ns,
+    /// Microseconds.
+    Us,
+    /// Milliseconds, the default of task files.
+    Ms,
+    /// Seconds.
+    S,
+}
+
+impl TimeUnit {
+    /// Every unit with its name, longest name first so that suffixes match greedily.
+    const NAMES: [(&'static str, TimeUnit); 5] = [
+        ("ns", TimeUnit::Ns),
+        ("us", TimeUnit::Us),
+        ("µs", TimeUnit::Us),
+        ("ms", TimeUnit::Ms),
+        ("s", TimeUnit::S),
+    ];
+
+    /// The unit called `name`: `ns`, `us` (or `µs`), `ms`, `s`.
+    pub fn from_name(name: &str) -> Option<TimeUnit> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, unit)| *unit)
+    }
+
+    /// Its name in a file.
+    pub fn name(self) -> &'static str {
+        match self {
+            TimeUnit::Ns => "ns",
+            TimeUnit::Us => "us",
+            TimeUnit::Ms => "ms",
+            TimeUnit::S => "s",
+        }
+    }
+
+    /// How many powers of ten lie between it and the nanosecond.
+    fn exponent(self) -> i32 {
+        match self {
+            TimeUnit::Ns => 0,
+            TimeUnit::Us => 3,
+            TimeUnit::Ms => 6,
+            TimeUnit::S => 9,
+        }
+    }
+}
+
+/// Why a text is not a time. The text itself is added by whoever knows the file and the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TimeError {
+    /// Neither a number nor a number with a unit.
+    #[error("is not a time: write a number, or a number with ns, us, ms or s, such as \"2.5ms\"")]
+    NotATime,
+    /// A unit that is none of ours.
+    #[error("has an unknown unit: use ns, us, ms or s")]
+    UnknownUnit,
+    /// Below zero.
+    #[error("is negative")]
+    Negative,
+    /// Not zero, yet less than half a nanosecond.
+    #[error("is less than a nanosecond")]
+    TooFine,
+    /// Above [`Time::MAX_INPUT`].
+    #[error("is too large: the longest time is 30 years")]
+    TooLarge,
+}
+
+impl Time {
+    /// The start of a run.
+    pub const ZERO: Time = Time(0);
+    /// Later than everything; the date of an event that never comes.
+    pub const NEVER: Time = Time(u64::MAX);
+    /// The longest time a user may write (30 years). A sum of a dozen such times still fits, so the engine adds
+    /// dates without checks.
+    pub const MAX_INPUT: Time = Time(30 * 365 * 86_400 * 1_000_000_000);
+
+    /// `n` microseconds.
+    pub const fn from_us(n: u64) -> Time {
+        Time(n * 1_000)
+    }
+
+    /// `n` milliseconds.
+    pub const fn from_ms(n: u64) -> Time {
+        Time(n * 1_000_000)
+    }
+
+    /// `n` seconds.
+    pub const fn from_secs(n: u64) -> Time {
+        Time(n * 1_000_000_000)
+    }
+
+    /// In seconds, for people and for ratios; never to compute dates with.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+
+    /// In milliseconds, for people.
+    pub fn as_ms_f64(self) -> f64 {
+        self.0 as f64 * 1e-6
+    }
+
+    /// `self - other`, or zero if that is negative.
+    pub const fn saturating_sub(self, other: Time) -> Time {
+        Time(self.0.saturating_sub(other.0))
+    }
+
+    /// `self - other` with its sign.
+    pub const fn signed_sub(self, other: Time) -> i64 {
+        self.0.wrapping_sub(other.0) as i64
+    }
+
+    /// The first multiple of `step` that is strictly later than `self`. `step` must not be zero.
+    pub const fn next_multiple(self, step: Time) -> Time {
+        Time((self.0 / step.0 + 1) * step.0)
+    }
+
+    /// Reads `40`, `2.5`, `1e3`, `40ms`, `2.5 ms`, `400us`. A bare number counts `unit`s.
+    pub fn parse(text: &str, unit: TimeUnit) -> Result<Time, TimeError> {
+        let text = text.trim();
+        let is_number_char = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_');
+        // An exponent's `e` belongs to the number only when a digit or a sign follows it.
+        let mut split = text.len();
+        let mut chars = text.char_indices().peekable();
+        while let Some((at, c)) = chars.next() {
+            let exponent = matches!(c, 'e' | 'E')
+                && at > 0
+                && chars.peek().is_some_and(|(_, next)| next.is_ascii_digit() || matches!(next, '+' | '-'));
+            if !is_number_char(c) && !exponent {
+                split = at;
+                break;
+            }
+        }
+        let (number, suffix) = text.split_at(split);
+        if !number.bytes().any(|b| b.is_ascii_digit()) {
+            return Err(TimeError::NotATime);
+        }
+        let suffix = suffix.trim();
+        let unit = match suffix {
+            "" => unit,
+            _ => TimeUnit::from_name(suffix).ok_or(TimeError::UnknownUnit)?,
+        };
+        Self::from_decimal(number, unit.exponent())
+    }
+
+    /// `number` × 10^`shift` nanoseconds, rounded to the nearest.
+    fn from_decimal(number: &str, shift: i32) -> Result<Time, TimeError> {
+        let number: String = number.chars().filter(|c| *c != '_').collect();
+        let (mantissa, exponent) = match number.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().map_err(|_| TimeError::NotATime)?),
+            None => (number.as_str(), 0),
+        };
+        let (negative, digits) = match mantissa.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+        if whole.len() + fraction.len() == 0 || !all_digits(whole) || !all_digits(fraction) {
+            return Err(TimeError::NotATime);
+        }
+        let all = format!("{whole}{fraction}");
+        let significant = all.trim_start_matches('0').trim_end_matches('0');
+        if significant.is_empty() {
+            return Ok(Time::ZERO);
+        }
+        if negative {
+            return Err(TimeError::Negative);
+        }
+        let trailing_zeros = (all.len() - all.trim_end_matches('0').len()) as i64;
+        let power = i64::from(exponent) + i64::from(shift) - fraction.len() as i64 + trailing_zeros;
+        let whole_digits = significant.len() as i64 + power;
+        if whole_digits > 20 {
+            return Err(TimeError::TooLarge);
+        }
+        if whole_digits < 0 {
+            return Err(TimeError::TooFine);
+        }
+        // The digits before the decimal point, and whether the first one after it rounds up.
+        let kept = (whole_digits as usize).min(significant.len());
+        let rounds_up = significant.as_bytes().get(kept).is_some_and(|digit| *digit >= b'5');
+        let value: u128 = if kept == 0 { 0 } else { significant[..kept].parse().map_err(|_| TimeError::TooLarge)? };
+        let value = value * 10u128.pow(power.max(0) as u32) + u128::from(rounds_up);
+        if value == 0 {
+            return Err(TimeError::TooFine);
+        }
+        match u64::try_from(value) {
+            Ok(ns) if Time(ns) <= Time::MAX_INPUT => Ok(Time(ns)),
+            _ => Err(TimeError::TooLarge),
+        }
+    }
+}
+
+impl Add for Time {
+    type Output = Time;
+    fn add(self, other: Time) -> Time {
+        Time(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Time {
+    fn add_assign(&mut self, other: Time) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Time {
+    type Output = Time;
+    fn sub(self, other: Time) -> Time {
+        Time(self.0 - other.0)
+    }
+}
+
+impl Mul<u64> for Time {
+    type Output = Time;
+    fn mul(self, count: u64) -> Time {
+        Time(self.0 * count)
+    }
+}
+
+/// The shortest exact text: `40ms`, `2500us`, `1.5s` is `1500ms`. It reads back as the same time.
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (value, unit) = match self.0 {
+            0 => (0, "ms"),
+            ns if ns % 1_000_000_000 == 0 => (ns / 1_000_000_000, "s"),
+            ns if ns % 1_000_000 == 0 => (ns / 1_000_000, "ms"),
+            ns if ns % 1_000 == 0 => (ns / 1_000, "us"),
+            ns => (ns, "ns"),
+        };
+        f.pad(&format!("{value}{unit}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_units_and_decimals_exactly() {
+        let ms = |text| Time::parse(text, TimeUnit::Ms);
+        assert_eq!(ms("40"), Ok(Time::from_ms(40)));
+        assert_eq!(ms("40ms"), Ok(Time::from_ms(40)));
+        assert_eq!(ms("2.5ms"), Ok(Time::from_us(2_500)));
+        assert_eq!(ms("400 us"), Ok(Time::from_us(400)));
+        assert_eq!(ms("400µs"), Ok(Time::from_us(400)));
+        assert_eq!(ms("1_000"), Ok(Time::from_secs(1)));
+        assert_eq!(ms("1e3"), Ok(Time::from_secs(1)));
+        assert_eq!(ms("1.5e-3"), Ok(Time(1_500)));
+        assert_eq!(ms("0.1"), Ok(Time::from_us(100)));
+        assert_eq!(ms("0"), Ok(Time::ZERO));
+        assert_eq!(ms("1e-400"), Err(TimeError::TooFine));
+        assert_eq!(ms("0.30000000000000004"), Ok(Time::from_us(300)));
+        assert_eq!(ms("8232.8005us"), Ok(Time(8_232_801)));
+        assert_eq!(ms("0.5ns"), Ok(Time(1)));
+        assert_eq!(Time::parse("7", TimeUnit::Us), Ok(Time::from_us(7)));
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        let ms = |text| Time::parse(text, TimeUnit::Ms);
+        for text in ["", "ms", "nan", "inf", "1.2.3", "--4", "1-2"] {
+            assert_eq!(ms(text), Err(TimeError::NotATime), "{text}");
+        }
+        assert_eq!(ms("4 sec"), Err(TimeError::UnknownUnit));
+        assert_eq!(ms("4e"), Err(TimeError::UnknownUnit));
+        assert_eq!(ms("-4"), Err(TimeError::Negative));
+        assert_eq!(ms("0.4ns"), Err(TimeError::TooFine));
+        assert_eq!(ms("1e30"), Err(TimeError::TooLarge));
+        assert_eq!(ms("99999999999999999999999999"), Err(TimeError::TooLarge));
+        assert_eq!(ms("1e999999999999"), Err(TimeError::NotATime));
+    }
+
+    #[test]
+    fn display_reads_back() {
+        for ns in [0, 1, 999, 1_000, 2_500_000, 40_000_000, 1_500_000_000, 3_000_000_000] {
+            assert_eq!(Time::parse(&Time(ns).to_string(), TimeUnit::S), Ok(Time(ns)));
+        }
+    }
+}
