@@ -1,1 +1,16 @@
-//! placeholder
+//! The simulator: an event-driven [`engine`](Engine), the [`Workload`] it runs, execution-time models, metrics and
+//! traces. Same set, same seed, same run, always: nothing here reads a clock.
+
+mod engine;
+mod execution;
+pub mod generate;
+mod histogram;
+mod metrics;
+mod trace;
+mod workload;
+
+pub use engine::{Engine, SimError, simulate};
+pub use histogram::Histogram;
+pub use metrics::{Count, End, Metrics, TaskMetrics};
+pub use trace::{JobRecord, Observer, Recorder, Slice, Unobserved};
+pub use workload::{Release, Workload};

@@ -1,0 +1,541 @@
+//! The event-driven engine.
+//!
+//! Time jumps from event to event. At one instant, always in this order:
+//!
+//! 1. jobs that run out of work *complete*;
+//! 2. unfinished jobs whose *deadline* it is are aborted, or stay late, by the miss rule;
+//! 3. new jobs are *released*;
+//! 4. if anything of this happened, or the scheduler asked for this date, it *decides* once.
+//!
+//! So a completion exactly at the deadline is met, and a job released at the instant another completes competes for
+//! that core. The engine never reads a clock and draws no random numbers: the [`Workload`] brings them.
+//!
+//! A job's life:
+//! ```text
+//!            release (3)            decide (4)               complete (1)
+//!   Workload ───────────► waiting ◄───────────► running ───────────────────► left
+//!                            │     preempted        │  abort (2), abandon (4)   ▲
+//!                            └──────────────────────┴──────────────────────────┘
+//! ```
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use temponet_task::{
+    Assignment, Costs, Event, Job, JobId, NotApplicable, OnMiss, Scheduler, Speed, System, SystemView, TaskSet, Time,
+};
+
+use crate::metrics::{End, Metrics};
+use crate::trace::Observer;
+use crate::workload::{Release, Workload};
+
+/// Why a run cannot start or go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimError {
+    /// The scheduler cannot run on this system.
+    #[error(transparent)]
+    NotApplicable(#[from] NotApplicable),
+    /// The scheduler decided something that cannot be.
+    #[error("illegal assignment at {time}: {what}")]
+    IllegalAssignment {
+        /// When.
+        time: Time,
+        /// What, with names.
+        what: String,
+    },
+}
+
+/// Runs `scheduler` on the jobs of `set` that `seed` stands for, up to `horizon`.
+pub fn simulate<S: Scheduler + ?Sized, O: Observer>(
+    set: &TaskSet,
+    seed: u64,
+    horizon: Time,
+    scheduler: &mut S,
+    observer: &mut O,
+) -> Result<Metrics, SimError> {
+    let mut engine = Engine::new(set, seed, horizon);
+    scheduler.start(engine.system())?;
+    let mut assignment = Assignment::default();
+    while engine.advance(observer) {
+        assignment.reset(set.cores);
+        scheduler.decide(&engine.view(), &mut assignment);
+        engine.apply(&assignment, observer)?;
+    }
+    Ok(engine.finish(observer))
+}
+
+/// The state of a run between two decisions: [`Engine::advance`] goes to the next decision point, [`Engine::apply`]
+/// takes the decision.
+pub struct Engine<'a> {
+    set: &'a TaskSet,
+    system: System,
+    costs: Costs,
+    horizon: Time,
+    now: Time,
+    workload: Workload<'a>,
+    /// What schedulers see, indexed by job id.
+    jobs: Vec<Job>,
+    /// What they do not see, likewise.
+    hidden: Vec<Hidden>,
+    active: Vec<JobId>,
+    free: Vec<JobId>,
+    /// Jobs that left since the last decision; their ids are free after the next one.
+    leaving: Vec<JobId>,
+    deadlines: BinaryHeap<Reverse<(Time, JobId, u32)>>,
+    running: Vec<Option<JobId>>,
+    cores: Vec<Core>,
+    /// The earliest of the cores' completions.
+    next_completion: Time,
+    wake: Time,
+    events: Vec<Event>,
+    metrics: Metrics,
+    /// Busy core time at full speed in ns, and energy spent at other speeds.
+    busy_full: u128,
+    busy_total: u128,
+    energy_slow: f64,
+}
+
+/// What only nature knows of a job, and the engine's own notes on it.
+#[derive(Clone, Copy, Debug)]
+struct Hidden {
+    execution: Time,
+    /// Tells the users of one id apart.
+    generation: u32,
+    /// Place in `active`; [`GONE`] when it left.
+    place: u32,
+    /// Thousandths of a nanosecond of work done, left over from slow cores.
+    fraction: u32,
+    /// The decision that last put it on a core, to notice a job on two.
+    assigned: u64,
+    first_start: Time,
+}
+
+const GONE: u32 = u32::MAX;
+
+/// A core between two decisions.
+#[derive(Clone, Copy, Debug)]
+struct Core {
+    speed: Speed,
+    /// When its job runs out of work if nothing intervenes.
+    completion: Time,
+    /// Since when it runs that job at that speed.
+    since: Time,
+    /// The job it ran last, which resumes without a context switch.
+    previous: Option<(JobId, u32)>,
+}
+
+impl<'a> Engine<'a> {
+    /// A run that has not begun.
+    pub fn new(set: &'a TaskSet, seed: u64, horizon: Time) -> Engine<'a> {
+        let core = Core { speed: Speed::FULL, completion: Time::NEVER, since: Time::ZERO, previous: None };
+        Engine {
+            set,
+            system: set.system(),
+            costs: set.costs,
+            horizon,
+            now: Time::ZERO,
+            workload: Workload::new(set, seed),
+            jobs: Vec::new(),
+            hidden: Vec::new(),
+            active: Vec::new(),
+            free: Vec::new(),
+            leaving: Vec::new(),
+            deadlines: BinaryHeap::new(),
+            running: vec![None; set.cores],
+            cores: vec![core; set.cores],
+            next_completion: Time::NEVER,
+            wake: Time::NEVER,
+            events: Vec::new(),
+            metrics: Metrics::new(set.tasks.len()),
+            busy_full: 0,
+            busy_total: 0,
+            energy_slow: 0.0,
+        }
+    }
+
+    /// What a scheduler is told before the run.
+    pub fn system(&self) -> &System {
+        &self.system
+    }
+
+    /// What a scheduler sees now.
+    pub fn view(&self) -> SystemView<'_> {
+        SystemView {
+            now: self.now,
+            system: &self.system,
+            active: &self.active,
+            jobs: &self.jobs,
+            running: &self.running,
+            events: &self.events,
+        }
+    }
+
+    /// The date.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The true execution time of an active job, for oracles and tests.
+    pub fn true_execution(&self, id: JobId) -> Time {
+        self.hidden[id.index()].execution
+    }
+
+    /// Goes to the next decision point. False at the end of the run.
+    pub fn advance(&mut self, observer: &mut impl Observer) -> bool {
+        loop {
+            let next = self.next_instant();
+            if next > self.horizon {
+                self.run_until(self.horizon);
+                return false;
+            }
+            self.run_until(next);
+            if self.next_completion == next {
+                self.complete_jobs(observer);
+            }
+            self.pass_deadlines(observer);
+            while self.workload.next_time() == next {
+                match self.workload.pop() {
+                    Some(release) => self.release(release, observer),
+                    None => break,
+                }
+            }
+            let asked = self.wake == next;
+            if asked {
+                self.wake = Time::NEVER;
+            }
+            if asked || !self.events.is_empty() {
+                return true;
+            }
+        }
+    }
+
+    #[inline]
+    fn next_instant(&mut self) -> Time {
+        let mut next = self.next_completion.min(self.workload.next_time()).min(self.wake);
+        while let Some(Reverse((deadline, id, generation))) = self.deadlines.peek().copied() {
+            let hidden = &self.hidden[id.index()];
+            if hidden.generation == generation && hidden.place != GONE {
+                next = next.min(deadline);
+                break;
+            }
+            // Its job has left already.
+            if deadline > next {
+                break;
+            }
+            self.deadlines.pop();
+        }
+        next
+    }
+
+    /// Lets the running jobs work until `date`.
+    #[inline]
+    fn run_until(&mut self, date: Time) {
+        let elapsed = date - self.now;
+        self.now = date;
+        if elapsed == Time::ZERO {
+            return;
+        }
+        for (core, running) in self.running.iter().enumerate() {
+            let Some(id) = running else { continue };
+            let speed = self.cores[core].speed;
+            let job = &mut self.jobs[id.index()];
+            let work = if speed == Speed::FULL {
+                self.busy_full += u128::from(elapsed.0);
+                elapsed
+            } else {
+                let share = f64::from(speed.0) / 1000.0;
+                self.energy_slow += elapsed.as_secs_f64() * share * share * share;
+                let hidden = &mut self.hidden[id.index()];
+                let thousandths = u128::from(elapsed.0) * u128::from(speed.0) + u128::from(hidden.fraction);
+                hidden.fraction = (thousandths % 1000) as u32;
+                Time((thousandths / 1000) as u64)
+            };
+            self.busy_total += u128::from(elapsed.0);
+            if job.overhead == Time::ZERO {
+                job.executed += work;
+            } else {
+                let paid = job.overhead.min(work);
+                job.overhead = job.overhead - paid;
+                job.executed += work - paid;
+            }
+        }
+    }
+
+    fn complete_jobs(&mut self, observer: &mut impl Observer) {
+        for core in 0..self.cores.len() {
+            if self.cores[core].completion != self.now {
+                continue;
+            }
+            if let Some(id) = self.running[core] {
+                // A slow core's last partial nanosecond rounds up.
+                let job = &mut self.jobs[id.index()];
+                job.executed = self.hidden[id.index()].execution;
+                self.vacate(core, observer);
+                self.leave(id, End::Completed, observer);
+                self.events.push(Event::Completed(id));
+            }
+        }
+        self.find_next_completion();
+    }
+
+    fn pass_deadlines(&mut self, observer: &mut impl Observer) {
+        while let Some(Reverse((deadline, id, generation))) = self.deadlines.peek().copied() {
+            if deadline > self.now {
+                return;
+            }
+            self.deadlines.pop();
+            let hidden = &self.hidden[id.index()];
+            if hidden.generation == generation && hidden.place != GONE {
+                self.deadline_passed(id, observer);
+            }
+        }
+    }
+
+    fn deadline_passed(&mut self, id: JobId, observer: &mut impl Observer) {
+        match self.system.on_miss {
+            OnMiss::Continue => self.events.push(Event::DeadlinePassed(id)),
+            OnMiss::Abort => {
+                self.take_off_core(id, observer);
+                self.leave(id, End::Aborted, observer);
+                self.events.push(Event::Aborted(id));
+            }
+        }
+    }
+
+    fn release(&mut self, release: Release, observer: &mut impl Observer) {
+        let job = Job {
+            task: release.task,
+            criticality: release.criticality,
+            running: false,
+            last_core: None,
+            number: release.number,
+            release: release.time,
+            deadline: release.deadline,
+            wcet: release.wcet,
+            bcet: release.bcet,
+            executed: Time::ZERO,
+            overhead: Time::ZERO,
+            value: release.value,
+        };
+        let hidden = Hidden {
+            execution: release.execution,
+            generation: 0,
+            place: self.active.len() as u32,
+            fraction: 0,
+            assigned: 0,
+            first_start: Time::NEVER,
+        };
+        let id = match self.free.pop() {
+            Some(id) => {
+                let generation = self.hidden[id.index()].generation.wrapping_add(1);
+                self.hidden[id.index()] = Hidden { generation, ..hidden };
+                self.jobs[id.index()] = job;
+                id
+            }
+            None => {
+                self.jobs.push(job);
+                self.hidden.push(hidden);
+                JobId(self.jobs.len() as u32 - 1)
+            }
+        };
+        self.active.push(id);
+        observer.released(&job);
+        self.events.push(Event::Released(id));
+        if release.deadline <= self.now {
+            // Jitter carried its release beyond its own deadline.
+            self.deadline_passed(id, observer);
+        } else {
+            self.deadlines.push(Reverse((release.deadline, id, self.hidden[id.index()].generation)));
+        }
+    }
+
+    /// Removes a job from the active ones and counts it.
+    fn leave(&mut self, id: JobId, end: End, observer: &mut impl Observer) {
+        let place = std::mem::replace(&mut self.hidden[id.index()].place, GONE);
+        self.active.swap_remove(place as usize);
+        if let Some(moved) = self.active.get(place as usize) {
+            self.hidden[moved.index()].place = place;
+        }
+        self.leaving.push(id);
+        self.count(id, end, observer);
+    }
+
+    fn count(&mut self, id: JobId, end: End, observer: &mut impl Observer) {
+        let job = &self.jobs[id.index()];
+        if job.deadline <= self.horizon {
+            self.metrics.record(job, end, self.now);
+        }
+        let first_start = self.hidden[id.index()].first_start;
+        observer.left(job, Some(first_start).filter(|start| *start != Time::NEVER), end, self.now);
+    }
+
+    fn take_off_core(&mut self, id: JobId, observer: &mut impl Observer) {
+        let job = &self.jobs[id.index()];
+        if let (true, Some(core)) = (job.running, job.last_core) {
+            self.vacate(core as usize, observer);
+            self.find_next_completion();
+        }
+    }
+
+    /// Ends the slice on a core and leaves it idle.
+    fn vacate(&mut self, core: usize, observer: &mut impl Observer) {
+        if let Some(id) = self.running[core].take() {
+            self.jobs[id.index()].running = false;
+            let state = &mut self.cores[core];
+            state.previous = Some((id, self.hidden[id.index()].generation));
+            state.completion = Time::NEVER;
+            observer.ran(core, &self.jobs[id.index()], state.since, self.now, state.speed);
+        }
+    }
+
+    fn find_next_completion(&mut self) {
+        self.next_completion = self.cores.iter().map(|core| core.completion).min().unwrap_or(Time::NEVER);
+    }
+
+    /// Takes a decision: jobs given up leave, cores change hands, costs are charged.
+    pub fn apply(&mut self, assignment: &Assignment, observer: &mut impl Observer) -> Result<(), SimError> {
+        self.metrics.decisions += 1;
+        for id in assignment.abandoned() {
+            self.check_active(*id, "given up")?;
+            self.take_off_core(*id, observer);
+            self.leave(*id, End::Abandoned, observer);
+        }
+        self.check(assignment)?;
+        let mut changed = false;
+        for core in 0..self.cores.len() {
+            if self.running[core].is_some() && self.running[core] != assignment.cores()[core] {
+                changed = true;
+                if let Some(id) = self.running[core] {
+                    let moves = self.hidden[id.index()].assigned == self.metrics.decisions;
+                    self.metrics.preemptions += u64::from(!moves);
+                }
+                self.vacate(core, observer);
+            }
+        }
+        for core in 0..self.cores.len() {
+            let Some(id) = assignment.cores()[core] else { continue };
+            let dispatched = self.running[core] != Some(id);
+            if dispatched {
+                self.dispatch(id, core);
+            }
+            let speed = assignment.speed(core);
+            let decided_here = core == 0 && self.costs.decision > Time::ZERO;
+            if decided_here && !dispatched {
+                self.jobs[id.index()].overhead += self.costs.decision;
+            }
+            if dispatched || decided_here || speed != self.cores[core].speed {
+                changed = true;
+                self.set_pace(core, id, speed, dispatched, observer);
+            }
+        }
+        if changed {
+            self.find_next_completion();
+        }
+        if let Some(date) = assignment.wake() {
+            if date <= self.now {
+                return Err(self.illegal(format!("a wake-up asked for at {date}, which is not in the future")));
+            }
+            self.wake = date;
+        } else {
+            self.wake = Time::NEVER;
+        }
+        self.events.clear();
+        self.free.append(&mut self.leaving);
+        Ok(())
+    }
+
+    fn check(&mut self, assignment: &Assignment) -> Result<(), SimError> {
+        if assignment.cores().len() != self.cores.len() {
+            let (given, there) = (assignment.cores().len(), self.cores.len());
+            return Err(self.illegal(format!("{given} cores assigned where there are {there}")));
+        }
+        for core in 0..self.cores.len() {
+            if let Some(id) = assignment.cores()[core] {
+                self.check_active(id, "put on a core")?;
+                let decision = self.metrics.decisions;
+                if std::mem::replace(&mut self.hidden[id.index()].assigned, decision) == decision {
+                    return Err(self.illegal(format!("{} put on two cores", self.named(id))));
+                }
+            }
+            if assignment.has_speeds() && !self.system.speeds.contains(&assignment.speed(core)) {
+                let speed = assignment.speed(core).0;
+                return Err(self.illegal(format!("core {core} set to {speed}/1000 of full speed, which it does not have")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_active(&self, id: JobId, action: &str) -> Result<(), SimError> {
+        match self.hidden.get(id.index()) {
+            Some(hidden) if hidden.place != GONE => Ok(()),
+            Some(_) => Err(self.illegal(format!("{} {action} after it left", self.named(id)))),
+            None => Err(self.illegal(format!("unknown job id {} {action}", id.0))),
+        }
+    }
+
+    fn named(&self, id: JobId) -> String {
+        let job = &self.jobs[id.index()];
+        format!("job {} of task {:?}", job.number, self.set.tasks[job.task as usize].name)
+    }
+
+    fn illegal(&self, what: String) -> SimError {
+        SimError::IllegalAssignment { time: self.now, what }
+    }
+
+    /// Puts a waiting job on an idle core.
+    fn dispatch(&mut self, id: JobId, core: usize) {
+        let job = &mut self.jobs[id.index()];
+        let hidden = &mut self.hidden[id.index()];
+        let mut cost = self.costs.decision;
+        if job.last_core.is_some_and(|last| last != core as u32) {
+            self.metrics.migrations += 1;
+            cost += self.costs.migration;
+        }
+        if self.cores[core].previous != Some((id, hidden.generation)) {
+            cost += self.costs.context_switch;
+        }
+        job.overhead += cost;
+        job.running = true;
+        job.last_core = Some(core as u32);
+        hidden.first_start = hidden.first_start.min(self.now);
+        self.running[core] = Some(id);
+        self.cores[core].since = self.now;
+    }
+
+    /// Sets a core's speed and works out when its job will be done.
+    fn set_pace(&mut self, core: usize, id: JobId, speed: Speed, dispatched: bool, observer: &mut impl Observer) {
+        let job = &self.jobs[id.index()];
+        let hidden = &self.hidden[id.index()];
+        let work = hidden.execution.saturating_sub(job.executed) + job.overhead;
+        let state = &mut self.cores[core];
+        if state.speed != speed {
+            if !dispatched {
+                observer.ran(core, job, state.since, self.now, state.speed);
+                state.since = self.now;
+            }
+            state.speed = speed;
+        }
+        let length = if speed == Speed::FULL && hidden.fraction == 0 {
+            work
+        } else {
+            let thousandths = u128::from(work.0) * 1000 - u128::from(hidden.fraction);
+            Time(thousandths.div_ceil(u128::from(speed.0)) as u64)
+        };
+        state.completion = self.now + length;
+    }
+
+    /// Ends the run at the horizon and hands out its figures.
+    pub fn finish(mut self, observer: &mut impl Observer) -> Metrics {
+        for core in 0..self.cores.len() {
+            self.vacate(core, observer);
+        }
+        for id in std::mem::take(&mut self.active) {
+            self.count(id, End::Unfinished, observer);
+        }
+        let capacity = u128::from(self.now.0) * self.cores.len() as u128;
+        self.metrics.idle_ns = capacity - self.busy_total;
+        self.metrics.energy = self.busy_full as f64 * 1e-9 + self.energy_slow;
+        self.metrics.finish_run();
+        self.metrics
+    }
+}

@@ -1,0 +1,195 @@
+//! How long a job really takes: each task's model made ready for drawing.
+//!
+//! Bounded models are drawn by inverting the truncated distribution, not by redrawing until a value fits: a user's
+//! bounds may hold next to no mass, and then redrawing never ends.
+
+use rand::{Rng, RngExt};
+use rand_distr::StandardNormal;
+use temponet_task::{ExecutionModel, Task, Time};
+
+/// A task's execution-time model, ready to draw from.
+#[derive(Clone, Debug)]
+pub(crate) enum Sampler {
+    Fixed(Time),
+    Uniform { least: Time, most: Time },
+    Normal { mean: f64, deviation: f64, least: f64, most: f64 },
+    /// `least + scale · (−ln(1 − u))^(1/shape)` with `u` below `mass`, the share within the bounds.
+    Weibull { least: f64, scale: f64, inverse_shape: f64, mass: f64, most: f64 },
+    Pareto { least: f64, inverse_shape: f64, mass: f64, most: f64 },
+    Empirical(std::sync::Arc<[Time]>),
+    Overrun { probability: f64, below: Box<Sampler>, above: Box<Sampler> },
+}
+
+/// Redraws of a normal value before the bounds are taken to hold next to no mass, where it is all but uniform.
+const MOST_REDRAWS: usize = 64;
+
+impl Sampler {
+    pub fn new(task: &Task) -> Sampler {
+        Self::of_model(&task.execution, task)
+    }
+
+    fn of_model(model: &ExecutionModel, task: &Task) -> Sampler {
+        let (least, most) = (task.bcet.0 as f64, task.wcet.0 as f64);
+        match model {
+            _ if task.bcet == task.wcet && !matches!(model, ExecutionModel::Overrun { .. }) => Sampler::Fixed(task.wcet),
+            ExecutionModel::Wcet => Sampler::Fixed(task.wcet),
+            ExecutionModel::Uniform => Sampler::Uniform { least: task.bcet, most: task.wcet },
+            ExecutionModel::Normal { deviation } => {
+                let mean = task.acet.map_or((least + most) / 2.0, |acet| acet.0 as f64);
+                Sampler::Normal { mean, deviation: deviation.0 as f64, least, most }
+            }
+            ExecutionModel::Weibull { exceed } => {
+                let mean = task.acet.map_or((least + most) / 2.0, |acet| acet.0 as f64) - least;
+                if mean <= 0.0 {
+                    return Sampler::Fixed(task.bcet);
+                }
+                let inverse_shape = weibull_inverse_shape(mean, most - least, *exceed);
+                let scale = mean / libm::tgamma(1.0 + inverse_shape);
+                let mass = -(-((most - least) / scale).powf(1.0 / inverse_shape)).exp_m1();
+                Sampler::Weibull { least, scale, inverse_shape, mass, most }
+            }
+            ExecutionModel::Pareto { shape } => {
+                let mass = 1.0 - (least / most).powf(*shape);
+                Sampler::Pareto { least, inverse_shape: 1.0 / shape, mass, most }
+            }
+            ExecutionModel::Empirical { samples } => Sampler::Empirical(samples.clone()),
+            ExecutionModel::Overrun { probability, below } => Sampler::Overrun {
+                probability: *probability,
+                below: Box::new(Self::of_model(below, task)),
+                above: Box::new(Sampler::Uniform { least: task.wcet, most: task.wcet_high.unwrap_or(task.wcet) }),
+            },
+        }
+    }
+
+    pub fn draw(&self, rng: &mut impl Rng) -> Time {
+        match self {
+            Sampler::Fixed(time) => *time,
+            Sampler::Uniform { least, most } => Time(rng.random_range(least.0..=most.0)),
+            Sampler::Normal { mean, deviation, least, most } => {
+                for _ in 0..MOST_REDRAWS {
+                    let value = mean + deviation * rng.sample::<f64, _>(StandardNormal);
+                    if (*least..=*most).contains(&value) {
+                        return Time(value.round() as u64);
+                    }
+                }
+                Time(rng.random_range(*least as u64..=*most as u64))
+            }
+            Sampler::Weibull { least, scale, inverse_shape, mass, most } => {
+                let u = rng.random::<f64>() * mass;
+                let value = least + scale * (-(-u).ln_1p()).powf(*inverse_shape);
+                Time(value.clamp(*least, *most).round() as u64)
+            }
+            Sampler::Pareto { least, inverse_shape, mass, most } => {
+                let u = rng.random::<f64>() * mass;
+                let value = least * (1.0 - u).powf(-inverse_shape);
+                Time(value.clamp(*least, *most).round() as u64)
+            }
+            Sampler::Empirical(samples) => samples[rng.random_range(0..samples.len())],
+            Sampler::Overrun { probability, below, above } => {
+                if rng.random_bool(*probability) { above.draw(rng) } else { below.draw(rng) }
+            }
+        }
+    }
+}
+
+/// 1/k of the Weibull distribution with the given mean of which a share `exceed` lies beyond `bound`.
+///
+/// With x = 1/k the condition reads g(x) = x·ln ln(1/exceed) − ln Γ(1 + x) = ln(bound/mean). g rises from 0 to its peak,
+/// where digamma(1 + x) = ln ln(1/exceed), so the least solution is found by bisection. A bound so far out that no
+/// Weibull of this mean reaches it with that share gives the peak: the heaviest tail there is.
+fn weibull_inverse_shape(mean: f64, bound: f64, exceed: f64) -> f64 {
+    let level = (1.0 / exceed).ln().ln();
+    let g = |x: f64| x * level - libm::lgamma(1.0 + x);
+    let wanted = (bound / mean).ln();
+    let slope_is_positive = |x: f64| g(x + 1e-4) > g(x);
+    let peak = bisect(1e-3, 50.0, slope_is_positive);
+    bisect(1e-3, peak, |x| g(x) < wanted)
+}
+
+/// The point in `[low, high]` where `holds` turns from true to false.
+fn bisect(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        if holds(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (low + high) / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_pcg::Pcg32;
+
+    fn task(execution: ExecutionModel) -> Task {
+        let (bcet, acet, wcet) = (Time::from_us(100), Time::from_us(250), Time::from_us(1_000));
+        Task { bcet, acet: Some(acet), execution, ..Task::periodic("t", Time::from_ms(1), wcet) }
+    }
+
+    fn draws(task: &Task) -> Vec<f64> {
+        let sampler = Sampler::new(task);
+        let mut rng = Pcg32::new(7, 1);
+        (0..40_000).map(|_| sampler.draw(&mut rng).0 as f64).collect()
+    }
+
+    fn mean(values: &[f64]) -> f64 {
+        values.iter().sum::<f64>() / values.len() as f64
+    }
+
+    fn share_beyond(values: &[f64], bound: f64) -> f64 {
+        values.iter().filter(|value| **value > bound).count() as f64 / values.len() as f64
+    }
+
+    #[test]
+    fn every_model_stays_within_its_bounds() {
+        let samples = [Time::from_us(100), Time::from_us(900)].into();
+        for model in [
+            ExecutionModel::Wcet,
+            ExecutionModel::Uniform,
+            ExecutionModel::Normal { deviation: Time::from_secs(1_000) },
+            ExecutionModel::Weibull { exceed: 0.005 },
+            ExecutionModel::Pareto { shape: 0.1 },
+            ExecutionModel::Empirical { samples },
+        ] {
+            let drawn = draws(&task(model.clone()));
+            assert!(drawn.iter().all(|value| (1e5..=1e6).contains(value)), "{model:?}");
+        }
+    }
+
+    #[test]
+    fn uniform_and_normal_have_their_means() {
+        assert!((mean(&draws(&task(ExecutionModel::Uniform))) / 550e3 - 1.0).abs() < 0.01);
+        let narrow = ExecutionModel::Normal { deviation: Time::from_us(20) };
+        assert!((mean(&draws(&task(narrow))) / 250e3 - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn weibull_keeps_mean_and_exceedance() {
+        let drawn = draws(&task(ExecutionModel::Weibull { exceed: 0.005 }));
+        assert!((mean(&drawn) / 250e3 - 1.0).abs() < 0.03, "{}", mean(&drawn));
+        // The untruncated law: P(X > x) = exp(−((x − bcet)/scale)^k); halfway out it must hold too.
+        let inverse_shape = weibull_inverse_shape(150e3, 900e3, 0.005);
+        let scale = 150e3 / libm::tgamma(1.0 + inverse_shape);
+        let beyond = |x: f64| (-((x - 100e3) / scale).powf(1.0 / inverse_shape)).exp();
+        assert!((beyond(1e6) - 0.005).abs() < 1e-6);
+        assert!((share_beyond(&drawn, 500e3) - beyond(500e3)).abs() < 0.01);
+    }
+
+    #[test]
+    fn pareto_has_its_tail() {
+        let drawn = draws(&task(ExecutionModel::Pareto { shape: 2.0 }));
+        // P(X > 2·bcet) of the untruncated law is 1/4; truncation at 10·bcet takes 1/100 of the mass away.
+        let expected = (0.25 - 0.01) / 0.99;
+        assert!((share_beyond(&drawn, 200e3) - expected).abs() < 0.01);
+    }
+
+    #[test]
+    fn overruns_come_as_often_as_said() {
+        let model = ExecutionModel::Overrun { probability: 0.2, below: Box::new(ExecutionModel::Wcet) };
+        let drawn = draws(&Task { wcet_high: Some(Time::from_us(2_000)), ..task(model) });
+        assert!((share_beyond(&drawn, 1e6) - 0.2).abs() < 0.01);
+    }
+}

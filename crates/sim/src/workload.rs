@@ -1,0 +1,363 @@
+//! The jobs of a run, in the order of their releases: a function of the set and the seed alone, so that every scheduler
+//! (and the clairvoyant optimum) meets the same jobs with the same execution times.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use rand::{RngExt, SeedableRng};
+use rand_distr::Exp1;
+use rand_pcg::Pcg32;
+use temponet_task::{Arrival, Gap, Task, TaskSet, Time};
+
+use crate::execution::Sampler;
+
+/// A job as nature made it, its true execution time included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Release {
+    /// When it becomes ready.
+    pub time: Time,
+    /// Index of its task.
+    pub task: u32,
+    /// Counts the jobs of its task from 0.
+    pub number: u64,
+    /// Its absolute deadline.
+    pub deadline: Time,
+    /// What it really takes.
+    pub execution: Time,
+    /// What the scheduler is told it may take.
+    pub wcet: Time,
+    /// What the scheduler is told it takes at least.
+    pub bcet: Time,
+    /// As [`Task::criticality`].
+    pub criticality: u8,
+    /// As [`Task::value`].
+    pub value: f64,
+}
+
+/// Draws the releases of a task set one after the other, by time and then by task index.
+pub struct Workload<'a> {
+    set: &'a TaskSet,
+    sources: Vec<Source>,
+    /// The next arrival of each task that has one.
+    arrivals: BinaryHeap<Reverse<(Time, u32)>>,
+    /// Jobs that have arrived but whose release is delayed by jitter.
+    delayed: BinaryHeap<Reverse<Delayed>>,
+    /// How many modes have begun.
+    modes_begun: usize,
+}
+
+/// A job that waits for its delayed release, ordered by when that comes.
+#[derive(Clone, Copy, PartialEq)]
+struct Delayed(Release);
+
+impl Delayed {
+    fn order(&self) -> (Time, u32, u64) {
+        (self.0.time, self.0.task, self.0.number)
+    }
+}
+
+impl Eq for Delayed {}
+
+impl Ord for Delayed {
+    fn cmp(&self, other: &Delayed) -> std::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+impl PartialOrd for Delayed {
+    fn partial_cmp(&self, other: &Delayed) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Where a task stands.
+struct Source {
+    rng: Pcg32,
+    sampler: Sampler,
+    next_number: u64,
+    /// Jobs still to come at the present arrival, for bursts.
+    left_in_burst: u32,
+}
+
+impl<'a> Workload<'a> {
+    /// The jobs of `set` that `seed` stands for.
+    pub fn new(set: &'a TaskSet, seed: u64) -> Workload<'a> {
+        let mut arrivals = BinaryHeap::with_capacity(set.tasks.len());
+        let mut sources = Vec::with_capacity(set.tasks.len());
+        for (index, task) in set.tasks.iter().enumerate() {
+            sources.push(Source {
+                rng: stream(seed, index as u64),
+                sampler: Sampler::new(task),
+                next_number: 0,
+                left_in_burst: burst_size(task),
+            });
+            let first = match &task.arrival {
+                Arrival::Listed(jobs) => jobs.first().map(|job| job.release),
+                Arrival::Burst { until, .. } => Some(task.offset).filter(|start| start < until),
+                _ => Some(task.offset),
+            };
+            if let Some(first) = first {
+                arrivals.push(Reverse((first, index as u32)));
+            }
+        }
+        let mut workload = Workload { set, sources, arrivals, delayed: BinaryHeap::new(), modes_begun: 0 };
+        workload.settle();
+        workload
+    }
+
+    /// The date of the next release; [`Time::NEVER`] if there is none.
+    #[inline]
+    pub fn next_time(&self) -> Time {
+        let arrival = self.arrivals.peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
+        match self.delayed.peek() {
+            None => arrival,
+            Some(Reverse(Delayed(release))) => arrival.min(release.time),
+        }
+    }
+
+    /// The next release.
+    pub fn pop(&mut self) -> Option<Release> {
+        let arrival = self.arrivals.peek().map(|Reverse((time, task))| (*time, *task));
+        let delayed = self.delayed.peek().map(|Reverse(Delayed(release))| (release.time, release.task));
+        let release = match (arrival, delayed) {
+            (None, None) => return None,
+            (Some(arrival), delayed) if delayed.is_none_or(|delayed| arrival < delayed) => {
+                let (time, task) = arrival;
+                let number = self.take_arrival(time, task);
+                self.job(task, number, time, time)
+            }
+            _ => self.delayed.pop()?.0.0,
+        };
+        if self.needs_settling() {
+            self.settle();
+        }
+        Some(release)
+    }
+
+    fn needs_settling(&self) -> bool {
+        !self.set.modes.is_empty()
+            || self.arrivals.peek().is_some_and(|Reverse((_, task))| self.set.tasks[*task as usize].jitter > Time::ZERO)
+    }
+
+    /// Moves arrivals on until the next thing to come is a release: jitter delays some, a mode silences others.
+    fn settle(&mut self) {
+        while let Some(Reverse((time, task))) = self.arrivals.peek().copied() {
+            while self.set.modes.get(self.modes_begun).is_some_and(|mode| mode.at <= time) {
+                self.modes_begun += 1;
+            }
+            let silent = self.is_silent(task);
+            let jitter = self.set.tasks[task as usize].jitter;
+            if !silent && jitter == Time::ZERO {
+                return;
+            }
+            if self.delayed.peek().is_some_and(|Reverse(Delayed(release))| release.time < time) {
+                return;
+            }
+            let number = self.take_arrival(time, task);
+            let source = &mut self.sources[task as usize];
+            if silent {
+                source.next_number = number;
+            } else {
+                let delay = Time(source.rng.random_range(0..=jitter.0));
+                let release = self.job(task, number, time, time + delay);
+                self.delayed.push(Reverse(Delayed(release)));
+            }
+        }
+    }
+
+    fn is_silent(&self, task: u32) -> bool {
+        let mode = self.modes_begun.checked_sub(1).map(|index| &self.set.modes[index]);
+        let released = mode.and_then(|mode| mode.tasks.as_ref());
+        released.is_some_and(|tasks| !tasks.contains(&(task as usize)))
+    }
+
+    /// Counts the arrival at the head of the queue and puts the task's next one in its place.
+    #[inline]
+    fn take_arrival(&mut self, time: Time, task: u32) -> u64 {
+        let source = &mut self.sources[task as usize];
+        let number = source.next_number;
+        source.next_number += 1;
+        let rate = self.modes_begun.checked_sub(1).map_or(1.0, |index| self.set.modes[index].rate);
+        let next = match &self.set.tasks[task as usize].arrival {
+            Arrival::Periodic { period } => Some(time + divided(*period, rate)),
+            Arrival::Sporadic { minimum, gap } => {
+                let gap = match gap {
+                    Gap::Uniform { max } => Time(source.rng.random_range(minimum.0..=max.0)),
+                    Gap::Exponential { mean } => {
+                        let extra = mean.saturating_sub(*minimum).0 as f64 * source.rng.sample::<f64, _>(Exp1);
+                        *minimum + Time(extra.round() as u64)
+                    }
+                };
+                Some(time + divided(gap, rate))
+            }
+            Arrival::Burst { jobs, every, until } => {
+                source.left_in_burst -= 1;
+                if source.left_in_burst > 0 {
+                    Some(time)
+                } else {
+                    source.left_in_burst = *jobs;
+                    Some(time + divided(*every, rate)).filter(|next| next < until)
+                }
+            }
+            Arrival::Listed(jobs) => jobs.get(source.next_number as usize).map(|job| job.release),
+        };
+        if let Some(mut head) = self.arrivals.peek_mut() {
+            match next {
+                Some(next) => *head = Reverse((next, task)),
+                None => {
+                    PeekMut::pop(head);
+                }
+            }
+        }
+        number
+    }
+
+    #[inline]
+    fn job(&mut self, index: u32, number: u64, arrived: Time, time: Time) -> Release {
+        let task = &self.set.tasks[index as usize];
+        if let Arrival::Listed(jobs) = &task.arrival {
+            let job = &jobs[number as usize];
+            return Release {
+                time,
+                task: index,
+                number,
+                deadline: job.deadline,
+                execution: job.execution,
+                wcet: job.wcet,
+                bcet: job.bcet(),
+                criticality: job.criticality,
+                value: job.value,
+            };
+        }
+        let source = &mut self.sources[index as usize];
+        let mut release = Release {
+            time,
+            task: index,
+            number,
+            deadline: arrived + task.deadline,
+            execution: source.sampler.draw(&mut source.rng),
+            wcet: task.wcet,
+            bcet: task.bcet,
+            criticality: task.criticality,
+            value: task.value,
+        };
+        if let Some(mode) = self.modes_begun.checked_sub(1).map(|begun| &self.set.modes[begun]) {
+            release.deadline = arrived + divided(task.deadline, mode.rate);
+            for time in [&mut release.execution, &mut release.wcet, &mut release.bcet] {
+                *time = divided(*time, 1.0 / mode.work);
+            }
+        }
+        release
+    }
+}
+
+/// The random numbers of one task. The generator's own streams are correlated for neighbouring seeds; the seed is mixed
+/// with the index before its hash instead.
+fn stream(seed: u64, index: u64) -> Pcg32 {
+    const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
+    Pcg32::seed_from_u64(seed.wrapping_mul(GOLDEN_RATIO).rotate_left(31).wrapping_add(index.wrapping_mul(GOLDEN_RATIO)))
+}
+
+fn burst_size(task: &Task) -> u32 {
+    match task.arrival {
+        Arrival::Burst { jobs, .. } => jobs,
+        _ => 1,
+    }
+}
+
+/// `time / factor` in whole nanoseconds, at least one and at most what a user may write.
+fn divided(time: Time, factor: f64) -> Time {
+    if factor == 1.0 {
+        return time;
+    }
+    Time(((time.0 as f64 / factor).round() as u64).clamp(1, Time::MAX_INPUT.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::Mode;
+
+    fn releases(set: &TaskSet, seed: u64, until: Time) -> Vec<Release> {
+        let mut workload = Workload::new(set, seed);
+        std::iter::from_fn(|| if workload.next_time() < until { workload.pop() } else { None }).collect()
+    }
+
+    fn ms(n: u64) -> Time {
+        Time::from_ms(n)
+    }
+
+    #[test]
+    fn periodic_releases_come_by_time_then_task() {
+        let tasks = vec![Task::periodic("a", ms(6), ms(1)), Task::periodic("b", ms(4), ms(1))];
+        let set = TaskSet::new("s", tasks, 1);
+        let seen: Vec<_> = releases(&set, 0, ms(13)).iter().map(|r| (r.time, r.task, r.number)).collect();
+        assert_eq!(
+            seen,
+            [(ms(0), 0, 0), (ms(0), 1, 0), (ms(4), 1, 1), (ms(6), 0, 1), (ms(8), 1, 2), (ms(12), 0, 2), (ms(12), 1, 3)]
+        );
+    }
+
+    #[test]
+    fn jitter_longer_than_the_period_delays_releases_and_not_deadlines() {
+        let task = Task { jitter: ms(25), ..Task::periodic("a", ms(10), ms(1)) };
+        let set = TaskSet::new("s", vec![task], 1);
+        let seen = releases(&set, 3, ms(10_000));
+        assert!(seen.windows(2).all(|pair| pair[0].time <= pair[1].time));
+        assert!(seen.windows(2).any(|pair| pair[0].number > pair[1].number), "long jitter swaps jobs");
+        for release in &seen {
+            let arrival = ms(10) * release.number;
+            assert_eq!(release.deadline, arrival + ms(10));
+            assert!(release.time >= arrival && release.time <= arrival + ms(25));
+        }
+    }
+
+    #[test]
+    fn sporadic_gaps_keep_the_minimum_and_the_mean() {
+        let gap = Gap::Exponential { mean: ms(15) };
+        let task = Task { arrival: Arrival::Sporadic { minimum: ms(10), gap }, ..Task::periodic("a", ms(10), ms(1)) };
+        let set = TaskSet::new("s", vec![task], 1);
+        let seen = releases(&set, 3, Time::from_secs(300));
+        let gaps: Vec<_> = seen.windows(2).map(|pair| pair[1].time - pair[0].time).collect();
+        assert!(gaps.iter().all(|gap| *gap >= ms(10)));
+        let mean = gaps.iter().map(|gap| gap.as_ms_f64()).sum::<f64>() / gaps.len() as f64;
+        assert!((mean - 15.0).abs() < 0.3, "{mean}");
+    }
+
+    #[test]
+    fn bursts_release_many_at_once_and_end() {
+        let arrival = Arrival::Burst { jobs: 3, every: ms(20), until: ms(50) };
+        let task = Task { arrival, offset: ms(10), ..Task::periodic("peak", ms(5), ms(1)) };
+        let set = TaskSet::new("s", vec![task], 1);
+        let times: Vec<_> = releases(&set, 0, ms(1_000)).iter().map(|r| r.time.0 / 1_000_000).collect();
+        assert_eq!(times, [10, 10, 10, 30, 30, 30]);
+    }
+
+    #[test]
+    fn modes_scale_work_and_rate_and_silence_tasks() {
+        let tasks = vec![Task::periodic("a", ms(10), ms(2)), Task::periodic("b", ms(10), ms(1))];
+        let mut set = TaskSet::new("s", tasks, 1);
+        let mode = |name: &str, at, work, rate, tasks| Mode { name: name.into(), at, work, rate, tasks };
+        set.modes = vec![mode("hot", ms(20), 1.5, 2.0, Some(vec![0])), mode("calm", ms(40), 1.0, 1.0, None)];
+        let of = |task| {
+            let seen = releases(&set, 0, ms(60)).into_iter().filter(move |r| r.task == task);
+            seen.map(|r| (r.time.0 / 1_000_000, r.execution.0 / 1_000_000, (r.deadline - r.time).0 / 1_000_000)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of(0),
+            [(0, 2, 10), (10, 2, 10), (20, 3, 5), (25, 3, 5), (30, 3, 5), (35, 3, 5), (40, 2, 10), (50, 2, 10)]
+        );
+        assert_eq!(of(1), [(0, 1, 10), (10, 1, 10), (40, 1, 10), (50, 1, 10)]);
+    }
+
+    #[test]
+    fn one_seed_is_one_list_of_jobs() {
+        let mut task = Task::periodic("a", ms(10), ms(5));
+        task.bcet = ms(1);
+        task.execution = temponet_task::ExecutionModel::Uniform;
+        let set = TaskSet::new("s", vec![task], 1);
+        assert_eq!(releases(&set, 5, ms(500)), releases(&set, 5, ms(500)));
+        assert_ne!(releases(&set, 5, ms(500)), releases(&set, 6, ms(500)));
+    }
+}
