@@ -1,0 +1,176 @@
+//! D-over, the best possible online scheduler for value on one core: it obtains at least 1/(1+√k)² of what a clairvoyant
+//! scheduler could, where k is the ratio of the highest to the lowest value density, and everything when everything is
+//! feasible. For equal densities that is a quarter, and no online scheduler can guarantee more.
+//!
+//! Reference: Koren and Shasha, SIAM J. Computing 24(2), 1995. Execution times are the remaining wcets. Densities are
+//! value/wcet over the set's tasks, unless `k` is given.
+//! Ties: equal deadlines go to the earlier release, then the lower task index; a new job preempts only with a strictly earlier
+//! deadline. At one instant completions come first, then releases, then latest-start alarms in deadline order.
+
+use temponet_task::{Arrival, Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time};
+
+pub(crate) struct DOver {
+    fixed_k: Option<f64>,
+    /// 1 + √k.
+    threshold: f64,
+    current: Option<JobId>,
+    /// How much work can be put before the current job and the preempted ones without making one of them late.
+    available: i64,
+    /// Preempted by a job with an earlier deadline while there was time for both; a stack.
+    privileged: Vec<Preempted>,
+    /// All other waiting jobs, by deadline.
+    other: Vec<(Time, Tie, JobId)>,
+}
+
+struct Preempted {
+    id: JobId,
+    since: Time,
+    available: i64,
+}
+
+impl DOver {
+    pub fn new(fixed_k: Option<f64>) -> DOver {
+        let (privileged, other) = (Vec::new(), Vec::new());
+        DOver { fixed_k, threshold: 2.0, current: None, available: 0, privileged, other }
+    }
+
+    fn put_aside(&mut self, view: &SystemView<'_>, id: JobId) {
+        let job = view.job(id);
+        let entry = (job.deadline, job.tie(), id);
+        let at = self.other.partition_point(|earlier| *earlier < entry);
+        self.other.insert(at, entry);
+    }
+
+    fn forget(&mut self, id: JobId) {
+        self.other.retain(|(_, _, other)| *other != id);
+        self.privileged.retain(|preempted| preempted.id != id);
+    }
+
+    fn released(&mut self, view: &SystemView<'_>, id: JobId) {
+        let job = view.job(id);
+        let (slack, remaining) = (job.slack(view.now), job.remaining().0 as i64);
+        let Some(current) = self.current else {
+            self.current = Some(id);
+            self.available = slack;
+            return;
+        };
+        if job.deadline < view.job(current).deadline && self.available >= remaining {
+            self.privileged.push(Preempted { id: current, since: view.now, available: self.available });
+            self.available = (self.available - remaining).min(slack);
+            self.current = Some(id);
+        } else {
+            self.put_aside(view, id);
+        }
+    }
+
+    /// Chooses the next job when the current one has left.
+    fn resume(&mut self, view: &SystemView<'_>) {
+        let left = |preempted: &Preempted| preempted.available - view.now.signed_sub(preempted.since);
+        let earliest = self.other.first().map(|(_, _, id)| *id);
+        if let (Some(top), Some(other)) = (self.privileged.last(), earliest) {
+            let (job, left) = (view.job(other), left(top));
+            let remaining = job.remaining().0 as i64;
+            if job.deadline < view.job(top.id).deadline && left >= remaining {
+                self.other.remove(0);
+                self.available = (left - remaining).min(job.slack(view.now));
+                self.current = Some(other);
+                return;
+            }
+        }
+        if let Some(top) = self.privileged.pop() {
+            self.available = left(&top);
+            self.current = Some(top.id);
+        } else if let Some(other) = earliest {
+            self.other.remove(0);
+            self.available = view.job(other).slack(view.now);
+            self.current = Some(other);
+        }
+    }
+
+    /// A waiting job must start now or be late: it takes the core if it is worth much more than all that would be lost.
+    fn alarm(&mut self, view: &SystemView<'_>, id: JobId, assignment: &mut Assignment) {
+        self.forget(id);
+        let Some(current) = self.current else {
+            self.current = Some(id);
+            self.available = 0;
+            return;
+        };
+        let value = |id: JobId| view.job(id).value;
+        let at_stake = value(current) + self.privileged.iter().map(|preempted| value(preempted.id)).sum::<f64>();
+        if value(id) > self.threshold * at_stake {
+            for preempted in std::mem::take(&mut self.privileged) {
+                self.put_aside(view, preempted.id);
+            }
+            self.put_aside(view, current);
+            self.current = Some(id);
+            self.available = 0;
+        } else {
+            assignment.abandon(id);
+        }
+    }
+}
+
+/// Highest over lowest value density of the set.
+fn importance_ratio(tasks: &[Task]) -> f64 {
+    let mut densities = Vec::new();
+    for task in tasks {
+        match &task.arrival {
+            Arrival::Listed(jobs) => densities.extend(jobs.iter().map(|job| job.value / job.wcet.0 as f64)),
+            _ => densities.push(task.value / task.wcet.0 as f64),
+        }
+    }
+    let valued = densities.into_iter().filter(|density| *density > 0.0);
+    let (low, high) = valued.fold((f64::MAX, 0.0f64), |(low, high), density| (low.min(density), high.max(density)));
+    if high > 0.0 { high / low } else { 1.0 }
+}
+
+impl Scheduler for DOver {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        if system.cores != 1 {
+            return Err(NotApplicable(format!("d-over is defined for one core, not for {}", system.cores)));
+        }
+        let k = self.fixed_k.unwrap_or_else(|| importance_ratio(&system.tasks));
+        *self = DOver { threshold: 1.0 + k.sqrt(), ..DOver::new(self.fixed_k) };
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        for event in view.events {
+            if let Event::Completed(id) | Event::Aborted(id) | Event::DeadlinePassed(id) = *event {
+                self.forget(id);
+                if self.current == Some(id) {
+                    self.current = None;
+                }
+                if matches!(event, Event::DeadlinePassed(_)) {
+                    assignment.abandon(id);
+                }
+            }
+        }
+        if self.current.is_none() {
+            self.resume(view);
+        }
+        for event in view.events {
+            if let Event::Released(id) = *event
+                && !view.job(id).is_late_by_wcet(view.now)
+            {
+                self.released(view, id);
+            }
+        }
+        // Alarms: latest start times that have come. A job that was moved here by an alarm may have passed its own.
+        while let Some(at) = self.other.iter().position(|(_, _, id)| view.job(*id).slack(view.now) <= 0) {
+            let id = self.other[at].2;
+            if view.job(id).slack(view.now) < 0 {
+                self.other.remove(at);
+                assignment.abandon(id);
+            } else {
+                self.alarm(view, id, assignment);
+            }
+        }
+        if let Some(current) = self.current {
+            assignment.run(0, current);
+        }
+        if let Some(slack) = self.other.iter().map(|(_, _, id)| view.job(*id).slack(view.now)).min() {
+            assignment.wake_at(view.now + Time(slack as u64));
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Partitioned and clustered scheduling: every task is bound to one cluster of cores for good, and each cluster runs a
+//! global scheduler of its own on its tasks. A cluster of one core is partitioned scheduling.
+//!
+//! Packing is by decreasing utilisation (density, where the deadline is shorter than the period). A task that fits nowhere
+//! goes to the cluster with the most room, so overload is no error.
+
+use std::ops::Range;
+
+use crate::ranked::Ranked;
+use temponet_task::{Assignment, Event, Job, NotApplicable, Scheduler, System, SystemView, Task};
+
+/// Which of the clusters that have room a task goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fit {
+    First,
+    Best,
+    Worst,
+}
+
+/// When a cluster of some cores has room for one more task.
+pub(crate) type Admits = fn(loads: &[f64], load: f64, cores: usize) -> bool;
+
+/// A scheduler of fixed job keys inside each cluster.
+pub(crate) struct Clustered<K> {
+    key: fn(&SystemView<'_>, &Job) -> K,
+    admits: Admits,
+    fit: Fit,
+    /// Cores per cluster; the last cluster may be smaller.
+    size: usize,
+    clusters: Vec<Cluster<K>>,
+    cluster_of_task: Vec<usize>,
+}
+
+struct Cluster<K> {
+    cores: Range<usize>,
+    ready: Ranked<K>,
+}
+
+impl<K: Ord + Copy> Clustered<K> {
+    pub fn new(key: fn(&SystemView<'_>, &Job) -> K, admits: Admits, fit: Fit, size: usize) -> Clustered<K> {
+        Clustered { key, admits, fit, size, clusters: Vec::new(), cluster_of_task: Vec::new() }
+    }
+}
+
+/// What a task asks of its cluster.
+fn load(task: &Task) -> f64 {
+    match task.period() {
+        Some(period) if task.deadline < period => task.utilization() * period.0 as f64 / task.deadline.0 as f64,
+        _ => task.utilization(),
+    }
+}
+
+/// The cluster of each task.
+pub(crate) fn pack(tasks: &[Task], cores: &[usize], fit: Fit, admits: Admits) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..tasks.len()).collect();
+    order.sort_by(|a, b| load(&tasks[*b]).total_cmp(&load(&tasks[*a])));
+    let mut loads: Vec<Vec<f64>> = vec![Vec::new(); cores.len()];
+    let mut cluster_of = vec![0; tasks.len()];
+    for index in order {
+        let task_load = load(&tasks[index]);
+        let room = |cluster: usize| cores[cluster] as f64 - loads[cluster].iter().sum::<f64>();
+        let roomiest = |a: &usize, b: &usize| room(*a).total_cmp(&room(*b)).then(b.cmp(a));
+        let fitting = (0..cores.len()).filter(|cluster| admits(&loads[*cluster], task_load, cores[*cluster]));
+        let found = match fit {
+            Fit::First => fitting.min(),
+            Fit::Best => fitting.min_by(|a, b| room(*a).total_cmp(&room(*b)).then(a.cmp(b))),
+            Fit::Worst => fitting.max_by(roomiest),
+        };
+        let cluster = found.or_else(|| (0..cores.len()).max_by(roomiest)).unwrap_or(0);
+        loads[cluster].push(task_load);
+        cluster_of[index] = cluster;
+    }
+    cluster_of
+}
+
+/// Total load at most the number of cores: exact for EDF on one core, optimistic on several.
+pub(crate) fn fills_cores(loads: &[f64], load: f64, cores: usize) -> bool {
+    loads.iter().sum::<f64>() + load <= cores as f64 + 1e-9
+}
+
+/// The hyperbolic bound of rate-monotonic scheduling on each core.
+pub(crate) fn hyperbolic_bound(loads: &[f64], load: f64, _cores: usize) -> bool {
+    loads.iter().chain([&load]).map(|load| load + 1.0).product::<f64>() <= 2.0 + 1e-9
+}
+
+impl<K: Ord + Copy + Send> Scheduler for Clustered<K> {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        let starts = (0..system.cores).step_by(self.size);
+        let ranges = starts.map(|start| start..(start + self.size).min(system.cores));
+        self.clusters = ranges.map(|cores| Cluster { cores, ready: Ranked::new() }).collect();
+        let sizes: Vec<usize> = self.clusters.iter().map(|cluster| cluster.cores.len()).collect();
+        self.cluster_of_task = pack(&system.tasks, &sizes, self.fit, self.admits);
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        for event in view.events {
+            if let Event::Released(id) | Event::Completed(id) | Event::Aborted(id) = *event {
+                let job = view.job(id);
+                let cluster = &mut self.clusters[self.cluster_of_task[job.task as usize]];
+                let key = (self.key)(view, job);
+                match event {
+                    Event::Released(_) => cluster.ready.insert(key, job, id),
+                    _ => cluster.ready.remove(key, job, id),
+                }
+            }
+        }
+        for cluster in &mut self.clusters {
+            assignment.place_on(view, cluster.ready.best(cluster.cores.len()), cluster.cores.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::Time;
+
+    fn tasks(loads: &[u64]) -> Vec<Task> {
+        let named = loads.iter().enumerate();
+        named.map(|(i, load)| Task::periodic(format!("t{i}"), Time::from_ms(100), Time::from_ms(*load))).collect()
+    }
+
+    #[test]
+    fn fits_differ_as_their_names_say() {
+        // Decreasing: 60, 50, 30, 20. After 60 | 50, first fit puts 30 on core 0, best fit too, worst fit on core 1.
+        let tasks = tasks(&[20, 60, 30, 50]);
+        assert_eq!(pack(&tasks, &[1, 1], Fit::First, fills_cores), [1, 0, 0, 1]);
+        assert_eq!(pack(&tasks, &[1, 1], Fit::Worst, fills_cores), [0, 0, 1, 1]);
+        // 50 | 40 with 45 before it: best fit takes the fuller core.
+        assert_eq!(pack(&self::tasks(&[60, 70, 25]), &[1, 1], Fit::Best, fills_cores), [1, 0, 0]);
+        assert_eq!(pack(&self::tasks(&[60, 70, 25]), &[1, 1], Fit::Worst, fills_cores), [1, 0, 1]);
+    }
+
+    #[test]
+    fn what_fits_nowhere_goes_where_most_room_is() {
+        assert_eq!(pack(&tasks(&[90, 80, 70]), &[1, 1], Fit::First, fills_cores), [0, 1, 1]);
+    }
+}

@@ -1,0 +1,70 @@
+//! Ready jobs kept in priority order, for schedulers whose key for a job never changes while it is ready.
+//!
+//! Each event costs O(log n) and a decision reads the first m, so a long backlog does not slow the run down.
+
+use std::collections::BTreeSet;
+
+use temponet_task::{Assignment, Event, Job, JobId, NotApplicable, Scheduler, System, SystemView, Tie};
+
+/// Ready jobs by key, then by the common tie-break.
+pub(crate) struct Ranked<K> {
+    order: BTreeSet<(K, Tie, JobId)>,
+    best: Vec<JobId>,
+}
+
+impl<K: Ord + Copy> Ranked<K> {
+    pub fn new() -> Ranked<K> {
+        Ranked { order: BTreeSet::new(), best: Vec::new() }
+    }
+
+    pub fn clear(&mut self) {
+        self.order.clear();
+    }
+
+    pub fn insert(&mut self, key: K, job: &Job, id: JobId) {
+        self.order.insert((key, job.tie(), id));
+    }
+
+    pub fn remove(&mut self, key: K, job: &Job, id: JobId) {
+        self.order.remove(&(key, job.tie(), id));
+    }
+
+    /// The `n` best jobs, best first.
+    pub fn best(&mut self, n: usize) -> &[JobId] {
+        self.best.clear();
+        self.best.extend(self.order.iter().take(n).map(|(_, _, id)| *id));
+        &self.best
+    }
+}
+
+/// A global scheduler that runs the jobs with the least keys. The key must depend only on what is fixed at release.
+pub(crate) struct FixedKey<K> {
+    key: fn(&SystemView<'_>, &Job) -> K,
+    ranked: Ranked<K>,
+}
+
+impl<K: Ord + Copy> FixedKey<K> {
+    pub fn new(key: fn(&SystemView<'_>, &Job) -> K) -> FixedKey<K> {
+        FixedKey { key, ranked: Ranked::new() }
+    }
+}
+
+impl<K: Ord + Copy + Send> Scheduler for FixedKey<K> {
+    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
+        self.ranked.clear();
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        for event in view.events {
+            match *event {
+                Event::Released(id) => self.ranked.insert((self.key)(view, view.job(id)), view.job(id), id),
+                Event::Completed(id) | Event::Aborted(id) => {
+                    self.ranked.remove((self.key)(view, view.job(id)), view.job(id), id);
+                }
+                Event::DeadlinePassed(_) => {}
+            }
+        }
+        assignment.place(view, self.ranked.best(view.cores()));
+    }
+}

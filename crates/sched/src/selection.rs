@@ -1,0 +1,39 @@
+//! The m best of the ready jobs by a key that changes with time, found in one pass.
+
+use temponet_task::{Job, JobId, SystemView, Tie};
+
+/// Keeps its memory between decisions.
+pub(crate) struct Selection<K> {
+    best: Vec<(K, Tie, JobId)>,
+    ids: Vec<JobId>,
+}
+
+impl<K: Ord + Copy> Selection<K> {
+    pub fn new() -> Selection<K> {
+        Selection { best: Vec::new(), ids: Vec::new() }
+    }
+
+    /// The `n` ready jobs with the least keys, best first.
+    pub fn select(&mut self, view: &SystemView<'_>, n: usize, key: impl Fn(&Job) -> K) -> &[JobId] {
+        self.best.clear();
+        for (id, job) in view.ready() {
+            let entry = (key(job), job.tie(), id);
+            if self.best.len() == n {
+                if self.best.last().is_none_or(|worst| *worst < entry) {
+                    continue;
+                }
+                self.best.pop();
+            }
+            let at = self.best.partition_point(|better| *better < entry);
+            self.best.insert(at, entry);
+        }
+        self.ids.clear();
+        self.ids.extend(self.best.iter().map(|(_, _, id)| *id));
+        &self.ids
+    }
+
+    /// The last of the jobs just selected, with its key.
+    pub fn worst(&self) -> Option<(K, Tie)> {
+        self.best.last().map(|(key, tie, _)| (*key, *tie))
+    }
+}
