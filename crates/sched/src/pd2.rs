@@ -39,10 +39,9 @@ fn priority(job: &Job, quantum: Time, now: Time) -> Priority {
     let ceil = |i: u64| (wide(i) * wide(window)).div_ceil(wide(needed)) as u64;
     let floor = |i: u64| (wide(i) * wide(window) / wide(needed)) as u64;
     let overlaps = ceil(subtask) > floor(subtask);
-    let group_deadline = if 2 * needed < window {
+    let is_heavy = 2 * needed >= window;
+    let group_deadline = if !overlaps || !is_heavy {
         0
-    } else if needed == window {
-        u64::MAX
     } else {
         // The fluid complement runs at rate (window − needed)/window; its windows end the cascades of this job's.
         let spare = window - needed;

@@ -1,20 +1,22 @@
 //! Ready jobs kept in priority order, for schedulers whose key for a job never changes while it is ready.
 //!
-//! Each event costs O(log n) and a decision reads the first m, so a long backlog does not slow the run down.
+//! A sorted ring: jobs leave near its front (the best run) and, in a long backlog, come in near its back, and it moves the
+//! shorter side. That beats heaps and trees at every size we measured; a backlog that keeps inserting into its own middle
+//! would be the exception.
 
-use std::collections::BTreeSet;
+use std::collections::VecDeque;
 
 use temponet_task::{Assignment, Event, Job, JobId, NotApplicable, Scheduler, System, SystemView, Tie};
 
 /// Ready jobs by key, then by the common tie-break.
 pub(crate) struct Ranked<K> {
-    order: BTreeSet<(K, Tie, JobId)>,
+    order: VecDeque<(K, Tie, JobId)>,
     best: Vec<JobId>,
 }
 
 impl<K: Ord + Copy> Ranked<K> {
     pub fn new() -> Ranked<K> {
-        Ranked { order: BTreeSet::new(), best: Vec::new() }
+        Ranked { order: VecDeque::new(), best: Vec::new() }
     }
 
     pub fn clear(&mut self) {
@@ -22,11 +24,18 @@ impl<K: Ord + Copy> Ranked<K> {
     }
 
     pub fn insert(&mut self, key: K, job: &Job, id: JobId) {
-        self.order.insert((key, job.tie(), id));
+        let entry = (key, job.tie(), id);
+        let at = self.order.partition_point(|better| *better < entry);
+        self.order.insert(at, entry);
     }
 
     pub fn remove(&mut self, key: K, job: &Job, id: JobId) {
-        self.order.remove(&(key, job.tie(), id));
+        // Mostly it is the best one, which has just run to its end.
+        if self.order.front().is_some_and(|(_, _, first)| *first == id) {
+            self.order.pop_front();
+        } else if let Ok(at) = self.order.binary_search(&(key, job.tie(), id)) {
+            self.order.remove(at);
+        }
     }
 
     /// The `n` best jobs, best first.

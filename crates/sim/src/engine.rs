@@ -18,13 +18,11 @@
 //!                            └──────────────────────┴──────────────────────────┘
 //! ```
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use temponet_task::{
     Assignment, Costs, Event, Job, JobId, NotApplicable, OnMiss, Scheduler, Speed, System, SystemView, TaskSet, Time,
 };
 
+use crate::deadlines::Deadlines;
 use crate::metrics::{End, Metrics};
 use crate::trace::Observer;
 use crate::workload::{Release, Workload};
@@ -81,12 +79,14 @@ pub struct Engine<'a> {
     free: Vec<JobId>,
     /// Jobs that left since the last decision; their ids are free after the next one.
     leaving: Vec<JobId>,
-    deadlines: BinaryHeap<Reverse<(Time, JobId, u32)>>,
+    deadlines: Deadlines,
     running: Vec<Option<JobId>>,
     cores: Vec<Core>,
     /// The earliest of the cores' completions.
     next_completion: Time,
     wake: Time,
+    /// Whether every core runs at full speed.
+    all_full: bool,
     events: Vec<Event>,
     metrics: Metrics,
     /// Busy core time at full speed in ns, and energy spent at other speeds.
@@ -111,6 +111,13 @@ struct Hidden {
 }
 
 const GONE: u32 = u32::MAX;
+
+impl Hidden {
+    /// Whether this is still the job of that generation, and active.
+    fn is(&self, generation: u32) -> bool {
+        self.generation == generation && self.place != GONE
+    }
+}
 
 /// A core between two decisions.
 #[derive(Clone, Copy, Debug)]
@@ -140,11 +147,12 @@ impl<'a> Engine<'a> {
             active: Vec::new(),
             free: Vec::new(),
             leaving: Vec::new(),
-            deadlines: BinaryHeap::new(),
+            deadlines: Deadlines::new(),
             running: vec![None; set.cores],
             cores: vec![core; set.cores],
             next_completion: Time::NEVER,
             wake: Time::NEVER,
+            all_full: true,
             events: Vec::new(),
             metrics: Metrics::new(set.tasks.len()),
             busy_full: 0,
@@ -183,16 +191,15 @@ impl<'a> Engine<'a> {
     /// Goes to the next decision point. False at the end of the run.
     pub fn advance(&mut self, observer: &mut impl Observer) -> bool {
         loop {
-            let next = self.next_instant();
-            if next > self.horizon {
-                self.run_until(self.horizon);
-                return false;
-            }
+            let next = self.next_instant().min(self.horizon);
             self.run_until(next);
             if self.next_completion == next {
                 self.complete_jobs(observer);
             }
             self.pass_deadlines(observer);
+            if next == self.horizon {
+                return false;
+            }
             while self.workload.next_time() == next {
                 match self.workload.pop() {
                     Some(release) => self.release(release, observer),
@@ -211,20 +218,9 @@ impl<'a> Engine<'a> {
 
     #[inline]
     fn next_instant(&mut self) -> Time {
-        let mut next = self.next_completion.min(self.workload.next_time()).min(self.wake);
-        while let Some(Reverse((deadline, id, generation))) = self.deadlines.peek().copied() {
-            let hidden = &self.hidden[id.index()];
-            if hidden.generation == generation && hidden.place != GONE {
-                next = next.min(deadline);
-                break;
-            }
-            // Its job has left already.
-            if deadline > next {
-                break;
-            }
-            self.deadlines.pop();
-        }
-        next
+        let next = self.next_completion.min(self.workload.next_time()).min(self.wake);
+        let is_active = |job: JobId, generation| self.hidden[job.index()].is(generation);
+        self.deadlines.next(next, is_active).map_or(next, |deadline| next.min(deadline))
     }
 
     /// Lets the running jobs work until `date`.
@@ -235,12 +231,14 @@ impl<'a> Engine<'a> {
         if elapsed == Time::ZERO {
             return;
         }
-        for (core, running) in self.running.iter().enumerate() {
+        let (mut busy, mut busy_full) = (0, 0);
+        for (running, core) in self.running.iter().zip(&self.cores) {
             let Some(id) = running else { continue };
-            let speed = self.cores[core].speed;
             let job = &mut self.jobs[id.index()];
+            let speed = core.speed;
+            busy += 1;
             let work = if speed == Speed::FULL {
-                self.busy_full += u128::from(elapsed.0);
+                busy_full += 1;
                 elapsed
             } else {
                 let share = f64::from(speed.0) / 1000.0;
@@ -250,7 +248,6 @@ impl<'a> Engine<'a> {
                 hidden.fraction = (thousandths % 1000) as u32;
                 Time((thousandths / 1000) as u64)
             };
-            self.busy_total += u128::from(elapsed.0);
             if job.overhead == Time::ZERO {
                 job.executed += work;
             } else {
@@ -259,6 +256,8 @@ impl<'a> Engine<'a> {
                 job.executed += work - paid;
             }
         }
+        self.busy_total += u128::from(elapsed.0) * busy;
+        self.busy_full += u128::from(elapsed.0) * busy_full;
     }
 
     fn complete_jobs(&mut self, observer: &mut impl Observer) {
@@ -279,13 +278,8 @@ impl<'a> Engine<'a> {
     }
 
     fn pass_deadlines(&mut self, observer: &mut impl Observer) {
-        while let Some(Reverse((deadline, id, generation))) = self.deadlines.peek().copied() {
-            if deadline > self.now {
-                return;
-            }
-            self.deadlines.pop();
-            let hidden = &self.hidden[id.index()];
-            if hidden.generation == generation && hidden.place != GONE {
+        while let Some((id, generation)) = self.deadlines.pop_due(self.now) {
+            if self.hidden[id.index()].is(generation) {
                 self.deadline_passed(id, observer);
             }
         }
@@ -345,7 +339,7 @@ impl<'a> Engine<'a> {
             // Jitter carried its release beyond its own deadline.
             self.deadline_passed(id, observer);
         } else {
-            self.deadlines.push(Reverse((release.deadline, id, self.hidden[id.index()].generation)));
+            self.deadlines.add(release.deadline, id, self.hidden[id.index()].generation);
         }
     }
 
@@ -400,69 +394,91 @@ impl<'a> Engine<'a> {
             self.take_off_core(*id, observer);
             self.leave(*id, End::Abandoned, observer);
         }
-        self.check(assignment)?;
-        let mut changed = false;
+        if assignment.cores() != self.running {
+            self.check_cores(assignment)?;
+            self.change_hands(assignment, observer);
+        }
+        if assignment.has_speeds() || !self.all_full {
+            self.check_speeds(assignment)?;
+            self.change_speeds(assignment, observer);
+        }
+        if self.costs.decision > Time::ZERO {
+            self.charge_decision();
+        }
+        self.wake = assignment.wake().unwrap_or(Time::NEVER);
+        if self.wake <= self.now {
+            return Err(self.illegal(format!("a wake-up asked for at {}, which is not in the future", self.wake)));
+        }
+        self.events.clear();
+        if !self.leaving.is_empty() {
+            self.free.append(&mut self.leaving);
+        }
+        Ok(())
+    }
+
+    /// No unknown job, none that left, none on two cores. A core that keeps its job is beyond doubt.
+    fn check_cores(&mut self, assignment: &Assignment) -> Result<(), SimError> {
+        let cores = assignment.cores();
+        if cores.len() != self.cores.len() {
+            let (given, there) = (cores.len(), self.cores.len());
+            return Err(self.illegal(format!("{given} cores assigned where there are {there}")));
+        }
+        for core in 0..cores.len() {
+            let Some(id) = cores[core].filter(|id| self.running[core] != Some(*id)) else { continue };
+            self.check_active(id, "put on a core")?;
+            let decision = self.metrics.decisions;
+            let job = &self.jobs[id.index()];
+            let stays = job.running && job.last_core.is_some_and(|last| cores[last as usize] == Some(id));
+            if stays || std::mem::replace(&mut self.hidden[id.index()].assigned, decision) == decision {
+                return Err(self.illegal(format!("{} put on two cores", self.named(id))));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_speeds(&self, assignment: &Assignment) -> Result<(), SimError> {
         for core in 0..self.cores.len() {
-            if self.running[core].is_some() && self.running[core] != assignment.cores()[core] {
-                changed = true;
-                if let Some(id) = self.running[core] {
-                    let moves = self.hidden[id.index()].assigned == self.metrics.decisions;
-                    self.metrics.preemptions += u64::from(!moves);
-                }
+            let speed = assignment.speed(core);
+            if !self.system.speeds.contains(&speed) {
+                let what = format!("core {core} set to {}/1000 of full speed, which it does not have", speed.0);
+                return Err(self.illegal(what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes jobs off the cores that get another one or none, then puts the new ones on.
+    fn change_hands(&mut self, assignment: &Assignment, observer: &mut impl Observer) {
+        for core in 0..self.cores.len() {
+            let Some(id) = self.running[core] else { continue };
+            if assignment.cores()[core] != Some(id) {
+                let moves = self.hidden[id.index()].assigned == self.metrics.decisions;
+                self.metrics.preemptions += u64::from(!moves);
                 self.vacate(core, observer);
             }
         }
         for core in 0..self.cores.len() {
             let Some(id) = assignment.cores()[core] else { continue };
-            let dispatched = self.running[core] != Some(id);
-            if dispatched {
+            if self.running[core].is_none() {
                 self.dispatch(id, core);
             }
-            let speed = assignment.speed(core);
-            let decided_here = core == 0 && self.costs.decision > Time::ZERO;
-            if decided_here && !dispatched {
-                self.jobs[id.index()].overhead += self.costs.decision;
-            }
-            if dispatched || decided_here || speed != self.cores[core].speed {
-                changed = true;
-                self.set_pace(core, id, speed, dispatched, observer);
-            }
         }
-        if changed {
-            self.find_next_completion();
-        }
-        if let Some(date) = assignment.wake() {
-            if date <= self.now {
-                return Err(self.illegal(format!("a wake-up asked for at {date}, which is not in the future")));
-            }
-            self.wake = date;
-        } else {
-            self.wake = Time::NEVER;
-        }
-        self.events.clear();
-        self.free.append(&mut self.leaving);
-        Ok(())
+        self.find_next_completion();
     }
 
-    fn check(&mut self, assignment: &Assignment) -> Result<(), SimError> {
-        if assignment.cores().len() != self.cores.len() {
-            let (given, there) = (assignment.cores().len(), self.cores.len());
-            return Err(self.illegal(format!("{given} cores assigned where there are {there}")));
-        }
+    fn change_speeds(&mut self, assignment: &Assignment, observer: &mut impl Observer) {
+        self.all_full = true;
         for core in 0..self.cores.len() {
-            if let Some(id) = assignment.cores()[core] {
-                self.check_active(id, "put on a core")?;
-                let decision = self.metrics.decisions;
-                if std::mem::replace(&mut self.hidden[id.index()].assigned, decision) == decision {
-                    return Err(self.illegal(format!("{} put on two cores", self.named(id))));
-                }
-            }
-            if assignment.has_speeds() && !self.system.speeds.contains(&assignment.speed(core)) {
-                let speed = assignment.speed(core).0;
-                return Err(self.illegal(format!("core {core} set to {speed}/1000 of full speed, which it does not have")));
+            let speed = assignment.speed(core);
+            self.all_full &= speed == Speed::FULL;
+            let before = std::mem::replace(&mut self.cores[core].speed, speed);
+            if let (true, Some(id)) = (before != speed, self.running[core]) {
+                observer.ran(core, &self.jobs[id.index()], self.cores[core].since, self.now, before);
+                self.cores[core].since = self.now;
+                self.set_completion(core, id);
             }
         }
-        Ok(())
+        self.find_next_completion();
     }
 
     fn check_active(&self, id: JobId, action: &str) -> Result<(), SimError> {
@@ -482,46 +498,50 @@ impl<'a> Engine<'a> {
         SimError::IllegalAssignment { time: self.now, what }
     }
 
+    /// The job on core 0, which takes the decisions, and every job just dispatched wait for the decision.
+    fn charge_decision(&mut self) {
+        for core in 0..self.cores.len() {
+            let Some(id) = self.running[core] else { continue };
+            if core == 0 || self.hidden[id.index()].assigned == self.metrics.decisions {
+                self.jobs[id.index()].overhead += self.costs.decision;
+                self.set_completion(core, id);
+            }
+        }
+        self.find_next_completion();
+    }
+
     /// Puts a waiting job on an idle core.
     fn dispatch(&mut self, id: JobId, core: usize) {
         let job = &mut self.jobs[id.index()];
         let hidden = &mut self.hidden[id.index()];
-        let mut cost = self.costs.decision;
         if job.last_core.is_some_and(|last| last != core as u32) {
             self.metrics.migrations += 1;
-            cost += self.costs.migration;
+            job.overhead += self.costs.migration;
         }
         if self.cores[core].previous != Some((id, hidden.generation)) {
-            cost += self.costs.context_switch;
+            job.overhead += self.costs.context_switch;
         }
-        job.overhead += cost;
         job.running = true;
         job.last_core = Some(core as u32);
         hidden.first_start = hidden.first_start.min(self.now);
         self.running[core] = Some(id);
         self.cores[core].since = self.now;
+        self.set_completion(core, id);
     }
 
-    /// Sets a core's speed and works out when its job will be done.
-    fn set_pace(&mut self, core: usize, id: JobId, speed: Speed, dispatched: bool, observer: &mut impl Observer) {
+    /// Works out when a core's job will be done at the core's speed.
+    fn set_completion(&mut self, core: usize, id: JobId) {
         let job = &self.jobs[id.index()];
         let hidden = &self.hidden[id.index()];
         let work = hidden.execution.saturating_sub(job.executed) + job.overhead;
-        let state = &mut self.cores[core];
-        if state.speed != speed {
-            if !dispatched {
-                observer.ran(core, job, state.since, self.now, state.speed);
-                state.since = self.now;
-            }
-            state.speed = speed;
-        }
+        let speed = self.cores[core].speed;
         let length = if speed == Speed::FULL && hidden.fraction == 0 {
             work
         } else {
             let thousandths = u128::from(work.0) * 1000 - u128::from(hidden.fraction);
             Time(thousandths.div_ceil(u128::from(speed.0)) as u64)
         };
-        state.completion = self.now + length;
+        self.cores[core].completion = self.now + length;
     }
 
     /// Ends the run at the horizon and hands out its figures.

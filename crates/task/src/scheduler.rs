@@ -45,7 +45,7 @@ pub struct Assignment {
 impl Assignment {
     /// Every one of `cores` cores idle at full speed, nothing dropped, no date asked for.
     pub fn reset(&mut self, cores: usize) {
-        self.cores.clear();
+        self.cores.fill(None);
         self.cores.resize(cores, None);
         self.speeds.clear();
         self.dropped.clear();

@@ -1,0 +1,348 @@
+//! Contract: the event-driven engine and the real schedulers produce, job by job, the schedule of a naive simulator that
+//! walks millisecond by millisecond and sorts all ready jobs by the textbook rule. Random small sets, both miss rules,
+//! one to four cores, known and uncertain execution times.
+
+use proptest::prelude::*;
+use temponet_sim::{End, JobRecord, Recorder, Release, Workload, simulate};
+use temponet_task::{ExecutionModel, OnMiss, Task, TaskSet, Time};
+
+const HORIZON_MS: u64 = 60;
+
+fn ms(n: u64) -> Time {
+    Time::from_ms(n)
+}
+
+/// A job of the naive simulator; all times in milliseconds.
+#[derive(Clone, Copy, Debug)]
+struct Naive {
+    task: usize,
+    number: u64,
+    release: i64,
+    deadline: i64,
+    wcet: i64,
+    execution: i64,
+    done: i64,
+    start: Option<i64>,
+    core: Option<usize>,
+    last_core: Option<usize>,
+}
+
+impl Naive {
+    fn remaining(&self) -> i64 {
+        self.wcet - self.done
+    }
+
+    fn laxity(&self, now: i64) -> i64 {
+        self.deadline - now - self.remaining()
+    }
+
+    fn tie(&self) -> (i64, usize, u64) {
+        (self.release, self.task, self.number)
+    }
+}
+
+/// What a rule may look at: the date, the ready jobs, the tasks, the number of cores, whether anything happened now.
+struct State<'a> {
+    now: i64,
+    jobs: &'a [Naive],
+    tasks: &'a [Task],
+    cores: usize,
+    happened: bool,
+}
+
+/// A scheduling rule: indices of the jobs to run, best first; `None` leaves everything as it is.
+type Rule<'a> = Box<dyn FnMut(&State) -> Option<Vec<usize>> + 'a>;
+
+/// Sorts by a key and the common tie-break.
+fn sorted<K: Ord>(state: &State, mut jobs: Vec<usize>, key: impl Fn(&Naive) -> K) -> Vec<usize> {
+    jobs.sort_by_key(|index| (key(&state.jobs[*index]), state.jobs[*index].tie()));
+    jobs
+}
+
+fn by_key<K: Ord>(key: impl Fn(&State, &Naive) -> K + 'static) -> Rule<'static> {
+    Box::new(move |state| {
+        let mut best = sorted(state, (0..state.jobs.len()).collect(), |job| key(state, job));
+        best.truncate(state.cores);
+        Some(best)
+    })
+}
+
+fn period(state: &State, job: &Naive) -> i64 {
+    state.tasks[job.task].period().map_or(0, |period| (period.0 / 1_000_000) as i64)
+}
+
+/// Moore–Hodgson over the ready jobs by list scheduling from scratch.
+fn moore_hodgson(state: &State) -> Option<Vec<usize>> {
+    if !state.happened {
+        return None;
+    }
+    let fits = |index: &usize| state.jobs[*index].laxity(state.now) >= 0;
+    let candidates = sorted(state, (0..state.jobs.len()).filter(fits).collect(), |job| job.deadline);
+    let on_time = |accepted: &[usize]| {
+        let mut free = vec![state.now; state.cores];
+        accepted.iter().all(|index| {
+            let core = (0..state.cores).min_by_key(|core| (free[*core], *core)).unwrap();
+            free[core] += state.jobs[*index].remaining();
+            free[core] <= state.jobs[*index].deadline
+        })
+    };
+    let mut accepted: Vec<usize> = Vec::new();
+    for candidate in candidates {
+        accepted.push(candidate);
+        while !on_time(&accepted) {
+            let longest = (0..accepted.len()).max_by_key(|at| (state.jobs[accepted[*at]].remaining(), *at)).unwrap();
+            accepted.remove(longest);
+        }
+    }
+    let rejected = (0..state.jobs.len()).filter(|index| !accepted.contains(index)).collect();
+    let rejected = sorted(state, rejected, Naive::remaining);
+    let urgent = |index: &usize| state.cores > 1 && state.jobs[*index].laxity(state.now) <= 0;
+    let (first, then): (Vec<_>, Vec<_>) = accepted.into_iter().partition(urgent);
+    let mut order = first;
+    order.extend(then);
+    order.extend(rejected);
+    order.truncate(state.cores);
+    Some(order)
+}
+
+/// Turns of one millisecond in a plain list. Nothing needs to be said about turn ends: every tick is one.
+fn round_robin() -> Rule<'static> {
+    let mut queue: Vec<(usize, u64)> = Vec::new();
+    Box::new(move |state| {
+        let id = |job: &Naive| (job.task, job.number);
+        let present: Vec<_> = state.jobs.iter().map(id).collect();
+        queue.retain(|job| present.contains(job));
+        let arrivals = (0..state.jobs.len()).filter(|index| !queue.contains(&id(&state.jobs[*index]))).collect();
+        for index in sorted(state, arrivals, |_| ()) {
+            queue.push(id(&state.jobs[index]));
+        }
+        // Running jobs stand where they are in core order; those that must make room go to the tail.
+        let core_of = |job: &(usize, u64)| state.jobs[present.iter().position(|p| p == job).unwrap()].core;
+        let (mut running, waiting): (Vec<_>, Vec<_>) = queue.iter().copied().partition(|job| core_of(job).is_some());
+        running.sort_by_key(core_of);
+        let free = state.cores - running.len();
+        let leaving = waiting.len().saturating_sub(free).min(running.len());
+        let tail: Vec<_> = running.drain(..leaving).collect();
+        queue = running.into_iter().chain(waiting).chain(tail).collect();
+        let place = |job: &(usize, u64)| present.iter().position(|p| p == job).unwrap();
+        Some(queue.iter().take(state.cores).map(place).collect())
+    })
+}
+
+/// PD² with the windows written out subtask by subtask, the group deadline by its definition.
+fn pd2(state: &State) -> Option<Vec<usize>> {
+    let window = |job: &Naive| (job.deadline - job.release).max(1);
+    let needed = |job: &Naive| job.wcet.clamp(1, window(job));
+    let deadline = |job: &Naive, i: i64| (i * window(job) + needed(job) - 1) / needed(job);
+    let release = |job: &Naive, i: i64| (i - 1) * window(job) / needed(job);
+    let overlap = |job: &Naive, i: i64| i < needed(job) && release(job, i + 1) < deadline(job, i);
+    let subtask = |job: &Naive| job.done.min(needed(job) - 1) + 1;
+    let group = |job: &Naive, i: i64| {
+        if 2 * needed(job) < window(job) || !overlap(job, i) {
+            return 0;
+        }
+        let ends = |t: i64, k: i64| {
+            (t == deadline(job, k) && !overlap(job, k))
+                || (t + 1 == deadline(job, k) && deadline(job, k) - release(job, k) == 3)
+        };
+        let mut t = deadline(job, i);
+        while !(i..=needed(job)).any(|k| ends(t, k)) {
+            t += 1;
+        }
+        job.release + t
+    };
+    let eligible = (0..state.jobs.len()).filter(|index| {
+        let job = &state.jobs[*index];
+        state.now >= job.release + release(job, subtask(job))
+    });
+    let mut best = sorted(state, eligible.collect(), |job| {
+        let i = subtask(job);
+        (job.release + deadline(job, i), !overlap(job, i), -group(job, i))
+    });
+    best.truncate(state.cores);
+    Some(best)
+}
+
+/// First-fit decreasing onto clusters, then EDF or RM inside each. Returns one job per core of each cluster.
+fn clustered(size: usize, rate_monotonic: bool) -> Rule<'static> {
+    Box::new(move |state| {
+        let clusters = state.cores.div_ceil(size);
+        let cores_of = |cluster: usize| (state.cores - cluster * size).min(size);
+        let load = |task: &Task| {
+            let period = task.period().unwrap();
+            task.wcet.0 as f64 / period.min(task.deadline).0 as f64
+        };
+        let mut order: Vec<usize> = (0..state.tasks.len()).collect();
+        order.sort_by(|a, b| load(&state.tasks[*b]).total_cmp(&load(&state.tasks[*a])));
+        let mut loads = vec![Vec::<f64>::new(); clusters];
+        let mut cluster_of = vec![0; state.tasks.len()];
+        for task in order {
+            let with = |cluster: usize| loads[cluster].iter().copied().chain([load(&state.tasks[task])]);
+            let fits = |cluster: &usize| match rate_monotonic {
+                true => with(*cluster).map(|load| load + 1.0).product::<f64>() <= 2.0 + 1e-9,
+                false => with(*cluster).sum::<f64>() <= cores_of(*cluster) as f64 + 1e-9,
+            };
+            let room = |cluster: usize| cores_of(cluster) as f64 - loads[cluster].iter().sum::<f64>();
+            let roomiest = || (0..clusters).rev().max_by(|a, b| room(*a).total_cmp(&room(*b))).unwrap();
+            let cluster = (0..clusters).find(fits).unwrap_or_else(roomiest);
+            loads[cluster].push(load(&state.tasks[task]));
+            cluster_of[task] = cluster;
+        }
+        let mut chosen = Vec::new();
+        for cluster in 0..clusters {
+            let mine = (0..state.jobs.len()).filter(|index| cluster_of[state.jobs[*index].task] == cluster);
+            let key = |job: &Naive| if rate_monotonic { period(state, job) } else { job.deadline };
+            chosen.extend(sorted(state, mine.collect(), key).into_iter().take(cores_of(cluster)));
+        }
+        Some(chosen)
+    })
+}
+
+/// The rule that goes by a scheduler's name. Cores matter for p-*: their jobs are placed by cluster, which the comparison
+/// leaves out.
+fn rule(name: &str) -> Rule<'static> {
+    match name {
+        "fcfs" => by_key(|_, _| ()),
+        "rm" => by_key(period),
+        "dm" => by_key(|state, job| state.tasks[job.task].deadline),
+        "fp" => by_key(|state, job| std::cmp::Reverse(state.tasks[job.task].priority)),
+        "edf" => by_key(|_, job| job.deadline),
+        "srpt" => by_key(|_, job| job.remaining()),
+        "llf" => by_key(|state, job| job.laxity(state.now)),
+        "edf-skip" => by_key(|state, job| (job.laxity(state.now) < 0, job.deadline)),
+        "edzl" => by_key(|state, job| (job.laxity(state.now) > 0, job.deadline)),
+        "mh-edf" => Box::new(moore_hodgson),
+        "rr" => round_robin(),
+        "pd2" => Box::new(pd2),
+        "p-edf" => clustered(1, false),
+        "c-edf" => clustered(2, false),
+        "p-rm" => clustered(1, true),
+        _ => unreachable!("{name} has no naive form"),
+    }
+}
+
+const NAMES: [&str; 15] = [
+    "fcfs", "rr", "fp", "rm", "dm", "edf", "llf", "srpt", "edf-skip", "mh-edf", "edzl", "p-edf", "c-edf", "p-rm", "pd2",
+];
+
+struct Outcome {
+    jobs: Vec<JobRecord>,
+    preemptions: u64,
+    migrations: u64,
+}
+
+/// Walks tick by tick.
+fn naive(set: &TaskSet, seed: u64, mut rule: Rule) -> Outcome {
+    let mut workload = Workload::new(set, seed);
+    let mut jobs: Vec<Naive> = Vec::new();
+    let mut outcome = Outcome { jobs: Vec::new(), preemptions: 0, migrations: 0 };
+    let leave = |job: &Naive, now: i64, end: End| JobRecord {
+        task: job.task as u32,
+        number: job.number,
+        release: ms(job.release as u64),
+        deadline: ms(job.deadline as u64),
+        start: job.start.map(|start| ms(start as u64)),
+        left: ms(now as u64),
+        end,
+        executed: ms(job.done as u64),
+    };
+    for now in 0..=HORIZON_MS as i64 {
+        let mut happened = false;
+        jobs.retain(|job| {
+            let aborts = job.deadline == now && set.on_miss == OnMiss::Abort;
+            let end = if job.done == job.execution { Some(End::Completed) } else { aborts.then_some(End::Aborted) };
+            happened |= end.is_some() || job.deadline == now;
+            outcome.jobs.extend(end.map(|end| leave(job, now, end)));
+            end.is_none()
+        });
+        if now == HORIZON_MS as i64 {
+            break;
+        }
+        while workload.next_time() == ms(now as u64) {
+            let Release { task, number, deadline, execution, wcet, .. } = workload.pop().unwrap();
+            let whole = |time: Time| (time.0 / 1_000_000) as i64;
+            let (deadline, execution, wcet) = (whole(deadline), whole(execution), whole(wcet));
+            let (task, start, core, last_core) = (task as usize, None, None, None);
+            jobs.push(Naive { task, number, release: now, deadline, wcet, execution, done: 0, start, core, last_core });
+            happened = true;
+        }
+        let state = State { now, jobs: &jobs, tasks: &set.tasks, cores: set.cores, happened };
+        if let Some(chosen) = rule(&state) {
+            place(&mut jobs, &chosen, set.cores, &mut outcome);
+        }
+        for job in jobs.iter_mut().filter(|job| job.core.is_some()) {
+            job.start.get_or_insert(now);
+            job.done += 1;
+        }
+    }
+    outcome.jobs.extend(jobs.iter().map(|job| leave(job, HORIZON_MS as i64, End::Unfinished)));
+    outcome
+}
+
+/// Jobs that keep running stay; the rest take the free cores in order.
+fn place(jobs: &mut [Naive], chosen: &[usize], cores: usize, outcome: &mut Outcome) {
+    for (index, job) in jobs.iter_mut().enumerate() {
+        if job.core.is_some() && !chosen.contains(&index) {
+            job.core = None;
+            outcome.preemptions += 1;
+        }
+    }
+    for index in chosen {
+        if jobs[*index].core.is_none() {
+            let free = (0..cores).find(|core| jobs.iter().all(|job| job.core != Some(*core)));
+            let job = &mut jobs[*index];
+            outcome.migrations += u64::from(job.last_core.is_some() && job.last_core != free);
+            (job.core, job.last_core) = (free, free);
+        }
+    }
+}
+
+fn any_task() -> impl Strategy<Value = Task> {
+    let shape = (2u64..=12, 1u64..=6, 1u64..=14, 0u64..=5);
+    (shape, any::<bool>(), 0i64..4, any::<bool>()).prop_map(|((period, wcet, deadline, offset), implicit, priority, known)| {
+        let mut task = Task::periodic("t", ms(period), ms(wcet));
+        task.offset = ms(offset);
+        task.priority = Some(priority);
+        if !implicit {
+            task.deadline = ms(deadline);
+        }
+        if !known {
+            task.bcet = ms(1);
+            task.execution = ExecutionModel::Empirical { samples: (1..=wcet).map(ms).collect() };
+        }
+        task
+    })
+}
+
+fn any_set() -> impl Strategy<Value = TaskSet> {
+    (prop::collection::vec(any_task(), 1..=6), 1usize..=4, any::<bool>()).prop_map(|(mut tasks, cores, aborts)| {
+        for (index, task) in tasks.iter_mut().enumerate() {
+            task.name = format!("t{index}");
+        }
+        let mut set = TaskSet::new("random", tasks, cores);
+        set.on_miss = if aborts { OnMiss::Abort } else { OnMiss::Continue };
+        set
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_scheduler_agrees_with_its_naive_form(set in any_set(), seed in 0u64..1000) {
+        for name in NAMES {
+            let mut expected = naive(&set, seed, rule(name));
+            let mut recorder = Recorder::until(Time::NEVER);
+            let mut scheduler = temponet_sched::build(name).unwrap();
+            let metrics = simulate(&set, seed, ms(HORIZON_MS), &mut *scheduler, &mut recorder).unwrap();
+            let order = |job: &JobRecord| (job.task, job.number);
+            expected.jobs.sort_by_key(order);
+            recorder.jobs.sort_by_key(order);
+            prop_assert_eq!(&recorder.jobs, &expected.jobs, "{}", name);
+            if !matches!(name, "p-edf" | "c-edf" | "p-rm") {
+                let (preemptions, migrations) = (expected.preemptions, expected.migrations);
+                prop_assert_eq!((metrics.preemptions, metrics.migrations), (preemptions, migrations), "{}", name);
+            }
+        }
+    }
+}
