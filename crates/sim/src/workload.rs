@@ -154,16 +154,38 @@ impl<'a> Workload<'a> {
             if self.delayed.peek().is_some_and(|Reverse(Delayed(release))| release.time < time) {
                 return;
             }
-            let number = self.take_arrival(time, task);
-            let source = &mut self.sources[task as usize];
             if silent {
-                source.next_number = number;
-            } else {
-                let delay = Time(source.rng.random_range(0..=jitter.0));
-                let release = self.job(task, number, time, time + delay);
-                self.delayed.push(Reverse(Delayed(release)));
+                self.skip_silence(time, task);
+                continue;
             }
+            let number = self.take_arrival(time, task);
+            let delay = Time(self.sources[task as usize].rng.random_range(0..=jitter.0));
+            let release = self.job(task, number, time, time + delay);
+            self.delayed.push(Reverse(Delayed(release)));
         }
+    }
+
+    /// Moves a silent task's next arrival, on its own grid, to the end of the mode, in one step however long that is.
+    fn skip_silence(&mut self, time: Time, index: u32) {
+        let task = &self.set.tasks[index as usize];
+        let source = &mut self.sources[index as usize];
+        let mode_end = self.set.modes.get(self.modes_begun).map(|mode| mode.at);
+        let next = match (&task.arrival, task.period(), mode_end) {
+            (Arrival::Listed(jobs), ..) => {
+                source.next_number += 1;
+                jobs.get(source.next_number as usize).map(|job| job.release)
+            }
+            (_, Some(period), Some(end)) => {
+                let step = divided(period, self.set.modes[self.modes_begun - 1].rate);
+                Some(time + step * (end - time).0.div_ceil(step.0))
+            }
+            _ => None,
+        };
+        let ends = match task.arrival {
+            Arrival::Burst { until, .. } => until,
+            _ => Time::NEVER,
+        };
+        self.replace_head(next.filter(|next| *next < ends), index);
     }
 
     fn is_silent(&self, task: u32) -> bool {
@@ -202,6 +224,13 @@ impl<'a> Workload<'a> {
             }
             Arrival::Listed(jobs) => jobs.get(source.next_number as usize).map(|job| job.release),
         };
+        self.replace_head(next, task);
+        number
+    }
+
+    /// Puts the next arrival of the task at the head of the queue in the place of the present one.
+    #[inline]
+    fn replace_head(&mut self, next: Option<Time>, task: u32) {
         if let Some(mut head) = self.arrivals.peek_mut() {
             match next {
                 Some(next) => *head = Reverse((next, task)),
@@ -210,7 +239,6 @@ impl<'a> Workload<'a> {
                 }
             }
         }
-        number
     }
 
     #[inline]
@@ -349,6 +377,19 @@ mod tests {
             [(0, 2, 10), (10, 2, 10), (20, 3, 5), (25, 3, 5), (30, 3, 5), (35, 3, 5), (40, 2, 10), (50, 2, 10)]
         );
         assert_eq!(of(1), [(0, 1, 10), (10, 1, 10), (40, 1, 10), (50, 1, 10)]);
+    }
+
+    #[test]
+    fn a_silent_last_mode_ends_the_releases() {
+        let task = Task::periodic("a", Time(1), Time(1));
+        let mut set = TaskSet::new("s", vec![task], 1);
+        let silence = |at| Mode { name: "off".into(), at, work: 1.0, rate: 1.0, tasks: Some(vec![]) };
+        set.modes = vec![silence(Time(3))];
+        assert_eq!(releases(&set, 0, Time::NEVER).len(), 3);
+        // A silence of years is skipped in one step.
+        let back = Mode { tasks: None, ..silence(Time::MAX_INPUT) };
+        set.modes.push(back);
+        assert_eq!(releases(&set, 0, Time::MAX_INPUT + Time(2)).len(), 5);
     }
 
     #[test]

@@ -1,0 +1,152 @@
+//! Contract: whatever the scheduler and the set, a run is physically possible and its figures add up.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use temponet_sim::{End, Engine, Recorder, Unobserved, Workload, simulate};
+use temponet_task::{
+    Arrival, Assignment, ExecutionModel, Gap, Mode, OnMiss, Scheduler, Task, TaskSet, Time,
+};
+
+const HORIZON: Time = Time::from_ms(400);
+
+/// Never leave a core idle beside a ready job. p-* and c-edf do (a job is bound to its core), pd2 does, d-over gives up.
+const WORK_CONSERVING: [&str; 11] =
+    ["fcfs", "rr", "fp", "rm", "dm", "edf", "llf", "srpt", "edf-skip", "mh-edf", "edzl"];
+
+fn any_task() -> impl Strategy<Value = Task> {
+    let times = (500u64..20_000, 100u64..9_000, 100u64..30_000, 0u64..5_000, 0u64..8_000);
+    let kinds = (0..4usize, 0..6usize, 0u8..3);
+    (times, kinds).prop_map(|((period, wcet, deadline, offset, jitter), (arrival, model, criticality))| {
+        let us = Time::from_us;
+        let mut task = Task::periodic("t", us(period), us(wcet));
+        task.arrival = match arrival {
+            0 => Arrival::Sporadic { minimum: us(period), gap: Gap::Exponential { mean: us(2 * period) } },
+            1 => Arrival::Burst { jobs: 3, every: us(3 * period), until: us(200_000) },
+            _ => Arrival::Periodic { period: us(period) },
+        };
+        task.jitter = if arrival == 2 { us(jitter) } else { Time::ZERO };
+        (task.deadline, task.offset, task.criticality) = (us(deadline), us(offset), criticality);
+        (task.bcet, task.acet) = (Time(task.wcet.0 / 4), Some(Time(task.wcet.0 / 2)));
+        task.execution = match model {
+            0 => ExecutionModel::Uniform,
+            1 => ExecutionModel::Normal { deviation: us(wcet) },
+            2 => ExecutionModel::Weibull { exceed: 0.01 },
+            3 => ExecutionModel::Pareto { shape: 1.5 },
+            _ => ExecutionModel::Wcet,
+        };
+        if model == 5 {
+            task.wcet_high = Some(us(2 * wcet));
+            task.execution = ExecutionModel::Overrun { probability: 0.3, below: Box::new(task.execution) };
+        }
+        task
+    })
+}
+
+fn any_set() -> impl Strategy<Value = TaskSet> {
+    let costs = (0u64..300, 0u64..300, 0u64..100);
+    let parts = (prop::collection::vec(any_task(), 1..8), 1usize..=5, any::<bool>(), costs, any::<bool>());
+    parts.prop_map(|(mut tasks, cores, aborts, costs, modes)| {
+        for (index, task) in tasks.iter_mut().enumerate() {
+            task.name = format!("t{index}");
+        }
+        let mut set = TaskSet::new("random", tasks, cores);
+        set.on_miss = if aborts { OnMiss::Abort } else { OnMiss::Continue };
+        set.costs.context_switch = Time::from_us(costs.0);
+        set.costs.migration = Time::from_us(costs.1);
+        set.costs.decision = Time::from_us(costs.2);
+        if modes {
+            let mode = |at, work, rate, tasks| Mode { name: "m".into(), at: Time::from_ms(at), work, rate, tasks };
+            set.modes = vec![mode(50, 1.7, 0.8, None), mode(120, 0.5, 1.5, Some(vec![0]))];
+        }
+        set
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_run_is_physically_possible(set in any_set(), seed in 0u64..1000) {
+        let mut truth = HashMap::new();
+        let mut workload = Workload::new(&set, seed);
+        while workload.next_time() < HORIZON {
+            let release = workload.pop().unwrap();
+            truth.insert((release.task, release.number), release);
+        }
+        for entry in temponet_sched::ALL {
+            let mut scheduler = temponet_sched::build(entry.name).unwrap();
+            let mut recorder = Recorder::until(Time::NEVER);
+            let Ok(metrics) = simulate(&set, seed, HORIZON, &mut *scheduler, &mut recorder) else {
+                prop_assert!(entry.name == "d-over" && set.cores > 1);
+                continue;
+            };
+            // Slices of a core, and slices of a job, follow each other without overlap.
+            let mut by_core: HashMap<u32, Time> = HashMap::new();
+            let mut by_job: HashMap<(u32, u64), Time> = HashMap::new();
+            let mut worked: HashMap<(u32, u64), u64> = HashMap::new();
+            let mut slices = recorder.slices.clone();
+            slices.sort_by_key(|slice| (slice.start, slice.end));
+            for slice in &slices {
+                let job = (slice.task, slice.number);
+                let free = by_core.insert(slice.core, slice.end).unwrap_or_default();
+                let idle = by_job.insert(job, slice.end).unwrap_or_default();
+                prop_assert!(free <= slice.start && idle <= slice.start && slice.end <= HORIZON, "{}", entry.name);
+                *worked.entry(job).or_default() += (slice.end - slice.start).0;
+            }
+            // Every release leaves exactly once, and does the work it completed.
+            prop_assert_eq!(recorder.jobs.len(), truth.len(), "{}", entry.name);
+            let without_costs = set.costs == Default::default();
+            for job in &recorder.jobs {
+                let release = &truth[&(job.task, job.number)];
+                let time = worked.get(&(job.task, job.number)).copied().unwrap_or(0);
+                prop_assert!(job.executed <= release.execution && time >= job.executed.0);
+                prop_assert!(!without_costs || time == job.executed.0);
+                prop_assert!(job.end != End::Completed || job.executed == release.execution);
+                prop_assert!(job.start.is_none_or(|start| start >= release.time));
+                if set.on_miss == OnMiss::Abort {
+                    prop_assert!(job.left <= job.deadline.max(job.release));
+                }
+            }
+            // The figures are those of the jobs.
+            let counted: Vec<_> = recorder.jobs.iter().filter(|job| job.deadline <= HORIZON).collect();
+            prop_assert_eq!(metrics.jobs.released, counted.len() as u64);
+            prop_assert_eq!(metrics.jobs.met, counted.iter().filter(|job| job.met()).count() as u64);
+            let busy: u64 = worked.values().sum();
+            prop_assert_eq!(metrics.idle_ns + u128::from(busy), u128::from(HORIZON.0) * set.cores as u128);
+            prop_assert_eq!(metrics.lateness.count(), metrics.jobs.released);
+            prop_assert_eq!(metrics.tasks.iter().map(|task| task.jobs.met).sum::<u64>(), metrics.jobs.met);
+        }
+    }
+
+    #[test]
+    fn work_conserving_schedulers_never_idle_beside_a_ready_job(set in any_set(), seed in 0u64..1000) {
+        for name in WORK_CONSERVING {
+            let mut scheduler = temponet_sched::build(name).unwrap();
+            let mut engine = Engine::new(&set, seed, HORIZON);
+            scheduler.start(engine.system()).unwrap();
+            let mut assignment = Assignment::default();
+            let mut last = Time::ZERO;
+            while engine.advance(&mut Unobserved) {
+                prop_assert!(engine.now() >= last);
+                last = engine.now();
+                assignment.reset(set.cores);
+                scheduler.decide(&engine.view(), &mut assignment);
+                let busy = assignment.cores().iter().flatten().count();
+                prop_assert_eq!(busy, set.cores.min(engine.view().active.len()), "{}", name);
+                engine.apply(&assignment, &mut Unobserved).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn same_seed_same_run(set in any_set(), seed in 0u64..1000) {
+        for name in ["edf", "llf", "mh-edf"] {
+            let run = || {
+                let mut scheduler = temponet_sched::build(name).unwrap();
+                simulate(&set, seed, HORIZON, &mut *scheduler, &mut Unobserved).unwrap()
+            };
+            prop_assert_eq!(run(), run());
+        }
+    }
+}
