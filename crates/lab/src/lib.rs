@@ -1,1 +1,9 @@
-//! placeholder
+//! Experiments and what people look at: comparisons over repeated runs, statistics, pictures and the HTML report.
+
+pub mod comparison;
+pub mod gantt;
+pub mod horizon;
+pub mod latency;
+pub mod progress;
+pub mod report;
+pub mod stats;

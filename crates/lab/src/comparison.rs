@@ -1,0 +1,266 @@
+//! Every scheduler on the same jobs: the experiment behind `temponet compare`.
+
+use rayon::prelude::*;
+use temponet_sched::{SpecError, build};
+use temponet_sim::{Histogram, Metrics, Recorder, SimError, simulate};
+use temponet_task::{TaskSet, Time};
+
+use crate::horizon::expected_jobs;
+use crate::latency::Timed;
+use crate::progress::Progress;
+use crate::stats;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The tasks and the machine, with the user's changes already made.
+    pub set: TaskSet,
+    /// How long each run lasts.
+    pub horizon: Time,
+    /// The first run's seed; each further run has the next.
+    pub seed: u64,
+    /// How many runs.
+    pub runs: u64,
+    /// Scheduler names with options.
+    pub schedulers: Vec<String>,
+    /// Time every decision; runs then follow each other instead of sharing the cores.
+    pub latency: bool,
+    /// Keep the first run's schedule until this date, for pictures.
+    pub record_until: Time,
+}
+
+/// One scheduler's figures.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The name with options, as it was asked for.
+    pub scheduler: String,
+    /// All runs added up.
+    pub metrics: Metrics,
+    /// Compliance run by run.
+    pub compliance: Vec<f64>,
+    /// Decision latencies in ns, if asked for.
+    pub latency: Option<Histogram>,
+    /// The first run until the date asked for.
+    pub recording: Recorder,
+}
+
+impl Row {
+    /// Half the 95% confidence interval of the mean compliance over the runs.
+    pub fn ci95(&self) -> Option<f64> {
+        stats::ci95(&self.compliance)
+    }
+}
+
+/// The outcome, best scheduler first.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// What was run.
+    pub plan: Plan,
+    /// Most deadlines met first; then most critical ones, then fewest preemptions.
+    pub rows: Vec<Row>,
+    /// Schedulers that do not apply to this set, and why.
+    pub skipped: Vec<(String, String)>,
+}
+
+/// Why there is no outcome.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompareError {
+    /// A name that means nothing.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A scheduler that broke its contract.
+    #[error("scheduler {0:?}: {1}")]
+    Run(String, SimError),
+}
+
+/// Runs everything, in parallel; the result does not depend on the number of threads.
+pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareError> {
+    for spec in &plan.schedulers {
+        build(spec)?;
+    }
+    let (mut rows, mut skipped) = (Vec::new(), Vec::new());
+    let cells: Vec<(usize, u64)> =
+        (0..plan.schedulers.len()).flat_map(|scheduler| (0..plan.runs).map(move |run| (scheduler, run))).collect();
+    let one = |(scheduler, run): &(usize, u64)| run_one(&plan, &plan.schedulers[*scheduler], *run, progress);
+    let mut outcomes: Vec<Result<Row, CompareError>> =
+        if plan.latency { cells.iter().map(one).collect() } else { cells.par_iter().map(one).collect() };
+    progress.finish();
+    let mut outcomes = outcomes.drain(..);
+    for spec in &plan.schedulers {
+        let mut total: Option<Row> = None;
+        for outcome in outcomes.by_ref().take(plan.runs as usize) {
+            match (outcome, &mut total) {
+                (Ok(row), None) => total = Some(row),
+                (Ok(row), Some(total)) => add(total, &row),
+                (Err(CompareError::Run(name, SimError::NotApplicable(why))), _) => {
+                    if skipped.last().is_none_or(|(last, _)| *last != name) {
+                        skipped.push((name, why.to_string()));
+                    }
+                }
+                (Err(error), _) => return Err(error),
+            }
+        }
+        debug_assert!(total.as_ref().is_none_or(|row| row.scheduler == *spec));
+        rows.extend(total);
+    }
+    rows.sort_by(|a, b| {
+        let critical = |row: &Row| row.metrics.critical().met;
+        let by_met = b.metrics.jobs.met.cmp(&a.metrics.jobs.met).then(critical(b).cmp(&critical(a)));
+        by_met.then(a.metrics.preemptions.cmp(&b.metrics.preemptions))
+    });
+    Ok(Comparison { plan, rows, skipped })
+}
+
+fn run_one(plan: &Plan, spec: &str, run: u64, progress: &Progress) -> Result<Row, CompareError> {
+    progress.say(spec);
+    let seed = plan.seed.wrapping_add(run);
+    let mut scheduler = build(spec)?;
+    let mut watched = progress.watch(Recorder::until(if run == 0 { plan.record_until } else { Time::ZERO }));
+    let (metrics, latency) = if plan.latency {
+        let mut timed = Timed::new(scheduler);
+        let metrics = simulate(&plan.set, seed, plan.horizon, &mut timed, &mut watched);
+        (metrics, Some(timed.latencies))
+    } else {
+        (simulate(&plan.set, seed, plan.horizon, &mut *scheduler, &mut watched), None)
+    };
+    let metrics = metrics.map_err(|error| CompareError::Run(spec.to_string(), error))?;
+    let compliance = vec![metrics.jobs.compliance()];
+    Ok(Row { scheduler: spec.to_string(), metrics, compliance, latency, recording: watched.done(plan.horizon) })
+}
+
+fn add(total: &mut Row, run: &Row) {
+    total.metrics.merge(&run.metrics);
+    total.compliance.extend(&run.compliance);
+    if let (Some(total), Some(run)) = (&mut total.latency, &run.latency) {
+        total.merge(run);
+    }
+}
+
+/// A date by which about `jobs` jobs are released: how much of a run a picture can show.
+pub fn picture_window(set: &TaskSet, horizon: Time, jobs: f64) -> Time {
+    let expected = expected_jobs(set, horizon);
+    if expected <= jobs {
+        return horizon;
+    }
+    let longest = set.tasks.iter().map(|task| task.deadline).max().unwrap_or_default();
+    Time((horizon.0 as f64 * jobs / expected) as u64).max(longest).min(horizon)
+}
+
+impl Comparison {
+    /// The row of a scheduler, if it ran.
+    pub fn row(&self, scheduler: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.scheduler == scheduler)
+    }
+
+    /// The schedulers that do as well as the best one as far as these runs can tell, the best one included.
+    pub fn level_with_best(&self) -> Vec<&Row> {
+        let Some(best) = self.rows.first() else { return Vec::new() };
+        let is_level = |row: &&Row| match stats::paired_difference(&best.compliance, &row.compliance) {
+            (difference, Some(interval)) => difference <= interval,
+            (difference, None) => difference == 0.0,
+        };
+        self.rows.iter().filter(is_level).collect()
+    }
+
+    /// What to conclude, in one sentence.
+    pub fn verdict(&self) -> String {
+        let Some(best) = self.rows.first() else { return "No scheduler applies to this set.".into() };
+        if best.metrics.jobs.released == 0 {
+            return "No job's deadline lies within the horizon: make it longer.".into();
+        }
+        let percent = |row: &Row| format!("{:.2}%", 100.0 * row.metrics.jobs.compliance());
+        let level = self.level_with_best();
+        let names = listed(&level.iter().map(|row| row.scheduler.as_str()).collect::<Vec<_>>());
+        if best.metrics.missed() == 0 {
+            let all_met = level.iter().filter(|row| row.metrics.missed() == 0).map(|row| row.scheduler.as_str());
+            let all_met: Vec<&str> = all_met.collect();
+            return match all_met[..] {
+                [only] => format!("Only {only} meets every deadline."),
+                _ => format!(
+                    "{} of {} schedulers meet every deadline; {} does it with the fewest preemptions.",
+                    all_met.len(),
+                    self.rows.len(),
+                    best.scheduler
+                ),
+            };
+        }
+        let edf = self.row("edf").filter(|edf| !level.iter().any(|row| row.scheduler == edf.scheduler));
+        let against = edf.map(|edf| format!(", against {} for edf", percent(edf))).unwrap_or_default();
+        match level.len() {
+            1 => format!("{names} meets the most deadlines: {}{against}.", percent(best)),
+            _ => format!("{names} meet the most deadlines, {}, and these runs cannot tell them apart{against}.", percent(best)),
+        }
+    }
+}
+
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.to_string(),
+        [some @ .., last] => format!("{} and {last}", some.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::{ExecutionModel, Task};
+
+    fn plan(schedulers: &[&str], runs: u64) -> Plan {
+        let ms = Time::from_ms;
+        let mut tasks = vec![Task::periodic("a", ms(40), ms(18)), Task::periodic("b", ms(60), ms(24)), Task::periodic("c", ms(100), ms(40))];
+        for task in &mut tasks {
+            task.bcet = Time(task.wcet.0 * 3 / 4);
+            task.execution = ExecutionModel::Uniform;
+        }
+        let schedulers = schedulers.iter().map(|name| name.to_string()).collect();
+        let set = TaskSet::new("s", tasks, 1);
+        Plan { set, horizon: Time::from_secs(6), seed: 1, runs, schedulers, latency: false, record_until: Time::ZERO }
+    }
+
+    fn outcome(plan: Plan) -> Comparison {
+        let progress = Progress::new(1, plan.horizon);
+        compare(plan, &progress).unwrap()
+    }
+
+    #[test]
+    fn runs_add_up_and_the_best_comes_first() {
+        let comparison = outcome(plan(&["edf", "mh-edf", "fcfs"], 5));
+        assert!(comparison.rows.windows(2).all(|pair| pair[0].metrics.jobs.met >= pair[1].metrics.jobs.met));
+        let edf = comparison.row("edf").unwrap();
+        assert_eq!((edf.compliance.len(), edf.metrics.runs), (5, 5));
+        let mean = stats::mean(&edf.compliance);
+        assert!((mean - edf.metrics.jobs.compliance()).abs() < 1e-3);
+        assert!(edf.ci95().unwrap() > 0.0);
+        assert!(comparison.verdict().contains("mh-edf"), "{}", comparison.verdict());
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_nothing() {
+        let on = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| outcome(plan(&["edf", "llf", "mh-edf"], 8)))
+        };
+        let (one, four) = (on(1), on(4));
+        for (a, b) in one.rows.iter().zip(&four.rows) {
+            assert_eq!((&a.scheduler, &a.metrics, &a.compliance), (&b.scheduler, &b.metrics, &b.compliance));
+        }
+    }
+
+    #[test]
+    fn what_does_not_apply_is_skipped_with_its_reason() {
+        let mut plan = plan(&["edf", "d-over"], 3);
+        plan.set.cores = 2;
+        let comparison = outcome(plan);
+        assert_eq!((comparison.rows.len(), comparison.skipped.len()), (1, 1));
+        assert!(comparison.skipped[0].1.contains("one core"));
+    }
+
+    #[test]
+    fn latency_is_measured_only_when_asked_for() {
+        let timed = outcome(Plan { latency: true, ..plan(&["edf"], 2) });
+        let latency = timed.rows[0].latency.clone().unwrap();
+        assert_eq!(latency.count(), timed.rows[0].metrics.decisions);
+        assert!(outcome(plan(&["edf"], 2)).rows[0].latency.is_none());
+    }
+}

@@ -1,0 +1,73 @@
+//! How long to simulate when the user does not say.
+
+use temponet_task::{Arrival, Gap, Task, TaskSet, Time};
+
+/// Enough jobs for a stable figure, few enough for an answer at once.
+const JOBS: f64 = 10_000.0;
+
+/// A whole number of hyperperiods where they are short, else enough time for about 10 000 jobs; a list of single jobs to
+/// its last deadline. Mode switches and bursts are always included.
+pub fn default_horizon(set: &TaskSet) -> Time {
+    let listed = set.tasks.iter().filter_map(|task| match &task.arrival {
+        Arrival::Listed(jobs) => jobs.iter().map(|job| job.deadline).max(),
+        _ => None,
+    });
+    if let Some(last) = listed.max() {
+        return last;
+    }
+    let rate: f64 = set.tasks.iter().map(jobs_per_second).sum();
+    let enough = Time((JOBS / rate * 1e9) as u64);
+    let longest_deadline = set.tasks.iter().map(|task| task.offset + task.deadline).max().unwrap_or_default();
+    let horizon = match set.hyperperiod() {
+        Some(hyperperiod) if hyperperiod <= enough => hyperperiod * (enough.0 / hyperperiod.0),
+        _ => enough.max(longest_deadline),
+    };
+    let last_mode = set.modes.last().map_or(Time::ZERO, |mode| mode.at + mode.at);
+    let last_burst = set.tasks.iter().map(|task| match task.arrival {
+        Arrival::Burst { until, .. } if until != Time::NEVER => until + task.deadline,
+        _ => Time::ZERO,
+    });
+    horizon.max(last_mode).max(last_burst.max().unwrap_or_default()).min(Time::MAX_INPUT)
+}
+
+/// About how many jobs are released before `date`.
+pub fn expected_jobs(set: &TaskSet, date: Time) -> f64 {
+    let listed: usize = set.tasks.iter().map(|task| match &task.arrival {
+        Arrival::Listed(jobs) => jobs.iter().filter(|job| job.release < date).count(),
+        _ => 0,
+    }).sum();
+    listed as f64 + set.tasks.iter().map(jobs_per_second).sum::<f64>() * date.as_secs_f64()
+}
+
+fn jobs_per_second(task: &Task) -> f64 {
+    match &task.arrival {
+        Arrival::Periodic { period } => 1.0 / period.as_secs_f64(),
+        Arrival::Sporadic { gap: Gap::Exponential { mean }, .. } => 1.0 / mean.as_secs_f64(),
+        Arrival::Sporadic { minimum, gap: Gap::Uniform { max } } => 2.0 / (minimum.as_secs_f64() + max.as_secs_f64()),
+        Arrival::Burst { jobs, every, .. } => f64::from(*jobs) / every.as_secs_f64(),
+        Arrival::Listed(_) => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(periods_us: &[u64]) -> TaskSet {
+        let task = |period: &u64| Task::periodic(format!("t{period}"), Time::from_us(*period), Time(1));
+        TaskSet::new("s", periods_us.iter().map(task).collect(), 1)
+    }
+
+    #[test]
+    fn short_hyperperiods_are_kept_whole() {
+        let horizon = default_horizon(&set(&[40_000, 60_000, 100_000]));
+        assert_eq!(horizon.0 % Time::from_ms(600).0, 0);
+        assert!((expected_jobs(&set(&[40_000, 60_000, 100_000]), horizon) - JOBS).abs() < 100.0);
+    }
+
+    #[test]
+    fn long_hyperperiods_are_cut_at_ten_thousand_jobs() {
+        let awkward = set(&[99_991, 99_989, 99_971]);
+        assert!((expected_jobs(&awkward, default_horizon(&awkward)) - JOBS).abs() < 10.0);
+    }
+}

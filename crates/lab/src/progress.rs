@@ -1,0 +1,96 @@
+//! A progress bar over simulated time, on stderr, for work that takes longer than a second.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use temponet_sim::{End, Observer};
+use temponet_task::{Job, Speed, Time};
+
+/// Shown only if the work lasts and somebody looks at the terminal.
+#[derive(Clone)]
+pub struct Progress {
+    bar: ProgressBar,
+    visible: Arc<AtomicBool>,
+}
+
+impl Progress {
+    /// For `runs` runs of length `horizon`.
+    pub fn new(runs: u64, horizon: Time) -> Progress {
+        let length = (horizon.0 / UNIT).max(1).saturating_mul(runs);
+        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
+        let template = "{wide_bar} {percent}% · {msg} · {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Progress { bar, visible: Arc::default() }
+    }
+
+    /// An observer that moves the bar on as simulated time passes.
+    pub fn watch<O: Observer>(&self, inner: O) -> Watched<O> {
+        Watched { inner, progress: self.clone(), shown: Time::ZERO, until_update: UPDATE_EVERY }
+    }
+
+    /// Names what is under way.
+    pub fn say(&self, what: &str) {
+        self.bar.set_message(what.to_string());
+    }
+
+    /// Removes the bar.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// The bar counts microseconds, so that long horizons times many runs fit.
+const UNIT: u64 = 1_000;
+/// Releases between updates; a clock is looked at only then.
+const UPDATE_EVERY: u32 = 16_384;
+/// A bar that would be gone within this time is not drawn.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// An observer that also moves a progress bar.
+pub struct Watched<O> {
+    /// The observer inside.
+    pub inner: O,
+    progress: Progress,
+    shown: Time,
+    until_update: u32,
+}
+
+impl<O> Watched<O> {
+    fn show(&mut self, now: Time) {
+        let advanced = (now.0 / UNIT).saturating_sub(self.shown.0 / UNIT);
+        self.shown = now;
+        if self.progress.bar.elapsed() > QUIET && !self.progress.visible.swap(true, Ordering::Relaxed) {
+            self.progress.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(4));
+        }
+        self.progress.bar.inc(advanced);
+    }
+
+    /// The run is over at `horizon`.
+    pub fn done(mut self, horizon: Time) -> O {
+        self.show(horizon);
+        self.inner
+    }
+}
+
+impl<O: Observer> Observer for Watched<O> {
+    fn released(&mut self, job: &Job) {
+        self.inner.released(job);
+        self.until_update -= 1;
+        if self.until_update == 0 {
+            self.until_update = UPDATE_EVERY;
+            self.show(job.release);
+        }
+    }
+
+    fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
+        self.inner.ran(core, job, start, end, speed);
+    }
+
+    fn left(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) {
+        self.inner.left(job, first_start, end, now);
+    }
+}

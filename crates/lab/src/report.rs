@@ -1,0 +1,166 @@
+//! The comparison as one self-contained HTML page: verdict, ranked table, zoomable schedules, response times, tasks.
+//!
+//! The page holds its figures as JSON and draws them itself (`report.js`), so that schedules can be zoomed; nothing is
+//! loaded from anywhere.
+
+use serde::Serialize;
+use temponet_sim::Metrics;
+use temponet_task::Time;
+
+use crate::comparison::{Comparison, Row};
+use crate::gantt::{MOST_TASK_ROWS, PALETTE, escape, reason};
+
+const PAGE: &str = include_str!("report.html");
+const STYLE: &str = include_str!("report.css");
+const SCRIPT: &str = include_str!("report.js");
+
+/// Jobs that the schedules of a page show at most, per scheduler.
+pub const MOST_JOBS: f64 = 600.0;
+/// Points of a response-time distribution.
+const QUANTILES: usize = 60;
+
+#[derive(Serialize)]
+struct Page<'a> {
+    tasks: Vec<&'a str>,
+    cores: usize,
+    until_ns: u64,
+    by_task: bool,
+    palette: [&'static str; 10],
+    has_critical: bool,
+    has_values: bool,
+    rows: Vec<PageRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct PageRow<'a> {
+    scheduler: &'a str,
+    compliance: f64,
+    ci95: Option<f64>,
+    missed: u64,
+    pitmd: Option<f64>,
+    value: f64,
+    value_possible: f64,
+    art_completed_ns: Option<f64>,
+    art_all_ns: Option<f64>,
+    lateness_p95_ns: Option<i64>,
+    preemptions_per_job: f64,
+    migrations_per_job: f64,
+    idle: f64,
+    /// Per task: share met.
+    tasks: Vec<f64>,
+    /// (share of jobs, response time in ns), ascending.
+    responses: Vec<(f64, i64)>,
+    /// core, task, job, start, end.
+    slices: Vec<(u32, u32, u64, u64, u64)>,
+    /// task, job, release, deadline, end of life, why missed (empty if met or still open).
+    jobs: Vec<(u32, u64, u64, u64, u64, String)>,
+}
+
+/// The page.
+pub fn html(comparison: &Comparison) -> String {
+    let plan = &comparison.plan;
+    let set = &plan.set;
+    let page = Page {
+        tasks: set.tasks.iter().map(|task| task.name.as_str()).collect(),
+        cores: set.cores,
+        until_ns: plan.record_until.0,
+        by_task: set.tasks.len() <= MOST_TASK_ROWS,
+        palette: PALETTE,
+        has_critical: set.has_critical_tasks(),
+        has_values: set.tasks.iter().any(|task| task.value != 1.0),
+        rows: comparison.rows.iter().map(|row| page_row(row, plan.horizon, plan.record_until, set.cores)).collect(),
+    };
+    // `</` inside a string would end the script element.
+    let data = serde_json::to_string(&page).unwrap_or_default().replace("</", "<\\/");
+    let skipped = comparison.skipped.iter().map(|(name, why)| format!("<li>{}: {}</li>", escape(name), escape(why)));
+    let facts = format!(
+        "{} tasks · {} · load {:.2} per core · horizon {} · {} · on a miss: {}",
+        set.tasks.len(),
+        if set.cores == 1 { "1 core".into() } else { format!("{} cores", set.cores) },
+        set.mean_utilization() / set.cores as f64,
+        plan.horizon,
+        if plan.runs == 1 { "1 run".into() } else { format!("{} runs from seed {}", plan.runs, plan.seed) },
+        set.on_miss.name()
+    );
+    PAGE.replace("{{style}}", STYLE)
+        .replace("{{name}}", &escape(&set.name))
+        .replace("{{description}}", &escape(&set.description))
+        .replace("{{facts}}", &escape(&facts))
+        .replace("{{verdict}}", &escape(&comparison.verdict()))
+        .replace("{{skipped}}", &skipped.collect::<String>())
+        .replace("{{version}}", env!("CARGO_PKG_VERSION"))
+        .replace("{{script}}", SCRIPT)
+        .replace("{{data}}", &data)
+}
+
+fn page_row(row: &Row, horizon: Time, until: Time, cores: usize) -> PageRow<'_> {
+    let metrics = &row.metrics;
+    let per_job = |count: u64| count as f64 / metrics.jobs.released.max(1) as f64;
+    let capacity = horizon.0 as f64 * cores as f64 * metrics.runs as f64;
+    PageRow {
+        scheduler: &row.scheduler,
+        compliance: metrics.jobs.compliance(),
+        ci95: row.ci95(),
+        missed: metrics.missed(),
+        pitmd: metrics.pitmd(),
+        value: metrics.value,
+        value_possible: metrics.value_possible,
+        art_completed_ns: metrics.art_completed(),
+        art_all_ns: metrics.art_all(),
+        lateness_p95_ns: metrics.lateness.quantile(0.95),
+        preemptions_per_job: per_job(metrics.preemptions),
+        migrations_per_job: per_job(metrics.migrations),
+        idle: metrics.idle_ns as f64 / capacity,
+        tasks: metrics.tasks.iter().map(|task| task.jobs.compliance()).collect(),
+        responses: responses(metrics),
+        slices: row.recording.slices.iter().map(|s| (s.core, s.task, s.number, s.start.0, s.end.0)).collect(),
+        jobs: row
+            .recording
+            .jobs
+            .iter()
+            .map(|job| {
+                let why = if job.met() || job.deadline > until { String::new() } else { reason(job) };
+                (job.task, job.number, job.release.0, job.deadline.0, job.left.0, why)
+            })
+            .collect(),
+    }
+}
+
+/// The distribution of response times over all jobs: those that never complete keep the curve below one.
+fn responses(metrics: &Metrics) -> Vec<(f64, i64)> {
+    let completed = metrics.tasks.iter().map(|task| task.completed).sum::<u64>();
+    let share = completed as f64 / metrics.jobs.released.max(1) as f64;
+    let quantile = |step: usize| {
+        let q = step as f64 / QUANTILES as f64;
+        Some((q * share, metrics.response_completed.quantile(q)?))
+    };
+    (0..=QUANTILES).filter_map(quantile).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::{Plan, compare};
+    use crate::progress::Progress;
+    use temponet_task::{Task, TaskSet};
+
+    #[test]
+    fn the_page_is_self_contained_and_cannot_be_broken_by_names() {
+        let tasks = vec![Task::periodic("</script><b>", Time::from_ms(10), Time::from_ms(12))];
+        let horizon = Time::from_ms(100);
+        let plan = Plan {
+            set: TaskSet::new("<set>", tasks, 1),
+            horizon,
+            seed: 0,
+            runs: 1,
+            schedulers: vec!["edf".into()],
+            latency: false,
+            record_until: horizon,
+        };
+        let page = html(&compare(plan, &Progress::new(1, horizon)).unwrap());
+        assert_eq!(page.matches("</script>").count(), 2, "the data and the script, and no more");
+        assert!(page.contains("&lt;set&gt;") && !page.contains("{{"));
+        assert!(!page.contains("http://") && !page.contains("https://"));
+        assert!(page.contains("aborted at its deadline with 10ms done"));
+    }
+}
