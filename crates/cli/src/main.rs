@@ -1,1 +1,91 @@
-fn main(){}
+//! The `temponet` command.
+//!
+//! Data goes to stdout, everything else to stderr. Whatever the user got wrong ends with one line and exit code 2.
+
+mod bench;
+mod compare;
+mod convert;
+mod listing;
+mod output;
+mod setup;
+mod simulate;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// Which scheduler meets the most deadlines, and what does its schedule look like?
+#[derive(Parser)]
+#[command(name = "temponet", version, after_help = "Example:\n  temponet compare democar --report democar.html")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Compare(compare::Args),
+    Simulate(simulate::Args),
+    Sets(listing::SetsArgs),
+    Schedulers(listing::SchedulersArgs),
+    New(convert::NewArgs),
+    Convert(convert::Args),
+    Bench(bench::Args),
+    /// Print the completions of a shell
+    #[command(after_help = "Example:\n  temponet completions bash > ~/.local/share/bash-completion/completions/temponet")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page (roff), or write one per command into a folder
+    #[command(after_help = "Example:\n  temponet man | man -l -")]
+    Man {
+        /// Write the page of every command into this folder
+        #[arg(long, value_name = "FOLDER")]
+        dir: Option<std::path::PathBuf>,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader of our output has had enough, as in `temponet sets | head`.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Compare(args) => compare::run(args),
+        Command::Simulate(args) => simulate::run(args),
+        Command::Sets(args) => listing::sets(args),
+        Command::Schedulers(args) => listing::schedulers(args),
+        Command::New(args) => convert::new(args),
+        Command::Convert(args) => convert::run(args),
+        Command::Bench(args) => bench::run(args),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "temponet", &mut script);
+            output::print(&String::from_utf8_lossy(&script))
+        }
+        Command::Man { dir: Some(dir) } => {
+            std::fs::create_dir_all(&dir)?;
+            Ok(clap_mangen::generate_to(Cli::command(), dir)?)
+        }
+        Command::Man { dir: None } => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+            output::print(&String::from_utf8_lossy(&page))
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.downcast_ref::<std::io::Error>();
+    io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}

@@ -4,6 +4,7 @@
 mod deadlines;
 mod engine;
 mod execution;
+mod export;
 pub mod generate;
 mod histogram;
 mod metrics;
@@ -11,6 +12,7 @@ mod trace;
 mod workload;
 
 pub use engine::{Engine, SimError, simulate};
+pub use export::{JobsCsv, chrome_trace};
 pub use histogram::Histogram;
 pub use metrics::{Count, End, Metrics, TaskMetrics};
 pub use trace::{JobRecord, Observer, Recorder, Slice, Unobserved};

@@ -19,6 +19,45 @@ pub struct Unobserved;
 
 impl Observer for Unobserved {}
 
+/// Watches only if there is somebody.
+impl<O: Observer> Observer for Option<O> {
+    fn released(&mut self, job: &Job) {
+        if let Some(observer) = self {
+            observer.released(job);
+        }
+    }
+
+    fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
+        if let Some(observer) = self {
+            observer.ran(core, job, start, end, speed);
+        }
+    }
+
+    fn left(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) {
+        if let Some(observer) = self {
+            observer.left(job, first_start, end, now);
+        }
+    }
+}
+
+/// Both watch.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    fn released(&mut self, job: &Job) {
+        self.0.released(job);
+        self.1.released(job);
+    }
+
+    fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
+        self.0.ran(core, job, start, end, speed);
+        self.1.ran(core, job, start, end, speed);
+    }
+
+    fn left(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) {
+        self.0.left(job, first_start, end, now);
+        self.1.left(job, first_start, end, now);
+    }
+}
+
 /// One job's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobRecord {

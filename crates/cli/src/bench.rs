@@ -1,0 +1,223 @@
+//! `temponet bench`: speed and memory, measured on this machine, now.
+//!
+//! Each case runs in a process of its own, so that its peak memory is its own too.
+
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use temponet_lab::comparison::{Plan, compare};
+use temponet_lab::progress::Progress;
+use temponet_sim::generate::{Spec, uunifast};
+use temponet_sim::{Unobserved, simulate};
+use temponet_task::files::{self, Format};
+use temponet_task::{TaskSet, Time};
+
+use crate::{output, table};
+
+/// Measure speed and memory
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    Sim(SimArgs),
+}
+
+/// The simulator: jobs per second and peak memory
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  temponet bench sim\n  temponet bench sim --case edf-1x5 --jobs 1000000000\n\n\
+    Periods are log-uniform from 10 to 100 ms, deadlines implicit, traces off. A case is run three times and the\n\
+    median time counts. control_ns is the time of one step of a fixed loop, to tell a slow machine from slow code.")]
+struct SimArgs {
+    /// Only this case
+    #[arg(long, value_name = "NAME")]
+    case: Option<String>,
+    /// Jobs to simulate per run [default: each case's own]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    jobs: Option<u64>,
+    /// Write the task sets as JSON into this folder instead, for other simulators
+    #[arg(long, value_name = "FOLDER")]
+    write: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Run the case in this process and print its figures
+    #[arg(long, hide = true, requires = "case")]
+    in_process: bool,
+}
+
+struct Case {
+    name: &'static str,
+    about: &'static str,
+    tasks: usize,
+    cores: usize,
+    utilization: f64,
+    scheduler: &'static str,
+    jobs: u64,
+}
+
+const CASES: &[Case] = &[
+    Case { name: "edf-1x5", about: "EDF, 1 core, 5 tasks, U = 0.9", tasks: 5, cores: 1, utilization: 0.9, scheduler: "edf", jobs: 5_000_000 },
+    Case { name: "edf-8x100", about: "global EDF, 8 cores, 100 tasks, U = 7", tasks: 100, cores: 8, utilization: 7.0, scheduler: "edf", jobs: 2_000_000 },
+    Case { name: "edf-8x600", about: "global EDF, 8 cores, 600 tasks, U = 7", tasks: 600, cores: 8, utilization: 7.0, scheduler: "edf", jobs: 2_000_000 },
+    Case { name: "llf-1x5", about: "LLF, 1 core, 5 tasks, U = 0.9", tasks: 5, cores: 1, utilization: 0.9, scheduler: "llf", jobs: 2_000_000 },
+    Case { name: "llf-8x100", about: "LLF, 8 cores, 100 tasks, U = 7", tasks: 100, cores: 8, utilization: 7.0, scheduler: "llf", jobs: 1_000_000 },
+    Case { name: "compare-all", about: "compare --schedulers all, 8 cores, 100 tasks, U = 7", tasks: 100, cores: 8, utilization: 7.0, scheduler: "all", jobs: 100_000 },
+];
+
+const REPEATS: usize = 3;
+
+#[derive(Serialize, Deserialize)]
+struct Figures {
+    name: String,
+    about: String,
+    jobs: u64,
+    seconds: f64,
+    jobs_per_s: f64,
+    /// Null where the system does not tell.
+    peak_rss_mb: Option<f64>,
+    /// One step of the control loop, beside the case.
+    control_ns: f64,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    match args.what {
+        What::Sim(args) => sim(args),
+    }
+}
+
+fn sim(args: SimArgs) -> Result<()> {
+    let chosen: Vec<&Case> = match &args.case {
+        None => CASES.iter().collect(),
+        Some(name) => CASES.iter().filter(|case| case.name == name).collect(),
+    };
+    if chosen.is_empty() {
+        let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+        bail!("there is no case {:?}; there are {}", args.case.unwrap_or_default(), names.join(", "));
+    }
+    if let Some(folder) = &args.write {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
+        for case in chosen {
+            output::write_file(&folder.join(case.name).with_extension("json"), &files::write(&set(case), Format::Json)?)?;
+        }
+        return Ok(());
+    }
+    if let (true, [case]) = (args.in_process, &chosen[..]) {
+        return output::print_json(&measure(case, args.jobs.unwrap_or(case.jobs))?);
+    }
+    let mut cases = Vec::new();
+    for case in chosen {
+        if !args.json {
+            eprintln!("{} …", case.about);
+        }
+        cases.push(in_own_process(case, args.jobs.unwrap_or(case.jobs))?);
+    }
+    if args.json {
+        return output::print_json(&serde_json::json!({ "cases": cases }));
+    }
+    let header = ["case", "jobs", "seconds", "jobs/s", "peak MB", "control ns"];
+    let rows = cases.iter().map(|case| {
+        vec![
+            case.name.clone(),
+            table::count(case.jobs),
+            format!("{:.3}", case.seconds),
+            format!("{:.2} M", case.jobs_per_s / 1e6),
+            case.peak_rss_mb.map_or("–".into(), |peak| format!("{peak:.1}")),
+            format!("{:.3}", case.control_ns),
+        ]
+    });
+    output::print(&table::render(&header, &rows.collect::<Vec<_>>()))
+}
+
+/// The case's task set; the seed is fixed.
+fn set(case: &Case) -> TaskSet {
+    let periods = (Time::from_ms(10), Time::from_ms(100));
+    let Case { tasks, cores, utilization, .. } = *case;
+    let spec = Spec { tasks, cores, utilization, periods, granularity: Time::from_us(1) };
+    TaskSet { name: case.name.into(), ..uunifast(&spec, 1) }
+}
+
+fn in_own_process(case: &Case, jobs: u64) -> Result<Figures> {
+    let program = std::env::current_exe().context("cannot find this program to start it again")?;
+    let mut command = std::process::Command::new(program);
+    command.args(["bench", "sim", "--in-process", "--case", case.name, "--jobs", &jobs.to_string()]);
+    let output = command.stderr(std::process::Stdio::inherit()).output().context("cannot start a process for a case")?;
+    if !output.status.success() {
+        bail!("case {} failed", case.name);
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+fn measure(case: &Case, jobs: u64) -> Result<Figures> {
+    let set = set(case);
+    let rate: f64 = set.tasks.iter().filter_map(|task| task.period()).map(|period| 1.0 / period.as_secs_f64()).sum();
+    let horizon = Time((jobs as f64 / rate * 1e9) as u64).min(Time::MAX_INPUT);
+    let (mut seconds, mut controls, mut simulated) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..REPEATS {
+        controls.push(control());
+        let begin = Instant::now();
+        simulated = match case.scheduler {
+            "all" => compare_all(&set, horizon)?,
+            name => {
+                let metrics = simulate(&set, 1, horizon, &mut *temponet_sched::build(name)?, &mut Unobserved)?;
+                // These sets are light enough that EDF and LLF meet all; anything else would be a broken run.
+                if metrics.missed() > 0 {
+                    bail!("case {}: {} deadlines missed where none should be", case.name, metrics.missed());
+                }
+                metrics.jobs.released
+            }
+        };
+        seconds.push(begin.elapsed().as_secs_f64());
+    }
+    let seconds = median(&mut seconds);
+    Ok(Figures {
+        name: case.name.into(),
+        about: case.about.into(),
+        jobs: simulated,
+        seconds,
+        jobs_per_s: simulated as f64 / seconds,
+        peak_rss_mb: peak_rss_mb(),
+        control_ns: median(&mut controls),
+    })
+}
+
+/// Every scheduler on the same set; how many jobs that were in all.
+fn compare_all(set: &TaskSet, horizon: Time) -> Result<u64> {
+    let schedulers: Vec<String> = temponet_sched::ALL.iter().map(|entry| entry.name.to_string()).collect();
+    let progress = Progress::new(schedulers.len() as u64, horizon);
+    let record_until = Time::ZERO;
+    let plan = Plan { set: set.clone(), horizon, seed: 1, runs: 1, schedulers, latency: false, record_until };
+    Ok(compare(plan, &progress)?.rows.iter().map(|row| row.metrics.jobs.released).sum())
+}
+
+/// One step of a loop of fixed work, in ns: what the machine gives us right now.
+fn control() -> f64 {
+    const STEPS: u64 = 50_000_000;
+    let begin = Instant::now();
+    let mut state = black_box(1u64);
+    for _ in 0..STEPS {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+    }
+    black_box(state);
+    begin.elapsed().as_secs_f64() * 1e9 / STEPS as f64
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// The most memory this process ever held (Linux only).
+fn peak_rss_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok().map(|kb| kb / 1024.0)
+}

@@ -1,0 +1,99 @@
+//! `temponet sets` and `temponet schedulers`: what there is to choose from.
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use temponet_task::builtin::{self, Builtin};
+
+use crate::{output, table};
+
+/// List the built-in task sets, or print one as a file
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  temponet sets\n  temponet sets democar > mytasks.toml\n\n\
+    Tasks are independent: shared resources and precedence of the originals are not modelled.")]
+pub struct SetsArgs {
+    /// Print this set's file
+    pub name: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Serialize)]
+struct SetRow {
+    name: &'static str,
+    tasks: usize,
+    cores: usize,
+    utilization: f64,
+    mean_utilization: f64,
+    description: String,
+    source: String,
+}
+
+pub fn sets(args: SetsArgs) -> Result<()> {
+    if let Some(name) = &args.name {
+        let set = Builtin::find(name).with_context(|| format!("there is no built-in set {name:?}; `temponet sets` lists them"))?;
+        return output::print(set.text);
+    }
+    let mut rows = Vec::new();
+    for builtin in builtin::ALL {
+        let set = builtin.load()?.set;
+        rows.push(SetRow {
+            name: builtin.name,
+            tasks: set.tasks.len(),
+            cores: set.cores,
+            utilization: set.utilization(),
+            mean_utilization: set.mean_utilization(),
+            description: set.description,
+            source: builtin.source(),
+        });
+    }
+    if args.json {
+        return output::print_json(&serde_json::json!({ "sets": rows }));
+    }
+    let header = ["set", "tasks", "cores", "load at wcet", "mean load"];
+    let load = |utilization: f64, cores: usize| format!("{:.2}", utilization / cores as f64);
+    let cells = rows.iter().map(|row| {
+        let name = if row.name == builtin::DEFAULT { format!("{} (default)", row.name) } else { row.name.into() };
+        let loads = [load(row.utilization, row.cores), load(row.mean_utilization, row.cores)];
+        [vec![name, row.tasks.to_string(), row.cores.to_string()], loads.to_vec()].concat()
+    });
+    let mut out = table::render(&header, &cells.collect::<Vec<_>>());
+    out += "\nLoad is per core. Tasks are independent: shared resources and precedence are not modelled.\n";
+    for row in &rows {
+        out += &format!("\n{}: {}\n  {}\n", row.name, row.description, row.source);
+    }
+    output::print(&out)
+}
+
+/// List the schedulers: what they do, what they are for, what can be set
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  temponet schedulers\n\nOptions are written after the name: llf:quantum=500us, c-edf:size=4:fit=worst")]
+pub struct SchedulersArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn schedulers(args: SchedulersArgs) -> Result<()> {
+    if args.json {
+        let rows = temponet_sched::ALL.iter().map(|entry| {
+            let options = entry.options.iter().map(|(name, default, meaning)| {
+                serde_json::json!({ "name": name, "default": default, "meaning": meaning })
+            });
+            serde_json::json!({
+                "name": entry.name, "summary": entry.summary, "purpose": entry.purpose,
+                "options": options.collect::<Vec<_>>(),
+            })
+        });
+        return output::print_json(&serde_json::json!({ "schedulers": rows.collect::<Vec<_>>() }));
+    }
+    let width = temponet_sched::ALL.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    let mut out = String::new();
+    for entry in temponet_sched::ALL {
+        out += &format!("{:<width$}  {}\n{:width$}  for: {}\n", entry.name, entry.summary, "", entry.purpose);
+        for (name, default, meaning) in entry.options {
+            out += &format!("{:width$}  {name}={default}: {meaning}\n", "");
+        }
+    }
+    output::print(&out)
+}

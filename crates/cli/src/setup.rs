@@ -1,0 +1,95 @@
+//! What `compare` and `simulate` have in common: which set, on which machine, for how long.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use temponet_lab::horizon::default_horizon;
+use temponet_task::builtin::{self, Builtin};
+use temponet_task::{OnMiss, TaskSet, Time, TimeUnit, files};
+
+/// Changes to the set and the length of the run.
+#[derive(clap::Args)]
+pub struct SetupArgs {
+    /// Number of cores [default: the file's]
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub cores: Option<u16>,
+    /// How long to simulate, such as 10s or 500ms [default: whole hyperperiods, about 10 000 jobs]
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub horizon: Option<Time>,
+    /// What happens to an unfinished job at its deadline: abort or continue [default: the file's]
+    #[arg(long, value_name = "RULE", value_parser = on_miss)]
+    pub on_miss: Option<OnMiss>,
+    /// Seed of execution times, jitter and sporadic arrivals
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Time a context switch takes, such as 10us [default: the file's, else none]
+    #[arg(long, value_name = "TIME", value_parser = any_time)]
+    pub switch_cost: Option<Time>,
+    /// Time a migration to another core adds [default: the file's, else none]
+    #[arg(long, value_name = "TIME", value_parser = any_time)]
+    pub migration_cost: Option<Time>,
+    /// Time a decision takes [default: the file's, else none]
+    #[arg(long, value_name = "TIME", value_parser = any_time)]
+    pub decision_cost: Option<Time>,
+}
+
+fn any_time(text: &str) -> Result<Time, String> {
+    Time::parse(text, TimeUnit::Ms).map_err(|error| error.to_string())
+}
+
+fn positive_time(text: &str) -> Result<Time, String> {
+    match any_time(text)? {
+        Time::ZERO => Err("must be greater than zero".into()),
+        time => Ok(time),
+    }
+}
+
+fn on_miss(text: &str) -> Result<OnMiss, String> {
+    OnMiss::from_name(text).ok_or_else(|| "is none of abort, continue".into())
+}
+
+impl SetupArgs {
+    /// Loads the set and makes the user's changes to it; the horizon.
+    pub fn prepare(&self, name: Option<&str>) -> Result<(TaskSet, Time)> {
+        let mut set = load(name.unwrap_or(builtin::DEFAULT))?;
+        if let Some(cores) = self.cores {
+            set.cores = usize::from(cores);
+        }
+        set.on_miss = self.on_miss.unwrap_or(set.on_miss);
+        set.costs.context_switch = self.switch_cost.unwrap_or(set.costs.context_switch);
+        set.costs.migration = self.migration_cost.unwrap_or(set.costs.migration);
+        set.costs.decision = self.decision_cost.unwrap_or(set.costs.decision);
+        let horizon = self.horizon.unwrap_or_else(|| default_horizon(&set));
+        Ok((set, horizon))
+    }
+}
+
+/// A file, or a built-in set where no file has that name. Warnings go to stderr.
+pub fn load(name: &str) -> Result<TaskSet> {
+    let path = Path::new(name);
+    let loaded = match Builtin::find(name) {
+        Some(set) if !path.exists() => set.load().context("the built-in set is broken")?,
+        None if !path.exists() && path.extension().is_none() => {
+            bail!("there is no file and no built-in set {name:?}; `temponet sets` lists the sets")
+        }
+        _ => files::load(path)?,
+    };
+    for warning in &loaded.warnings {
+        eprintln!("{warning}");
+    }
+    Ok(loaded.set)
+}
+
+/// One line on what runs where.
+pub fn heading(set: &TaskSet, horizon: Time) -> String {
+    let cores = if set.cores == 1 { "1 core".into() } else { format!("{} cores", set.cores) };
+    let (load, mean) = (set.utilization() / set.cores as f64, set.mean_utilization() / set.cores as f64);
+    let load = if (load - mean).abs() < 0.005 {
+        format!("load {load:.2}")
+    } else {
+        format!("load {load:.2} at the wcet, {mean:.2} on average")
+    };
+    let per_core = if set.cores > 1 { " per core" } else { "" };
+    let rule = set.on_miss.name();
+    format!("{}: {} tasks on {cores}, {load}{per_core}; horizon {horizon}, on a miss: {rule}", set.name, set.tasks.len())
+}

@@ -1,0 +1,133 @@
+//! `temponet simulate`: one scheduler, one run, with its jobs, trace and picture as files.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use temponet_lab::comparison::{CompareError, Plan, Row, picture_window};
+use temponet_lab::gantt;
+use temponet_lab::latency::Timed;
+use temponet_lab::progress::Progress;
+use temponet_sim::{JobsCsv, Recorder, chrome_trace, simulate};
+use temponet_task::Time;
+
+use crate::compare::JsonRow;
+use crate::output::{self, NewFile};
+use crate::setup::{SetupArgs, heading};
+use crate::table;
+
+/// Run one scheduler once: its jobs, its trace, its picture
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  temponet simulate standard-125 --scheduler mh-edf --gantt schedule.svg\n  \
+    temponet simulate mytasks.toml --scheduler edf --jobs jobs.csv --trace trace.json")]
+pub struct Args {
+    /// Task-set file (.toml, .csv, .json) or a built-in set's name
+    #[arg(value_name = "FILE|NAME")]
+    pub set: String,
+    /// The scheduler, with options if any, such as llf:quantum=500us
+    #[arg(long, value_name = "NAME")]
+    pub scheduler: String,
+    #[command(flatten)]
+    pub setup: SetupArgs,
+    /// Write one CSV row per job
+    #[arg(long, value_name = "OUT.csv")]
+    pub jobs: Option<PathBuf>,
+    /// Write a Chrome trace, which ui.perfetto.dev opens
+    #[arg(long, value_name = "OUT.json")]
+    pub trace: Option<PathBuf>,
+    /// Draw the beginning of the schedule
+    #[arg(long, value_name = "OUT.svg")]
+    pub gantt: Option<PathBuf>,
+    /// Draw this much of it, such as 200ms [default: about 40 jobs]
+    #[arg(long, value_name = "TIME", requires = "gantt")]
+    pub gantt_until: Option<String>,
+    /// Measure how long the scheduler's own decisions take
+    #[arg(long)]
+    pub latency: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Jobs that a picture shows well.
+const PICTURE_JOBS: f64 = 40.0;
+
+pub fn run(args: Args) -> Result<()> {
+    let (set, horizon) = args.setup.prepare(Some(&args.set))?;
+    let mut scheduler = Timed::new(temponet_sched::build(&args.scheduler)?);
+    let window = match &args.gantt_until {
+        Some(text) => Time::parse(text, set.time_unit)
+            .map_err(|error| anyhow::anyhow!("--gantt-until {text:?} {error}"))?
+            .min(horizon),
+        None => picture_window(&set, horizon, PICTURE_JOBS),
+    };
+    let kept = if args.trace.is_some() { horizon } else { window };
+    let recorder = (args.trace.is_some() || args.gantt.is_some()).then(|| Recorder::until(kept));
+    let mut jobs_file = args.jobs.as_deref().map(NewFile::create).transpose()?;
+    let jobs = jobs_file.as_mut().map(|file| JobsCsv::new(&set, horizon, &mut file.out)).transpose()?;
+    let progress = Progress::new(1, horizon);
+    progress.say(&args.scheduler);
+    let mut watched = progress.watch((recorder, jobs));
+    let seed = args.setup.seed;
+    let metrics = if args.latency {
+        simulate(&set, seed, horizon, &mut scheduler, &mut watched)
+    } else {
+        simulate(&set, seed, horizon, &mut *temponet_sched::build(&args.scheduler)?, &mut watched)
+    }
+    .map_err(|error| CompareError::Run(args.scheduler.clone(), error))?;
+    let (recording, jobs) = watched.done(horizon);
+    progress.finish();
+    jobs.map(JobsCsv::finish).transpose()?;
+    jobs_file.map(NewFile::finish).transpose()?;
+    let recording = recording.unwrap_or_else(|| Recorder::until(Time::ZERO));
+    if let Some(path) = &args.trace {
+        output::write_file(path, &chrome_trace(&set, &recording))?;
+    }
+    if let Some(path) = &args.gantt {
+        output::write_file(path, &gantt::svg(&set, &args.scheduler, &recording, window))?;
+    }
+    let compliance = vec![metrics.jobs.compliance()];
+    let latency = args.latency.then_some(scheduler.latencies);
+    let row = Row { scheduler: args.scheduler.clone(), metrics, compliance, latency, recording };
+    let schedulers = vec![args.scheduler];
+    let plan = Plan { set, horizon, seed, runs: 1, schedulers, latency: args.latency, record_until: kept };
+    match args.json {
+        true => output::print_json(&JsonRow::of(&row, &plan)),
+        false => output::print(&text(&row, &plan)),
+    }
+}
+
+fn text(row: &Row, plan: &Plan) -> String {
+    let metrics = &row.metrics;
+    let optional = |time: Option<f64>| time.map_or("–".into(), table::time);
+    let whole = |time: Option<i64>| optional(time.map(|time| time as f64));
+    let jobs = metrics.jobs;
+    let mut out = heading(&plan.set, plan.horizon) + "\n\n";
+    let mut line = |name: &str, value: String| out += &format!("{name:<22} {value}\n");
+    let met = format!("{} of {} ({})", table::count(jobs.met), table::count(jobs.released), table::percent(jobs.compliance()));
+    line("deadlines met", met);
+    if let Some(pitmd) = metrics.pitmd() {
+        line("critical ones met", table::percent(pitmd));
+    }
+    line("value", format!("{} of {}", metrics.value, metrics.value_possible));
+    line("response, completed", optional(metrics.art_completed()));
+    line("response, all", optional(metrics.art_all()));
+    let lateness = &metrics.lateness;
+    let (p95, p99) = (whole(lateness.quantile(0.95)), whole(lateness.quantile(0.99)));
+    line("lateness", format!("mean {}, p95 {p95}, p99 {p99}, max {}", optional(lateness.mean()), whole(lateness.max())));
+    line("preemptions", table::count(metrics.preemptions));
+    line("migrations", table::count(metrics.migrations));
+    line("idle", table::time(metrics.idle_ns as f64));
+    line("energy", format!("{:.4}", metrics.energy));
+    if let Some(latency) = &row.latency {
+        let [p50, p99, p999, max] = [0.5, 0.99, 0.999, 1.0].map(|q| whole(latency.quantile(q)));
+        line("decision latency", format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {max}"));
+    }
+    let header = ["task", "met", "missed", "mean response", "max response"];
+    let rows: Vec<Vec<String>> = plan.set.tasks.iter().zip(&metrics.tasks).map(|(task, figures)| {
+        let mean = (figures.completed > 0).then(|| figures.response_sum as f64 / figures.completed as f64);
+        let max = (figures.completed > 0).then_some(figures.response_max.0 as f64);
+        let missed = figures.jobs.released - figures.jobs.met;
+        vec![task.name.clone(), table::percent(figures.jobs.compliance()), table::count(missed), optional(mean), optional(max)]
+    }).collect();
+    out + "\n" + &table::render(&header, &rows)
+}

@@ -1,0 +1,73 @@
+//! Aligned columns for people.
+
+/// The first column to the left, the others to the right.
+pub fn render(header: &[&str], rows: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([header[column].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let padded = cells.zip(&widths).enumerate().map(|(column, (cell, width))| match column {
+            0 => format!("{cell:<width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_string() + "\n"
+    };
+    let mut out = line(&mut header.iter().copied());
+    out += &(widths.iter().map(|width| "─".repeat(*width)).collect::<Vec<_>>().join("──") + "\n");
+    for row in rows {
+        out += &line(&mut row.iter().map(String::as_str));
+    }
+    out
+}
+
+/// A time for people: four significant digits and a fitting unit.
+pub fn time(ns: f64) -> String {
+    let (value, unit) = match ns.abs() {
+        size if size >= 1e9 => (ns / 1e9, "s"),
+        size if size >= 1e6 => (ns / 1e6, "ms"),
+        size if size >= 1e3 => (ns / 1e3, "us"),
+        _ => (ns, "ns"),
+    };
+    let digits = 3 - (value.abs().max(1.0).log10().floor() as usize).min(3);
+    format!("{value:.digits$}{unit}")
+}
+
+/// 1234567 as 1 234 567.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A share as a percentage.
+pub fn percent(share: f64) -> String {
+    format!("{:.2}%", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(count(1_234_567), "1 234 567");
+        assert_eq!(count(12), "12");
+        assert_eq!(time(12_345_678.0), "12.35ms");
+        assert_eq!(time(-999.0), "-999.0ns");
+        assert_eq!(time(1.5e9), "1.500s");
+    }
+
+    #[test]
+    fn columns_align() {
+        let rows = vec![vec!["a".into(), "10".into()], vec!["long".into(), "5".into()]];
+        assert_eq!(render(&["name", "n"], &rows), "name   n\n────────\na     10\nlong   5\n");
+    }
+}
