@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 use temponet_lab::comparison::{Comparison, Plan, Row, compare, picture_window};
 use temponet_lab::progress::Progress;
+use temponet_lab::stats::percent;
 use temponet_lab::report;
 use temponet_sim::Histogram;
 use temponet_task::Time;
@@ -101,12 +102,12 @@ fn text(comparison: &Comparison) -> String {
         let optional = |time: Option<f64>| time.map_or("–".into(), table::time);
         let mut cells = vec![
             row.scheduler.clone(),
-            table::percent(metrics.jobs.compliance()),
-            row.ci95().map_or("–".into(), table::percent),
+            percent(metrics.jobs.compliance()),
+            row.ci95().map_or("–".into(), percent),
             table::count(metrics.missed()),
         ];
-        cells.extend(critical.then(|| metrics.pitmd().map_or("–".into(), table::percent)));
-        cells.extend(valued.then(|| table::percent(metrics.value / metrics.value_possible.max(f64::MIN_POSITIVE))));
+        cells.extend(critical.then(|| metrics.pitmd().map_or("–".into(), percent)));
+        cells.extend(valued.then(|| percent(metrics.value / metrics.value_possible.max(f64::MIN_POSITIVE))));
         cells.extend([
             optional(metrics.art_completed()),
             optional(metrics.art_all()),

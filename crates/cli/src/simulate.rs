@@ -7,6 +7,7 @@ use temponet_lab::comparison::{CompareError, Plan, Row, picture_window};
 use temponet_lab::gantt;
 use temponet_lab::latency::Timed;
 use temponet_lab::progress::Progress;
+use temponet_lab::stats::percent;
 use temponet_sim::{JobsCsv, Recorder, chrome_trace, simulate};
 use temponet_task::Time;
 
@@ -103,10 +104,10 @@ fn text(row: &Row, plan: &Plan) -> String {
     let jobs = metrics.jobs;
     let mut out = heading(&plan.set, plan.horizon) + "\n\n";
     let mut line = |name: &str, value: String| out += &format!("{name:<22} {value}\n");
-    let met = format!("{} of {} ({})", table::count(jobs.met), table::count(jobs.released), table::percent(jobs.compliance()));
+    let met = format!("{} of {} ({})", table::count(jobs.met), table::count(jobs.released), percent(jobs.compliance()));
     line("deadlines met", met);
     if let Some(pitmd) = metrics.pitmd() {
-        line("critical ones met", table::percent(pitmd));
+        line("critical ones met", percent(pitmd));
     }
     line("value", format!("{} of {}", metrics.value, metrics.value_possible));
     line("response, completed", optional(metrics.art_completed()));
@@ -127,7 +128,7 @@ fn text(row: &Row, plan: &Plan) -> String {
         let mean = (figures.completed > 0).then(|| figures.response_sum as f64 / figures.completed as f64);
         let max = (figures.completed > 0).then_some(figures.response_max.0 as f64);
         let missed = figures.jobs.released - figures.jobs.met;
-        vec![task.name.clone(), table::percent(figures.jobs.compliance()), table::count(missed), optional(mean), optional(max)]
+        vec![task.name.clone(), percent(figures.jobs.compliance()), table::count(missed), optional(mean), optional(max)]
     }).collect();
     out + "\n" + &table::render(&header, &rows)
 }

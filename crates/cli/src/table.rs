@@ -25,6 +25,7 @@ pub fn render(header: &[&str], rows: &[Vec<String>]) -> String {
 /// A time for people: four significant digits and a fitting unit.
 pub fn time(ns: f64) -> String {
     let (value, unit) = match ns.abs() {
+        0.0 => return "0".into(),
         size if size >= 1e9 => (ns / 1e9, "s"),
         size if size >= 1e6 => (ns / 1e6, "ms"),
         size if size >= 1e3 => (ns / 1e3, "us"),
@@ -47,11 +48,6 @@ pub fn count(number: u64) -> String {
     out
 }
 
-/// A share as a percentage.
-pub fn percent(share: f64) -> String {
-    format!("{:.2}%", 100.0 * share)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +59,7 @@ mod tests {
         assert_eq!(time(12_345_678.0), "12.35ms");
         assert_eq!(time(-999.0), "-999.0ns");
         assert_eq!(time(1.5e9), "1.500s");
+        assert_eq!(time(0.0), "0");
     }
 
     #[test]

@@ -168,7 +168,7 @@ impl Comparison {
         if best.metrics.jobs.released == 0 {
             return "No job's deadline lies within the horizon: make it longer.".into();
         }
-        let percent = |row: &Row| format!("{:.2}%", 100.0 * row.metrics.jobs.compliance());
+        let percent = |row: &Row| stats::percent(row.metrics.jobs.compliance());
         let level = self.level_with_best();
         let names = listed(&level.iter().map(|row| row.scheduler.as_str()).collect::<Vec<_>>());
         if best.metrics.missed() == 0 {
@@ -188,7 +188,10 @@ impl Comparison {
         let against = edf.map(|edf| format!(", against {} for edf", percent(edf))).unwrap_or_default();
         match level.len() {
             1 => format!("{names} meets the most deadlines: {}{against}.", percent(best)),
-            _ => format!("{names} meet the most deadlines, {}, and these runs cannot tell them apart{against}.", percent(best)),
+            _ if level.iter().all(|row| row.metrics.jobs.met == best.metrics.jobs.met) => {
+                format!("{names} tie for the most deadlines met: {}{against}.", percent(best))
+            }
+            _ => format!("{names} meet the most deadlines, about {}: these runs cannot tell them apart{against}.", percent(best)),
         }
     }
 }

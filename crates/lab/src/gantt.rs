@@ -26,7 +26,8 @@ const BAR: f64 = 18.0;
 /// Draws what `recording` kept before `until`.
 pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) -> String {
     let by_task = set.tasks.len() <= MOST_TASK_ROWS;
-    let rows = if by_task { set.tasks.len() } else { set.cores };
+    // By core, missed deadlines get a row of their own below: a job that never ran has no core.
+    let rows = if by_task { set.tasks.len() } else { set.cores + 1 };
     let height = TOP + rows as f64 * ROW + 64.0;
     let span = until.0.max(1) as f64;
     let x = |time: Time| LEFT + (WIDTH - LEFT - RIGHT) * (time.0 as f64 / span).min(1.0);
@@ -47,7 +48,11 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     let _ = writeln!(out, "<text x=\"{LEFT}\" y=\"41\" fill=\"#555\">{}</text>", escape(&subtitle));
     axis(&mut out, until, y(rows), x);
     for row in 0..rows {
-        let label = if by_task { set.tasks[row].name.clone() } else { format!("core {row}") };
+        let label = match row {
+            _ if by_task => set.tasks[row].name.clone(),
+            core if core < set.cores => format!("core {core}"),
+            _ => "missed".into(),
+        };
         let middle = y(row) + ROW / 2.0;
         let _ = writeln!(
             out,
@@ -70,9 +75,12 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
             slice.start, slice.end
         );
     }
-    if by_task {
-        for job in recording.jobs.iter().filter(|job| job.release < until) {
-            marks(&mut out, set, job, y(job.task as usize), until, x);
+    for job in recording.jobs.iter().filter(|job| job.release < until) {
+        if by_task {
+            window_marks(&mut out, job, y(job.task as usize), until, x);
+        }
+        if is_missed(job, until) {
+            cross(&mut out, set, job, y(if by_task { job.task as usize } else { set.cores }), x);
         }
     }
     legend(&mut out, set, by_task, y(rows) + 44.0);
@@ -84,35 +92,31 @@ fn is_missed(job: &JobRecord, until: Time) -> bool {
     !job.met() && job.deadline <= until
 }
 
-/// Release and deadline of a job, and a cross where it was missed, with the reason.
-fn marks(out: &mut String, set: &TaskSet, job: &JobRecord, top: f64, until: Time, x: impl Fn(Time) -> f64) {
-    let bottom = top + ROW - 3.0;
+/// Release and deadline of a job.
+fn window_marks(out: &mut String, job: &JobRecord, top: f64, until: Time, x: impl Fn(Time) -> f64) {
+    let (top, bottom) = (top + 5.0, top + ROW - 3.0);
     let release = x(job.release);
-    let _ = writeln!(
-        out,
-        "<path d=\"M{release:.2} {bottom}V{}m-3 5l3 -5l3 5\" fill=\"none\" stroke=\"#777\"/>",
-        top + 5.0
-    );
-    if job.deadline > until {
-        return;
-    }
-    let deadline = x(job.deadline);
-    let colour = if is_missed(job, until) { MISSED } else { "#777" };
-    let _ = writeln!(
-        out,
-        "<path d=\"M{deadline:.2} {}V{bottom}m-3 -5l3 5l3 -5\" fill=\"none\" stroke=\"{colour}\"/>",
-        top + 5.0
-    );
-    if is_missed(job, until) {
-        let (left, middle) = (deadline - 9.0, top + ROW / 2.0);
-        let name = escape(&set.tasks[job.task as usize].name);
-        let reason = reason(job);
+    let _ = writeln!(out, "<path d=\"M{release:.2} {bottom}V{top}m-3 5l3 -5l3 5\" fill=\"none\" stroke=\"#777\"/>");
+    if job.deadline <= until {
+        let deadline = x(job.deadline);
+        let colour = if is_missed(job, until) { MISSED } else { "#777" };
         let _ = writeln!(
             out,
-            "<path d=\"M{left:.2} {}l8 8m0 -8l-8 8\" stroke=\"{MISSED}\" stroke-width=\"2.5\"><title>{name} #{} missed: {reason}</title></path>",
-            middle - 4.0, job.number
+            "<path d=\"M{deadline:.2} {top}V{bottom}m-3 -5l3 5l3 -5\" fill=\"none\" stroke=\"{colour}\"/>"
         );
     }
+}
+
+/// A cross before the deadline of a missed job, with the reason.
+fn cross(out: &mut String, set: &TaskSet, job: &JobRecord, top: f64, x: impl Fn(Time) -> f64) {
+    let (left, top) = (x(job.deadline) - 9.0, top + ROW / 2.0 - 4.0);
+    let name = escape(&set.tasks[job.task as usize].name);
+    let _ = writeln!(
+        out,
+        "<path d=\"M{left:.2} {top}l8 8m0 -8l-8 8\" stroke=\"{MISSED}\" stroke-width=\"2.5\"><title>{name} #{} missed: {}</title></path>",
+        job.number,
+        reason(job)
+    );
 }
 
 /// Why a job is missed, in words.

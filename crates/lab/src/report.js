@@ -1,7 +1,8 @@
 "use strict";
 const page = JSON.parse(document.getElementById("data").textContent);
 const MISSED = "#c8102e";
-const percent = (share) => (100 * share).toFixed(2) + "%";
+/** What is less than everything never reads as 100%. */
+const percent = (share) => (100 * share).toFixed(share < 1 && share >= 0.99995 ? 4 : 2) + "%";
 const make = (name, parent, text) => {
   const element = document.createElement(name);
   if (text !== undefined) element.textContent = text;
@@ -15,7 +16,7 @@ function time(ns) {
   for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]]) {
     if (Math.abs(ns) >= size) return +(ns / size).toPrecision(5) + " " + unit;
   }
-  return ns + " ns";
+  return ns === 0 ? "0" : ns + " ns";
 }
 
 function ranking() {
@@ -48,8 +49,8 @@ function ranking() {
   }
 }
 
-/** The part of the time axis that all schedules show. */
-const shown = { from: 0, to: page.until_ns };
+/** The part of the time axis that all schedules show: at first, as much as can be read. */
+const shown = { from: 0, to: page.first_view_ns };
 const charts = [];
 const LEFT = 150, TOP = 8, AXIS = 22;
 
@@ -70,7 +71,8 @@ class Chart {
   }
 
   resize() {
-    this.rows = page.by_task ? page.tasks.length : page.cores;
+    // By core, missed deadlines get a row of their own below: a job that never ran has no core.
+    this.rows = page.by_task ? page.tasks.length : page.cores + 1;
     this.rowHeight = page.by_task ? (this.rows > 8 ? 20 : 30) : 26;
     const ratio = window.devicePixelRatio || 1;
     this.width = this.canvas.clientWidth;
@@ -103,12 +105,12 @@ class Chart {
       const x = this.x(start);
       c.fillRect(x, TOP + this.rowOf(core, task) * this.rowHeight + (this.rowHeight - bar) / 2, Math.max(0.7, this.x(end) - x), bar);
     }
-    if (page.by_task) this.row.jobs.forEach((job) => this.marks(job));
+    this.row.jobs.forEach((job) => this.marks(job));
     c.restore();
     c.fillStyle = "#1c2733";
     c.textAlign = "right";
     for (let row = 0; row < this.rows; row++) {
-      const label = page.by_task ? page.tasks[row] : "core " + row;
+      const label = page.by_task ? page.tasks[row] : row < page.cores ? "core " + row : "missed";
       c.fillText(label.length > 20 ? label.slice(0, 19) + "…" : label, LEFT - 8, TOP + (row + 0.5) * this.rowHeight + 4);
     }
   }
@@ -117,7 +119,8 @@ class Chart {
   marks([task, , release, deadline, , why]) {
     if (deadline < shown.from || release > shown.to) return;
     const c = this.context;
-    const top = TOP + task * this.rowHeight + 2, bottom = top + this.rowHeight - 4;
+    const row = page.by_task ? task : page.cores;
+    const top = TOP + row * this.rowHeight + 2, bottom = top + this.rowHeight - 4;
     const arrow = (x, from, to, colour) => {
       c.strokeStyle = colour;
       c.lineWidth = 1;
@@ -130,7 +133,7 @@ class Chart {
       c.lineTo(x + 3, to + back);
       c.stroke();
     };
-    if ((shown.to - shown.from) / (this.width - LEFT) < (deadline - release) / 6) {
+    if (page.by_task && (shown.to - shown.from) / (this.width - LEFT) < (deadline - release) / 6) {
       arrow(this.x(release), bottom, top, "#8a97a3");
       arrow(this.x(deadline), top, bottom, why ? MISSED : "#8a97a3");
     }
@@ -153,7 +156,6 @@ class Chart {
     c.strokeStyle = "#edf0f3";
     c.lineWidth = 1;
     c.fillStyle = "#5c6b7a";
-    c.textAlign = "center";
     for (let row = 0; row <= this.rows; row++) {
       c.beginPath();
       c.moveTo(LEFT, TOP + row * this.rowHeight);
@@ -162,6 +164,7 @@ class Chart {
     }
     for (let tick = Math.ceil(shown.from / step) * step; tick <= shown.to; tick += step) {
       const x = this.x(tick);
+      c.textAlign = x < LEFT + 30 ? "left" : x > this.width - 30 ? "right" : "center";
       c.beginPath();
       c.moveTo(x, TOP);
       c.lineTo(x, this.height - AXIS);
@@ -194,8 +197,12 @@ class Chart {
     const lines = [];
     const slice = this.row.slices.find(([core, task, , start, end]) => this.rowOf(core, task) === row && start <= ns && ns < end);
     if (slice) lines.push(`${page.tasks[slice[1]]} #${slice[2]} on core ${slice[0]}`, `ran ${time(slice[3])} to ${time(slice[4])}`);
-    const isHere = ([task, number, release, deadline]) =>
-      slice ? task === slice[1] && number === slice[2] : page.by_task && task === row && release <= ns && ns < deadline;
+    const nearCross = (deadline) => Math.abs(this.x(deadline) - 8 - event.offsetX) < 7;
+    const isHere = ([task, number, release, deadline, , why]) => {
+      if (slice) return task === slice[1] && number === slice[2];
+      if (!page.by_task) return row === page.cores && why && nearCross(deadline);
+      return task === row && release <= ns && ns < deadline;
+    };
     for (const [task, number, release, deadline, left, why] of this.row.jobs.filter(isHere)) {
       if (!slice) lines.push(`${page.tasks[task]} #${number}`);
       lines.push(`released ${time(release)}, deadline ${time(deadline)}`);

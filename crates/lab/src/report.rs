@@ -7,7 +7,7 @@ use serde::Serialize;
 use temponet_sim::Metrics;
 use temponet_task::Time;
 
-use crate::comparison::{Comparison, Row};
+use crate::comparison::{Comparison, Row, picture_window};
 use crate::gantt::{MOST_TASK_ROWS, PALETTE, escape, reason};
 
 const PAGE: &str = include_str!("report.html");
@@ -16,6 +16,8 @@ const SCRIPT: &str = include_str!("report.js");
 
 /// Jobs that the schedules of a page show at most, per scheduler.
 pub const MOST_JOBS: f64 = 600.0;
+/// Jobs that can be read without zooming.
+const FIRST_VIEW_JOBS: f64 = 60.0;
 /// Points of a response-time distribution.
 const QUANTILES: usize = 60;
 
@@ -24,6 +26,8 @@ struct Page<'a> {
     tasks: Vec<&'a str>,
     cores: usize,
     until_ns: u64,
+    /// How much of it is shown at first.
+    first_view_ns: u64,
     by_task: bool,
     palette: [&'static str; 10],
     has_critical: bool,
@@ -64,6 +68,7 @@ pub fn html(comparison: &Comparison) -> String {
         tasks: set.tasks.iter().map(|task| task.name.as_str()).collect(),
         cores: set.cores,
         until_ns: plan.record_until.0,
+        first_view_ns: picture_window(set, plan.record_until, FIRST_VIEW_JOBS).0,
         by_task: set.tasks.len() <= MOST_TASK_ROWS,
         palette: PALETTE,
         has_critical: set.has_critical_tasks(),

@@ -35,6 +35,15 @@ fn t_quantile_975(degrees_of_freedom: usize) -> f64 {
     z + first / nu + second / nu.powi(2) + third / nu.powi(3)
 }
 
+/// A share as a percentage. What is less than everything never reads as 100%.
+pub fn percent(share: f64) -> String {
+    let digits = if share < 1.0 && share >= 0.99995 { 4 } else { 2 };
+    match format!("{:.digits$}%", 100.0 * share) {
+        text if text.starts_with("100") && share < 1.0 => ">99.9999%".into(),
+        text => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,6 +53,14 @@ mod tests {
         for (degrees, published) in [(1, 12.706), (10, 2.228), (11, 2.201), (20, 2.086), (30, 2.042), (120, 1.980)] {
             assert!((t_quantile_975(degrees) - published).abs() < 1e-3, "{degrees}");
         }
+    }
+
+    #[test]
+    fn what_is_not_everything_is_not_a_hundred_percent() {
+        assert_eq!(percent(1.0), "100.00%");
+        assert_eq!(percent(0.99998), "99.9980%");
+        assert_eq!(percent(1.0 - 1e-9), ">99.9999%");
+        assert_eq!(percent(0.5), "50.00%");
     }
 
     #[test]

@@ -40,8 +40,10 @@ impl<K: Ord + Copy> Ranked<K> {
 
     /// The `n` best jobs, best first.
     pub fn best(&mut self, n: usize) -> &[JobId] {
+        let (front, back) = self.order.as_slices();
+        let (front, back) = (&front[..n.min(front.len())], &back[..n.saturating_sub(front.len()).min(back.len())]);
         self.best.clear();
-        self.best.extend(self.order.iter().take(n).map(|(_, _, id)| *id));
+        self.best.extend(front.iter().chain(back).map(|(_, _, id)| *id));
         &self.best
     }
 }

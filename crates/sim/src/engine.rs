@@ -89,9 +89,9 @@ pub struct Engine<'a> {
     all_full: bool,
     events: Vec<Event>,
     metrics: Metrics,
-    /// Busy core time at full speed in ns, and energy spent at other speeds.
+    /// Busy core time in ns at full and at other speeds, and the energy spent at the latter.
     busy_full: u128,
-    busy_total: u128,
+    busy_slow: u128,
     energy_slow: f64,
 }
 
@@ -156,7 +156,7 @@ impl<'a> Engine<'a> {
             events: Vec::new(),
             metrics: Metrics::new(set.tasks.len()),
             busy_full: 0,
-            busy_total: 0,
+            busy_slow: 0,
             energy_slow: 0.0,
         }
     }
@@ -231,20 +231,14 @@ impl<'a> Engine<'a> {
         if elapsed == Time::ZERO {
             return;
         }
-        let (mut busy, mut busy_full) = (0, 0);
         for (running, core) in self.running.iter().zip(&self.cores) {
             let Some(id) = running else { continue };
             let job = &mut self.jobs[id.index()];
-            let speed = core.speed;
-            busy += 1;
-            let work = if speed == Speed::FULL {
-                busy_full += 1;
+            let work = if core.speed == Speed::FULL {
                 elapsed
             } else {
-                let share = f64::from(speed.0) / 1000.0;
-                self.energy_slow += elapsed.as_secs_f64() * share * share * share;
                 let hidden = &mut self.hidden[id.index()];
-                let thousandths = u128::from(elapsed.0) * u128::from(speed.0) + u128::from(hidden.fraction);
+                let thousandths = u128::from(elapsed.0) * u128::from(core.speed.0) + u128::from(hidden.fraction);
                 hidden.fraction = (thousandths % 1000) as u32;
                 Time((thousandths / 1000) as u64)
             };
@@ -256,8 +250,6 @@ impl<'a> Engine<'a> {
                 job.executed += work - paid;
             }
         }
-        self.busy_total += u128::from(elapsed.0) * busy;
-        self.busy_full += u128::from(elapsed.0) * busy_full;
     }
 
     fn complete_jobs(&mut self, observer: &mut impl Observer) {
@@ -375,11 +367,25 @@ impl<'a> Engine<'a> {
     fn vacate(&mut self, core: usize, observer: &mut impl Observer) {
         if let Some(id) = self.running[core].take() {
             self.jobs[id.index()].running = false;
+            self.end_slice(core, id, self.cores[core].speed, observer);
             let state = &mut self.cores[core];
             state.previous = Some((id, self.hidden[id.index()].generation));
             state.completion = Time::NEVER;
-            observer.ran(core, &self.jobs[id.index()], state.since, self.now, state.speed);
         }
+    }
+
+    /// Accounts for the time since the core began to run its job at its speed.
+    fn end_slice(&mut self, core: usize, id: JobId, speed: Speed, observer: &mut impl Observer) {
+        let since = std::mem::replace(&mut self.cores[core].since, self.now);
+        let length = self.now - since;
+        if speed == Speed::FULL {
+            self.busy_full += u128::from(length.0);
+        } else {
+            let share = f64::from(speed.0) / 1000.0;
+            self.energy_slow += length.as_secs_f64() * share * share * share;
+            self.busy_slow += u128::from(length.0);
+        }
+        observer.ran(core, &self.jobs[id.index()], since, self.now, speed);
     }
 
     fn find_next_completion(&mut self) {
@@ -473,8 +479,7 @@ impl<'a> Engine<'a> {
             self.all_full &= speed == Speed::FULL;
             let before = std::mem::replace(&mut self.cores[core].speed, speed);
             if let (true, Some(id)) = (before != speed, self.running[core]) {
-                observer.ran(core, &self.jobs[id.index()], self.cores[core].since, self.now, before);
-                self.cores[core].since = self.now;
+                self.end_slice(core, id, before, observer);
                 self.set_completion(core, id);
             }
         }
@@ -553,7 +558,7 @@ impl<'a> Engine<'a> {
             self.count(id, End::Unfinished, observer);
         }
         let capacity = u128::from(self.now.0) * self.cores.len() as u128;
-        self.metrics.idle_ns = capacity - self.busy_total;
+        self.metrics.idle_ns = capacity - self.busy_full - self.busy_slow;
         self.metrics.energy = self.busy_full as f64 * 1e-9 + self.energy_slow;
         self.metrics.finish_run();
         self.metrics

@@ -232,17 +232,22 @@ impl Mul<u64> for Time {
     }
 }
 
-/// The shortest exact text: `40ms`, `2500us`, `1.5s` is `1500ms`. It reads back as the same time.
+/// Exact, in the largest unit that leaves something before the point: `40ms`, `2.5ms`, `7.805847289s`. It reads back as
+/// the same time.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (value, unit) = match self.0 {
-            0 => (0, "ms"),
-            ns if ns % 1_000_000_000 == 0 => (ns / 1_000_000_000, "s"),
-            ns if ns % 1_000_000 == 0 => (ns / 1_000_000, "ms"),
-            ns if ns % 1_000 == 0 => (ns / 1_000, "us"),
-            ns => (ns, "ns"),
+        let (size, unit) = match self.0 {
+            0 => (1_000_000, "ms"),
+            ns if ns >= 1_000_000_000 => (1_000_000_000, "s"),
+            ns if ns >= 1_000_000 => (1_000_000, "ms"),
+            ns if ns >= 1_000 => (1_000, "us"),
+            _ => (1, "ns"),
         };
-        f.pad(&format!("{value}{unit}"))
+        let digits = (size as f64).log10() as usize;
+        let fraction = format!("{:0digits$}", self.0 % size);
+        let fraction = fraction.trim_end_matches('0');
+        let point = if fraction.is_empty() { "" } else { "." };
+        f.pad(&format!("{}{point}{fraction}{unit}", self.0 / size))
     }
 }
 
@@ -287,8 +292,12 @@ mod tests {
 
     #[test]
     fn display_reads_back() {
-        for ns in [0, 1, 999, 1_000, 2_500_000, 40_000_000, 1_500_000_000, 3_000_000_000] {
+        for ns in [0, 1, 999, 1_000, 1_001, 2_500_000, 40_000_000, 1_500_000_000, 7_805_847_289, 3_000_000_000] {
             assert_eq!(Time::parse(&Time(ns).to_string(), TimeUnit::S), Ok(Time(ns)));
         }
+        assert_eq!(Time(2_500_000).to_string(), "2.5ms");
+        assert_eq!(Time(7_805_847_289).to_string(), "7.805847289s");
+        assert_eq!(Time(1_000_000_001).to_string(), "1.000000001s");
+        assert_eq!(Time(999).to_string(), "999ns");
     }
 }
