@@ -1,0 +1,243 @@
+//! Contract of the command line: what it prints, where, with which exit code, and that nothing is ever lost.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn temponet(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_temponet")).current_dir(folder).args(args).output().unwrap()
+}
+
+/// A fresh folder that is removed at the end of the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("temponet-cli-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        temponet(&self.0, args)
+    }
+
+    fn stdout(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.stdout(args)).unwrap()
+    }
+
+    /// The one line that a wrong call prints.
+    fn error(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.starts_with("error: ") && !text.contains("panicked"), "{text}");
+        text
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.0.join(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.0.join(name)).unwrap()
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn compare_without_arguments_answers_on_an_overloaded_example() {
+    let folder = Folder::new("compare");
+    let text = folder.stdout(&["compare"]);
+    assert!(text.contains("standard-125") && text.contains("mh-edf") && text.contains("for edf."), "{text}");
+    assert!(text.contains("horizon"), "the default horizon is printed");
+}
+
+#[test]
+fn compare_json_has_every_field_and_adds_up() {
+    let folder = Folder::new("json");
+    let report = folder.json(&["compare", "democar", "--runs", "3", "--json"]);
+    for key in ["task_set", "cores", "horizon_ns", "on_miss", "runs", "results"] {
+        assert!(!report[key].is_null(), "{key}");
+    }
+    assert_eq!((report["runs"].as_u64(), report["on_miss"].as_str()), (Some(3), Some("abort")));
+    let results = report["results"].as_array().unwrap();
+    assert_eq!(results.len(), temponet_sched::ALL.len());
+    for row in results {
+        let keys = [
+            "scheduler", "released", "met", "missed", "compliance", "compliance_ci95", "pitmd", "value", "art_completed_ns",
+            "art_all_ns", "lateness_p95_ns", "preemptions", "migrations", "energy",
+        ];
+        let object = row.as_object().unwrap();
+        assert!(keys.iter().all(|key| object.contains_key(*key)), "{row}");
+        let number = |key: &str| row[key].as_u64().unwrap();
+        assert_eq!(number("met") + number("missed"), number("released"));
+        let share = number("met") as f64 / number("released") as f64;
+        assert!((row["compliance"].as_f64().unwrap() - share).abs() < 1e-12);
+        assert_eq!(results[0]["released"], row["released"], "all schedulers see the same jobs");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
+    let folder = Folder::new("seed");
+    let run = |seed: &str| folder.stdout(&["compare", "democar", "--seed", seed, "--runs", "4", "--json"]);
+    assert_eq!(run("7"), run("7"));
+    assert_ne!(run("7"), run("8"));
+}
+
+#[test]
+fn compare_says_what_it_skips_and_refuses_what_it_does_not_know() {
+    let folder = Folder::new("names");
+    let text = folder.stdout(&["compare", "--cores", "2"]);
+    assert!(text.contains("not run: d-over (d-over is defined for one core, not for 2)"), "{text}");
+    assert!(folder.error(&["compare", "--schedulers", "edf,eddf"]).contains("there is no scheduler \"eddf\""));
+    assert!(folder.error(&["compare", "--schedulers", ","]).contains("names no scheduler"));
+    assert!(folder.error(&["compare", "nosuchset"]).contains("no file and no built-in set \"nosuchset\""));
+    assert!(folder.error(&["compare", "nosuch.toml"]).contains("nosuch.toml: "));
+    assert!(folder.error(&["compare", "--horizon", "0"]).contains("greater than zero"));
+    assert!(folder.error(&["compare", "--cores", "0"]).contains("--cores"));
+}
+
+#[test]
+fn a_broken_file_is_one_line_with_file_line_and_value() {
+    let folder = Folder::new("broken");
+    folder.write("set.toml", "[[task]]\nname = \"a\"\nperiod = 10\nwcet = -1\n");
+    assert_eq!(folder.error(&["compare", "set.toml"]), "error: set.toml:4: wcet = -1 is negative\n");
+    assert_eq!(folder.error(&["simulate", "set.toml", "--scheduler", "edf"]), "error: set.toml:4: wcet = -1 is negative\n");
+    assert_eq!(folder.error(&["convert", "set.toml", "out.json"]), "error: set.toml:4: wcet = -1 is negative\n");
+    assert_eq!(folder.files(), ["set.toml"]);
+}
+
+#[test]
+fn the_report_is_one_html_page() {
+    let folder = Folder::new("report");
+    folder.stdout(&["compare", "gap-avionics", "--schedulers", "edf,rm", "--report", "out.html"]);
+    let page = folder.read("out.html");
+    assert!(page.starts_with("<!doctype html>") && page.contains("Weapon_Release"));
+    assert!(!page.contains("src=") && !page.contains("href="), "self-contained");
+    assert_eq!(folder.files(), ["out.html"]);
+}
+
+#[test]
+fn simulate_writes_jobs_trace_and_picture() {
+    let folder = Folder::new("simulate");
+    let args = ["simulate", "standard-125", "--scheduler", "edf", "--horizon", "600ms", "--json"];
+    let row = folder.json(&[&args[..], &["--jobs", "jobs.csv", "--trace", "trace.json", "--gantt", "g.svg"]].concat());
+    let jobs = folder.read("jobs.csv");
+    let mut lines = jobs.lines();
+    let header = "task,job,release_ns,deadline_ns,start_ns,completion_ns,executed_ns,met";
+    assert_eq!(lines.next(), Some(header));
+    let (released, met) = (jobs.lines().count() - 1, lines.filter(|line| line.ends_with(",true")).count());
+    assert_eq!((row["released"].as_u64(), row["met"].as_u64()), (Some(released as u64), Some(met as u64)));
+    let trace: Value = serde_json::from_str(&folder.read("trace.json")).unwrap();
+    assert!(trace["traceEvents"].as_array().unwrap().len() > 20);
+    assert!(folder.read("g.svg").starts_with("<svg"));
+    assert_eq!(folder.files(), ["g.svg", "jobs.csv", "trace.json"], "no temporary file stays behind");
+}
+
+#[test]
+fn simulate_and_compare_agree() {
+    let folder = Folder::new("agree");
+    let one = folder.json(&["simulate", "democar", "--scheduler", "mh-edf", "--json"]);
+    let many = folder.json(&["compare", "democar", "--schedulers", "mh-edf,edf", "--runs", "1", "--json"]);
+    let row = many["results"].as_array().unwrap().iter().find(|row| row["scheduler"] == "mh-edf").unwrap();
+    assert_eq!(&one, row);
+}
+
+#[test]
+fn latency_is_reported_when_asked_for() {
+    let folder = Folder::new("latency");
+    let row = folder.json(&["simulate", "rosace", "--scheduler", "edf", "--latency", "--json"]);
+    let latency = &row["decision_latency_ns"];
+    let figures: Vec<_> = ["p50", "p99", "p999", "max"].iter().map(|key| latency[key].as_u64().unwrap()).collect();
+    assert!(figures[0] > 0 && figures.is_sorted(), "{figures:?}");
+}
+
+#[test]
+fn new_and_convert_never_replace_a_file_unasked() {
+    let folder = Folder::new("convert");
+    folder.stdout(&["new", "mine.toml"]);
+    folder.stdout(&["compare", "mine.toml"]);
+    folder.write("mine.toml", "precious");
+    assert!(folder.error(&["new", "mine.toml"]).contains("exists already"));
+    assert_eq!(folder.read("mine.toml"), "precious");
+    assert!(folder.error(&["new", "mine.yaml"]).contains(".toml"));
+    folder.stdout(&["convert", "waters2019", "a.json"]);
+    folder.stdout(&["convert", "a.json", "b.toml"]);
+    folder.stdout(&["convert", "b.toml", "c.json"]);
+    assert_eq!(folder.read("a.json"), folder.read("c.json"));
+    assert!(folder.error(&["convert", "gap-avionics", "a.json"]).contains("exists already"));
+    folder.stdout(&["convert", "gap-avionics", "a.json", "--force"]);
+    assert!(folder.error(&["convert", "waters2019", "a.csv"]).contains("cannot be written as CSV"));
+    assert!(folder.error(&["convert", "gap-avionics", "a.xml"]).contains(".toml, .csv or .json"));
+}
+
+#[test]
+fn a_job_list_runs_to_its_last_deadline() {
+    let folder = Folder::new("list");
+    folder.write("trace.csv", "name,release,execution,deadline,criticality\na,0,2,5,high\nb,1,2,4,low\na,6,1,9,high\n");
+    let report = folder.json(&["compare", "trace.csv", "--schedulers", "edf,fcfs", "--json"]);
+    assert_eq!((report["horizon_ns"].as_u64(), report["runs"].as_u64()), (Some(9_000_000), Some(1)));
+    let edf = &report["results"][0];
+    assert_eq!((edf["released"].as_u64(), edf["pitmd"].as_f64()), (Some(3), Some(1.0)));
+}
+
+#[test]
+fn lists_and_manuals_print() {
+    let folder = Folder::new("lists");
+    for set in temponet_task::builtin::ALL {
+        assert!(folder.stdout(&["sets"]).contains(set.name));
+        assert_eq!(folder.stdout(&["sets", set.name]), set.text);
+    }
+    let names: Vec<_> = temponet_sched::ALL.iter().map(|entry| entry.name).collect();
+    let listed = folder.json(&["schedulers", "--json"]);
+    let listed: Vec<_> = listed["schedulers"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(listed, names);
+    assert!(folder.stdout(&["completions", "bash"]).contains("temponet"));
+    assert!(folder.stdout(&["man"]).contains(".TH temponet"));
+    for command in ["compare", "simulate", "sets", "schedulers", "new", "convert", "completions", "man"] {
+        assert!(folder.stdout(&[command, "--help"]).contains("Example"), "{command}");
+    }
+}
+
+#[test]
+fn an_unwritable_output_is_a_clear_error() {
+    let folder = Folder::new("unwritable");
+    let error = folder.error(&["simulate", "rosace", "--scheduler", "edf", "--jobs", "nowhere/jobs.csv"]);
+    assert!(error.contains("cannot write nowhere/jobs.csv"), "{error}");
+    let output = folder.run(&["compare", "rosace", "--report", "nowhere/out.html"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn bench_sim_prints_its_cases() {
+    let folder = Folder::new("bench");
+    let figures = folder.json(&["bench", "sim", "--case", "edf-1x5", "--jobs", "20000", "--json"]);
+    let case = &figures["cases"][0];
+    assert_eq!(case["name"], "edf-1x5");
+    assert!(case["jobs"].as_u64().unwrap() > 19_000 && case["jobs_per_s"].as_f64().unwrap() > 0.0);
+    assert!(case["seconds"].as_f64().unwrap() > 0.0 && case.as_object().unwrap().contains_key("peak_rss_mb"));
+    assert!(folder.error(&["bench", "sim", "--case", "none"]).contains("there is no case \"none\""));
+}
