@@ -63,12 +63,60 @@ struct Case {
 }
 
 const CASES: &[Case] = &[
-    Case { name: "edf-1x5", about: "EDF, 1 core, 5 tasks, U = 0.9", tasks: 5, cores: 1, utilization: 0.9, scheduler: "edf", jobs: 5_000_000 },
-    Case { name: "edf-8x100", about: "global EDF, 8 cores, 100 tasks, U = 7", tasks: 100, cores: 8, utilization: 7.0, scheduler: "edf", jobs: 2_000_000 },
-    Case { name: "edf-8x600", about: "global EDF, 8 cores, 600 tasks, U = 7", tasks: 600, cores: 8, utilization: 7.0, scheduler: "edf", jobs: 2_000_000 },
-    Case { name: "llf-1x5", about: "LLF, 1 core, 5 tasks, U = 0.9", tasks: 5, cores: 1, utilization: 0.9, scheduler: "llf", jobs: 2_000_000 },
-    Case { name: "llf-8x100", about: "LLF, 8 cores, 100 tasks, U = 7", tasks: 100, cores: 8, utilization: 7.0, scheduler: "llf", jobs: 1_000_000 },
-    Case { name: "compare-all", about: "compare --schedulers all, 8 cores, 100 tasks, U = 7", tasks: 100, cores: 8, utilization: 7.0, scheduler: "all", jobs: 100_000 },
+    Case {
+        name: "edf-1x5",
+        about: "EDF, 1 core, 5 tasks, U = 0.9",
+        tasks: 5,
+        cores: 1,
+        utilization: 0.9,
+        scheduler: "edf",
+        jobs: 5_000_000,
+    },
+    Case {
+        name: "edf-8x100",
+        about: "global EDF, 8 cores, 100 tasks, U = 7",
+        tasks: 100,
+        cores: 8,
+        utilization: 7.0,
+        scheduler: "edf",
+        jobs: 2_000_000,
+    },
+    Case {
+        name: "edf-8x600",
+        about: "global EDF, 8 cores, 600 tasks, U = 7",
+        tasks: 600,
+        cores: 8,
+        utilization: 7.0,
+        scheduler: "edf",
+        jobs: 2_000_000,
+    },
+    Case {
+        name: "llf-1x5",
+        about: "LLF, 1 core, 5 tasks, U = 0.9",
+        tasks: 5,
+        cores: 1,
+        utilization: 0.9,
+        scheduler: "llf",
+        jobs: 2_000_000,
+    },
+    Case {
+        name: "llf-8x100",
+        about: "LLF, 8 cores, 100 tasks, U = 7",
+        tasks: 100,
+        cores: 8,
+        utilization: 7.0,
+        scheduler: "llf",
+        jobs: 1_000_000,
+    },
+    Case {
+        name: "compare-all",
+        about: "compare --schedulers all, 8 cores, 100 tasks, U = 7",
+        tasks: 100,
+        cores: 8,
+        utilization: 7.0,
+        scheduler: "all",
+        jobs: 100_000,
+    },
 ];
 
 const REPEATS: usize = 3;
@@ -106,7 +154,10 @@ fn sim(args: SimArgs) -> Result<()> {
     if let Some(folder) = &args.write {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
         for case in chosen {
-            output::write_file(&folder.join(case.name).with_extension("json"), &files::write(&set(case), Format::Json)?)?;
+            output::write_file(
+                &folder.join(case.name).with_extension("json"),
+                &files::write(&set(case), Format::Json)?,
+            )?;
         }
         return Ok(());
     }
@@ -149,7 +200,8 @@ fn in_own_process(case: &Case, jobs: u64) -> Result<Figures> {
     let program = std::env::current_exe().context("cannot find this program to start it again")?;
     let mut command = std::process::Command::new(program);
     command.args(["bench", "sim", "--in-process", "--case", case.name, "--jobs", &jobs.to_string()]);
-    let output = command.stderr(std::process::Stdio::inherit()).output().context("cannot start a process for a case")?;
+    let output =
+        command.stderr(std::process::Stdio::inherit()).output().context("cannot start a process for a case")?;
     if !output.status.success() {
         bail!("case {} failed", case.name);
     }

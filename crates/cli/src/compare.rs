@@ -6,8 +6,8 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 use temponet_lab::comparison::{Comparison, Plan, Row, compare, picture_window};
 use temponet_lab::progress::Progress;
-use temponet_lab::stats::percent;
 use temponet_lab::report;
+use temponet_lab::stats::percent;
 use temponet_sim::Histogram;
 use temponet_task::Time;
 
@@ -16,8 +16,10 @@ use crate::{output, table};
 
 /// Run every scheduler on the same jobs: which one meets the most deadlines?
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  temponet compare\n  temponet compare mytasks.toml --cores 4 --report out.html\n  \
-    temponet compare gap-avionics --schedulers edf,rm,llf:quantum=500us --runs 20 --json")]
+#[command(
+    after_help = "Examples:\n  temponet compare\n  temponet compare mytasks.toml --cores 4 --report out.html\n  \
+    temponet compare gap-avionics --schedulers edf,rm,llf:quantum=500us --runs 20 --json"
+)]
 pub struct Args {
     /// Task-set file (.toml, .csv, .json) or a built-in set's name [default: standard-125]
     #[arg(value_name = "FILE|NAME")]

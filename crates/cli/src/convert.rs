@@ -33,7 +33,9 @@ pub fn new(args: NewArgs) -> Result<()> {
 
 /// Convert a task set between TOML, JSON and CSV
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  temponet convert mytasks.csv mytasks.toml\n  temponet convert gap-avionics gap.json")]
+#[command(
+    after_help = "Examples:\n  temponet convert mytasks.csv mytasks.toml\n  temponet convert gap-avionics gap.json"
+)]
 pub struct Args {
     /// Task-set file or a built-in set's name
     #[arg(value_name = "FILE|NAME")]

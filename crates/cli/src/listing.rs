@@ -31,7 +31,8 @@ struct SetRow {
 
 pub fn sets(args: SetsArgs) -> Result<()> {
     if let Some(name) = &args.name {
-        let set = Builtin::find(name).with_context(|| format!("there is no built-in set {name:?}; `temponet sets` lists them"))?;
+        let set = Builtin::find(name)
+            .with_context(|| format!("there is no built-in set {name:?}; `temponet sets` lists them"))?;
         return output::print(set.text);
     }
     let mut rows = Vec::new();
@@ -67,7 +68,9 @@ pub fn sets(args: SetsArgs) -> Result<()> {
 
 /// List the schedulers: what they do, what they are for, what can be set
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  temponet schedulers\n\nOptions are written after the name: llf:quantum=500us, c-edf:size=4:fit=worst")]
+#[command(
+    after_help = "Example:\n  temponet schedulers\n\nOptions are written after the name: llf:quantum=500us, c-edf:size=4:fit=worst"
+)]
 pub struct SchedulersArgs {
     /// Print one JSON object
     #[arg(long)]
@@ -77,9 +80,9 @@ pub struct SchedulersArgs {
 pub fn schedulers(args: SchedulersArgs) -> Result<()> {
     if args.json {
         let rows = temponet_sched::ALL.iter().map(|entry| {
-            let options = entry.options.iter().map(|(name, default, meaning)| {
-                serde_json::json!({ "name": name, "default": default, "meaning": meaning })
-            });
+            let options = entry.options.iter().map(
+                |(name, default, meaning)| serde_json::json!({ "name": name, "default": default, "meaning": meaning }),
+            );
             serde_json::json!({
                 "name": entry.name, "summary": entry.summary, "purpose": entry.purpose,
                 "options": options.collect::<Vec<_>>(),

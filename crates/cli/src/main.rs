@@ -33,7 +33,9 @@ enum Command {
     Convert(convert::Args),
     Bench(bench::Args),
     /// Print the completions of a shell
-    #[command(after_help = "Example:\n  temponet completions bash > ~/.local/share/bash-completion/completions/temponet")]
+    #[command(
+        after_help = "Example:\n  temponet completions bash > ~/.local/share/bash-completion/completions/temponet"
+    )]
     Completions {
         /// The shell
         shell: clap_complete::Shell,

@@ -91,5 +91,9 @@ pub fn heading(set: &TaskSet, horizon: Time) -> String {
     };
     let per_core = if set.cores > 1 { " per core" } else { "" };
     let rule = set.on_miss.name();
-    format!("{}: {} tasks on {cores}, {load}{per_core}; horizon {horizon}, on a miss: {rule}", set.name, set.tasks.len())
+    format!(
+        "{}: {} tasks on {cores}, {load}{per_core}; horizon {horizon}, on a miss: {rule}",
+        set.name,
+        set.tasks.len()
+    )
 }

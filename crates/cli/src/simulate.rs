@@ -114,7 +114,10 @@ fn text(row: &Row, plan: &Plan) -> String {
     line("response, all", optional(metrics.art_all()));
     let lateness = &metrics.lateness;
     let (p95, p99) = (whole(lateness.quantile(0.95)), whole(lateness.quantile(0.99)));
-    line("lateness", format!("mean {}, p95 {p95}, p99 {p99}, max {}", optional(lateness.mean()), whole(lateness.max())));
+    line(
+        "lateness",
+        format!("mean {}, p95 {p95}, p99 {p99}, max {}", optional(lateness.mean()), whole(lateness.max())),
+    );
     line("preemptions", table::count(metrics.preemptions));
     line("migrations", table::count(metrics.migrations));
     line("idle", table::time(metrics.idle_ns as f64));
@@ -124,11 +127,23 @@ fn text(row: &Row, plan: &Plan) -> String {
         line("decision latency", format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {max}"));
     }
     let header = ["task", "met", "missed", "mean response", "max response"];
-    let rows: Vec<Vec<String>> = plan.set.tasks.iter().zip(&metrics.tasks).map(|(task, figures)| {
-        let mean = (figures.completed > 0).then(|| figures.response_sum as f64 / figures.completed as f64);
-        let max = (figures.completed > 0).then_some(figures.response_max.0 as f64);
-        let missed = figures.jobs.released - figures.jobs.met;
-        vec![task.name.clone(), percent(figures.jobs.compliance()), table::count(missed), optional(mean), optional(max)]
-    }).collect();
+    let rows: Vec<Vec<String>> = plan
+        .set
+        .tasks
+        .iter()
+        .zip(&metrics.tasks)
+        .map(|(task, figures)| {
+            let mean = (figures.completed > 0).then(|| figures.response_sum as f64 / figures.completed as f64);
+            let max = (figures.completed > 0).then_some(figures.response_max.0 as f64);
+            let missed = figures.jobs.released - figures.jobs.met;
+            vec![
+                task.name.clone(),
+                percent(figures.jobs.compliance()),
+                table::count(missed),
+                optional(mean),
+                optional(max),
+            ]
+        })
+        .collect();
     out + "\n" + &table::render(&header, &rows)
 }

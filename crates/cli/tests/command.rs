@@ -86,8 +86,20 @@ fn compare_json_has_every_field_and_adds_up() {
     assert_eq!(results.len(), temponet_sched::ALL.len());
     for row in results {
         let keys = [
-            "scheduler", "released", "met", "missed", "compliance", "compliance_ci95", "pitmd", "value", "art_completed_ns",
-            "art_all_ns", "lateness_p95_ns", "preemptions", "migrations", "energy",
+            "scheduler",
+            "released",
+            "met",
+            "missed",
+            "compliance",
+            "compliance_ci95",
+            "pitmd",
+            "value",
+            "art_completed_ns",
+            "art_all_ns",
+            "lateness_p95_ns",
+            "preemptions",
+            "migrations",
+            "energy",
         ];
         let object = row.as_object().unwrap();
         assert!(keys.iter().all(|key| object.contains_key(*key)), "{row}");
@@ -125,7 +137,10 @@ fn a_broken_file_is_one_line_with_file_line_and_value() {
     let folder = Folder::new("broken");
     folder.write("set.toml", "[[task]]\nname = \"a\"\nperiod = 10\nwcet = -1\n");
     assert_eq!(folder.error(&["compare", "set.toml"]), "error: set.toml:4: wcet = -1 is negative\n");
-    assert_eq!(folder.error(&["simulate", "set.toml", "--scheduler", "edf"]), "error: set.toml:4: wcet = -1 is negative\n");
+    assert_eq!(
+        folder.error(&["simulate", "set.toml", "--scheduler", "edf"]),
+        "error: set.toml:4: wcet = -1 is negative\n"
+    );
     assert_eq!(folder.error(&["convert", "set.toml", "out.json"]), "error: set.toml:4: wcet = -1 is negative\n");
     assert_eq!(folder.files(), ["set.toml"]);
 }
@@ -213,7 +228,8 @@ fn lists_and_manuals_print() {
     }
     let names: Vec<_> = temponet_sched::ALL.iter().map(|entry| entry.name).collect();
     let listed = folder.json(&["schedulers", "--json"]);
-    let listed: Vec<_> = listed["schedulers"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    let listed: Vec<_> =
+        listed["schedulers"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(listed, names);
     assert!(folder.stdout(&["completions", "bash"]).contains("temponet"));
     assert!(folder.stdout(&["man"]).contains(".TH temponet"));

@@ -191,7 +191,10 @@ impl Comparison {
             _ if level.iter().all(|row| row.metrics.jobs.met == best.metrics.jobs.met) => {
                 format!("{names} tie for the most deadlines met: {}{against}.", percent(best))
             }
-            _ => format!("{names} meet the most deadlines, about {}: these runs cannot tell them apart{against}.", percent(best)),
+            _ => format!(
+                "{names} meet the most deadlines, about {}: these runs cannot tell them apart{against}.",
+                percent(best)
+            ),
         }
     }
 }
@@ -211,7 +214,11 @@ mod tests {
 
     fn plan(schedulers: &[&str], runs: u64) -> Plan {
         let ms = Time::from_ms;
-        let mut tasks = vec![Task::periodic("a", ms(40), ms(18)), Task::periodic("b", ms(60), ms(24)), Task::periodic("c", ms(100), ms(40))];
+        let mut tasks = vec![
+            Task::periodic("a", ms(40), ms(18)),
+            Task::periodic("b", ms(60), ms(24)),
+            Task::periodic("c", ms(100), ms(40)),
+        ];
         for task in &mut tasks {
             task.bcet = Time(task.wcet.0 * 3 / 4);
             task.execution = ExecutionModel::Uniform;

@@ -11,9 +11,8 @@ use temponet_task::{TaskSet, Time};
 pub const MOST_TASK_ROWS: usize = 24;
 
 /// Colours that stay apart for most kinds of sight (after Okabe and Ito, and Tol).
-pub const PALETTE: [&str; 10] = [
-    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a7f00", "#882255", "#44aa99", "#666666",
-];
+pub const PALETTE: [&str; 10] =
+    ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a7f00", "#882255", "#44aa99", "#666666"];
 const MISSED: &str = "#c8102e";
 
 const WIDTH: f64 = 1200.0;
@@ -57,7 +56,12 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
         let _ = writeln!(
             out,
             "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><line x1=\"{LEFT}\" x2=\"{}\" y1=\"{}\" y2=\"{}\" stroke=\"#ddd\"/>",
-            LEFT - 10.0, middle + 4.0, escape(&shortened(&label)), WIDTH - RIGHT, y(row) + ROW, y(row) + ROW
+            LEFT - 10.0,
+            middle + 4.0,
+            escape(&shortened(&label)),
+            WIDTH - RIGHT,
+            y(row) + ROW,
+            y(row) + ROW
         );
     }
     for slice in &recording.slices {
@@ -71,8 +75,13 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
         let _ = writeln!(
             out,
             "<rect x=\"{left:.2}\" y=\"{top}\" width=\"{:.2}\" height=\"{BAR}\" fill=\"{}\"><title>{} #{} on core {}: {} to {}</title></rect>",
-            (right - left).max(0.4), PALETTE[colour as usize % PALETTE.len()], escape(name), slice.number, slice.core,
-            slice.start, slice.end
+            (right - left).max(0.4),
+            PALETTE[colour as usize % PALETTE.len()],
+            escape(name),
+            slice.number,
+            slice.core,
+            slice.start,
+            slice.end
         );
     }
     for job in recording.jobs.iter().filter(|job| job.release < until) {
@@ -155,7 +164,11 @@ fn tick_step(until: Time) -> Time {
 fn legend(out: &mut String, set: &TaskSet, by_task: bool, y: f64) {
     let mut x = LEFT;
     let mut entry = |symbol: String, text: &str| {
-        let _ = writeln!(out, "<g transform=\"translate({x:.1} {y:.1})\">{symbol}<text x=\"18\" y=\"4\" fill=\"#555\">{}</text></g>", escape(text));
+        let _ = writeln!(
+            out,
+            "<g transform=\"translate({x:.1} {y:.1})\">{symbol}<text x=\"18\" y=\"4\" fill=\"#555\">{}</text></g>",
+            escape(text)
+        );
         x += 34.0 + 7.2 * text.chars().count() as f64;
     };
     if by_task {
@@ -165,7 +178,10 @@ fn legend(out: &mut String, set: &TaskSet, by_task: bool, y: f64) {
         if set.cores > 1 {
             for core in 0..set.cores.min(8) {
                 let colour = PALETTE[core % PALETTE.len()];
-                entry(format!("<rect y=\"-6\" width=\"12\" height=\"12\" fill=\"{colour}\"/>"), &format!("core {core}"));
+                entry(
+                    format!("<rect y=\"-6\" width=\"12\" height=\"12\" fill=\"{colour}\"/>"),
+                    &format!("core {core}"),
+                );
             }
         }
     } else {

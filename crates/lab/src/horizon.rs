@@ -32,10 +32,14 @@ pub fn default_horizon(set: &TaskSet) -> Time {
 
 /// About how many jobs are released before `date`.
 pub fn expected_jobs(set: &TaskSet, date: Time) -> f64 {
-    let listed: usize = set.tasks.iter().map(|task| match &task.arrival {
-        Arrival::Listed(jobs) => jobs.iter().filter(|job| job.release < date).count(),
-        _ => 0,
-    }).sum();
+    let listed: usize = set
+        .tasks
+        .iter()
+        .map(|task| match &task.arrival {
+            Arrival::Listed(jobs) => jobs.iter().filter(|job| job.release < date).count(),
+            _ => 0,
+        })
+        .sum();
     listed as f64 + set.tasks.iter().map(jobs_per_second).sum::<f64>() * date.as_secs_f64()
 }
 

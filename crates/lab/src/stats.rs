@@ -37,7 +37,7 @@ fn t_quantile_975(degrees_of_freedom: usize) -> f64 {
 
 /// A share as a percentage. What is less than everything never reads as 100%.
 pub fn percent(share: f64) -> String {
-    let digits = if share < 1.0 && share >= 0.99995 { 4 } else { 2 };
+    let digits = if (0.99995..1.0).contains(&share) { 4 } else { 2 };
     match format!("{:.digits$}%", 100.0 * share) {
         text if text.starts_with("100") && share < 1.0 => ">99.9999%".into(),
         text => text,

@@ -102,7 +102,8 @@ impl Scheduler for MhEdf {
         let is_urgent = |candidate: &Candidate| cores > 1 && now + candidate.remaining >= candidate.deadline;
         self.chosen.clear();
         for urgent in [true, false] {
-            let accepted = self.candidates.iter().filter(|candidate| candidate.accepted && is_urgent(candidate) == urgent);
+            let accepted =
+                self.candidates.iter().filter(|candidate| candidate.accepted && is_urgent(candidate) == urgent);
             self.chosen.extend(accepted.map(|candidate| candidate.id));
         }
         if self.chosen.len() < cores {

@@ -178,7 +178,8 @@ fn overload_schedulers_beat_edf_where_it_collapses() {
 fn llf_sleeping_until_crossings_is_llf_at_every_quantum() {
     // On a set full of ties and crossings a finer quantum changes the schedule, so the quantum is really in force.
     let ms = Time::from_ms;
-    let tasks = vec![Task::periodic("a", ms(10), ms(5)), Task::periodic("b", ms(12), ms(6)), Task::periodic("c", ms(9), ms(3))];
+    let tasks =
+        vec![Task::periodic("a", ms(10), ms(5)), Task::periodic("b", ms(12), ms(6)), Task::periodic("c", ms(9), ms(3))];
     let set = TaskSet::new("s", tasks, 1);
     let preemptions = |spec: &str| run(spec, &set, ms(180)).preemptions;
     assert!(preemptions("llf:quantum=1ms") > preemptions("llf:quantum=4ms"));

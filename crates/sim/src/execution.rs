@@ -11,13 +11,36 @@ use temponet_task::{ExecutionModel, Task, Time};
 #[derive(Clone, Debug)]
 pub(crate) enum Sampler {
     Fixed(Time),
-    Uniform { least: Time, most: Time },
-    Normal { mean: f64, deviation: f64, least: f64, most: f64 },
+    Uniform {
+        least: Time,
+        most: Time,
+    },
+    Normal {
+        mean: f64,
+        deviation: f64,
+        least: f64,
+        most: f64,
+    },
     /// `least + scale · (−ln(1 − u))^(1/shape)` with `u` below `mass`, the share within the bounds.
-    Weibull { least: f64, scale: f64, inverse_shape: f64, mass: f64, most: f64 },
-    Pareto { least: f64, inverse_shape: f64, mass: f64, most: f64 },
+    Weibull {
+        least: f64,
+        scale: f64,
+        inverse_shape: f64,
+        mass: f64,
+        most: f64,
+    },
+    Pareto {
+        least: f64,
+        inverse_shape: f64,
+        mass: f64,
+        most: f64,
+    },
     Empirical(std::sync::Arc<[Time]>),
-    Overrun { probability: f64, below: Box<Sampler>, above: Box<Sampler> },
+    Overrun {
+        probability: f64,
+        below: Box<Sampler>,
+        above: Box<Sampler>,
+    },
 }
 
 /// Redraws of a normal value before the bounds are taken to hold next to no mass, where it is all but uniform.
@@ -31,7 +54,9 @@ impl Sampler {
     fn of_model(model: &ExecutionModel, task: &Task) -> Sampler {
         let (least, most) = (task.bcet.0 as f64, task.wcet.0 as f64);
         match model {
-            _ if task.bcet == task.wcet && !matches!(model, ExecutionModel::Overrun { .. }) => Sampler::Fixed(task.wcet),
+            _ if task.bcet == task.wcet && !matches!(model, ExecutionModel::Overrun { .. }) => {
+                Sampler::Fixed(task.wcet)
+            }
             ExecutionModel::Wcet => Sampler::Fixed(task.wcet),
             ExecutionModel::Uniform => Sampler::Uniform { least: task.bcet, most: task.wcet },
             ExecutionModel::Normal { deviation } => {
@@ -86,7 +111,11 @@ impl Sampler {
             }
             Sampler::Empirical(samples) => samples[rng.random_range(0..samples.len())],
             Sampler::Overrun { probability, below, above } => {
-                if rng.random_bool(*probability) { above.draw(rng) } else { below.draw(rng) }
+                if rng.random_bool(*probability) {
+                    above.draw(rng)
+                } else {
+                    below.draw(rng)
+                }
             }
         }
     }

@@ -45,6 +45,10 @@ pub struct Workload<'a> {
     delayed: BinaryHeap<Reverse<Delayed>>,
     /// How many modes have begun.
     modes_begun: usize,
+    /// No mode and no jitter: every arrival is a release.
+    is_plain: bool,
+    /// The date of the next release.
+    next_time: Time,
 }
 
 /// A job that waits for its delayed release, ordered by when that comes.
@@ -101,7 +105,9 @@ impl<'a> Workload<'a> {
                 arrivals.push(Reverse((first, index as u32)));
             }
         }
-        let mut workload = Workload { set, sources, arrivals, delayed: BinaryHeap::new(), modes_begun: 0 };
+        let is_plain = set.modes.is_empty() && set.tasks.iter().all(|task| task.jitter == Time::ZERO);
+        let (delayed, next_time) = (BinaryHeap::new(), Time::ZERO);
+        let mut workload = Workload { set, sources, arrivals, delayed, modes_begun: 0, is_plain, next_time };
         workload.settle();
         workload
     }
@@ -109,11 +115,7 @@ impl<'a> Workload<'a> {
     /// The date of the next release; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Time {
-        let arrival = self.arrivals.peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
-        match self.delayed.peek() {
-            None => arrival,
-            Some(Reverse(Delayed(release))) => arrival.min(release.time),
-        }
+        self.next_time
     }
 
     /// The next release.
@@ -129,19 +131,23 @@ impl<'a> Workload<'a> {
             }
             _ => self.delayed.pop()?.0.0,
         };
-        if self.needs_settling() {
-            self.settle();
-        }
+        self.settle();
         Some(release)
     }
 
-    fn needs_settling(&self) -> bool {
-        !self.set.modes.is_empty()
-            || self.arrivals.peek().is_some_and(|Reverse((_, task))| self.set.tasks[*task as usize].jitter > Time::ZERO)
+    /// Makes the next thing to come a release, and notes its date.
+    #[inline]
+    fn settle(&mut self) {
+        if !self.is_plain {
+            self.move_on();
+        }
+        let arrival = self.arrivals.peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
+        let delayed = self.delayed.peek().map_or(Time::NEVER, |Reverse(Delayed(release))| release.time);
+        self.next_time = arrival.min(delayed);
     }
 
     /// Moves arrivals on until the next thing to come is a release: jitter delays some, a mode silences others.
-    fn settle(&mut self) {
+    fn move_on(&mut self) {
         while let Some(Reverse((time, task))) = self.arrivals.peek().copied() {
             while self.set.modes.get(self.modes_begun).is_some_and(|mode| mode.at <= time) {
                 self.modes_begun += 1;
@@ -370,7 +376,8 @@ mod tests {
         set.modes = vec![mode("hot", ms(20), 1.5, 2.0, Some(vec![0])), mode("calm", ms(40), 1.0, 1.0, None)];
         let of = |task| {
             let seen = releases(&set, 0, ms(60)).into_iter().filter(move |r| r.task == task);
-            seen.map(|r| (r.time.0 / 1_000_000, r.execution.0 / 1_000_000, (r.deadline - r.time).0 / 1_000_000)).collect::<Vec<_>>()
+            seen.map(|r| (r.time.0 / 1_000_000, r.execution.0 / 1_000_000, (r.deadline - r.time).0 / 1_000_000))
+                .collect::<Vec<_>>()
         };
         assert_eq!(
             of(0),

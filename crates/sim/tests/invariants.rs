@@ -4,9 +4,7 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use temponet_sim::{End, Engine, Recorder, Unobserved, Workload, simulate};
-use temponet_task::{
-    Arrival, Assignment, ExecutionModel, Gap, Mode, OnMiss, Scheduler, Task, TaskSet, Time,
-};
+use temponet_task::{Arrival, Assignment, ExecutionModel, Gap, Mode, OnMiss, Scheduler, Task, TaskSet, Time};
 
 const HORIZON: Time = Time::from_ms(400);
 

@@ -299,19 +299,21 @@ fn place(jobs: &mut [Naive], chosen: &[usize], cores: usize, outcome: &mut Outco
 
 fn any_task() -> impl Strategy<Value = Task> {
     let shape = (2u64..=12, 1u64..=6, 1u64..=14, 0u64..=5);
-    (shape, any::<bool>(), 0i64..4, any::<bool>()).prop_map(|((period, wcet, deadline, offset), implicit, priority, known)| {
-        let mut task = Task::periodic("t", ms(period), ms(wcet));
-        task.offset = ms(offset);
-        task.priority = Some(priority);
-        if !implicit {
-            task.deadline = ms(deadline);
-        }
-        if !known {
-            task.bcet = ms(1);
-            task.execution = ExecutionModel::Empirical { samples: (1..=wcet).map(ms).collect() };
-        }
-        task
-    })
+    (shape, any::<bool>(), 0i64..4, any::<bool>()).prop_map(
+        |((period, wcet, deadline, offset), implicit, priority, known)| {
+            let mut task = Task::periodic("t", ms(period), ms(wcet));
+            task.offset = ms(offset);
+            task.priority = Some(priority);
+            if !implicit {
+                task.deadline = ms(deadline);
+            }
+            if !known {
+                task.bcet = ms(1);
+                task.execution = ExecutionModel::Empirical { samples: (1..=wcet).map(ms).collect() };
+            }
+            task
+        },
+    )
 }
 
 fn any_set() -> impl Strategy<Value = TaskSet> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::files::{Format, Loaded, LoadError, parse};
+use crate::files::{Format, LoadError, Loaded, parse};
 
 /// A named set and its file's text, whose comments name the source.
 pub struct Builtin {
@@ -63,7 +63,13 @@ mod tests {
             let loaded = set.load().unwrap_or_else(|error| panic!("{error}"));
             assert!(!loaded.set.description.is_empty() && !set.source().is_empty(), "{}", set.name);
             let warned = !loaded.warnings.is_empty();
-            assert_eq!(warned, matches!(set.name, "democar" | "autoware-chains"), "{}: {:?}", set.name, loaded.warnings);
+            assert_eq!(
+                warned,
+                matches!(set.name, "democar" | "autoware-chains"),
+                "{}: {:?}",
+                set.name,
+                loaded.warnings
+            );
         }
     }
 

@@ -26,13 +26,8 @@ pub enum TimeUnit {
 
 impl TimeUnit {
     /// Every unit with its name, longest name first so that suffixes match greedily.
-    const NAMES: [(&'static str, TimeUnit); 5] = [
-        ("ns", TimeUnit::Ns),
-        ("us", TimeUnit::Us),
-        ("µs", TimeUnit::Us),
-        ("ms", TimeUnit::Ms),
-        ("s", TimeUnit::S),
-    ];
+    const NAMES: [(&'static str, TimeUnit); 5] =
+        [("ns", TimeUnit::Ns), ("us", TimeUnit::Us), ("µs", TimeUnit::Us), ("ms", TimeUnit::Ms), ("s", TimeUnit::S)];
 
     /// The unit called `name`: `ns`, `us` (or `µs`), `ms`, `s`.
     pub fn from_name(name: &str) -> Option<TimeUnit> {

@@ -129,7 +129,8 @@ fn every_error_is_one_line_with_file_line_and_value() {
 
 #[test]
 fn json_has_the_same_keys_and_lines() {
-    let set = read("{\"task\": [\n {\"name\": \"a\", \"period\": \"10ms\", \"wcet\": 2.5}]}", Format::Json).unwrap().set;
+    let set =
+        read("{\"task\": [\n {\"name\": \"a\", \"period\": \"10ms\", \"wcet\": 2.5}]}", Format::Json).unwrap().set;
     assert_eq!(set.tasks[0].wcet, Time::from_us(2_500));
     let error = |text| read(text, Format::Json).unwrap_err();
     assert_eq!(
@@ -190,7 +191,9 @@ fn empirical_times_come_from_a_column_of_a_csv_beside_the_file() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("times.csv"), "n,time_us\n1,100\n2,250.5\n3,300\n").unwrap();
     let file = folder.join("set.toml");
-    let task = |column: &str| with_line(&format!("execution = {{ model = \"empirical\", file = \"times.csv\", column = \"{column}\" }}"));
+    let task = |column: &str| {
+        with_line(&format!("execution = {{ model = \"empirical\", file = \"times.csv\", column = \"{column}\" }}"))
+    };
     std::fs::write(&file, task("time_us")).unwrap();
     let set = load(&file).unwrap().set;
     let samples = [Time::from_us(100), Time(250_500), Time::from_us(300)].into();
@@ -253,28 +256,30 @@ fn any_time() -> impl Strategy<Value = Time> {
 fn any_task() -> impl Strategy<Value = Task> {
     let times = (any_time(), any_time(), any_time(), any_time(), any_time());
     let extras = (0..6usize, 0..3usize, 0u8..4, 0.0..10.0f64, proptest::option::of(-5i64..5), "[a-z \"\\\\é]{1,8}");
-    (times, extras).prop_map(|((period, low, high, deadline, offset), (model, arrival, criticality, value, priority, name))| {
-        let (bcet, wcet) = (low.min(high), low.max(high));
-        let mut task = Task::periodic(name, period, wcet);
-        (task.deadline, task.offset, task.jitter) = (deadline, offset, Time(offset.0 / 2));
-        (task.criticality, task.value, task.priority) = (criticality, value, priority);
-        (task.bcet, task.acet) = (bcet, Some(Time(bcet.0 / 2 + wcet.0 / 2)).filter(|acet| *acet >= bcet));
-        task.execution = match model {
-            0 => ExecutionModel::Uniform,
-            1 => ExecutionModel::Normal { deviation: bcet },
-            2 if task.acet.is_some() => ExecutionModel::Weibull { exceed: 0.01 },
-            3 => ExecutionModel::Pareto { shape: 1.5 },
-            4 => ExecutionModel::Empirical { samples: [bcet, wcet].into() },
-            _ => ExecutionModel::Wcet,
-        };
-        if arrival == 1 {
-            task.arrival = Arrival::Sporadic { minimum: period, gap: Gap::Uniform { max: period + period } };
-        } else if arrival == 2 {
-            (task.wcet_high, task.mk, task.skip) = (Some(wcet + bcet), Some((1, 2)), Some(3));
-            task.execution = ExecutionModel::Overrun { probability: 0.25, below: Box::new(task.execution) };
-        }
-        task
-    })
+    (times, extras).prop_map(
+        |((period, low, high, deadline, offset), (model, arrival, criticality, value, priority, name))| {
+            let (bcet, wcet) = (low.min(high), low.max(high));
+            let mut task = Task::periodic(name, period, wcet);
+            (task.deadline, task.offset, task.jitter) = (deadline, offset, Time(offset.0 / 2));
+            (task.criticality, task.value, task.priority) = (criticality, value, priority);
+            (task.bcet, task.acet) = (bcet, Some(Time(bcet.0 / 2 + wcet.0 / 2)).filter(|acet| *acet >= bcet));
+            task.execution = match model {
+                0 => ExecutionModel::Uniform,
+                1 => ExecutionModel::Normal { deviation: bcet },
+                2 if task.acet.is_some() => ExecutionModel::Weibull { exceed: 0.01 },
+                3 => ExecutionModel::Pareto { shape: 1.5 },
+                4 => ExecutionModel::Empirical { samples: [bcet, wcet].into() },
+                _ => ExecutionModel::Wcet,
+            };
+            if arrival == 1 {
+                task.arrival = Arrival::Sporadic { minimum: period, gap: Gap::Uniform { max: period + period } };
+            } else if arrival == 2 {
+                (task.wcet_high, task.mk, task.skip) = (Some(wcet + bcet), Some((1, 2)), Some(3));
+                task.execution = ExecutionModel::Overrun { probability: 0.25, below: Box::new(task.execution) };
+            }
+            task
+        },
+    )
 }
 
 fn any_set() -> impl Strategy<Value = TaskSet> {

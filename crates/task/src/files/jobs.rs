@@ -1,10 +1,10 @@
 //! A list of single jobs, such as a recorded trace: a CSV whose header has `release`. Rows with one name are jobs of
 //! one task, counted in the order of their releases.
 
+use super::Problem;
 use super::csv::{Column, broken, columns, line_of_record, reader};
 use super::node::{Fields, Node, Table, Value};
 use super::read::{Read, criticality};
-use super::Problem;
 use crate::{Arrival, ListedJob, Task, TaskSet, Time, TimeUnit};
 
 /// Whether the header, the first line that is no comment, has a release column.
@@ -45,9 +45,8 @@ fn row(
 ) -> Result<(String, ListedJob), Problem> {
     let line = line_of_record(record);
     let cells = columns.iter().zip(record).filter(|(_, cell)| !cell.is_empty());
-    let entries = cells.map(|(column, cell)| {
-        (column.key.clone(), Node { line, value: Value::Cell(column.with_unit(cell)) })
-    });
+    let entries =
+        cells.map(|(column, cell)| (column.key.clone(), Node { line, value: Value::Cell(column.with_unit(cell)) }));
     let row = Node { line, value: Value::Table(Table { entries: entries.collect() }) };
     let mut fields = Fields::of(&row, "job")?;
     let name = fields.need("name")?.text("name")?.to_string();

@@ -98,7 +98,8 @@ pub fn parse(text: &str, format: Format, origin: &Path) -> Result<Loaded, LoadEr
         Format::Csv if jobs::is_job_list(text) => jobs::parse(text, name),
         Format::Csv => csv::parse(text).and_then(|root| read::task_set(&root, name, origin)),
     };
-    let in_file = |line: Option<usize>, message: String| LoadError { file: origin.display().to_string(), line, message };
+    let in_file =
+        |line: Option<usize>, message: String| LoadError { file: origin.display().to_string(), line, message };
     match result {
         Ok((set, warnings)) => {
             let warnings = warnings.into_iter().map(|problem| in_file(problem.line, problem.message).to_string());

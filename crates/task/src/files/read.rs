@@ -4,12 +4,10 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::Problem;
 use super::csv::{broken, columns, line_of_record, reader};
 use super::node::{Fields, Node, Value};
-use super::Problem;
-use crate::{
-    Arrival, Costs, ExecutionModel, Gap, Mode, OnMiss, Server, Speed, Task, TaskSet, Time, TimeUnit,
-};
+use crate::{Arrival, Costs, ExecutionModel, Gap, Mode, OnMiss, Server, Speed, Task, TaskSet, Time, TimeUnit};
 
 /// What reading gives: a set and its warnings, or what is wrong.
 pub(super) type Read = Result<(TaskSet, Vec<Problem>), Problem>;
@@ -21,9 +19,8 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Read {
     let mut fields = Fields::of(root, "the file")?;
     let time_unit = match fields.take("time_unit") {
         None => TimeUnit::Ms,
-        Some(node) => TimeUnit::from_name(node.text("time_unit")?).ok_or_else(|| {
-            Problem::at(node.line, format!("time_unit = {} is none of ns, us, ms, s", node.shown()))
-        })?,
+        Some(node) => TimeUnit::from_name(node.text("time_unit")?)
+            .ok_or_else(|| Problem::at(node.line, format!("time_unit = {} is none of ns, us, ms, s", node.shown())))?,
     };
     let mut set = TaskSet { time_unit, ..TaskSet::new(name, Vec::new(), 1) };
     if let Some(node) = fields.take("description") {
@@ -350,12 +347,7 @@ impl TaskReader<'_> {
         Ok(())
     }
 
-    fn model(
-        &self,
-        node: &Node,
-        acet: Option<Time>,
-        samples: Option<Arc<[Time]>>,
-    ) -> Result<ExecutionModel, Problem> {
+    fn model(&self, node: &Node, acet: Option<Time>, samples: Option<Arc<[Time]>>) -> Result<ExecutionModel, Problem> {
         let Some(name) = model_name(node)? else { return Ok(ExecutionModel::Wcet) };
         let table = matches!(node.value, Value::Table(_));
         let mut fields = if table { Some(Fields::of(node, "execution")?) } else { None };

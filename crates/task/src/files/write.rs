@@ -64,8 +64,11 @@ fn head(set: &TaskSet) -> Entries {
     }
     if set.costs != Costs::default() {
         let Costs { context_switch, migration, decision } = set.costs;
-        let costs =
-            vec![("context_switch", time(context_switch)), ("migration", time(migration)), ("decision", time(decision))];
+        let costs = vec![
+            ("context_switch", time(context_switch)),
+            ("migration", time(migration)),
+            ("decision", time(decision)),
+        ];
         entries.push(("costs", Out::Table(costs)));
     }
     entries
@@ -103,10 +106,13 @@ fn task_entries(task: &Task, set: &TaskSet) -> Entries {
     let mut entries: Entries = vec![("name", text(&task.name))];
     if let Arrival::Sporadic { gap, .. } = task.arrival {
         entries.push(("kind", text("sporadic")));
-        entries.push(("gap", Out::Table(match gap {
-            Gap::Uniform { max } => vec![("model", text("uniform")), ("max", time(max))],
-            Gap::Exponential { mean } => vec![("model", text("exponential")), ("mean", time(mean))],
-        })));
+        entries.push((
+            "gap",
+            Out::Table(match gap {
+                Gap::Uniform { max } => vec![("model", text("uniform")), ("max", time(max))],
+                Gap::Exponential { mean } => vec![("model", text("exponential")), ("mean", time(mean))],
+            }),
+        ));
     }
     entries.push(("period", time(period)));
     entries.push(("wcet", time(task.wcet)));
@@ -172,9 +178,7 @@ fn execution(model: &ExecutionModel) -> Out {
         ExecutionModel::Weibull { exceed } => {
             Out::Table(vec![("model", text("weibull")), ("exceed", Out::Number(*exceed))])
         }
-        ExecutionModel::Pareto { shape } => {
-            Out::Table(vec![("model", text("pareto")), ("shape", Out::Number(*shape))])
-        }
+        ExecutionModel::Pareto { shape } => Out::Table(vec![("model", text("pareto")), ("shape", Out::Number(*shape))]),
         ExecutionModel::Empirical { samples } => {
             let samples = samples.iter().map(|sample| time(*sample)).collect();
             Out::Table(vec![("model", text("empirical")), ("samples", Out::List(samples))])
@@ -273,10 +277,7 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
         }
     }
     for (key, value) in head(set) {
-        let default = match (key, &value) {
-            ("cores", Out::Integer(1)) | ("time_unit" | "description", _) => true,
-            _ => false,
-        };
+        let default = matches!((key, &value), ("cores", Out::Integer(1)) | ("time_unit" | "description", _));
         if !default {
             return refuse(&format!("{key:?} of the whole set"));
         }
