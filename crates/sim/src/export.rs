@@ -51,7 +51,11 @@ impl<W: Write> Observer for JobsCsv<'_, W> {
 }
 
 fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.into() }
+    if cell.contains([',', '"', '\n', '\r']) || cell.starts_with('#') {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.into()
+    }
 }
 
 /// The Chrome trace-event format (JSON): cores are threads, slices are complete events, missed deadlines instants.

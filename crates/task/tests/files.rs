@@ -285,7 +285,7 @@ fn any_task() -> impl Strategy<Value = Task> {
 fn any_set() -> impl Strategy<Value = TaskSet> {
     (prop::collection::vec(any_task(), 1..5), 1usize..9, any::<bool>()).prop_map(|(mut tasks, cores, more)| {
         for (index, task) in tasks.iter_mut().enumerate() {
-            task.name = format!("x{} {index}", task.name);
+            task.name = format!("#{} {index}", task.name);
         }
         let mut set = TaskSet::new("set", tasks, cores);
         if more {

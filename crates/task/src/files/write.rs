@@ -329,7 +329,8 @@ fn job_list(set: &TaskSet) -> String {
 }
 
 fn csv_text(table: &[Vec<String>]) -> String {
-    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    // A cell that begins like a comment is quoted.
+    let mut writer = ::csv::WriterBuilder::new().comment(Some(b'#')).from_writer(Vec::new());
     for row in table {
         // Writing to memory cannot fail, and all rows have the header's length.
         let _ = writer.write_record(row);

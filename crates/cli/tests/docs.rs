@@ -1,0 +1,81 @@
+//! Contract: what the documentation points at exists.
+
+use std::path::Path;
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+fn read(document: &str) -> String {
+    std::fs::read_to_string(root().join(document)).unwrap()
+}
+
+#[test]
+fn paths_named_in_the_architecture_exist() {
+    let text = read("docs/ARCHITECTURE.md");
+    let quoted = text.split('`').skip(1).step_by(2);
+    let paths: Vec<&str> =
+        quoted.filter(|word| ["crates/", "docs/", "bench/"].iter().any(|start| word.starts_with(start))).collect();
+    assert!(paths.len() > 15, "{paths:?}");
+    for path in paths {
+        assert!(root().join(path).exists(), "docs/ARCHITECTURE.md names {path}");
+    }
+}
+
+#[test]
+fn every_crate_is_in_the_architecture() {
+    let text = read("docs/ARCHITECTURE.md");
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(text.contains(&format!("| `crates/{name}` |")), "crates/{name}");
+    }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    for document in ["README.md", "docs/task-sets.md", "docs/metrics.md", "docs/ARCHITECTURE.md"] {
+        let text = read(document);
+        let folder = root().join(document);
+        let folder = folder.parent().unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap();
+            assert!(link.starts_with("http") || folder.join(file).exists(), "{document} links to {link}");
+        }
+    }
+}
+
+#[test]
+fn every_key_of_a_task_is_documented() {
+    let text = read("docs/task-sets.md");
+    let keys = [
+        "name",
+        "period",
+        "wcet",
+        "deadline",
+        "offset",
+        "jitter",
+        "kind",
+        "gap",
+        "bcet",
+        "execution",
+        "wcet_high",
+        "criticality",
+        "value",
+        "priority",
+        "skip",
+        "mk",
+        "server",
+    ];
+    for key in keys {
+        assert!(text.contains(&format!("| `{key}`")), "{key}");
+    }
+    for entry in temponet_sched::ALL {
+        assert!(read("CHANGELOG.md").contains(entry.name), "{}", entry.name);
+    }
+}
+
+#[test]
+fn the_readmes_test_command_is_the_one_ci_runs() {
+    let command = "cargo test --workspace";
+    assert!(read("README.md").contains(command) && read(".ci/run").contains(command));
+}

@@ -1,0 +1,17 @@
+//! No text makes a parser panic; what is read can be written and reads back as the same set.
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use temponet_task::files::{Format, parse, write};
+
+fuzz_target!(|data: (u8, &str)| {
+    let formats = [Format::Toml, Format::Json, Format::Csv];
+    let format = formats[data.0 as usize % formats.len()];
+    let Ok(loaded) = parse(data.1, format, Path::new("fuzz")) else { return };
+    if let Ok(text) = write(&loaded.set, format) {
+        let again = parse(&text, format, Path::new("fuzz")).expect("what we wrote reads back").set;
+        assert_eq!(again.tasks, loaded.set.tasks);
+    }
+});
