@@ -19,6 +19,7 @@ use crate::{output, table};
 
 /// Measure speed and memory
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  temponet bench sim")]
 pub struct Args {
     #[command(subcommand)]
     what: What,

@@ -49,6 +49,8 @@ pub struct Args {
     pub json: bool,
 }
 
+/// Tasks that the table for people lists.
+const MOST_ROWS: usize = 100;
 /// Jobs that a picture shows well.
 const PICTURE_JOBS: f64 = 40.0;
 
@@ -132,6 +134,7 @@ fn text(row: &Row, plan: &Plan) -> String {
         .tasks
         .iter()
         .zip(&metrics.tasks)
+        .take(MOST_ROWS)
         .map(|(task, figures)| {
             let mean = (figures.completed > 0).then(|| figures.response_sum as f64 / figures.completed as f64);
             let max = (figures.completed > 0).then_some(figures.response_max.0 as f64);
@@ -145,5 +148,10 @@ fn text(row: &Row, plan: &Plan) -> String {
             ]
         })
         .collect();
-    out + "\n" + &table::render(&header, &rows)
+    out += "\n";
+    out += &table::render(&header, &rows);
+    if plan.set.tasks.len() > MOST_ROWS {
+        out += &format!("… and {} more tasks, all in --json\n", plan.set.tasks.len() - MOST_ROWS);
+    }
+    out
 }

@@ -233,7 +233,7 @@ fn lists_and_manuals_print() {
     assert_eq!(listed, names);
     assert!(folder.stdout(&["completions", "bash"]).contains("temponet"));
     assert!(folder.stdout(&["man"]).contains(".TH temponet"));
-    for command in ["compare", "simulate", "sets", "schedulers", "new", "convert", "completions", "man"] {
+    for command in ["compare", "simulate", "sets", "schedulers", "new", "convert", "bench", "completions", "man"] {
         assert!(folder.stdout(&[command, "--help"]).contains("Example"), "{command}");
     }
 }

@@ -283,12 +283,23 @@ function responses() {
   });
 }
 
+/** Rows of the task table. */
+const MOST_TASKS = 200;
+
 function tasks() {
   const table = document.getElementById("tasks");
   const head = make("tr", table);
   make("th", head, "task");
   page.rows.forEach((row) => make("th", head, row.scheduler));
-  page.tasks.forEach((name, task) => {
+  // The worst first, so that a long list can be cut.
+  const worst = (task) => Math.min(...page.rows.map((row) => row.tasks[task]));
+  let order = page.tasks.map((_, task) => task);
+  if (order.length > MOST_TASKS) {
+    order = order.sort((a, b) => worst(a) - worst(b)).slice(0, MOST_TASKS);
+    make("caption", table, `the ${MOST_TASKS} worst of ${page.tasks.length} tasks`);
+  }
+  order.forEach((task) => {
+    const name = page.tasks[task];
     const line = make("tr", table);
     make("td", line, name);
     for (const row of page.rows) {

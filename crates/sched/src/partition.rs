@@ -17,8 +17,28 @@ pub(crate) enum Fit {
     Worst,
 }
 
-/// When a cluster of some cores has room for one more task.
-pub(crate) type Admits = fn(loads: &[f64], load: f64, cores: usize) -> bool;
+/// What has been packed onto a cluster so far.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packed {
+    cores: usize,
+    /// Sum of the loads.
+    sum: f64,
+    /// Product of the loads plus one.
+    product: f64,
+}
+
+impl Packed {
+    fn with(self, load: f64) -> Packed {
+        Packed { sum: self.sum + load, product: self.product * (load + 1.0), ..self }
+    }
+
+    fn room(&self) -> f64 {
+        self.cores as f64 - self.sum
+    }
+}
+
+/// Whether a cluster with its tasks so far and one more is still good.
+pub(crate) type Admits = fn(Packed) -> bool;
 
 /// A scheduler of fixed job keys inside each cluster.
 pub(crate) struct Clustered<K> {
@@ -54,33 +74,35 @@ fn load(task: &Task) -> f64 {
 pub(crate) fn pack(tasks: &[Task], cores: &[usize], fit: Fit, admits: Admits) -> Vec<usize> {
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by(|a, b| load(&tasks[*b]).total_cmp(&load(&tasks[*a])));
-    let mut loads: Vec<Vec<f64>> = vec![Vec::new(); cores.len()];
+    let mut clusters: Vec<Packed> =
+        cores.iter().map(|cores| Packed { cores: *cores, sum: 0.0, product: 1.0 }).collect();
     let mut cluster_of = vec![0; tasks.len()];
     for index in order {
         let task_load = load(&tasks[index]);
-        let room = |cluster: usize| cores[cluster] as f64 - loads[cluster].iter().sum::<f64>();
-        let roomiest = |a: &usize, b: &usize| room(*a).total_cmp(&room(*b)).then(b.cmp(a));
-        let fitting = (0..cores.len()).filter(|cluster| admits(&loads[*cluster], task_load, cores[*cluster]));
+        let by_room = |a: &usize, b: &usize| clusters[*a].room().total_cmp(&clusters[*b].room());
+        // Among equals the lowest index: `max_by` would take the last, so it is asked backwards.
+        let roomiest = |candidates: &mut dyn DoubleEndedIterator<Item = usize>| candidates.rev().max_by(by_room);
+        let mut fitting = (0..clusters.len()).filter(|cluster| admits(clusters[*cluster].with(task_load)));
         let found = match fit {
-            Fit::First => fitting.min(),
-            Fit::Best => fitting.min_by(|a, b| room(*a).total_cmp(&room(*b)).then(a.cmp(b))),
-            Fit::Worst => fitting.max_by(roomiest),
+            Fit::First => fitting.next(),
+            Fit::Best => fitting.min_by(by_room),
+            Fit::Worst => roomiest(&mut fitting),
         };
-        let cluster = found.or_else(|| (0..cores.len()).max_by(roomiest)).unwrap_or(0);
-        loads[cluster].push(task_load);
+        let cluster = found.or_else(|| roomiest(&mut (0..clusters.len()))).unwrap_or(0);
+        clusters[cluster] = clusters[cluster].with(task_load);
         cluster_of[index] = cluster;
     }
     cluster_of
 }
 
 /// Total load at most the number of cores: exact for EDF on one core, optimistic on several.
-pub(crate) fn fills_cores(loads: &[f64], load: f64, cores: usize) -> bool {
-    loads.iter().sum::<f64>() + load <= cores as f64 + 1e-9
+pub(crate) fn fills_cores(packed: Packed) -> bool {
+    packed.room() >= -1e-9
 }
 
 /// The hyperbolic bound of rate-monotonic scheduling on each core.
-pub(crate) fn hyperbolic_bound(loads: &[f64], load: f64, _cores: usize) -> bool {
-    loads.iter().chain([&load]).map(|load| load + 1.0).product::<f64>() <= 2.0 + 1e-9
+pub(crate) fn hyperbolic_bound(packed: Packed) -> bool {
+    packed.product <= 2.0 + 1e-9
 }
 
 impl<K: Ord + Copy + Send> Scheduler for Clustered<K> {

@@ -1,6 +1,6 @@
 //! A task set: the tasks, the machine they run on, and what happens to them over time.
 
-use crate::{Arrival, Task, Time, TimeUnit};
+use crate::{Arrival, ListedJob, Task, Time, TimeUnit};
 
 /// What happens to a job that is not complete at its deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,14 +115,28 @@ impl TaskSet {
         }
     }
 
-    /// Total utilisation at the wcet; above the number of cores the set is overloaded.
+    /// Total utilisation at the wcet; above the number of cores the set is overloaded. For a list of jobs: the mean demand
+    /// between the first release and the last deadline.
     pub fn utilization(&self) -> f64 {
-        self.tasks.iter().map(Task::utilization).sum()
+        self.listed_utilization(|job| job.wcet).unwrap_or_else(|| self.tasks.iter().map(Task::utilization).sum())
     }
 
-    /// Total utilisation at average execution times.
+    /// Total utilisation at average execution times; at the true ones for a list of jobs.
     pub fn mean_utilization(&self) -> f64 {
-        self.tasks.iter().map(Task::mean_utilization).sum()
+        let listed = self.listed_utilization(|job| job.execution);
+        listed.unwrap_or_else(|| self.tasks.iter().map(Task::mean_utilization).sum())
+    }
+
+    fn listed_utilization(&self, demand: fn(&ListedJob) -> Time) -> Option<f64> {
+        let lists = self.tasks.iter().filter_map(|task| match &task.arrival {
+            Arrival::Listed(jobs) => Some(jobs.iter()),
+            _ => None,
+        });
+        let jobs: Vec<&ListedJob> = lists.flatten().collect();
+        let first = jobs.iter().map(|job| job.release).min()?;
+        let last = jobs.iter().map(|job| job.deadline).max()?;
+        let work: f64 = jobs.iter().map(|job| demand(job).0 as f64).sum();
+        Some(work / last.saturating_sub(first).0.max(1) as f64)
     }
 
     /// The least common multiple of the periods, if every task is periodic and it fits.

@@ -171,6 +171,7 @@ fn a_header_with_release_makes_a_job_list() {
         ListedJob { release: ms(0), deadline: ms(10), execution: ms(2), wcet: ms(4), criticality: 0, value: 3.0 };
     assert_eq!((jobs.len(), jobs[0], jobs[1].wcet), (2, first, ms(1)));
     assert_eq!(log.name, "log");
+    assert_eq!(loaded.set.utilization(), 6.0 / 10.0, "4 + 1 + 1 ms at the wcet in 10 ms");
     let error = |text| read(text, Format::Csv).unwrap_err();
     assert!(error("name,release,execution,deadline\na,5,1,5\n").contains("set.csv:2: deadline 5ms is not after"));
     assert!(error("name,release,execution,deadline,wcet\na,0,3,5,2\n").contains("wcet 2ms is less than the execution"));
