@@ -11,8 +11,9 @@ use temponet_lab::stats::percent;
 use temponet_sim::Histogram;
 use temponet_task::Time;
 
+use crate::output::{self, NewFile};
 use crate::setup::{SetupArgs, heading};
-use crate::{output, table};
+use crate::table;
 
 /// Run every scheduler on the same jobs: which one meets the most deadlines?
 #[derive(clap::Args)]
@@ -54,11 +55,13 @@ pub fn run(args: Args) -> Result<()> {
         None => Time::ZERO,
     };
     let schedulers = chosen(&args.schedulers)?;
+    // Opened first: a path that cannot be written should not cost a long run.
+    let report_file = args.report.as_deref().map(NewFile::create).transpose()?;
     let progress = Progress::new(runs * schedulers.len() as u64, horizon);
     let plan = Plan { set, horizon, seed: args.setup.seed, runs, schedulers, latency: args.latency, record_until };
     let comparison = compare(plan, &progress)?;
-    if let Some(path) = &args.report {
-        output::write_file(path, &report::html(&comparison))?;
+    if let Some(file) = report_file {
+        file.write(&report::html(&comparison))?;
     }
     if args.json {
         return output::print_json(&JsonReport::of(&comparison));
@@ -104,7 +107,7 @@ fn text(comparison: &Comparison) -> String {
         let optional = |time: Option<f64>| time.map_or("–".into(), table::time);
         let mut cells = vec![
             row.scheduler.clone(),
-            percent(metrics.jobs.compliance()),
+            if metrics.jobs.released > 0 { percent(metrics.jobs.compliance()) } else { "–".into() },
             row.ci95().map_or("–".into(), percent),
             table::count(metrics.missed()),
         ];
@@ -162,7 +165,8 @@ pub struct JsonRow<'a> {
     released: u64,
     met: u64,
     missed: u64,
-    compliance: f64,
+    /// Null where no job counts.
+    compliance: Option<f64>,
     /// Half the width of the interval; null for one run.
     compliance_ci95: Option<f64>,
     /// Null where no job is critical.
@@ -244,7 +248,7 @@ impl<'a> JsonRow<'a> {
             released: metrics.jobs.released,
             met: metrics.jobs.met,
             missed: metrics.missed(),
-            compliance: metrics.jobs.compliance(),
+            compliance: (metrics.jobs.released > 0).then(|| metrics.jobs.compliance()),
             compliance_ci95: row.ci95(),
             pitmd: metrics.pitmd(),
             run_success: metrics.successful_runs as f64 / metrics.runs.max(1) as f64,
@@ -262,7 +266,7 @@ impl<'a> JsonRow<'a> {
             preemptions: metrics.preemptions,
             migrations: metrics.migrations,
             decisions: metrics.decisions,
-            idle_ns: metrics.idle_ns as u64,
+            idle_ns: metrics.idle_ns.try_into().unwrap_or(u64::MAX),
             energy: metrics.energy,
             decision_latency_ns: row.latency.as_ref().map(latency),
             tasks: plan

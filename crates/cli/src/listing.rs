@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use serde::Serialize;
 use temponet_task::builtin::{self, Builtin};
+use temponet_task::files::{self, Format};
 
 use crate::{output, table};
 
@@ -33,7 +34,10 @@ pub fn sets(args: SetsArgs) -> Result<()> {
     if let Some(name) = &args.name {
         let set = Builtin::find(name)
             .with_context(|| format!("there is no built-in set {name:?}; `temponet sets` lists them"))?;
-        return output::print(set.text);
+        return match args.json {
+            true => output::print(&files::write(&set.load()?.set, Format::Json)?),
+            false => output::print(set.text),
+        };
     }
     let mut rows = Vec::new();
     for builtin in builtin::ALL {

@@ -23,7 +23,8 @@ pub fn print_json(value: &impl Serialize) -> Result<()> {
 /// name stays as it was.
 pub struct NewFile {
     path: PathBuf,
-    temporary: PathBuf,
+    /// None where the target is no ordinary file (a pipe, a device) and is written to as it is.
+    temporary: Option<PathBuf>,
     /// What to write to.
     pub out: BufWriter<File>,
 }
@@ -31,15 +32,27 @@ pub struct NewFile {
 impl NewFile {
     /// Opens the temporary file.
     pub fn create(path: &Path) -> Result<NewFile> {
-        let name = path.file_name().with_context(|| format!("{}: is not a file name", path.display()))?;
-        let temporary = path.with_file_name(format!(".{}.{}.partial", name.to_string_lossy(), std::process::id()));
-        let file = File::create(&temporary).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(NewFile { path: path.into(), temporary, out: BufWriter::new(file) })
+        let cannot_write = || format!("cannot write {}", path.display());
+        // A link stays one: the file it leads to is written.
+        let target = path.canonicalize().unwrap_or_else(|_| path.into());
+        let is_special = target.metadata().is_ok_and(|kind| !kind.is_file());
+        let name = target.file_name().with_context(|| format!("{}: is not a file name", path.display()))?;
+        let partial = format!(".{}.{}.partial", name.to_string_lossy(), std::process::id());
+        let temporary = (!is_special).then(|| target.with_file_name(partial));
+        let file = match &temporary {
+            Some(temporary) => File::create(temporary),
+            None => File::options().write(true).open(&target),
+        };
+        let out = BufWriter::new(file.with_context(cannot_write)?);
+        Ok(NewFile { path: target, temporary, out })
     }
 
     /// Completes the file.
     pub fn finish(mut self) -> Result<()> {
-        let written = self.out.flush().and_then(|()| std::fs::rename(&self.temporary, &self.path));
+        let mut written = self.out.flush();
+        if let Some(temporary) = &self.temporary {
+            written = written.and_then(|()| std::fs::rename(temporary, &self.path));
+        }
         written.with_context(|| format!("cannot write {}", self.path.display()))
     }
 }
@@ -47,15 +60,23 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         // After `finish` it has moved away and this finds nothing.
-        let _ = std::fs::remove_file(&self.temporary);
+        if let Some(temporary) = &self.temporary {
+            let _ = std::fs::remove_file(temporary);
+        }
+    }
+}
+
+impl NewFile {
+    /// Writes a whole text and completes the file.
+    pub fn write(mut self, text: &str) -> Result<()> {
+        self.out.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", self.path.display()))?;
+        self.finish()
     }
 }
 
 /// Writes a whole text to a file, completely or not at all.
 pub fn write_file(path: &Path, text: &str) -> Result<()> {
-    let mut file = NewFile::create(path)?;
-    file.out.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
-    file.finish()
+    NewFile::create(path)?.write(text)
 }
 
 /// Refuses to replace a file that the user may have written.

@@ -37,7 +37,8 @@ fn any_time(text: &str) -> Result<Time, String> {
     Time::parse(text, TimeUnit::Ms).map_err(|error| error.to_string())
 }
 
-fn positive_time(text: &str) -> Result<Time, String> {
+/// A time greater than zero; bare numbers are milliseconds.
+pub fn positive_time(text: &str) -> Result<Time, String> {
     match any_time(text)? {
         Time::ZERO => Err("must be greater than zero".into()),
         time => Ok(time),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use serde::Serialize;
 use temponet_lab::comparison::{CompareError, Plan, Row, picture_window};
 use temponet_lab::gantt;
 use temponet_lab::latency::Timed;
@@ -13,7 +14,7 @@ use temponet_task::Time;
 
 use crate::compare::JsonRow;
 use crate::output::{self, NewFile};
-use crate::setup::{SetupArgs, heading};
+use crate::setup::{SetupArgs, heading, positive_time};
 use crate::table;
 
 /// Run one scheduler once: its jobs, its trace, its picture
@@ -39,14 +40,26 @@ pub struct Args {
     #[arg(long, value_name = "OUT.svg")]
     pub gantt: Option<PathBuf>,
     /// Draw this much of it, such as 200ms [default: about 40 jobs]
-    #[arg(long, value_name = "TIME", requires = "gantt")]
-    pub gantt_until: Option<String>,
+    #[arg(long, value_name = "TIME", requires = "gantt", value_parser = positive_time)]
+    pub gantt_until: Option<Time>,
     /// Measure how long the scheduler's own decisions take
     #[arg(long)]
     pub latency: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// What was run, and the figures as in a comparison.
+#[derive(Serialize)]
+struct JsonRun<'a> {
+    task_set: &'a str,
+    cores: usize,
+    horizon_ns: u64,
+    on_miss: &'static str,
+    seed: u64,
+    #[serde(flatten)]
+    row: JsonRow<'a>,
 }
 
 /// Tasks that the table for people lists.
@@ -57,15 +70,16 @@ const PICTURE_JOBS: f64 = 40.0;
 pub fn run(args: Args) -> Result<()> {
     let (set, horizon) = args.setup.prepare(Some(&args.set))?;
     let mut scheduler = Timed::new(temponet_sched::build(&args.scheduler)?);
-    let window = match &args.gantt_until {
-        Some(text) => Time::parse(text, set.time_unit)
-            .map_err(|error| anyhow::anyhow!("--gantt-until {text:?} {error}"))?
-            .min(horizon),
+    let window = match args.gantt_until {
+        Some(until) => until.min(horizon),
         None => picture_window(&set, horizon, PICTURE_JOBS),
     };
     let kept = if args.trace.is_some() { horizon } else { window };
     let recorder = (args.trace.is_some() || args.gantt.is_some()).then(|| Recorder::until(kept));
+    // Opened first: a path that cannot be written should not cost a long run.
     let mut jobs_file = args.jobs.as_deref().map(NewFile::create).transpose()?;
+    let trace_file = args.trace.as_deref().map(NewFile::create).transpose()?;
+    let gantt_file = args.gantt.as_deref().map(NewFile::create).transpose()?;
     let jobs = jobs_file.as_mut().map(|file| JobsCsv::new(&set, horizon, &mut file.out)).transpose()?;
     let progress = Progress::new(1, horizon);
     progress.say(&args.scheduler);
@@ -82,11 +96,11 @@ pub fn run(args: Args) -> Result<()> {
     jobs.map(JobsCsv::finish).transpose()?;
     jobs_file.map(NewFile::finish).transpose()?;
     let recording = recording.unwrap_or_else(|| Recorder::until(Time::ZERO));
-    if let Some(path) = &args.trace {
-        output::write_file(path, &chrome_trace(&set, &recording))?;
+    if let Some(file) = trace_file {
+        file.write(&chrome_trace(&set, &recording))?;
     }
-    if let Some(path) = &args.gantt {
-        output::write_file(path, &gantt::svg(&set, &args.scheduler, &recording, window))?;
+    if let Some(file) = gantt_file {
+        file.write(&gantt::svg(&set, &args.scheduler, &recording, window))?;
     }
     let compliance = vec![metrics.jobs.compliance()];
     let latency = args.latency.then_some(scheduler.latencies);
@@ -94,7 +108,14 @@ pub fn run(args: Args) -> Result<()> {
     let schedulers = vec![args.scheduler];
     let plan = Plan { set, horizon, seed, runs: 1, schedulers, latency: args.latency, record_until: kept };
     match args.json {
-        true => output::print_json(&JsonRow::of(&row, &plan)),
+        true => output::print_json(&JsonRun {
+            task_set: &plan.set.name,
+            cores: plan.set.cores,
+            horizon_ns: plan.horizon.0,
+            on_miss: plan.set.on_miss.name(),
+            seed: plan.seed,
+            row: JsonRow::of(&row, &plan),
+        }),
         false => output::print(&text(&row, &plan)),
     }
 }
@@ -141,7 +162,7 @@ fn text(row: &Row, plan: &Plan) -> String {
             let missed = figures.jobs.released - figures.jobs.met;
             vec![
                 task.name.clone(),
-                percent(figures.jobs.compliance()),
+                if figures.jobs.released > 0 { percent(figures.jobs.compliance()) } else { "–".into() },
                 table::count(missed),
                 optional(mean),
                 optional(max),

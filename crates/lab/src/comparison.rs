@@ -73,36 +73,39 @@ pub enum CompareError {
     Run(String, SimError),
 }
 
+/// Runs of each scheduler that are under way together.
+const CHUNK: u64 = 32;
+
 /// Runs everything, in parallel; the result does not depend on the number of threads.
 pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareError> {
     for spec in &plan.schedulers {
         build(spec)?;
     }
-    let (mut rows, mut skipped) = (Vec::new(), Vec::new());
-    let cells: Vec<(usize, u64)> =
-        (0..plan.schedulers.len()).flat_map(|scheduler| (0..plan.runs).map(move |run| (scheduler, run))).collect();
-    let one = |(scheduler, run): &(usize, u64)| run_one(&plan, &plan.schedulers[*scheduler], *run, progress);
-    let mut outcomes: Vec<Result<Row, CompareError>> =
-        if plan.latency { cells.iter().map(one).collect() } else { cells.par_iter().map(one).collect() };
-    progress.finish();
-    let mut outcomes = outcomes.drain(..);
-    for spec in &plan.schedulers {
-        let mut total: Option<Row> = None;
-        for outcome in outcomes.by_ref().take(plan.runs as usize) {
-            match (outcome, &mut total) {
-                (Ok(row), None) => total = Some(row),
+    let mut totals: Vec<Option<Row>> = vec![None; plan.schedulers.len()];
+    let mut skipped: Vec<(String, String)> = Vec::new();
+    // In chunks, so that memory does not grow with the number of runs; added up in order, so that threads do not matter.
+    for first in (0..plan.runs).step_by(CHUNK as usize) {
+        let runs = first..(first + CHUNK).min(plan.runs);
+        let cells: Vec<(usize, u64)> =
+            (0..plan.schedulers.len()).flat_map(|scheduler| runs.clone().map(move |run| (scheduler, run))).collect();
+        let one = |(scheduler, run): &(usize, u64)| run_one(&plan, &plan.schedulers[*scheduler], *run, progress);
+        let outcomes: Vec<Result<Row, CompareError>> =
+            if plan.latency { cells.iter().map(one).collect() } else { cells.par_iter().map(one).collect() };
+        for ((scheduler, _), outcome) in cells.iter().zip(outcomes) {
+            match (outcome, &mut totals[*scheduler]) {
+                (Ok(row), total @ None) => *total = Some(row),
                 (Ok(row), Some(total)) => add(total, &row),
                 (Err(CompareError::Run(name, SimError::NotApplicable(why))), _) => {
-                    if skipped.last().is_none_or(|(last, _)| *last != name) {
+                    if !skipped.iter().any(|(known, _)| *known == name) {
                         skipped.push((name, why.to_string()));
                     }
                 }
                 (Err(error), _) => return Err(error),
             }
         }
-        debug_assert!(total.as_ref().is_none_or(|row| row.scheduler == *spec));
-        rows.extend(total);
     }
+    progress.finish();
+    let mut rows: Vec<Row> = totals.into_iter().flatten().collect();
     rows.sort_by(|a, b| {
         let critical = |row: &Row| row.metrics.critical().met;
         let by_met = b.metrics.jobs.met.cmp(&a.metrics.jobs.met).then(critical(b).cmp(&critical(a)));

@@ -19,7 +19,10 @@ pub fn default_horizon(set: &TaskSet) -> Time {
     let enough = Time((JOBS / rate * 1e9) as u64);
     let longest_deadline = set.tasks.iter().map(|task| task.offset + task.deadline).max().unwrap_or_default();
     let horizon = match set.hyperperiod() {
-        Some(hyperperiod) if hyperperiod <= enough => hyperperiod * (enough.0 / hyperperiod.0),
+        // Every task must have a job that counts.
+        Some(hyperperiod) if hyperperiod <= enough => {
+            hyperperiod * (enough.0 / hyperperiod.0).max(longest_deadline.0.div_ceil(hyperperiod.0))
+        }
         _ => enough.max(longest_deadline),
     };
     let last_mode = set.modes.last().map_or(Time::ZERO, |mode| mode.at + mode.at);
@@ -67,6 +70,14 @@ mod tests {
         let horizon = default_horizon(&set(&[40_000, 60_000, 100_000]));
         assert_eq!(horizon.0 % Time::from_ms(600).0, 0);
         assert!((expected_jobs(&set(&[40_000, 60_000, 100_000]), horizon) - JOBS).abs() < 100.0);
+    }
+
+    #[test]
+    fn the_longest_deadline_is_always_within() {
+        let mut set = set(&[10_000, 20_000]);
+        (set.tasks[1].deadline, set.tasks[1].offset) = (Time::from_secs(900), Time::from_ms(5));
+        assert!(default_horizon(&set) >= set.tasks[1].deadline + set.tasks[1].offset);
+        assert_eq!(default_horizon(&set).0 % Time::from_ms(20).0, 0);
     }
 
     #[test]

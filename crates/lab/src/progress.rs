@@ -45,8 +45,8 @@ impl Progress {
 
 /// The bar counts microseconds, so that long horizons times many runs fit.
 const UNIT: u64 = 1_000;
-/// Releases between updates; a clock is looked at only then.
-const UPDATE_EVERY: u32 = 16_384;
+/// Releases and slices between updates; a clock is looked at only then.
+const UPDATE_EVERY: u32 = 4_096;
 /// A bar that would be gone within this time is not drawn.
 const QUIET: Duration = Duration::from_secs(1);
 
@@ -69,6 +69,15 @@ impl<O> Watched<O> {
         self.progress.bar.inc(advanced);
     }
 
+    /// Counts a release or a slice, and now and then shows where the run is.
+    fn tick(&mut self, now: Time) {
+        self.until_update -= 1;
+        if self.until_update == 0 {
+            self.until_update = UPDATE_EVERY;
+            self.show(now);
+        }
+    }
+
     /// The run is over at `horizon`.
     pub fn done(mut self, horizon: Time) -> O {
         self.show(horizon);
@@ -79,15 +88,12 @@ impl<O> Watched<O> {
 impl<O: Observer> Observer for Watched<O> {
     fn released(&mut self, job: &Job) {
         self.inner.released(job);
-        self.until_update -= 1;
-        if self.until_update == 0 {
-            self.until_update = UPDATE_EVERY;
-            self.show(job.release);
-        }
+        self.tick(job.release);
     }
 
     fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
         self.inner.ran(core, job, start, end, speed);
+        self.tick(end);
     }
 
     fn left(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) {

@@ -75,8 +75,8 @@ pub fn html(comparison: &Comparison) -> String {
         has_values: set.tasks.iter().any(|task| task.value != 1.0),
         rows: comparison.rows.iter().map(|row| page_row(row, plan.horizon, plan.record_until, set.cores)).collect(),
     };
-    // `</` inside a string would end the script element.
-    let data = serde_json::to_string(&page).unwrap_or_default().replace("</", "<\\/");
+    // A `<` inside a string could end the script element or open a comment in it.
+    let data = serde_json::to_string(&page).unwrap_or_default().replace('<', "\\u003c");
     let skipped = comparison.skipped.iter().map(|(name, why)| format!("<li>{}: {}</li>", escape(name), escape(why)));
     let facts = format!(
         "{} tasks · {} · load {:.2} per core · horizon {} · {} · on a miss: {}",
@@ -87,15 +87,32 @@ pub fn html(comparison: &Comparison) -> String {
         if plan.runs == 1 { "1 run".into() } else { format!("{} runs from seed {}", plan.runs, plan.seed) },
         set.on_miss.name()
     );
-    PAGE.replace("{{style}}", STYLE)
-        .replace("{{name}}", &escape(&set.name))
-        .replace("{{description}}", &escape(&set.description))
-        .replace("{{facts}}", &escape(&facts))
-        .replace("{{verdict}}", &escape(&comparison.verdict()))
-        .replace("{{skipped}}", &skipped.collect::<String>())
-        .replace("{{version}}", env!("CARGO_PKG_VERSION"))
-        .replace("{{script}}", SCRIPT)
-        .replace("{{data}}", &data)
+    let (name, description) = (escape(&set.name), escape(&set.description));
+    let (facts, verdict) = (escape(&facts), escape(&comparison.verdict()));
+    let skipped = skipped.collect::<String>();
+    filled(&[
+        ("style", STYLE),
+        ("name", &name),
+        ("description", &description),
+        ("facts", &facts),
+        ("verdict", &verdict),
+        ("skipped", &skipped),
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("script", SCRIPT),
+        ("data", &data),
+    ])
+}
+
+/// The page with its placeholders filled in one pass, so that nothing inside a value is taken for a placeholder.
+fn filled(values: &[(&str, &str)]) -> String {
+    let mut parts = PAGE.split("{{");
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let (key, rest) = part.split_once("}}").unwrap_or(("", part));
+        out += values.iter().find(|(name, _)| *name == key).map_or("", |(_, value)| value);
+        out += rest;
+    }
+    out
 }
 
 fn page_row(row: &Row, horizon: Time, until: Time, cores: usize) -> PageRow<'_> {
@@ -151,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_page_is_self_contained_and_cannot_be_broken_by_names() {
-        let tasks = vec![Task::periodic("</script><b>", Time::from_ms(10), Time::from_ms(12))];
+        let tasks = vec![Task::periodic("</script><!--<script>{{data}}", Time::from_ms(10), Time::from_ms(12))];
         let horizon = Time::from_ms(100);
         let plan = Plan {
             set: TaskSet::new("<set>", tasks, 1),
@@ -164,7 +181,8 @@ mod tests {
         };
         let page = html(&compare(plan, &Progress::new(1, horizon)).unwrap());
         assert_eq!(page.matches("</script>").count(), 2, "the data and the script, and no more");
-        assert!(page.contains("&lt;set&gt;") && !page.contains("{{"));
+        assert!(page.contains("&lt;set&gt;") && !page.contains("<!--<script>"));
+        assert_eq!(page.matches("{{").count(), 1, "the task's own name, untouched");
         assert!(!page.contains("http://") && !page.contains("https://"));
         assert!(page.contains("aborted at its deadline with 10ms done"));
     }

@@ -3,7 +3,10 @@
 use temponet_task::{Scheduler, Time, TimeUnit};
 
 use crate::partition::Fit;
-use crate::{d_over, dm, edf, edf_skip, edzl, fcfs, fp, llf, mh_edf, p_edf, p_rm, pd2, rm, rr, srpt};
+use crate::{
+    amc, cbs, cd_split, d_over, dasa, dios, dm, dp_wrap, dvfs, edcl, edf, edf_skip, edf_us, edf_vd, edzl, fcfs, fp,
+    fpedf, g_fl, lbesa, llf, llref, mh_edf, mk_dbp, mllf, muf, p_edf, p_rm, pd2, red, rm, rr, skip_over, srpt,
+};
 
 /// A scheduler that can be asked for by name.
 pub struct Entry {
@@ -18,7 +21,7 @@ pub struct Entry {
     build: fn(&Options) -> Result<Box<dyn Scheduler>, String>,
 }
 
-const QUANTUM: (&str, &str, &str) = ("quantum", "1ms", "time between comparisons");
+const QUANTUM: (&str, &str, &str) = ("quantum", "1ms", "time between comparisons; follows sets far from milliseconds");
 const FIT: (&str, &str, &str) = ("fit", "first", "packing by decreasing load: first, best or worst");
 
 /// The schedulers in the order in which they are listed.
@@ -34,8 +37,8 @@ pub const ALL: &[Entry] = &[
         name: "rr",
         summary: "round robin",
         purpose: "fair turns, blind to deadlines",
-        options: &[("quantum", "1ms", "length of a turn")],
-        build: |options| Ok(Box::new(rr::RoundRobin::new(options.time("quantum")?))),
+        options: &[("quantum", "1ms", "length of a turn; follows sets far from milliseconds")],
+        build: |options| Ok(Box::new(rr::RoundRobin::new(options.quantum()?))),
     },
     Entry {
         name: "fp",
@@ -70,7 +73,7 @@ pub const ALL: &[Entry] = &[
         summary: "least laxity first (global)",
         purpose: "optimal on one core up to U = 1; many preemptions",
         options: &[QUANTUM],
-        build: |options| Ok(Box::new(llf::Llf::new(options.time("quantum")?))),
+        build: |options| Ok(Box::new(llf::Llf::new(options.quantum()?))),
     },
     Entry {
         name: "srpt",
@@ -91,7 +94,7 @@ pub const ALL: &[Entry] = &[
         summary: "EDF over the largest set of ready jobs that fits (Moore-Hodgson)",
         purpose: "the classical scheduler to beat in overload",
         options: &[],
-        build: |_| Ok(Box::new(mh_edf::MhEdf::new())),
+        build: |_| Ok(Box::new(mh_edf::MhEdf::default())),
     },
     Entry {
         name: "edzl",
@@ -132,8 +135,169 @@ pub const ALL: &[Entry] = &[
         name: "pd2",
         summary: "PD2 Pfair: proportional progress by quanta",
         purpose: "optimal on any number of cores up to U = m, for whole quanta",
-        options: &[("quantum", "1ms", "length of a subtask")],
-        build: |options| Ok(Box::new(pd2::Pd2::new(options.time("quantum")?))),
+        options: &[("quantum", "1ms", "length of a subtask; follows sets far from milliseconds")],
+        build: |options| Ok(Box::new(pd2::Pd2::new(options.quantum()?))),
+    },
+    Entry {
+        name: "mllf",
+        summary: "least laxity first without needless swaps",
+        purpose: "as LLF with few of its preemptions",
+        options: &[],
+        build: |_| Ok(Box::new(mllf::Mllf::new())),
+    },
+    Entry {
+        name: "muf",
+        summary: "critical jobs first, then least laxity, then priority",
+        purpose: "transient overload: critical jobs keep their deadlines",
+        options: &[QUANTUM],
+        build: |options| Ok(Box::new(muf::Muf::new(options.quantum()?))),
+    },
+    Entry {
+        name: "edcl",
+        summary: "EDF, jobs about to lose their laxity first, looked at only at events",
+        purpose: "several cores: most of EDZL's gain at EDF's cost",
+        options: &[],
+        build: |_| Ok(Box::new(edcl::Edcl::new())),
+    },
+    Entry {
+        name: "edf-us",
+        summary: "heavy tasks first, then EDF",
+        purpose: "several cores: meets all up to U = m*m/(2m-1)",
+        options: &[],
+        build: |_| Ok(Box::new(edf_us::edf_us())),
+    },
+    Entry {
+        name: "fpedf",
+        summary: "up to m - 1 heavy tasks first, then EDF",
+        purpose: "several cores: meets all up to U = (m+1)/2, the best such bound",
+        options: &[],
+        build: |_| Ok(Box::new(fpedf::FpEdf::new())),
+    },
+    Entry {
+        name: "g-fl",
+        summary: "global EDF by fair-lateness priority points",
+        purpose: "several cores, soft deadlines: the least bound on lateness",
+        options: &[],
+        build: |_| Ok(Box::new(g_fl::g_fl())),
+    },
+    Entry {
+        name: "red",
+        summary: "EDF with admission: the least valuable job is rejected in overload",
+        purpose: "overload with values; rejected jobs come back when others end early",
+        options: &[],
+        build: |_| Ok(Box::new(red::Red::default())),
+    },
+    Entry {
+        name: "lbesa",
+        summary: "EDF plan that sheds the lowest value density while overloaded",
+        purpose: "overload with values (Locke's best effort)",
+        options: &[],
+        build: |_| Ok(Box::new(lbesa::Lbesa::default())),
+    },
+    Entry {
+        name: "dasa",
+        summary: "EDF plan filled by decreasing value density",
+        purpose: "overload with values",
+        options: &[],
+        build: |_| Ok(Box::new(dasa::Dasa::default())),
+    },
+    Entry {
+        name: "dios",
+        summary: "admission by importance (criticality, then value density), EDF inside",
+        purpose: "overload with criticalities; our reading of the paper's baseline",
+        options: &[],
+        build: |_| Ok(Box::new(dios::Dios::default())),
+    },
+    Entry {
+        name: "skip-over-rto",
+        summary: "skippable jobs are always skipped, the others run by EDF",
+        purpose: "guaranteed skips: one job in every `skip` may be lost",
+        options: &[],
+        build: |_| Ok(Box::new(skip_over::SkipOver::red_tasks_only())),
+    },
+    Entry {
+        name: "skip-over-bwp",
+        summary: "skippable jobs run when nothing else is ready",
+        purpose: "as skip-over-rto, and as many skippable jobs as fit",
+        options: &[],
+        build: |_| Ok(Box::new(skip_over::SkipOver::blue_when_possible())),
+    },
+    Entry {
+        name: "mk-dbp",
+        summary: "nearest to violating its (m,k) first",
+        purpose: "overload of (m,k)-firm tasks",
+        options: &[],
+        build: |_| Ok(Box::new(mk_dbp::MkDbp::new())),
+    },
+    Entry {
+        name: "er-pd2",
+        summary: "PD2 whose subtasks may run early",
+        purpose: "optimal as pd2, with shorter responses",
+        options: &[("quantum", "1ms", "length of a subtask; follows sets far from milliseconds")],
+        build: |options| Ok(Box::new(pd2::Pd2::with_early_release(options.quantum()?))),
+    },
+    Entry {
+        name: "llref",
+        summary: "most of its fluid share left first",
+        purpose: "optimal on any number of cores up to U = m",
+        options: &[],
+        build: |_| Ok(Box::new(llref::Llref::default())),
+    },
+    Entry {
+        name: "lre-tl",
+        summary: "fluid shares, preempting only when it must",
+        purpose: "optimal as llref, with far fewer preemptions",
+        options: &[],
+        build: |_| Ok(Box::new(llref::Llref::lazy())),
+    },
+    Entry {
+        name: "dp-wrap",
+        summary: "fluid shares wrapped around the cores",
+        purpose: "optimal on any number of cores up to U = m, few migrations",
+        options: &[],
+        build: |_| Ok(Box::new(dp_wrap::DpWrap::default())),
+    },
+    Entry {
+        name: "cd-split",
+        summary: "partitioned EDF that splits one task per core (C=D)",
+        purpose: "nearly all of U = m with at most m - 1 tasks that migrate",
+        options: &[],
+        build: |_| Ok(Box::new(cd_split::CdSplit::default())),
+    },
+    Entry {
+        name: "edf-vd",
+        summary: "EDF with virtual deadlines for critical jobs",
+        purpose: "mixed criticality: critical jobs survive overruns of their wcet",
+        options: &[],
+        build: |_| Ok(Box::new(edf_vd::EdfVd::new())),
+    },
+    Entry {
+        name: "amc",
+        summary: "fixed priorities; low criticality is dropped on an overrun",
+        purpose: "mixed criticality under fixed priorities",
+        options: &[],
+        build: |_| Ok(Box::new(amc::Amc::new())),
+    },
+    Entry {
+        name: "static-edf",
+        summary: "EDF at the lowest constant speed that suffices",
+        purpose: "saves energy; meets all up to U = 1 on one core",
+        options: &[],
+        build: |_| Ok(Box::new(dvfs::SlowEdf::fixed())),
+    },
+    Entry {
+        name: "cc-edf",
+        summary: "EDF that slows down when jobs end early (cycle conserving)",
+        purpose: "saves more energy; meets all up to U = 1 on one core",
+        options: &[],
+        build: |_| Ok(Box::new(dvfs::SlowEdf::cycle_conserving())),
+    },
+    Entry {
+        name: "cbs",
+        summary: "constant bandwidth servers for tasks with a server, EDF for the rest",
+        purpose: "hard tasks keep their deadlines beside aperiodic work",
+        options: &[],
+        build: |_| Ok(Box::new(cbs::Cbs::new())),
     },
 ];
 
@@ -187,11 +351,12 @@ impl Options<'_> {
         self.given(key).unwrap_or(default)
     }
 
-    fn time(&self, key: &str) -> Result<Time, String> {
-        match Time::parse(self.text(key), TimeUnit::Ms) {
-            Ok(Time::ZERO) => Err(format!("{key} must be greater than zero")),
-            Ok(time) => Ok(time),
-            Err(error) => Err(format!("{key} = {:?} {error}", self.text(key))),
+    fn quantum(&self) -> Result<Option<Time>, String> {
+        let Some(text) = self.given("quantum") else { return Ok(None) };
+        match Time::parse(text, TimeUnit::Ms) {
+            Ok(Time::ZERO) => Err("quantum must be greater than zero".into()),
+            Ok(time) => Ok(Some(time)),
+            Err(error) => Err(format!("quantum = {text:?} {error}")),
         }
     }
 

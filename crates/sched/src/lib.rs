@@ -2,24 +2,48 @@
 //!
 //! Users ask for one by name ([`build`]); [`ALL`] is the list.
 
+mod amc;
 mod catalog;
+mod cbs;
+mod cd_split;
+mod criticality;
 mod d_over;
+mod dasa;
+mod demand;
+mod dios;
 mod dm;
+mod dp_wrap;
+mod dvfs;
+mod edcl;
 mod edf;
 mod edf_skip;
+mod edf_us;
+mod edf_vd;
 mod edzl;
 mod fcfs;
+mod fluid;
 mod fp;
+mod fpedf;
+mod g_fl;
+mod lbesa;
 mod llf;
+mod llref;
 mod mh_edf;
+mod mk_dbp;
+mod mllf;
+mod muf;
+mod overload;
 mod p_edf;
 mod p_rm;
 mod partition;
 mod pd2;
+mod quantum;
 mod ranked;
+mod red;
 mod rm;
 mod rr;
 mod selection;
+mod skip_over;
 mod srpt;
 
 pub use catalog::{ALL, Entry, SpecError, build};

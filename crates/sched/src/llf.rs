@@ -7,22 +7,25 @@
 //! A running job keeps its laxity and a waiting one loses it at the pace of time. So the date of the first crossing is
 //! known, and the scheduler sleeps until the quantum boundary at or after it: the same schedule, far fewer decisions.
 
+use crate::quantum::quantum;
 use crate::selection::Selection;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
 
 pub(crate) struct Llf {
+    given: Option<Time>,
     quantum: Time,
     selection: Selection<i64>,
 }
 
 impl Llf {
-    pub fn new(quantum: Time) -> Llf {
-        Llf { quantum, selection: Selection::new() }
+    pub fn new(given: Option<Time>) -> Llf {
+        Llf { given, quantum: Time::ZERO, selection: Selection::new() }
     }
 }
 
 impl Scheduler for Llf {
-    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.quantum = quantum(self.given, system);
         Ok(())
     }
 

@@ -120,10 +120,9 @@ impl<K: Ord + Copy + Send> Scheduler for Clustered<K> {
             if let Event::Released(id) | Event::Completed(id) | Event::Aborted(id) = *event {
                 let job = view.job(id);
                 let cluster = &mut self.clusters[self.cluster_of_task[job.task as usize]];
-                let key = (self.key)(view, job);
                 match event {
-                    Event::Released(_) => cluster.ready.insert(key, job, id),
-                    _ => cluster.ready.remove(key, job, id),
+                    Event::Released(_) => cluster.ready.insert((self.key)(view, job), job, id),
+                    _ => cluster.ready.remove(job, id),
                 }
             }
         }

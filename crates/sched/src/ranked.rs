@@ -11,29 +11,39 @@ use temponet_task::{Assignment, Event, Job, JobId, NotApplicable, Scheduler, Sys
 /// Ready jobs by key, then by the common tie-break.
 pub(crate) struct Ranked<K> {
     order: VecDeque<(K, Tie, JobId)>,
+    /// The key each job id was inserted with.
+    keys: Vec<Option<K>>,
     best: Vec<JobId>,
 }
 
 impl<K: Ord + Copy> Ranked<K> {
     pub fn new() -> Ranked<K> {
-        Ranked { order: VecDeque::new(), best: Vec::new() }
+        Ranked { order: VecDeque::new(), keys: Vec::new(), best: Vec::new() }
     }
 
     pub fn clear(&mut self) {
         self.order.clear();
+        self.keys.clear();
     }
 
     pub fn insert(&mut self, key: K, job: &Job, id: JobId) {
         let entry = (key, job.tie(), id);
         let at = self.order.partition_point(|better| *better < entry);
         self.order.insert(at, entry);
+        if id.index() >= self.keys.len() {
+            self.keys.resize(id.index() + 1, None);
+        }
+        self.keys[id.index()] = Some(key);
     }
 
-    pub fn remove(&mut self, key: K, job: &Job, id: JobId) {
+    /// Takes a job out; nothing happens if it is not in.
+    pub fn remove(&mut self, job: &Job, id: JobId) {
         // Mostly it is the best one, which has just run to its end.
         if self.order.front().is_some_and(|(_, _, first)| *first == id) {
             self.order.pop_front();
-        } else if let Ok(at) = self.order.binary_search(&(key, job.tie(), id)) {
+        } else if let Some(key) = self.keys.get(id.index()).copied().flatten()
+            && let Ok(at) = self.order.binary_search(&(key, job.tie(), id))
+        {
             self.order.remove(at);
         }
     }
@@ -48,7 +58,7 @@ impl<K: Ord + Copy> Ranked<K> {
     }
 }
 
-/// A global scheduler that runs the jobs with the least keys. The key must depend only on what is fixed at release.
+/// A global scheduler that runs the jobs with the least keys. The key is asked for at the release.
 pub(crate) struct FixedKey<K> {
     key: fn(&SystemView<'_>, &Job) -> K,
     ranked: Ranked<K>,
@@ -70,9 +80,7 @@ impl<K: Ord + Copy + Send> Scheduler for FixedKey<K> {
         for event in view.events {
             match *event {
                 Event::Released(id) => self.ranked.insert((self.key)(view, view.job(id)), view.job(id), id),
-                Event::Completed(id) | Event::Aborted(id) => {
-                    self.ranked.remove((self.key)(view, view.job(id)), view.job(id), id);
-                }
+                Event::Completed(id) | Event::Aborted(id) => self.ranked.remove(view.job(id), id),
                 Event::DeadlinePassed(_) => {}
             }
         }

@@ -6,9 +6,11 @@
 
 use std::collections::VecDeque;
 
+use crate::quantum::quantum;
 use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
 pub(crate) struct RoundRobin {
+    given: Option<Time>,
     quantum: Time,
     waiting: VecDeque<JobId>,
     /// Jobs in their turn with its end, in core order.
@@ -17,13 +19,14 @@ pub(crate) struct RoundRobin {
 }
 
 impl RoundRobin {
-    pub fn new(quantum: Time) -> RoundRobin {
-        RoundRobin { quantum, waiting: VecDeque::new(), turns: Vec::new(), chosen: Vec::new() }
+    pub fn new(given: Option<Time>) -> RoundRobin {
+        RoundRobin { given, quantum: Time::ZERO, waiting: VecDeque::new(), turns: Vec::new(), chosen: Vec::new() }
     }
 }
 
 impl Scheduler for RoundRobin {
-    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.quantum = quantum(self.given, system);
         self.waiting.clear();
         self.turns.clear();
         Ok(())
@@ -33,8 +36,8 @@ impl Scheduler for RoundRobin {
         let now = view.now;
         for (_, end) in &mut self.turns {
             // Nobody waited when this turn ended, or there would have been a decision then.
-            while *end < now {
-                *end += self.quantum;
+            if *end < now {
+                *end += self.quantum * now.signed_sub(*end).unsigned_abs().div_ceil(self.quantum.0);
             }
         }
         for event in view.events {

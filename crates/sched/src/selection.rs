@@ -15,9 +15,14 @@ impl<K: Ord + Copy> Selection<K> {
 
     /// The `n` ready jobs with the least keys, best first.
     pub fn select(&mut self, view: &SystemView<'_>, n: usize, key: impl Fn(&Job) -> K) -> &[JobId] {
+        self.select_by_id(view, n, |_, job| key(job))
+    }
+
+    /// As [`Selection::select`], for keys that depend on which job it is.
+    pub fn select_by_id(&mut self, view: &SystemView<'_>, n: usize, key: impl Fn(JobId, &Job) -> K) -> &[JobId] {
         self.best.clear();
         for (id, job) in view.ready() {
-            let entry = (key(job), job.tie(), id);
+            let entry = (key(id, job), job.tie(), id);
             if self.best.len() == n {
                 if self.best.last().is_none_or(|worst| *worst < entry) {
                     continue;

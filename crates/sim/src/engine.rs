@@ -131,6 +131,24 @@ struct Core {
     previous: Option<(JobId, u32)>,
 }
 
+/// What a scheduler sees of a job at its release.
+fn new_job(release: &Release) -> Job {
+    Job {
+        task: release.task,
+        criticality: release.criticality,
+        running: false,
+        last_core: None,
+        number: release.number,
+        release: release.time,
+        deadline: release.deadline,
+        wcet: release.wcet,
+        bcet: release.bcet,
+        executed: Time::ZERO,
+        overhead: Time::ZERO,
+        value: release.value,
+    }
+}
+
 impl<'a> Engine<'a> {
     /// A run that has not begun.
     pub fn new(set: &'a TaskSet, seed: u64, horizon: Time) -> Engine<'a> {
@@ -289,20 +307,7 @@ impl<'a> Engine<'a> {
     }
 
     fn release(&mut self, release: Release, observer: &mut impl Observer) {
-        let job = Job {
-            task: release.task,
-            criticality: release.criticality,
-            running: false,
-            last_core: None,
-            number: release.number,
-            release: release.time,
-            deadline: release.deadline,
-            wcet: release.wcet,
-            bcet: release.bcet,
-            executed: Time::ZERO,
-            overhead: Time::ZERO,
-            value: release.value,
-        };
+        let job = new_job(&release);
         let hidden = Hidden {
             execution: release.execution,
             generation: 0,
@@ -549,6 +554,22 @@ impl<'a> Engine<'a> {
         self.cores[core].completion = self.now + length;
     }
 
+    /// Jobs whose deadline is within the horizon but whose release jitter carried beyond it count, as missed.
+    fn count_unreleased(&mut self, observer: &mut impl Observer) {
+        let longest_jitter = self.set.tasks.iter().map(|task| task.jitter).max().unwrap_or_default();
+        if longest_jitter == Time::ZERO {
+            return;
+        }
+        while self.workload.next_time() <= self.horizon + longest_jitter {
+            let Some(release) = self.workload.pop() else { return };
+            if release.deadline <= self.horizon {
+                let job = new_job(&release);
+                self.metrics.record(&job, End::Unfinished, self.now);
+                observer.left(&job, None, End::Unfinished, self.now);
+            }
+        }
+    }
+
     /// Ends the run at the horizon and hands out its figures.
     pub fn finish(mut self, observer: &mut impl Observer) -> Metrics {
         for core in 0..self.cores.len() {
@@ -557,6 +578,7 @@ impl<'a> Engine<'a> {
         for id in std::mem::take(&mut self.active) {
             self.count(id, End::Unfinished, observer);
         }
+        self.count_unreleased(observer);
         let capacity = u128::from(self.now.0) * self.cores.len() as u128;
         self.metrics.idle_ns = capacity - self.busy_full - self.busy_slow;
         self.metrics.energy = self.busy_full as f64 * 1e-9 + self.energy_slow;

@@ -216,6 +216,21 @@ mod tests {
     }
 
     #[test]
+    fn the_mean_load_of_a_task_is_that_of_its_draws() {
+        let overrun = ExecutionModel::Overrun { probability: 0.3, below: Box::new(ExecutionModel::Uniform) };
+        for model in [
+            ExecutionModel::Uniform,
+            ExecutionModel::Pareto { shape: 1.5 },
+            ExecutionModel::Pareto { shape: 1.0 },
+            overrun,
+        ] {
+            let task = Task { wcet_high: Some(Time::from_us(2_000)), ..task(model) };
+            let drawn = mean(&draws(&task)) / 1e6;
+            assert!((drawn / task.mean_utilization() - 1.0).abs() < 0.02, "{:?} {drawn}", task.execution);
+        }
+    }
+
+    #[test]
     fn overruns_come_as_often_as_said() {
         let model = ExecutionModel::Overrun { probability: 0.2, below: Box::new(ExecutionModel::Wcet) };
         let drawn = draws(&Task { wcet_high: Some(Time::from_us(2_000)), ..task(model) });

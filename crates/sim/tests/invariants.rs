@@ -68,9 +68,12 @@ proptest! {
     fn a_run_is_physically_possible(set in any_set(), seed in 0u64..1000) {
         let mut truth = HashMap::new();
         let mut workload = Workload::new(&set, seed);
-        while workload.next_time() < HORIZON {
-            let release = workload.pop().unwrap();
-            truth.insert((release.task, release.number), release);
+        // Jitter can carry a release beyond the horizon while its deadline is within; it counts.
+        while workload.next_time() < HORIZON + Time::from_ms(8) {
+            let Some(release) = workload.pop() else { break };
+            if release.time < HORIZON || release.deadline <= HORIZON {
+                truth.insert((release.task, release.number), release);
+            }
         }
         for entry in temponet_sched::ALL {
             let mut scheduler = temponet_sched::build(entry.name).unwrap();

@@ -192,16 +192,42 @@ impl Task {
         self.share(self.wcet)
     }
 
-    /// As [`Task::utilization`] with average execution times where they are known.
+    /// As [`Task::utilization`] with the means of execution times and gaps.
     pub fn mean_utilization(&self) -> f64 {
-        match (&self.execution, self.acet) {
-            (_, Some(acet)) => self.share(acet),
-            (ExecutionModel::Uniform, None) => self.share(Time((self.bcet.0 + self.wcet.0) / 2)),
-            (ExecutionModel::Empirical { samples }, None) => {
-                let mean = samples.iter().map(|t| u128::from(t.0)).sum::<u128>() / samples.len().max(1) as u128;
-                self.share(Time(mean as u64))
+        let share = self.share(Time(self.mean_execution().round() as u64));
+        match self.arrival {
+            Arrival::Sporadic { minimum, gap } => {
+                let mean = match gap {
+                    Gap::Uniform { max } => (minimum.0 + max.0) as f64 / 2.0,
+                    Gap::Exponential { mean } => mean.0 as f64,
+                };
+                share * minimum.0 as f64 / mean
             }
-            _ => self.utilization(),
+            _ => share,
+        }
+    }
+
+    /// The mean execution time in ns: the acet where it is known, else the model's.
+    fn mean_execution(&self) -> f64 {
+        let mean_of = |model: &ExecutionModel| -> f64 {
+            let (least, most) = (self.bcet.0 as f64, self.wcet.0 as f64);
+            match (model, self.acet) {
+                (ExecutionModel::Wcet | ExecutionModel::Overrun { .. }, _) => most,
+                (ExecutionModel::Empirical { samples }, _) => {
+                    samples.iter().map(|time| time.0 as f64).sum::<f64>() / samples.len().max(1) as f64
+                }
+                (ExecutionModel::Uniform, _) => (least + most) / 2.0,
+                (ExecutionModel::Pareto { shape }, _) => truncated_pareto_mean(*shape, least, most),
+                (_, Some(acet)) => acet.0 as f64,
+                (_, None) => (least + most) / 2.0,
+            }
+        };
+        match &self.execution {
+            ExecutionModel::Overrun { probability, below } => {
+                let above = (self.wcet.0 + self.wcet_high.unwrap_or(self.wcet).0) as f64 / 2.0;
+                probability * above + (1.0 - probability) * mean_of(below)
+            }
+            model => mean_of(model),
         }
     }
 
@@ -219,4 +245,16 @@ impl Task {
             }
         }
     }
+}
+
+/// The mean of a Pareto distribution of the given shape from `least`, cut off at `most`.
+fn truncated_pareto_mean(shape: f64, least: f64, most: f64) -> f64 {
+    if least >= most {
+        return most;
+    }
+    let ratio = least / most;
+    if (shape - 1.0).abs() < 1e-9 {
+        return least * (1.0 / ratio).ln() / (1.0 - ratio);
+    }
+    shape / (shape - 1.0) * least * (1.0 - ratio.powf(shape - 1.0)) / (1.0 - ratio.powf(shape))
 }

@@ -106,7 +106,7 @@ fn every_error_is_one_line_with_file_line_and_value() {
         (with_line("wcet = 3\nperoid = 4"), "set.toml:5: unknown key \"peroid\" in task: known are name, period"),
         (with_line("wcet = 3\ncolour = \"red\""), "set.toml:5: unknown key \"colour\""),
         (with_line("wcet = 3\nbcet = 4"), "bcet 4ms is more than the wcet 3ms"),
-        (with_line("wcet = 3\nvalue = inf"), "set.toml:5: value = inf must be a finite number"),
+        (with_line("wcet = 3\nvalue = inf"), "set.toml:5: value = inf must be a number from 0 to 1000000000000"),
         (with_line("wcet = 3\ncriticality = \"huge\""), "set.toml:5: criticality = \"huge\""),
         (with_line("wcet = 3\nmk = [3, 2]"), "set.toml:5: mk = a list must be [m, k]"),
         (with_line("wcet = 3\nserver = \"x\""), "set.toml:5: there is no server \"x\""),
@@ -157,6 +157,9 @@ fn csv_reads_tasks_with_units_in_cells_or_headers() {
     assert!(error("name,period,wcet\na,10\n").contains("set.csv:2: 2 cells where the header has 3"));
     assert!(error("name,period,wcet,colour\na,10,1,red\n").contains("unknown key \"colour\""));
     assert!(error("").contains("set.csv: is empty"));
+    // Blank lines, comments and DOS line ends do not shift the count.
+    let shifted = "\n# one\nname,period,wcet\r\n\r\n# two\r\na,10,1\r\n\n# three\nb,0,1\r\n";
+    assert_eq!(error(shifted), "set.csv:9: period = 0 must be greater than zero");
 }
 
 #[test]

@@ -2,36 +2,108 @@
 //! name (`period_us`). Lines that begin with `#` are comments, empty cells are absent keys.
 
 use super::node::{Node, Table, Value};
-use super::{Problem, one_line};
+use super::{Lines, Problem, one_line};
 
 pub(super) fn parse(text: &str) -> Result<Node, Problem> {
-    let mut reader = reader(text);
-    let columns = columns(&mut reader)?;
+    let mut rows = Rows::of(text)?;
     let mut tasks = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(|error| broken(&error))?;
-        let line = line_of_record(&record);
-        let mut entries = Vec::new();
-        for (column, cell) in columns.iter().zip(&record) {
-            if !cell.is_empty() {
-                entries.push((column.key.clone(), Node { line, value: Value::Cell(column.with_unit(cell)) }));
-            }
-        }
-        tasks.push(Node { line, value: Value::Table(Table { entries }) });
+    while let Some(row) = rows.next_row()? {
+        tasks.push(row);
     }
     let tasks = Node { line: 1, value: Value::List(tasks) };
     Ok(Node { line: 1, value: Value::Table(Table { entries: vec![("task".into(), tasks)] }) })
 }
 
-/// A column: its key, and the unit of its bare numbers if the header names one.
-pub(super) struct Column {
-    pub key: String,
+/// A CSV text row by row, each a table of its non-empty cells by column.
+pub(super) struct Rows<'a> {
+    text: &'a str,
+    lines: Lines,
+    reader: ::csv::Reader<&'a [u8]>,
+    columns: Vec<Column>,
+    record: ::csv::StringRecord,
+}
+
+/// A column: its name, its key, and the unit of its bare numbers if the header names one.
+struct Column {
+    header: String,
+    key: String,
     unit: Option<&'static str>,
+}
+
+/// The columns that hold times, which may carry a unit in their name.
+const TIMES: [&str; 9] = ["period", "wcet", "deadline", "offset", "jitter", "bcet", "acet", "wcet_high", "release"];
+
+impl<'a> Rows<'a> {
+    pub fn of(text: &'a str) -> Result<Rows<'a>, Problem> {
+        let mut builder = ::csv::ReaderBuilder::new();
+        let reader = builder.comment(Some(b'#')).trim(::csv::Trim::All).from_reader(text.as_bytes());
+        let mut rows = Rows { text, lines: Lines::of(text), reader, columns: Vec::new(), record: Default::default() };
+        let headers = rows.reader.headers().map_err(|error| broken(&error))?.clone();
+        if headers.is_empty() {
+            return Err(Problem::whole_file("is empty: a header such as name,period,wcet is expected"));
+        }
+        for header in &headers {
+            let units = [("_ns", "ns"), ("_us", "us"), ("_ms", "ms"), ("_s", "s")];
+            let unit = units.iter().find_map(|(ending, unit)| Some((header.strip_suffix(ending)?, *unit)));
+            let unit = unit.filter(|(key, _)| TIMES.contains(key) || *key == "execution" || *key == "time");
+            let (key, unit) = unit.map_or((header, None), |(key, unit)| (key, Some(unit)));
+            if rows.columns.iter().any(|column| column.key == key) {
+                return Err(Problem::at(rows.line_of(&headers), format!("column {key:?} stands twice")));
+            }
+            rows.columns.push(Column { header: header.to_string(), key: key.to_string(), unit });
+        }
+        Ok(rows)
+    }
+
+    /// The next row as a table.
+    pub fn next_row(&mut self) -> Result<Option<Node>, Problem> {
+        if !self.reader.read_record(&mut self.record).map_err(|error| self.located(&error))? {
+            return Ok(None);
+        }
+        let line = self.line_of(&self.record);
+        let mut entries = Vec::new();
+        for (column, cell) in self.columns.iter().zip(&self.record) {
+            if !cell.is_empty() {
+                entries.push((column.key.clone(), Node { line, value: Value::Cell(column.with_unit(cell)) }));
+            }
+        }
+        Ok(Some(Node { line, value: Value::Table(Table { entries }) }))
+    }
+
+    /// The key of the column with this header or key.
+    pub fn key_of(&self, wanted: &str) -> Option<String> {
+        let column = self.columns.iter().find(|column| column.header == wanted || column.key == wanted);
+        column.map(|column| column.key.clone())
+    }
+
+    /// The line of a record's first cell. The reader's own count begins at the blank and comment lines before it.
+    fn line_of(&self, record: &::csv::StringRecord) -> usize {
+        let start = record.position().map_or(0, |position| position.byte() as usize).min(self.text.len());
+        let mut at = start;
+        for line in self.text[start..].split_inclusive('\n') {
+            if !line.trim().is_empty() && !line.starts_with('#') {
+                break;
+            }
+            at += line.len();
+        }
+        self.lines.at(at)
+    }
+
+    fn located(&self, error: &::csv::Error) -> Problem {
+        match error.position() {
+            Some(position) => {
+                let mut record = ::csv::StringRecord::new();
+                record.set_position(Some(position.clone()));
+                Problem { line: Some(self.line_of(&record)), ..broken(error) }
+            }
+            None => broken(error),
+        }
+    }
 }
 
 impl Column {
     /// The cell with the column's unit after it, unless it has one of its own.
-    pub fn with_unit(&self, cell: &str) -> String {
+    fn with_unit(&self, cell: &str) -> String {
         match self.unit {
             Some(unit) if !cell.ends_with('s') => format!("{cell}{unit}"),
             _ => cell.to_string(),
@@ -39,33 +111,7 @@ impl Column {
     }
 }
 
-pub(super) fn reader(text: &str) -> ::csv::Reader<&[u8]> {
-    ::csv::ReaderBuilder::new().comment(Some(b'#')).trim(::csv::Trim::All).from_reader(text.as_bytes())
-}
-
-pub(super) fn columns(reader: &mut ::csv::Reader<&[u8]>) -> Result<Vec<Column>, Problem> {
-    let headers = reader.headers().map_err(|error| broken(&error))?;
-    if headers.is_empty() {
-        return Err(Problem::whole_file("is empty: a header such as name,period,wcet is expected"));
-    }
-    let mut columns: Vec<Column> = Vec::new();
-    for header in headers {
-        let units = [("_ns", "ns"), ("_us", "us"), ("_ms", "ms"), ("_s", "s")];
-        let unit = units.iter().find_map(|(ending, unit)| Some((header.strip_suffix(ending)?, *unit)));
-        let (key, unit) = unit.map_or((header, None), |(key, unit)| (key, Some(unit)));
-        if columns.iter().any(|column| column.key == key) {
-            return Err(Problem::at(line_of_record(headers), format!("column {key:?} stands twice")));
-        }
-        columns.push(Column { key: key.to_string(), unit });
-    }
-    Ok(columns)
-}
-
-pub(super) fn line_of_record(record: &::csv::StringRecord) -> usize {
-    record.position().map_or(1, |position| position.line() as usize)
-}
-
-pub(super) fn broken(error: &::csv::Error) -> Problem {
+fn broken(error: &::csv::Error) -> Problem {
     let line = error.position().map(|position| position.line() as usize);
     let message = match error.kind() {
         ::csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {

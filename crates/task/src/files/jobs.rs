@@ -2,9 +2,9 @@
 //! one task, counted in the order of their releases.
 
 use super::Problem;
-use super::csv::{Column, broken, columns, line_of_record, reader};
-use super::node::{Fields, Node, Table, Value};
-use super::read::{Read, criticality};
+use super::csv::Rows;
+use super::node::{Fields, Node};
+use super::read::{MOST_VALUE, Read, criticality, name};
 use crate::{Arrival, ListedJob, Task, TaskSet, Time, TimeUnit};
 
 /// Whether the header, the first line that is no comment, has a release column.
@@ -17,14 +17,12 @@ pub(super) fn is_job_list(text: &str) -> bool {
 }
 
 pub(super) fn parse(text: &str, name: String) -> Read {
-    let mut reader = reader(text);
-    let columns = columns(&mut reader)?;
+    let mut rows = Rows::of(text)?;
     let mut tasks: Vec<(String, Vec<ListedJob>)> = Vec::new();
     let mut index_of = std::collections::HashMap::new();
     let mut warnings = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(|error| broken(&error))?;
-        let (task_name, job) = row(&columns, &record, &mut warnings)?;
+    while let Some(row) = rows.next_row()? {
+        let (task_name, job) = job(&row, &mut warnings)?;
         let index = *index_of.entry(task_name.clone()).or_insert_with(|| {
             tasks.push((task_name, Vec::new()));
             tasks.len() - 1
@@ -38,24 +36,16 @@ pub(super) fn parse(text: &str, name: String) -> Read {
     Ok((TaskSet::new(name, tasks, 1), warnings))
 }
 
-fn row(
-    columns: &[Column],
-    record: &::csv::StringRecord,
-    warnings: &mut Vec<Problem>,
-) -> Result<(String, ListedJob), Problem> {
-    let line = line_of_record(record);
-    let cells = columns.iter().zip(record).filter(|(_, cell)| !cell.is_empty());
-    let entries =
-        cells.map(|(column, cell)| (column.key.clone(), Node { line, value: Value::Cell(column.with_unit(cell)) }));
-    let row = Node { line, value: Value::Table(Table { entries: entries.collect() }) };
-    let mut fields = Fields::of(&row, "job")?;
-    let name = fields.need("name")?.text("name")?.to_string();
+fn job(row: &Node, warnings: &mut Vec<Problem>) -> Result<(String, ListedJob), Problem> {
+    let line = row.line;
+    let mut fields = Fields::of(row, "job")?;
+    let (name, _) = name(&mut fields)?;
     let release = fields.need("release")?.time("release", TimeUnit::Ms)?;
     let execution = fields.need("execution")?.positive_time("execution", TimeUnit::Ms)?;
     let deadline = fields.need("deadline")?.time("deadline", TimeUnit::Ms)?;
     let wcet = fields.positive_time("wcet", TimeUnit::Ms)?.unwrap_or(execution);
     let criticality = fields.take("criticality").map(criticality).transpose()?.unwrap_or(0);
-    let value = fields.take("value").map(|node| node.number("value", 0.0, f64::MAX)).transpose()?.unwrap_or(1.0);
+    let value = fields.take("value").map(|node| node.number("value", 0.0, MOST_VALUE)).transpose()?.unwrap_or(1.0);
     fields.finish()?;
     if deadline <= release {
         return Err(Problem::at(line, format!("deadline {deadline} is not after the release {release}")));

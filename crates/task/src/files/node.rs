@@ -87,9 +87,6 @@ impl Node {
         };
         match parsed {
             Some(number) if number.is_finite() && (least..=most).contains(&number) => Ok(number),
-            Some(_) if most == f64::MAX => {
-                Err(self.is_wrong(format_args!("{key} = {} must be a finite number, at least {least}", self.shown())))
-            }
             Some(_) => {
                 Err(self.is_wrong(format_args!("{key} = {} must be a number from {least} to {most}", self.shown())))
             }

@@ -5,13 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Problem;
-use super::csv::{broken, columns, line_of_record, reader};
+use super::csv::Rows;
 use super::node::{Fields, Node, Value};
 use crate::{Arrival, Costs, ExecutionModel, Gap, Mode, OnMiss, Server, Speed, Task, TaskSet, Time, TimeUnit};
 
 /// What reading gives: a set and its warnings, or what is wrong.
 pub(super) type Read = Result<(TaskSet, Vec<Problem>), Problem>;
 
+/// Sums of values stay finite and exact enough.
+pub(super) const MOST_VALUE: f64 = 1e12;
 const MOST_CORES: i64 = 4096;
 const MOST_JOBS_PER_BURST: i64 = 1_000_000;
 
@@ -67,20 +69,26 @@ fn list<'a>(fields: &mut Fields<'a>, key: &'static str) -> Result<&'a [Node], Pr
     fields.take(key).map_or(Ok(&[]), |node| node.list(key))
 }
 
+/// A name that can be shown, with its line.
+pub(super) fn name(fields: &mut Fields<'_>) -> Result<(String, usize), Problem> {
+    let node = fields.need("name")?;
+    let name = node.text("name")?.trim();
+    if name.is_empty() || name.chars().any(char::is_control) {
+        return Err(Problem::at(node.line, format!("name = {name:?} must be a printable text")));
+    }
+    Ok((name.to_string(), node.line))
+}
+
 /// The names of a set so far with their lines.
 #[derive(Default)]
 struct Names(HashMap<String, usize>);
 
 impl Names {
     fn take(&mut self, fields: &mut Fields<'_>) -> Result<String, Problem> {
-        let node = fields.need("name")?;
-        let name = node.text("name")?.trim();
-        if name.is_empty() || name.chars().any(char::is_control) {
-            return Err(Problem::at(node.line, format!("name = {name:?} must be a printable text")));
-        }
-        match self.0.insert(name.to_string(), node.line) {
-            Some(first) => Err(Problem::at(node.line, format!("the name {name:?} stands already in line {first}"))),
-            None => Ok(name.to_string()),
+        let (name, line) = name(fields)?;
+        match self.0.insert(name.clone(), line) {
+            Some(first) => Err(Problem::at(line, format!("the name {name:?} stands already in line {first}"))),
+            None => Ok(name),
         }
     }
 }
@@ -243,7 +251,7 @@ impl TaskReader<'_> {
             task.criticality = criticality(node)?;
         }
         if let Some(node) = fields.take("value") {
-            task.value = node.number("value", 0.0, f64::MAX)?;
+            task.value = node.number("value", 0.0, MOST_VALUE)?;
         }
         Ok(())
     }
@@ -422,17 +430,14 @@ impl TaskReader<'_> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| Problem::at(line, format!("cannot read {}: {error}", path.display())))?;
         let in_file = |problem: Problem| Problem { file: Some(path.display().to_string()), ..problem };
-        let mut reader = reader(&text);
-        let columns = columns(&mut reader).map_err(in_file)?;
-        let headers = reader.headers().map_err(|error| in_file(broken(&error)))?.clone();
-        let at = (0..columns.len()).find(|at| &headers[*at] == wanted || columns[*at].key == wanted);
-        let at = at.ok_or_else(|| Problem::at(line, format!("{} has no column {wanted:?}", path.display())))?;
+        let mut rows = Rows::of(&text).map_err(in_file)?;
+        let key = rows.key_of(wanted);
+        let key = key.ok_or_else(|| Problem::at(line, format!("{} has no column {wanted:?}", path.display())))?;
         let mut times = Vec::new();
-        for record in reader.records() {
-            let record = record.map_err(|error| in_file(broken(&error)))?;
-            let cell = columns[at].with_unit(&record[at]);
-            let node = Node { line: line_of_record(&record), value: Value::Cell(cell) };
-            times.push(node.positive_time(wanted, self.unit).map_err(in_file)?);
+        while let Some(row) = rows.next_row().map_err(in_file)? {
+            let cell = row.table("row")?.entries.iter().find(|(column, _)| *column == key);
+            let (_, cell) = cell.ok_or_else(|| in_file(Problem::at(row.line, format!("{wanted} is empty"))))?;
+            times.push(cell.positive_time(wanted, self.unit).map_err(in_file)?);
         }
         Ok(times)
     }

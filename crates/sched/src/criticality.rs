@@ -1,0 +1,38 @@
+//! The mode of a mixed-criticality system: low until a critical job runs longer than its wcet, then high, in which jobs of criticality
+//! 0 are given up, until the cores are idle.
+
+use temponet_task::{Assignment, JobId, SystemView, Time};
+
+#[derive(Default)]
+pub(crate) struct CriticalityMode {
+    is_high: bool,
+}
+
+impl CriticalityMode {
+    pub fn reset(&mut self) {
+        self.is_high = false;
+    }
+
+    /// Brings the mode up to date, and gives up what it does not serve. Returns whether it is high.
+    pub fn update(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) -> bool {
+        if view.active.is_empty() {
+            self.is_high = false;
+        }
+        let overruns = |job: &temponet_task::Job| job.criticality > 0 && job.executed >= job.wcet;
+        self.is_high |= view.ready().any(|(_, job)| overruns(job));
+        if self.is_high {
+            view.ready().filter(|(_, job)| job.criticality == 0).for_each(|(id, _)| assignment.abandon(id));
+        }
+        self.is_high
+    }
+
+    /// Asks to be woken when one of the jobs chosen to run would overrun its wcet.
+    pub fn watch(&self, view: &SystemView<'_>, chosen: &[JobId], assignment: &mut Assignment) {
+        for job in chosen.iter().map(|id| view.job(*id)) {
+            let may_overrun = view.task_of(job).wcet_high.is_some_and(|high| high > job.wcet);
+            if may_overrun && job.criticality > 0 && job.executed < job.wcet {
+                assignment.wake_at(view.now + Time(job.wcet.0 - job.executed.0 + job.overhead.0));
+            }
+        }
+    }
+}

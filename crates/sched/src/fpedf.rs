@@ -1,0 +1,48 @@
+//! fpEDF: the up to m − 1 tasks of highest utilisation always go first, as long as they use more than half a core; EDF orders
+//! the rest. The best utilisation bound of any job-fixed-priority scheduler: U ≤ (m + 1)/2 (implicit deadlines).
+//!
+//! Reference: Baruah, Optimal Utilization Bounds for the Fixed-Priority Scheduling of Periodic Task Systems on Identical
+//! Multiprocessors, IEEE TC 53(6), 2004.
+//! Ties: equal utilisations by task index; among the heavy tasks and equal deadlines the earlier release, then task index.
+
+use crate::ranked::Ranked;
+use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView, Time};
+
+pub(crate) struct FpEdf {
+    goes_first: Vec<bool>,
+    ranked: Ranked<Time>,
+}
+
+impl FpEdf {
+    pub fn new() -> FpEdf {
+        FpEdf { goes_first: Vec::new(), ranked: Ranked::new() }
+    }
+}
+
+impl Scheduler for FpEdf {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.ranked.clear();
+        let mut order: Vec<usize> = (0..system.tasks.len()).collect();
+        order.sort_by(|a, b| system.tasks[*b].utilization().total_cmp(&system.tasks[*a].utilization()));
+        self.goes_first = vec![false; system.tasks.len()];
+        for index in order.into_iter().take(system.cores - 1) {
+            self.goes_first[index] = system.tasks[index].utilization() > 0.5;
+        }
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        for event in view.events {
+            match *event {
+                Event::Released(id) => {
+                    let job = view.job(id);
+                    let first = self.goes_first[job.task as usize];
+                    self.ranked.insert(if first { Time::ZERO } else { job.deadline }, job, id);
+                }
+                Event::Completed(id) | Event::Aborted(id) => self.ranked.remove(view.job(id), id),
+                Event::DeadlinePassed(_) => {}
+            }
+        }
+        assignment.place(view, self.ranked.best(view.cores()));
+    }
+}

@@ -1,0 +1,36 @@
+//! The quantum of schedulers that look at the jobs again and again: what the user says, else 1 ms, which suits sets in
+//! milliseconds and seconds; sets far from that get a quantum of their own scale.
+
+use temponet_task::{System, Time};
+
+const USUAL: Time = Time::from_ms(1);
+
+/// The quantum for a system: given, or a power of ten that is at most a tenth of periods below a millisecond, or a thousandth of
+/// periods above ten seconds.
+pub(crate) fn quantum(given: Option<Time>, system: &System) -> Time {
+    let shortest = system.tasks.iter().map(|task| task.period().unwrap_or(task.deadline).min(task.deadline)).min();
+    let power_of_ten = |time: u64| Time(10u64.pow(time.max(1).ilog10()));
+    match (given, shortest) {
+        (Some(given), _) => given,
+        (None, Some(shortest)) if shortest < USUAL => power_of_ten(shortest.0 / 10),
+        (None, Some(shortest)) if shortest > Time::from_secs(10) => power_of_ten(shortest.0 / 1_000),
+        _ => USUAL,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::{Task, TaskSet};
+
+    #[test]
+    fn follows_the_scale_of_the_set() {
+        let of =
+            |period: Time| quantum(None, &TaskSet::new("s", vec![Task::periodic("a", period, Time(1))], 1).system());
+        assert_eq!(of(Time::from_ms(1)), USUAL);
+        assert_eq!(of(Time::from_secs(10)), USUAL);
+        assert_eq!(of(Time::from_us(150)), Time::from_us(10));
+        assert_eq!(of(Time::from_secs(3_600)), Time::from_secs(1));
+        assert_eq!(of(Time(3)), Time(1));
+    }
+}

@@ -1,0 +1,70 @@
+//! Robust earliest deadline (RED): EDF with admission. When a job's arrival overloads the EDF plan, the least valuable job
+//! whose removal mends it is rejected; when a job completes early, rejected ones come back by value if they fit.
+//!
+//! Reference: Buttazzo and Stankovic, RED: A Robust Earliest Deadline Scheduling Algorithm, 1993. Deadline tolerances are zero.
+//! A job that removes the overrun alone is one that takes at least the largest overrun; if none does, the least valuable goes
+//! and the rest is looked at again.
+//! Ties: of equal values the later deadline is rejected. Cores that are left take rejected jobs by value.
+
+use crate::overload::Candidates;
+use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+
+#[derive(Default)]
+pub(crate) struct Red {
+    candidates: Candidates,
+    rejected: Vec<JobId>,
+}
+
+impl Red {
+    /// The least valuable accepted job up to the first late one, of those long enough if there are any.
+    fn victim(&mut self) -> Option<usize> {
+        let last = self.candidates.jobs.len().checked_sub(1)?;
+        let (late, overrun) = self.candidates.first_late(last)?;
+        let cheapest = |at_least: Time| {
+            let accepted = self.candidates.jobs[..=late].iter().enumerate().filter(|(_, job)| job.accepted);
+            let long_enough = accepted.filter(|(_, job)| job.remaining >= at_least);
+            long_enough.rev().min_by(|(_, a), (_, b)| a.value.total_cmp(&b.value)).map(|(place, _)| place)
+        };
+        cheapest(overrun).or_else(|| cheapest(Time::ZERO))
+    }
+}
+
+impl Scheduler for Red {
+    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
+        self.rejected.clear();
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        let mut freed = false;
+        for event in view.events {
+            if let Event::Completed(id) | Event::Aborted(id) = *event {
+                self.rejected.retain(|rejected| *rejected != id);
+                freed = true;
+            }
+        }
+        self.candidates.gather(view);
+        for job in &mut self.candidates.jobs {
+            job.accepted = !self.rejected.contains(&job.id);
+        }
+        while let Some(victim) = self.victim() {
+            self.candidates.jobs[victim].accepted = false;
+            self.rejected.push(self.candidates.jobs[victim].id);
+        }
+        if freed {
+            let mut waiting: Vec<usize> =
+                (0..self.candidates.jobs.len()).filter(|place| !self.candidates.jobs[*place].accepted).collect();
+            waiting.sort_by(|a, b| self.candidates.jobs[*b].value.total_cmp(&self.candidates.jobs[*a].value));
+            for place in waiting {
+                self.candidates.jobs[place].accepted = true;
+                if self.candidates.all_on_time() {
+                    let id = self.candidates.jobs[place].id;
+                    self.rejected.retain(|rejected| *rejected != id);
+                } else {
+                    self.candidates.jobs[place].accepted = false;
+                }
+            }
+        }
+        self.candidates.assign(view, assignment, |job| -job.value);
+    }
+}
