@@ -116,7 +116,7 @@ const CASES: &[Case] = &[
         cores: 8,
         utilization: 7.0,
         scheduler: "all",
-        jobs: 100_000,
+        jobs: 20_000,
     },
 ];
 

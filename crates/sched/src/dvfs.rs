@@ -62,6 +62,6 @@ impl Scheduler for SlowEdf {
         }
         let speed = speed(&self.loads, view.system);
         (0..view.cores()).for_each(|core| assignment.set_speed(core, speed));
-        assignment.place(view, self.ready.best(view.cores()));
+        self.ready.assign(view, assignment);
     }
 }

@@ -43,6 +43,6 @@ impl Scheduler for FpEdf {
                 Event::DeadlinePassed(_) => {}
             }
         }
-        assignment.place(view, self.ranked.best(view.cores()));
+        self.ranked.assign(view, assignment);
     }
 }

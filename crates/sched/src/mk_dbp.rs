@@ -66,7 +66,7 @@ impl Scheduler for MkDbp {
                 Event::DeadlinePassed(id) => self.note(view.job(id), false),
             }
         }
-        assignment.place(view, self.ready.best(view.cores()));
+        self.ready.assign(view, assignment);
     }
 }
 

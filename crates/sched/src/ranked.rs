@@ -48,6 +48,16 @@ impl<K: Ord + Copy> Ranked<K> {
         }
     }
 
+    /// Puts the best jobs on all cores.
+    pub fn assign(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        match (view.cores(), self.order.front()) {
+            // On one core there is nothing to place.
+            (1, Some((_, _, id))) => assignment.run(0, *id),
+            (1, None) => {}
+            (cores, _) => assignment.place(view, self.best(cores)),
+        }
+    }
+
     /// The `n` best jobs, best first.
     pub fn best(&mut self, n: usize) -> &[JobId] {
         let (front, back) = self.order.as_slices();
@@ -84,6 +94,6 @@ impl<K: Ord + Copy + Send> Scheduler for FixedKey<K> {
                 Event::DeadlinePassed(_) => {}
             }
         }
-        assignment.place(view, self.ranked.best(view.cores()));
+        self.ranked.assign(view, assignment);
     }
 }

@@ -75,6 +75,6 @@ impl Scheduler for SkipOver {
                 }
             }
         }
-        assignment.place(view, self.ready.best(view.cores()));
+        self.ready.assign(view, assignment);
     }
 }

@@ -120,6 +120,12 @@ impl<'a> Workload<'a> {
 
     /// The next release.
     pub fn pop(&mut self) -> Option<Release> {
+        if self.is_plain {
+            let Reverse((time, task)) = *self.arrivals.peek()?;
+            let number = self.take_arrival(time, task);
+            self.next_time = self.arrivals.peek().map_or(Time::NEVER, |Reverse((next, _))| *next);
+            return Some(self.job(task, number, time, time));
+        }
         let arrival = self.arrivals.peek().map(|Reverse((time, task))| (*time, *task));
         let delayed = self.delayed.peek().map(|Reverse(Delayed(release))| (release.time, release.task));
         let release = match (arrival, delayed) {

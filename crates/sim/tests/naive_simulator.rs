@@ -211,6 +211,11 @@ fn rule(name: &str) -> Rule<'static> {
         "llf" => by_key(|state, job| job.laxity(state.now)),
         "edf-skip" => by_key(|state, job| (job.laxity(state.now) < 0, job.deadline)),
         "edzl" => by_key(|state, job| (job.laxity(state.now) > 0, job.deadline)),
+        "g-fl" => by_key(|state, job| job.deadline * state.cores as i64 - job.wcet * (state.cores as i64 - 1)),
+        "edf-us" => by_key(|state, job| {
+            let (m, share) = (state.cores as f64, job.wcet as f64 / period(state, job) as f64);
+            if share > m / (2.0 * m - 1.0) { 0 } else { job.deadline }
+        }),
         "mh-edf" => Box::new(moore_hodgson),
         "rr" => round_robin(),
         "pd2" => Box::new(pd2),
@@ -221,8 +226,9 @@ fn rule(name: &str) -> Rule<'static> {
     }
 }
 
-const NAMES: [&str; 15] = [
-    "fcfs", "rr", "fp", "rm", "dm", "edf", "llf", "srpt", "edf-skip", "mh-edf", "edzl", "p-edf", "c-edf", "p-rm", "pd2",
+const NAMES: [&str; 17] = [
+    "g-fl", "edf-us", "fcfs", "rr", "fp", "rm", "dm", "edf", "llf", "srpt", "edf-skip", "mh-edf", "edzl", "p-edf",
+    "c-edf", "p-rm", "pd2",
 ];
 
 struct Outcome {

@@ -157,6 +157,9 @@ fn csv_reads_tasks_with_units_in_cells_or_headers() {
     assert!(error("name,period,wcet\na,10\n").contains("set.csv:2: 2 cells where the header has 3"));
     assert!(error("name,period,wcet,colour\na,10,1,red\n").contains("unknown key \"colour\""));
     assert!(error("").contains("set.csv: is empty"));
+    // A quote that is never closed swallows lines; the message stays one line, and short.
+    let open = format!("name,period,wcet\na,\"1\n{}", "b,2,1\n".repeat(100));
+    assert!(!error(&open).contains('\n') && error(&open).len() < 200, "{}", error(&open));
     // Blank lines, comments and DOS line ends do not shift the count.
     let shifted = "\n# one\nname,period,wcet\r\n\r\n# two\r\na,10,1\r\n\n# three\nb,0,1\r\n";
     assert_eq!(error(shifted), "set.csv:9: period = 0 must be greater than zero");

@@ -33,11 +33,16 @@ impl Node {
         Problem::at(self.line, message.to_string())
     }
 
-    /// The value as the user wrote it, for messages.
+    /// The value as the user wrote it, for messages: on one line, and cut if it is long.
     pub fn shown(&self) -> String {
+        const LONGEST: usize = 60;
+        let cut = |text: &str| match text.char_indices().nth(LONGEST) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text.to_string(),
+        };
         match &self.value {
-            Value::Number(text) | Value::Cell(text) => text.clone(),
-            Value::Text(text) => format!("{text:?}"),
+            Value::Number(text) | Value::Cell(text) if !text.contains(char::is_control) => cut(text),
+            Value::Number(text) | Value::Cell(text) | Value::Text(text) => format!("{:?}", cut(text)),
             Value::Bool(value) => value.to_string(),
             Value::List(_) => "a list".into(),
             Value::Table(_) => "a table".into(),
