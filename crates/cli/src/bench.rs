@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use temponet_lab::comparison::{Plan, compare};
 use temponet_lab::progress::Progress;
-use temponet_sim::generate::{Spec, uunifast};
+use temponet_sim::generate::{Method, Periods, Spec, generate};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::files::{self, Format};
 use temponet_task::{TaskSet, Time};
@@ -157,7 +157,7 @@ fn sim(args: SimArgs) -> Result<()> {
         for case in chosen {
             output::write_file(
                 &folder.join(case.name).with_extension("json"),
-                &files::write(&set(case), Format::Json)?,
+                &files::write(&set(case)?, Format::Json)?,
             )?;
         }
         return Ok(());
@@ -190,11 +190,12 @@ fn sim(args: SimArgs) -> Result<()> {
 }
 
 /// The case's task set; the seed is fixed.
-fn set(case: &Case) -> TaskSet {
-    let periods = (Time::from_ms(10), Time::from_ms(100));
+fn set(case: &Case) -> Result<TaskSet> {
+    let periods = Periods::LogUniform(Time::from_ms(10), Time::from_ms(100));
     let Case { tasks, cores, utilization, .. } = *case;
-    let spec = Spec { tasks, cores, utilization, periods, granularity: Time::from_us(1) };
-    TaskSet { name: case.name.into(), ..uunifast(&spec, 1) }
+    let (method, granularity) = (Method::UUniFastDiscard, Time::from_us(1));
+    let spec = Spec { tasks, cores, utilization, method, periods, granularity };
+    Ok(TaskSet { name: case.name.into(), ..generate(&spec, 1)? })
 }
 
 fn in_own_process(case: &Case, jobs: u64) -> Result<Figures> {
@@ -210,7 +211,7 @@ fn in_own_process(case: &Case, jobs: u64) -> Result<Figures> {
 }
 
 fn measure(case: &Case, jobs: u64) -> Result<Figures> {
-    let set = set(case);
+    let set = set(case)?;
     let rate: f64 = set.tasks.iter().filter_map(|task| task.period()).map(|period| 1.0 / period.as_secs_f64()).sum();
     let horizon = Time((jobs as f64 / rate * 1e9) as u64).min(Time::MAX_INPUT);
     let (mut seconds, mut controls, mut simulated) = (Vec::new(), Vec::new(), 0);

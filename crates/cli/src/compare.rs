@@ -74,7 +74,7 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// `all`, or the names of a list without doubles.
-fn chosen(list: &str) -> Result<Vec<String>> {
+pub fn chosen(list: &str) -> Result<Vec<String>> {
     if list == "all" {
         return Ok(temponet_sched::ALL.iter().map(|entry| entry.name.to_string()).collect());
     }

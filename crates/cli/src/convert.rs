@@ -60,7 +60,8 @@ pub fn run(args: Args) -> Result<()> {
     written(&args.to, args.json)
 }
 
-fn written(path: &std::path::Path, json: bool) -> Result<()> {
+/// Says which file was written.
+pub fn written(path: &std::path::Path, json: bool) -> Result<()> {
     match json {
         true => output::print_json(&serde_json::json!({ "written": path.display().to_string() })),
         false => output::print(&format!("written: {}\n", path.display())),

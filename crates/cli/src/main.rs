@@ -5,10 +5,12 @@
 mod bench;
 mod compare;
 mod convert;
+mod generate;
 mod listing;
 mod output;
 mod setup;
 mod simulate;
+mod sweep;
 mod table;
 
 use std::process::ExitCode;
@@ -31,6 +33,8 @@ enum Command {
     Schedulers(listing::SchedulersArgs),
     New(convert::NewArgs),
     Convert(convert::Args),
+    Generate(generate::Args),
+    Sweep(sweep::Args),
     Bench(bench::Args),
     /// Print the completions of a shell
     #[command(
@@ -69,6 +73,8 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Schedulers(args) => listing::schedulers(args),
         Command::New(args) => convert::new(args),
         Command::Convert(args) => convert::run(args),
+        Command::Generate(args) => generate::run(args),
+        Command::Sweep(args) => sweep::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -213,6 +213,63 @@ fn new_and_convert_never_replace_a_file_unasked() {
 }
 
 #[test]
+fn generate_draws_the_set_that_was_asked_for() {
+    let folder = Folder::new("generate");
+    let args = ["generate", "--tasks", "12", "--utilization", "3.5", "--cores", "4", "-o"];
+    folder.stdout(&[&args[..], &["a.toml"]].concat());
+    folder.stdout(&[&args[..], &["b.toml"]].concat());
+    assert_eq!(folder.read("a.toml"), folder.read("b.toml"), "the same seed");
+    let report = folder.json(&["compare", "a.toml", "--schedulers", "edf,dp-wrap", "--json"]);
+    assert!((report["utilization"].as_f64().unwrap() - 3.5).abs() < 1e-2 && report["cores"] == 4);
+    let best = &report["results"][0];
+    assert_eq!(best["missed"], 0, "{best}");
+    assert!(folder.error(&[&args[..], &["a.toml"]].concat()).contains("exists already"));
+    let too_much = ["generate", "--tasks", "2", "--utilization", "2.5", "-o", "c.toml"];
+    assert!(folder.error(&too_much).contains("each has at most 1"));
+    let wrong = ["generate", "--tasks", "2", "--utilization", "1", "--periods", "log:9,3", "-o", "c.toml"];
+    assert!(folder.error(&wrong).contains("the smaller first"));
+    assert_eq!(folder.files(), ["a.toml", "b.toml"]);
+}
+
+#[test]
+fn a_sweep_goes_on_where_it_stopped() {
+    let folder = Folder::new("sweep");
+    let args = [
+        "sweep",
+        "--loads",
+        "0.8:1.2:0.2",
+        "--sets",
+        "5",
+        "--jobs",
+        "200",
+        "--schedulers",
+        "edf,mh-edf,d-over",
+        "-o",
+        "s.csv",
+    ];
+    folder.stdout(&[&args[..], &["--plot", "s.svg"]].concat());
+    let whole = folder.read("s.csv");
+    assert_eq!(whole.lines().count(), 2 + 3 * 5 * 3);
+    assert!(folder.read("s.svg").contains("mh-edf"));
+    // Killed in the middle of a line: the broken set is run again, the others are kept.
+    folder.write("s.csv", &whole[..whole.len() * 2 / 3]);
+    let report = folder.json(&[&args[..], &["--json"]].concat());
+    let sorted = |text: &str| {
+        let mut lines: Vec<_> = text.lines().map(String::from).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&folder.read("s.csv")), sorted(&whole));
+    let points = report["curves"][0]["points"].as_array().unwrap();
+    assert_eq!((points.len(), points[0]["acceptance"].as_f64()), (3, Some(1.0)), "EDF meets all at 0.8");
+    // Other options would mix apples and pears.
+    let other = [&args[..], &["--seed", "2"]].concat();
+    assert!(folder.error(&other).contains("not made with these options"));
+    assert_eq!(sorted(&folder.read("s.csv")), sorted(&whole));
+    assert!(folder.error(&["sweep", "--loads", "1:0:1", "-o", "t.csv"]).contains("FROM:TO:STEP"));
+}
+
+#[test]
 fn a_job_list_runs_to_its_last_deadline() {
     let folder = Folder::new("list");
     folder.write("trace.csv", "name,release,execution,deadline,criticality\na,0,2,5,high\nb,1,2,4,low\na,6,1,9,high\n");
@@ -236,7 +293,19 @@ fn lists_and_manuals_print() {
     assert_eq!(listed, names);
     assert!(folder.stdout(&["completions", "bash"]).contains("temponet"));
     assert!(folder.stdout(&["man"]).contains(".TH temponet"));
-    for command in ["compare", "simulate", "sets", "schedulers", "new", "convert", "bench", "completions", "man"] {
+    for command in [
+        "compare",
+        "simulate",
+        "sets",
+        "schedulers",
+        "new",
+        "convert",
+        "generate",
+        "sweep",
+        "bench",
+        "completions",
+        "man",
+    ] {
         assert!(folder.stdout(&[command, "--help"]).contains("Example"), "{command}");
     }
 }

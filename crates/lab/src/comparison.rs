@@ -202,10 +202,16 @@ impl Comparison {
     }
 }
 
+/// A verdict that ties more schedulers than about this names only the first three.
+const MOST_NAMED: usize = 7;
+
 fn listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [one] => one.to_string(),
+        [first, second, third, others @ ..] if others.len() > MOST_NAMED => {
+            format!("{first}, {second}, {third} and {} others", others.len())
+        }
         [some @ .., last] => format!("{} and {last}", some.join(", ")),
     }
 }

@@ -4,6 +4,8 @@ pub mod comparison;
 pub mod gantt;
 pub mod horizon;
 pub mod latency;
+pub mod plot;
 pub mod progress;
 pub mod report;
 pub mod stats;
+pub mod sweep;

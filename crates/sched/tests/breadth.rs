@@ -3,7 +3,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_sched::build;
-use temponet_sim::generate::{Spec, uunifast};
+use temponet_sim::generate::{Method, Periods, Spec, generate};
 use temponet_sim::{End, Metrics, Recorder, Unobserved, simulate};
 use temponet_task::{Arrival, ExecutionModel, ListedJob, OnMiss, Server, Speed, Task, TaskSet, Time};
 
@@ -23,6 +23,12 @@ fn set(tasks: &[(u64, u64)], cores: usize) -> TaskSet {
     let named = tasks.iter().zip('A'..);
     let tasks = named.map(|((period, wcet), name)| Task::periodic(name, ms(*period), ms(*wcet))).collect();
     TaskSet::new("test", tasks, cores)
+}
+
+/// A random set with log-uniform periods.
+fn drawn(tasks: usize, cores: usize, utilization: f64, periods: (Time, Time), granularity: Time, seed: u64) -> TaskSet {
+    let (method, periods) = (Method::UUniFastDiscard, Periods::LogUniform(periods.0, periods.1));
+    generate(&Spec { tasks, cores, utilization, method, periods, granularity }, seed).unwrap()
 }
 
 /// Single jobs as (release, length, deadline, value).
@@ -49,8 +55,7 @@ fn feasible_set(cores: usize, seed: u64) -> TaskSet {
     loop {
         let tasks = rng.random_range(cores + 1..=cores + 6);
         let utilization = cores as f64 * rng.random_range(0.7..1.0);
-        let spec = Spec { tasks, cores, utilization, periods: (ms(3), ms(40)), granularity };
-        let set = uunifast(&spec, rng.random::<u64>());
+        let set = drawn(tasks, cores, utilization, (ms(3), ms(40)), granularity, rng.random::<u64>());
         // Rounding may have overloaded it.
         if set.utilization() <= cores as f64 - 1e-9 {
             return set;
@@ -182,10 +187,7 @@ fn edf_us_and_fpedf_keep_their_bounds() {
         let m = cores as f64;
         let within = |bound: f64| {
             let periods = (ms(3), ms(40));
-            uunifast(
-                &Spec { tasks: cores + 4, cores, utilization: 0.97 * bound, periods, granularity: Time::from_us(10) },
-                seed,
-            )
+            drawn(cores + 4, cores, 0.97 * bound, periods, Time::from_us(10), seed)
         };
         let (us, fp) = (within(m * m / (2.0 * m - 1.0)), within((m + 1.0) / 2.0));
         assert_eq!(run("edf-us", &us, horizon(&us)).missed(), 0, "{us:?}");
@@ -339,14 +341,8 @@ fn edf_vd_guarantees_critical_jobs_within_its_bound() {
     let mut checked = 0;
     for seed in 0..1_500u64 {
         let mut rng = Pcg64::seed_from_u64(seed);
-        let spec = Spec {
-            tasks: 5,
-            cores: 1,
-            utilization: rng.random_range(0.5..0.9),
-            periods: (ms(5), ms(60)),
-            granularity: Time::from_us(100),
-        };
-        let mut set = uunifast(&spec, seed);
+        let load = rng.random_range(0.5..0.9);
+        let mut set = drawn(5, 1, load, (ms(5), ms(60)), Time::from_us(100), seed);
         for task in set.tasks.iter_mut().take(2) {
             let high = Time((task.wcet.0 as f64 * rng.random_range(1.2..2.5)) as u64).min(task.deadline);
             (task.criticality, task.wcet_high) = (1, Some(high.max(task.wcet)));

@@ -3,12 +3,18 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_sched::build;
-use temponet_sim::generate::{Spec, uunifast};
+use temponet_sim::generate::{Method, Periods, Spec, generate};
 use temponet_sim::{Metrics, Unobserved, simulate};
 use temponet_task::{Arrival, ListedJob, Task, TaskSet, Time};
 
 fn run(scheduler: &str, set: &TaskSet, horizon: Time) -> Metrics {
     simulate(set, 0, horizon, &mut *build(scheduler).unwrap(), &mut Unobserved).unwrap()
+}
+
+/// A random set with log-uniform periods.
+fn drawn(tasks: usize, cores: usize, utilization: f64, periods: (Time, Time), granularity: Time, seed: u64) -> TaskSet {
+    let (method, periods) = (Method::UUniFastDiscard, Periods::LogUniform(periods.0, periods.1));
+    generate(&Spec { tasks, cores, utilization, method, periods, granularity }, seed).unwrap()
 }
 
 /// A random set of whole milliseconds whose total utilisation is at most `cores`.
@@ -18,8 +24,7 @@ fn feasible_set(cores: usize, seed: u64) -> TaskSet {
         let tasks = rng.random_range(cores + 1..=cores + 6);
         let utilization = cores as f64 * rng.random_range(0.7..1.0);
         let periods = (Time::from_ms(3), Time::from_ms(40));
-        let set =
-            uunifast(&Spec { tasks, cores, utilization, periods, granularity: Time::from_ms(1) }, rng.random::<u64>());
+        let set = drawn(tasks, cores, utilization, periods, Time::from_ms(1), rng.random::<u64>());
         // Rounding up to whole milliseconds may have overloaded it.
         if set.utilization() <= cores as f64 + 1e-12 {
             return set;
@@ -165,8 +170,7 @@ fn overload_schedulers_beat_edf_where_it_collapses() {
     let (mut edf, mut skip, mut moore) = (0, 0, 0);
     for seed in 0..300 {
         let periods = (Time::from_ms(10), Time::from_ms(100));
-        let spec = Spec { tasks: 6, cores: 1, utilization: 1.3, periods, granularity: Time::from_us(100) };
-        let set = uunifast(&spec, seed);
+        let set = drawn(6, 1, 1.3, periods, Time::from_us(100), seed);
         edf += run("edf", &set, Time::from_secs(5)).jobs.met;
         skip += run("edf-skip", &set, Time::from_secs(5)).jobs.met;
         moore += run("mh-edf", &set, Time::from_secs(5)).jobs.met;

@@ -1,0 +1,120 @@
+//! Line charts as SVG: several panels side by side that share their curves' colours and one legend.
+
+use std::fmt::Write;
+
+use crate::gantt::{PALETTE, escape};
+
+/// One chart: its title and axis labels, and a curve per name in the order of the legend.
+pub struct Panel<'a> {
+    /// Above it.
+    pub title: &'a str,
+    /// Below it.
+    pub x_label: &'a str,
+    /// The points of each curve, by ascending x; y is a share from 0 to 1.
+    pub curves: Vec<Vec<(f64, f64)>>,
+}
+
+const WIDTH: f64 = 560.0;
+const HEIGHT: f64 = 340.0;
+const LEFT: f64 = 52.0;
+const TOP: f64 = 34.0;
+const RIGHT: f64 = 16.0;
+const BOTTOM: f64 = 44.0;
+
+/// The panels beside each other, the legend below.
+pub fn svg(panels: &[Panel<'_>], names: &[String]) -> String {
+    let columns = 6;
+    let width = WIDTH * panels.len() as f64;
+    let height = HEIGHT + 22.0 * names.len().div_ceil(columns) as f64 + 16.0;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+         font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+    );
+    for (index, panel) in panels.iter().enumerate() {
+        let _ = writeln!(out, "<g transform=\"translate({} 0)\">", WIDTH * index as f64);
+        draw(&mut out, panel);
+        out.push_str("</g>\n");
+    }
+    for (index, name) in names.iter().enumerate() {
+        let (x, y) = (
+            LEFT + width / columns as f64 * (index % columns) as f64 * 0.95,
+            HEIGHT + 22.0 * (index / columns) as f64 + 8.0,
+        );
+        let _ = writeln!(
+            out,
+            "<line x1=\"{x}\" x2=\"{}\" y1=\"{y}\" y2=\"{y}\" {}/><text x=\"{}\" y=\"{}\">{}</text>",
+            x + 22.0,
+            stroke(index),
+            x + 28.0,
+            y + 4.0,
+            escape(name)
+        );
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// A colour each, and dashes when the colours are used up.
+fn stroke(index: usize) -> String {
+    let dash = ["none", "6 3", "2 3", "8 3 2 3"][index / PALETTE.len() % 4];
+    format!("stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\"", PALETTE[index % PALETTE.len()])
+}
+
+fn draw(out: &mut String, panel: &Panel<'_>) {
+    let xs = panel.curves.iter().flatten().map(|(x, _)| *x);
+    let (low, high) = xs.fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x), high.max(x)));
+    let span = if high > low { high - low } else { 1.0 };
+    let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * (value - low) / span;
+    let y = |share: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - share);
+    let _ = writeln!(
+        out,
+        "<text x=\"{LEFT}\" y=\"20\" font-size=\"14\" font-weight=\"600\">{}</text>",
+        escape(panel.title)
+    );
+    for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
+        let at = y(share);
+        let _ = writeln!(
+            out,
+            "<line x1=\"{LEFT}\" x2=\"{}\" y1=\"{at}\" y2=\"{at}\" stroke=\"#e3e3e3\"/>\
+             <text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#555\">{}%</text>",
+            WIDTH - RIGHT,
+            LEFT - 6.0,
+            at + 4.0,
+            100.0 * share
+        );
+    }
+    for step in 0..=5 {
+        let value = low + span * f64::from(step) / 5.0;
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555\">{value:.2}</text>",
+            x(value),
+            HEIGHT - BOTTOM + 16.0
+        );
+    }
+    let middle = (LEFT + WIDTH - RIGHT) / 2.0;
+    let _ = writeln!(
+        out,
+        "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+        HEIGHT - 10.0,
+        escape(panel.x_label)
+    );
+    for (index, curve) in panel.curves.iter().enumerate() {
+        let points: Vec<String> = curve.iter().map(|(a, b)| format!("{:.1},{:.1}", x(*a), y(*b))).collect();
+        let _ = writeln!(out, "<polyline points=\"{}\" fill=\"none\" {}/>", points.join(" "), stroke(index));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_per_name_in_every_panel() {
+        let curves = vec![vec![(0.5, 1.0), (1.0, 0.2)], vec![(0.5, 0.9), (1.0, 0.1)]];
+        let panel = |title| Panel { title, x_label: "load", curves: curves.clone() };
+        let picture = svg(&[panel("a < b"), panel("c")], &["edf".into(), "rm".into()]);
+        assert_eq!(picture.matches("<polyline").count(), 4);
+        assert!(picture.contains("a &lt; b") && !picture.contains("NaN"));
+    }
+}
