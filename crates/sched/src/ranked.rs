@@ -28,8 +28,15 @@ impl<K: Ord + Copy> Ranked<K> {
 
     pub fn insert(&mut self, key: K, job: &Job, id: JobId) {
         let entry = (key, job.tie(), id);
-        let at = self.order.partition_point(|better| *better < entry);
-        self.order.insert(at, entry);
+        // Most come in at one of the ends.
+        if self.order.back().is_none_or(|worst| *worst < entry) {
+            self.order.push_back(entry);
+        } else if self.order.front().is_some_and(|best| entry < *best) {
+            self.order.push_front(entry);
+        } else {
+            let at = self.order.partition_point(|better| *better < entry);
+            self.order.insert(at, entry);
+        }
         if id.index() >= self.keys.len() {
             self.keys.resize(id.index() + 1, None);
         }
