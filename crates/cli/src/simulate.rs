@@ -69,7 +69,7 @@ const PICTURE_JOBS: f64 = 40.0;
 
 pub fn run(args: Args) -> Result<()> {
     let (set, horizon) = args.setup.prepare(Some(&args.set))?;
-    let mut scheduler = Timed::new(temponet_sched::build(&args.scheduler)?);
+    let mut scheduler = temponet_sched::build(&args.scheduler)?;
     let window = match args.gantt_until {
         Some(until) => until.min(horizon),
         None => picture_window(&set, horizon, PICTURE_JOBS),
@@ -85,12 +85,14 @@ pub fn run(args: Args) -> Result<()> {
     progress.say(&args.scheduler);
     let mut watched = progress.watch((recorder, jobs));
     let seed = args.setup.seed;
-    let metrics = if args.latency {
-        simulate(&set, seed, horizon, &mut scheduler, &mut watched)
+    let (metrics, latency) = if args.latency {
+        let mut timed = Timed::new(scheduler);
+        let metrics = simulate(&set, seed, horizon, &mut timed, &mut watched);
+        (metrics, Some(timed.latencies))
     } else {
-        simulate(&set, seed, horizon, &mut *temponet_sched::build(&args.scheduler)?, &mut watched)
-    }
-    .map_err(|error| CompareError::Run(args.scheduler.clone(), error))?;
+        (simulate(&set, seed, horizon, &mut *scheduler, &mut watched), None)
+    };
+    let metrics = metrics.map_err(|error| CompareError::Run(args.scheduler.clone(), error))?;
     let (recording, jobs) = watched.done(horizon);
     progress.finish();
     jobs.map(JobsCsv::finish).transpose()?;
@@ -103,7 +105,6 @@ pub fn run(args: Args) -> Result<()> {
         file.write(&gantt::svg(&set, &args.scheduler, &recording, window))?;
     }
     let compliance = vec![metrics.jobs.compliance()];
-    let latency = args.latency.then_some(scheduler.latencies);
     let row = Row { scheduler: args.scheduler.clone(), metrics, compliance, latency, recording };
     let schedulers = vec![args.scheduler];
     let plan = Plan { set, horizon, seed, runs: 1, schedulers, latency: args.latency, record_until: kept };

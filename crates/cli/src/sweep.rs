@@ -75,7 +75,7 @@ fn loads(text: &str) -> Result<Loads, String> {
 const HEADER: &str = "load,cores,tasks,set,scheduler,released,met";
 
 pub fn run(args: Args) -> Result<()> {
-    let plan = SweepPlan {
+    let mut plan = SweepPlan {
         loads: args.loads.0,
         cores: usize::from(args.cores),
         tasks: args.tasks as usize,
@@ -85,6 +85,9 @@ pub fn run(args: Args) -> Result<()> {
         seed: args.seed,
         periods: args.periods,
     };
+    for (name, why) in plan.drop_inapplicable()? {
+        eprintln!("not run: {name} ({why})");
+    }
     let mut rows = read_done(&args.output, &plan)?;
     // Only whole sets are kept, and the file begins with just them.
     output::write_file(
@@ -102,7 +105,7 @@ pub fn run(args: Args) -> Result<()> {
             .par_iter()
             .map(|(load, set)| {
                 let outcome = plan.run_set(*load, *set);
-                progress.watch(temponet_sim::Unobserved).done(Time::from_secs(1));
+                progress.advance(Time::from_secs(1));
                 outcome
             })
             .collect();
@@ -158,7 +161,9 @@ fn read_done(path: &Path, plan: &SweepPlan) -> Result<Vec<SweepRow>> {
     let load_index: HashMap<String, usize> =
         plan.loads.iter().enumerate().map(|(at, load)| (load.to_string(), at)).collect();
     let mut sets: std::collections::BTreeMap<(usize, u64), Vec<SweepRow>> = Default::default();
-    for text in text.lines().skip(2) {
+    // A line without its end was cut off; a number in it may be too.
+    let whole_lines = text.rfind('\n').map_or("", |end| &text[..end]);
+    for text in whole_lines.lines().skip(2) {
         let cells: Vec<&str> = text.split(',').collect();
         let row = match cells[..] {
             [load, cores, tasks, set, scheduler, released, met]
@@ -172,13 +177,12 @@ fn read_done(path: &Path, plan: &SweepPlan) -> Result<Vec<SweepRow>> {
             }
             _ => None,
         };
-        // A line that was cut off, or a point that is not asked for now.
+        // A point that is not asked for now is left out.
         if let Some(row) = row.filter(|row| row.set < plan.sets) {
             sets.entry((row.load, row.set)).or_default().push(row);
         }
     }
-    let most = sets.values().map(Vec::len).max().unwrap_or(0);
-    Ok(sets.into_values().filter(|rows| rows.len() == most).flatten().collect())
+    Ok(sets.into_values().filter(|rows| rows.len() == plan.schedulers.len()).flatten().collect())
 }
 
 fn json(plan: &SweepPlan, summary: &[(String, Vec<Summary>)]) -> serde_json::Value {

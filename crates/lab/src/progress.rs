@@ -32,6 +32,14 @@ impl Progress {
         Watched { inner, progress: self.clone(), shown: Time::ZERO, until_update: UPDATE_EVERY }
     }
 
+    /// `length` more of simulated time is done. Draws only if the work lasts.
+    pub fn advance(&self, length: Time) {
+        if self.bar.elapsed() > QUIET && !self.visible.swap(true, Ordering::Relaxed) {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(4));
+        }
+        self.bar.inc(length.0 / UNIT);
+    }
+
     /// Names what is under way.
     pub fn say(&self, what: &str) {
         self.bar.set_message(what.to_string());
@@ -61,12 +69,8 @@ pub struct Watched<O> {
 
 impl<O> Watched<O> {
     fn show(&mut self, now: Time) {
-        let advanced = (now.0 / UNIT).saturating_sub(self.shown.0 / UNIT);
+        self.progress.advance(now.saturating_sub(self.shown));
         self.shown = now;
-        if self.progress.bar.elapsed() > QUIET && !self.progress.visible.swap(true, Ordering::Relaxed) {
-            self.progress.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(4));
-        }
-        self.progress.bar.inc(advanced);
     }
 
     /// Counts a release or a slice, and now and then shows where the run is.

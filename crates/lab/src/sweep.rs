@@ -3,8 +3,8 @@
 
 use temponet_sched::build;
 use temponet_sim::generate::{GenerateError, Method, Periods, Spec, generate};
-use temponet_sim::{SimError, Unobserved, simulate};
-use temponet_task::Time;
+use temponet_sim::{Unobserved, simulate};
+use temponet_task::{Scheduler, TaskSet, Time};
 
 use crate::comparison::CompareError;
 use crate::horizon::expected_jobs;
@@ -58,8 +58,24 @@ pub enum SweepError {
 }
 
 impl SweepPlan {
-    /// Every scheduler that applies on one set; a function of the plan, the load and the set's number alone.
-    pub fn run_set(&self, load: usize, set: u64) -> Result<Vec<SweepRow>, SweepError> {
+    /// Drops the schedulers that cannot run on this number of cores and says why, so that every set has a row for each left.
+    pub fn drop_inapplicable(&mut self) -> Result<Vec<(String, String)>, SweepError> {
+        let system = self.draw(0, 0)?.system();
+        let mut dropped = Vec::new();
+        for name in std::mem::take(&mut self.schedulers) {
+            match build(&name).map_err(CompareError::from)?.start(&system) {
+                Ok(()) => self.schedulers.push(name),
+                Err(why) => dropped.push((name, why.to_string())),
+            }
+        }
+        Ok(dropped)
+    }
+
+    fn seed_of(&self, load: usize, set: u64) -> u64 {
+        self.seed.wrapping_mul(1_000_003).wrapping_add(load as u64).wrapping_mul(1_000_003).wrapping_add(set)
+    }
+
+    fn draw(&self, load: usize, set: u64) -> Result<TaskSet, GenerateError> {
         let spec = Spec {
             tasks: self.tasks,
             cores: self.cores,
@@ -68,25 +84,21 @@ impl SweepPlan {
             periods: self.periods.clone(),
             granularity: Time::from_us(1),
         };
-        let seed =
-            self.seed.wrapping_mul(1_000_003).wrapping_add(load as u64).wrapping_mul(1_000_003).wrapping_add(set);
-        let drawn = generate(&spec, seed)?;
+        generate(&spec, self.seed_of(load, set))
+    }
+
+    /// Every scheduler on one set; a function of the plan, the load and the set's number alone.
+    pub fn run_set(&self, load: usize, set: u64) -> Result<Vec<SweepRow>, SweepError> {
+        let (drawn, seed) = (self.draw(load, set)?, self.seed_of(load, set));
         let per_second = expected_jobs(&drawn, Time::from_secs(1));
         let horizon = Time((self.jobs as f64 / per_second * 1e9) as u64);
         let mut rows = Vec::new();
         for name in &self.schedulers {
             let mut scheduler = build(name).map_err(CompareError::from)?;
-            match simulate(&drawn, seed, horizon, &mut *scheduler, &mut Unobserved) {
-                Ok(metrics) => rows.push(SweepRow {
-                    load,
-                    set,
-                    scheduler: name.clone(),
-                    released: metrics.jobs.released,
-                    met: metrics.jobs.met,
-                }),
-                Err(SimError::NotApplicable(_)) => {}
-                Err(error) => return Err(CompareError::Run(name.clone(), error).into()),
-            }
+            let metrics = simulate(&drawn, seed, horizon, &mut *scheduler, &mut Unobserved);
+            let metrics = metrics.map_err(|error| CompareError::Run(name.clone(), error))?;
+            let (released, met) = (metrics.jobs.released, metrics.jobs.met);
+            rows.push(SweepRow { load, set, scheduler: name.clone(), released, met });
         }
         Ok(rows)
     }
@@ -106,8 +118,7 @@ impl SweepPlan {
             };
             (0..self.loads.len()).map(at).collect()
         };
-        let ran = self.schedulers.iter().filter(|name| rows.iter().any(|row| row.scheduler == **name));
-        ran.map(|name| (name.clone(), of(name))).collect()
+        self.schedulers.iter().map(|name| (name.clone(), of(name))).collect()
     }
 
     /// Both curves as one picture.
@@ -157,7 +168,7 @@ mod tests {
 
     #[test]
     fn acceptance_falls_with_load_and_optimal_schedulers_accept_all_that_fits() {
-        let plan = SweepPlan {
+        let mut plan = SweepPlan {
             loads: vec![0.5, 0.95, 1.2],
             cores: 2,
             tasks: 5,
@@ -167,14 +178,11 @@ mod tests {
             seed: 1,
             periods: Periods::LogUniform(Time::from_ms(10), Time::from_ms(100)),
         };
+        assert_eq!(plan.drop_inapplicable().unwrap().len(), 1, "d-over needs one core");
         let cells = (0..3).flat_map(|load| (0..30).map(move |set| (load, set)));
         let rows: Vec<SweepRow> = cells.flat_map(|(load, set)| plan.run_set(load, set).unwrap()).collect();
         let summary = plan.summary(&rows);
-        assert_eq!(
-            summary.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
-            ["edf", "dp-wrap"],
-            "d-over needs one core"
-        );
+        assert_eq!(summary.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["edf", "dp-wrap"]);
         let [edf, wrap] = [0, 1].map(|at| summary[at].1.iter().map(Summary::acceptance).collect::<Vec<_>>());
         assert_eq!(wrap, [1.0, 1.0, 0.0]);
         assert!(edf[0] > edf[1] && edf[1] < 1.0 && edf[2] == 0.0, "{edf:?}");
