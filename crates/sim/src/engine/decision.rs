@@ -1,0 +1,167 @@
+//! The second half of a step: a scheduler's decision is checked and carried out. Jobs given up leave, cores change hands and
+//! speeds, costs are charged. What is illegal is an error with names in it.
+
+use temponet_task::{Assignment, JobId, Speed, Time};
+
+use super::{Engine, GONE, SimError};
+use crate::metrics::End;
+use crate::trace::Observer;
+
+impl Engine<'_> {
+    /// Takes a decision: jobs given up leave, cores change hands, costs are charged.
+    pub fn apply(&mut self, assignment: &Assignment, observer: &mut impl Observer) -> Result<(), SimError> {
+        self.metrics.decisions += 1;
+        for id in assignment.abandoned() {
+            self.check_active(*id, "given up")?;
+            self.take_off_core(*id, observer);
+            self.leave(*id, End::Abandoned, observer);
+        }
+        if assignment.cores() != self.running {
+            self.check_cores(assignment)?;
+            self.change_hands(assignment, observer);
+        }
+        if assignment.has_speeds() || !self.all_full {
+            self.check_speeds(assignment)?;
+            self.change_speeds(assignment, observer);
+        }
+        if self.costs.decision > Time::ZERO {
+            self.charge_decision();
+        }
+        self.wake = assignment.wake().unwrap_or(Time::NEVER);
+        if self.wake <= self.now {
+            return Err(self.illegal(format!("a wake-up asked for at {}, which is not in the future", self.wake)));
+        }
+        self.events.clear();
+        if !self.leaving.is_empty() {
+            self.free.append(&mut self.leaving);
+        }
+        Ok(())
+    }
+
+    /// No unknown job, none that left, none on two cores. A core that keeps its job is beyond doubt.
+    fn check_cores(&mut self, assignment: &Assignment) -> Result<(), SimError> {
+        let cores = assignment.cores();
+        if cores.len() != self.cores.len() {
+            let (given, there) = (cores.len(), self.cores.len());
+            return Err(self.illegal(format!("{given} cores assigned where there are {there}")));
+        }
+        for core in 0..cores.len() {
+            let Some(id) = cores[core].filter(|id| self.running[core] != Some(*id)) else { continue };
+            self.check_active(id, "put on a core")?;
+            let decision = self.metrics.decisions;
+            let job = &self.jobs[id.index()];
+            let stays = job.running && job.last_core.is_some_and(|last| cores[last as usize] == Some(id));
+            if stays || std::mem::replace(&mut self.hidden[id.index()].assigned, decision) == decision {
+                return Err(self.illegal(format!("{} put on two cores", self.named(id))));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_speeds(&self, assignment: &Assignment) -> Result<(), SimError> {
+        for core in 0..self.cores.len() {
+            let speed = assignment.speed(core);
+            if !self.system.speeds.contains(&speed) {
+                let what = format!("core {core} set to {}/1000 of full speed, which it does not have", speed.0);
+                return Err(self.illegal(what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes jobs off the cores that get another one or none, then puts the new ones on.
+    fn change_hands(&mut self, assignment: &Assignment, observer: &mut impl Observer) {
+        for core in 0..self.cores.len() {
+            let Some(id) = self.running[core] else { continue };
+            if assignment.cores()[core] != Some(id) {
+                let moves = self.hidden[id.index()].assigned == self.metrics.decisions;
+                self.metrics.preemptions += u64::from(!moves);
+                self.vacate(core, observer);
+            }
+        }
+        for core in 0..self.cores.len() {
+            let Some(id) = assignment.cores()[core] else { continue };
+            if self.running[core].is_none() {
+                self.dispatch(id, core);
+            }
+        }
+        self.find_next_completion();
+    }
+
+    fn change_speeds(&mut self, assignment: &Assignment, observer: &mut impl Observer) {
+        self.all_full = true;
+        for core in 0..self.cores.len() {
+            let speed = assignment.speed(core);
+            self.all_full &= speed == Speed::FULL;
+            let before = std::mem::replace(&mut self.cores[core].speed, speed);
+            if let (true, Some(id)) = (before != speed, self.running[core]) {
+                self.end_slice(core, id, before, observer);
+                self.set_completion(core, id);
+            }
+        }
+        self.find_next_completion();
+    }
+
+    fn check_active(&self, id: JobId, action: &str) -> Result<(), SimError> {
+        match self.hidden.get(id.index()) {
+            Some(hidden) if hidden.place != GONE => Ok(()),
+            Some(_) => Err(self.illegal(format!("{} {action} after it left", self.named(id)))),
+            None => Err(self.illegal(format!("unknown job id {} {action}", id.0))),
+        }
+    }
+
+    fn named(&self, id: JobId) -> String {
+        let job = &self.jobs[id.index()];
+        format!("job {} of task {:?}", job.number, self.set.tasks[job.task as usize].name)
+    }
+
+    fn illegal(&self, what: String) -> SimError {
+        SimError::IllegalAssignment { time: self.now, what }
+    }
+
+    /// The job on core 0, which takes the decisions, and every job just dispatched wait for the decision.
+    fn charge_decision(&mut self) {
+        for core in 0..self.cores.len() {
+            let Some(id) = self.running[core] else { continue };
+            if core == 0 || self.hidden[id.index()].assigned == self.metrics.decisions {
+                self.jobs[id.index()].overhead += self.costs.decision;
+                self.set_completion(core, id);
+            }
+        }
+        self.find_next_completion();
+    }
+
+    /// Puts a waiting job on an idle core.
+    fn dispatch(&mut self, id: JobId, core: usize) {
+        let job = &mut self.jobs[id.index()];
+        let hidden = &mut self.hidden[id.index()];
+        if job.last_core.is_some_and(|last| last != core as u32) {
+            self.metrics.migrations += 1;
+            job.overhead += self.costs.migration;
+        }
+        if self.cores[core].previous != Some((id, hidden.generation)) {
+            job.overhead += self.costs.context_switch;
+        }
+        job.running = true;
+        job.last_core = Some(core as u32);
+        hidden.first_start = hidden.first_start.min(self.now);
+        self.running[core] = Some(id);
+        self.cores[core].since = self.now;
+        self.set_completion(core, id);
+    }
+
+    /// Works out when a core's job will be done at the core's speed.
+    fn set_completion(&mut self, core: usize, id: JobId) {
+        let job = &self.jobs[id.index()];
+        let hidden = &self.hidden[id.index()];
+        let work = hidden.execution.saturating_sub(job.executed) + job.overhead;
+        let speed = self.cores[core].speed;
+        let length = if speed == Speed::FULL && hidden.fraction == 0 {
+            work
+        } else {
+            let thousandths = u128::from(work.0) * 1000 - u128::from(hidden.fraction);
+            Time(thousandths.div_ceil(u128::from(speed.0)) as u64)
+        };
+        self.cores[core].completion = self.now + length;
+    }
+}
