@@ -256,7 +256,8 @@ function responses() {
     svg += `<text x="${L - 6}" y="${y(share) + 4}" text-anchor="end">${100 * share}%</text>`;
   }
   for (let power = Math.floor(low); power <= high; power++) {
-    for (const factor of [1, 2, 5]) {
+    // Over many decades there is room for one label each.
+    for (const factor of high - low > 3 ? [1] : [1, 2, 5]) {
       const ns = factor * 10 ** power, at = x(ns);
       if (at < L || at > W - 10) continue;
       svg += `<line x1="${at}" x2="${at}" y1="8" y2="${H - B}" stroke="#eef1f4"/>`;
