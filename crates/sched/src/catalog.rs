@@ -5,7 +5,7 @@ use temponet_task::{Scheduler, Time, TimeUnit};
 use crate::partition::Fit;
 use crate::{
     amc, cbs, cd_split, d_over, dasa, dios, dm, dp_wrap, dvfs, edcl, edf, edf_skip, edf_us, edf_vd, edzl, fcfs, fp,
-    fpedf, g_fl, lbesa, llf, llref, mh_edf, mk_dbp, mllf, muf, p_edf, p_rm, pd2, red, rm, rr, skip_over, srpt,
+    fpedf, g_fl, lbesa, llf, llref, mh_edf, mk_dbp, mllf, muf, p_edf, p_rm, pd2, red, rm, rr, run, skip_over, srpt,
 };
 
 /// A scheduler that can be asked for by name.
@@ -256,6 +256,13 @@ pub const ALL: &[Entry] = &[
         purpose: "optimal on any number of cores up to U = m, few migrations",
         options: &[],
         build: |_| Ok(Box::new(dp_wrap::DpWrap::default())),
+    },
+    Entry {
+        name: "run",
+        summary: "reduction to uniprocessor: EDF over the servers that must not run",
+        purpose: "optimal on any number of cores up to U = m, fewest preemptions of them all",
+        options: &[],
+        build: |_| Ok(Box::new(run::Run::default())),
     },
     Entry {
         name: "cd-split",

@@ -42,6 +42,7 @@ mod ranked;
 mod red;
 mod rm;
 mod rr;
+mod run;
 mod selection;
 mod skip_over;
 mod srpt;

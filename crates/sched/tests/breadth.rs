@@ -63,22 +63,24 @@ fn feasible_set(cores: usize, seed: u64) -> TaskSet {
     }
 }
 
-/// Tasks with periods that divide 120 ms, and fillers of that period that take what is left.
+/// Tasks with periods that divide 120 ms, and fillers of that period that take what is left; every second set in odd nanoseconds.
 fn full_set(cores: usize, rng: &mut Pcg64) -> TaskSet {
-    let mut left = 120 * cores as u64;
+    let grain = if rng.random::<bool>() { Time::from_ms(1).0 } else { 1 };
+    let cycle = ms(120).0;
+    let mut left = cycle * cores as u64;
     let mut tasks = Vec::new();
     for index in 0..cores + 4 {
-        let period = [4, 5, 6, 8, 10, 12, 15, 20, 24, 30, 40][rng.random_range(0..11)];
-        let wcet = rng.random_range(1..=period);
-        let work = wcet * (120 / period);
+        let period = ms([4, 5, 6, 8, 10, 12, 15, 20, 24, 30, 40][rng.random_range(0..11)]);
+        let wcet = Time(rng.random_range(1..=period.0 / grain) * grain);
+        let work = wcet.0 * (cycle / period.0);
         if work <= left {
             left -= work;
-            tasks.push(Task::periodic(format!("t{index}"), ms(period), ms(wcet)));
+            tasks.push(Task::periodic(format!("t{index}"), period, wcet));
         }
     }
     while left > 0 {
-        let part = left.min(rng.random_range(1..=120));
-        tasks.push(Task::periodic(format!("filler{left}"), ms(120), ms(part)));
+        let part = left.min(rng.random_range(1..=cycle / grain) * grain);
+        tasks.push(Task::periodic(format!("filler{left}"), ms(120), Time(part)));
         left -= part;
     }
     TaskSet::new("full", tasks, cores)
@@ -94,7 +96,7 @@ fn the_fluid_schedulers_miss_nothing_up_to_full_load() {
     for seed in 0..1_500 {
         let set = feasible_set(2 + seed as usize % 4, seed);
         full += u64::from(set.utilization() > set.cores as f64 - 1e-9);
-        for scheduler in ["dp-wrap", "llref", "lre-tl"] {
+        for scheduler in ["dp-wrap", "llref", "lre-tl", "run"] {
             let metrics = run(scheduler, &set, horizon(&set));
             assert_eq!(metrics.missed(), 0, "{scheduler}, seed {seed}, {set:?}");
         }
@@ -120,21 +122,23 @@ fn er_pd2_misses_nothing_up_to_full_load_and_answers_sooner_than_pd2() {
 }
 
 #[test]
-fn lre_tl_preempts_less_than_llref_and_dp_wrap_migrates_less() {
-    let (mut eager, mut lazy, mut wrapped) = (0, 0, 0);
+fn lre_tl_and_dp_wrap_preempt_less_than_llref_and_run_least_of_all() {
+    let (mut eager, mut lazy, mut wrapped, mut reduced) = (0, 0, 0, 0);
     for seed in 0..100 {
         let set = feasible_set(3, seed);
         eager += run("llref", &set, horizon(&set)).preemptions;
         lazy += run("lre-tl", &set, horizon(&set)).preemptions;
         wrapped += run("dp-wrap", &set, horizon(&set)).preemptions;
+        reduced += run("run", &set, horizon(&set)).preemptions;
     }
     assert!(lazy < eager && wrapped < eager, "llref {eager}, lre-tl {lazy}, dp-wrap {wrapped}");
+    assert!(3 * reduced < wrapped.min(lazy), "run {reduced}, lre-tl {lazy}, dp-wrap {wrapped}");
 }
 
 #[test]
 fn optimal_schedulers_are_best_effort_beyond_full_load() {
     let overloaded = set(&[(10, 9), (12, 10), (15, 14), (20, 18)], 3);
-    for scheduler in ["dp-wrap", "llref", "lre-tl", "er-pd2", "pd2", "cd-split"] {
+    for scheduler in ["dp-wrap", "llref", "lre-tl", "run", "er-pd2", "pd2", "cd-split"] {
         for on_miss in [OnMiss::Abort, OnMiss::Continue] {
             let set = TaskSet { on_miss, ..overloaded.clone() };
             let metrics = run(scheduler, &set, ms(3_000));

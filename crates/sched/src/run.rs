@@ -1,0 +1,255 @@
+//! RUN, reduction to uniprocessor: tasks are packed into servers of at most one core; a server that must *not* run is as good a thing to
+//! schedule as one that must (its dual), there are fewer of them, and they pack again, until one core is left to schedule
+//! with EDF. Optimal at U ≤ m (implicit deadlines) with about two preemptions a job, and partitioned EDF where that is enough.
+//!
+//! Reference: Regnier, Lima, Massa, Levin and Brandt, RUN: Optimal Multiprocessor Real-Time Scheduling via Reduction to Uniprocessor,
+//! RTSS 2011. Idle time is shared out among the servers; beyond full load the rates are scaled down: best effort. Budgets are
+//! whole nanoseconds: what rounding takes from a window, the next one gets back, and a job without slack runs whatever its server says.
+//! Cores that are left over take waiting jobs by deadline.
+//! Ties: servers by index, jobs by earlier release, then lower task index.
+
+use std::cmp::Reverse;
+
+use temponet_task::{Arrival, Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time};
+
+/// Rates this close to one are one.
+const UNIT: f64 = 1.0 - 1e-9;
+
+#[derive(Default)]
+pub(crate) struct Run {
+    /// All levels; a server comes after its clients.
+    servers: Vec<Server>,
+    /// Servers of the first level, whose clients are tasks.
+    first_level: usize,
+    server_of_task: Vec<usize>,
+    /// When the window of each task ends: its deadline, or its next release.
+    window_of_task: Vec<Time>,
+    last: Time,
+    jobs: Vec<Ready>,
+    chosen: Vec<JobId>,
+}
+
+/// Whether it must run now, whether its server runs, deadline, tie; server, id.
+type Ready = (Reverse<bool>, Reverse<bool>, Time, Tie, usize, JobId);
+
+struct Server {
+    /// Tasks on the first level, servers (by their duals) above.
+    clients: Vec<usize>,
+    rate: f64,
+    /// It is always run; there is nothing above it.
+    is_root: bool,
+    end: Time,
+    /// Time in this window in which it must not run.
+    dual_left: Time,
+    /// What rounding has kept back from the dual.
+    credit: f64,
+    runs: bool,
+    /// The client whose dual runs; above the first level only.
+    paused: Option<usize>,
+}
+
+impl Server {
+    fn new(clients: Vec<usize>, rate: f64) -> Server {
+        let (end, dual_left) = (Time::ZERO, Time::ZERO);
+        Server { clients, rate, is_root: rate >= UNIT, end, dual_left, credit: 0.0, runs: false, paused: None }
+    }
+
+    /// Begins a window; what an unfinished one had planned beyond `now` is taken back.
+    fn begin_window(&mut self, now: Time, end: Time) {
+        let planned = (1.0 - self.rate) * self.end.saturating_sub(now).0 as f64;
+        let missing = if self.end > now { self.dual_left.0 as f64 - planned } else { 0.0 };
+        self.credit += missing + (1.0 - self.rate) * (end - now).0 as f64;
+        // A hair more, so that sums that are whole stay whole.
+        let whole = (self.credit + 1e-6).floor().clamp(0.0, (end - now).0 as f64);
+        (self.end, self.dual_left) = (end, Time(whole as u64));
+        self.credit -= whole;
+    }
+}
+
+/// Packs rates into bins of at most one, the largest first, each into the first bin with room.
+fn pack(rates: &[f64]) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..rates.len()).collect();
+    order.sort_by(|a, b| rates[*b].total_cmp(&rates[*a]));
+    let mut bins: Vec<(f64, Vec<usize>)> = Vec::new();
+    for index in order {
+        match bins.iter_mut().find(|(sum, _)| sum + rates[index] <= 1.0 + 1e-12) {
+            Some((sum, bin)) => {
+                *sum += rates[index];
+                bin.push(index);
+            }
+            None => bins.push((rates[index], vec![index])),
+        }
+    }
+    bins.into_iter().map(|(_, bin)| bin).collect()
+}
+
+/// The servers of all levels, those of the first level first, and how many these are.
+fn reduce(rates: &[f64], cores: usize) -> (Vec<Server>, usize) {
+    let total: f64 = rates.iter().sum();
+    let scale = (cores as f64 / total).min(1.0);
+    let rates: Vec<f64> = rates.iter().map(|rate| rate * scale).collect();
+    let bins = pack(&rates);
+    let spare = (cores as f64 - total * scale).max(0.0);
+    let gaps = bins.len() as f64 - total * scale;
+    let part = if gaps > 0.0 { (spare / gaps).min(1.0) } else { 0.0 };
+    let rate_of = |bin: &Vec<usize>| bin.iter().map(|client| rates[*client]).sum::<f64>();
+    let mut servers: Vec<Server> = Vec::new();
+    for bin in bins {
+        let rate = rate_of(&bin);
+        servers.push(Server::new(bin, rate + (1.0 - rate) * part));
+    }
+    let first_level = servers.len();
+    let mut level = 0..first_level;
+    loop {
+        let open: Vec<usize> = level.filter(|at| !servers[*at].is_root).collect();
+        if open.is_empty() {
+            return (servers, first_level);
+        }
+        let duals: Vec<f64> = open.iter().map(|at| 1.0 - servers[*at].rate).collect();
+        let begin = servers.len();
+        for bin in pack(&duals) {
+            let rate = bin.iter().map(|client| duals[*client]).sum();
+            servers.push(Server::new(bin.iter().map(|client| open[*client]).collect(), rate));
+        }
+        if servers.len() - begin >= open.len() {
+            // Only rounding can keep a level from shrinking; what is left runs whenever there is a core.
+            servers[begin..].iter_mut().for_each(|server| server.is_root = true);
+        }
+        level = begin..servers.len();
+    }
+}
+
+/// The longest time between a release of the task and the end of what it asks for.
+fn window(task: &Task) -> Time {
+    task.period().map_or(task.deadline, |period| period.min(task.deadline))
+}
+
+impl Scheduler for Run {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        let rate = |task: &Task| (task.wcet.0 as f64 / window(task).0 as f64).min(1.0);
+        (self.servers, self.first_level) = reduce(&system.tasks.iter().map(rate).collect::<Vec<_>>(), system.cores);
+        self.server_of_task = vec![0; system.tasks.len()];
+        for (at, server) in self.servers[..self.first_level].iter().enumerate() {
+            server.clients.iter().for_each(|task| self.server_of_task[*task] = at);
+        }
+        self.window_of_task = system.tasks.iter().map(|task| task.offset).collect();
+        self.last = Time::ZERO;
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        self.spend(view.now);
+        self.begin_windows(view);
+        let mut wake = self.run_servers(view.now);
+        self.jobs.clear();
+        for (id, job) in view.ready() {
+            let at = self.server_of_task[job.task as usize];
+            let must = job.slack(view.now) == 0;
+            self.jobs.push((Reverse(must), Reverse(self.servers[at].runs), job.deadline, job.tie(), at, id));
+            if job.slack(view.now) > 0 {
+                wake = wake.min(view.now + Time(job.slack(view.now) as u64));
+            }
+        }
+        // The first job of each server that runs, and then whoever waits.
+        self.jobs.sort_unstable();
+        let mut served = vec![false; self.first_level];
+        let mut second = Vec::new();
+        self.chosen.clear();
+        for (Reverse(must), Reverse(runs), .., at, id) in &self.jobs {
+            if *must || (*runs && !std::mem::replace(&mut served[*at], true)) {
+                self.chosen.push(*id);
+            } else {
+                second.push(*id);
+            }
+        }
+        second.sort_by_key(|id| (view.job(*id).deadline, view.job(*id).tie()));
+        self.chosen.extend(second);
+        self.chosen.truncate(view.cores());
+        assignment.place(view, &self.chosen);
+        if !view.active.is_empty() {
+            assignment.wake_at(wake);
+        }
+    }
+}
+
+impl Run {
+    /// Takes the time since the last decision from the duals that ran.
+    fn spend(&mut self, now: Time) {
+        let passed = now - self.last;
+        self.last = now;
+        for at in self.first_level..self.servers.len() {
+            if let (true, Some(paused)) = (self.servers[at].runs, self.servers[at].paused) {
+                let server = &mut self.servers[paused];
+                server.credit -= passed.saturating_sub(server.dual_left).0 as f64;
+                server.dual_left = server.dual_left.saturating_sub(passed);
+            }
+        }
+    }
+
+    fn begin_windows(&mut self, view: &SystemView<'_>) {
+        let now = view.now;
+        let mut begins = vec![false; self.servers.len()];
+        for event in view.events {
+            if let Event::Released(id) = *event {
+                let job = view.job(id);
+                let task = view.task_of(job);
+                self.window_of_task[job.task as usize] = match task.arrival {
+                    Arrival::Periodic { period } => job.release + period,
+                    _ => job.release + window(task),
+                };
+                begins[self.server_of_task[job.task as usize]] = true;
+            }
+        }
+        for at in 0..self.servers.len() {
+            let server = &self.servers[at];
+            let is_above = at >= self.first_level;
+            begins[at] |= server.end <= now || (is_above && server.clients.iter().any(|client| begins[*client]));
+            if !begins[at] {
+                continue;
+            }
+            let ends = server.clients.iter().map(|client| match is_above {
+                true => self.servers[*client].end,
+                false => {
+                    // Nobody came: an idle window of the usual length.
+                    let idle = now + window(&view.system.tasks[*client]);
+                    let end = &mut self.window_of_task[*client];
+                    *end = if *end <= now { idle } else { *end };
+                    *end
+                }
+            });
+            let end = ends.min().unwrap_or(Time::NEVER);
+            self.servers[at].begin_window(now, end);
+        }
+    }
+
+    /// Decides, from the top, which servers run. Returns when that must be looked at again.
+    fn run_servers(&mut self, now: Time) -> Time {
+        let mut wake = self.servers.iter().map(|server| server.end).min().unwrap_or(Time::NEVER);
+        for server in &mut self.servers {
+            server.runs = server.is_root;
+        }
+        for at in (self.first_level..self.servers.len()).rev() {
+            let runs = self.servers[at].runs;
+            // Where rounding left no dual anything to do, the one that rounding took most from goes on.
+            let key = |client: usize| {
+                let server = &self.servers[client];
+                let is_done = server.dual_left == Time::ZERO;
+                (is_done, if is_done { -server.credit } else { server.end.0 as f64 })
+            };
+            let order = |a: &&usize, b: &&usize| {
+                let ((a_done, a_key), (b_done, b_key)) = (key(**a), key(**b));
+                a_done.cmp(&b_done).then(a_key.total_cmp(&b_key)).then(a.cmp(b))
+            };
+            let paused = self.servers[at].clients.iter().min_by(order).copied().filter(|_| runs);
+            self.servers[at].paused = paused;
+            for place in 0..self.servers[at].clients.len() {
+                let client = self.servers[at].clients[place];
+                self.servers[client].runs = Some(client) != paused;
+            }
+            if let Some(client) = paused.filter(|client| self.servers[*client].dual_left > Time::ZERO) {
+                wake = wake.min(now + self.servers[client].dual_left);
+            }
+        }
+        wake
+    }
+}
