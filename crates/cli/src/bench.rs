@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use temponet_lab::comparison::{Plan, compare};
 use temponet_lab::progress::Progress;
-use temponet_sim::generate::{Method, Periods, Spec, generate};
+use temponet_sim::generate::{Method, Spec, generate};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::files::{self, Format};
 use temponet_task::{TaskSet, Time};
@@ -191,10 +191,8 @@ fn sim(args: SimArgs) -> Result<()> {
 
 /// The case's task set; the seed is fixed.
 fn set(case: &Case) -> Result<TaskSet> {
-    let periods = Periods::LogUniform(Time::from_ms(10), Time::from_ms(100));
     let Case { tasks, cores, utilization, .. } = *case;
-    let (method, granularity) = (Method::UUniFastDiscard, Time::from_us(1));
-    let spec = Spec { tasks, cores, utilization, method, periods, granularity };
+    let spec = Spec { method: Method::UUniFastDiscard, ..Spec::new(tasks, cores, utilization) };
     Ok(TaskSet { name: case.name.into(), ..generate(&spec, 1)? })
 }
 

@@ -61,7 +61,7 @@ pub fn run(args: Args) -> Result<()> {
     let plan = Plan { set, horizon, seed: args.setup.seed, runs, schedulers, latency: args.latency, record_until };
     let comparison = compare(plan, &progress)?;
     if let Some(file) = report_file {
-        file.write(&report::html(&comparison))?;
+        file.write(report::html(&comparison).as_bytes())?;
     }
     if args.json {
         return output::print_json(&JsonReport::of(&comparison));

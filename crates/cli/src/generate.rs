@@ -3,22 +3,26 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use temponet_sim::generate::{Method, Periods, Spec, generate};
+use temponet_sim::generate::{BurstSpec, Spec, generate};
 use temponet_task::Time;
 use temponet_task::files::{self, Format};
 
 use crate::convert::written;
 use crate::output;
-use crate::setup::positive_time;
+use crate::setup::{any_time, positive_time};
+use crate::shape::{ShapeArgs, positive_number};
 
-/// Draw a random task set: periodic tasks, implicit deadlines, a given total utilisation
+/// Draw a random task set of a given total utilisation
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet generate --tasks 20 --utilization 3.2 --cores 4 -o random.toml\n  \
-    temponet generate --tasks 8 --utilization 1.2 --periods list:10ms,20ms,50ms --seed 7 -o random.json")]
+    temponet generate --tasks 8 --utilization 1.2 --periods list:10ms,20ms,50ms --seed 7 -o random.json\n  \
+    temponet generate --method waters2015 --utilization 2.4 --cores 2 -o engine.toml\n  \
+    temponet generate --tasks 200 --utilization 6 --cores 8 --modes low=5@0s,burst=11@5s,high=9@10s -o switch.toml\n  \
+    temponet generate --tasks 600 --utilization 10 --cores 8 --burst 10,10ms,20ms,10s,1.2 -o stress.toml")]
 pub struct Args {
-    /// Number of tasks
+    /// Number of tasks; unc:… and waters2015 find their own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    tasks: u32,
+    tasks: Option<u32>,
     /// Total utilisation; above the number of cores the set is overloaded
     #[arg(long, value_name = "U", value_parser = positive_number)]
     utilization: f64,
@@ -28,15 +32,14 @@ pub struct Args {
     /// The same seed gives the same set
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// How the total is shared out: randfixedsum or uunifast (discarding)
-    #[arg(long, value_name = "NAME", default_value = "randfixedsum", value_parser = method)]
-    method: Method,
-    /// How periods are drawn: log:MIN,MAX, uniform:MIN,MAX, list:A,B,… or harmonic:BASE,MAX
-    #[arg(long, value_name = "RULE", default_value = "log:10ms,100ms", value_parser = periods)]
-    periods: Periods,
-    /// Periods and execution times are whole multiples of this
-    #[arg(long, value_name = "TIME", default_value = "1us", value_parser = positive_time)]
-    granularity: Time,
+    #[command(flatten)]
+    shape: ShapeArgs,
+    /// A load peak on top: JOBS,DEADLINE,EVERY,UNTIL,UTILIZATION, such as 10,10ms,20ms,10s,1.2
+    #[arg(long, value_name = "PEAK", value_parser = burst)]
+    burst: Option<BurstSpec>,
+    /// Total utilisation that changes over time: NAME=UTILIZATION@BEGIN,…
+    #[arg(long, value_name = "LIST", value_parser = modes)]
+    modes: Option<Modes>,
     /// The file to write; its ending says the format
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -48,51 +51,55 @@ pub struct Args {
     json: bool,
 }
 
-fn positive_number(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
-    number.ok_or_else(|| "must be a number greater than zero".into())
-}
+#[derive(Clone)]
+struct Modes(Vec<(String, Time, f64)>);
 
-fn method(text: &str) -> Result<Method, String> {
-    match text {
-        "randfixedsum" => Ok(Method::RandFixedSum),
-        "uunifast" => Ok(Method::UUniFastDiscard),
-        _ => Err("is none of randfixedsum, uunifast".into()),
+fn modes(text: &str) -> Result<Modes, String> {
+    let mode = |part: &str| -> Result<(String, Time, f64), String> {
+        let shape = || format!("{part:?} is not NAME=UTILIZATION@BEGIN, such as burst=1.4@5s");
+        let (name, rest) = part.split_once('=').ok_or_else(shape)?;
+        let (utilization, at) = rest.split_once('@').ok_or_else(shape)?;
+        let utilization = positive_number(utilization).map_err(|_| shape())?;
+        Ok((name.to_string(), any_time(at)?, utilization))
+    };
+    let modes: Vec<_> = text.split(',').map(mode).collect::<Result<_, _>>()?;
+    match modes.windows(2).all(|pair| pair[0].1 < pair[1].1) {
+        true => Ok(Modes(modes)),
+        false => Err("each mode must begin after the one before it".into()),
     }
 }
 
-/// `log:10ms,100ms`, `uniform:…`, `list:…`, `harmonic:…`.
-pub fn periods(text: &str) -> Result<Periods, String> {
-    let (rule, times) = text.split_once(':').ok_or("must be RULE:TIMES, such as log:10ms,100ms")?;
-    let times: Vec<Time> = times.split(',').map(positive_time).collect::<Result<_, _>>()?;
-    match (rule, &times[..]) {
-        ("list", _) => Ok(Periods::List(times)),
-        ("log", [low, high]) if low <= high => Ok(Periods::LogUniform(*low, *high)),
-        ("uniform", [low, high]) if low <= high => Ok(Periods::Uniform(*low, *high)),
-        ("harmonic", [base, most]) if base <= most => Ok(Periods::Harmonic(*base, *most)),
-        ("log" | "uniform" | "harmonic", _) => Err(format!("{rule} needs two times, the smaller first")),
-        _ => Err(format!("{rule:?} is none of log, uniform, list, harmonic")),
-    }
+fn burst(text: &str) -> Result<BurstSpec, String> {
+    let parts: Vec<&str> = text.split(',').collect();
+    let [jobs, deadline, every, until, utilization] = parts[..] else {
+        return Err("must be JOBS,DEADLINE,EVERY,UNTIL,UTILIZATION, such as 10,10ms,20ms,10s,1.2".into());
+    };
+    let jobs = jobs.parse().ok().filter(|jobs| (1..=100_000).contains(jobs));
+    Ok(BurstSpec {
+        jobs: jobs.ok_or("the number of jobs must be from 1 to 100000")?,
+        deadline: positive_time(deadline)?,
+        every: positive_time(every)?,
+        until: positive_time(until)?,
+        utilization: positive_number(utilization).map_err(|why| format!("the utilisation {why}"))?,
+    })
 }
 
 pub fn run(args: Args) -> Result<()> {
     let format = Format::of(&args.output)
         .with_context(|| format!("{}: the name must end in .toml, .csv or .json", args.output.display()))?;
     output::refuse_existing(&args.output, args.force)?;
+    if args.tasks.is_none() && !args.shape.counts_tasks() {
+        bail!("--tasks N is missing: how many tasks?");
+    }
     let spec = Spec {
-        tasks: args.tasks as usize,
-        cores: usize::from(args.cores),
-        utilization: args.utilization,
-        method: args.method,
-        periods: args.periods,
-        granularity: args.granularity,
+        burst: args.burst,
+        modes: args.modes.map_or_else(Vec::new, |modes| modes.0),
+        ..args.shape.spec(args.tasks.map(|tasks| tasks as usize), usize::from(args.cores), args.utilization)?
     };
     let mut set = generate(&spec, args.seed)?;
-    if set.tasks.iter().any(|task| task.deadline > Time::MAX_INPUT) {
-        bail!("periods longer than 30 years were drawn");
-    }
-    let (tasks, total) = (spec.tasks, set.utilization());
-    set.description = format!("{tasks} random tasks, total utilisation {total:.4}, seed {}", args.seed);
+    let (tasks, total, mean) = (set.tasks.len(), set.utilization(), set.mean_utilization());
+    set.description =
+        format!("{tasks} random tasks, total utilisation {total:.4} (mean {mean:.4}), seed {}", args.seed);
     output::write_file(&args.output, &files::write(&set, format)?)?;
     written(&args.output, args.json)
 }

@@ -9,6 +9,7 @@ mod generate;
 mod listing;
 mod output;
 mod setup;
+mod shape;
 mod simulate;
 mod sweep;
 mod table;

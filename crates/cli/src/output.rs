@@ -67,16 +67,16 @@ impl Drop for NewFile {
 }
 
 impl NewFile {
-    /// Writes a whole text and completes the file.
-    pub fn write(mut self, text: &str) -> Result<()> {
-        self.out.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", self.path.display()))?;
+    /// Writes everything and completes the file.
+    pub fn write(mut self, content: &[u8]) -> Result<()> {
+        self.out.write_all(content).with_context(|| format!("cannot write {}", self.path.display()))?;
         self.finish()
     }
 }
 
-/// Writes a whole text to a file, completely or not at all.
-pub fn write_file(path: &Path, text: &str) -> Result<()> {
-    NewFile::create(path)?.write(text)
+/// Writes a whole file, completely or not at all.
+pub fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
+    NewFile::create(path)?.write(content.as_ref())
 }
 
 /// Refuses to replace a file that the user may have written.

@@ -33,7 +33,8 @@ pub struct SetupArgs {
     pub decision_cost: Option<Time>,
 }
 
-fn any_time(text: &str) -> Result<Time, String> {
+/// A time; bare numbers are milliseconds.
+pub fn any_time(text: &str) -> Result<Time, String> {
     Time::parse(text, TimeUnit::Ms).map_err(|error| error.to_string())
 }
 

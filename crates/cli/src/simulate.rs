@@ -99,10 +99,10 @@ pub fn run(args: Args) -> Result<()> {
     jobs_file.map(NewFile::finish).transpose()?;
     let recording = recording.unwrap_or_else(|| Recorder::until(Time::ZERO));
     if let Some(file) = trace_file {
-        file.write(&chrome_trace(&set, &recording))?;
+        file.write(chrome_trace(&set, &recording).as_bytes())?;
     }
     if let Some(file) = gantt_file {
-        file.write(&gantt::svg(&set, &args.scheduler, &recording, window))?;
+        file.write(gantt::svg(&set, &args.scheduler, &recording, window).as_bytes())?;
     }
     let compliance = vec![metrics.jobs.compliance()];
     let row = Row { scheduler: args.scheduler.clone(), metrics, compliance, latency, recording };

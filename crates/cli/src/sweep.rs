@@ -1,6 +1,6 @@
 //! `temponet sweep`: acceptance and compliance over many random sets, in parallel, resumable.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -8,30 +8,31 @@ use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
-use temponet_lab::sweep::{Summary, SweepPlan, SweepRow};
-use temponet_sim::generate::Periods;
+use temponet_lab::sweep::{Point, Summary, SweepPlan, SweepRow};
+use temponet_lab::sweep_files;
 use temponet_task::Time;
 
 use crate::compare::chosen;
-use crate::generate::periods;
+use crate::shape::ShapeArgs;
 use crate::{output, table};
 
-/// Random sets of rising load: which share does each scheduler meet?
+/// Random sets of rising load, on any cores: which share does each scheduler meet?
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet sweep -o sweep.csv --plot sweep.svg\n  \
-    temponet sweep --loads 0.6:1.4:0.1 --cores 4 --tasks 12 --sets 200 --schedulers edf,edzl,mh-edf,dp-wrap -o sweep.csv\n\n\
+    temponet sweep --loads 0.6:1.4:0.1 --cores 2,4,8 --tasks 12,24 --sets 200 --schedulers edf,edzl,mh-edf,dp-wrap -o sweep.csv \
+    --report sweep.html --parquet sweep.parquet\n\n\
     The CSV is written set by set; started again with the same options, the command goes on where it stopped.")]
 pub struct Args {
-    /// Utilisations per core, FROM:TO:STEP
+    /// Utilisations per core: FROM:TO:STEP, or a list
     #[arg(long, value_name = "RANGE", default_value = "0.5:1.5:0.1", value_parser = loads)]
-    loads: Loads,
-    /// Number of cores
-    #[arg(long, value_name = "M", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=4096))]
-    cores: u16,
-    /// Tasks per set
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    tasks: u32,
-    /// Sets per load
+    loads: List<f64>,
+    /// Numbers of cores, separated by commas
+    #[arg(long, value_name = "LIST", default_value = "1", value_parser = cores)]
+    cores: List<usize>,
+    /// Tasks per set, separated by commas [default: 10; unc:… and waters2015 find their own]
+    #[arg(long, value_name = "LIST", value_parser = tasks)]
+    tasks: Option<List<usize>>,
+    /// Sets per load, cores and tasks
     #[arg(long, value_name = "K", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     sets: u64,
     /// Jobs per set, about
@@ -43,68 +44,107 @@ pub struct Args {
     /// Seed of the sets
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// How periods are drawn, as in `temponet generate`
-    #[arg(long, value_name = "RULE", default_value = "log:10ms,100ms", value_parser = periods)]
-    periods: Periods,
+    #[command(flatten)]
+    shape: ShapeArgs,
     /// The CSV to write, or to go on with
     #[arg(short, long, value_name = "FILE.csv")]
     output: PathBuf,
-    /// Draw both curves
+    /// Write the same rows as Parquet
+    #[arg(long, value_name = "OUT.parquet")]
+    parquet: Option<PathBuf>,
+    /// Draw the curves
     #[arg(long, value_name = "OUT.svg")]
     plot: Option<PathBuf>,
+    /// Write a page with the curves and their figures
+    #[arg(long, value_name = "OUT.html")]
+    report: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone)]
-struct Loads(Vec<f64>);
+struct List<T>(Vec<T>);
 
-fn loads(text: &str) -> Result<Loads, String> {
+fn list<T: std::str::FromStr>(text: &str, is_good: impl Fn(&T) -> bool) -> Option<List<T>> {
+    let parse = |part: &str| part.trim().parse().ok().filter(&is_good);
+    text.split(',').map(parse).collect::<Option<Vec<T>>>().map(List)
+}
+
+fn cores(text: &str) -> Result<List<usize>, String> {
+    list(text, |cores| (1..=4096).contains(cores))
+        .ok_or_else(|| "must be whole numbers from 1 to 4096, such as 2,4,8".into())
+}
+
+fn tasks(text: &str) -> Result<List<usize>, String> {
+    list(text, |tasks| (1..=100_000).contains(tasks))
+        .ok_or_else(|| "must be whole numbers from 1 to 100000, such as 10,20".into())
+}
+
+fn loads(text: &str) -> Result<List<f64>, String> {
     let parts: Vec<f64> = text.split(':').map_while(|part| part.parse().ok()).collect();
     match parts[..] {
         [from, to, step] if from > 0.0 && to >= from && step > 0.0 && (to - from) / step < 10_000.0 => {
             // Rounded, so that the loads read as they were written.
             let load = |index: usize| ((from + step * index as f64) * 1e6).round() / 1e6;
-            Ok(Loads((0..).map(load).take_while(|load| *load <= to + 1e-9).collect()))
+            Ok(List((0..).map(load).take_while(|load| *load <= to + 1e-9).collect()))
         }
-        _ => Err("must be FROM:TO:STEP with 0 < FROM <= TO and a positive STEP, such as 0.5:1.5:0.1".into()),
+        _ => list(text, |load: &f64| *load > 0.0 && load.is_finite()).ok_or_else(|| {
+            "must be FROM:TO:STEP with 0 < FROM <= TO and a positive STEP, such as 0.5:1.5:0.1, or a list".into()
+        }),
+    }
+}
+
+impl Args {
+    fn plan(&self) -> Result<SweepPlan> {
+        let tasks: Vec<Option<usize>> = match &self.tasks {
+            Some(tasks) => tasks.0.iter().copied().map(Some).collect(),
+            None if self.shape.counts_tasks() => vec![None],
+            None => vec![Some(10)],
+        };
+        let mut points = Vec::new();
+        for cores in &self.cores.0 {
+            for tasks in &tasks {
+                for load in &self.loads.0 {
+                    points.push(Point { load: *load, spec: self.shape.spec(*tasks, *cores, load * *cores as f64)? });
+                }
+            }
+        }
+        let schedulers = chosen(&self.schedulers)?;
+        Ok(SweepPlan { points, sets: self.sets, jobs: self.jobs, schedulers, seed: self.seed })
     }
 }
 
 const HEADER: &str = "load,cores,tasks,set,scheduler,released,met";
 
 pub fn run(args: Args) -> Result<()> {
-    let mut plan = SweepPlan {
-        loads: args.loads.0,
-        cores: usize::from(args.cores),
-        tasks: args.tasks as usize,
-        sets: args.sets,
-        jobs: args.jobs,
-        schedulers: chosen(&args.schedulers)?,
-        seed: args.seed,
-        periods: args.periods,
-    };
-    for (name, why) in plan.drop_inapplicable()? {
-        eprintln!("not run: {name} ({why})");
+    let plan = args.plan()?;
+    // The schedulers that apply, by number of cores.
+    let mut apply: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for cores in plan.core_counts() {
+        let refused = plan.inapplicable(cores)?;
+        for (index, why) in &refused {
+            eprintln!("not run on {cores} cores: {} ({why})", plan.schedulers[*index]);
+        }
+        let left = (0..plan.schedulers.len()).filter(|index| refused.iter().all(|(refused, _)| refused != index));
+        apply.insert(cores, left.collect());
     }
-    let mut rows = read_done(&args.output, &plan)?;
+    let schedulers_at = |point: usize| &apply[&plan.points[point].spec.cores];
+    let mut rows = read_done(&args.output, &plan, |point| schedulers_at(point).len())?;
     // Only whole sets are kept, and the file begins with just them.
-    output::write_file(
-        &args.output,
-        &rows.iter().fold(format!("{}\n{HEADER}\n", stamp(&plan)), |text, row| text + &line(&plan, row)),
-    )?;
+    let kept = rows.iter().fold(format!("{}\n{HEADER}\n", stamp(&plan)), |text, row| text + &line(&plan, row));
+    output::write_file(&args.output, kept)?;
     let mut file = std::fs::File::options().append(true).open(&args.output)?;
-    let done: std::collections::HashSet<(usize, u64)> = rows.iter().map(|row| (row.load, row.set)).collect();
-    let cells = (0..plan.loads.len()).flat_map(|load| (0..plan.sets).map(move |set| (load, set)));
+    let done: HashSet<(usize, u64)> = rows.iter().map(|row| (row.point, row.set)).collect();
+    let cells = (0..plan.points.len()).flat_map(|point| (0..plan.sets).map(move |set| (point, set)));
     let left: Vec<(usize, u64)> = cells.filter(|cell| !done.contains(cell)).collect();
     let progress = Progress::new(left.len() as u64, Time::from_secs(1));
     progress.say("sets");
     for chunk in left.chunks(CHUNK) {
         let outcomes: Result<Vec<Vec<SweepRow>>, _> = chunk
             .par_iter()
-            .map(|(load, set)| {
-                let outcome = plan.run_set(*load, *set);
+            .map(|(point, set)| {
+                let outcome = plan.run_set(*point, *set, schedulers_at(*point));
                 progress.advance(Time::from_secs(1));
                 outcome
             })
@@ -115,86 +155,111 @@ pub fn run(args: Args) -> Result<()> {
         rows.extend(new);
     }
     progress.finish();
+    if let Some(path) = &args.parquet {
+        output::write_file(path, sweep_files::parquet(&plan, &rows)?)?;
+    }
     if let Some(path) = &args.plot {
-        output::write_file(path, &plan.picture(&rows))?;
+        output::write_file(path, plan.picture(&rows))?;
+    }
+    if let Some(path) = &args.report {
+        output::write_file(path, sweep_files::page(&plan, &rows))?;
     }
     let summary = plan.summary(&rows);
     if args.json {
         return output::print_json(&json(&plan, &summary));
     }
-    let mut out = String::new();
-    for (title, value) in
-        [("sets met completely", Summary::acceptance as fn(&Summary) -> f64), ("deadlines met", Summary::compliance)]
-    {
-        let header: Vec<String> =
-            [title.to_string()].into_iter().chain(plan.loads.iter().map(|load| format!("U={load}"))).collect();
-        let cells = |(name, points): &(String, Vec<Summary>)| -> Vec<String> {
-            [name.clone()].into_iter().chain(points.iter().map(|point| percent(value(point)))).collect()
-        };
-        let header: Vec<&str> = header.iter().map(String::as_str).collect();
-        out += &(table::render(&header, &summary.iter().map(cells).collect::<Vec<_>>()) + "\n");
-    }
-    output::print(&out)
+    output::print(&tables(&plan, &summary))
 }
 
 /// Sets under way together; the file grows by so many at a time.
 const CHUNK: usize = 64;
 
+/// For each number of cores and tasks, both shares with a column per load.
+fn tables(plan: &SweepPlan, summary: &[Vec<Summary>]) -> String {
+    let mut groups: BTreeMap<(usize, Option<usize>), Vec<usize>> = BTreeMap::new();
+    for (index, point) in plan.points.iter().enumerate() {
+        groups.entry((point.spec.cores, point.spec.tasks)).or_default().push(index);
+    }
+    let mut out = String::new();
+    for ((cores, tasks), points) in &groups {
+        if groups.len() > 1 {
+            out += &format!("{cores} cores{}\n\n", tasks.map_or(String::new(), |tasks| format!(", {tasks} tasks")));
+        }
+        for (title, value) in Summary::KINDS {
+            let loads = points.iter().map(|point| format!("U={}", plan.points[*point].load));
+            let header: Vec<String> = [title.to_lowercase()].into_iter().chain(loads).collect();
+            let cell = |summary: &Summary| if summary.sets > 0 { percent(value(summary)) } else { "–".into() };
+            let row = |(name, of): (&String, &Vec<Summary>)| -> Vec<String> {
+                [name.clone()].into_iter().chain(points.iter().map(|point| cell(&of[*point]))).collect()
+            };
+            let header: Vec<&str> = header.iter().map(String::as_str).collect();
+            out += &(table::render(&header, &plan.schedulers.iter().zip(summary).map(row).collect::<Vec<_>>()) + "\n");
+        }
+    }
+    out
+}
+
 /// The options that decide what a row means; a file with others is not gone on with.
 fn stamp(plan: &SweepPlan) -> String {
-    let SweepPlan { jobs, seed, periods, schedulers, .. } = plan;
-    format!("# temponet sweep: jobs {jobs}, seed {seed}, periods {periods:?}, schedulers {}", schedulers.join(" "))
+    let SweepPlan { jobs, seed, schedulers, points, .. } = plan;
+    // What is swept over is in the rows.
+    let spec = points.first().map(|point| {
+        let mut spec = point.spec.clone();
+        (spec.tasks, spec.cores, spec.utilization) = (None, 0, 0.0);
+        spec
+    });
+    format!("# temponet sweep: jobs {jobs}, seed {seed}, schedulers {}, {spec:?}", schedulers.join(" "))
+}
+
+/// The first three cells of a row: where it was measured.
+fn place(point: &Point) -> String {
+    let tasks = point.spec.tasks.map_or(String::new(), |tasks| tasks.to_string());
+    format!("{},{},{tasks}", point.load, point.spec.cores)
 }
 
 fn line(plan: &SweepPlan, row: &SweepRow) -> String {
-    let SweepRow { load, set, scheduler, released, met } = row;
-    format!("{},{},{},{set},{scheduler},{released},{met}\n", plan.loads[*load], plan.cores, plan.tasks)
+    let SweepRow { point, set, scheduler, released, met } = *row;
+    format!("{},{set},{},{released},{met}\n", place(&plan.points[point]), plan.schedulers[scheduler])
 }
 
 /// The whole sets of an earlier run of the same plan; nothing if there is no file.
-fn read_done(path: &Path, plan: &SweepPlan) -> Result<Vec<SweepRow>> {
+fn read_done(path: &Path, plan: &SweepPlan, schedulers_at: impl Fn(usize) -> usize) -> Result<Vec<SweepRow>> {
     let Ok(text) = std::fs::read_to_string(path) else { return Ok(Vec::new()) };
-    let name = path.display();
     if text.lines().next() != Some(stamp(plan).as_str()) {
-        bail!("{name} exists and was not made with these options; remove it or name another file");
+        bail!("{} exists and was not made with these options; remove it or name another file", path.display());
     }
-    let load_index: HashMap<String, usize> =
-        plan.loads.iter().enumerate().map(|(at, load)| (load.to_string(), at)).collect();
-    let mut sets: std::collections::BTreeMap<(usize, u64), Vec<SweepRow>> = Default::default();
+    let points: HashMap<String, usize> = plan.points.iter().enumerate().map(|(at, point)| (place(point), at)).collect();
+    let mut sets: BTreeMap<(usize, u64), Vec<SweepRow>> = BTreeMap::new();
     // A line without its end was cut off; a number in it may be too.
     let whole_lines = text.rfind('\n').map_or("", |end| &text[..end]);
-    for text in whole_lines.lines().skip(2) {
-        let cells: Vec<&str> = text.split(',').collect();
-        let row = match cells[..] {
-            [load, cores, tasks, set, scheduler, released, met]
-                if cores.parse() == Ok(plan.cores) && tasks.parse() == Ok(plan.tasks) =>
-            {
-                (|| {
-                    let (load, set) = (*load_index.get(load)?, set.parse().ok()?);
-                    let (released, met) = (released.parse().ok()?, met.parse().ok()?);
-                    Some(SweepRow { load, set, scheduler: scheduler.into(), released, met })
-                })()
-            }
-            _ => None,
+    for line in whole_lines.lines().skip(2) {
+        let parse = || {
+            let cells: Vec<&str> = line.split(',').collect();
+            let [load, cores, tasks, set, scheduler, released, met] = cells[..] else { return None };
+            let point = *points.get(&format!("{load},{cores},{tasks}"))?;
+            let scheduler = plan.schedulers.iter().position(|name| name == scheduler)?;
+            let (set, released, met) = (set.parse().ok()?, released.parse().ok()?, met.parse().ok()?);
+            Some(SweepRow { point, set, scheduler, released, met })
         };
         // A point that is not asked for now is left out.
-        if let Some(row) = row.filter(|row| row.set < plan.sets) {
-            sets.entry((row.load, row.set)).or_default().push(row);
+        if let Some(row) = parse().filter(|row| row.set < plan.sets) {
+            sets.entry((row.point, row.set)).or_default().push(row);
         }
     }
-    Ok(sets.into_values().filter(|rows| rows.len() == plan.schedulers.len()).flatten().collect())
+    Ok(sets.into_values().filter(|rows| rows.len() == schedulers_at(rows[0].point)).flatten().collect())
 }
 
-fn json(plan: &SweepPlan, summary: &[(String, Vec<Summary>)]) -> serde_json::Value {
-    let point = |(load, summary): (&f64, &Summary)| {
+fn json(plan: &SweepPlan, summary: &[Vec<Summary>]) -> serde_json::Value {
+    let point = |(point, summary): (&Point, &Summary)| {
         serde_json::json!({
-            "load": load, "sets": summary.sets, "acceptance": summary.acceptance(), "compliance": summary.compliance(),
+            "load": point.load, "cores": point.spec.cores, "tasks": point.spec.tasks,
+            "sets": summary.sets, "acceptance": summary.acceptance(), "compliance": summary.compliance(),
         })
     };
-    let curve = |(name, points): &(String, Vec<Summary>)| {
-        let points: Vec<_> = plan.loads.iter().zip(points).map(point).collect();
-        serde_json::json!({ "scheduler": name, "points": points })
+    let curve = |(name, points): (&String, &Vec<Summary>)| {
+        let there = plan.points.iter().zip(points).filter(|(_, summary)| summary.sets > 0);
+        serde_json::json!({ "scheduler": name, "points": there.map(point).collect::<Vec<_>>() })
     };
-    let curves: Vec<_> = summary.iter().map(curve).collect();
-    serde_json::json!({ "cores": plan.cores, "tasks": plan.tasks, "seed": plan.seed, "curves": curves })
+    let curves: Vec<_> = plan.schedulers.iter().zip(summary).map(curve).collect();
+    serde_json::json!({ "seed": plan.seed, "curves": curves })
 }

@@ -52,6 +52,10 @@ impl Folder {
         std::fs::read_to_string(self.0.join(name)).unwrap()
     }
 
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.0.join(name)).unwrap()
+    }
+
     fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -225,10 +229,57 @@ fn generate_draws_the_set_that_was_asked_for() {
     assert_eq!(best["missed"], 0, "{best}");
     assert!(folder.error(&[&args[..], &["a.toml"]].concat()).contains("exists already"));
     let too_much = ["generate", "--tasks", "2", "--utilization", "2.5", "-o", "c.toml"];
-    assert!(folder.error(&too_much).contains("each has at most 1"));
+    assert!(folder.error(&too_much).contains("at most 2"));
     let wrong = ["generate", "--tasks", "2", "--utilization", "1", "--periods", "log:9,3", "-o", "c.toml"];
     assert!(folder.error(&wrong).contains("the smaller first"));
     assert_eq!(folder.files(), ["a.toml", "b.toml"]);
+}
+
+#[test]
+fn generated_sets_of_every_kind_run() {
+    let folder = Folder::new("generate-kinds");
+    let kinds: [&[&str]; 8] = [
+        &["--method", "waters2015"],
+        &["--method", "unc:bimo-heavy", "--periods", "uni-short"],
+        &["--tasks", "6", "--method", "capped:0.5"],
+        &["--tasks", "6", "--wcets", "uniform:10ms,50ms"],
+        &["--tasks", "6", "--periods", "pareto:2,10ms"],
+        &["--tasks", "6", "--burst", "10,10ms,20ms,1s,0.4"],
+        &["--tasks", "6", "--modes", "low=0.5@0s,burst=2@1s,high=1.5@2s"],
+        &["--tasks", "6", "--deadlines", "slack:0.5,1", "--bcet", "0.2", "--critical", "0.5", "--critical-factor", "2"],
+    ];
+    for (index, kind) in kinds.into_iter().enumerate() {
+        let file = format!("{index}.toml");
+        let args = [&["generate", "--utilization", "1.6", "--cores", "2", "-o", &file], kind].concat();
+        folder.stdout(&args);
+        let report = folder.json(&["compare", &file, "--horizon", "3s", "--schedulers", "edf,mh-edf", "--json"]);
+        assert!(report["results"][0]["released"].as_u64() > Some(100), "{kind:?}");
+    }
+    for (wrong, message) in [
+        (["--method", "unc:heavy"], "bimo-heavy"),
+        (["--method", "capped:2"], "from 0.000000001 to 1"),
+        (["--modes", "low=1@2s,high=2@1s"], "after the one before"),
+        (["--burst", "10,10ms"], "JOBS,DEADLINE"),
+    ] {
+        let args = [&["generate", "--tasks", "4", "--utilization", "1", "-o", "x.toml"], &wrong[..]].concat();
+        assert!(folder.error(&args).contains(message), "{wrong:?}");
+    }
+    let mixed = ["generate", "--method", "waters2015", "--periods", "uni-short", "--utilization", "1", "-o", "x.toml"];
+    assert!(folder.error(&mixed).contains("of its own"));
+}
+
+#[test]
+fn a_sweep_runs_over_cores_and_tasks_too() {
+    let folder = Folder::new("sweep-grid");
+    let args = "sweep --loads 0.8,1.2 --cores 1,2 --tasks 4,8 --sets 2 --jobs 100 --schedulers edf,d-over -o s.csv";
+    let args: Vec<&str> = args.split(' ').chain(["--report", "s.html", "--parquet", "s.parquet"]).collect();
+    let report = folder.json(&[&args[..], &["--json"]].concat());
+    let lengths = [0, 1].map(|at| report["curves"][at]["points"].as_array().unwrap().len());
+    assert_eq!(lengths, [8, 4], "d-over runs on one core only");
+    assert_eq!(folder.read("s.csv").lines().count(), 2 + 2 * 8 + 2 * 4);
+    assert!(folder.read("s.html").contains("2 cores, 8 tasks"));
+    assert_eq!(&folder.bytes("s.parquet")[..4], b"PAR1");
+    assert!(folder.error(&["sweep", "--cores", "2,x", "-o", "t.csv"]).contains("whole numbers"));
 }
 
 #[test]

@@ -9,3 +9,4 @@ pub mod progress;
 pub mod report;
 pub mod stats;
 pub mod sweep;
+pub mod sweep_files;

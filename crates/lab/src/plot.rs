@@ -1,15 +1,15 @@
-//! Line charts as SVG: several panels side by side that share their curves' colours and one legend.
+//! Line charts as SVG: panels in rows that share their curves' colours and one legend.
 
 use std::fmt::Write;
 
 use crate::gantt::{PALETTE, escape};
 
 /// One chart: its title and axis labels, and a curve per name in the order of the legend.
-pub struct Panel<'a> {
+pub struct Panel {
     /// Above it.
-    pub title: &'a str,
+    pub title: String,
     /// Below it.
-    pub x_label: &'a str,
+    pub x_label: &'static str,
     /// The points of each curve, by ascending x; y is a share from 0 to 1.
     pub curves: Vec<Vec<(f64, f64)>>,
 }
@@ -21,24 +21,30 @@ const TOP: f64 = 34.0;
 const RIGHT: f64 = 16.0;
 const BOTTOM: f64 = 44.0;
 
-/// The panels beside each other, the legend below.
-pub fn svg(panels: &[Panel<'_>], names: &[String]) -> String {
+/// The panels, so many in a row, the legend below.
+pub fn svg(panels: &[Panel], in_row: usize, names: &[String]) -> String {
     let columns = 6;
-    let width = WIDTH * panels.len() as f64;
-    let height = HEIGHT + 22.0 * names.len().div_ceil(columns) as f64 + 16.0;
+    let width = WIDTH * in_row.min(panels.len().max(1)) as f64;
+    let legend_top = HEIGHT * panels.len().div_ceil(in_row) as f64;
+    let height = legend_top + 22.0 * names.len().div_ceil(columns) as f64 + 16.0;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
          font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     for (index, panel) in panels.iter().enumerate() {
-        let _ = writeln!(out, "<g transform=\"translate({} 0)\">", WIDTH * index as f64);
+        let _ = writeln!(
+            out,
+            "<g transform=\"translate({} {})\">",
+            WIDTH * (index % in_row) as f64,
+            HEIGHT * (index / in_row) as f64
+        );
         draw(&mut out, panel);
         out.push_str("</g>\n");
     }
     for (index, name) in names.iter().enumerate() {
         let (x, y) = (
             LEFT + width / columns as f64 * (index % columns) as f64 * 0.95,
-            HEIGHT + 22.0 * (index / columns) as f64 + 8.0,
+            legend_top + 22.0 * (index / columns) as f64 + 8.0,
         );
         let _ = writeln!(
             out,
@@ -60,7 +66,7 @@ fn stroke(index: usize) -> String {
     format!("stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\"", PALETTE[index % PALETTE.len()])
 }
 
-fn draw(out: &mut String, panel: &Panel<'_>) {
+fn draw(out: &mut String, panel: &Panel) {
     let xs = panel.curves.iter().flatten().map(|(x, _)| *x);
     let (low, high) = xs.fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x), high.max(x)));
     let span = if high > low { high - low } else { 1.0 };
@@ -69,7 +75,7 @@ fn draw(out: &mut String, panel: &Panel<'_>) {
     let _ = writeln!(
         out,
         "<text x=\"{LEFT}\" y=\"20\" font-size=\"14\" font-weight=\"600\">{}</text>",
-        escape(panel.title)
+        escape(&panel.title)
     );
     for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
         let at = y(share);
@@ -112,8 +118,8 @@ mod tests {
     #[test]
     fn a_curve_per_name_in_every_panel() {
         let curves = vec![vec![(0.5, 1.0), (1.0, 0.2)], vec![(0.5, 0.9), (1.0, 0.1)]];
-        let panel = |title| Panel { title, x_label: "load", curves: curves.clone() };
-        let picture = svg(&[panel("a < b"), panel("c")], &["edf".into(), "rm".into()]);
+        let panel = |title: &str| Panel { title: title.into(), x_label: "load", curves: curves.clone() };
+        let picture = svg(&[panel("a < b"), panel("c")], 2, &["edf".into(), "rm".into()]);
         assert_eq!(picture.matches("<polyline").count(), 4);
         assert!(picture.contains("a &lt; b") && !picture.contains("NaN"));
     }

@@ -11,7 +11,7 @@ use crate::comparison::{Comparison, Row, picture_window};
 use crate::gantt::{MOST_TASK_ROWS, PALETTE, escape, reason};
 
 const PAGE: &str = include_str!("report.html");
-const STYLE: &str = include_str!("report.css");
+pub(crate) const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
 
 /// Jobs that the schedules of a page show at most, per scheduler.

@@ -1,8 +1,8 @@
-//! Schedulers over many random sets of rising load: which share of the sets each of them meets completely (the acceptance ratio that the
-//! field publishes), and which share of all deadlines.
+//! Schedulers over many random sets of rising load, on several numbers of cores and tasks: which share of the sets each of them meets
+//! completely (the acceptance ratio that the field publishes), and which share of all deadlines.
 
 use temponet_sched::build;
-use temponet_sim::generate::{GenerateError, Method, Periods, Spec, generate};
+use temponet_sim::generate::{GenerateError, Spec, generate};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Scheduler, TaskSet, Time};
 
@@ -13,13 +13,9 @@ use crate::plot::{Panel, svg};
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct SweepPlan {
-    /// Utilisations per core, ascending.
-    pub loads: Vec<f64>,
-    /// Number of cores.
-    pub cores: usize,
-    /// Tasks per set.
-    pub tasks: usize,
-    /// Sets per load.
+    /// What is swept over.
+    pub points: Vec<Point>,
+    /// Sets per point.
     pub sets: u64,
     /// Jobs per set, about.
     pub jobs: u64,
@@ -27,19 +23,26 @@ pub struct SweepPlan {
     pub schedulers: Vec<String>,
     /// Different seeds draw different sets.
     pub seed: u64,
-    /// How periods are drawn.
-    pub periods: Periods,
+}
+
+/// Sets of one kind.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Utilisation per core.
+    pub load: f64,
+    /// What is drawn: load, cores, tasks and all else.
+    pub spec: Spec,
 }
 
 /// One scheduler on one set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepRow {
-    /// Index into the plan's loads.
-    pub load: usize,
-    /// Which set of that load.
+    /// Index into the plan's points.
+    pub point: usize,
+    /// Which set of that point.
     pub set: u64,
-    /// Its name.
-    pub scheduler: String,
+    /// Index into the plan's schedulers.
+    pub scheduler: usize,
     /// Jobs that count.
     pub released: u64,
     /// Those in time.
@@ -58,89 +61,150 @@ pub enum SweepError {
 }
 
 impl SweepPlan {
-    /// Drops the schedulers that cannot run on this number of cores and says why, so that every set has a row for each left.
-    pub fn drop_inapplicable(&mut self) -> Result<Vec<(String, String)>, SweepError> {
-        let system = self.draw(0, 0)?.system();
-        let mut dropped = Vec::new();
-        for name in std::mem::take(&mut self.schedulers) {
-            match build(&name).map_err(CompareError::from)?.start(&system) {
-                Ok(()) => self.schedulers.push(name),
-                Err(why) => dropped.push((name, why.to_string())),
+    /// The schedulers, by index, that cannot run on so many cores, and why.
+    pub fn inapplicable(&self, cores: usize) -> Result<Vec<(usize, String)>, SweepError> {
+        let Some(point) = self.points.iter().position(|point| point.spec.cores == cores) else { return Ok(Vec::new()) };
+        let system = self.draw(point, 0)?.system();
+        let mut refused = Vec::new();
+        for (index, name) in self.schedulers.iter().enumerate() {
+            if let Err(why) = build(name).map_err(CompareError::from)?.start(&system) {
+                refused.push((index, why.to_string()));
             }
         }
-        Ok(dropped)
+        Ok(refused)
     }
 
-    fn seed_of(&self, load: usize, set: u64) -> u64 {
-        self.seed.wrapping_mul(1_000_003).wrapping_add(load as u64).wrapping_mul(1_000_003).wrapping_add(set)
+    /// The numbers of cores, ascending.
+    pub fn core_counts(&self) -> Vec<usize> {
+        let mut counts: Vec<usize> = self.points.iter().map(|point| point.spec.cores).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        counts
     }
 
-    fn draw(&self, load: usize, set: u64) -> Result<TaskSet, GenerateError> {
-        let spec = Spec {
-            tasks: self.tasks,
-            cores: self.cores,
-            utilization: self.loads[load] * self.cores as f64,
-            method: Method::RandFixedSum,
-            periods: self.periods.clone(),
-            granularity: Time::from_us(1),
-        };
-        generate(&spec, self.seed_of(load, set))
+    /// The same load, cores, tasks and number draw the same set, whatever else is swept over.
+    fn seed_of(&self, point: usize, set: u64) -> u64 {
+        let Point { load, spec } = &self.points[point];
+        let parts = [load.to_bits(), spec.cores as u64, spec.tasks.unwrap_or(0) as u64, set];
+        parts.into_iter().fold(self.seed, |seed, part| seed.wrapping_mul(1_000_003).wrapping_add(part))
     }
 
-    /// Every scheduler on one set; a function of the plan, the load and the set's number alone.
-    pub fn run_set(&self, load: usize, set: u64) -> Result<Vec<SweepRow>, SweepError> {
-        let (drawn, seed) = (self.draw(load, set)?, self.seed_of(load, set));
+    fn draw(&self, point: usize, set: u64) -> Result<TaskSet, GenerateError> {
+        generate(&self.points[point].spec, self.seed_of(point, set))
+    }
+
+    /// The given schedulers on one set; a function of the plan, the point and the set's number alone.
+    pub fn run_set(&self, point: usize, set: u64, schedulers: &[usize]) -> Result<Vec<SweepRow>, SweepError> {
+        let (drawn, seed) = (self.draw(point, set)?, self.seed_of(point, set));
         let per_second = expected_jobs(&drawn, Time::from_secs(1));
         let horizon = Time((self.jobs as f64 / per_second * 1e9) as u64);
         let mut rows = Vec::new();
-        for name in &self.schedulers {
+        for index in schedulers {
+            let name = &self.schedulers[*index];
             let mut scheduler = build(name).map_err(CompareError::from)?;
             let metrics = simulate(&drawn, seed, horizon, &mut *scheduler, &mut Unobserved);
             let metrics = metrics.map_err(|error| CompareError::Run(name.clone(), error))?;
             let (released, met) = (metrics.jobs.released, metrics.jobs.met);
-            rows.push(SweepRow { load, set, scheduler: name.clone(), released, met });
+            rows.push(SweepRow { point, set, scheduler: *index, released, met });
         }
         Ok(rows)
     }
 
-    /// Acceptance ratio and compliance of each scheduler at each load: `[scheduler][load]`.
-    pub fn summary(&self, rows: &[SweepRow]) -> Vec<(String, Vec<Summary>)> {
-        let of = |name: &String| -> Vec<Summary> {
-            let at = |load: usize| {
-                let mut summary = Summary::default();
-                for row in rows.iter().filter(|row| row.scheduler == *name && row.load == load) {
-                    summary.sets += 1;
-                    summary.accepted += u64::from(row.met == row.released);
-                    summary.released += row.released;
-                    summary.met += row.met;
-                }
-                summary
-            };
-            (0..self.loads.len()).map(at).collect()
-        };
-        self.schedulers.iter().map(|name| (name.clone(), of(name))).collect()
+    /// Acceptance ratio and compliance of each scheduler at each point: `[scheduler][point]`.
+    pub fn summary(&self, rows: &[SweepRow]) -> Vec<Vec<Summary>> {
+        let mut summary = vec![vec![Summary::default(); self.points.len()]; self.schedulers.len()];
+        for row in rows {
+            let cell = &mut summary[row.scheduler][row.point];
+            cell.sets += 1;
+            cell.accepted += u64::from(row.met == row.released);
+            cell.released += row.released;
+            cell.met += row.met;
+        }
+        summary
     }
 
-    /// Both curves as one picture.
+    /// What the curves run over, and the points of each chart in order: over the loads, if there are several, else over the tasks or the
+    /// cores; a chart for each combination of the others.
+    fn charts(&self) -> (Axis, Vec<(String, Vec<usize>)>) {
+        let is_swept = |axis: Axis| {
+            let first = self.points.first().map(|point| axis.of(point));
+            self.points.iter().any(|point| Some(axis.of(point)) != first)
+        };
+        let axis =
+            [Axis::Load, Axis::Tasks, Axis::Cores].into_iter().find(|axis| is_swept(*axis)).unwrap_or(Axis::Load);
+        let mut charts: Vec<(String, Vec<usize>)> = Vec::new();
+        for (index, point) in self.points.iter().enumerate() {
+            let others = [Axis::Load, Axis::Cores, Axis::Tasks].into_iter().filter(|other| *other != axis);
+            let title = others.filter_map(|other| other.label(point)).collect::<Vec<_>>().join(", ");
+            match charts.iter_mut().find(|(known, _)| *known == title) {
+                Some((_, points)) => points.push(index),
+                None => charts.push((title, vec![index])),
+            }
+        }
+        for (_, points) in &mut charts {
+            points.sort_by(|a, b| axis.of(&self.points[*a]).total_cmp(&axis.of(&self.points[*b])));
+        }
+        (axis, charts)
+    }
+
+    /// Both curves of every combination, as one picture with a row each.
     pub fn picture(&self, rows: &[SweepRow]) -> String {
         let summary = self.summary(rows);
-        let curves = |value: fn(&Summary) -> f64| {
-            let curve = |points: &Vec<Summary>| self.loads.iter().copied().zip(points.iter().map(value)).collect();
-            summary.iter().map(|(_, points)| curve(points)).collect()
-        };
-        let x_label = "utilisation per core";
-        let panels = [
-            Panel { title: "Sets met completely", x_label, curves: curves(Summary::acceptance) },
-            Panel { title: "Deadlines met", x_label, curves: curves(Summary::compliance) },
-        ];
-        svg(&panels, &summary.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>())
+        let (axis, charts) = self.charts();
+        let mut panels = Vec::new();
+        for (title, points) in &charts {
+            let curve = |of: &Vec<Summary>, value: fn(&Summary) -> f64| -> Vec<(f64, f64)> {
+                let there = points.iter().filter(|at| of[**at].sets > 0);
+                there.map(|at| (axis.of(&self.points[*at]), value(&of[*at]))).collect()
+            };
+            for (name, value) in Summary::KINDS {
+                let curves = summary.iter().map(|of| curve(of, value)).collect();
+                panels.push(Panel { title: format!("{name} · {title}"), x_label: axis.name(), curves });
+            }
+        }
+        svg(&panels, 2, &self.schedulers)
     }
 }
 
-/// One scheduler at one load.
+/// What can be swept over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Axis {
+    Load,
+    Cores,
+    Tasks,
+}
+
+impl Axis {
+    fn of(self, point: &Point) -> f64 {
+        match self {
+            Axis::Load => point.load,
+            Axis::Cores => point.spec.cores as f64,
+            Axis::Tasks => point.spec.tasks.unwrap_or(0) as f64,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Axis::Load => "utilisation per core",
+            Axis::Cores => "cores",
+            Axis::Tasks => "tasks",
+        }
+    }
+
+    fn label(self, point: &Point) -> Option<String> {
+        let plural = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
+        match self {
+            Axis::Load => Some(format!("U = {} per core", point.load)),
+            Axis::Cores => Some(plural(point.spec.cores, "core")),
+            Axis::Tasks => point.spec.tasks.map(|tasks| plural(tasks, "task")),
+        }
+    }
+}
+
+/// One scheduler at one point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// Sets run.
+    /// Sets run; none where the scheduler does not apply.
     pub sets: u64,
     /// Sets without a miss.
     pub accepted: u64,
@@ -151,6 +215,10 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// What is published, and how it is found.
+    pub const KINDS: [(&'static str, fn(&Summary) -> f64); 2] =
+        [("Sets met completely", Summary::acceptance), ("Deadlines met", Summary::compliance)];
+
     /// Share of sets without a miss.
     pub fn acceptance(&self) -> f64 {
         self.accepted as f64 / self.sets.max(1) as f64
@@ -166,26 +234,38 @@ impl Summary {
 mod tests {
     use super::*;
 
+    fn plan(points: &[(f64, usize, usize)], schedulers: &[&str]) -> SweepPlan {
+        let point = |(load, cores, tasks): &(f64, usize, usize)| Point {
+            load: *load,
+            spec: Spec::new(*tasks, *cores, load * *cores as f64),
+        };
+        let schedulers = schedulers.iter().map(|name| name.to_string()).collect();
+        SweepPlan { points: points.iter().map(point).collect(), sets: 30, jobs: 300, schedulers, seed: 1 }
+    }
+
     #[test]
     fn acceptance_falls_with_load_and_optimal_schedulers_accept_all_that_fits() {
-        let mut plan = SweepPlan {
-            loads: vec![0.5, 0.95, 1.2],
-            cores: 2,
-            tasks: 5,
-            sets: 30,
-            jobs: 300,
-            schedulers: ["edf", "dp-wrap", "d-over"].map(String::from).to_vec(),
-            seed: 1,
-            periods: Periods::LogUniform(Time::from_ms(10), Time::from_ms(100)),
-        };
-        assert_eq!(plan.drop_inapplicable().unwrap().len(), 1, "d-over needs one core");
-        let cells = (0..3).flat_map(|load| (0..30).map(move |set| (load, set)));
-        let rows: Vec<SweepRow> = cells.flat_map(|(load, set)| plan.run_set(load, set).unwrap()).collect();
+        let plan = plan(&[(0.5, 2, 5), (0.95, 2, 5), (1.2, 2, 5)], &["edf", "dp-wrap", "d-over"]);
+        let refused = plan.inapplicable(2).unwrap();
+        assert_eq!(refused.iter().map(|(index, _)| *index).collect::<Vec<_>>(), [2], "d-over needs one core");
+        let cells = (0..3).flat_map(|point| (0..30).map(move |set| (point, set)));
+        let rows: Vec<SweepRow> = cells.flat_map(|(point, set)| plan.run_set(point, set, &[0, 1]).unwrap()).collect();
         let summary = plan.summary(&rows);
-        assert_eq!(summary.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["edf", "dp-wrap"]);
-        let [edf, wrap] = [0, 1].map(|at| summary[at].1.iter().map(Summary::acceptance).collect::<Vec<_>>());
+        let [edf, wrap] = [0, 1].map(|at| summary[at].iter().map(Summary::acceptance).collect::<Vec<_>>());
         assert_eq!(wrap, [1.0, 1.0, 0.0]);
         assert!(edf[0] > edf[1] && edf[1] < 1.0 && edf[2] == 0.0, "{edf:?}");
-        assert_eq!(plan.run_set(1, 7).unwrap(), plan.run_set(1, 7).unwrap());
+        assert_eq!(summary[2][0].sets, 0);
+        assert_eq!(plan.run_set(1, 7, &[0, 1]).unwrap(), plan.run_set(1, 7, &[0, 1]).unwrap());
+    }
+
+    #[test]
+    fn the_swept_axis_is_the_one_that_varies() {
+        let loads = plan(&[(0.5, 1, 5), (1.0, 1, 5), (0.5, 2, 5), (1.0, 2, 5)], &["edf"]);
+        let (axis, charts) = loads.charts();
+        assert_eq!((axis, charts.len()), (Axis::Load, 2));
+        assert_eq!(charts[1], ("2 cores, 5 tasks".into(), vec![2, 3]));
+        let tasks = plan(&[(1.0, 2, 9), (1.0, 2, 5)], &["edf"]);
+        let (axis, charts) = tasks.charts();
+        assert_eq!((axis, charts), (Axis::Tasks, vec![("U = 1 per core, 2 cores".into(), vec![1, 0])]));
     }
 }

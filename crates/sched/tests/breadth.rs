@@ -3,7 +3,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_sched::build;
-use temponet_sim::generate::{Method, Periods, Spec, generate};
+use temponet_sim::generate::{Lengths, Method, Rule, Spec, generate};
 use temponet_sim::{End, Metrics, Recorder, Unobserved, simulate};
 use temponet_task::{Arrival, ExecutionModel, ListedJob, OnMiss, Server, Speed, Task, TaskSet, Time};
 
@@ -27,8 +27,9 @@ fn set(tasks: &[(u64, u64)], cores: usize) -> TaskSet {
 
 /// A random set with log-uniform periods.
 fn drawn(tasks: usize, cores: usize, utilization: f64, periods: (Time, Time), granularity: Time, seed: u64) -> TaskSet {
-    let (method, periods) = (Method::UUniFastDiscard, Periods::LogUniform(periods.0, periods.1));
-    generate(&Spec { tasks, cores, utilization, method, periods, granularity }, seed).unwrap()
+    let lengths = Lengths::Periods(Rule::LogUniform(periods.0, periods.1));
+    let method = Method::UUniFastDiscard;
+    generate(&Spec { method, lengths, granularity, ..Spec::new(tasks, cores, utilization) }, seed).unwrap()
 }
 
 /// Single jobs as (release, length, deadline, value).

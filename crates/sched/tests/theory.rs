@@ -3,7 +3,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_sched::build;
-use temponet_sim::generate::{Method, Periods, Spec, generate};
+use temponet_sim::generate::{Lengths, Method, Rule, Spec, generate};
 use temponet_sim::{Metrics, Unobserved, simulate};
 use temponet_task::{Arrival, ListedJob, Task, TaskSet, Time};
 
@@ -13,8 +13,9 @@ fn run(scheduler: &str, set: &TaskSet, horizon: Time) -> Metrics {
 
 /// A random set with log-uniform periods.
 fn drawn(tasks: usize, cores: usize, utilization: f64, periods: (Time, Time), granularity: Time, seed: u64) -> TaskSet {
-    let (method, periods) = (Method::UUniFastDiscard, Periods::LogUniform(periods.0, periods.1));
-    generate(&Spec { tasks, cores, utilization, method, periods, granularity }, seed).unwrap()
+    let lengths = Lengths::Periods(Rule::LogUniform(periods.0, periods.1));
+    let method = Method::UUniFastDiscard;
+    generate(&Spec { method, lengths, granularity, ..Spec::new(tasks, cores, utilization) }, seed).unwrap()
 }
 
 /// A random set of whole milliseconds whose total utilisation is at most `cores`.

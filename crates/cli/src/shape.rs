@@ -1,0 +1,156 @@
+//! What `generate` and `sweep` have in common: how random sets are drawn.
+
+use temponet_sim::generate::{Critical, Deadlines, Lengths, Method, Rule, Spec, Unc};
+use temponet_task::Time;
+
+use crate::setup::positive_time;
+
+/// How tasks are drawn.
+#[derive(clap::Args)]
+pub struct ShapeArgs {
+    /// How the total is shared out: randfixedsum, uunifast (discarding), capped:MOST or capped:A,B,… (one cap per task),
+    /// unc:NAME (uni-, exp- or bimo-light, -medium or -heavy), waters2015 (automotive)
+    #[arg(long, value_name = "RULE", default_value = "randfixedsum", value_parser = method)]
+    method: Method,
+    /// How periods are drawn: log:MIN,MAX, uniform:MIN,MAX, list:A,B,…, harmonic:BASE,MAX, pareto:SHAPE,MIN, or UNC's uni-short,
+    /// uni-moderate, uni-long [default: log:10ms,100ms]
+    #[arg(long, value_name = "RULE", value_parser = rule, conflicts_with = "wcets")]
+    periods: Option<Rule>,
+    /// Draw execution times by such a rule instead; periods follow from the utilisations
+    #[arg(long, value_name = "RULE", value_parser = rule)]
+    wcets: Option<Rule>,
+    /// Deadlines: implicit, or slack:LOW,HIGH, shares of the way from the wcet (0) to the period (1)
+    #[arg(long, value_name = "RULE", default_value = "implicit", value_parser = deadlines)]
+    deadlines: Deadlines,
+    /// Best-case execution time as a share of the worst; times are then uniform in between
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]
+    bcet: f64,
+    /// Share of the tasks that are critical [default: 0; waters2015: 0.3]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    critical: Option<f64>,
+    /// Their wcet at high criticality, as a multiple; a tenth of their jobs overrun up to it
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
+    critical_factor: f64,
+    /// Values of the tasks are uniform between these: LOW,HIGH
+    #[arg(long, value_name = "RANGE", default_value = "1,1", value_parser = values)]
+    values: Range,
+    /// Periods and execution times are whole multiples of this
+    #[arg(long, value_name = "TIME", default_value = "1us", value_parser = positive_time)]
+    granularity: Time,
+}
+
+#[derive(Clone, Copy)]
+struct Range(f64, f64);
+
+impl ShapeArgs {
+    /// Whether the method finds its own number of tasks.
+    pub fn counts_tasks(&self) -> bool {
+        matches!(self.method, Method::Unc(_) | Method::Waters2015)
+    }
+
+    pub fn spec(&self, tasks: Option<usize>, cores: usize, utilization: f64) -> anyhow::Result<Spec> {
+        let plain = Spec::new(1, cores, utilization);
+        let lengths = match (&self.periods, &self.wcets) {
+            (Some(rule), _) => Lengths::Periods(rule.clone()),
+            (_, Some(rule)) => Lengths::Wcets(rule.clone()),
+            _ => plain.lengths.clone(),
+        };
+        let is_automotive = self.method == Method::Waters2015;
+        if is_automotive && (self.periods.is_some() || self.wcets.is_some() || self.bcet < 1.0) {
+            anyhow::bail!(
+                "waters2015 has periods and execution times of its own: leave --periods, --wcets and --bcet out"
+            );
+        }
+        let share = self.critical.unwrap_or(if is_automotive { 0.3 } else { 0.0 });
+        let critical = Critical { share, factor: self.critical_factor, ..plain.critical };
+        Ok(Spec {
+            tasks,
+            method: self.method.clone(),
+            lengths,
+            deadlines: self.deadlines,
+            bcet: self.bcet,
+            critical,
+            values: (self.values.0, self.values.1),
+            granularity: self.granularity,
+            ..plain
+        })
+    }
+}
+
+/// A finite number within bounds, both included.
+pub fn number(text: &str, low: f64, high: f64) -> Result<f64, String> {
+    let number = text.trim().parse::<f64>().ok().filter(|number| (low..=high).contains(number));
+    number.ok_or_else(|| match high == f64::MAX {
+        true => format!("{text:?} is not a number of at least {low}"),
+        false => format!("{text:?} is not a number from {low} to {high}"),
+    })
+}
+
+/// A finite number above zero.
+pub fn positive_number(text: &str) -> Result<f64, String> {
+    number(text, f64::MIN_POSITIVE, f64::MAX).map_err(|_| "must be a number greater than zero".into())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    number(text, 0.0, 1.0)
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    number(text, 1.0, 1e6)
+}
+
+fn method(text: &str) -> Result<Method, String> {
+    match text.split_once(':') {
+        None if text == "randfixedsum" => Ok(Method::RandFixedSum),
+        None if text == "uunifast" => Ok(Method::UUniFastDiscard),
+        None if text == "waters2015" => Ok(Method::Waters2015),
+        Some(("capped", caps)) => {
+            let caps: Result<Vec<f64>, String> = caps.split(',').map(|cap| number(cap, 1e-9, 1.0)).collect();
+            Ok(Method::Capped(caps?))
+        }
+        Some(("unc", name)) => {
+            let unknown = || format!("{name:?} is none of {}", Unc::NAMES.join(", "));
+            Unc::from_name(name).map(Method::Unc).ok_or_else(unknown)
+        }
+        _ => Err("is none of randfixedsum, uunifast, capped:…, unc:NAME, waters2015".into()),
+    }
+}
+
+/// `log:10ms,100ms`, `uniform:…`, `list:…`, `harmonic:…`, `pareto:2,10ms`, `uni-short`.
+fn rule(text: &str) -> Result<Rule, String> {
+    let uniform = |low, high| Ok(Rule::Uniform(Time::from_ms(low), Time::from_ms(high)));
+    let (name, times) = match text {
+        "uni-short" => return uniform(3, 33),
+        "uni-moderate" => return uniform(10, 100),
+        "uni-long" => return uniform(50, 250),
+        _ => text.split_once(':').ok_or("must be RULE:TIMES, such as log:10ms,100ms")?,
+    };
+    if name == "pareto" {
+        let (shape, least) = times.split_once(',').ok_or("pareto needs a shape and a time, such as pareto:2,10ms")?;
+        return Ok(Rule::Pareto(number(shape, 0.1, 100.0)?, positive_time(least)?));
+    }
+    let times: Vec<Time> = times.split(',').map(positive_time).collect::<Result<_, _>>()?;
+    match (name, &times[..]) {
+        ("list", _) => Ok(Rule::List(times)),
+        ("log", [low, high]) if low <= high => Ok(Rule::LogUniform(*low, *high)),
+        ("uniform", [low, high]) if low <= high => Ok(Rule::Uniform(*low, *high)),
+        ("harmonic", [base, most]) if base <= most => Ok(Rule::Harmonic(*base, *most)),
+        ("log" | "uniform" | "harmonic", _) => Err(format!("{name} needs two times, the smaller first")),
+        _ => Err(format!("{name:?} is none of log, uniform, list, harmonic, pareto")),
+    }
+}
+
+fn deadlines(text: &str) -> Result<Deadlines, String> {
+    match text.split_once(':') {
+        None if text == "implicit" => Ok(Deadlines::Implicit),
+        Some(("slack", range)) => values(range).map(|Range(low, high)| Deadlines::Slack(low, high)),
+        _ => Err("is neither implicit nor slack:LOW,HIGH".into()),
+    }
+}
+
+/// `LOW,HIGH`, neither below zero.
+fn values(text: &str) -> Result<Range, String> {
+    let (low, high) = text.split_once(',').ok_or("must be LOW,HIGH")?;
+    let (low, high) = (number(low, 0.0, 1e9)?, number(high, 0.0, 1e9)?);
+    if low <= high { Ok(Range(low, high)) } else { Err("the smaller number comes first".into()) }
+}

@@ -1,0 +1,89 @@
+//! The utilisation distributions that the real-time group at the University of North Carolina named in many papers (Brandenburg, PhD
+//! thesis 2011). Their periods are plain rules: uniform from 3 to 33, 10 to 100 or 50 to 250 ms.
+
+use rand::RngExt;
+use rand_pcg::Pcg64;
+
+use super::GenerateError;
+
+/// A named distribution of task utilisations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unc {
+    shape: Shape,
+    weight: Weight,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Uniform,
+    Exponential,
+    Bimodal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Weight {
+    Light,
+    Medium,
+    Heavy,
+}
+
+impl Unc {
+    /// The names there are.
+    pub const NAMES: [&'static str; 9] = [
+        "uni-light",
+        "uni-medium",
+        "uni-heavy",
+        "exp-light",
+        "exp-medium",
+        "exp-heavy",
+        "bimo-light",
+        "bimo-medium",
+        "bimo-heavy",
+    ];
+
+    /// The distribution of that name.
+    pub fn from_name(name: &str) -> Option<Unc> {
+        let index = Unc::NAMES.iter().position(|known| *known == name)?;
+        let shape = [Shape::Uniform, Shape::Exponential, Shape::Bimodal][index / 3];
+        let weight = [Weight::Light, Weight::Medium, Weight::Heavy][index % 3];
+        Some(Unc { shape, weight })
+    }
+
+    /// One task's utilisation.
+    pub(super) fn draw(self, rng: &mut Pcg64) -> f64 {
+        let pick = |table: [f64; 3]| table[self.weight as usize];
+        match self.shape {
+            Shape::Uniform => {
+                let (low, high) = (pick([0.001, 0.1, 0.5]), pick([0.1, 0.4, 0.9]));
+                rng.random_range(low..high)
+            }
+            // Drawn again beyond one, by inverting the truncated distribution.
+            Shape::Exponential => {
+                let mean = pick([0.1, 0.25, 0.5]);
+                let mass = 1.0 - (-1.0 / mean).exp();
+                -mean * (1.0 - mass * rng.random::<f64>()).ln()
+            }
+            Shape::Bimodal => {
+                let is_heavy = rng.random::<f64>() < pick([1.0, 3.0, 5.0]) / 9.0;
+                if is_heavy { rng.random_range(0.5..0.9) } else { rng.random_range(0.001..0.5) }
+            }
+        }
+    }
+
+    /// Tasks until the total is reached, the last cut to fit; or just so many tasks, whatever their total.
+    pub(super) fn until(self, total: f64, tasks: Option<usize>, rng: &mut Pcg64) -> Result<Vec<f64>, GenerateError> {
+        if tasks.is_some() {
+            let message =
+                "a named distribution draws tasks until the utilisation is reached: leave the number of tasks out";
+            return Err(GenerateError::Invalid(message.into()));
+        }
+        let mut shares = Vec::new();
+        let mut left = total;
+        while left > 0.0 {
+            let share = self.draw(rng).min(left);
+            shares.push(share);
+            left -= share;
+        }
+        Ok(shares)
+    }
+}
