@@ -221,6 +221,11 @@ fn simulations_keep_their_defaults_and_units() {
     let ignored = simulation("etm='wcet'", "", &ignored).unwrap();
     assert_eq!(ignored.set.tasks[0].execution, ExecutionModel::Wcet);
     assert!(has(&ignored, "\"ACET\" and \"et_stddev\" are ignored"), "{:?}", ignored.notes);
+    let beyond = simulation("etm='acet'", "", &TASK.replace("WCET", "ACET='5' et_stddev='1' WCET")).unwrap();
+    assert_eq!(beyond.set.tasks[0].acet, Some(ms(4)));
+    assert!(has(&beyond, "3: task \"a\": its ACET 5ms is more than its WCET 4ms"), "{:?}", beyond.notes);
+    let text = write(&beyond.set, Format::Toml).unwrap();
+    assert_eq!(parse(&text, Format::Toml, Path::new("s.toml")).unwrap().set.tasks, beyond.set.tasks);
     for (attributes, note) in [
         ("use_wcet='no'", "1: etm = \"cache\" is not represented"),
         ("etm='fixedpenalty' penalty_migration='1000'", "1: \"penalty_migration\" = 1us is not represented"),

@@ -151,7 +151,7 @@ impl Reader<'_> {
             return Ok(());
         }
         if acet > task.wcet {
-            let message = format!("its ACET {acet} is more than its WCET {}: the WCET is taken", task.wcet);
+            let message = format!("its ACET {acet} is more than its WCET {}: that is taken for the mean", task.wcet);
             self.notes.task(line, &task.name, message);
         }
         let mean = acet.min(task.wcet);
