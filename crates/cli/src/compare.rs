@@ -22,7 +22,7 @@ use crate::table;
     temponet compare gap-avionics --schedulers edf,rm,llf:quantum=500us --runs 20 --json"
 )]
 pub struct Args {
-    /// Task-set file (.toml, .csv, .json) or a built-in set's name [default: standard-125]
+    /// Task-set file (.toml, .csv, .json, rt-app's .json, SimSo's .xml) or a built-in set's name [default: standard-125]
     #[arg(value_name = "FILE|NAME")]
     pub set: Option<String>,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub struct Args {
 const RUNS: u64 = 10;
 
 pub fn run(args: Args) -> Result<()> {
-    let (set, horizon) = args.setup.prepare(args.set.as_deref())?;
+    let (set, horizon, notes) = args.setup.prepare(args.set.as_deref())?;
     let runs = args.runs.unwrap_or(if set.is_random() { RUNS } else { 1 });
     let record_until = match args.report {
         Some(_) => picture_window(&set, horizon, report::MOST_JOBS),
@@ -64,7 +64,7 @@ pub fn run(args: Args) -> Result<()> {
         file.write(report::html(&comparison).as_bytes())?;
     }
     if args.json {
-        return output::print_json(&JsonReport::of(&comparison));
+        return output::print_json(&JsonReport::of(&comparison, &notes));
     }
     output::print(&text(&comparison))?;
     if let Some(path) = &args.report {
@@ -150,6 +150,9 @@ struct JsonReport<'a> {
     verdict: String,
     results: Vec<JsonRow<'a>>,
     skipped: Vec<JsonSkipped<'a>>,
+    /// What the file of another tool says and the set does not.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -216,7 +219,7 @@ struct JsonTask<'a> {
 }
 
 impl<'a> JsonReport<'a> {
-    fn of(comparison: &'a Comparison) -> JsonReport<'a> {
+    fn of(comparison: &'a Comparison, notes: &'a [String]) -> JsonReport<'a> {
         let plan = &comparison.plan;
         JsonReport {
             task_set: &plan.set.name,
@@ -229,6 +232,7 @@ impl<'a> JsonReport<'a> {
             verdict: comparison.verdict(),
             results: comparison.rows.iter().map(|row| JsonRow::of(row, plan)).collect(),
             skipped: comparison.skipped.iter().map(|(scheduler, reason)| JsonSkipped { scheduler, reason }).collect(),
+            notes,
         }
     }
 }

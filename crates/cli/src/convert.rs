@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
-use temponet_task::files::{self, Format};
+use temponet_task::files::{self, Format, Loaded};
 
 use crate::{output, setup};
 
@@ -31,18 +31,23 @@ pub fn new(args: NewArgs) -> Result<()> {
     written(&args.file, args.json)
 }
 
-/// Convert a task set between TOML, JSON and CSV
+/// Convert a task set between TOML, JSON and CSV; read files of rt-app and SimSo, write files of rt-app
 #[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  temponet convert mytasks.csv mytasks.toml\n  temponet convert gap-avionics gap.json"
-)]
+#[command(after_help = "Examples:\n  temponet convert mytasks.csv mytasks.toml\n  \
+    temponet convert gap-avionics gap.json\n  \
+    temponet convert workload.json mytasks.toml           # from rt-app\n  \
+    temponet convert simulation.xml mytasks.toml          # from SimSo\n  \
+    temponet convert mytasks.toml workload.json --to rt-app")]
 pub struct Args {
-    /// Task-set file or a built-in set's name
+    /// Task-set file (.toml, .csv, .json, rt-app's .json, SimSo's .xml) or a built-in set's name
     #[arg(value_name = "FILE|NAME")]
     pub from: String,
     /// The file to write; its ending says the format
     #[arg(value_name = "FILE")]
-    pub to: PathBuf,
+    pub file: PathBuf,
+    /// Write the file of another tool instead
+    #[arg(long, value_name = "TOOL")]
+    pub to: Option<Tool>,
     /// Replace an existing file
     #[arg(long)]
     pub force: bool,
@@ -51,13 +56,38 @@ pub struct Args {
     pub json: bool,
 }
 
+/// Tools that we write files for.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Tool {
+    /// A workload of rt-app, whose name ends in .json
+    RtApp,
+}
+
 pub fn run(args: Args) -> Result<()> {
-    let set = setup::load(&args.from)?;
-    let format = Format::of(&args.to)
-        .with_context(|| format!("{}: the name must end in .toml, .csv or .json", args.to.display()))?;
-    output::refuse_existing(&args.to, args.force)?;
-    output::write_file(&args.to, &files::write(&set, format)?)?;
-    written(&args.to, args.json)
+    let Loaded { set, mut notes, .. } = setup::load(&args.from)?;
+    let format = Format::of(&args.file)
+        .with_context(|| format!("{}: the name must end in .toml, .csv or .json", args.file.display()))?;
+    output::refuse_existing(&args.file, args.force)?;
+    let text = match args.to {
+        None => files::write(&set, format)?,
+        Some(Tool::RtApp) if format != Format::Json => {
+            return Err(anyhow!("{}: the name of a workload of rt-app must end in .json", args.file.display()));
+        }
+        Some(Tool::RtApp) => {
+            let exported = files::to_rt_app(&set)?;
+            for note in exported.notes {
+                let note = format!("{}: {note}", args.file.display());
+                eprintln!("note: {note}");
+                notes.push(note);
+            }
+            exported.text
+        }
+    };
+    output::write_file(&args.file, &text)?;
+    match args.json {
+        true => output::print_json(&serde_json::json!({ "written": args.file.display().to_string(), "notes": notes })),
+        false => written(&args.file, false),
+    }
 }
 
 /// Says which file was written.

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use temponet_lab::horizon::default_horizon;
 use temponet_task::builtin::{self, Builtin};
+use temponet_task::files::Loaded;
 use temponet_task::{OnMiss, TaskSet, Time, TimeUnit, files};
 
 /// Changes to the set and the length of the run.
@@ -51,9 +52,9 @@ fn on_miss(text: &str) -> Result<OnMiss, String> {
 }
 
 impl SetupArgs {
-    /// Loads the set and makes the user's changes to it; the horizon.
-    pub fn prepare(&self, name: Option<&str>) -> Result<(TaskSet, Time)> {
-        let mut set = load(name.unwrap_or(builtin::DEFAULT))?;
+    /// Loads the set and makes the user's changes to it; the horizon, and the notes on an imported file.
+    pub fn prepare(&self, name: Option<&str>) -> Result<(TaskSet, Time, Vec<String>)> {
+        let Loaded { mut set, notes, .. } = load(name.unwrap_or(builtin::DEFAULT))?;
         if let Some(cores) = self.cores {
             set.cores = usize::from(cores);
         }
@@ -62,12 +63,12 @@ impl SetupArgs {
         set.costs.migration = self.migration_cost.unwrap_or(set.costs.migration);
         set.costs.decision = self.decision_cost.unwrap_or(set.costs.decision);
         let horizon = self.horizon.unwrap_or_else(|| default_horizon(&set));
-        Ok((set, horizon))
+        Ok((set, horizon, notes))
     }
 }
 
-/// A file, or a built-in set where no file has that name. Warnings go to stderr.
-pub fn load(name: &str) -> Result<TaskSet> {
+/// A file, or a built-in set where no file has that name. Warnings and notes go to stderr.
+pub fn load(name: &str) -> Result<Loaded> {
     let path = Path::new(name);
     let loaded = match Builtin::find(name) {
         Some(set) if !path.exists() => set.load().context("the built-in set is broken")?,
@@ -79,7 +80,10 @@ pub fn load(name: &str) -> Result<TaskSet> {
     for warning in &loaded.warnings {
         eprintln!("{warning}");
     }
-    Ok(loaded.set)
+    for note in &loaded.notes {
+        eprintln!("note: {note}");
+    }
+    Ok(loaded)
 }
 
 /// One line on what runs where.

@@ -22,7 +22,7 @@ use crate::table;
 #[command(after_help = "Examples:\n  temponet simulate standard-125 --scheduler mh-edf --gantt schedule.svg\n  \
     temponet simulate mytasks.toml --scheduler edf --jobs jobs.csv --trace trace.json")]
 pub struct Args {
-    /// Task-set file (.toml, .csv, .json) or a built-in set's name
+    /// Task-set file (.toml, .csv, .json, rt-app's .json, SimSo's .xml) or a built-in set's name
     #[arg(value_name = "FILE|NAME")]
     pub set: String,
     /// The scheduler, with options if any, such as llf:quantum=500us
@@ -58,6 +58,9 @@ struct JsonRun<'a> {
     horizon_ns: u64,
     on_miss: &'static str,
     seed: u64,
+    /// What the file of another tool says and the set does not.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
     #[serde(flatten)]
     row: JsonRow<'a>,
 }
@@ -68,7 +71,7 @@ const MOST_ROWS: usize = 100;
 const PICTURE_JOBS: f64 = 40.0;
 
 pub fn run(args: Args) -> Result<()> {
-    let (set, horizon) = args.setup.prepare(Some(&args.set))?;
+    let (set, horizon, notes) = args.setup.prepare(Some(&args.set))?;
     let mut scheduler = temponet_sched::build(&args.scheduler)?;
     let window = match args.gantt_until {
         Some(until) => until.min(horizon),
@@ -115,6 +118,7 @@ pub fn run(args: Args) -> Result<()> {
             horizon_ns: plan.horizon.0,
             on_miss: plan.set.on_miss.name(),
             seed: plan.seed,
+            notes: &notes,
             row: JsonRow::of(&row, &plan),
         }),
         false => output::print(&text(&row, &plan)),

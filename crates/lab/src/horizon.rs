@@ -6,16 +6,17 @@ use temponet_task::{Arrival, Gap, Task, TaskSet, Time};
 const JOBS: f64 = 10_000.0;
 
 /// A whole number of hyperperiods where they are short, else enough time for about 10 000 jobs; a list of single jobs to
-/// its last deadline. Mode switches and bursts are always included.
+/// its last deadline. Mode switches, bursts and lists beside other tasks are always included.
 pub fn default_horizon(set: &TaskSet) -> Time {
     let listed = set.tasks.iter().filter_map(|task| match &task.arrival {
         Arrival::Listed(jobs) => jobs.iter().map(|job| job.deadline).max(),
         _ => None,
     });
-    if let Some(last) = listed.max() {
-        return last;
-    }
+    let last_listed = listed.max().unwrap_or_default();
     let rate: f64 = set.tasks.iter().map(jobs_per_second).sum();
+    if rate == 0.0 {
+        return last_listed;
+    }
     let enough = Time((JOBS / rate * 1e9) as u64);
     let longest_deadline = set.tasks.iter().map(|task| task.offset + task.deadline).max().unwrap_or_default();
     let horizon = match set.hyperperiod() {
@@ -30,7 +31,7 @@ pub fn default_horizon(set: &TaskSet) -> Time {
         Arrival::Burst { until, .. } if until != Time::NEVER => until + task.deadline,
         _ => Time::ZERO,
     });
-    horizon.max(last_mode).max(last_burst.max().unwrap_or_default()).min(Time::MAX_INPUT)
+    horizon.max(last_listed).max(last_mode).max(last_burst.max().unwrap_or_default()).min(Time::MAX_INPUT)
 }
 
 /// About how many jobs are released before `date`.
@@ -59,6 +60,7 @@ fn jobs_per_second(task: &Task) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use temponet_task::ListedJob;
 
     fn set(periods_us: &[u64]) -> TaskSet {
         let task = |period: &u64| Task::periodic(format!("t{period}"), Time::from_us(*period), Time(1));
@@ -84,5 +86,19 @@ mod tests {
     fn long_hyperperiods_are_cut_at_ten_thousand_jobs() {
         let awkward = set(&[99_991, 99_989, 99_971]);
         assert!((expected_jobs(&awkward, default_horizon(&awkward)) - JOBS).abs() < 10.0);
+    }
+
+    #[test]
+    fn single_jobs_beside_recurring_tasks_do_not_cut_them_short() {
+        let mut set = set(&[40_000, 60_000]);
+        let (release, deadline) = (Time::from_ms(1), Time::from_ms(9));
+        let job = ListedJob { release, deadline, execution: Time(1), wcet: Time(1), criticality: 0, value: 1.0 };
+        set.tasks[1].arrival = Arrival::Listed([job].into());
+        assert!(expected_jobs(&set, default_horizon(&set)) > JOBS / 2.0);
+        let late = ListedJob { deadline: Time::from_secs(9_000), ..job };
+        set.tasks[1].arrival = Arrival::Listed([late].into());
+        assert_eq!(default_horizon(&set), late.deadline);
+        set.tasks.remove(0);
+        assert_eq!(default_horizon(&set), late.deadline);
     }
 }

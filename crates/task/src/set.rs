@@ -128,11 +128,12 @@ impl TaskSet {
     }
 
     fn listed_utilization(&self, demand: fn(&ListedJob) -> Time) -> Option<f64> {
-        let lists = self.tasks.iter().filter_map(|task| match &task.arrival {
-            Arrival::Listed(jobs) => Some(jobs.iter()),
-            _ => None,
-        });
-        let jobs: Vec<&ListedJob> = lists.flatten().collect();
+        let mut jobs: Vec<&ListedJob> = Vec::new();
+        for task in &self.tasks {
+            // Beside tasks that recur, a list counts by its own mean demand.
+            let Arrival::Listed(list) = &task.arrival else { return None };
+            jobs.extend(list.iter());
+        }
         let first = jobs.iter().map(|job| job.release).min()?;
         let last = jobs.iter().map(|job| job.deadline).max()?;
         let work: f64 = jobs.iter().map(|job| demand(job).0 as f64).sum();
@@ -187,5 +188,17 @@ mod tests {
         assert_eq!(set(&[40, 60, 100]).hyperperiod(), Some(Time::from_ms(600)));
         let primes = [1_000_003, 1_000_033, 1_000_037, 1_000_039];
         assert_eq!(set(&primes).hyperperiod(), None);
+    }
+
+    #[test]
+    fn single_jobs_beside_recurring_tasks_add_their_mean_demand() {
+        let ms = Time::from_ms;
+        let (execution, wcet) = (ms(1), ms(2));
+        let job = ListedJob { release: ms(5), deadline: ms(15), execution, wcet, criticality: 0, value: 1.0 };
+        let listed = Task { arrival: Arrival::Listed([job].into()), ..Task::periodic("jobs", ms(10), wcet) };
+        let mut set = TaskSet::new("test", vec![listed], 1);
+        assert_eq!(set.utilization(), 0.2);
+        set.tasks.push(Task::periodic("task", ms(10), ms(5)));
+        assert_eq!(set.utilization(), 0.7);
     }
 }

@@ -14,6 +14,7 @@ fn read(text: &str, format: Format) -> Result<Loaded, String> {
         Format::Toml => "set.toml",
         Format::Json => "set.json",
         Format::Csv => "set.csv",
+        Format::SimSo => "set.xml",
     };
     parse(text, format, Path::new(file)).map_err(|error| error.to_string())
 }

@@ -61,7 +61,7 @@ fn job(row: &Node, warnings: &mut Vec<Problem>) -> Result<(String, ListedJob), P
 }
 
 /// A task that stands for the jobs of one name; its own figures are the largest of theirs.
-fn listed_task(name: String, mut jobs: Vec<ListedJob>) -> Task {
+pub(super) fn listed_task(name: String, mut jobs: Vec<ListedJob>) -> Task {
     jobs.sort_by_key(|job| job.release);
     let window = |job: &ListedJob| job.deadline - job.release;
     let longest_window = jobs.iter().map(window).max().unwrap_or_default();

@@ -8,9 +8,18 @@ use super::node::{Node, Table, Value};
 use super::{Lines, Problem, one_line};
 
 pub(super) fn parse(text: &str) -> Result<Node, Problem> {
+    parse_with(text, false)
+}
+
+/// As [`parse`], but a key may stand several times in one object, as other tools have it.
+pub(super) fn parse_repeating(text: &str) -> Result<Node, Problem> {
+    parse_with(text, true)
+}
+
+fn parse_with(text: &str, repeating: bool) -> Result<Node, Problem> {
     let lines = Lines::of(text);
     let root: &RawValue = serde_json::from_str(text).map_err(|error| broken(1, &error))?;
-    node(Source { text, lines: &lines }, root, 0)
+    node(Source { text, lines: &lines, repeating }, root, 0)
 }
 
 /// Deeper nesting than this has no meaning in a task set.
@@ -21,6 +30,8 @@ const DEEPEST: usize = 16;
 struct Source<'a> {
     text: &'a str,
     lines: &'a Lines,
+    /// Whether a key may stand twice.
+    repeating: bool,
 }
 
 fn node(whole: Source<'_>, raw: &RawValue, depth: usize) -> Result<Node, Problem> {
@@ -37,7 +48,7 @@ fn node(whole: Source<'_>, raw: &RawValue, depth: usize) -> Result<Node, Problem
             let mut table = Table::default();
             for (key, raw) in pairs {
                 let value = node(whole, raw, depth + 1)?;
-                if table.entries.iter().any(|(known, _)| *known == key) {
+                if !whole.repeating && table.entries.iter().any(|(known, _)| *known == key) {
                     return Err(Problem::at(value.line, format!("key {key:?} stands twice")));
                 }
                 table.entries.push((key, value));

@@ -3,12 +3,18 @@
 //! Reading is strict and goes one way for all formats: a front end (`toml.rs`, `json.rs`, `csv.rs`) turns the text
 //! into a tree of [`node::Node`]s that know their lines, and `read.rs` turns that tree into a [`TaskSet`],
 //! refusing what it does not understand. Lists of single jobs (`jobs.rs`) are CSV only.
+//!
+//! Files of other tools are imported: rt-app workloads (`rt_app/`) and SimSo simulations (`simso/`). They say things
+//! that a task set cannot; those are [`notes`], never dropped silently.
 
 mod csv;
 mod jobs;
 mod json;
 mod node;
+mod notes;
 mod read;
+mod rt_app;
+mod simso;
 mod template;
 mod toml;
 mod write;
@@ -16,7 +22,10 @@ mod write;
 use std::path::Path;
 
 use crate::TaskSet;
+use node::Node;
+use notes::Imported;
 
+pub use rt_app::{Exported, to_rt_app};
 pub use template::TEMPLATE;
 pub use write::{NotRepresentable, write};
 
@@ -25,10 +34,12 @@ pub use write::{NotRepresentable, write};
 pub enum Format {
     /// `.toml`
     Toml,
-    /// `.json`
+    /// `.json`: our own keys or, where there is a top-level object `tasks`, a workload of rt-app.
     Json,
     /// `.csv`
     Csv,
+    /// `.xml`: a simulation of SimSo, which is only read.
+    SimSo,
 }
 
 impl Format {
@@ -38,6 +49,7 @@ impl Format {
             "toml" => Some(Format::Toml),
             "json" => Some(Format::Json),
             "csv" => Some(Format::Csv),
+            "xml" => Some(Format::SimSo),
             _ => None,
         }
     }
@@ -72,13 +84,15 @@ pub struct Loaded {
     pub set: TaskSet,
     /// One line each, with file and line.
     pub warnings: Vec<String>,
+    /// What a file of another tool says and the set does not, one line each, with file and line.
+    pub notes: Vec<String>,
 }
 
 /// Reads a file; its ending says the format.
 pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     let fail = |message: String| LoadError { file: path.display().to_string(), line: None, message };
     let format = Format::of(path)
-        .ok_or_else(|| fail("unknown kind of file: the name must end in .toml, .csv or .json".into()))?;
+        .ok_or_else(|| fail("unknown kind of file: the name must end in .toml, .csv, .json or .xml".into()))?;
     let bytes = std::fs::read(path).map_err(|error| fail(error.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
@@ -92,18 +106,27 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
 pub fn parse(text: &str, format: Format, origin: &Path) -> Result<Loaded, LoadError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let name = origin.file_stem().map_or_else(|| "unnamed".into(), |stem| stem.to_string_lossy().into_owned());
-    let result = match format {
-        Format::Toml => toml::parse(text).and_then(|root| read::task_set(&root, name, origin)),
-        Format::Json => json::parse(text).and_then(|root| read::task_set(&root, name, origin)),
-        Format::Csv if jobs::is_job_list(text) => jobs::parse(text, name),
-        Format::Csv => csv::parse(text).and_then(|root| read::task_set(&root, name, origin)),
+    let own = |root: Node| read::task_set(&root, name.clone(), origin);
+    let imported = match format {
+        Format::Json => rt_app::read(text, &name),
+        Format::SimSo => Some(simso::read(text, &name)),
+        _ => None,
+    };
+    let result = match (imported, format) {
+        (Some(imported), _) => imported,
+        (None, Format::Toml) => toml::parse(text).and_then(own).map(Imported::from),
+        (None, Format::Csv) if jobs::is_job_list(text) => jobs::parse(text, name).map(Imported::from),
+        (None, Format::Csv) => csv::parse(text).and_then(own).map(Imported::from),
+        (None, Format::Json | Format::SimSo) => json::parse(text).and_then(own).map(Imported::from),
     };
     let in_file =
         |line: Option<usize>, message: String| LoadError { file: origin.display().to_string(), line, message };
     match result {
-        Ok((set, warnings)) => {
-            let warnings = warnings.into_iter().map(|problem| in_file(problem.line, problem.message).to_string());
-            Ok(Loaded { set, warnings: warnings.collect() })
+        Ok(Imported { set, warnings, notes }) => {
+            let lines = |problems: Vec<Problem>| {
+                problems.into_iter().map(|problem| in_file(problem.line, problem.message).to_string()).collect()
+            };
+            Ok(Loaded { set, warnings: lines(warnings), notes: lines(notes.into_lines()) })
         }
         Err(problem) => Err(LoadError {
             file: problem.file.unwrap_or_else(|| origin.display().to_string()),

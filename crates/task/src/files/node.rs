@@ -132,7 +132,7 @@ impl<'a> Fields<'a> {
     pub fn take(&mut self, key: &'static str) -> Option<&'a Node> {
         self.asked.push(key);
         let at = self.left.iter().position(|(name, _)| *name == key)?;
-        Some(self.left.swap_remove(at).1)
+        Some(self.left.remove(at).1)
     }
 
     pub fn need(&mut self, key: &'static str) -> Result<&'a Node, Problem> {
@@ -146,6 +146,15 @@ impl<'a> Fields<'a> {
 
     pub fn positive_time(&mut self, key: &'static str, unit: TimeUnit) -> Result<Option<Time>, Problem> {
         self.take(key).map(|node| node.positive_time(key, unit)).transpose()
+    }
+
+    /// What nobody asked for, in its order, for readers that do not refuse it. A key that was asked for and stands there
+    /// once more is refused all the same.
+    pub fn rest(self) -> Result<Vec<(&'a str, &'a Node)>, Problem> {
+        match self.left.iter().find(|(key, _)| self.asked.contains(key)) {
+            Some((key, node)) => Err(Problem::at(node.line, format!("key {key:?} stands twice"))),
+            None => Ok(self.left),
+        }
     }
 
     pub fn finish(self) -> Result<(), Problem> {

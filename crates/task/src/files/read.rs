@@ -14,7 +14,7 @@ pub(super) type Read = Result<(TaskSet, Vec<Problem>), Problem>;
 
 /// Sums of values stay finite and exact enough.
 pub(super) const MOST_VALUE: f64 = 1e12;
-const MOST_CORES: i64 = 4096;
+pub(super) const MOST_CORES: i64 = 4096;
 const MOST_JOBS_PER_BURST: i64 = 1_000_000;
 
 pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Read {
@@ -72,20 +72,30 @@ fn list<'a>(fields: &mut Fields<'a>, key: &'static str) -> Result<&'a [Node], Pr
 /// A name that can be shown, with its line.
 pub(super) fn name(fields: &mut Fields<'_>) -> Result<(String, usize), Problem> {
     let node = fields.need("name")?;
-    let name = node.text("name")?.trim();
+    Ok((printable(node.text("name")?, node.line)?, node.line))
+}
+
+/// A name without the spaces around it.
+pub(super) fn printable(name: &str, line: usize) -> Result<String, Problem> {
+    let name = name.trim();
     if name.is_empty() || name.chars().any(char::is_control) {
-        return Err(Problem::at(node.line, format!("name = {name:?} must be a printable text")));
+        return Err(Problem::at(line, format!("name = {name:?} must be a printable text")));
     }
-    Ok((name.to_string(), node.line))
+    Ok(name.to_string())
 }
 
 /// The names of a set so far with their lines.
 #[derive(Default)]
-struct Names(HashMap<String, usize>);
+pub(super) struct Names(HashMap<String, usize>);
 
 impl Names {
     fn take(&mut self, fields: &mut Fields<'_>) -> Result<String, Problem> {
         let (name, line) = name(fields)?;
+        self.add(name, line)
+    }
+
+    /// The name, if it is new.
+    pub fn add(&mut self, name: String, line: usize) -> Result<String, Problem> {
         match self.0.insert(name.clone(), line) {
             Some(first) => Err(Problem::at(line, format!("the name {name:?} stands already in line {first}"))),
             None => Ok(name),
@@ -165,6 +175,13 @@ pub(super) fn criticality(node: &Node) -> Result<u8, Problem> {
     }
 }
 
+/// The warning about a task that cannot meet its deadline in the worst case.
+pub(super) fn hopeless(line: usize, task: &Task) -> Option<Problem> {
+    let Task { name, wcet, deadline, .. } = task;
+    let message = || format!("warning: task {name:?} has wcet {wcet} > deadline {deadline}");
+    (wcet > deadline).then(|| Problem::at(line, message()))
+}
+
 /// Reads `[[task]]` and `[[burst]]` tables of one file.
 struct TaskReader<'a> {
     unit: TimeUnit,
@@ -211,7 +228,7 @@ impl TaskReader<'_> {
             task.server = Some(index.ok_or_else(|| Problem::at(node.line, format!("there is no server {wanted:?}")))?);
         }
         fields.finish()?;
-        self.warn_if_hopeless(node.line, &task);
+        self.warnings.extend(hopeless(node.line, &task));
         Ok(task)
     }
 
@@ -234,16 +251,8 @@ impl TaskReader<'_> {
         task.arrival = Arrival::Burst { jobs, every, until };
         self.importance(&mut fields, &mut task)?;
         fields.finish()?;
-        self.warn_if_hopeless(node.line, &task);
+        self.warnings.extend(hopeless(node.line, &task));
         Ok(task)
-    }
-
-    fn warn_if_hopeless(&mut self, line: usize, task: &Task) {
-        if task.wcet > task.deadline {
-            let Task { name, wcet, deadline, .. } = task;
-            let message = format!("warning: task {name:?} has wcet {wcet} > deadline {deadline}");
-            self.warnings.push(Problem::at(line, message));
-        }
     }
 
     fn importance(&self, fields: &mut Fields<'_>, task: &mut Task) -> Result<(), Problem> {

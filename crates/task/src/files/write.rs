@@ -8,16 +8,27 @@ use crate::{Arrival, Costs, ExecutionModel, Gap, ListedJob, OnMiss, Speed, Task,
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} cannot be written as {format}{hint}")]
 pub struct NotRepresentable {
-    what: String,
-    format: &'static str,
-    hint: &'static str,
+    pub(super) what: String,
+    pub(super) format: &'static str,
+    pub(super) hint: &'static str,
 }
 
 /// The set as the text of a file.
 pub fn write(set: &TaskSet, format: Format) -> Result<String, NotRepresentable> {
-    let listed = set.tasks.iter().any(|task| matches!(task.arrival, Arrival::Listed(_)));
+    let is_listed = |task: &Task| matches!(task.arrival, Arrival::Listed(_));
+    let listed = set.tasks.iter().any(is_listed);
     match format {
-        Format::Csv if listed => Ok(job_list(set)),
+        Format::SimSo => Err(NotRepresentable {
+            what: "a task set".into(),
+            format: "SimSo XML",
+            hint: ": the name must end in .toml, .csv or .json",
+        }),
+        _ if listed && !set.tasks.iter().all(is_listed) => Err(NotRepresentable {
+            what: "single jobs beside tasks that recur".into(),
+            format: "one file",
+            hint: "; the file they come from can be simulated as it is",
+        }),
+        Format::Csv if listed => job_list(set),
         Format::Csv => csv(set),
         Format::Toml | Format::Json if listed => Err(NotRepresentable {
             what: "a list of single jobs".into(),
@@ -269,19 +280,26 @@ fn json_value(value: &Out, depth: usize, out: &mut String) {
     out.push(close);
 }
 
+/// Refuses what a set says as a whole.
+fn no_head(set: &TaskSet, hint: &'static str) -> Result<(), NotRepresentable> {
+    for (key, value) in head(set) {
+        let default = matches!((key, &value), ("cores", Out::Integer(1)) | ("time_unit" | "description", _));
+        if !default {
+            return Err(NotRepresentable { what: format!("{key:?} of the whole set"), format: "CSV", hint });
+        }
+    }
+    Ok(())
+}
+
 fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
-    let refuse = |what: &str| Err(NotRepresentable { what: what.into(), format: "CSV", hint: ": use TOML or JSON" });
+    const HINT: &str = ": use TOML or JSON";
+    let refuse = |what: &str| Err(NotRepresentable { what: what.into(), format: "CSV", hint: HINT });
     for (list, _) in tables(set) {
         if list != "task" {
             return refuse(&format!("[[{list}]]"));
         }
     }
-    for (key, value) in head(set) {
-        let default = matches!((key, &value), ("cores", Out::Integer(1)) | ("time_unit" | "description", _));
-        if !default {
-            return refuse(&format!("{key:?} of the whole set"));
-        }
-    }
+    no_head(set, HINT)?;
     let rows: Vec<Entries> = set.tasks.iter().map(|task| task_entries(task, set)).collect();
     let mut columns: Vec<&str> = Vec::new();
     for (key, _) in rows.iter().flatten() {
@@ -308,7 +326,12 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
     Ok(csv_text(&table))
 }
 
-fn job_list(set: &TaskSet) -> String {
+fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
+    no_head(set, "")?;
+    if let Some(task) = set.tasks.iter().find(|task| task.priority.is_some()) {
+        let what = format!("the priority of {:?}, whose jobs are listed,", task.name);
+        return Err(NotRepresentable { what, format: "CSV", hint: "" });
+    }
     let header = ["name", "release_ns", "execution_ns", "deadline_ns", "wcet_ns", "criticality", "value"];
     let mut jobs: Vec<(&ListedJob, usize)> = Vec::new();
     for (index, task) in set.tasks.iter().enumerate() {
@@ -325,7 +348,7 @@ fn job_list(set: &TaskSet) -> String {
         row.extend([job.criticality.to_string(), job.value.to_string()]);
         table.push(row);
     }
-    csv_text(&table)
+    Ok(csv_text(&table))
 }
 
 fn csv_text(table: &[Vec<String>]) -> String {
