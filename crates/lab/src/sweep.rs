@@ -153,7 +153,7 @@ impl SweepPlan {
         let (axis, charts) = self.charts();
         let mut panels = Vec::new();
         for (title, points) in &charts {
-            let curve = |of: &Vec<Summary>, value: fn(&Summary) -> f64| -> Vec<(f64, f64)> {
+            let curve = |of: &Vec<Summary>, value: Share| -> Vec<(f64, f64)> {
                 let there = points.iter().filter(|at| of[**at].sets > 0);
                 there.map(|at| (axis.of(&self.points[*at]), value(&of[*at]))).collect()
             };
@@ -214,9 +214,12 @@ pub struct Summary {
     pub met: u64,
 }
 
+/// A share of a summary.
+pub type Share = fn(&Summary) -> f64;
+
 impl Summary {
     /// What is published, and how it is found.
-    pub const KINDS: [(&'static str, fn(&Summary) -> f64); 2] =
+    pub const KINDS: [(&'static str, Share); 2] =
         [("Sets met completely", Summary::acceptance), ("Deadlines met", Summary::compliance)];
 
     /// Share of sets without a miss.
