@@ -47,4 +47,6 @@ mod selection;
 mod skip_over;
 mod srpt;
 
+pub mod oracle;
+
 pub use catalog::{ALL, Entry, SpecError, build};

@@ -1,0 +1,80 @@
+//! Several cores: branch and bound on the linear relaxation. A job that the relaxation does by halves is either done or not.
+
+use super::OracleJob;
+use super::relaxation::{Fixed, Relaxation, by_density, relax, tighten};
+
+/// What a search came to.
+pub(super) struct Outcome {
+    pub weight: f64,
+    pub chosen: Vec<bool>,
+    /// No set has more.
+    pub upper: f64,
+}
+
+struct Node {
+    bound: f64,
+    fixed: Vec<Fixed>,
+}
+
+fn weight_of(jobs: &[OracleJob], chosen: &[bool]) -> f64 {
+    jobs.iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(job, _)| job.weight).sum()
+}
+
+/// The best set found within about so many steps, and a bound; `known` is a bound from elsewhere.
+pub(super) fn search(jobs: &[OracleJob], cores: usize, known: f64, has_whole_weights: bool, most_steps: u64) -> Outcome {
+    let order = by_density(jobs);
+    let free = vec![Fixed::Free; jobs.len()];
+    let Some(root) = relax(jobs, cores, &order, &free) else {
+        return Outcome { weight: 0.0, chosen: vec![false; jobs.len()], upper: known };
+    };
+    let bound = tighten(root.upper, has_whole_weights).min(known);
+    let branches = branch(&root, &free);
+    let mut steps = root.network.steps;
+    let (mut chosen, used) = root.rounded(jobs, &order, &free, most_steps / 4);
+    steps += used;
+    let mut weight = weight_of(jobs, &chosen);
+    let mut open: Vec<Node> = Vec::new();
+    if bound > weight + 1e-9 * weight {
+        open.extend(branches.into_iter().map(|fixed| Node { bound, fixed }));
+    }
+    while let Some(node) = open.pop() {
+        if node.bound <= weight + 1e-9 * weight {
+            continue;
+        }
+        if steps > most_steps {
+            open.push(node);
+            break;
+        }
+        let Some(relaxed) = relax(jobs, cores, &order, &node.fixed) else {
+            steps += jobs.len() as u64;
+            continue;
+        };
+        let bound = tighten(relaxed.upper, has_whole_weights).min(node.bound);
+        if bound <= weight + 1e-9 * weight {
+            steps += relaxed.network.steps;
+            continue;
+        }
+        let branches = branch(&relaxed, &node.fixed);
+        let (rounded, used) = relaxed.rounded(jobs, &order, &node.fixed, most_steps / 16);
+        steps += used;
+        let found = weight_of(jobs, &rounded);
+        if found > weight {
+            (weight, chosen) = (found, rounded);
+        }
+        open.extend(branches.into_iter().map(|fixed| Node { bound, fixed }));
+    }
+    let upper = open.iter().map(|node| node.bound).fold(weight, f64::max).min(known.max(weight));
+    Outcome { weight, chosen, upper }
+}
+
+/// The two halves of a problem at the job that is done most nearly, but not wholly; the half that does it is looked at first.
+fn branch(relaxed: &Relaxation, fixed: &[Fixed]) -> Vec<Vec<Fixed>> {
+    let halves = relaxed.share.iter().enumerate().filter(|(_, share)| **share > 0.0 && **share < 1.0);
+    let Some((job, _)) = halves.max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0))) else { return Vec::new() };
+    let with = |value: Fixed| {
+        let mut fixed = fixed.to_vec();
+        fixed[job] = value;
+        fixed
+    };
+    vec![with(Fixed::LeftOut), with(Fixed::Taken)]
+}

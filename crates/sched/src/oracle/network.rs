@@ -1,0 +1,252 @@
+//! Preemptive scheduling with migration as a flow (Horn 1974): time is cut at all releases and deadlines; a job sends its work into the
+//! intervals of its window, at most the interval's length into each, and an interval takes as much as its cores give.
+//!
+//! The amounts of work that can be done together form a polymatroid, so the linear relaxation of "as much weight in time as possible" is
+//! solved by being greedy: jobs in order of weight per work, each as much as still fits. Intervals that a job
+//! found closed stay closed; the weight per work at which that happened is their price, the dual solution.
+
+use super::{OracleJob, Piece};
+use temponet_task::Time;
+
+/// Jobs, intervals and the work sent from one to the other.
+pub(super) struct Network {
+    /// The ends of the intervals, ascending.
+    pub bounds: Vec<u64>,
+    cores: u64,
+    /// Cores × length, less what is used.
+    spare: Vec<u64>,
+    is_closed: Vec<bool>,
+    /// Weight per unit of work of the first job that found the interval closed; zero if none did.
+    pub price: Vec<f64>,
+    /// The intervals `first..end` of each job and where its flows begin.
+    windows: Vec<Window>,
+    flow: Vec<u64>,
+    /// The jobs that may have work in an interval.
+    users: Vec<Vec<u32>>,
+    /// Elementary steps taken so far, the measure of effort.
+    pub steps: u64,
+    // For searching.
+    round: u32,
+    interval_seen: Vec<u32>,
+    job_seen: Vec<u32>,
+    /// The job that moves its work here, and from which interval; none where the search began.
+    came_by: Vec<Option<(u32, u32)>>,
+    queue: Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Window {
+    first: usize,
+    end: usize,
+    offset: usize,
+}
+
+impl Network {
+    pub fn new(jobs: &[OracleJob], cores: usize) -> Network {
+        let mut bounds: Vec<u64> = jobs.iter().flat_map(|job| [job.release.0, job.deadline.0]).collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        let index = |time: Time| bounds.partition_point(|bound| *bound < time.0);
+        let mut offset = 0;
+        let mut windows = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let (first, end) = (index(job.release), index(job.deadline));
+            windows.push(Window { first, end, offset });
+            offset += end - first;
+        }
+        let intervals = bounds.len().saturating_sub(1);
+        let cores = cores as u64;
+        Network {
+            spare: bounds.windows(2).map(|pair| cores * (pair[1] - pair[0])).collect(),
+            bounds,
+            cores,
+            is_closed: vec![false; intervals],
+            price: vec![0.0; intervals],
+            windows,
+            flow: vec![0; offset],
+            users: vec![Vec::new(); intervals],
+            steps: 0,
+            round: 0,
+            interval_seen: vec![0; intervals],
+            job_seen: vec![0; jobs.len()],
+            came_by: vec![None; intervals],
+            queue: Vec::new(),
+        }
+    }
+
+    /// Edges that a network of these jobs would have: what it costs to build.
+    pub fn edges(jobs: &[OracleJob]) -> usize {
+        let mut bounds: Vec<u64> = jobs.iter().flat_map(|job| [job.release.0, job.deadline.0]).collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        let index = |time: Time| bounds.partition_point(|bound| *bound < time.0);
+        jobs.iter().map(|job| index(job.deadline) - index(job.release)).sum()
+    }
+
+    fn length(&self, interval: usize) -> u64 {
+        self.bounds[interval + 1] - self.bounds[interval]
+    }
+
+    /// Where the job's flow into an interval is kept.
+    fn edge(&self, job: usize, interval: usize) -> usize {
+        let window = self.windows[job];
+        window.offset + interval - window.first
+    }
+
+    fn room(&self, job: usize, interval: usize) -> u64 {
+        self.length(interval) - self.flow[self.edge(job, interval)]
+    }
+
+    fn add(&mut self, job: usize, interval: usize, amount: u64) {
+        let edge = self.edge(job, interval);
+        if self.flow[edge] == 0 {
+            self.users[interval].push(job as u32);
+        }
+        self.flow[edge] += amount;
+    }
+
+    /// Sends up to `amount` of the job's work, moving that of others where it helps. Returns how much went.
+    pub fn push(&mut self, job: usize, amount: u64) -> u64 {
+        let mut left = amount;
+        let Window { first, end, .. } = self.windows[job];
+        self.steps += (end - first) as u64;
+        for interval in first..end {
+            let part = left.min(self.spare[interval]).min(self.room(job, interval));
+            if part > 0 {
+                self.add(job, interval, part);
+                self.spare[interval] -= part;
+                left -= part;
+                if left == 0 {
+                    return amount;
+                }
+            }
+        }
+        while left > 0 {
+            let Some(goal) = self.search(job) else { break };
+            left -= self.augment(job, goal, left);
+        }
+        amount - left
+    }
+
+    /// After a push that fell short: what it found closed stays so, at this price.
+    pub fn close_seen(&mut self, price: f64) {
+        for interval in &self.queue {
+            self.is_closed[*interval as usize] = true;
+            self.price[*interval as usize] = price;
+        }
+    }
+
+    /// Takes all work of a job back. Closed intervals are open again.
+    pub fn withdraw(&mut self, job: usize) {
+        let Window { first, end, offset } = self.windows[job];
+        for interval in first..end {
+            let amount = std::mem::take(&mut self.flow[offset + interval - first]);
+            if amount > 0 {
+                self.spare[interval] += amount;
+                self.users[interval].retain(|user| *user != job as u32);
+            }
+        }
+    }
+
+    /// Forgets what is closed; needed after withdrawing.
+    pub fn reopen(&mut self) {
+        self.is_closed.fill(false);
+    }
+
+    /// A path from the job to an interval with room, over jobs that can move. Afterwards `queue` holds every interval seen.
+    fn search(&mut self, job: usize) -> Option<usize> {
+        self.round += 1;
+        self.queue.clear();
+        if let Some(goal) = self.look_from(job, None) {
+            return Some(goal);
+        }
+        let mut next = 0;
+        while next < self.queue.len() {
+            let interval = self.queue[next] as usize;
+            next += 1;
+            let mut place = 0;
+            while place < self.users[interval].len() {
+                let user = self.users[interval][place] as usize;
+                self.steps += 1;
+                if self.flow[self.edge(user, interval)] == 0 {
+                    self.users[interval].swap_remove(place);
+                    continue;
+                }
+                place += 1;
+                if self.job_seen[user] != self.round
+                    && let Some(goal) = self.look_from(user, Some((user as u32, interval as u32)))
+                {
+                    return Some(goal);
+                }
+            }
+        }
+        None
+    }
+
+    /// Looks at all intervals a job can still use.
+    fn look_from(&mut self, job: usize, came_by: Option<(u32, u32)>) -> Option<usize> {
+        self.job_seen[job] = self.round;
+        let Window { first, end, .. } = self.windows[job];
+        self.steps += (end - first) as u64;
+        for interval in first..end {
+            let is_new = self.interval_seen[interval] != self.round && !self.is_closed[interval];
+            if is_new && self.room(job, interval) > 0 {
+                self.interval_seen[interval] = self.round;
+                self.came_by[interval] = came_by;
+                self.queue.push(interval as u32);
+                if self.spare[interval] > 0 {
+                    return Some(interval);
+                }
+            }
+        }
+        None
+    }
+
+    /// Sends work along the path that was found.
+    fn augment(&mut self, job: usize, goal: usize, amount: u64) -> u64 {
+        let mut part = amount.min(self.spare[goal]);
+        let mut interval = goal;
+        while let Some((mover, from)) = self.came_by[interval] {
+            let (mover, from) = (mover as usize, from as usize);
+            part = part.min(self.room(mover, interval)).min(self.flow[self.edge(mover, from)]);
+            interval = from;
+        }
+        part = part.min(self.room(job, interval));
+        self.spare[goal] -= part;
+        interval = goal;
+        while let Some((mover, from)) = self.came_by[interval] {
+            let (mover, from) = (mover as usize, from as usize);
+            self.add(mover, interval, part);
+            let edge = self.edge(mover, from);
+            self.flow[edge] -= part;
+            interval = from;
+        }
+        self.add(job, interval, part);
+        part
+    }
+
+    /// The pieces of a schedule that does what the flow says: in each interval, McNaughton's wrap-around over the cores.
+    pub fn schedule(&self) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        for interval in 0..self.spare.len() {
+            let (begin, length) = (self.bounds[interval], self.length(interval));
+            let mut users: Vec<u32> = self.users[interval].clone();
+            users.sort_unstable();
+            users.dedup();
+            let (mut core, mut used) = (0, 0);
+            for job in users {
+                let mut left = self.flow[self.edge(job as usize, interval)];
+                while left > 0 && core < self.cores {
+                    let part = left.min(length - used);
+                    let (start, end) = (Time(begin + used), Time(begin + used + part));
+                    pieces.push(Piece { core: core as usize, job: job as usize, start, end });
+                    (left, used) = (left - part, used + part);
+                    if used == length {
+                        (core, used) = (core + 1, 0);
+                    }
+                }
+            }
+        }
+        pieces
+    }
+}

@@ -1,0 +1,158 @@
+//! Cutting a run into parts that can be solved apart, and putting the answers together.
+
+use std::collections::HashMap;
+
+use super::relaxation::{Fixed, by_density, relax, tighten};
+use super::{OracleJob, Optimum, branch, labels};
+use temponet_task::Time;
+
+/// Widths of the search that are tried one after the other: the first ones find a good set, which makes the later ones narrow.
+const WIDTHS: [usize; 5] = [8, 64, 512, 4_096, 32_768];
+
+/// The jobs that can be in time at all, sorted by release, cut into parts.
+pub(super) fn split(jobs: &[OracleJob], cores: usize) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> =
+        (0..jobs.len()).filter(|index| jobs[*index].release + jobs[*index].execution <= jobs[*index].deadline).collect();
+    order.sort_by_key(|index| (jobs[*index].release, jobs[*index].deadline, *index));
+    let mut parts: Vec<Vec<usize>> = Vec::new();
+    // When the last window ends, and when one core would have done all work.
+    let (mut last_deadline, mut all_done) = (Time::ZERO, Time::ZERO);
+    for index in order {
+        let job = &jobs[index];
+        let is_apart = job.release >= last_deadline || (cores == 1 && job.release >= all_done);
+        match parts.last_mut() {
+            Some(part) if !is_apart => part.push(index),
+            _ => parts.push(vec![index]),
+        }
+        last_deadline = last_deadline.max(job.deadline);
+        all_done = all_done.max(job.release) + job.execution;
+    }
+    parts
+}
+
+/// A part as seen from its first release: equal parts have equal answers.
+type Shape = Vec<(u64, u64, u64, u64)>;
+
+fn shape_of(jobs: &[OracleJob], part: &[usize]) -> Shape {
+    let first = jobs[part[0]].release;
+    let of = |job: &OracleJob| {
+        ((job.release - first).0, (job.deadline - first).0, job.execution.0, job.weight.to_bits())
+    };
+    part.iter().map(|index| of(&jobs[*index])).collect()
+}
+
+/// Solves all parts; each may take its share of the steps, and what one does not need goes to those after it.
+pub(super) fn solve(jobs: &[OracleJob], parts: &[Vec<usize>], cores: usize, steps: u64) -> Optimum {
+    let mut total = Optimum { upper: 0.0, lower: 0.0, chosen: vec![false; jobs.len()] };
+    let mut shapes: HashMap<Shape, usize> = HashMap::new();
+    let mut kinds: Vec<(Vec<OracleJob>, Vec<&Vec<usize>>)> = Vec::new();
+    for part in parts {
+        let kind = *shapes.entry(shape_of(jobs, part)).or_insert(kinds.len());
+        if kind == kinds.len() {
+            kinds.push((part.iter().map(|index| jobs[*index]).collect(), Vec::new()));
+        }
+        kinds[kind].1.push(part);
+    }
+    let mut left = steps;
+    let mut jobs_left: usize = kinds.iter().map(|(part, _)| part.len()).sum();
+    for (part, places) in &kinds {
+        let share = (left as f64 * part.len() as f64 / jobs_left as f64) as u64;
+        jobs_left -= part.len();
+        let (optimum, used) = solve_part(part, cores, share);
+        left = left.saturating_sub(used.min(share));
+        total.upper += optimum.upper * places.len() as f64;
+        total.lower += optimum.lower * places.len() as f64;
+        for place in places {
+            for (index, chosen) in place.iter().zip(&optimum.chosen) {
+                total.chosen[*index] = *chosen;
+            }
+        }
+    }
+    total
+}
+
+/// One part and the steps it took. Its jobs are sorted by release.
+fn solve_part(jobs: &[OracleJob], cores: usize, steps: u64) -> (Optimum, u64) {
+    let all: f64 = jobs.iter().map(|job| job.weight).sum();
+    if jobs.len() <= cores || (cores == 1 && fits_one_core(jobs)) {
+        return (Optimum { upper: all, lower: all, chosen: vec![true; jobs.len()] }, jobs.len() as u64);
+    }
+    let has_whole_weights = jobs.iter().all(|job| job.weight.fract() == 0.0);
+    if cores > 1 {
+        let speedup = emulated(jobs, cores, has_whole_weights, steps / 4).min(all);
+        let branch::Outcome { weight, chosen, upper } =
+            branch::search(jobs, cores, speedup, has_whole_weights, steps.saturating_sub(steps / 4));
+        return (Optimum { upper, lower: weight, chosen }, steps);
+    }
+    solve_one_core(jobs, has_whole_weights, steps)
+}
+
+fn solve_one_core(jobs: &[OracleJob], has_whole_weights: bool, steps: u64) -> (Optimum, u64) {
+    let order = by_density(jobs);
+    let free = vec![Fixed::Free; jobs.len()];
+    let Some(relaxed) = relax(jobs, 1, &order, &free) else {
+        return (Optimum { upper: 0.0, lower: 0.0, chosen: vec![false; jobs.len()] }, 0);
+    };
+    let mut upper = tighten(relaxed.upper, has_whole_weights);
+    let mut chosen = relaxed.whole();
+    let weight = |chosen: &[bool]| -> f64 {
+        jobs.iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(job, _)| job.weight).sum()
+    };
+    let mut lower = weight(&chosen);
+    let mut used = relaxed.network.steps;
+    let (bounds, price) = (&relaxed.network.bounds, &relaxed.network.price);
+    for width in WIDTHS {
+        if upper <= lower || used > steps {
+            break;
+        }
+        let outcome = labels::search(jobs, bounds, price, lower, has_whole_weights, width, steps - used);
+        used += outcome.steps;
+        upper = upper.min(outcome.upper);
+        if let Some((weight, better)) = outcome.better {
+            (lower, chosen) = (weight, better);
+        }
+    }
+    (Optimum { upper: upper.max(lower), lower, chosen }, used)
+}
+
+/// A bound for several cores: one core that is as fast as all of them together can do what they do.
+fn emulated(jobs: &[OracleJob], cores: usize, has_whole_weights: bool, steps: u64) -> f64 {
+    let scaled = |time: Time| time.0.checked_mul(cores as u64).map(Time);
+    let fast: Option<Vec<OracleJob>> = jobs
+        .iter()
+        .map(|job| Some(OracleJob { release: scaled(job.release)?, deadline: scaled(job.deadline)?, ..*job }))
+        .collect();
+    fast.map_or(f64::INFINITY, |fast| {
+        if fits_one_core(&fast) {
+            return jobs.iter().map(|job| job.weight).sum();
+        }
+        solve_one_core(&fast, has_whole_weights, steps).0.upper
+    })
+}
+
+/// Whether EDF has all of them in time on one core. They are sorted by release.
+fn fits_one_core(jobs: &[OracleJob]) -> bool {
+    let mut ready: std::collections::BinaryHeap<std::cmp::Reverse<(Time, u64)>> = Default::default();
+    let mut now = Time::ZERO;
+    let mut next = 0;
+    while next < jobs.len() || !ready.is_empty() {
+        if ready.is_empty() {
+            now = now.max(jobs[next].release);
+        }
+        while next < jobs.len() && jobs[next].release <= now {
+            ready.push(std::cmp::Reverse((jobs[next].deadline, jobs[next].execution.0)));
+            next += 1;
+        }
+        let Some(std::cmp::Reverse((deadline, left))) = ready.pop() else { continue };
+        let until = jobs.get(next).map_or(Time::NEVER, |job| job.release);
+        let done = left.min((until - now).0);
+        now = now + Time(done);
+        if now > deadline {
+            return false;
+        }
+        if done < left {
+            ready.push(std::cmp::Reverse((deadline, left - done)));
+        }
+    }
+    true
+}
