@@ -88,10 +88,10 @@ fn assert_legal(jobs: &[OracleJob], chosen: &[bool], cores: usize, pieces: &[Pie
 fn it_agrees_with_brute_force_on_small_instances() {
     let mut rng = Pcg64::seed_from_u64(1);
     let mut missed = 0;
-    for case in 0..1_200 {
+    for case in 0..6_000 {
         let cores = 1 + case % 3;
         let n = rng.random_range(1..=8);
-        let mut jobs = random_jobs(n, 6 + 12 / cores as u64, &mut rng);
+        let mut jobs = random_jobs(n, 12 / cores as u64, &mut rng);
         match case % 4 {
             1 => jobs.iter_mut().for_each(|job| job.weight = f64::from(rng.random_range(1..10))),
             2 => jobs.iter_mut().for_each(|job| job.weight = rng.random_range(0.1..5.0)),
@@ -105,7 +105,7 @@ fn it_agrees_with_brute_force_on_small_instances() {
         assert_legal(&jobs, &found.chosen, cores, &pieces);
         missed += usize::from(best + 1e-9 < jobs.iter().map(|job| job.weight).sum());
     }
-    assert!(missed > 500, "the instances are overloaded: {missed}");
+    assert!(missed > 1_200, "the instances are overloaded: {missed}");
 }
 
 #[test]

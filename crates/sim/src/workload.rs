@@ -112,6 +112,20 @@ impl<'a> Workload<'a> {
         workload
     }
 
+    /// Every job of a run whose deadline is within the horizon: those that count.
+    pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<Release> {
+        let longest_jitter = set.tasks.iter().map(|task| task.jitter).max().unwrap_or_default();
+        let mut workload = Workload::new(set, seed);
+        let mut counted = Vec::new();
+        while workload.next_time() <= horizon + longest_jitter {
+            let Some(release) = workload.pop() else { break };
+            if release.deadline <= horizon {
+                counted.push(release);
+            }
+        }
+        counted
+    }
+
     /// The date of the next release; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Time {

@@ -21,10 +21,16 @@ fn weight_of(jobs: &[OracleJob], chosen: &[bool]) -> f64 {
 }
 
 /// The best set found within about so many steps, and a bound; `known` is a bound from elsewhere.
-pub(super) fn search(jobs: &[OracleJob], cores: usize, known: f64, has_whole_weights: bool, most_steps: u64) -> Outcome {
+pub(super) fn search(
+    jobs: &[OracleJob],
+    cores: usize,
+    known: f64,
+    has_whole_weights: bool,
+    most_steps: u64,
+) -> Outcome {
     let order = by_density(jobs);
     let free = vec![Fixed::Free; jobs.len()];
-    let Some(root) = relax(jobs, cores, &order, &free) else {
+    let Some(root) = relax(jobs, cores, &order, &free, most_steps / 2) else {
         return Outcome { weight: 0.0, chosen: vec![false; jobs.len()], upper: known };
     };
     let bound = tighten(root.upper, has_whole_weights).min(known);
@@ -45,7 +51,7 @@ pub(super) fn search(jobs: &[OracleJob], cores: usize, known: f64, has_whole_wei
             open.push(node);
             break;
         }
-        let Some(relaxed) = relax(jobs, cores, &order, &node.fixed) else {
+        let Some(relaxed) = relax(jobs, cores, &order, &node.fixed, most_steps / 4) else {
             steps += jobs.len() as u64;
             continue;
         };

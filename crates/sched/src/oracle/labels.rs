@@ -105,8 +105,10 @@ pub(super) fn search(
             run(&store[state.begin..state.end], passed, &mut backlog);
             steps += 4 + 2 * backlog.len() as u64;
             let mut keep = |backlog: &Backlog, weight: f64, takes: bool| {
-                let cost: f64 =
-                    backlog.iter().map(|(deadline, left)| *left as f64 * prices.cheapest(from, *deadline as usize)).sum();
+                let cost: f64 = backlog
+                    .iter()
+                    .map(|(deadline, left)| *left as f64 * prices.cheapest(from, *deadline as usize))
+                    .sum();
                 let bound = weight + prices.time_from[from] + gains[at + 1] - cost;
                 if beats(bound) {
                     let begin = next_store.len();
@@ -123,7 +125,9 @@ pub(super) fn search(
         }
         steps += prune(&mut next, &next_store);
         if next.len() > width {
-            next.sort_by(|a, b| b.bound.total_cmp(&a.bound).then(b.weight.total_cmp(&a.weight)).then(a.total.cmp(&b.total)));
+            next.sort_by(|a, b| {
+                b.bound.total_cmp(&a.bound).then(b.weight.total_cmp(&a.weight)).then(a.total.cmp(&b.total))
+            });
             dropped = dropped.max(next[width].bound);
             next.truncate(width);
         }

@@ -27,8 +27,9 @@ pub fn lawler(jobs: &[OracleJob]) -> usize {
         let own = releases.partition_point(|other| *other < release);
         let mut next = ends.clone();
         // busy[e][i][w]: the least work, of that many jobs, that lies between `release` and releases[e].
-        let busy: Vec<Vec<Vec<i128>>> =
-            (0..k).map(|e| if e > own { busy_before(&ends, &releases, release, e, count) } else { Vec::new() }).collect();
+        let busy: Vec<Vec<Vec<i128>>> = (0..k)
+            .map(|e| if e > own { busy_before(&ends, &releases, release, e, count) } else { Vec::new() })
+            .collect();
         for i in 0..=own {
             for w in 1..=count + 1 {
                 let mut best = ends[i][w];

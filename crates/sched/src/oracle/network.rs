@@ -25,13 +25,22 @@ pub(super) struct Network {
     users: Vec<Vec<u32>>,
     /// Elementary steps taken so far, the measure of effort.
     pub steps: u64,
+    /// Intervals that one search looks at, at most.
+    pub reach: usize,
+    /// Whether a search ended there, so that pushes may have fallen short of what is possible.
+    pub was_cut: bool,
     // For searching.
     round: u32,
     interval_seen: Vec<u32>,
+    /// An interval further on such that all between are closed or seen.
+    skip_closed: Vec<u32>,
+    skip_seen: Vec<u32>,
     job_seen: Vec<u32>,
     /// The job that moves its work here, and from which interval; none where the search began.
     came_by: Vec<Option<(u32, u32)>>,
     queue: Vec<u32>,
+    /// Intervals with room that were found.
+    goals: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -66,21 +75,17 @@ impl Network {
             flow: vec![0; offset],
             users: vec![Vec::new(); intervals],
             steps: 0,
+            reach: usize::MAX,
+            was_cut: false,
             round: 0,
-            interval_seen: vec![0; intervals],
+            interval_seen: vec![0; intervals + 1],
+            skip_closed: (0..=intervals as u32).collect(),
+            skip_seen: vec![0; intervals + 1],
             job_seen: vec![0; jobs.len()],
             came_by: vec![None; intervals],
             queue: Vec::new(),
+            goals: Vec::new(),
         }
-    }
-
-    /// Edges that a network of these jobs would have: what it costs to build.
-    pub fn edges(jobs: &[OracleJob]) -> usize {
-        let mut bounds: Vec<u64> = jobs.iter().flat_map(|job| [job.release.0, job.deadline.0]).collect();
-        bounds.sort_unstable();
-        bounds.dedup();
-        let index = |time: Time| bounds.partition_point(|bound| *bound < time.0);
-        jobs.iter().map(|job| index(job.deadline) - index(job.release)).sum()
     }
 
     fn length(&self, interval: usize) -> u64 {
@@ -122,8 +127,13 @@ impl Network {
             }
         }
         while left > 0 {
-            let Some(goal) = self.search(job) else { break };
-            left -= self.augment(job, goal, left);
+            self.search(job, left);
+            if self.goals.is_empty() {
+                break;
+            }
+            for place in 0..self.goals.len() {
+                left -= self.augment(job, self.goals[place] as usize, left);
+            }
         }
         amount - left
     }
@@ -131,8 +141,10 @@ impl Network {
     /// After a push that fell short: what it found closed stays so, at this price.
     pub fn close_seen(&mut self, price: f64) {
         for interval in &self.queue {
-            self.is_closed[*interval as usize] = true;
-            self.price[*interval as usize] = price;
+            let interval = *interval as usize;
+            self.is_closed[interval] = true;
+            self.skip_closed[interval] = interval as u32 + 1;
+            self.price[interval] = price;
         }
     }
 
@@ -151,17 +163,46 @@ impl Network {
     /// Forgets what is closed; needed after withdrawing.
     pub fn reopen(&mut self) {
         self.is_closed.fill(false);
+        self.skip_closed.iter_mut().enumerate().for_each(|(interval, next)| *next = interval as u32);
     }
 
-    /// A path from the job to an interval with room, over jobs that can move. Afterwards `queue` holds every interval seen.
-    fn search(&mut self, job: usize) -> Option<usize> {
+    /// The first interval from here on that is neither closed nor seen in this round.
+    fn next_new(&mut self, from: usize) -> usize {
+        let mut at = from;
+        loop {
+            let start = at;
+            while self.skip_closed[at] as usize != at {
+                let next = self.skip_closed[at];
+                self.skip_closed[at] = self.skip_closed[next as usize];
+                at = next as usize;
+            }
+            while self.interval_seen[at] == self.round {
+                let next = self.skip_seen[at] as usize;
+                if self.interval_seen[next] == self.round {
+                    self.skip_seen[at] = self.skip_seen[next];
+                }
+                at = next;
+            }
+            if at == start {
+                return at;
+            }
+        }
+    }
+
+    /// Paths from the job to intervals with room, over jobs that can move; enough of them for `amount`, if there are. Without any,
+    /// `queue` holds every interval seen.
+    fn search(&mut self, job: usize, amount: u64) {
         self.round += 1;
         self.queue.clear();
-        if let Some(goal) = self.look_from(job, None) {
-            return Some(goal);
-        }
+        self.goals.clear();
+        let mut wanted = amount;
+        self.look_from(job, None, &mut wanted);
         let mut next = 0;
-        while next < self.queue.len() {
+        while next < self.queue.len() && wanted > 0 {
+            if self.queue.len() > self.reach {
+                self.was_cut |= self.goals.is_empty();
+                break;
+            }
             let interval = self.queue[next] as usize;
             next += 1;
             let mut place = 0;
@@ -173,33 +214,33 @@ impl Network {
                     continue;
                 }
                 place += 1;
-                if self.job_seen[user] != self.round
-                    && let Some(goal) = self.look_from(user, Some((user as u32, interval as u32)))
-                {
-                    return Some(goal);
+                if self.job_seen[user] != self.round {
+                    self.look_from(user, Some((user as u32, interval as u32)), &mut wanted);
                 }
             }
         }
-        None
     }
 
     /// Looks at all intervals a job can still use.
-    fn look_from(&mut self, job: usize, came_by: Option<(u32, u32)>) -> Option<usize> {
+    fn look_from(&mut self, job: usize, came_by: Option<(u32, u32)>, wanted: &mut u64) {
         self.job_seen[job] = self.round;
-        let Window { first, end, .. } = self.windows[job];
-        self.steps += (end - first) as u64;
-        for interval in first..end {
-            let is_new = self.interval_seen[interval] != self.round && !self.is_closed[interval];
-            if is_new && self.room(job, interval) > 0 {
+        let Window { first, end, offset } = self.windows[job];
+        let mut interval = self.next_new(first);
+        while interval < end {
+            self.steps += 1;
+            if self.flow[offset + interval - first] < self.length(interval) {
                 self.interval_seen[interval] = self.round;
+                self.skip_seen[interval] = interval as u32 + 1;
                 self.came_by[interval] = came_by;
-                self.queue.push(interval as u32);
                 if self.spare[interval] > 0 {
-                    return Some(interval);
+                    self.goals.push(interval as u32);
+                    *wanted = wanted.saturating_sub(self.spare[interval]);
+                } else {
+                    self.queue.push(interval as u32);
                 }
             }
+            interval = self.next_new(interval + 1);
         }
-        None
     }
 
     /// Sends work along the path that was found.
@@ -212,6 +253,10 @@ impl Network {
             interval = from;
         }
         part = part.min(self.room(job, interval));
+        if part == 0 {
+            // Another path has used this one up.
+            return 0;
+        }
         self.spare[goal] -= part;
         interval = goal;
         while let Some((mover, from)) = self.came_by[interval] {
@@ -223,6 +268,31 @@ impl Network {
         }
         self.add(job, interval, part);
         part
+    }
+
+    /// A bound on the weight in time that holds at any prices: all time is worth its price, and each job, at best, its weight less the
+    /// cheapest time it can take.
+    pub fn dual_bound(&mut self, jobs: &[OracleJob]) -> f64 {
+        let time: f64 = (0..self.price.len()).map(|at| self.price[at] * (self.cores * self.length(at)) as f64).sum();
+        let mut offers: Vec<(f64, u64)> = Vec::new();
+        let mut gains = 0.0;
+        for (window, job) in self.windows.iter().zip(jobs) {
+            let (mut left, mut cost) = (job.execution.0, 0.0);
+            offers.clear();
+            offers.extend((window.first..window.end).map(|at| (self.price[at], self.bounds[at + 1] - self.bounds[at])));
+            offers.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+            for (price, length) in &offers {
+                let part = left.min(*length);
+                cost += price * part as f64;
+                left -= part;
+                if left == 0 {
+                    break;
+                }
+            }
+            gains += (job.weight - cost).max(0.0);
+            self.steps += offers.len() as u64;
+        }
+        time + gains
     }
 
     /// The pieces of a schedule that does what the flow says: in each interval, McNaughton's wrap-around over the cores.

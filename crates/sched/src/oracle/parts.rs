@@ -3,16 +3,20 @@
 use std::collections::HashMap;
 
 use super::relaxation::{Fixed, by_density, relax, tighten};
-use super::{OracleJob, Optimum, branch, labels};
+use super::{Optimum, OracleJob, branch, labels};
 use temponet_task::Time;
 
 /// Widths of the search that are tried one after the other: the first ones find a good set, which makes the later ones narrow.
 const WIDTHS: [usize; 5] = [8, 64, 512, 4_096, 32_768];
 
+/// Beyond so many jobs on several cores the relaxation alone bounds: emulating them on one core costs as much and seldom says more.
+const MOST_EMULATED: usize = 2_000;
+
 /// The jobs that can be in time at all, sorted by release, cut into parts.
 pub(super) fn split(jobs: &[OracleJob], cores: usize) -> Vec<Vec<usize>> {
-    let mut order: Vec<usize> =
-        (0..jobs.len()).filter(|index| jobs[*index].release + jobs[*index].execution <= jobs[*index].deadline).collect();
+    let mut order: Vec<usize> = (0..jobs.len())
+        .filter(|index| jobs[*index].release + jobs[*index].execution <= jobs[*index].deadline)
+        .collect();
     order.sort_by_key(|index| (jobs[*index].release, jobs[*index].deadline, *index));
     let mut parts: Vec<Vec<usize>> = Vec::new();
     // When the last window ends, and when one core would have done all work.
@@ -35,9 +39,8 @@ type Shape = Vec<(u64, u64, u64, u64)>;
 
 fn shape_of(jobs: &[OracleJob], part: &[usize]) -> Shape {
     let first = jobs[part[0]].release;
-    let of = |job: &OracleJob| {
-        ((job.release - first).0, (job.deadline - first).0, job.execution.0, job.weight.to_bits())
-    };
+    let of =
+        |job: &OracleJob| ((job.release - first).0, (job.deadline - first).0, job.execution.0, job.weight.to_bits());
     part.iter().map(|index| of(&jobs[*index])).collect()
 }
 
@@ -79,9 +82,10 @@ fn solve_part(jobs: &[OracleJob], cores: usize, steps: u64) -> (Optimum, u64) {
     }
     let has_whole_weights = jobs.iter().all(|job| job.weight.fract() == 0.0);
     if cores > 1 {
-        let speedup = emulated(jobs, cores, has_whole_weights, steps / 4).min(all);
+        let is_small = jobs.len() <= MOST_EMULATED;
+        let speedup = if is_small { emulated(jobs, cores, has_whole_weights, steps / 4) } else { all };
         let branch::Outcome { weight, chosen, upper } =
-            branch::search(jobs, cores, speedup, has_whole_weights, steps.saturating_sub(steps / 4));
+            branch::search(jobs, cores, speedup.min(all), has_whole_weights, steps.saturating_sub(steps / 4));
         return (Optimum { upper, lower: weight, chosen }, steps);
     }
     solve_one_core(jobs, has_whole_weights, steps)
@@ -90,7 +94,7 @@ fn solve_part(jobs: &[OracleJob], cores: usize, steps: u64) -> (Optimum, u64) {
 fn solve_one_core(jobs: &[OracleJob], has_whole_weights: bool, steps: u64) -> (Optimum, u64) {
     let order = by_density(jobs);
     let free = vec![Fixed::Free; jobs.len()];
-    let Some(relaxed) = relax(jobs, 1, &order, &free) else {
+    let Some(relaxed) = relax(jobs, 1, &order, &free, steps / 2) else {
         return (Optimum { upper: 0.0, lower: 0.0, chosen: vec![false; jobs.len()] }, 0);
     };
     let mut upper = tighten(relaxed.upper, has_whole_weights);

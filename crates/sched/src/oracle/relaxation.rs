@@ -16,20 +16,30 @@ pub(super) struct Relaxation {
 pub(super) fn by_density(jobs: &[OracleJob]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     let density = |job: &OracleJob| job.weight / job.execution.0 as f64;
-    order.sort_by(|a, b| density(&jobs[*b]).total_cmp(&density(&jobs[*a])).then(jobs[*a].deadline.cmp(&jobs[*b].deadline)));
+    order.sort_by(|a, b| {
+        density(&jobs[*b]).total_cmp(&density(&jobs[*a])).then(jobs[*a].deadline.cmp(&jobs[*b].deadline))
+    });
     order
 }
 
-/// Solves it with some jobs fixed: those `taken` are done wholly, those `left_out` not at all. None if the taken ones cannot be done
-/// together.
-pub(super) fn relax(jobs: &[OracleJob], cores: usize, order: &[usize], fixed: &[Fixed]) -> Option<Relaxation> {
+/// Solves it with some jobs fixed. None if the taken ones cannot be done together. It takes about `steps`; where they do not suffice for
+/// the relaxation itself, its prices still give a bound.
+pub(super) fn relax(
+    jobs: &[OracleJob],
+    cores: usize,
+    order: &[usize],
+    fixed: &[Fixed],
+    steps: u64,
+) -> Option<Relaxation> {
     let mut network = Network::new(jobs, cores);
+    network.reach = (steps / (jobs.len() * (cores + 2)) as u64).clamp(64, 1 << 40) as usize;
     let mut share = vec![0.0; jobs.len()];
     let mut upper = 0.0;
     for index in order.iter().copied().filter(|index| fixed[*index] == Fixed::Taken) {
         let work = jobs[index].execution.0;
         if network.push(index, work) < work {
-            return None;
+            // If the search was cut short, they might fit after all: the caller's bound stands.
+            return network.was_cut.then(|| Relaxation { upper: f64::INFINITY, share: vec![0.0; jobs.len()], network });
         }
         share[index] = 1.0;
         upper += jobs[index].weight;
@@ -42,6 +52,10 @@ pub(super) fn relax(jobs: &[OracleJob], cores: usize, order: &[usize], fixed: &[
         }
         share[index] = done as f64 / work as f64;
         upper += jobs[index].weight * share[index];
+    }
+    if network.was_cut {
+        let is_free = fixed.iter().all(|fixed| *fixed == Fixed::Free);
+        upper = if is_free { network.dual_bound(jobs) } else { f64::INFINITY };
     }
     Some(Relaxation { upper, share, network })
 }

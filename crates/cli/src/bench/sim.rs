@@ -1,4 +1,4 @@
-//! `temponet bench`: speed and memory, measured on this machine, now.
+//! `temponet bench sim`: how fast the simulator is, in how much memory.
 //!
 //! Each case runs in a process of its own, so that its peak memory is its own too.
 
@@ -17,25 +17,12 @@ use temponet_task::{TaskSet, Time};
 
 use crate::{output, table};
 
-/// Measure speed and memory
-#[derive(clap::Args)]
-#[command(after_help = "Example:\n  temponet bench sim")]
-pub struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(clap::Subcommand)]
-enum What {
-    Sim(SimArgs),
-}
-
 /// The simulator: jobs per second and peak memory
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet bench sim\n  temponet bench sim --case edf-1x5 --jobs 1000000000\n\n\
     Periods are log-uniform from 10 to 100 ms, deadlines implicit, traces off. A case is run three times and the\n\
     median time counts. control_ns is the time of one step of a fixed loop, to tell a slow machine from slow code.")]
-struct SimArgs {
+pub struct Args {
     /// Only this case
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
@@ -138,12 +125,6 @@ struct Figures {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    match args.what {
-        What::Sim(args) => sim(args),
-    }
-}
-
-fn sim(args: SimArgs) -> Result<()> {
     let chosen: Vec<&Case> = match &args.case {
         None => CASES.iter().collect(),
         Some(name) => CASES.iter().filter(|case| case.name == name).collect(),
@@ -251,7 +232,7 @@ fn compare_all(set: &TaskSet, horizon: Time) -> Result<u64> {
 }
 
 /// One step of a loop of fixed work, in ns: what the machine gives us right now.
-fn control() -> f64 {
+pub fn control() -> f64 {
     const STEPS: u64 = 50_000_000;
     let begin = Instant::now();
     let mut state = black_box(1u64);

@@ -1,0 +1,105 @@
+//! The clairvoyant optimum of a comparison's runs: what any scheduler could have met that knew the future.
+
+use rayon::prelude::*;
+use temponet_sched::oracle::{Optimum, OracleJob, STEPS_PER_SECOND, optimum};
+use temponet_sim::{Release, Workload};
+use temponet_task::{TaskSet, Time};
+
+/// The greatest possible figure lies between these; it is `lower` where they are equal.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Range {
+    /// A schedule with so much is known.
+    pub lower: f64,
+    /// No schedule has more.
+    pub upper: f64,
+}
+
+impl Range {
+    /// Whether nothing is left open.
+    pub fn is_exact(&self) -> bool {
+        self.upper <= self.lower * (1.0 + 1e-12)
+    }
+
+    fn add(&mut self, other: Range) {
+        self.lower += other.lower;
+        self.upper += other.upper;
+    }
+}
+
+impl From<&Optimum> for Range {
+    fn from(optimum: &Optimum) -> Range {
+        Range { lower: optimum.lower, upper: optimum.upper }
+    }
+}
+
+/// The optimum, summed over the runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Clairvoyant {
+    /// Jobs that count.
+    pub released: u64,
+    /// Most jobs in time.
+    pub met: Range,
+    /// Most value in time, if jobs differ in value.
+    pub value: Option<Range>,
+    /// Most critical jobs in time, if there are any.
+    pub critical: Option<Range>,
+    /// With most critical jobs in time, the most others on top; only where that is exact.
+    pub met_critical_first: Option<u64>,
+}
+
+/// What the jobs of one run are worth to whom.
+fn jobs(releases: &[Release], weight: impl Fn(&Release) -> f64) -> Vec<OracleJob> {
+    let job = |release: &Release| OracleJob {
+        release: release.time,
+        deadline: release.deadline,
+        execution: release.execution,
+        weight: weight(release),
+    };
+    releases.iter().map(job).filter(|job| job.weight > 0.0).collect()
+}
+
+/// The jobs of a run that count, each worth one.
+pub fn equal_jobs(set: &TaskSet, seed: u64, horizon: Time) -> Vec<OracleJob> {
+    jobs(&Workload::counted(set, seed, horizon), |_| 1.0)
+}
+
+/// The optimum of the runs with seeds `seed`, `seed + 1`, …; all of it may take about `seconds` of one core.
+pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: f64) -> Clairvoyant {
+    let is_valued = set.tasks.iter().any(|task| task.value != 1.0);
+    let is_critical = set.has_critical_tasks();
+    let questions = 1 + u64::from(is_valued) + u64::from(is_critical);
+    let steps = (seconds * STEPS_PER_SECOND / (runs * questions) as f64) as u64;
+    // Without anything random every run is the same.
+    let (different, times) = if set.is_random() { (runs, 1.0) } else { (1, runs as f64) };
+    let one = |run: u64| {
+        let releases = Workload::counted(set, seed.wrapping_add(run), horizon);
+        let solve = |jobs: Vec<OracleJob>| optimum(&jobs, set.cores, steps);
+        let mut total = Clairvoyant { released: releases.len() as u64, ..Clairvoyant::default() };
+        total.met = (&solve(jobs(&releases, |_| 1.0))).into();
+        total.value = is_valued.then(|| (&solve(jobs(&releases, |release| release.value))).into());
+        if is_critical {
+            // One critical job outweighs all others together, so that it comes first.
+            let others = releases.iter().filter(|release| release.criticality == 0).count() as f64;
+            let first = solve(jobs(&releases, |release| if release.criticality > 0 { others + 1.0 } else { 1.0 }));
+            let critical = |weight: f64| (weight / (others + 1.0)).floor();
+            total.critical = Some(Range { lower: critical(first.lower), upper: critical(first.upper) });
+            let met = first.lower - others * critical(first.lower);
+            total.met_critical_first = first.is_exact().then_some(met as u64);
+        }
+        total
+    };
+    let all: Vec<Clairvoyant> = (0..different).into_par_iter().map(one).collect();
+    let sum = |of: fn(&Clairvoyant) -> Range| {
+        let mut sum = Range::default();
+        all.iter().for_each(|run| sum.add(of(run)));
+        Range { lower: sum.lower * times, upper: sum.upper * times }
+    };
+    let met_first: Option<u64> = all.iter().map(|run| run.met_critical_first).sum();
+    Clairvoyant {
+        released: all.iter().map(|run| run.released).sum::<u64>() * times as u64,
+        met: sum(|run| run.met),
+        value: is_valued.then(|| sum(|run| run.value.unwrap_or_default())),
+        critical: is_critical.then(|| sum(|run| run.critical.unwrap_or_default())),
+        met_critical_first: met_first.map(|met| met * times as u64),
+    }
+}
