@@ -7,7 +7,7 @@ pub(crate) struct Effort(u64);
 impl Effort {
     /// Some tenths of a second.
     pub fn new() -> Effort {
-        Effort(20_000_000)
+        Effort(5_000_000)
     }
 
     /// Takes `steps` off; none when there is nothing left.

@@ -7,6 +7,12 @@ pub(crate) type Fraction = (u64, u64);
 
 /// How Σ `terms` compares with `bound`. None if they are too close to tell and their common denominator does not fit.
 pub(crate) fn compare_sum(terms: impl Iterator<Item = Fraction> + Clone, bound: u64) -> Option<Ordering> {
+    // Mostly they are far apart.
+    let (count, estimate) =
+        terms.clone().fold((0u32, 0.0), |(count, sum), (part, whole)| (count + 1, sum + part as f64 / whole as f64));
+    if count <= MOST_TERMS && (estimate - bound as f64).abs() > MARGIN * bound as f64 {
+        return estimate.partial_cmp(&(bound as f64));
+    }
     // In parts of 2⁻⁶⁴, each term rounded down and up.
     let (mut low, mut high) = (0u128, 0u128);
     for (part, whole) in terms.clone() {
@@ -49,8 +55,9 @@ pub(crate) fn product_is_at_most(terms: impl Iterator<Item = Fraction> + Clone, 
     }
 }
 
-/// What floating-point sums and products of up to a million terms are short of, at most, relative to their size.
+/// What floating-point sums and products of up to [`MOST_TERMS`] terms are off by, at most, relative to their size.
 pub(crate) const MARGIN: f64 = 1e-9;
+const MOST_TERMS: u32 = 1_000_000;
 
 fn add(a: (u128, u128), b: (u128, u128)) -> Option<(u128, u128)> {
     let common = gcd(a.1, b.1);

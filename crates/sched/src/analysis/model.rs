@@ -112,6 +112,11 @@ impl Model {
         Model { tasks: tasks.into_iter().map(|place| self.tasks[place]).collect(), cores, ..*self }
     }
 
+    /// Σ of work over the time that each arrival surely has for itself.
+    pub fn density(&self) -> f64 {
+        self.tasks.iter().map(Sporadic::density).map(|(work, time)| work as f64 / time as f64).sum()
+    }
+
     /// The utilisations.
     pub(crate) fn utilizations(&self) -> impl Iterator<Item = Fraction> + Clone + '_ {
         self.tasks.iter().map(Sporadic::utilization)

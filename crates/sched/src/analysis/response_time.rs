@@ -112,6 +112,7 @@ pub fn response_times(model: &Model, policy: Policy) -> ResponseTimes {
 /// The longest time from arrival to completion of the task at `place`; none inside if it is unbounded, none outside if it took too long
 /// to find.
 fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, effort: &mut Effort) -> Option<Option<u64>> {
+    effort.spend(8 * tasks.len())?;
     let own = &tasks[place];
     let having = |order: Ordering| {
         let others = tasks
