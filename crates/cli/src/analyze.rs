@@ -8,7 +8,7 @@ use temponet_lab::overload::{OverloadPlan, Survivals};
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
 use temponet_sched::analysis::{
-    Load, Model, Outcome, Policy, Proof, ResponseTimes, Scaling, TESTS, Test, load, proofs, response_times, scalings,
+    Model, Outcome, Policy, Proof, ResponseTimes, Scaling, TESTS, Test, proofs, response_times, scalings,
 };
 use temponet_task::{TaskSet, Time};
 
@@ -97,40 +97,50 @@ impl Analysis {
             Ok(model) => model,
             Err(why) => return format!("Not analysable: {why}."),
         };
-        let (load, cores, utilization) = (load(model), cores(&self.set), self.set.utilization());
+        let (cores, utilization) = (cores(&self.set), model.utilization());
         let best = self.scalings.first();
-        let would_fit = |best: &Scaling| {
-            format!("; {} would be proved to with execution times at {}", best.scheduler, percent(best.factor))
-        };
-        let would_fit = best.filter(|best| best.factor < 1.0).map(would_fit).unwrap_or_default();
-        if load == Load::Overloaded {
+        let shrunk = best.filter(|best| best.factor < 1.0).map_or(String::new(), |best| {
+            format!(
+                "; with execution times at {} of these, {} is proved to meet all",
+                percent(best.factor),
+                best.scheduler
+            )
+        });
+        if !self.proofs.is_empty() {
+            let growth = best.filter(|best| best.factor >= 1.0).map_or(String::new(), |best| {
+                let factor = best.factor;
+                let by =
+                    if factor < 2.0 { format!("by {}", percent(factor - 1.0)) } else { format!("{factor:.2}-fold") };
+                format!("; execution times may grow {by} ({})", best.scheduler)
+            });
+            return format!(
+                "On {cores} every deadline is proved to be met under {}{growth}.",
+                listed(&self.proved_names())
+            );
+        }
+        let held =
+            |name: &str| self.tests.iter().any(|(test, outcome)| test.name == name && *outcome == Outcome::Schedulable);
+        let keeping = [("EDF-VD", "edf-vd"), ("AMC-rtb", "amc")].into_iter().filter(|(test, _)| held(test));
+        let keeping: Vec<&str> = keeping.map(|(_, scheduler)| scheduler).collect();
+        if !keeping.is_empty() {
+            return format!(
+                "On {cores} every critical deadline is proved to be met under {}, and all others as long as no job overruns.",
+                listed(&keeping)
+            );
+        }
+        if model.is_overloaded() == Some(true) {
             // Where rounding would hide the overload, more digits show it.
             let near = utilization / (self.set.cores as f64) < 1.005;
             let utilization = if near { utilization.to_string() } else { format!("{utilization:.2}") };
             return format!(
-                "Overloaded: utilisation {utilization} on {cores}, so no scheduler can meet every deadline{would_fit}."
-            );
-        }
-        if !self.proofs.is_empty() {
-            let growth = best.filter(|best| best.factor >= 1.0).map(|best| {
-                let Scaling { factor, scheduler, .. } = best;
-                let growth =
-                    if *factor < 2.0 { format!("by {}", percent(factor - 1.0)) } else { format!("{factor:.2}-fold") };
-                format!("; execution times may grow {growth} ({scheduler})")
-            });
-            let names = listed(&self.proved_names());
-            return format!(
-                "On {cores} every deadline is proved to be met under {names}{}.",
-                growth.unwrap_or_default()
+                "Overloaded: utilisation {utilization} on {cores}, so no scheduler can meet every deadline{shrunk}."
             );
         }
         let edf = self.tests.iter().find(|(test, _)| test.name == "QPA");
         if let Some((_, Outcome::NotSchedulable)) = edf {
-            return format!(
-                "On {cores} EDF misses deadlines in the worst case, and so no scheduler can meet every one{would_fit}."
-            );
+            return format!("On {cores} even EDF misses deadlines, so no scheduler can meet every deadline{shrunk}.");
         }
-        format!("Nothing is proved on {cores}, though the utilisation of {utilization:.2} fits{would_fit}.")
+        format!("Nothing is proved on {cores}, though the utilisation of {utilization:.2} fits{shrunk}.")
     }
 
     /// The well-known ones first.

@@ -219,7 +219,7 @@ fn analyze_says_in_one_sentence_what_is_proved() {
 fn analyze_json_has_every_figure_and_agrees_with_simulation() {
     let folder = Folder::new("analyze-json");
     let report = folder.json(&["analyze", "mars-pathfinder", "--schedulers", "edf,rm,mh-edf", "--json"]);
-    for key in ["task_set", "tasks", "cores", "utilization", "density", "hyperperiod_ns", "verdict", "load"] {
+    for key in ["task_set", "tasks", "cores", "utilization", "density", "hyperperiod_ns", "verdict", "overloaded"] {
         assert!(!report[key].is_null(), "{key}");
     }
     assert!(report["not_analysable"].is_null());
@@ -250,12 +250,14 @@ fn analyze_json_has_every_figure_and_agrees_with_simulation() {
 #[test]
 fn analyze_tests_both_criticalities_where_there_are_two() {
     let folder = Folder::new("analyze-mixed");
-    let low = "[[task]]\nname = \"low\"\nperiod = 10\nwcet = 4\n";
+    let low = "[[task]]\nname = \"low\"\nperiod = 10\nwcet = 6\n";
     let high =
         "[[task]]\nname = \"high\"\nperiod = 20\nwcet = 4\nwcet_high = 9\noverrun = 0.1\ncriticality = \"high\"\n";
     folder.write("mixed.toml", &format!("{low}{high}"));
     let report = folder.json(&["analyze", "mixed.toml", "--no-simulation", "--json"]);
     assert!(report["survived"].is_null());
+    let verdict = report["verdict"].as_str().unwrap();
+    assert!(verdict.contains("critical deadline is proved to be met under edf-vd and amc"), "{verdict}");
     let result = |name: &str| {
         let tests = report["tests"].as_array().unwrap();
         tests.iter().find(|row| row["test"] == name).unwrap()["result"].as_str().unwrap().to_string()

@@ -2,17 +2,13 @@
 
 use serde_json::{Value, json};
 use temponet_lab::overload::Survivals;
-use temponet_sched::analysis::{Load, Outcome, load};
+use temponet_sched::analysis::Outcome;
 
 use super::Analysis;
 
 pub fn report(analysis: &Analysis) -> Value {
     let set = &analysis.set;
-    let load = analysis.model.as_ref().ok().map(|model| match load(model) {
-        Load::Fits => "fits",
-        Load::Overloaded => "overloaded",
-        Load::Unknown => "unknown",
-    });
+    let overloaded = analysis.model.as_ref().ok().and_then(|model| model.is_overloaded());
     let tests = analysis.tests.iter().map(|(test, outcome)| {
         let (name, reason) = match outcome {
             Outcome::Schedulable => ("schedulable", None),
@@ -42,7 +38,7 @@ pub fn report(analysis: &Analysis) -> Value {
         "hyperperiod_ns": set.hyperperiod().map(|time| time.0),
         "verdict": analysis.verdict(),
         "not_analysable": analysis.model.as_ref().err(),
-        "load": load,
+        "overloaded": overloaded,
         "tests": tests.collect::<Vec<_>>(),
         "response_times": responses.collect::<Vec<_>>(),
         "proved": proofs.collect::<Vec<_>>(),

@@ -29,7 +29,7 @@ pub use partitioned::{Packing, partitioned_edf, partitioned_fixed};
 pub use response_time::{Policy, ResponseTimes, response_times};
 pub use sensitivity::{Scaling, scalings};
 pub use uniprocessor_edf::{processor_demand, qpa};
-pub use verdict::{Load, Proof, load, proofs};
+pub use verdict::{Proof, proofs};
 
 /// What a test says.
 #[derive(Clone, Debug, PartialEq, Eq)]

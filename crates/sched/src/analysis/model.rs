@@ -3,9 +3,11 @@
 //! Bursts are jobs that arrive together. Lists of single jobs and mode switches have no such model, and a cost of decisions, which falls
 //! on whichever job happens to run, is covered by no test: those sets are not analysable, and say why.
 
+use std::cmp::Ordering;
+
 use temponet_task::{Arrival, ExecutionModel, Task, TaskSet, Time};
 
-use super::fractions::Fraction;
+use super::fractions::{Fraction, compare_sum};
 
 /// A task as its worst case.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,9 +47,13 @@ impl Sporadic {
         (self.work(), self.period.0)
     }
 
-    /// Work over the time it surely has for itself before the deadline and before the next arrival.
+    /// Work over the time it surely has for itself before the deadline and before the next arrival; more than any machine has if
+    /// jitter can take all of that.
     pub(crate) fn density(&self) -> Fraction {
-        (self.work(), self.deadline.min(self.period).saturating_sub(self.jitter).0.max(1))
+        match self.deadline.min(self.period).saturating_sub(self.jitter) {
+            Time::ZERO => (u64::MAX, 1),
+            time => (self.work(), time.0),
+        }
     }
 }
 
@@ -58,7 +64,9 @@ pub struct Model {
     pub tasks: Vec<Sporadic>,
     /// Identical cores.
     pub cores: usize,
-    /// Dispatching takes time: wcets are increased by it, and verdicts are no longer exact.
+    /// What dispatching adds to a job at most; it is part of every wcet here, and verdicts are no longer exact.
+    pub switching: Time,
+    /// Dispatching or migrating takes time.
     pub has_costs: bool,
     /// Jobs may take longer than the wcet that schedulers are told.
     pub may_overrun: bool,
@@ -101,6 +109,7 @@ impl Model {
         Ok(Model {
             tasks,
             cores: set.cores,
+            switching,
             has_costs: switching > Time::ZERO || set.costs.migration > Time::ZERO,
             may_overrun: set.tasks.iter().any(may_overrun),
             has_end: set.tasks.iter().any(ends),
@@ -112,8 +121,26 @@ impl Model {
         Model { tasks: tasks.into_iter().map(|place| self.tasks[place]).collect(), cores, ..*self }
     }
 
-    /// Σ of work over the time that each arrival surely has for itself.
+    /// Whether the utilisation exceeds the cores, to the last nanosecond, so that no scheduler can meet every deadline if jobs arrive as
+    /// often as they may and take as long as they may. None if it is too close to tell.
+    pub fn is_overloaded(&self) -> Option<bool> {
+        if self.has_end {
+            return Some(false);
+        }
+        let own = |task: &Sporadic| Sporadic { wcet: task.wcet - self.switching, ..*task }.utilization();
+        Some(compare_sum(self.tasks.iter().map(own), self.cores as u64)? == Ordering::Greater)
+    }
+
+    /// Σ of work over the time between arrivals.
+    pub fn utilization(&self) -> f64 {
+        self.utilizations().map(|(work, time)| work as f64 / time as f64).sum()
+    }
+
+    /// Σ of work over the time that each arrival surely has for itself; infinite if jitter can take all of that.
     pub fn density(&self) -> f64 {
+        if self.tasks.iter().any(|task| task.deadline.min(task.period) <= task.jitter) {
+            return f64::INFINITY;
+        }
         self.tasks.iter().map(Sporadic::density).map(|(work, time)| work as f64 / time as f64).sum()
     }
 

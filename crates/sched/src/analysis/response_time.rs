@@ -98,7 +98,7 @@ pub fn response_times(model: &Model, policy: Policy) -> ResponseTimes {
     let all_met = model.tasks.iter().zip(&bounds).all(is_met);
     // Someone who surely misses; where the search was cut short, a bound that is not there says nothing.
     let misses = |(task, bound): (&Sporadic, &Option<Time>)| bound.map_or(!too_long, |bound| bound > task.deadline);
-    let overloaded = compare_sum(model.utilizations(), 1) == Some(Ordering::Greater) && !model.has_end;
+    let overloaded = model.is_overloaded() == Some(true);
     let is_exact = model.is_synchronous() && !has_ties;
     let outcome = match () {
         () if all_met => Outcome::Schedulable,

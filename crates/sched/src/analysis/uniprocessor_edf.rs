@@ -45,10 +45,9 @@ pub fn processor_demand(model: &Model) -> Outcome {
 
 /// What a demand test says about a set.
 fn outcome(model: &Model, fits: Option<bool>) -> Outcome {
-    let overloaded = compare_sum(model.utilizations(), 1) == Some(Ordering::Greater) && !model.has_end;
     match fits {
         Some(true) => Outcome::Schedulable,
-        Some(false) if model.is_synchronous() || overloaded => Outcome::NotSchedulable,
+        Some(false) if model.is_synchronous() || model.is_overloaded() == Some(true) => Outcome::NotSchedulable,
         _ => match cycle::responses(model, |_, deadline| deadline) {
             Some(responses) => Outcome::exactly(cycle::all_met(model, &responses)),
             None if fits.is_none() => Outcome::Undecided,

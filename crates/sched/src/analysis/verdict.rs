@@ -4,11 +4,8 @@
 //! Many schedulers are EDF as long as EDF is sure to meet everything: then no ready job can ever be late by its wcet, be without slack
 //! and waiting, or fail to fit a plan, for it could take its whole wcet from then on and would miss under EDF. So they never deviate.
 
-use std::cmp::Ordering;
-
 use temponet_task::{ExecutionModel, Speed, TaskSet, Time};
 
-use super::fractions::compare_sum;
 use super::global::Order;
 use super::mixed_criticality::meets_virtual_deadlines;
 use super::model::Model;
@@ -27,26 +24,6 @@ pub struct Proof {
     pub scheduler: &'static str,
     /// The test or theorem.
     pub by: String,
-}
-
-/// How the utilisation compares with the cores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Load {
-    /// At most one per core.
-    Fits,
-    /// More: no scheduler can meet every deadline if jobs take their wcet.
-    Overloaded,
-    /// Too close to tell.
-    Unknown,
-}
-
-/// Whether the utilisation exceeds the cores, to the last nanosecond.
-pub fn load(model: &Model) -> Load {
-    match compare_sum(model.utilizations(), model.cores as u64) {
-        Some(Ordering::Greater) if !model.has_end => Load::Overloaded,
-        Some(_) => Load::Fits,
-        None => Load::Unknown,
-    }
 }
 
 /// Every scheduler that is proved, in the catalog's order. None is if the set is not analysable.
