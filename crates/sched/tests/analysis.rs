@@ -177,6 +177,18 @@ fn awkward_sets_end_as_undecided_and_soon() {
             assert_ne!((test.run)(&set, &model), Outcome::Schedulable, "{}", test.name);
         }
     }
+    // Cycles that end just before and just after the last date there is.
+    for period in [Time(1 << 59), Time((1 << 59) - 1), Time(huge.0 - 1)] {
+        let tasks = [16, 15, 14, 13]
+            .map(|part| Task::periodic(format!("t{part}"), Time(period.0 / 16 * part), Time(period.0 / 5)));
+        let mut long = TaskSet::new("long", tasks.to_vec(), 1);
+        long.tasks[1].offset = huge;
+        for cores in [1, 2] {
+            long.cores = cores;
+            proofs(&long);
+            scalings(&long);
+        }
+    }
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
 

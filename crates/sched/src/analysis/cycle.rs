@@ -39,7 +39,7 @@ pub(crate) fn responses<K: Ord + Copy>(model: &Model, key: impl Fn(usize, u64) -
             while let Some(Reverse((date, place))) = releases.peek().copied().filter(|Reverse((date, _))| *date <= now)
             {
                 releases.pop();
-                releases.push(Reverse((date + tasks[place].period.0, place)));
+                releases.push(Reverse((date.saturating_add(tasks[place].period.0), place)));
                 let deadline = date.saturating_add(tasks[place].deadline.0);
                 ready.push(Reverse((key(place, deadline), date, place, tasks[place].work())));
             }

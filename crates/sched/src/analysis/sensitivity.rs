@@ -2,6 +2,7 @@
 
 use temponet_task::TaskSet;
 
+use super::model::Model;
 use super::verdict::proof;
 
 /// The answer for one scheduler.
@@ -25,6 +26,9 @@ const SCHEDULERS: &[&str] = &["edf", "rm", "dm", "fp", "p-edf", "p-rm", "edf-us"
 
 /// The largest factor for each of the main schedulers, the greatest first; those that are never proved are left out.
 pub fn scalings(set: &TaskSet) -> Vec<Scaling> {
+    if Model::of(set).is_err() {
+        return Vec::new();
+    }
     let one_core = |name: &str| matches!(name, "edf" | "rm" | "dm" | "fp");
     let has_priorities = set.tasks.iter().any(|task| task.priority.is_some());
     let asked = SCHEDULERS.iter().copied().filter(|name| set.cores > 1 || one_core(name));
