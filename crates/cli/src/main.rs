@@ -2,6 +2,7 @@
 //!
 //! Data goes to stdout, everything else to stderr. Whatever the user got wrong ends with one line and exit code 2.
 
+mod analyze;
 mod bench;
 mod compare;
 mod convert;
@@ -30,6 +31,7 @@ struct Cli {
 enum Command {
     Compare(compare::Args),
     Simulate(simulate::Args),
+    Analyze(analyze::Args),
     Sets(listing::SetsArgs),
     Schedulers(listing::SchedulersArgs),
     New(convert::NewArgs),
@@ -70,6 +72,7 @@ fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Compare(args) => compare::run(args),
         Command::Simulate(args) => simulate::run(args),
+        Command::Analyze(args) => analyze::run(args),
         Command::Sets(args) => listing::sets(args),
         Command::Schedulers(args) => listing::schedulers(args),
         Command::New(args) => convert::new(args),

@@ -1,4 +1,4 @@
-//! What `compare` and `simulate` have in common: which set, on which machine, for how long.
+//! What `compare`, `simulate` and `analyze` have in common: which set, on which machine, for how long.
 
 use std::path::Path;
 
@@ -86,9 +86,14 @@ pub fn load(name: &str) -> Result<Loaded> {
     Ok(loaded)
 }
 
+/// How many cores, in words.
+pub fn cores(set: &TaskSet) -> String {
+    if set.cores == 1 { "1 core".into() } else { format!("{} cores", set.cores) }
+}
+
 /// One line on what runs where.
 pub fn heading(set: &TaskSet, horizon: Time) -> String {
-    let cores = if set.cores == 1 { "1 core".into() } else { format!("{} cores", set.cores) };
+    let cores = cores(set);
     let (load, mean) = (set.utilization() / set.cores as f64, set.mean_utilization() / set.cores as f64);
     let load = if (load - mean).abs() < 0.005 {
         format!("load {load:.2}")

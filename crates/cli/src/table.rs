@@ -2,15 +2,20 @@
 
 /// The first column to the left, the others to the right.
 pub fn render(header: &[&str], rows: &[Vec<String>]) -> String {
+    render_with(header, rows, 1)
+}
+
+/// The first `words` columns to the left, the others to the right.
+pub fn render_with(header: &[&str], rows: &[Vec<String>], words: usize) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([header[column].chars().count()]).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..header.len()).map(width).collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
-        let padded = cells.zip(&widths).enumerate().map(|(column, (cell, width))| match column {
-            0 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
+        let padded = cells.zip(&widths).enumerate().map(|(column, (cell, width))| match column < words {
+            true => format!("{cell:<width$}"),
+            false => format!("{cell:>width$}"),
         });
         padded.collect::<Vec<_>>().join("  ").trim_end().to_string() + "\n"
     };

@@ -33,7 +33,7 @@ fn every_crate_is_in_the_architecture() {
 
 #[test]
 fn links_between_documents_lead_somewhere() {
-    for document in ["README.md", "docs/task-sets.md", "docs/metrics.md", "docs/ARCHITECTURE.md"] {
+    for document in ["README.md", "docs/task-sets.md", "docs/metrics.md", "docs/analysis.md", "docs/ARCHITECTURE.md"] {
         let text = read(document);
         let folder = root().join(document);
         let folder = folder.parent().unwrap();
@@ -71,6 +71,14 @@ fn every_key_of_a_task_is_documented() {
     }
     for entry in temponet_sched::ALL {
         assert!(read("CHANGELOG.md").contains(entry.name), "{}", entry.name);
+    }
+}
+
+#[test]
+fn every_test_of_the_analysis_is_documented() {
+    let text = read("docs/analysis.md");
+    for test in temponet_sched::analysis::TESTS {
+        assert!(text.contains(test.name), "{}", test.name);
     }
 }
 

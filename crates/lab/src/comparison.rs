@@ -205,7 +205,8 @@ impl Comparison {
 /// A verdict that ties more schedulers than about this names only the first three.
 const MOST_NAMED: usize = 7;
 
-fn listed(names: &[&str]) -> String {
+/// Names as a sentence has them; the first three and a count where there are many.
+pub fn listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [one] => one.to_string(),

@@ -5,6 +5,7 @@ pub mod comparison;
 pub mod gantt;
 pub mod horizon;
 pub mod latency;
+pub mod overload;
 pub mod plot;
 pub mod progress;
 pub mod report;

@@ -7,7 +7,7 @@
 //! the exact demand test. What does not fit at all goes whole to the core with the most room: best effort.
 //! Ties: earlier piece deadline, then earlier release and lower task index.
 
-use crate::demand::{Demand, is_schedulable};
+use crate::analysis::uniprocessor_edf::{Demand, is_schedulable};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time};
 
 #[derive(Default)]
@@ -36,12 +36,20 @@ fn demand_of(task: &Task, done: Time) -> Demand {
     Demand { wcet: task.wcet - done, deadline: task.deadline.saturating_sub(done), period }
 }
 
-fn split(tasks: &[Task], cores: usize) -> Vec<Vec<Piece>> {
+/// Whether every task finds its place, so that each core passes the exact test. For deadlines up to the period and releases without
+/// jitter: a piece then runs as soon as the one before it is done.
+pub(crate) fn fits(tasks: &[Task], cores: usize) -> bool {
+    split(tasks, cores).1
+}
+
+/// The pieces of each task, and whether all found a place.
+fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<Piece>>, bool) {
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by(|a, b| tasks[*b].utilization().total_cmp(&tasks[*a].utilization()));
     let mut pieces: Vec<Vec<Piece>> = vec![Vec::new(); tasks.len()];
     let mut packed: Vec<Vec<Demand>> = vec![Vec::new(); cores];
     let mut first_open = 0;
+    let mut all_fit = true;
     for index in order {
         let task = &tasks[index];
         let mut done = Time::ZERO;
@@ -70,10 +78,11 @@ fn split(tasks: &[Task], cores: usize) -> Vec<Vec<Piece>> {
         packed[core].push(demand_of(task, done));
         if placed.is_none() {
             pieces[index].clear();
+            all_fit = false;
         }
         pieces[index].push(Piece { core, until: None, deadline: None });
     }
-    pieces
+    (pieces, all_fit)
 }
 
 /// The longest piece with C = D that a core still takes, to the nanosecond.
@@ -93,7 +102,7 @@ fn longest_piece(packed: &[Demand], rest: Demand) -> Time {
 
 impl Scheduler for CdSplit {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.pieces = split(&system.tasks, system.cores);
+        self.pieces = split(&system.tasks, system.cores).0;
         Ok(())
     }
 

@@ -33,10 +33,19 @@ fn speed(loads: &[f64], system: &System) -> Speed {
     system.speeds.iter().copied().find(|speed| f64::from(speed.0) >= needed).unwrap_or(Speed::FULL)
 }
 
+/// The speed that `static-edf` sets.
+pub(crate) fn constant_speed(system: &System) -> Speed {
+    speed(&full_loads(system), system)
+}
+
+fn full_loads(system: &System) -> Vec<f64> {
+    system.tasks.iter().map(|task| task.utilization()).collect()
+}
+
 impl Scheduler for SlowEdf {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.ready.clear();
-        self.loads = system.tasks.iter().map(|task| task.utilization()).collect();
+        self.loads = full_loads(system);
         Ok(())
     }
 

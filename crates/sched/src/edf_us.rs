@@ -5,12 +5,18 @@
 //! Ties: among the heavy tasks and among equal deadlines the earlier release, then the lower task index.
 
 use crate::ranked::FixedKey;
-use temponet_task::{Scheduler, Time};
+use temponet_task::{Scheduler, Task, Time};
 
 pub(crate) fn edf_us() -> impl Scheduler {
-    FixedKey::new(|view, job| {
-        let cores = view.cores() as f64;
-        let heavy = view.task_of(job).utilization() > cores / (2.0 * cores - 1.0);
-        if heavy { Time::ZERO } else { job.deadline }
-    })
+    FixedKey::new(|view, job| if is_heavy(view.task_of(job), view.cores()) { Time::ZERO } else { job.deadline })
+}
+
+fn is_heavy(task: &Task, cores: usize) -> bool {
+    let cores = cores as f64;
+    task.utilization() > cores / (2.0 * cores - 1.0)
+}
+
+/// Whether each task goes before all others.
+pub(crate) fn heavy(tasks: &[Task], cores: usize) -> Vec<bool> {
+    tasks.iter().map(|task| is_heavy(task, cores)).collect()
 }

@@ -21,7 +21,8 @@ impl EdfVd {
     }
 }
 
-fn shrink_factor(tasks: &[Task], cores: usize) -> f64 {
+/// x: what the relative deadlines of critical tasks are multiplied by.
+pub(crate) fn shrink_factor(tasks: &[Task], cores: usize) -> f64 {
     let load = |critical: bool, high: bool| -> f64 {
         let chosen = tasks.iter().filter(|task| (task.criticality > 0) == critical);
         chosen

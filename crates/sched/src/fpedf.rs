@@ -6,7 +6,7 @@
 //! Ties: equal utilisations by task index; among the heavy tasks and equal deadlines the earlier release, then task index.
 
 use crate::ranked::Ranked;
-use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView, Task, Time};
 
 pub(crate) struct FpEdf {
     goes_first: Vec<bool>,
@@ -19,15 +19,21 @@ impl FpEdf {
     }
 }
 
+/// Whether each task goes before all others.
+pub(crate) fn heavy(tasks: &[Task], cores: usize) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..tasks.len()).collect();
+    order.sort_by(|a, b| tasks[*b].utilization().total_cmp(&tasks[*a].utilization()));
+    let mut heavy = vec![false; tasks.len()];
+    for index in order.into_iter().take(cores - 1) {
+        heavy[index] = tasks[index].utilization() > 0.5;
+    }
+    heavy
+}
+
 impl Scheduler for FpEdf {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.ranked.clear();
-        let mut order: Vec<usize> = (0..system.tasks.len()).collect();
-        order.sort_by(|a, b| system.tasks[*b].utilization().total_cmp(&system.tasks[*a].utilization()));
-        self.goes_first = vec![false; system.tasks.len()];
-        for index in order.into_iter().take(system.cores - 1) {
-            self.goes_first[index] = system.tasks[index].utilization() > 0.5;
-        }
+        self.goes_first = heavy(&system.tasks, system.cores);
         Ok(())
     }
 

@@ -1,6 +1,8 @@
 //! The classical schedulers, one short file each, with reference and tie-breaks in its header.
 //!
-//! Users ask for one by name ([`build`]); [`ALL`] is the list.
+//! Users ask for one by name ([`build`]); [`ALL`] is the list. What can be proved about them is in [`analysis`].
+
+pub mod analysis;
 
 mod amc;
 mod catalog;
@@ -9,7 +11,6 @@ mod cd_split;
 mod criticality;
 mod d_over;
 mod dasa;
-mod demand;
 mod dios;
 mod dm;
 mod dp_wrap;

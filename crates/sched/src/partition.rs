@@ -72,17 +72,39 @@ fn load(task: &Task) -> f64 {
 
 /// The cluster of each task.
 pub(crate) fn pack(tasks: &[Task], cores: &[usize], fit: Fit, admits: Admits) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..tasks.len()).collect();
-    order.sort_by(|a, b| load(&tasks[*b]).total_cmp(&load(&tasks[*a])));
+    let loads: Vec<f64> = tasks.iter().map(load).collect();
+    pack_by(&loads, cores, fit, |packed, _, _| admits(packed)).cluster_of
+}
+
+/// Who is where.
+pub(crate) struct Partition {
+    /// The cluster of each task.
+    pub cluster_of: Vec<usize>,
+    /// The tasks of each cluster.
+    pub members: Vec<Vec<usize>>,
+}
+
+/// Packs tasks of these loads, in decreasing order. `admits` is asked with what a cluster would be like, the tasks that it has, and the
+/// one that would come.
+pub(crate) fn pack_by(
+    loads: &[f64],
+    cores: &[usize],
+    fit: Fit,
+    mut admits: impl FnMut(Packed, &[usize], usize) -> bool,
+) -> Partition {
+    let mut order: Vec<usize> = (0..loads.len()).collect();
+    order.sort_by(|a, b| loads[*b].total_cmp(&loads[*a]));
     let mut clusters: Vec<Packed> =
         cores.iter().map(|cores| Packed { cores: *cores, sum: 0.0, product: 1.0 }).collect();
-    let mut cluster_of = vec![0; tasks.len()];
+    let mut members: Vec<Vec<usize>> = vec![Vec::new(); cores.len()];
+    let mut cluster_of = vec![0; loads.len()];
     for index in order {
-        let task_load = load(&tasks[index]);
+        let task_load = loads[index];
         let by_room = |a: &usize, b: &usize| clusters[*a].room().total_cmp(&clusters[*b].room());
         // Among equals the lowest index: `max_by` would take the last, so it is asked backwards.
         let roomiest = |candidates: &mut dyn DoubleEndedIterator<Item = usize>| candidates.rev().max_by(by_room);
-        let mut fitting = (0..clusters.len()).filter(|cluster| admits(clusters[*cluster].with(task_load)));
+        let mut fitting =
+            (0..clusters.len()).filter(|cluster| admits(clusters[*cluster].with(task_load), &members[*cluster], index));
         let found = match fit {
             Fit::First => fitting.next(),
             Fit::Best => fitting.min_by(by_room),
@@ -90,9 +112,10 @@ pub(crate) fn pack(tasks: &[Task], cores: &[usize], fit: Fit, admits: Admits) ->
         };
         let cluster = found.or_else(|| roomiest(&mut (0..clusters.len()))).unwrap_or(0);
         clusters[cluster] = clusters[cluster].with(task_load);
+        members[cluster].push(index);
         cluster_of[index] = cluster;
     }
-    cluster_of
+    Partition { cluster_of, members }
 }
 
 /// Total load at most the number of cores: exact for EDF on one core, optimistic on several.

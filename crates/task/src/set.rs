@@ -1,6 +1,6 @@
 //! A task set: the tasks, the machine they run on, and what happens to them over time.
 
-use crate::{Arrival, ListedJob, Task, Time, TimeUnit};
+use crate::{Arrival, ExecutionModel, ListedJob, Task, Time, TimeUnit};
 
 /// What happens to a job that is not complete at its deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,6 +153,27 @@ impl TaskSet {
         Some(Time(lcm))
     }
 
+    /// The same set with every execution time multiplied by `parts / whole`, rounded up to whole nanoseconds and cut at the
+    /// longest time a user may write.
+    pub fn with_work(&self, parts: u64, whole: u64) -> TaskSet {
+        let scaled = |time: Time| {
+            let product = u128::from(time.0) * u128::from(parts);
+            Time(product.div_ceil(u128::from(whole.max(1))).clamp(1, u128::from(Time::MAX_INPUT.0)) as u64)
+        };
+        let mut set = self.clone();
+        for task in &mut set.tasks {
+            (task.wcet, task.bcet) = (scaled(task.wcet), scaled(task.bcet));
+            (task.acet, task.wcet_high) = (task.acet.map(scaled), task.wcet_high.map(scaled));
+            scale_model(&mut task.execution, &scaled);
+            if let Arrival::Listed(jobs) = &mut task.arrival {
+                let job =
+                    |job: &ListedJob| ListedJob { execution: scaled(job.execution), wcet: scaled(job.wcet), ..*job };
+                *jobs = jobs.iter().map(job).collect();
+            }
+        }
+        set
+    }
+
     /// Whether two runs with different seeds can differ.
     pub fn is_random(&self) -> bool {
         self.tasks.iter().any(|task| match &task.arrival {
@@ -168,6 +189,18 @@ impl TaskSet {
             Arrival::Listed(jobs) => jobs.iter().any(|job| job.criticality > 0),
             _ => task.criticality > 0,
         })
+    }
+}
+
+fn scale_model(model: &mut ExecutionModel, scaled: &dyn Fn(Time) -> Time) {
+    match model {
+        ExecutionModel::Normal { deviation } => *deviation = scaled(*deviation),
+        ExecutionModel::Empirical { samples } => *samples = samples.iter().map(|sample| scaled(*sample)).collect(),
+        ExecutionModel::Overrun { below, .. } => scale_model(below, scaled),
+        ExecutionModel::Wcet
+        | ExecutionModel::Uniform
+        | ExecutionModel::Weibull { .. }
+        | ExecutionModel::Pareto { .. } => {}
     }
 }
 
@@ -200,5 +233,19 @@ mod tests {
         assert_eq!(set.utilization(), 0.2);
         set.tasks.push(Task::periodic("task", ms(10), ms(5)));
         assert_eq!(set.utilization(), 0.7);
+    }
+
+    #[test]
+    fn scaling_multiplies_every_execution_time_and_rounds_up() {
+        let mut task = Task::periodic("a", Time(100), Time(10));
+        (task.bcet, task.wcet_high) = (Time(5), Some(Time(15)));
+        let samples = [Time(5), Time(10)].into();
+        let below = Box::new(ExecutionModel::Empirical { samples });
+        task.execution = ExecutionModel::Overrun { probability: 0.1, below };
+        let scaled = TaskSet::new("s", vec![task], 1).with_work(1_250, 1_000);
+        let task = &scaled.tasks[0];
+        assert_eq!((task.bcet, task.wcet, task.wcet_high), (Time(7), Time(13), Some(Time(19))));
+        let ExecutionModel::Overrun { below, .. } = &task.execution else { panic!("{task:?}") };
+        assert_eq!(**below, ExecutionModel::Empirical { samples: [Time(7), Time(13)].into() });
     }
 }

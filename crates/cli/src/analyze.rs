@@ -1,0 +1,220 @@
+//! `temponet analyze`: what can be proved about a set, and how far it is from the edge.
+
+mod json;
+
+use anyhow::Result;
+use temponet_lab::comparison::listed;
+use temponet_lab::overload::{OverloadPlan, Survivals};
+use temponet_lab::progress::Progress;
+use temponet_lab::stats::percent;
+use temponet_sched::analysis::{
+    Model, Outcome, Policy, Proof, ResponseTimes, Scaling, TESTS, Test, proofs, response_times, scalings,
+};
+use temponet_task::{TaskSet, Time};
+
+use crate::compare::chosen;
+use crate::setup::{SetupArgs, cores};
+use crate::{output, table};
+
+/// Which deadlines are proved to be met, by which test, and how much longer may jobs take?
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  temponet analyze gap-avionics\n  temponet analyze mytasks.toml --cores 4 --json\n  \
+    temponet analyze rosace --no-simulation\n\n\
+    The tests and what they take for granted are described in docs/analysis.md."
+)]
+pub struct Args {
+    /// Task-set file (.toml, .csv, .json) or a built-in set's name [default: standard-125]
+    #[arg(value_name = "FILE|NAME")]
+    set: Option<String>,
+    #[command(flatten)]
+    setup: SetupArgs,
+    /// Schedulers whose overload is looked for by simulation, separated by commas, or all
+    #[arg(long, value_name = "LIST", default_value = "edf,rm,dm,llf,srpt,edf-skip,mh-edf,edzl,d-over")]
+    schedulers: String,
+    /// Only prove: do not look by simulation for the overload that each scheduler survives
+    #[arg(long)]
+    no_simulation: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs at each factor when something is random.
+const RUNS: u64 = 3;
+
+/// Everything there is to say.
+struct Analysis {
+    set: TaskSet,
+    /// None, and why, if the set is not analysable.
+    model: Result<Model, String>,
+    tests: Vec<(&'static Test, Outcome)>,
+    /// On one core only.
+    responses: Vec<(Policy, ResponseTimes)>,
+    proofs: Vec<Proof>,
+    scalings: Vec<Scaling>,
+    /// None if no simulation was wanted.
+    survivals: Option<Survivals>,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let (set, horizon, notes) = args.setup.prepare(args.set.as_deref())?;
+    let schedulers = chosen(&args.schedulers)?;
+    let survivals = match args.no_simulation {
+        true => None,
+        false => {
+            let runs = if set.is_random() { RUNS } else { 1 };
+            let plan = OverloadPlan { set: set.clone(), horizon, seed: args.setup.seed, runs, schedulers };
+            Some(plan.run(&Progress::new(plan.runs_in_all(), horizon))?)
+        }
+    };
+    let analysis = Analysis::of(set, survivals);
+    match args.json {
+        true => output::print_json(&json::report(&analysis, &notes)),
+        false => output::print(&analysis.text()),
+    }
+}
+
+impl Analysis {
+    fn of(set: TaskSet, survivals: Option<Survivals>) -> Analysis {
+        let model = Model::of(&set);
+        let (mut tests, mut responses) = (Vec::new(), Vec::new());
+        if let Ok(model) = &model {
+            let concerned = TESTS.iter().filter(|test| (test.concerns)(&set));
+            tests.extend(concerned.map(|test| (test, (test.run)(&set, model))));
+            let has_priorities = set.tasks.iter().any(|task| task.priority.is_some());
+            let policies = [Policy::RateMonotonic, Policy::DeadlineMonotonic, Policy::Given];
+            let asked = policies.into_iter().filter(|policy| *policy != Policy::Given || has_priorities);
+            responses.extend(asked.filter(|_| set.cores == 1).map(|policy| (policy, response_times(model, policy))));
+        }
+        let (proofs, scalings) = (proofs(&set), scalings(&set));
+        Analysis { set, model, tests, responses, proofs, scalings, survivals }
+    }
+
+    /// What to conclude, in one sentence.
+    fn verdict(&self) -> String {
+        let model = match &self.model {
+            Ok(model) => model,
+            Err(why) => return format!("Not analysable: {why}."),
+        };
+        let (cores, utilization) = (cores(&self.set), model.utilization());
+        let best = self.scalings.first();
+        let shrunk = best.filter(|best| best.factor < 1.0).map_or(String::new(), |best| {
+            format!(
+                "; with execution times at {} of these, {} is proved to meet all",
+                percent(best.factor),
+                best.scheduler
+            )
+        });
+        if !self.proofs.is_empty() {
+            let growth = best.filter(|best| best.factor >= 1.0).map_or(String::new(), |best| {
+                let factor = best.factor;
+                let by =
+                    if factor < 2.0 { format!("by {}", percent(factor - 1.0)) } else { format!("{factor:.2}-fold") };
+                format!("; execution times may grow {by} ({})", best.scheduler)
+            });
+            return format!(
+                "On {cores} every deadline is proved to be met under {}{growth}.",
+                listed(&self.proved_names())
+            );
+        }
+        let held =
+            |name: &str| self.tests.iter().any(|(test, outcome)| test.name == name && *outcome == Outcome::Schedulable);
+        let keeping = [("EDF-VD", "edf-vd"), ("AMC-rtb", "amc")].into_iter().filter(|(test, _)| held(test));
+        let keeping: Vec<&str> = keeping.map(|(_, scheduler)| scheduler).collect();
+        if !keeping.is_empty() {
+            return format!(
+                "On {cores} every critical deadline is proved to be met under {}, and all others as long as no job overruns.",
+                listed(&keeping)
+            );
+        }
+        if model.is_overloaded() == Some(true) {
+            // Where rounding would hide the overload, more digits show it.
+            let near = utilization / (self.set.cores as f64) < 1.005;
+            let utilization = if near { utilization.to_string() } else { format!("{utilization:.2}") };
+            return format!(
+                "Overloaded: utilisation {utilization} on {cores}, so no scheduler can meet every deadline{shrunk}."
+            );
+        }
+        let edf = self.tests.iter().find(|(test, _)| test.name == "QPA");
+        if let Some((_, Outcome::NotSchedulable)) = edf {
+            return format!("On {cores} even EDF misses deadlines, so no scheduler can meet every deadline{shrunk}.");
+        }
+        format!("Nothing is proved on {cores}, though the utilisation of {utilization:.2} fits{shrunk}.")
+    }
+
+    /// The well-known ones first.
+    fn proved_names(&self) -> Vec<&'static str> {
+        let known = ["edf", "rm", "dm"];
+        let is_known = |proof: &&Proof| known.contains(&proof.scheduler);
+        let (mut first, others): (Vec<&Proof>, Vec<&Proof>) = self.proofs.iter().partition(is_known);
+        first.sort_by_key(|proof| known.iter().position(|name| *name == proof.scheduler));
+        first.into_iter().chain(others).map(|proof| proof.scheduler).collect()
+    }
+
+    fn text(&self) -> String {
+        let set = &self.set;
+        let density = self.model.as_ref().map_or("–".into(), |model| format!("{:.4}", model.density()));
+        let hyperperiod = set.hyperperiod().map_or("–".into(), |time| time.to_string());
+        let figures = [set.tasks.len().to_string(), set.cores.to_string(), format!("{:.4}", set.utilization())];
+        let figures = [&[set.name.clone()][..], &figures, &[density, hyperperiod]].concat();
+        let header = ["set", "tasks", "cores", "utilisation", "density", "hyperperiod"];
+        let mut out = format!("{}\n\n{}", self.verdict(), table::render(&header, &[figures]));
+        let kind = |test: &Test| if test.is_exact { "exact" } else { "sufficient" };
+        let tests = self.tests.iter().map(|(test, outcome)| {
+            [test.name, test.scheduler, kind(test)].map(String::from).into_iter().chain([outcome.to_string()]).collect()
+        });
+        out += &section(&["test", "for", "kind", "result"], tests.collect(), 4);
+        let proved = self.proofs.iter().map(|proof| vec![proof.scheduler.to_string(), proof.by.clone()]);
+        out += &section(&["proved to meet all", "by"], proved.collect(), 2);
+        out += &self.response_table();
+        let scaled = |row: &Scaling| vec![row.scheduler.to_string(), row.by.clone(), format!("{:.4}", row.factor)];
+        let scalings: Vec<Vec<String>> = self.scalings.iter().map(scaled).collect();
+        out += &section(&["proved up to", "by", "times the wcets"], scalings, 2);
+        if let Some(Survivals { rows, skipped }) = &self.survivals {
+            let cells = rows.iter().map(|row| {
+                let more = if row.is_limit { " or more" } else { "" };
+                let figures = [format!("{:.3}{more}", row.factor), format!("{:.3}", row.load), percent(row.compliance)];
+                [vec![row.scheduler.clone()], figures.to_vec()].concat()
+            });
+            out += &section(&["99% met up to", "times the work", "load per core", "met"], cells.collect(), 1);
+            for (name, why) in skipped {
+                out += &format!("not run: {name} ({why})\n");
+            }
+        }
+        out
+    }
+
+    fn response_table(&self) -> String {
+        if self.responses.is_empty() {
+            return String::new();
+        }
+        let by_policy: Vec<String> =
+            self.responses.iter().map(|(policy, _)| format!("under {}", policy.scheduler())).collect();
+        let mut header = vec!["response times", "wcet", "deadline"];
+        header.extend(by_policy.iter().map(String::as_str));
+        let time = |time: Time| table::time(time.0 as f64);
+        let rows = self.set.tasks.iter().enumerate().take(MOST_ROWS).map(|(index, task)| {
+            let bound = |(_, responses): &(Policy, ResponseTimes)| match responses.bounds[index] {
+                Some(bound) if bound > task.deadline => format!("{} !", time(bound)),
+                Some(bound) => time(bound),
+                None => "–".into(),
+            };
+            let own = vec![task.name.clone(), time(task.wcet), time(task.deadline)];
+            own.into_iter().chain(self.responses.iter().map(bound)).collect()
+        });
+        let mut out = section(&header, rows.collect(), 1);
+        if self.set.tasks.len() > MOST_ROWS {
+            out += &format!("… and {} more tasks; --json has them all\n", self.set.tasks.len() - MOST_ROWS);
+        }
+        out
+    }
+}
+
+/// Longer task lists are cut.
+const MOST_ROWS: usize = 40;
+
+/// A table after an empty line; nothing if it has no rows.
+fn section(header: &[&str], rows: Vec<Vec<String>>, words: usize) -> String {
+    if rows.is_empty() { String::new() } else { format!("\n{}", table::render_with(header, &rows, words)) }
+}

@@ -1,0 +1,61 @@
+//! The analysis as one JSON object.
+
+use serde_json::{Value, json};
+use temponet_lab::overload::Survivals;
+use temponet_sched::analysis::Outcome;
+
+use super::Analysis;
+
+pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
+    let set = &analysis.set;
+    let overloaded = analysis.model.as_ref().ok().and_then(|model| model.is_overloaded());
+    let tests = analysis.tests.iter().map(|(test, outcome)| {
+        let (name, reason) = match outcome {
+            Outcome::Schedulable => ("schedulable", None),
+            Outcome::NotSchedulable => ("not schedulable", None),
+            Outcome::NotProved => ("not proved", None),
+            Outcome::Undecided => ("undecided", None),
+            Outcome::NotApplicable(why) => ("not applicable", Some(why)),
+        };
+        json!({ "test": test.name, "for": test.scheduler, "exact": test.is_exact, "result": name, "reason": reason })
+    });
+    let responses = analysis.responses.iter().map(|(policy, responses)| {
+        let bounds = set.tasks.iter().zip(&responses.bounds).map(|(task, bound)| {
+            json!({ "task": task.name, "deadline_ns": task.deadline.0, "response_ns": bound.map(|bound| bound.0) })
+        });
+        let bounds: Vec<Value> = bounds.collect();
+        json!({ "scheduler": policy.scheduler(), "from_schedule": responses.from_schedule, "tasks": bounds })
+    });
+    let proofs = analysis.proofs.iter().map(|proof| json!({ "scheduler": proof.scheduler, "by": proof.by }));
+    let scalings = analysis.scalings.iter();
+    let scalings = scalings.map(|row| json!({ "scheduler": row.scheduler, "factor": row.factor, "by": row.by }));
+    json!({
+        "task_set": set.name,
+        "tasks": set.tasks.len(),
+        "cores": set.cores,
+        "utilization": set.utilization(),
+        "density": analysis.model.as_ref().ok().map(|model| model.density()),
+        "hyperperiod_ns": set.hyperperiod().map(|time| time.0),
+        "verdict": analysis.verdict(),
+        "not_analysable": analysis.model.as_ref().err(),
+        "overloaded": overloaded,
+        "tests": tests.collect::<Vec<_>>(),
+        "response_times": responses.collect::<Vec<_>>(),
+        "proved": proofs.collect::<Vec<_>>(),
+        "proved_scaling": scalings.collect::<Vec<_>>(),
+        "survived": analysis.survivals.as_ref().map(survived),
+        "notes": notes,
+    })
+}
+
+fn survived(survivals: &Survivals) -> Value {
+    let rows = survivals.rows.iter().map(|row| {
+        json!({
+            "scheduler": row.scheduler, "factor": row.factor, "load": row.load, "compliance": row.compliance,
+            "is_limit": row.is_limit,
+        })
+    });
+    let skipped = survivals.skipped.iter();
+    let skipped = skipped.map(|(name, why)| json!({ "scheduler": name, "reason": why }));
+    json!({ "rows": rows.collect::<Vec<_>>(), "skipped": skipped.collect::<Vec<_>>() })
+}

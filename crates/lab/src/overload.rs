@@ -1,0 +1,154 @@
+//! How much overload each scheduler survives: the largest factor on all execution times at which it still meets nearly every deadline.
+//!
+//! By simulation, so it holds for these jobs; by bisection, which takes for granted that more work never means more deadlines met.
+
+use rayon::prelude::*;
+use temponet_sched::build;
+use temponet_sim::{Count, SimError, Unobserved, simulate};
+use temponet_task::{TaskSet, Time};
+
+use crate::comparison::CompareError;
+use crate::progress::Progress;
+
+/// The share of deadlines that counts as survival.
+pub const SURVIVAL: f64 = 0.99;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct OverloadPlan {
+    /// The tasks and the machine.
+    pub set: TaskSet,
+    /// How long each run lasts.
+    pub horizon: Time,
+    /// The first run's seed; each further run has the next.
+    pub seed: u64,
+    /// How many runs at each factor.
+    pub runs: u64,
+    /// Scheduler names with options.
+    pub schedulers: Vec<String>,
+}
+
+/// The answer for one scheduler.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Survival {
+    /// Its name with options.
+    pub scheduler: String,
+    /// The largest factor found; zero if it does not even survive the least.
+    pub factor: f64,
+    /// Mean load per core at that factor.
+    pub load: f64,
+    /// Share of deadlines met at that factor.
+    pub compliance: f64,
+    /// Nothing beyond was tried: it may survive more.
+    pub is_limit: bool,
+}
+
+/// Everyone's answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Survivals {
+    /// The most survived first.
+    pub rows: Vec<Survival>,
+    /// Schedulers that do not apply to this set, and why.
+    pub skipped: Vec<(String, String)>,
+}
+
+/// Factors tried for each scheduler.
+const STEPS: u64 = 11;
+/// Factors lie between nothing and the one that makes this mean load per core, in so many parts of it.
+const GREATEST_LOAD: f64 = 2.0;
+const WHOLE: u64 = 1 << (STEPS - 1);
+
+impl OverloadPlan {
+    /// Of how many runs a progress bar is.
+    pub fn runs_in_all(&self) -> u64 {
+        self.schedulers.len() as u64 * self.runs * STEPS
+    }
+
+    /// Asks every scheduler, in parallel; the result does not depend on the number of threads.
+    pub fn run(&self, progress: &Progress) -> Result<Survivals, CompareError> {
+        for name in &self.schedulers {
+            build(name)?;
+        }
+        let one = |name: &String| self.survival(name, progress);
+        let outcomes: Vec<Result<Survival, CompareError>> = self.schedulers.par_iter().map(one).collect();
+        progress.finish();
+        let (mut rows, mut skipped) = (Vec::new(), Vec::new());
+        for outcome in outcomes {
+            match outcome {
+                Ok(survival) => rows.push(survival),
+                Err(CompareError::Run(name, SimError::NotApplicable(why))) => skipped.push((name, why.to_string())),
+                Err(error) => return Err(error),
+            }
+        }
+        rows.sort_by(|a: &Survival, b: &Survival| b.factor.total_cmp(&a.factor));
+        Ok(Survivals { rows, skipped })
+    }
+
+    fn survival(&self, name: &str, progress: &Progress) -> Result<Survival, CompareError> {
+        progress.say(name);
+        let load = self.set.mean_utilization() / self.set.cores as f64;
+        // A part is this many millionths of the execution times.
+        let millionths = |part: u64| ((GREATEST_LOAD / load * 1e6).min(1e15) * part as f64 / WHOLE as f64) as u64;
+        let compliance = |part: u64| -> Result<f64, CompareError> {
+            let set = self.set.with_work(millionths(part), 1_000_000);
+            let mut jobs = Count::default();
+            for run in 0..self.runs {
+                let seed = self.seed.wrapping_add(run);
+                let metrics = simulate(&set, seed, self.horizon, &mut *build(name)?, &mut Unobserved);
+                let metrics = metrics.map_err(|error| CompareError::Run(name.to_string(), error))?;
+                (jobs.met, jobs.released) = (jobs.met + metrics.jobs.met, jobs.released + metrics.jobs.released);
+                progress.advance(self.horizon);
+            }
+            Ok(jobs.compliance())
+        };
+        let (mut best, mut above) = ((0, 1.0), WHOLE + 1);
+        let mut middle = WHOLE;
+        while best.0 + 1 < above {
+            let share = compliance(middle)?;
+            if share >= SURVIVAL {
+                best = (middle, share)
+            } else {
+                above = middle
+            }
+            middle = best.0 + (above - best.0) / 2;
+        }
+        let factor = millionths(best.0) as f64 / 1e6;
+        let is_limit = best.0 == WHOLE;
+        Ok(Survival { scheduler: name.to_string(), factor, load: load * factor, compliance: best.1, is_limit })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::Task;
+
+    fn plan(schedulers: &[&str]) -> OverloadPlan {
+        let ms = Time::from_ms;
+        let tasks = vec![Task::periodic("a", ms(10), ms(5)), Task::periodic("b", ms(14), ms(3))];
+        let schedulers = schedulers.iter().map(|name| name.to_string()).collect();
+        OverloadPlan { set: TaskSet::new("s", tasks, 1), horizon: Time::from_secs(7), seed: 1, runs: 1, schedulers }
+    }
+
+    #[test]
+    fn edf_survives_full_load_and_hardly_more() {
+        let plan = plan(&["edf", "fcfs", "mh-edf", "d-over"]);
+        let found = plan.run(&Progress::new(plan.runs_in_all(), plan.horizon)).unwrap();
+        assert!(found.skipped.is_empty());
+        let load = |name: &str| found.rows.iter().find(|row| row.scheduler == name).unwrap().load;
+        assert!((0.99..1.03).contains(&load("edf")), "{found:?}");
+        assert!(load("mh-edf") >= load("edf") && load("fcfs") < load("edf"), "{found:?}");
+        assert!(found.rows.iter().all(|row| row.compliance >= SURVIVAL && !row.is_limit), "{found:?}");
+        let again = plan.run(&Progress::new(plan.runs_in_all(), plan.horizon)).unwrap();
+        assert_eq!(found, again);
+    }
+
+    #[test]
+    fn who_does_not_apply_is_named_and_unknown_names_are_errors() {
+        let mut two = plan(&["edf", "d-over"]);
+        two.set.cores = 2;
+        let found = two.run(&Progress::new(1, two.horizon)).unwrap();
+        assert_eq!((found.rows.len(), found.skipped.len()), (1, 1));
+        assert!(plan(&["eddf"]).run(&Progress::new(1, Time(1))).is_err());
+    }
+}

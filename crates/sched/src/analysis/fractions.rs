@@ -1,0 +1,106 @@
+//! Sums and products of fractions compared without rounding: whether a load is exactly one decides a verdict.
+
+use std::cmp::Ordering;
+
+/// A fraction of whole numbers.
+pub(crate) type Fraction = (u64, u64);
+
+/// How Σ `terms` compares with `bound`. None if they are too close to tell and their common denominator does not fit.
+pub(crate) fn compare_sum(terms: impl Iterator<Item = Fraction> + Clone, bound: u64) -> Option<Ordering> {
+    // Mostly they are far apart.
+    let (count, estimate) =
+        terms.clone().fold((0u32, 0.0), |(count, sum), (part, whole)| (count + 1, sum + part as f64 / whole as f64));
+    if count <= MOST_TERMS && (estimate - bound as f64).abs() > MARGIN * bound as f64 {
+        return estimate.partial_cmp(&(bound as f64));
+    }
+    // In parts of 2⁻⁶⁴, each term rounded down and up.
+    let (mut low, mut high) = (0u128, 0u128);
+    for (part, whole) in terms.clone() {
+        let scaled = u128::from(part % whole) << 64;
+        let floor = scaled / u128::from(whole);
+        let whole_part = u128::from(part / whole) << 64;
+        low = low.saturating_add(whole_part).saturating_add(floor);
+        let up = u128::from(scaled % u128::from(whole) > 0);
+        high = high.saturating_add(whole_part).saturating_add(floor + up);
+    }
+    let bound_scaled = u128::from(bound) << 64;
+    if high < bound_scaled {
+        return Some(Ordering::Less);
+    }
+    if low > bound_scaled {
+        return Some(Ordering::Greater);
+    }
+    let mut sum = (0u128, 1u128);
+    for (part, whole) in terms {
+        sum = add(sum, (u128::from(part), u128::from(whole)))?;
+    }
+    Some(sum.0.cmp(&sum.1.checked_mul(u128::from(bound))?))
+}
+
+/// Whether Σ `terms` ≤ `bound` for certain.
+pub(crate) fn sum_is_at_most(terms: impl Iterator<Item = Fraction> + Clone, bound: u64) -> bool {
+    matches!(compare_sum(terms, bound), Some(Ordering::Less | Ordering::Equal))
+}
+
+/// Whether Π `terms` ≤ `bound` for certain: exactly where the product fits, else with a margin for rounding.
+pub(crate) fn product_is_at_most(terms: impl Iterator<Item = Fraction> + Clone, bound: u64) -> bool {
+    let exact = terms.clone().try_fold((1u128, 1u128), |product, (part, whole)| {
+        let (a, b) = reduced(product.0, u128::from(whole));
+        let (c, d) = reduced(u128::from(part), product.1);
+        Some((a.checked_mul(c)?, b.checked_mul(d)?))
+    });
+    match exact.and_then(|(part, whole)| Some(part <= whole.checked_mul(u128::from(bound))?)) {
+        Some(decided) => decided,
+        None => terms.map(|(part, whole)| part as f64 / whole as f64).product::<f64>() < bound as f64 * (1.0 - MARGIN),
+    }
+}
+
+/// What floating-point sums and products of up to [`MOST_TERMS`] terms are off by, at most, relative to their size.
+pub(crate) const MARGIN: f64 = 1e-9;
+const MOST_TERMS: u32 = 1_000_000;
+
+fn add(a: (u128, u128), b: (u128, u128)) -> Option<(u128, u128)> {
+    let common = gcd(a.1, b.1);
+    let whole = a.1.checked_mul(b.1 / common)?;
+    let part = a.0.checked_mul(b.1 / common)?.checked_add(b.0.checked_mul(a.1 / common)?)?;
+    Some(reduced(part, whole))
+}
+
+fn reduced(part: u128, whole: u128) -> (u128, u128) {
+    let common = gcd(part, whole).max(1);
+    (part / common, whole / common)
+}
+
+/// The greatest common divisor; of 0 and a number, that number.
+pub(crate) fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_told_apart_to_the_last_nanosecond() {
+        let thirds = [(1, 3), (1, 3), (1, 3)];
+        assert_eq!(compare_sum(thirds.into_iter(), 1), Some(Ordering::Equal));
+        let year = 31_536_000_000_000_000;
+        let nearly = [(1, 3), (1, 3), (year / 3 - 1, year)];
+        assert_eq!(compare_sum(nearly.into_iter(), 1), Some(Ordering::Less));
+        let over = [(1, 3), (1, 3), (year / 3 + 1, year)];
+        assert_eq!(compare_sum(over.into_iter(), 1), Some(Ordering::Greater));
+        assert_eq!(compare_sum([(7, 2), (1, 2)].into_iter(), 4), Some(Ordering::Equal));
+        assert_eq!(compare_sum([(u64::MAX, 1); 3].into_iter(), 4), Some(Ordering::Greater));
+    }
+
+    #[test]
+    fn products_are_exact_where_they_fit_and_careful_where_they_do_not() {
+        assert!(product_is_at_most([(3, 2), (4, 3)].into_iter(), 2));
+        assert!(!product_is_at_most([(3, 2), (4_000_001, 3_000_000)].into_iter(), 2));
+        let wide: Vec<Fraction> = (0..40).map(|i| (1_000_000_007 + i, 1_000_000_000 - i)).collect();
+        assert!(product_is_at_most(wide.into_iter(), 2));
+    }
+}

@@ -1,0 +1,486 @@
+//! Contract of the analysis: textbook examples come out as printed there, tests agree with each other where they must, and what is
+//! proved is never refuted by a simulation, over thousands of random sets of every kind that the model allows.
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use temponet_sched::analysis::{self, Model, Order, Outcome, Policy, TESTS, proofs, response_times, scalings};
+use temponet_sched::build;
+use temponet_sim::{Metrics, Recorder, Unobserved, simulate};
+use temponet_task::{Arrival, Costs, ExecutionModel, Gap, ListedJob, Mode, Speed, Task, TaskSet, Time};
+
+fn ms(n: u64) -> Time {
+    Time::from_ms(n)
+}
+
+/// Tasks as (wcet, deadline, period) in ms.
+fn set(tasks: &[(u64, u64, u64)], cores: usize) -> TaskSet {
+    let task = |(index, (wcet, deadline, period)): (usize, &(u64, u64, u64))| Task {
+        deadline: ms(*deadline),
+        ..Task::periodic(format!("t{index}"), ms(*period), ms(*wcet))
+    };
+    TaskSet::new("test", tasks.iter().enumerate().map(task).collect(), cores)
+}
+
+fn model(set: &TaskSet) -> Model {
+    Model::of(set).unwrap()
+}
+
+fn bounds(set: &TaskSet, policy: Policy) -> Vec<Option<u64>> {
+    let bounds = response_times(&model(set), policy).bounds;
+    bounds.into_iter().map(|bound| bound.map(|time| time.0 / 1_000_000)).collect()
+}
+
+fn run(scheduler: &str, set: &TaskSet, seed: u64, horizon: Time) -> Metrics {
+    simulate(set, seed, horizon, &mut *build(scheduler).unwrap(), &mut Unobserved).unwrap()
+}
+
+fn is_proved(set: &TaskSet, scheduler: &str) -> bool {
+    proofs(set).iter().any(|proof| proof.scheduler == scheduler)
+}
+
+#[test]
+fn lehoczkys_arbitrary_deadlines_come_out_as_published() {
+    // Lehoczky 1990: C = 26, T = 70 and C = 62, T = 100. The busy period lasts 694; the responses of its seven jobs of the second task are
+    // 114, 102, 116, 104, 118, 106 and 94, so the fifth one is the longest and not the first.
+    let example = set(&[(26, 70, 70), (62, 120, 100)], 1);
+    assert_eq!(bounds(&example, Policy::RateMonotonic), [Some(26), Some(118)]);
+    assert!(is_proved(&example, "rm"));
+    let tighter = set(&[(26, 70, 70), (62, 117, 100)], 1);
+    assert_eq!(response_times(&model(&tighter), Policy::RateMonotonic).outcome, Outcome::NotSchedulable);
+    assert!(run("rm", &tighter, 0, ms(700)).missed() > 0);
+}
+
+#[test]
+fn response_times_with_jitter_and_classical_sets() {
+    // Burns and Wellings: C = 3, 3, 5; T = 7, 12, 20: the textbook's responses are 3, 6 and 20.
+    let classical = set(&[(3, 7, 7), (3, 12, 12), (5, 20, 20)], 1);
+    assert_eq!(bounds(&classical, Policy::RateMonotonic), [Some(3), Some(6), Some(20)]);
+    assert_eq!(analysis::hyperbolic(&model(&classical)), Outcome::NotProved);
+    // By hand: 2 ms of jitter let the first come again 5 after it came, so the second waits for it twice: 3 + 2·3 = 9.
+    let mut jittery = set(&[(3, 7, 7), (3, 12, 12)], 1);
+    jittery.tasks[0].jitter = ms(2);
+    assert_eq!(bounds(&jittery, Policy::RateMonotonic), [Some(5), Some(9)]);
+}
+
+#[test]
+fn the_utilisation_bounds_are_exact_at_their_edge() {
+    // Π = 3/2 · 4/3 = 2 exactly; and U = 1 exactly, in thirds.
+    assert_eq!(analysis::hyperbolic(&model(&set(&[(1, 2, 2), (1, 3, 3)], 1))), Outcome::Schedulable);
+    let thirds = set(&[(1, 3, 3), (2, 6, 6), (3, 9, 9)], 1);
+    assert!(is_proved(&thirds, "edf") && is_proved(&thirds, "mh-edf") && is_proved(&thirds, "llf"));
+    let mut over = thirds.clone();
+    over.tasks[2].wcet = Time(over.tasks[2].wcet.0 + 1);
+    assert_eq!(analysis::qpa(&model(&over)), Outcome::NotSchedulable);
+    assert_eq!((model(&over).is_overloaded(), model(&thirds).is_overloaded()), (Some(true), Some(false)));
+    // What switching may cost at most is no overload yet.
+    let switching = Costs { context_switch: Time(1), ..Costs::default() };
+    let costly = model(&TaskSet { costs: switching, ..thirds });
+    assert_eq!((analysis::qpa(&costly), costly.is_overloaded()), (Outcome::NotProved, Some(false)));
+    // GFB: Σλ = 3 · 2/4 = 3/2 ≤ 2 − 1/2, with equality.
+    assert_eq!(analysis::gfb(&model(&set(&[(2, 4, 4), (2, 4, 4), (2, 4, 4)], 2))), Outcome::Schedulable);
+    assert_eq!(analysis::gfb(&model(&set(&[(2, 4, 4), (2, 4, 4), (2, 4, 4), (1, 1000, 1000)], 2))), Outcome::NotProved);
+}
+
+#[test]
+fn demand_and_interference_checked_by_hand() {
+    // h(4) = 3, h(7) = 6, h(12) = 9, h(15) = 12: it fits, though the densities add up to 1.18. With 5 for 7, h(5) = 6.
+    let fits = set(&[(3, 4, 8), (3, 7, 8)], 1);
+    assert_eq!(analysis::density(&model(&fits)), Outcome::NotProved);
+    assert_eq!(analysis::qpa(&model(&fits)), Outcome::Schedulable);
+    assert_eq!(analysis::qpa(&model(&set(&[(3, 4, 8), (3, 5, 8)], 1))), Outcome::NotSchedulable);
+    // Two cores, priorities by period: the first two run at once, with slacks of 3 and 4; in the 5 after its release each keeps a core
+    // for 2, so the third is done after 2 + 3.
+    let third = |deadline| model(&set(&[(2, 5, 5), (2, 6, 6), (3, deadline, 7)], 2));
+    let order = Order::Fixed(Policy::RateMonotonic);
+    assert_eq!(analysis::rta(&third(5), order), Outcome::Schedulable);
+    assert_eq!(analysis::rta(&third(4), order), Outcome::NotProved);
+}
+
+#[test]
+fn jitter_that_takes_all_the_time_leaves_nothing_to_prove() {
+    let mut late = set(&[(1, 4, 4)], 3);
+    late.tasks[0].jitter = ms(9);
+    assert!(proofs(&late).is_empty() && model(&late).density().is_infinite());
+    late.tasks[0].jitter = ms(3);
+    assert!(is_proved(&late, "edf"));
+}
+
+#[test]
+fn dhalls_effect_is_not_proved_for_global_edf_but_for_its_remedies() {
+    let dhall = set(&[(2, 9, 9), (2, 9, 9), (9, 10, 10)], 2);
+    let proved: Vec<&str> = proofs(&dhall).iter().map(|proof| proof.scheduler).collect();
+    assert!(!proved.contains(&"edf") && !proved.contains(&"edzl"), "{proved:?}");
+    for name in ["edf-us", "fpedf", "p-edf", "p-rm", "cd-split", "dp-wrap", "llref", "lre-tl", "pd2", "er-pd2"] {
+        assert!(proved.contains(&name), "{name} not in {proved:?}");
+    }
+}
+
+#[test]
+fn offsets_are_exact_where_the_cycle_is_short() {
+    // Together both miss; half a period apart they do not.
+    let mut apart = set(&[(2, 2, 4), (2, 2, 4)], 1);
+    assert_eq!(analysis::qpa(&model(&apart)), Outcome::NotSchedulable);
+    apart.tasks[1].offset = ms(2);
+    assert_eq!(analysis::qpa(&model(&apart)), Outcome::Schedulable);
+    assert!(is_proved(&apart, "dm") && is_proved(&apart, "edf") && is_proved(&apart, "edf-skip"));
+    // A cycle of more jobs than anyone wants to follow: nothing is claimed.
+    let mut long = apart.clone();
+    (long.tasks[0].arrival, long.tasks[1].offset) = (Arrival::Periodic { period: Time(4_000_003) }, Time(7));
+    assert_eq!(analysis::qpa(&model(&long)), Outcome::NotProved);
+}
+
+#[test]
+fn what_no_test_covers_is_refused_with_its_reason() {
+    let plain = set(&[(1, 10, 10), (2, 20, 20)], 1);
+    let mut moded = plain.clone();
+    moded.modes.push(Mode { name: "hot".into(), at: ms(5), work: 9.0, rate: 1.0, tasks: None });
+    assert!(Model::of(&moded).unwrap_err().contains("mode") && proofs(&moded).is_empty());
+    let mut deciding = plain.clone();
+    deciding.costs.decision = Time(1);
+    assert!(Model::of(&deciding).unwrap_err().contains("decisions") && proofs(&deciding).is_empty());
+    let job = ListedJob { release: ms(0), deadline: ms(5), execution: ms(1), wcet: ms(1), criticality: 0, value: 1.0 };
+    let mut listed = plain.clone();
+    listed.tasks[0].arrival = Arrival::Listed([job].into());
+    assert!(Model::of(&listed).unwrap_err().contains("list") && proofs(&listed).is_empty());
+    let mut skipping = plain.clone();
+    skipping.tasks[0].skip = Some(2);
+    assert!(is_proved(&plain, "skip-over-rto") && !is_proved(&skipping, "skip-over-rto"));
+    let mut overrunning = plain;
+    overrunning.tasks[0].wcet_high = Some(ms(3));
+    let below = Box::new(ExecutionModel::Wcet);
+    overrunning.tasks[0].execution = ExecutionModel::Overrun { probability: 0.5, below };
+    assert!(is_proved(&overrunning, "edf") && !is_proved(&overrunning, "mh-edf") && !is_proved(&overrunning, "edf-vd"));
+}
+
+#[test]
+fn awkward_sets_end_as_undecided_and_soon() {
+    let started = std::time::Instant::now();
+    let period = |index: u64| Time(999_000_000 + 2 * index * index + 1);
+    let task = |index: u64| Task::periodic(format!("t{index}"), period(index), Time(period(index).0 / 4_000));
+    for cores in [1, 8] {
+        let mut full = TaskSet::new("full", (0..4_000).map(task).collect(), cores);
+        full.tasks[0].jitter = ms(1);
+        full.tasks[1].offset = ms(1);
+        let proved = proofs(&full).len();
+        assert!(TESTS.iter().filter(|test| (test.concerns)(&full)).count() > 5, "{proved}");
+    }
+    let huge = Time::MAX_INPUT;
+    let mut largest =
+        TaskSet::new("largest", vec![Task::periodic("a", Time(1), huge), Task::periodic("b", huge, Time(1))], 1);
+    largest.tasks[0].arrival = Arrival::Burst { jobs: u32::MAX, every: Time(1), until: Time::NEVER };
+    (largest.tasks[1].jitter, largest.tasks[1].offset, largest.tasks[1].deadline) = (huge, huge, huge);
+    for cores in [1, 2, 4096] {
+        let set = TaskSet { cores, ..largest.clone() };
+        let model = model(&set);
+        assert!(proofs(&set).is_empty());
+        for test in TESTS {
+            assert_ne!((test.run)(&set, &model), Outcome::Schedulable, "{}", test.name);
+        }
+    }
+    // Cycles that end just before and just after the last date there is.
+    for period in [Time(1 << 59), Time((1 << 59) - 1), Time(huge.0 - 1)] {
+        let tasks = [16, 15, 14, 13]
+            .map(|part| Task::periodic(format!("t{part}"), Time(period.0 / 16 * part), Time(period.0 / 5)));
+        let mut long = TaskSet::new("long", tasks.to_vec(), 1);
+        long.tasks[1].offset = huge;
+        for cores in [1, 2] {
+            long.cores = cores;
+            proofs(&long);
+            scalings(&long);
+        }
+    }
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
+/// What random sets may be like.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// Synchronous, strictly periodic, taking their wcet.
+    Plain,
+    /// Offsets, jitter, sporadic arrivals, bursts and random execution times as well.
+    Wild,
+}
+
+fn drawn(rng: &mut Pcg64, cores: usize, kind: Kind) -> TaskSet {
+    let count = rng.random_range(1..=3 + 2 * cores);
+    let load = cores as f64 * rng.random_range(0.3..1.1) / count as f64;
+    // Whole milliseconds, quarters of them, or a handful of nanoseconds, where rounding would show.
+    let (unit, step) = [(1_000_000, 1_000_000), (1_000_000, 250_000), (1_000, 1), (1, 1)][rng.random_range(0..4)];
+    let deadlines = rng.random_range(0..4);
+    let mut tasks: Vec<Task> = Vec::new();
+    for index in 0..count {
+        let period = [4, 5, 6, 8, 10, 12, 15, 20, 24, 30][rng.random_range(0..10)] * unit;
+        let share = (load * rng.random_range(0.2..1.8)).min(1.0);
+        let wcet = ((period as f64 * share) as u64 / step * step).max(step);
+        let deadline = match deadlines {
+            0 | 1 => period,
+            2 => rng.random_range(wcet..=period.max(wcet)) / step * step,
+            _ => rng.random_range(wcet..=3 * period.max(wcet)) / step * step,
+        };
+        let mut task = Task::periodic(format!("t{index}"), Time(period), Time(wcet));
+        task.deadline = Time(deadline.max(wcet));
+        if rng.random_bool(0.3) {
+            task.priority = Some(rng.random_range(0..5));
+        }
+        if kind == Kind::Wild {
+            wilder(rng, &mut task, unit);
+        }
+        tasks.push(task);
+    }
+    TaskSet::new("drawn", tasks, cores)
+}
+
+/// Long enough for `times` of the longest periods.
+fn horizon(set: &TaskSet, times: u64) -> Time {
+    set.tasks.iter().filter_map(Task::period).max().unwrap() * times
+}
+
+fn wilder(rng: &mut Pcg64, task: &mut Task, unit: u64) {
+    let Some(Time(period)) = task.period() else { return };
+    if rng.random_bool(0.3) {
+        task.offset = Time(rng.random_range(0..20) * unit / 2);
+    }
+    if rng.random_bool(0.25) {
+        task.jitter = Time(rng.random_range(0..period / 4));
+    }
+    if rng.random_bool(0.04) {
+        task.jitter = Time(rng.random_range(0..3 * period));
+    }
+    match rng.random_range(0..10) {
+        0..=2 => {
+            let gap = match rng.random_bool(0.5) {
+                true => Gap::Uniform { max: Time(period + rng.random_range(0..period)) },
+                false => Gap::Exponential { mean: Time(period + period / 10) },
+            };
+            task.arrival = Arrival::Sporadic { minimum: Time(period), gap };
+        }
+        3 => {
+            let jobs = rng.random_range(1..=3);
+            let until = if rng.random_bool(0.5) { Time::NEVER } else { Time(10 * period) };
+            task.arrival = Arrival::Burst { jobs, every: Time(period), until };
+        }
+        _ => {}
+    }
+    if rng.random_bool(0.3) {
+        (task.bcet, task.execution) = (Time((task.wcet.0 / 3).max(1)), ExecutionModel::Uniform);
+    }
+    if rng.random_bool(0.05) {
+        task.wcet_high = Some(Time(task.wcet.0 + rng.random_range(1..=task.wcet.0)));
+        task.criticality = u8::from(rng.random_bool(0.7));
+        let below = Box::new(ExecutionModel::Wcet);
+        task.execution = ExecutionModel::Overrun { probability: 0.2, below };
+    }
+}
+
+#[test]
+fn what_is_proved_is_never_refuted() {
+    let mut rng = Pcg64::seed_from_u64(7);
+    let mut proved_by_name = std::collections::BTreeMap::new();
+    for round in 0..4_000u64 {
+        let cores = [1, 1, 2, 3, 4][round as usize % 5];
+        let kind = if round % 2 == 0 { Kind::Wild } else { Kind::Plain };
+        let mut set = drawn(&mut rng, cores, kind);
+        if round % 17 == 0 {
+            set.costs.context_switch = Time::from_us(rng.random_range(0..200));
+            set.costs.migration = Time::from_us(rng.random_range(0..200));
+        }
+        if round % 11 == 0 {
+            set.speeds = vec![Speed(330), Speed(500), Speed(777), Speed::FULL];
+        }
+        for proof in proofs(&set) {
+            let metrics = run(proof.scheduler, &set, round, horizon(&set, 12));
+            assert_eq!(metrics.missed(), 0, "{} by {:?}: {set:?}", proof.scheduler, proof.by);
+            *proved_by_name.entry(proof.scheduler).or_insert(0) += 1;
+        }
+    }
+    let silent = ["rr", "srpt", "mllf", "muf", "mk-dbp"];
+    for entry in temponet_sched::ALL.iter().filter(|entry| !silent.contains(&entry.name)) {
+        let times = proved_by_name.get(entry.name).copied().unwrap_or(0);
+        assert!(times >= 20, "{} is proved {times} times only: {proved_by_name:?}", entry.name);
+    }
+}
+
+#[test]
+fn sets_filled_to_the_last_nanosecond_are_proved_and_hold() {
+    let mut rng = Pcg64::seed_from_u64(3);
+    let mut full = 0;
+    for round in 0..300 {
+        let cores = 1 + round % 4;
+        let mut left = 120 * cores as u64;
+        let mut tasks = Vec::new();
+        while left > 0 {
+            let period = [4, 5, 6, 8, 10, 12, 15, 20, 24, 30, 40, 120][rng.random_range(0..12)];
+            let wcet = rng.random_range(1..=period).min(left * period / 120).max(1);
+            let work = wcet * (120 / period);
+            if work <= left {
+                left -= work;
+                tasks.push(Task::periodic(format!("t{}", tasks.len()), ms(period), ms(wcet)));
+            } else {
+                tasks.push(Task::periodic(format!("t{}", tasks.len()), ms(120), ms(left.min(120))));
+                left -= left.min(120);
+            }
+        }
+        let set = TaskSet::new("full", tasks, cores);
+        let proved = proofs(&set);
+        for name in ["dp-wrap", "llref", "lre-tl", "pd2", "er-pd2"] {
+            assert!(proved.iter().any(|proof| proof.scheduler == name), "{name}: {set:?}");
+        }
+        for proof in proved {
+            assert_eq!(run(proof.scheduler, &set, 0, ms(240)).missed(), 0, "{}: {set:?}", proof.scheduler);
+            full += 1;
+        }
+    }
+    assert!(full > 2_000, "{full}");
+}
+
+#[test]
+fn response_times_bound_every_response() {
+    let mut rng = Pcg64::seed_from_u64(11);
+    let (mut checked, mut tight, mut followed) = (0, 0, 0);
+    for round in 0..3_000u64 {
+        let kind = if round % 3 == 0 { Kind::Plain } else { Kind::Wild };
+        let set = drawn(&mut rng, 1, kind);
+        let policies = [Policy::RateMonotonic, Policy::DeadlineMonotonic, Policy::Given, Policy::Equal];
+        let policy = policies[round as usize % 4];
+        let analysis = response_times(&model(&set), policy);
+        let mut recorder = Recorder::until(Time::NEVER);
+        simulate(&set, round, horizon(&set, 12), &mut *build(policy.scheduler()).unwrap(), &mut recorder).unwrap();
+        let mut longest = vec![Time::ZERO; set.tasks.len()];
+        for job in &recorder.jobs {
+            // An aborted job has not completed, but it has been there.
+            let arrival = job.deadline - set.tasks[job.task as usize].deadline;
+            if let Some(completion) = job.completion() {
+                let seen = &mut longest[job.task as usize];
+                *seen = (*seen).max(completion - arrival);
+            }
+        }
+        for (bound, seen) in analysis.bounds.iter().zip(&longest) {
+            let Some(bound) = bound else { continue };
+            assert!(seen <= bound, "{} {bound} {seen}: {set:?}", policy.scheduler());
+            checked += 1;
+            tight += u64::from(seen == bound);
+        }
+        followed += u64::from(analysis.from_schedule);
+    }
+    assert!(
+        checked > 5_000 && tight > 2_000 && followed > 500,
+        "{checked} checked, {tight} tight, {followed} followed"
+    );
+}
+
+#[test]
+fn exact_tests_are_exact() {
+    let mut rng = Pcg64::seed_from_u64(5);
+    let mut counts = [[0; 2]; 3];
+    for _ in 0..2_000 {
+        let mut set = drawn(&mut rng, 1, Kind::Plain);
+        if rng.random_bool(0.5) {
+            set.tasks.iter_mut().for_each(|task| task.offset = Time(rng.random_range(0..12) * task.deadline.0 / 12));
+        }
+        let model = model(&set);
+        let [quick, plain] = [analysis::qpa(&model), analysis::processor_demand(&model)];
+        assert_eq!(quick, plain, "{set:?}");
+        let tests = [
+            ("edf", quick),
+            ("rm", response_times(&model, Policy::RateMonotonic).outcome),
+            ("dm", response_times(&model, Policy::DeadlineMonotonic).outcome),
+        ];
+        for (at, (scheduler, outcome)) in tests.into_iter().enumerate() {
+            // Long enough for every cycle; overload shows when the backlog has outgrown the longest deadline.
+            let missed = run(scheduler, &set, 0, horizon(&set, 67)).missed() > 0;
+            let expected = if missed { Outcome::NotSchedulable } else { Outcome::Schedulable };
+            let is_slow = !missed && model.is_overloaded() == Some(true);
+            assert!(outcome == expected || is_slow, "{scheduler}: {outcome}, misses: {missed}, {set:?}");
+            counts[at][usize::from(missed)] += 1;
+        }
+    }
+    assert!(counts.iter().flatten().all(|count| *count > 200), "{counts:?}");
+}
+
+#[test]
+fn stronger_tests_prove_what_weaker_ones_do() {
+    let mut rng = Pcg64::seed_from_u64(13);
+    let mut counts = [0; 4];
+    for _ in 0..1_500 {
+        let cores = rng.random_range(2..=4);
+        let set = drawn(&mut rng, cores, Kind::Wild);
+        let model = model(&set);
+        for order in [Order::Edf, Order::Fixed(Policy::DeadlineMonotonic)] {
+            let (iterative, response) = (analysis::bcl(&model, order), analysis::rta(&model, order));
+            assert!(iterative != Outcome::Schedulable || response == Outcome::Schedulable, "{order:?} {set:?}");
+            counts[0] += u64::from(iterative == Outcome::Schedulable);
+            counts[1] += u64::from(response == Outcome::Schedulable);
+        }
+        let one = TaskSet { cores: 1, ..set };
+        let one_model = Model::of(&one).unwrap();
+        let is_met = |outcome: Outcome| outcome == Outcome::Schedulable;
+        let rate_monotonic = is_met(response_times(&one_model, Policy::RateMonotonic).outcome);
+        let hyperbolic = is_met(analysis::hyperbolic(&one_model));
+        assert!(!hyperbolic || rate_monotonic, "{one:?}");
+        assert!(!is_met(analysis::liu_layland(&one_model)) || hyperbolic, "{one:?}");
+        assert!(!rate_monotonic || is_met(analysis::qpa(&one_model)), "EDF is optimal: {one:?}");
+        assert!(!is_met(analysis::density(&one_model)) || is_met(analysis::qpa(&one_model)), "{one:?}");
+        counts[2] += u64::from(hyperbolic);
+        counts[3] += u64::from(rate_monotonic);
+    }
+    assert!(counts[0] > 100 && counts[1] > counts[0] && counts[2] > 20 && counts[3] > counts[2], "{counts:?}");
+}
+
+#[test]
+fn mixed_criticality_tests_hold_in_overruns() {
+    let mut rng = Pcg64::seed_from_u64(17);
+    let mut counts = [0; 2];
+    for round in 0..1_500 {
+        let mut set = drawn(&mut rng, 1, Kind::Plain);
+        for task in &mut set.tasks {
+            if round % 2 == 0 {
+                task.deadline = task.period().unwrap();
+            }
+            if rng.random_bool(0.5) {
+                let high = Time((task.wcet.0 as f64 * rng.random_range(1.0..2.5)) as u64);
+                (task.criticality, task.wcet_high) = (1, Some(high));
+                let below = Box::new(ExecutionModel::Wcet);
+                task.execution = ExecutionModel::Overrun { probability: 0.3, below };
+            }
+        }
+        let model = model(&set);
+        let tests = [("edf-vd", analysis::edf_vd(&set, &model)), ("amc", analysis::amc_rtb(&set, &model))];
+        for (at, (scheduler, outcome)) in tests.into_iter().enumerate() {
+            if outcome == Outcome::Schedulable {
+                counts[at] += 1;
+                for seed in 0..2 {
+                    let critical = run(scheduler, &set, seed, horizon(&set, 24)).critical();
+                    assert_eq!(critical.met, critical.released, "{scheduler}: {set:?}");
+                }
+                let mut calm = set.clone();
+                calm.tasks.iter_mut().for_each(|task| task.execution = ExecutionModel::Wcet);
+                assert_eq!(run(scheduler, &calm, 0, horizon(&set, 24)).missed(), 0, "{scheduler}: {set:?}");
+            }
+        }
+    }
+    assert!(counts.iter().all(|count| *count > 100), "{counts:?}");
+}
+
+#[test]
+fn the_largest_scaling_is_the_edge() {
+    // One core, U = 4/10 + 4/20 = 0.6: EDF up to 1/0.6; RM too, since the periods are harmonic.
+    let harmonic = set(&[(4, 10, 10), (4, 20, 20)], 1);
+    for scaling in scalings(&harmonic) {
+        assert_eq!(scaling.factor, 1.6666, "{scaling:?}");
+    }
+    let mut rng = Pcg64::seed_from_u64(19);
+    for round in 0..300 {
+        let set = drawn(&mut rng, 1 + round % 3, Kind::Wild);
+        for scaling in scalings(&set) {
+            let parts = (scaling.factor * 10_000.0).round() as u64;
+            let at_edge = set.with_work(parts, 10_000);
+            assert!(is_proved(&at_edge, scaling.scheduler), "{scaling:?}");
+            assert_eq!(run(scaling.scheduler, &at_edge, 1, horizon(&set, 8)).missed(), 0, "{scaling:?} {set:?}");
+            if set.cores == 1 {
+                assert!(!is_proved(&set.with_work(parts + 1, 10_000), scaling.scheduler), "{scaling:?} {set:?}");
+            }
+        }
+    }
+    let costly = TaskSet { costs: Costs { decision: Time(1), ..Costs::default() }, ..harmonic };
+    assert!(scalings(&costly).is_empty());
+}
