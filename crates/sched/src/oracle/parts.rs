@@ -150,7 +150,7 @@ fn fits_one_core(jobs: &[OracleJob]) -> bool {
         let Some(std::cmp::Reverse((deadline, left))) = ready.pop() else { continue };
         let until = jobs.get(next).map_or(Time::NEVER, |job| job.release);
         let done = left.min((until - now).0);
-        now = now + Time(done);
+        now += Time(done);
         if now > deadline {
             return false;
         }
