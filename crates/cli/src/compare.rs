@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use serde::Serialize;
+use temponet_lab::clairvoyant::{Clairvoyant, Range};
 use temponet_lab::comparison::{Comparison, Plan, Row, compare, picture_window};
 use temponet_lab::progress::Progress;
 use temponet_lab::report;
@@ -13,6 +14,7 @@ use temponet_task::Time;
 
 use crate::output::{self, NewFile};
 use crate::setup::{SetupArgs, heading};
+use crate::shape::positive_number;
 use crate::table;
 
 /// Run every scheduler on the same jobs: which one meets the most deadlines?
@@ -39,6 +41,12 @@ pub struct Args {
     /// Measure how long the schedulers' own decisions take
     #[arg(long)]
     pub latency: bool,
+    /// Leave the clairvoyant optimum out
+    #[arg(long)]
+    pub no_oracle: bool,
+    /// How long finding the clairvoyant optimum may take, about, in seconds of one core; beyond it, bounds are given
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = positive_number, conflicts_with = "no_oracle")]
+    pub oracle_budget: f64,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -58,7 +66,9 @@ pub fn run(args: Args) -> Result<()> {
     // Opened first: a path that cannot be written should not cost a long run.
     let report_file = args.report.as_deref().map(NewFile::create).transpose()?;
     let progress = Progress::new(runs * schedulers.len() as u64, horizon);
-    let plan = Plan { set, horizon, seed: args.setup.seed, runs, schedulers, latency: args.latency, record_until };
+    let oracle = (!args.no_oracle).then_some(args.oracle_budget);
+    let (seed, latency) = (args.setup.seed, args.latency);
+    let plan = Plan { set, horizon, seed, runs, schedulers, latency, record_until, oracle };
     let comparison = compare(plan, &progress)?;
     if let Some(file) = report_file {
         file.write(report::html(&comparison).as_bytes())?;
@@ -96,6 +106,7 @@ fn text(comparison: &Comparison) -> String {
     let valued = plan.set.tasks.iter().any(|task| task.value != 1.0);
     let many_cores = plan.set.cores > 1;
     let mut header = vec!["scheduler", "met", "±95%", "missed"];
+    header.extend(comparison.clairvoyant.is_some().then_some("of optimum"));
     header.extend(critical.then_some("critical met"));
     header.extend(valued.then_some("value"));
     header.extend(["response", "of all", "lateness p95", "preempt/job"]);
@@ -111,6 +122,10 @@ fn text(comparison: &Comparison) -> String {
             row.ci95().map_or("–".into(), percent),
             table::count(metrics.missed()),
         ];
+        cells.extend(comparison.clairvoyant.as_ref().map(|optimum| {
+            let at_least = if optimum.met.is_exact() { "" } else { "≥" };
+            comparison.of_optimum(row).map_or("–".into(), |share| format!("{at_least}{}", percent(share)))
+        }));
         cells.extend(critical.then(|| metrics.pitmd().map_or("–".into(), percent)));
         cells.extend(valued.then(|| percent(metrics.value / metrics.value_possible.max(f64::MIN_POSITIVE))));
         cells.extend([
@@ -126,7 +141,8 @@ fn text(comparison: &Comparison) -> String {
         }
         cells
     };
-    let rows: Vec<Vec<String>> = comparison.rows.iter().map(cells).collect();
+    let optimum = comparison.clairvoyant.as_ref().map(|optimum| optimum_cells(comparison, optimum, &header));
+    let rows: Vec<Vec<String>> = optimum.into_iter().chain(comparison.rows.iter().map(cells)).collect();
     let mut out = heading(&plan.set, plan.horizon);
     let released = comparison.rows.first().map_or(0, |row| row.metrics.jobs.released);
     let runs = if plan.runs == 1 { "1 run".into() } else { format!("{} runs", plan.runs) };
@@ -135,7 +151,32 @@ fn text(comparison: &Comparison) -> String {
     for (name, why) in &comparison.skipped {
         out += &format!("not run: {name} ({why})\n");
     }
+    if let Some(optimum) = comparison.clairvoyant.as_ref().filter(|optimum| !optimum.met.is_exact()) {
+        let (lower, upper) = (table::count(optimum.met.lower as u64), table::count(optimum.met.upper as u64));
+        out += &format!(
+            "the optimum is not known exactly: {lower} to {upper} jobs in time; a larger --oracle-budget may tell\n"
+        );
+    }
     out + &format!("\n{}\n", comparison.verdict())
+}
+
+/// The line of the clairvoyant optimum, or of the bound on it.
+fn optimum_cells(comparison: &Comparison, optimum: &Clairvoyant, header: &[&str]) -> Vec<String> {
+    let is_exact = optimum.met.is_exact();
+    let (at_most, at_least) = if is_exact { ("", "") } else { ("≤", "≥") };
+    let bound = |range: Option<Range>, share: Option<f64>| {
+        let at_most = if range.is_some_and(|range| range.is_exact()) { "" } else { "≤" };
+        share.map_or(String::new(), |share| format!("{at_most}{}", percent(share)))
+    };
+    let cell = |column: &&str| match *column {
+        "scheduler" => if is_exact { "clairvoyant optimum" } else { "clairvoyant bound" }.into(),
+        "met" => format!("{at_most}{}", percent(optimum.met.upper / optimum.released as f64)),
+        "missed" => format!("{at_least}{}", table::count(optimum.released - optimum.met.upper as u64)),
+        "critical met" => bound(optimum.critical, comparison.critical_possible()),
+        "value" => bound(optimum.value, comparison.value_possible()),
+        _ => String::new(),
+    };
+    header.iter().map(cell).collect()
 }
 
 #[derive(Serialize)]
@@ -148,11 +189,53 @@ struct JsonReport<'a> {
     seed: u64,
     runs: u64,
     verdict: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clairvoyant: Option<JsonClairvoyant>,
     results: Vec<JsonRow<'a>>,
     skipped: Vec<JsonSkipped<'a>>,
     /// What the file of another tool says and the set does not.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
+}
+
+/// The clairvoyant optimum in jobs, summed over the runs; `met`, `value` and `critical_met` only where they are exact.
+#[derive(Serialize)]
+struct JsonClairvoyant {
+    exact: bool,
+    released: u64,
+    met: Option<u64>,
+    upper: u64,
+    lower: u64,
+    value: Option<f64>,
+    value_upper: Option<f64>,
+    value_lower: Option<f64>,
+    critical_met: Option<u64>,
+    critical_upper: Option<u64>,
+    critical_lower: Option<u64>,
+    /// All jobs in time when critical ones come first.
+    met_critical_first: Option<u64>,
+}
+
+impl From<&Clairvoyant> for JsonClairvoyant {
+    fn from(optimum: &Clairvoyant) -> JsonClairvoyant {
+        let Clairvoyant { released, met, critical, value, met_critical_first, .. } = *optimum;
+        let exact = |range: &Range| range.is_exact();
+        JsonClairvoyant {
+            exact: met.is_exact(),
+            released,
+            met: met.is_exact().then_some(met.lower as u64),
+            upper: met.upper as u64,
+            lower: met.lower as u64,
+            // Where all jobs are worth one, meeting most is worth most.
+            value: value.unwrap_or(met).is_exact().then_some(value.unwrap_or(met).lower),
+            value_upper: value.map(|range| range.upper),
+            value_lower: value.map(|range| range.lower),
+            critical_met: critical.filter(exact).map(|range| range.lower as u64),
+            critical_upper: critical.map(|range| range.upper as u64),
+            critical_lower: critical.map(|range| range.lower as u64),
+            met_critical_first,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -174,6 +257,9 @@ pub struct JsonRow<'a> {
     compliance_ci95: Option<f64>,
     /// Null where no job is critical.
     pitmd: Option<f64>,
+    /// The share of the clairvoyant optimum that was met; at least that share where the optimum is not exact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of_optimum: Option<f64>,
     run_success: f64,
     by_criticality: Vec<JsonLevel>,
     value: f64,
@@ -230,7 +316,8 @@ impl<'a> JsonReport<'a> {
             seed: plan.seed,
             runs: plan.runs,
             verdict: comparison.verdict(),
-            results: comparison.rows.iter().map(|row| JsonRow::of(row, plan)).collect(),
+            clairvoyant: comparison.clairvoyant.as_ref().map(JsonClairvoyant::from),
+            results: comparison.rows.iter().map(|row| JsonRow::of(row, plan, comparison.of_optimum(row))).collect(),
             skipped: comparison.skipped.iter().map(|(scheduler, reason)| JsonSkipped { scheduler, reason }).collect(),
             notes,
         }
@@ -238,7 +325,7 @@ impl<'a> JsonReport<'a> {
 }
 
 impl<'a> JsonRow<'a> {
-    pub fn of(row: &'a Row, plan: &'a Plan) -> JsonRow<'a> {
+    pub fn of(row: &'a Row, plan: &'a Plan, of_optimum: Option<f64>) -> JsonRow<'a> {
         let metrics = &row.metrics;
         let latency = |histogram: &Histogram| JsonLatency {
             p50: histogram.quantile(0.5),
@@ -255,6 +342,7 @@ impl<'a> JsonRow<'a> {
             compliance: (metrics.jobs.released > 0).then(|| metrics.jobs.compliance()),
             compliance_ci95: row.ci95(),
             pitmd: metrics.pitmd(),
+            of_optimum,
             run_success: metrics.successful_runs as f64 / metrics.runs.max(1) as f64,
             by_criticality: levels
                 .map(|(criticality, count)| JsonLevel { criticality, released: count.released, met: count.met })

@@ -110,7 +110,8 @@ pub fn run(args: Args) -> Result<()> {
     let compliance = vec![metrics.jobs.compliance()];
     let row = Row { scheduler: args.scheduler.clone(), metrics, compliance, latency, recording };
     let schedulers = vec![args.scheduler];
-    let plan = Plan { set, horizon, seed, runs: 1, schedulers, latency: args.latency, record_until: kept };
+    let plan =
+        Plan { set, horizon, seed, runs: 1, schedulers, latency: args.latency, record_until: kept, oracle: None };
     match args.json {
         true => output::print_json(&JsonRun {
             task_set: &plan.set.name,
@@ -119,7 +120,7 @@ pub fn run(args: Args) -> Result<()> {
             on_miss: plan.set.on_miss.name(),
             seed: plan.seed,
             notes: &notes,
-            row: JsonRow::of(&row, &plan),
+            row: JsonRow::of(&row, &plan, None),
         }),
         false => output::print(&text(&row, &plan)),
     }

@@ -1,7 +1,7 @@
 //! The clairvoyant optimum of a comparison's runs: what any scheduler could have met that knew the future.
 
 use rayon::prelude::*;
-use temponet_sched::oracle::{Optimum, OracleJob, STEPS_PER_SECOND, optimum};
+use temponet_sched::oracle::{self, Optimum, OracleJob, Piece, STEPS_PER_SECOND, optimum};
 use temponet_sim::{Release, Workload};
 use temponet_task::{TaskSet, Time};
 
@@ -43,8 +43,23 @@ pub struct Clairvoyant {
     pub value: Option<Range>,
     /// Most critical jobs in time, if there are any.
     pub critical: Option<Range>,
-    /// With most critical jobs in time, the most others on top; only where that is exact.
+    /// With most critical jobs in time, the most jobs in all; only where that is exact.
     pub met_critical_first: Option<u64>,
+    /// The first run's jobs that count, and which of them the best schedule found has in time.
+    pub first_run: Vec<(Release, bool)>,
+}
+
+impl Clairvoyant {
+    /// The best schedule found for the first run, until a date: pieces with indices into `first_run`.
+    pub fn schedule(&self, cores: usize, until: Time) -> Vec<Piece> {
+        let early: Vec<usize> =
+            (0..self.first_run.len()).filter(|index| self.first_run[*index].0.time < until).collect();
+        let releases: Vec<Release> = early.iter().map(|index| self.first_run[*index].0).collect();
+        let chosen: Vec<bool> = early.iter().map(|index| self.first_run[*index].1).collect();
+        let mut pieces = oracle::schedule(&jobs(&releases, |_| 1.0), &chosen, cores).unwrap_or_default();
+        pieces.iter_mut().for_each(|piece| piece.job = early[piece.job]);
+        pieces
+    }
 }
 
 /// What the jobs of one run are worth to whom.
@@ -75,7 +90,11 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
         let releases = Workload::counted(set, seed.wrapping_add(run), horizon);
         let solve = |jobs: Vec<OracleJob>| optimum(&jobs, set.cores, steps);
         let mut total = Clairvoyant { released: releases.len() as u64, ..Clairvoyant::default() };
-        total.met = (&solve(jobs(&releases, |_| 1.0))).into();
+        let most = solve(jobs(&releases, |_| 1.0));
+        total.met = (&most).into();
+        if run == 0 {
+            total.first_run = releases.iter().copied().zip(most.chosen).collect();
+        }
         total.value = is_valued.then(|| (&solve(jobs(&releases, |release| release.value))).into());
         if is_critical {
             // One critical job outweighs all others together, so that it comes first.
@@ -88,7 +107,8 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
         }
         total
     };
-    let all: Vec<Clairvoyant> = (0..different).into_par_iter().map(one).collect();
+    let mut all: Vec<Clairvoyant> = (0..different).into_par_iter().map(one).collect();
+    let first_run = all.first_mut().map(|run| std::mem::take(&mut run.first_run)).unwrap_or_default();
     let sum = |of: fn(&Clairvoyant) -> Range| {
         let mut sum = Range::default();
         all.iter().for_each(|run| sum.add(of(run)));
@@ -96,6 +116,7 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
     };
     let met_first: Option<u64> = all.iter().map(|run| run.met_critical_first).sum();
     Clairvoyant {
+        first_run,
         released: all.iter().map(|run| run.released).sum::<u64>() * times as u64,
         met: sum(|run| run.met),
         value: is_valued.then(|| sum(|run| run.value.unwrap_or_default())),

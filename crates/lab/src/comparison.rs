@@ -5,6 +5,7 @@ use temponet_sched::{SpecError, build};
 use temponet_sim::{Histogram, Metrics, Recorder, SimError, simulate};
 use temponet_task::{TaskSet, Time};
 
+use crate::clairvoyant::{Clairvoyant, clairvoyant};
 use crate::horizon::expected_jobs;
 use crate::latency::Timed;
 use crate::progress::Progress;
@@ -27,6 +28,8 @@ pub struct Plan {
     pub latency: bool,
     /// Keep the first run's schedule until this date, for pictures.
     pub record_until: Time,
+    /// How long finding the clairvoyant optimum may take, in seconds of one core; none: it is left out.
+    pub oracle: Option<f64>,
 }
 
 /// One scheduler's figures.
@@ -60,6 +63,8 @@ pub struct Comparison {
     pub rows: Vec<Row>,
     /// Schedulers that do not apply to this set, and why.
     pub skipped: Vec<(String, String)>,
+    /// What any scheduler could have met; none if it was not wanted or no job counts.
+    pub clairvoyant: Option<Clairvoyant>,
 }
 
 /// Why there is no outcome.
@@ -104,6 +109,10 @@ pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareErr
             }
         }
     }
+    let clairvoyant = plan.oracle.map(|seconds| {
+        progress.say("clairvoyant optimum");
+        clairvoyant(&plan.set, plan.horizon, plan.seed, plan.runs, seconds)
+    });
     progress.finish();
     let mut rows: Vec<Row> = totals.into_iter().flatten().collect();
     rows.sort_by(|a, b| {
@@ -111,7 +120,7 @@ pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareErr
         let by_met = b.metrics.jobs.met.cmp(&a.metrics.jobs.met).then(critical(b).cmp(&critical(a)));
         by_met.then(a.metrics.preemptions.cmp(&b.metrics.preemptions))
     });
-    Ok(Comparison { plan, rows, skipped })
+    Ok(Comparison { plan, rows, skipped, clairvoyant: clairvoyant.filter(|optimum| optimum.released > 0) })
 }
 
 fn run_one(plan: &Plan, spec: &str, run: u64, progress: &Progress) -> Result<Row, CompareError> {
@@ -155,6 +164,24 @@ impl Comparison {
         self.rows.iter().find(|row| row.scheduler == scheduler)
     }
 
+    /// The share of the clairvoyant optimum that a scheduler met; where only bounds are known, at least that share.
+    pub fn of_optimum(&self, row: &Row) -> Option<f64> {
+        let most = self.clairvoyant.as_ref()?.met.upper;
+        (most > 0.0).then(|| row.metrics.jobs.met as f64 / most)
+    }
+
+    /// The greatest share of the critical jobs that any scheduler could have met, or a bound on it.
+    pub fn critical_possible(&self) -> Option<f64> {
+        let critical = self.rows.first()?.metrics.critical().released;
+        Some(self.clairvoyant.as_ref()?.critical?.upper / critical.max(1) as f64)
+    }
+
+    /// The greatest share of the value that any scheduler could have had, or a bound on it.
+    pub fn value_possible(&self) -> Option<f64> {
+        let possible = self.rows.first()?.metrics.value_possible;
+        Some(self.clairvoyant.as_ref()?.value?.upper / possible.max(f64::MIN_POSITIVE))
+    }
+
     /// The schedulers that do as well as the best one as far as these runs can tell, the best one included.
     pub fn level_with_best(&self) -> Vec<&Row> {
         let Some(best) = self.rows.first() else { return Vec::new() };
@@ -189,13 +216,18 @@ impl Comparison {
         }
         let edf = self.row("edf").filter(|edf| !level.iter().any(|row| row.scheduler == edf.scheduler));
         let against = edf.map(|edf| format!(", against {} for edf", percent(edf))).unwrap_or_default();
+        let share = self.of_optimum(best).zip(self.clairvoyant.as_ref()).map(|(share, optimum)| {
+            let at_least = if optimum.met.is_exact() { "" } else { "at least " };
+            format!(", {at_least}{} of the clairvoyant optimum", stats::percent(share))
+        });
+        let share = share.unwrap_or_default();
         match level.len() {
-            1 => format!("{names} meets the most deadlines: {}{against}.", percent(best)),
+            1 => format!("{names} meets the most deadlines: {}{share}{against}.", percent(best)),
             _ if level.iter().all(|row| row.metrics.jobs.met == best.metrics.jobs.met) => {
-                format!("{names} tie for the most deadlines met: {}{against}.", percent(best))
+                format!("{names} tie for the most deadlines met: {}{share}{against}.", percent(best))
             }
             _ => format!(
-                "{names} meet the most deadlines, about {}: these runs cannot tell them apart{against}.",
+                "{names} meet the most deadlines, about {}{share}: these runs cannot tell them apart{against}.",
                 percent(best)
             ),
         }
@@ -235,7 +267,16 @@ mod tests {
         }
         let schedulers = schedulers.iter().map(|name| name.to_string()).collect();
         let set = TaskSet::new("s", tasks, 1);
-        Plan { set, horizon: Time::from_secs(6), seed: 1, runs, schedulers, latency: false, record_until: Time::ZERO }
+        Plan {
+            set,
+            horizon: Time::from_secs(6),
+            seed: 1,
+            runs,
+            schedulers,
+            latency: false,
+            record_until: Time::ZERO,
+            oracle: Some(1.0),
+        }
     }
 
     fn outcome(plan: Plan) -> Comparison {

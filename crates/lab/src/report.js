@@ -20,10 +20,14 @@ function time(ns) {
 }
 
 function ranking() {
+  const optimum = page.clairvoyant;
+  const atLeast = optimum && !optimum.exact ? "≥ " : "";
+  const atMost = optimum && !optimum.exact ? "≤ " : "";
   const table = document.getElementById("ranking");
   const columns = [
     ["scheduler", (row) => row.scheduler],
     ["deadlines met", null],
+    page.clairvoyant && ["of the optimum", (row) => atLeast + percent(Math.round(row.compliance * page.clairvoyant.released) / page.clairvoyant.upper)],
     ["± 95%", (row) => (row.ci95 === null ? "–" : percent(row.ci95))],
     ["missed", (row) => row.missed.toLocaleString("en")],
     page.has_critical && ["critical met", (row) => (row.pitmd === null ? "–" : percent(row.pitmd))],
@@ -37,6 +41,18 @@ function ranking() {
   ].filter(Boolean);
   const head = make("tr", table);
   columns.forEach(([name]) => make("th", head, name));
+  if (optimum) {
+    const line = make("tr", table);
+    const cells = {
+      "scheduler": optimum.exact ? "clairvoyant optimum" : "clairvoyant bound",
+      "deadlines met": atMost + percent(optimum.upper / optimum.released),
+      "missed": (optimum.exact ? "" : "≥ ") + (optimum.released - optimum.upper).toLocaleString("en"),
+      "critical met": optimum.critical === null ? "" : atMost + percent(optimum.critical),
+      "value": optimum.value === null ? "" : atMost + percent(optimum.value),
+    };
+    line.className = "optimum";
+    columns.forEach(([name]) => make("td", line, cells[name] ?? ""));
+  }
   for (const row of page.rows) {
     const line = make("tr", table);
     for (const [, show] of columns) {
@@ -227,7 +243,8 @@ function show(from, to) {
 
 function schedules() {
   const parent = document.getElementById("charts");
-  page.rows.forEach((row) => charts.push(new Chart(row, parent)));
+  const optimum = page.clairvoyant ? [page.clairvoyant] : [];
+  [...optimum, ...page.rows].forEach((row) => charts.push(new Chart(row, parent)));
   const choice = document.getElementById("by-task");
   choice.checked = page.by_task;
   const redraw = () => {

@@ -4,9 +4,11 @@
 //! loaded from anywhere.
 
 use serde::Serialize;
-use temponet_sim::Metrics;
+use temponet_sched::oracle::Piece;
+use temponet_sim::{Metrics, Release};
 use temponet_task::Time;
 
+use crate::clairvoyant::Clairvoyant;
 use crate::comparison::{Comparison, Row, picture_window};
 use crate::gantt::{MOST_TASK_ROWS, PALETTE, escape, reason};
 
@@ -33,7 +35,28 @@ struct Page<'a> {
     has_critical: bool,
     has_values: bool,
     rows: Vec<PageRow<'a>>,
+    clairvoyant: Option<PageOptimum>,
 }
+
+/// The clairvoyant optimum, with its schedule in the form that the others have.
+#[derive(Serialize)]
+struct PageOptimum {
+    scheduler: &'static str,
+    exact: bool,
+    released: u64,
+    upper: f64,
+    lower: f64,
+    /// Greatest shares, each at the cost of the others.
+    critical: Option<f64>,
+    value: Option<f64>,
+    slices: Vec<PageSlice>,
+    jobs: Vec<PageJob>,
+}
+
+/// Core, task, job, start, end.
+type PageSlice = (u32, u32, u64, u64, u64);
+/// Task, job, release, deadline, end of life, why missed (empty if met or still open).
+type PageJob = (u32, u64, u64, u64, u64, String);
 
 #[derive(Serialize)]
 struct PageRow<'a> {
@@ -54,10 +77,8 @@ struct PageRow<'a> {
     tasks: Vec<f64>,
     /// (share of jobs, response time in ns), ascending.
     responses: Vec<(f64, i64)>,
-    /// core, task, job, start, end.
-    slices: Vec<(u32, u32, u64, u64, u64)>,
-    /// task, job, release, deadline, end of life, why missed (empty if met or still open).
-    jobs: Vec<(u32, u64, u64, u64, u64, String)>,
+    slices: Vec<PageSlice>,
+    jobs: Vec<PageJob>,
 }
 
 /// The page.
@@ -74,6 +95,7 @@ pub fn html(comparison: &Comparison) -> String {
         has_critical: set.has_critical_tasks(),
         has_values: set.tasks.iter().any(|task| task.value != 1.0),
         rows: comparison.rows.iter().map(|row| page_row(row, plan.horizon, plan.record_until, set.cores)).collect(),
+        clairvoyant: comparison.clairvoyant.as_ref().map(|optimum| page_optimum(optimum, comparison)),
     };
     // A `<` inside a string could end the script element or open a comment in it.
     let data = serde_json::to_string(&page).unwrap_or_default().replace('<', "\\u003c");
@@ -148,6 +170,36 @@ fn page_row(row: &Row, horizon: Time, until: Time, cores: usize) -> PageRow<'_> 
     }
 }
 
+fn page_optimum(optimum: &Clairvoyant, comparison: &Comparison) -> PageOptimum {
+    let (cores, until) = (comparison.plan.set.cores, comparison.plan.record_until);
+    let pieces = optimum.schedule(cores, until);
+    let slice = |piece: &Piece| {
+        let release = &optimum.first_run[piece.job].0;
+        (piece.core as u32, release.task, release.number, piece.start.0, piece.end.0)
+    };
+    let mut ends = vec![Time::ZERO; optimum.first_run.len()];
+    for piece in &pieces {
+        ends[piece.job] = ends[piece.job].max(piece.end);
+    }
+    let job = |((release, is_chosen), end): (&(Release, bool), &Time)| {
+        let why = if *is_chosen { String::new() } else { "left out, so that others meet theirs".into() };
+        let end = if *is_chosen { *end } else { release.deadline };
+        (release.task, release.number, release.time.0, release.deadline.0, end.0, why)
+    };
+    let shown = optimum.first_run.iter().zip(&ends).filter(|((release, _), _)| release.time < until);
+    PageOptimum {
+        scheduler: "clairvoyant",
+        exact: optimum.met.is_exact(),
+        released: optimum.released,
+        upper: optimum.met.upper,
+        lower: optimum.met.lower,
+        critical: comparison.critical_possible(),
+        value: comparison.value_possible(),
+        slices: pieces.iter().map(slice).collect(),
+        jobs: shown.map(job).collect(),
+    }
+}
+
 /// The distribution of response times over all jobs: those that never complete keep the curve below one.
 fn responses(metrics: &Metrics) -> Vec<(f64, i64)> {
     let completed = metrics.tasks.iter().map(|task| task.completed).sum::<u64>();
@@ -178,6 +230,7 @@ mod tests {
             schedulers: vec!["edf".into()],
             latency: false,
             record_until: horizon,
+            oracle: Some(1.0),
         };
         let page = html(&compare(plan, &Progress::new(1, horizon)).unwrap());
         assert_eq!(page.matches("</script>").count(), 2, "the data and the script, and no more");

@@ -227,7 +227,8 @@ fn compare_all(set: &TaskSet, horizon: Time) -> Result<u64> {
     let schedulers: Vec<String> = temponet_sched::ALL.iter().map(|entry| entry.name.to_string()).collect();
     let progress = Progress::new(schedulers.len() as u64, horizon);
     let record_until = Time::ZERO;
-    let plan = Plan { set: set.clone(), horizon, seed: 1, runs: 1, schedulers, latency: false, record_until };
+    let plan =
+        Plan { set: set.clone(), horizon, seed: 1, runs: 1, schedulers, latency: false, record_until, oracle: None };
     Ok(compare(plan, &progress)?.rows.iter().map(|row| row.metrics.jobs.released).sum())
 }
 
