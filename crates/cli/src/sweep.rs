@@ -13,7 +13,7 @@ use temponet_lab::sweep_files;
 use temponet_task::Time;
 
 use crate::compare::chosen;
-use crate::shape::ShapeArgs;
+use crate::shape::{ShapeArgs, positive_number};
 use crate::{output, table};
 
 /// Random sets of rising load, on any cores: which share does each scheduler meet?
@@ -46,6 +46,12 @@ pub struct Args {
     seed: u64,
     #[command(flatten)]
     shape: ShapeArgs,
+    /// Leave the clairvoyant optimum out
+    #[arg(long)]
+    no_oracle: bool,
+    /// How long finding the clairvoyant optimum of one set may take, about, in seconds of one core; beyond it, bounds are given
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.1, value_parser = positive_number, conflicts_with = "no_oracle")]
+    oracle_budget: f64,
     /// The CSV to write, or to go on with
     #[arg(short, long, value_name = "FILE.csv")]
     output: PathBuf,
@@ -111,7 +117,8 @@ impl Args {
             }
         }
         let schedulers = chosen(&self.schedulers)?;
-        Ok(SweepPlan { points, sets: self.sets, jobs: self.jobs, schedulers, seed: self.seed })
+        let oracle = (!self.no_oracle).then_some(self.oracle_budget);
+        Ok(SweepPlan { points, sets: self.sets, jobs: self.jobs, schedulers, seed: self.seed, oracle })
     }
 }
 
@@ -130,9 +137,11 @@ pub fn run(args: Args) -> Result<()> {
         apply.insert(cores, left.collect());
     }
     let schedulers_at = |point: usize| &apply[&plan.points[point].spec.cores];
-    let mut rows = read_done(&args.output, &plan, |point| schedulers_at(point).len())?;
+    let optimum_rows = plan.names().len() - plan.schedulers.len();
+    let mut rows = read_done(&args.output, &plan, |point| schedulers_at(point).len() + optimum_rows)?;
+    let names = plan.names();
     // Only whole sets are kept, and the file begins with just them.
-    let kept = rows.iter().fold(format!("{}\n{HEADER}\n", stamp(&plan)), |text, row| text + &line(&plan, row));
+    let kept = rows.iter().fold(format!("{}\n{HEADER}\n", stamp(&plan)), |text, row| text + &line(&plan, &names, row));
     output::write_file(&args.output, kept)?;
     let mut file = std::fs::File::options().append(true).open(&args.output)?;
     let done: HashSet<(usize, u64)> = rows.iter().map(|row| (row.point, row.set)).collect();
@@ -150,7 +159,7 @@ pub fn run(args: Args) -> Result<()> {
             })
             .collect();
         let new: Vec<SweepRow> = outcomes?.into_iter().flatten().collect();
-        let text: String = new.iter().map(|row| line(&plan, row)).collect();
+        let text: String = new.iter().map(|row| line(&plan, &names, row)).collect();
         file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", args.output.display()))?;
         rows.extend(new);
     }
@@ -181,6 +190,7 @@ fn tables(plan: &SweepPlan, summary: &[Vec<Summary>]) -> String {
         groups.entry((point.spec.cores, point.spec.tasks)).or_default().push(index);
     }
     let mut out = String::new();
+    let names = plan.names();
     for ((cores, tasks), points) in &groups {
         if groups.len() > 1 {
             out += &format!("{cores} cores{}\n\n", tasks.map_or(String::new(), |tasks| format!(", {tasks} tasks")));
@@ -193,7 +203,7 @@ fn tables(plan: &SweepPlan, summary: &[Vec<Summary>]) -> String {
                 [name.clone()].into_iter().chain(points.iter().map(|point| cell(&of[*point]))).collect()
             };
             let header: Vec<&str> = header.iter().map(String::as_str).collect();
-            out += &(table::render(&header, &plan.schedulers.iter().zip(summary).map(row).collect::<Vec<_>>()) + "\n");
+            out += &(table::render(&header, &names.iter().zip(summary).map(row).collect::<Vec<_>>()) + "\n");
         }
     }
     out
@@ -201,14 +211,15 @@ fn tables(plan: &SweepPlan, summary: &[Vec<Summary>]) -> String {
 
 /// The options that decide what a row means; a file with others is not gone on with.
 fn stamp(plan: &SweepPlan) -> String {
-    let SweepPlan { jobs, seed, schedulers, points, .. } = plan;
+    let SweepPlan { jobs, seed, points, oracle, .. } = plan;
     // What is swept over is in the rows.
     let spec = points.first().map(|point| {
         let mut spec = point.spec.clone();
         (spec.tasks, spec.cores, spec.utilization) = (None, 0, 0.0);
         spec
     });
-    format!("# temponet sweep: jobs {jobs}, seed {seed}, schedulers {}, {spec:?}", schedulers.join(" "))
+    let names = plan.names().join(" ");
+    format!("# temponet sweep: jobs {jobs}, seed {seed}, schedulers {names}, oracle {oracle:?}, {spec:?}")
 }
 
 /// The first three cells of a row: where it was measured.
@@ -217,9 +228,9 @@ fn place(point: &Point) -> String {
     format!("{},{},{tasks}", point.load, point.spec.cores)
 }
 
-fn line(plan: &SweepPlan, row: &SweepRow) -> String {
+fn line(plan: &SweepPlan, names: &[String], row: &SweepRow) -> String {
     let SweepRow { point, set, scheduler, released, met } = *row;
-    format!("{},{set},{},{released},{met}\n", place(&plan.points[point]), plan.schedulers[scheduler])
+    format!("{},{set},{},{released},{met}\n", place(&plan.points[point]), names[scheduler])
 }
 
 /// The whole sets of an earlier run of the same plan; nothing if there is no file.
@@ -229,6 +240,7 @@ fn read_done(path: &Path, plan: &SweepPlan, schedulers_at: impl Fn(usize) -> usi
         bail!("{} exists and was not made with these options; remove it or name another file", path.display());
     }
     let points: HashMap<String, usize> = plan.points.iter().enumerate().map(|(at, point)| (place(point), at)).collect();
+    let names = plan.names();
     let mut sets: BTreeMap<(usize, u64), Vec<SweepRow>> = BTreeMap::new();
     // A line without its end was cut off; a number in it may be too.
     let whole_lines = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -237,7 +249,7 @@ fn read_done(path: &Path, plan: &SweepPlan, schedulers_at: impl Fn(usize) -> usi
             let cells: Vec<&str> = line.split(',').collect();
             let [load, cores, tasks, set, scheduler, released, met] = cells[..] else { return None };
             let point = *points.get(&format!("{load},{cores},{tasks}"))?;
-            let scheduler = plan.schedulers.iter().position(|name| name == scheduler)?;
+            let scheduler = names.iter().position(|name| name == scheduler)?;
             let (set, released, met) = (set.parse().ok()?, released.parse().ok()?, met.parse().ok()?);
             Some(SweepRow { point, set, scheduler, released, met })
         };
@@ -260,6 +272,6 @@ fn json(plan: &SweepPlan, summary: &[Vec<Summary>]) -> serde_json::Value {
         let there = plan.points.iter().zip(points).filter(|(_, summary)| summary.sets > 0);
         serde_json::json!({ "scheduler": name, "points": there.map(point).collect::<Vec<_>>() })
     };
-    let curves: Vec<_> = plan.schedulers.iter().zip(summary).map(curve).collect();
+    let curves: Vec<_> = plan.names().iter().zip(summary).map(curve).collect();
     serde_json::json!({ "seed": plan.seed, "curves": curves })
 }

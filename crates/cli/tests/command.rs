@@ -180,7 +180,8 @@ fn simulate_writes_jobs_trace_and_picture() {
 fn simulate_and_compare_agree() {
     let folder = Folder::new("agree");
     let one = folder.json(&["simulate", "democar", "--scheduler", "mh-edf", "--json"]);
-    let many = folder.json(&["compare", "democar", "--schedulers", "mh-edf,edf", "--runs", "1", "--json"]);
+    let args = ["compare", "democar", "--schedulers", "mh-edf,edf", "--runs", "1", "--no-oracle", "--json"];
+    let many = folder.json(&args);
     let row = many["results"].as_array().unwrap().iter().find(|row| row["scheduler"] == "mh-edf").unwrap();
     for (key, value) in row.as_object().unwrap() {
         assert_eq!(&one[key], value, "{key}");
@@ -437,6 +438,54 @@ fn generated_sets_of_every_kind_run() {
 }
 
 #[test]
+fn the_clairvoyant_optimum_stands_beside_every_result() {
+    let folder = Folder::new("oracle");
+    let report = folder.json(&["compare", "standard-125", "--schedulers", "edf,mh-edf", "--json"]);
+    let optimum = &report["clairvoyant"];
+    assert_eq!(
+        (optimum["exact"].as_bool(), &optimum["met"], &optimum["upper"]),
+        (Some(true), &optimum["lower"], &optimum["lower"])
+    );
+    let met = optimum["met"].as_f64().unwrap();
+    for row in report["results"].as_array().unwrap() {
+        let share = row["met"].as_f64().unwrap() / met;
+        assert!(share <= 1.0 && (row["of_optimum"].as_f64().unwrap() - share).abs() < 1e-12, "{row}");
+    }
+    assert!(report["verdict"].as_str().unwrap().contains("of the clairvoyant optimum"));
+    let text = folder.stdout(&["compare", "standard-125", "--schedulers", "edf"]);
+    assert!(text.contains("clairvoyant optimum") && text.contains("of optimum"), "{text}");
+    let without = folder.json(&["compare", "standard-125", "--schedulers", "edf", "--no-oracle", "--json"]);
+    assert!(without.get("clairvoyant").is_none() && without["results"][0].get("of_optimum").is_none());
+    // Values and criticalities have optima of their own.
+    let text = "cores = 1\n[[task]]\nname=\"a\"\nperiod=\"10ms\"\nwcet=\"8ms\"\nvalue=5\n\
+        [[task]]\nname=\"b\"\nperiod=\"10ms\"\nwcet=\"4ms\"\ncriticality=\"high\"\n\
+        [[task]]\nname=\"c\"\nperiod=\"10ms\"\nwcet=\"4ms\"\n";
+    folder.write("v.toml", text);
+    let report = folder.json(&["compare", "v.toml", "--schedulers", "edf", "--horizon", "100ms", "--json"]);
+    let optimum = &report["clairvoyant"];
+    let expected = [("met", 20.0), ("value", 50.0), ("critical_met", 10.0), ("met_critical_first", 20.0)];
+    assert!(expected.iter().all(|(key, value)| optimum[key].as_f64() == Some(*value)), "{optimum}");
+    // Without time to find it, bounds are given and called so.
+    folder.stdout(&["generate", "--tasks", "30", "--utilization", "5", "--cores", "4", "-o", "hard.toml"]);
+    let args = ["compare", "hard.toml", "--schedulers", "edf", "--oracle-budget", "0.00001"];
+    let report = folder.json(&[&args[..], &["--json"]].concat());
+    let optimum = &report["clairvoyant"];
+    assert!(optimum["exact"] == false && optimum["met"].is_null(), "{optimum}");
+    assert!(optimum["upper"].as_u64() > optimum["lower"].as_u64());
+    let text = folder.stdout(&args);
+    assert!(
+        text.contains("clairvoyant bound") && text.contains('≤') && !text.contains("clairvoyant optimum  "),
+        "{text}"
+    );
+    assert!(folder.error(&["compare", "--oracle-budget", "0"]).contains("greater than zero"));
+    let figures = folder.json(&["bench", "oracle", "--case", "one-60", "--instances", "3", "--json"]);
+    assert_eq!(figures["cases"][0]["exact"], 1.0);
+    folder.stdout(&["bench", "oracle", "--case", "two-40", "--instances", "2", "--write", "lists"]);
+    let list = folder.json(&["compare", "lists/two-40-0.csv", "--cores", "2", "--schedulers", "edf", "--json"]);
+    assert_eq!(list["clairvoyant"]["released"], 40);
+}
+
+#[test]
 fn a_sweep_runs_over_cores_and_tasks_too() {
     let folder = Folder::new("sweep-grid");
     let args = "sweep --loads 0.8,1.2 --cores 1,2 --tasks 4,8 --sets 2 --jobs 100 --schedulers edf,d-over -o s.csv";
@@ -444,7 +493,7 @@ fn a_sweep_runs_over_cores_and_tasks_too() {
     let report = folder.json(&[&args[..], &["--json"]].concat());
     let lengths = [0, 1].map(|at| report["curves"][at]["points"].as_array().unwrap().len());
     assert_eq!(lengths, [8, 4], "d-over runs on one core only");
-    assert_eq!(folder.read("s.csv").lines().count(), 2 + 2 * 8 + 2 * 4);
+    assert_eq!(folder.read("s.csv").lines().count(), 2 + 2 * (3 * 8 + 4));
     assert!(folder.read("s.html").contains("2 cores, 8 tasks"));
     assert_eq!(&folder.bytes("s.parquet")[..4], b"PAR1");
     assert!(folder.error(&["sweep", "--cores", "2,x", "-o", "t.csv"]).contains("whole numbers"));
@@ -468,7 +517,7 @@ fn a_sweep_goes_on_where_it_stopped() {
     ];
     folder.stdout(&[&args[..], &["--plot", "s.svg"]].concat());
     let whole = folder.read("s.csv");
-    assert_eq!(whole.lines().count(), 2 + 3 * 5 * 3);
+    assert_eq!(whole.lines().count(), 2 + 3 * 5 * (3 + 2), "three schedulers and the optimum's two bounds");
     assert!(folder.read("s.svg").contains("mh-edf"));
     let sorted = |text: &str| {
         let mut lines: Vec<_> = text.lines().map(String::from).collect();

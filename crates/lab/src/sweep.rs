@@ -2,10 +2,12 @@
 //! completely (the acceptance ratio that the field publishes), and which share of all deadlines.
 
 use temponet_sched::build;
+use temponet_sched::oracle::{STEPS_PER_SECOND, optimum};
 use temponet_sim::generate::{GenerateError, Spec, generate};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Scheduler, TaskSet, Time};
 
+use crate::clairvoyant::equal_jobs;
 use crate::comparison::CompareError;
 use crate::horizon::expected_jobs;
 use crate::plot::{Panel, svg};
@@ -23,7 +25,13 @@ pub struct SweepPlan {
     pub schedulers: Vec<String>,
     /// Different seeds draw different sets.
     pub seed: u64,
+    /// How long finding the clairvoyant optimum of a set may take, in seconds of one core; none: it is left out.
+    pub oracle: Option<f64>,
 }
+
+/// The curves of the clairvoyant optimum: no scheduler can meet more than the first, and a schedule that meets the second is known. They are
+/// one where the optimum was found exactly.
+const OPTIMUM: [&str; 2] = ["clairvoyant-upper", "clairvoyant-lower"];
 
 /// Sets of one kind.
 #[derive(Clone, Debug)]
@@ -41,7 +49,7 @@ pub struct SweepRow {
     pub point: usize,
     /// Which set of that point.
     pub set: u64,
-    /// Index into the plan's schedulers.
+    /// Index into the plan's names.
     pub scheduler: usize,
     /// Jobs that count.
     pub released: u64,
@@ -61,6 +69,12 @@ pub enum SweepError {
 }
 
 impl SweepPlan {
+    /// What there is a curve of: the schedulers and, if it is wanted, the clairvoyant optimum.
+    pub fn names(&self) -> Vec<String> {
+        let optimum = OPTIMUM.iter().filter(|_| self.oracle.is_some());
+        self.schedulers.iter().cloned().chain(optimum.map(|name| name.to_string())).collect()
+    }
+
     /// The schedulers, by index, that cannot run on so many cores, and why.
     pub fn inapplicable(&self, cores: usize) -> Result<Vec<(usize, String)>, SweepError> {
         let Some(point) = self.points.iter().position(|point| point.spec.cores == cores) else { return Ok(Vec::new()) };
@@ -107,12 +121,20 @@ impl SweepPlan {
             let (released, met) = (metrics.jobs.released, metrics.jobs.met);
             rows.push(SweepRow { point, set, scheduler: *index, released, met });
         }
+        if let Some(seconds) = self.oracle {
+            let jobs = equal_jobs(&drawn, seed, horizon);
+            let found = optimum(&jobs, drawn.cores, (seconds * STEPS_PER_SECOND) as u64);
+            for (index, met) in [found.upper, found.lower].into_iter().enumerate() {
+                let (scheduler, released) = (self.schedulers.len() + index, jobs.len() as u64);
+                rows.push(SweepRow { point, set, scheduler, released, met: met as u64 });
+            }
+        }
         Ok(rows)
     }
 
     /// Acceptance ratio and compliance of each scheduler at each point: `[scheduler][point]`.
     pub fn summary(&self, rows: &[SweepRow]) -> Vec<Vec<Summary>> {
-        let mut summary = vec![vec![Summary::default(); self.points.len()]; self.schedulers.len()];
+        let mut summary = vec![vec![Summary::default(); self.points.len()]; self.names().len()];
         for row in rows {
             let cell = &mut summary[row.scheduler][row.point];
             cell.sets += 1;
@@ -162,7 +184,7 @@ impl SweepPlan {
                 panels.push(Panel { title: format!("{name} · {title}"), x_label: axis.name(), curves });
             }
         }
-        svg(&panels, 2, &self.schedulers)
+        svg(&panels, 2, &self.names())
     }
 }
 
@@ -243,7 +265,14 @@ mod tests {
             spec: Spec::new(*tasks, *cores, load * *cores as f64),
         };
         let schedulers = schedulers.iter().map(|name| name.to_string()).collect();
-        SweepPlan { points: points.iter().map(point).collect(), sets: 30, jobs: 300, schedulers, seed: 1 }
+        SweepPlan {
+            points: points.iter().map(point).collect(),
+            sets: 30,
+            jobs: 300,
+            schedulers,
+            seed: 1,
+            oracle: Some(0.1),
+        }
     }
 
     #[test]
@@ -258,6 +287,11 @@ mod tests {
         assert_eq!(wrap, [1.0, 1.0, 0.0]);
         assert!(edf[0] > edf[1] && edf[1] < 1.0 && edf[2] == 0.0, "{edf:?}");
         assert_eq!(summary[2][0].sets, 0);
+        let [upper, lower] = [3, 4].map(|at| summary[at].iter().map(Summary::compliance).collect::<Vec<_>>());
+        assert!(
+            upper == lower && upper[1] == 1.0 && upper[2] < 1.0 && upper[2] > summary[0][2].compliance(),
+            "{upper:?}"
+        );
         assert_eq!(plan.run_set(1, 7, &[0, 1]).unwrap(), plan.run_set(1, 7, &[0, 1]).unwrap());
     }
 

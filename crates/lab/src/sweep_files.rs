@@ -30,8 +30,9 @@ pub fn parquet(plan: &SweepPlan, rows: &[SweepRow]) -> Result<Vec<u8>, ParquetEr
     column::<Int64Type>(&mut group, &whole(&|row| spec(row).cores as u64))?;
     column::<Int64Type>(&mut group, &whole(&|row| spec(row).tasks.unwrap_or(0) as u64))?;
     column::<Int64Type>(&mut group, &whole(&|row| row.set))?;
-    let names = rows.iter().map(|row| ByteArray::from(plan.schedulers[row.scheduler].as_str()));
-    column::<ByteArrayType>(&mut group, &names.collect::<Vec<_>>())?;
+    let names = plan.names();
+    let schedulers = rows.iter().map(|row| ByteArray::from(names[row.scheduler].as_str()));
+    column::<ByteArrayType>(&mut group, &schedulers.collect::<Vec<_>>())?;
     column::<Int64Type>(&mut group, &whole(&|row| row.released))?;
     column::<Int64Type>(&mut group, &whole(&|row| row.met))?;
     group.close()?;
@@ -53,14 +54,15 @@ pub fn page(plan: &SweepPlan, rows: &[SweepRow]) -> String {
     for (title, value) in Summary::KINDS {
         tables +=
             &format!("<h2>{title}</h2>\n<div class=\"scroll\"><table><tr><th>load</th><th>cores</th><th>tasks</th>");
-        let header = plan.schedulers.iter().map(|name| format!("<th>{}</th>", escape(name)));
+        let names = plan.names();
+        let header = names.iter().map(|name| format!("<th>{}</th>", escape(name)));
         tables += &(header.collect::<String>() + "</tr>\n");
         for (index, point) in plan.points.iter().enumerate() {
             let tasks = point.spec.tasks.map_or("–".into(), |tasks| tasks.to_string());
             tables += &format!("<tr><td>{}</td><td>{}</td><td>{tasks}</td>", point.load, point.spec.cores);
             let cells: Vec<Option<f64>> =
                 summary.iter().map(|of| Some(of[index]).filter(|at| at.sets > 0).map(|at| value(&at))).collect();
-            let best = cells.iter().flatten().copied().fold(f64::MIN, f64::max);
+            let best = cells[..plan.schedulers.len()].iter().flatten().copied().fold(f64::MIN, f64::max);
             for cell in cells {
                 let bold = if cell == Some(best) { " style=\"font-weight:700\"" } else { "" };
                 tables += &format!("<td{bold}>{}</td>", cell.map_or("–".into(), percent));
@@ -73,7 +75,7 @@ pub fn page(plan: &SweepPlan, rows: &[SweepRow]) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Sweep · TempoNet</title>\n\
          <style>{}\nsvg {{ max-width: 100%; height: auto; }}</style>\n<header><h1>Schedulers over random task sets</h1>\n\
-         <p class=\"facts\">{} sets at each of {} points, about {} jobs each, seed {}. Bold: the best of its row. Made with TempoNet {}.</p>\
+         <p class=\"facts\">{} sets at each of {} points, about {} jobs each, seed {}. Bold: the best scheduler of its row. Made with TempoNet {}.</p>\
          </header>\n<section>\n{}</section>\n<section>\n{tables}</section>\n",
         crate::report::STYLE,
         plan.sets,
@@ -96,7 +98,14 @@ mod tests {
     fn plan() -> (SweepPlan, Vec<SweepRow>) {
         let point = |load: f64| Point { load, spec: Spec::new(5, 2, 2.0 * load) };
         let schedulers = ["edf", "rm"].map(String::from).to_vec();
-        let plan = SweepPlan { points: vec![point(0.5), point(1.25)], sets: 1, jobs: 100, schedulers, seed: 1 };
+        let plan = SweepPlan {
+            points: vec![point(0.5), point(1.25)],
+            sets: 1,
+            jobs: 100,
+            schedulers,
+            seed: 1,
+            oracle: Some(0.1),
+        };
         let rows = (0..2).flat_map(|point| plan.run_set(point, 0, &[0, 1]).unwrap()).collect();
         (plan, rows)
     }
@@ -115,7 +124,7 @@ mod tests {
                 Field::Long(2),
                 Field::Long(5),
                 Field::Long(row.set as i64),
-                Field::Str(plan.schedulers[row.scheduler].clone()),
+                Field::Str(plan.names()[row.scheduler].clone()),
                 Field::Long(row.released as i64),
                 Field::Long(row.met as i64),
             ];
@@ -128,7 +137,7 @@ mod tests {
         let (plan, rows) = plan();
         let page = page(&plan, &rows);
         assert!(
-            page.contains("<td>1.25</td>") && page.matches("<polyline").count() == 4 && page.contains("<th>rm</th>")
+            page.contains("<td>1.25</td>") && page.matches("<polyline").count() == 8 && page.contains("<th>rm</th>")
         );
     }
 }

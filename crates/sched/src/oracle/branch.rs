@@ -30,11 +30,13 @@ pub(super) fn search(
 ) -> Outcome {
     let order = by_density(jobs);
     let free = vec![Fixed::Free; jobs.len()];
-    let Some(root) = relax(jobs, cores, &order, &free, most_steps / 2) else {
+    let Some(root) = relax(jobs, cores, &order, &free, most_steps) else {
         return Outcome { weight: 0.0, chosen: vec![false; jobs.len()], upper: known };
     };
     let bound = tighten(root.upper, has_whole_weights).min(known);
-    let branches = branch(&root, &free);
+    // A relaxation that was not solved wholly bounds nothing below the root.
+    let is_solved = !root.network.is_coarse && !root.network.was_cut;
+    let branches = if is_solved { branch(&root, &free) } else { Vec::new() };
     let mut steps = root.network.steps;
     let (mut chosen, used) = root.rounded(jobs, &order, &free, most_steps / 4);
     steps += used;
@@ -69,7 +71,8 @@ pub(super) fn search(
         }
         open.extend(branches.into_iter().map(|fixed| Node { bound, fixed }));
     }
-    let upper = open.iter().map(|node| node.bound).fold(weight, f64::max).min(known.max(weight));
+    let unsolved = if is_solved { weight } else { bound };
+    let upper = open.iter().map(|node| node.bound).fold(unsolved, f64::max).max(weight);
     Outcome { weight, chosen, upper }
 }
 

@@ -1,5 +1,6 @@
 //! Preemptive scheduling with migration as a flow (Horn 1974): time is cut at all releases and deadlines; a job sends its work into the
-//! intervals of its window, at most the interval's length into each, and an interval takes as much as its cores give.
+//! intervals of its window, at most the interval's length into each, and an interval takes as much as its cores give. Large
+//! instances are cut more coarsely, which asks a little less than feasibility does: bounds hold, schedules need not.
 //!
 //! The amounts of work that can be done together form a polymatroid, so the linear relaxation of "as much weight in time as possible" is
 //! solved by being greedy: jobs in order of weight per work, each as much as still fits. Intervals that a job
@@ -11,7 +12,9 @@ use temponet_task::Time;
 /// Jobs, intervals and the work sent from one to the other.
 pub(super) struct Network {
     /// The ends of the intervals, ascending.
-    pub bounds: Vec<u64>,
+    bounds: Vec<u64>,
+    /// Not cut at every release and deadline.
+    pub is_coarse: bool,
     cores: u64,
     /// Cores × length, less what is used.
     spare: Vec<u64>,
@@ -48,19 +51,50 @@ struct Window {
     first: usize,
     end: usize,
     offset: usize,
+    release: u64,
+    deadline: u64,
+}
+
+/// All releases and deadlines, ascending.
+pub(super) fn dates(jobs: &[OracleJob]) -> Vec<u64> {
+    let mut dates: Vec<u64> = jobs.iter().flat_map(|job| [job.release.0, job.deadline.0]).collect();
+    dates.sort_unstable();
+    dates.dedup();
+    dates
+}
+
+/// Intervals per window, on average, of a coarse network.
+const COARSE: u64 = 32;
+/// Networks with more flows than this are cut coarsely.
+const MOST_FLOWS: usize = 4_000_000;
+
+/// The ends of the intervals: every release and deadline if that makes no more than so many flows, else equal steps.
+fn cuts(jobs: &[OracleJob]) -> (Vec<u64>, bool) {
+    let dates = dates(jobs);
+    let index = |time: Time| dates.partition_point(|date| *date < time.0);
+    let mut flows = 0;
+    for job in jobs {
+        flows += index(job.deadline) - index(job.release);
+        if flows > MOST_FLOWS {
+            let (Some(first), Some(last)) = (dates.first(), dates.last()) else { break };
+            let windows: u128 = jobs.iter().map(|job| u128::from((job.deadline - job.release).0)).sum();
+            let step = ((windows / jobs.len() as u128) as u64 / COARSE).max(1);
+            return ((0..=(last - first).div_ceil(step)).map(|cut| first + cut * step).collect(), true);
+        }
+    }
+    (dates, false)
 }
 
 impl Network {
     pub fn new(jobs: &[OracleJob], cores: usize) -> Network {
-        let mut bounds: Vec<u64> = jobs.iter().flat_map(|job| [job.release.0, job.deadline.0]).collect();
-        bounds.sort_unstable();
-        bounds.dedup();
-        let index = |time: Time| bounds.partition_point(|bound| *bound < time.0);
+        let (bounds, is_coarse) = cuts(jobs);
         let mut offset = 0;
         let mut windows = Vec::with_capacity(jobs.len());
         for job in jobs {
-            let (first, end) = (index(job.release), index(job.deadline));
-            windows.push(Window { first, end, offset });
+            let (release, deadline) = (job.release.0, job.deadline.0);
+            let first = bounds.partition_point(|bound| *bound <= release).saturating_sub(1);
+            let end = bounds.partition_point(|bound| *bound < deadline);
+            windows.push(Window { first, end, offset, release, deadline });
             offset += end - first;
         }
         let intervals = bounds.len().saturating_sub(1);
@@ -68,6 +102,7 @@ impl Network {
         Network {
             spare: bounds.windows(2).map(|pair| cores * (pair[1] - pair[0])).collect(),
             bounds,
+            is_coarse,
             cores,
             is_closed: vec![false; intervals],
             price: vec![0.0; intervals],
@@ -98,8 +133,14 @@ impl Network {
         window.offset + interval - window.first
     }
 
+    /// How much of an interval lies in the window.
+    fn overlap(&self, window: &Window, interval: usize) -> u64 {
+        self.bounds[interval + 1].min(window.deadline) - self.bounds[interval].max(window.release)
+    }
+
     fn room(&self, job: usize, interval: usize) -> u64 {
-        self.length(interval) - self.flow[self.edge(job, interval)]
+        let window = &self.windows[job];
+        self.overlap(window, interval) - self.flow[window.offset + interval - window.first]
     }
 
     fn add(&mut self, job: usize, interval: usize, amount: u64) {
@@ -150,7 +191,7 @@ impl Network {
 
     /// Takes all work of a job back. Closed intervals are open again.
     pub fn withdraw(&mut self, job: usize) {
-        let Window { first, end, offset } = self.windows[job];
+        let Window { first, end, offset, .. } = self.windows[job];
         for interval in first..end {
             let amount = std::mem::take(&mut self.flow[offset + interval - first]);
             if amount > 0 {
@@ -224,11 +265,11 @@ impl Network {
     /// Looks at all intervals a job can still use.
     fn look_from(&mut self, job: usize, came_by: Option<(u32, u32)>, wanted: &mut u64) {
         self.job_seen[job] = self.round;
-        let Window { first, end, offset } = self.windows[job];
+        let Window { first, end, .. } = self.windows[job];
         let mut interval = self.next_new(first);
         while interval < end {
             self.steps += 1;
-            if self.flow[offset + interval - first] < self.length(interval) {
+            if self.room(job, interval) > 0 {
                 self.interval_seen[interval] = self.round;
                 self.skip_seen[interval] = interval as u32 + 1;
                 self.came_by[interval] = came_by;
@@ -279,7 +320,7 @@ impl Network {
         for (window, job) in self.windows.iter().zip(jobs) {
             let (mut left, mut cost) = (job.execution.0, 0.0);
             offers.clear();
-            offers.extend((window.first..window.end).map(|at| (self.price[at], self.bounds[at + 1] - self.bounds[at])));
+            offers.extend((window.first..window.end).map(|at| (self.price[at], self.overlap(window, at))));
             offers.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
             for (price, length) in &offers {
                 let part = left.min(*length);
@@ -293,6 +334,12 @@ impl Network {
             self.steps += offers.len() as u64;
         }
         time + gains
+    }
+
+    /// The price of each interval between these dates, at its beginning.
+    pub fn prices_at(&self, dates: &[u64]) -> Vec<f64> {
+        let price = |date: &u64| self.price[self.bounds.partition_point(|bound| bound <= date).saturating_sub(1)];
+        dates.split_last().map_or(Vec::new(), |(_, begins)| begins.iter().map(price).collect())
     }
 
     /// The pieces of a schedule that does what the flow says: in each interval, McNaughton's wrap-around over the cores.

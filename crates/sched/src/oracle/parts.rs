@@ -1,7 +1,8 @@
 //! Cutting a run into parts that can be solved apart, and putting the answers together.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
+use super::network::dates;
 use super::relaxation::{Fixed, by_density, relax, tighten};
 use super::{Optimum, OracleJob, branch, labels};
 use temponet_task::Time;
@@ -86,7 +87,11 @@ fn solve_part(jobs: &[OracleJob], cores: usize, steps: u64) -> (Optimum, u64) {
         let speedup = if is_small { emulated(jobs, cores, has_whole_weights, steps / 4) } else { all };
         let branch::Outcome { weight, chosen, upper } =
             branch::search(jobs, cores, speedup.min(all), has_whole_weights, steps.saturating_sub(steps / 4));
-        return (Optimum { upper, lower: weight, chosen }, steps);
+        let (simple_weight, simple) = without_hopeless(jobs, cores);
+        return match simple_weight > weight {
+            true => (Optimum { upper: upper.max(simple_weight), lower: simple_weight, chosen: simple }, steps),
+            false => (Optimum { upper, lower: weight, chosen }, steps),
+        };
     }
     solve_one_core(jobs, has_whole_weights, steps)
 }
@@ -104,12 +109,13 @@ fn solve_one_core(jobs: &[OracleJob], has_whole_weights: bool, steps: u64) -> (O
     };
     let mut lower = weight(&chosen);
     let mut used = relaxed.network.steps;
-    let (bounds, price) = (&relaxed.network.bounds, &relaxed.network.price);
+    let dates = dates(jobs);
+    let price = relaxed.network.prices_at(&dates);
     for width in WIDTHS {
         if upper <= lower || used > steps {
             break;
         }
-        let outcome = labels::search(jobs, bounds, price, lower, has_whole_weights, width, steps - used);
+        let outcome = labels::search(jobs, &dates, &price, lower, has_whole_weights, width, steps - used);
         used += outcome.steps;
         upper = upper.min(outcome.upper);
         if let Some((weight, better)) = outcome.better {
@@ -159,4 +165,43 @@ fn fits_one_core(jobs: &[OracleJob]) -> bool {
         }
     }
     true
+}
+
+/// A simple schedule for large instances: the earliest deadlines among the jobs that can still be in time.
+fn without_hopeless(jobs: &[OracleJob], cores: usize) -> (f64, Vec<bool>) {
+    let mut left: Vec<u64> = jobs.iter().map(|job| job.execution.0).collect();
+    let mut ready: BTreeSet<(Time, usize)> = BTreeSet::new();
+    let (mut now, mut next, mut weight) = (Time::ZERO, 0, 0.0);
+    let mut running: Vec<(Time, usize)> = Vec::with_capacity(cores);
+    while next < jobs.len() || !ready.is_empty() {
+        if ready.is_empty() {
+            now = now.max(jobs[next].release);
+        }
+        while next < jobs.len() && jobs[next].release <= now {
+            ready.insert((jobs[next].deadline, next));
+            next += 1;
+        }
+        running.clear();
+        while let Some(first) = ready.pop_first() {
+            if now.0 + left[first.1] <= first.0.0 {
+                running.push(first);
+                if running.len() == cores {
+                    break;
+                }
+            }
+        }
+        let arrival = jobs.get(next).map_or(u64::MAX, |job| job.release.0 - now.0);
+        let Some(passed) = running.iter().map(|(_, job)| left[*job]).min() else { continue };
+        let passed = passed.min(arrival);
+        now += Time(passed);
+        for job in &running {
+            left[job.1] -= passed;
+            if left[job.1] == 0 {
+                weight += jobs[job.1].weight;
+            } else {
+                ready.insert(*job);
+            }
+        }
+    }
+    (weight, left.iter().map(|left| *left == 0).collect())
 }

@@ -69,13 +69,16 @@ pub(super) enum Fixed {
 }
 
 impl Relaxation {
-    /// The jobs that are done wholly, which can be done together.
+    /// The jobs that are done wholly, which can be done together; none if the network is too coarse to tell.
     pub fn whole(&self) -> Vec<bool> {
-        self.share.iter().map(|share| *share >= 1.0).collect()
+        self.share.iter().map(|share| *share >= 1.0 && !self.network.is_coarse).collect()
     }
 
-    /// Those, and whoever else fits once the unfinished ones make room; at most so many steps.
+    /// Those, and whoever else fits once the unfinished ones make room; at most so many steps. Nothing if the network is too coarse to tell.
     pub fn rounded(mut self, jobs: &[OracleJob], order: &[usize], fixed: &[Fixed], steps: u64) -> (Vec<bool>, u64) {
+        if self.network.is_coarse {
+            return (vec![false; jobs.len()], self.network.steps);
+        }
         let mut chosen = self.whole();
         let network = &mut self.network;
         for (index, chosen) in chosen.iter().enumerate() {
