@@ -19,6 +19,14 @@ function time(ns) {
   return ns === 0 ? "0" : ns + " ns";
 }
 
+/** The share of deadlines met as a bar and a figure, in the one column that shows nothing else. */
+function bar(cell, show, share, prefix) {
+  if (show) return;
+  cell.className = "bar";
+  make("i", cell).style.width = 110 * share + "px";
+  cell.append(prefix + percent(share));
+}
+
 function ranking() {
   const optimum = page.clairvoyant;
   const atLeast = optimum && !optimum.exact ? "≥ " : "";
@@ -27,7 +35,7 @@ function ranking() {
   const columns = [
     ["scheduler", (row) => row.scheduler],
     ["deadlines met", null],
-    page.clairvoyant && ["of the optimum", (row) => atLeast + percent(Math.round(row.compliance * page.clairvoyant.released) / page.clairvoyant.upper)],
+    page.clairvoyant && ["of optimum", (row) => atLeast + percent(Math.round(row.compliance * optimum.released) / optimum.upper)],
     ["± 95%", (row) => (row.ci95 === null ? "–" : percent(row.ci95))],
     ["missed", (row) => row.missed.toLocaleString("en")],
     page.has_critical && ["critical met", (row) => (row.pitmd === null ? "–" : percent(row.pitmd))],
@@ -45,22 +53,17 @@ function ranking() {
     const line = make("tr", table);
     const cells = {
       "scheduler": optimum.exact ? "clairvoyant optimum" : "clairvoyant bound",
-      "deadlines met": atMost + percent(optimum.upper / optimum.released),
       "missed": (optimum.exact ? "" : "≥ ") + (optimum.released - optimum.upper).toLocaleString("en"),
       "critical met": optimum.critical === null ? "" : atMost + percent(optimum.critical),
       "value": optimum.value === null ? "" : atMost + percent(optimum.value),
     };
     line.className = "optimum";
-    columns.forEach(([name]) => make("td", line, cells[name] ?? ""));
+    columns.forEach(([name, show]) => bar(make("td", line, show ? cells[name] ?? "" : ""), show, optimum.upper / optimum.released, atMost));
   }
   for (const row of page.rows) {
     const line = make("tr", table);
     for (const [, show] of columns) {
-      const cell = make("td", line, show ? show(row) : "");
-      if (show) continue;
-      cell.className = "bar";
-      make("i", cell).style.width = 110 * row.compliance + "px";
-      cell.append(percent(row.compliance));
+      bar(make("td", line, show ? show(row) : ""), show, row.compliance, "");
     }
   }
 }

@@ -182,7 +182,8 @@ fn page_optimum(optimum: &Clairvoyant, comparison: &Comparison) -> PageOptimum {
         ends[piece.job] = ends[piece.job].max(piece.end);
     }
     let job = |((release, is_chosen), end): (&(Release, bool), &Time)| {
-        let why = if *is_chosen { String::new() } else { "left out, so that others meet theirs".into() };
+        let is_missed = !is_chosen && release.deadline <= until;
+        let why = if is_missed { "left out, so that others meet theirs".into() } else { String::new() };
         let end = if *is_chosen { *end } else { release.deadline };
         (release.task, release.number, release.time.0, release.deadline.0, end.0, why)
     };
