@@ -1,0 +1,103 @@
+//! The shape of a network.
+
+use serde::{Deserialize, Serialize};
+
+/// A discrete feature and how many values it has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Vocabulary {
+    /// Its name, also that of its embedding.
+    pub name: String,
+    /// Values are 0 to `size` − 1.
+    pub size: usize,
+}
+
+/// The shape of a network: post-LayerNorm Transformer blocks over rows that are sums of embeddings, and one number per row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Architecture {
+    /// Width of a row, d.
+    pub width: usize,
+    /// Number of blocks, L.
+    pub layers: usize,
+    /// Attention heads, H; they divide the width.
+    pub heads: usize,
+    /// Width inside the feed-forward part.
+    pub feed_forward: usize,
+    /// Features of a job's row; the row is the sum of their embeddings.
+    pub job: Vec<Vocabulary>,
+    /// Features of the idle row.
+    pub idle: Vec<Vocabulary>,
+}
+
+impl Architecture {
+    /// The paper's: d = 128, L = 2, H = 4, a feed-forward part four times as wide.
+    pub fn paper(job: Vec<Vocabulary>, idle: Vec<Vocabulary>) -> Architecture {
+        Architecture { width: 128, layers: 2, heads: 4, feed_forward: 512, job, idle }
+    }
+
+    /// Why no network has this shape, if none has.
+    pub fn problem(&self) -> Option<String> {
+        let within = |name: &str, value: usize, most: usize| {
+            (!(1..=most).contains(&value)).then(|| format!("{name} is {value}, not from 1 to {most}"))
+        };
+        let sizes = [("width", self.width, 1024), ("layers", self.layers, 16), ("heads", self.heads, 64)];
+        let mut problems = sizes.into_iter().filter_map(|(name, value, most)| within(name, value, most));
+        if let Some(problem) = problems.next().or_else(|| within("feed_forward", self.feed_forward, 8192)) {
+            return Some(problem);
+        }
+        if self.width % self.heads != 0 {
+            return Some(format!("a width of {} cannot be divided among {} heads", self.width, self.heads));
+        }
+        for (kind, features) in [("job", &self.job), ("idle", &self.idle)] {
+            if !(1..=32).contains(&features.len()) {
+                return Some(format!("{} {kind} features, not from 1 to 32", features.len()));
+            }
+            for (place, Vocabulary { name, size }) in features.iter().enumerate() {
+                if let Some(problem) = within(&format!("the size of {kind} feature {name:?}"), *size, 65_536) {
+                    return Some(problem);
+                }
+                if features[..place].iter().any(|other| other.name == *name) {
+                    return Some(format!("two {kind} features are called {name:?}"));
+                }
+            }
+        }
+        None
+    }
+
+    /// Every tensor a network of this shape has: name, and rows and columns (one row for a vector).
+    pub fn tensors(&self) -> Vec<(String, usize, usize)> {
+        let (d, f) = (self.width, self.feed_forward);
+        let mut tensors = Vec::new();
+        for (kind, features) in [("job", &self.job), ("idle", &self.idle)] {
+            tensors.extend(features.iter().map(|feature| (format!("embed.{kind}.{}", feature.name), feature.size, d)));
+        }
+        for layer in 0..self.layers {
+            let mut add = |name: &str, rows: usize, columns: usize| {
+                tensors.push((format!("layers.{layer}.{name}"), rows, columns));
+            };
+            for part in ["query", "key", "value", "output"] {
+                add(&format!("attention.{part}.weight"), d, d);
+                add(&format!("attention.{part}.bias"), 1, d);
+            }
+            add("feed_forward.up.weight", f, d);
+            add("feed_forward.up.bias", 1, f);
+            add("feed_forward.down.weight", d, f);
+            add("feed_forward.down.bias", 1, d);
+            for norm in ["attention_norm", "feed_forward_norm"] {
+                add(&format!("{norm}.weight"), 1, d);
+                add(&format!("{norm}.bias"), 1, d);
+            }
+        }
+        for head in ["job", "idle"] {
+            tensors.push((format!("head.{head}.weight"), 1, d));
+            tensors.push((format!("head.{head}.bias"), 1, 1));
+        }
+        tensors
+    }
+
+    /// Numbers in all tensors.
+    pub fn parameters(&self) -> usize {
+        self.tensors().iter().map(|(_, rows, columns)| rows * columns).sum()
+    }
+}

@@ -1,0 +1,157 @@
+//! The forward pass written for reading, in plain loops: what the fast one is held against, and what diagnostics look at. It allocates.
+
+use crate::{Architecture, Rows, Sparsity, Weights};
+
+/// One head's attention: `weights[query][key]`, each query's summing to one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttentionMap {
+    /// Which layer.
+    pub layer: usize,
+    /// Which head.
+    pub head: usize,
+    /// Row after row; a row that stands for several jobs has their weight together.
+    pub weights: Vec<Vec<f32>>,
+}
+
+/// A forward pass with everything that can be looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    /// One number per row, the idle row first.
+    pub q: Vec<f32>,
+    /// By layer, then head.
+    pub attention: Vec<AttentionMap>,
+}
+
+pub(crate) const EPSILON: f32 = 1e-5;
+
+/// Runs the network on some rows.
+pub fn reference(weights: &Weights, rows: &Rows<'_>) -> Trace {
+    let architecture = &weights.architecture;
+    let mut x = embed(weights, rows);
+    let mut attention = Vec::new();
+    for layer in 0..architecture.layers {
+        let part = |name: &str| weights.tensor(&format!("layers.{layer}.{name}"));
+        let linear = |name: &str, x: &[Vec<f32>]| -> Vec<Vec<f32>> {
+            let (weight, bias) = (part(&format!("{name}.weight")), part(&format!("{name}.bias")));
+            x.iter().map(|row| apply(weight, bias, row)).collect()
+        };
+        let [query, key, value] = ["query", "key", "value"].map(|name| linear(&format!("attention.{name}"), &x));
+        let maps = attend(architecture, layer, &query, &key, rows);
+        let mixed = mix(architecture, &maps, &value);
+        let mixed = linear("attention.output", &mixed);
+        x = add_and_norm(&x, &mixed, part("attention_norm.weight"), part("attention_norm.bias"));
+        let mut hidden = linear("feed_forward.up", &x);
+        hidden.iter_mut().flatten().for_each(|value| *value = value.max(0.0));
+        let hidden = linear("feed_forward.down", &hidden);
+        x = add_and_norm(&x, &hidden, part("feed_forward_norm.weight"), part("feed_forward_norm.bias"));
+        attention.extend(maps);
+    }
+    let head = |place: usize, row: &Vec<f32>| {
+        let name = if place == 0 { "idle" } else { "job" };
+        let weight = weights.tensor(&format!("head.{name}.weight"));
+        apply(weight, weights.tensor(&format!("head.{name}.bias")), row)[0]
+    };
+    Trace { q: x.iter().enumerate().map(|(place, row)| head(place, row)).collect(), attention }
+}
+
+/// Sums of embeddings.
+fn embed(weights: &Weights, rows: &Rows<'_>) -> Vec<Vec<f32>> {
+    let architecture = &weights.architecture;
+    let width = architecture.width;
+    let sum = |kind: &str, features: &[crate::Vocabulary], values: &[u16]| {
+        let mut row = vec![0.0; width];
+        for (feature, value) in features.iter().zip(values) {
+            let table = weights.tensor(&format!("embed.{kind}.{}", feature.name));
+            let entry = &table[usize::from(*value) * width..][..width];
+            row.iter_mut().zip(entry).for_each(|(sum, entry)| *sum += entry);
+        }
+        row
+    };
+    let jobs = rows.jobs.chunks_exact(architecture.job.len());
+    let idle = sum("idle", &architecture.idle, rows.idle);
+    [idle].into_iter().chain(jobs.map(|values| sum("job", &architecture.job, values))).collect()
+}
+
+/// `weight · x + bias`; one weight row per output.
+fn apply(weight: &[f32], bias: &[f32], x: &[f32]) -> Vec<f32> {
+    let dot = |row: &[f32]| row.iter().zip(x).map(|(a, b)| a * b).sum::<f32>();
+    weight.chunks_exact(x.len()).zip(bias).map(|(row, bias)| dot(row) + bias).collect()
+}
+
+fn attend(
+    architecture: &Architecture,
+    layer: usize,
+    query: &[Vec<f32>],
+    key: &[Vec<f32>],
+    rows: &Rows<'_>,
+) -> Vec<AttentionMap> {
+    let size = architecture.width / architecture.heads;
+    let scale = 1.0 / (size as f32).sqrt();
+    let of_head = |head: usize| {
+        let part = |row: &Vec<f32>| row[head * size..(head + 1) * size].to_vec();
+        let keys: Vec<Vec<f32>> = key.iter().map(part).collect();
+        let of_query = |(place, row): (usize, &Vec<f32>)| {
+            let own = part(row);
+            let dot = |key: &Vec<f32>| own.iter().zip(key).map(|(a, b)| a * b).sum::<f32>();
+            let mut logits: Vec<f32> = keys.iter().zip(rows.bias).map(|(key, bias)| dot(key) * scale + bias).collect();
+            if let Some(sparsity) = rows.sparsity {
+                mask(&mut logits, place, sparsity);
+            }
+            softmax(&mut logits);
+            logits
+        };
+        AttentionMap { layer, head, weights: query.iter().enumerate().map(of_query).collect() }
+    };
+    (0..architecture.heads).map(of_head).collect()
+}
+
+/// Takes away the keys that a query does not attend to. Row 0 is the idle row, which sees all and is seen by all.
+pub(crate) fn mask(logits: &mut [f32], query: usize, sparsity: Sparsity) {
+    if query == 0 {
+        return;
+    }
+    let Sparsity { chunk, block, keep } = sparsity;
+    let jobs = logits.len() - 1;
+    let own = (query - 1) / chunk;
+    for start in (0..jobs).step_by(block) {
+        let end = (start + block).min(jobs);
+        // Keys of the own chunk are always kept and do not count.
+        let mut others: Vec<usize> = (start..end).filter(|job| job / chunk != own).collect();
+        others.sort_by(|a, b| logits[b + 1].total_cmp(&logits[a + 1]).then(a.cmp(b)));
+        others.iter().skip(keep).for_each(|job| logits[job + 1] = f32::NEG_INFINITY);
+    }
+}
+
+fn softmax(logits: &mut [f32]) {
+    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    logits.iter_mut().for_each(|logit| *logit = (*logit - most).exp());
+    let sum: f32 = logits.iter().sum();
+    logits.iter_mut().for_each(|weight| *weight /= sum);
+}
+
+fn mix(architecture: &Architecture, maps: &[AttentionMap], value: &[Vec<f32>]) -> Vec<Vec<f32>> {
+    let size = architecture.width / architecture.heads;
+    let mut mixed = vec![vec![0.0; architecture.width]; value.len()];
+    for map in maps {
+        for (query, weights) in map.weights.iter().enumerate() {
+            for (weight, row) in weights.iter().zip(value) {
+                for column in map.head * size..(map.head + 1) * size {
+                    mixed[query][column] += weight * row[column];
+                }
+            }
+        }
+    }
+    mixed
+}
+
+fn add_and_norm(x: &[Vec<f32>], change: &[Vec<f32>], weight: &[f32], bias: &[f32]) -> Vec<Vec<f32>> {
+    let norm = |(x, change): (&Vec<f32>, &Vec<f32>)| {
+        let sum: Vec<f32> = x.iter().zip(change).map(|(a, b)| a + b).collect();
+        let mean = sum.iter().sum::<f32>() / sum.len() as f32;
+        let variance = sum.iter().map(|value| (value - mean) * (value - mean)).sum::<f32>() / sum.len() as f32;
+        let scale = 1.0 / (variance + EPSILON).sqrt();
+        let scaled = sum.iter().zip(weight).zip(bias);
+        scaled.map(|((value, weight), bias)| (value - mean) * scale * weight + bias).collect()
+    };
+    x.iter().zip(change).map(norm).collect()
+}

@@ -1,0 +1,43 @@
+//! What a network reads.
+
+/// The rows of one forward pass: the idle row first, then the jobs' in any order (by deadline for sparse attention).
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    /// One value per idle feature.
+    pub idle: &'a [u16],
+    /// One value per job feature, row after row.
+    pub jobs: &'a [u16],
+    /// Added to the attention logits of each row as a key, the idle row first. A row that stands for c equal ones has ln c:
+    /// that is exactly attention over c rows.
+    pub bias: &'a [f32],
+    /// Restricts who attends to whom; none is dense attention.
+    pub sparsity: Option<Sparsity>,
+}
+
+/// The paper's sparse attention over rows in deadline order: all keys of the own chunk, and of every block of other chunks the few with
+/// the highest scores. The idle row attends to all, and all attend to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sparsity {
+    /// Rows per chunk.
+    pub chunk: usize,
+    /// Rows per block.
+    pub block: usize,
+    /// Keys kept per query and block.
+    pub keep: usize,
+}
+
+impl Sparsity {
+    /// The paper's parameters for n jobs: ⌈ln n⌉ chunks, blocks of ⌈√n⌉, and k = max(1, ⌊0.1·B⌋) up to 100 jobs, ⌊log₂ B⌋ + 1 above.
+    pub fn paper(jobs: usize) -> Sparsity {
+        let n = jobs.max(1) as f64;
+        let chunks = (n.ln().ceil() as usize).max(1);
+        let block = n.sqrt().ceil() as usize;
+        let keep = if jobs <= 100 { (block / 10).max(1) } else { block.ilog2() as usize + 1 };
+        Sparsity { chunk: jobs.max(1).div_ceil(chunks), block, keep }
+    }
+
+    /// Half the keys per block, at least one: the mitigation under overload.
+    pub fn halved(self) -> Sparsity {
+        Sparsity { keep: (self.keep / 2).max(1), ..self }
+    }
+}

@@ -1,0 +1,188 @@
+//! The weights file: safetensors with the architecture, the tokenizer, where it comes from and a checksum in its metadata.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype, TensorView};
+
+use crate::Architecture;
+
+/// Texts that travel with the weights and mean nothing to the network: the tokenizer, the training's provenance.
+pub type Metadata = BTreeMap<String, String>;
+
+/// Everything in a weights file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights {
+    /// The shape.
+    pub architecture: Architecture,
+    /// What else the file says.
+    pub metadata: Metadata,
+    tensors: HashMap<String, Vec<f32>>,
+}
+
+/// Why a weights file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum WeightsError {
+    /// It cannot be read.
+    #[error("cannot be read: {0}")]
+    Io(#[from] std::io::Error),
+    /// It is no safetensors file, or is cut off.
+    #[error("is not a whole safetensors file: {0}")]
+    Format(String),
+    /// It is one, but of something else.
+    #[error("is not a TempoNet model: its metadata has no {0:?}")]
+    NotAModel(&'static str),
+    /// Its metadata make no sense.
+    #[error("its {key:?} is wrong: {why}")]
+    Metadata {
+        /// Which entry.
+        key: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A tensor is missing, has another shape, or is of no use.
+    #[error("tensor {name:?}: {why}")]
+    Tensor {
+        /// Which one.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The numbers are not those that were written.
+    #[error("the checksum does not match: the file is damaged")]
+    Checksum,
+}
+
+const FORMAT: &str = "temponet-model-1";
+/// The metadata's own entries.
+const FORMAT_KEY: &str = "format";
+const ARCHITECTURE_KEY: &str = "architecture";
+const CHECKSUM_KEY: &str = "checksum";
+
+impl Weights {
+    /// Weights of a shape, each tensor made by `fill` from its name and shape (rows, columns).
+    pub fn new(architecture: Architecture, mut fill: impl FnMut(&str, usize, usize) -> Vec<f32>) -> Weights {
+        let tensors = architecture.tensors();
+        let tensors = tensors.into_iter().map(|(name, rows, columns)| {
+            let mut values = fill(&name, rows, columns);
+            values.resize(rows * columns, 0.0);
+            (name, values)
+        });
+        let tensors = tensors.collect();
+        Weights { architecture, metadata: Metadata::new(), tensors }
+    }
+
+    /// Random weights as a training begins with: embeddings and linear maps uniform with the usual variances, norms neutral.
+    pub fn random(architecture: Architecture, seed: u64) -> Weights {
+        let mut rng = Pcg64::seed_from_u64(seed);
+        Weights::new(architecture, |name, rows, columns| {
+            let is_embedding = name.starts_with("embed.");
+            let bound = if is_embedding { 1.0 } else { 1.0 / (columns as f32).sqrt() };
+            let value = |rng: &mut Pcg64| (2.0 * rng.random::<f32>() - 1.0) * bound;
+            match name {
+                _ if name.ends_with("norm.weight") => vec![1.0; columns],
+                _ if name.ends_with("bias") => vec![0.0; columns],
+                _ => (0..rows * columns).map(|_| value(&mut rng)).collect(),
+            }
+        })
+    }
+
+    /// One tensor, row after row. Every name of [`Architecture::tensors`] is there.
+    pub fn tensor(&self, name: &str) -> &[f32] {
+        self.tensors.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Reads a file.
+    pub fn load(path: &Path) -> Result<Weights, WeightsError> {
+        Weights::from_bytes(&std::fs::read(path)?)
+    }
+
+    /// Reads the content of a file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Weights, WeightsError> {
+        let format = |error: safetensors::SafeTensorError| WeightsError::Format(error.to_string());
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(format)?;
+        let file = SafeTensors::deserialize(bytes).map_err(format)?;
+        let mut metadata: Metadata = header.metadata().clone().unwrap_or_default().into_iter().collect();
+        let mut take = |key: &'static str| metadata.remove(key).ok_or(WeightsError::NotAModel(key));
+        let version = take(FORMAT_KEY)?;
+        if version != FORMAT {
+            let why = format!("it is {version:?}; this version reads {FORMAT:?}");
+            return Err(WeightsError::Metadata { key: FORMAT_KEY, why });
+        }
+        let wrong = |why: String| WeightsError::Metadata { key: ARCHITECTURE_KEY, why };
+        let architecture: Architecture =
+            serde_json::from_str(&take(ARCHITECTURE_KEY)?).map_err(|error| wrong(error.to_string()))?;
+        if let Some(problem) = architecture.problem() {
+            return Err(wrong(problem));
+        }
+        let checksum = take(CHECKSUM_KEY)?;
+        let mut tensors = HashMap::new();
+        for (name, rows, columns) in architecture.tensors() {
+            let values = read_tensor(&file, &name, rows, columns)?;
+            tensors.insert(name, values);
+        }
+        let weights = Weights { architecture, metadata, tensors };
+        if weights.checksum() != checksum {
+            return Err(WeightsError::Checksum);
+        }
+        for (name, ..) in weights.architecture.tensors() {
+            if let Some(place) = weights.tensor(&name).iter().position(|value| !value.is_finite()) {
+                let why = format!("value {place} is {}", weights.tensor(&name)[place]);
+                return Err(WeightsError::Tensor { name, why });
+            }
+        }
+        Ok(weights)
+    }
+
+    /// The content of a file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, WeightsError> {
+        let format = |error: safetensors::SafeTensorError| WeightsError::Format(error.to_string());
+        let architecture = serde_json::to_string(&self.architecture)
+            .map_err(|error| WeightsError::Metadata { key: ARCHITECTURE_KEY, why: error.to_string() })?;
+        let mut metadata: HashMap<String, String> = self.metadata.clone().into_iter().collect();
+        metadata.insert(FORMAT_KEY.into(), FORMAT.into());
+        metadata.insert(ARCHITECTURE_KEY.into(), architecture);
+        metadata.insert(CHECKSUM_KEY.into(), self.checksum());
+        let tensors: Vec<(String, usize, usize, Vec<u8>)> = self
+            .architecture
+            .tensors()
+            .into_iter()
+            .map(|(name, rows, columns)| {
+                let bytes = self.tensor(&name).iter().flat_map(|value| value.to_le_bytes()).collect();
+                (name, rows, columns, bytes)
+            })
+            .collect();
+        let mut views = Vec::new();
+        for (name, rows, columns, bytes) in &tensors {
+            let shape = if *rows == 1 { vec![*columns] } else { vec![*rows, *columns] };
+            views.push((name.as_str(), TensorView::new(Dtype::F32, shape, bytes).map_err(format)?));
+        }
+        safetensors::serialize(views, Some(metadata)).map_err(format)
+    }
+
+    /// A checksum over all numbers, in the order of [`Architecture::tensors`].
+    pub fn checksum(&self) -> String {
+        let mut hasher = crc32fast::Hasher::new();
+        for (name, ..) in self.architecture.tensors() {
+            self.tensor(&name).iter().for_each(|value| hasher.update(&value.to_le_bytes()));
+        }
+        format!("crc32:{:08x}", hasher.finalize())
+    }
+}
+
+fn read_tensor(file: &SafeTensors<'_>, name: &str, rows: usize, columns: usize) -> Result<Vec<f32>, WeightsError> {
+    let wrong = |why: String| WeightsError::Tensor { name: name.into(), why };
+    let view = file.tensor(name).map_err(|_| wrong("is missing".into()))?;
+    if view.dtype() != Dtype::F32 {
+        return Err(wrong(format!("holds {:?}, not F32", view.dtype())));
+    }
+    let expected = if rows == 1 { vec![columns] } else { vec![rows, columns] };
+    if view.shape() != expected {
+        return Err(wrong(format!("has the shape {:?}, not {expected:?}", view.shape())));
+    }
+    let value = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    Ok(view.data().chunks_exact(4).map(value).collect())
+}

@@ -1,0 +1,120 @@
+//! Contract: the network is equivariant, equal rows may be counted instead of repeated, and a weights file is whole or refused.
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use temponet_infer::{Architecture, Rows, Sparsity, Vocabulary, Weights, WeightsError, reference};
+
+fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
+    sizes.iter().map(|(name, size)| Vocabulary { name: name.to_string(), size: *size }).collect()
+}
+
+fn small() -> Architecture {
+    let (job, idle) = (vocabularies(&[("slack", 20), ("core", 3)]), vocabularies(&[("cores", 4), ("load", 5)]));
+    Architecture { width: 32, layers: 2, heads: 4, feed_forward: 64, job, idle }
+}
+
+fn random_rows(n: usize, rng: &mut Pcg64) -> Vec<[u16; 2]> {
+    (0..n).map(|_| [rng.random_range(0..20), rng.random_range(0..3)]).collect()
+}
+
+fn q(weights: &Weights, jobs: &[[u16; 2]], bias: &[f32], sparsity: Option<Sparsity>) -> Vec<f32> {
+    reference(weights, &Rows { idle: &[1, 2], jobs: jobs.as_flattened(), bias, sparsity }).q
+}
+
+fn assert_close(a: &[f32], b: &[f32], what: &str) {
+    assert_eq!(a.len(), b.len());
+    let gap = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(gap < 2e-5, "{what}: {gap}");
+}
+
+#[test]
+fn permuting_the_jobs_permutes_the_outputs() {
+    let mut rng = Pcg64::seed_from_u64(1);
+    for seed in 0..20 {
+        let weights = Weights::random(small(), seed);
+        let jobs = random_rows(17, &mut rng);
+        let bias = vec![0.0; 18];
+        let plain = q(&weights, &jobs, &bias, None);
+        let turned: Vec<[u16; 2]> = (0..17).map(|at| jobs[(at * 5 + 3) % 17]).collect();
+        let turned = q(&weights, &turned, &bias, None);
+        let expected: Vec<f32> = [plain[0]].into_iter().chain((0..17).map(|at| plain[1 + (at * 5 + 3) % 17])).collect();
+        assert_close(&turned, &expected, "permuted");
+    }
+}
+
+#[test]
+fn equal_rows_may_be_counted_instead_of_repeated() {
+    let mut rng = Pcg64::seed_from_u64(2);
+    for seed in 0..20 {
+        let weights = Weights::random(small(), seed);
+        let distinct = [[3, 0], [7, 1], [7, 2], [19, 0]];
+        let counts: Vec<usize> = (0..4).map(|_| rng.random_range(1..30)).collect();
+        let repeated: Vec<[u16; 2]> =
+            distinct.iter().zip(&counts).flat_map(|(row, count)| std::iter::repeat_n(*row, *count)).collect();
+        let plain = q(&weights, &repeated, &vec![0.0; repeated.len() + 1], None);
+        let bias: Vec<f32> = [0.0].into_iter().chain(counts.iter().map(|count| (*count as f32).ln())).collect();
+        let counted = q(&weights, &distinct, &bias, None);
+        let mut first = 1;
+        for (place, count) in counts.iter().enumerate() {
+            assert_close(&plain[first..first + 1], &counted[place + 1..place + 2], "counted");
+            first += count;
+        }
+        assert_close(&plain[..1], &counted[..1], "idle");
+    }
+}
+
+#[test]
+fn sparse_attention_that_keeps_everything_is_dense() {
+    let mut rng = Pcg64::seed_from_u64(3);
+    let weights = Weights::random(small(), 5);
+    let jobs = random_rows(40, &mut rng);
+    let bias = vec![0.0; 41];
+    let dense = q(&weights, &jobs, &bias, None);
+    let all = Sparsity { chunk: 10, block: 7, keep: 7 };
+    assert_close(&q(&weights, &jobs, &bias, Some(all)), &dense, "all kept");
+    let sparse = q(&weights, &jobs, &bias, Some(Sparsity::paper(40)));
+    assert!(sparse.iter().zip(&dense).any(|(a, b)| (a - b).abs() > 1e-4), "the paper's leaves some out");
+    assert_eq!(Sparsity::paper(600), Sparsity { chunk: 86, block: 25, keep: 5 });
+    assert_eq!(Sparsity::paper(64), Sparsity { chunk: 13, block: 8, keep: 1 });
+}
+
+#[test]
+fn attention_maps_are_shares() {
+    let weights = Weights::random(small(), 1);
+    let rows = Rows { idle: &[0, 0], jobs: &[1, 0, 5, 1, 9, 2], bias: &[0.0; 4], sparsity: None };
+    let trace = reference(&weights, &rows);
+    assert_eq!(trace.attention.len(), 2 * 4);
+    for row in trace.attention.iter().flat_map(|map| &map.weights) {
+        assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5 && row.len() == 4);
+    }
+}
+
+#[test]
+fn a_file_reads_back_or_is_refused() {
+    let mut weights = Weights::random(small(), 7);
+    weights.metadata.insert("tokenizer".into(), "{}".into());
+    let bytes = weights.to_bytes().unwrap();
+    assert_eq!(Weights::from_bytes(&bytes).unwrap(), weights);
+    for cut in [0, 3, 8, 100, bytes.len() / 2, bytes.len() - 1] {
+        assert!(matches!(Weights::from_bytes(&bytes[..cut]), Err(WeightsError::Format(_))), "cut at {cut}");
+    }
+    let mut damaged = bytes.clone();
+    let last = damaged.len() - 5;
+    damaged[last] ^= 1;
+    assert!(matches!(Weights::from_bytes(&damaged), Err(WeightsError::Checksum)));
+    let not_a_number = Weights::new(small(), |_, rows, columns| vec![f32::NAN; rows * columns]);
+    let error = Weights::from_bytes(&not_a_number.to_bytes().unwrap()).unwrap_err();
+    assert!(error.to_string().contains("value 0 is NaN"), "{error}");
+    // A file whose tensors do not have the shape that it claims.
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    assert!(text.contains("\\\"width\\\":32"));
+    let claimed: Vec<u8> = replace(&bytes, b"\\\"heads\\\":4", b"\\\"heads\\\":5");
+    assert!(Weights::from_bytes(&claimed).unwrap_err().to_string().contains("cannot be divided among 5 heads"));
+    let claimed = replace(&bytes, b"\\\"width\\\":32", b"\\\"width\\\":64");
+    assert!(Weights::from_bytes(&claimed).unwrap_err().to_string().contains("has the shape"));
+}
+
+fn replace(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let place = bytes.windows(from.len()).position(|window| window == from).expect("it is there");
+    [&bytes[..place], to, &bytes[place + from.len()..]].concat()
+}
