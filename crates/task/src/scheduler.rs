@@ -16,6 +16,11 @@ pub trait Scheduler: Send {
 
     /// Fills `assignment`, which comes with every core idle and at full speed.
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment);
+
+    /// What it has counted about itself since `start`, by name, for reports.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }
 
 impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
@@ -25,6 +30,10 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         (**self).decide(view, assignment);
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        (**self).counters()
     }
 }
 

@@ -1,0 +1,85 @@
+//! A model: a tokenizer and the weights of a network that reads its tokens.
+
+use std::path::Path;
+
+use temponet_infer::{Architecture, Weights, WeightsError};
+
+use crate::tokenizer::Tokenizer;
+
+/// What a weights file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// How jobs become tokens.
+    pub tokenizer: Tokenizer,
+    /// The network.
+    pub weights: Weights,
+}
+
+/// Why a file is no model.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The weights file cannot be used.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+    /// The weights are whole, but the tokenizer is not.
+    #[error("its \"tokenizer\" is wrong: {0}")]
+    Tokenizer(String),
+}
+
+const TOKENIZER_KEY: &str = "tokenizer";
+/// Where the model comes from, in one line; random weights say so here.
+const PROVENANCE_KEY: &str = "provenance";
+const UNTRAINED: &str = "untrained";
+
+impl Model {
+    /// Untrained weights for a tokenizer.
+    pub fn random(tokenizer: Tokenizer, seed: u64) -> Model {
+        let architecture = Architecture::paper(tokenizer.job_vocabularies(), tokenizer.idle_vocabularies());
+        let mut weights = Weights::random(architecture, seed);
+        weights.metadata.insert(PROVENANCE_KEY.into(), format!("{UNTRAINED}: random weights, seed {seed}"));
+        Model { tokenizer, weights }
+    }
+
+    /// Whether nobody has taught it anything.
+    pub fn is_untrained(&self) -> bool {
+        self.provenance().is_none_or(|text| text.starts_with(UNTRAINED))
+    }
+
+    /// Where it comes from, if the file says.
+    pub fn provenance(&self) -> Option<&str> {
+        self.weights.metadata.get(PROVENANCE_KEY).map(String::as_str)
+    }
+
+    /// Reads a file.
+    pub fn load(path: &Path) -> Result<Model, ModelError> {
+        Model::of(Weights::load(path)?)
+    }
+
+    /// Reads the content of a file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Model, ModelError> {
+        Model::of(Weights::from_bytes(bytes)?)
+    }
+
+    fn of(weights: Weights) -> Result<Model, ModelError> {
+        let wrong = ModelError::Tokenizer;
+        let text = weights.metadata.get(TOKENIZER_KEY).ok_or_else(|| wrong("it is missing".into()))?;
+        let tokenizer: Tokenizer = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        if let Some(problem) = tokenizer.problem() {
+            return Err(wrong(problem));
+        }
+        let Architecture { job, idle, .. } = &weights.architecture;
+        if *job != tokenizer.job_vocabularies() || *idle != tokenizer.idle_vocabularies() {
+            return Err(wrong("its vocabularies are not those of the network".into()));
+        }
+        Ok(Model { tokenizer, weights })
+    }
+
+    /// The content of a file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, ModelError> {
+        let mut weights = self.weights.clone();
+        let tokenizer =
+            serde_json::to_string(&self.tokenizer).map_err(|error| ModelError::Tokenizer(error.to_string()))?;
+        weights.metadata.insert(TOKENIZER_KEY.into(), tokenizer);
+        Ok(weights.to_bytes()?)
+    }
+}

@@ -1,0 +1,175 @@
+//! The Urgency Tokenizer: what the network sees of a job, all of it discrete. This one function serves training, simulation and
+//! deployment.
+//!
+//! A job's token is its slack bin and, if wanted, a few more small features. Times are measured in the set's own scale, its median wcet, so that
+//! one model serves microsecond and second sets.
+
+use serde::{Deserialize, Serialize};
+use temponet_infer::Vocabulary;
+use temponet_task::{Job, System, Task, Time};
+
+use crate::Binning;
+
+/// How jobs become tokens; part of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tokenizer {
+    /// Slack bins, Q.
+    pub bins: usize,
+    /// How slack is cut.
+    pub binning: Binning,
+    /// The paper's clip: every negative slack is bin 0. Else *late by wcet* and *impossible* are tokens of their own.
+    pub clip: bool,
+    /// Added to the attention logits of jobs in the last slack bin, so that they are not forgotten; the paper's long-slack reserve.
+    pub long_slack_reserve: f32,
+    /// What else a token says.
+    pub features: Vec<Feature>,
+}
+
+/// A further feature of a job's token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Feature {
+    /// Remaining wcet on a logarithmic scale around the set's median wcet: 16 bins.
+    Remaining,
+    /// Criticality 0, 1, 2, or 3 and above.
+    Criticality,
+    /// Value relative to the set's mean, on a logarithmic scale: 8 bins.
+    Value,
+    /// Has not run yet, has run and lost its core, or is running.
+    Core,
+    /// The least remaining as a share of the remaining wcet: 8 bins.
+    Uncertainty,
+}
+
+impl Feature {
+    fn vocabulary(self) -> Vocabulary {
+        let (name, size) = match self {
+            Feature::Remaining => ("remaining", 16),
+            Feature::Criticality => ("criticality", 4),
+            Feature::Value => ("value", 8),
+            Feature::Core => ("core", 3),
+            Feature::Uncertainty => ("uncertainty", 8),
+        };
+        Vocabulary { name: name.into(), size }
+    }
+}
+
+/// Bins of the idle token: number of cores, and utilisation per core.
+const CORE_BINS: usize = 8;
+const LOAD_BINS: usize = 16;
+
+/// What a set looks like as a whole, found once at its start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// The median wcet in ns.
+    pub unit: f64,
+    /// The mean value.
+    pub value: f64,
+    /// The idle token.
+    pub idle: [u16; 2],
+}
+
+impl Scale {
+    /// The scale of a system.
+    pub fn of(system: &System) -> Scale {
+        let mut wcets: Vec<u64> = system.tasks.iter().map(|task| task.wcet.0).collect();
+        wcets.sort_unstable();
+        let unit = wcets.get(wcets.len() / 2).copied().unwrap_or(1).max(1) as f64;
+        let total: f64 = system.tasks.iter().map(|task| task.value).sum();
+        let value = (total / system.tasks.len().max(1) as f64).max(f64::MIN_POSITIVE);
+        let load = system.tasks.iter().map(Task::mean_utilization).sum::<f64>() / system.cores as f64;
+        let cores = (usize::BITS - (system.cores - 1).leading_zeros()) as usize;
+        let idle = [cores.min(CORE_BINS - 1) as u16, ((load * 8.0) as usize).min(LOAD_BINS - 1) as u16];
+        Scale { unit, value, idle }
+    }
+}
+
+/// A value on a scale that doubles with every two bins, the middle bin around one.
+fn log_bin(ratio: f64, bins: usize) -> u16 {
+    let place = (ratio.max(1e-9).log2() * 2.0).floor() + (bins / 2) as f64;
+    place.clamp(0.0, (bins - 1) as f64) as u16
+}
+
+impl Tokenizer {
+    /// The paper's: 128 bins of equal width, every negative slack in the first, nothing else.
+    pub fn paper() -> Tokenizer {
+        let binning = Binning::Uniform { width: 0.25 };
+        Tokenizer { bins: 128, binning, clip: true, long_slack_reserve: 0.0, features: Vec::new() }
+    }
+
+    /// Ours: logarithmic bins, tokens for jobs that are late by wcet or impossible, and all features.
+    pub fn full() -> Tokenizer {
+        let binning = Binning::Log { first: 0.05, last: 200.0 };
+        let features =
+            vec![Feature::Remaining, Feature::Criticality, Feature::Value, Feature::Core, Feature::Uncertainty];
+        Tokenizer { bins: 64, binning, clip: false, long_slack_reserve: 0.0, features }
+    }
+
+    /// The features of a job's row.
+    pub fn job_vocabularies(&self) -> Vec<Vocabulary> {
+        let size = self.bins + if self.clip { 0 } else { 2 };
+        let slack = Vocabulary { name: "slack".into(), size };
+        [slack].into_iter().chain(self.features.iter().map(|feature| feature.vocabulary())).collect()
+    }
+
+    /// The features of the idle row.
+    pub fn idle_vocabularies(&self) -> Vec<Vocabulary> {
+        let vocabulary = |(name, size): (&str, usize)| Vocabulary { name: name.into(), size };
+        [("cores", CORE_BINS), ("load", LOAD_BINS)].map(vocabulary).to_vec()
+    }
+
+    /// Why it is none, if it is none.
+    pub fn problem(&self) -> Option<String> {
+        if !(1..=4096).contains(&self.bins) {
+            return Some(format!("{} slack bins, not from 1 to 4096", self.bins));
+        }
+        if !self.long_slack_reserve.is_finite() {
+            return Some(format!("a long-slack reserve of {}", self.long_slack_reserve));
+        }
+        self.binning.problem(self.bins)
+    }
+
+    /// Appends a job's token.
+    pub fn token(&self, job: &Job, now: Time, scale: &Scale, out: &mut Vec<u16>) {
+        out.push(self.slack_token(job, now, scale));
+        for feature in &self.features {
+            out.push(match feature {
+                Feature::Remaining => log_bin(job.remaining().0 as f64 / scale.unit, 16),
+                Feature::Criticality => u16::from(job.criticality.min(3)),
+                Feature::Value => log_bin(job.value / scale.value, 8),
+                Feature::Core => match (job.running, job.last_core) {
+                    (true, _) => 2,
+                    (false, Some(_)) => 1,
+                    (false, None) => 0,
+                },
+                Feature::Uncertainty => {
+                    let share = job.least_remaining().0 as f64 / job.remaining().0.max(1) as f64;
+                    ((share * 8.0) as u16).min(7)
+                }
+            });
+        }
+    }
+
+    fn slack_token(&self, job: &Job, now: Time, scale: &Scale) -> u16 {
+        if !self.clip && job.is_impossible(now) {
+            return self.bins as u16 + 1;
+        }
+        let slack = job.slack(now);
+        match slack < 0 {
+            true if self.clip => 0,
+            true => self.bins as u16,
+            false => self.binning.bin(slack as f64 / scale.unit, self.bins) as u16,
+        }
+    }
+
+    /// Whether a token is in the reserved long-slack bin.
+    pub fn is_long(&self, token: &[u16]) -> bool {
+        usize::from(token[0]) == self.bins - 1
+    }
+
+    /// Whether a token has less slack than one bin, or none: the overload detector counts these.
+    pub fn is_urgent(&self, token: &[u16]) -> bool {
+        token[0] == 0 || usize::from(token[0]) >= self.bins
+    }
+}

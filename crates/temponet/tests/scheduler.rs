@@ -1,0 +1,145 @@
+//! Contract: whatever the weights say, decisions are legal, the order of jobs does not matter, and what cannot be computed falls back.
+
+use std::sync::Arc;
+
+use temponet::{Binning, Feature, Mapping, Model, Options, Scale, Temponet, Tokenizer};
+use temponet_sim::generate::{Spec, generate};
+use temponet_sim::{Engine, Unobserved, simulate};
+use temponet_task::{Assignment, Scheduler, Task, TaskSet, Time};
+
+fn overloaded(tasks: usize, cores: usize, seed: u64) -> TaskSet {
+    let mut spec = Spec::new(tasks, cores, 1.2 * cores as f64);
+    (spec.values, spec.critical.share, spec.bcet) = ((1.0, 5.0), 0.3, 0.4);
+    generate(&spec, seed).unwrap()
+}
+
+fn all_mappings() -> [Mapping; 3] {
+    let sinkhorn = Mapping::Sinkhorn { temperature: 0.1, iterations: 30, migration: 0.2 };
+    [Mapping::Greedy, sinkhorn, Mapping::Hungarian { migration: 0.2 }]
+}
+
+#[test]
+fn any_weights_give_legal_schedules_on_any_number_of_tasks_and_cores() {
+    for (seed, (tasks, cores)) in [(1, 1), (5, 1), (12, 3)].into_iter().enumerate() {
+        for tokenizer in [Tokenizer::paper(), Tokenizer::full()] {
+            let model = Arc::new(Model::random(tokenizer, seed as u64));
+            for mapping in all_mappings() {
+                for sparse in [false, true] {
+                    let options = Options { mapping, sparse, budget_ns: None };
+                    let mut scheduler = Temponet::new(model.clone(), options);
+                    let set = overloaded(tasks.max(cores + 1), cores, seed as u64);
+                    let run = || Time::from_ms(60);
+                    let first = simulate(&set, 1, run(), &mut scheduler, &mut Unobserved).unwrap();
+                    let again = simulate(&set, 1, run(), &mut scheduler, &mut Unobserved).unwrap();
+                    assert_eq!((first.jobs.met, first.decisions), (again.jobs.met, again.decisions));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_order_of_jobs_does_not_matter() {
+    let set = overloaded(30, 4, 3);
+    let model = Arc::new(Model::random(Tokenizer::full(), 9));
+    let mut engine = Engine::new(&set, 1, Time::from_ms(200));
+    let (mut one, mut other) =
+        (Temponet::new(model.clone(), Options::default()), Temponet::new(model, Options::default()));
+    one.start(&set.system()).unwrap();
+    other.start(&set.system()).unwrap();
+    let mut decisions = 0;
+    while engine.advance(&mut Unobserved) {
+        let view = engine.view();
+        let (mut first, mut second) = (Assignment::default(), Assignment::default());
+        first.reset(4);
+        second.reset(4);
+        one.decide(&view, &mut first);
+        let turned: Vec<_> = view.active.iter().rev().copied().collect();
+        other.decide(&temponet_task::SystemView { active: &turned, ..view }, &mut second);
+        assert_eq!(first.cores(), second.cores());
+        decisions += 1;
+        engine.apply(&first, &mut Unobserved).unwrap();
+    }
+    assert!(decisions > 100);
+}
+
+#[test]
+fn a_network_that_cannot_answer_is_replaced_and_counted() {
+    let set = overloaded(10, 2, 1);
+    let horizon = Time::from_ms(300);
+    let best = simulate(&set, 1, horizon, &mut *temponet_sched::build("mh-edf").unwrap(), &mut Unobserved).unwrap();
+    // Over budget at every decision.
+    let model = Arc::new(Model::random(Tokenizer::full(), 1));
+    let options = Options { budget_ns: Some(100), ..Options::default() };
+    let mut hasty = Temponet::new(model.clone(), options);
+    let metrics = simulate(&set, 1, horizon, &mut hasty, &mut Unobserved).unwrap();
+    assert_eq!(metrics.jobs, best.jobs);
+    assert!(hasty.counters()[0].1 > 50);
+    // Weights so large that sums overflow.
+    let mut broken = (*model).clone();
+    broken.weights =
+        temponet_infer::Weights::new(model.weights.architecture.clone(), |_, rows, columns| vec![1e30; rows * columns]);
+    let mut broken = Temponet::new(Arc::new(broken), Options::default());
+    let metrics = simulate(&set, 1, horizon, &mut broken, &mut Unobserved).unwrap();
+    assert_eq!(metrics.jobs, best.jobs);
+    let mut plain = Temponet::new(model, Options::default());
+    simulate(&set, 1, horizon, &mut plain, &mut Unobserved).unwrap();
+    assert_eq!(plain.counters(), [("fallbacks", 0)]);
+}
+
+#[test]
+fn tokens_mean_the_same_on_every_time_scale() {
+    let scaled = |factor: u64| {
+        let tasks = [(40, 18), (60, 24), (100, 40)];
+        let task = |(index, (period, wcet)): (usize, &(u64, u64))| {
+            Task::periodic(format!("t{index}"), Time(period * factor), Time(wcet * factor))
+        };
+        TaskSet::new("s", tasks.iter().enumerate().map(task).collect(), 1)
+    };
+    let model = Arc::new(Model::random(Tokenizer::full(), 4));
+    let run = |factor: u64| {
+        let mut scheduler = Temponet::new(model.clone(), Options::default());
+        let metrics = simulate(&scaled(factor), 1, Time(6_000 * factor), &mut scheduler, &mut Unobserved).unwrap();
+        (metrics.jobs, metrics.preemptions)
+    };
+    assert_eq!(run(1_000), run(1_000_000_000));
+}
+
+#[test]
+fn hopeless_jobs_have_tokens_of_their_own_unless_clipped() {
+    let set = overloaded(4, 1, 1);
+    let scale = Scale::of(&set.system());
+    let mut engine = Engine::new(&set, 1, Time::from_ms(200));
+    assert!(engine.advance(&mut Unobserved));
+    let mut job = *engine.view().ready().next().unwrap().1;
+    (job.bcet, job.wcet, job.executed) = (Time::from_ms(2), Time::from_ms(4), Time::ZERO);
+    let token = |tokenizer: &Tokenizer, left: u64| {
+        let mut out = Vec::new();
+        tokenizer.token(&job, job.deadline - Time::from_ms(left), &scale, &mut out);
+        out[0]
+    };
+    let full = Tokenizer { features: vec![Feature::Core], ..Tokenizer::full() };
+    assert_eq!([token(&full, 1), token(&full, 3), token(&full, 4)], [65, 64, 0], "impossible, late by wcet, no slack");
+    let paper = Tokenizer::paper();
+    assert_eq!([token(&paper, 1), token(&paper, 3), token(&paper, 4)], [0, 0, 0]);
+    let mut out = Vec::new();
+    full.token(&job, Time::ZERO, &scale, &mut out);
+    assert_eq!(out.len(), full.job_vocabularies().len());
+}
+
+#[test]
+fn a_model_reads_back_or_is_refused() {
+    let fitted = Binning::fit(&[0.1, 0.2, 1.0, 5.0, 9.0], 4);
+    let tokenizer = Tokenizer { bins: 4, binning: fitted, ..Tokenizer::full() };
+    let model = Model::random(tokenizer, 3);
+    let bytes = model.to_bytes().unwrap();
+    let read = Model::from_bytes(&bytes).unwrap();
+    assert_eq!(read.tokenizer, model.tokenizer);
+    assert!(read.is_untrained() && read.provenance().unwrap().contains("seed 3"));
+    let mut other = model.clone();
+    other.tokenizer.bins = 5;
+    let error = Model::from_bytes(&other.to_bytes().unwrap()).unwrap_err();
+    assert!(error.to_string().contains("not those of the network"), "{error}");
+    let bare = model.weights.to_bytes().unwrap();
+    assert!(Model::from_bytes(&bare).unwrap_err().to_string().contains("it is missing"));
+}
