@@ -6,6 +6,7 @@ use anyhow::Result;
 use temponet_lab::comparison::listed;
 use temponet_lab::overload::{OverloadPlan, Survivals};
 use temponet_lab::progress::Progress;
+use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
 use temponet_sched::analysis::{
     Model, Outcome, Policy, Proof, ResponseTimes, Scaling, TESTS, Test, proofs, response_times, scalings,
@@ -59,7 +60,7 @@ struct Analysis {
 
 pub fn run(args: Args) -> Result<()> {
     let (set, horizon, notes) = args.setup.prepare(args.set.as_deref())?;
-    let schedulers = chosen(&args.schedulers)?;
+    let schedulers = chosen(&args.schedulers, &Roster::classical())?;
     let survivals = match args.no_simulation {
         true => None,
         false => {

@@ -1,5 +1,6 @@
 //! `temponet compare`: every scheduler on the same jobs.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
@@ -8,12 +9,13 @@ use temponet_lab::clairvoyant::{Clairvoyant, Range};
 use temponet_lab::comparison::{Comparison, Plan, Row, compare, picture_window};
 use temponet_lab::progress::Progress;
 use temponet_lab::report;
+use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
 use temponet_sim::Histogram;
 use temponet_task::Time;
 
 use crate::output::{self, NewFile};
-use crate::setup::{SetupArgs, heading};
+use crate::setup::{ModelArgs, SetupArgs, heading};
 use crate::shape::positive_number;
 use crate::table;
 
@@ -29,6 +31,8 @@ pub struct Args {
     pub set: Option<String>,
     #[command(flatten)]
     pub setup: SetupArgs,
+    #[command(flatten)]
+    pub model: ModelArgs,
     /// Schedulers, separated by commas, or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     pub schedulers: String,
@@ -62,13 +66,14 @@ pub fn run(args: Args) -> Result<()> {
         Some(_) => picture_window(&set, horizon, report::MOST_JOBS),
         None => Time::ZERO,
     };
-    let schedulers = chosen(&args.schedulers)?;
+    let roster = args.model.roster()?;
+    let schedulers = chosen(&args.schedulers, &roster)?;
     // Opened first: a path that cannot be written should not cost a long run.
     let report_file = args.report.as_deref().map(NewFile::create).transpose()?;
     let progress = Progress::new(runs * schedulers.len() as u64, horizon);
     let oracle = (!args.no_oracle).then_some(args.oracle_budget);
     let (seed, latency) = (args.setup.seed, args.latency);
-    let plan = Plan { set, horizon, seed, runs, schedulers, latency, record_until, oracle };
+    let plan = Plan { set, horizon, seed, runs, schedulers, roster, latency, record_until, oracle };
     let comparison = compare(plan, &progress)?;
     if let Some(file) = report_file {
         file.write(report::html(&comparison).as_bytes())?;
@@ -84,9 +89,9 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// `all`, or the names of a list without doubles.
-pub fn chosen(list: &str) -> Result<Vec<String>> {
+pub fn chosen(list: &str, roster: &Roster) -> Result<Vec<String>> {
     if list == "all" {
-        return Ok(temponet_sched::ALL.iter().map(|entry| entry.name.to_string()).collect());
+        return Ok(roster.names());
     }
     let mut names: Vec<String> = Vec::new();
     for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -275,6 +280,9 @@ pub struct JsonRow<'a> {
     decisions: u64,
     idle_ns: u64,
     energy: f64,
+    /// What the scheduler counted about itself, such as `shield_overrides` and `fallbacks`.
+    #[serde(flatten)]
+    counters: BTreeMap<&'static str, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision_latency_ns: Option<JsonLatency>,
     tasks: Vec<JsonTask<'a>>,
@@ -360,6 +368,7 @@ impl<'a> JsonRow<'a> {
             decisions: metrics.decisions,
             idle_ns: metrics.idle_ns.try_into().unwrap_or(u64::MAX),
             energy: metrics.energy,
+            counters: row.counters.iter().copied().collect(),
             decision_latency_ns: row.latency.as_ref().map(latency),
             tasks: plan
                 .set

@@ -1,9 +1,12 @@
 //! What `compare`, `simulate` and `analyze` have in common: which set, on which machine, for how long.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use temponet::{Model, Tokenizer};
 use temponet_lab::horizon::default_horizon;
+use temponet_lab::roster::Roster;
 use temponet_task::builtin::{self, Builtin};
 use temponet_task::files::Loaded;
 use temponet_task::{OnMiss, TaskSet, Time, TimeUnit, files};
@@ -32,6 +35,37 @@ pub struct SetupArgs {
     /// Time a decision takes [default: the file's, else none]
     #[arg(long, value_name = "TIME", value_parser = any_time)]
     pub decision_cost: Option<Time>,
+}
+
+/// The model of the learned scheduler.
+#[derive(clap::Args)]
+pub struct ModelArgs {
+    /// What the learned scheduler asks: a weights file, or random:SEED or random-paper:SEED for untrained weights
+    #[arg(long, value_name = "FILE|random:SEED")]
+    pub model: Option<String>,
+}
+
+impl ModelArgs {
+    /// The schedulers that names can stand for.
+    pub fn roster(&self) -> Result<Roster> {
+        Ok(Roster { model: self.model.as_deref().map(model).transpose()?.map(Arc::new) })
+    }
+}
+
+/// The model that a text names.
+pub fn model(name: &str) -> Result<Model> {
+    let tokenizer = match name.split_once(':') {
+        Some(("random", seed)) => Some((Tokenizer::full(), seed)),
+        Some(("random-paper", seed)) => Some((Tokenizer::paper(), seed)),
+        _ => None,
+    };
+    match tokenizer {
+        Some((tokenizer, seed)) => {
+            let seed = seed.parse().map_err(|_| anyhow!("--model {name}: the seed must be a whole number"))?;
+            Ok(Model::random(tokenizer, seed))
+        }
+        None => Model::load(Path::new(name)).map_err(|error| anyhow!("{name}: {error}")),
+    }
 }
 
 /// A time; bare numbers are milliseconds.

@@ -14,7 +14,7 @@ use temponet_task::Time;
 
 use crate::compare::JsonRow;
 use crate::output::{self, NewFile};
-use crate::setup::{SetupArgs, heading, positive_time};
+use crate::setup::{ModelArgs, SetupArgs, heading, positive_time};
 use crate::table;
 
 /// Run one scheduler once: its jobs, its trace, its picture
@@ -30,6 +30,8 @@ pub struct Args {
     pub scheduler: String,
     #[command(flatten)]
     pub setup: SetupArgs,
+    #[command(flatten)]
+    pub model: ModelArgs,
     /// Write one CSV row per job
     #[arg(long, value_name = "OUT.csv")]
     pub jobs: Option<PathBuf>,
@@ -72,7 +74,8 @@ const PICTURE_JOBS: f64 = 40.0;
 
 pub fn run(args: Args) -> Result<()> {
     let (set, horizon, notes) = args.setup.prepare(Some(&args.set))?;
-    let mut scheduler = temponet_sched::build(&args.scheduler)?;
+    let roster = args.model.roster()?;
+    let mut scheduler = roster.build(&args.scheduler)?;
     let window = match args.gantt_until {
         Some(until) => until.min(horizon),
         None => picture_window(&set, horizon, PICTURE_JOBS),
@@ -89,7 +92,7 @@ pub fn run(args: Args) -> Result<()> {
     let mut watched = progress.watch((recorder, jobs));
     let seed = args.setup.seed;
     let (metrics, latency) = if args.latency {
-        let mut timed = Timed::new(scheduler);
+        let mut timed = Timed::new(&mut *scheduler);
         let metrics = simulate(&set, seed, horizon, &mut timed, &mut watched);
         (metrics, Some(timed.latencies))
     } else {
@@ -108,10 +111,10 @@ pub fn run(args: Args) -> Result<()> {
         file.write(gantt::svg(&set, &args.scheduler, &recording, window).as_bytes())?;
     }
     let compliance = vec![metrics.jobs.compliance()];
-    let row = Row { scheduler: args.scheduler.clone(), metrics, compliance, latency, recording };
-    let schedulers = vec![args.scheduler];
-    let plan =
-        Plan { set, horizon, seed, runs: 1, schedulers, latency: args.latency, record_until: kept, oracle: None };
+    let (scheduler, counters) = (roster.label(&args.scheduler), scheduler.counters());
+    let row = Row { scheduler, metrics, compliance, latency, recording, counters };
+    let (schedulers, latency) = (vec![args.scheduler], args.latency);
+    let plan = Plan { set, horizon, seed, runs: 1, schedulers, roster, latency, record_until: kept, oracle: None };
     match args.json {
         true => output::print_json(&JsonRun {
             task_set: &plan.set.name,

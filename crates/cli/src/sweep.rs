@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
 use temponet_lab::progress::Progress;
+use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
 use temponet_lab::sweep::{Point, Summary, SweepPlan, SweepRow};
 use temponet_lab::sweep_files;
@@ -116,7 +117,7 @@ impl Args {
                 }
             }
         }
-        let schedulers = chosen(&self.schedulers)?;
+        let schedulers = chosen(&self.schedulers, &Roster::classical())?;
         let oracle = (!self.no_oracle).then_some(self.oracle_budget);
         Ok(SweepPlan { points, sets: self.sets, jobs: self.jobs, schedulers, seed: self.seed, oracle })
     }

@@ -1,14 +1,15 @@
 //! Every scheduler on the same jobs: the experiment behind `temponet compare`.
 
 use rayon::prelude::*;
-use temponet_sched::{SpecError, build};
+use temponet_sched::SpecError;
 use temponet_sim::{Histogram, Metrics, Recorder, SimError, simulate};
-use temponet_task::{TaskSet, Time};
+use temponet_task::{Scheduler, TaskSet, Time};
 
 use crate::clairvoyant::{Clairvoyant, clairvoyant};
 use crate::horizon::expected_jobs;
 use crate::latency::Timed;
 use crate::progress::Progress;
+use crate::roster::Roster;
 use crate::stats;
 
 /// What to run.
@@ -24,6 +25,8 @@ pub struct Plan {
     pub runs: u64,
     /// Scheduler names with options.
     pub schedulers: Vec<String>,
+    /// What the names stand for.
+    pub roster: Roster,
     /// Time every decision; runs then follow each other instead of sharing the cores.
     pub latency: bool,
     /// Keep the first run's schedule until this date, for pictures.
@@ -45,6 +48,8 @@ pub struct Row {
     pub latency: Option<Histogram>,
     /// The first run until the date asked for.
     pub recording: Recorder,
+    /// What the scheduler counted about itself, added up over the runs.
+    pub counters: Vec<(&'static str, u64)>,
 }
 
 impl Row {
@@ -84,7 +89,7 @@ const CHUNK: u64 = 32;
 /// Runs everything, in parallel; the result does not depend on the number of threads.
 pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareError> {
     for spec in &plan.schedulers {
-        build(spec)?;
+        plan.roster.build(spec)?;
     }
     let mut totals: Vec<Option<Row>> = vec![None; plan.schedulers.len()];
     let mut skipped: Vec<(String, String)> = Vec::new();
@@ -131,23 +136,29 @@ pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareErr
 fn run_one(plan: &Plan, spec: &str, run: u64, progress: &Progress) -> Result<Row, CompareError> {
     progress.say(spec);
     let seed = plan.seed.wrapping_add(run);
-    let mut scheduler = build(spec)?;
+    let mut scheduler = plan.roster.build(spec)?;
     let mut watched = progress.watch(Recorder::until(if run == 0 { plan.record_until } else { Time::ZERO }));
-    let (metrics, latency) = if plan.latency {
-        let mut timed = Timed::new(scheduler);
-        let metrics = simulate(&plan.set, seed, plan.horizon, &mut timed, &mut watched);
-        (metrics, Some(timed.latencies))
-    } else {
-        (simulate(&plan.set, seed, plan.horizon, &mut *scheduler, &mut watched), None)
+    let mut simulate = |scheduler: &mut dyn Scheduler| {
+        let metrics = simulate(&plan.set, seed, plan.horizon, scheduler, &mut watched);
+        metrics.map_err(|error| CompareError::Run(spec.to_string(), error))
     };
-    let metrics = metrics.map_err(|error| CompareError::Run(spec.to_string(), error))?;
+    let (metrics, latency) = if plan.latency {
+        let mut timed = Timed::new(&mut *scheduler);
+        (simulate(&mut timed)?, Some(timed.latencies))
+    } else {
+        (simulate(&mut *scheduler)?, None)
+    };
     let compliance = vec![metrics.jobs.compliance()];
-    Ok(Row { scheduler: spec.to_string(), metrics, compliance, latency, recording: watched.done(plan.horizon) })
+    let (scheduler, counters) = (plan.roster.label(spec), scheduler.counters());
+    Ok(Row { scheduler, metrics, compliance, latency, recording: watched.done(plan.horizon), counters })
 }
 
 fn add(total: &mut Row, run: &Row) {
     total.metrics.merge(&run.metrics);
     total.compliance.extend(&run.compliance);
+    for ((_, total), (_, run)) in total.counters.iter_mut().zip(&run.counters) {
+        *total += run;
+    }
     if let (Some(total), Some(run)) = (&mut total.latency, &run.latency) {
         total.merge(run);
     }

@@ -30,4 +30,8 @@ impl<S: Scheduler> Scheduler for Timed<S> {
         self.inner.decide(view, assignment);
         self.latencies.record(begin.elapsed().as_nanos() as i64);
     }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.inner.counters()
+    }
 }

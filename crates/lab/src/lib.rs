@@ -9,6 +9,7 @@ pub mod overload;
 pub mod plot;
 pub mod progress;
 pub mod report;
+pub mod roster;
 pub mod stats;
 pub mod sweep;
 pub mod sweep_files;

@@ -229,6 +229,7 @@ mod tests {
             seed: 0,
             runs: 1,
             schedulers: vec!["edf".into()],
+            roster: crate::roster::Roster::classical(),
             latency: false,
             record_until: horizon,
             oracle: Some(1.0),

@@ -23,19 +23,26 @@ pub trait Scheduler: Send {
     }
 }
 
-impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        (**self).start(system)
-    }
+/// Whatever leads to a scheduler is one.
+macro_rules! is_scheduler {
+    ($pointer:ty) => {
+        impl<S: Scheduler + ?Sized> Scheduler for $pointer {
+            fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+                (**self).start(system)
+            }
 
-    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        (**self).decide(view, assignment);
-    }
+            fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+                (**self).decide(view, assignment);
+            }
 
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        (**self).counters()
-    }
+            fn counters(&self) -> Vec<(&'static str, u64)> {
+                (**self).counters()
+            }
+        }
+    };
 }
+is_scheduler!(Box<S>);
+is_scheduler!(&mut S);
 
 /// A scheduler that cannot run on this system at all, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

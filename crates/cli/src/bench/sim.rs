@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use temponet_lab::comparison::{Plan, compare};
 use temponet_lab::progress::Progress;
+use temponet_lab::roster::Roster;
 use temponet_sim::generate::{Method, Spec, generate};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::files::{self, Format};
@@ -227,8 +228,17 @@ fn compare_all(set: &TaskSet, horizon: Time) -> Result<u64> {
     let schedulers: Vec<String> = temponet_sched::ALL.iter().map(|entry| entry.name.to_string()).collect();
     let progress = Progress::new(schedulers.len() as u64, horizon);
     let record_until = Time::ZERO;
-    let plan =
-        Plan { set: set.clone(), horizon, seed: 1, runs: 1, schedulers, latency: false, record_until, oracle: None };
+    let plan = Plan {
+        set: set.clone(),
+        horizon,
+        seed: 1,
+        runs: 1,
+        schedulers,
+        roster: Roster::classical(),
+        latency: false,
+        record_until,
+        oracle: None,
+    };
     Ok(compare(plan, &progress)?.rows.iter().map(|row| row.metrics.jobs.released).sum())
 }
 

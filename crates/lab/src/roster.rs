@@ -1,0 +1,48 @@
+//! Every scheduler of the lab by name: the classical ones and, with a model, the learned one.
+
+use std::sync::Arc;
+
+use temponet::{Model, Options, Temponet};
+use temponet_sched::SpecError;
+use temponet_task::Scheduler;
+
+/// The learned scheduler without its shield.
+const UNSHIELDED: &str = "temponet-unshielded";
+/// The names of the learned scheduler.
+pub const LEARNED: [&str; 1] = [UNSHIELDED];
+
+/// What names can stand for.
+#[derive(Clone, Debug, Default)]
+pub struct Roster {
+    /// What the learned scheduler asks.
+    pub model: Option<Arc<Model>>,
+}
+
+impl Roster {
+    /// The classical schedulers only.
+    pub fn classical() -> Roster {
+        Roster::default()
+    }
+
+    /// All names there are, the learned scheduler's first.
+    pub fn names(&self) -> Vec<String> {
+        let learned = LEARNED.iter().filter(|_| self.model.is_some()).copied();
+        learned.chain(temponet_sched::ALL.iter().map(|entry| entry.name)).map(String::from).collect()
+    }
+
+    /// Makes the scheduler that a text names, with options.
+    pub fn build(&self, spec: &str) -> Result<Box<dyn Scheduler>, SpecError> {
+        if !LEARNED.contains(&spec) {
+            return temponet_sched::build(spec);
+        }
+        let missing = || SpecError::Option(spec.into(), "needs a model: --model FILE or --model random:SEED".into());
+        let model = self.model.clone().ok_or_else(missing)?;
+        Ok(Box::new(Temponet::new(model, Options::default())))
+    }
+
+    /// How results call a scheduler: random weights are never reported as TempoNet's.
+    pub fn label(&self, spec: &str) -> String {
+        let is_untrained = LEARNED.contains(&spec) && self.model.as_ref().is_some_and(|model| model.is_untrained());
+        if is_untrained { format!("{spec} (untrained)") } else { spec.into() }
+    }
+}
