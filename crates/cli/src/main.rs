@@ -6,8 +6,10 @@ mod analyze;
 mod bench;
 mod compare;
 mod convert;
+mod explain;
 mod generate;
 mod listing;
+mod model;
 mod output;
 mod setup;
 mod shape;
@@ -32,6 +34,8 @@ enum Command {
     Compare(compare::Args),
     Simulate(simulate::Args),
     Analyze(analyze::Args),
+    Explain(explain::Args),
+    Model(model::Args),
     Sets(listing::SetsArgs),
     Schedulers(listing::SchedulersArgs),
     New(convert::NewArgs),
@@ -73,6 +77,8 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Compare(args) => compare::run(args),
         Command::Simulate(args) => simulate::run(args),
         Command::Analyze(args) => analyze::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Model(args) => model::run(args),
         Command::Sets(args) => listing::sets(args),
         Command::Schedulers(args) => listing::schedulers(args),
         Command::New(args) => convert::new(args),

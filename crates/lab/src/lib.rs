@@ -2,6 +2,7 @@
 
 pub mod clairvoyant;
 pub mod comparison;
+pub mod explain;
 pub mod gantt;
 pub mod horizon;
 pub mod latency;

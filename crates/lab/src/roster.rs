@@ -24,6 +24,11 @@ impl Roster {
         Roster::default()
     }
 
+    /// The learned scheduler's names: as it is used, and the network alone.
+    pub fn learned(&self) -> (&'static str, &'static str) {
+        (UNSHIELDED, UNSHIELDED)
+    }
+
     /// All names there are, the learned scheduler's first.
     pub fn names(&self) -> Vec<String> {
         let learned = LEARNED.iter().filter(|_| self.model.is_some()).copied();

@@ -3,6 +3,7 @@
 
 pub mod assignment;
 mod binning;
+pub mod diagnostics;
 mod mapping;
 mod model;
 mod observation;

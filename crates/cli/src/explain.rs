@@ -1,0 +1,107 @@
+//! `temponet explain`: one decision of the learned scheduler, laid open.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use temponet_lab::explain::{ExplainedDecision, explain_at, page};
+use temponet_task::Time;
+
+use crate::output::{self, NewFile};
+use crate::setup::{ModelArgs, SetupArgs, any_time};
+use crate::table;
+
+/// Show one decision: ready jobs, tokens, Q-values, attention, what the shield and EDF say
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  temponet explain standard-125 --model random:1 --at 100ms\n  \
+    temponet explain mytasks.toml --model mine.safetensors --at 2s --report decision.html")]
+pub struct Args {
+    /// Task-set file or a built-in set's name [default: standard-125]
+    #[arg(value_name = "FILE|NAME")]
+    set: Option<String>,
+    #[command(flatten)]
+    setup: SetupArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+    /// The first decision at or after this date, with a job ready
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = any_time)]
+    at: Time,
+    /// Write a page with the attention as heat maps
+    #[arg(long, value_name = "OUT.html")]
+    report: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let (set, horizon, _) = args.setup.prepare(args.set.as_deref())?;
+    let roster = args.model.roster()?;
+    let (name, plain_name) = roster.learned();
+    let (mut scheduler, mut plain) = (roster.build(name)?, roster.build(plain_name)?);
+    let model = roster.model.clone().context("there is no model")?;
+    let report = args.report.as_deref().map(NewFile::create).transpose()?;
+    let found = explain_at(&set, args.setup.seed, horizon, args.at, &model, &mut *scheduler, &mut *plain)?;
+    let decision = found.with_context(|| format!("no job is ready at or after {} and before {horizon}", args.at))?;
+    if let Some(file) = report {
+        file.write(page(&set, &decision, &facts(&decision)).as_bytes())?;
+    }
+    if args.json {
+        let ExplainedDecision { network, done, wanted, edf } = &decision;
+        return output::print_json(&serde_json::json!({
+            "task_set": set.name, "decision": network, "done": done, "wanted": wanted, "edf": edf,
+            "shield_changed_it": done != wanted,
+        }));
+    }
+    output::print(&text(&decision))
+}
+
+fn cores(jobs: &[Option<String>]) -> String {
+    jobs.iter().map(|job| job.as_deref().unwrap_or("idle")).collect::<Vec<_>>().join(", ")
+}
+
+/// What was decided, in a few sentences.
+fn facts(decision: &ExplainedDecision) -> String {
+    let ExplainedDecision { network, done, wanted, edf } = decision;
+    let shield = match done == wanted {
+        true => "which the shield let pass".to_string(),
+        false => format!("but the shield ran {}", cores(done)),
+    };
+    let same = if edf == wanted {
+        "EDF would have done the same".into()
+    } else {
+        format!("EDF would have run {}", cores(edf))
+    };
+    format!(
+        "At {} the network wanted {}, {shield}. {same}. Idling was worth {:.4}. Attention entropy by layer: {} bits; alignment {:.0}%.",
+        Time(network.now_ns),
+        cores(wanted),
+        network.idle_q,
+        network.entropy_bits.iter().map(|bits| format!("{bits:.2}")).collect::<Vec<_>>().join(", "),
+        100.0 * network.alignment
+    )
+}
+
+/// Jobs that the table for people lists.
+const MOST_ROWS: usize = 40;
+
+fn text(decision: &ExplainedDecision) -> String {
+    let network = &decision.network;
+    let header = ["job", "due in", "slack", "remaining", "token", "Q", "attention", "core"];
+    let row = |job: &temponet::diagnostics::JobLine| {
+        let token = &network.rows[job.row as usize - 1].token;
+        vec![
+            format!("{}#{}", job.task, job.job),
+            table::time(job.due_in_ns as f64),
+            table::time(job.slack_ns as f64),
+            table::time(job.remaining_ns as f64),
+            token.iter().map(u16::to_string).collect::<Vec<_>>().join(" "),
+            format!("{:.4}", job.q),
+            format!("{:.1}%", 100.0 * job.attention),
+            job.core.map_or("–".into(), |core| core.to_string()),
+        ]
+    };
+    let rows: Vec<Vec<String>> = network.jobs.iter().take(MOST_ROWS).map(row).collect();
+    let more = network.jobs.len().saturating_sub(MOST_ROWS);
+    let more = if more > 0 { format!("and {more} more\n") } else { String::new() };
+    format!("{}{more}\n{}\n", table::render(&header, &rows), facts(decision))
+}

@@ -1,0 +1,92 @@
+//! `temponet model`: weights files.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use temponet::Model;
+
+use crate::convert::written;
+use crate::{output, setup, table};
+
+/// Look at a model, or write untrained weights to begin with
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  temponet model show mine.safetensors\n  temponet model new random:1 -o fresh.safetensors"
+)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Shape, tokens, provenance and checksum of a model
+    #[command(after_help = "Example:\n  temponet model show mine.safetensors")]
+    Show {
+        /// A weights file, or random:SEED
+        #[arg(value_name = "FILE")]
+        model: String,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write untrained weights
+    #[command(after_help = "Example:\n  temponet model new random:1 -o fresh.safetensors")]
+    New {
+        /// random:SEED, or random-paper:SEED for the paper's tokens
+        #[arg(value_name = "NAME")]
+        model: String,
+        /// The file to write
+        #[arg(short, long, value_name = "FILE.safetensors")]
+        output: PathBuf,
+        /// Replace an existing file
+        #[arg(long)]
+        force: bool,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub fn run(args: Args) -> Result<()> {
+    match args.what {
+        What::Show { model, json } => show(&setup::model(&model)?, json),
+        What::New { model, output, force, json } => {
+            output::refuse_existing(&output, force)?;
+            let model = setup::model(&model)?;
+            output::write_file(&output, model.to_bytes().context("cannot write the model")?)?;
+            written(&output, json)
+        }
+    }
+}
+
+fn show(model: &Model, json: bool) -> Result<()> {
+    let shape = &model.weights.architecture;
+    if json {
+        return output::print_json(&serde_json::json!({
+            "architecture": shape, "tokenizer": model.tokenizer, "parameters": shape.parameters(),
+            "provenance": model.provenance(), "untrained": model.is_untrained(), "checksum": model.weights.checksum(),
+        }));
+    }
+    let features = |features: &[temponet_infer::Vocabulary]| {
+        features.iter().map(|feature| format!("{} ({})", feature.name, feature.size)).collect::<Vec<_>>().join(", ")
+    };
+    let rows = [
+        (
+            "blocks",
+            format!(
+                "{} of width {}, {} heads, feed-forward {}",
+                shape.layers, shape.width, shape.heads, shape.feed_forward
+            ),
+        ),
+        ("parameters", table::count(shape.parameters() as u64)),
+        ("job tokens", features(&shape.job)),
+        ("idle token", features(&shape.idle)),
+        ("slack bins", format!("{} by {:?}", model.tokenizer.bins, model.tokenizer.binning)),
+        ("hopeless jobs", if model.tokenizer.clip { "clipped to bin 0" } else { "tokens of their own" }.into()),
+        ("provenance", model.provenance().unwrap_or("unknown").into()),
+        ("checksum", model.weights.checksum()),
+    ];
+    let line = |(name, value): &(&str, String)| format!("{name:<14} {value}\n");
+    output::print(&rows.iter().map(line).collect::<String>())
+}
