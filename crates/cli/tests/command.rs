@@ -486,6 +486,49 @@ fn the_clairvoyant_optimum_stands_beside_every_result() {
 }
 
 #[test]
+fn a_model_can_be_written_shown_run_and_explained() {
+    let folder = Folder::new("model");
+    folder.stdout(&["model", "new", "random:7", "-o", "m.safetensors"]);
+    assert!(folder.error(&["model", "new", "random:7", "-o", "m.safetensors"]).contains("exists already"));
+    let shown = folder.json(&["model", "show", "m.safetensors", "--json"]);
+    assert_eq!((shown["untrained"].as_bool(), shown["architecture"]["width"].as_u64()), (Some(true), Some(128)));
+    assert!(folder.stdout(&["model", "show", "m.safetensors"]).contains("seed 7"));
+    // Random weights are never reported as TempoNet's result, from a file no more than by name.
+    let run = |model: &str| {
+        let args =
+            ["compare", "democar", "--horizon", "200ms", "--schedulers", "edf,temponet-unshielded", "--model", model];
+        folder.json(&[&args[..], &["--runs", "2", "--json"]].concat())
+    };
+    let (from_file, by_name) = (run("m.safetensors"), run("random:7"));
+    assert_eq!(from_file["results"], by_name["results"]);
+    let rows = from_file["results"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["scheduler"] == "temponet-unshielded (untrained)").unwrap();
+    assert_eq!(row["fallbacks"], 0);
+    // A file that is cut off, damaged or of something else.
+    let bytes = folder.bytes("m.safetensors");
+    let cases: [(&str, Vec<u8>, &str); 3] = [
+        ("cut.safetensors", bytes[..bytes.len() / 2].to_vec(), "not a whole safetensors file"),
+        ("damaged.safetensors", [&bytes[..bytes.len() - 1], &[bytes[bytes.len() - 1] ^ 64]].concat(), "checksum"),
+        ("other.safetensors", b"hello".to_vec(), "not a whole safetensors file"),
+    ];
+    for (name, content, message) in cases {
+        std::fs::write(folder.0.join(name), content).unwrap();
+        assert!(folder.error(&["model", "show", name]).contains(message), "{name}");
+    }
+    assert!(folder.error(&["compare", "--schedulers", "temponet-unshielded"]).contains("needs a model"));
+    assert!(folder.error(&["compare", "--model", "random:x"]).contains("whole number"));
+    let args = ["explain", "standard-125", "--model", "m.safetensors", "--at", "100ms"];
+    let decision = folder.json(&[&args[..], &["--json", "--report", "d.html"]].concat());
+    let jobs = decision["decision"]["jobs"].as_array().unwrap();
+    let q: Vec<f64> = jobs.iter().map(|job| job["q"].as_f64().unwrap()).collect();
+    assert!(jobs.len() >= 2 && q.windows(2).all(|pair| pair[0] >= pair[1]), "the best first: {q:?}");
+    assert_eq!(decision["decision"]["attention"].as_array().unwrap().len(), 2 * 4);
+    assert!(folder.read("d.html").matches("<figure>").count() == 8);
+    assert!(folder.stdout(&args).contains("EDF would have"));
+    assert!(folder.error(&["explain", "--model", "random:1", "--at", "1000s"]).contains("no job is ready"));
+}
+
+#[test]
 fn a_sweep_runs_over_cores_and_tasks_too() {
     let folder = Folder::new("sweep-grid");
     let args = "sweep --loads 0.8,1.2 --cores 1,2 --tasks 4,8 --sets 2 --jobs 100 --schedulers edf,d-over -o s.csv";

@@ -73,33 +73,35 @@ fn name(view: &SystemView<'_>, id: Option<JobId>) -> Option<String> {
 /// A page: the jobs, and every head's attention as a heat map.
 pub fn page(set: &TaskSet, decision: &ExplainedDecision, facts: &str) -> String {
     let network = &decision.network;
-    let mut body = String::new();
-    body += "<section><h2>Ready jobs</h2><div class=\"scroll\"><table><tr><th>job</th><th>due in</th><th>slack</th><th>remaining</th>\
-             <th>row</th><th>Q</th><th>attention</th><th>core</th></tr>\n";
+    let mut body = String::from(
+        "<section><h2>Attention</h2><p class=\"hint\">Rows ask, columns are asked; row and column 0 are the idle token, the others the \
+         distinct tokens by number. Darker is more.</p>\n",
+    );
+    for map in &network.attention {
+        body += &heat_map(map);
+    }
+    body += "</section>\n<section><h2>Ready jobs</h2><div class=\"scroll\"><table><tr><th>job</th><th>core</th><th>Q</th><th>due in</th>\
+             <th>slack</th><th>remaining</th><th>token</th><th>attention</th></tr>\n";
     for job in &network.jobs {
         let ms = |ns: i64| format!("{:.3} ms", ns as f64 / 1e6);
         let _ = writeln!(
             body,
-            "<tr><td>{}#{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.4}</td><td>{:.1}%</td><td>{}</td></tr>",
+            "<tr><td>{}#{}</td><td>{}</td><td>{:.4}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.1}%</td></tr>",
             escape(&job.task),
             job.job,
+            job.core.map_or("–".into(), |core| core.to_string()),
+            job.q,
             ms(job.due_in_ns),
             ms(job.slack_ns),
             ms(job.remaining_ns as i64),
             job.row,
-            job.q,
-            100.0 * job.attention,
-            job.core.map_or("–".into(), |core| core.to_string())
+            100.0 * job.attention
         );
     }
-    body += "</table></div></section>\n<section><h2>Attention</h2><p class=\"hint\">Rows ask, columns are asked; row and column 0 are the idle \
-             token, the others the distinct tokens by number. Darker is more.</p>\n";
-    for map in &network.attention {
-        body += &heat_map(map);
-    }
+    body += "</table></div></section>\n";
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{name} · a decision · TempoNet</title>\n\
-         <style>{STYLE}\nfigure {{ display: inline-block; margin: 0 18px 18px 0; }}</style>\n<header><h1>{name}</h1><p>{facts}</p></header>\n{body}</section>\n",
+         <style>{STYLE}\nfigure {{ display: inline-block; margin: 0 18px 18px 0; }}</style>\n<header><h1>{name}</h1><p>{facts}</p></header>\n{body}",
         name = escape(&set.name),
         facts = escape(facts),
     )
