@@ -68,6 +68,7 @@ pub fn run(args: Args) -> Result<()> {
     };
     let roster = args.model.roster()?;
     let schedulers = chosen(&args.schedulers, &roster)?;
+    output::refuse_same(args.set.as_deref(), &[args.report.as_deref()])?;
     // Opened first: a path that cannot be written should not cost a long run.
     let report_file = args.report.as_deref().map(NewFile::create).transpose()?;
     let progress = Progress::new(runs * schedulers.len() as u64, horizon);
@@ -108,7 +109,7 @@ pub fn chosen(list: &str, roster: &Roster) -> Result<Vec<String>> {
 fn text(comparison: &Comparison) -> String {
     let plan = &comparison.plan;
     let critical = plan.set.has_critical_tasks();
-    let valued = plan.set.tasks.iter().any(|task| task.value != 1.0);
+    let valued = plan.set.has_values();
     let many_cores = plan.set.cores > 1;
     let mut header = vec!["scheduler", "met", "±95%", "missed"];
     header.extend(comparison.clairvoyant.is_some().then_some("of optimum"));

@@ -39,6 +39,7 @@ pub fn run(args: Args) -> Result<()> {
     let (name, plain_name) = roster.learned();
     let (mut scheduler, mut plain) = (roster.build(name)?, roster.build(plain_name)?);
     let model = roster.model.clone().context("there is no model")?;
+    output::refuse_same(args.set.as_deref(), &[args.report.as_deref()])?;
     let report = args.report.as_deref().map(NewFile::create).transpose()?;
     let found = explain_at(&set, args.setup.seed, horizon, args.at, &model, &mut *scheduler, &mut *plain)?;
     let decision = found.with_context(|| format!("no job is ready at or after {} and before {horizon}", args.at))?;

@@ -58,7 +58,7 @@ fn modes(text: &str) -> Result<Modes, String> {
     let mode = |part: &str| -> Result<(String, Time, f64), String> {
         let shape = || format!("{part:?} is not NAME=UTILIZATION@BEGIN, such as burst=1.4@5s");
         let (name, rest) = part.split_once('=').ok_or_else(shape)?;
-        let (utilization, at) = rest.split_once('@').ok_or_else(shape)?;
+        let (utilization, at) = rest.split_once('@').filter(|_| !name.is_empty()).ok_or_else(shape)?;
         let utilization = positive_number(utilization).map_err(|_| shape())?;
         Ok((name.to_string(), any_time(at)?, utilization))
     };
@@ -84,6 +84,9 @@ fn burst(text: &str) -> Result<BurstSpec, String> {
     })
 }
 
+/// Share by which rounding may move the total utilisation.
+const MOST_ROUNDING: f64 = 0.05;
+
 pub fn run(args: Args) -> Result<()> {
     let format = Format::of(&args.output)
         .with_context(|| format!("{}: the name must end in .toml, .csv or .json", args.output.display()))?;
@@ -97,6 +100,21 @@ pub fn run(args: Args) -> Result<()> {
         ..args.shape.spec(args.tasks.map(|tasks| tasks as usize), usize::from(args.cores), args.utilization)?
     };
     let mut set = generate(&spec, args.seed)?;
+    let wanted = args.utilization + args.burst.map_or(0.0, |burst| burst.utilization);
+    if (set.utilization() / wanted - 1.0).abs() > MOST_ROUNDING {
+        let total = set.utilization();
+        bail!(
+            "rounding to {} makes the total utilisation {total:.4}, not {wanted}; try a finer --granularity or longer periods",
+            args.shape.granularity()
+        );
+    }
+    if let Some(mode) = set.modes.iter().find(|mode| !(0.001..=1000.0).contains(&mode.work)) {
+        bail!(
+            "mode {:?} would have execution times {} times as long; a thousand times, or a thousandth, is the most",
+            mode.name,
+            mode.work
+        );
+    }
     let (tasks, total, mean) = (set.tasks.len(), set.utilization(), set.mean_utilization());
     set.description =
         format!("{tasks} random tasks, total utilisation {total:.4} (mean {mean:.4}), seed {}", args.seed);

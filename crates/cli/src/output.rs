@@ -79,6 +79,21 @@ pub fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
     NewFile::create(path)?.write(content.as_ref())
 }
 
+/// Refuses to write one file twice, or over the set that is read.
+pub fn refuse_same(input: Option<&str>, outputs: &[Option<&Path>]) -> Result<()> {
+    let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.into());
+    let mut seen: Vec<PathBuf> = input.map(|input| place(Path::new(input))).into_iter().collect();
+    for path in outputs.iter().flatten() {
+        // Pipes and devices may be written to as often as one likes.
+        let is_file = path.metadata().map_or(true, |kind| kind.is_file());
+        if is_file && seen.contains(&place(path)) {
+            bail!("{}: would be written over a file that this command reads or writes as well", path.display());
+        }
+        seen.push(place(path));
+    }
+    Ok(())
+}
+
 /// Refuses to replace a file that the user may have written.
 pub fn refuse_existing(path: &Path, force: bool) -> Result<()> {
     if !force && path.exists() {

@@ -48,6 +48,11 @@ impl ShapeArgs {
         matches!(self.method, Method::Unc(_) | Method::Waters2015)
     }
 
+    /// Periods and execution times are whole multiples of this.
+    pub fn granularity(&self) -> Time {
+        self.granularity
+    }
+
     pub fn spec(&self, tasks: Option<usize>, cores: usize, utilization: f64) -> anyhow::Result<Spec> {
         let plain = Spec::new(1, cores, utilization);
         let lengths = match (&self.periods, &self.wcets) {

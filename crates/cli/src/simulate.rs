@@ -82,6 +82,8 @@ pub fn run(args: Args) -> Result<()> {
     };
     let kept = if args.trace.is_some() { horizon } else { window };
     let recorder = (args.trace.is_some() || args.gantt.is_some()).then(|| Recorder::until(kept));
+    let outputs = [args.jobs.as_deref(), args.trace.as_deref(), args.gantt.as_deref()];
+    output::refuse_same(Some(&args.set), &outputs)?;
     // Opened first: a path that cannot be written should not cost a long run.
     let mut jobs_file = args.jobs.as_deref().map(NewFile::create).transpose()?;
     let trace_file = args.trace.as_deref().map(NewFile::create).transpose()?;

@@ -22,7 +22,7 @@ use crate::{output, table};
 #[command(after_help = "Examples:\n  temponet sweep -o sweep.csv --plot sweep.svg\n  \
     temponet sweep --loads 0.6:1.4:0.1 --cores 2,4,8 --tasks 12,24 --sets 200 --schedulers edf,edzl,mh-edf,dp-wrap -o sweep.csv \
     --report sweep.html --parquet sweep.parquet\n\n\
-    The CSV is written set by set; started again with the same options, the command goes on where it stopped.")]
+    The CSV grows by 64 sets at a time; started again with the same options, the command goes on where it stopped.")]
 pub struct Args {
     /// Utilisations per core: FROM:TO:STEP, or a list
     #[arg(long, value_name = "RANGE", default_value = "0.5:1.5:0.1", value_parser = loads)]
@@ -127,6 +127,8 @@ const HEADER: &str = "load,cores,tasks,set,scheduler,released,met";
 
 pub fn run(args: Args) -> Result<()> {
     let plan = args.plan()?;
+    let others = [args.parquet.as_deref(), args.plot.as_deref(), args.report.as_deref()];
+    output::refuse_same(args.output.to_str(), &others)?;
     // The schedulers that apply, by number of cores.
     let mut apply: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for cores in plan.core_counts() {

@@ -433,6 +433,10 @@ fn generated_sets_of_every_kind_run() {
         let args = [&["generate", "--tasks", "4", "--utilization", "1", "-o", "x.toml"], &wrong[..]].concat();
         assert!(folder.error(&args).contains(message), "{wrong:?}");
     }
+    let coarse = ["generate", "--tasks", "5", "--utilization", "0.8", "--granularity", "200ms", "-o", "x.toml"];
+    assert!(folder.error(&coarse).contains("makes the total utilisation 5"));
+    let endless = ["generate", "--tasks", "5", "--utilization", "0.8", "--modes", "a=1e300@0s", "-o", "x.toml"];
+    assert!(folder.error(&endless).contains("times as long"));
     let mixed = ["generate", "--method", "waters2015", "--periods", "uni-short", "--utilization", "1", "-o", "x.toml"];
     assert!(folder.error(&mixed).contains("of its own"));
 }
@@ -633,6 +637,20 @@ fn an_unwritable_output_is_a_clear_error() {
     assert!(error.contains("cannot write nowhere/jobs.csv"), "{error}");
     let output = folder.run(&["compare", "rosace", "--report", "nowhere/out.html"]);
     assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn what_is_read_is_not_written_over() {
+    let folder = Folder::new("overwrite");
+    folder.stdout(&["new", "my.toml"]);
+    let before = folder.read("my.toml");
+    assert!(
+        folder.error(&["simulate", "my.toml", "--scheduler", "edf", "--gantt", "my.toml"]).contains("written over")
+    );
+    assert!(folder.error(&["compare", "my.toml", "--report", "./my.toml"]).contains("written over"));
+    let twice = ["sweep", "--sets", "1", "--jobs", "10", "-o", "s.csv", "--report", "p.html", "--plot", "p.html"];
+    assert!(folder.error(&twice).contains("written over") || !folder.files().contains(&"p.html".to_string()));
+    assert_eq!(folder.read("my.toml"), before);
 }
 
 #[test]

@@ -80,7 +80,7 @@ pub fn equal_jobs(set: &TaskSet, seed: u64, horizon: Time) -> Vec<OracleJob> {
 
 /// The optimum of the runs with seeds `seed`, `seed + 1`, …; all of it may take about `seconds` of one core.
 pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: f64) -> Clairvoyant {
-    let is_valued = set.tasks.iter().any(|task| task.value != 1.0);
+    let is_valued = set.has_values();
     let is_critical = set.has_critical_tasks();
     let questions = 1 + u64::from(is_valued) + u64::from(is_critical);
     let steps = (seconds * STEPS_PER_SECOND / (runs * questions) as f64) as u64;

@@ -93,7 +93,7 @@ pub fn html(comparison: &Comparison) -> String {
         by_task: set.tasks.len() <= MOST_TASK_ROWS,
         palette: PALETTE,
         has_critical: set.has_critical_tasks(),
-        has_values: set.tasks.iter().any(|task| task.value != 1.0),
+        has_values: set.has_values(),
         rows: comparison.rows.iter().map(|row| page_row(row, plan.horizon, plan.record_until, set.cores)).collect(),
         clairvoyant: comparison.clairvoyant.as_ref().map(|optimum| page_optimum(optimum, comparison)),
     };

@@ -4,12 +4,13 @@
 //!
 //! Reference: Regnier, Lima, Massa, Levin and Brandt, RUN: Optimal Multiprocessor Real-Time Scheduling via Reduction to Uniprocessor,
 //! RTSS 2011. Idle time is shared out among the servers; beyond full load the rates are scaled down: best effort. Budgets are
-//! whole nanoseconds: what rounding takes from a window, the next one gets back, and a job without slack runs whatever its server says.
-//! Cores that are left over take waiting jobs by deadline.
+//! whole nanoseconds: what rounding takes from a window, the next one gets back. The idle time covers that; a set that leaves its servers
+//! less than a few nanoseconds in their shortest window is run by DP-Wrap instead. Cores that are left over take waiting jobs by deadline.
 //! Ties: servers by index, jobs by earlier release, then lower task index.
 
 use std::cmp::Reverse;
 
+use crate::dp_wrap::DpWrap;
 use temponet_task::{Arrival, Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time};
 
 /// Rates this close to one are one.
@@ -25,12 +26,17 @@ pub(crate) struct Run {
     /// When the window of each task ends: its deadline, or its next release.
     window_of_task: Vec<Time>,
     last: Time,
+    /// Runs the sets that leave too little room for rounding.
+    exact: Option<DpWrap>,
     jobs: Vec<Ready>,
     chosen: Vec<JobId>,
 }
 
-/// Whether it must run now, whether its server runs, deadline, tie; server, id.
-type Ready = (Reverse<bool>, Reverse<bool>, Time, Tie, usize, JobId);
+/// Whether its server runs, deadline, tie; server, id.
+type Ready = (Reverse<bool>, Time, Tie, usize, JobId);
+
+/// Idle time, in ns, that a server needs in its shortest window so that rounding never costs a deadline.
+const ROOM: f64 = 32.0;
 
 struct Server {
     /// Tasks on the first level, servers (by their duals) above.
@@ -134,29 +140,41 @@ impl Scheduler for Run {
         }
         self.window_of_task = system.tasks.iter().map(|task| task.offset).collect();
         self.last = Time::ZERO;
-        Ok(())
+        let fits = system.tasks.iter().map(rate).sum::<f64>() <= system.cores as f64 * (1.0 + 1e-12);
+        let is_tight = |server: &Server| {
+            let needed: f64 = server.clients.iter().map(|client| rate(&system.tasks[*client])).sum();
+            let shortest = server.clients.iter().map(|client| window(&system.tasks[*client])).min();
+            (server.rate - needed) * shortest.unwrap_or_default().0 as f64 <= ROOM
+        };
+        let servers = &self.servers[..self.first_level];
+        // Servers that have a core for themselves need no room.
+        let mut open = servers.iter().filter(|server| !server.is_root);
+        self.exact = (fits && open.any(is_tight)).then(DpWrap::default);
+        match &mut self.exact {
+            Some(exact) => exact.start(system),
+            None => Ok(()),
+        }
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        if let Some(exact) = &mut self.exact {
+            return exact.decide(view, assignment);
+        }
         self.spend(view.now);
         self.begin_windows(view);
-        let mut wake = self.run_servers(view.now);
+        let wake = self.run_servers(view.now);
         self.jobs.clear();
         for (id, job) in view.ready() {
             let at = self.server_of_task[job.task as usize];
-            let must = job.slack(view.now) == 0;
-            self.jobs.push((Reverse(must), Reverse(self.servers[at].runs), job.deadline, job.tie(), at, id));
-            if job.slack(view.now) > 0 {
-                wake = wake.min(view.now + Time(job.slack(view.now) as u64));
-            }
+            self.jobs.push((Reverse(self.servers[at].runs), job.deadline, job.tie(), at, id));
         }
         // The first job of each server that runs, and then whoever waits.
         self.jobs.sort_unstable();
         let mut served = vec![false; self.first_level];
         let mut second = Vec::new();
         self.chosen.clear();
-        for (Reverse(must), Reverse(runs), .., at, id) in &self.jobs {
-            if *must || (*runs && !std::mem::replace(&mut served[*at], true)) {
+        for (Reverse(runs), .., at, id) in &self.jobs {
+            if *runs && !std::mem::replace(&mut served[*at], true) {
                 self.chosen.push(*id);
             } else {
                 second.push(*id);

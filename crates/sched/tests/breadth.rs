@@ -107,6 +107,22 @@ fn the_fluid_schedulers_miss_nothing_up_to_full_load() {
 }
 
 #[test]
+fn run_misses_nothing_on_many_cores_and_decides_seldom() {
+    for seed in 0..4_000 {
+        let cores = 6 + seed as usize % 7;
+        let mut rng = Pcg64::seed_from_u64(seed);
+        let load = cores as f64 * (1.0 - 10.0_f64.powf(rng.random_range(-7.0..-0.5)));
+        let set = match seed % 3 {
+            0 => full_set(cores, &mut rng),
+            _ => generate(&Spec { granularity: Time(1), ..Spec::new(cores + 6, cores, load) }, seed).unwrap(),
+        };
+        let metrics = run("run", &set, ms(120));
+        assert_eq!(metrics.missed(), 0, "seed {seed}, {set:?}");
+        assert!(metrics.decisions < 60 * (metrics.jobs.released + 50), "seed {seed}: {} decisions", metrics.decisions);
+    }
+}
+
+#[test]
 fn er_pd2_misses_nothing_up_to_full_load_and_answers_sooner_than_pd2() {
     let (mut early, mut strict) = (0.0, 0.0);
     for seed in (0..3_000).filter(|seed| seed % 3 != 0).take(1_000) {

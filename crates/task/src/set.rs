@@ -183,6 +183,14 @@ impl TaskSet {
         })
     }
 
+    /// Whether jobs differ from one in value, so that value says more than their number.
+    pub fn has_values(&self) -> bool {
+        self.tasks.iter().any(|task| match &task.arrival {
+            Arrival::Listed(jobs) => jobs.iter().any(|job| job.value != 1.0),
+            _ => task.value != 1.0,
+        })
+    }
+
     /// Whether any job is critical, so that PITMD means something.
     pub fn has_critical_tasks(&self) -> bool {
         self.tasks.iter().any(|task| match &task.arrival {

@@ -1,7 +1,7 @@
 //! Several cores: branch and bound on the linear relaxation. A job that the relaxation does by halves is either done or not.
 
 use super::OracleJob;
-use super::relaxation::{Fixed, Relaxation, by_density, relax, tighten};
+use super::relaxation::{Fixed, Relaxation, beats, by_density, relax, tighten};
 
 /// What a search came to.
 pub(super) struct Outcome {
@@ -42,11 +42,12 @@ pub(super) fn search(
     steps += used;
     let mut weight = weight_of(jobs, &chosen);
     let mut open: Vec<Node> = Vec::new();
-    if bound > weight + 1e-9 * weight {
+    let mut unsolved = if is_solved { f64::MIN } else { bound };
+    if beats(bound, weight, has_whole_weights) {
         open.extend(branches.into_iter().map(|fixed| Node { bound, fixed }));
     }
     while let Some(node) = open.pop() {
-        if node.bound <= weight + 1e-9 * weight {
+        if !beats(node.bound, weight, has_whole_weights) {
             continue;
         }
         if steps > most_steps {
@@ -58,11 +59,16 @@ pub(super) fn search(
             continue;
         };
         let bound = tighten(relaxed.upper, has_whole_weights).min(node.bound);
-        if bound <= weight + 1e-9 * weight {
+        if !beats(bound, weight, has_whole_weights) {
             steps += relaxed.network.steps;
             continue;
         }
-        let branches = branch(&relaxed, &node.fixed);
+        // What was not solved wholly cannot be cut in two: its bound stands.
+        let is_solved = !relaxed.network.was_cut;
+        if !is_solved {
+            unsolved = unsolved.max(bound);
+        }
+        let branches = if is_solved { branch(&relaxed, &node.fixed) } else { Vec::new() };
         let (rounded, used) = relaxed.rounded(jobs, &order, &node.fixed, most_steps / 16);
         steps += used;
         let found = weight_of(jobs, &rounded);
@@ -71,7 +77,6 @@ pub(super) fn search(
         }
         open.extend(branches.into_iter().map(|fixed| Node { bound, fixed }));
     }
-    let unsolved = if is_solved { weight } else { bound };
     let upper = open.iter().map(|node| node.bound).fold(unsolved, f64::max).max(weight);
     Outcome { weight, chosen, upper }
 }

@@ -8,7 +8,7 @@
 //! If no state had to be dropped for want of room, the answer is exact; else the dropped ones' bounds still bound it.
 
 use super::OracleJob;
-use super::relaxation::tighten;
+use super::relaxation::{beats, tighten};
 
 /// What a search came to.
 pub(super) struct Outcome {
@@ -88,7 +88,6 @@ pub(super) fn search(
         let (from, to) = places[at];
         gains[at] = gains[at + 1] + (job.weight - job.execution.0 as f64 * prices.cheapest(from, to)).max(0.0);
     }
-    let beats = |bound: f64| tighten(bound, has_whole_weights) > known + 1e-9 * known.abs();
     let mut layer = vec![State { weight: 0.0, bound: 0.0, total: 0, begin: 0, end: 0, parent: 0, takes: false }];
     let mut store: Backlog = Vec::new();
     let mut history: Vec<Vec<(u32, bool)>> = Vec::with_capacity(jobs.len());
@@ -110,7 +109,7 @@ pub(super) fn search(
                     .map(|(deadline, left)| *left as f64 * prices.cheapest(from, *deadline as usize))
                     .sum();
                 let bound = weight + prices.time_from[from] + gains[at + 1] - cost;
-                if beats(bound) {
+                if beats(bound, known, has_whole_weights) {
                     let begin = next_store.len();
                     next_store.extend_from_slice(backlog);
                     let total = backlog.iter().map(|(_, left)| left).sum();

@@ -30,7 +30,7 @@ pub(super) fn split(jobs: &[OracleJob], cores: usize) -> Vec<Vec<usize>> {
             _ => parts.push(vec![index]),
         }
         last_deadline = last_deadline.max(job.deadline);
-        all_done = all_done.max(job.release) + job.execution;
+        all_done = Time(all_done.max(job.release).0.saturating_add(job.execution.0));
     }
     parts
 }
@@ -80,6 +80,12 @@ fn solve_part(jobs: &[OracleJob], cores: usize, steps: u64) -> (Optimum, u64) {
     let all: f64 = jobs.iter().map(|job| job.weight).sum();
     if jobs.len() <= cores || (cores == 1 && fits_one_core(jobs)) {
         return (Optimum { upper: all, lower: all, chosen: vec![true; jobs.len()] }, jobs.len() as u64);
+    }
+    let last = jobs.iter().map(|job| job.deadline.0).max().unwrap_or(0);
+    if last.checked_mul(2 * cores as u64).is_none() {
+        // Beyond centuries of core time the sums would not fit: only the simplest bounds.
+        let (lower, chosen) = without_hopeless(jobs, cores);
+        return (Optimum { upper: all, lower, chosen }, jobs.len() as u64);
     }
     let has_whole_weights = jobs.iter().all(|job| job.weight.fract() == 0.0);
     if cores > 1 {

@@ -103,7 +103,16 @@ impl Relaxation {
     }
 }
 
-/// The greatest whole weight that an upper bound allows.
+/// The greatest whole weight that an upper bound allows, with room for the rounding of sums.
 pub(super) fn tighten(upper: f64, has_whole_weights: bool) -> f64 {
-    if has_whole_weights { (upper + WHOLE).floor() } else { upper }
+    let room = WHOLE + 1e-13 * upper.abs();
+    if has_whole_weights { (upper + room).floor() } else { upper }
+}
+
+/// Whether a bound leaves room for anything better than a known weight.
+pub(super) fn beats(bound: f64, known: f64, has_whole_weights: bool) -> bool {
+    match has_whole_weights {
+        true => tighten(bound, true) > known,
+        false => bound > known * (1.0 + 1e-12),
+    }
 }

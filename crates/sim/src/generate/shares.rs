@@ -25,6 +25,10 @@ pub enum Method {
 /// Most tasks of [`Method::Capped`]: its tables grow with their square.
 const MOST_CAPPED: usize = 500;
 
+/// Most tasks of RandFixedSum itself, and draws of UUniFast in its stead.
+const MOST_FIXED_SUM: usize = 2_000;
+const MOST_LARGE_DRAWS: usize = 1_000;
+
 /// Draws of UUniFast-discard before it gives up.
 const MOST_DISCARDS: usize = 100_000;
 
@@ -47,6 +51,13 @@ pub(super) fn draw(spec: &Spec, rng: &mut Pcg64) -> Result<Vec<f64>, GenerateErr
             Err(GenerateError::Invalid(format!("caps work for at most {MOST_CAPPED} tasks, not {tasks}")))
         }
         Method::Capped(caps) => Ok(capped_fixed_sum(&expand(caps, tasks)?, total, rng)),
+        // The same distribution; RandFixedSum's tables would grow with the square of the tasks.
+        Method::RandFixedSum if tasks > MOST_FIXED_SUM => {
+            let mut draws = (0..MOST_LARGE_DRAWS).map(|_| uunifast(tasks, total, rng));
+            let found = draws.find(|shares| shares.iter().all(|share| *share <= 1.0));
+            let message = format!("more than {MOST_FIXED_SUM} tasks can share out small loads only, not {total}");
+            found.ok_or(GenerateError::Invalid(message))
+        }
         Method::UUniFastDiscard => {
             let mut draws = (0..MOST_DISCARDS).map(|_| uunifast(tasks, total, rng));
             let found = draws.find(|shares| shares.iter().all(|share| *share <= 1.0));

@@ -219,3 +219,13 @@ fn waters_sets_have_the_published_periods_and_times() {
     assert!([1, 2, 5, 10, 15, 20, 50, 100, 200, 1000].into_iter().all(|ms| of(ms) > 0));
     assert!(of(10) > 3 * of(1) && of(20) > 3 * of(5) && of(100) > 3 * of(50));
 }
+
+#[test]
+fn what_would_take_forever_is_refused() {
+    let large = generate(&spec(100_000, 8.0, Method::RandFixedSum), 1).unwrap();
+    assert!(large.tasks.len() == 100_000);
+    for method in [Method::Unc(Unc::from_name("exp-heavy").unwrap()), Method::Waters2015] {
+        let endless = generate(&Spec { tasks: None, ..spec(1, 1e300, method) }, 1);
+        assert!(matches!(endless, Err(GenerateError::Invalid(_))), "{endless:?}");
+    }
+}

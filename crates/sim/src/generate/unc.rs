@@ -6,6 +6,9 @@ use rand_pcg::Pcg64;
 
 use super::GenerateError;
 
+/// Most tasks of a set.
+const MOST_TASKS: usize = 100_000;
+
 /// A named distribution of task utilisations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unc {
@@ -80,6 +83,11 @@ impl Unc {
         let mut shares = Vec::new();
         let mut left = total;
         while left > 0.0 {
+            if shares.len() == MOST_TASKS {
+                return Err(GenerateError::Invalid(format!(
+                    "a total utilisation of {total:e} takes more than {MOST_TASKS} tasks"
+                )));
+            }
             let share = self.draw(rng).min(left);
             shares.push(share);
             left -= share;

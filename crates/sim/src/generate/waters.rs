@@ -43,6 +43,9 @@ const CLASSES: [Class; 10] = [
 /// Share of the Weibull's mass beyond the worst case, before truncation.
 const EXCEED: f64 = 0.001;
 
+/// Most runnables of a set; about a hundred make a core's load.
+const MOST_RUNNABLES: usize = 100_000;
+
 /// Best, average and worst execution time in ns.
 type Times = [f64; 3];
 
@@ -91,6 +94,11 @@ pub(super) fn draw(spec: &Spec, rng: &mut Pcg64) -> Result<Vec<Task>, GenerateEr
     let mut classes: Vec<Vec<Times>> = vec![Vec::new(); CLASSES.len()];
     let (mut total, mut count) = (0.0, 0);
     while total < spec.utilization {
+        if count == MOST_RUNNABLES {
+            let message =
+                format!("a total utilisation of {:e} takes more than {MOST_RUNNABLES} runnables", spec.utilization);
+            return Err(GenerateError::Invalid(message));
+        }
         let (class, times) = runnable(&tilts, rng);
         total += times[2] / CLASSES[class].period.0 as f64;
         count += 1;

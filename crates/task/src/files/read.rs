@@ -436,8 +436,12 @@ impl TaskReader<'_> {
 
     /// One column of a CSV file as times.
     fn measured(&self, path: &Path, line: usize, wanted: &str) -> Result<Vec<Time>, Problem> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Problem::at(line, format!("cannot read {}: {error}", path.display())))?;
+        let cannot = |why: String| Problem::at(line, format!("cannot read {}: {why}", path.display()));
+        // A device or a pipe may never end.
+        if path.metadata().is_ok_and(|kind| !kind.is_file()) {
+            return Err(cannot("it is no ordinary file".into()));
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| cannot(error.to_string()))?;
         let in_file = |problem: Problem| Problem { file: Some(path.display().to_string()), ..problem };
         let mut rows = Rows::of(&text).map_err(in_file)?;
         let key = rows.key_of(wanted);
