@@ -284,6 +284,7 @@ mod tests {
         let schedulers = schedulers.iter().map(|name| name.to_string()).collect();
         let set = TaskSet::new("s", tasks, 1);
         Plan {
+            roster: Roster::classical(),
             set,
             horizon: Time::from_secs(6),
             seed: 1,

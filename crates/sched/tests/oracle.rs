@@ -283,3 +283,27 @@ fn a_bound_stays_one_when_there_is_no_time_to_find_the_optimum() {
         }
     }
 }
+
+#[test]
+fn one_job_worth_more_than_all_others_hides_nothing() {
+    let ms = 1_000_000;
+    let with = |execution: u64, weight: f64| OracleJob { weight, ..job(0, execution * ms, 1_000 * ms) };
+    let jobs = [with(10, 1e10), with(600, 3.0), with(500, 2.0), with(490, 2.0)];
+    for cores in [1, 2] {
+        let found = optimum(&jobs[..if cores == 1 { 4 } else { 3 }], cores, STEPS);
+        assert!(found.is_exact() && found.lower == if cores == 1 { 1e10 + 4.0 } else { 1e10 + 5.0 }, "{found:?}");
+    }
+}
+
+#[test]
+fn centuries_of_core_time_are_bounded_not_wrapped_around() {
+    let year = 31_536_000_000_000_000;
+    let jobs: Vec<OracleJob> = (0..45).map(|k| job(0, 15 * year + k, 29 * year)).collect();
+    let mut before = 0.0;
+    for cores in [1, 8, 19, 20, 30, 44, 64] {
+        let found = optimum(&jobs, cores, STEPS);
+        assert!(found.upper >= found.lower && found.upper >= before.min(45.0), "{cores} cores: {found:?}");
+        assert!(found.lower >= cores.min(45) as f64, "each core can do one: {found:?}");
+        before = found.lower;
+    }
+}
