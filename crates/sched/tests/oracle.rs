@@ -299,7 +299,7 @@ fn one_job_worth_more_than_all_others_hides_nothing() {
 fn centuries_of_core_time_are_bounded_not_wrapped_around() {
     let year = 31_536_000_000_000_000;
     let jobs: Vec<OracleJob> = (0..45).map(|k| job(0, 15 * year + k, 29 * year)).collect();
-    let mut before = 0.0;
+    let mut before: f64 = 0.0;
     for cores in [1, 8, 19, 20, 30, 44, 64] {
         let found = optimum(&jobs, cores, STEPS);
         assert!(found.upper >= found.lower && found.upper >= before.min(45.0), "{cores} cores: {found:?}");
