@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(summary[2][0].sets, 0);
         let [upper, lower] = [3, 4].map(|at| summary[at].iter().map(Summary::compliance).collect::<Vec<_>>());
         assert!(upper[1] == 1.0 && upper[2] < 1.0 && lower[2] > summary[0][2].compliance(), "{upper:?}");
-        assert!(upper.iter().zip(&lower).all(|(upper, lower)| upper >= lower && upper - lower < 0.005), "{lower:?}");
+        assert!(upper.iter().zip(&lower).all(|(upper, lower)| upper >= lower && upper - lower < 0.03), "{lower:?}");
         assert_eq!(plan.run_set(1, 7, &[0, 1]).unwrap(), plan.run_set(1, 7, &[0, 1]).unwrap());
     }
 
