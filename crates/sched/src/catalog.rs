@@ -3,6 +3,7 @@
 use temponet_task::{Scheduler, Time, TimeUnit};
 
 use crate::partition::Fit;
+use crate::shield::Shield;
 use crate::{
     amc, cbs, cd_split, d_over, dasa, dios, dm, dp_wrap, dvfs, edcl, edf, edf_skip, edf_us, edf_vd, edzl, fcfs, fp,
     fpedf, g_fl, lbesa, llf, llref, mh_edf, mk_dbp, mllf, muf, p_edf, p_rm, pd2, red, rm, rr, run, skip_over, srpt,
@@ -308,6 +309,16 @@ pub const ALL: &[Entry] = &[
     },
 ];
 
+/// How any of them is put behind the shield ([`crate::shield`]): `shield:` before its name. For listings.
+pub const SHIELD: Entry = Entry {
+    name: "shield:NAME",
+    summary: "any of these, overruled where its choice could cost a deadline that is safe otherwise",
+    purpose: "misses nothing that is proved schedulable, whoever chooses; in overload impossible jobs make way",
+    options: &[],
+    build: |_| Err(SHIELD_USE.into()),
+};
+const SHIELD_USE: &str = "write the name of the scheduler behind it, as in shield:srpt";
+
 /// Why a text names no scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
@@ -319,8 +330,15 @@ pub enum SpecError {
     Option(String, String),
 }
 
-/// Makes the scheduler that `spec` names: `edf`, `llf:quantum=500us`, `c-edf:size=4:fit=worst`.
+/// Makes the scheduler that `spec` names: `edf`, `llf:quantum=500us`, `c-edf:size=4:fit=worst`, `shield:srpt`.
 pub fn build(spec: &str) -> Result<Box<dyn Scheduler>, SpecError> {
+    match spec.split_once(':').unwrap_or((spec, "")) {
+        ("shield", inner) if inner.is_empty() || inner.starts_with("shield") => {
+            return Err(SpecError::Option(spec.into(), SHIELD_USE.into()));
+        }
+        ("shield", inner) => return Ok(Box::new(Shield::new(build(inner)?))),
+        _ => {}
+    }
     let mut parts = spec.split(':');
     let name = parts.next().unwrap_or_default();
     let entry = ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
@@ -428,5 +446,10 @@ mod tests {
         assert!(error("llf:quantum=0").contains("greater than zero"));
         assert!(error("p-edf:fit=tight").contains("first, best, worst"));
         assert!(error("d-over:k=nan").contains("at least 1"));
+        assert!(build("shield:llf:quantum=500us").is_ok());
+        assert!(error("shield:edff").contains("did you mean \"edf\""));
+        for spec in ["shield", "shield:", "shield:shield:edf"] {
+            assert!(error(spec).contains("as in shield:srpt"), "{spec}");
+        }
     }
 }

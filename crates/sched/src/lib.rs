@@ -1,6 +1,7 @@
 //! The classical schedulers, one short file each, with reference and tie-breaks in its header.
 //!
-//! Users ask for one by name ([`build`]); [`ALL`] is the list. What can be proved about them is in [`analysis`].
+//! Users ask for one by name ([`build`]); [`ALL`] is the list. What can be proved about them is in [`analysis`];
+//! [`shield`] makes any of them safe where that is proved.
 
 pub mod analysis;
 
@@ -49,5 +50,6 @@ mod skip_over;
 mod srpt;
 
 pub mod oracle;
+pub mod shield;
 
-pub use catalog::{ALL, Entry, SpecError, build};
+pub use catalog::{ALL, Entry, SHIELD, SpecError, build};

@@ -26,6 +26,7 @@ impl TaskSet {
             on_miss: self.on_miss,
             speeds: self.speeds.clone(),
             servers: self.servers.clone(),
+            costs: self.costs,
         }
     }
 }

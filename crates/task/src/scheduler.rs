@@ -79,13 +79,16 @@ impl Assignment {
         self.place_on(view, chosen, 0..view.cores());
     }
 
-    /// As [`Assignment::place`], on a range of cores only. The jobs must not be running outside it.
+    /// As [`Assignment::place`], on a range of cores only. Jobs that are running outside it move in.
     pub fn place_on(&mut self, view: &SystemView<'_>, chosen: &[JobId], cores: std::ops::Range<usize>) {
+        let own_core = |id: JobId| {
+            let job = view.job(id);
+            job.last_core.map(|core| core as usize).filter(|core| job.running && cores.contains(core))
+        };
         let mut settled = 0;
         for id in chosen {
-            let job = view.job(*id);
-            if let (true, Some(core)) = (job.running, job.last_core) {
-                self.cores[core as usize] = Some(*id);
+            if let Some(core) = own_core(*id) {
+                self.cores[core] = Some(*id);
                 settled += 1;
             }
         }
@@ -94,7 +97,7 @@ impl Assignment {
         }
         let mut free = cores.start;
         for id in chosen {
-            if view.job(*id).running {
+            if own_core(*id).is_some() {
                 continue;
             }
             while self.cores[free].is_some() {

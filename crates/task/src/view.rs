@@ -91,6 +91,8 @@ pub struct System {
     pub speeds: Vec<Speed>,
     /// Budget and period of each server.
     pub servers: Vec<crate::Server>,
+    /// What dispatching costs beyond the wcets.
+    pub costs: crate::Costs,
 }
 
 /// What happened since the last decision. The job of an event can be looked up even if it has just left.

@@ -29,6 +29,7 @@ pub use partitioned::{Packing, partitioned_edf, partitioned_fixed};
 pub use response_time::{Policy, ResponseTimes, response_times};
 pub use sensitivity::{Scaling, scalings};
 pub use uniprocessor_edf::{processor_demand, qpa};
+pub(crate) use verdict::any_proved;
 pub use verdict::{Proof, proofs};
 
 /// What a test says.

@@ -40,6 +40,16 @@ pub(super) fn proof(set: &TaskSet, scheduler: &str) -> Option<String> {
     proved(set, &model, scheduler, &edf_proof(&model))
 }
 
+/// The name of a scheduler that meets every deadline on several cores, the one that migrates least if there are many.
+pub(crate) fn any_proved(set: &TaskSet, model: &Model) -> Option<&'static str> {
+    if model.is_overloaded() == Some(true) {
+        return None;
+    }
+    let is_proved = |name: &&str| proved(set, model, name, &None).is_some();
+    let by_migrations = ["p-edf", "cd-split", "dp-wrap"].into_iter().find(is_proved);
+    by_migrations.or_else(|| edf_proof(model).map(|_| "edf"))
+}
+
 type ModelTest = fn(&Model) -> Outcome;
 
 fn edf_proof(model: &Model) -> Option<String> {

@@ -1,0 +1,433 @@
+//! Contract of the shield: behind it no scheduler, however bad, misses a deadline that is proved to be safe; it is not just EDF; and where
+//! nothing is proved it keeps out of the way.
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use temponet_sched::shield::{Shield, ShieldCounters};
+use temponet_sched::{ALL, build};
+use temponet_sim::generate::{Deadlines, Lengths, Rule, Spec, generate};
+use temponet_sim::{Metrics, Unobserved, simulate};
+use temponet_task::{
+    Arrival, Assignment, Costs, ExecutionModel, Gap, JobId, Mode, NotApplicable, OnMiss, Scheduler, System, SystemView,
+    Task, TaskSet, Time,
+};
+
+/// Schedulers that nobody should use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Bad {
+    /// Any ready jobs, others at every decision, and sometimes none.
+    Random,
+    /// The latest deadline first.
+    LatestDeadline,
+    /// The longest job first.
+    Longest,
+    /// The last to come is the first to go.
+    LastComeFirst,
+    /// Nothing, ever.
+    Idle,
+    /// Now the first, now the last by deadline.
+    Fickle,
+    /// The latest deadline first, and gives up whatever is urgent.
+    Quitter,
+    /// The latest deadline first, and wants to be asked at odd dates.
+    Restless,
+}
+
+const BAD: [Bad; 8] = [
+    Bad::Random,
+    Bad::LatestDeadline,
+    Bad::Longest,
+    Bad::LastComeFirst,
+    Bad::Idle,
+    Bad::Fickle,
+    Bad::Quitter,
+    Bad::Restless,
+];
+
+struct BadScheduler {
+    kind: Bad,
+    seed: u64,
+    rng: Pcg64,
+    ready: Vec<JobId>,
+}
+
+impl BadScheduler {
+    fn new(kind: Bad, seed: u64) -> BadScheduler {
+        BadScheduler { kind, seed, rng: Pcg64::seed_from_u64(seed), ready: Vec::new() }
+    }
+}
+
+impl Scheduler for BadScheduler {
+    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
+        self.rng = Pcg64::seed_from_u64(self.seed);
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        self.ready.clear();
+        self.ready.extend(view.active);
+        // The best is the last.
+        match self.kind {
+            Bad::Random => self.ready.sort_by_cached_key(|_| self.rng.next_u32()),
+            Bad::Longest => self.ready.sort_by_key(|id| (view.job(*id).remaining(), *id)),
+            Bad::LastComeFirst => self.ready.sort_by_key(|id| view.job(*id).tie()),
+            _ => self.ready.sort_by_key(|id| (view.job(*id).deadline, *id)),
+        }
+        if self.kind == Bad::Fickle && self.rng.random() {
+            self.ready.reverse();
+        }
+        if self.kind == Bad::Quitter && self.ready.len() > 1 && self.rng.random_bool(0.3) {
+            assignment.abandon(self.ready.remove(0));
+        }
+        if self.kind == Bad::Restless && !self.ready.is_empty() {
+            let soon = [1, 10, 1_000, 1_000_000, u64::MAX - view.now.0][self.rng.random_range(0..5)];
+            assignment.wake_at(Time(view.now.0 + soon));
+        }
+        let idles = self.kind == Bad::Idle || (self.kind == Bad::Random && self.rng.random_bool(0.2));
+        if !idles {
+            let chosen: Vec<JobId> = self.ready.iter().rev().take(view.cores()).copied().collect();
+            assignment.place(view, &chosen);
+        }
+    }
+}
+
+/// One of the bad ones, or one of the catalog.
+fn inner(choice: usize, seed: u64) -> (String, Box<dyn Scheduler>) {
+    match BAD.get(choice) {
+        Some(bad) => (format!("{bad:?}"), Box::new(BadScheduler::new(*bad, seed))),
+        None => {
+            let entry = &ALL[(choice - BAD.len()) % ALL.len()];
+            (entry.name.into(), build(entry.name).unwrap())
+        }
+    }
+}
+
+fn shielded(scheduler: Box<dyn Scheduler>, set: &TaskSet, seed: u64, horizon: Time) -> (Metrics, ShieldCounters) {
+    let mut shield = Shield::new(scheduler);
+    let metrics = simulate(set, seed, horizon, &mut shield, &mut Unobserved).unwrap();
+    (metrics, shield.counters())
+}
+
+fn bare(mut scheduler: Box<dyn Scheduler>, set: &TaskSet, seed: u64, horizon: Time) -> Metrics {
+    simulate(set, seed, horizon, &mut scheduler, &mut Unobserved).unwrap()
+}
+
+/// Whether the shield has something to rely on.
+fn is_proved(set: &TaskSet) -> bool {
+    let mut shield = Shield::new(BadScheduler::new(Bad::Idle, 0));
+    shield.start(&set.system()).unwrap();
+    shield.why_disarmed().is_none()
+}
+
+/// A load of exactly one, in whole milliseconds (and a hyperperiod of 120 ms).
+fn full(rng: &mut Pcg64) -> TaskSet {
+    let (mut left, mut tasks) = (120, Vec::new());
+    while left > 0 {
+        let period: u64 = [4, 5, 6, 8, 10, 12, 15, 20, 24, 30, 40, 60, 120][rng.random_range(0..13)];
+        let wcet = rng.random_range(1..=period.div_ceil(2)).min(left * period / 120);
+        let (period, wcet) = if wcet == 0 { (120, left) } else { (period, wcet) };
+        left -= wcet * (120 / period);
+        tasks.push(Task::periodic(format!("t{}", tasks.len()), Time::from_ms(period), Time::from_ms(wcet)));
+    }
+    TaskSet::new("full", tasks, 1)
+}
+
+/// Log-uniform periods over one to three orders of magnitude, implicit, constrained or longer deadlines.
+fn drawn(rng: &mut Pcg64, load: f64, cores: usize) -> TaskSet {
+    let (tasks, longest) = (rng.random_range(2 * cores..=10 * cores), [10, 100, 1_000][rng.random_range(0..3)]);
+    let lengths = Lengths::Periods(Rule::LogUniform(Time::from_ms(1), Time::from_ms(longest)));
+    let deadlines = match rng.random_range(0..4) {
+        0 | 1 => Deadlines::Implicit,
+        2 => Deadlines::Slack(0.3, 1.0),
+        _ => Deadlines::Slack(0.5, 2.0),
+    };
+    generate(&Spec { lengths, deadlines, ..Spec::new(tasks, cores, load) }, rng.next_u64()).unwrap()
+}
+
+/// Offsets, jitter, sporadic arrivals, bursts, and jobs that take less than they may.
+fn vary(rng: &mut Pcg64, set: &mut TaskSet) {
+    let [offsets, jitter, sporadic, short] = [0.3, 0.15, 0.5, 0.5].map(|share| rng.random_bool(share));
+    for task in &mut set.tasks {
+        let Time(period) = task.period().unwrap();
+        if offsets {
+            task.offset = Time(rng.random_range(0..period));
+        }
+        if jitter && rng.random_bool(0.5) {
+            task.jitter = Time(rng.random_range(0..=period / 4));
+        }
+        if sporadic && rng.random_bool(0.7) {
+            let gap = match rng.random_bool(0.5) {
+                true => Gap::Uniform { max: Time(period + rng.random_range(0..period)) },
+                false => Gap::Exponential { mean: Time(period + rng.random_range(1..period)) },
+            };
+            task.arrival = Arrival::Sporadic { minimum: Time(period), gap };
+        } else if rng.random_bool(0.05) {
+            let (jobs, until) = (rng.random_range(1..=3), if rng.random() { Time::NEVER } else { Time(6 * period) });
+            task.arrival = Arrival::Burst { jobs, every: Time(period), until };
+        }
+        if short {
+            (task.bcet, task.execution) = (Time((task.wcet.0 / 4).max(1)), ExecutionModel::Uniform);
+        }
+    }
+}
+
+/// The time of some hundred jobs, and of several of the longest period.
+fn horizon(set: &TaskSet) -> Time {
+    let rate: f64 = set.tasks.iter().map(|task| 1.0 / task.period().unwrap().0 as f64).sum();
+    let longest = set.tasks.iter().filter_map(Task::period).max().unwrap();
+    Time((300.0 / rate) as u64).max(longest * 3)
+}
+
+#[test]
+fn on_one_core_nothing_is_missed_whoever_chooses() {
+    let mut rng = Pcg64::seed_from_u64(1);
+    let (mut runs, mut bare_missed, mut sporadic, mut total) = (0, 0, 0, ShieldCounters::default());
+    for round in 0..2_500u64 {
+        let mut set = match rng.random_bool(0.2) {
+            true => full(&mut rng),
+            false => {
+                let load = rng.random_range(0.4..1.0);
+                drawn(&mut rng, load, 1)
+            }
+        };
+        if rng.random_bool(0.7) {
+            vary(&mut rng, &mut set);
+        }
+        if rng.random_bool(0.3) {
+            set.on_miss = OnMiss::Continue;
+        }
+        if !is_proved(&set) {
+            continue;
+        }
+        let (horizon, choices) = (horizon(&set), BAD.len() + ALL.len());
+        for choice in [round as usize % BAD.len(), rng.random_range(0..choices), rng.random_range(0..choices)] {
+            let (name, scheduler) = inner(choice, round);
+            let (metrics, counters) = shielded(scheduler, &set, round, horizon);
+            assert_eq!(metrics.missed(), 0, "{name} on {set:?}");
+            assert_eq!((counters.lapses, counters.decisions), (0, counters.armed), "{name} on {set:?}");
+            runs += 1;
+            sporadic += u64::from(set.tasks.iter().any(|task| matches!(task.arrival, Arrival::Sporadic { .. })));
+            bare_missed += u64::from(bare(inner(choice, round).1, &set, round, horizon).missed() > 0);
+            total.decisions += counters.decisions;
+            total.deviations += counters.deviations;
+            total.overrides += counters.overrides;
+            total.kept += counters.kept;
+            total.unknown += counters.unknown;
+        }
+    }
+    println!("{runs} runs, {sporadic} of sporadic sets, {bare_missed} with misses when bare: {total:?}");
+    assert!(runs > 5_000 && sporadic > 1_500 && bare_missed * 3 > runs, "{runs} {sporadic} {bare_missed}");
+    assert!(total.kept > 1_000 && total.unknown * 1_000 < total.decisions, "{total:?}");
+}
+
+#[test]
+fn offsets_that_make_a_set_schedulable_are_relied_on_as_long_as_they_hold() {
+    let ms = Time::from_ms;
+    let task =
+        |name: &str, offset: u64| Task { deadline: ms(2), offset: ms(offset), ..Task::periodic(name, ms(8), ms(2)) };
+    // Together they would miss; one after the other they fill three quarters of the time.
+    let slow = Task { deadline: ms(16), ..Task::periodic("slow", ms(16), ms(4)) };
+    let mut set = TaskSet::new("apart", vec![task("a", 0), task("b", 2), slow], 1);
+    assert!(is_proved(&set));
+    for (choice, bad) in BAD.into_iter().enumerate() {
+        let (metrics, counters) = shielded(inner(choice, 1).1, &set, 0, ms(160));
+        assert_eq!((metrics.missed(), counters.lapses), (0, 0), "{bad:?}");
+    }
+    // When they leave their pattern nothing is proved any more.
+    set.modes.push(Mode { name: "fast".into(), at: ms(80), work: 1.0, rate: 1.1, tasks: None });
+    let mut shield = Shield::new(build("edf").unwrap());
+    simulate(&set, 0, ms(160), &mut shield, &mut Unobserved).unwrap();
+    assert!(shield.why_disarmed().is_some_and(|why| why.contains("pattern")) && !shield.is_armed());
+}
+
+#[test]
+fn at_moderate_load_most_choices_are_allowed() {
+    for (choice, least) in [("fcfs", 0.2), ("srpt", 0.2), ("rr", 0.2), ("rm", 0.2)] {
+        let mut rng = Pcg64::seed_from_u64(2);
+        let mut total = ShieldCounters::default();
+        for round in 0..200 {
+            let set = drawn(&mut rng, 0.7, 1);
+            if is_proved(&set) {
+                let counters = shielded(build(choice).unwrap(), &set, round, horizon(&set)).1;
+                (total.armed, total.deviations) =
+                    (total.armed + counters.armed, total.deviations + counters.deviations);
+                total.overrides += counters.overrides;
+            }
+        }
+        let allowed = total.deviations as f64 / (total.deviations + total.overrides).max(1) as f64;
+        let of_all = total.deviations as f64 / total.armed as f64;
+        println!("{choice}: {:.1}% of its deviations from EDF allowed, {:.1}% of all", 100.0 * allowed, 100.0 * of_all);
+        assert!(allowed > least, "{choice}: {allowed}");
+    }
+}
+
+#[test]
+fn on_several_cores_nothing_proved_is_missed() {
+    let mut rng = Pcg64::seed_from_u64(3);
+    let (mut runs, mut overrides) = (0, 0);
+    for round in 0..800u64 {
+        let cores = rng.random_range(2..=4);
+        let load = cores as f64 * rng.random_range(0.6..1.0);
+        let mut set = drawn(&mut rng, load, cores);
+        if rng.random_bool(0.5) {
+            vary(&mut rng, &mut set);
+        }
+        // Periodic with implicit deadlines, up to full load: always.
+        let is_plain = |task: &Task| {
+            let known = matches!(task.arrival, Arrival::Periodic { .. }) && task.offset.0 % 1_000 == 0;
+            known && Some(task.deadline) == task.period() && task.jitter == Time::ZERO
+        };
+        let is_light = set.utilization() < cores as f64 && set.tasks.iter().all(|task| task.utilization() > 2e-3);
+        assert!(is_proved(&set) || !is_light || !set.tasks.iter().all(is_plain), "{set:?}");
+        if !is_proved(&set) {
+            continue;
+        }
+        for choice in [round as usize % BAD.len(), rng.random_range(0..BAD.len() + ALL.len())] {
+            let (name, mut scheduler) = inner(choice, round);
+            if scheduler.start(&set.system()).is_err() {
+                continue;
+            }
+            let (metrics, counters) = shielded(scheduler, &set, round, horizon(&set));
+            assert_eq!((metrics.missed(), counters.lapses), (0, 0), "{name} on {set:?}");
+            runs += 1;
+            overrides += counters.overrides;
+        }
+    }
+    assert!(runs > 500 && overrides > runs, "{runs} {overrides}");
+}
+
+#[test]
+fn after_an_overload_it_is_armed_again_at_the_first_idle_instant() {
+    // Twice the work between 100 and 150 ms.
+    let ms = Time::from_ms;
+    let tasks = vec![Task::periodic("a", ms(10), ms(4)), Task::periodic("b", ms(15), ms(4))];
+    let mut set = TaskSet::new("peak", tasks, 1);
+    let mode = |at: u64, work: f64| Mode { name: "m".into(), at: ms(at), work, rate: 1.0, tasks: None };
+    set.modes = vec![mode(100, 2.0), mode(150, 1.0)];
+    for (choice, bad) in BAD.into_iter().enumerate() {
+        for on_miss in [OnMiss::Abort, OnMiss::Continue] {
+            set.on_miss = on_miss;
+            let mut shield = Shield::new(BadScheduler::new(bad, 1));
+            let long = simulate(&set, 0, ms(1_000), &mut shield, &mut Unobserved).unwrap();
+            assert_eq!(shield.why_disarmed(), None);
+            let counters = shield.counters();
+            assert!(counters.lapses > 0 && counters.armed < counters.decisions, "{bad:?} {counters:?}");
+            if bad != Bad::Idle && bad != Bad::Random {
+                assert!(shield.is_armed(), "{bad:?}");
+                // All misses are of the peak and of what it leaves behind.
+                let short = simulate(&set, 0, ms(400), &mut shield, &mut Unobserved).unwrap();
+                assert_eq!(long.missed(), short.missed(), "{bad:?} ({choice}), {on_miss:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn overruns_disarm_it_unless_they_are_provided_for() {
+    let ms = Time::from_ms;
+    let overrunning = |high: u64| {
+        let mut task = Task::periodic("a", ms(10), ms(4));
+        task.wcet_high = Some(ms(high));
+        task.execution = ExecutionModel::Overrun { probability: 0.2, below: Box::new(ExecutionModel::Wcet) };
+        TaskSet::new("overrun", vec![task, Task::periodic("b", ms(14), ms(5)), Task::periodic("c", ms(70), ms(7))], 1)
+    };
+    for bad in BAD {
+        let (metrics, counters) = shielded(Box::new(BadScheduler::new(bad, 1)), &overrunning(5), 1, ms(7_000));
+        assert_eq!((metrics.missed(), counters.lapses), (0, 0), "{bad:?}");
+    }
+    let (_, counters) = shielded(build("edf").unwrap(), &overrunning(8), 1, ms(7_000));
+    assert!(counters.lapses > 10 && counters.armed > counters.decisions / 4, "{counters:?}");
+}
+
+#[test]
+fn in_overload_the_inner_scheduler_rules_but_impossible_jobs_make_way() {
+    let mut rng = Pcg64::seed_from_u64(4);
+    let choices = ["fcfs", "edf", "srpt", "edf-skip", "mh-edf", "edzl"];
+    let mut met = vec![(0u64, 0u64); BAD.len() + choices.len()];
+    for round in 0..240 {
+        let cores = [1, 1, 2, 4][round as usize % 4];
+        let mut set = drawn(&mut rng, 1.3 * cores as f64, cores);
+        let horizon = horizon(&set).min(Time::from_ms(200));
+        if round % 3 == 0 {
+            set.on_miss = OnMiss::Continue;
+        }
+        for (place, met) in met.iter_mut().enumerate() {
+            let scheduler = || -> Box<dyn Scheduler> {
+                match BAD.get(place) {
+                    Some(bad) => Box::new(BadScheduler::new(*bad, round)),
+                    None => build(choices[place - BAD.len()]).unwrap(),
+                }
+            };
+            let (metrics, counters) = shielded(scheduler(), &set, round, horizon);
+            assert_eq!(counters.armed, 0);
+            met.0 += metrics.jobs.met;
+            met.1 += bare(scheduler(), &set, round, horizon).jobs.met;
+        }
+    }
+    for (place, (with, without)) in met.into_iter().enumerate() {
+        let name = BAD.get(place).map_or_else(|| choices[place - BAD.len()].to_string(), |bad| format!("{bad:?}"));
+        println!("{name}: {with} met behind the shield, {without} bare");
+        assert!(with as f64 >= 0.99 * without as f64, "{name}: {with} {without}");
+    }
+}
+
+#[test]
+fn what_it_cannot_rely_on_is_said() {
+    let ms = Time::from_ms;
+    let why = |set: &TaskSet| {
+        let mut shield = Shield::new(build("edf").unwrap());
+        shield.start(&set.system()).unwrap();
+        shield.why_disarmed().unwrap_or_default().to_string()
+    };
+    let set = TaskSet::new("s", vec![Task::periodic("a", ms(10), ms(11))], 1);
+    assert!(why(&set).contains("no scheduler is proved"));
+    let task = Task { jitter: ms(12), deadline: ms(40), ..Task::periodic("late", ms(10), ms(1)) };
+    assert!(why(&TaskSet::new("s", vec![task], 1)).contains("\"late\" can overtake"));
+    let arrival = Arrival::Burst { jobs: 2, every: ms(10), until: Time::NEVER };
+    let task = Task { arrival, jitter: ms(1), ..Task::periodic("peak", ms(10), ms(1)) };
+    assert!(why(&TaskSet::new("s", vec![task], 1)).contains("\"peak\" are released one by one"));
+    let task = Task { arrival: Arrival::Listed([].into()), ..Task::periodic("a", ms(10), ms(1)) };
+    assert!(why(&TaskSet::new("s", vec![task], 1)).contains("list"));
+}
+
+#[test]
+fn an_illegal_choice_is_still_an_error() {
+    struct Illegal;
+    impl Scheduler for Illegal {
+        fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
+            Ok(())
+        }
+        fn decide(&mut self, _view: &SystemView<'_>, assignment: &mut Assignment) {
+            assignment.run(0, JobId(77));
+        }
+    }
+    let set = TaskSet::new("s", vec![Task::periodic("a", Time::from_ms(10), Time::from_ms(1))], 1);
+    let error = simulate(&set, 0, Time::from_ms(50), &mut Shield::new(Illegal), &mut Unobserved).unwrap_err();
+    assert!(error.to_string().contains("unknown job id 77"), "{error}");
+}
+
+#[test]
+fn what_switches_and_decisions_cost_is_provided_for() {
+    let mut rng = Pcg64::seed_from_u64(6);
+    let (mut runs, mut bare_missed) = (0, 0);
+    for round in 0..1_500u64 {
+        let load = rng.random_range(0.5..1.0);
+        let mut set = drawn(&mut rng, load, 1);
+        if rng.random_bool(0.5) {
+            vary(&mut rng, &mut set);
+        }
+        let mut cost = || Time::from_us(rng.random_range(0..10));
+        set.costs = Costs { context_switch: cost(), decision: cost(), ..Costs::default() };
+        if !is_proved(&set) {
+            continue;
+        }
+        let choice = rng.random_range(0..BAD.len() + ALL.len());
+        let (name, scheduler) = inner(choice, round);
+        let (metrics, counters) = shielded(scheduler, &set, round, horizon(&set));
+        assert_eq!((metrics.missed(), counters.lapses), (0, 0), "{name} on {set:?}");
+        runs += 1;
+        bare_missed += u64::from(bare(inner(choice, round).1, &set, round, horizon(&set)).missed() > 0);
+    }
+    println!("with costs: {runs} runs, {bare_missed} with misses when bare");
+    assert!(runs > 500 && bare_missed * 5 > runs, "{runs} {bare_missed}");
+}
