@@ -7,6 +7,8 @@ use crate::{Rows, Sparsity};
 
 /// Queries whose attention is computed together.
 const QUERIES: usize = 2 * GROUP;
+/// So many keys make long rows of logits.
+const LONG: usize = 256;
 /// Rows that go through the feed-forward part together, so that what is inside it stays near.
 const TOGETHER: usize = 4 * GROUP;
 
@@ -52,7 +54,7 @@ impl<E: Engine> Scratch<E> {
             queries: Aligned::new(capacity * head_depth),
             keys: Aligned::new(capacity * head_depth),
             values: Aligned::new(capacity * head_columns),
-            logits: Aligned::new(GROUP * capacity),
+            logits: Aligned::new(QUERIES * capacity),
             powers: Aligned::new(QUERIES * capacity),
             mixed: Aligned::new(QUERIES * head_columns),
             attended: Aligned::new(capacity * row_stride),
@@ -156,19 +158,21 @@ impl<E: Engine> Scratch<E> {
         for first in (0..rows).step_by(QUERIES) {
             let here = QUERIES.min(rows - first);
             let mut factors = [0.0; QUERIES];
-            for (half, factors) in factors[..here].chunks_exact_mut(GROUP).enumerate() {
-                let first = first + half * GROUP;
+            // Few logits at a time if they are long, so that they stay near.
+            let step = if keys > LONG { GROUP } else { QUERIES };
+            for (place, factors) in factors[..here].chunks_mut(step).enumerate() {
+                let (first, count_here) = (first + place * step, factors.len());
                 let from = View { data: &self.queries[first * head_depth..], stride: head_depth };
                 let to = ViewMut { data: &mut self.logits, stride: keys };
-                engine.multiply(GROUP, from, packed_keys, &self.key_bias, to);
+                engine.multiply(count_here, from, packed_keys, &self.key_bias, to);
                 if let Some(sparsity) = sparsity {
-                    for (place, logits) in self.logits.chunks_exact_mut(keys).take(GROUP).enumerate() {
+                    for (place, logits) in self.logits.chunks_exact_mut(keys).take(count_here).enumerate() {
                         mask(&mut logits[..count], first + place, sparsity, &mut self.order);
                     }
                 }
                 let logits = View { data: &self.logits, stride: keys };
-                let powers = ViewMut { data: &mut self.powers[half * GROUP * keys..], stride: keys };
-                engine.softmax(GROUP, keys, logits, powers, factors);
+                let powers = ViewMut { data: &mut self.powers[place * step * keys..], stride: keys };
+                engine.softmax(count_here, keys, logits, powers, factors);
             }
             let from = View { data: &self.powers, stride: keys };
             let to = ViewMut { data: &mut self.mixed, stride: head_columns };
@@ -203,24 +207,41 @@ fn mask(logits: &mut [f32], query: usize, sparsity: Sparsity, order: &mut [u32])
     if query == 0 || query >= logits.len() {
         return;
     }
-    let (chunk, block) = (sparsity.chunk.max(1), sparsity.block.max(1));
-    let own = (query - 1) / chunk * chunk..((query - 1) / chunk + 1) * chunk;
+    let (chunk, block, keep) = (sparsity.chunk.max(1), sparsity.block.max(1), sparsity.keep);
+    let own = (query - 1) / chunk * chunk..((query - 1) / chunk).saturating_add(1).saturating_mul(chunk);
     let jobs = &mut logits[1..];
     for start in (0..jobs.len()).step_by(block) {
         let end = (start + block).min(jobs.len());
-        let mut others = 0;
-        for job in (start..end).filter(|job| !own.contains(job)) {
-            order[others] = job as u32;
-            others += 1;
-        }
-        if others <= sparsity.keep {
+        // Keys of the own chunk are always kept and do not count: what is left is before it and after it.
+        let (before, after) = (start..end.min(own.start), start.max(own.end)..end);
+        if before.len() + after.len() <= keep {
             continue;
         }
-        let others = &mut order[..others];
-        if sparsity.keep > 0 {
-            let value = |job: &u32| jobs[*job as usize];
-            others.select_nth_unstable_by(sparsity.keep - 1, |a, b| value(b).total_cmp(&value(a)).then(a.cmp(b)));
+        // The best so far, the best first; an equal one that comes later stands behind.
+        let mut kept = 0;
+        for job in before.chain(after) {
+            let value = jobs[job];
+            let mut place = kept;
+            while place > 0 && value > jobs[order[place - 1] as usize] {
+                place -= 1;
+            }
+            // Whoever falls out of the best is taken away, and so is who does not get in.
+            let out = match place < keep {
+                false => job,
+                true if kept < keep => {
+                    order.copy_within(place..kept, place + 1);
+                    order[place] = job as u32;
+                    kept += 1;
+                    continue;
+                }
+                true => {
+                    let last = order[keep - 1] as usize;
+                    order.copy_within(place..keep - 1, place + 1);
+                    order[place] = job as u32;
+                    last
+                }
+            };
+            jobs[out] = NEVER;
         }
-        others[sparsity.keep..].iter().for_each(|job| jobs[*job as usize] = NEVER);
     }
 }

@@ -101,13 +101,22 @@ impl Multiplier for Tiles {
     }
 
     unsafe fn multiply_relu(self, product: &Product<u16>) {
-        let mut sums = Sums([0.0; 1024]);
+        // A block becomes elements while the next one is on its way.
+        let mut sums = [Sums([0.0; 1024]), Sums([0.0; 1024])];
+        let mut before: Option<(usize, usize, *mut u16)> = None;
+        let mut turn = 0;
         // SAFETY: blocks are within the product, which the caller has checked; a block's sums fit.
         unsafe {
             each_block(product, |rows, columns, c, block| {
-                block.run(sums.0.as_mut_ptr(), columns);
-                relu(rows, columns, &sums, c, product.c_stride);
+                block.run(sums[turn].0.as_mut_ptr(), columns);
+                turn = 1 - turn;
+                if let Some((rows, columns, c)) = before.replace((rows, columns, c)) {
+                    relu(rows, columns, &sums[turn], c, product.c_stride);
+                }
             });
+            if let Some((rows, columns, c)) = before {
+                relu(rows, columns, &sums[1 - turn], c, product.c_stride);
+            }
         }
     }
 }
@@ -280,15 +289,15 @@ impl Block {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn relu(rows: usize, columns: usize, sums: &Sums, c: *mut u16, c_stride: usize) {
-    let zero = _mm512_setzero_ps();
+    let zero = _mm512_setzero_si512();
     for row in 0..rows {
         for column in (0..columns).step_by(32) {
             // SAFETY: rows × columns sums are there, and the caller has checked c.
             unsafe {
                 let from = sums.0.as_ptr().add(row * columns + column);
-                let low = _mm512_max_ps(_mm512_load_ps(from), zero);
-                let high = _mm512_max_ps(_mm512_load_ps(from.add(16)), zero);
-                _mm512_storeu_si512(c.add(row * c_stride + column).cast(), narrow(low, high));
+                let narrow = narrow(_mm512_load_ps(from), _mm512_load_ps(from.add(16)));
+                // As whole numbers, elements have the same signs.
+                _mm512_storeu_si512(c.add(row * c_stride + column).cast(), _mm512_max_epi16(narrow, zero));
             }
         }
     }

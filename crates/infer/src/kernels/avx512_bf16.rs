@@ -57,11 +57,11 @@ unsafe fn each_block<C>(product: &Product<C>, store: impl Fn(*mut C, __m512, __m
                 let mut sums = [[_mm512_loadu_ps(bias.add(column)), _mm512_loadu_ps(bias.add(column + 16))]; ROWS];
                 for pair in 0..depth / 2 {
                     let b = panel.add(pair / 16 * 1024 + pair % 16 * 32);
-                    let (left, right) = (_mm512_loadu_si512(b.cast()), _mm512_loadu_si512(b.add(512).cast()));
-                    let (left, right): (__m512bh, __m512bh) = (transmute(left), transmute(right));
+                    let pairs = |from: *const u16| transmute::<__m512i, __m512bh>(_mm512_loadu_si512(from.cast()));
+                    let (left, right) = (pairs(b), pairs(b.add(512)));
                     for (place, sums) in sums.iter_mut().enumerate() {
                         let a = a.add((row + place) * a_stride + 2 * pair).cast::<i32>().read_unaligned();
-                        let a: __m512bh = transmute(_mm512_set1_epi32(a));
+                        let a = transmute::<__m512i, __m512bh>(_mm512_set1_epi32(a));
                         *sums = [_mm512_dpbf16_ps(sums[0], a, left), _mm512_dpbf16_ps(sums[1], a, right)];
                     }
                 }

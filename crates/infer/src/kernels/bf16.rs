@@ -97,11 +97,12 @@ impl<M: Multiplier> Engine for Bf16<M> {
     }
 
     fn convert(self, rows: usize, columns: usize, from: View<f32>, factors: Option<&[f32]>, to: ViewMut<u16>) {
-        for row in 0..rows {
-            let (from, to) = (&from.data[row * from.stride..][..columns], &mut to.data[row * to.stride..][..columns]);
-            // SAFETY: the engine exists, so the processor has the instructions; the slices have so many columns.
-            unsafe { convert(columns, from.as_ptr(), factors.map_or(1.0, |factors| factors[row]), to.as_mut_ptr()) }
-        }
+        assert!(rows > 0 && factors.is_none_or(|factors| factors.len() >= rows), "a factor for every row");
+        let within = |len: usize, stride: usize| (rows - 1) * stride + columns <= len;
+        assert!(within(from.data.len(), from.stride) && within(to.data.len(), to.stride), "rows within the view");
+        let strides = (from.stride, to.stride);
+        // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
+        unsafe { convert(rows, columns, from.data.as_ptr(), factors, to.data.as_mut_ptr(), strides) }
     }
 
     fn pack_keys(self, rows: usize, columns: usize, from: View<f32>, mut to: PackedMut<u16>) {
@@ -121,32 +122,30 @@ impl<M: Multiplier> Engine for Bf16<M> {
     }
 
     fn softmax(self, rows: usize, columns: usize, logits: View<f32>, mut powers: ViewMut<u16>, factors: &mut [f32]) {
-        assert!(columns % PAD == 0, "padded rows");
+        assert!(columns.is_multiple_of(PAD), "padded rows");
         let (from, to) = (logits.pointer(rows, columns), powers.pointer(rows, columns));
-        for (row, factor) in factors[..rows].iter_mut().enumerate() {
-            // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
-            *factor = unsafe { softmax(columns, from.add(row * logits.stride), to.add(row * powers.stride)) };
-        }
+        let strides = (logits.stride, powers.stride);
+        // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
+        unsafe { softmax(columns, from, to, strides, &mut factors[..rows]) }
     }
 
     fn add_norm(self, rows: usize, norm: Norm<'_>, mut x: ViewMut<f32>, change: View<f32>, mut to: ViewMut<u16>) {
         let stride = x.stride;
-        assert!(stride % PAD == 0 && norm.weight.len() == stride && norm.bias.len() == stride, "a padded norm");
+        assert!(
+            stride.is_multiple_of(PAD) && norm.weight.len() == stride && norm.bias.len() == stride,
+            "a padded norm"
+        );
         let (x, change_from) = (x.pointer(rows, stride), change.pointer(rows, stride));
         let elements = to.pointer(rows, stride);
-        for row in 0..rows {
-            // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
-            unsafe {
-                let x = x.add(row * stride);
-                add_norm(stride, norm, x, change_from.add(row * change.stride), elements.add(row * to.stride));
-            }
-        }
+        let strides = (change.stride, to.stride);
+        // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
+        unsafe { add_norm(rows, stride, norm, x, change_from, elements, strides) }
     }
 }
 
 fn product<C>(rows: usize, a: View<u16>, b: Packed<u16>, bias: &[f32], c: &mut ViewMut<'_, C>) -> Product<C> {
     let (depth, columns) = (b.depth, b.columns);
-    assert!(rows % GROUP == 0 && depth % 32 == 0 && columns % 32 == 0 && bias.len() >= columns, "whole tiles");
+    assert!(rows.is_multiple_of(GROUP) && depth % 32 == 0 && columns % 32 == 0 && bias.len() >= columns, "whole tiles");
     let (a_stride, c_stride) = (a.stride, c.stride);
     Product {
         rows,
@@ -165,7 +164,7 @@ fn product<C>(rows: usize, a: View<u16>, b: Packed<u16>, bias: &[f32], c: &mut V
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 pub(crate) fn narrow(low: __m512, high: __m512) -> __m512i {
     // SAFETY: both are 512 bits of numbers.
-    unsafe { transmute(_mm512_cvtne2ps_pbh(high, low)) }
+    unsafe { transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low)) }
 }
 
 /// The first so many of sixteen lanes.
@@ -174,17 +173,27 @@ fn lanes(count: usize) -> u16 {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-unsafe fn convert(columns: usize, from: *const f32, factor: f32, to: *mut u16) {
-    let factor = _mm512_set1_ps(factor);
+unsafe fn convert(
+    rows: usize,
+    columns: usize,
+    from: *const f32,
+    factors: Option<&[f32]>,
+    to: *mut u16,
+    (from_stride, to_stride): (usize, usize),
+) {
     for column in (0..columns).step_by(32) {
-        let (left, right) = (columns - column, (columns - column).saturating_sub(16));
-        // SAFETY: masked lanes are not read or written, the others are within the columns.
-        unsafe {
-            let low = _mm512_maskz_loadu_ps(lanes(left), from.add(column));
-            let high = _mm512_maskz_loadu_ps(lanes(right), from.wrapping_add(column + 16));
-            let narrow = narrow(_mm512_mul_ps(low, factor), _mm512_mul_ps(high, factor));
-            let mask = u32::from(lanes(left)) | u32::from(lanes(right)) << 16;
-            _mm512_mask_storeu_epi16(to.add(column).cast(), mask, narrow);
+        let (left, right) = (lanes(columns - column), lanes((columns - column).saturating_sub(16)));
+        let both = u32::from(left) | u32::from(right) << 16;
+        for row in 0..rows {
+            let factor = _mm512_set1_ps(factors.map_or(1.0, |factors| factors[row]));
+            // SAFETY: masked lanes are not read or written, the others are within rows and columns.
+            unsafe {
+                let from = from.add(row * from_stride + column);
+                let low = _mm512_maskz_loadu_ps(left, from);
+                let high = _mm512_maskz_loadu_ps(right, from.wrapping_add(16));
+                let narrow = narrow(_mm512_mul_ps(low, factor), _mm512_mul_ps(high, factor));
+                _mm512_mask_storeu_epi16(to.add(row * to_stride + column).cast(), both, narrow);
+            }
         }
     }
 }
@@ -276,40 +285,61 @@ unsafe fn pack_values(
 }
 
 /// The fraction that powers of two are computed from needs no more terms than eight significant bits show.
-const POWER: [f32; 4] = [0.078_967_26, 0.224_693_16, 0.696_324_77, 0.999_900_29];
+const POWER: [f32; 4] = [0.078_967_26, 0.224_693_16, 0.696_324_8, 0.999_900_3];
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-unsafe fn softmax(columns: usize, logits: *const f32, powers: *mut u16) -> f32 {
-    // SAFETY: the caller has checked the columns, a multiple of 32.
-    unsafe {
-        let most = _mm512_set1_ps(lanes::greatest::<__m512>(columns, logits));
-        let power = |from: *const f32| {
-            let x = _mm512_sub_ps(_mm512_loadu_ps(from), most);
-            let rest = _mm512_reduce_ps::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(x);
-            let mut power = _mm512_set1_ps(POWER[0]);
-            for coefficient in &POWER[1..] {
-                power = _mm512_fmadd_ps(power, rest, _mm512_set1_ps(*coefficient));
+unsafe fn softmax(
+    columns: usize,
+    logits: *const f32,
+    powers: *mut u16,
+    (logits_stride, powers_stride): (usize, usize),
+    factors: &mut [f32],
+) {
+    for (row, factor) in factors.iter_mut().enumerate() {
+        // SAFETY: the caller has checked the rows, and the columns, a multiple of 32.
+        unsafe {
+            let (logits, powers) = (logits.add(row * logits_stride), powers.add(row * powers_stride));
+            let most = _mm512_set1_ps(lanes::greatest::<__m512>(columns, logits));
+            let power = |from: *const f32| {
+                // Numbers below the normal ones would be slow, and this is as good as nothing beside the greatest.
+                let x = _mm512_max_ps(_mm512_set1_ps(-100.0), _mm512_sub_ps(_mm512_loadu_ps(from), most));
+                let rest = _mm512_reduce_ps::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(x);
+                let mut power = _mm512_set1_ps(POWER[0]);
+                for coefficient in &POWER[1..] {
+                    power = _mm512_fmadd_ps(power, rest, _mm512_set1_ps(*coefficient));
+                }
+                _mm512_scalef_ps(power, x)
+            };
+            let mut sums = [_mm512_setzero_ps(); 2];
+            for column in (0..columns).step_by(32) {
+                let (low, high) = (power(logits.add(column)), power(logits.add(column + 16)));
+                sums = [_mm512_add_ps(sums[0], low), _mm512_add_ps(sums[1], high)];
+                _mm512_storeu_si512(powers.add(column).cast(), narrow(low, high));
             }
-            _mm512_scalef_ps(power, x)
-        };
-        let mut sums = [_mm512_setzero_ps(); 2];
-        for column in (0..columns).step_by(32) {
-            let (low, high) = (power(logits.add(column)), power(logits.add(column + 16)));
-            sums = [_mm512_add_ps(sums[0], low), _mm512_add_ps(sums[1], high)];
-            _mm512_storeu_si512(powers.add(column).cast(), narrow(low, high));
+            *factor = 1.0 / _mm512_reduce_add_ps(_mm512_add_ps(sums[0], sums[1]));
         }
-        1.0 / _mm512_reduce_add_ps(_mm512_add_ps(sums[0], sums[1]))
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-unsafe fn add_norm(stride: usize, norm: Norm<'_>, x: *mut f32, change: *const f32, to: *mut u16) {
-    // SAFETY: the caller has checked the bounds of all rows.
-    unsafe {
-        lanes::add_norm_row::<__m512>(stride, norm, x, change);
-        for column in (0..stride).step_by(32) {
-            let narrow = narrow(_mm512_loadu_ps(x.add(column)), _mm512_loadu_ps(x.add(column + 16)));
-            _mm512_storeu_si512(to.add(column).cast(), narrow);
+unsafe fn add_norm(
+    rows: usize,
+    stride: usize,
+    norm: Norm<'_>,
+    x: *mut f32,
+    change: *const f32,
+    to: *mut u16,
+    (change_stride, to_stride): (usize, usize),
+) {
+    for row in 0..rows {
+        // SAFETY: the caller has checked the bounds of all rows.
+        unsafe {
+            let (x, to) = (x.add(row * stride), to.add(row * to_stride));
+            lanes::add_norm_row::<__m512>(stride, norm, x, change.add(row * change_stride));
+            for column in (0..stride).step_by(32) {
+                let narrow = narrow(_mm512_loadu_ps(x.add(column)), _mm512_loadu_ps(x.add(column + 16)));
+                _mm512_storeu_si512(to.add(column).cast(), narrow);
+            }
         }
     }
 }

@@ -49,7 +49,7 @@ pub(crate) use lanes;
 #[inline(always)]
 unsafe fn exp2<V: Lanes>(x: V) -> V {
     const COEFFICIENTS: [f32; 6] =
-        [1.540_353_e-4, 1.333_355_8e-3, 9.618_129e-3, 5.550_410_9e-2, 2.402_265_1e-1, std::f32::consts::LN_2];
+        [1.540_353_e-4, 1.333_355_8e-3, 9.618_129e-3, 5.550_411e-2, 2.402_265e-1, std::f32::consts::LN_2];
     // SAFETY: as above.
     unsafe {
         let x = V::max(V::splat(-127.0), x);
