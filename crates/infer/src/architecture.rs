@@ -46,7 +46,7 @@ impl Architecture {
         if let Some(problem) = problems.next().or_else(|| within("feed_forward", self.feed_forward, 8192)) {
             return Some(problem);
         }
-        if self.width % self.heads != 0 {
+        if !self.width.is_multiple_of(self.heads) {
             return Some(format!("a width of {} cannot be divided among {} heads", self.width, self.heads));
         }
         for (kind, features) in [("job", &self.job), ("idle", &self.idle)] {

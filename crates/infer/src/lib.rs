@@ -1,12 +1,19 @@
 //! The network and nothing around it: the weights file, the kernels, the forward pass from discrete tokens to one number per row. It knows
 //! no tasks. A [`Network`] allocates when it is built, or when it meets more rows than ever before, and never else.
 
+mod aligned;
 mod architecture;
+mod kernels;
+mod network;
+mod pass;
+mod prepared;
 mod reference;
 mod rows;
 mod weights;
 
 pub use architecture::{Architecture, Vocabulary};
+pub use kernels::{Kernel, Precision};
+pub use network::{Network, NetworkError, Options};
 pub use reference::{AttentionMap, Trace, reference};
 pub use rows::{Rows, Sparsity};
 pub use weights::{Metadata, Weights, WeightsError};

@@ -73,7 +73,7 @@ impl Scheduler for Pd2 {
             return;
         }
         assignment.wake_at(view.now.next_multiple(self.quantum));
-        if view.now.0 % self.quantum.0 != 0 {
+        if !view.now.0.is_multiple_of(self.quantum.0) {
             for (core, running) in view.running.iter().enumerate() {
                 if let Some(id) = running {
                     assignment.run(core, *id);

@@ -1,5 +1,6 @@
 //! `temponet bench`: speed and memory, measured on this machine, now.
 
+mod infer;
 mod oracle;
 mod sim;
 
@@ -7,7 +8,7 @@ use anyhow::Result;
 
 /// Measure speed and memory
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  temponet bench sim\n  temponet bench oracle")]
+#[command(after_help = "Examples:\n  temponet bench sim\n  temponet bench oracle\n  temponet bench infer")]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -17,11 +18,13 @@ pub struct Args {
 enum What {
     Sim(sim::Args),
     Oracle(oracle::Args),
+    Infer(infer::Args),
 }
 
 pub fn run(args: Args) -> Result<()> {
     match args.what {
         What::Sim(args) => sim::run(args),
         What::Oracle(args) => oracle::run(args),
+        What::Infer(args) => infer::run(args),
     }
 }

@@ -1,0 +1,259 @@
+//! The arithmetic, one file for each kind of processor. A [`Kernel`] is chosen once, when a network is built; what it computes with is an
+//! [`Engine`], a value that exists only on a processor that has the instructions.
+//!
+//! Every engine multiplies rows by *packed* matrices: columns in panels of [`Engine::COLUMNS`], zeros up to whole panels. Rows come in
+//! sixteens ([`GROUP`]), and everything is padded to that, so the inner loops have no remainders.
+
+#[cfg(target_arch = "x86_64")]
+mod amx;
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_bf16;
+#[cfg(target_arch = "x86_64")]
+mod bf16;
+mod lanes;
+mod scalar;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use {amx::Amx, avx2::Avx2, avx512::Avx512, avx512_bf16::Avx512Bf16};
+
+pub(crate) use scalar::Scalar;
+
+/// Rows are computed this many at a time.
+pub(crate) const GROUP: usize = 16;
+
+/// Widths in memory are multiples of this many numbers.
+pub(crate) const PAD: usize = 32;
+
+/// Stands for minus infinity among attention logits, without its arithmetic.
+pub(crate) const NEVER: f32 = -1e30;
+
+/// How numbers are multiplied. Sums, norms and what passes from layer to layer are single precision everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Precision {
+    /// Products of bfloat16 numbers, eight significant bits.
+    Bf16,
+    /// Products of single-precision numbers.
+    F32,
+}
+
+/// A way to compute, by the instructions it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// Plain Rust, on any processor.
+    Scalar,
+    /// x86-64 with AVX2 and FMA.
+    Avx2,
+    /// x86-64 with AVX-512 F, BW, DQ and VL.
+    Avx512,
+    /// The same with bfloat16 products.
+    Avx512Bf16,
+    /// x86-64 with matrix tiles (AMX) of bfloat16, on Linux.
+    Amx,
+}
+
+impl Kernel {
+    /// All there are, slowest first. Intel's processors multiply bfloat16 in vectors no faster than single precision, which is better.
+    pub const ALL: [Kernel; 5] = [Kernel::Scalar, Kernel::Avx2, Kernel::Avx512Bf16, Kernel::Avx512, Kernel::Amx];
+
+    /// The fastest one that this machine has.
+    pub fn best() -> Kernel {
+        Kernel::best_of(Precision::Bf16)
+    }
+
+    /// The fastest one that this machine has and that is at least so precise.
+    pub fn best_of(precision: Precision) -> Kernel {
+        let fit = |kernel: &&Kernel| kernel.precision() >= precision && kernel.is_available();
+        Kernel::ALL.iter().rev().find(fit).copied().unwrap_or(Kernel::Scalar)
+    }
+
+    /// Those that this machine has, slowest first.
+    pub fn available() -> Vec<Kernel> {
+        Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()).collect()
+    }
+
+    /// Whether this machine has it.
+    pub fn is_available(self) -> bool {
+        match self {
+            Kernel::Scalar => true,
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => Avx2::new().is_some(),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => Avx512::new().is_some(),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512Bf16 => Avx512Bf16::new().is_some(),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Amx => Amx::new().is_some(),
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => false,
+        }
+    }
+
+    /// How it multiplies.
+    pub fn precision(self) -> Precision {
+        match self {
+            Kernel::Scalar | Kernel::Avx2 | Kernel::Avx512 => Precision::F32,
+            Kernel::Avx512Bf16 | Kernel::Amx => Precision::Bf16,
+        }
+    }
+
+    /// Its name, as users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kernel::Scalar => "scalar",
+            Kernel::Avx2 => "avx2",
+            Kernel::Avx512 => "avx512",
+            Kernel::Avx512Bf16 => "avx512-bf16",
+            Kernel::Amx => "amx",
+        }
+    }
+
+    /// The one of that name.
+    pub fn from_name(name: &str) -> Option<Kernel> {
+        Kernel::ALL.into_iter().find(|kernel| kernel.name() == name)
+    }
+}
+
+impl std::fmt::Display for Kernel {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.pad(self.name())
+    }
+}
+
+/// Rows in memory, each `stride` numbers after the one before.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a, T> {
+    pub data: &'a [T],
+    pub stride: usize,
+}
+
+/// Rows that are written.
+pub(crate) struct ViewMut<'a, T> {
+    pub data: &'a mut [T],
+    pub stride: usize,
+}
+
+impl<T> View<'_, T> {
+    /// Where it starts, after a check that it has so many rows and columns.
+    fn pointer(&self, rows: usize, columns: usize) -> *const T {
+        assert!(columns <= self.stride && self.data.len() >= rows * self.stride, "rows within the view");
+        self.data.as_ptr()
+    }
+}
+
+impl<T> ViewMut<'_, T> {
+    fn pointer(&mut self, rows: usize, columns: usize) -> *mut T {
+        assert!(columns <= self.stride && self.data.len() >= rows * self.stride, "rows within the view");
+        self.data.as_mut_ptr()
+    }
+}
+
+/// A packed matrix: `depth` numbers go into each of `columns`, both padded.
+#[derive(Clone, Copy)]
+pub(crate) struct Packed<'a, T> {
+    pub data: &'a [T],
+    pub depth: usize,
+    pub columns: usize,
+}
+
+impl<T> Packed<'_, T> {
+    fn pointer(&self) -> *const T {
+        assert!(self.data.len() >= self.depth * self.columns, "a whole matrix");
+        self.data.as_ptr()
+    }
+}
+
+/// A packed matrix that is written.
+pub(crate) struct PackedMut<'a, T> {
+    pub data: &'a mut [T],
+    pub depth: usize,
+    pub columns: usize,
+}
+
+impl<T> PackedMut<'_, T> {
+    fn pointer(&mut self) -> *mut T {
+        assert!(self.data.len() >= self.depth * self.columns, "a whole matrix");
+        self.data.as_mut_ptr()
+    }
+}
+
+/// What a forward pass is made of. `rows` is a multiple of [`GROUP`] wherever it is not said to be anything.
+pub(crate) trait Engine: Copy + Send + Sync + 'static {
+    /// What is multiplied.
+    type Element: Copy + Default + Send + Sync + 'static;
+    /// Packed depths are multiples of it.
+    const DEPTH: usize;
+    /// Packed columns are multiples of it.
+    const COLUMNS: usize;
+
+    fn element(value: f32) -> Self::Element;
+    /// Where an entry of a packed matrix is.
+    fn place(depth: usize, row: usize, column: usize) -> usize;
+
+    /// Before the first product of a pass, and after the last.
+    fn begin(self) {}
+    fn end(self) {}
+
+    /// c = a·b + bias.
+    fn multiply(self, rows: usize, a: View<Self::Element>, b: Packed<Self::Element>, bias: &[f32], c: ViewMut<f32>);
+    /// c = max(0, a·b + bias).
+    fn multiply_relu(
+        self,
+        rows: usize,
+        a: View<Self::Element>,
+        b: Packed<Self::Element>,
+        bias: &[f32],
+        c: ViewMut<Self::Element>,
+    );
+    /// sum += other.
+    fn add(self, sum: &mut [f32], other: &[f32]);
+    /// Some columns as elements, each row times its factor if there are any. Any number of rows.
+    fn convert(self, rows: usize, columns: usize, from: View<f32>, factors: Option<&[f32]>, to: ViewMut<Self::Element>);
+    /// Rows as the columns of a packed matrix: depth is their width. Any number of rows; zeros in the place of the others.
+    fn pack_keys(self, rows: usize, columns: usize, from: View<f32>, to: PackedMut<Self::Element>);
+    /// Rows as the rows of a packed matrix. Any number of rows; zeros in the place of the others.
+    fn pack_values(self, rows: usize, columns: usize, from: View<f32>, to: PackedMut<Self::Element>);
+    /// Powers of two of each row's numbers less its greatest, and one divided by the sums of them.
+    fn softmax(
+        self,
+        rows: usize,
+        columns: usize,
+        logits: View<f32>,
+        powers: ViewMut<Self::Element>,
+        factors: &mut [f32],
+    );
+    /// x = norm(x + change), also as elements. Strides are padded with zeros, and stay so.
+    fn add_norm(
+        self,
+        rows: usize,
+        norm: Norm<'_>,
+        x: ViewMut<f32>,
+        change: View<f32>,
+        elements: ViewMut<Self::Element>,
+    );
+}
+
+/// A layer norm's parameters, padded with zeros to whole strides.
+#[derive(Clone, Copy)]
+pub(crate) struct Norm<'a> {
+    pub width: usize,
+    pub weight: &'a [f32],
+    pub bias: &'a [f32],
+}
+
+/// The usual way to pack, entry by entry.
+pub(crate) fn pack_from<E: Engine>(
+    depth: usize,
+    columns: usize,
+    to: &mut [E::Element],
+    entry: impl Fn(usize, usize) -> f32,
+) {
+    for row in 0..depth {
+        for column in 0..columns {
+            to[E::place(depth, row, column)] = E::element(entry(row, column));
+        }
+    }
+}

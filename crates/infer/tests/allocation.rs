@@ -1,0 +1,59 @@
+//! Contract: a forward pass allocates nothing, once it has met so many rows. A binary of its own, because it counts all allocations.
+#![allow(unsafe_code, reason = "an allocator")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use temponet_infer::{Architecture, Kernel, Network, Options, Rows, Sparsity, Vocabulary, Weights};
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: everything is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn allocations(of: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.get();
+    of();
+    ALLOCATIONS.get() - before
+}
+
+#[test]
+fn a_forward_pass_does_not_allocate() {
+    let vocabulary = |name: &str, size: usize| vec![Vocabulary { name: name.into(), size }];
+    let weights = Weights::random(Architecture::paper(vocabulary("slack", 130), vocabulary("cores", 8)), 1);
+    let jobs: Vec<u16> = (0..300).map(|job| job % 130).collect();
+    let bias = vec![0.0; 301];
+    for kernel in Kernel::available() {
+        let options = Options { kernel: Some(kernel), rows: 200, ..Options::default() };
+        let mut network = Network::new(&weights, options).unwrap();
+        let mut q = Vec::with_capacity(301);
+        let mut run = |count: usize, sparsity: Option<Sparsity>| {
+            let rows = Rows { idle: &[1], jobs: &jobs[..count], bias: &bias[..count + 1], sparsity };
+            allocations(|| network.forward(&rows, &mut q))
+        };
+        for count in [0, 1, 15, 16, 130, 199] {
+            assert_eq!(run(count, None), 0, "{kernel}, {count} jobs");
+            assert_eq!(run(count, Some(Sparsity::paper(count))), 0, "{kernel}, {count} jobs, sparse");
+        }
+        assert!(run(300, None) > 0, "{kernel}: more rows than ever, and the counter counts");
+        assert_eq!(run(300, None), 0, "{kernel}: they have been met");
+    }
+}

@@ -1,0 +1,183 @@
+//! Contract: every kernel computes what the reference computes, the same bits each time, whatever the shape and the number of rows.
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use temponet_infer::{
+    Architecture, Kernel, Network, NetworkError, Options, Precision, Rows, Sparsity, Vocabulary, Weights, reference,
+};
+
+/// Greatest gaps between outputs, which are about one. Products of eight significant bits keep two or three digits.
+const CLOSE: f32 = 1e-4;
+const ROUGH: f32 = 0.04;
+/// Rounding may swap two keys that are nearly equal, so single outputs of sparse attention may differ more; on average they do not.
+const ROUGH_MEAN: f32 = 0.02;
+
+fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
+    sizes.iter().map(|(name, size)| Vocabulary { name: name.to_string(), size: *size }).collect()
+}
+
+fn shape(width: usize, layers: usize, heads: usize, feed_forward: usize) -> Architecture {
+    let job = vocabularies(&[("slack", 130), ("remaining", 40), ("core", 3)]);
+    Architecture { width, layers, heads, feed_forward, job, idle: vocabularies(&[("cores", 8), ("load", 16)]) }
+}
+
+/// Norms and biases that are not neutral, so that forgetting one shows.
+fn weights(architecture: Architecture, seed: u64) -> Weights {
+    let plain = Weights::random(architecture.clone(), seed);
+    let mut rng = Pcg64::seed_from_u64(seed);
+    Weights::new(architecture, |name, _, _| {
+        let mut values = plain.tensor(name).to_vec();
+        if name.ends_with("bias") || name.ends_with("norm.weight") {
+            values.iter_mut().for_each(|value| *value += 0.4 * rng.random::<f32>() - 0.2);
+        }
+        values
+    })
+}
+
+struct Input {
+    idle: [u16; 2],
+    jobs: Vec<u16>,
+    bias: Vec<f32>,
+}
+
+impl Input {
+    fn random(jobs: usize, rng: &mut Pcg64) -> Input {
+        let sizes = [130, 40, 3];
+        let bias = (0..=jobs).map(|_| f32::from(rng.random_range(1u16..9)).ln()).collect();
+        Input {
+            idle: [rng.random_range(0..8), rng.random_range(0..16)],
+            bias,
+            jobs: (0..jobs * 3).map(|place| rng.random_range(0..sizes[place % 3])).collect(),
+        }
+    }
+
+    fn rows(&self, sparsity: Option<Sparsity>) -> Rows<'_> {
+        Rows { idle: &self.idle, jobs: &self.jobs, bias: &self.bias, sparsity }
+    }
+}
+
+fn network(weights: &Weights, kernel: Kernel) -> Network {
+    Network::new(weights, Options { kernel: Some(kernel), rows: 1, ..Options::default() }).unwrap()
+}
+
+fn check(architecture: Architecture, counts: &[usize]) {
+    let mut rng = Pcg64::seed_from_u64(counts.len() as u64);
+    let weights = weights(architecture, 3);
+    let mut networks: Vec<Network> = Kernel::available().into_iter().map(|kernel| network(&weights, kernel)).collect();
+    let mut q = Vec::new();
+    for &jobs in counts {
+        let input = Input::random(jobs, &mut rng);
+        for sparsity in [None, Some(Sparsity::paper(jobs)), Some(Sparsity { chunk: 5, block: 9, keep: 4 })] {
+            let expected = reference(&weights, &input.rows(sparsity)).q;
+            for network in &mut networks {
+                network.forward(&input.rows(sparsity), &mut q);
+                let what = format!("{} on {jobs} jobs, {sparsity:?}", network.kernel());
+                assert_eq!(q.len(), jobs + 1, "{what}");
+                let gaps: Vec<f32> = q.iter().zip(&expected).map(|(a, b)| (a - b).abs()).collect();
+                let (greatest, mean) =
+                    (gaps.iter().copied().fold(0.0, f32::max), gaps.iter().sum::<f32>() / gaps.len() as f32);
+                assert!(q.iter().all(|value| value.is_finite()), "{what}");
+                match (network.kernel().precision(), sparsity) {
+                    (Precision::F32, _) => assert!(greatest < CLOSE, "{what}: {greatest}"),
+                    (Precision::Bf16, None) => assert!(greatest < ROUGH, "{what}: {greatest}"),
+                    (Precision::Bf16, Some(_)) => assert!(mean < ROUGH_MEAN, "{what}: {mean}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_papers_shape() {
+    check(shape(128, 2, 4, 512), &[0, 1, 14, 15, 16, 17, 31, 47, 63, 131]);
+}
+
+#[test]
+fn many_rows() {
+    check(shape(64, 1, 4, 128), &[255, 700]);
+}
+
+#[test]
+fn other_shapes() {
+    for (width, layers, heads, feed_forward) in
+        [(64, 2, 4, 256), (64, 3, 2, 64), (32, 2, 1, 128), (32, 1, 8, 96), (256, 1, 4, 64), (16, 2, 2, 40)]
+    {
+        check(shape(width, layers, heads, feed_forward), &[1, 20, 33, 64]);
+    }
+}
+
+#[test]
+fn shapes_that_fit_no_vector() {
+    for (width, heads, feed_forward) in [(36, 3, 50), (1, 1, 1), (6, 2, 7), (45, 5, 33), (130, 2, 70)] {
+        check(shape(width, 2, heads, feed_forward), &[1, 18, 35]);
+    }
+}
+
+#[test]
+fn the_same_input_gives_the_same_bits() {
+    let mut rng = Pcg64::seed_from_u64(9);
+    let weights = weights(shape(128, 2, 4, 512), 4);
+    let (small, large) = (Input::random(21, &mut rng), Input::random(150, &mut rng));
+    for kernel in Kernel::available() {
+        let (mut q, mut again) = (Vec::new(), Vec::new());
+        let mut network = network(&weights, kernel);
+        network.forward(&small.rows(None), &mut q);
+        // What was computed between, and by whom, leaves no trace.
+        network.forward(&large.rows(Some(Sparsity::paper(150))), &mut again);
+        network.forward(&small.rows(None), &mut again);
+        assert_eq!(q, again, "{kernel}");
+        let mut clone = network.clone();
+        std::thread::scope(|scope| scope.spawn(|| clone.forward(&small.rows(None), &mut again)).join()).unwrap();
+        assert_eq!(q, again, "{kernel}, a clone in a thread");
+        equal_rows(&mut network);
+    }
+}
+
+/// Rows that are equal have equal outputs, wherever they stand.
+fn equal_rows(network: &mut Network) {
+    let jobs: Vec<u16> = (0..40).flat_map(|place| [[7, 3, 1], [90, 20, 0]][place % 2]).collect();
+    let mut q = Vec::new();
+    network.forward(&Rows { idle: &[0, 0], jobs: &jobs, bias: &[0.0; 41], sparsity: None }, &mut q);
+    assert!(q[1..].iter().enumerate().all(|(place, value)| *value == q[1 + place % 2]), "{q:?}");
+}
+
+#[test]
+fn input_that_makes_no_sense_is_no_panic() {
+    let weights = weights(shape(32, 2, 4, 64), 4);
+    for kernel in Kernel::available() {
+        let mut network = network(&weights, kernel);
+        let (mut q, mut clamped) = (Vec::new(), Vec::new());
+        let sparsity = Some(Sparsity { chunk: 0, block: 0, keep: 0 });
+        let wild = Rows { idle: &[u16::MAX], jobs: &[u16::MAX; 8], bias: &[], sparsity };
+        network.forward(&wild, &mut q);
+        assert_eq!(q.len(), 3, "{kernel}");
+        let jobs = [129, 39, 2, 129, 39, 2];
+        network.forward(&Rows { idle: &[7, 0], jobs: &jobs, bias: &[0.0; 3], sparsity }, &mut clamped);
+        assert_eq!(q, clamped, "{kernel}");
+        let far = Rows { idle: &[0, 0], jobs: &jobs, bias: &[0.0, f32::NEG_INFINITY, -1e9], sparsity: None };
+        network.forward(&far, &mut q);
+        assert!(q.iter().all(|value| value.is_finite()), "{kernel}: {q:?}");
+    }
+}
+
+#[test]
+fn options_are_kept_or_refused() {
+    let weights = weights(shape(32, 1, 4, 64), 4);
+    let exact = Options { precision: Precision::F32, ..Options::default() };
+    assert_eq!(Network::new(&weights, exact).unwrap().kernel(), Kernel::best_of(Precision::F32));
+    assert_eq!(Network::new(&weights, Options::default()).unwrap().kernel(), Kernel::best());
+    let rough = Options { kernel: Some(Kernel::Amx), ..exact };
+    assert_eq!(Network::new(&weights, rough).unwrap_err(), NetworkError::Precision(Kernel::Amx));
+    for kernel in Kernel::ALL {
+        assert_eq!(Kernel::from_name(kernel.name()), Some(kernel));
+        let built = Network::new(&weights, Options { kernel: Some(kernel), ..Options::default() });
+        match kernel.is_available() {
+            true => assert_eq!(built.unwrap().kernel(), kernel),
+            false => assert_eq!(built.unwrap_err(), NetworkError::Unavailable(kernel)),
+        }
+    }
+    let mut wrong = shape(30, 1, 4, 64);
+    assert!(matches!(Network::new(&Weights::random(wrong.clone(), 1), exact), Err(NetworkError::Architecture(_))));
+    wrong.width = 32;
+    assert!(Network::new(&Weights::random(wrong, 1), exact).is_ok());
+}
