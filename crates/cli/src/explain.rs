@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use temponet_lab::explain::{ExplainedDecision, explain_at, page};
+use temponet_lab::roster::{SHIELDED, UNSHIELDED};
 use temponet_task::Time;
 
 use crate::output::{self, NewFile};
@@ -36,8 +37,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let (set, horizon, _) = args.setup.prepare(args.set.as_deref())?;
     let roster = args.model.roster()?;
-    let (name, plain_name) = roster.learned();
-    let (mut scheduler, mut plain) = (roster.build(name)?, roster.build(plain_name)?);
+    let (mut scheduler, mut plain) = (roster.build(SHIELDED)?, roster.build(UNSHIELDED)?);
     let model = roster.model.clone().context("there is no model")?;
     output::refuse_same(args.set.as_deref(), &[args.report.as_deref()])?;
     let report = args.report.as_deref().map(NewFile::create).transpose()?;

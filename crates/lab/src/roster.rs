@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use temponet::{Model, Options, Temponet};
+use temponet::{Learned, Model, Options, Temponet};
 use temponet_sched::SpecError;
 use temponet_task::Scheduler;
 
-/// The learned scheduler without its shield.
-const UNSHIELDED: &str = "temponet-unshielded";
-/// The names of the learned scheduler.
-pub const LEARNED: [&str; 1] = [UNSHIELDED];
+/// The learned scheduler, behind its shield.
+pub const SHIELDED: &str = "temponet";
+/// The network alone.
+pub const UNSHIELDED: &str = "temponet-unshielded";
+const LEARNED: [&str; 2] = [SHIELDED, UNSHIELDED];
 
 /// What names can stand for.
 #[derive(Clone, Debug, Default)]
@@ -24,11 +25,6 @@ impl Roster {
         Roster::default()
     }
 
-    /// The learned scheduler's names: as it is used, and the network alone.
-    pub fn learned(&self) -> (&'static str, &'static str) {
-        (UNSHIELDED, UNSHIELDED)
-    }
-
     /// All names there are, the learned scheduler's first.
     pub fn names(&self) -> Vec<String> {
         let learned = LEARNED.iter().filter(|_| self.model.is_some()).copied();
@@ -40,9 +36,14 @@ impl Roster {
         if !LEARNED.contains(&spec) {
             return temponet_sched::build(spec);
         }
-        let missing = || SpecError::Option(spec.into(), "needs a model: --model FILE or --model random:SEED".into());
-        let model = self.model.clone().ok_or_else(missing)?;
-        Ok(Box::new(Temponet::new(model, Options::default())))
+        let wrong = |why: String| SpecError::Option(spec.into(), why);
+        let missing = || wrong("needs a model: --model FILE or --model random:SEED".into());
+        let (model, options) = (self.model.clone().ok_or_else(missing)?, Options::default());
+        let cannot_run = |error: temponet_infer::NetworkError| wrong(error.to_string());
+        Ok(match spec {
+            SHIELDED => Box::new(Temponet::new(model, options).map_err(cannot_run)?),
+            _ => Box::new(Learned::new(model, options).map_err(cannot_run)?),
+        })
     }
 
     /// How results call a scheduler: random weights are never reported as TempoNet's.

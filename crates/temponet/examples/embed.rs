@@ -6,14 +6,14 @@ use temponet::{Model, Options, Temponet, Tokenizer};
 use temponet_task::{Assignment, Event, Job, JobId, Scheduler, SystemView, Task, TaskSet, Time};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Once, before real time begins: what runs here, and the model (`Model::load("mine.safetensors".as_ref())?` for your own).
+    // Once, before real time begins: what runs here, and the model (`Temponet::load("mine.safetensors")?` for your own).
     let tasks = vec![
         Task::periodic("control", Time::from_ms(10), Time::from_ms(4)),
         Task::periodic("vision", Time::from_ms(40), Time::from_ms(25)),
     ];
     let system = TaskSet::new("robot", tasks, 1).system();
     let model = Model::random(Tokenizer::full(), 1);
-    let mut scheduler = Temponet::new(model.into(), Options::default());
+    let mut scheduler = Temponet::new(model.into(), Options::default())?;
     scheduler.start(&system)?;
 
     // At every release, completion and deadline: the ready jobs, and who is running.

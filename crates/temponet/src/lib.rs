@@ -1,9 +1,22 @@
 //! The learned scheduler, to embed: ready jobs become urgency tokens, a small Transformer reads them all at once, every job gets a Q-value, and the
-//! best ones get the cores.
+//! best ones get the cores. A shield around it keeps it from missing what is proved to be safe.
+//!
+//! ```no_run
+//! # use temponet_task::{Assignment, Scheduler, System, SystemView};
+//! # fn run(system: &System, view: &SystemView<'_>) -> Result<(), Box<dyn std::error::Error>> {
+//! let mut scheduler = temponet::Temponet::load("mine.safetensors")?;
+//! scheduler.start(system)?;
+//! let mut assignment = Assignment::default();
+//! assignment.reset(system.cores);
+//! scheduler.decide(view, &mut assignment);
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod assignment;
 mod binning;
 pub mod diagnostics;
+mod learned;
 mod mapping;
 mod model;
 mod observation;
@@ -11,8 +24,9 @@ mod scheduler;
 mod tokenizer;
 
 pub use binning::Binning;
+pub use learned::{Learned, Options};
 pub use mapping::{Mapper, Mapping};
 pub use model::{Model, ModelError};
 pub use observation::Observation;
-pub use scheduler::{Options, Temponet};
+pub use scheduler::Temponet;
 pub use tokenizer::{Feature, Scale, Tokenizer};

@@ -24,6 +24,9 @@ pub enum ModelError {
     /// The weights are whole, but the tokenizer is not.
     #[error("its \"tokenizer\" is wrong: {0}")]
     Tokenizer(String),
+    /// It is whole, but cannot run.
+    #[error(transparent)]
+    Network(#[from] temponet_infer::NetworkError),
 }
 
 const TOKENIZER_KEY: &str = "tokenizer";

@@ -1,114 +1,52 @@
-//! The scheduler: observe, read, map. What makes it safe is around it (`temponet_sched::shield`).
+//! The learned scheduler behind its shield: what users embed.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use temponet_infer::reference;
+use temponet_infer::NetworkError;
+use temponet_sched::shield::Shield;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
-use crate::mapping::{Mapper, Mapping};
-use crate::tokenizer::Scale;
-use crate::{Model, Observation};
+use crate::learned::{Learned, Options};
+use crate::{Model, ModelError};
 
-/// How a model is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Options {
-    /// From Q-values to cores.
-    pub mapping: Mapping,
-    /// The paper's sparse attention instead of the dense one over distinct rows.
-    pub sparse: bool,
-    /// A decision that is expected to take longer than this many ns is left to the fallback; none: there is no limit.
-    pub budget_ns: Option<u64>,
-}
-
-/// The share of urgent jobs above which sparse attention is halved, and below which it is whole again.
-const OVERLOAD: (f32, f32) = (0.30, 0.20);
-
-/// The learned scheduler, without a shield.
+/// The learned scheduler. Whatever its weights say, it misses no deadline that is proved to be safe.
 pub struct Temponet {
-    model: Arc<Model>,
-    options: Options,
-    scale: Scale,
-    observation: Observation,
-    mapper: Mapper,
-    is_overloaded: bool,
-    /// Decides where the network cannot: over budget, or not finite.
-    fallback: Box<dyn Scheduler>,
-    fallbacks: u64,
-    q: Vec<f32>,
+    shielded: Shield<Learned>,
 }
 
 impl Temponet {
-    /// A scheduler that asks this model.
-    pub fn new(model: Arc<Model>, options: Options) -> Temponet {
-        Temponet {
-            model,
-            options,
-            scale: Scale { unit: 1.0, value: 1.0, idle: [0, 0] },
-            observation: Observation::default(),
-            mapper: Mapper::default(),
-            is_overloaded: false,
-            fallback: fallback(),
-            fallbacks: 0,
-            q: Vec::new(),
-        }
+    /// A scheduler that asks a model, used as the options say.
+    pub fn new(model: Arc<Model>, options: Options) -> Result<Temponet, NetworkError> {
+        Ok(Temponet { shielded: Shield::new(Learned::new(model, options)?) })
     }
 
-    /// The rows and Q-values (the idle row's first) of the last decision that the network took.
-    pub fn last_decision(&self) -> (&Observation, &[f32]) {
-        (&self.observation, &self.q)
+    /// A scheduler from a weights file.
+    pub fn load(path: impl AsRef<Path>) -> Result<Temponet, ModelError> {
+        Ok(Temponet::new(Model::load(path.as_ref())?.into(), Options::default())?)
     }
 
-    /// What a decision over so many rows takes at most, in ns: the work of the network at a rate that every machine reaches.
-    fn expected_ns(&self, rows: usize) -> u64 {
-        let shape = &self.model.weights.architecture;
-        let per_row = 2 * shape.layers * (4 * shape.width * shape.width + 2 * shape.width * shape.feed_forward);
-        let between_rows = 4 * shape.layers * shape.width * rows;
-        2_000 + ((per_row + between_rows) * rows) as u64 / FLOP_PER_NS
+    /// The network behind the shield.
+    pub fn learned(&self) -> &Learned {
+        self.shielded.inner()
     }
-}
 
-/// Floating-point operations per nanosecond that are taken for granted.
-const FLOP_PER_NS: u64 = 20;
-
-fn fallback() -> Box<dyn Scheduler> {
-    temponet_sched::build("mh-edf").unwrap_or_else(|_| unreachable!("the catalog has mh-edf"))
+    /// Why the shield guarantees nothing on this system; none if it does.
+    pub fn why_unguarded(&self) -> Option<&str> {
+        self.shielded.why_disarmed()
+    }
 }
 
 impl Scheduler for Temponet {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.scale = Scale::of(system);
-        self.is_overloaded = false;
-        self.fallbacks = 0;
-        self.fallback = fallback();
-        self.fallback.start(system)
+        self.shielded.start(system)
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        if view.active.is_empty() {
-            self.q.clear();
-            return;
-        }
-        self.observation.read(&self.model.tokenizer, &self.scale, view, self.options.sparse);
-        let limit = if self.is_overloaded { OVERLOAD.1 } else { OVERLOAD.0 };
-        self.is_overloaded = self.observation.urgent() > limit;
-        if self.is_overloaded {
-            self.observation.halve_attention();
-        }
-        let is_affordable =
-            self.options.budget_ns.is_none_or(|budget| self.expected_ns(1 + self.observation.distinct()) <= budget);
-        if is_affordable {
-            self.q = reference(&self.model.weights, &self.observation.rows()).q;
-        }
-        if !is_affordable || self.q.iter().any(|q| !q.is_finite()) {
-            self.fallbacks += 1;
-            self.q.clear();
-            return self.fallback.decide(view, assignment);
-        }
-        let jobs = self.observation.jobs().iter().map(|(id, row)| (*id, self.q[*row as usize]));
-        self.mapper.assign(self.options.mapping, jobs, self.q[0], view, assignment);
+        self.shielded.decide(view, assignment);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        vec![("fallbacks", self.fallbacks)]
+        Scheduler::counters(&self.shielded)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use temponet::{Binning, Feature, Mapping, Model, Options, Scale, Temponet, Tokenizer};
+use temponet::{Binning, Feature, Learned, Mapping, Model, Options, Scale, Temponet, Tokenizer};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved, simulate};
 use temponet_task::{Assignment, Scheduler, Task, TaskSet, Time};
@@ -20,15 +20,15 @@ fn all_mappings() -> [Mapping; 3] {
 
 #[test]
 fn any_weights_give_legal_schedules_on_any_number_of_tasks_and_cores() {
-    for (seed, (tasks, cores)) in [(1, 1), (5, 1), (12, 3)].into_iter().enumerate() {
+    for (seed, (tasks, cores)) in [(1, 1), (5, 1), (12, 3), (40, 8)].into_iter().enumerate() {
         for tokenizer in [Tokenizer::paper(), Tokenizer::full()] {
             let model = Arc::new(Model::random(tokenizer, seed as u64));
             for mapping in all_mappings() {
                 for sparse in [false, true] {
-                    let options = Options { mapping, sparse, budget_ns: None };
-                    let mut scheduler = Temponet::new(model.clone(), options);
+                    let options = Options { mapping, sparse, ..Options::default() };
+                    let mut scheduler = Learned::new(model.clone(), options).unwrap();
                     let set = overloaded(tasks.max(cores + 1), cores, seed as u64);
-                    let run = || Time::from_ms(60);
+                    let run = || Time::from_ms(200);
                     let first = simulate(&set, 1, run(), &mut scheduler, &mut Unobserved).unwrap();
                     let again = simulate(&set, 1, run(), &mut scheduler, &mut Unobserved).unwrap();
                     assert_eq!((first.jobs.met, first.decisions), (again.jobs.met, again.decisions));
@@ -44,7 +44,7 @@ fn the_order_of_jobs_does_not_matter() {
     let model = Arc::new(Model::random(Tokenizer::full(), 9));
     let mut engine = Engine::new(&set, 1, Time::from_ms(200));
     let (mut one, mut other) =
-        (Temponet::new(model.clone(), Options::default()), Temponet::new(model, Options::default()));
+        (Learned::new(model.clone(), Options::default()).unwrap(), Learned::new(model, Options::default()).unwrap());
     one.start(&set.system()).unwrap();
     other.start(&set.system()).unwrap();
     let mut decisions = 0;
@@ -71,7 +71,7 @@ fn a_network_that_cannot_answer_is_replaced_and_counted() {
     // Over budget at every decision.
     let model = Arc::new(Model::random(Tokenizer::full(), 1));
     let options = Options { budget_ns: Some(100), ..Options::default() };
-    let mut hasty = Temponet::new(model.clone(), options);
+    let mut hasty = Learned::new(model.clone(), options).unwrap();
     let metrics = simulate(&set, 1, horizon, &mut hasty, &mut Unobserved).unwrap();
     assert_eq!(metrics.jobs, best.jobs);
     assert!(hasty.counters()[0].1 > 50);
@@ -79,10 +79,10 @@ fn a_network_that_cannot_answer_is_replaced_and_counted() {
     let mut broken = (*model).clone();
     broken.weights =
         temponet_infer::Weights::new(model.weights.architecture.clone(), |_, rows, columns| vec![1e30; rows * columns]);
-    let mut broken = Temponet::new(Arc::new(broken), Options::default());
+    let mut broken = Learned::new(Arc::new(broken), Options::default()).unwrap();
     let metrics = simulate(&set, 1, horizon, &mut broken, &mut Unobserved).unwrap();
     assert_eq!(metrics.jobs, best.jobs);
-    let mut plain = Temponet::new(model, Options::default());
+    let mut plain = Learned::new(model, Options::default()).unwrap();
     simulate(&set, 1, horizon, &mut plain, &mut Unobserved).unwrap();
     assert_eq!(plain.counters(), [("fallbacks", 0)]);
 }
@@ -98,7 +98,7 @@ fn tokens_mean_the_same_on_every_time_scale() {
     };
     let model = Arc::new(Model::random(Tokenizer::full(), 4));
     let run = |factor: u64| {
-        let mut scheduler = Temponet::new(model.clone(), Options::default());
+        let mut scheduler = Learned::new(model.clone(), Options::default()).unwrap();
         let metrics = simulate(&scaled(factor), 1, Time(6_000 * factor), &mut scheduler, &mut Unobserved).unwrap();
         (metrics.jobs, metrics.preemptions)
     };
@@ -142,4 +142,24 @@ fn a_model_reads_back_or_is_refused() {
     assert!(error.to_string().contains("not those of the network"), "{error}");
     let bare = model.weights.to_bytes().unwrap();
     assert!(Model::from_bytes(&bare).unwrap_err().to_string().contains("it is missing"));
+}
+
+#[test]
+fn behind_the_shield_no_weights_miss_what_is_safe() {
+    let (mut misses, mut overrides) = (0, 0);
+    for seed in 0..60 {
+        let cores = 1 + seed as usize % 3;
+        let mut spec = Spec::new(cores + 5, cores, cores as f64 * 0.95);
+        spec.bcet = 0.5;
+        let set = generate(&spec, seed).unwrap();
+        let model = Arc::new(Model::random(if seed % 2 == 0 { Tokenizer::full() } else { Tokenizer::paper() }, seed));
+        let horizon = Time::from_ms(500);
+        let mut alone = Learned::new(model.clone(), Options::default()).unwrap();
+        misses += simulate(&set, seed, horizon, &mut alone, &mut Unobserved).unwrap().missed();
+        let mut shielded = Temponet::new(model, Options::default()).unwrap();
+        let metrics = simulate(&set, seed, horizon, &mut shielded, &mut Unobserved).unwrap();
+        assert_eq!(metrics.missed(), 0, "seed {seed}: {:?}", shielded.why_unguarded());
+        overrides += shielded.counters()[0].1;
+    }
+    assert!(misses > 1_000 && overrides > 1_000, "{misses} misses, {overrides} overrides");
 }

@@ -228,4 +228,9 @@ impl<S: Scheduler> Scheduler for Shield<S> {
             self.let_inner_rule(view, assignment, keeps_all);
         }
     }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let own = [("shield_overrides", self.counters.overrides)];
+        own.into_iter().chain(self.inner.counters()).collect()
+    }
 }

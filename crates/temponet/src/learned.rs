@@ -1,0 +1,118 @@
+//! The network as a scheduler: observe, read, map. What makes it safe is around it (`scheduler.rs`).
+
+use std::sync::Arc;
+
+use temponet_infer::{Network, NetworkError};
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
+
+use crate::mapping::{Mapper, Mapping};
+use crate::tokenizer::Scale;
+use crate::{Model, Observation};
+
+/// How a model is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Options {
+    /// From Q-values to cores.
+    pub mapping: Mapping,
+    /// The paper's sparse attention instead of the dense one over distinct rows.
+    pub sparse: bool,
+    /// The kernel and its precision.
+    pub network: temponet_infer::Options,
+    /// A decision that is expected to take longer than this many ns is left to the fallback; none: there is no limit.
+    pub budget_ns: Option<u64>,
+}
+
+/// The share of urgent jobs above which sparse attention is halved, and below which it is whole again.
+const OVERLOAD: (f32, f32) = (0.30, 0.20);
+
+/// The learned scheduler, without a shield.
+pub struct Learned {
+    model: Arc<Model>,
+    network: Network,
+    options: Options,
+    scale: Scale,
+    observation: Observation,
+    mapper: Mapper,
+    is_overloaded: bool,
+    /// Decides where the network cannot: over budget, or not finite.
+    fallback: Box<dyn Scheduler>,
+    fallbacks: u64,
+    q: Vec<f32>,
+}
+
+impl Learned {
+    /// A scheduler that asks this model.
+    pub fn new(model: Arc<Model>, options: Options) -> Result<Learned, NetworkError> {
+        Ok(Learned {
+            network: Network::new(&model.weights, options.network)?,
+            model,
+            options,
+            scale: Scale { unit: 1.0, value: 1.0, idle: [0, 0] },
+            observation: Observation::default(),
+            mapper: Mapper::default(),
+            is_overloaded: false,
+            fallback: fallback(),
+            fallbacks: 0,
+            q: Vec::new(),
+        })
+    }
+
+    /// The rows and Q-values (the idle row's first) of the last decision that the network took.
+    pub fn last_decision(&self) -> (&Observation, &[f32]) {
+        (&self.observation, &self.q)
+    }
+
+    /// What a decision over so many rows takes at most, in ns: the work of the network at a rate that every machine reaches.
+    fn expected_ns(&self, rows: usize) -> u64 {
+        let shape = &self.model.weights.architecture;
+        let per_row = 2 * shape.layers * (4 * shape.width * shape.width + 2 * shape.width * shape.feed_forward);
+        let between_rows = 4 * shape.layers * shape.width * rows;
+        2_000 + ((per_row + between_rows) * rows) as u64 / FLOP_PER_NS
+    }
+}
+
+/// Floating-point operations per nanosecond that are taken for granted.
+const FLOP_PER_NS: u64 = 20;
+
+fn fallback() -> Box<dyn Scheduler> {
+    temponet_sched::build("mh-edf").unwrap_or_else(|_| unreachable!("the catalog has mh-edf"))
+}
+
+impl Scheduler for Learned {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.scale = Scale::of(system);
+        self.is_overloaded = false;
+        self.fallbacks = 0;
+        self.fallback = fallback();
+        self.fallback.start(system)
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        if view.active.is_empty() {
+            self.q.clear();
+            return;
+        }
+        self.observation.read(&self.model.tokenizer, &self.scale, view, self.options.sparse);
+        let limit = if self.is_overloaded { OVERLOAD.1 } else { OVERLOAD.0 };
+        self.is_overloaded = self.observation.urgent() > limit;
+        if self.is_overloaded {
+            self.observation.halve_attention();
+        }
+        let is_affordable =
+            self.options.budget_ns.is_none_or(|budget| self.expected_ns(1 + self.observation.distinct()) <= budget);
+        if is_affordable {
+            self.network.forward(&self.observation.rows(), &mut self.q);
+        }
+        if !is_affordable || self.q.iter().any(|q| !q.is_finite()) {
+            self.fallbacks += 1;
+            self.q.clear();
+            return self.fallback.decide(view, assignment);
+        }
+        let jobs = self.observation.jobs().iter().map(|(id, row)| (*id, self.q[*row as usize]));
+        self.mapper.assign(self.options.mapping, jobs, self.q[0], view, assignment);
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![("fallbacks", self.fallbacks)]
+    }
+}
