@@ -73,7 +73,8 @@ pub fn sets(args: SetsArgs) -> Result<()> {
 /// List the schedulers: what they do, what they are for, what can be set
 #[derive(clap::Args)]
 #[command(
-    after_help = "Example:\n  temponet schedulers\n\nOptions are written after the name: llf:quantum=500us, c-edf:size=4:fit=worst"
+    after_help = "Example:\n  temponet schedulers\n\nOptions are written after the name: llf:quantum=500us, c-edf:size=4:fit=worst\n\
+    Any of them runs behind the shield: shield:srpt, shield:llf:quantum=500us"
 )]
 pub struct SchedulersArgs {
     /// Print one JSON object
@@ -92,11 +93,15 @@ pub fn schedulers(args: SchedulersArgs) -> Result<()> {
                 "options": options.collect::<Vec<_>>(),
             })
         });
-        return output::print_json(&serde_json::json!({ "schedulers": rows.collect::<Vec<_>>() }));
+        let shield = temponet_sched::SHIELD;
+        let wrapper = serde_json::json!({ "name": shield.name, "summary": shield.summary, "purpose": shield.purpose });
+        return output::print_json(
+            &serde_json::json!({ "schedulers": rows.collect::<Vec<_>>(), "wrappers": [wrapper] }),
+        );
     }
     let width = temponet_sched::ALL.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
     let mut out = String::new();
-    for entry in temponet_sched::ALL {
+    for entry in temponet_sched::ALL.iter().chain([&temponet_sched::SHIELD]) {
         out += &format!("{:<width$}  {}\n{:width$}  for: {}\n", entry.name, entry.summary, "", entry.purpose);
         for (name, default, meaning) in entry.options {
             out += &format!("{:width$}  {name}={default}: {meaning}\n", "");

@@ -1,0 +1,54 @@
+//! What a shielded decision costs beside a bare one: `cargo run --release -p temponet-sched --example shield_cost`.
+
+use std::time::Instant;
+
+use temponet_sched::build;
+use temponet_sched::shield::Shield;
+use temponet_sim::generate::{Lengths, Rule, Spec, generate};
+use temponet_sim::{Unobserved, simulate};
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
+/// Times every decision of a scheduler, in ns.
+struct Timed<S>(S, Vec<u64>);
+
+impl<S: Scheduler> Scheduler for Timed<S> {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.0.start(system)
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        let begun = Instant::now();
+        self.0.decide(view, assignment);
+        self.1.push(begun.elapsed().as_nanos() as u64);
+    }
+}
+
+fn row(name: &str, tasks: usize, load: f64, times: &mut [u64], note: &str) {
+    times.sort_unstable();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+    let mean = times.iter().sum::<u64>() / times.len() as u64;
+    println!("{name:14} {tasks:5} {load:5} {mean:8} {:8} {:8} {:9}  {note}", at(0.5), at(0.99), at(1.0));
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!(
+        "{:14} {:>5} {:>5} {:>8} {:>8} {:>8} {:>9}  ns",
+        "scheduler", "tasks", "load", "mean", "p50", "p99", "max"
+    );
+    for load in [0.7, 0.95] {
+        for tasks in [10, 100, 600] {
+            let lengths = Lengths::Periods(Rule::LogUniform(Time::from_ms(1), Time::from_ms(1_000)));
+            let set = generate(&Spec { lengths, granularity: Time(100), ..Spec::new(tasks, 1, load) }, 1)?;
+            for name in ["fcfs", "srpt", "rr"] {
+                let mut bare = Timed(build(name)?, Vec::new());
+                simulate(&set, 1, Time::from_secs(3), &mut bare, &mut Unobserved)?;
+                row(name, tasks, load, &mut bare.1, "");
+                let mut shielded = Timed(Shield::new(build(name)?), Vec::new());
+                let missed = simulate(&set, 1, Time::from_secs(3), &mut shielded, &mut Unobserved)?.missed();
+                let note = format!("missed {missed}, {:?}", shielded.0.counters());
+                row(&format!("shield:{name}"), tasks, load, &mut shielded.1, &note);
+            }
+        }
+    }
+    Ok(())
+}
