@@ -117,7 +117,7 @@ mod tests {
     fn by_definition(claims: &Claims, now: u64, from: u64, to: u64, cap: u64) -> i64 {
         let mut least = cap as i64;
         for date in from..to {
-            let due = |claim: &&Claim| date >= claim.first && (date - claim.first) % claim.period == 0;
+            let due = |claim: &&Claim| date >= claim.first && (date - claim.first).is_multiple_of(claim.period);
             if !claims.0.iter().any(|claim| due(&claim)) {
                 continue;
             }
