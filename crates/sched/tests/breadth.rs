@@ -49,10 +49,10 @@ fn list(jobs: &[(u64, u64, u64, f64)]) -> TaskSet {
 /// fifth one fills the cores to the last nanosecond.
 fn feasible_set(cores: usize, seed: u64) -> TaskSet {
     let mut rng = Pcg64::seed_from_u64(seed);
-    if seed % 5 == 0 {
+    if seed.is_multiple_of(5) {
         return full_set(cores, &mut rng);
     }
-    let granularity = if seed % 3 == 0 { Time::from_us(10) } else { ms(1) };
+    let granularity = if seed.is_multiple_of(3) { Time::from_us(10) } else { ms(1) };
     loop {
         let tasks = rng.random_range(cores + 1..=cores + 6);
         let utilization = cores as f64 * rng.random_range(0.7..1.0);

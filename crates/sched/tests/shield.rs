@@ -274,7 +274,7 @@ fn on_several_cores_nothing_proved_is_missed() {
         }
         // Periodic with implicit deadlines, up to full load: always.
         let is_plain = |task: &Task| {
-            let known = matches!(task.arrival, Arrival::Periodic { .. }) && task.offset.0 % 1_000 == 0;
+            let known = matches!(task.arrival, Arrival::Periodic { .. }) && task.offset.0.is_multiple_of(1_000);
             known && Some(task.deadline) == task.period() && task.jitter == Time::ZERO
         };
         let is_light = set.utilization() < cores as f64 && set.tasks.iter().all(|task| task.utilization() > 2e-3);
