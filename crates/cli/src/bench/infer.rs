@@ -1,20 +1,24 @@
-//! `temponet bench infer`: how long the network takes to look at the jobs, and how that grows with them.
+//! `temponet bench infer`: how long a decision takes, and the network in it, and how that grows with the jobs.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Serialize;
+use temponet::{Model, Tokenizer};
 use temponet_infer::{Architecture, Kernel, Network, Options, Precision, Rows, Vocabulary, Weights, reference};
 
+use super::decision;
 use super::sim::control;
-use crate::{output, table};
+use crate::{output, setup, table};
 
-/// The network: time per forward pass, by number of jobs and kernel
+/// The learned scheduler: time per decision and per forward pass, by number of jobs and kernel
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet bench infer\n  temponet bench infer --all-kernels --json\n\n\
+    Decisions: tokens, network and mapping to 8 cores, with the paper's tokens and with ours (or those of --model), untrained weights.\n\
     Jobs' slacks are drawn over the whole vocabulary; equal ones are one row, as in a decision. The last case has no two equal rows.\n\
     Results are held against the reference before anything is timed. control_ns is one step of a fixed loop, to tell a slow machine\n\
     from slow code.")]
@@ -25,7 +29,10 @@ pub struct Args {
     /// Compute with each kernel that this machine has
     #[arg(long)]
     all_kernels: bool,
-    /// Forward passes per case
+    /// Time decisions of this model as well
+    #[arg(long, value_name = "FILE|random:SEED")]
+    model: Option<String>,
+    /// Decisions and forward passes per case
     #[arg(long, value_name = "K", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     passes: u64,
     /// Print one JSON object
@@ -130,8 +137,24 @@ pub fn run(args: Args) -> Result<()> {
         growths.push(growth(kernel, &cases[first..]));
         cases.push(measure(kernel, &distinct, &Case::all_distinct(), args.passes)?);
     }
+    let mut models =
+        vec![("paper", Model::random(Tokenizer::paper(), SEED)), ("full", Model::random(Tokenizer::full(), SEED))];
+    if let Some(name) = &args.model {
+        models.push(("given", setup::model(name)?));
+    }
+    let mut decisions = Vec::new();
+    for (name, model) in models {
+        let model = Arc::new(model);
+        for jobs in JOBS {
+            decisions.push(decision::measure(name, &model, jobs, args.passes)?);
+        }
+    }
+    let of_paper = decisions.iter().filter(|figures| figures.model == "paper");
+    let exponent = exponent(&of_paper.map(|figures| (figures.n as f64, figures.end_to_end_ns_p50)).collect::<Vec<_>>());
     if args.json {
-        return output::print_json(&serde_json::json!({ "cases": cases, "growth": growths }));
+        return output::print_json(&serde_json::json!({
+            "cases": decisions, "exponent": exponent, "kernels": cases, "growth": growths,
+        }));
     }
     let header = ["kernel", "jobs", "distinct", "median", "p99", "p99.9", "control ns"];
     let row = |figures: &Figures| {
@@ -153,6 +176,20 @@ pub fn run(args: Args) -> Result<()> {
             "{kernel}: time grows as N^{exponent:.2}; {most} jobs take {most_over_600:.2} times as long as 600\n"
         );
     }
+    text += "\n";
+    let header =
+        ["model", "jobs", "distinct", "tokens", "network", "mapping", "decision", "p99", "p99.9", "control ns"];
+    let row = |figures: &decision::Figures| {
+        let micro = |ns: f64| format!("{:.1} µs", ns / 1e3);
+        let whole = [figures.end_to_end_ns_p50, figures.end_to_end_ns_p99, figures.end_to_end_ns_p999];
+        let parts = [figures.tokens_ns_p50, figures.encoder_ns_p50, figures.mapping_ns_p50];
+        let mut cells = vec![figures.model.to_string(), figures.n.to_string(), figures.distinct.to_string()];
+        cells.extend(parts.into_iter().chain(whole).map(micro));
+        cells.push(format!("{:.3}", figures.control_ns_p50));
+        cells
+    };
+    text += &table::render(&header, &decisions.iter().map(row).collect::<Vec<_>>());
+    text += &format!("paper: a decision's time grows as N^{exponent:.2}\n");
     output::print(&text)
 }
 
@@ -220,15 +257,19 @@ fn measure(kernel: Kernel, weights: &Weights, case: &Case, passes: u64) -> Resul
     })
 }
 
-/// A line through the logarithms.
 fn growth(kernel: Kernel, cases: &[Figures]) -> Growth {
-    let points: Vec<(f64, f64)> =
-        cases.iter().map(|figures| ((figures.jobs as f64).ln(), figures.median_ns.ln())).collect();
+    let points: Vec<(f64, f64)> = cases.iter().map(|figures| (figures.jobs as f64, figures.median_ns)).collect();
+    let of = |jobs: usize| cases.iter().find(|figures| figures.jobs == jobs).map_or(f64::NAN, |case| case.median_ns);
+    let most_over_600 = of(JOBS[JOBS.len() - 1]) / of(600);
+    Growth { kernel: kernel.name(), exponent: exponent(&points), most_over_600 }
+}
+
+/// The slope of a line through the logarithms.
+fn exponent(points: &[(f64, f64)]) -> f64 {
+    let points: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / points.len() as f64;
     let (x, y) = (mean(|point| point.0), mean(|point| point.1));
     let covariance: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
     let variance: f64 = points.iter().map(|point| (point.0 - x) * (point.0 - x)).sum();
-    let of = |jobs: usize| cases.iter().find(|figures| figures.jobs == jobs).map_or(f64::NAN, |case| case.median_ns);
-    let most_over_600 = of(JOBS[JOBS.len() - 1]) / of(600);
-    Growth { kernel: kernel.name(), exponent: covariance / variance, most_over_600 }
+    covariance / variance
 }

@@ -1,5 +1,6 @@
 //! `temponet bench`: speed and memory, measured on this machine, now.
 
+mod decision;
 mod infer;
 mod oracle;
 mod sim;
