@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
 use temponet::{Binning, Feature, Learned, Mapping, Model, Options, Scale, Temponet, Tokenizer};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved, simulate};
@@ -142,6 +144,30 @@ fn a_model_reads_back_or_is_refused() {
     assert!(error.to_string().contains("not those of the network"), "{error}");
     let bare = model.weights.to_bytes().unwrap();
     assert!(Model::from_bytes(&bare).unwrap_err().to_string().contains("it is missing"));
+}
+
+#[test]
+fn a_damaged_file_is_an_error_and_never_a_panic() {
+    let tokenizer = Tokenizer { bins: 2, features: vec![], ..Tokenizer::full() };
+    let bytes = Model::random(tokenizer, 1).to_bytes().unwrap();
+    let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let mut rng = Pcg64::seed_from_u64(1);
+    for _ in 0..3_000 {
+        let mut damaged = bytes[..header + rng.random_range(0..200)].to_vec();
+        if rng.random::<bool>() {
+            damaged = bytes.clone();
+        }
+        for _ in 0..rng.random_range(1..6) {
+            let place = rng.random_range(0..header.min(damaged.len()));
+            damaged[place] =
+                if rng.random::<bool>() { rng.random() } else { b"0123456789{}[]\":,"[rng.random_range(0..17)] };
+        }
+        // Most are refused; the few that say the same in other words, or change a text that means nothing, are read.
+        let _ = Model::from_bytes(&damaged);
+    }
+    let mut flipped = bytes.clone();
+    flipped[header + 5] ^= 1;
+    assert!(Model::from_bytes(&flipped).unwrap_err().to_string().contains("checksum"));
 }
 
 #[test]
