@@ -65,7 +65,7 @@ fn show(model: &Model, json: bool) -> Result<()> {
     if json {
         return output::print_json(&serde_json::json!({
             "architecture": shape, "tokenizer": model.tokenizer, "parameters": shape.parameters(),
-            "provenance": model.provenance(), "untrained": model.is_untrained(), "checksum": model.weights.checksum(),
+            "kernel": temponet_infer::Kernel::best().name(), "provenance": model.provenance(), "untrained": model.is_untrained(), "checksum": model.weights.checksum(),
         }));
     }
     let features = |features: &[temponet_infer::Vocabulary]| {
@@ -84,6 +84,7 @@ fn show(model: &Model, json: bool) -> Result<()> {
         ("idle token", features(&shape.idle)),
         ("slack bins", format!("{} by {:?}", model.tokenizer.bins, model.tokenizer.binning)),
         ("hopeless jobs", if model.tokenizer.clip { "clipped to bin 0" } else { "tokens of their own" }.into()),
+        ("kernel here", temponet_infer::Kernel::best().name().into()),
         ("provenance", model.provenance().unwrap_or("unknown").into()),
         ("checksum", model.weights.checksum()),
     ];
