@@ -172,8 +172,8 @@ impl Analysis {
         let scaled = |row: &Scaling| vec![row.scheduler.to_string(), row.by.clone(), format!("{:.4}", row.factor)];
         let scalings: Vec<Vec<String>> = self.scalings.iter().map(scaled).collect();
         out += &section(&["proved up to", "by", "times the wcets"], scalings, 2);
-        if let Some(Survivals { rows, skipped }) = &self.survivals {
-            let cells = rows.iter().map(|row| {
+        if let Some(Survivals { possible, rows, skipped }) = &self.survivals {
+            let cells = std::iter::once(possible).chain(rows).map(|row| {
                 let more = if row.is_limit { " or more" } else { "" };
                 let figures = [format!("{:.3}{more}", row.factor), format!("{:.3}", row.load), percent(row.compliance)];
                 [vec![row.scheduler.clone()], figures.to_vec()].concat()

@@ -1,9 +1,11 @@
 //! The forward pass written for reading, in plain loops: what the fast one is held against, and what diagnostics look at. It allocates.
 
+use serde::Serialize;
+
 use crate::{Architecture, Rows, Sparsity, Weights};
 
 /// One head's attention: `weights[query][key]`, each query's summing to one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AttentionMap {
     /// Which layer.
     pub layer: usize,

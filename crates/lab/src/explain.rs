@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use temponet::Model;
-use temponet::diagnostics::{Explanation, HeadMap, explain};
-use temponet_sched::build;
+use temponet::diagnostics::{AttentionMap, Explanation, explain};
+use temponet_sched::global_edf;
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, JobId, Scheduler, SystemView, TaskSet, Time};
 
@@ -36,7 +36,7 @@ pub fn explain_at(
     plain: &mut dyn Scheduler,
 ) -> Result<Option<ExplainedDecision>, SimError> {
     let system = set.system();
-    let mut edf = build("edf").unwrap_or_else(|_| unreachable!("the catalog has edf"));
+    let mut edf = global_edf();
     scheduler.start(&system).map_err(SimError::NotApplicable)?;
     plain.start(&system).map_err(SimError::NotApplicable)?;
     edf.start(&system).map_err(SimError::NotApplicable)?;
@@ -112,7 +112,7 @@ fn cell(rows: usize) -> f64 {
     (360.0 / rows as f64).clamp(1.0, 28.0)
 }
 
-fn heat_map(map: &HeadMap) -> String {
+fn heat_map(map: &AttentionMap) -> String {
     let size = cell(map.weights.len());
     let side = size * map.weights.len() as f64;
     let mut out = format!(

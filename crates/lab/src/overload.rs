@@ -4,9 +4,11 @@
 
 use rayon::prelude::*;
 use temponet_sched::build;
+use temponet_sched::oracle::{STEPS_PER_SECOND, optimum};
 use temponet_sim::{Count, SimError, Unobserved, simulate};
 use temponet_task::{TaskSet, Time};
 
+use crate::clairvoyant::equal_jobs;
 use crate::comparison::CompareError;
 use crate::progress::Progress;
 
@@ -46,11 +48,18 @@ pub struct Survival {
 /// Everyone's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Survivals {
+    /// With the future known, at least.
+    pub possible: Survival,
     /// The most survived first.
     pub rows: Vec<Survival>,
     /// Schedulers that do not apply to this set, and why.
     pub skipped: Vec<(String, String)>,
 }
+
+/// What the answer of the optimum is called: its schedules are known, better ones may exist.
+const CLAIRVOYANT: &str = "clairvoyant, at least";
+/// Effort for the optimum of one run.
+const ORACLE_STEPS: u64 = (0.1 * STEPS_PER_SECOND) as u64;
 
 /// Factors tried for each scheduler.
 const STEPS: u64 = 11;
@@ -61,7 +70,7 @@ const WHOLE: u64 = 1 << (STEPS - 1);
 impl OverloadPlan {
     /// Of how many runs a progress bar is.
     pub fn runs_in_all(&self) -> u64 {
-        self.schedulers.len() as u64 * self.runs * STEPS
+        (self.schedulers.len() as u64 + 1) * self.runs * STEPS
     }
 
     /// Asks every scheduler, in parallel; the result does not depend on the number of threads.
@@ -71,6 +80,7 @@ impl OverloadPlan {
         }
         let one = |name: &String| self.survival(name, progress);
         let outcomes: Vec<Result<Survival, CompareError>> = self.schedulers.par_iter().map(one).collect();
+        let possible = self.possible(progress)?;
         progress.finish();
         let (mut rows, mut skipped) = (Vec::new(), Vec::new());
         for outcome in outcomes {
@@ -81,10 +91,32 @@ impl OverloadPlan {
             }
         }
         rows.sort_by(|a: &Survival, b: &Survival| b.factor.total_cmp(&a.factor));
-        Ok(Survivals { rows, skipped })
+        Ok(Survivals { possible, rows, skipped })
     }
 
     fn survival(&self, name: &str, progress: &Progress) -> Result<Survival, CompareError> {
+        self.most_survived(name, progress, |set, seed| {
+            let metrics = simulate(set, seed, self.horizon, &mut *build(name)?, &mut Unobserved);
+            Ok(metrics.map_err(|error| CompareError::Run(name.to_string(), error))?.jobs)
+        })
+    }
+
+    /// What could be survived by knowing the future: a schedule with so much in time is known, and there may be better ones.
+    fn possible(&self, progress: &Progress) -> Result<Survival, CompareError> {
+        self.most_survived(CLAIRVOYANT, progress, |set, seed| {
+            let jobs = equal_jobs(set, seed, self.horizon);
+            let found = optimum(&jobs, set.cores, ORACLE_STEPS);
+            Ok(Count { released: jobs.len() as u64, met: found.lower as u64 })
+        })
+    }
+
+    /// The largest factor at which enough deadlines are met, where `outcome` is one run's, of a set and a seed.
+    fn most_survived(
+        &self,
+        name: &str,
+        progress: &Progress,
+        outcome: impl Fn(&TaskSet, u64) -> Result<Count, CompareError>,
+    ) -> Result<Survival, CompareError> {
         progress.say(name);
         let load = self.set.mean_utilization() / self.set.cores as f64;
         // A part is this many millionths of the execution times.
@@ -93,10 +125,8 @@ impl OverloadPlan {
             let set = self.set.with_work(millionths(part), 1_000_000);
             let mut jobs = Count::default();
             for run in 0..self.runs {
-                let seed = self.seed.wrapping_add(run);
-                let metrics = simulate(&set, seed, self.horizon, &mut *build(name)?, &mut Unobserved);
-                let metrics = metrics.map_err(|error| CompareError::Run(name.to_string(), error))?;
-                (jobs.met, jobs.released) = (jobs.met + metrics.jobs.met, jobs.released + metrics.jobs.released);
+                let one = outcome(&set, self.seed.wrapping_add(run))?;
+                (jobs.met, jobs.released) = (jobs.met + one.met, jobs.released + one.released);
                 progress.advance(self.horizon);
             }
             Ok(jobs.compliance())
@@ -137,6 +167,7 @@ mod tests {
         assert!(found.skipped.is_empty());
         let load = |name: &str| found.rows.iter().find(|row| row.scheduler == name).unwrap().load;
         assert!((0.99..1.03).contains(&load("edf")), "{found:?}");
+        assert!(found.rows.iter().all(|row| row.load <= found.possible.load + 1e-9), "{found:?}");
         assert!(load("mh-edf") >= load("edf") && load("fcfs") < load("edf"), "{found:?}");
         assert!(found.rows.iter().all(|row| row.compliance >= SURVIVAL && !row.is_limit), "{found:?}");
         let again = plan.run(&Progress::new(plan.runs_in_all(), plan.horizon)).unwrap();

@@ -189,7 +189,7 @@ fn page_optimum(optimum: &Clairvoyant, comparison: &Comparison) -> PageOptimum {
     };
     let shown = optimum.first_run.iter().zip(&ends).filter(|((release, _), _)| release.time < until);
     PageOptimum {
-        scheduler: "clairvoyant",
+        scheduler: if optimum.met.is_exact() { "clairvoyant" } else { "clairvoyant, best schedule found" },
         exact: optimum.met.is_exact(),
         released: optimum.released,
         upper: optimum.met.upper,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use temponet::{Learned, Model, Options, Temponet};
+use temponet::{Learned, Model, NetworkError, Options, Temponet};
 use temponet_sched::SpecError;
 use temponet_task::Scheduler;
 
@@ -39,7 +39,7 @@ impl Roster {
         let wrong = |why: String| SpecError::Option(spec.into(), why);
         let missing = || wrong("needs a model: --model FILE or --model random:SEED".into());
         let (model, options) = (self.model.clone().ok_or_else(missing)?, Options::default());
-        let cannot_run = |error: temponet_infer::NetworkError| wrong(error.to_string());
+        let cannot_run = |error: NetworkError| wrong(error.to_string());
         Ok(match spec {
             SHIELDED => Box::new(Temponet::new(model, options).map_err(cannot_run)?),
             _ => Box::new(Learned::new(model, options).map_err(cannot_run)?),

@@ -319,6 +319,16 @@ pub const SHIELD: Entry = Entry {
 };
 const SHIELD_USE: &str = "write the name of the scheduler behind it, as in shield:srpt";
 
+/// Global EDF, the field's yardstick.
+pub fn global_edf() -> Box<dyn Scheduler> {
+    Box::new(edf::edf())
+}
+
+/// The scheduler to fall back on: the best classical one in overload, and EDF where everything fits.
+pub fn fallback() -> Box<dyn Scheduler> {
+    Box::new(mh_edf::MhEdf::default())
+}
+
 /// Why a text names no scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {

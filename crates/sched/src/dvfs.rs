@@ -50,24 +50,17 @@ impl Scheduler for SlowEdf {
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        self.ready.follow(view, |job| job.deadline);
         for event in view.events {
-            match *event {
-                Event::Released(id) => {
-                    let job = view.job(id);
-                    self.loads[job.task as usize] = view.task_of(job).utilization();
-                    self.ready.insert(job.deadline, job, id);
+            let (id, share) = match *event {
+                Event::Released(id) => (id, 1.0),
+                Event::Completed(id) if self.conserves_cycles => {
+                    (id, view.job(id).executed.0 as f64 / view.job(id).wcet.0 as f64)
                 }
-                Event::Completed(id) => {
-                    let job = view.job(id);
-                    self.ready.remove(job, id);
-                    if self.conserves_cycles {
-                        let taken = job.executed.0 as f64 / job.wcet.0 as f64;
-                        self.loads[job.task as usize] = view.task_of(job).utilization() * taken;
-                    }
-                }
-                Event::Aborted(id) => self.ready.remove(view.job(id), id),
-                Event::DeadlinePassed(_) => {}
-            }
+                _ => continue,
+            };
+            let job = view.job(id);
+            self.loads[job.task as usize] = view.task_of(job).utilization() * share;
         }
         let speed = speed(&self.loads, view.system);
         (0..view.cores()).for_each(|core| assignment.set_speed(core, speed));

@@ -6,7 +6,7 @@
 //! Ties: equal utilisations by task index; among the heavy tasks and equal deadlines the earlier release, then task index.
 
 use crate::ranked::Ranked;
-use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView, Task, Time};
+use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Task, Time};
 
 pub(crate) struct FpEdf {
     goes_first: Vec<bool>,
@@ -38,17 +38,8 @@ impl Scheduler for FpEdf {
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        for event in view.events {
-            match *event {
-                Event::Released(id) => {
-                    let job = view.job(id);
-                    let first = self.goes_first[job.task as usize];
-                    self.ranked.insert(if first { Time::ZERO } else { job.deadline }, job, id);
-                }
-                Event::Completed(id) | Event::Aborted(id) => self.ranked.remove(view.job(id), id),
-                Event::DeadlinePassed(_) => {}
-            }
-        }
+        let goes_first = |job: &Job| self.goes_first[job.task as usize];
+        self.ranked.follow(view, |job| if goes_first(job) { Time::ZERO } else { job.deadline });
         self.ranked.assign(view, assignment);
     }
 }

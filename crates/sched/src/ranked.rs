@@ -55,6 +55,17 @@ impl<K: Ord + Copy> Ranked<K> {
         }
     }
 
+    /// Takes in the jobs that were released, with the keys they get, and takes out those that have left.
+    pub fn follow(&mut self, view: &SystemView<'_>, key: impl Fn(&Job) -> K) {
+        for event in view.events {
+            match *event {
+                Event::Released(id) => self.insert(key(view.job(id)), view.job(id), id),
+                Event::Completed(id) | Event::Aborted(id) => self.remove(view.job(id), id),
+                Event::DeadlinePassed(_) => {}
+            }
+        }
+    }
+
     /// Puts the best jobs on all cores.
     pub fn assign(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         match (view.cores(), self.order.front()) {
@@ -94,13 +105,7 @@ impl<K: Ord + Copy + Send> Scheduler for FixedKey<K> {
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        for event in view.events {
-            match *event {
-                Event::Released(id) => self.ranked.insert((self.key)(view, view.job(id)), view.job(id), id),
-                Event::Completed(id) | Event::Aborted(id) => self.ranked.remove(view.job(id), id),
-                Event::DeadlinePassed(_) => {}
-            }
-        }
+        self.ranked.follow(view, |job| (self.key)(view, job));
         self.ranked.assign(view, assignment);
     }
 }

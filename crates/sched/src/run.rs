@@ -29,7 +29,12 @@ pub(crate) struct Run {
     /// Runs the sets that leave too little room for rounding.
     exact: Option<DpWrap>,
     jobs: Vec<Ready>,
+    /// Jobs whose server does not run them now.
+    waiting: Vec<(Time, Tie, JobId)>,
     chosen: Vec<JobId>,
+    /// Servers, by index: has a job running, has a window that begins now.
+    is_served: Vec<bool>,
+    begins: Vec<bool>,
 }
 
 /// Whether its server runs, deadline, tie; server, id.
@@ -170,18 +175,19 @@ impl Scheduler for Run {
         }
         // The first job of each server that runs, and then whoever waits.
         self.jobs.sort_unstable();
-        let mut served = vec![false; self.first_level];
-        let mut second = Vec::new();
+        self.is_served.clear();
+        self.is_served.resize(self.first_level, false);
+        self.waiting.clear();
         self.chosen.clear();
-        for (Reverse(runs), .., at, id) in &self.jobs {
-            if *runs && !std::mem::replace(&mut served[*at], true) {
+        for (Reverse(runs), deadline, tie, at, id) in &self.jobs {
+            if *runs && !std::mem::replace(&mut self.is_served[*at], true) {
                 self.chosen.push(*id);
             } else {
-                second.push(*id);
+                self.waiting.push((*deadline, *tie, *id));
             }
         }
-        second.sort_by_key(|id| (view.job(*id).deadline, view.job(*id).tie()));
-        self.chosen.extend(second);
+        self.waiting.sort_unstable();
+        self.chosen.extend(self.waiting.iter().map(|(.., id)| *id));
         self.chosen.truncate(view.cores());
         assignment.place(view, &self.chosen);
         if !view.active.is_empty() {
@@ -206,7 +212,9 @@ impl Run {
 
     fn begin_windows(&mut self, view: &SystemView<'_>) {
         let now = view.now;
-        let mut begins = vec![false; self.servers.len()];
+        let mut begins = std::mem::take(&mut self.begins);
+        begins.clear();
+        begins.resize(self.servers.len(), false);
         for event in view.events {
             if let Event::Released(id) = *event {
                 let job = view.job(id);
@@ -238,6 +246,7 @@ impl Run {
             let end = ends.min().unwrap_or(Time::NEVER);
             self.servers[at].begin_window(now, end);
         }
+        self.begins = begins;
     }
 
     /// Decides, from the top, which servers run. Returns when that must be looked at again.

@@ -8,10 +8,12 @@ pub fn sinkhorn(gains: &[f32], columns: usize, temperature: f32, iterations: u32
     let temperature = temperature.max(1e-6);
     let most = gains.iter().copied().fold(0.0, f32::max);
     // With the slack row and column the problem is balanced: row marginals 1, …, 1, columns; column marginals 1, …, 1, rows.
-    let kernel = |row: usize, column: usize| {
-        let gain = if row < rows && column < columns { gains[row * columns + column] } else { 0.0 };
-        ((gain - most) / temperature).max(-80.0).exp()
-    };
+    let gain =
+        |row: usize, column: usize| if row < rows && column < columns { gains[row * columns + column] } else { 0.0 };
+    let cells = (0..=rows).flat_map(|row| (0..=columns).map(move |column| (row, column)));
+    let weights: Vec<f32> =
+        cells.map(|(row, column)| ((gain(row, column) - most) / temperature).max(-80.0).exp()).collect();
+    let kernel = |row: usize, column: usize| weights[row * (columns + 1) + column];
     let mut u = vec![1.0; rows + 1];
     let mut v = vec![1.0; columns + 1];
     for _ in 0..iterations {

@@ -26,18 +26,17 @@ pub enum Binning {
 }
 
 impl Binning {
-    /// The bin of a slack that is not negative; there are `bins`.
-    pub fn bin(&self, slack: f64, bins: usize) -> usize {
-        let place = match self {
-            Binning::Uniform { width } => (slack / width) as usize,
+    /// Where each of `bins` bins but the first begins, ascending.
+    pub fn edges(&self, bins: usize) -> Vec<f64> {
+        let inner = 1..bins;
+        match self {
+            Binning::Uniform { width } => inner.map(|k| k as f64 * width).collect(),
             Binning::Log { first, last } => {
-                // Edges at first·(e^(k·r) − 1)/(e^r − 1) would be exact; this is the same idea in closed form.
                 let rate = (last / first).ln_1p() / (bins.max(2) - 1) as f64;
-                ((slack / first).ln_1p() / rate) as usize
+                inner.map(|k| first * (k as f64 * rate).exp_m1()).collect()
             }
-            Binning::Fitted { edges } => edges.partition_point(|edge| *edge <= slack),
-        };
-        place.min(bins - 1)
+            Binning::Fitted { edges } => edges.clone(),
+        }
     }
 
     /// Bins around the clusters of observed slacks: k-means in one dimension, begun at the quantiles.
@@ -97,14 +96,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_rise_with_slack_and_stay_in_range() {
+    fn every_binning_has_rising_edges() {
         let fitted = Binning::fit(&(0..1_000).map(|k| f64::from(k * k) / 1e4).collect::<Vec<_>>(), 16);
         for binning in [Binning::Uniform { width: 0.25 }, Binning::Log { first: 0.05, last: 100.0 }, fitted] {
             assert_eq!(binning.problem(16), None);
-            let bins: Vec<usize> = (0..4_000).map(|k| binning.bin(f64::from(k) * 0.05, 16)).collect();
-            assert!(bins.is_sorted() && bins[0] == 0 && bins[3_999] == 15, "{binning:?}");
+            let edges = binning.edges(16);
+            assert!(edges.len() == 15 && edges.is_sorted() && edges[0] > 0.0 && edges[14] < 199.0, "{edges:?}");
         }
-        assert_eq!(Binning::Uniform { width: 0.5 }.bin(1.7, 128), 3);
+        assert_eq!(Binning::Uniform { width: 0.5 }.edges(5), [0.5, 1.0, 1.5, 2.0]);
+        let log = Binning::Log { first: 0.05, last: 100.0 }.edges(16);
+        assert!(
+            (log[14] - 100.0).abs() < 1e-9 && log.windows(2).all(|pair| pair[1] - pair[0] > pair[0] * 0.5),
+            "{log:?}"
+        );
         assert!(Binning::Uniform { width: 0.0 }.problem(4).is_some());
         assert!(Binning::Fitted { edges: vec![2.0, 1.0] }.problem(4).is_some());
     }

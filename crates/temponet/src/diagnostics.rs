@@ -1,7 +1,8 @@
 //! Looking inside one decision, off the hot path: tokens, Q-values, attention, and how concentrated it is.
 
 use serde::Serialize;
-use temponet_infer::{AttentionMap, Trace, reference};
+pub use temponet_infer::AttentionMap;
+use temponet_infer::{Trace, reference};
 use temponet_task::{Assignment, JobId, SystemView};
 
 use crate::tokenizer::Scale;
@@ -19,7 +20,7 @@ pub struct Explanation {
     /// Distinct tokens: the rows and columns of the attention maps after the idle one.
     pub rows: Vec<RowLine>,
     /// By layer, then head; `weights[query][key]`, row 0 is idle.
-    pub attention: Vec<HeadMap>,
+    pub attention: Vec<AttentionMap>,
     /// Mean attention entropy per layer, in bits, over queries and heads: the higher, the more spread out.
     pub entropy_bits: Vec<f32>,
     /// Share of the heads of the last layer in which the idle (decision) token attends most to a chosen job's row.
@@ -60,20 +61,9 @@ pub struct RowLine {
     pub q: f32,
 }
 
-/// One head's attention.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct HeadMap {
-    /// Counted from 0.
-    pub layer: usize,
-    /// Counted from 0.
-    pub head: usize,
-    /// `[query][key]`.
-    pub weights: Vec<Vec<f32>>,
-}
-
 /// Lays open what the model sees in a view; `chosen` is the assignment it made there.
 pub fn explain(model: &Model, view: &SystemView<'_>, chosen: &Assignment) -> Explanation {
-    let scale = Scale::of(view.system);
+    let scale = Scale::of(&model.tokenizer, view.system);
     let mut observation = Observation::default();
     observation.read(&model.tokenizer, &scale, view, false);
     let trace = reference(&model.weights, &observation.rows());
@@ -106,15 +96,7 @@ pub fn explain(model: &Model, view: &SystemView<'_>, chosen: &Assignment) -> Exp
         rows: (1..=observation.distinct() as u32).map(row).collect(),
         entropy_bits: (0..layers).map(|layer| entropy(&trace, layer)).collect(),
         alignment: alignment(&trace, layers - 1, &chosen_rows),
-        attention: trace
-            .attention
-            .iter()
-            .map(|AttentionMap { layer, head, weights }| HeadMap {
-                layer: *layer,
-                head: *head,
-                weights: weights.clone(),
-            })
-            .collect(),
+        attention: trace.attention,
         jobs,
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use temponet_infer::{Network, NetworkError};
+use temponet_sched::fallback;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 use crate::mapping::{Mapper, Mapping};
@@ -47,7 +48,7 @@ impl Learned {
             network: Network::new(&model.weights, options.network)?,
             model,
             options,
-            scale: Scale { unit: 1.0, value: 1.0, idle: [0, 0] },
+            scale: Scale::default(),
             observation: Observation::default(),
             mapper: Mapper::default(),
             is_overloaded: false,
@@ -55,11 +56,6 @@ impl Learned {
             fallbacks: 0,
             q: Vec::new(),
         })
-    }
-
-    /// The rows and Q-values (the idle row's first) of the last decision that the network took.
-    pub fn last_decision(&self) -> (&Observation, &[f32]) {
-        (&self.observation, &self.q)
     }
 
     /// What a decision over so many rows takes at most, in ns: the work of the network at a rate that every machine reaches.
@@ -74,13 +70,9 @@ impl Learned {
 /// Floating-point operations per nanosecond that are taken for granted.
 const FLOP_PER_NS: u64 = 20;
 
-fn fallback() -> Box<dyn Scheduler> {
-    temponet_sched::build("mh-edf").unwrap_or_else(|_| unreachable!("the catalog has mh-edf"))
-}
-
 impl Scheduler for Learned {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.scale = Scale::of(system);
+        self.scale = Scale::of(&self.model.tokenizer, system);
         self.is_overloaded = false;
         self.fallbacks = 0;
         self.fallback = fallback();

@@ -29,4 +29,5 @@ pub use mapping::{Mapper, Mapping};
 pub use model::{Model, ModelError};
 pub use observation::Observation;
 pub use scheduler::Temponet;
+pub use temponet_infer::NetworkError;
 pub use tokenizer::{Feature, Scale, Tokenizer};

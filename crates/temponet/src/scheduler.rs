@@ -26,11 +26,6 @@ impl Temponet {
         Ok(Temponet::new(Model::load(path.as_ref())?.into(), Options::default())?)
     }
 
-    /// The network behind the shield.
-    pub fn learned(&self) -> &Learned {
-        self.shielded.inner()
-    }
-
     /// Why the shield guarantees nothing on this system; none if it does.
     pub fn why_unguarded(&self) -> Option<&str> {
         self.shielded.why_disarmed()

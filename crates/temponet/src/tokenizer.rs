@@ -60,7 +60,7 @@ const CORE_BINS: usize = 8;
 const LOAD_BINS: usize = 16;
 
 /// What a set looks like as a whole, found once at its start.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scale {
     /// The median wcet in ns.
     pub unit: f64,
@@ -68,11 +68,13 @@ pub struct Scale {
     pub value: f64,
     /// The idle token.
     pub idle: [u16; 2],
+    /// Where each slack bin but the first begins, in ns.
+    edges: Vec<f64>,
 }
 
 impl Scale {
-    /// The scale of a system.
-    pub fn of(system: &System) -> Scale {
+    /// The scale on which a tokenizer sees a system.
+    pub fn of(tokenizer: &Tokenizer, system: &System) -> Scale {
         let mut wcets: Vec<u64> = system.tasks.iter().map(|task| task.wcet.0).collect();
         wcets.sort_unstable();
         let unit = wcets.get(wcets.len() / 2).copied().unwrap_or(1).max(1) as f64;
@@ -81,14 +83,17 @@ impl Scale {
         let load = system.tasks.iter().map(Task::mean_utilization).sum::<f64>() / system.cores as f64;
         let cores = (usize::BITS - (system.cores - 1).leading_zeros()) as usize;
         let idle = [cores.min(CORE_BINS - 1) as u16, ((load * 8.0) as usize).min(LOAD_BINS - 1) as u16];
-        Scale { unit, value, idle }
+        let edges = tokenizer.binning.edges(tokenizer.bins).iter().map(|edge| edge * unit).collect();
+        Scale { unit, value, idle, edges }
     }
 }
 
-/// A value on a scale that doubles with every two bins, the middle bin around one.
+/// A positive value on a scale that doubles with every two bins, the middle bin from one on: ⌊2·log₂⌋, read off the number's own bits.
 fn log_bin(ratio: f64, bins: usize) -> u16 {
-    let place = (ratio.max(1e-9).log2() * 2.0).floor() + (bins / 2) as f64;
-    place.clamp(0.0, (bins - 1) as f64) as u16
+    let exponent = (ratio.to_bits() >> 52) as i64 - 1023;
+    let is_upper_half = ratio.to_bits() << 12 >= std::f64::consts::SQRT_2.to_bits() << 12;
+    let place = 2 * exponent + i64::from(is_upper_half) + bins as i64 / 2;
+    place.clamp(0, bins as i64 - 1) as u16
 }
 
 impl Tokenizer {
@@ -159,7 +164,7 @@ impl Tokenizer {
         match slack < 0 {
             true if self.clip => 0,
             true => self.bins as u16,
-            false => self.binning.bin(slack as f64 / scale.unit, self.bins) as u16,
+            false => scale.edges.partition_point(|edge| *edge <= slack as f64) as u16,
         }
     }
 
@@ -171,5 +176,19 @@ impl Tokenizer {
     /// Whether a token has less slack than one bin, or none: the overload detector counts these.
     pub fn is_urgent(&self, token: &[u16]) -> bool {
         token[0] == 0 || usize::from(token[0]) >= self.bins
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_bins_to_a_doubling() {
+        let ratios = [1e-12, 0.24, 0.25, 0.5, 0.7, 0.71, 1.0, 1.41, 1.42, 2.0, 3.0, 1e12];
+        let expected = [0, 3, 4, 6, 6, 7, 8, 8, 9, 10, 11, 15];
+        assert_eq!(ratios.map(|ratio| log_bin(ratio, 16)), expected);
+        let plain = |ratio: f64| ((ratio.log2() * 2.0).floor() + 8.0).clamp(0.0, 15.0) as u16;
+        assert!((1..4_000).map(|k| f64::from(k) * 0.00317).all(|ratio| log_bin(ratio, 16) == plain(ratio)));
     }
 }

@@ -1,7 +1,7 @@
 //! The analysis as one JSON object.
 
 use serde_json::{Value, json};
-use temponet_lab::overload::Survivals;
+use temponet_lab::overload::{Survival, Survivals};
 use temponet_sched::analysis::Outcome;
 
 use super::Analysis;
@@ -49,13 +49,14 @@ pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
 }
 
 fn survived(survivals: &Survivals) -> Value {
-    let rows = survivals.rows.iter().map(|row| {
+    let figures = |row: &Survival| {
         json!({
             "scheduler": row.scheduler, "factor": row.factor, "load": row.load, "compliance": row.compliance,
             "is_limit": row.is_limit,
         })
-    });
+    };
+    let rows = survivals.rows.iter().map(figures);
     let skipped = survivals.skipped.iter();
     let skipped = skipped.map(|(name, why)| json!({ "scheduler": name, "reason": why }));
-    json!({ "rows": rows.collect::<Vec<_>>(), "skipped": skipped.collect::<Vec<_>>() })
+    json!({ "clairvoyant_at_least": figures(&survivals.possible), "rows": rows.collect::<Vec<_>>(), "skipped": skipped.collect::<Vec<_>>() })
 }

@@ -84,7 +84,8 @@ pub fn measure(name: &'static str, model: &Arc<Model>, n: usize, passes: u64) ->
     let mut scheduler = Learned::new(model.clone(), Options::default())?;
     scheduler.start(&scene.system)?;
     let mut network = Network::new(&model.weights, temponet_infer::Options::default())?;
-    let (scale, mut observation, mut mapper) = (Scale::of(&scene.system), Observation::default(), Mapper::default());
+    let (scale, mut observation, mut mapper) =
+        (Scale::of(&model.tokenizer, &scene.system), Observation::default(), Mapper::default());
     let (mut assignment, mut q) = (Assignment::default(), Vec::new());
     let mut times: [Vec<f64>; 4] = Default::default();
     let mut controls = Vec::new();

@@ -5,7 +5,7 @@ mod infer;
 mod oracle;
 mod sim;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 /// Measure speed and memory
 #[derive(clap::Args)]
@@ -28,4 +28,14 @@ pub fn run(args: Args) -> Result<()> {
         What::Oracle(args) => oracle::run(args),
         What::Infer(args) => infer::run(args),
     }
+}
+
+/// The case of that name, or all of them.
+fn chosen<'a, C>(cases: &'a [C], name_of: fn(&C) -> &'static str, wanted: Option<&str>) -> Result<Vec<&'a C>> {
+    let chosen: Vec<&C> = cases.iter().filter(|case| wanted.is_none_or(|wanted| wanted == name_of(case))).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = cases.iter().map(name_of).collect();
+        bail!("there is no case {:?}; there are {}", wanted.unwrap_or_default(), names.join(", "));
+    }
+    Ok(chosen)
 }

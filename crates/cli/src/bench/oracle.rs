@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Serialize;
@@ -94,12 +94,7 @@ struct Figures {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let chosen: Vec<&Case> =
-        CASES.iter().filter(|case| args.case.as_deref().is_none_or(|name| name == case.name)).collect();
-    if chosen.is_empty() {
-        let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
-        bail!("there is no case {:?}; there are {}", args.case.unwrap_or_default(), names.join(", "));
-    }
+    let chosen = super::chosen(CASES, |case| case.name, args.case.as_deref())?;
     if let Some(folder) = &args.write {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
         for case in chosen {

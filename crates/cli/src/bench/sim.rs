@@ -126,14 +126,7 @@ struct Figures {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let chosen: Vec<&Case> = match &args.case {
-        None => CASES.iter().collect(),
-        Some(name) => CASES.iter().filter(|case| case.name == name).collect(),
-    };
-    if chosen.is_empty() {
-        let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
-        bail!("there is no case {:?}; there are {}", args.case.unwrap_or_default(), names.join(", "));
-    }
+    let chosen = super::chosen(CASES, |case| case.name, args.case.as_deref())?;
     if let Some(folder) = &args.write {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
         for case in chosen {

@@ -1,7 +1,7 @@
 //! Several cores: branch and bound on the linear relaxation. A job that the relaxation does by halves is either done or not.
 
-use super::OracleJob;
 use super::relaxation::{Fixed, Relaxation, beats, by_density, relax, tighten};
+use super::{OracleJob, weight_of};
 
 /// What a search came to.
 pub(super) struct Outcome {
@@ -14,10 +14,6 @@ pub(super) struct Outcome {
 struct Node {
     bound: f64,
     fixed: Vec<Fixed>,
-}
-
-fn weight_of(jobs: &[OracleJob], chosen: &[bool]) -> f64 {
-    jobs.iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(job, _)| job.weight).sum()
 }
 
 /// The best set found within about so many steps, and a bound; `known` is a bound from elsewhere.
@@ -37,9 +33,7 @@ pub(super) fn search(
     // A relaxation that was not solved wholly bounds nothing below the root.
     let is_solved = !root.network.is_coarse && !root.network.was_cut;
     let branches = if is_solved { branch(&root, &free) } else { Vec::new() };
-    let mut steps = root.network.steps;
-    let (mut chosen, used) = root.rounded(jobs, &order, &free, most_steps / 4);
-    steps += used;
+    let (mut chosen, mut steps) = root.rounded(jobs, &order, &free, most_steps / 4);
     let mut weight = weight_of(jobs, &chosen);
     let mut open: Vec<Node> = Vec::new();
     let mut unsolved = if is_solved { f64::MIN } else { bound };

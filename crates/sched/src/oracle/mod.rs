@@ -50,6 +50,10 @@ impl Optimum {
     }
 }
 
+fn weight_of(jobs: &[OracleJob], chosen: &[bool]) -> f64 {
+    jobs.iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(job, _)| job.weight).sum()
+}
+
 /// A stretch of one core given to one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::network::dates;
 use super::relaxation::{Fixed, by_density, relax, tighten};
-use super::{Optimum, OracleJob, branch, labels};
+use super::{Optimum, OracleJob, branch, labels, weight_of};
 use temponet_task::Time;
 
 /// Widths of the search that are tried one after the other: the first ones find a good set, which makes the later ones narrow.
@@ -110,10 +110,7 @@ fn solve_one_core(jobs: &[OracleJob], has_whole_weights: bool, steps: u64) -> (O
     };
     let mut upper = tighten(relaxed.upper, has_whole_weights);
     let mut chosen = relaxed.whole();
-    let weight = |chosen: &[bool]| -> f64 {
-        jobs.iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(job, _)| job.weight).sum()
-    };
-    let mut lower = weight(&chosen);
+    let mut lower = weight_of(jobs, &chosen);
     let mut used = relaxed.network.steps;
     let dates = dates(jobs);
     let price = relaxed.network.prices_at(&dates);

@@ -74,7 +74,8 @@ impl Relaxation {
         self.share.iter().map(|share| *share >= 1.0 && !self.network.is_coarse).collect()
     }
 
-    /// Those, and whoever else fits once the unfinished ones make room; at most so many steps. Nothing if the network is too coarse to tell.
+    /// Those, and whoever else fits once the unfinished ones make room; at most so many steps. Nothing if the network is too coarse to
+    /// tell. Also the steps since the network was built.
     pub fn rounded(mut self, jobs: &[OracleJob], order: &[usize], fixed: &[Fixed], steps: u64) -> (Vec<bool>, u64) {
         if self.network.is_coarse {
             return (vec![false; jobs.len()], self.network.steps);

@@ -70,11 +70,6 @@ impl<S: Scheduler> Shield<S> {
         }
     }
 
-    /// The scheduler behind the shield.
-    pub fn inner(&self) -> &S {
-        &self.inner
-    }
-
     /// What it did since the run began.
     pub fn counters(&self) -> ShieldCounters {
         self.counters
