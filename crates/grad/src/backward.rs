@@ -1,0 +1,183 @@
+//! The way back along a tape.
+
+use crate::tape::{Loss, Op, Source, Tape, Var};
+use crate::{AttentionShape, Device, Product, Tensors};
+
+impl<D: Device> Tape<'_, D> {
+    /// Adds the gradients of the losses' sum to those of the parameters.
+    pub fn backward(&mut self, losses: impl IntoIterator<Item = Loss<D>>, parameters: &mut Tensors<D>) {
+        let mut gradients: Vec<Option<D::Buffer>> = self.nodes.iter().map(|_| None).collect();
+        for loss in losses {
+            match &mut gradients[loss.var.0] {
+                Some(gradient) => {
+                    self.device.add(&loss.gradient, gradient);
+                    self.device.recycle(loss.gradient);
+                }
+                place => *place = Some(loss.gradient),
+            }
+        }
+        for place in (0..self.nodes.len()).rev() {
+            if let Some(dy) = gradients[place].take() {
+                self.step(place, dy, &mut gradients, parameters);
+            }
+        }
+    }
+
+    /// Takes a gradient out to add to it; noughts if there is none yet.
+    fn take(&mut self, var: Var, gradients: &mut [Option<D::Buffer>]) -> D::Buffer {
+        let node = &self.nodes[var.0];
+        gradients[var.0].take().unwrap_or_else(|| self.device.zeros(node.rows * node.columns))
+    }
+
+    /// Passes a gradient on as it is.
+    fn pass_on(&mut self, var: Var, dy: D::Buffer, gradients: &mut [Option<D::Buffer>]) {
+        match &mut gradients[var.0] {
+            Some(gradient) => {
+                self.device.add(&dy, gradient);
+                self.device.recycle(dy);
+            }
+            place => *place = Some(dy),
+        }
+    }
+
+    fn copy_of(&mut self, buffer: &D::Buffer, var: Var) -> D::Buffer {
+        let node = &self.nodes[var.0];
+        let mut copy = self.device.blank(node.rows * node.columns);
+        self.device.copy(buffer, &mut copy);
+        copy
+    }
+
+    fn step(&mut self, place: usize, dy: D::Buffer, gradients: &mut [Option<D::Buffer>], parameters: &mut Tensors<D>) {
+        let (rows, columns) = (self.nodes[place].rows, self.nodes[place].columns);
+        match &self.nodes[place].op {
+            Op::Input => {}
+            Op::Linear { x, weight, bias } => {
+                let (x, weight, bias) = (*x, *weight, *bias);
+                let inputs = self.nodes[x.0].columns;
+                let product = Product {
+                    m: columns,
+                    n: inputs,
+                    k: rows,
+                    left_transposed: true,
+                    right_transposed: false,
+                    accumulate: true,
+                };
+                self.device.product(product, &dy, &self.nodes[x.0].value, &mut parameters.buffers[weight.0]);
+                if let Some(bias) = bias {
+                    self.device.add_sum_of_rows(&dy, &mut parameters.buffers[bias.0]);
+                }
+                if !matches!(self.nodes[x.0].op, Op::Input) {
+                    let accumulate = gradients[x.0].is_some();
+                    let mut dx = gradients[x.0].take().unwrap_or_else(|| self.device.blank(rows * inputs));
+                    let product = Product {
+                        m: rows,
+                        n: inputs,
+                        k: columns,
+                        left_transposed: false,
+                        right_transposed: false,
+                        accumulate,
+                    };
+                    self.device.product(product, &dy, &self.parameters.buffers[weight.0], &mut dx);
+                    gradients[x.0] = Some(dx);
+                }
+            }
+            Op::Rows(parts) => {
+                for part in parts {
+                    let (count, from, to) = (part.count, part.from.as_ref(), part.to.as_ref());
+                    match part.source {
+                        Source::Parameter(table) => {
+                            self.device.add_rows((count, columns), &dy, to, &mut parameters.buffers[table.0], from);
+                        }
+                        Source::Var(x) => {
+                            let node = &self.nodes[x.0];
+                            let length = node.rows * node.columns;
+                            let mut dx = gradients[x.0].take().unwrap_or_else(|| self.device.zeros(length));
+                            self.device.add_rows((count, columns), &dy, to, &mut dx, from);
+                            gradients[x.0] = Some(dx);
+                        }
+                    }
+                }
+            }
+            Op::Add { left, right } => {
+                let (left, right) = (*left, *right);
+                let copy = self.copy_of(&dy, left);
+                self.pass_on(left, copy, gradients);
+                return self.pass_on(right, dy, gradients);
+            }
+            Op::Multiply { left, right } => {
+                for (to, other) in [(*left, *right), (*right, *left)] {
+                    let mut gradient = self.take(to, gradients);
+                    self.device.add_multiplied(&dy, &self.nodes[other.0].value, &mut gradient);
+                    gradients[to.0] = Some(gradient);
+                }
+            }
+            Op::Norm { x, change, weight, bias, normal, scales } => {
+                let (x, change) = (*x, *change);
+                let mut dx = self.device.zeros(rows * columns);
+                let mut dweight = self.device.zeros(columns);
+                let weights = &self.parameters.buffers[weight.0];
+                let dbias = &mut parameters.buffers[bias.0];
+                self.device.layer_norm_backward(normal, scales, weights, &dy, &mut dx, &mut dweight, dbias);
+                self.device.add(&dweight, &mut parameters.buffers[weight.0]);
+                self.device.recycle(dweight);
+                if let Some(change) = change {
+                    let copy = self.copy_of(&dx, x);
+                    self.pass_on(change, copy, gradients);
+                }
+                self.pass_on(x, dx, gradients);
+            }
+            Op::Attention { q, k, v, queries, keys, heads, weights } => {
+                let shape = AttentionShape { queries, keys, heads: *heads, columns };
+                let [dq, dk, dv] = [*q, *k, *v].map(|var| {
+                    let node = &self.nodes[var.0];
+                    gradients[var.0].take().unwrap_or_else(|| self.device.zeros(node.rows * node.columns))
+                });
+                let mut d = [dq, dk, dv];
+                let [dq, dk, dv] = &mut d;
+                let [q_value, k_value, v_value] = [*q, *k, *v].map(|var| &self.nodes[var.0].value);
+                self.device.attention_backward(shape, q_value, k_value, v_value, weights, &dy, dq, dk, dv);
+                for (var, gradient) in [*q, *k, *v].into_iter().zip(d) {
+                    gradients[var.0] = Some(gradient);
+                }
+            }
+            Op::Activate { x, activation } => {
+                let (x, activation) = (*x, *activation);
+                let mut dx = self.take(x, gradients);
+                self.device.activate_backward(activation, &self.nodes[x.0].value, &dy, &mut dx);
+                gradients[x.0] = Some(dx);
+            }
+            Op::Softmax { x, segments } => {
+                let (x, segments) = (*x, segments.clone());
+                let mut dx = self.take(x, gradients);
+                self.device.softmax_backward(&segments, &self.nodes[place].value, &dy, &mut dx);
+                gradients[x.0] = Some(dx);
+            }
+            Op::Lstm { gates, cell } => {
+                let (gates, cell) = (*gates, *cell);
+                let (mut dgates, mut dcell) = (self.take(gates, gradients), self.take(cell, gradients));
+                let (gate_values, cell_values) = (&self.nodes[gates.0].value, &self.nodes[cell.0].value);
+                self.device.lstm_cell_backward(columns / 2, gate_values, cell_values, &dy, &mut dgates, &mut dcell);
+                gradients[gates.0] = Some(dgates);
+                gradients[cell.0] = Some(dcell);
+            }
+            Op::Gru { input, hidden, state } => {
+                let vars = [*input, *hidden, *state];
+                let mut d = vars.map(|var| self.take(var, gradients));
+                let [dinput, dhidden, dstate] = &mut d;
+                let [i, g, s] = vars.map(|var| &self.nodes[var.0].value);
+                self.device.gru_cell_backward(columns, i, g, s, &dy, dinput, dhidden, dstate);
+                for (var, gradient) in vars.into_iter().zip(d) {
+                    gradients[var.0] = Some(gradient);
+                }
+            }
+            Op::Columns { x, first } => {
+                let (x, first) = (*x, *first);
+                let all = self.nodes[x.0].columns;
+                let mut dx = self.take(x, gradients);
+                self.device.add_columns((columns, all), first, &dy, &mut dx);
+                gradients[x.0] = Some(dx);
+            }
+        }
+        self.device.recycle(dy);
+    }
+}

@@ -1,0 +1,130 @@
+//! Loops over numbers that compile to vector instructions.
+
+use crate::device::AdamRates;
+use crate::{Activation, Real};
+
+#[inline(always)]
+pub fn zip<R: Real>(from: &[R], out: &mut [R], each: impl Fn(R, &mut R)) {
+    for (from, out) in from.iter().zip(out) {
+        each(*from, out);
+    }
+}
+
+#[inline(always)]
+pub fn zip2<R: Real>(left: &[R], right: &[R], out: &mut [R], each: impl Fn(R, R, &mut R)) {
+    for ((left, right), out) in left.iter().zip(right).zip(out) {
+        each(*left, *right, out);
+    }
+}
+
+#[inline(always)]
+pub fn add<R: Real>(from: &[R], out: &mut [R]) {
+    zip(from, out, |from, out| *out += from);
+}
+
+/// Sums are made in this many parts, so that they can be made at once; the order does not depend on the processor.
+const LANES: usize = 16;
+
+#[inline(always)]
+pub fn dot<R: Real>(left: &[R], right: &[R]) -> R {
+    let mut lanes = [R::ZERO; LANES];
+    let (left_chunks, right_chunks) = (left.chunks_exact(LANES), right.chunks_exact(LANES));
+    let rest = left_chunks.remainder().iter().zip(right_chunks.remainder());
+    let rest = rest.fold(R::ZERO, |sum, (left, right)| sum + *left * *right);
+    for (left, right) in left_chunks.zip(right_chunks) {
+        for lane in 0..LANES {
+            lanes[lane] += left[lane] * right[lane];
+        }
+    }
+    sum_of(lanes) + rest
+}
+
+#[inline(always)]
+pub fn sum<R: Real>(values: &[R]) -> R {
+    let mut lanes = [R::ZERO; LANES];
+    let chunks = values.chunks_exact(LANES);
+    let rest = chunks.remainder().iter().fold(R::ZERO, |sum, value| sum + *value);
+    for chunk in chunks {
+        for lane in 0..LANES {
+            lanes[lane] += chunk[lane];
+        }
+    }
+    sum_of(lanes) + rest
+}
+
+#[inline(always)]
+fn sum_of<R: Real>(mut lanes: [R; LANES]) -> R {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            lanes[lane] = lanes[lane] + lanes[lane + half];
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+#[inline(always)]
+pub fn greatest<R: Real>(values: &[R]) -> R {
+    values.iter().fold(R::of(-1e30), |most, value| most.max(*value))
+}
+
+/// Softmax in place.
+#[inline(always)]
+pub fn softmax<R: Real>(values: &mut [R]) {
+    let most = greatest(values);
+    values.iter_mut().for_each(|value| *value = (*value - most).exp());
+    let factor = R::ONE / sum(values);
+    values.iter_mut().for_each(|value| *value = *value * factor);
+}
+
+#[inline(always)]
+pub fn softmax_backward<R: Real>(y: &[R], dy: &[R], dx: &mut [R]) {
+    let mean = dot(y, dy);
+    zip2(y, dy, dx, |y, dy, dx| *dx += y * (dy - mean));
+}
+
+/// √(2/π) and the cubic term of GELU's approximation.
+const GELU: (f64, f64) = (0.797_884_560_802_865_4, 0.044_715);
+
+#[inline(always)]
+pub fn activate<R: Real>(activation: Activation, x: &[R], out: &mut [R]) {
+    match activation {
+        Activation::Relu => zip(x, out, |x, out| *out = x.max(R::ZERO)),
+        Activation::Tanh => zip(x, out, |x, out| *out = x.tanh()),
+        Activation::Gelu => {
+            let (scale, cubic, half) = (R::of(GELU.0), R::of(GELU.1), R::of(0.5));
+            zip(x, out, |x, out| *out = half * x * (R::ONE + (scale * (x + cubic * x * x * x)).tanh()));
+        }
+    }
+}
+
+#[inline(always)]
+pub fn activate_backward<R: Real>(activation: Activation, x: &[R], dy: &[R], dx: &mut [R]) {
+    match activation {
+        Activation::Relu => zip2(x, dy, dx, |x, dy, dx| *dx += if x > R::ZERO { dy } else { R::ZERO }),
+        Activation::Tanh => zip2(x, dy, dx, |x, dy, dx| {
+            let y = x.tanh();
+            *dx += dy * (R::ONE - y * y);
+        }),
+        Activation::Gelu => {
+            let (scale, cubic, half) = (R::of(GELU.0), R::of(GELU.1), R::of(0.5));
+            zip2(x, dy, dx, |x, dy, dx| {
+                let y = (scale * (x + cubic * x * x * x)).tanh();
+                let slope = scale * (R::ONE + R::of(3.0) * cubic * x * x);
+                *dx += dy * half * (R::ONE + y + x * (R::ONE - y * y) * slope);
+            });
+        }
+    }
+}
+
+#[inline(always)]
+pub fn adam<R: Real>(rates: &AdamRates<R>, gradient: &[R], first: &mut [R], second: &mut [R], parameter: &mut [R]) {
+    let (rest1, rest2) = (R::ONE - rates.beta1, R::ONE - rates.beta2);
+    for (((gradient, first), second), parameter) in gradient.iter().zip(first).zip(second).zip(parameter) {
+        *first = rates.beta1 * *first + rest1 * *gradient;
+        *second = rates.beta2 * *second + rest2 * *gradient * *gradient;
+        let change = rates.step * *first / ((*second * rates.correction).sqrt() + rates.epsilon);
+        *parameter = *parameter - rates.decay * *parameter - change;
+    }
+}

@@ -1,0 +1,328 @@
+//! The processor itself, one thread. Loops are plain; `pulp` compiles them for the vector instructions at hand.
+
+mod attention;
+mod cells;
+mod loops;
+mod losses;
+mod norm;
+
+use pulp::Arch;
+
+use crate::device::AdamRates;
+use crate::{Activation, AttentionShape, Device, Product, Real, Segments};
+
+/// One thread of the processor. Memory that is given back is used again.
+#[derive(Debug)]
+pub struct Cpu<R> {
+    arch: Arch,
+    /// Buffers given back, by the logarithm of what they can hold.
+    free: Vec<Vec<Vec<R>>>,
+    /// Working memory of an operation.
+    scratch: Vec<R>,
+}
+
+impl<R: Real> Default for Cpu<R> {
+    fn default() -> Self {
+        Cpu { arch: Arch::new(), free: vec![Vec::new(); 64], scratch: Vec::new() }
+    }
+}
+
+/// One matrix in a product: its numbers, and how far apart its rows and columns are.
+#[derive(Clone, Copy)]
+struct Strided<'a, R> {
+    data: &'a [R],
+    row: usize,
+    column: usize,
+}
+
+impl<R> Strided<'_, R> {
+    fn check(&self, rows: usize, columns: usize) {
+        let last = if rows == 0 || columns == 0 { 0 } else { (rows - 1) * self.row + (columns - 1) * self.column + 1 };
+        assert!(last <= self.data.len(), "a {rows} × {columns} matrix in {} numbers", self.data.len());
+    }
+}
+
+/// out (m × n, rows `out_row` apart) = beta · out + alpha · left · right.
+#[allow(unsafe_code, clippy::too_many_arguments)]
+fn multiply<R: Real>(
+    (m, n, k): (usize, usize, usize),
+    alpha: R,
+    left: Strided<'_, R>,
+    right: Strided<'_, R>,
+    beta: R,
+    out: &mut [R],
+    out_row: usize,
+) {
+    if m == 0 || n == 0 {
+        return;
+    }
+    left.check(m, k);
+    right.check(k, n);
+    Strided { data: out, row: out_row, column: 1 }.check(m, n);
+    // SAFETY: all three matrices lie within their slices, as was just checked.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            out.as_mut_ptr(),
+            1,
+            out_row as isize,
+            beta != R::ZERO,
+            left.data.as_ptr(),
+            left.column as isize,
+            left.row as isize,
+            right.data.as_ptr(),
+            right.column as isize,
+            right.row as isize,
+            beta,
+            alpha,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}
+
+impl<R: Real> Cpu<R> {
+    /// Which list holds buffers that can take so many numbers.
+    fn class(len: usize) -> usize {
+        len.max(1).next_power_of_two().trailing_zeros() as usize
+    }
+}
+
+impl<R: Real> Device for Cpu<R> {
+    type Real = R;
+    type Buffer = Vec<R>;
+    type Index = Vec<u32>;
+
+    fn blank(&mut self, len: usize) -> Vec<R> {
+        let class = Self::class(len);
+        let mut buffer = self.free[class].pop().unwrap_or_else(|| Vec::with_capacity(1 << class));
+        buffer.resize(len, R::ZERO);
+        buffer
+    }
+
+    fn recycle(&mut self, buffer: Vec<R>) {
+        // One that came from elsewhere may hold less than its class promises.
+        let class = Self::class(buffer.capacity());
+        if buffer.capacity() == 1 << class {
+            self.free[class].push(buffer);
+        }
+    }
+
+    fn upload(&mut self, values: &[R]) -> Vec<R> {
+        let mut buffer = self.blank(values.len());
+        buffer.copy_from_slice(values);
+        buffer
+    }
+
+    fn download(&self, buffer: &Vec<R>) -> Vec<R> {
+        buffer.clone()
+    }
+
+    fn index(&mut self, rows: &[u32]) -> Vec<u32> {
+        rows.to_vec()
+    }
+
+    fn clear(&mut self, out: &mut Vec<R>) {
+        out.fill(R::ZERO);
+    }
+
+    fn copy(&mut self, from: &Vec<R>, out: &mut Vec<R>) {
+        out.copy_from_slice(from);
+    }
+
+    fn add(&mut self, from: &Vec<R>, out: &mut Vec<R>) {
+        self.arch.dispatch(|| loops::add(from, out));
+    }
+
+    fn blend(&mut self, share: R, from: &Vec<R>, out: &mut Vec<R>) {
+        self.arch.dispatch(|| loops::zip(from, out, |from, out| *out += share * (from - *out)));
+    }
+
+    fn scale(&mut self, factor: R, out: &mut Vec<R>) {
+        self.arch.dispatch(|| out.iter_mut().for_each(|value| *value = *value * factor));
+    }
+
+    fn add_multiplied(&mut self, left: &Vec<R>, right: &Vec<R>, out: &mut Vec<R>) {
+        self.arch.dispatch(|| loops::zip2(left, right, out, |left, right, out| *out += left * right));
+    }
+
+    fn square_sum(&mut self, buffer: &Vec<R>) -> f64 {
+        self.arch.dispatch(|| buffer.chunks(4096).map(|part| loops::dot(part, part).to_f64()).sum())
+    }
+
+    fn product(&mut self, product: Product, left: &Vec<R>, right: &Vec<R>, out: &mut Vec<R>) {
+        let Product { m, n, k, left_transposed, right_transposed, accumulate } = product;
+        let strided = |data, transposed: bool, rows: usize, columns: usize| {
+            let (row, column) = if transposed { (1, rows) } else { (columns, 1) };
+            Strided { data, row, column }
+        };
+        let left = strided(left, left_transposed, m, k);
+        let right = strided(right, right_transposed, k, n);
+        multiply((m, n, k), R::ONE, left, right, if accumulate { R::ONE } else { R::ZERO }, out, n);
+    }
+
+    fn add_row(&mut self, row: &Vec<R>, out: &mut Vec<R>) {
+        self.arch.dispatch(|| out.chunks_exact_mut(row.len()).for_each(|out| loops::add(row, out)));
+    }
+
+    fn add_sum_of_rows(&mut self, x: &Vec<R>, out: &mut Vec<R>) {
+        self.arch.dispatch(|| x.chunks_exact(out.len()).for_each(|row| loops::add(row, out)));
+    }
+
+    fn activate(&mut self, activation: Activation, x: &Vec<R>, out: &mut Vec<R>) {
+        self.arch.dispatch(|| loops::activate(activation, x, out));
+    }
+
+    fn activate_backward(&mut self, activation: Activation, x: &Vec<R>, dy: &Vec<R>, dx: &mut Vec<R>) {
+        self.arch.dispatch(|| loops::activate_backward(activation, x, dy, dx));
+    }
+
+    fn add_rows(
+        &mut self,
+        (count, columns): (usize, usize),
+        x: &Vec<R>,
+        from: Option<&Vec<u32>>,
+        out: &mut Vec<R>,
+        to: Option<&Vec<u32>>,
+    ) {
+        let row = |list: Option<&Vec<u32>>, k: usize| list.map_or(k, |list| list[k] as usize) * columns;
+        self.arch.dispatch(|| {
+            for k in 0..count {
+                loops::add(&x[row(from, k)..][..columns], &mut out[row(to, k)..][..columns]);
+            }
+        });
+    }
+
+    fn layer_norm(&mut self, x: &mut Vec<R>, weight: &Vec<R>, bias: &Vec<R>, scales: &mut Vec<R>, out: &mut Vec<R>) {
+        self.arch.dispatch(|| norm::forward(x, weight, bias, scales, out));
+    }
+
+    fn layer_norm_backward(
+        &mut self,
+        normal: &Vec<R>,
+        scales: &Vec<R>,
+        weight: &Vec<R>,
+        dy: &Vec<R>,
+        dx: &mut Vec<R>,
+        dweight: &mut Vec<R>,
+        dbias: &mut Vec<R>,
+    ) {
+        self.arch.dispatch(|| norm::backward(normal, scales, weight, dy, dx, dweight, dbias));
+    }
+
+    fn attention(
+        &mut self,
+        shape: AttentionShape<'_>,
+        q: &Vec<R>,
+        k: &Vec<R>,
+        v: &Vec<R>,
+        bias: Option<&Vec<R>>,
+        weights: &mut Vec<R>,
+        out: &mut Vec<R>,
+    ) {
+        let arch = self.arch;
+        attention::forward(arch, shape, [q, k, v], bias.map(Vec::as_slice), weights, out);
+    }
+
+    fn attention_backward(
+        &mut self,
+        shape: AttentionShape<'_>,
+        q: &Vec<R>,
+        k: &Vec<R>,
+        v: &Vec<R>,
+        weights: &Vec<R>,
+        dy: &Vec<R>,
+        dq: &mut Vec<R>,
+        dk: &mut Vec<R>,
+        dv: &mut Vec<R>,
+    ) {
+        attention::backward(self.arch, shape, [q, k, v], weights, dy, [dq, dk, dv], &mut self.scratch);
+    }
+
+    fn softmax(&mut self, segments: &Segments, x: &Vec<R>, out: &mut Vec<R>) {
+        out.copy_from_slice(x);
+        self.arch.dispatch(|| segments.ranges().for_each(|range| loops::softmax(&mut out[range])));
+    }
+
+    fn softmax_backward(&mut self, segments: &Segments, y: &Vec<R>, dy: &Vec<R>, dx: &mut Vec<R>) {
+        for range in segments.ranges() {
+            loops::softmax_backward(&y[range.clone()], &dy[range.clone()], &mut dx[range]);
+        }
+    }
+
+    fn lstm_cell(&mut self, h: usize, gates: &Vec<R>, cell: &Vec<R>, out: &mut Vec<R>) {
+        self.arch.dispatch(|| cells::lstm(h, gates, cell, out));
+    }
+
+    fn lstm_cell_backward(
+        &mut self,
+        h: usize,
+        gates: &Vec<R>,
+        cell: &Vec<R>,
+        dy: &Vec<R>,
+        dgates: &mut Vec<R>,
+        dcell: &mut Vec<R>,
+    ) {
+        self.arch.dispatch(|| cells::lstm_backward(h, gates, cell, dy, dgates, dcell));
+    }
+
+    fn gru_cell(&mut self, h: usize, input: &Vec<R>, hidden: &Vec<R>, state: &Vec<R>, out: &mut Vec<R>) {
+        self.arch.dispatch(|| cells::gru(h, input, hidden, state, out));
+    }
+
+    fn gru_cell_backward(
+        &mut self,
+        h: usize,
+        input: &Vec<R>,
+        hidden: &Vec<R>,
+        state: &Vec<R>,
+        dy: &Vec<R>,
+        dinput: &mut Vec<R>,
+        dhidden: &mut Vec<R>,
+        dstate: &mut Vec<R>,
+    ) {
+        self.arch.dispatch(|| cells::gru_backward(h, [input, hidden, state], dy, [dinput, dhidden, dstate]));
+    }
+
+    fn take_columns(&mut self, (all, some): (usize, usize), first: usize, x: &Vec<R>, out: &mut Vec<R>) {
+        for (x, out) in x.chunks_exact(all).zip(out.chunks_exact_mut(some)) {
+            out.copy_from_slice(&x[first..][..some]);
+        }
+    }
+
+    fn add_columns(&mut self, (some, all): (usize, usize), first: usize, x: &Vec<R>, out: &mut Vec<R>) {
+        for (x, out) in x.chunks_exact(some).zip(out.chunks_exact_mut(all)) {
+            loops::add(x, &mut out[first..][..some]);
+        }
+    }
+
+    fn regression(&mut self, delta: Option<R>, x: &Vec<R>, target: &Vec<R>, weights: &Vec<R>, out: &mut Vec<R>) -> f64 {
+        losses::regression(delta, x, target, weights, out)
+    }
+
+    fn cross_entropy(
+        &mut self,
+        segments: &Segments,
+        x: &Vec<R>,
+        shares: &Vec<R>,
+        weights: &Vec<R>,
+        out: &mut Vec<R>,
+    ) -> f64 {
+        losses::cross_entropy(segments, x, shares, weights, out)
+    }
+
+    fn adam(
+        &mut self,
+        rates: &AdamRates<R>,
+        gradient: &Vec<R>,
+        first: &mut Vec<R>,
+        second: &mut Vec<R>,
+        parameter: &mut Vec<R>,
+    ) {
+        self.arch.dispatch(|| loops::adam(rates, gradient, first, second, parameter));
+    }
+}

@@ -1,0 +1,53 @@
+//! Layer norm.
+
+use super::loops::{dot, sum, zip};
+use crate::Real;
+
+/// Added to the variance.
+const EPSILON: f64 = 1e-5;
+
+#[inline(always)]
+pub fn forward<R: Real>(x: &mut [R], weight: &[R], bias: &[R], scales: &mut [R], out: &mut [R]) {
+    let columns = weight.len();
+    let share = R::of(1.0 / columns as f64);
+    let rows = x.chunks_exact_mut(columns).zip(out.chunks_exact_mut(columns)).zip(scales);
+    for ((x, out), scale) in rows {
+        let mean = sum(x) * share;
+        x.iter_mut().for_each(|value| *value = *value - mean);
+        *scale = R::ONE / (dot(x, x) * share + R::of(EPSILON)).sqrt();
+        for (((x, out), weight), bias) in x.iter_mut().zip(out).zip(weight).zip(bias) {
+            *x = *x * *scale;
+            *out = *x * *weight + *bias;
+        }
+    }
+}
+
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+pub fn backward<R: Real>(
+    normal: &[R],
+    scales: &[R],
+    weight: &[R],
+    dy: &[R],
+    dx: &mut [R],
+    dweight: &mut [R],
+    dbias: &mut [R],
+) {
+    let columns = weight.len();
+    let share = R::of(1.0 / columns as f64);
+    let rows = normal.chunks_exact(columns).zip(dy.chunks_exact(columns)).zip(dx.chunks_exact_mut(columns));
+    let mut dnormal = vec![R::ZERO; columns];
+    for (((normal, dy), dx), scale) in rows.zip(scales) {
+        zip(dy, dbias, |dy, dbias| *dbias += dy);
+        for ((((dy, normal), weight), dweight), dnormal) in
+            dy.iter().zip(normal).zip(weight).zip(&mut *dweight).zip(&mut dnormal)
+        {
+            *dweight += *dy * *normal;
+            *dnormal = *dy * *weight;
+        }
+        let (mean, along) = (sum(&dnormal) * share, dot(&dnormal, normal) * share);
+        for ((dnormal, normal), dx) in dnormal.iter().zip(normal).zip(dx) {
+            *dx += *scale * (*dnormal - mean - *normal * along);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Where the numbers live and the operations happen.
+
+use crate::Real;
+
+/// Which rows belong to which sample: sample i has the rows from `starts[i]` to `starts[i + 1]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segments {
+    starts: Vec<u32>,
+}
+
+impl Segments {
+    /// Samples of these lengths, one after the other.
+    pub fn of_lengths(lengths: impl IntoIterator<Item = usize>) -> Segments {
+        let mut starts = vec![0];
+        let mut end = 0u32;
+        for length in lengths {
+            end += length as u32;
+            starts.push(end);
+        }
+        Segments { starts }
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Whether there is no sample.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Rows of all samples.
+    pub fn rows(&self) -> usize {
+        self.starts[self.len()] as usize
+    }
+
+    /// The rows of one sample.
+    pub fn range(&self, sample: usize) -> std::ops::Range<usize> {
+        self.starts[sample] as usize..self.starts[sample + 1] as usize
+    }
+
+    /// The rows of each sample.
+    pub fn ranges(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
+        self.starts.windows(2).map(|pair| pair[0] as usize..pair[1] as usize)
+    }
+
+    /// Where each sample starts, and the end.
+    pub fn starts(&self) -> &[u32] {
+        &self.starts
+    }
+}
+
+/// A matrix product out = left · right, either of them transposed first if so asked; `out` is m × n.
+#[derive(Clone, Copy, Debug)]
+pub struct Product {
+    /// Rows of the result.
+    pub m: usize,
+    /// Columns of the result.
+    pub n: usize,
+    /// What is summed over.
+    pub k: usize,
+    /// The left matrix is stored k × m.
+    pub left_transposed: bool,
+    /// The right matrix is stored n × k.
+    pub right_transposed: bool,
+    /// Add to what `out` holds instead of replacing it.
+    pub accumulate: bool,
+}
+
+/// A function of each number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// Nothing below nought.
+    Relu,
+    /// The Gaussian error linear unit, by its usual approximation with tanh.
+    Gelu,
+    /// The hyperbolic tangent.
+    Tanh,
+}
+
+/// The shape of an attention: whose queries see whose keys, and in how many heads the columns are divided.
+#[derive(Clone, Copy, Debug)]
+pub struct AttentionShape<'a> {
+    /// Rows of queries of each sample.
+    pub queries: &'a Segments,
+    /// Rows of keys and values of each sample.
+    pub keys: &'a Segments,
+    /// Heads.
+    pub heads: usize,
+    /// Columns of all heads together.
+    pub columns: usize,
+}
+
+impl AttentionShape<'_> {
+    /// How many attention weights there are: per sample and head, queries times keys.
+    pub fn weights(&self) -> usize {
+        self.queries.ranges().zip(self.keys.ranges()).map(|(q, k)| q.len() * k.len()).sum::<usize>() * self.heads
+    }
+}
+
+/// A processor with memory of its own. All matrices are stored row after row; `out` is written unless the method's name or words say that
+/// it is added to. Backward methods add to the gradients they are given.
+#[allow(missing_docs)]
+pub trait Device {
+    /// Its numbers.
+    type Real: Real;
+    /// Numbers in its memory.
+    type Buffer;
+    /// Row numbers in its memory.
+    type Index;
+
+    /// Memory of arbitrary content.
+    fn blank(&mut self, len: usize) -> Self::Buffer;
+    /// Memory of noughts.
+    fn zeros(&mut self, len: usize) -> Self::Buffer {
+        let mut buffer = self.blank(len);
+        self.clear(&mut buffer);
+        buffer
+    }
+    /// Takes memory back for later use.
+    fn recycle(&mut self, buffer: Self::Buffer);
+    fn upload(&mut self, values: &[Self::Real]) -> Self::Buffer;
+    fn download(&self, buffer: &Self::Buffer) -> Vec<Self::Real>;
+    fn index(&mut self, rows: &[u32]) -> Self::Index;
+
+    fn clear(&mut self, out: &mut Self::Buffer);
+    fn copy(&mut self, from: &Self::Buffer, out: &mut Self::Buffer);
+    /// out += from.
+    fn add(&mut self, from: &Self::Buffer, out: &mut Self::Buffer);
+    /// out += share · (from − out).
+    fn blend(&mut self, share: Self::Real, from: &Self::Buffer, out: &mut Self::Buffer);
+    fn scale(&mut self, factor: Self::Real, out: &mut Self::Buffer);
+    /// out += left ∘ right.
+    fn add_multiplied(&mut self, left: &Self::Buffer, right: &Self::Buffer, out: &mut Self::Buffer);
+    fn square_sum(&mut self, buffer: &Self::Buffer) -> f64;
+
+    fn product(&mut self, product: Product, left: &Self::Buffer, right: &Self::Buffer, out: &mut Self::Buffer);
+    /// Adds a row to every row of `out`.
+    fn add_row(&mut self, row: &Self::Buffer, out: &mut Self::Buffer);
+    /// Adds all rows of `x` to the row `out`.
+    fn add_sum_of_rows(&mut self, x: &Self::Buffer, out: &mut Self::Buffer);
+
+    fn activate(&mut self, activation: Activation, x: &Self::Buffer, out: &mut Self::Buffer);
+    fn activate_backward(&mut self, activation: Activation, x: &Self::Buffer, dy: &Self::Buffer, dx: &mut Self::Buffer);
+
+    /// Adds row `from[k]` of `x` to row `to[k]` of `out`, for every k below the first number of `shape`; rows have the second
+    /// number of columns. Without a list it is row k.
+    fn add_rows(
+        &mut self,
+        shape: (usize, usize),
+        x: &Self::Buffer,
+        from: Option<&Self::Index>,
+        out: &mut Self::Buffer,
+        to: Option<&Self::Index>,
+    );
+
+    /// Normalises each row of `x` in place to mean 0 and variance 1, then `out` = x·weight + bias; `scales` gets 1/deviation of each row.
+    fn layer_norm(
+        &mut self,
+        x: &mut Self::Buffer,
+        weight: &Self::Buffer,
+        bias: &Self::Buffer,
+        scales: &mut Self::Buffer,
+        out: &mut Self::Buffer,
+    );
+    /// Backward from `dy`, given the normalised rows and their scales.
+    #[allow(clippy::too_many_arguments)]
+    fn layer_norm_backward(
+        &mut self,
+        normal: &Self::Buffer,
+        scales: &Self::Buffer,
+        weight: &Self::Buffer,
+        dy: &Self::Buffer,
+        dx: &mut Self::Buffer,
+        dweight: &mut Self::Buffer,
+        dbias: &mut Self::Buffer,
+    );
+
+    /// Softmax attention with a bias added to the logits of each key; `weights` keeps the attention weights.
+    #[allow(clippy::too_many_arguments)]
+    fn attention(
+        &mut self,
+        shape: AttentionShape<'_>,
+        q: &Self::Buffer,
+        k: &Self::Buffer,
+        v: &Self::Buffer,
+        bias: Option<&Self::Buffer>,
+        weights: &mut Self::Buffer,
+        out: &mut Self::Buffer,
+    );
+    #[allow(clippy::too_many_arguments)]
+    fn attention_backward(
+        &mut self,
+        shape: AttentionShape<'_>,
+        q: &Self::Buffer,
+        k: &Self::Buffer,
+        v: &Self::Buffer,
+        weights: &Self::Buffer,
+        dy: &Self::Buffer,
+        dq: &mut Self::Buffer,
+        dk: &mut Self::Buffer,
+        dv: &mut Self::Buffer,
+    );
+
+    /// Softmax over the rows of each sample; one column.
+    fn softmax(&mut self, segments: &Segments, x: &Self::Buffer, out: &mut Self::Buffer);
+    fn softmax_backward(&mut self, segments: &Segments, y: &Self::Buffer, dy: &Self::Buffer, dx: &mut Self::Buffer);
+
+    /// `gates` is n × 4h before activation (input, forget, cell, output), `cell` n × h; `out` is n × 2h: the output, then the new cell.
+    fn lstm_cell(&mut self, h: usize, gates: &Self::Buffer, cell: &Self::Buffer, out: &mut Self::Buffer);
+    #[allow(clippy::too_many_arguments)]
+    fn lstm_cell_backward(
+        &mut self,
+        h: usize,
+        gates: &Self::Buffer,
+        cell: &Self::Buffer,
+        dy: &Self::Buffer,
+        dgates: &mut Self::Buffer,
+        dcell: &mut Self::Buffer,
+    );
+    /// `input` and `hidden` are n × 3h before activation (reset, update, new), `state` n × h; `out` is the new state.
+    fn gru_cell(
+        &mut self,
+        h: usize,
+        input: &Self::Buffer,
+        hidden: &Self::Buffer,
+        state: &Self::Buffer,
+        out: &mut Self::Buffer,
+    );
+    #[allow(clippy::too_many_arguments)]
+    fn gru_cell_backward(
+        &mut self,
+        h: usize,
+        input: &Self::Buffer,
+        hidden: &Self::Buffer,
+        state: &Self::Buffer,
+        dy: &Self::Buffer,
+        dinput: &mut Self::Buffer,
+        dhidden: &mut Self::Buffer,
+        dstate: &mut Self::Buffer,
+    );
+
+    /// Copies columns of `x` from `first` on to `out`, which has fewer.
+    fn take_columns(&mut self, columns: (usize, usize), first: usize, x: &Self::Buffer, out: &mut Self::Buffer);
+    /// Adds to columns of `out` from `first` on, `x` having fewer.
+    fn add_columns(&mut self, columns: (usize, usize), first: usize, x: &Self::Buffer, out: &mut Self::Buffer);
+
+    /// Weighted loss of each number against its target: squared, or Huber's with `delta`. Gives the sum, and the gradient in `out`.
+    fn regression(
+        &mut self,
+        delta: Option<Self::Real>,
+        x: &Self::Buffer,
+        target: &Self::Buffer,
+        weights: &Self::Buffer,
+        out: &mut Self::Buffer,
+    ) -> f64;
+    /// Weighted cross-entropy of each sample's softmax (over its rows, one column) against shares of the rows that sum to one. Gives the sum,
+    /// and the gradient in `out`.
+    fn cross_entropy(
+        &mut self,
+        segments: &Segments,
+        x: &Self::Buffer,
+        shares: &Self::Buffer,
+        weights: &Self::Buffer,
+        out: &mut Self::Buffer,
+    ) -> f64;
+
+    /// One step of Adam with decoupled weight decay; the rates already hold the corrections of the moments' bias.
+    #[allow(clippy::too_many_arguments)]
+    fn adam(
+        &mut self,
+        rates: &AdamRates<Self::Real>,
+        gradient: &Self::Buffer,
+        first: &mut Self::Buffer,
+        second: &mut Self::Buffer,
+        parameter: &mut Self::Buffer,
+    );
+}
+
+/// The numbers of one Adam step.
+#[derive(Clone, Copy, Debug)]
+pub struct AdamRates<R> {
+    /// Decay of the first moment.
+    pub beta1: R,
+    /// Decay of the second moment.
+    pub beta2: R,
+    /// Step size, corrected for the first moment's bias.
+    pub step: R,
+    /// Factor on the second moment, its bias's correction.
+    pub correction: R,
+    /// Keeps the quotient finite.
+    pub epsilon: R,
+    /// Share of each parameter that decays in the step.
+    pub decay: R,
+}

@@ -1,0 +1,20 @@
+//! A small reverse-mode tape of coarse operations on matrices, and optimisers. It knows no tasks and no schedulers.
+//!
+//! A [`Tape`] records operations as they are computed on a [`Device`] and walks them backwards; parameters and their gradients are kept
+//! apart from it ([`Tensors`]). Batches are ragged: the rows of all samples stand one below the other, and [`Segments`] says whose they are, so no
+//! work is done for padding.
+
+mod backward;
+mod cpu;
+mod device;
+mod optimizer;
+mod real;
+mod tape;
+mod tensors;
+
+pub use cpu::Cpu;
+pub use device::{Activation, AdamRates, AttentionShape, Device, Product, Segments};
+pub use optimizer::{Adam, AdamSettings, Schedule};
+pub use real::Real;
+pub use tape::{Loss, Tape, Var};
+pub use tensors::{TensorId, Tensors};

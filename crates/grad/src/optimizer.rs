@@ -1,0 +1,105 @@
+//! Adam with decoupled weight decay, and learning-rate schedules.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AdamRates, Device, Real, Tensors};
+
+/// How the learning rate changes over a training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Schedule {
+    /// Always the same.
+    #[default]
+    Constant,
+    /// Falls in a straight line to nought.
+    Linear,
+    /// Falls along half a cosine to nought.
+    Cosine,
+}
+
+impl Schedule {
+    /// The factor on the learning rate at a step of so many; the first `warm_up` steps rise to it in a straight line.
+    pub fn factor(self, step: u64, steps: u64, warm_up: u64) -> f64 {
+        let rise = if step < warm_up { (step + 1) as f64 / warm_up as f64 } else { 1.0 };
+        let done = (step.saturating_sub(warm_up) as f64 / steps.saturating_sub(warm_up).max(1) as f64).min(1.0);
+        rise * match self {
+            Schedule::Constant => 1.0,
+            Schedule::Linear => 1.0 - done,
+            Schedule::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * done).cos()),
+        }
+    }
+}
+
+/// Adam's constants.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AdamSettings {
+    /// Decay of the mean gradient.
+    pub beta1: f64,
+    /// Decay of the mean squared gradient.
+    pub beta2: f64,
+    /// Keeps quotients finite.
+    pub epsilon: f64,
+    /// Share of a parameter that decays in a step, in units of the learning rate.
+    pub weight_decay: f64,
+}
+
+impl Default for AdamSettings {
+    fn default() -> Self {
+        AdamSettings { beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weight_decay: 0.0 }
+    }
+}
+
+/// Adam's memory.
+pub struct Adam<D: Device> {
+    /// Its constants.
+    pub settings: AdamSettings,
+    /// Steps done.
+    pub steps: u64,
+    /// Mean gradients.
+    pub first: Tensors<D>,
+    /// Mean squared gradients.
+    pub second: Tensors<D>,
+}
+
+impl<D: Device> Adam<D> {
+    /// For these parameters.
+    pub fn new(device: &mut D, settings: AdamSettings, parameters: &Tensors<D>) -> Adam<D> {
+        Adam { settings, steps: 0, first: parameters.zeros_like(device), second: parameters.zeros_like(device) }
+    }
+
+    /// Moves the parameters against the gradients.
+    pub fn step(&mut self, device: &mut D, rate: f64, gradients: &Tensors<D>, parameters: &mut Tensors<D>) {
+        self.steps += 1;
+        let AdamSettings { beta1, beta2, epsilon, weight_decay } = self.settings;
+        let power = |beta: f64| 1.0 - beta.powf(self.steps as f64);
+        let rates = AdamRates {
+            beta1: D::Real::of(beta1),
+            beta2: D::Real::of(beta2),
+            step: D::Real::of(rate / power(beta1)),
+            correction: D::Real::of(1.0 / power(beta2)),
+            epsilon: D::Real::of(epsilon),
+            decay: D::Real::of(rate * weight_decay),
+        };
+        let moments = self.first.buffers.iter_mut().zip(&mut self.second.buffers);
+        for ((gradient, parameter), (first, second)) in
+            gradients.buffers.iter().zip(&mut parameters.buffers).zip(moments)
+        {
+            device.adam(&rates, gradient, first, second, parameter);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_rise_then_fall() {
+        assert_eq!(Schedule::Constant.factor(0, 100, 0), 1.0);
+        assert_eq!(Schedule::Constant.factor(0, 100, 4), 0.25);
+        assert_eq!(Schedule::Linear.factor(50, 100, 0), 0.5);
+        assert_eq!(Schedule::Linear.factor(200, 100, 0), 0.0);
+        assert!((Schedule::Cosine.factor(50, 100, 0) - 0.5).abs() < 1e-12);
+    }
+}

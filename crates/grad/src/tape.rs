@@ -1,0 +1,321 @@
+//! The tape: computes forwards and remembers how.
+
+use std::sync::Arc;
+
+use crate::{Activation, AttentionShape, Device, Product, Real, Segments, TensorId, Tensors};
+
+/// A matrix on the tape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Var(pub(crate) usize);
+
+/// A loss to go backwards from: its value, and its gradient with respect to a matrix on the tape.
+pub struct Loss<D: Device> {
+    /// The sum over all samples.
+    pub value: f64,
+    pub(crate) var: Var,
+    pub(crate) gradient: D::Buffer,
+}
+
+pub(crate) struct Node<D: Device> {
+    pub rows: usize,
+    pub columns: usize,
+    pub value: D::Buffer,
+    pub op: Op<D>,
+}
+
+/// Rows added to other rows: from a matrix or a parameter, by lists of row numbers.
+pub(crate) struct Rows<D: Device> {
+    pub source: Source,
+    pub count: usize,
+    pub from: Option<D::Index>,
+    pub to: Option<D::Index>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Source {
+    Var(Var),
+    Parameter(TensorId),
+}
+
+pub(crate) enum Op<D: Device> {
+    Input,
+    Linear { x: Var, weight: TensorId, bias: Option<TensorId> },
+    Rows(Vec<Rows<D>>),
+    Add { left: Var, right: Var },
+    Multiply { left: Var, right: Var },
+    Norm { x: Var, change: Option<Var>, weight: TensorId, bias: TensorId, normal: D::Buffer, scales: D::Buffer },
+    Attention { q: Var, k: Var, v: Var, queries: Arc<Segments>, keys: Arc<Segments>, heads: usize, weights: D::Buffer },
+    Activate { x: Var, activation: Activation },
+    Softmax { x: Var, segments: Arc<Segments> },
+    Lstm { gates: Var, cell: Var },
+    Gru { input: Var, hidden: Var, state: Var },
+    Columns { x: Var, first: usize },
+}
+
+/// Records operations on a device.
+pub struct Tape<'a, D: Device> {
+    pub(crate) device: &'a mut D,
+    pub(crate) parameters: &'a Tensors<D>,
+    pub(crate) nodes: Vec<Node<D>>,
+}
+
+impl<'a, D: Device> Tape<'a, D> {
+    /// An empty tape over these parameters.
+    pub fn new(device: &'a mut D, parameters: &'a Tensors<D>) -> Tape<'a, D> {
+        Tape { device, parameters, nodes: Vec::new() }
+    }
+
+    fn push(&mut self, rows: usize, columns: usize, value: D::Buffer, op: Op<D>) -> Var {
+        self.nodes.push(Node { rows, columns, value, op });
+        Var(self.nodes.len() - 1)
+    }
+
+    fn parameter(&self, id: TensorId) -> &'a D::Buffer {
+        &self.parameters.buffers[id.0]
+    }
+
+    /// Rows and columns of a matrix.
+    pub fn shape(&self, var: Var) -> (usize, usize) {
+        (self.nodes[var.0].rows, self.nodes[var.0].columns)
+    }
+
+    /// Its numbers, row after row.
+    pub fn values(&self, var: Var) -> Vec<D::Real> {
+        self.device.download(&self.nodes[var.0].value)
+    }
+
+    /// The device.
+    pub fn device(&mut self) -> &mut D {
+        self.device
+    }
+
+    /// A given matrix; nothing goes backwards from it.
+    pub fn input(&mut self, rows: usize, columns: usize, values: &[D::Real]) -> Var {
+        assert_eq!(values.len(), rows * columns);
+        let value = self.device.upload(values);
+        self.push(rows, columns, value, Op::Input)
+    }
+
+    /// x · weightᵀ + bias; the weight has one row per output.
+    pub fn linear(&mut self, x: Var, weight: TensorId, bias: Option<TensorId>) -> Var {
+        let (rows, inputs) = self.shape(x);
+        let (outputs, columns) = self.parameters.shape(weight);
+        assert_eq!(inputs, columns, "{}", self.parameters.name(weight));
+        let mut out = self.device.blank(rows * outputs);
+        let product = Product {
+            m: rows,
+            n: outputs,
+            k: inputs,
+            left_transposed: false,
+            right_transposed: true,
+            accumulate: false,
+        };
+        self.device.product(product, &self.nodes[x.0].value, self.parameter(weight), &mut out);
+        if let Some(bias) = bias {
+            self.device.add_row(self.parameter(bias), &mut out);
+        }
+        self.push(rows, outputs, out, Op::Linear { x, weight, bias })
+    }
+
+    /// Sums of embeddings. Each part adds to some of the `rows` (to all in order if no list is given) the row of its table that its value names.
+    pub fn embedding(&mut self, rows: usize, parts: &[(TensorId, &[u32], Option<&[u32]>)]) -> Var {
+        let columns = parts.first().map_or(1, |(table, ..)| self.parameters.shape(*table).1);
+        let mut list = Vec::new();
+        for (table, values, places) in parts {
+            let (entries, width) = self.parameters.shape(*table);
+            assert!(width == columns && values.iter().all(|value| (*value as usize) < entries));
+            assert!(places.map_or(values.len() == rows, |places| places.len() == values.len()));
+            let from = Some(self.device.index(values));
+            let to = places.map(|places| self.device.index(places));
+            list.push(Rows { source: Source::Parameter(*table), count: values.len(), from, to });
+        }
+        self.sum_of_rows(rows, columns, list)
+    }
+
+    /// The rows of x with these numbers.
+    pub fn gather(&mut self, x: Var, numbers: &[u32]) -> Var {
+        let (rows, columns) = self.shape(x);
+        assert!(numbers.iter().all(|number| (*number as usize) < rows));
+        let part =
+            Rows { source: Source::Var(x), count: numbers.len(), from: Some(self.device.index(numbers)), to: None };
+        self.sum_of_rows(numbers.len(), columns, vec![part])
+    }
+
+    /// Message passing: row `to[k]` of the result, of so many rows, is the sum of the rows `from[k]` of x.
+    pub fn message_sum(&mut self, x: Var, rows: usize, from: &[u32], to: &[u32]) -> Var {
+        let (sources, columns) = self.shape(x);
+        assert!(from.len() == to.len() && from.iter().all(|number| (*number as usize) < sources));
+        assert!(to.iter().all(|number| (*number as usize) < rows));
+        let count = from.len();
+        let (from, to) = (Some(self.device.index(from)), Some(self.device.index(to)));
+        let part = Rows { source: Source::Var(x), count, from, to };
+        self.sum_of_rows(rows, columns, vec![part])
+    }
+
+    fn sum_of_rows(&mut self, rows: usize, columns: usize, parts: Vec<Rows<D>>) -> Var {
+        let mut out = self.device.zeros(rows * columns);
+        for part in &parts {
+            let source = match part.source {
+                Source::Var(x) => &self.nodes[x.0].value,
+                Source::Parameter(table) => &self.parameters.buffers[table.0],
+            };
+            self.device.add_rows((part.count, columns), source, part.from.as_ref(), &mut out, part.to.as_ref());
+        }
+        self.push(rows, columns, out, Op::Rows(parts))
+    }
+
+    /// left + right.
+    pub fn add(&mut self, left: Var, right: Var) -> Var {
+        let (rows, columns) = self.shape(left);
+        assert_eq!((rows, columns), self.shape(right));
+        let mut out = self.device.blank(rows * columns);
+        self.device.copy(&self.nodes[left.0].value, &mut out);
+        self.device.add(&self.nodes[right.0].value, &mut out);
+        self.push(rows, columns, out, Op::Add { left, right })
+    }
+
+    /// left ∘ right, number by number.
+    pub fn multiply(&mut self, left: Var, right: Var) -> Var {
+        let (rows, columns) = self.shape(left);
+        assert_eq!((rows, columns), self.shape(right));
+        let mut out = self.device.zeros(rows * columns);
+        self.device.add_multiplied(&self.nodes[left.0].value, &self.nodes[right.0].value, &mut out);
+        self.push(rows, columns, out, Op::Multiply { left, right })
+    }
+
+    /// Layer norm of x, or of x + change.
+    pub fn norm(&mut self, x: Var, change: Option<Var>, weight: TensorId, bias: TensorId) -> Var {
+        let (rows, columns) = self.shape(x);
+        assert!(self.parameters.shape(weight) == (1, columns) && self.parameters.shape(bias) == (1, columns));
+        let mut normal = self.device.blank(rows * columns);
+        self.device.copy(&self.nodes[x.0].value, &mut normal);
+        if let Some(change) = change {
+            assert_eq!((rows, columns), self.shape(change));
+            self.device.add(&self.nodes[change.0].value, &mut normal);
+        }
+        let (mut scales, mut out) = (self.device.blank(rows), self.device.blank(rows * columns));
+        let (weights, biases) = (self.parameter(weight), self.parameter(bias));
+        self.device.layer_norm(&mut normal, weights, biases, &mut scales, &mut out);
+        self.push(rows, columns, out, Op::Norm { x, change, weight, bias, normal, scales })
+    }
+
+    /// Multi-head attention within each sample, a bias added to the logits of each key. A key that stands for c equal ones has the bias ln c.
+    #[allow(clippy::too_many_arguments)]
+    pub fn attention(
+        &mut self,
+        q: Var,
+        k: Var,
+        v: Var,
+        queries: &Arc<Segments>,
+        keys: &Arc<Segments>,
+        heads: usize,
+        bias: Option<&[D::Real]>,
+    ) -> Var {
+        let (rows, columns) = self.shape(q);
+        assert!(queries.rows() == rows && queries.len() == keys.len() && columns.is_multiple_of(heads));
+        assert!(self.shape(k) == (keys.rows(), columns) && self.shape(v) == self.shape(k));
+        assert!(q != k && k != v && q != v && bias.is_none_or(|bias| bias.len() == keys.rows()));
+        let shape = AttentionShape { queries, keys, heads, columns };
+        let (mut weights, mut out) = (self.device.blank(shape.weights()), self.device.blank(rows * columns));
+        let bias = bias.map(|bias| self.device.upload(bias));
+        let [q_value, k_value, v_value] = [q, k, v].map(|var| &self.nodes[var.0].value);
+        self.device.attention(shape, q_value, k_value, v_value, bias.as_ref(), &mut weights, &mut out);
+        if let Some(bias) = bias {
+            self.device.recycle(bias);
+        }
+        let op = Op::Attention { q, k, v, queries: queries.clone(), keys: keys.clone(), heads, weights };
+        self.push(rows, columns, out, op)
+    }
+
+    /// A function of each number.
+    pub fn activate(&mut self, x: Var, activation: Activation) -> Var {
+        let (rows, columns) = self.shape(x);
+        let mut out = self.device.blank(rows * columns);
+        self.device.activate(activation, &self.nodes[x.0].value, &mut out);
+        self.push(rows, columns, out, Op::Activate { x, activation })
+    }
+
+    /// Softmax over the rows of each sample; x has one column.
+    pub fn softmax(&mut self, x: Var, segments: &Arc<Segments>) -> Var {
+        assert_eq!(self.shape(x), (segments.rows(), 1));
+        let mut out = self.device.blank(segments.rows());
+        self.device.softmax(segments, &self.nodes[x.0].value, &mut out);
+        self.push(segments.rows(), 1, out, Op::Softmax { x, segments: segments.clone() })
+    }
+
+    /// An LSTM cell from the sums before its gates (input, forget, cell, output) and the cell's state: the output and the new state, side by side.
+    pub fn lstm_cell(&mut self, gates: Var, cell: Var) -> Var {
+        let (rows, h) = self.shape(cell);
+        assert_eq!(self.shape(gates), (rows, 4 * h));
+        let mut out = self.device.blank(rows * 2 * h);
+        self.device.lstm_cell(h, &self.nodes[gates.0].value, &self.nodes[cell.0].value, &mut out);
+        self.push(rows, 2 * h, out, Op::Lstm { gates, cell })
+    }
+
+    /// A GRU cell from the sums before its gates (reset, update, new) of the input and of the hidden state, and that state: the new state.
+    pub fn gru_cell(&mut self, input: Var, hidden: Var, state: Var) -> Var {
+        let (rows, h) = self.shape(state);
+        assert!(self.shape(input) == (rows, 3 * h) && self.shape(hidden) == (rows, 3 * h));
+        let mut out = self.device.blank(rows * h);
+        let [i, g, s] = [input, hidden, state].map(|var| &self.nodes[var.0].value);
+        self.device.gru_cell(h, i, g, s, &mut out);
+        self.push(rows, h, out, Op::Gru { input, hidden, state })
+    }
+
+    /// Some columns of x.
+    pub fn columns(&mut self, x: Var, first: usize, count: usize) -> Var {
+        let (rows, columns) = self.shape(x);
+        assert!(first + count <= columns);
+        let mut out = self.device.blank(rows * count);
+        self.device.take_columns((columns, count), first, &self.nodes[x.0].value, &mut out);
+        self.push(rows, count, out, Op::Columns { x, first })
+    }
+
+    /// The weighted sum of the numbers' losses against targets: half the square, or Huber's with `delta`.
+    pub fn regression(&mut self, x: Var, delta: Option<f64>, target: &[D::Real], weights: &[D::Real]) -> Loss<D> {
+        let (rows, columns) = self.shape(x);
+        assert!(target.len() == rows * columns && weights.len() == target.len());
+        let (target, weights) = (self.device.upload(target), self.device.upload(weights));
+        let mut gradient = self.device.blank(rows * columns);
+        let delta = delta.map(D::Real::of);
+        let value = self.device.regression(delta, &self.nodes[x.0].value, &target, &weights, &mut gradient);
+        self.device.recycle(target);
+        self.device.recycle(weights);
+        Loss { value, var: x, gradient }
+    }
+
+    /// The weighted sum over samples of the cross-entropy of the softmax over their rows of x, against shares of those rows.
+    pub fn cross_entropy(&mut self, x: Var, segments: &Segments, shares: &[D::Real], weights: &[D::Real]) -> Loss<D> {
+        assert_eq!(self.shape(x), (segments.rows(), 1));
+        assert!(shares.len() == segments.rows() && weights.len() == segments.len());
+        let (shares, weights) = (self.device.upload(shares), self.device.upload(weights));
+        let mut gradient = self.device.blank(segments.rows());
+        let value = self.device.cross_entropy(segments, &self.nodes[x.0].value, &shares, &weights, &mut gradient);
+        self.device.recycle(shares);
+        self.device.recycle(weights);
+        Loss { value, var: x, gradient }
+    }
+
+    /// A loss worked out elsewhere: its value and its gradient with respect to x.
+    pub fn loss(&mut self, x: Var, value: f64, gradient: &[D::Real]) -> Loss<D> {
+        let (rows, columns) = self.shape(x);
+        assert_eq!(gradient.len(), rows * columns);
+        Loss { value, var: x, gradient: self.device.upload(gradient) }
+    }
+}
+
+impl<D: Device> Drop for Tape<'_, D> {
+    fn drop(&mut self) {
+        for node in self.nodes.drain(..) {
+            self.device.recycle(node.value);
+            match node.op {
+                Op::Norm { normal, scales, .. } => {
+                    self.device.recycle(normal);
+                    self.device.recycle(scales);
+                }
+                Op::Attention { weights, .. } => self.device.recycle(weights),
+                _ => {}
+            }
+        }
+    }
+}

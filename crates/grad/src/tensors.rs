@@ -1,0 +1,121 @@
+//! Named tensors: the parameters of a network, or what belongs to each of them (gradients, moments).
+
+use crate::{Device, Real};
+
+/// Which tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TensorId(pub(crate) usize);
+
+/// A list of named matrices on a device.
+pub struct Tensors<D: Device> {
+    names: Vec<String>,
+    shapes: Vec<(usize, usize)>,
+    pub(crate) buffers: Vec<D::Buffer>,
+}
+
+impl<D: Device> Default for Tensors<D> {
+    fn default() -> Self {
+        Tensors { names: Vec::new(), shapes: Vec::new(), buffers: Vec::new() }
+    }
+}
+
+impl<D: Device> Tensors<D> {
+    /// Adds a matrix, row after row.
+    pub fn add(&mut self, device: &mut D, name: &str, rows: usize, columns: usize, values: &[D::Real]) -> TensorId {
+        assert_eq!(values.len(), rows * columns, "{name}");
+        self.names.push(name.into());
+        self.shapes.push((rows, columns));
+        self.buffers.push(device.upload(values));
+        TensorId(self.names.len() - 1)
+    }
+
+    /// Tensors of the same names and shapes, all nought.
+    pub fn zeros_like(&self, device: &mut D) -> Tensors<D> {
+        let buffers = self.shapes.iter().map(|(rows, columns)| device.zeros(rows * columns)).collect();
+        Tensors { names: self.names.clone(), shapes: self.shapes.clone(), buffers }
+    }
+
+    /// A copy.
+    pub fn copy(&self, device: &mut D) -> Tensors<D> {
+        let mut copy = self.zeros_like(device);
+        for (to, from) in copy.buffers.iter_mut().zip(&self.buffers) {
+            device.copy(from, to);
+        }
+        copy
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// All of them.
+    pub fn ids(&self) -> impl Iterator<Item = TensorId> + use<D> {
+        (0..self.names.len()).map(TensorId)
+    }
+
+    /// The tensor of a name.
+    pub fn find(&self, name: &str) -> Option<TensorId> {
+        self.names.iter().position(|other| other == name).map(TensorId)
+    }
+
+    /// Its name.
+    pub fn name(&self, id: TensorId) -> &str {
+        &self.names[id.0]
+    }
+
+    /// Its rows and columns.
+    pub fn shape(&self, id: TensorId) -> (usize, usize) {
+        self.shapes[id.0]
+    }
+
+    /// Its numbers, row after row.
+    pub fn values(&self, device: &D, id: TensorId) -> Vec<D::Real> {
+        device.download(&self.buffers[id.0])
+    }
+
+    /// Replaces its numbers.
+    pub fn set(&mut self, device: &mut D, id: TensorId, values: &[D::Real]) {
+        let (rows, columns) = self.shapes[id.0];
+        assert_eq!(values.len(), rows * columns, "{}", self.names[id.0]);
+        self.buffers[id.0] = device.upload(values);
+    }
+
+    /// Makes all nought.
+    pub fn clear(&mut self, device: &mut D) {
+        self.buffers.iter_mut().for_each(|buffer| device.clear(buffer));
+    }
+
+    /// Adds others of the same shapes.
+    pub fn add_all(&mut self, device: &mut D, others: &Tensors<D>) {
+        for (to, from) in self.buffers.iter_mut().zip(&others.buffers) {
+            device.add(from, to);
+        }
+    }
+
+    /// Moves each number towards the other's: the soft update of a target network.
+    pub fn blend(&mut self, device: &mut D, others: &Tensors<D>, share: D::Real) {
+        for (to, from) in self.buffers.iter_mut().zip(&others.buffers) {
+            device.blend(share, from, to);
+        }
+    }
+
+    /// The Euclidean norm of all numbers together.
+    pub fn norm(&self, device: &mut D) -> f64 {
+        self.buffers.iter().map(|buffer| device.square_sum(buffer)).sum::<f64>().sqrt()
+    }
+
+    /// Scales down to a norm if it is greater, and says what the norm was: gradient clipping.
+    pub fn clip(&mut self, device: &mut D, most: f64) -> f64 {
+        let norm = self.norm(device);
+        if norm > most {
+            self.buffers.iter_mut().for_each(|buffer| device.scale(D::Real::of(most / norm), buffer));
+        }
+        norm
+    }
+}

@@ -1,0 +1,220 @@
+//! Every operation's gradient against finite differences in double precision.
+
+use std::sync::Arc;
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use temponet_grad::{Activation, Cpu, Loss, Segments, Tape, TensorId, Tensors, Var};
+
+type Device = Cpu<f64>;
+
+/// Random parameters of these shapes.
+fn parameters(device: &mut Device, shapes: &[(usize, usize)]) -> Tensors<Device> {
+    let mut rng = Pcg64::seed_from_u64(7);
+    let mut tensors = Tensors::default();
+    for (place, (rows, columns)) in shapes.iter().enumerate() {
+        let values: Vec<f64> = (0..rows * columns).map(|_| 2.0 * rng.random::<f64>() - 1.0).collect();
+        tensors.add(device, &format!("p{place}"), *rows, *columns, &values);
+    }
+    tensors
+}
+
+/// A parameter as a matrix on the tape.
+fn lift(tape: &mut Tape<'_, Device>, id: TensorId, rows: usize) -> Var {
+    let all: Vec<u32> = (0..rows as u32).collect();
+    tape.embedding(rows, &[(id, &all, None)])
+}
+
+/// Holds the gradients of a function of the parameters against finite differences.
+fn check(name: &str, shapes: &[(usize, usize)], f: impl Fn(&mut Tape<'_, Device>, &[TensorId]) -> Vec<Loss<Device>>) {
+    let mut device = Device::default();
+    let mut tensors = parameters(&mut device, shapes);
+    let ids: Vec<TensorId> = tensors.ids().collect();
+    let mut gradients = tensors.zeros_like(&mut device);
+    let mut tape = Tape::new(&mut device, &tensors);
+    let losses = f(&mut tape, &ids);
+    tape.backward(losses, &mut gradients);
+    drop(tape);
+    let mut value = |tensors: &Tensors<Device>| -> f64 {
+        let mut tape = Tape::new(&mut device, tensors);
+        f(&mut tape, &ids).iter().map(|loss| loss.value).sum()
+    };
+    let mut scratch = Device::default();
+    let mut is_moved = false;
+    for id in &ids {
+        let (numbers, found) = (tensors.values(&scratch, *id), gradients.values(&scratch, *id));
+        for place in 0..numbers.len() {
+            let step = 1e-5;
+            let mut at = |change: f64| {
+                let mut moved = numbers.clone();
+                moved[place] += change;
+                tensors.set(&mut scratch, *id, &moved);
+                value(&tensors)
+            };
+            let expected = (at(step) - at(-step)) / (2.0 * step);
+            at(0.0);
+            let error = (found[place] - expected).abs() / (1.0 + expected.abs());
+            assert!(error < 1e-7, "{name}, {} at {place}: {} instead of {expected}", tensors.name(*id), found[place]);
+            is_moved |= expected.abs() > 1e-3;
+        }
+    }
+    assert!(is_moved, "{name}: nothing depends on anything");
+}
+
+/// A loss that weighs every number of a matrix differently.
+fn any_loss(tape: &mut Tape<'_, Device>, x: Var) -> Vec<Loss<Device>> {
+    let (rows, columns) = tape.shape(x);
+    let target: Vec<f64> = (0..rows * columns).map(|k| (k as f64 * 0.7).sin()).collect();
+    let weights: Vec<f64> = (0..rows * columns).map(|k| 0.5 + (k % 5) as f64).collect();
+    vec![tape.regression(x, None, &target, &weights)]
+}
+
+#[test]
+fn linear_maps() {
+    check("linear", &[(5, 7), (3, 7), (1, 3)], |tape, ids| {
+        let x = lift(tape, ids[0], 5);
+        let y = tape.linear(x, ids[1], Some(ids[2]));
+        any_loss(tape, y)
+    });
+    // A matrix used twice, and a map without a bias.
+    check("linear twice", &[(4, 3), (3, 3)], |tape, ids| {
+        let x = lift(tape, ids[0], 4);
+        let y = tape.linear(x, ids[1], None);
+        let z = tape.linear(y, ids[1], None);
+        let sum = tape.add(y, z);
+        any_loss(tape, sum)
+    });
+}
+
+#[test]
+fn embeddings_and_messages() {
+    check("embedding", &[(4, 3), (2, 3), (3, 3)], |tape, ids| {
+        let parts: [(TensorId, &[u32], Option<&[u32]>); 3] = [
+            (ids[0], &[3, 1, 1, 0, 2], None),
+            (ids[1], &[1, 0], Some(&[0, 4])),
+            (ids[2], &[2, 2, 1], Some(&[1, 2, 3])),
+        ];
+        let x = tape.embedding(5, &parts);
+        any_loss(tape, x)
+    });
+    check("gather", &[(4, 3)], |tape, ids| {
+        let x = lift(tape, ids[0], 4);
+        let y = tape.gather(x, &[2, 2, 0, 3, 2]);
+        any_loss(tape, y)
+    });
+    check("message sum", &[(4, 3)], |tape, ids| {
+        let x = lift(tape, ids[0], 4);
+        let y = tape.message_sum(x, 3, &[0, 1, 2, 3, 0], &[1, 1, 0, 2, 2]);
+        any_loss(tape, y)
+    });
+    check("columns, product", &[(3, 6)], |tape, ids| {
+        let x = lift(tape, ids[0], 3);
+        let (left, right) = (tape.columns(x, 1, 3), tape.columns(x, 3, 3));
+        let y = tape.multiply(left, right);
+        let z = tape.multiply(y, y);
+        any_loss(tape, z)
+    });
+}
+
+#[test]
+fn norms_and_activations() {
+    check("norm", &[(4, 20), (1, 20), (1, 20)], |tape, ids| {
+        let x = lift(tape, ids[0], 4);
+        let y = tape.norm(x, None, ids[1], ids[2]);
+        any_loss(tape, y)
+    });
+    check("norm of a sum", &[(4, 5), (4, 5), (1, 5), (1, 5)], |tape, ids| {
+        let (x, change) = (lift(tape, ids[0], 4), lift(tape, ids[1], 4));
+        let y = tape.norm(x, Some(change), ids[2], ids[3]);
+        any_loss(tape, y)
+    });
+    for activation in [Activation::Relu, Activation::Gelu, Activation::Tanh] {
+        check(&format!("{activation:?}"), &[(4, 20)], |tape, ids| {
+            let x = lift(tape, ids[0], 4);
+            let y = tape.activate(x, activation);
+            any_loss(tape, y)
+        });
+    }
+}
+
+fn check_attention(name: &str, queries: &[usize], keys: &[usize], heads: usize, columns: usize) {
+    let (q, k) = (Segments::of_lengths(queries.iter().copied()), Segments::of_lengths(keys.iter().copied()));
+    let (q, k) = (Arc::new(q), Arc::new(k));
+    let shapes = [(q.rows(), columns), (k.rows(), columns), (k.rows(), columns)];
+    let bias: Vec<f64> = (0..k.rows()).map(|row| (1.0 + (row % 3) as f64).ln()).collect();
+    check(name, &shapes, |tape, ids| {
+        let (x, y, z) = (lift(tape, ids[0], q.rows()), lift(tape, ids[1], k.rows()), lift(tape, ids[2], k.rows()));
+        let out = tape.attention(x, y, z, &q, &k, heads, Some(&bias));
+        any_loss(tape, out)
+    });
+}
+
+#[test]
+fn attention() {
+    check_attention("small attention", &[3, 1, 4], &[3, 1, 4], 2, 6);
+    check_attention("few queries", &[1, 2], &[5, 3], 1, 3);
+    check_attention("an empty sample", &[2, 0, 1], &[3, 2, 1], 1, 3);
+    check_attention("large attention", &[21], &[22], 2, 4);
+}
+
+#[test]
+fn softmax_and_cells() {
+    let segments = Arc::new(Segments::of_lengths([3, 1, 20]));
+    check("softmax", &[(24, 1)], |tape, ids| {
+        let x = lift(tape, ids[0], 24);
+        let y = tape.softmax(x, &segments);
+        any_loss(tape, y)
+    });
+    check("lstm", &[(3, 16), (3, 4)], |tape, ids| {
+        let (gates, cell) = (lift(tape, ids[0], 3), lift(tape, ids[1], 3));
+        let y = tape.lstm_cell(gates, cell);
+        any_loss(tape, y)
+    });
+    check("gru", &[(3, 12), (3, 12), (3, 4)], |tape, ids| {
+        let (input, hidden, state) = (lift(tape, ids[0], 3), lift(tape, ids[1], 3), lift(tape, ids[2], 3));
+        let y = tape.gru_cell(input, hidden, state);
+        any_loss(tape, y)
+    });
+}
+
+#[test]
+fn losses() {
+    check("huber", &[(6, 1)], |tape, ids| {
+        let x = lift(tape, ids[0], 6);
+        vec![tape.regression(x, Some(0.4), &[2.0, 0.1, -3.0, 0.5, 0.0, 0.3], &[1.0, 2.0, 0.5, 1.0, 3.0, 0.0])]
+    });
+    check("cross-entropy", &[(6, 1)], |tape, ids| {
+        let x = lift(tape, ids[0], 6);
+        let segments = Segments::of_lengths([2, 4]);
+        vec![tape.cross_entropy(x, &segments, &[1.0, 0.0, 0.25, 0.25, 0.5, 0.0], &[2.0, 0.5])]
+    });
+    check("two losses, one worked out elsewhere", &[(2, 1), (1, 1)], |tape, ids| {
+        let x = lift(tape, ids[0], 2);
+        let y = tape.linear(x, ids[1], None);
+        let sum: f64 = tape.values(y).iter().sum();
+        let outside = tape.loss(y, 3.0 * sum, &[3.0, 3.0]);
+        let mut losses = any_loss(tape, y);
+        losses.push(outside);
+        losses
+    });
+}
+
+/// A row that stands for several equal ones is exactly attention over all of them.
+#[test]
+fn multiplicities_are_exact() {
+    let mut device = Device::default();
+    let tensors = parameters(&mut device, &[(3, 4), (4, 4), (4, 4), (4, 4)]);
+    let ids: Vec<TensorId> = tensors.ids().collect();
+    let attend = |device: &mut Device, rows: &[u32], bias: &[f64]| {
+        let mut tape = Tape::new(device, &tensors);
+        let x = tape.embedding(rows.len(), &[(ids[0], rows, None)]);
+        let [q, k, v] = [1, 2, 3].map(|part| tape.linear(x, ids[part], None));
+        let segments = Arc::new(Segments::of_lengths([rows.len()]));
+        let y = tape.attention(q, k, v, &segments, &segments, 2, Some(bias));
+        tape.values(y)
+    };
+    let all = attend(&mut device, &[0, 1, 1, 1, 2], &[0.0; 5]);
+    let distinct = attend(&mut device, &[0, 1, 2], &[0.0, 3f64.ln(), 0.0]);
+    let rows = all[..8].iter().chain(&all[16..]);
+    assert!(rows.zip(&distinct).all(|(all, distinct)| (all - distinct).abs() < 1e-12));
+}

@@ -1,0 +1,46 @@
+//! Adam on problems whose answer is known.
+
+use temponet_grad::{Adam, AdamSettings, Cpu, Tape, Tensors};
+
+#[test]
+fn adam_takes_the_steps_it_should() {
+    let mut device = Cpu::<f64>::default();
+    let mut parameters = Tensors::default();
+    parameters.add(&mut device, "x", 1, 2, &[1.0, -2.0]);
+    let mut gradients = parameters.zeros_like(&mut device);
+    let id = gradients.ids().next().unwrap();
+    gradients.set(&mut device, id, &[0.5, -4.0]);
+    let settings = AdamSettings { weight_decay: 0.1, ..AdamSettings::default() };
+    let mut adam = Adam::new(&mut device, settings, &parameters);
+    adam.step(&mut device, 0.01, &gradients, &mut parameters);
+    // The first step is the rate against the gradient's sign, after the decay.
+    let values = parameters.values(&device, id);
+    assert!((values[0] - (1.0 - 0.001 - 0.01)).abs() < 1e-9 && (values[1] - (-2.0 + 0.002 + 0.01)).abs() < 1e-9);
+}
+
+#[test]
+fn adam_solves_a_regression_and_clipping_bounds_gradients() {
+    let mut device = Cpu::<f32>::default();
+    let mut parameters = Tensors::default();
+    let weight = parameters.add(&mut device, "weight", 1, 2, &[0.0, 0.0]);
+    let bias = parameters.add(&mut device, "bias", 1, 1, &[0.0]);
+    let mut adam = Adam::new(&mut device, AdamSettings::default(), &parameters);
+    let x: Vec<f32> = (0..40).map(|k| ((k * 37) % 19) as f32 * 0.1 - 0.9).collect();
+    let y: Vec<f32> = x.chunks(2).map(|x| 3.0 * x[0] - 2.0 * x[1] + 0.5).collect();
+    let mut gradients = parameters.zeros_like(&mut device);
+    for _ in 0..2_000 {
+        gradients.clear(&mut device);
+        let mut tape = Tape::new(&mut device, &parameters);
+        let input = tape.input(20, 2, &x);
+        let output = tape.linear(input, weight, Some(bias));
+        let loss = tape.regression(output, None, &y, &[0.05; 20]);
+        tape.backward([loss], &mut gradients);
+        drop(tape);
+        let norm = gradients.clip(&mut device, 0.5);
+        assert!(gradients.norm(&mut device) <= norm.min(0.5) * 1.0001);
+        adam.step(&mut device, 0.02, &gradients, &mut parameters);
+    }
+    let found = [parameters.values(&device, weight), parameters.values(&device, bias)].concat();
+    let close = found.iter().zip([3.0, -2.0, 0.5]).all(|(found, expected)| (found - expected).abs() < 1e-3);
+    assert!(close, "{found:?}");
+}
