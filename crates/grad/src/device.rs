@@ -102,13 +102,13 @@ impl AttentionShape<'_> {
 /// A processor with memory of its own. All matrices are stored row after row; `out` is written unless the method's name or words say that
 /// it is added to. Backward methods add to the gradients they are given.
 #[allow(missing_docs)]
-pub trait Device {
+pub trait Device: Send {
     /// Its numbers.
     type Real: Real;
     /// Numbers in its memory.
-    type Buffer;
+    type Buffer: Send + Sync;
     /// Row numbers in its memory.
-    type Index;
+    type Index: Send + Sync;
 
     /// Memory of arbitrary content.
     fn blank(&mut self, len: usize) -> Self::Buffer;

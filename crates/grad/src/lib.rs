@@ -16,5 +16,5 @@ pub use cpu::Cpu;
 pub use device::{Activation, AdamRates, AttentionShape, Device, Product, Segments};
 pub use optimizer::{Adam, AdamSettings, Schedule};
 pub use real::Real;
-pub use tape::{Loss, Tape, Var};
+pub use tape::{Embedding, Loss, Tape, Var};
 pub use tensors::{TensorId, Tensors};

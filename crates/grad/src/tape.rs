@@ -52,6 +52,9 @@ pub(crate) enum Op<D: Device> {
     Columns { x: Var, first: usize },
 }
 
+/// A table, the rows of it to add, and to which rows of the result; to all in order if there is no list.
+pub type Embedding<'a> = (TensorId, &'a [u32], Option<&'a [u32]>);
+
 /// Records operations on a device.
 pub struct Tape<'a, D: Device> {
     pub(crate) device: &'a mut D,
@@ -117,8 +120,8 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, outputs, out, Op::Linear { x, weight, bias })
     }
 
-    /// Sums of embeddings. Each part adds to some of the `rows` (to all in order if no list is given) the row of its table that its value names.
-    pub fn embedding(&mut self, rows: usize, parts: &[(TensorId, &[u32], Option<&[u32]>)]) -> Var {
+    /// Sums of embeddings.
+    pub fn embedding(&mut self, rows: usize, parts: &[Embedding<'_>]) -> Var {
         let columns = parts.first().map_or(1, |(table, ..)| self.parameters.shape(*table).1);
         let mut list = Vec::new();
         for (table, values, places) in parts {
@@ -150,6 +153,19 @@ impl<'a, D: Device> Tape<'a, D> {
         let (from, to) = (Some(self.device.index(from)), Some(self.device.index(to)));
         let part = Rows { source: Source::Var(x), count, from, to };
         self.sum_of_rows(rows, columns, vec![part])
+    }
+
+    /// A matrix of so many rows with rows of others in these places; noughts elsewhere.
+    pub fn combine(&mut self, rows: usize, parts: &[(Var, &[u32])]) -> Var {
+        let columns = parts.first().map_or(1, |(x, _)| self.shape(*x).1);
+        let mut list = Vec::new();
+        for (x, places) in parts {
+            assert_eq!(self.shape(*x), (places.len(), columns));
+            assert!(places.iter().all(|place| (*place as usize) < rows));
+            let to = Some(self.device.index(places));
+            list.push(Rows { source: Source::Var(*x), count: places.len(), from: None, to });
+        }
+        self.sum_of_rows(rows, columns, list)
     }
 
     fn sum_of_rows(&mut self, rows: usize, columns: usize, parts: Vec<Rows<D>>) -> Var {

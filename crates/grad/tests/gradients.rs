@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_grad::{Activation, Cpu, Loss, Segments, Tape, TensorId, Tensors, Var};
+use temponet_grad::{Activation, Cpu, Embedding, Loss, Segments, Tape, TensorId, Tensors, Var};
 
 type Device = Cpu<f64>;
 
@@ -89,7 +89,7 @@ fn linear_maps() {
 #[test]
 fn embeddings_and_messages() {
     check("embedding", &[(4, 3), (2, 3), (3, 3)], |tape, ids| {
-        let parts: [(TensorId, &[u32], Option<&[u32]>); 3] = [
+        let parts: [Embedding<'_>; 3] = [
             (ids[0], &[3, 1, 1, 0, 2], None),
             (ids[1], &[1, 0], Some(&[0, 4])),
             (ids[2], &[2, 2, 1], Some(&[1, 2, 3])),
@@ -101,6 +101,11 @@ fn embeddings_and_messages() {
         let x = lift(tape, ids[0], 4);
         let y = tape.gather(x, &[2, 2, 0, 3, 2]);
         any_loss(tape, y)
+    });
+    check("combine", &[(2, 3), (3, 3)], |tape, ids| {
+        let (x, y) = (lift(tape, ids[0], 2), lift(tape, ids[1], 3));
+        let z = tape.combine(6, &[(x, &[4, 0]), (y, &[1, 5, 3])]);
+        any_loss(tape, z)
     });
     check("message sum", &[(4, 3)], |tape, ids| {
         let x = lift(tape, ids[0], 4);

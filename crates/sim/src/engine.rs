@@ -20,6 +20,8 @@
 
 mod decision;
 
+use std::ops::Deref;
+
 use temponet_task::{
     Assignment, Costs, Event, Job, JobId, NotApplicable, OnMiss, Scheduler, Speed, System, SystemView, TaskSet, Time,
 };
@@ -66,13 +68,13 @@ pub fn simulate<S: Scheduler + ?Sized, O: Observer>(
 
 /// The state of a run between two decisions: [`Engine::advance`] goes to the next decision point, [`Engine::apply`]
 /// takes the decision.
-pub struct Engine<'a> {
-    set: &'a TaskSet,
+pub struct Engine<S> {
+    set: S,
     system: System,
     costs: Costs,
     horizon: Time,
     now: Time,
-    workload: Workload<'a>,
+    workload: Workload<S>,
     /// What schedulers see, indexed by job id.
     jobs: Vec<Job>,
     /// What they do not see, likewise.
@@ -151,17 +153,16 @@ fn new_job(release: &Release) -> Job {
     }
 }
 
-impl<'a> Engine<'a> {
-    /// A run that has not begun.
-    pub fn new(set: &'a TaskSet, seed: u64, horizon: Time) -> Engine<'a> {
+impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
+    /// A run that has not begun; the set is borrowed or shared.
+    pub fn new(set: S, seed: u64, horizon: Time) -> Engine<S> {
         let core = Core { speed: Speed::FULL, completion: Time::NEVER, since: Time::ZERO, previous: None };
         Engine {
-            set,
             system: set.system(),
             costs: set.costs,
             horizon,
             now: Time::ZERO,
-            workload: Workload::new(set, seed),
+            workload: Workload::new(set.clone(), seed),
             jobs: Vec::new(),
             hidden: Vec::new(),
             active: Vec::new(),
@@ -175,6 +176,7 @@ impl<'a> Engine<'a> {
             all_full: true,
             events: Vec::new(),
             metrics: Metrics::new(set.tasks.len()),
+            set,
             busy_full: 0,
             busy_slow: 0,
             energy_slow: 0.0,

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::ops::Deref;
 
 use rand::{RngExt, SeedableRng};
 use rand_distr::Exp1;
@@ -35,9 +36,9 @@ pub struct Release {
     pub value: f64,
 }
 
-/// Draws the releases of a task set one after the other, by time and then by task index.
-pub struct Workload<'a> {
-    set: &'a TaskSet,
+/// Draws the releases of a task set, borrowed or shared, one after the other, by time and then by task index.
+pub struct Workload<S> {
+    set: S,
     sources: Vec<Source>,
     /// The next arrival of each task that has one.
     arrivals: BinaryHeap<Reverse<(Time, u32)>>,
@@ -84,9 +85,25 @@ struct Source {
     left_in_burst: u32,
 }
 
-impl<'a> Workload<'a> {
+impl Workload<&TaskSet> {
+    /// Every job of a run whose deadline is within the horizon: those that count.
+    pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<Release> {
+        let longest_jitter = set.tasks.iter().map(|task| task.jitter).max().unwrap_or_default();
+        let mut workload = Workload::new(set, seed);
+        let mut counted = Vec::new();
+        while workload.next_time() <= horizon + longest_jitter {
+            let Some(release) = workload.pop() else { break };
+            if release.deadline <= horizon {
+                counted.push(release);
+            }
+        }
+        counted
+    }
+}
+
+impl<S: Deref<Target = TaskSet>> Workload<S> {
     /// The jobs of `set` that `seed` stands for.
-    pub fn new(set: &'a TaskSet, seed: u64) -> Workload<'a> {
+    pub fn new(set: S, seed: u64) -> Workload<S> {
         let mut arrivals = BinaryHeap::with_capacity(set.tasks.len());
         let mut sources = Vec::with_capacity(set.tasks.len());
         for (index, task) in set.tasks.iter().enumerate() {
@@ -110,20 +127,6 @@ impl<'a> Workload<'a> {
         let mut workload = Workload { set, sources, arrivals, delayed, modes_begun: 0, is_plain, next_time };
         workload.settle();
         workload
-    }
-
-    /// Every job of a run whose deadline is within the horizon: those that count.
-    pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<Release> {
-        let longest_jitter = set.tasks.iter().map(|task| task.jitter).max().unwrap_or_default();
-        let mut workload = Workload::new(set, seed);
-        let mut counted = Vec::new();
-        while workload.next_time() <= horizon + longest_jitter {
-            let Some(release) = workload.pop() else { break };
-            if release.deadline <= horizon {
-                counted.push(release);
-            }
-        }
-        counted
     }
 
     /// The date of the next release; [`Time::NEVER`] if there is none.

@@ -57,7 +57,7 @@ fn sum_of<R: Real>(mut lanes: [R; LANES]) -> R {
     let mut half = LANES / 2;
     while half > 0 {
         for lane in 0..half {
-            lanes[lane] = lanes[lane] + lanes[lane + half];
+            lanes[lane] += lanes[lane + half];
         }
         half /= 2;
     }

@@ -13,7 +13,7 @@ pub fn forward<R: Real>(x: &mut [R], weight: &[R], bias: &[R], scales: &mut [R],
     let rows = x.chunks_exact_mut(columns).zip(out.chunks_exact_mut(columns)).zip(scales);
     for ((x, out), scale) in rows {
         let mean = sum(x) * share;
-        x.iter_mut().for_each(|value| *value = *value - mean);
+        x.iter_mut().for_each(|value| *value -= mean);
         *scale = R::ONE / (dot(x, x) * share + R::of(EPSILON)).sqrt();
         for (((x, out), weight), bias) in x.iter_mut().zip(out).zip(weight).zip(bias) {
             *x = *x * *scale;

@@ -1,13 +1,15 @@
 //! The second half of a step: a scheduler's decision is checked and carried out. Jobs given up leave, cores change hands and
 //! speeds, costs are charged. What is illegal is an error with names in it.
 
-use temponet_task::{Assignment, JobId, Speed, Time};
+use std::ops::Deref;
+
+use temponet_task::{Assignment, JobId, Speed, TaskSet, Time};
 
 use super::{Engine, GONE, SimError};
 use crate::metrics::End;
 use crate::trace::Observer;
 
-impl Engine<'_> {
+impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Takes a decision: jobs given up leave, cores change hands, costs are charged.
     pub fn apply(&mut self, assignment: &Assignment, observer: &mut impl Observer) -> Result<(), SimError> {
         self.metrics.decisions += 1;
