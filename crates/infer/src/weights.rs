@@ -95,6 +95,15 @@ impl Weights {
         self.tensors.get(name).map_or(&[], Vec::as_slice)
     }
 
+    /// Makes idling worth so little that it is never preferred.
+    pub fn never_idle(&mut self) {
+        for (name, value) in [("head.idle.weight", 0.0), ("head.idle.bias", -1e6)] {
+            if let Some(tensor) = self.tensors.get_mut(name) {
+                tensor.fill(value);
+            }
+        }
+    }
+
     /// Reads a file.
     pub fn load(path: &Path) -> Result<Weights, WeightsError> {
         Weights::from_bytes(&std::fs::read(path)?)

@@ -210,6 +210,16 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.hidden[id.index()].execution
     }
 
+    /// How often a job has changed its core.
+    pub fn migrations(&self) -> u64 {
+        self.metrics.migrations
+    }
+
+    /// Whether no job will ever be released again.
+    pub fn is_workload_over(&self) -> bool {
+        self.workload.next_time() == Time::NEVER
+    }
+
     /// Goes to the next decision point. False at the end of the run.
     pub fn advance(&mut self, observer: &mut impl Observer) -> bool {
         loop {

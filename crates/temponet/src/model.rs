@@ -38,9 +38,10 @@ impl Model {
     /// Untrained weights for a tokenizer.
     pub fn random(tokenizer: Tokenizer, seed: u64) -> Model {
         let architecture = Architecture::paper(tokenizer.job_vocabularies(), tokenizer.idle_vocabularies());
-        let mut weights = Weights::random(architecture, seed);
-        weights.metadata.insert(PROVENANCE_KEY.into(), format!("{UNTRAINED}: random weights, seed {seed}"));
-        Model { tokenizer, weights }
+        let weights = Weights::random(architecture, seed);
+        let mut model = Model { tokenizer, weights };
+        model.set_provenance(format!("{UNTRAINED}: random weights, seed {seed}"));
+        model
     }
 
     /// Whether nobody has taught it anything.
@@ -51,6 +52,11 @@ impl Model {
     /// Where it comes from, if the file says.
     pub fn provenance(&self) -> Option<&str> {
         self.weights.metadata.get(PROVENANCE_KEY).map(String::as_str)
+    }
+
+    /// Says where it comes from.
+    pub fn set_provenance(&mut self, text: String) {
+        self.weights.metadata.insert(PROVENANCE_KEY.into(), text);
     }
 
     /// Reads a file.

@@ -107,6 +107,11 @@ impl Observation {
         self.sparsity = self.sparsity.map(Sparsity::halved);
     }
 
+    /// How many jobs each row stands for, the idle row not among them.
+    pub fn counts(&self) -> &[u32] {
+        &self.counts
+    }
+
     /// Each ready job with its row, counted from 1.
     pub fn jobs(&self) -> &[(JobId, u32)] {
         &self.jobs

@@ -1,0 +1,79 @@
+//! Does the environment keep its promises? For whoever changes it, or writes another.
+
+use std::sync::Arc;
+
+use temponet::{Observation, Scale, Tokenizer};
+use temponet_sched::build;
+use temponet_sim::{Unobserved, simulate};
+use temponet_task::{Assignment, Scheduler, Time};
+
+use crate::environment::{Ending, Environment};
+use crate::reward::Reward;
+use crate::source::Source;
+
+/// Runs EDF on so many sets, once in the environment and once in the simulator itself. Time must go on, tokens must be within their
+/// vocabularies, rewards must add up to the jobs met less those missed, endings must be told once, and the same seed must give the same run.
+pub fn check_environment(source: &Source, tokenizer: &Tokenizer, seed: u64, sets: u64) -> Result<(), String> {
+    for number in 0..sets {
+        let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
+        let set = source.set(seed).map_err(|error| error.to_string())?;
+        let scale = Scale::of(tokenizer, &set.system());
+        let horizon = Time((scale.unit * 60.0) as u64);
+        let mut edf = build("edf").map_err(|error| error.to_string())?;
+        let metrics = simulate(&*set, seed, horizon, &mut edf, &mut Unobserved).map_err(|error| error.to_string())?;
+        let run = || episode(Arc::clone(&set), tokenizer, scale.clone(), seed, horizon);
+        let (earned, decisions) = run()?;
+        if run()? != (earned, decisions) {
+            return Err(format!("seed {seed}: the same seed gave another run"));
+        }
+        // Jobs that are still under way at the horizon have earned nothing yet.
+        let (met, missed) = (metrics.jobs.met as f64, metrics.missed() as f64);
+        let most_open = (set.tasks.len() * 4) as f64;
+        if decisions != metrics.decisions || earned > met + most_open || earned < met - missed - most_open {
+            return Err(format!("seed {seed}: earned {earned} in {decisions} decisions, met {met}, missed {missed}"));
+        }
+    }
+    Ok(())
+}
+
+fn episode(
+    set: Arc<temponet_task::TaskSet>,
+    tokenizer: &Tokenizer,
+    scale: Scale,
+    seed: u64,
+    horizon: Time,
+) -> Result<(f64, u64), String> {
+    let mut edf = build("edf").map_err(|error| error.to_string())?;
+    edf.start(&set.system()).map_err(|error| error.to_string())?;
+    let mut environment = Environment::new(set, scale, seed, horizon, Reward::default(), None);
+    let sizes: Vec<usize> = tokenizer.job_vocabularies().iter().map(|vocabulary| vocabulary.size).collect();
+    let (mut observation, mut assignment) = (Observation::default(), Assignment::default());
+    let (mut earned, mut decisions) = (0.0, 0);
+    while environment.ending().is_none() {
+        let view = environment.view();
+        observation.read(tokenizer, environment.scale(), &view, false);
+        for row in 1..=observation.distinct() as u32 {
+            let token = observation.token(row);
+            if token.len() != sizes.len() || token.iter().zip(&sizes).any(|(value, size)| usize::from(*value) >= *size)
+            {
+                return Err(format!("seed {seed}: the token {token:?} is outside its vocabularies"));
+            }
+        }
+        if observation.counts().iter().sum::<u32>() as usize != view.active.len() {
+            return Err(format!("seed {seed}: the rows do not stand for all jobs"));
+        }
+        assignment.reset(view.cores());
+        edf.decide(&view, &mut assignment);
+        let before = view.now;
+        let step = environment.act(&mut assignment).map_err(|error| error.to_string())?;
+        if step.elapsed < 0.0 || environment.view().now < before || !step.reward.is_finite() {
+            return Err(format!("seed {seed}: {step:?} after {before}"));
+        }
+        if step.ending != environment.ending() || step.ending == Some(Ending::Terminated) {
+            return Err(format!("seed {seed}: a run of recurring tasks was terminated"));
+        }
+        earned += step.reward;
+        decisions += 1;
+    }
+    Ok((earned, decisions))
+}

@@ -1,0 +1,121 @@
+//! Everything a training needs to go on, as the content of one file: safetensors with the tensors, and the rest as bytes beside them.
+
+use std::collections::HashMap;
+
+use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype, TensorView};
+use serde::{Deserialize, Serialize};
+use temponet_grad::Device;
+use temponet_infer::Weights;
+
+use crate::cloning::Lessons;
+use crate::explore::Counter;
+use crate::replay::Replay;
+use crate::run::{Memory, Progress, Run, TrainError};
+
+/// What is not a tensor.
+#[derive(Serialize, Deserialize)]
+struct Rest {
+    progress: Progress,
+    /// The optimiser's steps, and the judge's.
+    steps: (u64, u64),
+    lessons: Lessons,
+    replay: Option<(Replay, Counter, u64)>,
+    /// A weights file.
+    best: Vec<u8>,
+}
+
+const FORMAT: &str = "temponet-checkpoint-1";
+const RECIPE: &str = "recipe";
+const REST: &str = "rest";
+
+fn wrong(error: impl ToString) -> TrainError {
+    TrainError::Checkpoint(error.to_string())
+}
+
+impl<D: Device<Real = f32>> Run<D> {
+    /// The recipe and the set, so that a checkpoint is not used with others.
+    fn fingerprint(&self) -> Result<String, TrainError> {
+        let recipe = serde_json::to_string(&self.recipe).map_err(wrong)?;
+        Ok(format!("{recipe} on {}", self.set_fingerprint()))
+    }
+
+    /// The content of a checkpoint file.
+    pub fn checkpoint(&mut self) -> Result<Vec<u8>, TrainError> {
+        let recipe = self.fingerprint()?;
+        let mut steps = (self.learner.adam.steps, 0);
+        let (mut lessons, mut replay) = (Lessons::default(), None);
+        match &self.memory {
+            Memory::Cloning(list) => lessons = list.clone(),
+            Memory::Dqn(dqn) => replay = Some((dqn.replay.clone(), dqn.counter.clone(), dqn.choices)),
+            Memory::Offline { dqn, judge } => {
+                replay = Some((dqn.replay.clone(), dqn.counter.clone(), dqn.choices));
+                steps.1 = judge.as_ref().map_or(0, |judge| judge.learner.adam.steps);
+            }
+            Memory::Ppo => {}
+        }
+        let best = self.best.to_bytes().map_err(wrong)?;
+        let rest = Rest { progress: self.progress.clone(), steps, lessons, replay, best };
+        let rest = postcard::to_stdvec(&rest).map_err(wrong)?;
+        let device = (self.make_device)();
+        let mut tensors: Vec<(String, Vec<usize>, Dtype, Vec<u8>)> =
+            vec![(REST.into(), vec![rest.len()], Dtype::U8, rest)];
+        for (list, values) in self.tensors() {
+            for id in values.ids() {
+                let (rows, columns) = values.shape(id);
+                let bytes = values.values(&device, id).iter().flat_map(|value| value.to_le_bytes()).collect();
+                tensors.push((format!("{list}/{}", values.name(id)), vec![rows, columns], Dtype::F32, bytes));
+            }
+        }
+        let mut views = Vec::new();
+        for (name, shape, kind, bytes) in &tensors {
+            views.push((name.as_str(), TensorView::new(*kind, shape.clone(), bytes).map_err(wrong)?));
+        }
+        let metadata = HashMap::from([("format".into(), FORMAT.into()), (RECIPE.into(), recipe)]);
+        safetensors::serialize(views, Some(metadata)).map_err(wrong)
+    }
+
+    /// Goes back to where a checkpoint was made; the recipe and the set must be the same.
+    pub fn resume(&mut self, bytes: &[u8]) -> Result<(), TrainError> {
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(wrong)?;
+        let file = SafeTensors::deserialize(bytes).map_err(wrong)?;
+        let metadata = header.metadata().clone().unwrap_or_default();
+        if metadata.get("format").map(String::as_str) != Some(FORMAT) {
+            return Err(wrong("it is no checkpoint of a training"));
+        }
+        if metadata.get(RECIPE) != Some(&self.fingerprint()?) {
+            return Err(wrong("it was made with another recipe or another task set"));
+        }
+        let rest: Rest = postcard::from_bytes(file.tensor(REST).map_err(wrong)?.data()).map_err(wrong)?;
+        self.best = Weights::from_bytes(&rest.best).map_err(wrong)?;
+        self.progress = rest.progress;
+        self.memory = self.begin_stage(self.progress.stage);
+        self.learner.adam.steps = rest.steps.0;
+        match &mut self.memory {
+            Memory::Cloning(lessons) => *lessons = rest.lessons,
+            Memory::Dqn(dqn) | Memory::Offline { dqn, judge: None } => {
+                (dqn.replay, dqn.counter, dqn.choices) = rest.replay.ok_or_else(|| wrong("its replay is missing"))?;
+            }
+            Memory::Offline { dqn, judge: Some(judge) } => {
+                (dqn.replay, dqn.counter, dqn.choices) = rest.replay.ok_or_else(|| wrong("its replay is missing"))?;
+                judge.learner.adam.steps = rest.steps.1;
+            }
+            Memory::Ppo => {}
+        }
+        let mut device = (self.make_device)();
+        for (list, values) in self.tensors() {
+            for id in values.ids().collect::<Vec<_>>() {
+                let name = format!("{list}/{}", values.name(id));
+                let view = file.tensor(&name).map_err(wrong)?;
+                let numbers = view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+                let numbers: Vec<f32> = numbers.collect();
+                let (rows, columns) = values.shape(id);
+                if numbers.len() != rows * columns {
+                    return Err(wrong(format!("tensor {name:?} has another shape")));
+                }
+                values.set(&mut device, id, &numbers);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! Behavioural cloning: doing what a teacher does. After the first phase the learner acts itself and the teacher only says what it would have
+//! done (DAgger), so that the learner also knows the states it gets itself into.
+
+use std::sync::Arc;
+
+use rand::RngExt;
+use rand_pcg::Pcg64;
+use serde::{Deserialize, Serialize};
+use temponet_grad::Device;
+
+use crate::dqn::UpdateFigures;
+use crate::fleet::{Fleet, FleetError};
+use crate::learner::{Gradient, Learner};
+use crate::sample::Sample;
+
+/// How cloning learns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CloningSettings {
+    /// A scheduler's name, or `optimum`.
+    pub teacher: String,
+    /// Choices that are looked at in a phase.
+    pub steps: u64,
+    /// Environments that act together.
+    pub environments: usize,
+    /// Choices of an update.
+    pub batch: usize,
+    /// Updates in a phase.
+    pub updates: u64,
+    /// Choices kept.
+    pub memory: usize,
+    /// How often the learner acts in later phases; nought is plain cloning.
+    pub dagger: f64,
+}
+
+impl Default for CloningSettings {
+    fn default() -> Self {
+        CloningSettings {
+            teacher: "mh-edf".into(),
+            steps: 4_000,
+            environments: 32,
+            batch: 64,
+            updates: 250,
+            memory: 200_000,
+            dagger: 0.8,
+        }
+    }
+}
+
+/// What cloning remembers: states, and how many jobs of each row the teacher ran there.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lessons {
+    /// The states with the teacher's rows.
+    pub list: Vec<(Arc<Sample>, Vec<u32>)>,
+    oldest: usize,
+}
+
+impl Lessons {
+    fn push(&mut self, lesson: (Arc<Sample>, Vec<u32>), most: usize) {
+        if self.list.len() < most.max(1) {
+            self.list.push(lesson);
+        } else {
+            self.list[self.oldest] = lesson;
+            self.oldest = (self.oldest + 1) % most.max(1);
+        }
+    }
+
+    /// Collects a phase's lessons. The fleet must have a teacher.
+    pub fn collect<D: Device<Real = f32>>(
+        &mut self,
+        settings: &CloningSettings,
+        learner: &mut Learner<D>,
+        fleet: &mut Fleet,
+        rng: &mut Pcg64,
+        own_share: f64,
+    ) -> Result<(), FleetError> {
+        let mut seen = 0;
+        while seen < settings.steps {
+            let samples: Vec<Arc<Sample>> = fleet.slots.iter().map(|slot| Arc::new(slot.sample())).collect();
+            let is_own: Vec<bool> = samples.iter().map(|_| rng.random::<f64>() < own_share).collect();
+            let asked: Vec<&Sample> = samples.iter().zip(&is_own).filter(|(_, own)| **own).map(|(s, _)| &**s).collect();
+            let mut outputs = learner.outputs(None, &asked).q.into_iter();
+            for (place, is_own) in is_own.into_iter().enumerate() {
+                let slot = &mut fleet.slots[place];
+                let taught = slot.taught();
+                let rows = slot.rows_of(&taught);
+                if !rows.is_empty() {
+                    self.push((samples[place].clone(), rows), settings.memory);
+                }
+                let own = if is_own { outputs.next() } else { None };
+                let jobs = own.map_or(taught, |q| slot.best(|_, row| q[row as usize]));
+                let outcome = slot.act(&fleet.episodes, &jobs)?;
+                if outcome.ending.is_some() {
+                    slot.restart(&fleet.episodes)?;
+                }
+                seen += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// One step of learning.
+    pub fn update<D: Device<Real = f32>>(
+        &self,
+        settings: &CloningSettings,
+        learner: &mut Learner<D>,
+        rng: &mut Pcg64,
+        rate: f64,
+        clip: f64,
+    ) -> UpdateFigures {
+        let drawn: Vec<_> = (0..settings.batch).map(|_| &self.list[rng.random_range(0..self.list.len())]).collect();
+        let states: Vec<&Sample> = drawn.iter().map(|(state, _)| &**state).collect();
+        let share = 1.0 / settings.batch as f32;
+        let loss = learner.gradients(&states, None, |range, outputs| {
+            let mut result = Gradient::default();
+            for (place, q) in range.zip(&outputs.q) {
+                let (state, rows) = drawn[place];
+                let (loss, gradient) = cross_entropy(q, &state.counts, rows);
+                result.loss += loss * f64::from(share);
+                result.q.push(gradient.iter().map(|slope| slope * share).collect());
+                result.value.push(0.0);
+            }
+            result
+        });
+        UpdateFigures { loss, norm: learner.step(rate, clip) }
+    }
+
+    /// How often the jobs a learner would run are those the teacher ran.
+    pub fn agreement<D: Device<Real = f32>>(&self, learner: &mut Learner<D>) -> f64 {
+        let states: Vec<&Sample> = self.list.iter().map(|(state, _)| &**state).collect();
+        let outputs = learner.outputs(None, &states);
+        let same = self.list.iter().zip(&outputs.q).filter(|((state, rows), q)| {
+            let mut best = crate::choice::best_rows(q, &state.counts, rows.len() as u32, f32::NEG_INFINITY);
+            let mut rows = rows.clone();
+            best.sort_unstable();
+            rows.sort_unstable();
+            best == rows
+        });
+        same.count() as f64 / self.list.len().max(1) as f64
+    }
+}
+
+/// The cross-entropy of the pick of one job against any of the teacher's, and its gradient; idling is out of the question.
+fn cross_entropy(q: &[f32], counts: &[u32], rows: &[u32]) -> (f64, Vec<f32>) {
+    let most = q[1..].iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let powers: Vec<f32> = q[1..].iter().zip(counts).map(|(q, count)| (q - most).exp() * *count as f32).collect();
+    let total: f32 = powers.iter().sum();
+    let mut gradient: Vec<f32> = std::iter::once(0.0).chain(powers.iter().map(|power| power / total)).collect();
+    let share = 1.0 / rows.len() as f32;
+    let mut loss = 0.0;
+    for row in rows {
+        let row = *row as usize;
+        loss -= f64::from(share * (q[row] - most - total.ln()));
+        gradient[row] -= share;
+    }
+    (loss, gradient)
+}

@@ -1,0 +1,340 @@
+//! Deep Q-learning. The value of running some jobs is V(s) + Σ (A_k − A_idle), so the best choice is the greedy one.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use rand::RngExt;
+use rand_pcg::Pcg64;
+use serde::{Deserialize, Serialize};
+use temponet_grad::{Device, Tensors};
+use temponet_task::JobId;
+
+use crate::choice::best_rows;
+use crate::environment::Ending;
+use crate::explore::{Bonus, Counter};
+use crate::fleet::{Fleet, FleetError, Outcome};
+use crate::learner::{Gradient, Learner, Outputs};
+use crate::replay::{Draw, Replay, Transition};
+use crate::sample::Sample;
+
+/// How Q-learning learns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DqnSettings {
+    /// Choices made in a phase, by all environments together.
+    pub steps: u64,
+    /// Environments that act together.
+    pub environments: usize,
+    /// Transitions of an update.
+    pub batch: usize,
+    /// Choices between updates.
+    pub update_every: u64,
+    /// Choices made before the first update.
+    pub learn_from: u64,
+    /// Transitions kept.
+    pub replay: usize,
+    /// Exponent of their priorities; nought draws uniformly.
+    pub priority: f64,
+    /// Share of the parameters that the target network takes over at each update.
+    pub target_share: f64,
+    /// The best choice is the network's own, its value the target network's.
+    pub double: bool,
+    /// A value head of its own; without it V is what idling is worth.
+    pub dueling: bool,
+    /// Choices that a transition spans.
+    pub n_step: usize,
+    /// Huber's loss with this bound; none is the squared error.
+    pub huber: Option<f64>,
+    /// Random choices: their share at first and at last, in a straight line over all phases.
+    pub epsilon: (f64, f64),
+    /// What else makes it try.
+    pub bonus: Bonus,
+    /// May leave cores idle although jobs wait.
+    pub may_idle: bool,
+    /// Weight of the conservative penalty (CQL): the log-sum of all jobs' Q-values less that of the jobs that ran.
+    pub conservative: f64,
+    /// Weight of cloning what the data did.
+    pub cloning: f64,
+}
+
+impl Default for DqnSettings {
+    fn default() -> Self {
+        DqnSettings {
+            steps: 4_000,
+            environments: 16,
+            batch: 64,
+            update_every: 4,
+            learn_from: 1_000,
+            replay: 100_000,
+            priority: 0.0,
+            target_share: 0.01,
+            double: true,
+            dueling: true,
+            n_step: 1,
+            huber: Some(1.0),
+            epsilon: (1.0, 0.05),
+            bonus: Bonus::None,
+            may_idle: false,
+            conservative: 0.0,
+            cloning: 0.0,
+        }
+    }
+}
+
+/// Q-learning's memory.
+pub struct Dqn<D: Device<Real = f32>> {
+    /// How it learns.
+    pub settings: DqnSettings,
+    /// The target network.
+    pub target: Tensors<D>,
+    /// What it learns from.
+    pub replay: Replay,
+    /// How often what was tried.
+    pub counter: Counter,
+    /// Choices made in all.
+    pub choices: u64,
+}
+
+/// A choice waiting for what follows it.
+struct Pending {
+    state: Arc<Sample>,
+    chosen: Vec<u32>,
+    reward: f64,
+    discount: f64,
+}
+
+/// What an update came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UpdateFigures {
+    /// The mean loss.
+    pub loss: f64,
+    /// The gradient's norm.
+    pub norm: f64,
+}
+
+/// The value of running some rows.
+pub fn value_of(settings: &DqnSettings, q: &[f32], value: f32, chosen: &[u32]) -> f32 {
+    let v = if settings.dueling { value } else { q[0] };
+    v + chosen.iter().map(|row| q[*row as usize] - q[0]).sum::<f32>()
+}
+
+impl<D: Device<Real = f32>> Dqn<D> {
+    /// With nothing learned from yet.
+    pub fn new(settings: DqnSettings, learner: &mut Learner<D>) -> Dqn<D> {
+        let replay = Replay::new(settings.replay, settings.priority);
+        let counter = Counter::new(settings.bonus);
+        Dqn { target: learner.copy_parameters(), replay, counter, choices: 0, settings }
+    }
+
+    /// What a job must be worth to run.
+    fn threshold(&self, idle: f32) -> f32 {
+        if self.settings.may_idle { idle } else { f32::NEG_INFINITY }
+    }
+
+    /// Acts for a phase, learning as it goes. `done` is told after each update and may end the phase with an error.
+    #[allow(clippy::too_many_arguments)]
+    pub fn phase<E: From<FleetError>>(
+        &mut self,
+        learner: &mut Learner<D>,
+        fleet: &mut Fleet,
+        rng: &mut Pcg64,
+        epsilon: impl Fn(u64) -> f64,
+        mut rate: impl FnMut() -> (f64, f64),
+        mut done: impl FnMut(&Learner<D>, UpdateFigures) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut pending: Vec<VecDeque<Pending>> = fleet.slots.iter().map(|_| VecDeque::new()).collect();
+        let mut made = 0;
+        while made < self.settings.steps {
+            let samples: Vec<Arc<Sample>> = fleet.slots.iter().map(|slot| Arc::new(slot.sample())).collect();
+            let chosen = self.choose(learner, fleet, &samples, rng, epsilon(made));
+            for (place, jobs) in chosen.iter().enumerate() {
+                let slot = &mut fleet.slots[place];
+                let rows = slot.rows_of(jobs);
+                let outcome = slot.act(&fleet.episodes, jobs)?;
+                let next = Arc::new(slot.sample());
+                let state = samples[place].clone();
+                pending[place].push_back(Pending { state, chosen: rows, reward: 0.0, discount: 1.0 });
+                self.remember(&mut pending[place], outcome, &next);
+                if outcome.ending.is_some() {
+                    slot.restart(&fleet.episodes)?;
+                }
+            }
+            let before = self.choices / self.settings.update_every.max(1);
+            self.choices += chosen.len() as u64;
+            made += chosen.len() as u64;
+            if self.choices < self.settings.learn_from {
+                continue;
+            }
+            for _ in before..self.choices / self.settings.update_every.max(1) {
+                let (rate, clip) = rate();
+                let figures = self.update(learner, rng, rate, clip);
+                done(learner, figures)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds an outcome to the choices that wait, and keeps those that have waited long enough.
+    fn remember(&mut self, pending: &mut VecDeque<Pending>, outcome: Outcome, next: &Arc<Sample>) {
+        for earlier in pending.iter_mut() {
+            earlier.reward += earlier.discount * outcome.reward;
+            earlier.discount *= outcome.discount;
+        }
+        while pending.len() >= self.settings.n_step.max(1) || (outcome.ending.is_some() && !pending.is_empty()) {
+            let Some(oldest) = pending.pop_front() else { break };
+            let is_last = outcome.ending == Some(Ending::Terminated);
+            self.replay.push(Transition {
+                state: oldest.state,
+                chosen: oldest.chosen,
+                reward: oldest.reward as f32,
+                discount: if is_last { 0.0 } else { oldest.discount as f32 },
+                next: next.clone(),
+            });
+        }
+    }
+
+    /// Jobs for every environment: at random at times, else the best with their bonus.
+    fn choose(
+        &mut self,
+        learner: &mut Learner<D>,
+        fleet: &Fleet,
+        samples: &[Arc<Sample>],
+        rng: &mut Pcg64,
+        epsilon: f64,
+    ) -> Vec<Vec<JobId>> {
+        let is_random: Vec<bool> = samples.iter().map(|_| rng.random::<f64>() < epsilon).collect();
+        let asked: Vec<&Sample> = samples.iter().zip(&is_random).filter(|(_, r)| !**r).map(|(s, _)| &**s).collect();
+        let mut outputs = learner.outputs(None, &asked).q.into_iter();
+        let mut all = Vec::new();
+        for (slot, is_random) in fleet.slots.iter().zip(is_random) {
+            let view = slot.environment().view();
+            let jobs = match if is_random { None } else { outputs.next() } {
+                Some(q) => {
+                    let threshold = self.threshold(q[0]);
+                    let bonus = |id: JobId, row: u32| {
+                        let slack = slot.observation().token(row)[0];
+                        self.settings.bonus.of(&self.counter, self.choices, slack, view.job(id).task) as f32
+                    };
+                    let mut jobs = slot.best(|id, row| q[row as usize] + bonus(id, row));
+                    jobs.retain(|id| slot.rows_of(&[*id]).iter().all(|row| q[*row as usize] >= threshold));
+                    jobs
+                }
+                None => {
+                    let keys: HashMap<JobId, f32> =
+                        slot.observation().jobs().iter().map(|(id, _)| (*id, rng.random::<f32>())).collect();
+                    slot.best(|id, _| keys[&id])
+                }
+            };
+            if self.settings.bonus != Bonus::None {
+                for id in &jobs {
+                    for row in slot.rows_of(&[*id]) {
+                        self.counter.add(slot.observation().token(row)[0], view.job(*id).task);
+                    }
+                }
+            }
+            all.push(jobs);
+        }
+        all
+    }
+
+    /// One step of learning from what is remembered.
+    pub fn update(&mut self, learner: &mut Learner<D>, rng: &mut Pcg64, rate: f64, clip: f64) -> UpdateFigures {
+        let draw = self.replay.draw(self.settings.batch, 1.0, rng);
+        let transitions: Vec<&Transition> = draw.places.iter().map(|place| self.replay.get(*place)).collect();
+        let targets = self.targets(learner, &transitions);
+        let states: Vec<&Sample> = transitions.iter().map(|transition| &*transition.state).collect();
+        let is_whole = self.settings.conservative > 0.0 || self.settings.cloning > 0.0;
+        let distinct: Vec<Vec<u32>> = transitions.iter().map(|transition| distinct(&transition.chosen)).collect();
+        let wanted: Vec<&[u32]> = distinct.iter().map(Vec::as_slice).collect();
+        let surprises = std::sync::Mutex::new(vec![0.0; transitions.len()]);
+        let loss = learner.gradients(&states, if is_whole { None } else { Some(&wanted) }, |range, outputs| {
+            let mut result = Gradient::default();
+            for (place, (q, value)) in range.zip(outputs.q.iter().zip(&outputs.value)) {
+                let transition = transitions[place];
+                // Rows in focus count from one in their own order.
+                let rows: Vec<u32> = if is_whole {
+                    transition.chosen.clone()
+                } else {
+                    let at = |row: &u32| 1 + distinct[place].iter().position(|other| other == row).unwrap_or(0) as u32;
+                    transition.chosen.iter().map(at).collect()
+                };
+                let (loss, surprise, dq, dvalue) =
+                    self.loss(transition, &rows, q, *value, targets[place], draw.weights[place]);
+                result.loss += loss;
+                result.q.push(dq);
+                result.value.push(dvalue);
+                if let Ok(mut surprises) = surprises.lock() {
+                    surprises[place] = surprise;
+                }
+            }
+            result
+        });
+        let norm = learner.step(rate, clip);
+        let surprises = surprises.into_inner().unwrap_or_default();
+        let Draw { places, .. } = draw;
+        for (place, surprise) in places.into_iter().zip(surprises) {
+            self.replay.set_surprise(place, surprise);
+        }
+        learner.blend_into(&mut self.target, self.settings.target_share as f32);
+        UpdateFigures { loss, norm }
+    }
+
+    /// What each transition should have been worth.
+    fn targets(&self, learner: &mut Learner<D>, transitions: &[&Transition]) -> Vec<f32> {
+        let next: Vec<&Sample> = transitions.iter().map(|transition| &*transition.next).collect();
+        let judged = learner.outputs(Some(&self.target), &next);
+        let chooser = if self.settings.double { Some(learner.outputs(None, &next)) } else { None };
+        let chooser: &Outputs = chooser.as_ref().unwrap_or(&judged);
+        let target = |place: usize| {
+            let (transition, q) = (transitions[place], &chooser.q[place]);
+            let best = best_rows(q, &transition.next.counts, transition.next.cores, self.threshold(q[0]));
+            let value = value_of(&self.settings, &judged.q[place], judged.value[place], &best);
+            transition.reward + transition.discount * value
+        };
+        (0..transitions.len()).map(target).collect()
+    }
+
+    /// One transition's loss, how wrong its value was, and the gradients.
+    fn loss(
+        &self,
+        transition: &Transition,
+        rows: &[u32],
+        q: &[f32],
+        value: f32,
+        target: f32,
+        weight: f32,
+    ) -> (f64, f64, Vec<f32>, f32) {
+        let settings = &self.settings;
+        let share = weight / settings.batch as f32;
+        let error = value_of(settings, q, value, rows) - target;
+        let bound = settings.huber.map_or(f32::INFINITY, |bound| bound as f32);
+        let is_far = error.abs() > bound;
+        let mut loss =
+            f64::from(if is_far { bound * (error.abs() - 0.5 * bound) } else { 0.5 * error * error } * share);
+        let slope = error.clamp(-bound, bound) * share;
+        let mut dq = vec![0.0; q.len()];
+        for row in rows {
+            dq[*row as usize] += slope;
+            dq[0] -= slope;
+        }
+        let dvalue = if settings.dueling { slope } else { 0.0 };
+        if !settings.dueling {
+            dq[0] += slope;
+        }
+        if settings.conservative + settings.cloning > 0.0 && !rows.is_empty() {
+            // Both raise the jobs that ran above the others: the one on the scale of values, the other as likelihood.
+            let likelihood = crate::choice::likelihood(q, &transition.state.counts, rows);
+            let factor = (settings.conservative + settings.cloning) as f32 * share;
+            loss -= likelihood.log * f64::from(factor);
+            dq.iter_mut().zip(&likelihood.gradient).for_each(|(dq, slope)| *dq -= factor * slope);
+        }
+        (loss, f64::from(error), dq, dvalue)
+    }
+}
+
+fn distinct(rows: &[u32]) -> Vec<u32> {
+    let mut rows = rows.to_vec();
+    rows.sort_unstable();
+    rows.dedup();
+    rows
+}

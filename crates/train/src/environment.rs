@@ -1,0 +1,101 @@
+//! The simulator as an environment to act in.
+
+use std::sync::Arc;
+
+use temponet::Scale;
+use temponet_sim::{Engine, SimError};
+use temponet_task::{Assignment, SystemView, TaskSet, Time};
+
+use crate::reward::{Purse, Reward};
+
+/// How an episode ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// There is nothing left to schedule, ever: no state follows.
+    Terminated,
+    /// The horizon came; the state that would have followed is worth what it is worth.
+    Truncated,
+}
+
+/// What an action led to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// What was earned.
+    pub reward: f64,
+    /// How long it took until the next decision point, in units of the set's scale.
+    pub elapsed: f64,
+    /// Whether it was the last one.
+    pub ending: Option<Ending>,
+}
+
+/// One run of one set. Decision points are the simulator's, and with a tick also each whole multiple of it.
+pub struct Environment {
+    engine: Engine<Arc<TaskSet>>,
+    purse: Purse,
+    scale: Scale,
+    tick: Option<Time>,
+    ending: Option<Ending>,
+    migrations: u64,
+}
+
+impl Environment {
+    /// A run of the jobs that `seed` stands for, up to `horizon`, at its first decision point.
+    pub fn new(
+        set: Arc<TaskSet>,
+        scale: Scale,
+        seed: u64,
+        horizon: Time,
+        reward: Reward,
+        tick: Option<Time>,
+    ) -> Environment {
+        let purse = Purse::new(reward, scale.unit, scale.value, set.tasks.len());
+        let engine = Engine::new(set, seed, horizon);
+        let mut environment = Environment { engine, purse, scale, tick, ending: None, migrations: 0 };
+        environment.advance();
+        environment
+    }
+
+    /// The scale on which its set is seen.
+    pub fn scale(&self) -> &Scale {
+        &self.scale
+    }
+
+    fn advance(&mut self) {
+        if !self.engine.advance(&mut self.purse) {
+            let is_over = self.engine.view().active.is_empty() && self.engine.is_workload_over();
+            self.ending = Some(if is_over { Ending::Terminated } else { Ending::Truncated });
+        }
+    }
+
+    /// What a scheduler sees now.
+    pub fn view(&self) -> SystemView<'_> {
+        self.engine.view()
+    }
+
+    /// Whether and how it ended.
+    pub fn ending(&self) -> Option<Ending> {
+        self.ending
+    }
+
+    /// Takes a decision and goes on to the next decision point.
+    #[inline]
+    pub fn act(&mut self, assignment: &mut Assignment) -> Result<Step, SimError> {
+        let before = self.engine.view().now;
+        if let Some(tick) = self.tick {
+            assignment.wake_at(Time((before.0 / tick.0 + 1) * tick.0));
+        }
+        self.engine.apply(assignment, &mut self.purse)?;
+        let slacks: Option<Vec<i64>> = self.purse.minds_slack().then(|| {
+            let view = self.engine.view();
+            view.ready().map(|(_, job)| job.slack(view.now)).collect()
+        });
+        self.advance();
+        let length = self.engine.view().now - before;
+        if let Some(slacks) = slacks {
+            self.purse.waited(slacks.into_iter(), length);
+        }
+        let migrations = self.engine.migrations();
+        self.purse.migrated(migrations - std::mem::replace(&mut self.migrations, migrations));
+        Ok(Step { reward: self.purse.take(), elapsed: length.0 as f64 / self.scale.unit, ending: self.ending })
+    }
+}

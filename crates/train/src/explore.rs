@@ -1,0 +1,116 @@
+//! Trying what was seldom tried: a bonus on the Q-values of rare (slack bin, task) pairs.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::fleet::mix;
+
+/// What is added to Q-values while acting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Bonus {
+    /// Nothing: ε-greedy alone.
+    #[default]
+    None,
+    /// β / √(n + 1), n being how often the pair was tried.
+    Count {
+        /// β.
+        weight: f64,
+        /// Count in a sketch of this many cells per row instead of exactly.
+        sketch: Option<usize>,
+    },
+    /// Upper confidence bounds: c · √(ln t / (n + 1)), t being all tries.
+    Ucb {
+        /// c.
+        weight: f64,
+    },
+}
+
+/// How often pairs were tried.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Counter {
+    /// Exactly.
+    Exact(BTreeMap<(u16, u32), u64>),
+    /// A count-min sketch: never too few, at times too many.
+    Sketch {
+        /// Cells per row.
+        width: usize,
+        /// All rows.
+        cells: Vec<u32>,
+    },
+}
+
+/// Rows of a sketch.
+const ROWS: usize = 4;
+
+impl Counter {
+    /// Counts as the bonus wants it.
+    pub fn new(bonus: Bonus) -> Counter {
+        match bonus {
+            Bonus::Count { sketch: Some(width), .. } => {
+                Counter::Sketch { width: width.max(1), cells: vec![0; ROWS * width.max(1)] }
+            }
+            _ => Counter::Exact(BTreeMap::new()),
+        }
+    }
+
+    /// Counts a try.
+    pub fn add(&mut self, slack: u16, task: u32) {
+        match self {
+            Counter::Exact(counts) => *counts.entry((slack, task)).or_default() += 1,
+            Counter::Sketch { width, cells } => {
+                for row in 0..ROWS {
+                    cells[place(slack, task, row, *width)] += 1;
+                }
+            }
+        }
+    }
+
+    /// How often a pair was tried.
+    pub fn of(&self, slack: u16, task: u32) -> u64 {
+        match self {
+            Counter::Exact(counts) => counts.get(&(slack, task)).copied().unwrap_or(0),
+            Counter::Sketch { width, cells } => {
+                (0..ROWS).map(|row| u64::from(cells[place(slack, task, row, *width)])).min().unwrap_or(0)
+            }
+        }
+    }
+}
+
+fn place(slack: u16, task: u32, row: usize, width: usize) -> usize {
+    row * width + (mix(u64::from(slack) << 32 | u64::from(task), row as u64) % width as u64) as usize
+}
+
+impl Bonus {
+    /// What a pair's Q-value gets, after so many tries in all.
+    pub fn of(self, counter: &Counter, tries: u64, slack: u16, task: u32) -> f64 {
+        let rarely = |weight: f64, above: f64| weight * (above / (counter.of(slack, task) as f64 + 1.0)).sqrt();
+        match self {
+            Bonus::None => 0.0,
+            Bonus::Count { weight, .. } => rarely(weight, 1.0),
+            Bonus::Ucb { weight } => rarely(weight, (tries.max(1) as f64).ln()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sketch_never_counts_too_few() {
+        let bonus = Bonus::Count { weight: 1.0, sketch: Some(512) };
+        let (mut sketch, mut exact) = (Counter::new(bonus), Counter::new(Bonus::None));
+        for k in 0..2_000u32 {
+            let (slack, task) = ((k % 37) as u16, k * k % 11);
+            sketch.add(slack, task);
+            exact.add(slack, task);
+        }
+        let pairs = (0..37u16).flat_map(|slack| (0..11).map(move |task| (slack, task)));
+        let close = pairs.clone().filter(|(s, t)| sketch.of(*s, *t) == exact.of(*s, *t)).count();
+        assert!(pairs.clone().all(|(s, t)| sketch.of(s, t) >= exact.of(s, t)));
+        assert!(close > 200, "{close}");
+        assert!(bonus.of(&exact, 10, 36, 99) == 1.0 && bonus.of(&exact, 10, 0, 0) < 0.5);
+    }
+}

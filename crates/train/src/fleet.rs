@@ -1,0 +1,243 @@
+//! Many environments at once, each with a seed of its own. They stop only where there is something to choose: fewer ready jobs than cores are
+//! all run.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use temponet::{Observation, Scale, Tokenizer};
+use temponet_sched::SpecError;
+use temponet_sim::SimError;
+use temponet_sim::generate::GenerateError;
+use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, Time};
+
+use crate::environment::{Ending, Environment};
+use crate::reward::Reward;
+use crate::sample::Sample;
+use crate::source::Source;
+use crate::teacher::teacher;
+
+/// Why an environment cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    /// A set could not be drawn.
+    #[error("drawing a task set: {0}")]
+    Generate(#[from] GenerateError),
+    /// A decision was illegal.
+    #[error(transparent)]
+    Sim(#[from] SimError),
+    /// There is no such teacher.
+    #[error("teacher: {0}")]
+    Teacher(#[from] SpecError),
+    /// The teacher cannot teach on this set.
+    #[error("teacher: {0}")]
+    NotApplicable(#[from] NotApplicable),
+}
+
+/// How episodes are made.
+#[derive(Clone, Debug)]
+pub struct Episodes {
+    /// The sets.
+    pub source: Source,
+    /// Sees jobs as the deployed scheduler does.
+    pub tokenizer: Arc<Tokenizer>,
+    /// What is earned.
+    pub reward: Reward,
+    /// Length of an episode in units of the set's scale.
+    pub length: f64,
+    /// The paper's tick in the same units; none: only events are decision points.
+    pub tick: Option<f64>,
+    /// Discount per unit of time.
+    pub gamma: f64,
+    /// Who is asked what he would do, at every decision point: a scheduler, or the optimum.
+    pub teacher: Option<String>,
+}
+
+/// What happened from one choice to the next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// Discounted to the choice.
+    pub reward: f64,
+    /// The discount at the next choice.
+    pub discount: f64,
+    /// Whether the episode ended.
+    pub ending: Option<Ending>,
+}
+
+/// One place in the fleet.
+pub struct Slot {
+    environment: Environment,
+    observation: Observation,
+    assignment: Assignment,
+    teacher: Option<Box<dyn Scheduler>>,
+    /// What the teacher would do.
+    advice: Assignment,
+    seed: u64,
+    episode: u64,
+}
+
+/// One step of a well-known generator: seeds of seeds.
+pub(crate) fn mix(a: u64, b: u64) -> u64 {
+    let mut z = a.wrapping_add(b.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+impl Slot {
+    fn new(episodes: &Episodes, seed: u64) -> Result<Slot, FleetError> {
+        let (environment, teacher) = begin(episodes, seed, 0)?;
+        let (observation, assignment, advice) = (Observation::default(), Assignment::default(), Assignment::default());
+        let mut slot = Slot { environment, observation, assignment, teacher, advice, seed, episode: 0 };
+        slot.skip_forced(episodes, 1.0)?;
+        slot.observe(episodes);
+        Ok(slot)
+    }
+
+    fn observe(&mut self, episodes: &Episodes) {
+        let (view, scale) = (self.environment.view(), self.environment.scale());
+        self.observation.read(&episodes.tokenizer, scale, &view, false);
+    }
+
+    fn ask_teacher(&mut self) {
+        if let Some(teacher) = &mut self.teacher {
+            let view = self.environment.view();
+            self.advice.reset(view.cores());
+            teacher.decide(&view, &mut self.advice);
+        }
+    }
+
+    /// Runs all ready jobs as long as they have room. Gives what was earned meanwhile, and the discount.
+    fn skip_forced(&mut self, episodes: &Episodes, mut discount: f64) -> Result<(f64, f64), FleetError> {
+        let mut earned = 0.0;
+        while self.environment.ending().is_none() {
+            self.ask_teacher();
+            let view = self.environment.view();
+            if view.active.len() > view.cores() {
+                break;
+            }
+            self.assignment.reset(view.cores());
+            self.assignment.place(&view, view.active);
+            let step = self.environment.act(&mut self.assignment)?;
+            discount *= episodes.gamma.powf(step.elapsed);
+            earned += discount * step.reward;
+        }
+        Ok((earned, discount))
+    }
+
+    /// What there is to choose from.
+    pub fn observation(&self) -> &Observation {
+        &self.observation
+    }
+
+    /// The environment at this choice.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// A copy of what there is to choose from.
+    pub fn sample(&self) -> Sample {
+        Sample::of(&self.observation, self.environment.view().cores())
+    }
+
+    /// The jobs that a network with these numbers for the rows (idle first) would run, without a threshold: the best as many as there are
+    /// cores, equal ones by deadline.
+    pub fn best(&self, q: impl Fn(JobId, u32) -> f32) -> Vec<JobId> {
+        let view = self.environment.view();
+        let mut jobs: Vec<_> = self.observation.jobs().iter().map(|(id, row)| (*id, q(*id, *row))).collect();
+        jobs.sort_unstable_by(|(a, qa), (b, qb)| {
+            let by_deadline = |id: JobId| (view.job(id).deadline, view.job(id).tie());
+            qb.total_cmp(qa).then_with(|| by_deadline(*a).cmp(&by_deadline(*b)))
+        });
+        jobs.iter().take(view.cores()).map(|(id, _)| *id).collect()
+    }
+
+    /// As [`Slot::best`] by rows' numbers and a perturbation of each job.
+    pub fn best_perturbed(&self, q: &[f32], noise: &[f32]) -> Vec<JobId> {
+        let jobs = self.observation.jobs().iter().zip(noise);
+        let mut keys: Vec<(f32, JobId)> = jobs.map(|((id, row), noise)| (q[*row as usize] + noise, *id)).collect();
+        keys.sort_unstable_by(|(a, id), (b, other)| b.total_cmp(a).then(id.cmp(other)));
+        keys.iter().take(self.environment.view().cores()).map(|(_, id)| *id).collect()
+    }
+
+    /// The jobs that the teacher would run.
+    pub fn taught(&self) -> Vec<JobId> {
+        self.advice.cores().iter().flatten().copied().collect()
+    }
+
+    /// The rows of some jobs, in their order.
+    pub fn rows_of(&self, jobs: &[JobId]) -> Vec<u32> {
+        let row = |id: &JobId| self.observation.jobs().iter().find(|(job, _)| job == id).map(|(_, row)| *row);
+        jobs.iter().filter_map(row).collect()
+    }
+
+    /// Runs these jobs until the next choice, or the end of the episode.
+    pub fn act(&mut self, episodes: &Episodes, jobs: &[JobId]) -> Result<Outcome, FleetError> {
+        let view = self.environment.view();
+        self.assignment.reset(view.cores());
+        self.assignment.place(&view, jobs);
+        let step = self.environment.act(&mut self.assignment)?;
+        let discount = episodes.gamma.powf(step.elapsed);
+        let (later, discount) = self.skip_forced(episodes, discount)?;
+        let ending = self.environment.ending();
+        let reward = step.reward * episodes.gamma.powf(step.elapsed) + later;
+        self.observe(episodes);
+        Ok(Outcome { reward, discount, ending })
+    }
+
+    /// Begins the next episode that has a choice in it.
+    pub fn restart(&mut self, episodes: &Episodes) -> Result<(), FleetError> {
+        for _ in 0..MOST_EMPTY {
+            self.episode += 1;
+            (self.environment, self.teacher) = begin(episodes, self.seed, self.episode)?;
+            self.skip_forced(episodes, 1.0)?;
+            if self.environment.ending().is_none() {
+                break;
+            }
+        }
+        self.observe(episodes);
+        Ok(())
+    }
+}
+
+/// So many episodes in a row may have nothing to choose.
+const MOST_EMPTY: usize = 1_000;
+
+type Begun = (Environment, Option<Box<dyn Scheduler>>);
+
+fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetError> {
+    let seed = mix(seed, episode);
+    let set = episodes.source.set(mix(seed, 0))?;
+    let scale = Scale::of(&episodes.tokenizer, &set.system());
+    let units = |units: f64| Time((scale.unit * units).min(Time::MAX_INPUT.0 as f64) as u64).max(Time(1));
+    let (horizon, tick) = (units(episodes.length), episodes.tick.map(units));
+    let mut found = None;
+    if let Some(name) = &episodes.teacher {
+        let mut teacher = teacher(name, &set, mix(seed, 1), horizon)?;
+        teacher.start(&set.system())?;
+        found = Some(teacher);
+    }
+    Ok((Environment::new(set, scale, mix(seed, 1), horizon, episodes.reward, tick), found))
+}
+
+/// The fleet.
+pub struct Fleet {
+    /// How its episodes are made.
+    pub episodes: Episodes,
+    /// Its places.
+    pub slots: Vec<Slot>,
+}
+
+impl Fleet {
+    /// So many environments, each at its first choice.
+    pub fn new(episodes: Episodes, size: usize, seed: u64) -> Result<Fleet, FleetError> {
+        let slots = (0..size as u64).into_par_iter().map(|place| {
+            let mut slot = Slot::new(&episodes, mix(seed, place))?;
+            if slot.environment.ending().is_some() {
+                slot.restart(&episodes)?;
+            }
+            Ok(slot)
+        });
+        let slots = slots.collect::<Result<Vec<_>, FleetError>>()?;
+        Ok(Fleet { episodes, slots })
+    }
+}

@@ -1,0 +1,40 @@
+//! Training: the simulator as many environments, the network on the tape, and the ways to learn.
+
+mod check;
+mod checkpoint;
+mod choice;
+mod cloning;
+mod dqn;
+mod environment;
+mod explore;
+mod fleet;
+mod learner;
+mod network;
+mod offline;
+mod ppo;
+mod recipe;
+mod replay;
+mod reward;
+mod run;
+mod sample;
+mod source;
+mod teacher;
+
+pub use check::check_environment;
+pub use choice::{Likelihood, best_rows, likelihood};
+pub use cloning::{CloningSettings, Lessons};
+pub use dqn::{Dqn, DqnSettings, UpdateFigures};
+pub use environment::{Ending, Environment, Step};
+pub use explore::{Bonus, Counter};
+pub use fleet::{Episodes, Fleet, FleetError, Outcome, Slot};
+pub use learner::{Gradient, Learner, Outputs, Wanted};
+pub use network::{Focus, Network, Output};
+pub use offline::{Judge, OfflineAlgorithm, OfflineSettings, log_runs};
+pub use ppo::{PpoSettings, round as ppo_round};
+pub use recipe::{Episode, Method, Optimizer, Recipe, Shape as NetworkShape, Stage, Tokens, Validation};
+pub use replay::{Draw, Replay, Transition};
+pub use reward::{Purse, Reward, Shape};
+pub use run::{PhaseFigures, Run, TrainError, Unwatched, Watch};
+pub use sample::{Batch, Sample};
+pub use source::{Execution, Ranges, Source};
+pub use teacher::{OPTIMUM, teacher};

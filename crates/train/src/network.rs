@@ -1,0 +1,173 @@
+//! The network on the tape: the same tensors, by the same names, as the deployed one, and a value head that only training needs.
+
+use std::sync::Arc;
+
+use temponet_grad::{Activation, Device, Embedding, Segments, Tape, TensorId, Tensors, Var};
+use temponet_infer::{Architecture, Weights};
+
+use crate::sample::Batch;
+
+/// Where the network's tensors are.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// Its shape.
+    pub architecture: Architecture,
+    job_tables: Vec<TensorId>,
+    idle_tables: Vec<TensorId>,
+    layers: Vec<Layer>,
+    job_head: (TensorId, TensorId),
+    idle_head: (TensorId, TensorId),
+    value_head: (TensorId, TensorId),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Layer {
+    query: (TensorId, TensorId),
+    key: (TensorId, TensorId),
+    value: (TensorId, TensorId),
+    output: (TensorId, TensorId),
+    attention_norm: (TensorId, TensorId),
+    up: (TensorId, TensorId),
+    down: (TensorId, TensorId),
+    feed_forward_norm: (TensorId, TensorId),
+}
+
+/// The rows whose outputs are wanted, by sample, the idle row of each first. The last block computes nothing else.
+#[derive(Clone, Debug)]
+pub struct Focus {
+    /// Row numbers in the batch.
+    pub rows: Vec<u32>,
+    /// Whose they are.
+    pub segments: Arc<Segments>,
+}
+
+impl Focus {
+    /// Every row of a batch.
+    pub fn all(batch: &Batch) -> Focus {
+        Focus { rows: (0..batch.segments.rows() as u32).collect(), segments: batch.segments.clone() }
+    }
+
+    /// The idle row of each sample and some of its others; their numbers count from the sample's own first row.
+    pub fn of<'a>(batch: &Batch, others: impl Iterator<Item = &'a [u32]>) -> Focus {
+        let mut rows = Vec::new();
+        let mut lengths = Vec::new();
+        for (range, others) in batch.segments.ranges().zip(others) {
+            rows.push(range.start as u32);
+            rows.extend(others.iter().map(|row| range.start as u32 + row));
+            lengths.push(1 + others.len());
+        }
+        Focus { rows, segments: Arc::new(Segments::of_lengths(lengths)) }
+    }
+}
+
+/// What comes out.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    /// One number for each row in focus.
+    pub q: Var,
+    /// One number for each sample: what the state is worth.
+    pub value: Var,
+}
+
+/// The value head's tensors.
+const VALUE_HEAD: &str = "head.value";
+
+impl Network {
+    /// Puts weights on a device: the parameters, and where they are. Without a value head of their own, that begins as nought.
+    pub fn new<D: Device<Real = f32>>(
+        device: &mut D,
+        weights: &Weights,
+        value_head: Option<&[f32]>,
+    ) -> (Network, Tensors<D>) {
+        let architecture = weights.architecture.clone();
+        let mut tensors = Tensors::default();
+        for (name, rows, columns) in architecture.tensors() {
+            tensors.add(device, &name, rows, columns, weights.tensor(&name));
+        }
+        let width = architecture.width;
+        let value = value_head.map_or_else(|| vec![0.0; width + 1], <[f32]>::to_vec);
+        tensors.add(device, &format!("{VALUE_HEAD}.weight"), 1, width, &value[..width]);
+        tensors.add(device, &format!("{VALUE_HEAD}.bias"), 1, 1, &value[width..]);
+        let id = |name: &str| tensors.find(name).expect("every tensor of the architecture was just added");
+        let pair = |name: &str| (id(&format!("{name}.weight")), id(&format!("{name}.bias")));
+        let tables = |kind: &str, features: &[temponet_infer::Vocabulary]| {
+            features.iter().map(|feature| id(&format!("embed.{kind}.{}", feature.name))).collect()
+        };
+        let layer = |layer: usize| {
+            let pair = |name: &str| pair(&format!("layers.{layer}.{name}"));
+            Layer {
+                query: pair("attention.query"),
+                key: pair("attention.key"),
+                value: pair("attention.value"),
+                output: pair("attention.output"),
+                attention_norm: pair("attention_norm"),
+                up: pair("feed_forward.up"),
+                down: pair("feed_forward.down"),
+                feed_forward_norm: pair("feed_forward_norm"),
+            }
+        };
+        let network = Network {
+            job_tables: tables("job", &architecture.job),
+            idle_tables: tables("idle", &architecture.idle),
+            layers: (0..architecture.layers).map(layer).collect(),
+            job_head: pair("head.job"),
+            idle_head: pair("head.idle"),
+            value_head: pair(VALUE_HEAD),
+            architecture,
+        };
+        (network, tensors)
+    }
+
+    /// The weights to deploy.
+    pub fn weights<D: Device<Real = f32>>(&self, device: &D, tensors: &Tensors<D>) -> Weights {
+        Weights::new(self.architecture.clone(), |name, _, _| {
+            tensors.find(name).map(|id| tensors.values(device, id)).unwrap_or_default()
+        })
+    }
+
+    /// The value head, its bias last.
+    pub fn value_head<D: Device<Real = f32>>(&self, device: &D, tensors: &Tensors<D>) -> Vec<f32> {
+        [self.value_head.0, self.value_head.1].map(|id| tensors.values(device, id)).concat()
+    }
+
+    /// One forward pass.
+    pub fn forward<D: Device<Real = f32>>(&self, tape: &mut Tape<'_, D>, batch: &Batch, focus: &Focus) -> Output {
+        let rows = batch.segments.rows();
+        let mut tables: Vec<Embedding<'_>> = Vec::new();
+        for (table, values) in self.idle_tables.iter().zip(&batch.idle) {
+            tables.push((*table, values, Some(&batch.idle_places)));
+        }
+        for (table, values) in self.job_tables.iter().zip(&batch.jobs) {
+            tables.push((*table, values, Some(&batch.job_places)));
+        }
+        let mut x = tape.embedding(rows, &tables);
+        let is_whole = focus.rows.len() == rows;
+        for (place, layer) in self.layers.iter().enumerate() {
+            let k = tape.linear(x, layer.key.0, Some(layer.key.1));
+            let v = tape.linear(x, layer.value.0, Some(layer.value.1));
+            let mut queries = &batch.segments;
+            if place + 1 == self.layers.len() && !is_whole {
+                x = tape.gather(x, &focus.rows);
+                queries = &focus.segments;
+            }
+            let q = tape.linear(x, layer.query.0, Some(layer.query.1));
+            let heads = self.architecture.heads;
+            let mixed = tape.attention(q, k, v, queries, &batch.segments, heads, Some(&batch.bias));
+            let change = tape.linear(mixed, layer.output.0, Some(layer.output.1));
+            x = tape.norm(x, Some(change), layer.attention_norm.0, layer.attention_norm.1);
+            let up = tape.linear(x, layer.up.0, Some(layer.up.1));
+            let hidden = tape.activate(up, Activation::Relu);
+            let change = tape.linear(hidden, layer.down.0, Some(layer.down.1));
+            x = tape.norm(x, Some(change), layer.feed_forward_norm.0, layer.feed_forward_norm.1);
+        }
+        let idle: Vec<u32> = focus.segments.ranges().map(|range| range.start as u32).collect();
+        let jobs: Vec<u32> =
+            focus.segments.ranges().flat_map(|range| range.start as u32 + 1..range.end as u32).collect();
+        let (idle_rows, job_rows) = (tape.gather(x, &idle), tape.gather(x, &jobs));
+        let idle_q = tape.linear(idle_rows, self.idle_head.0, Some(self.idle_head.1));
+        let job_q = tape.linear(job_rows, self.job_head.0, Some(self.job_head.1));
+        let q = tape.combine(focus.rows.len(), &[(idle_q, &idle), (job_q, &jobs)]);
+        let value = tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1));
+        Output { q, value }
+    }
+}

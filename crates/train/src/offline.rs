@@ -1,0 +1,163 @@
+//! Learning from logged runs alone: conservative Q-learning, and implicit Q-learning, which never asks what an action that was not logged is worth.
+
+use std::sync::Arc;
+
+use rand_pcg::Pcg64;
+use serde::{Deserialize, Serialize};
+use temponet_grad::{Device, Tensors};
+
+use crate::choice::likelihood;
+use crate::dqn::{Dqn, DqnSettings, UpdateFigures, value_of};
+use crate::environment::Ending;
+use crate::fleet::{Episodes, Fleet, FleetError, mix};
+use crate::learner::{Gradient, Learner};
+use crate::replay::{Replay, Transition};
+use crate::sample::Sample;
+
+/// How offline learning learns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OfflineSettings {
+    /// The schedulers whose runs are logged, in equal parts; `optimum` may be one.
+    pub teachers: Vec<String>,
+    /// Transitions logged.
+    pub transitions: usize,
+    /// Updates in a phase.
+    pub updates: u64,
+    /// What is done with them.
+    pub algorithm: OfflineAlgorithm,
+    /// The settings of the Q-values.
+    pub dqn: DqnSettings,
+}
+
+/// What is done with logged runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum OfflineAlgorithm {
+    /// Conservative Q-learning: what was not logged is worth less. With `cloning` it is the mixed objective.
+    Cql {
+        /// Weight of the penalty.
+        conservative: f64,
+        /// Weight of doing what was logged.
+        cloning: f64,
+    },
+    /// Implicit Q-learning: values by expectiles, the policy by weighing what was logged by its advantage.
+    Iql {
+        /// The expectile, above a half.
+        expectile: f64,
+        /// How sharply advantages weigh.
+        sharpness: f64,
+    },
+}
+
+impl Default for OfflineSettings {
+    fn default() -> Self {
+        OfflineSettings {
+            teachers: vec!["edf".into(), "edf-skip".into(), "mh-edf".into()],
+            transitions: 20_000,
+            updates: 500,
+            algorithm: OfflineAlgorithm::Cql { conservative: 1.0, cloning: 0.0 },
+            dqn: DqnSettings::default(),
+        }
+    }
+}
+
+/// Logs runs of the teachers.
+pub fn log_runs(settings: &OfflineSettings, episodes: &Episodes, seed: u64) -> Result<Replay, FleetError> {
+    let mut replay = Replay::new(settings.transitions, settings.dqn.priority);
+    for (place, name) in settings.teachers.iter().enumerate() {
+        let episodes = Episodes { teacher: Some(name.clone()), ..episodes.clone() };
+        let mut fleet = Fleet::new(episodes, settings.dqn.environments, mix(seed, place as u64))?;
+        let share = settings.transitions * (place + 1) / settings.teachers.len();
+        while replay.len() < share {
+            for slot in &mut fleet.slots {
+                let (state, jobs) = (Arc::new(slot.sample()), slot.taught());
+                let chosen = slot.rows_of(&jobs);
+                let outcome = slot.act(&fleet.episodes, &jobs)?;
+                let is_last = outcome.ending == Some(Ending::Terminated);
+                replay.push(Transition {
+                    state,
+                    chosen,
+                    reward: outcome.reward as f32,
+                    discount: if is_last { 0.0 } else { outcome.discount as f32 },
+                    next: Arc::new(slot.sample()),
+                });
+                if outcome.ending.is_some() {
+                    slot.restart(&fleet.episodes)?;
+                }
+            }
+        }
+    }
+    Ok(replay)
+}
+
+/// Implicit Q-learning's judge: a second network for Q-values and values, and its target.
+pub struct Judge<D: Device<Real = f32>> {
+    /// The judging network.
+    pub learner: Learner<D>,
+    /// Its target.
+    pub target: Tensors<D>,
+}
+
+impl<D: Device<Real = f32>> Judge<D> {
+    /// One step of learning: the judge's, then the policy's.
+    pub fn update(
+        &mut self,
+        dqn: &Dqn<D>,
+        (expectile, sharpness): (f64, f64),
+        policy: &mut Learner<D>,
+        rng: &mut Pcg64,
+        rate: f64,
+        clip: f64,
+    ) -> UpdateFigures {
+        // Without a value head of its own in the Q-values, that head is free to be the expectile.
+        let settings = DqnSettings { dueling: false, ..dqn.settings.clone() };
+        let draw = dqn.replay.draw(settings.batch, 1.0, rng);
+        let transitions: Vec<&Transition> = draw.places.iter().map(|place| dqn.replay.get(*place)).collect();
+        let states: Vec<&Sample> = transitions.iter().map(|transition| &*transition.state).collect();
+        let next: Vec<&Sample> = transitions.iter().map(|transition| &*transition.next).collect();
+        let next_values = self.learner.outputs(None, &next).value;
+        let judged = self.learner.outputs(Some(&self.target), &states);
+        let worth: Vec<f32> = (0..states.len())
+            .map(|place| value_of(&settings, &judged.q[place], 0.0, &transitions[place].chosen))
+            .collect();
+        let share = 1.0 / settings.batch as f32;
+        self.learner.gradients(&states, None, |range, outputs| {
+            let mut result = Gradient::default();
+            for (place, (q, value)) in range.zip(outputs.q.iter().zip(&outputs.value)) {
+                let transition = transitions[place];
+                let target = transition.reward + transition.discount * next_values[place];
+                let slope = (value_of(&settings, q, 0.0, &transition.chosen) - target) * share;
+                let mut dq = vec![0.0; q.len()];
+                dq[0] += slope;
+                for row in &transition.chosen {
+                    dq[*row as usize] += slope;
+                    dq[0] -= slope;
+                }
+                let over = worth[place] - value;
+                let weight = if over < 0.0 { 1.0 - expectile } else { expectile } as f32;
+                result.q.push(dq);
+                result.value.push(-2.0 * weight * over * share);
+            }
+            result
+        });
+        let norm = self.learner.step(rate, clip);
+        self.learner.blend_into(&mut self.target, settings.target_share as f32);
+        let loss = policy.gradients(&states, None, |range, outputs| {
+            let mut result = Gradient::default();
+            for (place, q) in range.zip(&outputs.q) {
+                let transition = transitions[place];
+                let advantage = f64::from(worth[place] - judged.value[place]);
+                let weight = (sharpness * advantage).clamp(-10.0, 3.0).exp();
+                let likelihood = likelihood(q, &transition.state.counts, &transition.chosen);
+                let factor = weight as f32 * share;
+                result.loss -= likelihood.log * f64::from(factor);
+                result.q.push(likelihood.gradient.iter().map(|slope| -factor * slope).collect());
+                result.value.push(0.0);
+            }
+            result
+        });
+        policy.step(rate, clip);
+        UpdateFigures { loss, norm }
+    }
+}

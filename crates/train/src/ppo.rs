@@ -1,0 +1,221 @@
+//! Proximal policy optimisation: the network's numbers are logits, jobs for the cores are picked one after the other without putting any back,
+//! and the value head judges states.
+
+use std::sync::Arc;
+
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use temponet_grad::Device;
+
+use crate::choice::likelihood;
+use crate::dqn::UpdateFigures;
+use crate::environment::Ending;
+use crate::fleet::{Fleet, FleetError, Outcome, mix};
+use crate::learner::{Gradient, Learner};
+use crate::sample::Sample;
+
+/// How policy optimisation learns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PpoSettings {
+    /// Environments that act together.
+    pub environments: usize,
+    /// Choices of each environment between updates.
+    pub length: usize,
+    /// Rounds of acting and learning in a phase.
+    pub rounds: u64,
+    /// Times that what was seen is gone through.
+    pub epochs: usize,
+    /// Choices of an update.
+    pub batch: usize,
+    /// How far a choice's likelihood may move before its gain stops counting.
+    pub clip: f64,
+    /// Weight of the entropy.
+    pub entropy: f64,
+    /// Weight of the value's error.
+    pub value: f64,
+    /// How far advantages look ahead: λ of generalised advantage estimation.
+    pub lambda: f64,
+    /// A state's worth is the value head's number times this.
+    pub value_scale: f64,
+}
+
+impl Default for PpoSettings {
+    fn default() -> Self {
+        PpoSettings {
+            environments: 64,
+            length: 32,
+            rounds: 4,
+            epochs: 3,
+            batch: 256,
+            clip: 0.2,
+            entropy: 0.01,
+            value: 0.5,
+            lambda: 0.95,
+            value_scale: 10.0,
+        }
+    }
+}
+
+/// One choice and what came of it.
+struct Choice {
+    state: Arc<Sample>,
+    chosen: Vec<u32>,
+    log: f64,
+    value: f64,
+    outcome: Outcome,
+    /// The state at the end of the episode.
+    last: Option<Arc<Sample>>,
+    advantage: f64,
+    worth: f64,
+}
+
+/// Acts and learns for a round. `done` is told after each update.
+pub fn round<D: Device<Real = f32>, E: From<FleetError>>(
+    settings: &PpoSettings,
+    learner: &mut Learner<D>,
+    fleet: &mut Fleet,
+    seed: u64,
+    mut rate: impl FnMut() -> (f64, f64),
+    mut done: impl FnMut(&Learner<D>, UpdateFigures) -> Result<(), E>,
+) -> Result<f64, E> {
+    let mut choices = act(settings, learner, fleet, seed)?;
+    let earned: f64 = choices.iter().flatten().map(|choice| choice.outcome.reward).sum();
+    judge(settings, learner, fleet, &mut choices);
+    let choices: Vec<Choice> = choices.into_iter().flatten().collect();
+    let mean = choices.iter().map(|choice| choice.advantage).sum::<f64>() / choices.len().max(1) as f64;
+    let variance = choices.iter().map(|choice| (choice.advantage - mean).powi(2)).sum::<f64>();
+    let deviation = (variance / choices.len().max(1) as f64).sqrt().max(1e-6);
+    let mut order: Vec<usize> = (0..choices.len()).collect();
+    let mut rng = Pcg64::seed_from_u64(mix(seed, u64::MAX));
+    for _ in 0..settings.epochs {
+        order.shuffle(&mut rng);
+        for places in order.chunks(settings.batch.max(1)) {
+            let states: Vec<&Sample> = places.iter().map(|place| &*choices[*place].state).collect();
+            let share = 1.0 / places.len() as f64;
+            let loss = learner.gradients(&states, None, |range, outputs| {
+                let mut result = Gradient::default();
+                for (place, (q, value)) in range.zip(outputs.q.iter().zip(&outputs.value)) {
+                    let choice = &choices[places[place]];
+                    let advantage = (choice.advantage - mean) / deviation;
+                    let (loss, dq, dvalue) = loss(settings, choice, q, f64::from(*value), advantage, share);
+                    result.loss += loss;
+                    result.q.push(dq);
+                    result.value.push(dvalue);
+                }
+                result
+            });
+            let (rate, clip) = rate();
+            let norm = learner.step(rate, clip);
+            done(learner, UpdateFigures { loss, norm })?;
+        }
+    }
+    Ok(earned / choices.len().max(1) as f64)
+}
+
+/// Every environment makes its choices; by environment, then in order.
+fn act<D: Device<Real = f32>>(
+    settings: &PpoSettings,
+    learner: &mut Learner<D>,
+    fleet: &mut Fleet,
+    seed: u64,
+) -> Result<Vec<Vec<Choice>>, FleetError> {
+    let mut rngs: Vec<Pcg64> =
+        (0..fleet.slots.len() as u64).map(|place| Pcg64::seed_from_u64(mix(seed, place))).collect();
+    let mut all: Vec<Vec<Choice>> = fleet.slots.iter().map(|_| Vec::with_capacity(settings.length)).collect();
+    for _ in 0..settings.length {
+        let samples: Vec<Arc<Sample>> = fleet.slots.par_iter_mut().map(|slot| Arc::new(slot.sample())).collect();
+        let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
+        let outputs = learner.outputs(None, &states);
+        let episodes = &fleet.episodes;
+        let slots =
+            fleet.slots.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).zip(&outputs.q).zip(&outputs.value);
+        let made = slots.map(|((((slot, rng), sample), q), value)| {
+            // The highest of the logits with Gumbel noise are a draw without putting back.
+            let noise: Vec<f32> = slot.observation().jobs().iter().map(|_| gumbel(rng)).collect();
+            let jobs = slot.best_perturbed(q, &noise);
+            let chosen = slot.rows_of(&jobs);
+            let log = likelihood(q, &sample.counts, &chosen).log;
+            let outcome = slot.act(episodes, &jobs)?;
+            let mut last = None;
+            if outcome.ending.is_some() {
+                last = Some(Arc::new(slot.sample()));
+                slot.restart(episodes)?;
+            }
+            let value = f64::from(*value) * settings.value_scale;
+            let (advantage, worth) = (0.0, 0.0);
+            Ok(Choice { state: sample.clone(), chosen, log, value, outcome, last, advantage, worth })
+        });
+        for (list, choice) in all.iter_mut().zip(made.collect::<Result<Vec<_>, FleetError>>()?) {
+            list.push(choice);
+        }
+    }
+    Ok(all)
+}
+
+/// Generalised advantages, from what followed and from what the states reached are worth.
+fn judge<D: Device<Real = f32>>(
+    settings: &PpoSettings,
+    learner: &mut Learner<D>,
+    fleet: &Fleet,
+    choices: &mut [Vec<Choice>],
+) {
+    let reached: Vec<Arc<Sample>> = fleet.slots.iter().map(|slot| Arc::new(slot.sample())).collect();
+    let ends: Vec<Arc<Sample>> =
+        choices.iter().flatten().filter_map(|choice| choice.last.clone()).chain(reached).collect();
+    let states: Vec<&Sample> = ends.iter().map(|sample| &**sample).collect();
+    let mut values = learner.outputs(None, &states).value;
+    let ahead = values.split_off(values.len() - choices.len());
+    let mut ends = values.into_iter();
+    let scale = settings.value_scale;
+    for (list, ahead) in choices.iter_mut().zip(ahead) {
+        let at_ends: Vec<f64> =
+            list.iter().filter(|choice| choice.last.is_some()).filter_map(|_| ends.next()).map(f64::from).collect();
+        let mut at_ends = at_ends.into_iter().rev();
+        let (mut next_value, mut next_advantage) = (f64::from(ahead) * scale, 0.0);
+        for choice in list.iter_mut().rev() {
+            if choice.last.is_some() {
+                next_value = at_ends.next().unwrap_or(0.0) * scale;
+                next_advantage = 0.0;
+            }
+            let is_last = choice.outcome.ending == Some(Ending::Terminated);
+            let discount = if is_last { 0.0 } else { choice.outcome.discount };
+            let surprise = choice.outcome.reward + discount * next_value - choice.value;
+            choice.advantage = surprise + discount * settings.lambda * next_advantage;
+            choice.worth = choice.advantage + choice.value;
+            (next_value, next_advantage) = (choice.value, choice.advantage);
+        }
+    }
+}
+
+/// One choice's loss and gradients.
+fn loss(
+    settings: &PpoSettings,
+    choice: &Choice,
+    q: &[f32],
+    value: f64,
+    advantage: f64,
+    share: f64,
+) -> (f64, Vec<f32>, f32) {
+    let now = likelihood(q, &choice.state.counts, &choice.chosen);
+    let ratio = (now.log - choice.log).clamp(-20.0, 20.0).exp();
+    let clipped = ratio.clamp(1.0 - settings.clip, 1.0 + settings.clip);
+    let gain = (ratio * advantage).min(clipped * advantage);
+    let slope = if ratio * advantage <= clipped * advantage { -ratio * advantage } else { 0.0 };
+    // The value's error counts on the scale of the value head.
+    let error = value - choice.worth / settings.value_scale;
+    let loss = -gain - settings.entropy * now.entropy + settings.value * 0.5 * error * error;
+    let dq = now.gradient.iter().zip(&now.entropy_gradient);
+    let dq = dq.map(|(by_log, by_entropy)| {
+        (share * (slope * f64::from(*by_log) - settings.entropy * f64::from(*by_entropy))) as f32
+    });
+    (loss * share, dq.collect(), (share * settings.value * error) as f32)
+}
+
+fn gumbel(rng: &mut Pcg64) -> f32 {
+    let uniform = rng.random::<f64>().max(1e-12);
+    (-(-uniform.ln()).ln()) as f32
+}

@@ -1,0 +1,289 @@
+//! A training as a file: what to learn on, with which network, in which stages.
+
+use serde::{Deserialize, Serialize};
+use temponet::Tokenizer;
+use temponet_grad::{AdamSettings, Schedule};
+use temponet_infer::Architecture;
+
+use crate::cloning::CloningSettings;
+use crate::dqn::DqnSettings;
+use crate::offline::OfflineSettings;
+use crate::ppo::PpoSettings;
+use crate::reward::Reward;
+use crate::source::Ranges;
+
+/// Everything that decides what a training comes to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Recipe {
+    /// All randomness comes from it.
+    pub seed: u64,
+    /// What a token says.
+    pub tokens: Tokens,
+    /// The network's shape.
+    pub network: Shape,
+    /// What an episode is.
+    pub episode: Episode,
+    /// How parameters move.
+    pub optimizer: Optimizer,
+    /// How progress is judged.
+    pub validation: Validation,
+    /// Sets to learn on, where the user gives none of his own.
+    pub workload: Ranges,
+    /// What is done, one after the other; each stage goes on with the weights of the one before.
+    pub stage: Vec<Stage>,
+}
+
+/// What a token says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tokens {
+    /// The paper's: only slack, in 128 equal bins.
+    Paper,
+    /// Slack in logarithmic bins, and all further features.
+    #[default]
+    Full,
+    /// As written out.
+    Custom(Box<Tokenizer>),
+}
+
+impl Tokens {
+    /// The tokenizer.
+    pub fn tokenizer(&self) -> Tokenizer {
+        match self {
+            Tokens::Paper => Tokenizer::paper(),
+            Tokens::Full => Tokenizer::full(),
+            Tokens::Custom(tokenizer) => (**tokenizer).clone(),
+        }
+    }
+}
+
+/// The network's shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Shape {
+    /// Width of a row, d.
+    pub width: usize,
+    /// Blocks, L.
+    pub layers: usize,
+    /// Attention heads, H.
+    pub heads: usize,
+    /// Width inside the feed-forward part.
+    pub feed_forward: usize,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Shape { width: 64, layers: 2, heads: 4, feed_forward: 128 }
+    }
+}
+
+impl Shape {
+    /// The architecture for a tokenizer.
+    pub fn architecture(self, tokenizer: &Tokenizer) -> Architecture {
+        let Shape { width, layers, heads, feed_forward } = self;
+        let (job, idle) = (tokenizer.job_vocabularies(), tokenizer.idle_vocabularies());
+        Architecture { width, layers, heads, feed_forward, ..Architecture::paper(job, idle) }
+    }
+}
+
+/// What an episode is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Episode {
+    /// Its length, in median wcets.
+    pub length: f64,
+    /// The paper's tick, in median wcets; without it only events are decision points.
+    pub tick: Option<f64>,
+    /// Discount per median wcet of time.
+    pub gamma: f64,
+    /// What is earned.
+    pub reward: Reward,
+}
+
+impl Default for Episode {
+    fn default() -> Self {
+        Episode { length: 200.0, tick: None, gamma: 0.97, reward: Reward::default() }
+    }
+}
+
+/// How parameters move.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Optimizer {
+    /// The learning rate.
+    pub rate: f64,
+    /// How it changes over a stage.
+    pub schedule: Schedule,
+    /// Updates of a stage during which it rises.
+    pub warm_up: u64,
+    /// Gradients are scaled down to this norm.
+    pub clip: f64,
+    /// Adam's constants.
+    pub adam: AdamSettings,
+}
+
+impl Default for Optimizer {
+    fn default() -> Self {
+        let (schedule, adam) = (Schedule::Linear, AdamSettings::default());
+        Optimizer { rate: 5e-4, schedule, warm_up: 20, clip: 1.0, adam }
+    }
+}
+
+/// How progress is judged, after each phase, on sets and jobs that training never sees.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Validation {
+    /// Runs.
+    pub runs: usize,
+    /// Their length, in median wcets.
+    pub length: f64,
+    /// A stage ends early after so many phases without a better score; none: it never does.
+    pub patience: Option<u64>,
+}
+
+impl Default for Validation {
+    fn default() -> Self {
+        Validation { runs: 24, length: 400.0, patience: None }
+    }
+}
+
+/// One way to learn, for a while.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    /// Phases; after each, progress is judged and a checkpoint written.
+    pub phases: u64,
+    /// How it learns.
+    pub method: Method,
+    /// The learning rate, if another.
+    #[serde(default)]
+    pub rate: Option<f64>,
+    /// The sets, if others: a curriculum.
+    #[serde(default)]
+    pub workload: Option<Ranges>,
+    /// The reward, if another.
+    #[serde(default)]
+    pub reward: Option<Reward>,
+}
+
+/// A way to learn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// From a teacher.
+    Cloning(CloningSettings),
+    /// Q-learning.
+    Dqn(DqnSettings),
+    /// Policy optimisation.
+    Ppo(PpoSettings),
+    /// From logged runs alone.
+    Offline(OfflineSettings),
+}
+
+impl Method {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Method::Cloning(_) => "cloning",
+            Method::Dqn(_) => "dqn",
+            Method::Ppo(_) => "ppo",
+            Method::Offline(_) => "offline",
+        }
+    }
+
+    /// Updates in a phase.
+    pub fn updates(&self) -> u64 {
+        match self {
+            Method::Cloning(settings) => settings.updates,
+            Method::Dqn(settings) => settings.steps / settings.update_every.max(1),
+            Method::Ppo(settings) => {
+                let choices = (settings.environments * settings.length) as u64;
+                settings.rounds * settings.epochs as u64 * choices.div_ceil(settings.batch.max(1) as u64)
+            }
+            Method::Offline(settings) => settings.updates,
+        }
+    }
+}
+
+impl Default for Recipe {
+    /// A teacher's lessons first, then policy optimisation.
+    fn default() -> Self {
+        let stage = |phases, method| Stage { phases, method, rate: None, workload: None, reward: None };
+        Recipe {
+            seed: 1,
+            tokens: Tokens::default(),
+            network: Shape::default(),
+            episode: Episode::default(),
+            optimizer: Optimizer::default(),
+            validation: Validation::default(),
+            workload: Ranges::default(),
+            stage: vec![
+                stage(3, Method::Cloning(CloningSettings::default())),
+                stage(12, Method::Ppo(PpoSettings::default())),
+            ],
+        }
+    }
+}
+
+impl Recipe {
+    /// Why it cannot be followed, if it cannot.
+    pub fn problem(&self) -> Option<String> {
+        let tokenizer = self.tokens.tokenizer();
+        if let Some(problem) = tokenizer.problem() {
+            return Some(format!("tokens: {problem}"));
+        }
+        if let Some(problem) = self.network.architecture(&tokenizer).problem() {
+            return Some(format!("network: {problem}"));
+        }
+        let positive = [
+            ("episode.length", self.episode.length),
+            ("episode.tick", self.episode.tick.unwrap_or(1.0)),
+            ("optimizer.rate", self.optimizer.rate),
+            ("optimizer.clip", self.optimizer.clip),
+            ("validation.length", self.validation.length),
+        ];
+        if let Some((name, value)) = positive.into_iter().find(|(_, value)| !(value.is_finite() && *value > 0.0)) {
+            return Some(format!("{name} = {value} is not positive"));
+        }
+        if !(0.0..=1.0).contains(&self.episode.gamma) {
+            return Some(format!("episode.gamma = {} is not from 0 to 1", self.episode.gamma));
+        }
+        if self.stage.is_empty() || self.stage.len() > 1_000 {
+            return Some(format!("{} stages, not from 1 to 1000", self.stage.len()));
+        }
+        for (place, stage) in self.stage.iter().enumerate() {
+            if let Some(problem) = stage.problem() {
+                return Some(format!("stage {}: {problem}", place + 1));
+            }
+        }
+        self.workload.problem().map(|problem| format!("workload: {problem}"))
+    }
+}
+
+impl Stage {
+    fn problem(&self) -> Option<String> {
+        if let Some(problem) = self.workload.as_ref().and_then(Ranges::problem) {
+            return Some(format!("workload: {problem}"));
+        }
+        if let Some(rate) = self.rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+            return Some(format!("rate = {rate} is not positive"));
+        }
+        let whole = |list: &[(&str, usize)]| {
+            let wrong = list.iter().find(|(_, value)| !(1..=100_000_000).contains(value));
+            wrong.map(|(name, value)| format!("{name} = {value} is not from 1 to 100000000"))
+        };
+        match &self.method {
+            Method::Cloning(s) => whole(&[("environments", s.environments), ("batch", s.batch), ("memory", s.memory)]),
+            Method::Dqn(s) => whole(&[
+                ("environments", s.environments),
+                ("batch", s.batch),
+                ("replay", s.replay),
+                ("n_step", s.n_step),
+            ]),
+            Method::Ppo(s) => whole(&[("environments", s.environments), ("batch", s.batch), ("length", s.length)]),
+            Method::Offline(s) if s.teachers.is_empty() => Some("teachers names no scheduler".into()),
+            Method::Offline(s) => whole(&[("transitions", s.transitions), ("batch", s.dqn.batch)]),
+        }
+    }
+}

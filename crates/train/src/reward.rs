@@ -1,0 +1,149 @@
+//! What a schedule is worth, event by event.
+
+use serde::{Deserialize, Serialize};
+use temponet_sim::{End, Observer};
+use temponet_task::{Job, Speed, Time};
+
+/// How on-time completions, misses and other things are paid for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Shape {
+    /// +1 for a job on time, −1 for a missed one.
+    #[default]
+    Binary,
+    /// +1 for a job on time, nothing for a missed one.
+    NoPenalty,
+    /// Binary, and a missed job costs more the more of its work is undone, or the later it ends.
+    Lateness {
+        /// The cost of a whole wcet undone, or of a whole relative deadline late.
+        weight: f64,
+    },
+    /// Binary, and a job on time is worth more the earlier it ends.
+    Early {
+        /// The bonus for ending at the release.
+        weight: f64,
+    },
+    /// Binary, and negative slack costs while it lasts.
+    Slack {
+        /// The cost of one unit of negative slack for one unit of time.
+        weight: f64,
+    },
+    /// Binary, and running a job of a task whose execution times vary costs.
+    Risk {
+        /// The cost of one unit of time at a coefficient of variation of one.
+        weight: f64,
+    },
+    /// Binary, and energy costs.
+    Energy {
+        /// The cost of one unit of time of one core at full speed; it falls with the cube of the speed.
+        weight: f64,
+    },
+}
+
+/// All there is to earn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Reward {
+    /// The shape.
+    pub shape: Shape,
+    /// What a migration costs.
+    pub migration: f64,
+    /// Whether a job counts by its value instead of as one.
+    pub by_value: bool,
+    /// How much more a job counts for each level of criticality.
+    pub by_criticality: f64,
+}
+
+/// Adds up the reward of a run as it goes on.
+#[derive(Clone, Debug)]
+pub struct Purse {
+    reward: Reward,
+    /// One unit of time, in ns: the set's scale.
+    unit: f64,
+    /// The mean value of a job.
+    value: f64,
+    earned: f64,
+    /// What each task's executions were like: how many, their mean and their sum of squared differences.
+    history: Vec<(f64, f64, f64)>,
+}
+
+impl Purse {
+    /// An empty one, for a set of this scale.
+    pub fn new(reward: Reward, unit: f64, value: f64, tasks: usize) -> Purse {
+        Purse { reward, unit, value, earned: 0.0, history: vec![(0.0, 0.0, 0.0); tasks] }
+    }
+
+    /// Takes out what was earned since the last time.
+    pub fn take(&mut self) -> f64 {
+        std::mem::take(&mut self.earned)
+    }
+
+    /// Pays for so many migrations.
+    pub fn migrated(&mut self, times: u64) {
+        self.earned -= self.reward.migration * times as f64;
+    }
+
+    /// Pays for the negative slack that jobs had during a time.
+    pub fn waited(&mut self, jobs: impl Iterator<Item = i64>, length: Time) {
+        if let Shape::Slack { weight } = self.reward.shape {
+            let lacking: f64 = jobs.map(|slack| (-slack).max(0) as f64 / self.unit).sum();
+            self.earned -= weight * lacking * length.0 as f64 / self.unit;
+        }
+    }
+
+    /// Whether negative slack costs.
+    pub fn minds_slack(&self) -> bool {
+        matches!(self.reward.shape, Shape::Slack { .. })
+    }
+
+    fn worth(&self, job: &Job) -> f64 {
+        let value = if self.reward.by_value { job.value / self.value } else { 1.0 };
+        value * (1.0 + self.reward.by_criticality * f64::from(job.criticality))
+    }
+
+    /// The coefficient of variation of a task's executions so far.
+    fn variation(&self, task: u32) -> f64 {
+        let (count, mean, squares) = self.history[task as usize];
+        if count < 2.0 || mean <= 0.0 { 0.0 } else { (squares / (count - 1.0)).sqrt() / mean }
+    }
+}
+
+impl Observer for Purse {
+    fn ran(&mut self, _core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
+        let length = (end - start).0 as f64 / self.unit;
+        self.earned -= match self.reward.shape {
+            Shape::Risk { weight } => weight * self.variation(job.task) * length,
+            Shape::Energy { weight } => weight * length * (f64::from(speed.0) / 1000.0).powi(3),
+            _ => 0.0,
+        };
+    }
+
+    fn left(&mut self, job: &Job, _first_start: Option<Time>, end: End, now: Time) {
+        let (worth, relative) = (self.worth(job), (job.deadline - job.release).0.max(1) as f64);
+        if end == End::Completed {
+            let (count, mean, squares) = &mut self.history[job.task as usize];
+            *count += 1.0;
+            let difference = job.executed.0 as f64 - *mean;
+            *mean += difference / *count;
+            *squares += difference * (job.executed.0 as f64 - *mean);
+        }
+        if end == End::Completed && now <= job.deadline {
+            let early = (job.deadline - now).0 as f64 / relative;
+            self.earned += worth
+                + match self.reward.shape {
+                    Shape::Early { weight } => weight * early,
+                    _ => 0.0,
+                };
+        } else {
+            let late = match end {
+                End::Completed => (now - job.deadline).0 as f64 / relative,
+                _ => job.remaining().0 as f64 / job.wcet.0.max(1) as f64,
+            };
+            self.earned -= match self.reward.shape {
+                Shape::NoPenalty => 0.0,
+                Shape::Lateness { weight } => worth + weight * late,
+                _ => worth,
+            };
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! A whole training: stage after stage, phase after phase. After each phase progress is judged on unseen jobs and everything is handed out as a
+//! checkpoint. Environments and random numbers begin anew with each phase, from the seed and the phase alone, so that a training that was
+//! interrupted goes on exactly as if it had not been.
+
+use std::sync::Arc;
+
+use rand::SeedableRng;
+use rand_pcg::Pcg64;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use temponet::{Learned, Model, NetworkError, Options, Scale};
+use temponet_grad::{Adam, Device, Tensors};
+use temponet_infer::Weights;
+use temponet_sim::{SimError, Unobserved, simulate};
+use temponet_task::{TaskSet, Time};
+
+use crate::cloning::Lessons;
+use crate::dqn::{Dqn, DqnSettings, UpdateFigures};
+use crate::fleet::{Episodes, Fleet, FleetError, mix};
+use crate::learner::Learner;
+use crate::offline::{Judge, OfflineAlgorithm, log_runs};
+use crate::ppo;
+use crate::recipe::{Method, Recipe, Stage};
+use crate::source::Source;
+
+/// Why a training stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// An environment could not go on.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    /// The deployed scheduler could not run.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// A run could not be simulated.
+    #[error(transparent)]
+    Sim(#[from] SimError),
+    /// The numbers went astray.
+    #[error(
+        "the training diverged in stage {stage}, phase {phase}: the {what} is {value}; what was learned before is kept"
+    )]
+    Diverged {
+        /// The stage, counted from 1.
+        stage: usize,
+        /// The phase, counted from 1.
+        phase: u64,
+        /// What was not finite.
+        what: &'static str,
+        /// What it was.
+        value: f64,
+    },
+    /// A checkpoint is of another training, or damaged.
+    #[error("the checkpoint cannot be used: {0}")]
+    Checkpoint(String),
+    /// Whoever watches cannot go on.
+    #[error("{0}")]
+    Stopped(String),
+}
+
+/// What a phase came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseFigures {
+    /// The stage, counted from 1.
+    pub stage: usize,
+    /// What it does.
+    pub method: String,
+    /// The phase in its stage, counted from 1.
+    pub phase: u64,
+    /// Updates of the stage so far.
+    pub updates: u64,
+    /// The mean loss of the phase's updates.
+    pub loss: f64,
+    /// The mean norm of their gradients.
+    pub norm: f64,
+    /// Share of the validation jobs in time.
+    pub score: f64,
+    /// The best score so far.
+    pub best: f64,
+}
+
+/// Watches a training.
+pub trait Watch {
+    /// An update was made: so many of so many in this stage.
+    fn updated(&mut self, _stage: usize, _done: u64, _of: u64, _figures: UpdateFigures) {}
+    /// A phase is over. The checkpoint is what [`Run::resume`] takes; an error stops the training.
+    fn phase(
+        &mut self,
+        _figures: &PhaseFigures,
+        _checkpoint: &mut dyn FnMut() -> Result<Vec<u8>, TrainError>,
+    ) -> Result<(), TrainError> {
+        Ok(())
+    }
+}
+
+/// Watches nothing.
+pub struct Unwatched;
+
+impl Watch for Unwatched {}
+
+/// Where the phases of a training stand; what is not a tensor in a checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    /// The stage under way.
+    pub stage: usize,
+    /// Its phases done.
+    pub phase: u64,
+    /// The best score so far.
+    pub best: Option<f64>,
+    /// Phases of the stage since then.
+    pub since_best: u64,
+}
+
+/// What a method remembers from phase to phase.
+pub(crate) enum Memory<D: Device<Real = f32>> {
+    Cloning(Lessons),
+    Dqn(Box<Dqn<D>>),
+    Ppo,
+    Offline { dqn: Box<Dqn<D>>, judge: Option<Box<Judge<D>>> },
+}
+
+/// A training under way.
+pub struct Run<D: Device<Real = f32>> {
+    pub(crate) recipe: Recipe,
+    source: Option<Arc<TaskSet>>,
+    pub(crate) make_device: fn() -> D,
+    pub(crate) learner: Learner<D>,
+    pub(crate) memory: Memory<D>,
+    pub(crate) progress: Progress,
+    /// The best weights so far.
+    pub(crate) best: Weights,
+}
+
+/// Validation and test jobs have seeds of their own.
+const VALIDATION: u64 = 0x7A11_DA7E;
+
+impl<D: Device<Real = f32>> Run<D> {
+    /// A training that has not begun, on the user's own set if there is one. It begins with a model's weights, or with random ones.
+    pub fn new(make_device: fn() -> D, recipe: Recipe, set: Option<TaskSet>, begin_with: Option<&Weights>) -> Run<D> {
+        let tokenizer = recipe.tokens.tokenizer();
+        let random = || Weights::random(recipe.network.architecture(&tokenizer), mix(recipe.seed, 1));
+        let weights = begin_with.cloned().unwrap_or_else(random);
+        let learner = Learner::new(make_device, &weights, None, recipe.optimizer.adam);
+        let mut run = Run {
+            source: set.map(Arc::new),
+            make_device,
+            learner,
+            memory: Memory::Ppo,
+            progress: Progress::default(),
+            best: weights,
+            recipe,
+        };
+        run.memory = run.begin_stage(0);
+        run
+    }
+
+    /// Fresh memory for a stage.
+    pub(crate) fn begin_stage(&mut self, stage: usize) -> Memory<D> {
+        let parameters = self.learner.copy_parameters();
+        self.learner.adam = Adam::new(self.learner.device(), self.recipe.optimizer.adam, &parameters);
+        let Some(stage) = self.recipe.stage.get(stage) else { return Memory::Ppo };
+        match &stage.method {
+            Method::Cloning(_) => Memory::Cloning(Lessons::default()),
+            Method::Dqn(settings) => Memory::Dqn(Box::new(Dqn::new(settings.clone(), &mut self.learner))),
+            Method::Ppo(_) => Memory::Ppo,
+            Method::Offline(settings) => {
+                let mut dqn_settings = settings.dqn.clone();
+                if let OfflineAlgorithm::Cql { conservative, cloning } = settings.algorithm {
+                    dqn_settings = DqnSettings { conservative, cloning, ..dqn_settings };
+                }
+                let dqn = Box::new(Dqn::new(dqn_settings, &mut self.learner));
+                let judge = matches!(settings.algorithm, OfflineAlgorithm::Iql { .. }).then(|| {
+                    let weights = Weights::random(self.learner.network.architecture.clone(), mix(self.recipe.seed, 2));
+                    let mut learner = Learner::new(self.make_device, &weights, None, self.recipe.optimizer.adam);
+                    let target = learner.copy_parameters();
+                    Box::new(Judge { learner, target })
+                });
+                Memory::Offline { dqn, judge }
+            }
+        }
+    }
+
+    /// What tells one set from another.
+    pub(crate) fn set_fingerprint(&self) -> String {
+        self.source.as_ref().map_or("drawn sets".into(), |set| format!("{set:?}"))
+    }
+
+    /// The model as it is best so far, with where it comes from.
+    pub fn model(&self) -> Model {
+        let mut model = Model { tokenizer: self.recipe.tokens.tokenizer(), weights: self.best.clone() };
+        let methods: Vec<&str> = self.recipe.stage.iter().map(|stage| stage.method.name()).collect();
+        let on = self.source.as_ref().map_or("drawn sets".into(), |set| format!("{:?}", set.name));
+        let provenance = format!("trained on {on}: {}; seed {}", methods.join(", "), self.recipe.seed);
+        model.set_provenance(provenance);
+        model
+    }
+
+    /// Goes through the stages to the end.
+    pub fn train(&mut self, watch: &mut dyn Watch) -> Result<(), TrainError> {
+        while let Some(stage) = self.recipe.stage.get(self.progress.stage).cloned() {
+            if self.progress.phase >= stage.phases || self.is_patience_over() {
+                self.progress.stage += 1;
+                self.progress.phase = 0;
+                self.progress.since_best = 0;
+                self.memory = self.begin_stage(self.progress.stage);
+                continue;
+            }
+            let (loss, norm) = self.phase(&stage, watch)?;
+            self.progress.phase += 1;
+            let figures = self.judge(&stage, loss, norm)?;
+            watch.phase(&figures, &mut || self.checkpoint())?;
+        }
+        Ok(())
+    }
+
+    fn is_patience_over(&self) -> bool {
+        self.recipe.validation.patience.is_some_and(|patience| self.progress.since_best >= patience)
+    }
+
+    fn episodes(&self, stage: &Stage, teacher: Option<String>) -> Episodes {
+        let source = match (&self.source, &stage.workload) {
+            (Some(set), _) => Source::Fixed(set.clone()),
+            (None, Some(ranges)) => Source::Drawn(Box::new(ranges.clone())),
+            (None, None) => Source::Drawn(Box::new(self.recipe.workload.clone())),
+        };
+        let episode = self.recipe.episode;
+        Episodes {
+            source,
+            tokenizer: Arc::new(self.recipe.tokens.tokenizer()),
+            reward: stage.reward.unwrap_or(episode.reward),
+            length: episode.length,
+            tick: episode.tick,
+            gamma: episode.gamma,
+            teacher,
+        }
+    }
+
+    /// One phase; gives its mean loss and norm.
+    fn phase(&mut self, stage: &Stage, watch: &mut dyn Watch) -> Result<(f64, f64), TrainError> {
+        let seed = mix(mix(self.recipe.seed, 16 + self.progress.stage as u64), self.progress.phase);
+        let mut rng = Pcg64::seed_from_u64(mix(seed, 3));
+        let optimizer = self.recipe.optimizer;
+        let (place, phase, in_all) = (self.progress.stage, self.progress.phase, stage.phases * stage.method.updates());
+        let base = stage.rate.unwrap_or(optimizer.rate);
+        let first = phase * stage.method.updates();
+        let (mut asked, mut updates, mut sums) = (first, 0u64, (0.0, 0.0));
+        let mut rate = || {
+            let rate = base * optimizer.schedule.factor(asked, in_all, optimizer.warm_up);
+            asked += 1;
+            (rate, optimizer.clip)
+        };
+        let mut done = |_: &Learner<D>, figures: UpdateFigures| {
+            for (what, value) in [("loss", figures.loss), ("gradient's norm", figures.norm)] {
+                if !value.is_finite() {
+                    return Err(TrainError::Diverged { stage: place + 1, phase: phase + 1, what, value });
+                }
+            }
+            updates += 1;
+            sums = (sums.0 + figures.loss, sums.1 + figures.norm);
+            watch.updated(place + 1, first + updates, in_all, figures);
+            Ok(())
+        };
+        let teacher = match &stage.method {
+            Method::Cloning(settings) => Some(settings.teacher.clone()),
+            _ => None,
+        };
+        let episodes = self.episodes(stage, teacher);
+        let learner = &mut self.learner;
+        match (&stage.method, &mut self.memory) {
+            (Method::Cloning(settings), Memory::Cloning(lessons)) => {
+                let mut fleet = Fleet::new(episodes, settings.environments, seed)?;
+                let own_share = if phase == 0 { 0.0 } else { settings.dagger };
+                lessons.collect(settings, learner, &mut fleet, &mut rng, own_share)?;
+                for _ in 0..if lessons.list.is_empty() { 0 } else { settings.updates } {
+                    let (rate, clip) = rate();
+                    let figures = lessons.update(settings, learner, &mut rng, rate, clip);
+                    done(learner, figures)?;
+                }
+            }
+            (Method::Dqn(settings), Memory::Dqn(dqn)) => {
+                let mut fleet = Fleet::new(episodes, settings.environments, seed)?;
+                let (from, to) = settings.epsilon;
+                let all = (stage.phases * settings.steps) as f64;
+                let made_before = (phase * settings.steps) as f64;
+                // Falls over the first half and stays.
+                let epsilon = |made: u64| from + (to - from) * (2.0 * (made_before + made as f64) / all).min(1.0);
+                dqn.phase(learner, &mut fleet, &mut rng, epsilon, rate, done)?;
+            }
+            (Method::Ppo(settings), Memory::Ppo) => {
+                let mut fleet = Fleet::new(episodes, settings.environments, seed)?;
+                for round in 0..settings.rounds {
+                    ppo::round(settings, learner, &mut fleet, mix(seed, 100 + round), &mut rate, &mut done)?;
+                }
+            }
+            (Method::Offline(settings), Memory::Offline { dqn, judge }) => {
+                if dqn.replay.is_empty() {
+                    dqn.replay = log_runs(settings, &episodes, mix(self.recipe.seed, 4))?;
+                }
+                for _ in 0..settings.updates {
+                    let (rate, clip) = rate();
+                    let figures = match (settings.algorithm, &mut *judge) {
+                        (OfflineAlgorithm::Iql { expectile, sharpness }, Some(judge)) => {
+                            judge.update(dqn, (expectile, sharpness), learner, &mut rng, rate, clip)
+                        }
+                        _ => dqn.update(learner, &mut rng, rate, clip),
+                    };
+                    done(learner, figures)?;
+                }
+            }
+            _ => {}
+        }
+        let count = updates.max(1) as f64;
+        Ok((sums.0 / count, sums.1 / count))
+    }
+
+    /// Judges the learner on unseen jobs and keeps it if it is the best.
+    fn judge(&mut self, stage: &Stage, loss: f64, norm: f64) -> Result<PhaseFigures, TrainError> {
+        let tokenizer = self.recipe.tokens.tokenizer();
+        let mut weights = self.learner.weights();
+        if !self.may_idle(stage) {
+            weights.never_idle();
+        }
+        let model = Arc::new(Model { tokenizer, weights });
+        let score = self.validate(&model)?;
+        self.progress.since_best += 1;
+        if self.progress.best.is_none_or(|best| score > best) {
+            self.progress.best = Some(score);
+            self.progress.since_best = 0;
+            self.best = model.weights.clone();
+        }
+        Ok(PhaseFigures {
+            stage: self.progress.stage + 1,
+            method: stage.method.name().into(),
+            phase: self.progress.phase,
+            updates: self.progress.phase * stage.method.updates(),
+            loss,
+            norm,
+            score,
+            best: self.progress.best.unwrap_or(score),
+        })
+    }
+
+    fn may_idle(&self, stage: &Stage) -> bool {
+        match &stage.method {
+            Method::Dqn(settings) => settings.may_idle,
+            Method::Offline(settings) => settings.dqn.may_idle,
+            Method::Cloning(_) | Method::Ppo(_) => false,
+        }
+    }
+
+    /// The share of unseen jobs (of their value, if that is what is learned) that a model without a shield has in time.
+    pub fn validate(&self, model: &Arc<Model>) -> Result<f64, TrainError> {
+        let (validation, by_value) = (self.recipe.validation, self.recipe.episode.reward.by_value);
+        let own_seed = mix(self.recipe.seed, VALIDATION);
+        let source = match &self.source {
+            Some(set) => Source::Fixed(set.clone()),
+            None => Source::Drawn(Box::new(self.recipe.workload.clone())),
+        };
+        let one = |run: u64| -> Result<f64, TrainError> {
+            let seed = mix(own_seed, run);
+            let set = source.set(seed).map_err(FleetError::from)?;
+            let unit = Scale::of(&model.tokenizer, &set.system()).unit;
+            let horizon = Time((unit * validation.length).min(Time::MAX_INPUT.0 as f64) as u64);
+            let mut scheduler = Learned::new(model.clone(), Options::default())?;
+            let metrics = simulate(&*set, seed, horizon, &mut scheduler, &mut Unobserved)?;
+            Ok(match by_value {
+                true => metrics.value / metrics.value_possible.max(f64::MIN_POSITIVE),
+                false => metrics.jobs.compliance(),
+            })
+        };
+        let scores = (0..validation.runs as u64).into_par_iter().map(one).collect::<Result<Vec<f64>, TrainError>>()?;
+        Ok(scores.iter().sum::<f64>() / scores.len().max(1) as f64)
+    }
+
+    /// All tensors of a checkpoint: a name for each list of them.
+    pub(crate) fn tensors(&mut self) -> Vec<(&'static str, &mut Tensors<D>)> {
+        let adam = &mut self.learner.adam;
+        let mut all = vec![
+            ("parameters", &mut self.learner.parameters),
+            ("first", &mut adam.first),
+            ("second", &mut adam.second),
+        ];
+        match &mut self.memory {
+            Memory::Dqn(dqn) => all.push(("target", &mut dqn.target)),
+            Memory::Offline { dqn, judge } => {
+                all.push(("target", &mut dqn.target));
+                if let Some(judge) = judge {
+                    all.push(("judge", &mut judge.learner.parameters));
+                    all.push(("judge-first", &mut judge.learner.adam.first));
+                    all.push(("judge-second", &mut judge.learner.adam.second));
+                    all.push(("judge-target", &mut judge.target));
+                }
+            }
+            Memory::Cloning(_) | Memory::Ppo => {}
+        }
+        all
+    }
+}

@@ -1,0 +1,80 @@
+//! What the network sees at one decision, kept compactly, and many of them as a ragged batch.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use temponet::Observation;
+use temponet_grad::Segments;
+
+/// One observation: the idle row, then one row for each distinct job token.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// The idle row's features.
+    pub idle: Vec<u16>,
+    /// The job rows' features, row after row.
+    pub tokens: Vec<u16>,
+    /// How many jobs each job row stands for.
+    pub counts: Vec<u32>,
+    /// Attention bias of the idle row and of each job row.
+    pub bias: Vec<f32>,
+    /// How many jobs can run at once.
+    pub cores: u32,
+}
+
+impl Sample {
+    /// A copy of what an observation holds.
+    pub fn of(observation: &Observation, cores: usize) -> Sample {
+        let rows = observation.rows();
+        Sample {
+            idle: rows.idle.to_vec(),
+            tokens: rows.jobs.to_vec(),
+            counts: observation.counts().to_vec(),
+            bias: rows.bias.to_vec(),
+            cores: cores as u32,
+        }
+    }
+
+    /// Rows, the idle one included.
+    pub fn rows(&self) -> usize {
+        self.counts.len() + 1
+    }
+}
+
+/// The rows of many samples one below the other, each sample's idle row first.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// Whose rows they are.
+    pub segments: Arc<Segments>,
+    /// Where the idle rows are.
+    pub idle_places: Vec<u32>,
+    /// Where the job rows are.
+    pub job_places: Vec<u32>,
+    /// Each idle feature of all idle rows.
+    pub idle: Vec<Vec<u32>>,
+    /// Each job feature of all job rows.
+    pub jobs: Vec<Vec<u32>>,
+    /// Attention bias of every row.
+    pub bias: Vec<f32>,
+}
+
+impl Batch {
+    /// These samples, one after the other.
+    pub fn of<'a>(samples: impl Iterator<Item = &'a Sample> + Clone) -> Batch {
+        let segments = Arc::new(Segments::of_lengths(samples.clone().map(Sample::rows)));
+        let (mut idle, mut jobs): (Vec<Vec<u32>>, Vec<Vec<u32>>) = (Vec::new(), Vec::new());
+        let mut bias = Vec::with_capacity(segments.rows());
+        let push = |lists: &mut Vec<Vec<u32>>, token: &[u16]| {
+            lists.resize(token.len(), Vec::new());
+            lists.iter_mut().zip(token).for_each(|(list, value)| list.push(u32::from(*value)));
+        };
+        for sample in samples {
+            push(&mut idle, &sample.idle);
+            let width = sample.tokens.len() / sample.counts.len().max(1);
+            sample.tokens.chunks_exact(width.max(1)).for_each(|token| push(&mut jobs, token));
+            bias.extend_from_slice(&sample.bias);
+        }
+        let idle_places = segments.ranges().map(|range| range.start as u32).collect();
+        let job_places = segments.ranges().flat_map(|range| range.start as u32 + 1..range.end as u32).collect();
+        Batch { segments, idle_places, job_places, idle, jobs, bias }
+    }
+}

@@ -1,0 +1,243 @@
+//! What training promises: it sees what the deployed scheduler sees, it learns, it goes on after an interruption as if there had been none.
+
+use std::sync::Arc;
+
+use temponet::{Model, Scale, Tokenizer};
+use temponet_grad::{AdamSettings, Cpu};
+use temponet_infer::{Rows, reference};
+use temponet_sim::{Unobserved, simulate};
+use temponet_task::{Task, TaskSet, Time};
+use temponet_train::{
+    CloningSettings, DqnSettings, Episodes, Fleet, Learner, Lessons, Method, NetworkShape, OfflineAlgorithm,
+    OfflineSettings, PhaseFigures, PpoSettings, Ranges, Recipe, Reward, Run, Sample, Source, Stage, Tokens, TrainError,
+    Unwatched, Watch,
+};
+
+type Device = Cpu<f32>;
+
+fn small() -> NetworkShape {
+    NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32 }
+}
+
+fn stage(phases: u64, method: Method) -> Stage {
+    Stage { phases, method, rate: None, workload: None, reward: None }
+}
+
+fn recipe(stages: Vec<Stage>) -> Recipe {
+    let mut recipe = Recipe { network: small(), stage: stages, ..Recipe::default() };
+    recipe.optimizer.rate = 3e-3;
+    recipe.validation.runs = 8;
+    recipe
+}
+
+fn set(tasks: &[(u64, u64)], cores: usize) -> TaskSet {
+    let task = |(place, (period, wcet)): (usize, &(u64, u64))| {
+        Task::periodic(format!("t{place}"), Time::from_ms(*period), Time::from_ms(*wcet))
+    };
+    TaskSet::new("test", tasks.iter().enumerate().map(task).collect(), cores)
+}
+
+fn episodes(source: Source, teacher: Option<&str>) -> Episodes {
+    Episodes {
+        source,
+        tokenizer: Arc::new(Tokenizer::full()),
+        reward: Reward::default(),
+        length: 100.0,
+        tick: None,
+        gamma: 0.97,
+        teacher: teacher.map(String::from),
+    }
+}
+
+/// Samples of random sets of one to eight cores.
+fn samples(count: usize) -> Vec<Sample> {
+    let mut fleet = Fleet::new(episodes(Source::Drawn(Box::default()), Some("edf")), count, 5).unwrap();
+    for slot in &mut fleet.slots {
+        for _ in 0..5 {
+            let jobs = slot.taught();
+            if slot.act(&fleet.episodes, &jobs).unwrap().ending.is_some() {
+                slot.restart(&fleet.episodes).unwrap();
+            }
+        }
+    }
+    fleet.slots.iter().map(|slot| slot.sample()).collect()
+}
+
+#[test]
+fn training_and_deployment_compute_the_same() {
+    let model = Model::random(Tokenizer::full(), 3);
+    let mut learner = Learner::new(Device::default, &model.weights, None, AdamSettings::default());
+    let samples = samples(40);
+    let outputs = learner.outputs(None, &samples.iter().collect::<Vec<_>>());
+    for (sample, q) in samples.iter().zip(&outputs.q) {
+        let rows = Rows { idle: &sample.idle, jobs: &sample.tokens, bias: &sample.bias, sparsity: None };
+        let expected = reference(&model.weights, &rows).q;
+        assert_eq!(q.len(), expected.len());
+        let error = q.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(error < 2e-5, "{error}");
+    }
+    assert_eq!(learner.weights().checksum(), model.weights.checksum());
+}
+
+#[test]
+fn cloning_edf_agrees_on_unseen_states() {
+    let settings = CloningSettings { teacher: "edf".into(), updates: 400, steps: 6_000, ..CloningSettings::default() };
+    let mut recipe = recipe(vec![stage(4, Method::Cloning(settings.clone()))]);
+    recipe.optimizer.rate = 4e-3;
+    let overload = set(&[(20, 7), (30, 11), (50, 16), (70, 21)], 1);
+    let mut run = Run::new(Device::default, recipe, Some(overload.clone()), None);
+    run.train(&mut Unwatched).unwrap();
+    let mut learner = Learner::new(Device::default, &run.model().weights, None, AdamSettings::default());
+    let mut lessons = Lessons::default();
+    let mut fleet = Fleet::new(episodes(Source::Fixed(overload.into()), Some("edf")), 16, 99).unwrap();
+    let mut rng = rand::SeedableRng::seed_from_u64(1);
+    lessons.collect(&settings, &mut learner, &mut fleet, &mut rng, 0.0).unwrap();
+    let agreement = lessons.agreement(&mut learner);
+    assert!(agreement > 0.99, "{agreement}");
+}
+
+/// A job that is short and one that is long and urgent: shortest first misses, least slack first does not.
+fn counterexample() -> TaskSet {
+    let mut set = set(&[(10, 2), (10, 7)], 1);
+    set.tasks[1].deadline = Time::from_ms(8);
+    set
+}
+
+fn compliance(model: Model, set: &TaskSet) -> f64 {
+    let mut scheduler = temponet::Learned::new(model.into(), temponet::Options::default()).unwrap();
+    simulate(set, 1_000, Time::from_secs(3), &mut scheduler, &mut Unobserved).unwrap().jobs.compliance()
+}
+
+fn classical(name: &str, set: &TaskSet) -> f64 {
+    let mut scheduler = temponet_sched::build(name).unwrap();
+    simulate(set, 1_000, Time::from_secs(3), &mut scheduler, &mut Unobserved).unwrap().jobs.compliance()
+}
+
+fn trained(method: Method, phases: u64, set: &TaskSet) -> f64 {
+    let mut recipe = recipe(vec![stage(phases, method)]);
+    recipe.seed = 2;
+    let mut run = Run::new(Device::default, recipe, Some(set.clone()), None);
+    run.train(&mut Unwatched).unwrap();
+    compliance(run.model(), set)
+}
+
+#[test]
+fn every_method_solves_the_counterexample() {
+    let set = counterexample();
+    assert!(classical("srpt", &set) < 0.99 && classical("llf", &set) == 1.0);
+    let dqn = DqnSettings { steps: 1_200, learn_from: 200, environments: 8, ..DqnSettings::default() };
+    assert_eq!(trained(Method::Dqn(dqn.clone()), 4, &set), 1.0, "dqn");
+    let plain = DqnSettings { double: false, dueling: false, huber: None, n_step: 3, priority: 0.6, ..dqn.clone() };
+    assert_eq!(trained(Method::Dqn(plain), 4, &set), 1.0, "plain dqn");
+    let ppo = PpoSettings { environments: 16, length: 16, rounds: 5, batch: 128, ..PpoSettings::default() };
+    assert_eq!(trained(Method::Ppo(ppo), 6, &set), 1.0, "ppo");
+    let offline = |algorithm| {
+        let teachers = vec!["edf".into(), "srpt".into()];
+        Method::Offline(OfflineSettings { teachers, transitions: 3_000, updates: 200, algorithm, dqn: dqn.clone() })
+    };
+    let cql = OfflineAlgorithm::Cql { conservative: 0.1, cloning: 0.0 };
+    assert_eq!(trained(offline(cql), 4, &set), 1.0, "cql");
+    let iql = OfflineAlgorithm::Iql { expectile: 0.8, sharpness: 3.0 };
+    assert_eq!(trained(offline(iql), 4, &set), 1.0, "iql");
+}
+
+#[test]
+fn one_task_is_learned_at_once_and_dqn_is_edf_where_edf_is_best() {
+    let method = || {
+        let dqn = DqnSettings { steps: 2_500, learn_from: 500, ..DqnSettings::default() };
+        Method::Dqn(dqn)
+    };
+    assert_eq!(trained(method(), 1, &set(&[(10, 4)], 1)), 1.0);
+    let light = set(&[(20, 8), (33, 10), (50, 13)], 1);
+    assert!(light.utilization() < 1.0 && classical("edf", &light) == 1.0);
+    let random = compliance(Run::new(Device::default, recipe(vec![]), Some(light.clone()), None).model(), &light);
+    let learned = trained(method(), 6, &light);
+    assert!(learned > 0.995 && random < learned, "{learned} {random}");
+}
+
+/// Stops after some phases and keeps the last checkpoint.
+struct StopAfter {
+    phases: usize,
+    checkpoint: Vec<u8>,
+    figures: Vec<PhaseFigures>,
+}
+
+impl Watch for StopAfter {
+    fn phase(
+        &mut self,
+        figures: &PhaseFigures,
+        checkpoint: &mut dyn FnMut() -> Result<Vec<u8>, TrainError>,
+    ) -> Result<(), TrainError> {
+        self.checkpoint = checkpoint()?;
+        self.figures.push(figures.clone());
+        if self.figures.len() == self.phases { Err(TrainError::Stopped("enough".into())) } else { Ok(()) }
+    }
+}
+
+fn all_methods() -> Recipe {
+    let dqn = DqnSettings { steps: 300, learn_from: 50, batch: 16, priority: 0.5, n_step: 2, ..DqnSettings::default() };
+    let cloning = CloningSettings { steps: 200, updates: 20, ..CloningSettings::default() };
+    let ppo = PpoSettings { environments: 8, length: 8, rounds: 2, ..PpoSettings::default() };
+    let iql = OfflineAlgorithm::Iql { expectile: 0.7, sharpness: 1.0 };
+    let offline =
+        OfflineSettings { transitions: 300, updates: 20, algorithm: iql, dqn: dqn.clone(), ..Default::default() };
+    let mut recipe = recipe(vec![
+        stage(2, Method::Cloning(cloning)),
+        stage(2, Method::Dqn(dqn)),
+        stage(2, Method::Ppo(ppo)),
+        stage(2, Method::Offline(offline)),
+    ]);
+    recipe.validation.runs = 2;
+    recipe.workload = Ranges { cores: vec![1, 2], ..Ranges::default() };
+    recipe
+}
+
+#[test]
+fn an_interrupted_training_goes_on_bit_for_bit_at_any_number_of_threads() {
+    let whole = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let mut watch = StopAfter { phases: 0, checkpoint: vec![], figures: vec![] };
+            let mut run = Run::new(Device::default, all_methods(), None, None);
+            run.train(&mut watch).unwrap();
+            (run.checkpoint().unwrap(), watch.figures)
+        })
+    };
+    let (expected, figures) = whole(1);
+    assert_eq!(figures.len(), 8);
+    assert!(whole(3) == (expected.clone(), figures.clone()), "the number of threads matters");
+    for phases in 1..8 {
+        let mut watch = StopAfter { phases, checkpoint: vec![], figures: vec![] };
+        let mut run = Run::new(Device::default, all_methods(), None, None);
+        assert!(matches!(run.train(&mut watch), Err(TrainError::Stopped(_))));
+        let mut rest = StopAfter { phases: 0, checkpoint: vec![], figures: watch.figures };
+        let mut run = Run::new(Device::default, all_methods(), None, None);
+        run.resume(&watch.checkpoint).unwrap();
+        run.train(&mut rest).unwrap();
+        assert!(rest.figures == figures && run.checkpoint().unwrap() == expected, "after {phases} phases");
+    }
+    let mut other = all_methods();
+    other.seed = 9;
+    let mut run = Run::new(Device::default, other, None, None);
+    assert!(matches!(run.resume(&expected), Err(TrainError::Checkpoint(_))));
+    assert!(matches!(run.resume(&expected[..1000]), Err(TrainError::Checkpoint(_))));
+}
+
+#[test]
+fn numbers_that_go_astray_stop_the_training() {
+    let mut recipe = all_methods();
+    recipe.optimizer.rate = 1e30;
+    let error = Run::new(Device::default, recipe, None, None).train(&mut Unwatched).unwrap_err();
+    assert!(matches!(error, TrainError::Diverged { stage: 1, .. }), "{error}");
+}
+
+#[test]
+fn the_environment_keeps_its_promises() {
+    for (seed, tokens) in [(1, Tokens::Full), (2, Tokens::Paper)] {
+        let ranges = Ranges { costs: (0.5, 0.2), values: 0.5, critical: 0.5, ..Ranges::default() };
+        let tokenizer = tokens.tokenizer();
+        temponet_train::check_environment(&Source::Drawn(Box::new(ranges)), &tokenizer, seed, 50).unwrap();
+    }
+    let set = set(&[(10, 4)], 1);
+    assert!(Scale::of(&Tokenizer::full(), &set.system()).unit == 4e6);
+}
