@@ -169,7 +169,7 @@ impl Weights {
             let shape = if *rows == 1 { vec![*columns] } else { vec![*rows, *columns] };
             views.push((name.as_str(), TensorView::new(Dtype::F32, shape, bytes).map_err(format)?));
         }
-        safetensors::serialize(views, Some(metadata)).map_err(format)
+        write_tensors(views, metadata).map_err(format)
     }
 
     /// A checksum over all numbers, in the order of [`Architecture::tensors`].
@@ -180,6 +180,23 @@ impl Weights {
         }
         format!("crc32:{:08x}", hasher.finalize())
     }
+}
+
+/// The content of a safetensors file, the same each time: the library writes its header in the arbitrary order of a hash table, this sorts it.
+pub fn write_tensors<'a>(
+    tensors: Vec<(&'a str, TensorView<'a>)>,
+    metadata: HashMap<String, String>,
+) -> Result<Vec<u8>, safetensors::SafeTensorError> {
+    let mut bytes = safetensors::serialize(tensors, Some(metadata))?;
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap_or_default()) as usize;
+    let header: BTreeMap<String, BTreeMap<String, serde_json::Value>> = serde_json::from_slice(&bytes[8..8 + length])?;
+    let sorted = serde_json::to_vec(&header)?;
+    // Spaces pad the header; sorting does not change its length otherwise.
+    if sorted.len() <= length {
+        bytes[8..8 + length].fill(b' ');
+        bytes[8..8 + sorted.len()].copy_from_slice(&sorted);
+    }
+    Ok(bytes)
 }
 
 fn read_tensor(file: &SafeTensors<'_>, name: &str, rows: usize, columns: usize) -> Result<Vec<f32>, WeightsError> {

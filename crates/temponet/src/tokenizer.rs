@@ -40,16 +40,19 @@ pub enum Feature {
     Core,
     /// The least remaining as a share of the remaining wcet: 8 bins.
     Uncertainty,
+    /// Time to the deadline, in the bins of the slack.
+    Due,
 }
 
 impl Feature {
-    fn vocabulary(self) -> Vocabulary {
+    fn vocabulary(self, bins: usize) -> Vocabulary {
         let (name, size) = match self {
             Feature::Remaining => ("remaining", 16),
             Feature::Criticality => ("criticality", 4),
             Feature::Value => ("value", 8),
             Feature::Core => ("core", 3),
             Feature::Uncertainty => ("uncertainty", 8),
+            Feature::Due => ("due", bins),
         };
         Vocabulary { name: name.into(), size }
     }
@@ -88,6 +91,13 @@ impl Scale {
     }
 }
 
+impl Scale {
+    /// The bin of a time in ns that is not negative.
+    fn bin(&self, time: f64) -> u16 {
+        self.edges.partition_point(|edge| *edge <= time) as u16
+    }
+}
+
 /// A positive value on a scale that doubles with every two bins, the middle bin from one on: ⌊2·log₂⌋, read off the number's own bits.
 fn log_bin(ratio: f64, bins: usize) -> u16 {
     let exponent = (ratio.to_bits() >> 52) as i64 - 1023;
@@ -106,8 +116,14 @@ impl Tokenizer {
     /// Ours: logarithmic bins, tokens for jobs that are late by wcet or impossible, and all features.
     pub fn full() -> Tokenizer {
         let binning = Binning::Log { first: 0.05, last: 200.0 };
-        let features =
-            vec![Feature::Remaining, Feature::Criticality, Feature::Value, Feature::Core, Feature::Uncertainty];
+        let features = vec![
+            Feature::Remaining,
+            Feature::Criticality,
+            Feature::Value,
+            Feature::Core,
+            Feature::Uncertainty,
+            Feature::Due,
+        ];
         Tokenizer { bins: 64, binning, clip: false, long_slack_reserve: 0.0, features }
     }
 
@@ -115,7 +131,7 @@ impl Tokenizer {
     pub fn job_vocabularies(&self) -> Vec<Vocabulary> {
         let size = self.bins + if self.clip { 0 } else { 2 };
         let slack = Vocabulary { name: "slack".into(), size };
-        [slack].into_iter().chain(self.features.iter().map(|feature| feature.vocabulary())).collect()
+        [slack].into_iter().chain(self.features.iter().map(|feature| feature.vocabulary(self.bins))).collect()
     }
 
     /// The features of the idle row.
@@ -152,6 +168,7 @@ impl Tokenizer {
                     let share = job.least_remaining().0 as f64 / job.remaining().0.max(1) as f64;
                     ((share * 8.0) as u16).min(7)
                 }
+                Feature::Due => scale.bin(job.deadline.saturating_sub(now).0 as f64),
             });
         }
     }
@@ -164,7 +181,7 @@ impl Tokenizer {
         match slack < 0 {
             true if self.clip => 0,
             true => self.bins as u16,
-            false => scale.edges.partition_point(|edge| *edge <= slack as f64) as u16,
+            false => scale.bin(slack as f64),
         }
     }
 

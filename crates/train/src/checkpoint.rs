@@ -6,7 +6,7 @@ use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 use temponet_grad::Device;
-use temponet_infer::Weights;
+use temponet_infer::{Weights, write_tensors};
 
 use crate::cloning::Lessons;
 use crate::explore::Counter;
@@ -72,7 +72,7 @@ impl<D: Device<Real = f32>> Run<D> {
             views.push((name.as_str(), TensorView::new(*kind, shape.clone(), bytes).map_err(wrong)?));
         }
         let metadata = HashMap::from([("format".into(), FORMAT.into()), (RECIPE.into(), recipe)]);
-        safetensors::serialize(views, Some(metadata)).map_err(wrong)
+        write_tensors(views, metadata).map_err(wrong)
     }
 
     /// Goes back to where a checkpoint was made; the recipe and the set must be the same.

@@ -25,6 +25,9 @@ pub enum FleetError {
     /// A decision was illegal.
     #[error(transparent)]
     Sim(#[from] SimError),
+    /// Whatever happens, there are never more ready jobs than cores.
+    #[error("in {MOST_EMPTY} episodes there were never more ready jobs than cores: there is nothing to choose, and nothing to learn")]
+    NothingToChoose,
     /// There is no such teacher.
     #[error("teacher: {0}")]
     Teacher(#[from] SpecError),
@@ -191,16 +194,16 @@ impl Slot {
             (self.environment, self.teacher) = begin(episodes, self.seed, self.episode)?;
             self.skip_forced(episodes, 1.0)?;
             if self.environment.ending().is_none() {
-                break;
+                self.observe(episodes);
+                return Ok(());
             }
         }
-        self.observe(episodes);
-        Ok(())
+        Err(FleetError::NothingToChoose)
     }
 }
 
 /// So many episodes in a row may have nothing to choose.
-const MOST_EMPTY: usize = 1_000;
+const MOST_EMPTY: usize = 50;
 
 type Begun = (Environment, Option<Box<dyn Scheduler>>);
 

