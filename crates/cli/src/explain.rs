@@ -89,13 +89,14 @@ fn text(decision: &ExplainedDecision) -> String {
     let network = &decision.network;
     let header = ["job", "due in", "slack", "remaining", "token", "Q", "attention", "core"];
     let row = |job: &temponet::diagnostics::JobLine| {
-        let token = &network.rows[job.row as usize - 1].token;
+        let row = &network.rows[job.row as usize - 1];
+        let token = row.token.iter().map(u16::to_string).chain(row.real.iter().map(|number| format!("{number:.3}")));
         vec![
             format!("{}#{}", job.task, job.job),
             table::time(job.due_in_ns as f64),
             table::time(job.slack_ns as f64),
             table::time(job.remaining_ns as f64),
-            token.iter().map(u16::to_string).collect::<Vec<_>>().join(" "),
+            token.collect::<Vec<_>>().join(" "),
             format!("{:.4}", job.q),
             format!("{:.1}%", 100.0 * job.attention),
             job.core.map_or("–".into(), |core| core.to_string()),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use temponet::{Model, Tokenizer};
+use temponet::{Continuous, Model, Tokenizer};
 use temponet_lab::horizon::default_horizon;
 use temponet_lab::roster::Roster;
 use temponet_task::builtin::{self, Builtin};
@@ -40,7 +40,8 @@ pub struct SetupArgs {
 /// The model of the learned scheduler.
 #[derive(clap::Args)]
 pub struct ModelArgs {
-    /// What the learned scheduler asks: a weights file, or random:SEED or random-paper:SEED for untrained weights
+    /// What the learned scheduler asks: a weights file, or random:SEED for untrained weights (random-paper, random-raw and random-mlp: with
+    /// other tokens)
     #[arg(long, value_name = "FILE|random:SEED")]
     pub model: Option<String>,
 }
@@ -52,11 +53,16 @@ impl ModelArgs {
     }
 }
 
+/// Width of the layer that continuous slack goes through in `random-mlp`.
+const HIDDEN: usize = 64;
+
 /// The model that a text names.
 pub fn model(name: &str) -> Result<Model> {
     let tokenizer = match name.split_once(':') {
         Some(("random", seed)) => Some((Tokenizer::full(), seed)),
         Some(("random-paper", seed)) => Some((Tokenizer::paper(), seed)),
+        Some(("random-raw", seed)) => Some((Tokenizer::continuous(Continuous::Raw), seed)),
+        Some(("random-mlp", seed)) => Some((Tokenizer::continuous(Continuous::Mlp { hidden: HIDDEN }), seed)),
         _ => None,
     };
     match tokenizer {

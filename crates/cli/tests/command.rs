@@ -520,6 +520,13 @@ fn a_model_can_be_written_shown_run_and_explained() {
         assert!(folder.error(&["model", "show", name]).contains(message), "{name}");
     }
     assert!(folder.error(&["compare", "--schedulers", "temponet-unshielded"]).contains("needs a model"));
+    for (name, slack) in
+        [("random-raw:1", "continuous, Raw"), ("random-mlp:1", "continuous, Mlp"), ("random-paper:1", "128 bins")]
+    {
+        assert!(folder.stdout(&["model", "show", name]).contains(slack), "{name}");
+        let text = folder.stdout(&["explain", "--model", name, "--at", "100ms"]);
+        assert!(text.contains("the network wanted"), "{text}");
+    }
     assert!(folder.error(&["compare", "--model", "random:x"]).contains("whole number"));
     let args = ["explain", "standard-125", "--model", "m.safetensors", "--at", "100ms"];
     let decision = folder.json(&[&args[..], &["--json", "--report", "d.html"]].concat());

@@ -55,6 +55,9 @@ pub struct JobLine {
 pub struct RowLine {
     /// Feature values in the order of the tokenizer.
     pub token: Vec<u16>,
+    /// Its numbers, where slack is continuous.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub real: Vec<f32>,
     /// Jobs it stands for.
     pub count: usize,
     /// Its Q-value.
@@ -86,8 +89,12 @@ pub fn explain(model: &Model, view: &SystemView<'_>, chosen: &Assignment) -> Exp
     let mut jobs: Vec<JobLine> = observation.jobs().iter().map(line).collect();
     jobs.sort_by(|a, b| b.q.total_cmp(&a.q).then(a.due_in_ns.cmp(&b.due_in_ns)).then(a.task.cmp(&b.task)));
     let count = |row: u32| observation.jobs().iter().filter(|(_, of)| *of == row).count();
-    let row =
-        |row: u32| RowLine { token: observation.token(row).to_vec(), count: count(row), q: trace.q[row as usize] };
+    let row = |row: u32| RowLine {
+        token: observation.token(row).to_vec(),
+        real: observation.real(row).to_vec(),
+        count: count(row),
+        q: trace.q[row as usize],
+    };
     let chosen_rows: Vec<usize> = jobs.iter().filter(|job| job.core.is_some()).map(|job| job.row as usize).collect();
     let layers = model.weights.architecture.layers;
     Explanation {
