@@ -46,6 +46,7 @@ impl Observation {
         } else {
             self.prepare_table();
         }
+        self.reserve(tokenizer);
         let mut urgent = 0;
         for place in 0..self.jobs.len() {
             self.token.clear();
@@ -55,13 +56,22 @@ impl Observation {
             self.jobs[place].1 = if by_job { self.new_row() } else { self.row() };
         }
         self.urgent = urgent as f32 / self.jobs.len().max(1) as f32;
-        self.bias.clear();
         self.bias.push(0.0);
         for (row, count) in (1..).zip(&self.counts) {
             let bin = tokenizer.bin(self.token(row), self.real(row), scale);
             let reserve = if tokenizer.is_long(bin) { tokenizer.long_slack_reserve } else { 0.0 };
             self.bias.push((*count as f32).ln() + reserve);
         }
+    }
+
+    /// Room for as many rows as there are jobs, so that it is not taken in a later decision where fewer of them are equal.
+    fn reserve(&mut self, tokenizer: &Tokenizer) {
+        let jobs = self.jobs.len();
+        self.tokens.reserve(jobs * (1 + tokenizer.features.len()));
+        self.numbers.reserve(jobs * tokenizer.real_input().map_or(0, |real| real.inputs));
+        self.counts.reserve(jobs);
+        self.bias.clear();
+        self.bias.reserve(1 + jobs);
     }
 
     fn prepare_table(&mut self) {
