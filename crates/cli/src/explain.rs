@@ -37,23 +37,23 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let (set, horizon, _) = args.setup.prepare(args.set.as_deref())?;
     let roster = args.model.roster()?;
-    let (mut scheduler, mut plain) = (roster.build(SHIELDED)?, roster.build(UNSHIELDED)?);
+    let (mut scheduler, mut plain) = (roster.build(args.model.scheduler(SHIELDED))?, roster.build(UNSHIELDED)?);
     let model = roster.model.clone().context("there is no model")?;
     output::refuse_same(args.set.as_deref(), &[args.report.as_deref()])?;
     let report = args.report.as_deref().map(NewFile::create).transpose()?;
     let found = explain_at(&set, args.setup.seed, horizon, args.at, &model, &mut *scheduler, &mut *plain)?;
     let decision = found.with_context(|| format!("no job is ready at or after {} and before {horizon}", args.at))?;
     if let Some(file) = report {
-        file.write(page(&set, &decision, &facts(&decision)).as_bytes())?;
+        file.write(page(&set, &decision, &facts(&decision, args.model.no_shield)).as_bytes())?;
     }
     if args.json {
         let ExplainedDecision { network, done, wanted, edf } = &decision;
         return output::print_json(&serde_json::json!({
             "task_set": set.name, "decision": network, "done": done, "wanted": wanted, "edf": edf,
-            "shield_changed_it": done != wanted,
+            "shield": !args.model.no_shield, "shield_changed_it": done != wanted,
         }));
     }
-    output::print(&text(&decision))
+    output::print(&text(&decision, args.model.no_shield))
 }
 
 fn cores(jobs: &[Option<String>]) -> String {
@@ -61,9 +61,10 @@ fn cores(jobs: &[Option<String>]) -> String {
 }
 
 /// What was decided, in a few sentences.
-fn facts(decision: &ExplainedDecision) -> String {
+fn facts(decision: &ExplainedDecision, no_shield: bool) -> String {
     let ExplainedDecision { network, done, wanted, edf } = decision;
     let shield = match done == wanted {
+        _ if no_shield => "and no shield was asked".to_string(),
         true => "which the shield let pass".to_string(),
         false => format!("but the shield ran {}", cores(done)),
     };
@@ -85,7 +86,7 @@ fn facts(decision: &ExplainedDecision) -> String {
 /// Jobs that the table for people lists.
 const MOST_ROWS: usize = 40;
 
-fn text(decision: &ExplainedDecision) -> String {
+fn text(decision: &ExplainedDecision, no_shield: bool) -> String {
     let network = &decision.network;
     let header = ["job", "due in", "slack", "remaining", "token", "Q", "attention", "core"];
     let row = |job: &temponet::diagnostics::JobLine| {
@@ -105,5 +106,5 @@ fn text(decision: &ExplainedDecision) -> String {
     let rows: Vec<Vec<String>> = network.jobs.iter().take(MOST_ROWS).map(row).collect();
     let more = network.jobs.len().saturating_sub(MOST_ROWS);
     let more = if more > 0 { format!("and {more} more\n") } else { String::new() };
-    format!("{}{more}\n{}\n", table::render(&header, &rows), facts(decision))
+    format!("{}{more}\n{}\n", table::render(&header, &rows), facts(decision, no_shield))
 }

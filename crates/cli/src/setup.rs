@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use temponet::{Continuous, Model, Tokenizer};
 use temponet_lab::horizon::default_horizon;
-use temponet_lab::roster::Roster;
+use temponet_lab::roster::{Roster, SHIELDED, UNSHIELDED};
 use temponet_task::builtin::{self, Builtin};
 use temponet_task::files::Loaded;
 use temponet_task::{OnMiss, TaskSet, Time, TimeUnit, files};
@@ -44,9 +44,17 @@ pub struct ModelArgs {
     /// other tokens)
     #[arg(long, value_name = "FILE|random:SEED")]
     pub model: Option<String>,
+    /// Run the learned scheduler without its shield, whatever deadlines that costs: temponet is temponet-unshielded
+    #[arg(long, requires = "model")]
+    pub no_shield: bool,
 }
 
 impl ModelArgs {
+    /// The scheduler that a name stands for.
+    pub fn scheduler<'a>(&self, name: &'a str) -> &'a str {
+        if self.no_shield && name == SHIELDED { UNSHIELDED } else { name }
+    }
+
     /// The schedulers that names can stand for.
     pub fn roster(&self) -> Result<Roster> {
         Ok(Roster { model: self.model.as_deref().map(model).transpose()?.map(Arc::new) })

@@ -490,6 +490,30 @@ fn the_clairvoyant_optimum_stands_beside_every_result() {
 }
 
 #[test]
+fn the_learned_scheduler_runs_without_its_shield_if_asked() {
+    let folder = Folder::new("no-shield");
+    let model = ["gap-avionics", "--horizon", "2s", "--model", "random:1", "--json"];
+    let simulated = |scheduler: &str, more: &[&str]| {
+        folder.json(&[&["simulate"], &model[..], &["--scheduler", scheduler], more].concat())
+    };
+    let (shielded, open) = (simulated("temponet", &[]), simulated("temponet", &["--no-shield"]));
+    assert_eq!(open["scheduler"], "temponet-unshielded (untrained)");
+    assert_eq!(open, simulated("temponet-unshielded", &[]));
+    assert_eq!(shielded["missed"], 0);
+    assert!(open["missed"].as_u64().unwrap() > 0 && open.get("shield_overrides").is_none());
+    let list = ["--schedulers", "temponet,edf,temponet-unshielded", "--no-shield"];
+    let compared = folder.json(&[&["compare"], &model[..], &list].concat());
+    let names: Vec<&str> =
+        compared["results"].as_array().unwrap().iter().map(|row| row["scheduler"].as_str().unwrap()).collect();
+    assert_eq!(names, ["edf", "temponet-unshielded (untrained)"]);
+    let explained = folder.json(&[&["explain"], &model[..], &["--no-shield"]].concat());
+    assert_eq!((&explained["shield"], &explained["done"]), (&false.into(), &explained["wanted"]));
+    let text = folder.stdout(&["explain", "gap-avionics", "--model", "random:1", "--no-shield"]);
+    assert!(text.contains("no shield was asked"), "{text}");
+    assert!(folder.error(&["compare", "--no-shield"]).contains("--model"));
+}
+
+#[test]
 fn a_model_can_be_written_shown_run_and_explained() {
     let folder = Folder::new("model");
     folder.stdout(&["model", "new", "random:7", "-o", "m.safetensors"]);
