@@ -490,6 +490,26 @@ fn the_clairvoyant_optimum_stands_beside_every_result() {
 }
 
 #[test]
+fn a_run_of_the_learned_scheduler_is_explained() {
+    let folder = Folder::new("explain-run");
+    let args = ["explain", "standard-125", "--model", "random:1", "--run", "--horizon", "3s"];
+    let found = folder.json(&[&args[..], &["--json", "--report", "run.html"]].concat());
+    let run = &found["run"];
+    let share = |value: &serde_json::Value| (0.0..=1.0).contains(&value.as_f64().unwrap());
+    assert!(run["decisions"].as_u64().unwrap() > 50 && share(&run["alignment"]), "{run}");
+    assert_eq!((run["entropy_bits"].as_array().unwrap().len(), run["top_k_alignment"][1]["k"].as_u64()), (2, Some(3)));
+    assert_eq!(run["agreement"][1]["scheduler"], "srpt");
+    assert!(run["agreement"].as_array().unwrap().iter().all(|of| share(&of["all"]) && share(&of["contested"])));
+    let weights = [&run["rule"]["alpha"], &run["rule"]["beta"]].map(|weight| weight.as_f64().unwrap());
+    assert!((weights[0] + weights[1] - 1.0).abs() < 1e-9, "{weights:?}");
+    let text = folder.stdout(&args);
+    assert!(text.contains("top-3 alignment") && text.contains("same as edf") && text.contains("untrained"), "{text}");
+    let page = String::from_utf8(folder.bytes("run.html")).unwrap();
+    assert!(page.contains("<svg") && !page.contains("NaN") && page.contains("layer 2"));
+    assert!(folder.error(&["explain", "--model", "random:1", "--run", "--at", "5ms"]).contains("cannot be used with"));
+}
+
+#[test]
 fn the_learned_scheduler_runs_without_its_shield_if_asked() {
     let folder = Folder::new("no-shield");
     let model = ["gap-avionics", "--horizon", "2s", "--model", "random:1", "--json"];
