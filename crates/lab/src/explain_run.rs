@@ -57,8 +57,12 @@ pub fn page(set: &TaskSet, tokenizer: &Tokenizer, report: &RunReport, lines: &[(
     for (name, value) in lines {
         let _ = writeln!(body, "<tr><td>{}</td><td>{}</td></tr>", escape(name), escape(value));
     }
-    body += "</table></section>\n<section><h2>What is chosen</h2><p class=\"hint\">How often a ready job is chosen, by its slack bin (to the right) and \
-             its remaining wcet as a share of the greatest (upwards). Darker is more often; cells without a frame were never seen. L: late by wcet, X: impossible.</p>\n";
+    let late = if tokenizer.clip { "" } else { " L: late by wcet, X: impossible." };
+    let _ = write!(
+        body,
+        "</table></section>\n<section><h2>What is chosen</h2><p class=\"hint\">How often a ready job is chosen, by its slack bin (to the right) and its \
+         remaining wcet as a share of the greatest (upwards). Darker is more often; cells without a frame were never seen.{late}</p>\n"
+    );
     let _ = write!(body, "<div class=\"scroll\">{}</div>", heat_map(tokenizer, &report.heat_map));
     body += "</section>\n<section><h2>Q-values</h2><p class=\"hint\">Share of the ready jobs that were chosen (green) and that were not (grey).</p>\n";
     body += &q_values(&report.q_chosen, &report.q_others);

@@ -92,7 +92,7 @@ fn the_figures_of_a_run_are_those_of_its_decisions() {
         assert_eq!((report.q_chosen.count, report.q_others.count), (ran, ready - ran));
         assert!((report.q_chosen.bars.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         assert!(report.q_chosen.quantiles.is_sorted_by(|a, b| a.1 <= b.1));
-        // On one core the best Q is chosen, so the chosen are better on the whole.
+        // The best are chosen, so the chosen are better on the whole.
         assert!(report.q_chosen.quantiles[3].1 > report.q_others.quantiles[3].1);
         assert!(report.attention_criticality.unwrap().abs() <= 1.0 && report.attention_urgency.unwrap().abs() <= 1.0);
     }
