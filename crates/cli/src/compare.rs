@@ -67,7 +67,13 @@ pub fn run(args: Args) -> Result<()> {
         None => Time::ZERO,
     };
     let roster = args.model.roster()?;
-    let schedulers = chosen(&args.schedulers, &roster)?;
+    let mut schedulers: Vec<String> = Vec::new();
+    for name in chosen(&args.schedulers, &roster)? {
+        let name = args.model.scheduler(&name);
+        if !schedulers.iter().any(|known| known == name) {
+            schedulers.push(name.into());
+        }
+    }
     output::refuse_same(args.set.as_deref(), &[args.report.as_deref()])?;
     // Opened first: a path that cannot be written should not cost a long run.
     let report_file = args.report.as_deref().map(NewFile::create).transpose()?;

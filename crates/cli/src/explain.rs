@@ -1,19 +1,22 @@
-//! `temponet explain`: one decision of the learned scheduler, laid open.
+//! `temponet explain`: one decision of the learned scheduler, or all of a run, laid open.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use temponet::diagnostics::{Agreement, Distribution, RunReport, Spread};
 use temponet_lab::explain::{ExplainedDecision, explain_at, page};
+use temponet_lab::explain_run::{self, explain_run};
 use temponet_lab::roster::{SHIELDED, UNSHIELDED};
 use temponet_task::Time;
 
 use crate::output::{self, NewFile};
-use crate::setup::{ModelArgs, SetupArgs, any_time};
+use crate::setup::{ModelArgs, SetupArgs, any_time, heading};
 use crate::table;
 
-/// Show one decision: ready jobs, tokens, Q-values, attention, what the shield and EDF say
+/// Show one decision: ready jobs, tokens, Q-values, attention, what the shield and EDF say; or all decisions of a run
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet explain standard-125 --model random:1 --at 100ms\n  \
+    temponet explain standard-125 --model random:1 --run --report run.html\n  \
     temponet explain mytasks.toml --model mine.safetensors --at 2s --report decision.html")]
 pub struct Args {
     /// Task-set file or a built-in set's name [default: standard-125]
@@ -26,7 +29,10 @@ pub struct Args {
     /// The first decision at or after this date, with a job ready
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = any_time)]
     at: Time,
-    /// Write a page with the attention as heat maps
+    /// Look at all decisions up to the horizon [default: about 1 000 jobs]: alignment, entropy, Q-values, the rule that chooses likewise
+    #[arg(long, conflicts_with = "at")]
+    run: bool,
+    /// Write a page with the attention, or what a run chose, as heat maps
     #[arg(long, value_name = "OUT.html")]
     report: Option<PathBuf>,
     /// Print one JSON object
@@ -37,23 +43,44 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let (set, horizon, _) = args.setup.prepare(args.set.as_deref())?;
     let roster = args.model.roster()?;
-    let (mut scheduler, mut plain) = (roster.build(SHIELDED)?, roster.build(UNSHIELDED)?);
+    let (mut scheduler, mut plain) = (roster.build(args.model.scheduler(SHIELDED))?, roster.build(UNSHIELDED)?);
     let model = roster.model.clone().context("there is no model")?;
     output::refuse_same(args.set.as_deref(), &[args.report.as_deref()])?;
     let report = args.report.as_deref().map(NewFile::create).transpose()?;
+    if args.run {
+        let horizon = args.setup.horizon.unwrap_or(Time(horizon.0.div_ceil(SHORTER)));
+        let mut others: Vec<_> = Vec::new();
+        for name in ["edf", "srpt"] {
+            others.push((name, roster.build(name)?));
+        }
+        let seed = args.setup.seed;
+        let run = explain_run(&set, seed, horizon, &model, &mut *scheduler, &mut *plain, &mut others)?;
+        let lines = run_lines(&run, model.provenance().unwrap_or("unknown"));
+        if let Some(file) = report {
+            file.write(explain_run::page(&set, &model.tokenizer, &run, &lines).as_bytes())?;
+        }
+        if args.json {
+            let horizon_ns = horizon.0;
+            return output::print_json(&serde_json::json!({
+                "task_set": set.name, "horizon_ns": horizon_ns, "seed": seed, "provenance": model.provenance(), "untrained": model.is_untrained(), "shield": !args.model.no_shield, "run": run,
+            }));
+        }
+        let line = |(name, value): &(String, String)| format!("{name:<30} {value}\n");
+        return output::print(&(heading(&set, horizon) + "\n\n" + &lines.iter().map(line).collect::<String>()));
+    }
     let found = explain_at(&set, args.setup.seed, horizon, args.at, &model, &mut *scheduler, &mut *plain)?;
     let decision = found.with_context(|| format!("no job is ready at or after {} and before {horizon}", args.at))?;
     if let Some(file) = report {
-        file.write(page(&set, &decision, &facts(&decision)).as_bytes())?;
+        file.write(page(&set, &decision, &facts(&decision, args.model.no_shield)).as_bytes())?;
     }
     if args.json {
         let ExplainedDecision { network, done, wanted, edf } = &decision;
         return output::print_json(&serde_json::json!({
             "task_set": set.name, "decision": network, "done": done, "wanted": wanted, "edf": edf,
-            "shield_changed_it": done != wanted,
+            "shield": !args.model.no_shield, "shield_changed_it": done != wanted,
         }));
     }
-    output::print(&text(&decision))
+    output::print(&text(&decision, args.model.no_shield))
 }
 
 fn cores(jobs: &[Option<String>]) -> String {
@@ -61,9 +88,10 @@ fn cores(jobs: &[Option<String>]) -> String {
 }
 
 /// What was decided, in a few sentences.
-fn facts(decision: &ExplainedDecision) -> String {
+fn facts(decision: &ExplainedDecision, no_shield: bool) -> String {
     let ExplainedDecision { network, done, wanted, edf } = decision;
     let shield = match done == wanted {
+        _ if no_shield => "and no shield was asked".to_string(),
         true => "which the shield let pass".to_string(),
         false => format!("but the shield ran {}", cores(done)),
     };
@@ -82,20 +110,58 @@ fn facts(decision: &ExplainedDecision) -> String {
     )
 }
 
+/// Every decision is looked at slowly, so a run is as many times shorter than others, unless it is said how long.
+const SHORTER: u64 = 10;
+
+/// What was found in a run, line by line.
+fn run_lines(run: &RunReport, model: &str) -> Vec<(String, String)> {
+    let spread = |spread: &Spread| format!("{:.3} ± {:.3} bits", spread.mean, spread.deviation);
+    let share = |share: f64| format!("{:.1}%", 100.0 * share);
+    let agreement =
+        |of: &Agreement| format!("{} of decisions, {} of contested ones", share(of.all), share(of.contested));
+    let correlation = |of: Option<f64>| of.map_or("– (one of them never varies)".into(), |r| format!("{r:.3}"));
+    let quantiles = |of: &Distribution| {
+        let value = |(at, q): &(f64, f32)| format!("p{:.0} {q:.4}", 100.0 * at);
+        of.quantiles.iter().map(value).collect::<Vec<_>>().join(", ")
+    };
+    let mut lines = vec![
+        ("model".to_string(), model.to_string()),
+        ("decisions".into(), table::count(run.decisions)),
+        ("more ready jobs than cores in".into(), table::count(run.contested)),
+        ("alignment".into(), share(run.alignment)),
+    ];
+    lines.extend(run.top_k_alignment.iter().map(|top| (format!("top-{} alignment", top.k), share(top.alignment))));
+    let layers = run.entropy_bits.iter().enumerate();
+    lines.extend(layers.map(|(layer, of)| (format!("attention entropy, layer {}", layer + 1), spread(of))));
+    lines.extend([
+        ("of the decision token".into(), spread(&run.decision_entropy_bits)),
+        ("attention and criticality, r".into(), correlation(run.attention_criticality)),
+        ("attention and urgency, r".into(), correlation(run.attention_urgency)),
+        (format!("Q of {} chosen", table::count(run.q_chosen.count)), quantiles(&run.q_chosen)),
+        (format!("Q of {} others", table::count(run.q_others.count)), quantiles(&run.q_others)),
+        (format!("rule {:.2}/(s+1) + {:.2}/(c+1)", run.rule.alpha, run.rule.beta), agreement(&run.rule.agreement)),
+    ]);
+    lines.extend(
+        run.agreement.iter().map(|named| (format!("same as {}", named.scheduler), agreement(&named.agreement))),
+    );
+    lines
+}
+
 /// Jobs that the table for people lists.
 const MOST_ROWS: usize = 40;
 
-fn text(decision: &ExplainedDecision) -> String {
+fn text(decision: &ExplainedDecision, no_shield: bool) -> String {
     let network = &decision.network;
     let header = ["job", "due in", "slack", "remaining", "token", "Q", "attention", "core"];
     let row = |job: &temponet::diagnostics::JobLine| {
-        let token = &network.rows[job.row as usize - 1].token;
+        let row = &network.rows[job.row as usize - 1];
+        let token = row.token.iter().map(u16::to_string).chain(row.real.iter().map(|number| format!("{number:.3}")));
         vec![
             format!("{}#{}", job.task, job.job),
             table::time(job.due_in_ns as f64),
             table::time(job.slack_ns as f64),
             table::time(job.remaining_ns as f64),
-            token.iter().map(u16::to_string).collect::<Vec<_>>().join(" "),
+            token.collect::<Vec<_>>().join(" "),
             format!("{:.4}", job.q),
             format!("{:.1}%", 100.0 * job.attention),
             job.core.map_or("–".into(), |core| core.to_string()),
@@ -104,5 +170,5 @@ fn text(decision: &ExplainedDecision) -> String {
     let rows: Vec<Vec<String>> = network.jobs.iter().take(MOST_ROWS).map(row).collect();
     let more = network.jobs.len().saturating_sub(MOST_ROWS);
     let more = if more > 0 { format!("and {more} more\n") } else { String::new() };
-    format!("{}{more}\n{}\n", table::render(&header, &rows), facts(decision))
+    format!("{}{more}\n{}\n", table::render(&header, &rows), facts(decision, no_shield))
 }

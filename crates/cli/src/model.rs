@@ -33,7 +33,7 @@ enum What {
     /// Write untrained weights
     #[command(after_help = "Example:\n  temponet model new random:1 -o fresh.safetensors")]
     New {
-        /// random:SEED, or random-paper:SEED for the paper's tokens
+        /// random:SEED; random-paper:SEED for the paper's tokens, random-raw:SEED or random-mlp:SEED for continuous slack
         #[arg(value_name = "NAME")]
         model: String,
         /// The file to write
@@ -71,6 +71,14 @@ fn show(model: &Model, json: bool) -> Result<()> {
     let features = |features: &[temponet_infer::Vocabulary]| {
         features.iter().map(|feature| format!("{} ({})", feature.name, feature.size)).collect::<Vec<_>>().join(", ")
     };
+    let tokenizer = &model.tokenizer;
+    let slack = match &tokenizer.continuous {
+        Some(how) => format!("continuous, {how:?}"),
+        None => {
+            let hopeless = if tokenizer.clip { "clipped to bin 0" } else { "tokens of their own" };
+            format!("{} bins by {:?}; hopeless jobs: {hopeless}", tokenizer.bins, tokenizer.binning)
+        }
+    };
     let rows = [
         (
             "blocks",
@@ -82,8 +90,7 @@ fn show(model: &Model, json: bool) -> Result<()> {
         ("parameters", table::count(shape.parameters() as u64)),
         ("job tokens", features(&shape.job)),
         ("idle token", features(&shape.idle)),
-        ("slack bins", format!("{} by {:?}", model.tokenizer.bins, model.tokenizer.binning)),
-        ("hopeless jobs", if model.tokenizer.clip { "clipped to bin 0" } else { "tokens of their own" }.into()),
+        ("slack", slack),
         ("kernel here", temponet_infer::Kernel::best().name().into()),
         ("provenance", model.provenance().unwrap_or("unknown").into()),
         ("checksum", model.weights.checksum()),

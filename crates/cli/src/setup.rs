@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use temponet::{Model, Tokenizer};
+use temponet::{Continuous, Model, Tokenizer};
 use temponet_lab::horizon::default_horizon;
-use temponet_lab::roster::Roster;
+use temponet_lab::roster::{Roster, SHIELDED, UNSHIELDED};
 use temponet_task::builtin::{self, Builtin};
 use temponet_task::files::Loaded;
 use temponet_task::{OnMiss, TaskSet, Time, TimeUnit, files};
@@ -40,23 +40,37 @@ pub struct SetupArgs {
 /// The model of the learned scheduler.
 #[derive(clap::Args)]
 pub struct ModelArgs {
-    /// What the learned scheduler asks: a weights file, or random:SEED or random-paper:SEED for untrained weights
+    /// What the learned scheduler asks: a weights file, or random:SEED for untrained weights (random-paper, random-raw and random-mlp: with
+    /// other tokens)
     #[arg(long, value_name = "FILE|random:SEED")]
     pub model: Option<String>,
+    /// Run the learned scheduler without its shield, whatever deadlines that costs: temponet is temponet-unshielded
+    #[arg(long, requires = "model")]
+    pub no_shield: bool,
 }
 
 impl ModelArgs {
+    /// The scheduler that a name stands for.
+    pub fn scheduler<'a>(&self, name: &'a str) -> &'a str {
+        if self.no_shield && name == SHIELDED { UNSHIELDED } else { name }
+    }
+
     /// The schedulers that names can stand for.
     pub fn roster(&self) -> Result<Roster> {
         Ok(Roster { model: self.model.as_deref().map(model).transpose()?.map(Arc::new) })
     }
 }
 
+/// Width of the layer that continuous slack goes through in `random-mlp`.
+const HIDDEN: usize = 64;
+
 /// The model that a text names.
 pub fn model(name: &str) -> Result<Model> {
     let tokenizer = match name.split_once(':') {
         Some(("random", seed)) => Some((Tokenizer::full(), seed)),
         Some(("random-paper", seed)) => Some((Tokenizer::paper(), seed)),
+        Some(("random-raw", seed)) => Some((Tokenizer::continuous(Continuous::Raw), seed)),
+        Some(("random-mlp", seed)) => Some((Tokenizer::continuous(Continuous::Mlp { hidden: HIDDEN }), seed)),
         _ => None,
     };
     match tokenizer {

@@ -75,7 +75,8 @@ const PICTURE_JOBS: f64 = 40.0;
 pub fn run(args: Args) -> Result<()> {
     let (set, horizon, notes) = args.setup.prepare(Some(&args.set))?;
     let roster = args.model.roster()?;
-    let mut scheduler = roster.build(&args.scheduler)?;
+    let name = args.model.scheduler(&args.scheduler);
+    let mut scheduler = roster.build(name)?;
     let window = match args.gantt_until {
         Some(until) => until.min(horizon),
         None => picture_window(&set, horizon, PICTURE_JOBS),
@@ -90,7 +91,7 @@ pub fn run(args: Args) -> Result<()> {
     let gantt_file = args.gantt.as_deref().map(NewFile::create).transpose()?;
     let jobs = jobs_file.as_mut().map(|file| JobsCsv::new(&set, horizon, &mut file.out)).transpose()?;
     let progress = Progress::new(1, horizon);
-    progress.say(&args.scheduler);
+    progress.say(name);
     let mut watched = progress.watch((recorder, jobs));
     let seed = args.setup.seed;
     let (metrics, latency) = if args.latency {
@@ -100,7 +101,7 @@ pub fn run(args: Args) -> Result<()> {
     } else {
         (simulate(&set, seed, horizon, &mut *scheduler, &mut watched), None)
     };
-    let metrics = metrics.map_err(|error| CompareError::Run(args.scheduler.clone(), error))?;
+    let metrics = metrics.map_err(|error| CompareError::Run(name.into(), error))?;
     let (recording, jobs) = watched.done(horizon);
     progress.finish();
     jobs.map(JobsCsv::finish).transpose()?;
@@ -110,12 +111,12 @@ pub fn run(args: Args) -> Result<()> {
         file.write(chrome_trace(&set, &recording).as_bytes())?;
     }
     if let Some(file) = gantt_file {
-        file.write(gantt::svg(&set, &args.scheduler, &recording, window).as_bytes())?;
+        file.write(gantt::svg(&set, name, &recording, window).as_bytes())?;
     }
     let compliance = vec![metrics.jobs.compliance()];
-    let (scheduler, counters) = (roster.label(&args.scheduler), scheduler.counters());
+    let (scheduler, counters) = (roster.label(name), scheduler.counters());
     let row = Row { scheduler, metrics, compliance, latency, recording, counters };
-    let (schedulers, latency) = (vec![args.scheduler], args.latency);
+    let (schedulers, latency) = (vec![name.into()], args.latency);
     let plan = Plan { set, horizon, seed, runs: 1, schedulers, roster, latency, record_until: kept, oracle: None };
     match args.json {
         true => output::print_json(&JsonRun {

@@ -490,6 +490,50 @@ fn the_clairvoyant_optimum_stands_beside_every_result() {
 }
 
 #[test]
+fn a_run_of_the_learned_scheduler_is_explained() {
+    let folder = Folder::new("explain-run");
+    let args = ["explain", "standard-125", "--model", "random:1", "--run", "--horizon", "3s"];
+    let found = folder.json(&[&args[..], &["--json", "--report", "run.html"]].concat());
+    let run = &found["run"];
+    let share = |value: &serde_json::Value| (0.0..=1.0).contains(&value.as_f64().unwrap());
+    assert!(run["decisions"].as_u64().unwrap() > 50 && share(&run["alignment"]), "{run}");
+    assert_eq!((run["entropy_bits"].as_array().unwrap().len(), run["top_k_alignment"][1]["k"].as_u64()), (2, Some(3)));
+    assert_eq!(run["agreement"][1]["scheduler"], "srpt");
+    assert!(run["agreement"].as_array().unwrap().iter().all(|of| share(&of["all"]) && share(&of["contested"])));
+    let weights = [&run["rule"]["alpha"], &run["rule"]["beta"]].map(|weight| weight.as_f64().unwrap());
+    assert!((weights[0] + weights[1] - 1.0).abs() < 1e-9, "{weights:?}");
+    let text = folder.stdout(&args);
+    assert!(text.contains("top-3 alignment") && text.contains("same as edf") && text.contains("untrained"), "{text}");
+    let page = String::from_utf8(folder.bytes("run.html")).unwrap();
+    assert!(page.contains("<svg") && !page.contains("NaN") && page.contains("layer 2"));
+    assert!(folder.error(&["explain", "--model", "random:1", "--run", "--at", "5ms"]).contains("cannot be used with"));
+}
+
+#[test]
+fn the_learned_scheduler_runs_without_its_shield_if_asked() {
+    let folder = Folder::new("no-shield");
+    let model = ["gap-avionics", "--horizon", "2s", "--model", "random:1", "--json"];
+    let simulated = |scheduler: &str, more: &[&str]| {
+        folder.json(&[&["simulate"], &model[..], &["--scheduler", scheduler], more].concat())
+    };
+    let (shielded, open) = (simulated("temponet", &[]), simulated("temponet", &["--no-shield"]));
+    assert_eq!(open["scheduler"], "temponet-unshielded (untrained)");
+    assert_eq!(open, simulated("temponet-unshielded", &[]));
+    assert_eq!(shielded["missed"], 0);
+    assert!(open["missed"].as_u64().unwrap() > 0 && open.get("shield_overrides").is_none());
+    let list = ["--schedulers", "temponet,edf,temponet-unshielded", "--no-shield"];
+    let compared = folder.json(&[&["compare"], &model[..], &list].concat());
+    let names: Vec<&str> =
+        compared["results"].as_array().unwrap().iter().map(|row| row["scheduler"].as_str().unwrap()).collect();
+    assert_eq!(names, ["edf", "temponet-unshielded (untrained)"]);
+    let explained = folder.json(&[&["explain"], &model[..], &["--no-shield"]].concat());
+    assert_eq!((&explained["shield"], &explained["done"]), (&false.into(), &explained["wanted"]));
+    let text = folder.stdout(&["explain", "gap-avionics", "--model", "random:1", "--no-shield"]);
+    assert!(text.contains("no shield was asked"), "{text}");
+    assert!(folder.error(&["compare", "--no-shield"]).contains("--model"));
+}
+
+#[test]
 fn a_model_can_be_written_shown_run_and_explained() {
     let folder = Folder::new("model");
     folder.stdout(&["model", "new", "random:7", "-o", "m.safetensors"]);
@@ -520,6 +564,13 @@ fn a_model_can_be_written_shown_run_and_explained() {
         assert!(folder.error(&["model", "show", name]).contains(message), "{name}");
     }
     assert!(folder.error(&["compare", "--schedulers", "temponet-unshielded"]).contains("needs a model"));
+    for (name, slack) in
+        [("random-raw:1", "continuous, Raw"), ("random-mlp:1", "continuous, Mlp"), ("random-paper:1", "128 bins")]
+    {
+        assert!(folder.stdout(&["model", "show", name]).contains(slack), "{name}");
+        let text = folder.stdout(&["explain", "--model", name, "--at", "100ms"]);
+        assert!(text.contains("the network wanted"), "{text}");
+    }
     assert!(folder.error(&["compare", "--model", "random:x"]).contains("whole number"));
     let args = ["explain", "standard-125", "--model", "m.safetensors", "--at", "100ms"];
     let decision = folder.json(&[&args[..], &["--json", "--report", "d.html"]].concat());

@@ -51,18 +51,15 @@ impl<D: Device> Tape<'_, D> {
         let (rows, columns) = (self.nodes[place].rows, self.nodes[place].columns);
         match &self.nodes[place].op {
             Op::Input => {}
-            Op::Linear { x, weight, bias } => {
-                let (x, weight, bias) = (*x, *weight, *bias);
+            Op::Linear { x, weight, bias, by_inputs } => {
+                let (x, weight, bias, by_inputs) = (*x, *weight, *bias, *by_inputs);
                 let inputs = self.nodes[x.0].columns;
-                let product = Product {
-                    m: columns,
-                    n: inputs,
-                    k: rows,
-                    left_transposed: true,
-                    right_transposed: false,
-                    accumulate: true,
-                };
-                self.device.product(product, &dy, &self.nodes[x.0].value, &mut parameters.buffers[weight.0]);
+                let (left, right) = (&dy, &self.nodes[x.0].value);
+                let (m, n, left, right) =
+                    if by_inputs { (inputs, columns, right, left) } else { (columns, inputs, left, right) };
+                let product =
+                    Product { m, n, k: rows, left_transposed: true, right_transposed: false, accumulate: true };
+                self.device.product(product, left, right, &mut parameters.buffers[weight.0]);
                 if let Some(bias) = bias {
                     self.device.add_sum_of_rows(&dy, &mut parameters.buffers[bias.0]);
                 }
@@ -74,7 +71,7 @@ impl<D: Device> Tape<'_, D> {
                         n: inputs,
                         k: columns,
                         left_transposed: false,
-                        right_transposed: false,
+                        right_transposed: by_inputs,
                         accumulate,
                     };
                     self.device.product(product, &dy, &self.parameters.buffers[weight.0], &mut dx);

@@ -39,7 +39,7 @@ pub(crate) enum Source {
 
 pub(crate) enum Op<D: Device> {
     Input,
-    Linear { x: Var, weight: TensorId, bias: Option<TensorId> },
+    Linear { x: Var, weight: TensorId, bias: Option<TensorId>, by_inputs: bool },
     Rows(Vec<Rows<D>>),
     Add { left: Var, right: Var },
     Multiply { left: Var, right: Var },
@@ -101,8 +101,20 @@ impl<'a, D: Device> Tape<'a, D> {
 
     /// x · weightᵀ + bias; the weight has one row per output.
     pub fn linear(&mut self, x: Var, weight: TensorId, bias: Option<TensorId>) -> Var {
+        self.map(x, weight, bias, false)
+    }
+
+    /// x · weight + bias; the weight has one row per input.
+    pub fn linear_by_inputs(&mut self, x: Var, weight: TensorId, bias: Option<TensorId>) -> Var {
+        self.map(x, weight, bias, true)
+    }
+
+    fn map(&mut self, x: Var, weight: TensorId, bias: Option<TensorId>, by_inputs: bool) -> Var {
         let (rows, inputs) = self.shape(x);
-        let (outputs, columns) = self.parameters.shape(weight);
+        let (outputs, columns) = match (self.parameters.shape(weight), by_inputs) {
+            ((inputs, outputs), true) => (outputs, inputs),
+            (shape, false) => shape,
+        };
         assert_eq!(inputs, columns, "{}", self.parameters.name(weight));
         let mut out = self.device.blank(rows * outputs);
         let product = Product {
@@ -110,14 +122,14 @@ impl<'a, D: Device> Tape<'a, D> {
             n: outputs,
             k: inputs,
             left_transposed: false,
-            right_transposed: true,
+            right_transposed: !by_inputs,
             accumulate: false,
         };
         self.device.product(product, &self.nodes[x.0].value, self.parameter(weight), &mut out);
         if let Some(bias) = bias {
             self.device.add_row(self.parameter(bias), &mut out);
         }
-        self.push(rows, outputs, out, Op::Linear { x, weight, bias })
+        self.push(rows, outputs, out, Op::Linear { x, weight, bias, by_inputs })
     }
 
     /// Sums of embeddings.

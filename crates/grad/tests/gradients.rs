@@ -76,6 +76,11 @@ fn linear_maps() {
         let y = tape.linear(x, ids[1], Some(ids[2]));
         any_loss(tape, y)
     });
+    check("linear by inputs", &[(5, 3), (3, 7), (1, 7)], |tape, ids| {
+        let x = lift(tape, ids[0], 5);
+        let y = tape.linear_by_inputs(x, ids[1], Some(ids[2]));
+        any_loss(tape, y)
+    });
     // A matrix used twice, and a map without a bias.
     check("linear twice", &[(4, 3), (3, 3)], |tape, ids| {
         let x = lift(tape, ids[0], 4);

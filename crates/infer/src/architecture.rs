@@ -12,6 +12,23 @@ pub struct Vocabulary {
     pub size: usize,
 }
 
+/// Real numbers that come with a job's row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RealInput {
+    /// How many.
+    pub inputs: usize,
+    /// Width of the layer with ReLU that they go through first; zero: there is none.
+    pub hidden: usize,
+}
+
+impl RealInput {
+    /// What is mapped to a row in the end: the hidden units, or else the numbers themselves.
+    pub(crate) fn units(self) -> usize {
+        if self.hidden > 0 { self.hidden } else { self.inputs }
+    }
+}
+
 /// The shape of a network: post-LayerNorm Transformer blocks over rows that are sums of embeddings, and one number per row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,12 +45,15 @@ pub struct Architecture {
     pub job: Vec<Vocabulary>,
     /// Features of the idle row.
     pub idle: Vec<Vocabulary>,
+    /// Real numbers of a job's row, whose image is added to the embeddings; a job may then have no feature at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub real: Option<RealInput>,
 }
 
 impl Architecture {
     /// The paper's: d = 128, L = 2, H = 4, a feed-forward part four times as wide.
     pub fn paper(job: Vec<Vocabulary>, idle: Vec<Vocabulary>) -> Architecture {
-        Architecture { width: 128, layers: 2, heads: 4, feed_forward: 512, job, idle }
+        Architecture { width: 128, layers: 2, heads: 4, feed_forward: 512, job, idle, real: None }
     }
 
     /// Why no network has this shape, if none has.
@@ -49,9 +69,18 @@ impl Architecture {
         if !self.width.is_multiple_of(self.heads) {
             return Some(format!("a width of {} cannot be divided among {} heads", self.width, self.heads));
         }
-        for (kind, features) in [("job", &self.job), ("idle", &self.idle)] {
-            if !(1..=32).contains(&features.len()) {
-                return Some(format!("{} {kind} features, not from 1 to 32", features.len()));
+        if let Some(RealInput { inputs, hidden }) = self.real {
+            let problem = within("the number of real inputs", inputs, 32);
+            let hidden =
+                || (hidden > 1024).then(|| format!("{hidden} hidden units of real inputs, not from 0 to 1024"));
+            if let Some(problem) = problem.or_else(hidden) {
+                return Some(problem);
+            }
+        }
+        let least_job = usize::from(self.real.is_none());
+        for (kind, features, least) in [("job", &self.job, least_job), ("idle", &self.idle, 1)] {
+            if !(least..=32).contains(&features.len()) {
+                return Some(format!("{} {kind} features, not from {least} to 32", features.len()));
             }
             for (place, Vocabulary { name, size }) in features.iter().enumerate() {
                 if let Some(problem) = within(&format!("the size of {kind} feature {name:?}"), *size, 65_536) {
@@ -71,6 +100,14 @@ impl Architecture {
         let mut tensors = Vec::new();
         for (kind, features) in [("job", &self.job), ("idle", &self.idle)] {
             tensors.extend(features.iter().map(|feature| (format!("embed.{kind}.{}", feature.name), feature.size, d)));
+        }
+        if let Some(real) = self.real {
+            if real.hidden > 0 {
+                tensors.push(("embed.real.hidden.weight".into(), real.hidden, real.inputs));
+                tensors.push(("embed.real.hidden.bias".into(), 1, real.hidden));
+            }
+            tensors.push(("embed.real.weight".into(), real.units(), d));
+            tensors.push(("embed.real.bias".into(), 1, d));
         }
         for layer in 0..self.layers {
             let mut add = |name: &str, rows: usize, columns: usize| {

@@ -1,4 +1,4 @@
-//! The network and nothing around it: the weights file, the kernels, the forward pass from discrete tokens to one number per row. It knows
+//! The network and nothing around it: the weights file, the kernels, the forward pass from tokens to one number per row. It knows
 //! no tasks. A [`Network`] allocates when it is built, or when it meets more rows than ever before, and never else.
 
 mod aligned;
@@ -11,7 +11,7 @@ mod reference;
 mod rows;
 mod weights;
 
-pub use architecture::{Architecture, Vocabulary};
+pub use architecture::{Architecture, RealInput, Vocabulary};
 pub use kernels::{Kernel, Precision};
 pub use network::{Network, NetworkError, Options};
 pub use reference::{AttentionMap, Trace, reference};

@@ -70,7 +70,8 @@ impl<E: Engine> Scratch<E> {
     }
 
     pub(crate) fn pass(&mut self, prepared: &Prepared<E>, rows: &Rows<'_>, q: &mut Vec<f32>) {
-        let count = rows.jobs.len() / prepared.job.len() + 1;
+        let inputs = prepared.real.as_ref().map_or(0, |real| real.inputs);
+        let count = rows.count(prepared.features, inputs) + 1;
         if count > self.capacity {
             *self = Scratch::new(self.widths, count);
         }
@@ -91,12 +92,12 @@ impl<E: Engine> Scratch<E> {
     /// Rows and their triples for the first layer, from the tables; zeros up to a whole group.
     fn embed(&mut self, prepared: &Prepared<E>, rows: &Rows<'_>, count: usize) {
         let Widths { row_stride, triple_stride, .. } = self.widths;
-        let mut jobs = rows.jobs.chunks_exact(prepared.job.len());
+        let of_job = |place: usize| rows.jobs.get((place - 1) * prepared.features..place * prepared.features);
         let targets = self.x.chunks_exact_mut(row_stride).zip(self.triples.chunks_exact_mut(triple_stride));
         for (place, (x, triple)) in targets.enumerate().take(count.next_multiple_of(GROUP)) {
             let (tables, values): (&[Table], &[u16]) = match place {
                 0 => (&prepared.idle, rows.idle),
-                _ if place < count => (&prepared.job, jobs.next().unwrap_or(&[])),
+                _ if place < count => (&prepared.job, of_job(place).unwrap_or(&[])),
                 _ => (&[], &[]),
             };
             if tables.is_empty() {
@@ -111,6 +112,14 @@ impl<E: Engine> Scratch<E> {
                 } else {
                     prepared.engine.add(x, from_x);
                     prepared.engine.add(triple, from_triple);
+                }
+            }
+            if let Some(real) = prepared.real.as_ref().filter(|_| (1..count).contains(&place)) {
+                let numbers = rows.real.chunks_exact(real.inputs).nth(place - 1).unwrap_or(&[]);
+                for (factor, row) in real.terms(numbers) {
+                    let (from_x, from_triple) = row.split_at(row_stride);
+                    prepared.engine.add_scaled(x, from_x, factor);
+                    prepared.engine.add_scaled(triple, from_triple, factor);
                 }
             }
         }

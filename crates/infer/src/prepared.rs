@@ -2,7 +2,7 @@
 
 use crate::aligned::Aligned;
 use crate::kernels::{Engine, Norm, PAD, Packed, pack_from};
-use crate::{Architecture, Vocabulary, Weights};
+use crate::{Architecture, RealInput, Vocabulary, Weights};
 
 /// Widths in memory, in numbers.
 #[derive(Clone, Copy)]
@@ -87,6 +87,30 @@ impl Table {
     }
 }
 
+/// What real numbers add to a job's row: a table with a row for each of them or, if they go through a hidden layer, for each of its units.
+pub(crate) struct Real {
+    pub inputs: usize,
+    /// The hidden layer, one weight row per unit; no weights if there is none.
+    weight: Vec<f32>,
+    bias: Vec<f32>,
+    table: Table,
+}
+
+impl Real {
+    /// What is added for some numbers: the table's rows and their factors. Numbers that are missing count as zero.
+    pub(crate) fn terms(&self, numbers: &[f32]) -> impl Iterator<Item = (f32, &[f32])> {
+        let number = |place: usize| numbers.get(place).copied().unwrap_or(0.0);
+        let hidden = move |unit: usize| {
+            let weight = &self.weight[unit * self.inputs..(unit + 1) * self.inputs];
+            let sum: f32 = weight.iter().enumerate().map(|(place, weight)| weight * number(place)).sum();
+            (sum + self.bias[unit]).max(0.0)
+        };
+        let factor = move |unit: usize| if self.weight.is_empty() { number(unit) } else { hidden(unit) };
+        let units = (0..self.table.values).map(move |unit| (factor(unit), self.table.row(unit as u16)));
+        units.filter(|(factor, _)| *factor != 0.0)
+    }
+}
+
 /// The last linear map of a kind of row.
 pub(crate) struct Head {
     weight: Aligned<f32>,
@@ -107,7 +131,11 @@ impl Head {
 pub(crate) struct Prepared<E: Engine> {
     pub engine: E,
     pub widths: Widths,
+    /// Features of a job.
+    pub features: usize,
+    /// Their tables; the bias of real numbers is one more, of a single value.
     pub job: Vec<Table>,
+    pub real: Option<Real>,
     pub idle: Vec<Table>,
     pub layers: Vec<Layer<E>>,
     pub job_head: Head,
@@ -127,6 +155,14 @@ impl<E: Engine> Prepared<E> {
             };
             features.iter().enumerate().map(table).collect()
         };
+        let mut job: Vec<Table> = tables("job", &architecture.job);
+        let real = architecture.real.map(|RealInput { inputs, .. }| {
+            job.push(table(weights.tensor("embed.real.bias"), &triple, job.is_empty(), widths));
+            let [weight, bias] =
+                ["weight", "bias"].map(|part| weights.tensor(&format!("embed.real.hidden.{part}")).to_vec());
+            let table = table(weights.tensor("embed.real.weight"), &triple, false, widths);
+            Real { inputs, weight, bias, table }
+        });
         let head = |kind: &str| Head {
             weight: Aligned::from_slice(weights.tensor(&format!("head.{kind}.weight")), widths.row_stride),
             bias: weights.tensor(&format!("head.{kind}.bias"))[0],
@@ -134,7 +170,9 @@ impl<E: Engine> Prepared<E> {
         Prepared {
             engine,
             widths,
-            job: tables("job", &architecture.job),
+            features: architecture.job.len(),
+            job,
+            real,
             idle: tables("idle", &architecture.idle),
             layers,
             job_head: head("job"),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Architecture, Rows, Sparsity, Weights};
+use crate::{Architecture, RealInput, Rows, Sparsity, Weights};
 
 /// One head's attention: `weights[query][key]`, each query's summing to one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -56,7 +56,7 @@ pub fn reference(weights: &Weights, rows: &Rows<'_>) -> Trace {
     Trace { q: x.iter().enumerate().map(|(place, row)| head(place, row)).collect(), attention }
 }
 
-/// Sums of embeddings.
+/// Sums of embeddings and, for jobs, of the image of their real numbers.
 fn embed(weights: &Weights, rows: &Rows<'_>) -> Vec<Vec<f32>> {
     let architecture = &weights.architecture;
     let width = architecture.width;
@@ -69,9 +69,31 @@ fn embed(weights: &Weights, rows: &Rows<'_>) -> Vec<Vec<f32>> {
         }
         row
     };
-    let jobs = rows.jobs.chunks_exact(architecture.job.len());
+    let (features, inputs) = (architecture.job.len(), architecture.real.map_or(0, |real| real.inputs));
+    let job = |place: usize| {
+        let mut row = sum("job", &architecture.job, &rows.jobs[place * features..(place + 1) * features]);
+        if let Some(real) = architecture.real {
+            let image = embed_real(weights, real, &rows.real[place * inputs..(place + 1) * inputs]);
+            row.iter_mut().zip(image).for_each(|(sum, value)| *sum += value);
+        }
+        row
+    };
     let idle = sum("idle", &architecture.idle, rows.idle);
-    [idle].into_iter().chain(jobs.map(|values| sum("job", &architecture.job, values))).collect()
+    [idle].into_iter().chain((0..rows.count(features, inputs)).map(job)).collect()
+}
+
+/// The image of a job's real numbers: one weight row per number, or per hidden unit where there are any.
+fn embed_real(weights: &Weights, real: RealInput, numbers: &[f32]) -> Vec<f32> {
+    let mut units = numbers.to_vec();
+    if real.hidden > 0 {
+        units = apply(weights.tensor("embed.real.hidden.weight"), weights.tensor("embed.real.hidden.bias"), numbers);
+        units.iter_mut().for_each(|unit| *unit = unit.max(0.0));
+    }
+    let mut row = weights.tensor("embed.real.bias").to_vec();
+    for (unit, weight) in units.iter().zip(weights.tensor("embed.real.weight").chunks_exact(row.len())) {
+        row.iter_mut().zip(weight).for_each(|(sum, weight)| *sum += unit * weight);
+    }
+    row
 }
 
 /// `weight · x + bias`; one weight row per output.

@@ -7,11 +7,20 @@ pub struct Rows<'a> {
     pub idle: &'a [u16],
     /// One value per job feature, row after row.
     pub jobs: &'a [u16],
+    /// The real numbers of each job, row after row; empty if the network has no such input.
+    pub real: &'a [f32],
     /// Added to the attention logits of each row as a key, the idle row first. A row that stands for c equal ones has ln c:
     /// that is exactly attention over c rows.
     pub bias: &'a [f32],
     /// Restricts who attends to whom; none is dense attention.
     pub sparsity: Option<Sparsity>,
+}
+
+impl Rows<'_> {
+    /// How many jobs there are, where a job has so many features and so many real numbers.
+    pub(crate) fn count(&self, features: usize, inputs: usize) -> usize {
+        self.jobs.len().checked_div(features).unwrap_or_else(|| self.real.len() / inputs.max(1))
+    }
 }
 
 /// The paper's sparse attention over rows in deadline order: all keys of the own chunk, and of every block of other chunks the few with

@@ -79,8 +79,13 @@ impl Weights {
     pub fn random(architecture: Architecture, seed: u64) -> Weights {
         let mut rng = Pcg64::seed_from_u64(seed);
         Weights::new(architecture, |name, rows, columns| {
-            let is_embedding = name.starts_with("embed.");
-            let bound = if is_embedding { 1.0 } else { 1.0 / (columns as f32).sqrt() };
+            let bound = match name {
+                // One row for each that is added, not for each sum.
+                "embed.real.weight" => 1.0 / (rows as f32).sqrt(),
+                "embed.real.hidden.weight" => 1.0 / (columns as f32).sqrt(),
+                _ if name.starts_with("embed.") => 1.0,
+                _ => 1.0 / (columns as f32).sqrt(),
+            };
             let value = |rng: &mut Pcg64| (2.0 * rng.random::<f32>() - 1.0) * bound;
             match name {
                 _ if name.ends_with("norm.weight") => vec![1.0; columns],

@@ -37,7 +37,7 @@ fn the_same_row_is_best() {
             let counted = jobs.iter().map(|slack| f32::from(counts[usize::from(*slack)]).ln());
             let bias: Vec<f32> = [0.0].into_iter().chain(counted).collect();
             let idle = [rng.random_range(0..8), rng.random_range(0..16)];
-            let rows = Rows { idle: &idle, jobs: &jobs, bias: &bias, sparsity: None };
+            let rows = Rows { idle: &idle, jobs: &jobs, real: &[], bias: &bias, sparsity: None };
             exact.forward(&rows, &mut expected);
             for (network, agreed) in networks.iter_mut().zip(&mut agreed) {
                 network.forward(&rows, &mut q);

@@ -4,7 +4,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use temponet_infer::{Architecture, Kernel, Network, Options, Rows, Sparsity, Vocabulary, Weights};
+use temponet_infer::{Architecture, Kernel, Network, Options, RealInput, Rows, Sparsity, Vocabulary, Weights};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -38,7 +38,9 @@ fn allocations(of: impl FnOnce()) -> u64 {
 #[test]
 fn a_forward_pass_does_not_allocate() {
     let vocabulary = |name: &str, size: usize| vec![Vocabulary { name: name.into(), size }];
-    let weights = Weights::random(Architecture::paper(vocabulary("slack", 130), vocabulary("cores", 8)), 1);
+    let plain = Architecture::paper(vocabulary("slack", 130), vocabulary("cores", 8));
+    let weights = Weights::random(Architecture { real: Some(RealInput { inputs: 1, hidden: 8 }), ..plain }, 1);
+    let real = vec![0.5; 300];
     let jobs: Vec<u16> = (0..300).map(|job| job % 130).collect();
     let bias = vec![0.0; 301];
     for kernel in Kernel::available() {
@@ -46,7 +48,8 @@ fn a_forward_pass_does_not_allocate() {
         let mut network = Network::new(&weights, options).unwrap();
         let mut q = Vec::with_capacity(301);
         let mut run = |count: usize, sparsity: Option<Sparsity>| {
-            let rows = Rows { idle: &[1], jobs: &jobs[..count], bias: &bias[..count + 1], sparsity };
+            let rows =
+                Rows { idle: &[1], jobs: &jobs[..count], real: &real[..count], bias: &bias[..count + 1], sparsity };
             allocations(|| network.forward(&rows, &mut q))
         };
         for count in [0, 1, 15, 16, 130, 199] {

@@ -3,7 +3,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_infer::{
-    Architecture, Kernel, Network, NetworkError, Options, Precision, Rows, Sparsity, Vocabulary, Weights, reference,
+    Architecture, Kernel, Network, NetworkError, Options, Precision, RealInput, Rows, Sparsity, Vocabulary, Weights,
+    reference,
 };
 
 /// Greatest gaps between outputs, which are about one. Products of eight significant bits keep two or three digits.
@@ -18,7 +19,8 @@ fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
 
 fn shape(width: usize, layers: usize, heads: usize, feed_forward: usize) -> Architecture {
     let job = vocabularies(&[("slack", 130), ("remaining", 40), ("core", 3)]);
-    Architecture { width, layers, heads, feed_forward, job, idle: vocabularies(&[("cores", 8), ("load", 16)]) }
+    let idle = vocabularies(&[("cores", 8), ("load", 16)]);
+    Architecture { width, layers, heads, feed_forward, job, idle, real: None }
 }
 
 /// Norms and biases that are not neutral, so that forgetting one shows.
@@ -37,6 +39,7 @@ fn weights(architecture: Architecture, seed: u64) -> Weights {
 struct Input {
     idle: [u16; 2],
     jobs: Vec<u16>,
+    real: Vec<f32>,
     bias: Vec<f32>,
 }
 
@@ -48,11 +51,12 @@ impl Input {
             idle: [rng.random_range(0..8), rng.random_range(0..16)],
             bias,
             jobs: (0..jobs * 3).map(|place| rng.random_range(0..sizes[place % 3])).collect(),
+            real: (0..jobs * 2).map(|_| rng.random_range(-2.0..6.0)).collect(),
         }
     }
 
     fn rows(&self, sparsity: Option<Sparsity>) -> Rows<'_> {
-        Rows { idle: &self.idle, jobs: &self.jobs, bias: &self.bias, sparsity }
+        Rows { idle: &self.idle, jobs: &self.jobs, real: &self.real, bias: &self.bias, sparsity }
     }
 }
 
@@ -107,6 +111,16 @@ fn other_shapes() {
 }
 
 #[test]
+fn real_numbers_beside_features_and_alone() {
+    for (width, hidden) in [(32, 0), (45, 0), (64, 1), (64, 20), (128, 64)] {
+        let real = Some(RealInput { inputs: 2, hidden });
+        let heads = if width == 45 { 5 } else { 4 };
+        check(Architecture { real, ..shape(width, 2, heads, 64) }, &[1, 20, 33]);
+        check(Architecture { real, job: vec![], ..shape(width, 2, heads, 64) }, &[0, 1, 20, 33]);
+    }
+}
+
+#[test]
 fn shapes_that_fit_no_vector() {
     for (width, heads, feed_forward) in [(36, 3, 50), (1, 1, 1), (6, 2, 7), (45, 5, 33), (130, 2, 70)] {
         check(shape(width, 2, heads, feed_forward), &[1, 18, 35]);
@@ -137,7 +151,7 @@ fn the_same_input_gives_the_same_bits() {
 fn equal_rows(network: &mut Network) {
     let jobs: Vec<u16> = (0..40).flat_map(|place| [[7, 3, 1], [90, 20, 0]][place % 2]).collect();
     let mut q = Vec::new();
-    network.forward(&Rows { idle: &[0, 0], jobs: &jobs, bias: &[0.0; 41], sparsity: None }, &mut q);
+    network.forward(&Rows { idle: &[0, 0], jobs: &jobs, real: &[], bias: &[0.0; 41], sparsity: None }, &mut q);
     assert!(q[1..].iter().enumerate().all(|(place, value)| *value == q[1 + place % 2]), "{q:?}");
 }
 
@@ -148,15 +162,31 @@ fn input_that_makes_no_sense_is_no_panic() {
         let mut network = network(&weights, kernel);
         let (mut q, mut clamped) = (Vec::new(), Vec::new());
         let sparsity = Some(Sparsity { chunk: 0, block: 0, keep: 0 });
-        let wild = Rows { idle: &[u16::MAX], jobs: &[u16::MAX; 8], bias: &[], sparsity };
+        let wild = Rows { idle: &[u16::MAX], jobs: &[u16::MAX; 8], real: &[f32::NAN; 3], bias: &[], sparsity };
         network.forward(&wild, &mut q);
         assert_eq!(q.len(), 3, "{kernel}");
         let jobs = [129, 39, 2, 129, 39, 2];
-        network.forward(&Rows { idle: &[7, 0], jobs: &jobs, bias: &[0.0; 3], sparsity }, &mut clamped);
+        network.forward(&Rows { idle: &[7, 0], jobs: &jobs, real: &[], bias: &[0.0; 3], sparsity }, &mut clamped);
         assert_eq!(q, clamped, "{kernel}");
-        let far = Rows { idle: &[0, 0], jobs: &jobs, bias: &[0.0, f32::NEG_INFINITY, -1e9], sparsity: None };
+        let far = Rows { idle: &[0, 0], jobs: &jobs, real: &[], bias: &[0.0, f32::NEG_INFINITY, -1e9], sparsity: None };
         network.forward(&far, &mut q);
         assert!(q.iter().all(|value| value.is_finite()), "{kernel}: {q:?}");
+    }
+}
+
+#[test]
+fn missing_real_numbers_are_zeros() {
+    let real = Some(RealInput { inputs: 2, hidden: 5 });
+    let weights = weights(Architecture { real, ..shape(32, 2, 4, 64) }, 4);
+    for kernel in Kernel::available() {
+        let mut network = network(&weights, kernel);
+        let (mut q, mut zeros) = (Vec::new(), Vec::new());
+        let rows = |real| Rows { idle: &[1, 1], jobs: &[1, 2, 0, 5, 2, 1], real, bias: &[0.0; 3], sparsity: None };
+        network.forward(&rows(&[0.5]), &mut q);
+        network.forward(&rows(&[0.0; 4]), &mut zeros);
+        assert_eq!(q, zeros, "{kernel}");
+        network.forward(&rows(&[0.5, 0.0, 0.0, 0.0]), &mut q);
+        assert_ne!(q, zeros, "{kernel}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_infer::{Architecture, Rows, Sparsity, Vocabulary, Weights, WeightsError, reference};
+use temponet_infer::{Architecture, RealInput, Rows, Sparsity, Vocabulary, Weights, WeightsError, reference};
 
 fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
     sizes.iter().map(|(name, size)| Vocabulary { name: name.to_string(), size: *size }).collect()
@@ -10,7 +10,7 @@ fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
 
 fn small() -> Architecture {
     let (job, idle) = (vocabularies(&[("slack", 20), ("core", 3)]), vocabularies(&[("cores", 4), ("load", 5)]));
-    Architecture { width: 32, layers: 2, heads: 4, feed_forward: 64, job, idle }
+    Architecture { width: 32, layers: 2, heads: 4, feed_forward: 64, job, idle, real: None }
 }
 
 fn random_rows(n: usize, rng: &mut Pcg64) -> Vec<[u16; 2]> {
@@ -18,7 +18,7 @@ fn random_rows(n: usize, rng: &mut Pcg64) -> Vec<[u16; 2]> {
 }
 
 fn q(weights: &Weights, jobs: &[[u16; 2]], bias: &[f32], sparsity: Option<Sparsity>) -> Vec<f32> {
-    reference(weights, &Rows { idle: &[1, 2], jobs: jobs.as_flattened(), bias, sparsity }).q
+    reference(weights, &Rows { idle: &[1, 2], jobs: jobs.as_flattened(), real: &[], bias, sparsity }).q
 }
 
 fn assert_close(a: &[f32], b: &[f32], what: &str) {
@@ -39,6 +39,25 @@ fn permuting_the_jobs_permutes_the_outputs() {
         let turned = q(&weights, &turned, &bias, None);
         let expected: Vec<f32> = [plain[0]].into_iter().chain((0..17).map(|at| plain[1 + (at * 5 + 3) % 17])).collect();
         assert_close(&turned, &expected, "permuted");
+    }
+}
+
+#[test]
+fn jobs_of_real_numbers_only_are_permuted_too() {
+    let mut rng = Pcg64::seed_from_u64(4);
+    for (seed, hidden) in [(0, 0), (1, 9)] {
+        let weights =
+            Weights::random(Architecture { job: vec![], real: Some(RealInput { inputs: 2, hidden }), ..small() }, seed);
+        let jobs: Vec<[f32; 2]> = (0..17).map(|_| [rng.random_range(-3.0..9.0), rng.random_range(0.0..2.0)]).collect();
+        let turned: Vec<[f32; 2]> = (0..17).map(|at| jobs[(at * 5 + 3) % 17]).collect();
+        let q = |jobs: &[[f32; 2]]| {
+            let real = jobs.as_flattened();
+            reference(&weights, &Rows { idle: &[1, 2], jobs: &[], real, bias: &[0.0; 18], sparsity: None }).q
+        };
+        let plain = q(&jobs);
+        let expected: Vec<f32> = [plain[0]].into_iter().chain((0..17).map(|at| plain[1 + (at * 5 + 3) % 17])).collect();
+        assert_close(&q(&turned), &expected, "permuted");
+        assert!(plain[1..].windows(2).all(|pair| pair[0] != pair[1]), "{plain:?}");
     }
 }
 
@@ -81,7 +100,7 @@ fn sparse_attention_that_keeps_everything_is_dense() {
 #[test]
 fn attention_maps_are_shares() {
     let weights = Weights::random(small(), 1);
-    let rows = Rows { idle: &[0, 0], jobs: &[1, 0, 5, 1, 9, 2], bias: &[0.0; 4], sparsity: None };
+    let rows = Rows { idle: &[0, 0], jobs: &[1, 0, 5, 1, 9, 2], real: &[], bias: &[0.0; 4], sparsity: None };
     let trace = reference(&weights, &rows);
     assert_eq!(trace.attention.len(), 2 * 4);
     for row in trace.attention.iter().flat_map(|map| &map.weights) {
@@ -95,6 +114,14 @@ fn a_file_reads_back_or_is_refused() {
     weights.metadata.insert("tokenizer".into(), "{}".into());
     let bytes = weights.to_bytes().unwrap();
     assert_eq!(Weights::from_bytes(&bytes).unwrap(), weights);
+    assert!(!String::from_utf8_lossy(&bytes).contains("real"), "what a network does not have is not in its file");
+    for hidden in [0, 6] {
+        let real = Weights::random(Architecture { real: Some(RealInput { inputs: 3, hidden }), ..small() }, 7);
+        assert_eq!(Weights::from_bytes(&real.to_bytes().unwrap()).unwrap(), real);
+    }
+    let none = Architecture { real: Some(RealInput { inputs: 0, hidden: 0 }), ..small() };
+    assert!(none.problem().unwrap().contains("real inputs is 0"));
+    assert!(Architecture { job: vec![], ..small() }.problem().unwrap().contains("0 job features"));
     for cut in [0, 3, 8, 100, bytes.len() / 2, bytes.len() - 1] {
         assert!(matches!(Weights::from_bytes(&bytes[..cut]), Err(WeightsError::Format(_))), "cut at {cut}");
     }

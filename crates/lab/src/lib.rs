@@ -3,6 +3,7 @@
 pub mod clairvoyant;
 pub mod comparison;
 pub mod explain;
+pub mod explain_run;
 pub mod gantt;
 pub mod horizon;
 pub mod latency;

@@ -18,7 +18,8 @@ pub(crate) struct MhEdf {
 }
 
 impl Scheduler for MhEdf {
-    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.candidates.reserve(system.tasks.len());
         Ok(())
     }
 

@@ -50,11 +50,20 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
+    /// Makes room for so many jobs.
+    pub fn reserve(&mut self, jobs: usize) {
+        self.jobs.reserve(jobs);
+        self.hopeless.reserve(jobs);
+        self.chosen.clear();
+        self.chosen.reserve(jobs);
+    }
+
     /// Takes the ready jobs of a decision, none accepted yet.
     pub fn gather(&mut self, view: &SystemView<'_>) {
         self.now = view.now;
         self.jobs.clear();
         self.hopeless.clear();
+        self.reserve(view.active.len());
         for (id, job) in view.ready() {
             let side = if job.is_late_by_wcet(view.now) { &mut self.hopeless } else { &mut self.jobs };
             side.push(Candidate::new(id, job));
@@ -117,7 +126,7 @@ impl Candidates {
         }
         if self.chosen.len() < cores {
             self.hopeless.extend(self.jobs.iter().filter(|candidate| !candidate.accepted));
-            self.hopeless.sort_by(|a, b| {
+            self.hopeless.sort_unstable_by(|a, b| {
                 let by_key = spare(a).partial_cmp(&spare(b)).unwrap_or(std::cmp::Ordering::Equal);
                 by_key.then(a.tie.cmp(&b.tie))
             });

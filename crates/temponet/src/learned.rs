@@ -73,6 +73,7 @@ const FLOP_PER_NS: u64 = 20;
 impl Scheduler for Learned {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.scale = Scale::of(&self.model.tokenizer, system);
+        self.mapper.reserve(self.options.mapping, system.cores);
         self.is_overloaded = false;
         self.fallbacks = 0;
         self.fallback = fallback();
@@ -92,6 +93,8 @@ impl Scheduler for Learned {
         }
         let is_affordable =
             self.options.budget_ns.is_none_or(|budget| self.expected_ns(1 + self.observation.distinct()) <= budget);
+        self.q.clear();
+        self.q.reserve(1 + self.observation.jobs().len());
         if is_affordable {
             self.network.forward(&self.observation.rows(), &mut self.q);
         }

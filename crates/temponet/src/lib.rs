@@ -15,6 +15,7 @@
 
 pub mod assignment;
 mod binning;
+mod continuous;
 pub mod diagnostics;
 mod learned;
 mod mapping;
@@ -24,6 +25,7 @@ mod scheduler;
 mod tokenizer;
 
 pub use binning::Binning;
+pub use continuous::Continuous;
 pub use learned::{Learned, Options};
 pub use mapping::{Mapper, Mapping};
 pub use model::{Model, ModelError};

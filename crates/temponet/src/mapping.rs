@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 use temponet_task::{Assignment, JobId, SystemView, Tie, Time};
 
-use crate::assignment::{hungarian, round_plan, sinkhorn};
+use crate::assignment::{Hungarian, Sinkhorn};
 
 /// How the jobs with the best Q-values get cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -52,9 +52,30 @@ pub struct Mapper {
     candidates: Vec<Candidate>,
     chosen: Vec<JobId>,
     gains: Vec<f32>,
+    sinkhorn: Sinkhorn,
+    hungarian: Hungarian,
 }
 
+/// So many jobs per core take part in a matching: it may prefer a job a little worse that need not move.
+const MATCHED: usize = 2;
+
 impl Mapper {
+    /// Makes room for so many cores.
+    pub fn reserve(&mut self, mapping: Mapping, cores: usize) {
+        self.chosen.clear();
+        self.chosen.reserve(cores);
+        self.gains.clear();
+        if mapping != Mapping::Greedy {
+            self.gains.resize(MATCHED * cores * cores, 0.0);
+        }
+        // A matching of the greatest size takes all the room that there is to take.
+        match mapping {
+            Mapping::Greedy => {}
+            Mapping::Sinkhorn { temperature, .. } => _ = self.sinkhorn.matching(&self.gains, cores, temperature, 0),
+            Mapping::Hungarian { .. } => _ = self.hungarian.matching(&self.gains, cores),
+        }
+    }
+
     /// Assigns jobs, each given with its Q-value, to the cores. Jobs that are worth less than idling get none.
     pub fn assign(
         &mut self,
@@ -69,12 +90,12 @@ impl Mapper {
             Candidate { q, deadline: job.deadline, tie: job.tie(), id }
         };
         self.candidates.clear();
+        self.candidates.reserve(jobs.size_hint().1.unwrap_or(0));
         self.candidates.extend(jobs.filter(|(_, q)| *q >= idle).map(candidate));
         let cores = view.cores();
-        // A matching may prefer a job a little worse that need not move.
         let kept = match mapping {
             Mapping::Greedy => cores,
-            Mapping::Sinkhorn { .. } | Mapping::Hungarian { .. } => 2 * cores,
+            Mapping::Sinkhorn { .. } | Mapping::Hungarian { .. } => MATCHED * cores,
         };
         if self.candidates.len() > kept {
             self.candidates.select_nth_unstable_by(kept, Candidate::order);
@@ -100,13 +121,13 @@ impl Mapper {
         }
         let matched = match mapping {
             Mapping::Sinkhorn { temperature, iterations, .. } => {
-                round_plan(&sinkhorn(&self.gains, cores, temperature, iterations), &self.gains, cores)
+                self.sinkhorn.matching(&self.gains, cores, temperature, iterations)
             }
-            _ => hungarian(&self.gains, cores),
+            _ => self.hungarian.matching(&self.gains, cores),
         };
         for (candidate, core) in self.candidates.iter().zip(matched) {
             if let Some(core) = core {
-                assignment.run(core, candidate.id);
+                assignment.run(*core, candidate.id);
             }
         }
     }

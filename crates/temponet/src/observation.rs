@@ -11,6 +11,8 @@ pub struct Observation {
     idle: [u16; 2],
     /// The tokens of the distinct rows, one after the other.
     tokens: Vec<u16>,
+    /// Their numbers, where slack is continuous.
+    numbers: Vec<f32>,
     /// How many jobs each row stands for.
     counts: Vec<u32>,
     /// Attention bias of the idle row and of each row.
@@ -21,6 +23,7 @@ pub struct Observation {
     /// Share of jobs with less slack than one bin.
     urgent: f32,
     token: Vec<u16>,
+    real: Vec<f32>,
     /// An open hash table of rows; an entry counts if it is of this round.
     table: Vec<(u32, u32)>,
     round: u32,
@@ -31,6 +34,7 @@ impl Observation {
     pub fn read(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, by_job: bool) {
         self.idle = scale.idle;
         self.tokens.clear();
+        self.numbers.clear();
         self.counts.clear();
         self.jobs.clear();
         self.sparsity = None;
@@ -42,21 +46,32 @@ impl Observation {
         } else {
             self.prepare_table();
         }
+        self.reserve(tokenizer);
         let mut urgent = 0;
         for place in 0..self.jobs.len() {
             self.token.clear();
-            tokenizer.token(view.job(self.jobs[place].0), view.now, scale, &mut self.token);
-            urgent += usize::from(tokenizer.is_urgent(&self.token));
+            self.real.clear();
+            tokenizer.token(view.job(self.jobs[place].0), view.now, scale, &mut self.token, &mut self.real);
+            urgent += usize::from(tokenizer.is_urgent(tokenizer.bin(&self.token, &self.real, scale)));
             self.jobs[place].1 = if by_job { self.new_row() } else { self.row() };
         }
         self.urgent = urgent as f32 / self.jobs.len().max(1) as f32;
-        let width = self.token.len().max(1);
-        self.bias.clear();
         self.bias.push(0.0);
-        for (token, count) in self.tokens.chunks_exact(width).zip(&self.counts) {
-            let reserve = if tokenizer.is_long(token) { tokenizer.long_slack_reserve } else { 0.0 };
+        for (row, count) in (1..).zip(&self.counts) {
+            let bin = tokenizer.bin(self.token(row), self.real(row), scale);
+            let reserve = if tokenizer.is_long(bin) { tokenizer.long_slack_reserve } else { 0.0 };
             self.bias.push((*count as f32).ln() + reserve);
         }
+    }
+
+    /// Room for as many rows as there are jobs, so that it is not taken in a later decision where fewer of them are equal.
+    fn reserve(&mut self, tokenizer: &Tokenizer) {
+        let jobs = self.jobs.len();
+        self.tokens.reserve(jobs * (1 + tokenizer.features.len()));
+        self.numbers.reserve(jobs * tokenizer.real_input().map_or(0, |real| real.inputs));
+        self.counts.reserve(jobs);
+        self.bias.clear();
+        self.bias.reserve(1 + jobs);
     }
 
     fn prepare_table(&mut self) {
@@ -71,14 +86,16 @@ impl Observation {
 
     fn new_row(&mut self) -> u32 {
         self.tokens.extend_from_slice(&self.token);
+        self.numbers.extend_from_slice(&self.real);
         self.counts.push(1);
         self.counts.len() as u32
     }
 
     /// The row of the present token, a new one if there is none.
     fn row(&mut self) -> u32 {
-        let hash =
-            self.token.iter().fold(0u64, |hash, value| (hash ^ u64::from(*value)).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let mix = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let hash = self.token.iter().fold(0, |hash, value| mix(hash, u64::from(*value)));
+        let hash = self.real.iter().fold(hash, |hash, value| mix(hash, u64::from(value.to_bits())));
         let mask = self.table.len() - 1;
         let mut place = (hash >> 32) as usize & mask;
         loop {
@@ -88,8 +105,7 @@ impl Observation {
                 self.table[place] = (self.round, row);
                 return row;
             }
-            let width = self.token.len();
-            if self.tokens[(row as usize - 1) * width..][..width] == self.token[..] {
+            if self.token(row) == self.token && self.real(row) == self.real {
                 self.counts[row as usize - 1] += 1;
                 return row;
             }
@@ -99,7 +115,7 @@ impl Observation {
 
     /// What the network reads.
     pub fn rows(&self) -> Rows<'_> {
-        Rows { idle: &self.idle, jobs: &self.tokens, bias: &self.bias, sparsity: self.sparsity }
+        Rows { idle: &self.idle, jobs: &self.tokens, real: &self.numbers, bias: &self.bias, sparsity: self.sparsity }
     }
 
     /// Keeps only half the keys of sparse attention.
@@ -119,8 +135,14 @@ impl Observation {
 
     /// The token of a row, counted from 1.
     pub fn token(&self, row: u32) -> &[u16] {
-        let width = self.tokens.len() / self.counts.len().max(1);
+        let width = self.token.len();
         &self.tokens[(row as usize - 1) * width..][..width]
+    }
+
+    /// The numbers of a row, counted from 1; none unless slack is continuous.
+    pub fn real(&self, row: u32) -> &[f32] {
+        let width = self.real.len();
+        &self.numbers[(row as usize - 1) * width..][..width]
     }
 
     /// Rows without the idle one.

@@ -1,14 +1,14 @@
-//! The Urgency Tokenizer: what the network sees of a job, all of it discrete. This one function serves training, simulation and
+//! The Urgency Tokenizer: what the network sees of a job, all of it discrete unless slack is left continuous. This one function serves training, simulation and
 //! deployment.
 //!
 //! A job's token is its slack bin and, if wanted, a few more small features. Times are measured in the set's own scale, its median wcet, so that
 //! one model serves microsecond and second sets.
 
 use serde::{Deserialize, Serialize};
-use temponet_infer::Vocabulary;
+use temponet_infer::{RealInput, Vocabulary};
 use temponet_task::{Job, System, Task, Time};
 
-use crate::Binning;
+use crate::{Binning, Continuous};
 
 /// How jobs become tokens; part of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +24,9 @@ pub struct Tokenizer {
     pub long_slack_reserve: f32,
     /// What else a token says.
     pub features: Vec<Feature>,
+    /// Slack and remaining wcet as numbers in the place of the slack bin. The bins then only tell which jobs are urgent or have long slack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continuous: Option<Continuous>,
 }
 
 /// A further feature of a job's token.
@@ -110,7 +113,7 @@ impl Tokenizer {
     /// The paper's: 128 bins of equal width, every negative slack in the first, nothing else.
     pub fn paper() -> Tokenizer {
         let binning = Binning::Uniform { width: 0.25 };
-        Tokenizer { bins: 128, binning, clip: true, long_slack_reserve: 0.0, features: Vec::new() }
+        Tokenizer { bins: 128, binning, clip: true, long_slack_reserve: 0.0, features: Vec::new(), continuous: None }
     }
 
     /// Ours: logarithmic bins, tokens for jobs that are late by wcet or impossible, and all features.
@@ -124,14 +127,24 @@ impl Tokenizer {
             Feature::Uncertainty,
             Feature::Due,
         ];
-        Tokenizer { bins: 64, binning, clip: false, long_slack_reserve: 0.0, features }
+        Tokenizer { bins: 64, binning, clip: false, long_slack_reserve: 0.0, features, continuous: None }
+    }
+
+    /// The paper's ablation: slack and remaining wcet as numbers, and no bin.
+    pub fn continuous(how: Continuous) -> Tokenizer {
+        Tokenizer { continuous: Some(how), ..Tokenizer::paper() }
     }
 
     /// The features of a job's row.
     pub fn job_vocabularies(&self) -> Vec<Vocabulary> {
         let size = self.bins + if self.clip { 0 } else { 2 };
-        let slack = Vocabulary { name: "slack".into(), size };
-        [slack].into_iter().chain(self.features.iter().map(|feature| feature.vocabulary(self.bins))).collect()
+        let slack = self.continuous.is_none().then(|| Vocabulary { name: "slack".into(), size });
+        slack.into_iter().chain(self.features.iter().map(|feature| feature.vocabulary(self.bins))).collect()
+    }
+
+    /// The numbers of a job's row.
+    pub fn real_input(&self) -> Option<RealInput> {
+        self.continuous.as_ref().map(Continuous::input)
     }
 
     /// The features of the idle row.
@@ -148,12 +161,17 @@ impl Tokenizer {
         if !self.long_slack_reserve.is_finite() {
             return Some(format!("a long-slack reserve of {}", self.long_slack_reserve));
         }
-        self.binning.problem(self.bins)
+        self.binning.problem(self.bins).or_else(|| self.continuous.as_ref()?.problem())
     }
 
-    /// Appends a job's token.
-    pub fn token(&self, job: &Job, now: Time, scale: &Scale, out: &mut Vec<u16>) {
-        out.push(self.slack_token(job, now, scale));
+    /// Appends a job's token and, where slack is continuous, its numbers.
+    pub fn token(&self, job: &Job, now: Time, scale: &Scale, out: &mut Vec<u16>, real: &mut Vec<f32>) {
+        match &self.continuous {
+            None => out.push(self.slack_token(job, now, scale)),
+            Some(how) => {
+                real.extend(how.numbers([job.slack(now) as f64 / scale.unit, job.remaining().0 as f64 / scale.unit]));
+            }
+        }
         for feature in &self.features {
             out.push(match feature {
                 Feature::Remaining => log_bin(job.remaining().0 as f64 / scale.unit, 16),
@@ -173,26 +191,39 @@ impl Tokenizer {
         }
     }
 
-    fn slack_token(&self, job: &Job, now: Time, scale: &Scale) -> u16 {
+    /// The slack bin of a job; beyond the bins: late by wcet, impossible, unless they are clipped.
+    pub(crate) fn slack_token(&self, job: &Job, now: Time, scale: &Scale) -> u16 {
         if !self.clip && job.is_impossible(now) {
             return self.bins as u16 + 1;
         }
-        let slack = job.slack(now);
-        match slack < 0 {
+        self.slack_bin(job.slack(now) as f64, scale)
+    }
+
+    /// The bin of a slack in ns.
+    fn slack_bin(&self, slack: f64, scale: &Scale) -> u16 {
+        match slack < 0.0 {
             true if self.clip => 0,
             true => self.bins as u16,
-            false => scale.bin(slack as f64),
+            false => scale.bin(slack),
         }
     }
 
-    /// Whether a token is in the reserved long-slack bin.
-    pub fn is_long(&self, token: &[u16]) -> bool {
-        usize::from(token[0]) == self.bins - 1
+    /// The slack bin of a row with this token and these numbers.
+    pub fn bin(&self, token: &[u16], real: &[f32], scale: &Scale) -> u16 {
+        match &self.continuous {
+            None => token[0],
+            Some(how) => self.slack_bin(how.slack(real[0]) * scale.unit, scale),
+        }
     }
 
-    /// Whether a token has less slack than one bin, or none: the overload detector counts these.
-    pub fn is_urgent(&self, token: &[u16]) -> bool {
-        token[0] == 0 || usize::from(token[0]) >= self.bins
+    /// Whether a bin is the reserved long-slack bin.
+    pub fn is_long(&self, bin: u16) -> bool {
+        usize::from(bin) == self.bins - 1
+    }
+
+    /// Whether a bin has less slack than one bin, or none: the overload detector counts these.
+    pub fn is_urgent(&self, bin: u16) -> bool {
+        bin == 0 || usize::from(bin) >= self.bins
     }
 }
 

@@ -208,11 +208,15 @@ impl<D: Device<Real = f32>> Dqn<D> {
         let mut all = Vec::new();
         for (slot, is_random) in fleet.slots.iter().zip(is_random) {
             let view = slot.environment().view();
+            let bin = |row: u32| {
+                let (observation, scale) = (slot.observation(), slot.environment().scale());
+                fleet.episodes.tokenizer.bin(observation.token(row), observation.real(row), scale)
+            };
             let jobs = match if is_random { None } else { outputs.next() } {
                 Some(q) => {
                     let threshold = self.threshold(q[0]);
                     let bonus = |id: JobId, row: u32| {
-                        let slack = slot.observation().token(row)[0];
+                        let slack = bin(row);
                         self.settings.bonus.of(&self.counter, self.choices, slack, view.job(id).task) as f32
                     };
                     let mut jobs = slot.best(|id, row| q[row as usize] + bonus(id, row));
@@ -228,7 +232,7 @@ impl<D: Device<Real = f32>> Dqn<D> {
             if self.settings.bonus != Bonus::None {
                 for id in &jobs {
                     for row in slot.rows_of(&[*id]) {
-                        self.counter.add(slot.observation().token(row)[0], view.job(*id).task);
+                        self.counter.add(bin(row), view.job(*id).task);
                     }
                 }
             }

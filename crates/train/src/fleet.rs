@@ -26,7 +26,9 @@ pub enum FleetError {
     #[error(transparent)]
     Sim(#[from] SimError),
     /// Whatever happens, there are never more ready jobs than cores.
-    #[error("in {MOST_EMPTY} episodes there were never more ready jobs than cores: there is nothing to choose, and nothing to learn")]
+    #[error(
+        "in {MOST_EMPTY} episodes there were never more ready jobs than cores: there is nothing to choose, and nothing to learn"
+    )]
     NothingToChoose,
     /// There is no such teacher.
     #[error("teacher: {0}")]

@@ -14,10 +14,19 @@ pub struct Network {
     pub architecture: Architecture,
     job_tables: Vec<TensorId>,
     idle_tables: Vec<TensorId>,
+    real: Option<Real>,
     layers: Vec<Layer>,
     job_head: (TensorId, TensorId),
     idle_head: (TensorId, TensorId),
     value_head: (TensorId, TensorId),
+}
+
+/// The map of a job row's numbers, through a hidden layer if there is one.
+#[derive(Clone, Copy, Debug)]
+struct Real {
+    inputs: usize,
+    hidden: Option<(TensorId, TensorId)>,
+    map: (TensorId, TensorId),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -106,7 +115,13 @@ impl Network {
                 feed_forward_norm: pair("feed_forward_norm"),
             }
         };
+        let real = architecture.real.map(|real| Real {
+            inputs: real.inputs,
+            hidden: (real.hidden > 0).then(|| pair("embed.real.hidden")),
+            map: pair("embed.real"),
+        });
         let network = Network {
+            real,
             job_tables: tables("job", &architecture.job),
             idle_tables: tables("idle", &architecture.idle),
             layers: (0..architecture.layers).map(layer).collect(),
@@ -141,6 +156,19 @@ impl Network {
             tables.push((*table, values, Some(&batch.job_places)));
         }
         let mut x = tape.embedding(rows, &tables);
+        if let Some(real) = self.real {
+            let numbers = tape.input(batch.job_places.len(), real.inputs, &batch.real);
+            let numbers = match real.hidden {
+                Some((weight, bias)) => {
+                    let up = tape.linear(numbers, weight, Some(bias));
+                    tape.activate(up, Activation::Relu)
+                }
+                None => numbers,
+            };
+            let embedded = tape.linear_by_inputs(numbers, real.map.0, Some(real.map.1));
+            let in_place = tape.combine(rows, &[(embedded, &batch.job_places)]);
+            x = tape.add(x, in_place);
+        }
         let is_whole = focus.rows.len() == rows;
         for (place, layer) in self.layers.iter().enumerate() {
             let k = tape.linear(x, layer.key.0, Some(layer.key.1));

@@ -83,7 +83,8 @@ impl Shape {
     pub fn architecture(self, tokenizer: &Tokenizer) -> Architecture {
         let Shape { width, layers, heads, feed_forward } = self;
         let (job, idle) = (tokenizer.job_vocabularies(), tokenizer.idle_vocabularies());
-        Architecture { width, layers, heads, feed_forward, ..Architecture::paper(job, idle) }
+        let real = tokenizer.real_input();
+        Architecture { width, layers, heads, feed_forward, real, ..Architecture::paper(job, idle) }
     }
 }
 

@@ -141,7 +141,8 @@ mod tests {
     use rand::SeedableRng;
 
     fn transition(reward: f32) -> Transition {
-        let sample = Arc::new(Sample { idle: vec![0, 0], tokens: vec![], counts: vec![], bias: vec![0.0], cores: 1 });
+        let (tokens, real, counts) = (vec![], vec![], vec![]);
+        let sample = Arc::new(Sample { idle: vec![0, 0], tokens, real, counts, bias: vec![0.0], cores: 1 });
         Transition { state: sample.clone(), chosen: vec![], reward, discount: 0.0, next: sample }
     }
 

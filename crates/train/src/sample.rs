@@ -13,6 +13,8 @@ pub struct Sample {
     pub idle: Vec<u16>,
     /// The job rows' features, row after row.
     pub tokens: Vec<u16>,
+    /// The job rows' numbers, row after row; none where all is discrete.
+    pub real: Vec<f32>,
     /// How many jobs each job row stands for.
     pub counts: Vec<u32>,
     /// Attention bias of the idle row and of each job row.
@@ -28,6 +30,7 @@ impl Sample {
         Sample {
             idle: rows.idle.to_vec(),
             tokens: rows.jobs.to_vec(),
+            real: rows.real.to_vec(),
             counts: observation.counts().to_vec(),
             bias: rows.bias.to_vec(),
             cores: cores as u32,
@@ -53,6 +56,8 @@ pub struct Batch {
     pub idle: Vec<Vec<u32>>,
     /// Each job feature of all job rows.
     pub jobs: Vec<Vec<u32>>,
+    /// The numbers of all job rows, row after row.
+    pub real: Vec<f32>,
     /// Attention bias of every row.
     pub bias: Vec<f32>,
 }
@@ -62,7 +67,7 @@ impl Batch {
     pub fn of<'a>(samples: impl Iterator<Item = &'a Sample> + Clone) -> Batch {
         let segments = Arc::new(Segments::of_lengths(samples.clone().map(Sample::rows)));
         let (mut idle, mut jobs): (Vec<Vec<u32>>, Vec<Vec<u32>>) = (Vec::new(), Vec::new());
-        let mut bias = Vec::with_capacity(segments.rows());
+        let (mut bias, mut real) = (Vec::with_capacity(segments.rows()), Vec::new());
         let push = |lists: &mut Vec<Vec<u32>>, token: &[u16]| {
             lists.resize(token.len(), Vec::new());
             lists.iter_mut().zip(token).for_each(|(list, value)| list.push(u32::from(*value)));
@@ -71,10 +76,11 @@ impl Batch {
             push(&mut idle, &sample.idle);
             let width = sample.tokens.len() / sample.counts.len().max(1);
             sample.tokens.chunks_exact(width.max(1)).for_each(|token| push(&mut jobs, token));
+            real.extend_from_slice(&sample.real);
             bias.extend_from_slice(&sample.bias);
         }
         let idle_places = segments.ranges().map(|range| range.start as u32).collect();
         let job_places = segments.ranges().flat_map(|range| range.start as u32 + 1..range.end as u32).collect();
-        Batch { segments, idle_places, job_places, idle, jobs, bias }
+        Batch { segments, idle_places, job_places, idle, jobs, real, bias }
     }
 }

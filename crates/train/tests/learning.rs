@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use temponet::{Model, Scale, Tokenizer};
+use temponet::{Continuous, Model, Scale, Tokenizer};
 use temponet_grad::{AdamSettings, Cpu};
 use temponet_infer::{Rows, reference};
 use temponet_sim::{Unobserved, simulate};
@@ -50,8 +50,10 @@ fn episodes(source: Source, teacher: Option<&str>) -> Episodes {
 }
 
 /// Samples of random sets of one to eight cores.
-fn samples(count: usize) -> Vec<Sample> {
-    let mut fleet = Fleet::new(episodes(Source::Drawn(Box::default()), Some("edf")), count, 5).unwrap();
+fn samples(count: usize, tokenizer: &Tokenizer) -> Vec<Sample> {
+    let episodes = episodes(Source::Drawn(Box::default()), Some("edf"));
+    let episodes = Episodes { tokenizer: Arc::new(tokenizer.clone()), ..episodes };
+    let mut fleet = Fleet::new(episodes, count, 5).unwrap();
     for slot in &mut fleet.slots {
         for _ in 0..5 {
             let jobs = slot.taught();
@@ -65,18 +67,21 @@ fn samples(count: usize) -> Vec<Sample> {
 
 #[test]
 fn training_and_deployment_compute_the_same() {
-    let model = Model::random(Tokenizer::full(), 3);
-    let mut learner = Learner::new(Device::default, &model.weights, None, AdamSettings::default());
-    let samples = samples(40);
-    let outputs = learner.outputs(None, &samples.iter().collect::<Vec<_>>());
-    for (sample, q) in samples.iter().zip(&outputs.q) {
-        let rows = Rows { idle: &sample.idle, jobs: &sample.tokens, bias: &sample.bias, sparsity: None };
-        let expected = reference(&model.weights, &rows).q;
-        assert_eq!(q.len(), expected.len());
-        let error = q.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        assert!(error < 2e-5, "{error}");
+    let continuous = [Continuous::Raw, Continuous::Mlp { hidden: 24 }].map(Tokenizer::continuous);
+    for tokenizer in [Tokenizer::full(), Tokenizer::paper()].into_iter().chain(continuous) {
+        let model = Model::random(tokenizer, 3);
+        let mut learner = Learner::new(Device::default, &model.weights, None, AdamSettings::default());
+        let samples = samples(40, &model.tokenizer);
+        let outputs = learner.outputs(None, &samples.iter().collect::<Vec<_>>());
+        for (sample, q) in samples.iter().zip(&outputs.q) {
+            let Sample { idle, tokens, real, bias, .. } = sample;
+            let expected = reference(&model.weights, &Rows { idle, jobs: tokens, real, bias, sparsity: None }).q;
+            assert_eq!(q.len(), expected.len());
+            let error = q.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(error < 2e-5, "{error}");
+        }
+        assert_eq!(learner.weights().checksum(), model.weights.checksum());
     }
-    assert_eq!(learner.weights().checksum(), model.weights.checksum());
 }
 
 #[test]

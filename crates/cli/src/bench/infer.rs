@@ -111,7 +111,7 @@ impl Case {
     }
 
     fn rows(&self) -> Rows<'_> {
-        Rows { idle: &IDLE, jobs: &self.features, bias: &self.bias, sparsity: None }
+        Rows { idle: &IDLE, jobs: &self.features, real: &[], bias: &self.bias, sparsity: None }
     }
 }
 

@@ -96,6 +96,10 @@ impl<M: Multiplier> Engine for Bf16<M> {
         self.plain.add(sum, other);
     }
 
+    fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32) {
+        self.plain.add_scaled(sum, other, factor);
+    }
+
     fn convert(self, rows: usize, columns: usize, from: View<f32>, factors: Option<&[f32]>, to: ViewMut<u16>) {
         assert!(rows > 0 && factors.is_none_or(|factors| factors.len() >= rows), "a factor for every row");
         let within = |len: usize, stride: usize| (rows - 1) * stride + columns <= len;

@@ -162,6 +162,21 @@ pub(crate) unsafe fn add<V: Lanes>(count: usize, sum: *mut f32, other: *const f3
     }
 }
 
+/// sum += factor · other.
+///
+/// # Safety
+/// Both have so many numbers, a multiple of [`PAD`].
+#[inline(always)]
+pub(crate) unsafe fn add_scaled<V: Lanes>(count: usize, sum: *mut f32, other: *const f32, factor: f32) {
+    // SAFETY: the caller has checked the count.
+    unsafe {
+        let factor = V::splat(factor);
+        for place in (0..count).step_by(V::N) {
+            V::store(sum.add(place), V::mul_add(factor, V::load(other.add(place)), V::load(sum.add(place))));
+        }
+    }
+}
+
 /// x = norm(x + change) on one row of so many numbers, padded with zeros to `stride`.
 ///
 /// # Safety
@@ -266,6 +281,12 @@ macro_rules! f32_engine {
                 unsafe { add(sum.len(), sum.as_mut_ptr(), other.as_ptr()) }
             }
 
+            fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32) {
+                assert!(sum.len() == other.len() && sum.len() % PAD == 0, "two padded rows");
+                // SAFETY: the engine exists, so the processor has the instructions; the assertion is about the bounds.
+                unsafe { add_scaled(sum.len(), sum.as_mut_ptr(), other.as_ptr(), factor) }
+            }
+
             fn convert(
                 self,
                 rows: usize,
@@ -366,6 +387,12 @@ macro_rules! f32_engine {
         unsafe fn add(count: usize, sum: *mut f32, other: *const f32) {
             // SAFETY: as the caller's.
             unsafe { $crate::kernels::lanes::add::<$vector>(count, sum, other) }
+        }
+
+        $(#[$features])?
+        unsafe fn add_scaled(count: usize, sum: *mut f32, other: *const f32, factor: f32) {
+            // SAFETY: as the caller's.
+            unsafe { $crate::kernels::lanes::add_scaled::<$vector>(count, sum, other, factor) }
         }
 
         $(#[$features])?

@@ -210,6 +210,8 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     );
     /// sum += other.
     fn add(self, sum: &mut [f32], other: &[f32]);
+    /// sum += factor · other.
+    fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32);
     /// Some columns as elements, each row times its factor if there are any. Any number of rows.
     fn convert(self, rows: usize, columns: usize, from: View<f32>, factors: Option<&[f32]>, to: ViewMut<Self::Element>);
     /// Rows as the columns of a packed matrix: depth is their width. Any number of rows; zeros in the place of the others.
@@ -254,6 +256,34 @@ pub(crate) fn pack_from<E: Engine>(
     for row in 0..depth {
         for column in 0..columns {
             to[E::place(depth, row, column)] = E::element(entry(row, column));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn adds_scaled<E: Engine>(engine: Option<E>) {
+        let Some(engine) = engine else { return };
+        for length in [PAD, 3 * PAD, 16 * PAD] {
+            let other: Vec<f32> = (0..length).map(|place| place as f32 * 0.25 - 7.0).collect();
+            let mut sum: Vec<f32> = (0..length).map(|place| 3.0 - place as f32).collect();
+            let expected: Vec<f32> = sum.iter().zip(&other).map(|(sum, other)| sum - 1.5 * other).collect();
+            engine.add_scaled(&mut sum, &other, -1.5);
+            assert_eq!(sum, expected);
+        }
+    }
+
+    #[test]
+    fn every_engine_adds_scaled() {
+        adds_scaled(Some(Scalar));
+        #[cfg(target_arch = "x86_64")]
+        {
+            adds_scaled(Avx2::new());
+            adds_scaled(Avx512::new());
+            adds_scaled(Avx512Bf16::new());
+            adds_scaled(Amx::new());
         }
     }
 }

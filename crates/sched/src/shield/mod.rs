@@ -188,6 +188,7 @@ impl<S: Scheduler> Scheduler for Shield<S> {
         }
         self.is_armed = self.premise.is_ok();
         self.watch.start(system);
+        self.claims.reserve(2 * system.tasks.len());
         self.counters = ShieldCounters::default();
         Ok(())
     }

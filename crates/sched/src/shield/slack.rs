@@ -38,6 +38,12 @@ impl Claims {
         self.0.clear();
     }
 
+    /// Makes room for so many claims: the next one of every task, and those of its jobs that are ready.
+    pub fn reserve(&mut self, claims: usize) {
+        self.clear();
+        self.0.reserve(claims);
+    }
+
     /// A job: work that is due once.
     pub fn add_job(&mut self, deadline: Time, work: Time) {
         self.0.push(Claim { first: deadline.0, period: u64::MAX, work: work.0 });

@@ -1,6 +1,14 @@
-//! Looking inside one decision, off the hot path: tokens, Q-values, attention, and how concentrated it is.
+//! Looking inside one decision, off the hot path: tokens, Q-values, attention, and how concentrated it is. All decisions of a run together are
+//! in `run.rs`.
 
+mod rule;
+mod run;
+mod statistics;
+
+pub use rule::Rule;
+pub use run::{Agreement, Cell, Distribution, ENTROPY_STEP, Named, REMAINING_BINS, RunDiagnostics, RunReport, TopK};
 use serde::Serialize;
+pub use statistics::Spread;
 pub use temponet_infer::AttentionMap;
 use temponet_infer::{Trace, reference};
 use temponet_task::{Assignment, JobId, SystemView};
@@ -55,6 +63,9 @@ pub struct JobLine {
 pub struct RowLine {
     /// Feature values in the order of the tokenizer.
     pub token: Vec<u16>,
+    /// Its numbers, where slack is continuous.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub real: Vec<f32>,
     /// Jobs it stands for.
     pub count: usize,
     /// Its Q-value.
@@ -86,8 +97,12 @@ pub fn explain(model: &Model, view: &SystemView<'_>, chosen: &Assignment) -> Exp
     let mut jobs: Vec<JobLine> = observation.jobs().iter().map(line).collect();
     jobs.sort_by(|a, b| b.q.total_cmp(&a.q).then(a.due_in_ns.cmp(&b.due_in_ns)).then(a.task.cmp(&b.task)));
     let count = |row: u32| observation.jobs().iter().filter(|(_, of)| *of == row).count();
-    let row =
-        |row: u32| RowLine { token: observation.token(row).to_vec(), count: count(row), q: trace.q[row as usize] };
+    let row = |row: u32| RowLine {
+        token: observation.token(row).to_vec(),
+        real: observation.real(row).to_vec(),
+        count: count(row),
+        q: trace.q[row as usize],
+    };
     let chosen_rows: Vec<usize> = jobs.iter().filter(|job| job.core.is_some()).map(|job| job.row as usize).collect();
     let layers = model.weights.architecture.layers;
     Explanation {
@@ -117,11 +132,13 @@ fn decision_attention(trace: &Trace, layer: usize) -> Vec<f32> {
 
 /// The mean entropy of a layer's attention, in bits, over queries and heads.
 pub fn entropy(trace: &Trace, layer: usize) -> f32 {
-    let of_query = |weights: &Vec<f32>| {
-        weights.iter().filter(|weight| **weight > 0.0).map(|weight| -weight * weight.log2()).sum::<f32>()
-    };
-    let all: Vec<f32> = maps(trace, layer).flat_map(|map| map.weights.iter().map(of_query)).collect();
+    let all: Vec<f32> = maps(trace, layer).flat_map(|map| map.weights.iter().map(|row| entropy_of(row))).collect();
     all.iter().sum::<f32>() / all.len().max(1) as f32
+}
+
+/// The entropy of one query's attention, in bits.
+fn entropy_of(weights: &[f32]) -> f32 {
+    weights.iter().filter(|weight| **weight > 0.0).map(|weight| -weight * weight.log2()).sum()
 }
 
 /// The share of a layer's heads whose decision token attends most, the idle row aside, to one of the chosen rows.

@@ -1,0 +1,115 @@
+//! Slack as a number instead of a bin: the paper's ablation without the Urgency Tokenizer.
+
+use serde::{Deserialize, Serialize};
+use temponet_infer::RealInput;
+
+/// How slack and remaining wcet, in units of the set's own scale, become the two numbers that a network reads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Continuous {
+    /// As they are.
+    Raw,
+    /// Less the mean, divided by the standard deviation, of observed ones: slack first, then remaining.
+    ZScore {
+        /// What is taken away.
+        mean: [f64; 2],
+        /// What it is divided by.
+        deviation: [f64; 2],
+    },
+    /// As they are, through a hidden layer of the network.
+    Mlp {
+        /// Its width.
+        hidden: usize,
+    },
+}
+
+/// Slack and remaining beyond so many units of the set's scale count as so much.
+const LIMIT: f64 = 1_000.0;
+/// Deviations below it are of no use.
+const LEAST_DEVIATION: f64 = 1e-6;
+
+impl Continuous {
+    /// Z-scores by the mean and the deviation of observed pairs of slack and remaining; a number that never varies is only shifted.
+    pub fn fit(observed: &[[f64; 2]]) -> Continuous {
+        let count = observed.len().max(1) as f64;
+        let mean = [0, 1].map(|of| observed.iter().map(|pair| limited(*pair)[of]).sum::<f64>() / count);
+        let deviation = [0, 1].map(|of| {
+            let squares = observed.iter().map(|pair| (limited(*pair)[of] - mean[of]).powi(2));
+            let deviation = (squares.sum::<f64>() / count).sqrt();
+            if deviation < LEAST_DEVIATION { 1.0 } else { deviation }
+        });
+        Continuous::ZScore { mean, deviation }
+    }
+
+    /// What the network has to read.
+    pub fn input(&self) -> RealInput {
+        let hidden = if let Continuous::Mlp { hidden } = self { *hidden } else { 0 };
+        RealInput { inputs: 2, hidden }
+    }
+
+    /// Why it is none, if it is none.
+    pub fn problem(&self) -> Option<String> {
+        match self {
+            Continuous::Mlp { hidden: 0 } => Some("a hidden layer without units".into()),
+            Continuous::ZScore { mean, deviation } => {
+                let is_good = |(mean, deviation): (&f64, &f64)| {
+                    mean.abs() <= LIMIT && (LEAST_DEVIATION..=LIMIT).contains(deviation)
+                };
+                let is_bad = !mean.iter().zip(deviation).all(is_good);
+                is_bad.then(|| format!("z-scores with the mean {mean:?} and the deviation {deviation:?}"))
+            }
+            _ => None,
+        }
+    }
+
+    /// The numbers for a slack and a remaining wcet.
+    pub fn numbers(&self, pair: [f64; 2]) -> [f32; 2] {
+        let pair = limited(pair);
+        match self {
+            Continuous::ZScore { mean, deviation } => [0, 1].map(|of| ((pair[of] - mean[of]) / deviation[of]) as f32),
+            _ => pair.map(|number| number as f32),
+        }
+    }
+
+    /// The slack that became a number.
+    pub fn slack(&self, number: f32) -> f64 {
+        match self {
+            Continuous::ZScore { mean, deviation } => f64::from(number) * deviation[0] + mean[0],
+            _ => f64::from(number),
+        }
+    }
+}
+
+fn limited(pair: [f64; 2]) -> [f64; 2] {
+    pair.map(|number| number.clamp(-LIMIT, LIMIT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn z_scores_have_no_mean_and_a_deviation_of_one() {
+        let observed: Vec<[f64; 2]> = (0..100).map(|k| [f64::from(k * k % 37) - 9.0, 4.0]).collect();
+        let fitted = Continuous::fit(&observed);
+        assert_eq!(fitted.problem(), None);
+        let scores: Vec<[f32; 2]> = observed.iter().map(|pair| fitted.numbers(*pair)).collect();
+        let mean = scores.iter().map(|pair| pair[0]).sum::<f32>() / 100.0;
+        let variance = scores.iter().map(|pair| pair[0] * pair[0]).sum::<f32>() / 100.0;
+        assert!(mean.abs() < 1e-5 && (variance - 1.0).abs() < 1e-5, "{mean} {variance}");
+        assert!(scores.iter().all(|pair| pair[1] == 0.0), "what never varies is nothing");
+        assert!(observed.iter().zip(&scores).all(|(pair, score)| (fitted.slack(score[0]) - pair[0]).abs() < 1e-4));
+    }
+
+    #[test]
+    fn nothing_is_infinite() {
+        for continuous in [Continuous::Raw, Continuous::fit(&[]), Continuous::fit(&[[f64::INFINITY, 0.0], [0.0, 1.0]])]
+        {
+            assert_eq!(continuous.problem(), None);
+            assert!(continuous.numbers([-1e300, f64::INFINITY]).iter().all(|number| number.is_finite()));
+        }
+        let narrow = Continuous::ZScore { mean: [0.0; 2], deviation: [1.0, 0.0] };
+        assert!(narrow.problem().unwrap().contains("deviation [1.0, 0.0]"));
+        assert!(Continuous::Mlp { hidden: 0 }.problem().is_some());
+    }
+}

@@ -1,0 +1,79 @@
+//! Contract: a whole decision, shield, network and mapping, allocates nothing once it has met so many jobs. A binary of its own, because it
+//! counts all allocations.
+#![allow(unsafe_code, reason = "an allocator")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use temponet::{Continuous, Mapping, Model, Options, Temponet, Tokenizer};
+use temponet_sim::generate::{Spec, generate};
+use temponet_sim::{Engine, Unobserved};
+use temponet_task::{Assignment, Scheduler, TaskSet, Time};
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: everything is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Decisions of a run, and the allocations in the first of them, where all tasks are released at once, and in all others.
+fn run(set: &TaskSet, scheduler: &mut Temponet) -> (u64, u64, u64) {
+    scheduler.start(&set.system()).unwrap();
+    let mut engine = Engine::new(set, 1, Time::from_ms(150));
+    let mut assignment = Assignment::default();
+    let (mut decisions, mut first, mut later) = (0, 0, 0);
+    while engine.advance(&mut Unobserved) {
+        assignment.reset(set.cores);
+        let before = ALLOCATIONS.get();
+        scheduler.decide(&engine.view(), &mut assignment);
+        let here = ALLOCATIONS.get() - before;
+        *if decisions == 0 { &mut first } else { &mut later } += here;
+        decisions += 1;
+        engine.apply(&assignment, &mut Unobserved).unwrap();
+    }
+    (decisions, first, later)
+}
+
+#[test]
+fn a_decision_does_not_allocate() {
+    let sinkhorn = Mapping::Sinkhorn { temperature: 0.1, iterations: 30, migration: 0.2 };
+    let mappings = [Mapping::Greedy, sinkhorn, Mapping::Hungarian { migration: 0.2 }];
+    let tokenizers = [Tokenizer::full(), Tokenizer::continuous(Continuous::Mlp { hidden: 8 })];
+    let models = tokenizers.map(|tokenizer| Arc::new(Model::random(tokenizer, 2)));
+    // Armed, armed on several cores, and in overload. With a budget of nothing, every decision is the fallback's.
+    for (tasks, cores, load) in [(60, 1, 0.9), (60, 4, 0.5), (7, 4, 0.98), (60, 1, 1.3), (60, 4, 1.3)] {
+        let set = generate(&Spec::new(tasks, cores, load * cores as f64), 3).unwrap();
+        for (model, sparse) in models.iter().flat_map(|model| [(model, false), (model, true)]) {
+            for (mapping, budget_ns) in
+                mappings.map(|mapping| (mapping, None)).into_iter().chain([(Mapping::Greedy, Some(0))])
+            {
+                let options = Options { mapping, sparse, budget_ns, ..Options::default() };
+                let mut scheduler = Temponet::new(model.clone(), options).unwrap();
+                let what = format!("{tasks} tasks, {cores} cores, load {load}, {options:?}");
+                let (decisions, first, later) = run(&set, &mut scheduler);
+                assert!(decisions > 30, "{what}: {decisions} decisions");
+                assert!(first > 0, "{what}: the counter counts");
+                assert_eq!(later, 0, "{what}: allocations in {decisions} decisions");
+                assert_eq!(scheduler.why_unguarded().is_some(), load > 1.0, "{what}");
+            }
+        }
+    }
+}
