@@ -16,6 +16,7 @@ mod shape;
 mod simulate;
 mod sweep;
 mod table;
+mod train;
 
 use std::process::ExitCode;
 
@@ -35,6 +36,7 @@ enum Command {
     Simulate(simulate::Args),
     Analyze(analyze::Args),
     Explain(explain::Args),
+    Train(train::Args),
     Model(model::Args),
     Sets(listing::SetsArgs),
     Schedulers(listing::SchedulersArgs),
@@ -78,6 +80,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Simulate(args) => simulate::run(args),
         Command::Analyze(args) => analyze::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Train(args) => train::run(args),
         Command::Model(args) => model::run(args),
         Command::Sets(args) => listing::sets(args),
         Command::Schedulers(args) => listing::schedulers(args),

@@ -2,6 +2,7 @@
 
 pub mod clairvoyant;
 pub mod comparison;
+pub mod curves;
 pub mod explain;
 pub mod explain_run;
 pub mod gantt;
@@ -15,3 +16,4 @@ pub mod roster;
 pub mod stats;
 pub mod sweep;
 pub mod sweep_files;
+pub mod verdict;

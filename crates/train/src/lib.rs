@@ -19,6 +19,7 @@ mod run;
 mod sample;
 mod source;
 mod teacher;
+mod tensorboard;
 
 pub use check::check_environment;
 pub use choice::{Likelihood, best_rows, likelihood};
@@ -38,3 +39,4 @@ pub use run::{PhaseFigures, Run, TrainError, Unwatched, Watch};
 pub use sample::{Batch, Sample};
 pub use source::{Execution, Ranges, Source};
 pub use teacher::{OPTIMUM, teacher};
+pub use tensorboard::Events;

@@ -4,12 +4,15 @@ mod decision;
 mod infer;
 mod oracle;
 mod sim;
+mod train;
 
 use anyhow::{Result, bail};
 
 /// Measure speed and memory
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  temponet bench sim\n  temponet bench oracle\n  temponet bench infer")]
+#[command(
+    after_help = "Examples:\n  temponet bench sim\n  temponet bench oracle\n  temponet bench infer\n  temponet bench train"
+)]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -20,6 +23,7 @@ enum What {
     Sim(sim::Args),
     Oracle(oracle::Args),
     Infer(infer::Args),
+    Train(train::Args),
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -27,6 +31,7 @@ pub fn run(args: Args) -> Result<()> {
         What::Sim(args) => sim::run(args),
         What::Oracle(args) => oracle::run(args),
         What::Infer(args) => infer::run(args),
+        What::Train(args) => train::run(args),
     }
 }
 

@@ -1,0 +1,193 @@
+//! `temponet bench train`: how fast the learner learns and the environment runs, on one core.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Result;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use serde::Serialize;
+use temponet::{Model, Scale, Tokenizer};
+use temponet_grad::{AdamSettings, Cpu};
+use temponet_sim::generate::{Spec, generate};
+use temponet_task::{Assignment, Time};
+use temponet_train::{
+    Dqn, DqnSettings, Environment, Episodes, Fleet, FleetError, Learner, Reward, Sample, Source, Transition,
+};
+
+use super::sim::control;
+use crate::{output, table};
+
+/// Training: steps of learning, decisions of the environment, both together
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  temponet bench train\n  temponet bench train --json\n\n\
+    The paper's network (d = 128, L = 2, H = 4, feed-forward 512), one core. A step is a whole update of Q-learning: two forward passes, one\n\
+    backward, Adam, soft update. The median of several rounds counts. control_ns is one step of a fixed loop, to tell a slow machine from slow code.")]
+pub struct Args {
+    /// Rounds per case
+    #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    rounds: u32,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Case {
+    batch: usize,
+    /// Rows of a sample with the idle one, if every job had its own.
+    tokens: usize,
+    /// Equal tokens are one row with a count.
+    merged: bool,
+    steps_per_s: f64,
+}
+
+#[derive(Serialize)]
+struct Figures {
+    cases: Vec<Case>,
+    env_decisions_per_s: f64,
+    loop_steps_per_s: f64,
+    control_ns: f64,
+}
+
+const CASES: [(usize, usize, bool); 5] =
+    [(64, 6, false), (64, 33, false), (16, 601, false), (64, 33, true), (16, 601, true)];
+
+pub fn run(args: Args) -> Result<()> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
+    let figures = pool.install(|| -> Result<Figures> {
+        let before = control();
+        let cases = CASES
+            .into_iter()
+            .map(|(batch, tokens, merged)| {
+                let steps_per_s = learning(batch, tokens, merged, args.rounds);
+                Case { batch, tokens, merged, steps_per_s }
+            })
+            .collect();
+        let (env_decisions_per_s, loop_steps_per_s) = (environment(args.rounds)?, acting(args.rounds)?);
+        Ok(Figures { cases, env_decisions_per_s, loop_steps_per_s, control_ns: (before + control()) / 2.0 })
+    })?;
+    if args.json {
+        return output::print_json(&figures);
+    }
+    let rows: Vec<Vec<String>> = figures
+        .cases
+        .iter()
+        .map(|case| {
+            let rows = if case.merged { "equal ones merged" } else { "each its own row" };
+            vec![format!("{} × {}", case.batch, case.tokens), rows.into(), format!("{:.2}", case.steps_per_s)]
+        })
+        .collect();
+    let mut text = table::render_with(&["batch × tokens", "tokens", "steps/s"], &rows, 2);
+    text += &format!(
+        "\nenvironment with a trivial scheduler: {:.2} million decisions/s\nacting and learning, 6 tokens, an update every 4 choices: {:.0} \
+         choices/s\ncontrol loop: {:.3} ns\n",
+        figures.env_decisions_per_s / 1e6,
+        figures.loop_steps_per_s,
+        figures.control_ns
+    );
+    output::print(&text)
+}
+
+/// The median rate of some rounds, each of which does so much.
+fn median_rate(rounds: u32, mut round: impl FnMut() -> f64) -> f64 {
+    round();
+    let mut rates: Vec<f64> = (0..rounds)
+        .map(|_| {
+            let begin = Instant::now();
+            let done = round();
+            done / begin.elapsed().as_secs_f64()
+        })
+        .collect();
+    rates.sort_by(f64::total_cmp);
+    rates[rates.len() / 2]
+}
+
+fn learner() -> Learner<Cpu<f32>> {
+    let model = Model::random(Tokenizer::paper(), 1);
+    Learner::new(Cpu::default, &model.weights, None, AdamSettings::default())
+}
+
+/// Updates per second on random samples.
+fn learning(batch: usize, tokens: usize, merged: bool, rounds: u32) -> f64 {
+    let mut learner = learner();
+    let mut dqn = Dqn::new(DqnSettings { batch, double: false, ..DqnSettings::default() }, &mut learner);
+    let mut rng = Pcg64::seed_from_u64(1);
+    for _ in 0..200 {
+        let (state, next) = (sample(tokens, merged, &mut rng), sample(tokens, merged, &mut rng));
+        dqn.replay.push(Transition { state, chosen: vec![1], reward: 1.0, discount: 0.9, next });
+    }
+    let updates = if tokens > 100 && !merged { 1 } else { 2_000 / (batch * tokens / 64).max(20) };
+    median_rate(rounds, || {
+        (0..updates).for_each(|_| {
+            dqn.update(&mut learner, &mut rng, 1e-4, 10.0);
+        });
+        updates as f64
+    })
+}
+
+fn sample(tokens: usize, merged: bool, rng: &mut Pcg64) -> Arc<Sample> {
+    let mut drawn: Vec<u16> = (1..tokens).map(|_| rng.random_range(0..128)).collect();
+    let mut counts = vec![1u32; drawn.len()];
+    if merged {
+        let mut of_bin = [0u32; 128];
+        drawn.iter().for_each(|bin| of_bin[usize::from(*bin)] += 1);
+        drawn = (0..128).filter(|bin| of_bin[usize::from(*bin)] > 0).collect();
+        counts = drawn.iter().map(|bin| of_bin[usize::from(*bin)]).collect();
+    }
+    let bias = std::iter::once(0.0).chain(counts.iter().map(|count| (*count as f32).ln())).collect();
+    Arc::new(Sample { idle: vec![0, 8], tokens: drawn, real: Vec::new(), counts, bias, cores: 1 })
+}
+
+/// Decisions per second of one environment whose scheduler takes the first job there is.
+fn environment(rounds: u32) -> Result<f64> {
+    let set = Arc::new(generate(&Spec::new(5, 1, 0.9), 1)?);
+    let scale = Scale::of(&Tokenizer::paper(), &set.system());
+    let horizon = Time::from_secs(2_000);
+    let mut error = None;
+    let rate = median_rate(rounds, || {
+        let mut environment = Environment::new(set.clone(), scale.clone(), 1, horizon, Reward::default(), None);
+        let (mut assignment, mut decisions) = (Assignment::default(), 0u64);
+        while environment.ending().is_none() {
+            let view = environment.view();
+            assignment.reset(1);
+            if let Some(job) = view.active.first() {
+                assignment.run(0, *job);
+            }
+            if let Err(problem) = environment.act(&mut assignment) {
+                error = Some(problem);
+                break;
+            }
+            decisions += 1;
+        }
+        decisions as f64
+    });
+    error.map_or(Ok(rate), |problem| Err(problem.into()))
+}
+
+/// Choices per second of acting and learning together: five tasks on one core.
+fn acting(rounds: u32) -> Result<f64> {
+    let set = generate(&Spec::new(5, 1, 1.3), 1)?;
+    let episodes = Episodes {
+        source: Source::Fixed(Arc::new(set)),
+        tokenizer: Arc::new(Tokenizer::paper()),
+        reward: Reward::default(),
+        length: 500.0,
+        tick: None,
+        gamma: 0.97,
+        teacher: None,
+    };
+    let settings = DqnSettings { steps: 200, environments: 1, learn_from: 64, double: false, ..DqnSettings::default() };
+    let mut learner = learner();
+    let mut dqn = Dqn::new(settings, &mut learner);
+    let mut fleet = Fleet::new(episodes, 1, 1)?;
+    let mut rng = Pcg64::seed_from_u64(1);
+    let mut error = None;
+    let rate = median_rate(rounds, || {
+        let outcome =
+            dqn.phase::<FleetError>(&mut learner, &mut fleet, &mut rng, |_| 0.1, || (1e-4, 10.0), |_, _| Ok(()));
+        error = outcome.err();
+        200.0
+    });
+    error.map_or(Ok(rate), |problem| Err(problem.into()))
+}

@@ -1,0 +1,302 @@
+//! `temponet train`: learn a scheduler for a load, and say honestly whether it is worth using.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use temponet::Scale;
+use temponet_grad::Cpu;
+use temponet_lab::curves;
+use temponet_lab::roster::Roster;
+use temponet_lab::stats::percent;
+use temponet_lab::verdict::{Trial, Verdict, judge};
+use temponet_task::{TaskSet, Time};
+use temponet_train::{Events, PhaseFigures, Recipe, Run, Source, TrainError, UpdateFigures, Watch};
+
+use crate::output;
+use crate::setup::{self, SetupArgs, heading};
+use crate::table;
+
+/// Learn a scheduler for your load
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  temponet train standard-125 -o mine.safetensors\n  \
+    temponet train --recipe recipe.toml -o mine.safetensors --resume\n  \
+    temponet train --print-recipe > recipe.toml\n  \
+    temponet compare standard-125 --model mine.safetensors")]
+pub struct Args {
+    /// Task-set file or a built-in set's name; without one, sets are drawn as the recipe says
+    #[arg(value_name = "FILE|NAME")]
+    pub set: Option<String>,
+    /// Where the model goes
+    #[arg(short, long, value_name = "OUT.safetensors", required_unless_present = "print_recipe")]
+    pub output: Option<PathBuf>,
+    /// How to learn: network, stages, everything [default: see --print-recipe]
+    #[arg(long, value_name = "RECIPE.toml")]
+    pub recipe: Option<PathBuf>,
+    /// Print the recipe with all its settings and do nothing
+    #[arg(long)]
+    pub print_recipe: bool,
+    #[command(flatten)]
+    pub setup: SetupArgs,
+    /// Begin with the weights of a model of the same shape
+    #[arg(long, value_name = "FILE")]
+    pub begin_with: Option<String>,
+    /// Go on where an interrupted training stopped
+    #[arg(long)]
+    pub resume: bool,
+    /// Replace the model and forget an interrupted training
+    #[arg(long, conflicts_with = "resume")]
+    pub force: bool,
+    /// Write one CSV row per phase
+    #[arg(long, value_name = "OUT.csv")]
+    pub log: Option<PathBuf>,
+    /// Write TensorBoard's event file into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub tensorboard: Option<PathBuf>,
+    /// Draw how the training went
+    #[arg(long, value_name = "OUT.svg|OUT.html")]
+    pub plot: Option<PathBuf>,
+    /// Where to compute: cpu, cuda, or auto, which takes what is there
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = ["auto", "cpu", "cuda"])]
+    pub device: String,
+    /// Runs on unseen jobs for the verdict
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    pub trials: u32,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Serialize)]
+struct JsonTraining<'a> {
+    model: String,
+    seed: u64,
+    phases: &'a [PhaseFigures],
+    seconds: f64,
+    verdict: &'a Verdict,
+    sentence: String,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let mut recipe = args.recipe.as_deref().map(read_recipe).transpose()?.unwrap_or_default();
+    if args.recipe.is_none() || args.setup.seed != 1 {
+        recipe.seed = args.setup.seed;
+    }
+    if args.print_recipe {
+        return output::print(&toml::to_string(&recipe)?);
+    }
+    if args.device == "cuda" {
+        bail!("--device cuda: this build cannot compute on a GPU");
+    }
+    let output = args.output.clone().context("there is no --output")?;
+    let checkpoint = checkpoint_path(&output);
+    if args.force {
+        let _ = std::fs::remove_file(&checkpoint);
+    } else if !args.resume {
+        output::refuse_existing(&output, false)?;
+        if checkpoint.exists() {
+            let name = checkpoint.display();
+            bail!("{name} is there: a training was interrupted; --resume goes on with it, --force forgets it");
+        }
+    }
+    let outputs = [Some(output.as_path()), args.log.as_deref(), args.plot.as_deref()];
+    output::refuse_same(args.set.as_deref(), &outputs)?;
+    let set = args.set.as_deref().map(|name| args.setup.prepare(Some(name))).transpose()?.map(|(set, ..)| set);
+    let begin_with = args.begin_with.as_deref().map(setup::model).transpose()?;
+    if let Some(model) = &begin_with {
+        let tokenizer = recipe.tokens.tokenizer();
+        if model.tokenizer != tokenizer || model.weights.architecture != recipe.network.architecture(&tokenizer) {
+            bail!("--begin-with: the model has another shape or other tokens than the recipe");
+        }
+    }
+    let weights = begin_with.map(|model| model.weights);
+    let mut run = Run::new(Cpu::<f32>::default, recipe.clone(), set.clone(), weights.as_ref());
+    let mut watcher = Watcher::new(&args, checkpoint.clone());
+    if args.resume {
+        let bytes = std::fs::read(&checkpoint)
+            .with_context(|| format!("{}: there is no interrupted training to go on with", checkpoint.display()))?;
+        run.resume(&bytes).map_err(|error| anyhow!("{}: {error}", checkpoint.display()))?;
+    }
+    let outcome = run.train(&mut watcher);
+    watcher.bar.finish_and_clear();
+    let model = run.model();
+    if let Err(error) = outcome {
+        if matches!(error, TrainError::Diverged { .. }) && !watcher.phases.is_empty() {
+            output::write_file(&output, model.to_bytes()?)?;
+        }
+        return Err(error.into());
+    }
+    output::write_file(&output, model.to_bytes()?)?;
+    let _ = std::fs::remove_file(&checkpoint);
+    if let Some(path) = &args.plot {
+        let is_page = path.extension().is_some_and(|extension| extension == "html");
+        let picture = if is_page { curves::page(&watcher.phases) } else { curves::svg(&watcher.phases) };
+        output::write_file(path, picture)?;
+    }
+    let trials = trials(&recipe, set, args.trials)?;
+    let roster = Roster { model: Some(Arc::new(model)), ..Roster::default() };
+    let names: Vec<String> = CLASSICAL.iter().map(|name| name.to_string()).collect();
+    let verdict = judge(&roster, &names, &trials, ORACLE_SECONDS)?;
+    if args.json {
+        return output::print_json(&JsonTraining {
+            model: output.display().to_string(),
+            seed: recipe.seed,
+            phases: &watcher.phases,
+            seconds: watcher.begun.elapsed().as_secs_f64(),
+            sentence: verdict.sentence(),
+            verdict: &verdict,
+        });
+    }
+    output::print(&text(&output, &verdict, trials.first()))
+}
+
+/// The classical schedulers of the verdict: the best ones known for each kind of load. Those that do not apply are left out.
+const CLASSICAL: [&str; 14] = [
+    "edf", "edf-skip", "mh-edf", "llf", "edzl", "srpt", "rm", "d-over", "red", "lbesa", "dasa", "p-edf", "cd-split",
+    "edf-us",
+];
+/// Seconds of one core that the optimum of a trial may take.
+const ORACLE_SECONDS: f64 = 0.5;
+/// Trials have seeds of their own, far from those of training.
+const TRIALS: u64 = 0x0E57_0000;
+
+fn checkpoint_path(output: &Path) -> PathBuf {
+    let mut name = output.file_name().unwrap_or_default().to_os_string();
+    name.push(".checkpoint");
+    output.with_file_name(name)
+}
+
+fn read_recipe(path: &Path) -> Result<Recipe> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+    let recipe: Recipe = toml::from_str(&text).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+    match recipe.problem() {
+        Some(problem) => bail!("{}: {problem}", path.display()),
+        None => Ok(recipe),
+    }
+}
+
+fn trials(recipe: &Recipe, set: Option<TaskSet>, count: u32) -> Result<Vec<Trial>> {
+    let source = match set {
+        Some(set) => Source::Fixed(Arc::new(set)),
+        None => Source::Drawn(Box::new(recipe.workload.clone())),
+    };
+    let tokenizer = recipe.tokens.tokenizer();
+    let trial = |number: u64| -> Result<Trial> {
+        let seed = TRIALS + recipe.seed.wrapping_mul(1_000_000) + number;
+        let set = source.set(seed)?;
+        let horizon = Time((Scale::of(&tokenizer, &set.system()).unit * TRIAL_LENGTH) as u64);
+        Ok(Trial { set, seed, horizon })
+    };
+    (0..u64::from(count)).map(trial).collect()
+}
+
+/// Length of a trial in median wcets.
+const TRIAL_LENGTH: f64 = 1_000.0;
+
+/// Shows a training and keeps its checkpoints and logs.
+struct Watcher {
+    bar: ProgressBar,
+    begun: Instant,
+    checkpoint: PathBuf,
+    log: Option<PathBuf>,
+    tensorboard: Option<PathBuf>,
+    events: Events,
+    phases: Vec<PhaseFigures>,
+    score: f64,
+}
+
+impl Watcher {
+    fn new(args: &Args, checkpoint: PathBuf) -> Watcher {
+        let bar = ProgressBar::new(1);
+        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {percent}% · {msg} · {eta} left") {
+            bar.set_style(style);
+        }
+        let tensorboard = args.tensorboard.as_ref().map(|folder| folder.join("events.out.tfevents.0.temponet"));
+        Watcher {
+            bar,
+            begun: Instant::now(),
+            checkpoint,
+            log: args.log.clone(),
+            tensorboard,
+            events: Events::default(),
+            phases: Vec::new(),
+            score: 0.0,
+        }
+    }
+
+    fn csv(&self) -> String {
+        let mut text = String::from("stage,method,phase,updates,loss,norm,score,best\n");
+        for p in &self.phases {
+            let (loss, norm, score, best) = (p.loss, p.norm, p.score, p.best);
+            text += &format!("{},{},{},{},{loss},{norm},{score},{best}\n", p.stage, p.method, p.phase, p.updates);
+        }
+        text
+    }
+}
+
+impl Watch for Watcher {
+    fn updated(&mut self, stage: usize, done: u64, of: u64, figures: UpdateFigures) {
+        self.bar.set_length(of);
+        self.bar.set_position(done);
+        if done.is_multiple_of(8) {
+            self.bar.set_message(format!("stage {stage}, loss {:.4}, in time {}", figures.loss, percent(self.score)));
+        }
+    }
+
+    fn phase(
+        &mut self,
+        figures: &PhaseFigures,
+        checkpoint: &mut dyn FnMut() -> Result<Vec<u8>, TrainError>,
+    ) -> Result<(), TrainError> {
+        let stopped = |error: anyhow::Error| TrainError::Stopped(format!("{error:#}"));
+        self.score = figures.score;
+        self.phases.push(figures.clone());
+        let (stage, phase, method) = (figures.stage, figures.phase, &figures.method);
+        let best = if figures.score == figures.best { ", the best so far" } else { "" };
+        self.bar.suspend(|| {
+            eprintln!(
+                "stage {stage} ({method}), phase {phase}: loss {:.4}, in time {}{best}",
+                figures.loss,
+                percent(figures.score)
+            );
+        });
+        output::write_file(&self.checkpoint, checkpoint()?).map_err(stopped)?;
+        if let Some(path) = &self.log {
+            output::write_file(path, self.csv()).map_err(stopped)?;
+        }
+        let (step, seconds) = (self.phases.len() as u64, self.begun.elapsed().as_secs_f64());
+        for (name, value) in [("loss", figures.loss), ("norm", figures.norm), ("score", figures.score)] {
+            self.events.add(name, step, seconds, value as f32);
+        }
+        if let Some(path) = &self.tensorboard {
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder).map_err(|error| stopped(error.into()))?;
+            }
+            output::write_file(path, self.events.bytes()).map_err(stopped)?;
+        }
+        Ok(())
+    }
+}
+
+fn text(output: &Path, verdict: &Verdict, first: Option<&Trial>) -> String {
+    let mut text = String::new();
+    if let Some(trial) = first {
+        text += &format!("{}\n", heading(&trial.set, trial.horizon));
+    }
+    text += &format!("{} unseen runs\n\n", verdict.trials);
+    let row = |judged: &temponet_lab::verdict::Judged| {
+        let interval = judged.ci95.map(|half| format!("± {:.2}", 100.0 * half)).unwrap_or_default();
+        vec![judged.name.clone(), percent(judged.compliance), interval]
+    };
+    let mut rows = vec![vec!["clairvoyant, at most".into(), percent(verdict.clairvoyant), String::new()]];
+    rows.push(row(&verdict.temponet));
+    rows.push(row(&verdict.unshielded));
+    let is_shown = |(place, judged): &(usize, &temponet_lab::verdict::Judged)| *place < 3 || judged.name == "edf";
+    rows.extend(verdict.classical.iter().enumerate().filter(is_shown).map(|(_, judged)| row(judged)));
+    text += &table::render_with(&["scheduler", "in time", "95%"], &rows, 1);
+    text += &format!("\n{}\n{} holds the model.\n", verdict.sentence(), output.display());
+    text
+}

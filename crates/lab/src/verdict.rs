@@ -1,0 +1,131 @@
+//! Is what was learned worth using? The learned scheduler against every classical one on jobs that training never saw, pair by pair.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde::Serialize;
+use temponet_sched::oracle::{STEPS_PER_SECOND, optimum};
+use temponet_sim::{SimError, Unobserved, simulate};
+use temponet_task::{TaskSet, Time};
+
+use crate::clairvoyant::equal_jobs;
+use crate::comparison::CompareError;
+use crate::roster::{Roster, SHIELDED, UNSHIELDED};
+use crate::stats;
+
+/// One run to judge by.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The set.
+    pub set: Arc<TaskSet>,
+    /// Its jobs.
+    pub seed: u64,
+    /// How long.
+    pub horizon: Time,
+}
+
+/// One scheduler's figures.
+#[derive(Clone, Debug, Serialize)]
+pub struct Judged {
+    /// Its name.
+    pub name: String,
+    /// Mean share of jobs in time.
+    pub compliance: f64,
+    /// Half its 95% confidence interval over the trials.
+    pub ci95: Option<f64>,
+    #[serde(skip)]
+    scores: Vec<f64>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// The learned scheduler behind its shield.
+    pub temponet: Judged,
+    /// Without it.
+    pub unshielded: Judged,
+    /// The classical ones that apply to every trial, the best first.
+    pub classical: Vec<Judged>,
+    /// Mean over the trials of what any scheduler could have met, or a bound on it.
+    pub clairvoyant: f64,
+    /// The learned one less the best classical one, trial by trial.
+    pub difference: f64,
+    /// Half its 95% confidence interval.
+    pub difference_ci95: Option<f64>,
+    /// Trials.
+    pub trials: usize,
+}
+
+/// Runs the learned scheduler and every classical one that applies on all trials. `oracle` is how many seconds of one core the optimum of each
+/// trial may take.
+pub fn judge(roster: &Roster, classical: &[String], trials: &[Trial], oracle: f64) -> Result<Verdict, CompareError> {
+    let scores = |name: &str| -> Result<Option<Judged>, CompareError> {
+        let one = |trial: &Trial| -> Result<Option<f64>, CompareError> {
+            let mut scheduler = roster.build(name)?;
+            match simulate(&*trial.set, trial.seed, trial.horizon, &mut scheduler, &mut Unobserved) {
+                Ok(metrics) => Ok(Some(metrics.jobs.compliance())),
+                Err(SimError::NotApplicable(_)) => Ok(None),
+                Err(error) => Err(CompareError::Run(name.into(), error)),
+            }
+        };
+        let scores = trials.par_iter().map(one).collect::<Result<Option<Vec<f64>>, CompareError>>()?;
+        Ok(scores.map(|scores| {
+            let (compliance, ci95) = (stats::mean(&scores), stats::ci95(&scores));
+            Judged { name: name.into(), compliance, ci95, scores }
+        }))
+    };
+    let mut judged = Vec::new();
+    for name in classical {
+        judged.extend(scores(name)?);
+    }
+    judged.sort_by(|a, b| b.compliance.total_cmp(&a.compliance));
+    let learned = |name: &str| {
+        let nothing = || Judged { name: name.into(), compliance: 0.0, ci95: None, scores: vec![0.0; trials.len()] };
+        Ok::<Judged, CompareError>(scores(name)?.unwrap_or_else(nothing))
+    };
+    let (temponet, unshielded) = (learned(SHIELDED)?, learned(UNSHIELDED)?);
+    let steps = (oracle * STEPS_PER_SECOND) as u64;
+    let possible: Vec<f64> = trials
+        .par_iter()
+        .map(|trial| {
+            let jobs = equal_jobs(&trial.set, trial.seed, trial.horizon);
+            optimum(&jobs, trial.set.cores, steps).upper / jobs.len().max(1) as f64
+        })
+        .collect();
+    let best: &[f64] = judged.first().map_or(&[], |best| &best.scores);
+    let (difference, difference_ci95) = stats::paired_difference(&temponet.scores, best);
+    let clairvoyant = stats::mean(&possible);
+    let trials = trials.len();
+    Ok(Verdict { temponet, unshielded, classical: judged, clairvoyant, difference, difference_ci95, trials })
+}
+
+impl Verdict {
+    /// What to do, in one sentence.
+    pub fn sentence(&self) -> String {
+        let Some(best) = self.classical.first() else {
+            return "No classical scheduler applies to compare with.".into();
+        };
+        let points = |share: f64| format!("{:.2} points", 100.0 * share.abs());
+        let interval = self.difference_ci95.map(|half| format!(" ± {:.2}", 100.0 * half)).unwrap_or_default();
+        let is_clear = self.difference_ci95.is_some_and(|half| self.difference.abs() > half);
+        let name = &best.name;
+        match (is_clear, self.difference > 0.0) {
+            (true, true) => {
+                format!(
+                    "Use it: it meets {}{interval} more than {name}, the best classical scheduler here.",
+                    points(self.difference)
+                )
+            }
+            (true, false) => {
+                format!(
+                    "Use {name} instead: it meets {}{interval} more than what was learned.",
+                    points(self.difference)
+                )
+            }
+            (false, _) => format!(
+                "No difference to {name}, the best classical scheduler here, can be told ({:+.2}{interval} points): {name} is simpler.",
+                100.0 * self.difference
+            ),
+        }
+    }
+}
