@@ -134,6 +134,10 @@ pub trait Device: Send {
     /// out += left ∘ right.
     fn add_multiplied(&mut self, left: &Self::Buffer, right: &Self::Buffer, out: &mut Self::Buffer);
     fn square_sum(&mut self, buffer: &Self::Buffer) -> f64;
+    /// The sum of the squares of all of them.
+    fn square_sums(&mut self, buffers: &[&Self::Buffer]) -> f64 {
+        buffers.iter().map(|buffer| self.square_sum(buffer)).sum()
+    }
 
     fn product(&mut self, product: Product, left: &Self::Buffer, right: &Self::Buffer, out: &mut Self::Buffer);
     /// Adds a row to every row of `out`.

@@ -107,7 +107,7 @@ impl<D: Device> Tensors<D> {
 
     /// The Euclidean norm of all numbers together.
     pub fn norm(&self, device: &mut D) -> f64 {
-        self.buffers.iter().map(|buffer| device.square_sum(buffer)).sum::<f64>().sqrt()
+        device.square_sums(&self.buffers.iter().collect::<Vec<_>>()).sqrt()
     }
 
     /// Scales down to a norm if it is greater, and says what the norm was: gradient clipping.
