@@ -15,6 +15,10 @@ use temponet_grad::{
 const CLOSE: f32 = 2e-6;
 /// Numbers that come from sums of many, which the devices make in different orders.
 const SUMMED: f32 = 3e-5;
+/// Numbers that the processor adds up one after the other, thousands of them.
+const LONG: f32 = 3e-4;
+/// Sums in double precision.
+const DOUBLE: f64 = 1e-10;
 /// Numbers whose factors were rounded to 10 bits.
 const TF32: f32 = 2e-2;
 
@@ -129,9 +133,9 @@ fn sums() {
         let expected: f64 = values.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
         let buffer = gpu.upload(&values);
         let found = gpu.square_sum(&buffer);
-        assert!((found / expected - 1.0).abs() < 1e-12, "{found} instead of {expected}");
+        assert!((found / expected - 1.0).abs() < DOUBLE, "{found} instead of {expected}");
         let twice = gpu.square_sums(&[&buffer, &buffer]);
-        assert!((twice / (2.0 * expected) - 1.0).abs() < 1e-12);
+        assert!((twice / (2.0 * expected) - 1.0).abs() < DOUBLE);
         let on_cpu = cpu.upload(&values);
         assert!((cpu.square_sums(&[&on_cpu, &on_cpu]) / (2.0 * expected) - 1.0).abs() < 1e-5);
     }
@@ -190,7 +194,7 @@ fn rows_to_rows() {
         let (x, out) = (random(&mut rng, sources * columns), random(&mut rng, targets * columns));
         let from: Vec<u32> = (0..count).map(|_| rng.random_range(0..sources as u32)).collect();
         let to: Vec<u32> = (0..count).map(|_| rng.random_range(0..targets as u32)).collect();
-        on_both!(gpu, &format!("{count} rows of {sources} to {targets}"), SUMMED, |device| {
+        on_both!(gpu, &format!("{count} rows of {sources} to {targets}"), LONG, |device| {
             let (x, mut out) = (device.upload(&x), device.upload(&out));
             let (from, to) = (device.index(&from), device.index(&to));
             device.add_rows((count, columns), &x, Some(&from), &mut out, Some(&to));
