@@ -1,11 +1,12 @@
 // One layer's attention for the benchmark, dense and block top-k sparse, rows in deadline order with the idle row first. SIZE (columns of a head, 32) and
-// KEEP (keys kept per query and block) are defined when this is compiled. A block has 32 queries of one head of one sample, each of its 4 warps 8 of
-// them; all their logits are kept in shared memory. Neither kernel writes the attention weights anywhere.
+// KEEP (keys kept per query and block) are defined when this is compiled. A block has 32 queries of one head of one sample, each of its warps EACH of
+// them: 8, which is best for products, or 4, which leaves more warps to wait for what they look up. All their logits are kept in shared memory. Neither
+// kernel writes the attention weights anywhere.
 
 #define QUERIES 32
 #define KEYS 64
-#define EACH 8
-#define THREADS 128
+#define DENSE_EACH 8
+#define SPARSE_EACH 4
 #define STRIDE (SIZE + 4)
 #define NOWHERE -3.0e38f
 
@@ -25,7 +26,8 @@ __device__ __forceinline__ float warp_greatest(float value) {
 }
 
 // The thread's share of COUNT rows.
-template <int COUNT> struct Rows {
+template <int COUNT, int EACH> struct Rows {
+    static constexpr int THREADS = 32 * QUERIES / EACH;
     static constexpr int LEN = COUNT * SIZE / 4 / THREADS;
     float4 values[LEN];
 
@@ -48,12 +50,13 @@ template <int COUNT> struct Rows {
 };
 
 // The logits of the block's queries; a lane has two keys at a time. The next keys are on their way meanwhile.
+template <int EACH>
 __device__ __forceinline__ void score(Shape shape, const float *q, const float *k, float *queries, float *rows, float *logits) {
     int lane = threadIdx.x % 32, own = threadIdx.x / 32 * EACH;
-    Rows<QUERIES> first;
+    Rows<QUERIES, EACH> first;
     first.fetch(shape, q, blockIdx.y * QUERIES);
     first.store(queries);
-    Rows<KEYS> next;
+    Rows<KEYS, EACH> next;
     next.fetch(shape, k, 0);
     for (int start = 0; start < shape.rows; start += KEYS) {
         __syncthreads();
@@ -84,19 +87,19 @@ __device__ __forceinline__ void score(Shape shape, const float *q, const float *
     __syncwarp();
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
+extern "C" __global__ void __launch_bounds__(32 * QUERIES / DENSE_EACH, 2)
 dense(Shape shape, const float *q, const float *k, const float *v, float *out) {
     extern __shared__ float4 shared[];
     float *queries = (float *)shared, *rows = queries + QUERIES * STRIDE, *logits = rows + KEYS * STRIDE;
     size_t first = (size_t)(blockIdx.x / shape.heads) * shape.rows * shape.columns + blockIdx.x % shape.heads * SIZE;
-    score(shape, q + first, k + first, queries, rows, logits);
-    int lane = threadIdx.x % 32, own = threadIdx.x / 32 * EACH, half = lane / 16, column = lane % 16 * 2;
-    Rows<KEYS> next;
+    score<DENSE_EACH>(shape, q + first, k + first, queries, rows, logits);
+    int lane = threadIdx.x % 32, own = threadIdx.x / 32 * DENSE_EACH, half = lane / 16, column = lane % 16 * 2;
+    Rows<KEYS, DENSE_EACH> next;
     next.fetch(shape, v + first, 0);
-    float factor[EACH];
-    float2 mixed[EACH];
+    float factor[DENSE_EACH];
+    float2 mixed[DENSE_EACH];
 #pragma unroll
-    for (int e = 0; e < EACH; e++) {
+    for (int e = 0; e < DENSE_EACH; e++) {
         float *row = logits + (own + e) * shape.padded;
         float most = NOWHERE, sum = 0.0f;
         for (int j = lane; j < shape.padded; j += 32) most = fmaxf(most, row[j]);
@@ -117,7 +120,7 @@ dense(Shape shape, const float *q, const float *k, const float *v, float *out) {
             float2 x = *(const float2 *)from, y = *(const float2 *)(from + STRIDE);
             float2 z = *(const float2 *)(from + 2 * STRIDE), w = *(const float2 *)(from + 3 * STRIDE);
 #pragma unroll
-            for (int e = 0; e < EACH; e++) {
+            for (int e = 0; e < DENSE_EACH; e++) {
                 float4 share = *(const float4 *)(logits + (own + e) * shape.padded + start + j + 4 * half);
                 mixed[e].x += share.x * x.x + share.y * y.x + share.z * z.x + share.w * w.x;
                 mixed[e].y += share.x * x.y + share.y * y.y + share.z * z.y + share.w * w.y;
@@ -125,7 +128,7 @@ dense(Shape shape, const float *q, const float *k, const float *v, float *out) {
         }
     }
 #pragma unroll
-    for (int e = 0; e < EACH; e++) {
+    for (int e = 0; e < DENSE_EACH; e++) {
         mixed[e].x += __shfl_xor_sync(0xffffffffu, mixed[e].x, 16);
         mixed[e].y += __shfl_xor_sync(0xffffffffu, mixed[e].y, 16);
         int query = blockIdx.y * QUERIES + own + e;
@@ -149,6 +152,7 @@ __device__ __forceinline__ int select(Shape shape, int query, int chunk, int blo
         float best[KEEP];
 #pragma unroll
         for (int s = 0; s < KEEP; s++) best[s] = NOWHERE;
+#pragma unroll 5
         for (int job = start; job < stop; job++) {
             float value = job >= begin && job < end ? NOWHERE : logits[1 + job];
 #pragma unroll
@@ -168,6 +172,7 @@ __device__ __forceinline__ int select(Shape shape, int query, int chunk, int blo
             if (lane >= step) after += before;
         }
         int place = listed + after - count;
+#pragma unroll 5
         for (int job = start; job < stop; job++) {
             float value = logits[1 + job];
             if (value < least || (job >= begin && job < end)) continue;
@@ -179,16 +184,16 @@ __device__ __forceinline__ int select(Shape shape, int query, int chunk, int blo
     return listed;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
+extern "C" __global__ void __launch_bounds__(32 * QUERIES / SPARSE_EACH, 2)
 sparse(Shape shape, int chunk, int block, int longest, const float *q, const float *k, const float *v, float *out) {
     extern __shared__ float4 shared[];
     float *queries = (float *)shared, *rows = queries + QUERIES * STRIDE, *logits = rows + KEYS * STRIDE;
     unsigned short *lists = (unsigned short *)(logits + QUERIES * shape.padded);
     size_t first = (size_t)(blockIdx.x / shape.heads) * shape.rows * shape.columns + blockIdx.x % shape.heads * SIZE;
-    score(shape, q + first, k + first, queries, rows, logits);
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, own = warp * EACH;
+    score<SPARSE_EACH>(shape, q + first, k + first, queries, rows, logits);
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, own = warp * SPARSE_EACH;
     unsigned short *list = lists + warp * longest;
-    for (int e = 0; e < EACH; e++) {
+    for (int e = 0; e < SPARSE_EACH; e++) {
         int query = blockIdx.y * QUERIES + own + e;
         if (query >= shape.rows) return;
         float *row = logits + (own + e) * shape.padded;

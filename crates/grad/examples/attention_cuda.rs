@@ -23,10 +23,12 @@ use temponet_grad::Cuda;
 const WIDTH: usize = 128;
 const HEADS: usize = 4;
 const SIZE: usize = WIDTH / HEADS;
-/// Queries and warps of a block, and keys that it looks at together.
+/// Queries of a block, and keys that it looks at together.
 const QUERIES: usize = 32;
-const WARPS: usize = 4;
 const KEYS: usize = 64;
+/// Warps of a block of each kernel.
+const DENSE_WARPS: usize = 4;
+const SPARSE_WARPS: usize = 8;
 const WARM_UP: usize = 50;
 const TIMED: usize = 300;
 /// How far a result may be from the processor's.
@@ -119,11 +121,11 @@ struct Bench {
 }
 
 impl Bench {
-    fn launch(&self, arguments: &mut LaunchArgs<'_>, shared: usize) -> Result<(), Box<dyn Error>> {
+    fn launch(&self, arguments: &mut LaunchArgs<'_>, warps: usize, shared: usize) -> Result<(), Box<dyn Error>> {
         let tiles = (self.shape.rows as usize).div_ceil(QUERIES) as u32;
         let config = LaunchConfig {
             grid_dim: ((self.batch * HEADS) as u32, tiles, 1),
-            block_dim: (32 * WARPS as u32, 1, 1),
+            block_dim: (32 * warps as u32, 1, 1),
             shared_mem_bytes: shared as u32,
         };
         // SAFETY: the arguments are the kernel's, and it looks at no row beyond the shape's.
@@ -143,12 +145,12 @@ impl Bench {
         arguments.arg(&self.shape);
         let Some(Sparsity { chunk, block, keep }) = sparsity else {
             arguments.arg(q).arg(k).arg(v).arg(out);
-            return self.launch(&mut arguments, shared);
+            return self.launch(&mut arguments, DENSE_WARPS, shared);
         };
         let longest = 1 + chunk + (self.shape.rows as usize - 1).div_ceil(block) * keep;
         let [chunk, block, longest_argument] = [chunk, block, longest].map(|value| value as i32);
         arguments.arg(&chunk).arg(&block).arg(&longest_argument).arg(q).arg(k).arg(v).arg(out);
-        self.launch(&mut arguments, shared + 2 * WARPS * longest)
+        self.launch(&mut arguments, SPARSE_WARPS, shared + 2 * SPARSE_WARPS * longest)
     }
 
     /// The median time in milliseconds.
