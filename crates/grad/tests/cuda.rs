@@ -121,23 +121,36 @@ fn numbers_one_by_one() {
             [first, second, parameter]
         });
     }
+    // More matrices than go into one call, of several lengths, one of them empty.
+    let lengths: Vec<usize> = (0..150).map(|k| k * 37 % 2_100).collect();
+    let all: Vec<Vec<f32>> = lengths.iter().map(|len| random(&mut rng, *len)).collect();
+    let rates = AdamRates { beta1: 0.9, beta2: 0.99, step: 0.02, correction: 1.3, epsilon: 1e-6, decay: 0.001 };
+    on_both!(gpu, "many at once", CLOSE, |device| {
+        let gradients: Vec<_> = all.iter().map(|values| device.upload(values)).collect();
+        let mut first: Vec<_> = all.iter().map(|values| device.upload(values)).collect();
+        let mut second: Vec<_> = all.iter().map(|values| device.upload(values)).collect();
+        let mut parameters: Vec<_> = lengths.iter().map(|len| device.zeros(*len)).collect();
+        device.clear_all(&mut second);
+        device.scale_all(0.5, &mut first);
+        device.adam_all(&rates, &gradients, &mut first, &mut second, &mut parameters);
+        device.blend_all(0.25, &gradients, &mut parameters);
+        [first, second, parameters].into_iter().flatten().collect::<Vec<_>>()
+    });
 }
 
 #[test]
 fn sums() {
     let Some(mut gpu) = gpu() else { return };
     let mut rng = Pcg64::seed_from_u64(2);
-    let mut cpu = Cpu::<f32>::default();
     for n in [1, 300, 5_000, 5_000_000] {
         let values = random(&mut rng, n);
         let expected: f64 = values.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
         let buffer = gpu.upload(&values);
         let found = gpu.square_sum(&buffer);
         assert!((found / expected - 1.0).abs() < DOUBLE, "{found} instead of {expected}");
-        let twice = gpu.square_sums(&[&buffer, &buffer]);
-        assert!((twice / (2.0 * expected) - 1.0).abs() < DOUBLE);
-        let on_cpu = cpu.upload(&values);
-        assert!((cpu.square_sums(&[&on_cpu, &on_cpu]) / (2.0 * expected) - 1.0).abs() < 1e-5);
+        let many: Vec<_> = (0..70).map(|_| gpu.upload(&values[..n.min(3_000)])).collect();
+        let one = gpu.square_sum(&many[0]);
+        assert!((gpu.square_sum_of_all(&many) / (70.0 * one) - 1.0).abs() < DOUBLE);
     }
     for (rows, columns) in [(1, 1), (5, 7), (128, 33), (1_000, 128), (20_000, 3)] {
         let (x, row, out) = (random(&mut rng, rows * columns), random(&mut rng, columns), random(&mut rng, columns));

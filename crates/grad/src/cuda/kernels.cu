@@ -35,16 +35,6 @@ extern "C" __global__ void add(int n, const float *from, float *out) {
     if (k < n) out[k] += from[k];
 }
 
-extern "C" __global__ void blend(int n, float share, const float *from, float *out) {
-    int k = here();
-    if (k < n) out[k] += share * (from[k] - out[k]);
-}
-
-extern "C" __global__ void scale(int n, float factor, float *out) {
-    int k = here();
-    if (k < n) out[k] *= factor;
-}
-
 extern "C" __global__ void add_multiplied(int n, const float *left, const float *right, float *out) {
     int k = here();
     if (k < n) out[k] += left[k] * right[k];
@@ -97,27 +87,77 @@ extern "C" __global__ void add_columns(int n, int some, int all, int first, cons
     if (k < n) out[k / some * all + first + k % some] += x[k];
 }
 
-extern "C" __global__ void adam(int n, float beta1, float beta2, float step, float correction, float epsilon, float decay,
-                                const float *gradient, float *first, float *second, float *parameter) {
-    int k = here();
-    if (k >= n) return;
-    float g = gradient[k];
-    float m = beta1 * first[k] + (1.0f - beta1) * g;
-    float v = beta2 * second[k] + (1.0f - beta2) * g * g;
-    first[k] = m;
-    second[k] = v;
-    float value = parameter[k];
-    parameter[k] = value - decay * value - step * m / (sqrtf(v * correction) + epsilon);
+// ---- Many matrices at once: the parameters of a network and what belongs to them.
+
+#define TABLE 64
+#define CHUNK 1024
+
+// Up to 64 lists of up to four matrices of the same length. A block has a chunk of one list; list t has the blocks from blocks[t] on.
+struct Table {
+    int blocks[TABLE + 1];
+    int len[TABLE];
+    float *at[4][TABLE];
+};
+
+// Which list the block has, and which numbers.
+struct Chunk {
+    int list, begin, end;
+};
+
+__device__ __forceinline__ Chunk chunk_of(const Table &table) {
+    Chunk chunk;
+    chunk.list = 0;
+    while (blockIdx.x >= table.blocks[chunk.list + 1]) chunk.list++;
+    chunk.begin = (blockIdx.x - table.blocks[chunk.list]) * CHUNK;
+    chunk.end = min(chunk.begin + CHUNK, table.len[chunk.list]);
+    return chunk;
 }
 
-// ---- Sums.
+extern "C" __global__ void clear_all(const __grid_constant__ Table table) {
+    Chunk chunk = chunk_of(table);
+    float *out = table.at[0][chunk.list];
+    for (int k = chunk.begin + threadIdx.x; k < chunk.end; k += blockDim.x) out[k] = 0.0f;
+}
 
-extern "C" __global__ void square_sum(int n, const float *x, double *parts) {
+extern "C" __global__ void scale_all(const __grid_constant__ Table table, float factor) {
+    Chunk chunk = chunk_of(table);
+    float *out = table.at[0][chunk.list];
+    for (int k = chunk.begin + threadIdx.x; k < chunk.end; k += blockDim.x) out[k] *= factor;
+}
+
+extern "C" __global__ void blend_all(const __grid_constant__ Table table, float share) {
+    Chunk chunk = chunk_of(table);
+    const float *from = table.at[0][chunk.list];
+    float *out = table.at[1][chunk.list];
+    for (int k = chunk.begin + threadIdx.x; k < chunk.end; k += blockDim.x) out[k] += share * (from[k] - out[k]);
+}
+
+// The sum of each block goes to `parts`.
+extern "C" __global__ void square_sum_of_all(const __grid_constant__ Table table, double *parts) {
+    Chunk chunk = chunk_of(table);
+    const float *x = table.at[0][chunk.list];
     double sum = 0.0;
-    for (int k = here(); k < n; k += gridDim.x * blockDim.x) sum += (double)x[k] * (double)x[k];
+    for (int k = chunk.begin + threadIdx.x; k < chunk.end; k += blockDim.x) sum += (double)x[k] * (double)x[k];
     sum = block_sum(sum);
     if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
+
+extern "C" __global__ void adam_all(const __grid_constant__ Table table, float beta1, float beta2, float step, float correction,
+                                    float epsilon, float decay) {
+    Chunk chunk = chunk_of(table);
+    const float *gradient = table.at[0][chunk.list];
+    float *first = table.at[1][chunk.list], *second = table.at[2][chunk.list], *parameter = table.at[3][chunk.list];
+    for (int k = chunk.begin + threadIdx.x; k < chunk.end; k += blockDim.x) {
+        float g = gradient[k], value = parameter[k];
+        float m = beta1 * first[k] + (1.0f - beta1) * g;
+        float v = beta2 * second[k] + (1.0f - beta2) * g * g;
+        first[k] = m;
+        second[k] = v;
+        parameter[k] = value - decay * value - step * m / (sqrtf(v * correction) + epsilon);
+    }
+}
+
+// ---- Sums.
 
 // One block.
 extern "C" __global__ void sum_of_parts(int n, const double *parts, double *total) {

@@ -9,6 +9,7 @@ use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
 
 use super::CudaError;
 use super::memory::{Memory, Pool, done};
+use super::table::Table;
 
 /// The kernels' source.
 const SOURCE: &str = concat!(include_str!("kernels.cu"), include_str!("attention.cu"));
@@ -36,7 +37,7 @@ macro_rules! kernels {
 kernels!(
     activate,
     activate_backward,
-    adam,
+    adam_all,
     add,
     add_columns,
     add_groups,
@@ -47,7 +48,8 @@ kernels!(
     attention,
     attention_backward_keys,
     attention_backward_queries,
-    blend,
+    blend_all,
+    clear_all,
     cross_entropy,
     gru_cell,
     gru_cell_backward,
@@ -56,10 +58,10 @@ kernels!(
     lstm_cell,
     lstm_cell_backward,
     regression,
-    scale,
+    scale_all,
     softmax,
     softmax_backward,
-    square_sum,
+    square_sum_of_all,
     sum_of_parts,
     sum_of_rows,
     take_columns,
@@ -106,6 +108,8 @@ pub enum Argument<'a> {
     From(&'a Memory, usize),
     /// Memory that may be left out.
     Maybe(Option<&'a Memory>),
+    /// Many matrices.
+    Many(&'a Table),
 }
 
 /// A kernel's parameter as it is stored for the call.
@@ -133,11 +137,19 @@ pub fn launch(pool: &Arc<Pool>, kernel: &CudaFunction, grid: Grid, arguments: &[
             Argument::Float(value) => Parameter { float: *value },
             Argument::At(memory) => Parameter { pointer: memory.pointer(pool) },
             Argument::From(memory, first) => Parameter { pointer: memory.pointer(pool) + 4 * *first as CUdeviceptr },
+            Argument::Many(_) => Parameter { int: 0 },
             Argument::Maybe(memory) => Parameter { pointer: memory.map_or(0, |memory| memory.pointer(pool)) },
         })
         .collect();
-    let mut pointers: Vec<*mut c_void> =
-        parameters.iter_mut().map(|parameter| std::ptr::from_mut(parameter).cast()).collect();
+    let mut pointers: Vec<*mut c_void> = parameters
+        .iter_mut()
+        .zip(arguments)
+        .map(|(parameter, argument)| match argument {
+            // The call copies it and changes nothing.
+            Argument::Many(table) => std::ptr::from_ref(*table).cast_mut().cast(),
+            _ => std::ptr::from_mut(parameter).cast(),
+        })
+        .collect();
     done(pool.stream().context().bind_to_thread());
     // SAFETY: the pointers lead to parameters that live until the call returns; what the kernel does with them is the caller's promise.
     done(unsafe {

@@ -9,7 +9,9 @@ mod index;
 mod launch;
 mod layout;
 mod memory;
+mod table;
 
+use std::slice;
 use std::sync::Arc;
 
 use cudarc::cublas::{CudaBlas, result as blas, sys as blas_sys};
@@ -17,10 +19,11 @@ use cudarc::driver::{CudaContext, CudaFunction};
 
 pub use self::error::CudaError;
 use self::index::Index;
-use self::launch::Argument::{At, Float, From, Int, Maybe};
+use self::launch::Argument::{At, Float, From, Int, Many, Maybe};
 use self::launch::{Argument, Grid, Kernels, THREADS, launch};
 use self::layout::Layouts;
 use self::memory::{Memory, Pool, done};
+use self::table::{LISTS, Table};
 use crate::device::AdamRates;
 use crate::{Activation, AttentionShape, Device, Product, Segments};
 
@@ -28,8 +31,8 @@ use crate::{Activation, AttentionShape, Device, Product, Segments};
 const WIDEST_HEAD: usize = 128;
 /// Rows of queries or keys that a block of the attention has.
 const TILE: usize = 32;
-/// A block sums about so many numbers, and there are at most so many blocks.
-const SUMMED: (usize, usize) = (4096, 1024);
+/// A loss is summed by at most so many blocks.
+const LOSS_BLOCKS: usize = 1024;
 /// So many rows are summed by one block, and there are at most so many such slices.
 const SLICE: (usize, usize) = (128, 256);
 
@@ -94,6 +97,20 @@ impl Cuda {
 
     fn launch(&self, kernel: impl Fn(&Kernels) -> &CudaFunction, grid: Grid, arguments: &[Argument<'_>]) {
         launch(&self.pool, kernel(&self.kernels), grid, arguments);
+    }
+
+    /// Starts a kernel for all matrices of these rows, which are of the same lengths.
+    fn for_all<const N: usize>(
+        &self,
+        kernel: impl Fn(&Kernels) -> &CudaFunction,
+        rows: [&[Memory]; N],
+        arguments: &[Argument<'_>],
+    ) {
+        for first in (0..rows[0].len()).step_by(LISTS) {
+            let table = Table::new(&self.pool, &rows.map(|row| &row[first..row.len().min(first + LISTS)]));
+            let arguments = [&[Many(&table)][..], arguments].concat();
+            self.launch(&kernel, Grid::blocks(table.blocks()), &arguments);
+        }
     }
 
     /// Sums of all rows of `x` and, if there is a `y`, of x∘y; both are added to what is there.
@@ -186,14 +203,11 @@ impl Device for Cuda {
     }
 
     fn blend(&mut self, share: f32, from: &Memory, out: &mut Memory) {
-        let n = out.len();
-        assert_eq!(from.len(), n);
-        self.launch(|kernels| &kernels.blend, Grid::each(n), &[Int(n), Float(share), At(from), At(out)]);
+        self.blend_all(share, slice::from_ref(from), slice::from_mut(out));
     }
 
     fn scale(&mut self, factor: f32, out: &mut Memory) {
-        let n = out.len();
-        self.launch(|kernels| &kernels.scale, Grid::each(n), &[Int(n), Float(factor), At(out)]);
+        self.scale_all(factor, slice::from_mut(out));
     }
 
     fn add_multiplied(&mut self, left: &Memory, right: &Memory, out: &mut Memory) {
@@ -203,22 +217,46 @@ impl Device for Cuda {
     }
 
     fn square_sum(&mut self, buffer: &Memory) -> f64 {
-        self.square_sums(&[buffer])
+        self.square_sum_of_all(slice::from_ref(buffer))
     }
 
-    fn square_sums(&mut self, buffers: &[&Memory]) -> f64 {
-        let blocks = |n: usize| n.div_ceil(SUMMED.0).clamp(1, SUMMED.1);
-        let count = buffers.iter().map(|buffer| blocks(buffer.len())).sum();
-        let parts = self.pool.blank::<f64>(count);
+    fn clear_all(&mut self, out: &mut [Memory]) {
+        self.for_all(|kernels| &kernels.clear_all, [out], &[]);
+    }
+
+    fn scale_all(&mut self, factor: f32, out: &mut [Memory]) {
+        self.for_all(|kernels| &kernels.scale_all, [out], &[Float(factor)]);
+    }
+
+    fn blend_all(&mut self, share: f32, from: &[Memory], out: &mut [Memory]) {
+        self.for_all(|kernels| &kernels.blend_all, [from, out], &[Float(share)]);
+    }
+
+    fn square_sum_of_all(&mut self, buffers: &[Memory]) -> f64 {
+        let tables: Vec<Table> = buffers.chunks(LISTS).map(|some| Table::new(&self.pool, &[some])).collect();
+        let parts = self.pool.blank::<f64>(tables.iter().map(Table::blocks).sum());
         let mut first = 0;
-        for buffer in buffers {
-            let n = buffer.len();
+        for table in &tables {
             // In 4-byte numbers.
             let place = From(&parts, 2 * first);
-            self.launch(|kernels| &kernels.square_sum, Grid::blocks(blocks(n)), &[Int(n), At(buffer), place]);
-            first += blocks(n);
+            let grid = Grid::blocks(table.blocks());
+            self.launch(|kernels| &kernels.square_sum_of_all, grid, &[Many(table), place]);
+            first += table.blocks();
         }
         self.sum_of_parts(&parts)
+    }
+
+    fn adam_all(
+        &mut self,
+        rates: &AdamRates<f32>,
+        gradients: &[Memory],
+        first: &mut [Memory],
+        second: &mut [Memory],
+        parameters: &mut [Memory],
+    ) {
+        let AdamRates { beta1, beta2, step, correction, epsilon, decay } = *rates;
+        let rates = [beta1, beta2, step, correction, epsilon, decay].map(Float);
+        self.for_all(|kernels| &kernels.adam_all, [gradients, first, second, parameters], &rates);
     }
 
     #[allow(unsafe_code)]
@@ -484,7 +522,7 @@ impl Device for Cuda {
     ) -> f64 {
         let n = x.len();
         assert!([target, weights, out].iter().all(|column| column.len() == n));
-        let blocks = n.div_ceil(THREADS).min(SUMMED.1);
+        let blocks = n.div_ceil(THREADS).min(LOSS_BLOCKS);
         let parts = self.pool.blank::<f64>(blocks);
         // A negative delta stands for none.
         let delta = Float(delta.unwrap_or(-1.0));
@@ -518,13 +556,8 @@ impl Device for Cuda {
         second: &mut Memory,
         parameter: &mut Memory,
     ) {
-        let n = parameter.len();
-        assert!(gradient.len() == n && first.len() == n && second.len() == n);
-        let AdamRates { beta1, beta2, step, correction, epsilon, decay } = *rates;
-        let rates = [beta1, beta2, step, correction, epsilon, decay].map(Float);
-        let memory = [At(gradient), At(first), At(second), At(parameter)];
-        let arguments = [&[Int(n)][..], &rates, &memory].concat();
-        self.launch(|kernels| &kernels.adam, Grid::each(n), &arguments);
+        let (first, second) = (slice::from_mut(first), slice::from_mut(second));
+        self.adam_all(rates, slice::from_ref(gradient), first, second, slice::from_mut(parameter));
     }
 }
 
