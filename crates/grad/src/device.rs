@@ -135,6 +135,33 @@ pub trait Device: Send {
     fn add_multiplied(&mut self, left: &Self::Buffer, right: &Self::Buffer, out: &mut Self::Buffer);
     fn square_sum(&mut self, buffer: &Self::Buffer) -> f64;
 
+    // The same for many buffers at once, which a device may do faster than one by one.
+    fn clear_all(&mut self, out: &mut [Self::Buffer]) {
+        out.iter_mut().for_each(|out| self.clear(out));
+    }
+    fn scale_all(&mut self, factor: Self::Real, out: &mut [Self::Buffer]) {
+        out.iter_mut().for_each(|out| self.scale(factor, out));
+    }
+    fn blend_all(&mut self, share: Self::Real, from: &[Self::Buffer], out: &mut [Self::Buffer]) {
+        from.iter().zip(out).for_each(|(from, out)| self.blend(share, from, out));
+    }
+    fn square_sum_of_all(&mut self, buffers: &[Self::Buffer]) -> f64 {
+        buffers.iter().map(|buffer| self.square_sum(buffer)).sum()
+    }
+    fn adam_all(
+        &mut self,
+        rates: &AdamRates<Self::Real>,
+        gradients: &[Self::Buffer],
+        first: &mut [Self::Buffer],
+        second: &mut [Self::Buffer],
+        parameters: &mut [Self::Buffer],
+    ) {
+        let moments = first.iter_mut().zip(second);
+        for ((gradient, parameter), (first, second)) in gradients.iter().zip(parameters).zip(moments) {
+            self.adam(rates, gradient, first, second, parameter);
+        }
+    }
+
     fn product(&mut self, product: Product, left: &Self::Buffer, right: &Self::Buffer, out: &mut Self::Buffer);
     /// Adds a row to every row of `out`.
     fn add_row(&mut self, row: &Self::Buffer, out: &mut Self::Buffer);

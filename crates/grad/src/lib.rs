@@ -6,6 +6,8 @@
 
 mod backward;
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod device;
 mod optimizer;
 mod real;
@@ -13,6 +15,8 @@ mod tape;
 mod tensors;
 
 pub use cpu::Cpu;
+#[cfg(feature = "cuda")]
+pub use cuda::{Cuda, CudaError};
 pub use device::{Activation, AdamRates, AttentionShape, Device, Product, Segments};
 pub use optimizer::{Adam, AdamSettings, Schedule};
 pub use real::Real;

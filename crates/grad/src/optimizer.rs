@@ -81,12 +81,8 @@ impl<D: Device> Adam<D> {
             epsilon: D::Real::of(epsilon),
             decay: D::Real::of(rate * weight_decay),
         };
-        let moments = self.first.buffers.iter_mut().zip(&mut self.second.buffers);
-        for ((gradient, parameter), (first, second)) in
-            gradients.buffers.iter().zip(&mut parameters.buffers).zip(moments)
-        {
-            device.adam(&rates, gradient, first, second, parameter);
-        }
+        let (first, second) = (&mut self.first.buffers, &mut self.second.buffers);
+        device.adam_all(&rates, &gradients.buffers, first, second, &mut parameters.buffers);
     }
 }
 

@@ -88,7 +88,7 @@ impl<D: Device> Tensors<D> {
 
     /// Makes all nought.
     pub fn clear(&mut self, device: &mut D) {
-        self.buffers.iter_mut().for_each(|buffer| device.clear(buffer));
+        device.clear_all(&mut self.buffers);
     }
 
     /// Adds others of the same shapes.
@@ -100,21 +100,19 @@ impl<D: Device> Tensors<D> {
 
     /// Moves each number towards the other's: the soft update of a target network.
     pub fn blend(&mut self, device: &mut D, others: &Tensors<D>, share: D::Real) {
-        for (to, from) in self.buffers.iter_mut().zip(&others.buffers) {
-            device.blend(share, from, to);
-        }
+        device.blend_all(share, &others.buffers, &mut self.buffers);
     }
 
     /// The Euclidean norm of all numbers together.
     pub fn norm(&self, device: &mut D) -> f64 {
-        self.buffers.iter().map(|buffer| device.square_sum(buffer)).sum::<f64>().sqrt()
+        device.square_sum_of_all(&self.buffers).sqrt()
     }
 
     /// Scales down to a norm if it is greater, and says what the norm was: gradient clipping.
     pub fn clip(&mut self, device: &mut D, most: f64) -> f64 {
         let norm = self.norm(device);
         if norm > most {
-            self.buffers.iter_mut().for_each(|buffer| device.scale(D::Real::of(most / norm), buffer));
+            device.scale_all(D::Real::of(most / norm), &mut self.buffers);
         }
         norm
     }

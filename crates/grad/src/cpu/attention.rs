@@ -83,6 +83,7 @@ pub fn forward<R: Real>(
     let scale = R::of(1.0 / ((shape.columns / shape.heads) as f64).sqrt());
     for part in parts(shape) {
         if part.queries == 0 || part.keys == 0 {
+            (0..part.queries).for_each(|i| part.query_mut(out, i).fill(R::ZERO));
             continue;
         }
         let (here, rest) = weights.split_at_mut(part.queries * part.keys);

@@ -1,0 +1,285 @@
+// Softmax attention within each sample. A block has 32 queries (or keys) of one head of one sample, each of its 8 warps 4 of them, and walks over the
+// others 32 at a time through shared memory. A head's columns are padded to 32 · R there, so that all inner loops are of known length.
+
+#define TILE 32
+#define EACH 4
+#define THREADS 256
+
+// One head of one sample: where its queries, keys and attention weights begin, and how many there are.
+struct Part {
+    int query, queries, key, keys, first;
+    size_t weights;
+};
+
+// The layout has where each sample's queries start, where its keys do, and the products of both added up.
+__device__ Part part_of(int samples, const u32 *layout, int heads, int size) {
+    int sample = blockIdx.x / heads, head = blockIdx.x % heads;
+    const u32 *q = layout + sample, *k = q + samples + 1, *offset = k + samples + 1;
+    Part part;
+    part.query = q[0];
+    part.queries = q[1] - q[0];
+    part.key = k[0];
+    part.keys = k[1] - k[0];
+    part.first = head * size;
+    part.weights = (size_t)offset[0] * heads + (size_t)head * part.queries * part.keys;
+    return part;
+}
+
+// Columns of a row in shared memory, and those that keep the lanes' rows in different banks.
+template <int R> __device__ constexpr int stride() { return 32 * R + 4; }
+
+// A head's columns of up to 32 rows, noughts beyond.
+template <int R>
+__device__ void load(float *to, const float *data, int row, int count, int columns, int first, int size) {
+    for (int k = threadIdx.x; k < TILE * 32 * R; k += THREADS) {
+        int r = k / (32 * R), c = k % (32 * R);
+        to[r * stride<R>() + c] = r < count && c < size ? data[(size_t)(row + r) * columns + first + c] : 0.0f;
+    }
+}
+
+// Products of the warp's own rows with the lane's.
+template <int R> __device__ void dots(const float *own, const float *others, float sums[EACH]) {
+    const float4 *other = (const float4 *)(others + threadIdx.x % 32 * stride<R>());
+    for (int e = 0; e < EACH; e++) sums[e] = 0.0f;
+#pragma unroll
+    for (int c = 0; c < 8 * R; c++) {
+        float4 b = other[c];
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            float4 a = ((const float4 *)(own + e * stride<R>()))[c];
+            sums[e] += a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+        }
+    }
+}
+
+// Adds the rows, each times the tile's share of it for each of the warp's own rows.
+template <int R> __device__ void mix(const float *tile, const float *rows, float sums[EACH][R]) {
+    int lane = threadIdx.x % 32;
+#pragma unroll 2
+    for (int j = 0; j < TILE; j += 4) {
+        float4 shares[EACH];
+#pragma unroll
+        for (int e = 0; e < EACH; e++) shares[e] = *(const float4 *)(tile + e * TILE + j);
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            const float *row = rows + j * stride<R>() + 32 * r + lane;
+            float x = row[0], y = row[stride<R>()], z = row[2 * stride<R>()], w = row[3 * stride<R>()];
+#pragma unroll
+            for (int e = 0; e < EACH; e++)
+                sums[e][r] += shares[e].x * x + shares[e].y * y + shares[e].z * z + shares[e].w * w;
+        }
+    }
+}
+
+// The same with a tile that has a column for each of the warp's own rows.
+template <int R> __device__ void mix_columns(const float *tile, const float *rows, float sums[EACH][R]) {
+    int lane = threadIdx.x % 32;
+#pragma unroll 4
+    for (int i = 0; i < TILE; i++) {
+        float4 share = *(const float4 *)(tile + i * TILE);
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            float value = rows[i * stride<R>() + 32 * r + lane];
+            sums[0][r] += share.x * value;
+            sums[1][r] += share.y * value;
+            sums[2][r] += share.z * value;
+            sums[3][r] += share.w * value;
+        }
+    }
+}
+
+template <int R>
+__device__ void forward(Part part, int columns, int size, float scale, const float *q, const float *k, const float *v,
+                        const float *bias, float *weights, float *out) {
+    extern __shared__ float4 shared[];
+    float *queries = (float *)shared, *rows = queries + TILE * stride<R>(), *tile = rows + TILE * stride<R>();
+    int begin = blockIdx.y * TILE, lane = threadIdx.x % 32, own = threadIdx.x / 32 * EACH;
+    load<R>(queries, q, part.query + begin, part.queries - begin, columns, part.first, size);
+    int here = max(0, min(EACH, part.queries - begin - own));
+    float *mine = weights + part.weights + (size_t)(begin + own) * part.keys;
+    float most[EACH], factor[EACH], mixed[EACH][R];
+    for (int e = 0; e < EACH; e++) most[e] = -1e30f;
+    for (int start = 0; start < part.keys; start += TILE) {
+        __syncthreads();
+        load<R>(rows, k, part.key + start, part.keys - start, columns, part.first, size);
+        __syncthreads();
+        float sums[EACH];
+        dots<R>(queries + own * stride<R>(), rows, sums);
+        int j = start + lane;
+        if (j >= part.keys) continue;
+        float added = bias ? bias[part.key + j] : 0.0f;
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            float logit = sums[e] * scale + added;
+            most[e] = fmaxf(most[e], logit);
+            if (e < here) mine[(size_t)e * part.keys + j] = logit;
+        }
+    }
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+        most[e] = warp_greatest(most[e]);
+        float sum = 0.0f;
+        if (e < here) {
+            for (int j = lane; j < part.keys; j += 32) {
+                float y = expf(mine[(size_t)e * part.keys + j] - most[e]);
+                mine[(size_t)e * part.keys + j] = y;
+                sum += y;
+            }
+        }
+        factor[e] = 1.0f / warp_sum(sum);
+        for (int r = 0; r < R; r++) mixed[e][r] = 0.0f;
+    }
+    for (int start = 0; start < part.keys; start += TILE) {
+        __syncthreads();
+        load<R>(rows, v, part.key + start, part.keys - start, columns, part.first, size);
+        int j = start + lane;
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            float weight = 0.0f;
+            if (e < here && j < part.keys) {
+                weight = mine[(size_t)e * part.keys + j] * factor[e];
+                mine[(size_t)e * part.keys + j] = weight;
+            }
+            tile[(own + e) * TILE + lane] = weight;
+        }
+        __syncthreads();
+        mix<R>(tile + own * TILE, rows, mixed);
+    }
+#pragma unroll
+    for (int e = 0; e < EACH; e++)
+#pragma unroll
+        for (int r = 0; r < R; r++)
+            if (e < here && 32 * r + lane < size)
+                out[(size_t)(part.query + begin + own + e) * columns + part.first + 32 * r + lane] = mixed[e][r];
+}
+
+// Adds to the queries' gradients and leaves those of the logits, times the scale, in `dlogits`.
+template <int R>
+__device__ void backward_queries(Part part, int columns, int size, float scale, const float *k, const float *v,
+                                 const float *weights, const float *dy, float *dlogits, float *dq) {
+    extern __shared__ float4 shared[];
+    float *changes = (float *)shared, *rows = changes + TILE * stride<R>(), *tile = rows + TILE * stride<R>();
+    int begin = blockIdx.y * TILE, lane = threadIdx.x % 32, own = threadIdx.x / 32 * EACH;
+    load<R>(changes, dy, part.query + begin, part.queries - begin, columns, part.first, size);
+    int here = max(0, min(EACH, part.queries - begin - own));
+    size_t first = part.weights + (size_t)(begin + own) * part.keys;
+    float mean[EACH], mixed[EACH][R];
+    for (int e = 0; e < EACH; e++) mean[e] = 0.0f;
+    for (int start = 0; start < part.keys; start += TILE) {
+        __syncthreads();
+        load<R>(rows, v, part.key + start, part.keys - start, columns, part.first, size);
+        __syncthreads();
+        float sums[EACH];
+        dots<R>(changes + own * stride<R>(), rows, sums);
+        int j = start + lane;
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            if (e < here && j < part.keys) {
+                size_t place = first + (size_t)e * part.keys + j;
+                dlogits[place] = sums[e];
+                mean[e] += weights[place] * sums[e];
+            }
+        }
+    }
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+        mean[e] = warp_sum(mean[e]);
+        for (int r = 0; r < R; r++) mixed[e][r] = 0.0f;
+    }
+    for (int start = 0; start < part.keys; start += TILE) {
+        __syncthreads();
+        load<R>(rows, k, part.key + start, part.keys - start, columns, part.first, size);
+        int j = start + lane;
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            float change = 0.0f;
+            if (e < here && j < part.keys) {
+                size_t place = first + (size_t)e * part.keys + j;
+                change = weights[place] * (dlogits[place] - mean[e]) * scale;
+                dlogits[place] = change;
+            }
+            tile[(own + e) * TILE + lane] = change;
+        }
+        __syncthreads();
+        mix<R>(tile + own * TILE, rows, mixed);
+    }
+#pragma unroll
+    for (int e = 0; e < EACH; e++)
+#pragma unroll
+        for (int r = 0; r < R; r++)
+            if (e < here && 32 * r + lane < size)
+                dq[(size_t)(part.query + begin + own + e) * columns + part.first + 32 * r + lane] += mixed[e][r];
+}
+
+// 32 by 32 numbers of a matrix with a row for each query, noughts beyond its end.
+__device__ void load_tile(float *tile, const float *matrix, int query, int queries, int key, int keys) {
+    for (int k = threadIdx.x; k < TILE * TILE; k += THREADS) {
+        int i = query + k / TILE, j = key + k % TILE;
+        tile[k] = i < queries && j < keys ? matrix[(size_t)i * keys + j] : 0.0f;
+    }
+}
+
+// Adds to the keys' and the values' gradients.
+template <int R>
+__device__ void backward_keys(Part part, int columns, int size, const float *q, const float *weights, const float *dy,
+                              const float *dlogits, float *dk, float *dv) {
+    extern __shared__ float4 shared[];
+    float *changes = (float *)shared, *queries = changes + TILE * stride<R>();
+    float *shares = queries + TILE * stride<R>(), *slopes = shares + TILE * TILE;
+    int begin = blockIdx.y * TILE, lane = threadIdx.x % 32, own = threadIdx.x / 32 * EACH;
+    float for_key[EACH][R], for_value[EACH][R];
+#pragma unroll
+    for (int e = 0; e < EACH; e++)
+        for (int r = 0; r < R; r++) for_key[e][r] = for_value[e][r] = 0.0f;
+    for (int start = 0; start < part.queries; start += TILE) {
+        __syncthreads();
+        load<R>(changes, dy, part.query + start, part.queries - start, columns, part.first, size);
+        load<R>(queries, q, part.query + start, part.queries - start, columns, part.first, size);
+        load_tile(shares, weights + part.weights, start, part.queries, begin, part.keys);
+        load_tile(slopes, dlogits + part.weights, start, part.queries, begin, part.keys);
+        __syncthreads();
+        mix_columns<R>(shares + own, changes, for_value);
+        mix_columns<R>(slopes + own, queries, for_key);
+    }
+#pragma unroll
+    for (int e = 0; e < EACH; e++)
+#pragma unroll
+        for (int r = 0; r < R; r++)
+            if (begin + own + e < part.keys && 32 * r + lane < size) {
+                size_t place = (size_t)(part.key + begin + own + e) * columns + part.first + 32 * r + lane;
+                dk[place] += for_key[e][r];
+                dv[place] += for_value[e][r];
+            }
+}
+
+// Calls a function for the head's size.
+#define BY_SIZE(function, ...)                      \
+    if (size <= 32) function<1>(__VA_ARGS__);       \
+    else if (size <= 64) function<2>(__VA_ARGS__);  \
+    else function<4>(__VA_ARGS__)
+
+extern "C" __global__ void attention(int samples, const u32 *layout, int heads, int columns, float scale, const float *q,
+                                     const float *k, const float *v, const float *bias, float *weights, float *out) {
+    int size = columns / heads;
+    Part part = part_of(samples, layout, heads, size);
+    if (blockIdx.y * TILE >= part.queries) return;
+    BY_SIZE(forward, part, columns, size, scale, q, k, v, bias, weights, out);
+}
+
+extern "C" __global__ void attention_backward_queries(int samples, const u32 *layout, int heads, int columns, float scale,
+                                                      const float *k, const float *v, const float *weights, const float *dy,
+                                                      float *dlogits, float *dq) {
+    int size = columns / heads;
+    Part part = part_of(samples, layout, heads, size);
+    if (blockIdx.y * TILE >= part.queries) return;
+    BY_SIZE(backward_queries, part, columns, size, scale, k, v, weights, dy, dlogits, dq);
+}
+
+extern "C" __global__ void attention_backward_keys(int samples, const u32 *layout, int heads, int columns, const float *q,
+                                                   const float *weights, const float *dy, const float *dlogits, float *dk,
+                                                   float *dv) {
+    int size = columns / heads;
+    Part part = part_of(samples, layout, heads, size);
+    if (blockIdx.y * TILE >= part.keys) return;
+    BY_SIZE(backward_keys, part, columns, size, q, weights, dy, dlogits, dk, dv);
+}

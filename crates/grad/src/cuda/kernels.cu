@@ -1,0 +1,399 @@
+// The device's own kernels, compiled at run time for the card at hand. Sums are made in an order that depends on the shapes alone and nothing is added
+// atomically, so the same input gives the same numbers. Matrices are stored row after row.
+
+typedef unsigned int u32;
+
+__device__ __forceinline__ int here() { return blockIdx.x * blockDim.x + threadIdx.x; }
+
+__device__ __forceinline__ float warp_sum(float value) {
+    for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
+    return value;
+}
+
+__device__ __forceinline__ float warp_greatest(float value) {
+    for (int step = 16; step > 0; step /= 2) value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, step));
+    return value;
+}
+
+// The sum over a block of 256 threads, for the first of them.
+__device__ double block_sum(double value) {
+    __shared__ double values[256];
+    values[threadIdx.x] = value;
+    for (int half = 128; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) values[threadIdx.x] += values[threadIdx.x + half];
+    }
+    return values[0];
+}
+
+__device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+
+// ---- Number by number.
+
+extern "C" __global__ void add(int n, const float *from, float *out) {
+    int k = here();
+    if (k < n) out[k] += from[k];
+}
+
+extern "C" __global__ void add_multiplied(int n, const float *left, const float *right, float *out) {
+    int k = here();
+    if (k < n) out[k] += left[k] * right[k];
+}
+
+extern "C" __global__ void add_row(int n, int columns, const float *row, float *out) {
+    int k = here();
+    if (k < n) out[k] += row[k % columns];
+}
+
+#define RELU 0
+#define GELU 1
+// The square root of 2/π, and the cubic term of the approximation.
+#define GELU_SCALE 0.7978845608028654f
+#define GELU_CUBIC 0.044715f
+
+extern "C" __global__ void activate(int n, int kind, const float *x, float *out) {
+    int k = here();
+    if (k >= n) return;
+    float v = x[k];
+    if (kind == RELU) out[k] = fmaxf(v, 0.0f);
+    else if (kind == GELU) out[k] = 0.5f * v * (1.0f + tanhf(GELU_SCALE * (v + GELU_CUBIC * v * v * v)));
+    else out[k] = tanhf(v);
+}
+
+extern "C" __global__ void activate_backward(int n, int kind, const float *x, const float *dy, float *dx) {
+    int k = here();
+    if (k >= n) return;
+    float v = x[k], slope;
+    if (kind == RELU) {
+        slope = v > 0.0f ? 1.0f : 0.0f;
+    } else if (kind == GELU) {
+        float y = tanhf(GELU_SCALE * (v + GELU_CUBIC * v * v * v));
+        float inner = GELU_SCALE * (1.0f + 3.0f * GELU_CUBIC * v * v);
+        slope = 0.5f * (1.0f + y + v * (1.0f - y * y) * inner);
+    } else {
+        float y = tanhf(v);
+        slope = 1.0f - y * y;
+    }
+    dx[k] += dy[k] * slope;
+}
+
+extern "C" __global__ void take_columns(int n, int all, int some, int first, const float *x, float *out) {
+    int k = here();
+    if (k < n) out[k] = x[k / some * all + first + k % some];
+}
+
+extern "C" __global__ void add_columns(int n, int some, int all, int first, const float *x, float *out) {
+    int k = here();
+    if (k < n) out[k / some * all + first + k % some] += x[k];
+}
+
+// ---- Many matrices at once: the parameters of a network and what belongs to them.
+
+#define TABLE 64
+#define CHUNK 1024
+
+// Up to 64 lists of up to four matrices of the same length. A block has a chunk of one list; list t has the blocks from blocks[t] on.
+struct Table {
+    int blocks[TABLE + 1];
+    int len[TABLE];
+    float *at[4][TABLE];
+};
+
+// Which list the block has, and which numbers.
+struct Chunk {
+    int list, begin, end;
+};
+
+__device__ __forceinline__ Chunk chunk_of(const Table &table) {
+    Chunk chunk;
+    chunk.list = 0;
+    while (blockIdx.x >= table.blocks[chunk.list + 1]) chunk.list++;
+    chunk.begin = (blockIdx.x - table.blocks[chunk.list]) * CHUNK;
+    chunk.end = min(chunk.begin + CHUNK, table.len[chunk.list]);
+    return chunk;
+}
+
+extern "C" __global__ void clear_all(const __grid_constant__ Table table) {
+    Chunk chunk = chunk_of(table);
+    float *out = table.at[0][chunk.list];
+    for (int k = chunk.begin + threadIdx.x; k < chunk.end; k += blockDim.x) out[k] = 0.0f;
+}
+
+extern "C" __global__ void scale_all(const __grid_constant__ Table table, float factor) {
+    Chunk chunk = chunk_of(table);
+    float *out = table.at[0][chunk.list];
+    for (int k = chunk.begin + threadIdx.x; k < chunk.end; k += blockDim.x) out[k] *= factor;
+}
+
+extern "C" __global__ void blend_all(const __grid_constant__ Table table, float share) {
+    Chunk chunk = chunk_of(table);
+    const float *from = table.at[0][chunk.list];
+    float *out = table.at[1][chunk.list];
+    for (int k = chunk.begin + threadIdx.x; k < chunk.end; k += blockDim.x) out[k] += share * (from[k] - out[k]);
+}
+
+// The sum of each block goes to `parts`.
+extern "C" __global__ void square_sum_of_all(const __grid_constant__ Table table, double *parts) {
+    Chunk chunk = chunk_of(table);
+    const float *x = table.at[0][chunk.list];
+    double sum = 0.0;
+    for (int k = chunk.begin + threadIdx.x; k < chunk.end; k += blockDim.x) sum += (double)x[k] * (double)x[k];
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+}
+
+extern "C" __global__ void adam_all(const __grid_constant__ Table table, float beta1, float beta2, float step, float correction,
+                                    float epsilon, float decay) {
+    Chunk chunk = chunk_of(table);
+    const float *gradient = table.at[0][chunk.list];
+    float *first = table.at[1][chunk.list], *second = table.at[2][chunk.list], *parameter = table.at[3][chunk.list];
+    for (int k = chunk.begin + threadIdx.x; k < chunk.end; k += blockDim.x) {
+        float g = gradient[k], value = parameter[k];
+        float m = beta1 * first[k] + (1.0f - beta1) * g;
+        float v = beta2 * second[k] + (1.0f - beta2) * g * g;
+        first[k] = m;
+        second[k] = v;
+        parameter[k] = value - decay * value - step * m / (sqrtf(v * correction) + epsilon);
+    }
+}
+
+// ---- Sums.
+
+// One block.
+extern "C" __global__ void sum_of_parts(int n, const double *parts, double *total) {
+    double sum = 0.0;
+    for (int k = threadIdx.x; k < n; k += blockDim.x) sum += parts[k];
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) *total = sum;
+}
+
+// Sums of slices of the rows of x and, if there is a y, of x∘y. A block has 32 columns and one slice; `parts` has a row for each slice.
+extern "C" __global__ void sum_of_rows(int rows, int columns, int slice, const float *x, const float *y, float *parts) {
+    __shared__ float plain_sums[8][33], product_sums[8][33];
+    int column = blockIdx.x * 32 + threadIdx.x;
+    int end = min(rows, (blockIdx.y + 1) * slice);
+    float plain = 0.0f, product = 0.0f;
+    if (column < columns) {
+        for (int row = blockIdx.y * slice + threadIdx.y; row < end; row += 8) {
+            float value = x[row * columns + column];
+            plain += value;
+            if (y) product += value * y[row * columns + column];
+        }
+    }
+    plain_sums[threadIdx.y][threadIdx.x] = plain;
+    product_sums[threadIdx.y][threadIdx.x] = product;
+    __syncthreads();
+    if (threadIdx.y > 0 || column >= columns) return;
+    for (int k = 1; k < 8; k++) {
+        plain += plain_sums[k][threadIdx.x];
+        product += product_sums[k][threadIdx.x];
+    }
+    int width = y ? 2 * columns : columns;
+    parts[blockIdx.y * width + column] = plain;
+    if (y) parts[blockIdx.y * width + columns + column] = product;
+}
+
+// Adds the slices' sums; the products' where there are any.
+extern "C" __global__ void add_slices(int slices, int columns, const float *parts, float *plain, float *product) {
+    int place = here(), width = product ? 2 * columns : columns;
+    if (place >= width) return;
+    float sum = 0.0f;
+    for (int k = 0; k < slices; k++) sum += parts[k * width + place];
+    if (place < columns) plain[place] += sum;
+    else product[place - columns] += sum;
+}
+
+// ---- Rows to rows.
+
+// Adds row from[k] of x to row to[k] of out, no two of `to` being equal; without a list it is row k.
+extern "C" __global__ void add_rows(int n, int columns, const float *x, const u32 *from, float *out, const u32 *to) {
+    int place = here();
+    if (place >= n) return;
+    int k = place / columns, column = place % columns;
+    int source = from ? from[k] : k, target = to ? to[k] : k;
+    out[target * columns + column] += x[source * columns + column];
+}
+
+// The same where several rows go to one: a block adds all rows of one group, order[starts[g]] to order[starts[g + 1]], to its target.
+extern "C" __global__ void add_groups(int columns, const float *x, const u32 *from, float *out, const u32 *order,
+                                      const u32 *starts, const u32 *targets) {
+    __shared__ float sums[512];
+    int group = blockIdx.x, column = blockIdx.y * blockDim.x + threadIdx.x;
+    float sum = 0.0f;
+    if (column < columns) {
+        int end = starts[group + 1];
+        for (int place = starts[group] + threadIdx.y; place < end; place += blockDim.y) {
+            int k = order[place];
+            sum += x[(from ? from[k] : k) * columns + column];
+        }
+    }
+    if (blockDim.y > 1) {
+        sums[threadIdx.y * blockDim.x + threadIdx.x] = sum;
+        __syncthreads();
+        if (threadIdx.y == 0)
+            for (int k = 1; k < blockDim.y; k++) sum += sums[k * blockDim.x + threadIdx.x];
+    }
+    if (threadIdx.y == 0 && column < columns) out[targets[group] * columns + column] += sum;
+}
+
+// ---- Layer norm, a warp for each row.
+
+extern "C" __global__ void layer_norm(int rows, int columns, float *x, const float *weight, const float *bias, float *scales,
+                                      float *out) {
+    int row = here() / 32, lane = threadIdx.x % 32;
+    if (row >= rows) return;
+    float *from = x + row * columns, *to = out + row * columns;
+    float sum = 0.0f;
+    for (int k = lane; k < columns; k += 32) sum += from[k];
+    float mean = warp_sum(sum) / columns;
+    float squares = 0.0f;
+    for (int k = lane; k < columns; k += 32) squares += (from[k] - mean) * (from[k] - mean);
+    float scale = 1.0f / sqrtf(warp_sum(squares) / columns + 1e-5f);
+    for (int k = lane; k < columns; k += 32) {
+        float normal = (from[k] - mean) * scale;
+        from[k] = normal;
+        to[k] = normal * weight[k] + bias[k];
+    }
+    if (lane == 0) scales[row] = scale;
+}
+
+extern "C" __global__ void layer_norm_backward(int rows, int columns, const float *normal, const float *scales,
+                                               const float *weight, const float *dy, float *dx) {
+    int row = here() / 32, lane = threadIdx.x % 32;
+    if (row >= rows) return;
+    int first = row * columns;
+    float sum = 0.0f, along = 0.0f;
+    for (int k = lane; k < columns; k += 32) {
+        float change = dy[first + k] * weight[k];
+        sum += change;
+        along += change * normal[first + k];
+    }
+    sum = warp_sum(sum) / columns;
+    along = warp_sum(along) / columns;
+    float scale = scales[row];
+    for (int k = lane; k < columns; k += 32)
+        dx[first + k] += scale * (dy[first + k] * weight[k] - sum - normal[first + k] * along);
+}
+
+// ---- Over the rows of each sample, a warp for each; one column.
+
+extern "C" __global__ void softmax(int samples, const u32 *starts, const float *x, float *out) {
+    int sample = here() / 32, lane = threadIdx.x % 32;
+    if (sample >= samples) return;
+    int begin = starts[sample], end = starts[sample + 1];
+    float most = -1e30f, sum = 0.0f;
+    for (int k = begin + lane; k < end; k += 32) most = fmaxf(most, x[k]);
+    most = warp_greatest(most);
+    for (int k = begin + lane; k < end; k += 32) sum += expf(x[k] - most);
+    float factor = 1.0f / warp_sum(sum);
+    for (int k = begin + lane; k < end; k += 32) out[k] = expf(x[k] - most) * factor;
+}
+
+extern "C" __global__ void softmax_backward(int samples, const u32 *starts, const float *y, const float *dy, float *dx) {
+    int sample = here() / 32, lane = threadIdx.x % 32;
+    if (sample >= samples) return;
+    int begin = starts[sample], end = starts[sample + 1];
+    float mean = 0.0f;
+    for (int k = begin + lane; k < end; k += 32) mean += y[k] * dy[k];
+    mean = warp_sum(mean);
+    for (int k = begin + lane; k < end; k += 32) dx[k] += y[k] * (dy[k] - mean);
+}
+
+// The loss of each sample goes to `losses`.
+extern "C" __global__ void cross_entropy(int samples, const u32 *starts, const float *x, const float *shares,
+                                         const float *weights, float *out, double *losses) {
+    int sample = here() / 32, lane = threadIdx.x % 32;
+    if (sample >= samples) return;
+    int begin = starts[sample], end = starts[sample + 1];
+    float most = -1e30f, sum = 0.0f;
+    for (int k = begin + lane; k < end; k += 32) most = fmaxf(most, x[k]);
+    most = warp_greatest(most);
+    for (int k = begin + lane; k < end; k += 32) sum += expf(x[k] - most);
+    float log_sum = most + logf(warp_sum(sum)), weight = weights[sample];
+    double loss = 0.0;
+    for (int k = begin + lane; k < end; k += 32) {
+        loss += (double)(weight * shares[k] * (log_sum - x[k]));
+        out[k] = weight * (expf(x[k] - log_sum) - shares[k]);
+    }
+    for (int step = 16; step > 0; step /= 2) loss += __shfl_xor_sync(0xffffffffu, loss, step);
+    if (lane == 0) losses[sample] = loss;
+}
+
+// Half the square of each error, or Huber's loss where `delta` is not negative; the sum of each block goes to `parts`.
+extern "C" __global__ void regression(int n, float delta, const float *x, const float *target, const float *weights, float *out,
+                                      double *parts) {
+    double sum = 0.0;
+    for (int k = here(); k < n; k += gridDim.x * blockDim.x) {
+        float error = x[k] - target[k], size = fabsf(error), weight = weights[k];
+        float loss = 0.5f * error * error, slope = error;
+        if (delta >= 0.0f && size > delta) {
+            loss = delta * (size - 0.5f * delta);
+            slope = copysignf(delta, error);
+        }
+        sum += (double)(loss * weight);
+        out[k] = slope * weight;
+    }
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+}
+
+// ---- Recurrent cells, a thread for each place of each row.
+
+extern "C" __global__ void lstm_cell(int n, int h, const float *gates, const float *cell, float *out) {
+    int k = here();
+    if (k >= n) return;
+    int row = k / h, place = k % h;
+    const float *gate = gates + row * 4 * h + place;
+    float input = sigmoid(gate[0]), forget = sigmoid(gate[h]), output = sigmoid(gate[3 * h]);
+    float state = forget * cell[k] + input * tanhf(gate[2 * h]);
+    out[row * 2 * h + place] = output * tanhf(state);
+    out[row * 2 * h + h + place] = state;
+}
+
+extern "C" __global__ void lstm_cell_backward(int n, int h, const float *gates, const float *cell, const float *dy, float *dgates,
+                                              float *dcell) {
+    int k = here();
+    if (k >= n) return;
+    int row = k / h, place = k % h;
+    const float *gate = gates + row * 4 * h + place;
+    float *dgate = dgates + row * 4 * h + place;
+    float input = sigmoid(gate[0]), forget = sigmoid(gate[h]), output = sigmoid(gate[3 * h]), fresh = tanhf(gate[2 * h]);
+    float state = tanhf(forget * cell[k] + input * fresh);
+    float doutput = dy[row * 2 * h + place];
+    float dstate = dy[row * 2 * h + h + place] + doutput * output * (1.0f - state * state);
+    dgate[0] += dstate * fresh * input * (1.0f - input);
+    dgate[h] += dstate * cell[k] * forget * (1.0f - forget);
+    dgate[2 * h] += dstate * input * (1.0f - fresh * fresh);
+    dgate[3 * h] += doutput * state * output * (1.0f - output);
+    dcell[k] += dstate * forget;
+}
+
+extern "C" __global__ void gru_cell(int n, int h, const float *input, const float *hidden, const float *state, float *out) {
+    int k = here();
+    if (k >= n) return;
+    int first = k / h * 3 * h + k % h;
+    float reset = sigmoid(input[first] + hidden[first]);
+    float update = sigmoid(input[first + h] + hidden[first + h]);
+    float fresh = tanhf(input[first + 2 * h] + reset * hidden[first + 2 * h]);
+    out[k] = fresh + update * (state[k] - fresh);
+}
+
+extern "C" __global__ void gru_cell_backward(int n, int h, const float *input, const float *hidden, const float *state,
+                                             const float *dy, float *dinput, float *dhidden, float *dstate) {
+    int k = here();
+    if (k >= n) return;
+    int first = k / h * 3 * h + k % h;
+    float reset = sigmoid(input[first] + hidden[first]);
+    float update = sigmoid(input[first + h] + hidden[first + h]);
+    float fresh = tanhf(input[first + 2 * h] + reset * hidden[first + 2 * h]);
+    float dfresh = dy[k] * (1.0f - update) * (1.0f - fresh * fresh);
+    float dreset = dfresh * hidden[first + 2 * h] * reset * (1.0f - reset);
+    float dupdate = dy[k] * (state[k] - fresh) * update * (1.0f - update);
+    dinput[first] += dreset;
+    dhidden[first] += dreset;
+    dinput[first + h] += dupdate;
+    dhidden[first + h] += dupdate;
+    dinput[first + 2 * h] += dfresh;
+    dhidden[first + 2 * h] += dfresh * reset;
+    dstate[k] += dy[k] * update;
+}

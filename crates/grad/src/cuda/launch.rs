@@ -1,0 +1,165 @@
+//! The kernels, and how they are started.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use cudarc::driver::sys::CUdeviceptr;
+use cudarc::driver::{CudaContext, CudaFunction, result};
+use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
+
+use super::CudaError;
+use super::memory::{Memory, Pool, done};
+use super::table::Table;
+
+/// The kernels' source.
+const SOURCE: &str = concat!(include_str!("kernels.cu"), include_str!("attention.cu"));
+
+macro_rules! kernels {
+    ($($name:ident),* $(,)?) => {
+        /// Every kernel, by its name.
+        pub struct Kernels {
+            $(pub $name: CudaFunction,)*
+        }
+
+        impl Kernels {
+            /// Compiles them for the card of a context.
+            pub fn compile(context: &Arc<CudaContext>) -> Result<Kernels, CudaError> {
+                let (major, minor) = context.compute_capability()?;
+                let options = vec![format!("--gpu-architecture=compute_{major}{minor}")];
+                let compiled = compile_ptx_with_opts(SOURCE, CompileOptions { options, ..CompileOptions::default() })?;
+                let module = context.load_module(compiled)?;
+                Ok(Kernels { $($name: module.load_function(stringify!($name))?,)* })
+            }
+        }
+    };
+}
+
+kernels!(
+    activate,
+    activate_backward,
+    adam_all,
+    add,
+    add_columns,
+    add_groups,
+    add_multiplied,
+    add_row,
+    add_rows,
+    add_slices,
+    attention,
+    attention_backward_keys,
+    attention_backward_queries,
+    blend_all,
+    clear_all,
+    cross_entropy,
+    gru_cell,
+    gru_cell_backward,
+    layer_norm,
+    layer_norm_backward,
+    lstm_cell,
+    lstm_cell_backward,
+    regression,
+    scale_all,
+    softmax,
+    softmax_backward,
+    square_sum_of_all,
+    sum_of_parts,
+    sum_of_rows,
+    take_columns,
+);
+
+/// How many threads a block has where nothing else is said.
+pub const THREADS: usize = 256;
+
+/// How many threads compute.
+#[derive(Clone, Copy)]
+pub struct Grid {
+    pub blocks: (usize, usize),
+    pub threads: (usize, usize),
+    /// Bytes of shared memory of a block.
+    pub shared: usize,
+}
+
+impl Grid {
+    /// A thread for each of so many.
+    pub fn each(count: usize) -> Grid {
+        Grid { blocks: (count.div_ceil(THREADS), 1), threads: (THREADS, 1), shared: 0 }
+    }
+
+    /// A warp for each of so many.
+    pub fn warps(count: usize) -> Grid {
+        Grid::each(32 * count)
+    }
+
+    /// So many blocks.
+    pub fn blocks(count: usize) -> Grid {
+        Grid { blocks: (count, 1), threads: (THREADS, 1), shared: 0 }
+    }
+}
+
+/// What a kernel is given.
+#[derive(Clone, Copy)]
+pub enum Argument<'a> {
+    /// A whole number.
+    Int(usize),
+    Float(f32),
+    /// Memory that is read or written.
+    At(&'a Memory),
+    /// Memory from a 4-byte number on.
+    From(&'a Memory, usize),
+    /// Memory that may be left out.
+    Maybe(Option<&'a Memory>),
+    /// Many matrices.
+    Many(&'a Table),
+}
+
+/// A kernel's parameter as it is stored for the call.
+#[repr(C)]
+union Parameter {
+    int: i32,
+    float: f32,
+    pointer: CUdeviceptr,
+}
+
+/// Starts a kernel; nothing if there is nothing to do. The caller sees to it that the arguments are the kernel's and that it stays
+/// within the memory it is given.
+#[allow(unsafe_code)]
+#[track_caller]
+pub fn launch(pool: &Arc<Pool>, kernel: &CudaFunction, grid: Grid, arguments: &[Argument<'_>]) {
+    let Grid { blocks, threads, shared } = grid;
+    if blocks.0 == 0 || blocks.1 == 0 {
+        return;
+    }
+    assert!(blocks.0 <= i32::MAX as usize && blocks.1 <= 65_535, "{blocks:?} blocks are too many for a GPU");
+    let mut parameters: Vec<Parameter> = arguments
+        .iter()
+        .map(|argument| match argument {
+            Argument::Int(value) => Parameter { int: *value as i32 },
+            Argument::Float(value) => Parameter { float: *value },
+            Argument::At(memory) => Parameter { pointer: memory.pointer(pool) },
+            Argument::From(memory, first) => Parameter { pointer: memory.pointer(pool) + 4 * *first as CUdeviceptr },
+            Argument::Many(_) => Parameter { int: 0 },
+            Argument::Maybe(memory) => Parameter { pointer: memory.map_or(0, |memory| memory.pointer(pool)) },
+        })
+        .collect();
+    let mut pointers: Vec<*mut c_void> = parameters
+        .iter_mut()
+        .zip(arguments)
+        .map(|(parameter, argument)| match argument {
+            // The call copies it and changes nothing.
+            Argument::Many(table) => std::ptr::from_ref(*table).cast_mut().cast(),
+            _ => std::ptr::from_mut(parameter).cast(),
+        })
+        .collect();
+    done(pool.stream().context().bind_to_thread());
+    // SAFETY: the pointers lead to parameters that live until the call returns; what the kernel does with them is the caller's promise.
+    done(unsafe {
+        result::launch_kernel(
+            kernel.cu_function(),
+            (blocks.0 as u32, blocks.1 as u32, 1),
+            (threads.0 as u32, threads.1 as u32, 1),
+            shared as u32,
+            pool.stream().cu_stream(),
+            &mut pointers,
+        )
+    });
+}

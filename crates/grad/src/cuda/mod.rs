@@ -1,0 +1,567 @@
+//! An NVIDIA GPU. Matrix products are cuBLAS's, everything else our own kernels, compiled for the card when it is opened. All work is put in one queue;
+//! the processor waits for it only where numbers come back. The same input gives the same numbers on the same kind of card.
+//!
+//! The libraries are looked for at run time, so a program with this device starts on machines that have none of them. Each operation costs a few
+//! microseconds to start: small batches are faster on the processor.
+
+mod error;
+mod index;
+mod launch;
+mod layout;
+mod memory;
+mod table;
+
+use std::slice;
+use std::sync::Arc;
+
+use cudarc::cublas::{CudaBlas, result as blas, sys as blas_sys};
+use cudarc::driver::{CudaContext, CudaFunction};
+
+pub use self::error::CudaError;
+use self::index::Index;
+use self::launch::Argument::{At, Float, From, Int, Many, Maybe};
+use self::launch::{Argument, Grid, Kernels, THREADS, launch};
+use self::layout::Layouts;
+use self::memory::{Memory, Pool, done};
+use self::table::{LISTS, Table};
+use crate::device::AdamRates;
+use crate::{Activation, AttentionShape, Device, Product, Segments};
+
+/// The widest head of an attention.
+const WIDEST_HEAD: usize = 128;
+/// Rows of queries or keys that a block of the attention has.
+const TILE: usize = 32;
+/// A loss is summed by at most so many blocks.
+const LOSS_BLOCKS: usize = 1024;
+/// So many rows are summed by one block, and there are at most so many such slices.
+const SLICE: (usize, usize) = (128, 256);
+
+/// An NVIDIA GPU, single precision.
+pub struct Cuda {
+    context: Arc<CudaContext>,
+    blas: CudaBlas,
+    kernels: Kernels,
+    pool: Arc<Pool>,
+    layouts: Layouts,
+}
+
+/// Fails unless a library can be loaded.
+fn require(name: &'static str, is_present: bool) -> Result<(), CudaError> {
+    if is_present { Ok(()) } else { Err(CudaError::Library(name)) }
+}
+
+#[allow(unsafe_code)]
+impl Cuda {
+    /// The first GPU of this machine.
+    pub fn new() -> Result<Cuda, CudaError> {
+        // SAFETY: loading these libraries runs nothing but their own initialisers.
+        unsafe {
+            require("the NVIDIA driver (libcuda)", cudarc::driver::sys::is_culib_present())?;
+            require("the CUDA run-time compiler (libnvrtc)", cudarc::nvrtc::sys::is_culib_present())?;
+            require("cuBLAS (libcublas)", cudarc::cublas::sys::is_culib_present())?;
+        }
+        let context = CudaContext::new(0)?;
+        // SAFETY: there is one stream, and memory is never used on another, which `Memory::pointer` checks.
+        unsafe { context.disable_event_tracking() };
+        let stream = context.new_stream()?;
+        let kernels = Kernels::compile(&context)?;
+        let blas = CudaBlas::new(stream.clone())?;
+        Ok(Cuda { context, blas, kernels, pool: Pool::new(stream), layouts: Layouts::default() })
+    }
+
+    /// What the card is called.
+    pub fn name(&self) -> String {
+        self.context.name().unwrap_or_else(|error| format!("unknown ({error})"))
+    }
+
+    /// Whether matrix products may round their factors to 10 bits, which the card multiplies several times faster. They do not at first.
+    pub fn allow_tf32(&mut self, is_allowed: bool) {
+        let mode = match is_allowed {
+            true => blas_sys::cublasMath_t::CUBLAS_TF32_TENSOR_OP_MATH,
+            false => blas_sys::cublasMath_t::CUBLAS_DEFAULT_MATH,
+        };
+        // SAFETY: the handle lives as long as `blas`.
+        let result = unsafe { blas_sys::cublasSetMathMode(*self.blas.handle(), mode) }.result();
+        result.unwrap_or_else(|error| panic!("cuBLAS failed: {error}"));
+    }
+
+    /// Waits until everything asked for is done.
+    pub fn synchronize(&self) {
+        done(self.pool.stream().synchronize());
+    }
+
+    /// Bytes of the card's memory taken so far. Once a training step has been made, another like it takes no more.
+    pub fn memory(&self) -> usize {
+        self.pool.taken()
+    }
+
+    fn launch(&self, kernel: impl Fn(&Kernels) -> &CudaFunction, grid: Grid, arguments: &[Argument<'_>]) {
+        launch(&self.pool, kernel(&self.kernels), grid, arguments);
+    }
+
+    /// Starts a kernel for all matrices of these rows, which are of the same lengths.
+    fn for_all<const N: usize>(
+        &self,
+        kernel: impl Fn(&Kernels) -> &CudaFunction,
+        rows: [&[Memory]; N],
+        arguments: &[Argument<'_>],
+    ) {
+        for first in (0..rows[0].len()).step_by(LISTS) {
+            let table = Table::new(&self.pool, &rows.map(|row| &row[first..row.len().min(first + LISTS)]));
+            let arguments = [&[Many(&table)][..], arguments].concat();
+            self.launch(&kernel, Grid::blocks(table.blocks()), &arguments);
+        }
+    }
+
+    /// Sums of all rows of `x` and, if there is a `y`, of x∘y; both are added to what is there.
+    fn add_sums(&mut self, x: &Memory, plain: &mut Memory, y: Option<(&Memory, &mut Memory)>) {
+        let columns = plain.len();
+        let rows = x.len().checked_div(columns).unwrap_or(0);
+        let slice = SLICE.0.max(rows.div_ceil(SLICE.1));
+        let slices = rows.div_ceil(slice);
+        let (y, product) = y.map_or((None, None), |(y, product)| (Some(y), Some(&*product)));
+        assert!(y.is_none_or(|y| y.len() == x.len()) && product.is_none_or(|product| product.len() == columns));
+        let width = if y.is_some() { 2 * columns } else { columns };
+        let parts = self.pool.blank::<f32>(slices * width);
+        let grid = Grid { blocks: (columns.div_ceil(32), slices), threads: (32, 8), shared: 0 };
+        let arguments = [Int(rows), Int(columns), Int(slice), At(x), Maybe(y), At(&parts)];
+        self.launch(|kernels| &kernels.sum_of_rows, grid, &arguments);
+        let arguments = [Int(slices), Int(columns), At(&parts), At(plain), Maybe(product)];
+        self.launch(|kernels| &kernels.add_slices, Grid::each(width), &arguments);
+    }
+
+    /// The sum of numbers in double precision, waited for.
+    fn sum_of_parts(&self, parts: &Memory) -> f64 {
+        if parts.len() == 0 {
+            return 0.0;
+        }
+        let total = self.pool.blank::<f64>(1);
+        let arguments = [Int(parts.len()), At(parts), At(&total)];
+        self.launch(|kernels| &kernels.sum_of_parts, Grid::blocks(1), &arguments);
+        total.download::<f64>()[0]
+    }
+
+    /// How an attention is computed: a block for each sample, head and 32 of the rows.
+    fn attention_grid(shape: AttentionShape<'_>, rows: &Segments, tiles: usize) -> Grid {
+        let size = shape.columns / shape.heads;
+        assert!(size <= WIDEST_HEAD, "a head of {size} columns: the GPU takes at most {WIDEST_HEAD}");
+        let width = if size <= 32 { 32 } else { size.next_power_of_two() };
+        let longest = rows.ranges().map(|range| range.len()).max().unwrap_or(0);
+        Grid {
+            blocks: (shape.queries.len() * shape.heads, longest.div_ceil(TILE)),
+            threads: (256, 1),
+            shared: 4 * (2 * TILE * (width + 4) + tiles * TILE * TILE),
+        }
+    }
+}
+
+fn kind(activation: Activation) -> Argument<'static> {
+    Int(match activation {
+        Activation::Relu => 0,
+        Activation::Gelu => 1,
+        Activation::Tanh => 2,
+    })
+}
+
+impl Device for Cuda {
+    type Real = f32;
+    type Buffer = Memory;
+    type Index = Index;
+
+    fn blank(&mut self, len: usize) -> Memory {
+        self.pool.blank::<f32>(len)
+    }
+
+    fn recycle(&mut self, buffer: Memory) {
+        drop(buffer);
+    }
+
+    fn upload(&mut self, values: &[f32]) -> Memory {
+        self.pool.upload(values)
+    }
+
+    fn download(&self, buffer: &Memory) -> Vec<f32> {
+        buffer.download()
+    }
+
+    fn index(&mut self, rows: &[u32]) -> Index {
+        Index::new(&self.pool, rows)
+    }
+
+    fn clear(&mut self, out: &mut Memory) {
+        out.clear();
+    }
+
+    fn copy(&mut self, from: &Memory, out: &mut Memory) {
+        out.copy_from(from);
+    }
+
+    fn add(&mut self, from: &Memory, out: &mut Memory) {
+        let n = out.len();
+        assert_eq!(from.len(), n);
+        self.launch(|kernels| &kernels.add, Grid::each(n), &[Int(n), At(from), At(out)]);
+    }
+
+    fn blend(&mut self, share: f32, from: &Memory, out: &mut Memory) {
+        self.blend_all(share, slice::from_ref(from), slice::from_mut(out));
+    }
+
+    fn scale(&mut self, factor: f32, out: &mut Memory) {
+        self.scale_all(factor, slice::from_mut(out));
+    }
+
+    fn add_multiplied(&mut self, left: &Memory, right: &Memory, out: &mut Memory) {
+        let n = out.len();
+        assert!(left.len() == n && right.len() == n);
+        self.launch(|kernels| &kernels.add_multiplied, Grid::each(n), &[Int(n), At(left), At(right), At(out)]);
+    }
+
+    fn square_sum(&mut self, buffer: &Memory) -> f64 {
+        self.square_sum_of_all(slice::from_ref(buffer))
+    }
+
+    fn clear_all(&mut self, out: &mut [Memory]) {
+        self.for_all(|kernels| &kernels.clear_all, [out], &[]);
+    }
+
+    fn scale_all(&mut self, factor: f32, out: &mut [Memory]) {
+        self.for_all(|kernels| &kernels.scale_all, [out], &[Float(factor)]);
+    }
+
+    fn blend_all(&mut self, share: f32, from: &[Memory], out: &mut [Memory]) {
+        self.for_all(|kernels| &kernels.blend_all, [from, out], &[Float(share)]);
+    }
+
+    fn square_sum_of_all(&mut self, buffers: &[Memory]) -> f64 {
+        let tables: Vec<Table> = buffers.chunks(LISTS).map(|some| Table::new(&self.pool, &[some])).collect();
+        let parts = self.pool.blank::<f64>(tables.iter().map(Table::blocks).sum());
+        let mut first = 0;
+        for table in &tables {
+            // In 4-byte numbers.
+            let place = From(&parts, 2 * first);
+            let grid = Grid::blocks(table.blocks());
+            self.launch(|kernels| &kernels.square_sum_of_all, grid, &[Many(table), place]);
+            first += table.blocks();
+        }
+        self.sum_of_parts(&parts)
+    }
+
+    fn adam_all(
+        &mut self,
+        rates: &AdamRates<f32>,
+        gradients: &[Memory],
+        first: &mut [Memory],
+        second: &mut [Memory],
+        parameters: &mut [Memory],
+    ) {
+        let AdamRates { beta1, beta2, step, correction, epsilon, decay } = *rates;
+        let rates = [beta1, beta2, step, correction, epsilon, decay].map(Float);
+        self.for_all(|kernels| &kernels.adam_all, [gradients, first, second, parameters], &rates);
+    }
+
+    #[allow(unsafe_code)]
+    fn product(&mut self, product: Product, left: &Memory, right: &Memory, out: &mut Memory) {
+        let Product { m, n, k, left_transposed, right_transposed, accumulate } = product;
+        assert!(left.len() == m * k && right.len() == k * n && out.len() == m * n);
+        if k == 0 && !accumulate {
+            out.clear();
+        }
+        if m == 0 || n == 0 || k == 0 {
+            return;
+        }
+        let operation = |is_transposed| match is_transposed {
+            true => blas_sys::cublasOperation_t::CUBLAS_OP_T,
+            false => blas_sys::cublasOperation_t::CUBLAS_OP_N,
+        };
+        let beta = if accumulate { 1.0 } else { 0.0 };
+        done(self.context.bind_to_thread());
+        let pointer = |memory: &Memory| memory.pointer(&self.pool);
+        // cuBLAS stores columns one after the other: what it takes for matrices are their transposes, and outᵀ = rightᵀ · leftᵀ.
+        // SAFETY: the matrices are as large as they are said to be, as was just checked.
+        let result = unsafe {
+            blas::sgemm(
+                *self.blas.handle(),
+                operation(right_transposed),
+                operation(left_transposed),
+                n as i32,
+                m as i32,
+                k as i32,
+                &1.0,
+                pointer(right) as *const f32,
+                if right_transposed { k } else { n } as i32,
+                pointer(left) as *const f32,
+                if left_transposed { m } else { k } as i32,
+                &beta,
+                pointer(out) as *mut f32,
+                n as i32,
+            )
+        };
+        result.unwrap_or_else(|error| panic!("cuBLAS failed: {error}"));
+    }
+
+    fn add_row(&mut self, row: &Memory, out: &mut Memory) {
+        let (n, columns) = (out.len(), row.len());
+        assert!(n == 0 || n.is_multiple_of(columns));
+        self.launch(|kernels| &kernels.add_row, Grid::each(n), &[Int(n), Int(columns), At(row), At(out)]);
+    }
+
+    fn add_sum_of_rows(&mut self, x: &Memory, out: &mut Memory) {
+        self.add_sums(x, out, None);
+    }
+
+    fn activate(&mut self, activation: Activation, x: &Memory, out: &mut Memory) {
+        let n = out.len();
+        assert_eq!(x.len(), n);
+        self.launch(|kernels| &kernels.activate, Grid::each(n), &[Int(n), kind(activation), At(x), At(out)]);
+    }
+
+    fn activate_backward(&mut self, activation: Activation, x: &Memory, dy: &Memory, dx: &mut Memory) {
+        let n = dx.len();
+        assert!(x.len() == n && dy.len() == n);
+        let arguments = [Int(n), kind(activation), At(x), At(dy), At(dx)];
+        self.launch(|kernels| &kernels.activate_backward, Grid::each(n), &arguments);
+    }
+
+    fn add_rows(
+        &mut self,
+        (count, columns): (usize, usize),
+        x: &Memory,
+        from: Option<&Index>,
+        out: &mut Memory,
+        to: Option<&Index>,
+    ) {
+        let fits = |list: Option<&Index>, matrix: &Memory| {
+            list.is_none_or(|list| list.len() == count) && list.map_or(count, Index::end) * columns <= matrix.len()
+        };
+        assert!(fits(from, x) && fits(to, out));
+        let from = Maybe(from.map(Index::memory));
+        if let Some(groups) = to.and_then(|to| to.groups(&self.pool)) {
+            // As many rows of threads as leave each a few rows to add.
+            let deep = (count / groups.len / 4).clamp(1, 16).next_power_of_two();
+            let wide = if deep > 1 { 32 } else { 128 };
+            let grid = Grid { blocks: (groups.len, columns.div_ceil(wide)), threads: (wide, deep), shared: 0 };
+            let list = |first| From(&groups.memory, first);
+            let (starts, targets) = (list(count), list(count + groups.len + 1));
+            let arguments = [Int(columns), At(x), from, At(out), list(0), starts, targets];
+            self.launch(|kernels| &kernels.add_groups, grid, &arguments);
+        } else {
+            let n = count * columns;
+            let arguments = [Int(n), Int(columns), At(x), from, At(out), Maybe(to.map(Index::memory))];
+            self.launch(|kernels| &kernels.add_rows, Grid::each(n), &arguments);
+        }
+    }
+
+    fn layer_norm(&mut self, x: &mut Memory, weight: &Memory, bias: &Memory, scales: &mut Memory, out: &mut Memory) {
+        let (rows, columns) = (scales.len(), weight.len());
+        assert!(x.len() == rows * columns && out.len() == x.len() && bias.len() == columns);
+        let arguments = [Int(rows), Int(columns), At(x), At(weight), At(bias), At(scales), At(out)];
+        self.launch(|kernels| &kernels.layer_norm, Grid::warps(rows), &arguments);
+    }
+
+    fn layer_norm_backward(
+        &mut self,
+        normal: &Memory,
+        scales: &Memory,
+        weight: &Memory,
+        dy: &Memory,
+        dx: &mut Memory,
+        dweight: &mut Memory,
+        dbias: &mut Memory,
+    ) {
+        let (rows, columns) = (scales.len(), weight.len());
+        assert!([normal, dy, dx].iter().all(|matrix| matrix.len() == rows * columns));
+        assert!(dweight.len() == columns && dbias.len() == columns);
+        let arguments = [Int(rows), Int(columns), At(normal), At(scales), At(weight), At(dy), At(dx)];
+        self.launch(|kernels| &kernels.layer_norm_backward, Grid::warps(rows), &arguments);
+        self.add_sums(dy, dbias, Some((normal, dweight)));
+    }
+
+    fn attention(
+        &mut self,
+        shape: AttentionShape<'_>,
+        q: &Memory,
+        k: &Memory,
+        v: &Memory,
+        bias: Option<&Memory>,
+        weights: &mut Memory,
+        out: &mut Memory,
+    ) {
+        let AttentionShape { queries, keys, heads, columns } = shape;
+        assert!([q, out].iter().all(|matrix| matrix.len() == queries.rows() * columns));
+        assert!([k, v].iter().all(|matrix| matrix.len() == keys.rows() * columns));
+        assert!(weights.len() == shape.weights() && bias.is_none_or(|bias| bias.len() == keys.rows()));
+        let layout = &self.layouts.of(&self.pool, queries, keys).memory;
+        let arguments = [
+            Int(queries.len()),
+            At(layout),
+            Int(heads),
+            Int(columns),
+            Float(scale_of(shape)),
+            At(q),
+            At(k),
+            At(v),
+            Maybe(bias),
+            At(weights),
+            At(out),
+        ];
+        launch(&self.pool, &self.kernels.attention, Cuda::attention_grid(shape, queries, 1), &arguments);
+    }
+
+    fn attention_backward(
+        &mut self,
+        shape: AttentionShape<'_>,
+        q: &Memory,
+        k: &Memory,
+        v: &Memory,
+        weights: &Memory,
+        dy: &Memory,
+        dq: &mut Memory,
+        dk: &mut Memory,
+        dv: &mut Memory,
+    ) {
+        let AttentionShape { queries, keys, heads, columns } = shape;
+        assert!([q, dy, dq].iter().all(|matrix| matrix.len() == queries.rows() * columns));
+        assert!([k, v, dk, dv].iter().all(|matrix| matrix.len() == keys.rows() * columns));
+        assert_eq!(weights.len(), shape.weights());
+        let dlogits = self.pool.blank::<f32>(weights.len());
+        let layout = &self.layouts.of(&self.pool, queries, keys).memory;
+        let common = [Int(queries.len()), At(layout), Int(heads), Int(columns)];
+        let own = [Float(scale_of(shape)), At(k), At(v), At(weights), At(dy), At(&dlogits), At(dq)];
+        let arguments = [&common[..], &own[..]].concat();
+        let grid = Cuda::attention_grid(shape, queries, 1);
+        launch(&self.pool, &self.kernels.attention_backward_queries, grid, &arguments);
+        let own = [At(q), At(weights), At(dy), At(&dlogits), At(dk), At(dv)];
+        let arguments = [&common[..], &own[..]].concat();
+        let grid = Cuda::attention_grid(shape, keys, 2);
+        launch(&self.pool, &self.kernels.attention_backward_keys, grid, &arguments);
+    }
+
+    fn softmax(&mut self, segments: &Segments, x: &Memory, out: &mut Memory) {
+        assert!(x.len() == segments.rows() && out.len() == x.len());
+        let starts = &self.layouts.of(&self.pool, segments, segments).memory;
+        let arguments = [Int(segments.len()), At(starts), At(x), At(out)];
+        launch(&self.pool, &self.kernels.softmax, Grid::warps(segments.len()), &arguments);
+    }
+
+    fn softmax_backward(&mut self, segments: &Segments, y: &Memory, dy: &Memory, dx: &mut Memory) {
+        assert!([y, dy, dx].iter().all(|column| column.len() == segments.rows()));
+        let starts = &self.layouts.of(&self.pool, segments, segments).memory;
+        let arguments = [Int(segments.len()), At(starts), At(y), At(dy), At(dx)];
+        launch(&self.pool, &self.kernels.softmax_backward, Grid::warps(segments.len()), &arguments);
+    }
+
+    fn lstm_cell(&mut self, h: usize, gates: &Memory, cell: &Memory, out: &mut Memory) {
+        let n = cell.len();
+        assert!(n.is_multiple_of(h) && gates.len() == 4 * n && out.len() == 2 * n);
+        let arguments = [Int(n), Int(h), At(gates), At(cell), At(out)];
+        self.launch(|kernels| &kernels.lstm_cell, Grid::each(n), &arguments);
+    }
+
+    fn lstm_cell_backward(
+        &mut self,
+        h: usize,
+        gates: &Memory,
+        cell: &Memory,
+        dy: &Memory,
+        dgates: &mut Memory,
+        dcell: &mut Memory,
+    ) {
+        let n = cell.len();
+        assert!(n.is_multiple_of(h) && gates.len() == 4 * n && dy.len() == 2 * n);
+        assert!(dgates.len() == 4 * n && dcell.len() == n);
+        let arguments = [Int(n), Int(h), At(gates), At(cell), At(dy), At(dgates), At(dcell)];
+        self.launch(|kernels| &kernels.lstm_cell_backward, Grid::each(n), &arguments);
+    }
+
+    fn gru_cell(&mut self, h: usize, input: &Memory, hidden: &Memory, state: &Memory, out: &mut Memory) {
+        let n = state.len();
+        assert!(n.is_multiple_of(h) && input.len() == 3 * n && hidden.len() == 3 * n && out.len() == n);
+        let arguments = [Int(n), Int(h), At(input), At(hidden), At(state), At(out)];
+        self.launch(|kernels| &kernels.gru_cell, Grid::each(n), &arguments);
+    }
+
+    fn gru_cell_backward(
+        &mut self,
+        h: usize,
+        input: &Memory,
+        hidden: &Memory,
+        state: &Memory,
+        dy: &Memory,
+        dinput: &mut Memory,
+        dhidden: &mut Memory,
+        dstate: &mut Memory,
+    ) {
+        let n = state.len();
+        assert!(n.is_multiple_of(h) && dy.len() == n && dstate.len() == n);
+        assert!([input, hidden, dinput, dhidden].iter().all(|gates| gates.len() == 3 * n));
+        let arguments = [Int(n), Int(h), At(input), At(hidden), At(state), At(dy), At(dinput), At(dhidden), At(dstate)];
+        self.launch(|kernels| &kernels.gru_cell_backward, Grid::each(n), &arguments);
+    }
+
+    fn take_columns(&mut self, (all, some): (usize, usize), first: usize, x: &Memory, out: &mut Memory) {
+        let n = out.len();
+        assert!(first + some <= all && n * all == x.len() * some);
+        let arguments = [Int(n), Int(all), Int(some), Int(first), At(x), At(out)];
+        self.launch(|kernels| &kernels.take_columns, Grid::each(n), &arguments);
+    }
+
+    fn add_columns(&mut self, (some, all): (usize, usize), first: usize, x: &Memory, out: &mut Memory) {
+        let n = x.len();
+        assert!(first + some <= all && n * all == out.len() * some);
+        let arguments = [Int(n), Int(some), Int(all), Int(first), At(x), At(out)];
+        self.launch(|kernels| &kernels.add_columns, Grid::each(n), &arguments);
+    }
+
+    fn regression(
+        &mut self,
+        delta: Option<f32>,
+        x: &Memory,
+        target: &Memory,
+        weights: &Memory,
+        out: &mut Memory,
+    ) -> f64 {
+        let n = x.len();
+        assert!([target, weights, out].iter().all(|column| column.len() == n));
+        let blocks = n.div_ceil(THREADS).min(LOSS_BLOCKS);
+        let parts = self.pool.blank::<f64>(blocks);
+        // A negative delta stands for none.
+        let delta = Float(delta.unwrap_or(-1.0));
+        let arguments = [Int(n), delta, At(x), At(target), At(weights), At(out), At(&parts)];
+        self.launch(|kernels| &kernels.regression, Grid::blocks(blocks), &arguments);
+        self.sum_of_parts(&parts)
+    }
+
+    fn cross_entropy(
+        &mut self,
+        segments: &Segments,
+        x: &Memory,
+        shares: &Memory,
+        weights: &Memory,
+        out: &mut Memory,
+    ) -> f64 {
+        assert!([x, shares, out].iter().all(|column| column.len() == segments.rows()));
+        assert_eq!(weights.len(), segments.len());
+        let parts = self.pool.blank::<f64>(segments.len());
+        let starts = &self.layouts.of(&self.pool, segments, segments).memory;
+        let arguments = [Int(segments.len()), At(starts), At(x), At(shares), At(weights), At(out), At(&parts)];
+        launch(&self.pool, &self.kernels.cross_entropy, Grid::warps(segments.len()), &arguments);
+        self.sum_of_parts(&parts)
+    }
+
+    fn adam(
+        &mut self,
+        rates: &AdamRates<f32>,
+        gradient: &Memory,
+        first: &mut Memory,
+        second: &mut Memory,
+        parameter: &mut Memory,
+    ) {
+        let (first, second) = (slice::from_mut(first), slice::from_mut(second));
+        self.adam_all(rates, slice::from_ref(gradient), first, second, slice::from_mut(parameter));
+    }
+}
+
+/// What an attention's products are multiplied by.
+fn scale_of(shape: AttentionShape<'_>) -> f32 {
+    (1.0 / ((shape.columns / shape.heads) as f64).sqrt()) as f32
+}

@@ -1,0 +1,439 @@
+//! Contract: the GPU computes what the processor computes, the same numbers each time, and where there is none that is said and nothing panics.
+
+#![cfg(feature = "cuda")]
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use temponet_grad::{
+    Activation, Adam, AdamRates, AdamSettings, AttentionShape, Cpu, Cuda, Device, Loss, Product, Segments, Tape,
+    TensorId, Tensors,
+};
+
+/// Numbers that come from a few roundings.
+const CLOSE: f32 = 2e-6;
+/// Numbers that come from sums of many, which the devices make in different orders.
+const SUMMED: f32 = 3e-5;
+/// Numbers that the processor adds up one after the other, thousands of them.
+const LONG: f32 = 3e-4;
+/// Sums in double precision.
+const DOUBLE: f64 = 1e-10;
+/// Numbers whose factors were rounded to 10 bits.
+const TF32: f32 = 2e-2;
+
+/// The card, one test at a time; none where there is none.
+fn gpu() -> Option<MutexGuard<'static, Cuda>> {
+    static GPU: OnceLock<Option<Mutex<Cuda>>> = OnceLock::new();
+    let gpu = GPU.get_or_init(|| match Cuda::new() {
+        Ok(cuda) => Some(Mutex::new(cuda)),
+        Err(error) => {
+            eprintln!("{error}");
+            None
+        }
+    });
+    if gpu.is_none() {
+        eprintln!("skipped: no GPU");
+    }
+    gpu.as_ref().map(|gpu| gpu.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn random(rng: &mut Pcg64, len: usize) -> Vec<f32> {
+    (0..len).map(|_| 2.0 * rng.random::<f32>() - 1.0).collect()
+}
+
+fn segments(rng: &mut Pcg64, samples: usize, longest: usize) -> Segments {
+    Segments::of_lengths((0..samples).map(|_| rng.random_range(0..=longest)))
+}
+
+#[track_caller]
+fn compare(name: &str, tolerance: f32, expected: &[Vec<f32>], found: &[Vec<f32>]) {
+    assert_eq!(expected.len(), found.len());
+    for (part, (expected, found)) in expected.iter().zip(found).enumerate() {
+        assert_eq!(expected.len(), found.len(), "{name}, result {part}");
+        for (place, (expected, found)) in expected.iter().zip(found).enumerate() {
+            let error = (expected - found).abs() / (1.0 + expected.abs());
+            assert!(error <= tolerance, "{name}, result {part} at {place}: {found} instead of {expected}");
+        }
+    }
+}
+
+/// Does the same on both devices and compares the buffers that come of it.
+macro_rules! on_both {
+    ($gpu:expr, $name:expr, $tolerance:expr, |$device:ident| $work:expr) => {{
+        let expected: Vec<Vec<f32>> = {
+            let $device = &mut Cpu::<f32>::default();
+            $work.iter().map(|buffer| $device.download(buffer)).collect()
+        };
+        let found: Vec<Vec<f32>> = {
+            let $device = &mut *$gpu;
+            $work.iter().map(|buffer| $device.download(buffer)).collect()
+        };
+        assert!(expected.iter().flatten().any(|value| *value != 0.0), "{}: all nought", $name);
+        compare($name, $tolerance, &expected, &found);
+    }};
+}
+
+#[test]
+fn without_a_gpu_there_is_an_error_and_no_panic() {
+    match Cuda::new() {
+        Ok(cuda) => assert!(!cuda.name().is_empty()),
+        Err(error) => {
+            let text = error.to_string();
+            assert!(text.contains("no GPU can be used") || text.contains("cuBLAS"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn numbers_one_by_one() {
+    let Some(mut gpu) = gpu() else { return };
+    let mut rng = Pcg64::seed_from_u64(1);
+    for n in [1, 31, 257, 10_007] {
+        let (a, b, c) = (random(&mut rng, n), random(&mut rng, n), random(&mut rng, n));
+        on_both!(gpu, "arithmetic", CLOSE, |device| {
+            let (x, y, mut out) = (device.upload(&a), device.upload(&b), device.upload(&c));
+            device.add(&x, &mut out);
+            device.scale(0.3, &mut out);
+            device.blend(0.2, &y, &mut out);
+            device.add_multiplied(&x, &y, &mut out);
+            let mut copy = device.zeros(n);
+            device.copy(&out, &mut copy);
+            device.add(&out, &mut copy);
+            [out, copy]
+        });
+        for activation in [Activation::Relu, Activation::Gelu, Activation::Tanh] {
+            let wide: Vec<f32> = a.iter().map(|value| 6.0 * value).collect();
+            on_both!(gpu, &format!("{activation:?}"), CLOSE, |device| {
+                let (x, dy, mut dx) = (device.upload(&wide), device.upload(&b), device.upload(&c));
+                let mut out = device.blank(n);
+                device.activate(activation, &x, &mut out);
+                device.activate_backward(activation, &x, &dy, &mut dx);
+                [out, dx]
+            });
+        }
+        let rates = AdamRates { beta1: 0.9, beta2: 0.99, step: 0.02, correction: 1.3, epsilon: 1e-6, decay: 0.001 };
+        let squares: Vec<f32> = c.iter().map(|value| value * value).collect();
+        on_both!(gpu, "adam", CLOSE, |device| {
+            let (gradient, mut first) = (device.upload(&a), device.upload(&b));
+            let (mut second, mut parameter) = (device.upload(&squares), device.upload(&c));
+            device.adam(&rates, &gradient, &mut first, &mut second, &mut parameter);
+            [first, second, parameter]
+        });
+    }
+    // More matrices than go into one call, of several lengths, one of them empty.
+    let lengths: Vec<usize> = (0..150).map(|k| k * 37 % 2_100).collect();
+    let all: Vec<Vec<f32>> = lengths.iter().map(|len| random(&mut rng, *len)).collect();
+    let rates = AdamRates { beta1: 0.9, beta2: 0.99, step: 0.02, correction: 1.3, epsilon: 1e-6, decay: 0.001 };
+    on_both!(gpu, "many at once", CLOSE, |device| {
+        let gradients: Vec<_> = all.iter().map(|values| device.upload(values)).collect();
+        let mut first: Vec<_> = all.iter().map(|values| device.upload(values)).collect();
+        let mut second: Vec<_> = all.iter().map(|values| device.upload(values)).collect();
+        let mut parameters: Vec<_> = lengths.iter().map(|len| device.zeros(*len)).collect();
+        device.clear_all(&mut second);
+        device.scale_all(0.5, &mut first);
+        device.adam_all(&rates, &gradients, &mut first, &mut second, &mut parameters);
+        device.blend_all(0.25, &gradients, &mut parameters);
+        [first, second, parameters].into_iter().flatten().collect::<Vec<_>>()
+    });
+}
+
+#[test]
+fn sums() {
+    let Some(mut gpu) = gpu() else { return };
+    let mut rng = Pcg64::seed_from_u64(2);
+    for n in [1, 300, 5_000, 5_000_000] {
+        let values = random(&mut rng, n);
+        let expected: f64 = values.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
+        let buffer = gpu.upload(&values);
+        let found = gpu.square_sum(&buffer);
+        assert!((found / expected - 1.0).abs() < DOUBLE, "{found} instead of {expected}");
+        let many: Vec<_> = (0..70).map(|_| gpu.upload(&values[..n.min(3_000)])).collect();
+        let one = gpu.square_sum(&many[0]);
+        assert!((gpu.square_sum_of_all(&many) / (70.0 * one) - 1.0).abs() < DOUBLE);
+    }
+    for (rows, columns) in [(1, 1), (5, 7), (128, 33), (1_000, 128), (20_000, 3)] {
+        let (x, row, out) = (random(&mut rng, rows * columns), random(&mut rng, columns), random(&mut rng, columns));
+        on_both!(gpu, &format!("rows {rows} × {columns}"), SUMMED, |device| {
+            let (mut x, row, mut out) = (device.upload(&x), device.upload(&row), device.upload(&out));
+            device.add_sum_of_rows(&x, &mut out);
+            device.add_row(&row, &mut x);
+            [x, out]
+        });
+    }
+}
+
+#[test]
+fn products() {
+    let Some(mut gpu) = gpu() else { return };
+    let mut rng = Pcg64::seed_from_u64(3);
+    for (m, n, k) in [(1, 1, 1), (5, 7, 3), (64, 128, 130), (333, 64, 1), (3, 4, 0)] {
+        for flags in 0..8 {
+            let [left_transposed, right_transposed, accumulate] = [1, 2, 4].map(|bit| flags & bit > 0);
+            let product = Product { m, n, k, left_transposed, right_transposed, accumulate };
+            let (left, right) = (random(&mut rng, m * k), random(&mut rng, k * n));
+            let out: Vec<f32> = (0..m * n).map(|_| 1.0).collect();
+            if k > 0 {
+                on_both!(gpu, &format!("{product:?}"), SUMMED, |device| {
+                    let (left, right, mut out) = (device.upload(&left), device.upload(&right), device.upload(&out));
+                    device.product(product, &left, &right, &mut out);
+                    [out]
+                });
+            } else {
+                let (left, right, mut out) = (gpu.upload(&left), gpu.upload(&right), gpu.upload(&out));
+                gpu.product(product, &left, &right, &mut out);
+                assert_eq!(gpu.download(&out), vec![if accumulate { 1.0 } else { 0.0 }; m * n]);
+            }
+        }
+    }
+    let product = Product { m: 64, n: 64, k: 64, left_transposed: false, right_transposed: true, accumulate: false };
+    let (left, right) = (random(&mut rng, 4096), random(&mut rng, 4096));
+    gpu.allow_tf32(true);
+    on_both!(gpu, "tf32", TF32, |device| {
+        let (left, right, mut out) = (device.upload(&left), device.upload(&right), device.blank(4096));
+        device.product(product, &left, &right, &mut out);
+        [out]
+    });
+    gpu.allow_tf32(false);
+}
+
+#[test]
+fn rows_to_rows() {
+    let Some(mut gpu) = gpu() else { return };
+    let mut rng = Pcg64::seed_from_u64(4);
+    for (count, sources, targets, columns) in
+        [(1, 1, 1, 1), (50, 7, 60, 5), (300, 300, 4, 33), (5_000, 130, 1, 128), (900, 40, 900, 64), (0, 3, 3, 2)]
+    {
+        let (x, out) = (random(&mut rng, sources * columns), random(&mut rng, targets * columns));
+        let from: Vec<u32> = (0..count).map(|_| rng.random_range(0..sources as u32)).collect();
+        let to: Vec<u32> = (0..count).map(|_| rng.random_range(0..targets as u32)).collect();
+        on_both!(gpu, &format!("{count} rows of {sources} to {targets}"), LONG, |device| {
+            let (x, mut out) = (device.upload(&x), device.upload(&out));
+            let (from, to) = (device.index(&from), device.index(&to));
+            device.add_rows((count, columns), &x, Some(&from), &mut out, Some(&to));
+            let mut gathered = device.zeros(count * columns);
+            device.add_rows((count, columns), &x, Some(&from), &mut gathered, None);
+            device.add_rows((count, columns), &gathered, None, &mut out, Some(&to));
+            let mut back = device.zeros(sources * columns);
+            device.add_rows((count, columns), &gathered, None, &mut back, Some(&from));
+            [out, gathered, back]
+        });
+        // Each row to a place of its own, in no order.
+        let shuffled: Vec<u32> = (0..targets as u32).map(|row| (row * 7 + 3) % targets as u32).collect();
+        on_both!(gpu, "a permutation", CLOSE, |device| {
+            let (x, mut out) = (device.upload(&out), device.zeros(targets * columns));
+            let to = device.index(&shuffled);
+            device.add_rows((targets, columns), &x, None, &mut out, Some(&to));
+            [out]
+        });
+    }
+    let x = random(&mut rng, 60 * 12);
+    on_both!(gpu, "columns", CLOSE, |device| {
+        let (x, mut some, mut all) = (device.upload(&x), device.blank(60 * 5), device.upload(&x));
+        device.take_columns((12, 5), 3, &x, &mut some);
+        device.add_columns((5, 12), 7, &some, &mut all);
+        [some, all]
+    });
+}
+
+#[test]
+fn layer_norms() {
+    let Some(mut gpu) = gpu() else { return };
+    let mut rng = Pcg64::seed_from_u64(5);
+    for (rows, columns) in [(1, 2), (7, 31), (200, 128), (3_000, 96), (5, 1_000)] {
+        let (x, dy) = (random(&mut rng, rows * columns), random(&mut rng, rows * columns));
+        let (weight, bias) = (random(&mut rng, columns), random(&mut rng, columns));
+        on_both!(gpu, &format!("norm {rows} × {columns}"), SUMMED, |device| {
+            let (mut x, weight, bias) = (device.upload(&x), device.upload(&weight), device.upload(&bias));
+            let (mut scales, mut out) = (device.blank(rows), device.blank(rows * columns));
+            device.layer_norm(&mut x, &weight, &bias, &mut scales, &mut out);
+            let (dy, mut dx) = (device.upload(&dy), device.upload(&dy));
+            let (mut dweight, mut dbias) = (device.zeros(columns), device.zeros(columns));
+            device.layer_norm_backward(&x, &scales, &weight, &dy, &mut dx, &mut dweight, &mut dbias);
+            [x, scales, out, dx, dweight, dbias]
+        });
+    }
+}
+
+#[test]
+fn attention() {
+    let Some(mut gpu) = gpu() else { return };
+    let mut rng = Pcg64::seed_from_u64(6);
+    let fixed = |lengths: &[usize]| Segments::of_lengths(lengths.iter().copied());
+    let mut shapes = vec![
+        (fixed(&[1]), fixed(&[1]), 1, 1),
+        (fixed(&[3, 0, 5, 2]), fixed(&[4, 3, 1, 33]), 2, 6),
+        (fixed(&[33, 64, 1]), fixed(&[31, 65, 100]), 1, 128),
+        (fixed(&[300, 10]), fixed(&[301, 257]), 4, 128),
+        (fixed(&[40; 20]), fixed(&[40; 20]), 2, 100),
+        (fixed(&[129]), fixed(&[7]), 3, 99),
+    ];
+    for _ in 0..3 {
+        let queries = segments(&mut rng, 40, 90);
+        // A sample with queries has a key to see.
+        let keys = Segments::of_lengths(queries.ranges().map(|range| range.len() / 2 + 1));
+        shapes.push((queries, keys, 4, 64));
+    }
+    for (queries, keys, heads, columns) in &shapes {
+        let shape = AttentionShape { queries, keys, heads: *heads, columns: *columns };
+        let matrix = |rng: &mut Pcg64, rows: usize| {
+            random(rng, rows * columns).iter().map(|value| 2.0 * value).collect::<Vec<f32>>()
+        };
+        let [q, dy, dq] = [0; 3].map(|_| matrix(&mut rng, queries.rows()));
+        let [k, v, dk, dv] = [0; 4].map(|_| matrix(&mut rng, keys.rows()));
+        let bias = random(&mut rng, keys.rows());
+        for with_bias in [false, true] {
+            let name = format!("attention {queries:?} {keys:?} {heads} {columns} {with_bias}");
+            on_both!(gpu, &name, SUMMED, |device| {
+                let [q, k, v, dy] = [&q, &k, &v, &dy].map(|values| device.upload(values));
+                let [mut dq, mut dk, mut dv] = [&dq, &dk, &dv].map(|values| device.upload(values));
+                let bias = with_bias.then(|| device.upload(&bias));
+                let (mut weights, mut out) = (device.blank(shape.weights()), device.blank(queries.rows() * columns));
+                device.attention(shape, &q, &k, &v, bias.as_ref(), &mut weights, &mut out);
+                device.attention_backward(shape, &q, &k, &v, &weights, &dy, &mut dq, &mut dk, &mut dv);
+                [weights, out, dq, dk, dv]
+            });
+        }
+    }
+}
+
+/// Queries that see no key get noughts.
+#[test]
+fn attention_to_nothing() {
+    let (queries, keys) = (Segments::of_lengths([2, 3]), Segments::of_lengths([0, 1]));
+    let shape = AttentionShape { queries: &queries, keys: &keys, heads: 1, columns: 2 };
+    fn attend<D: Device<Real = f32>>(device: &mut D, shape: AttentionShape<'_>) -> Vec<f32> {
+        let (q, k, v) = (device.upload(&[1.0; 10]), device.upload(&[1.0; 2]), device.upload(&[2.0, 3.0]));
+        let (mut weights, mut out) = (device.blank(3), device.upload(&[9.0; 10]));
+        device.attention(shape, &q, &k, &v, None, &mut weights, &mut out);
+        device.download(&out)
+    }
+    let expected = [0.0, 0.0, 0.0, 0.0, 2.0, 3.0, 2.0, 3.0, 2.0, 3.0];
+    assert_eq!(attend(&mut Cpu::default(), shape), expected);
+    if let Some(mut gpu) = gpu() {
+        assert_eq!(attend(&mut *gpu, shape), expected);
+    }
+}
+
+#[test]
+fn samples_and_losses() {
+    let Some(mut gpu) = gpu() else { return };
+    let mut rng = Pcg64::seed_from_u64(7);
+    for (samples, longest) in [(3, 9), (70, 5), (300, 130)] {
+        let segments = segments(&mut rng, samples, longest);
+        let n = segments.rows();
+        let (x, dy) = (random(&mut rng, n), random(&mut rng, n));
+        on_both!(gpu, "softmax", SUMMED, |device| {
+            let (x, dy) = (device.upload(&x), device.upload(&dy));
+            let (mut out, mut dx) = (device.blank(n), device.upload(&[1.0].repeat(n)));
+            device.softmax(&segments, &x, &mut out);
+            device.softmax_backward(&segments, &out, &dy, &mut dx);
+            [out, dx]
+        });
+        let mut shares = vec![0.0; n];
+        for range in segments.ranges() {
+            range.clone().for_each(|row| shares[row] = 1.0 / range.len() as f32);
+        }
+        let weights: Vec<f32> = (0..samples).map(|_| rng.random()).collect();
+        let mut losses = Vec::new();
+        on_both!(gpu, "cross-entropy", SUMMED, |device| {
+            let (x, shares, weights) = (device.upload(&x), device.upload(&shares), device.upload(&weights));
+            let mut out = device.blank(n);
+            losses.push(device.cross_entropy(&segments, &x, &shares, &weights, &mut out));
+            [out]
+        });
+        let weights = random(&mut rng, n);
+        for delta in [None, Some(0.3)] {
+            on_both!(gpu, "regression", CLOSE, |device| {
+                let (x, target, weights) = (device.upload(&x), device.upload(&dy), device.upload(&weights));
+                let mut out = device.blank(n);
+                losses.push(device.regression(delta, &x, &target, &weights, &mut out));
+                [out]
+            });
+        }
+        for pair in losses.chunks(2) {
+            assert!((pair[0] - pair[1]).abs() <= 1e-5 * (1.0 + pair[0].abs()), "{pair:?}");
+        }
+    }
+}
+
+#[test]
+fn cells() {
+    let Some(mut gpu) = gpu() else { return };
+    let mut rng = Pcg64::seed_from_u64(8);
+    for (rows, h) in [(1, 1), (9, 5), (200, 64)] {
+        let n = rows * h;
+        let (gates, dgates) = (random(&mut rng, 4 * n), random(&mut rng, 4 * n));
+        let (state, dy) = (random(&mut rng, n), random(&mut rng, 2 * n));
+        on_both!(gpu, "lstm", CLOSE, |device| {
+            let (gates, cell, dy) = (device.upload(&gates), device.upload(&state), device.upload(&dy));
+            let (mut out, mut dgates, mut dcell) = (device.blank(2 * n), device.upload(&dgates), device.upload(&state));
+            device.lstm_cell(h, &gates, &cell, &mut out);
+            device.lstm_cell_backward(h, &gates, &cell, &dy, &mut dgates, &mut dcell);
+            [out, dgates, dcell]
+        });
+        on_both!(gpu, "gru", CLOSE, |device| {
+            let [input, hidden] = [&gates[..3 * n], &dgates[..3 * n]].map(|values| device.upload(values));
+            let (state, dy) = (device.upload(&state), device.upload(&dy[..n]));
+            let (mut dinput, mut dhidden) = (device.zeros(3 * n), device.upload(&gates[n..]));
+            let (mut out, mut dstate) = (device.blank(n), device.zeros(n));
+            device.gru_cell(h, &input, &hidden, &state, &mut out);
+            device.gru_cell_backward(h, &input, &hidden, &state, &dy, &mut dinput, &mut dhidden, &mut dstate);
+            [out, dinput, dhidden, dstate]
+        });
+    }
+}
+
+/// A small encoder with embeddings, attention, norms and a head, and a few steps of Adam.
+fn train<D: Device<Real = f32>>(device: &mut D, steps: usize) -> (Vec<f64>, Vec<Vec<f32>>) {
+    const WIDTH: usize = 32;
+    let mut rng = Pcg64::seed_from_u64(9);
+    let mut parameters = Tensors::default();
+    let shapes =
+        [(20, WIDTH), (WIDTH, WIDTH), (WIDTH, WIDTH), (WIDTH, WIDTH), (1, WIDTH), (1, WIDTH), (1, WIDTH), (1, 1)];
+    for (place, (rows, columns)) in shapes.iter().enumerate() {
+        let values: Vec<f32> = random(&mut rng, rows * columns).iter().map(|value| 0.3 * value).collect();
+        parameters.add(device, &format!("p{place}"), *rows, *columns, &values);
+    }
+    let ids: Vec<TensorId> = parameters.ids().collect();
+    let segments = Arc::new(segments(&mut rng, 24, 40));
+    let rows = segments.rows();
+    let tokens: Vec<u32> = (0..rows).map(|_| rng.random_range(0..20)).collect();
+    let target = random(&mut rng, rows);
+    let mut adam = Adam::new(device, AdamSettings::default(), &parameters);
+    let mut gradients = parameters.zeros_like(device);
+    let mut losses = Vec::new();
+    for _ in 0..steps {
+        gradients.clear(device);
+        let mut tape = Tape::new(device, &parameters);
+        let x = tape.embedding(rows, &[(ids[0], &tokens, None)]);
+        let [q, k, v] = [1, 2, 3].map(|part| tape.linear(x, ids[part], None));
+        let mixed = tape.attention(q, k, v, &segments, &segments, 4, None);
+        let y = tape.norm(x, Some(mixed), ids[4], ids[5]);
+        let y = tape.activate(y, Activation::Gelu);
+        let out = tape.linear(y, ids[6], Some(ids[7]));
+        let loss: Loss<D> = tape.regression(out, Some(1.0), &target, &vec![1.0 / rows as f32; rows]);
+        losses.push(loss.value);
+        tape.backward([loss], &mut gradients);
+        drop(tape);
+        gradients.clip(device, 1.0);
+        adam.step(device, 0.01, &gradients, &mut parameters);
+    }
+    (losses, ids.iter().map(|id| parameters.values(device, *id)).collect())
+}
+
+#[test]
+fn a_training_is_the_processors_and_repeats_itself() {
+    let Some(mut gpu) = gpu() else { return };
+    let (expected, parameters) = train(&mut Cpu::default(), 1);
+    let (losses, found) = train(&mut *gpu, 1);
+    compare("one step", 1e-4, &parameters, &found);
+    assert!((losses[0] - expected[0]).abs() < 1e-5, "{losses:?} {expected:?}");
+    let (expected, _) = train(&mut Cpu::default(), 30);
+    let (losses, first) = train(&mut *gpu, 30);
+    assert!(losses[29] < 0.9 * losses[0] && (losses[29] - expected[29]).abs() < 1e-3, "{losses:?} {expected:?}");
+    let memory = gpu.memory();
+    let (again, second) = train(&mut *gpu, 30);
+    assert!(losses == again && first == second, "the same training gave other numbers");
+    assert_eq!(gpu.memory(), memory, "the same training took more memory");
+}
