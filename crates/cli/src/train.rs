@@ -113,7 +113,7 @@ pub fn run(args: Args) -> Result<()> {
         }
     }
     let weights = begin_with.map(|model| model.weights);
-    let mut run = Run::new(Cpu::<f32>::default, recipe.clone(), set.clone(), weights.as_ref());
+    let mut run = Run::new(Cpu::<f32>::default(), recipe.clone(), set.clone(), weights.as_ref());
     let mut watcher = Watcher::new(&args, checkpoint.clone());
     if args.resume {
         let bytes = std::fs::read(&checkpoint)

@@ -110,6 +110,13 @@ pub trait Device: Send {
     /// Row numbers in its memory.
     type Index: Send + Sync;
 
+    /// Another one of the same kind, with memory of its own.
+    fn another(&self) -> Self
+    where
+        Self: Sized;
+    /// Rows of a batch from which on it is worth cutting it up among several devices.
+    fn shard_rows(&self) -> usize;
+
     /// Memory of arbitrary content.
     fn blank(&mut self, len: usize) -> Self::Buffer;
     /// Memory of noughts.

@@ -57,16 +57,15 @@ impl<D: Device<Real = f32>> Run<D> {
         let best = self.best.to_bytes().map_err(wrong)?;
         let rest = Rest { progress: self.progress.clone(), steps, lessons, replay, best };
         let rest = postcard::to_stdvec(&rest).map_err(wrong)?;
-        let device = (self.make_device)();
         let mut tensors: Vec<(String, Vec<usize>, Dtype, Vec<u8>)> =
             vec![(REST.into(), vec![rest.len()], Dtype::U8, rest)];
-        for (list, values) in self.tensors() {
+        self.visit(|list, device, values| {
             for id in values.ids() {
                 let (rows, columns) = values.shape(id);
-                let bytes = values.values(&device, id).iter().flat_map(|value| value.to_le_bytes()).collect();
+                let bytes = values.values(device, id).iter().flat_map(|value| value.to_le_bytes()).collect();
                 tensors.push((format!("{list}/{}", values.name(id)), vec![rows, columns], Dtype::F32, bytes));
             }
-        }
+        });
         let mut views = Vec::new();
         for (name, shape, kind, bytes) in &tensors {
             views.push((name.as_str(), TensorView::new(*kind, shape.clone(), bytes).map_err(wrong)?));
@@ -102,20 +101,24 @@ impl<D: Device<Real = f32>> Run<D> {
             }
             Memory::Ppo => {}
         }
-        let mut device = (self.make_device)();
-        for (list, values) in self.tensors() {
-            for id in values.ids().collect::<Vec<_>>() {
+        let mut outcome = Ok(());
+        self.visit(|list, device, values| {
+            for id in values.ids() {
                 let name = format!("{list}/{}", values.name(id));
-                let view = file.tensor(&name).map_err(wrong)?;
-                let numbers = view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-                let numbers: Vec<f32> = numbers.collect();
-                let (rows, columns) = values.shape(id);
-                if numbers.len() != rows * columns {
-                    return Err(wrong(format!("tensor {name:?} has another shape")));
+                match numbers(&file, &name, values.shape(id)) {
+                    Ok(numbers) => values.set(device, id, &numbers),
+                    Err(error) => outcome = Err(error),
                 }
-                values.set(&mut device, id, &numbers);
             }
-        }
-        Ok(())
+        });
+        outcome
     }
+}
+
+/// The numbers of a tensor of that shape.
+fn numbers(file: &SafeTensors<'_>, name: &str, (rows, columns): (usize, usize)) -> Result<Vec<f32>, TrainError> {
+    let view = file.tensor(name).map_err(wrong)?;
+    let number = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    let numbers: Vec<f32> = view.data().chunks_exact(4).map(number).collect();
+    if numbers.len() == rows * columns { Ok(numbers) } else { Err(wrong(format!("tensor {name:?} has another shape"))) }
 }

@@ -10,7 +10,7 @@ use temponet_grad::Device;
 
 use crate::dqn::UpdateFigures;
 use crate::fleet::{Fleet, FleetError};
-use crate::learner::{Gradient, Learner};
+use crate::learner::{Learner, SampleLoss};
 use crate::sample::Sample;
 
 /// How cloning learns.
@@ -79,7 +79,8 @@ impl Lessons {
             let samples: Vec<Arc<Sample>> = fleet.slots.iter().map(|slot| Arc::new(slot.sample())).collect();
             let is_own: Vec<bool> = samples.iter().map(|_| rng.random::<f64>() < own_share).collect();
             let asked: Vec<&Sample> = samples.iter().zip(&is_own).filter(|(_, own)| **own).map(|(s, _)| &**s).collect();
-            let mut outputs = learner.outputs(None, &asked).q.into_iter();
+            let outputs = learner.outputs(None, &asked);
+            let mut answered = 0..asked.len();
             for (place, is_own) in is_own.into_iter().enumerate() {
                 let slot = &mut fleet.slots[place];
                 let taught = slot.taught();
@@ -87,8 +88,8 @@ impl Lessons {
                 if !rows.is_empty() {
                     self.push((samples[place].clone(), rows), settings.memory);
                 }
-                let own = if is_own { outputs.next() } else { None };
-                let jobs = own.map_or(taught, |q| slot.best(|_, row| q[row as usize]));
+                let own = if is_own { answered.next() } else { None };
+                let jobs = own.map_or(taught, |answer| slot.best(|_, row| outputs.q(answer)[row as usize]));
                 let outcome = slot.act(&fleet.episodes, &jobs)?;
                 if outcome.ending.is_some() {
                     slot.restart(&fleet.episodes)?;
@@ -111,16 +112,10 @@ impl Lessons {
         let drawn: Vec<_> = (0..settings.batch).map(|_| &self.list[rng.random_range(0..self.list.len())]).collect();
         let states: Vec<&Sample> = drawn.iter().map(|(state, _)| &**state).collect();
         let share = 1.0 / settings.batch as f32;
-        let loss = learner.gradients(&states, None, |range, outputs| {
-            let mut result = Gradient::default();
-            for (place, q) in range.zip(&outputs.q) {
-                let (state, rows) = drawn[place];
-                let (loss, gradient) = cross_entropy(q, &state.counts, rows);
-                result.loss += loss * f64::from(share);
-                result.q.push(gradient.iter().map(|slope| slope * share).collect());
-                result.value.push(0.0);
-            }
-            result
+        let loss = learner.gradients(&states, None, |place, q, _, by_q| {
+            let (state, rows) = drawn[place];
+            let loss = cross_entropy(q, &state.counts, rows, share, by_q);
+            SampleLoss { loss, by_value: 0.0 }
         });
         UpdateFigures { loss, norm: learner.step(rate, clip) }
     }
@@ -129,8 +124,9 @@ impl Lessons {
     pub fn agreement<D: Device<Real = f32>>(&self, learner: &mut Learner<D>) -> f64 {
         let states: Vec<&Sample> = self.list.iter().map(|(state, _)| &**state).collect();
         let outputs = learner.outputs(None, &states);
-        let same = self.list.iter().zip(&outputs.q).filter(|((state, rows), q)| {
-            let mut best = crate::choice::best_rows(q, &state.counts, rows.len() as u32, f32::NEG_INFINITY);
+        let same = self.list.iter().enumerate().filter(|(place, (state, rows))| {
+            let mut best =
+                crate::choice::best_rows(outputs.q(*place), &state.counts, rows.len() as u32, f32::NEG_INFINITY);
             let mut rows = rows.clone();
             best.sort_unstable();
             rows.sort_unstable();
@@ -140,18 +136,19 @@ impl Lessons {
     }
 }
 
-/// The cross-entropy of the pick of one job against any of the teacher's, and its gradient; idling is out of the question.
-fn cross_entropy(q: &[f32], counts: &[u32], rows: &[u32]) -> (f64, Vec<f32>) {
+/// The cross-entropy, times a share, of the pick of one job against any of the teacher's; writes its gradient. Idling is out of the question.
+fn cross_entropy(q: &[f32], counts: &[u32], rows: &[u32], share: f32, by_q: &mut [f32]) -> f64 {
     let most = q[1..].iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let powers: Vec<f32> = q[1..].iter().zip(counts).map(|(q, count)| (q - most).exp() * *count as f32).collect();
-    let total: f32 = powers.iter().sum();
-    let mut gradient: Vec<f32> = std::iter::once(0.0).chain(powers.iter().map(|power| power / total)).collect();
-    let share = 1.0 / rows.len() as f32;
+    let powers = q[1..].iter().zip(counts).map(|(q, count)| (q - most).exp() * *count as f32);
+    by_q[1..].iter_mut().zip(powers).for_each(|(by_q, power)| *by_q = power);
+    let total: f32 = by_q[1..].iter().sum();
+    by_q[1..].iter_mut().for_each(|by_q| *by_q *= share / total);
+    let each = share / rows.len() as f32;
     let mut loss = 0.0;
     for row in rows {
         let row = *row as usize;
-        loss -= f64::from(share * (q[row] - most - total.ln()));
-        gradient[row] -= share;
+        loss -= f64::from(each * (q[row] - most - total.ln()));
+        by_q[row] -= each;
     }
-    (loss, gradient)
+    loss
 }

@@ -1,7 +1,7 @@
 //! Deep Q-learning. The value of running some jobs is V(s) + Σ (A_k − A_idle), so the best choice is the greedy one.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use temponet_grad::{Device, Tensors};
 use temponet_task::JobId;
 
-use crate::choice::best_rows;
+use crate::choice::{best_rows, likelihood};
 use crate::environment::Ending;
 use crate::explore::{Bonus, Counter};
 use crate::fleet::{Fleet, FleetError, Outcome};
-use crate::learner::{Gradient, Learner, Outputs};
+use crate::learner::{Learner, Outputs, SampleLoss};
 use crate::replay::{Draw, Replay, Transition};
 use crate::sample::Sample;
 
@@ -204,7 +204,8 @@ impl<D: Device<Real = f32>> Dqn<D> {
     ) -> Vec<Vec<JobId>> {
         let is_random: Vec<bool> = samples.iter().map(|_| rng.random::<f64>() < epsilon).collect();
         let asked: Vec<&Sample> = samples.iter().zip(&is_random).filter(|(_, r)| !**r).map(|(s, _)| &**s).collect();
-        let mut outputs = learner.outputs(None, &asked).q.into_iter();
+        let outputs = learner.outputs(None, &asked);
+        let mut answered = 0..asked.len();
         let mut all = Vec::new();
         for (slot, is_random) in fleet.slots.iter().zip(is_random) {
             let view = slot.environment().view();
@@ -212,8 +213,9 @@ impl<D: Device<Real = f32>> Dqn<D> {
                 let (observation, scale) = (slot.observation(), slot.environment().scale());
                 fleet.episodes.tokenizer.bin(observation.token(row), observation.real(row), scale)
             };
-            let jobs = match if is_random { None } else { outputs.next() } {
-                Some(q) => {
+            let jobs = match if is_random { None } else { answered.next() } {
+                Some(answer) => {
+                    let q = outputs.q(answer);
                     let threshold = self.threshold(q[0]);
                     let bonus = |id: JobId, row: u32| {
                         let slack = bin(row);
@@ -250,34 +252,26 @@ impl<D: Device<Real = f32>> Dqn<D> {
         let is_whole = self.settings.conservative > 0.0 || self.settings.cloning > 0.0;
         let distinct: Vec<Vec<u32>> = transitions.iter().map(|transition| distinct(&transition.chosen)).collect();
         let wanted: Vec<&[u32]> = distinct.iter().map(Vec::as_slice).collect();
-        let surprises = std::sync::Mutex::new(vec![0.0; transitions.len()]);
-        let loss = learner.gradients(&states, if is_whole { None } else { Some(&wanted) }, |range, outputs| {
-            let mut result = Gradient::default();
-            for (place, (q, value)) in range.zip(outputs.q.iter().zip(&outputs.value)) {
-                let transition = transitions[place];
-                // Rows in focus count from one in their own order.
-                let rows: Vec<u32> = if is_whole {
-                    transition.chosen.clone()
-                } else {
-                    let at = |row: &u32| 1 + distinct[place].iter().position(|other| other == row).unwrap_or(0) as u32;
-                    transition.chosen.iter().map(at).collect()
-                };
-                let (loss, surprise, dq, dvalue) =
-                    self.loss(transition, &rows, q, *value, targets[place], draw.weights[place]);
-                result.loss += loss;
-                result.q.push(dq);
-                result.value.push(dvalue);
-                if let Ok(mut surprises) = surprises.lock() {
-                    surprises[place] = surprise;
-                }
+        let surprises: Vec<Mutex<f64>> = transitions.iter().map(|_| Mutex::default()).collect();
+        let loss = learner.gradients(&states, if is_whole { None } else { Some(&wanted) }, |place, q, value, by_q| {
+            let transition = transitions[place];
+            // Rows in focus count from one in their own order.
+            let rows: Vec<u32> = if is_whole {
+                transition.chosen.clone()
+            } else {
+                let at = |row: &u32| 1 + distinct[place].iter().position(|other| other == row).unwrap_or(0) as u32;
+                transition.chosen.iter().map(at).collect()
+            };
+            let (loss, surprise) = self.loss(transition, &rows, (q, value), targets[place], draw.weights[place], by_q);
+            if let Ok(mut place) = surprises[place].lock() {
+                *place = surprise;
             }
-            result
+            loss
         });
         let norm = learner.step(rate, clip);
-        let surprises = surprises.into_inner().unwrap_or_default();
         let Draw { places, .. } = draw;
         for (place, surprise) in places.into_iter().zip(surprises) {
-            self.replay.set_surprise(place, surprise);
+            self.replay.set_surprise(place, surprise.into_inner().unwrap_or_default());
         }
         learner.blend_into(&mut self.target, self.settings.target_share as f32);
         UpdateFigures { loss, norm }
@@ -290,49 +284,47 @@ impl<D: Device<Real = f32>> Dqn<D> {
         let chooser = if self.settings.double { Some(learner.outputs(None, &next)) } else { None };
         let chooser: &Outputs = chooser.as_ref().unwrap_or(&judged);
         let target = |place: usize| {
-            let (transition, q) = (transitions[place], &chooser.q[place]);
+            let (transition, q) = (transitions[place], chooser.q(place));
             let best = best_rows(q, &transition.next.counts, transition.next.cores, self.threshold(q[0]));
-            let value = value_of(&self.settings, &judged.q[place], judged.value[place], &best);
+            let value = value_of(&self.settings, judged.q(place), judged.value[place], &best);
             transition.reward + transition.discount * value
         };
         (0..transitions.len()).map(target).collect()
     }
 
-    /// One transition's loss, how wrong its value was, and the gradients.
+    /// One transition's loss and how wrong its value was; writes the gradient.
     fn loss(
         &self,
         transition: &Transition,
         rows: &[u32],
-        q: &[f32],
-        value: f32,
+        (q, value): (&[f32], f32),
         target: f32,
         weight: f32,
-    ) -> (f64, f64, Vec<f32>, f32) {
+        by_q: &mut [f32],
+    ) -> (SampleLoss, f64) {
         let settings = &self.settings;
         let share = weight / settings.batch as f32;
         let error = value_of(settings, q, value, rows) - target;
         let bound = settings.huber.map_or(f32::INFINITY, |bound| bound as f32);
         let is_far = error.abs() > bound;
-        let mut loss =
-            f64::from(if is_far { bound * (error.abs() - 0.5 * bound) } else { 0.5 * error * error } * share);
+        let own = if is_far { bound * (error.abs() - 0.5 * bound) } else { 0.5 * error * error };
+        let mut loss = f64::from(own * share);
         let slope = error.clamp(-bound, bound) * share;
-        let mut dq = vec![0.0; q.len()];
         for row in rows {
-            dq[*row as usize] += slope;
-            dq[0] -= slope;
+            by_q[*row as usize] += slope;
+            by_q[0] -= slope;
         }
-        let dvalue = if settings.dueling { slope } else { 0.0 };
         if !settings.dueling {
-            dq[0] += slope;
+            by_q[0] += slope;
         }
         if settings.conservative + settings.cloning > 0.0 && !rows.is_empty() {
             // Both raise the jobs that ran above the others: the one on the scale of values, the other as likelihood.
-            let likelihood = crate::choice::likelihood(q, &transition.state.counts, rows);
+            let likelihood = likelihood(q, &transition.state.counts, rows);
             let factor = (settings.conservative + settings.cloning) as f32 * share;
             loss -= likelihood.log * f64::from(factor);
-            dq.iter_mut().zip(&likelihood.gradient).for_each(|(dq, slope)| *dq -= factor * slope);
+            by_q.iter_mut().zip(&likelihood.gradient).for_each(|(by_q, slope)| *by_q -= factor * slope);
         }
-        (loss, f64::from(error), dq, dvalue)
+        (SampleLoss { loss, by_value: if settings.dueling { slope } else { 0.0 } }, f64::from(error))
     }
 }
 

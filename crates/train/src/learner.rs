@@ -10,27 +10,40 @@ use temponet_infer::Weights;
 use crate::network::{Focus, Network};
 use crate::sample::{Batch, Sample};
 
-/// A shard has about this many rows.
-const SHARD_ROWS: usize = 448;
-
 /// What a network says about some samples.
 #[derive(Clone, Debug, Default)]
 pub struct Outputs {
-    /// Of each sample, one number for each row in focus, the idle one first.
-    pub q: Vec<Vec<f32>>,
+    q: Vec<f32>,
+    /// Where each sample's numbers begin, and the end.
+    starts: Vec<usize>,
     /// What each state is worth.
     pub value: Vec<f32>,
 }
 
-/// A loss worked out from the outputs of some samples: its sum, and its gradients.
-#[derive(Clone, Debug, Default)]
-pub struct Gradient {
+impl Outputs {
+    /// A sample's numbers, one for each row in focus, the idle one first.
+    pub fn q(&self, sample: usize) -> &[f32] {
+        &self.q[self.starts[sample]..self.starts[sample + 1]]
+    }
+
+    fn push(&mut self, q: &[f32], focus: &Focus, value: &[f32]) {
+        if self.starts.is_empty() {
+            self.starts.push(0);
+        }
+        let before = self.q.len();
+        self.starts.extend(focus.segments.ranges().map(|range| before + range.end));
+        self.q.extend_from_slice(q);
+        self.value.extend_from_slice(value);
+    }
+}
+
+/// One sample's loss and its gradient with respect to the state's worth; that with respect to the rows' numbers is written elsewhere.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SampleLoss {
     /// The loss.
     pub loss: f64,
-    /// With respect to each number of each sample.
-    pub q: Vec<Vec<f32>>,
-    /// With respect to each value.
-    pub value: Vec<f32>,
+    /// Its slope by the value.
+    pub by_value: f32,
 }
 
 /// A network that learns.
@@ -43,33 +56,28 @@ pub struct Learner<D: Device<Real = f32>> {
     pub adam: Adam<D>,
     /// One for each shard that is under way at once, with its gradients.
     shards: Vec<(D, Tensors<D>)>,
-    make_device: fn() -> D,
-    /// Rows of a shard.
-    shard_rows: usize,
 }
 
-/// Rows of a sample whose outputs are wanted, the idle one not named; all if there is no list.
+/// Rows of each sample whose outputs are wanted, the idle one not named; all if there is no list.
 pub type Wanted<'a> = Option<&'a [&'a [u32]]>;
 
 impl<D: Device<Real = f32>> Learner<D> {
-    /// A learner that begins with these weights.
-    pub fn new(
-        make_device: fn() -> D,
-        weights: &Weights,
-        value_head: Option<&[f32]>,
-        settings: AdamSettings,
-    ) -> Learner<D> {
-        let mut device = make_device();
-        let (network, parameters) = Network::new(&mut device, weights, value_head);
+    /// A learner on a device that begins with these weights.
+    pub fn new(mut device: D, weights: &Weights, settings: AdamSettings) -> Learner<D> {
+        let (network, parameters) = Network::new(&mut device, weights);
         let adam = Adam::new(&mut device, settings, &parameters);
         let gradients = parameters.zeros_like(&mut device);
-        let shards = vec![(device, gradients)];
-        Learner { network, parameters, adam, shards, make_device, shard_rows: SHARD_ROWS }
+        Learner { network, parameters, adam, shards: vec![(device, gradients)] }
     }
 
-    /// The first device, for what is not done in shards.
-    pub fn device(&mut self) -> &mut D {
-        &mut self.shards[0].0
+    /// Forgets what the optimiser remembers.
+    pub fn restart_optimizer(&mut self) {
+        self.adam = Adam::new(&mut self.shards[0].0, self.adam.settings, &self.parameters);
+    }
+
+    /// Another device of the same kind.
+    pub fn another_device(&self) -> D {
+        self.shards[0].0.another()
     }
 
     /// A copy of the parameters, for a target network.
@@ -87,10 +95,22 @@ impl<D: Device<Real = f32>> Learner<D> {
         self.network.weights(&self.shards[0].0, &self.parameters)
     }
 
+    /// Shows the parameters, the optimiser's moments and tensors that belong to them, with the device they live on.
+    pub fn visit(
+        &mut self,
+        others: Vec<(&'static str, &mut Tensors<D>)>,
+        mut each: impl FnMut(&'static str, &mut D, &mut Tensors<D>),
+    ) {
+        let device = &mut self.shards[0].0;
+        let adam = &mut self.adam;
+        let own = [("parameters", &mut self.parameters), ("first", &mut adam.first), ("second", &mut adam.second)];
+        own.into_iter().chain(others).for_each(|(name, tensors)| each(name, device, tensors));
+    }
+
     /// Consecutive samples of about as many rows as a shard should have.
-    fn cut(&self, samples: &[&Sample]) -> Vec<Range<usize>> {
+    fn cut(&mut self, samples: &[&Sample]) -> Vec<Range<usize>> {
         let total: usize = samples.iter().map(|sample| sample.rows()).sum();
-        let shards = total.div_ceil(self.shard_rows).clamp(1, samples.len().max(1));
+        let shards = total.div_ceil(self.shards[0].0.shard_rows()).clamp(1, samples.len().max(1));
         let mut ranges = Vec::new();
         let (mut first, mut rows) = (0, 0);
         for (place, sample) in samples.iter().enumerate() {
@@ -100,66 +120,65 @@ impl<D: Device<Real = f32>> Learner<D> {
                 first = place + 1;
             }
         }
-        if first < samples.len() {
-            ranges.push(first..samples.len());
-        }
-        ranges
-    }
-
-    fn make_shards(&mut self, count: usize) {
-        while self.shards.len() < count {
-            let mut device = (self.make_device)();
+        while self.shards.len() < ranges.len() {
+            let mut device = self.another_device();
             let gradients = self.parameters.zeros_like(&mut device);
             self.shards.push((device, gradients));
         }
+        ranges
     }
 
     /// What a network with these parameters (its own if none are given) says about some samples.
     pub fn outputs(&mut self, parameters: Option<&Tensors<D>>, samples: &[&Sample]) -> Outputs {
         let ranges = self.cut(samples);
-        self.make_shards(ranges.len());
         let parameters = parameters.unwrap_or(&self.parameters);
         let network = &self.network;
         let shards = ranges.par_iter().zip(&mut self.shards).map(|(range, (device, _))| {
-            let batch = Batch::of(samples[range.clone()].iter().copied());
+            let batch = Batch::of(&samples[range.clone()]);
             let focus = Focus::all(&batch);
             let mut tape = Tape::new(device, parameters);
             let output = network.forward(&mut tape, &batch, &focus);
-            (split(&focus, &tape.values(output.q)), tape.values(output.value))
+            (tape.values(output.q), focus, tape.values(output.value))
         });
-        let (mut q, mut value) = (Vec::new(), Vec::new());
-        for (shard_q, shard_value) in shards.collect::<Vec<_>>() {
-            q.extend(shard_q);
-            value.extend(shard_value);
-        }
-        Outputs { q, value }
+        let mut outputs = Outputs::default();
+        shards.collect::<Vec<_>>().iter().for_each(|(q, focus, value)| outputs.push(q, focus, value));
+        outputs
     }
 
-    /// The loss of some samples, and its gradients, added up in order. `loss` is asked for each shard: it is told which samples and what the
-    /// network says of their wanted rows.
+    /// The loss of some samples, and its gradients, added up in order. `loss` is asked for each sample: it is told which one, what the
+    /// network says of its wanted rows and of its worth, and writes its gradient with respect to the former.
     pub fn gradients(
         &mut self,
         samples: &[&Sample],
         wanted: Wanted<'_>,
-        loss: impl Fn(Range<usize>, &Outputs) -> Gradient + Sync,
+        loss: impl Fn(usize, &[f32], f32, &mut [f32]) -> SampleLoss + Sync,
     ) -> f64 {
         let ranges = self.cut(samples);
-        self.make_shards(ranges.len());
         let (network, parameters) = (&self.network, &self.parameters);
         let shards = ranges.par_iter().zip(&mut self.shards).map(|(range, (device, gradients))| {
             gradients.clear(device);
-            let batch = Batch::of(samples[range.clone()].iter().copied());
+            let batch = Batch::of(&samples[range.clone()]);
             let focus = match wanted {
                 Some(wanted) => Focus::of(&batch, wanted[range.clone()].iter().copied()),
                 None => Focus::all(&batch),
             };
             let mut tape = Tape::new(device, parameters);
             let output = network.forward(&mut tape, &batch, &focus);
-            let outputs = Outputs { q: split(&focus, &tape.values(output.q)), value: tape.values(output.value) };
-            let gradient = loss(range.clone(), &outputs);
-            let by_q = tape.loss(output.q, gradient.loss, &gradient.q.concat());
-            let by_value = tape.loss(output.value, 0.0, &gradient.value);
-            let total = by_q.value;
+            let (q, value) = (tape.values(output.q), tape.values(output.value));
+            let mut by_q = vec![0.0; q.len()];
+            let mut parts: Vec<(usize, &[f32], &mut [f32])> = Vec::with_capacity(range.len());
+            let mut rest = &mut by_q[..];
+            for (place, rows) in focus.segments.ranges().enumerate() {
+                let (own, others) = rest.split_at_mut(rows.len());
+                parts.push((place, &q[rows], own));
+                rest = others;
+            }
+            let one = |(place, q, by_q): (usize, &[f32], &mut [f32])| loss(range.start + place, q, value[place], by_q);
+            let losses: Vec<SampleLoss> = parts.into_par_iter().with_min_len(32).map(one).collect();
+            let total: f64 = losses.iter().map(|sample| sample.loss).sum();
+            let by_value: Vec<f32> = losses.iter().map(|sample| sample.by_value).collect();
+            let by_q = tape.loss(output.q, total, &by_q);
+            let by_value = tape.loss(output.value, 0.0, &by_value);
             tape.backward([by_q, by_value], gradients);
             total
         });
@@ -181,8 +200,4 @@ impl<D: Device<Real = f32>> Learner<D> {
         }
         norm
     }
-}
-
-fn split(focus: &Focus, q: &[f32]) -> Vec<Vec<f32>> {
-    focus.segments.ranges().map(|range| q[range].to_vec()).collect()
 }

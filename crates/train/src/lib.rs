@@ -28,7 +28,7 @@ pub use dqn::{Dqn, DqnSettings, UpdateFigures};
 pub use environment::{Ending, Environment, Step};
 pub use explore::{Bonus, Counter};
 pub use fleet::{Episodes, Fleet, FleetError, Outcome, Slot};
-pub use learner::{Gradient, Learner, Outputs, Wanted};
+pub use learner::{Learner, Outputs, SampleLoss, Wanted};
 pub use network::{Focus, Network, Output};
 pub use offline::{Judge, OfflineAlgorithm, OfflineSettings, log_runs};
 pub use ppo::{PpoSettings, round as ppo_round};

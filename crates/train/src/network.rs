@@ -82,21 +82,16 @@ pub struct Output {
 const VALUE_HEAD: &str = "head.value";
 
 impl Network {
-    /// Puts weights on a device: the parameters, and where they are. Without a value head of their own, that begins as nought.
-    pub fn new<D: Device<Real = f32>>(
-        device: &mut D,
-        weights: &Weights,
-        value_head: Option<&[f32]>,
-    ) -> (Network, Tensors<D>) {
+    /// Puts weights on a device: the parameters, and where they are. The value head begins as nought.
+    pub fn new<D: Device<Real = f32>>(device: &mut D, weights: &Weights) -> (Network, Tensors<D>) {
         let architecture = weights.architecture.clone();
         let mut tensors = Tensors::default();
         for (name, rows, columns) in architecture.tensors() {
             tensors.add(device, &name, rows, columns, weights.tensor(&name));
         }
         let width = architecture.width;
-        let value = value_head.map_or_else(|| vec![0.0; width + 1], <[f32]>::to_vec);
-        tensors.add(device, &format!("{VALUE_HEAD}.weight"), 1, width, &value[..width]);
-        tensors.add(device, &format!("{VALUE_HEAD}.bias"), 1, 1, &value[width..]);
+        tensors.add(device, &format!("{VALUE_HEAD}.weight"), 1, width, &vec![0.0; width]);
+        tensors.add(device, &format!("{VALUE_HEAD}.bias"), 1, 1, &[0.0]);
         let id = |name: &str| tensors.find(name).expect("every tensor of the architecture was just added");
         let pair = |name: &str| (id(&format!("{name}.weight")), id(&format!("{name}.bias")));
         let tables = |kind: &str, features: &[temponet_infer::Vocabulary]| {
@@ -138,11 +133,6 @@ impl Network {
         Weights::new(self.architecture.clone(), |name, _, _| {
             tensors.find(name).map(|id| tensors.values(device, id)).unwrap_or_default()
         })
-    }
-
-    /// The value head, its bias last.
-    pub fn value_head<D: Device<Real = f32>>(&self, device: &D, tensors: &Tensors<D>) -> Vec<f32> {
-        [self.value_head.0, self.value_head.1].map(|id| tensors.values(device, id)).concat()
     }
 
     /// One forward pass.

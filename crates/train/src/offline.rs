@@ -10,7 +10,7 @@ use crate::choice::likelihood;
 use crate::dqn::{Dqn, DqnSettings, UpdateFigures, value_of};
 use crate::environment::Ending;
 use crate::fleet::{Episodes, Fleet, FleetError, mix};
-use crate::learner::{Gradient, Learner};
+use crate::learner::{Learner, SampleLoss};
 use crate::replay::{Replay, Transition};
 use crate::sample::Sample;
 
@@ -119,43 +119,33 @@ impl<D: Device<Real = f32>> Judge<D> {
         let next_values = self.learner.outputs(None, &next).value;
         let judged = self.learner.outputs(Some(&self.target), &states);
         let worth: Vec<f32> = (0..states.len())
-            .map(|place| value_of(&settings, &judged.q[place], 0.0, &transitions[place].chosen))
+            .map(|place| value_of(&settings, judged.q(place), 0.0, &transitions[place].chosen))
             .collect();
         let share = 1.0 / settings.batch as f32;
-        self.learner.gradients(&states, None, |range, outputs| {
-            let mut result = Gradient::default();
-            for (place, (q, value)) in range.zip(outputs.q.iter().zip(&outputs.value)) {
-                let transition = transitions[place];
-                let target = transition.reward + transition.discount * next_values[place];
-                let slope = (value_of(&settings, q, 0.0, &transition.chosen) - target) * share;
-                let mut dq = vec![0.0; q.len()];
-                dq[0] += slope;
-                for row in &transition.chosen {
-                    dq[*row as usize] += slope;
-                    dq[0] -= slope;
-                }
-                let over = worth[place] - value;
-                let weight = if over < 0.0 { 1.0 - expectile } else { expectile } as f32;
-                result.q.push(dq);
-                result.value.push(-2.0 * weight * over * share);
+        self.learner.gradients(&states, None, |place, q, value, by_q| {
+            let transition = transitions[place];
+            let target = transition.reward + transition.discount * next_values[place];
+            let error = value_of(&settings, q, 0.0, &transition.chosen) - target;
+            by_q[0] += error * share;
+            for row in &transition.chosen {
+                by_q[*row as usize] += error * share;
+                by_q[0] -= error * share;
             }
-            result
+            let over = worth[place] - value;
+            let weight = if over < 0.0 { 1.0 - expectile } else { expectile } as f32;
+            let loss = f64::from(share * (0.5 * error * error + weight * over * over));
+            SampleLoss { loss, by_value: -2.0 * weight * over * share }
         });
         let norm = self.learner.step(rate, clip);
         self.learner.blend_into(&mut self.target, settings.target_share as f32);
-        let loss = policy.gradients(&states, None, |range, outputs| {
-            let mut result = Gradient::default();
-            for (place, q) in range.zip(&outputs.q) {
-                let transition = transitions[place];
-                let advantage = f64::from(worth[place] - judged.value[place]);
-                let weight = (sharpness * advantage).clamp(-10.0, 3.0).exp();
-                let likelihood = likelihood(q, &transition.state.counts, &transition.chosen);
-                let factor = weight as f32 * share;
-                result.loss -= likelihood.log * f64::from(factor);
-                result.q.push(likelihood.gradient.iter().map(|slope| -factor * slope).collect());
-                result.value.push(0.0);
-            }
-            result
+        let loss = policy.gradients(&states, None, |place, q, _, by_q| {
+            let transition = transitions[place];
+            let advantage = f64::from(worth[place] - judged.value[place]);
+            let weight = (sharpness * advantage).clamp(-10.0, 3.0).exp();
+            let likelihood = likelihood(q, &transition.state.counts, &transition.chosen);
+            let factor = weight as f32 * share;
+            by_q.iter_mut().zip(&likelihood.gradient).for_each(|(by_q, slope)| *by_q = -factor * slope);
+            SampleLoss { loss: -likelihood.log * f64::from(factor), by_value: 0.0 }
         });
         policy.step(rate, clip);
         UpdateFigures { loss, norm }

@@ -14,7 +14,7 @@ use crate::choice::likelihood;
 use crate::dqn::UpdateFigures;
 use crate::environment::Ending;
 use crate::fleet::{Fleet, FleetError, Outcome, mix};
-use crate::learner::{Gradient, Learner};
+use crate::learner::{Learner, SampleLoss};
 use crate::sample::Sample;
 
 /// How policy optimisation learns.
@@ -96,17 +96,10 @@ pub fn round<D: Device<Real = f32>, E: From<FleetError>>(
         for places in order.chunks(settings.batch.max(1)) {
             let states: Vec<&Sample> = places.iter().map(|place| &*choices[*place].state).collect();
             let share = 1.0 / places.len() as f64;
-            let loss = learner.gradients(&states, None, |range, outputs| {
-                let mut result = Gradient::default();
-                for (place, (q, value)) in range.zip(outputs.q.iter().zip(&outputs.value)) {
-                    let choice = &choices[places[place]];
-                    let advantage = (choice.advantage - mean) / deviation;
-                    let (loss, dq, dvalue) = loss(settings, choice, q, f64::from(*value), advantage, share);
-                    result.loss += loss;
-                    result.q.push(dq);
-                    result.value.push(dvalue);
-                }
-                result
+            let loss = learner.gradients(&states, None, |place, q, value, by_q| {
+                let choice = &choices[places[place]];
+                let advantage = (choice.advantage - mean) / deviation;
+                loss(settings, choice, (q, f64::from(value)), advantage, share, by_q)
             });
             let (rate, clip) = rate();
             let norm = learner.step(rate, clip);
@@ -131,9 +124,9 @@ fn act<D: Device<Real = f32>>(
         let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
         let outputs = learner.outputs(None, &states);
         let episodes = &fleet.episodes;
-        let slots =
-            fleet.slots.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).zip(&outputs.q).zip(&outputs.value);
-        let made = slots.map(|((((slot, rng), sample), q), value)| {
+        let slots = fleet.slots.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
+        let made = slots.map(|(place, ((slot, rng), sample))| {
+            let (q, value) = (outputs.q(place), outputs.value[place]);
             // The highest of the logits with Gumbel noise are a draw without putting back.
             let noise: Vec<f32> = slot.observation().jobs().iter().map(|_| gumbel(rng)).collect();
             let jobs = slot.best_perturbed(q, &noise);
@@ -145,7 +138,7 @@ fn act<D: Device<Real = f32>>(
                 last = Some(Arc::new(slot.sample()));
                 slot.restart(episodes)?;
             }
-            let value = f64::from(*value) * settings.value_scale;
+            let value = f64::from(value) * settings.value_scale;
             let (advantage, worth) = (0.0, 0.0);
             Ok(Choice { state: sample.clone(), chosen, log, value, outcome, last, advantage, worth })
         });
@@ -191,15 +184,15 @@ fn judge<D: Device<Real = f32>>(
     }
 }
 
-/// One choice's loss and gradients.
+/// One choice's loss; writes its gradient.
 fn loss(
     settings: &PpoSettings,
     choice: &Choice,
-    q: &[f32],
-    value: f64,
+    (q, value): (&[f32], f64),
     advantage: f64,
     share: f64,
-) -> (f64, Vec<f32>, f32) {
+    by_q: &mut [f32],
+) -> SampleLoss {
     let now = likelihood(q, &choice.state.counts, &choice.chosen);
     let ratio = (now.log - choice.log).clamp(-20.0, 20.0).exp();
     let clipped = ratio.clamp(1.0 - settings.clip, 1.0 + settings.clip);
@@ -208,11 +201,10 @@ fn loss(
     // The value's error counts on the scale of the value head.
     let error = value - choice.worth / settings.value_scale;
     let loss = -gain - settings.entropy * now.entropy + settings.value * 0.5 * error * error;
-    let dq = now.gradient.iter().zip(&now.entropy_gradient);
-    let dq = dq.map(|(by_log, by_entropy)| {
-        (share * (slope * f64::from(*by_log) - settings.entropy * f64::from(*by_entropy))) as f32
-    });
-    (loss * share, dq.collect(), (share * settings.value * error) as f32)
+    for ((by_q, by_log), by_entropy) in by_q.iter_mut().zip(&now.gradient).zip(&now.entropy_gradient) {
+        *by_q = (share * (slope * f64::from(*by_log) - settings.entropy * f64::from(*by_entropy))) as f32;
+    }
+    SampleLoss { loss: loss * share, by_value: (share * settings.value * error) as f32 }
 }
 
 fn gumbel(rng: &mut Pcg64) -> f32 {

@@ -9,7 +9,7 @@ use rand_pcg::Pcg64;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use temponet::{Learned, Model, NetworkError, Options, Scale};
-use temponet_grad::{Adam, Device, Tensors};
+use temponet_grad::{Device, Tensors};
 use temponet_infer::Weights;
 use temponet_sim::{SimError, Unobserved, simulate};
 use temponet_task::{TaskSet, Time};
@@ -122,7 +122,6 @@ pub(crate) enum Memory<D: Device<Real = f32>> {
 pub struct Run<D: Device<Real = f32>> {
     pub(crate) recipe: Recipe,
     source: Option<Arc<TaskSet>>,
-    pub(crate) make_device: fn() -> D,
     pub(crate) learner: Learner<D>,
     pub(crate) memory: Memory<D>,
     pub(crate) progress: Progress,
@@ -135,14 +134,13 @@ const VALIDATION: u64 = 0x7A11_DA7E;
 
 impl<D: Device<Real = f32>> Run<D> {
     /// A training that has not begun, on the user's own set if there is one. It begins with a model's weights, or with random ones.
-    pub fn new(make_device: fn() -> D, recipe: Recipe, set: Option<TaskSet>, begin_with: Option<&Weights>) -> Run<D> {
+    pub fn new(device: D, recipe: Recipe, set: Option<TaskSet>, begin_with: Option<&Weights>) -> Run<D> {
         let tokenizer = recipe.tokens.tokenizer();
         let random = || Weights::random(recipe.network.architecture(&tokenizer), mix(recipe.seed, 1));
         let weights = begin_with.cloned().unwrap_or_else(random);
-        let learner = Learner::new(make_device, &weights, None, recipe.optimizer.adam);
+        let learner = Learner::new(device, &weights, recipe.optimizer.adam);
         let mut run = Run {
             source: set.map(Arc::new),
-            make_device,
             learner,
             memory: Memory::Ppo,
             progress: Progress::default(),
@@ -155,8 +153,7 @@ impl<D: Device<Real = f32>> Run<D> {
 
     /// Fresh memory for a stage.
     pub(crate) fn begin_stage(&mut self, stage: usize) -> Memory<D> {
-        let parameters = self.learner.copy_parameters();
-        self.learner.adam = Adam::new(self.learner.device(), self.recipe.optimizer.adam, &parameters);
+        self.learner.restart_optimizer();
         let Some(stage) = self.recipe.stage.get(stage) else { return Memory::Ppo };
         match &stage.method {
             Method::Cloning(_) => Memory::Cloning(Lessons::default()),
@@ -170,7 +167,8 @@ impl<D: Device<Real = f32>> Run<D> {
                 let dqn = Box::new(Dqn::new(dqn_settings, &mut self.learner));
                 let judge = matches!(settings.algorithm, OfflineAlgorithm::Iql { .. }).then(|| {
                     let weights = Weights::random(self.learner.network.architecture.clone(), mix(self.recipe.seed, 2));
-                    let mut learner = Learner::new(self.make_device, &weights, None, self.recipe.optimizer.adam);
+                    let device = self.learner.another_device();
+                    let mut learner = Learner::new(device, &weights, self.recipe.optimizer.adam);
                     let target = learner.copy_parameters();
                     Box::new(Judge { learner, target })
                 });
@@ -375,27 +373,19 @@ impl<D: Device<Real = f32>> Run<D> {
         Ok(scores.iter().sum::<f64>() / scores.len().max(1) as f64)
     }
 
-    /// All tensors of a checkpoint: a name for each list of them.
-    pub(crate) fn tensors(&mut self) -> Vec<(&'static str, &mut Tensors<D>)> {
-        let adam = &mut self.learner.adam;
-        let mut all = vec![
-            ("parameters", &mut self.learner.parameters),
-            ("first", &mut adam.first),
-            ("second", &mut adam.second),
-        ];
-        match &mut self.memory {
-            Memory::Dqn(dqn) => all.push(("target", &mut dqn.target)),
-            Memory::Offline { dqn, judge } => {
-                all.push(("target", &mut dqn.target));
-                if let Some(judge) = judge {
-                    all.push(("judge", &mut judge.learner.parameters));
-                    all.push(("judge-first", &mut judge.learner.adam.first));
-                    all.push(("judge-second", &mut judge.learner.adam.second));
-                    all.push(("judge-target", &mut judge.target));
-                }
-            }
-            Memory::Cloning(_) | Memory::Ppo => {}
+    /// Shows all tensors of a checkpoint: a name for each list of them, and the device they live on.
+    pub(crate) fn visit(&mut self, mut each: impl FnMut(String, &mut D, &mut Tensors<D>)) {
+        let (others, judge) = match &mut self.memory {
+            Memory::Dqn(dqn) => (vec![("target", &mut dqn.target)], None),
+            Memory::Offline { dqn, judge } => (vec![("target", &mut dqn.target)], judge.as_mut()),
+            Memory::Cloning(_) | Memory::Ppo => (Vec::new(), None),
+        };
+        self.learner.visit(others, |name, device, tensors| each(name.into(), device, tensors));
+        if let Some(judge) = judge {
+            let Judge { learner, target } = &mut **judge;
+            learner.visit(vec![("target", target)], |name, device, tensors| {
+                each(format!("judge-{name}"), device, tensors)
+            });
         }
-        all
     }
 }

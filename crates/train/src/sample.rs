@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use temponet::Observation;
 use temponet_grad::Segments;
@@ -63,24 +64,56 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// These samples, one after the other.
-    pub fn of<'a>(samples: impl Iterator<Item = &'a Sample> + Clone) -> Batch {
-        let segments = Arc::new(Segments::of_lengths(samples.clone().map(Sample::rows)));
-        let (mut idle, mut jobs): (Vec<Vec<u32>>, Vec<Vec<u32>>) = (Vec::new(), Vec::new());
-        let (mut bias, mut real) = (Vec::with_capacity(segments.rows()), Vec::new());
+    /// These samples, one after the other; many of them are read by several threads.
+    pub fn of(samples: &[&Sample]) -> Batch {
+        let segments = Arc::new(Segments::of_lengths(samples.iter().map(|sample| sample.rows())));
+        let parts: Vec<Columns> = samples.par_chunks(PART).map(Columns::of).collect();
+        let mut columns = Columns::default();
+        parts.into_iter().for_each(|part| columns.append(part));
+        let Columns { idle, jobs, real, bias } = columns;
+        let idle_places = segments.ranges().map(|range| range.start as u32).collect();
+        let job_places = segments.ranges().flat_map(|range| range.start as u32 + 1..range.end as u32).collect();
+        Batch { segments, idle_places, job_places, idle, jobs, real, bias }
+    }
+}
+
+/// Samples that one thread reads.
+const PART: usize = 256;
+
+/// The rows of some samples, feature by feature.
+#[derive(Default)]
+struct Columns {
+    idle: Vec<Vec<u32>>,
+    jobs: Vec<Vec<u32>>,
+    real: Vec<f32>,
+    bias: Vec<f32>,
+}
+
+impl Columns {
+    fn of(samples: &[&Sample]) -> Columns {
+        let mut columns = Columns::default();
         let push = |lists: &mut Vec<Vec<u32>>, token: &[u16]| {
             lists.resize(token.len(), Vec::new());
             lists.iter_mut().zip(token).for_each(|(list, value)| list.push(u32::from(*value)));
         };
         for sample in samples {
-            push(&mut idle, &sample.idle);
+            push(&mut columns.idle, &sample.idle);
             let width = sample.tokens.len() / sample.counts.len().max(1);
-            sample.tokens.chunks_exact(width.max(1)).for_each(|token| push(&mut jobs, token));
-            real.extend_from_slice(&sample.real);
-            bias.extend_from_slice(&sample.bias);
+            sample.tokens.chunks_exact(width.max(1)).for_each(|token| push(&mut columns.jobs, token));
+            columns.real.extend_from_slice(&sample.real);
+            columns.bias.extend_from_slice(&sample.bias);
         }
-        let idle_places = segments.ranges().map(|range| range.start as u32).collect();
-        let job_places = segments.ranges().flat_map(|range| range.start as u32 + 1..range.end as u32).collect();
-        Batch { segments, idle_places, job_places, idle, jobs, real, bias }
+        columns
+    }
+
+    fn append(&mut self, mut other: Columns) {
+        let join = |to: &mut Vec<Vec<u32>>, from: &mut Vec<Vec<u32>>| {
+            to.resize(to.len().max(from.len()), Vec::new());
+            to.iter_mut().zip(from).for_each(|(to, from)| to.append(from));
+        };
+        join(&mut self.idle, &mut other.idle);
+        join(&mut self.jobs, &mut other.jobs);
+        self.real.append(&mut other.real);
+        self.bias.append(&mut other.bias);
     }
 }

@@ -70,10 +70,11 @@ fn training_and_deployment_compute_the_same() {
     let continuous = [Continuous::Raw, Continuous::Mlp { hidden: 24 }].map(Tokenizer::continuous);
     for tokenizer in [Tokenizer::full(), Tokenizer::paper()].into_iter().chain(continuous) {
         let model = Model::random(tokenizer, 3);
-        let mut learner = Learner::new(Device::default, &model.weights, None, AdamSettings::default());
+        let mut learner = Learner::new(Device::default(), &model.weights, AdamSettings::default());
         let samples = samples(40, &model.tokenizer);
         let outputs = learner.outputs(None, &samples.iter().collect::<Vec<_>>());
-        for (sample, q) in samples.iter().zip(&outputs.q) {
+        for (place, sample) in samples.iter().enumerate() {
+            let q = outputs.q(place);
             let Sample { idle, tokens, real, bias, .. } = sample;
             let expected = reference(&model.weights, &Rows { idle, jobs: tokens, real, bias, sparsity: None }).q;
             assert_eq!(q.len(), expected.len());
@@ -90,9 +91,9 @@ fn cloning_edf_agrees_on_unseen_states() {
     let mut recipe = recipe(vec![stage(4, Method::Cloning(settings.clone()))]);
     recipe.optimizer.rate = 4e-3;
     let overload = set(&[(20, 7), (30, 11), (50, 16), (70, 21)], 1);
-    let mut run = Run::new(Device::default, recipe, Some(overload.clone()), None);
+    let mut run = Run::new(Device::default(), recipe, Some(overload.clone()), None);
     run.train(&mut Unwatched).unwrap();
-    let mut learner = Learner::new(Device::default, &run.model().weights, None, AdamSettings::default());
+    let mut learner = Learner::new(Device::default(), &run.model().weights, AdamSettings::default());
     let mut lessons = Lessons::default();
     let mut fleet = Fleet::new(episodes(Source::Fixed(overload.into()), Some("edf")), 16, 99).unwrap();
     let mut rng = rand::SeedableRng::seed_from_u64(1);
@@ -121,7 +122,7 @@ fn classical(name: &str, set: &TaskSet) -> f64 {
 fn trained(method: Method, phases: u64, set: &TaskSet) -> f64 {
     let mut recipe = recipe(vec![stage(phases, method)]);
     recipe.seed = 2;
-    let mut run = Run::new(Device::default, recipe, Some(set.clone()), None);
+    let mut run = Run::new(Device::default(), recipe, Some(set.clone()), None);
     run.train(&mut Unwatched).unwrap();
     compliance(run.model(), set)
 }
@@ -155,7 +156,7 @@ fn one_task_is_learned_at_once_and_dqn_is_edf_where_edf_is_best() {
     assert_eq!(trained(method(), 1, &set(&[(10, 4)], 1)), 1.0);
     let light = set(&[(20, 8), (33, 10), (50, 13)], 1);
     assert!(light.utilization() < 1.0 && classical("edf", &light) == 1.0);
-    let random = compliance(Run::new(Device::default, recipe(vec![]), Some(light.clone()), None).model(), &light);
+    let random = compliance(Run::new(Device::default(), recipe(vec![]), Some(light.clone()), None).model(), &light);
     let learned = trained(method(), 6, &light);
     assert!(learned > 0.995 && random < learned, "{learned} {random}");
 }
@@ -203,7 +204,7 @@ fn an_interrupted_training_goes_on_bit_for_bit_at_any_number_of_threads() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let mut watch = StopAfter { phases: 0, checkpoint: vec![], figures: vec![] };
-            let mut run = Run::new(Device::default, all_methods(), None, None);
+            let mut run = Run::new(Device::default(), all_methods(), None, None);
             run.train(&mut watch).unwrap();
             (run.checkpoint().unwrap(), watch.figures)
         })
@@ -213,17 +214,17 @@ fn an_interrupted_training_goes_on_bit_for_bit_at_any_number_of_threads() {
     assert!(whole(3) == (expected.clone(), figures.clone()), "the number of threads matters");
     for phases in 1..8 {
         let mut watch = StopAfter { phases, checkpoint: vec![], figures: vec![] };
-        let mut run = Run::new(Device::default, all_methods(), None, None);
+        let mut run = Run::new(Device::default(), all_methods(), None, None);
         assert!(matches!(run.train(&mut watch), Err(TrainError::Stopped(_))));
         let mut rest = StopAfter { phases: 0, checkpoint: vec![], figures: watch.figures };
-        let mut run = Run::new(Device::default, all_methods(), None, None);
+        let mut run = Run::new(Device::default(), all_methods(), None, None);
         run.resume(&watch.checkpoint).unwrap();
         run.train(&mut rest).unwrap();
         assert!(rest.figures == figures && run.checkpoint().unwrap() == expected, "after {phases} phases");
     }
     let mut other = all_methods();
     other.seed = 9;
-    let mut run = Run::new(Device::default, other, None, None);
+    let mut run = Run::new(Device::default(), other, None, None);
     assert!(matches!(run.resume(&expected), Err(TrainError::Checkpoint(_))));
     assert!(matches!(run.resume(&expected[..1000]), Err(TrainError::Checkpoint(_))));
 }
@@ -232,7 +233,7 @@ fn an_interrupted_training_goes_on_bit_for_bit_at_any_number_of_threads() {
 fn numbers_that_go_astray_stop_the_training() {
     let mut recipe = all_methods();
     recipe.optimizer.rate = 1e30;
-    let error = Run::new(Device::default, recipe, None, None).train(&mut Unwatched).unwrap_err();
+    let error = Run::new(Device::default(), recipe, None, None).train(&mut Unwatched).unwrap_err();
     assert!(matches!(error, TrainError::Diverged { stage: 1, .. }), "{error}");
 }
 

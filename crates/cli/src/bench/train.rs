@@ -105,7 +105,7 @@ fn median_rate(rounds: u32, mut round: impl FnMut() -> f64) -> f64 {
 
 fn learner() -> Learner<Cpu<f32>> {
     let model = Model::random(Tokenizer::paper(), 1);
-    Learner::new(Cpu::default, &model.weights, None, AdamSettings::default())
+    Learner::new(Cpu::default(), &model.weights, AdamSettings::default())
 }
 
 /// Updates per second on random samples.

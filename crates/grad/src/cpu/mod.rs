@@ -11,6 +11,9 @@ use pulp::Arch;
 use crate::device::AdamRates;
 use crate::{Activation, AttentionShape, Device, Product, Real, Segments};
 
+/// A thread should have about this many rows of a batch.
+const SHARD_ROWS: usize = 448;
+
 /// One thread of the processor. Memory that is given back is used again.
 #[derive(Debug)]
 pub struct Cpu<R> {
@@ -96,6 +99,14 @@ impl<R: Real> Device for Cpu<R> {
     type Real = R;
     type Buffer = Vec<R>;
     type Index = Vec<u32>;
+
+    fn another(&self) -> Self {
+        Cpu::default()
+    }
+
+    fn shard_rows(&self) -> usize {
+        SHARD_ROWS
+    }
 
     fn blank(&mut self, len: usize) -> Vec<R> {
         let class = Self::class(len);

@@ -17,6 +17,7 @@ const SOURCE: &str = concat!(include_str!("kernels.cu"), include_str!("attention
 macro_rules! kernels {
     ($($name:ident),* $(,)?) => {
         /// Every kernel, by its name.
+        #[derive(Clone)]
         pub struct Kernels {
             $(pub $name: CudaFunction,)*
         }

@@ -63,8 +63,12 @@ impl Cuda {
         let context = CudaContext::new(0)?;
         // SAFETY: there is one stream, and memory is never used on another, which `Memory::pointer` checks.
         unsafe { context.disable_event_tracking() };
-        let stream = context.new_stream()?;
         let kernels = Kernels::compile(&context)?;
+        Cuda::on(context, kernels)
+    }
+
+    fn on(context: Arc<CudaContext>, kernels: Kernels) -> Result<Cuda, CudaError> {
+        let stream = context.new_stream()?;
         let blas = CudaBlas::new(stream.clone())?;
         Ok(Cuda { context, blas, kernels, pool: Pool::new(stream), layouts: Layouts::default() })
     }
@@ -167,6 +171,15 @@ impl Device for Cuda {
     type Real = f32;
     type Buffer = Memory;
     type Index = Index;
+
+    fn another(&self) -> Self {
+        Cuda::on(self.context.clone(), self.kernels.clone()).unwrap_or_else(|error| panic!("CUDA failed: {error}"))
+    }
+
+    /// One card takes any batch whole.
+    fn shard_rows(&self) -> usize {
+        usize::MAX
+    }
 
     fn blank(&mut self, len: usize) -> Memory {
         self.pool.blank::<f32>(len)
