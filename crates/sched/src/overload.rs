@@ -111,9 +111,19 @@ impl Candidates {
             let key = |place: &usize| order(&self.jobs[*place]);
             key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal).then(a.cmp(b))
         });
-        let mut plan = ListPlan::new(self.now, self.free_at.len());
-        for place in places {
-            self.jobs[place].accepted = plan.insert(&self.jobs, place);
+        // Fewer jobs are never later, so as many at a time as are on time together: all of them, or half as many, and then more again.
+        let (mut first, mut step) = (0, places.len());
+        while first < places.len() {
+            let next = &places[first..(first + step).min(places.len())];
+            next.iter().for_each(|place| self.jobs[*place].accepted = true);
+            let is_on_time = self.all_on_time();
+            if !is_on_time {
+                next.iter().for_each(|place| self.jobs[*place].accepted = false);
+            }
+            if is_on_time || step == 1 {
+                first += next.len();
+            }
+            step = if is_on_time { step * 2 } else { (next.len() / 2).max(1) };
         }
     }
 
@@ -142,43 +152,6 @@ impl Candidates {
         }
         self.chosen.truncate(cores);
         assignment.place(view, &self.chosen);
-    }
-}
-
-/// The list schedule of the accepted jobs as it is after each of them, so that a job that comes in between is planned from there and not
-/// from the beginning.
-struct ListPlan {
-    cores: usize,
-    /// By place.
-    accepted: Vec<usize>,
-    /// When the cores are free: at first, after one accepted job, after two, …
-    free_at: Vec<Time>,
-    /// The same from the job on that is tried.
-    trial: Vec<Time>,
-}
-
-impl ListPlan {
-    fn new(now: Time, cores: usize) -> ListPlan {
-        ListPlan { cores, accepted: Vec::new(), free_at: vec![now; cores], trial: Vec::new() }
-    }
-
-    /// Accepts the job at `place` if it and all accepted ones are then on time; whether they are. Those before it stay as they are.
-    fn insert(&mut self, jobs: &[Candidate], place: usize) -> bool {
-        let cores = self.cores;
-        let at = self.accepted.partition_point(|accepted| *accepted < place);
-        self.trial.clear();
-        self.trial.extend_from_slice(&self.free_at[at * cores..(at + 1) * cores]);
-        for next in [place].iter().chain(&self.accepted[at..]) {
-            self.trial.extend_from_within(self.trial.len() - cores..);
-            let last = self.trial.len() - cores;
-            if add(&mut self.trial[last..], jobs[*next].remaining) > jobs[*next].deadline {
-                return false;
-            }
-        }
-        self.accepted.insert(at, place);
-        self.free_at.truncate(at * cores);
-        self.free_at.extend_from_slice(&self.trial);
-        true
     }
 }
 
@@ -211,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn inserting_into_the_plan_accepts_what_planning_again_accepts() {
+    fn accepting_many_at_a_time_accepts_what_one_at_a_time_does() {
         let mut rng = Pcg64::seed_from_u64(2);
         let mut refused = 0;
         for case in 0..2_000 {
