@@ -591,8 +591,9 @@ fn a_sweep_goes_on_where_it_stopped() {
 #[test]
 fn the_arena_prints_scores_beside_the_optimum() {
     let folder = Folder::new("arena");
-    let call = ["arena", "--quick", "--scenario", "standard-sets", "--schedulers", "edf,mh-edf,temponet,d-over"];
-    let with = |more: &[&str]| [&call[..], &["--model", "random:1"], more].concat();
+    let schedulers = "edf,mh-edf,temponet,d-over";
+    let call = ["arena", "--quick", "--scenario", "standard-sets", "--schedulers", schedulers, "--model", "random:1"];
+    let with = |more: &[&'static str]| [&call[..], more].concat();
     let json = folder.json(&with(&["--json"]));
     assert_eq!(json, folder.json(&with(&["--json"])), "the same every time");
     let scenario = &json["scenarios"][0];
