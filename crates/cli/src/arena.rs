@@ -104,11 +104,12 @@ fn scenario_text(outcome: &Outcome) -> String {
 }
 
 /// One line for each scenario: EDF, the best classical scheduler, the learned one if it ran, and the optimum.
-fn overview(arena: &Arena) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let has = |name: &str| arena.outcomes.iter().any(|outcome| outcome.row(name).is_some());
-    let learned: Vec<&'static str> = [SHIELDED, UNSHIELDED].into_iter().filter(|name| has(name)).collect();
+fn overview(arena: &Arena) -> (Vec<&str>, Vec<Vec<String>>) {
+    let row_of = |name: &str| arena.outcomes.iter().find_map(|outcome| outcome.row(name));
+    let has = |name: &str| row_of(name).is_some();
+    let learned: Vec<&str> = [SHIELDED, UNSHIELDED].into_iter().filter(|name| has(name)).collect();
     let mut header = vec!["scenario", "edf", "best classical", "score"];
-    header.extend(&learned);
+    header.extend(learned.iter().filter_map(|name| row_of(name)).map(|row| row.label.as_str()));
     header.extend(has(SHIELDED).then_some(["less best", "±95%", "standing"]).into_iter().flatten());
     header.push("optimum");
     let score = |row: Option<&Row>| row.map_or("–".into(), |row| percent(row.score()));

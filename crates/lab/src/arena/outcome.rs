@@ -228,7 +228,7 @@ impl Arena {
             Some(share) if share > 0.0 => {
                 format!("; it closes {at_least}{} of the gap to the optimum", stats::percent(share))
             }
-            Some(share) => format!("; it widens the gap to the optimum by {}", stats::percent(-share)),
+            Some(_) => "; it closes none of the gap to the optimum".into(),
             None => String::new(),
         };
         let among = self.outcomes.len();
