@@ -3,6 +3,7 @@
 //! Data goes to stdout, everything else to stderr. Whatever the user got wrong ends with one line and exit code 2.
 
 mod analyze;
+mod arena;
 mod bench;
 mod compare;
 mod convert;
@@ -44,6 +45,7 @@ enum Command {
     Convert(convert::Args),
     Generate(generate::Args),
     Sweep(sweep::Args),
+    Arena(arena::Args),
     Bench(bench::Args),
     /// Print the completions of a shell
     #[command(
@@ -88,6 +90,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Convert(args) => convert::run(args),
         Command::Generate(args) => generate::run(args),
         Command::Sweep(args) => sweep::run(args),
+        Command::Arena(args) => arena::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

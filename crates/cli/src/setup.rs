@@ -7,9 +7,10 @@ use anyhow::{Context, Result, anyhow, bail};
 use temponet::{Continuous, Model, Tokenizer};
 use temponet_lab::horizon::default_horizon;
 use temponet_lab::roster::{Roster, SHIELDED, UNSHIELDED};
+pub use temponet_sim::generate::text::{positive_time, time as any_time};
 use temponet_task::builtin::{self, Builtin};
 use temponet_task::files::Loaded;
-use temponet_task::{OnMiss, TaskSet, Time, TimeUnit, files};
+use temponet_task::{OnMiss, TaskSet, Time, files};
 
 /// Changes to the set and the length of the run.
 #[derive(clap::Args)]
@@ -79,19 +80,6 @@ pub fn model(name: &str) -> Result<Model> {
             Ok(Model::random(tokenizer, seed))
         }
         None => Model::load(Path::new(name)).map_err(|error| anyhow!("{name}: {error}")),
-    }
-}
-
-/// A time; bare numbers are milliseconds.
-pub fn any_time(text: &str) -> Result<Time, String> {
-    Time::parse(text, TimeUnit::Ms).map_err(|error| error.to_string())
-}
-
-/// A time greater than zero; bare numbers are milliseconds.
-pub fn positive_time(text: &str) -> Result<Time, String> {
-    match any_time(text)? {
-        Time::ZERO => Err("must be greater than zero".into()),
-        time => Ok(time),
     }
 }
 

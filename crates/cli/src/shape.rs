@@ -1,9 +1,8 @@
 //! What `generate` and `sweep` have in common: how random sets are drawn.
 
-use temponet_sim::generate::{Critical, Deadlines, Lengths, Method, Rule, Spec, Unc};
+use temponet_sim::generate::text::{deadlines, method, number, positive_time, range, rule};
+use temponet_sim::generate::{Critical, Deadlines, Lengths, Method, Rule, Spec};
 use temponet_task::Time;
-
-use crate::setup::positive_time;
 
 /// How tasks are drawn.
 #[derive(clap::Args)]
@@ -32,15 +31,12 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     critical_factor: f64,
     /// Values of the tasks are uniform between these: LOW,HIGH
-    #[arg(long, value_name = "RANGE", default_value = "1,1", value_parser = values)]
-    values: Range,
+    #[arg(long, value_name = "RANGE", default_value = "1,1", value_parser = range)]
+    values: (f64, f64),
     /// Periods and execution times are whole multiples of this
     #[arg(long, value_name = "TIME", default_value = "1us", value_parser = positive_time)]
     granularity: Time,
 }
-
-#[derive(Clone, Copy)]
-struct Range(f64, f64);
 
 impl ShapeArgs {
     /// Whether the method finds its own number of tasks.
@@ -75,20 +71,11 @@ impl ShapeArgs {
             deadlines: self.deadlines,
             bcet: self.bcet,
             critical,
-            values: (self.values.0, self.values.1),
+            values: self.values,
             granularity: self.granularity,
             ..plain
         })
     }
-}
-
-/// A finite number within bounds, both included.
-pub fn number(text: &str, low: f64, high: f64) -> Result<f64, String> {
-    let number = text.trim().parse::<f64>().ok().filter(|number| (low..=high).contains(number));
-    number.ok_or_else(|| match high == f64::MAX {
-        true => format!("{text:?} is not a number of at least {low}"),
-        false => format!("{text:?} is not a number from {low} to {high}"),
-    })
 }
 
 /// A finite number above zero.
@@ -102,60 +89,4 @@ fn share(text: &str) -> Result<f64, String> {
 
 fn factor(text: &str) -> Result<f64, String> {
     number(text, 1.0, 1e6)
-}
-
-fn method(text: &str) -> Result<Method, String> {
-    match text.split_once(':') {
-        None if text == "randfixedsum" => Ok(Method::RandFixedSum),
-        None if text == "uunifast" => Ok(Method::UUniFastDiscard),
-        None if text == "waters2015" => Ok(Method::Waters2015),
-        Some(("capped", caps)) => {
-            let caps: Result<Vec<f64>, String> = caps.split(',').map(|cap| number(cap, 1e-9, 1.0)).collect();
-            Ok(Method::Capped(caps?))
-        }
-        Some(("unc", name)) => {
-            let unknown = || format!("{name:?} is none of {}", Unc::NAMES.join(", "));
-            Unc::from_name(name).map(Method::Unc).ok_or_else(unknown)
-        }
-        _ => Err("is none of randfixedsum, uunifast, capped:…, unc:NAME, waters2015".into()),
-    }
-}
-
-/// `log:10ms,100ms`, `uniform:…`, `list:…`, `harmonic:…`, `pareto:2,10ms`, `uni-short`.
-fn rule(text: &str) -> Result<Rule, String> {
-    let uniform = |low, high| Ok(Rule::Uniform(Time::from_ms(low), Time::from_ms(high)));
-    let (name, times) = match text {
-        "uni-short" => return uniform(3, 33),
-        "uni-moderate" => return uniform(10, 100),
-        "uni-long" => return uniform(50, 250),
-        _ => text.split_once(':').ok_or("must be RULE:TIMES, such as log:10ms,100ms")?,
-    };
-    if name == "pareto" {
-        let (shape, least) = times.split_once(',').ok_or("pareto needs a shape and a time, such as pareto:2,10ms")?;
-        return Ok(Rule::Pareto(number(shape, 0.1, 100.0)?, positive_time(least)?));
-    }
-    let times: Vec<Time> = times.split(',').map(positive_time).collect::<Result<_, _>>()?;
-    match (name, &times[..]) {
-        ("list", _) => Ok(Rule::List(times)),
-        ("log", [low, high]) if low <= high => Ok(Rule::LogUniform(*low, *high)),
-        ("uniform", [low, high]) if low <= high => Ok(Rule::Uniform(*low, *high)),
-        ("harmonic", [base, most]) if base <= most => Ok(Rule::Harmonic(*base, *most)),
-        ("log" | "uniform" | "harmonic", _) => Err(format!("{name} needs two times, the smaller first")),
-        _ => Err(format!("{name:?} is none of log, uniform, list, harmonic, pareto")),
-    }
-}
-
-fn deadlines(text: &str) -> Result<Deadlines, String> {
-    match text.split_once(':') {
-        None if text == "implicit" => Ok(Deadlines::Implicit),
-        Some(("slack", range)) => values(range).map(|Range(low, high)| Deadlines::Slack(low, high)),
-        _ => Err("is neither implicit nor slack:LOW,HIGH".into()),
-    }
-}
-
-/// `LOW,HIGH`, neither below zero.
-fn values(text: &str) -> Result<Range, String> {
-    let (low, high) = text.split_once(',').ok_or("must be LOW,HIGH")?;
-    let (low, high) = (number(low, 0.0, 1e9)?, number(high, 0.0, 1e9)?);
-    if low <= high { Ok(Range(low, high)) } else { Err("the smaller number comes first".into()) }
 }

@@ -27,6 +27,14 @@ pub fn render_with(header: &[&str], rows: &[Vec<String>], words: usize) -> Strin
     out
 }
 
+/// A Markdown table: the first column to the left, the others to the right.
+pub fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
+    let line = |cells: &mut dyn Iterator<Item = &str>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
+    let rule = format!("|---|{}\n", "--:|".repeat(header.len().saturating_sub(1)));
+    let body = rows.iter().map(|row| line(&mut row.iter().map(String::as_str)));
+    line(&mut header.iter().copied()) + &rule + &body.collect::<String>()
+}
+
 /// A time for people: four significant digits and a fitting unit.
 pub fn time(ns: f64) -> String {
     let (value, unit) = match ns.abs() {
@@ -70,6 +78,7 @@ mod tests {
     #[test]
     fn columns_align() {
         let rows = vec![vec!["a".into(), "10".into()], vec!["long".into(), "5".into()]];
+        assert_eq!(markdown(&["name", "n"], &rows), "| name | n |\n|---|--:|\n| a | 10 |\n| long | 5 |\n");
         assert_eq!(render(&["name", "n"], &rows), "name   n\n────────\na     10\nlong   5\n");
     }
 }

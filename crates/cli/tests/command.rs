@@ -640,6 +640,41 @@ fn a_sweep_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn the_arena_prints_scores_beside_the_optimum() {
+    let folder = Folder::new("arena");
+    let schedulers = "edf,mh-edf,temponet,d-over";
+    let call = ["arena", "--quick", "--scenario", "standard-sets", "--schedulers", schedulers, "--model", "random:1"];
+    let with = |more: &[&'static str]| [&call[..], more].concat();
+    let json = folder.json(&with(&["--json"]));
+    assert_eq!(json, folder.json(&with(&["--json"])), "the same every time");
+    let scenario = &json["scenarios"][0];
+    assert_eq!((&scenario["name"], &scenario["metric"]), (&"standard-sets".into(), &"compliance".into()));
+    let schedulers = scenario["schedulers"].as_array().unwrap();
+    let names: Vec<&str> = schedulers.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"temponet (untrained)") && names.len() == 4, "{names:?}");
+    let upper = scenario["clairvoyant"]["upper"].as_f64().unwrap();
+    assert_eq!(scenario["clairvoyant"]["exact"], true);
+    for row in schedulers {
+        let score = row["score"].as_f64().unwrap();
+        assert!(score <= upper && row["compliance"] == row["score"] && row["ci95"].is_f64(), "{row}");
+    }
+    assert_eq!(scenario["best_classical"], "mh-edf");
+    assert!(scenario["paired_delta"]["mean"].as_f64().unwrap() <= 0.0 && scenario["paired_delta"]["ci95"].is_f64());
+    assert_eq!(["below", "level", "above"].map(|key| json["summary"][key].as_u64().unwrap()).iter().sum::<u64>(), 1);
+    let classical = folder.json(&["arena", "--scenario", "standard-sets", "--schedulers", "edf", "--json"]);
+    assert!(classical["scenarios"][0]["paired_delta"].is_null() && classical["summary"].is_null());
+    let text = folder.stdout(&with(&["--report", "arena.html"]));
+    assert!(text.contains("clairvoyant optimum") && text.contains("temponet (untrained)"), "{text}");
+    assert!(folder.read("arena.html").contains("id=\"standard-sets\""));
+    let markdown = folder.stdout(&with(&["--markdown"]));
+    assert!(markdown.contains("| standard-sets | ") && !markdown.contains("| temponet |"), "{markdown}");
+    let error = folder.error(&["arena", "--scenario", "one-cores"]);
+    assert!(error.contains("there is no scenario \"one-cores\"") && error.contains("one-core, one-core-overload"));
+    assert!(folder.error(&["arena", "--schedulers", "eddf"]).contains("did you mean"));
+    assert!(folder.error(&["arena", "--schedulers", "temponet"]).contains("needs a model"));
+}
+
+#[test]
 fn a_job_list_runs_to_its_last_deadline() {
     let folder = Folder::new("list");
     folder.write("trace.csv", "name,release,execution,deadline,criticality\na,0,2,5,high\nb,1,2,4,low\na,6,1,9,high\n");

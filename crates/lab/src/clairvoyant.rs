@@ -63,7 +63,7 @@ impl Clairvoyant {
 }
 
 /// What the jobs of one run are worth to whom.
-fn jobs(releases: &[Release], weight: impl Fn(&Release) -> f64) -> Vec<OracleJob> {
+pub(crate) fn jobs(releases: &[Release], weight: impl Fn(&Release) -> f64) -> Vec<OracleJob> {
     let job = |release: &Release| OracleJob {
         release: release.time,
         deadline: release.deadline,

@@ -5,9 +5,14 @@ use temponet_task::{Arrival, Gap, Task, TaskSet, Time};
 /// Enough jobs for a stable figure, few enough for an answer at once.
 const JOBS: f64 = 10_000.0;
 
-/// A whole number of hyperperiods where they are short, else enough time for about 10 000 jobs; a list of single jobs to
-/// its last deadline. Mode switches, bursts and lists beside other tasks are always included.
+/// The horizon of about 10 000 jobs.
 pub fn default_horizon(set: &TaskSet) -> Time {
+    horizon_of(set, JOBS)
+}
+
+/// A whole number of hyperperiods where they are short, else enough time for about `jobs` jobs; a list of single jobs to
+/// its last deadline. Mode switches, bursts and lists beside other tasks are always included.
+pub fn horizon_of(set: &TaskSet, jobs: f64) -> Time {
     let listed = set.tasks.iter().filter_map(|task| match &task.arrival {
         Arrival::Listed(jobs) => jobs.iter().map(|job| job.deadline).max(),
         _ => None,
@@ -17,7 +22,7 @@ pub fn default_horizon(set: &TaskSet) -> Time {
     if rate == 0.0 {
         return last_listed;
     }
-    let enough = Time((JOBS / rate * 1e9) as u64);
+    let enough = Time((jobs / rate * 1e9) as u64);
     let longest_deadline = set.tasks.iter().map(|task| task.offset + task.deadline).max().unwrap_or_default();
     let horizon = match set.hyperperiod() {
         // Every task must have a job that counts.

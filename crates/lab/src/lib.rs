@@ -1,5 +1,6 @@
 //! Experiments and what people look at: comparisons over repeated runs, statistics, pictures and the HTML report.
 
+pub mod arena;
 pub mod clairvoyant;
 pub mod comparison;
 pub mod curves;

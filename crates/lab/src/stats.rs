@@ -44,6 +44,12 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// A difference of shares, or the width of an interval, in percentage points.
+pub fn points(difference: f64) -> String {
+    let text = format!("{:.2}", 100.0 * difference);
+    if text == "-0.00" { "0.00".into() } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +67,7 @@ mod tests {
         assert_eq!(percent(0.99998), "99.9980%");
         assert_eq!(percent(1.0 - 1e-9), ">99.9999%");
         assert_eq!(percent(0.5), "50.00%");
+        assert_eq!((points(-0.000_01), points(-0.0123)), ("0.00".into(), "-1.23".into()));
     }
 
     #[test]

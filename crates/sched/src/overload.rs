@@ -44,7 +44,11 @@ pub(crate) struct Candidates {
     /// In deadline order.
     pub jobs: Vec<Candidate>,
     hopeless: Vec<Candidate>,
-    /// When each core is free in the list schedule.
+    /// Which decision this is; not zero.
+    decision: u64,
+    /// For every id, the decision that last saw it ready and has not listed it yet.
+    seen: Vec<u64>,
+    /// When each core is free in the list schedule, ascending.
     free_at: Vec<Time>,
     chosen: Vec<JobId>,
 }
@@ -61,22 +65,35 @@ impl Candidates {
     /// Takes the ready jobs of a decision, none accepted yet.
     pub fn gather(&mut self, view: &SystemView<'_>) {
         self.now = view.now;
-        self.jobs.clear();
         self.hopeless.clear();
         self.reserve(view.active.len());
-        for (id, job) in view.ready() {
+        self.decision += 1;
+        self.seen.resize(view.jobs.len().max(self.seen.len()), 0);
+        view.active.iter().for_each(|id| self.seen[id.index()] = self.decision);
+        // Those that were there at the last decision are in order already, and sorting makes use of that.
+        let mut kept = 0;
+        for at in 0..self.jobs.len() {
+            let Candidate { id, tie, .. } = self.jobs[at];
+            if self.seen[id.index()] != self.decision || view.job(id).tie() != tie {
+                continue;
+            }
+            self.seen[id.index()] = 0;
+            let candidate = Candidate::new(id, view.job(id));
+            if view.job(id).is_late_by_wcet(view.now) {
+                self.hopeless.push(candidate);
+            } else {
+                self.jobs[kept] = candidate;
+                kept += 1;
+            }
+        }
+        self.jobs.truncate(kept);
+        for (id, job) in view.ready().filter(|(id, _)| self.seen[id.index()] == self.decision) {
             let side = if job.is_late_by_wcet(view.now) { &mut self.hopeless } else { &mut self.jobs };
             side.push(Candidate::new(id, job));
         }
-        self.jobs.sort_unstable_by_key(|candidate| (candidate.deadline, candidate.tie));
+        self.jobs.sort_by_key(|candidate| (candidate.deadline, candidate.tie));
         self.free_at.clear();
         self.free_at.resize(view.cores(), view.now);
-    }
-
-    /// Adds the candidate at `place` to the list schedule of those before it; whether it is on time.
-    pub fn append(&mut self, place: usize) -> bool {
-        let Candidate { remaining, deadline, .. } = self.jobs[place];
-        add(&mut self.free_at, remaining) <= deadline
     }
 
     /// The first of the accepted candidates up to `last` that the list schedule makes late, and by how much.
@@ -103,9 +120,19 @@ impl Candidates {
             let key = |place: &usize| order(&self.jobs[*place]);
             key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal).then(a.cmp(b))
         });
-        for place in places {
-            self.jobs[place].accepted = true;
-            self.jobs[place].accepted = self.all_on_time();
+        // Fewer jobs are never later, so as many at a time as are on time together: all of them, or half as many, and then more again.
+        let (mut first, mut step) = (0, places.len());
+        while first < places.len() {
+            let next = &places[first..(first + step).min(places.len())];
+            next.iter().for_each(|place| self.jobs[*place].accepted = true);
+            let is_on_time = self.all_on_time();
+            if !is_on_time {
+                next.iter().for_each(|place| self.jobs[*place].accepted = false);
+            }
+            if is_on_time || step == 1 {
+                first += next.len();
+            }
+            step = if is_on_time { step * 2 } else { (next.len() / 2).max(1) };
         }
     }
 
@@ -137,14 +164,68 @@ impl Candidates {
     }
 }
 
-/// Puts a job on the core that is free first; when it completes.
-fn add(free_at: &mut [Time], remaining: Time) -> Time {
-    let mut first = 0;
-    for core in 1..free_at.len() {
-        if free_at[core] < free_at[first] {
-            first = core;
-        }
+/// Puts a job on the core that is free first; when it completes. The cores are in the order in which they are free, and stay so.
+pub(crate) fn add(free_at: &mut [Time], remaining: Time) -> Time {
+    let completion = free_at[0] + remaining;
+    let mut at = 0;
+    while at + 1 < free_at.len() && free_at[at + 1] < completion {
+        free_at[at] = free_at[at + 1];
+        at += 1;
     }
-    free_at[first] += remaining;
-    free_at[first]
+    free_at[at] = completion;
+    completion
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_pcg::Pcg64;
+
+    /// Whether a list schedule from scratch, on cores in any order, has all accepted jobs on time.
+    fn is_on_time(jobs: &[Candidate], now: Time, cores: usize) -> bool {
+        let mut free_at = vec![now; cores];
+        jobs.iter().filter(|job| job.accepted).all(|job| {
+            let first = (0..cores).min_by_key(|core| free_at[*core]).unwrap();
+            free_at[first] += job.remaining;
+            free_at[first] <= job.deadline
+        })
+    }
+
+    #[test]
+    fn accepting_many_at_a_time_accepts_what_one_at_a_time_does() {
+        let mut rng = Pcg64::seed_from_u64(2);
+        let mut refused = 0;
+        for case in 0..2_000 {
+            let (now, cores) = (Time(rng.random_range(0..100)), rng.random_range(1..=9));
+            let mut candidates = Candidates { now, free_at: vec![now; cores], ..Candidates::default() };
+            for index in 0..rng.random_range(0..60) {
+                let remaining = Time(rng.random_range(1..=20));
+                let deadline = now + remaining + Time(rng.random_range(0..100));
+                let (id, tie, value) = (JobId(index), (Time::ZERO, index, 0), f64::from(rng.random_range(1..=5)));
+                candidates.jobs.push(Candidate {
+                    id,
+                    deadline,
+                    tie,
+                    remaining,
+                    value,
+                    criticality: 0,
+                    accepted: false,
+                });
+            }
+            candidates.jobs.sort_by_key(|job| (job.deadline, job.tie));
+            let mut expected = candidates.jobs.clone();
+            let mut order: Vec<usize> = (0..expected.len()).collect();
+            order.sort_by(|a, b| expected[*b].density().total_cmp(&expected[*a].density()).then(a.cmp(b)));
+            for place in order {
+                expected[place].accepted = true;
+                expected[place].accepted = is_on_time(&expected, now, cores);
+            }
+            candidates.accept_in_order(|job| -job.density());
+            let accepted = |jobs: &[Candidate]| jobs.iter().map(|job| job.accepted).collect::<Vec<bool>>();
+            assert_eq!(accepted(&candidates.jobs), accepted(&expected), "case {case}");
+            refused += expected.iter().filter(|job| !job.accepted).count();
+        }
+        assert!(refused > 5_000, "{refused}: overload is what this is about");
+    }
 }

@@ -8,6 +8,7 @@ mod export;
 pub mod generate;
 mod histogram;
 mod metrics;
+mod seeds;
 mod trace;
 mod workload;
 
@@ -15,5 +16,6 @@ pub use engine::{Engine, SimError, simulate};
 pub use export::{JobsCsv, chrome_trace};
 pub use histogram::Histogram;
 pub use metrics::{Count, End, Metrics, TaskMetrics};
+pub use seeds::{EVALUATION_SEEDS, is_for_evaluation};
 pub use trace::{JobRecord, Observer, Recorder, Slice, Unobserved};
 pub use workload::{Release, Workload};

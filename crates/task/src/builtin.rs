@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::files::{Format, LoadError, Loaded, parse};
 
 /// A named set and its file's text, whose comments name the source.
+#[derive(Debug)]
 pub struct Builtin {
     /// What users call it.
     pub name: &'static str,

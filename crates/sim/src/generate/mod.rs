@@ -6,6 +6,7 @@ use temponet_task::{Arrival, ExecutionModel, Mode, Task, TaskSet, Time};
 
 mod fixed_sum;
 mod shares;
+pub mod text;
 mod unc;
 mod waters;
 

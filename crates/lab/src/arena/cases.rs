@@ -1,0 +1,139 @@
+//! The sets and runs of a scenario: a function of its file alone.
+
+use temponet_sim::generate::{GenerateError, Spec, generate};
+use temponet_task::{Arrival, ExecutionModel, Mode, Task, TaskSet, Time};
+
+use super::scenario::{Execution, Scenario, Source};
+use crate::horizon::horizon_of;
+
+/// One run that every scheduler is scored on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Tasks and machine.
+    pub set: TaskSet,
+    /// Of the set and of its jobs.
+    pub seed: u64,
+    /// How long the run lasts.
+    pub horizon: Time,
+}
+
+/// How close the mean load comes to the one asked for, as a share of it.
+const CLOSE: f64 = 0.005;
+/// How often it is tried.
+const TRIES: usize = 8;
+
+impl Scenario {
+    /// All its runs, or the few, spread over the same loads, of a quick look.
+    pub fn cases(&self, is_quick: bool) -> Result<Vec<Case>, GenerateError> {
+        let all = self.seeds.end() - self.seeds.start() + 1;
+        let wanted = if is_quick { self.quick_sets.clamp(1, all) } else { all };
+        (0..wanted).map(|index| self.case((2 * index + 1) * all / (2 * wanted), all)).collect()
+    }
+
+    /// The run with the given number of `all`.
+    fn case(&self, number: u64, all: u64) -> Result<Case, GenerateError> {
+        let seed = self.seeds.start() + number;
+        let load = self.load.map(|[low, high]| low + (high - low) * (number as f64 + 0.5) / all as f64);
+        let mut set = match &self.source {
+            Source::Generated(tasks, spec) => {
+                let tasks = tasks.map(|[least, most]| least + number as usize % (most - least + 1));
+                self.draw(&Spec { tasks, ..(**spec).clone() }, load.unwrap_or(1.0), seed)?
+            }
+            Source::Builtin(sets) => {
+                let builtin = sets[number as usize % sets.len()];
+                let loaded = builtin.load().map_err(|error| GenerateError::Invalid(error.to_string()))?;
+                let mut set = TaskSet { cores: self.cores.unwrap_or(loaded.set.cores), ..loaded.set };
+                self.vary(&mut set);
+                match load {
+                    Some(load) => {
+                        let factor = load * set.cores as f64 / set.mean_utilization();
+                        set.with_work((factor * 1e6).round() as u64, 1_000_000)
+                    }
+                    None => set,
+                }
+            }
+        };
+        (set.on_miss, set.costs) = (self.on_miss, self.costs);
+        let horizon = horizon_of(&set, self.jobs as f64);
+        set.modes.extend(self.switches.iter().map(|switch| Mode {
+            name: switch.name.clone(),
+            at: Time((switch.from * horizon.0 as f64) as u64),
+            work: switch.work,
+            rate: 1.0,
+            tasks: None,
+        }));
+        Ok(Case { set, seed, horizon })
+    }
+
+    /// A set of the given load per core at mean execution times, bursts included. Generators know the load at the wcet, so it is drawn
+    /// again, with the same seed, until the mean is close.
+    fn draw(&self, spec: &Spec, load: f64, seed: u64) -> Result<TaskSet, GenerateError> {
+        let wanted = load * spec.cores as f64;
+        let mut utilization = wanted;
+        for _ in 1..TRIES {
+            let set = self.drawn(spec, utilization, seed)?;
+            let is_burst = |task: &&Task| matches!(task.arrival, Arrival::Burst { .. });
+            let bursts: f64 = set.tasks.iter().filter(is_burst).map(Task::mean_utilization).sum();
+            if (set.mean_utilization() / wanted - 1.0).abs() < CLOSE {
+                return Ok(set);
+            }
+            utilization *= (wanted - bursts) / (set.mean_utilization() - bursts);
+        }
+        self.drawn(spec, utilization, seed)
+    }
+
+    fn drawn(&self, spec: &Spec, utilization: f64, seed: u64) -> Result<TaskSet, GenerateError> {
+        let mut set = generate(&Spec { utilization, ..spec.clone() }, seed)?;
+        self.vary(&mut set);
+        Ok(set)
+    }
+
+    /// Gives tasks of known execution times the scenario's.
+    fn vary(&self, set: &mut TaskSet) {
+        let Some(execution) = self.execution else { return };
+        for task in set.tasks.iter_mut().filter(|task| task.execution == ExecutionModel::Wcet) {
+            vary(task, execution);
+        }
+    }
+}
+
+fn vary(task: &mut Task, execution: Execution) {
+    let wcet = task.wcet;
+    let part = |share: f64| Time((share * wcet.0 as f64).round().max(1.0) as u64).min(wcet);
+    match execution {
+        Execution::Uniform { bcet } => (task.bcet, task.execution) = (part(bcet), ExecutionModel::Uniform),
+        Execution::Weibull { bcet, acet, exceed } => {
+            (task.bcet, task.acet) = (part(bcet), Some(part(acet)));
+            task.execution = ExecutionModel::Weibull { exceed };
+        }
+        Execution::Pareto { bcet, shape } => {
+            (task.bcet, task.execution) = (part(bcet), ExecutionModel::Pareto { shape });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::arena::scenario;
+    use temponet_sim::generate::Method;
+
+    use super::*;
+
+    #[test]
+    fn every_set_of_every_scenario_can_be_drawn_and_has_its_load() {
+        for scenario in scenario::all().unwrap() {
+            let cases = scenario.cases(false).unwrap_or_else(|error| panic!("{}: {error}", scenario.name));
+            let Some([low, high]) = scenario.load else { continue };
+            // Runnables of the automotive benchmark are few and long: one more or less moves the load.
+            let is_automotive =
+                matches!(&scenario.source, Source::Generated(_, spec) if spec.method == Method::Waters2015);
+            let tolerance = if is_automotive { 0.1 } else { 0.01 };
+            for (number, case) in cases.iter().enumerate() {
+                let wanted = low + (high - low) * (number as f64 + 0.5) / cases.len() as f64;
+                let load = case.set.mean_utilization() / case.set.cores as f64;
+                let name = &scenario.name;
+                assert!((load / wanted - 1.0).abs() < tolerance, "{name}, seed {}: {load}, not {wanted}", case.seed);
+            }
+        }
+    }
+}

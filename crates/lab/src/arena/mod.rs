@@ -1,0 +1,270 @@
+//! The arena: fixed scenarios on which every scheduler meets the same jobs, scored beside the clairvoyant optimum.
+//!
+//! A scenario is a file ([`scenario`]), its runs follow from that file alone ([`cases`]); [`evaluate`] scores one scheduler on them and
+//! [`run`] all of them. Figures are means over the sets, with intervals and paired comparisons in which the set is the unit: jobs of one
+//! set are anything but independent.
+
+pub mod cases;
+mod outcome;
+pub mod page;
+pub mod scenario;
+
+use rayon::prelude::*;
+use temponet_sched::oracle::{STEPS_PER_SECOND, optimum};
+use temponet_sim::generate::GenerateError;
+use temponet_sim::{SimError, Unobserved, Workload, simulate};
+use temponet_task::{Costs, Scheduler, Time};
+
+pub use cases::Case;
+pub use outcome::{Arena, Outcome, Possible, Row, Standing, Summary};
+pub use scenario::{Metric, Scenario, ScenarioError};
+
+use crate::clairvoyant::{Range, jobs};
+use crate::comparison::CompareError;
+use crate::progress::Progress;
+use crate::roster::Roster;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The scenarios.
+    pub scenarios: Vec<Scenario>,
+    /// Scheduler names with options.
+    pub schedulers: Vec<String>,
+    /// What the names stand for.
+    pub roster: Roster,
+    /// A few sets of each scenario only.
+    pub quick: bool,
+}
+
+/// Why there is no outcome.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ArenaError {
+    /// No such scenario.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// A set that cannot be drawn.
+    #[error("scenario {0}: {1}")]
+    Generate(String, GenerateError),
+    /// A scheduler that is unknown or broke its contract.
+    #[error(transparent)]
+    Run(#[from] CompareError),
+}
+
+/// One scheduler on one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Score {
+    /// By the scenario's metric.
+    pub score: f64,
+    /// Share of jobs in time.
+    pub compliance: f64,
+}
+
+/// A scheduler's score on one run of a scenario.
+pub fn score(metric: Metric, case: &Case, scheduler: &mut dyn Scheduler) -> Result<Score, SimError> {
+    let metrics = simulate(&case.set, case.seed, case.horizon, scheduler, &mut Unobserved)?;
+    Ok(Score { score: metric.of(&metrics), compliance: metrics.jobs.compliance() })
+}
+
+/// The scores of a scheduler on some runs of a scenario, in their order, found in parallel. Each run gets a scheduler of its own.
+pub fn evaluate<S: Scheduler>(
+    metric: Metric,
+    cases: &[Case],
+    make: impl Fn() -> S + Sync,
+) -> Result<Vec<Score>, SimError> {
+    cases.par_iter().map(|case| score(metric, case, &mut make())).collect()
+}
+
+/// The greatest score that a run allows to whoever knows the future; with costs, only that nobody has more.
+pub fn possible(scenario: &Scenario, case: &Case) -> Range {
+    let Case { set, seed, horizon } = case;
+    let releases = Workload::counted(set, *seed, *horizon);
+    let weighted = jobs(&releases, |release| scenario.metric.weight(release.criticality, release.value));
+    let all: f64 = weighted.iter().map(|job| job.weight).sum();
+    if all == 0.0 {
+        return Range { lower: 1.0, upper: 1.0 };
+    }
+    let found = optimum(&weighted, set.cores, (scenario.oracle_seconds * STEPS_PER_SECOND) as u64);
+    let is_free = scenario.costs == Costs::default();
+    Range { lower: if is_free { found.lower / all } else { 0.0 }, upper: found.upper / all }
+}
+
+/// What one scheduler, or the optimum, comes to on one run.
+enum Found {
+    Score(Score),
+    NotApplicable(String),
+    Possible(Range),
+}
+
+/// One length of the progress bar.
+const STEP: Time = Time::from_ms(1);
+
+impl Plan {
+    /// The bar of this plan: a step for each scheduler, and one for the optimum, on each run.
+    pub fn progress(&self) -> Progress {
+        let runs = |scenario: &Scenario| match self.quick {
+            true => scenario.quick_sets,
+            false => scenario.seeds.end() - scenario.seeds.start() + 1,
+        };
+        let cells = self.scenarios.iter().map(|scenario| runs(scenario) * (self.schedulers.len() as u64 + 1)).sum();
+        Progress::new(cells, STEP)
+    }
+}
+
+/// Runs everything, in parallel; the result does not depend on the number of threads.
+pub fn run(plan: &Plan, progress: &Progress) -> Result<Arena, ArenaError> {
+    for name in &plan.schedulers {
+        plan.roster.build(name).map_err(CompareError::from)?;
+    }
+    let outcomes = plan.scenarios.iter().map(|scenario| run_scenario(plan, scenario, progress));
+    let arena = Arena { outcomes: outcomes.collect::<Result<_, _>>()?, quick: plan.quick };
+    progress.finish();
+    Ok(arena)
+}
+
+fn run_scenario(plan: &Plan, scenario: &Scenario, progress: &Progress) -> Result<Outcome, ArenaError> {
+    progress.say(&scenario.name);
+    let cannot_draw = |error| ArenaError::Generate(scenario.name.clone(), error);
+    let cases = scenario.cases(plan.quick).map_err(cannot_draw)?;
+    // The optimum comes first: it takes longest, and what is begun last should be short.
+    let names = plan.schedulers.iter().map(|name| Some(name.as_str()));
+    let contenders: Vec<Option<&str>> = [None].into_iter().chain(names).collect();
+    let cells: Vec<(Option<&str>, &Case)> =
+        contenders.iter().flat_map(|contender| cases.iter().map(|case| (*contender, case))).collect();
+    let one = |(contender, case): &(Option<&str>, &Case)| -> Result<Found, ArenaError> {
+        let found = match contender {
+            None => Found::Possible(possible(scenario, case)),
+            Some(name) => {
+                let mut scheduler = plan.roster.build(name).map_err(CompareError::from)?;
+                match score(scenario.metric, case, &mut *scheduler) {
+                    Ok(score) => Found::Score(score),
+                    Err(SimError::NotApplicable(why)) => Found::NotApplicable(why.to_string()),
+                    Err(error) => return Err(CompareError::Run(name.to_string(), error).into()),
+                }
+            }
+        };
+        progress.advance(STEP);
+        Ok(found)
+    };
+    let found: Vec<Found> = cells.par_iter().map(one).collect::<Result<_, _>>()?;
+    let (mut ranges, mut rows, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
+    for (contender, of_cases) in contenders.into_iter().zip(found.chunks(cases.len())) {
+        let (mut scores, mut refused) = (Vec::new(), None);
+        for found in of_cases {
+            match found {
+                Found::Score(score) => scores.push(*score),
+                Found::NotApplicable(why) => refused = refused.or(Some(why)),
+                Found::Possible(range) => ranges.push(*range),
+            }
+        }
+        match (contender, refused) {
+            (None, _) => {}
+            (Some(name), None) => rows.push(Row { spec: name.into(), label: plan.roster.label(name), scores }),
+            (Some(name), Some(why)) => skipped.push((name.into(), why.clone())),
+        }
+    }
+    Ok(Outcome::new(scenario.clone(), cases.len(), rows, skipped, ranges))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::roster::{SHIELDED, UNSHIELDED};
+    use std::sync::Arc;
+    use temponet::{Model, Tokenizer};
+
+    /// The file of a small scenario, with further lines at its end.
+    fn small(more: &str) -> Scenario {
+        let text = "version = 1\ndescription = \"small\"\nmetric = \"compliance\"\nseeds = [9000900000, 9000900005]\n\
+            quick_sets = 2\njobs = 150\ncores = 2\nload = [0.9, 1.5]\non_miss = \"abort\"\noracle_seconds = 0.05\n\
+            [generate]\nmethod = \"randfixedsum\"\ntasks = [8, 10]\n";
+        Scenario::parse("small", &(text.to_string() + more)).unwrap()
+    }
+
+    const UNIFORM: &str = "[execution]\nmodel = \"uniform\"\nbcet = 0.2\n";
+
+    fn plan(scenario: Scenario, schedulers: &[&str], model: Option<Model>) -> Plan {
+        let schedulers = schedulers.iter().map(|name| name.to_string()).collect();
+        Plan { scenarios: vec![scenario], schedulers, roster: Roster { model: model.map(Arc::new) }, quick: false }
+    }
+
+    fn outcome(plan: &Plan) -> Outcome {
+        run(plan, &plan.progress()).unwrap().outcomes.remove(0)
+    }
+
+    #[test]
+    fn cases_have_the_load_asked_for_and_a_quick_look_is_a_part_of_them() {
+        for more in ["", UNIFORM, "[burst]\njobs = 3\ndeadline = \"30ms\"\nevery = \"100ms\"\nload = 0.2\n"] {
+            let scenario = small(more);
+            let cases = scenario.cases(false).unwrap();
+            assert_eq!(cases.len(), 6);
+            for (index, case) in cases.iter().enumerate() {
+                let load = case.set.mean_utilization() / 2.0;
+                assert!((load / (0.95 + 0.1 * index as f64) - 1.0).abs() < 0.006, "{more}{load}");
+            }
+            let quick = scenario.cases(true).unwrap();
+            assert_eq!(quick, [cases[1].clone(), cases[4].clone()]);
+        }
+    }
+
+    #[test]
+    fn a_scenario_from_end_to_end() {
+        let model = Model::random(Tokenizer::full(), 1);
+        let plan = plan(small(UNIFORM), &["edf", "mh-edf", "d-over", SHIELDED, UNSHIELDED], Some(model));
+        let result = outcome(&plan);
+        assert_eq!((result.rows.len(), result.sets), (4, 6));
+        assert_eq!(result.skipped, [("d-over".into(), "d-over is defined for one core, not for 2".into())]);
+        let best = result.best_classical().unwrap();
+        assert_eq!(best.spec, "mh-edf");
+        assert!(result.rows.iter().all(|row| row.score() <= result.possible.upper && row.ci95().is_some()));
+        assert!(result.possible.lower >= best.score());
+        assert_eq!(result.row(SHIELDED).unwrap().label, "temponet (untrained)");
+        let (delta, _) = result.paired_delta().unwrap();
+        assert!((delta - (result.row(SHIELDED).unwrap().score() - best.score())).abs() < 1e-12);
+        // What the trainer would ask for is what the arena reports.
+        let cases = plan.scenarios[0].cases(false).unwrap();
+        let alone = evaluate(Metric::Compliance, &cases, || plan.roster.build("edf").unwrap()).unwrap();
+        assert_eq!(alone, result.row("edf").unwrap().scores);
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_nothing() {
+        let plan = plan(small(UNIFORM), &["edf", "llf", "mh-edf", "srpt"], None);
+        let on =
+            |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| outcome(&plan));
+        let (one, four) = (on(1), on(4));
+        assert_eq!((one.rows, one.possible), (four.rows, four.possible));
+    }
+
+    #[test]
+    fn metrics_count_what_they_say() {
+        let text = "critical = 0.5\nvalues = [1.0, 10.0]\n";
+        for metric in [Metric::Pitmd, Metric::Value] {
+            let scenario = Scenario { metric, ..small(text) };
+            let result = outcome(&plan(scenario, &["edf", "muf", "dasa"], None));
+            let best = result.best_classical().unwrap();
+            assert_eq!(best.spec, if metric == Metric::Pitmd { "muf" } else { "dasa" });
+            assert!(best.score() > best.compliance() && best.score() <= result.possible.upper + 1e-12);
+        }
+    }
+
+    #[test]
+    fn with_costs_the_optimum_is_a_bound() {
+        let costs = "[costs]\ncontext_switch = \"500us\"\n";
+        let with = outcome(&plan(small(costs), &["edf"], None));
+        let without = outcome(&plan(small(""), &["edf"], None));
+        assert!(!with.possible.is_exact && with.possible.upper == without.possible.upper);
+        assert!(with.rows[0].score() < without.rows[0].score());
+        assert_eq!(with.possible.lower, with.rows[0].score());
+    }
+
+    #[test]
+    fn modes_change_the_work_on_the_way() {
+        let modes =
+            "[[mode]]\nname = \"calm\"\nfrom = 0.0\nwork = 0.1\n[[mode]]\nname = \"high\"\nfrom = 0.5\nwork = 0.2\n";
+        let calm = outcome(&plan(small(modes), &["edf"], None));
+        assert_eq!((calm.rows[0].score(), calm.possible.is_exact), (1.0, true));
+        let case = &small(modes).cases(false).unwrap()[0];
+        assert_eq!(case.set.modes[1].at, Time(case.horizon.0 / 2));
+    }
+}

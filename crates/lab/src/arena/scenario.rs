@@ -1,0 +1,398 @@
+//! A scenario: a fixed protocol that schedulers are held against, as a file in `crates/lab/scenarios`. Its version changes with every change
+//! that moves a figure.
+
+use std::ops::RangeInclusive;
+
+use serde::Deserialize;
+use temponet_sim::generate::{BurstSpec, Critical, Lengths, Method, Spec, text};
+use temponet_sim::{EVALUATION_SEEDS, Metrics};
+use temponet_task::builtin::Builtin;
+use temponet_task::{Costs, OnMiss, Time};
+
+macro_rules! scenarios {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../scenarios/", $name, ".toml")))),*]
+    };
+}
+
+/// Name and file of every scenario, in the order of reports.
+const FILES: &[(&str, &str)] = scenarios![
+    "one-core",
+    "one-core-overload",
+    "standard-sets",
+    "one-core-uniform",
+    "one-core-weibull",
+    "one-core-pareto",
+    "two-cores",
+    "four-cores",
+    "eight-cores",
+    "two-cores-uncertain",
+    "four-cores-uncertain",
+    "eight-cores-uncertain",
+    "hundred-tasks",
+    "six-hundred-tasks",
+    "costs",
+    "automotive",
+    "avionics",
+    "heavy-tails",
+    "bursts",
+    "mode-switch",
+    "values",
+];
+
+/// What a scenario scores: a share from 0 to 1, of each set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Jobs in time.
+    Compliance,
+    /// Critical jobs in time.
+    Pitmd,
+    /// Value of the jobs in time.
+    Value,
+}
+
+impl Metric {
+    /// Its name in files and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::Compliance => "compliance",
+            Metric::Pitmd => "pitmd",
+            Metric::Value => "value",
+        }
+    }
+
+    /// What it measures, in words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Metric::Compliance => "share of jobs in time",
+            Metric::Pitmd => "share of critical jobs in time (PITMD)",
+            Metric::Value => "share of the value in time",
+        }
+    }
+
+    /// The score of one run.
+    pub fn of(self, metrics: &Metrics) -> f64 {
+        match self {
+            Metric::Compliance => metrics.jobs.compliance(),
+            Metric::Pitmd => metrics.pitmd().unwrap_or(1.0),
+            Metric::Value if metrics.value_possible == 0.0 => 1.0,
+            Metric::Value => metrics.value / metrics.value_possible,
+        }
+    }
+
+    /// What a job in time adds to the score, up to a factor.
+    pub fn weight(self, criticality: u8, value: f64) -> f64 {
+        match self {
+            Metric::Compliance => 1.0,
+            Metric::Pitmd => f64::from(u8::from(criticality > 0)),
+            Metric::Value => value,
+        }
+    }
+}
+
+/// What true execution times are, as shares of the wcet.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Execution {
+    /// Uniform from `bcet` on.
+    Uniform {
+        /// The best case.
+        bcet: f64,
+    },
+    /// Weibull from `bcet` with mean `acet`; a share `exceed` of its mass lay beyond the wcet before it was cut off there.
+    Weibull {
+        /// The best case.
+        bcet: f64,
+        /// The mean.
+        acet: f64,
+        /// The share cut off.
+        exceed: f64,
+    },
+    /// Pareto from `bcet`, cut off at the wcet.
+    Pareto {
+        /// The best case.
+        bcet: f64,
+        /// The tail index.
+        shape: f64,
+    },
+}
+
+/// Where the sets come from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// Drawn: numbers of tasks from the first to the second in turn (none: the method finds its own), and what else is asked for.
+    Generated(Option<[usize; 2]>, Box<Spec>),
+    /// Built-in sets in turn.
+    Builtin(Vec<&'static Builtin>),
+}
+
+/// A change of all execution times during the run.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Switch {
+    /// What the mode is called.
+    pub name: String,
+    /// When it begins, as a share of the run.
+    pub from: f64,
+    /// What execution times are multiplied by.
+    pub work: f64,
+}
+
+/// A fixed protocol.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What users call it.
+    pub name: String,
+    /// Changes with every change of the protocol.
+    pub version: u32,
+    /// One sentence.
+    pub description: String,
+    /// What is scored.
+    pub metric: Metric,
+    /// One set for each; all of them kept for evaluation.
+    pub seeds: RangeInclusive<u64>,
+    /// How many of the sets a quick look takes.
+    pub quick_sets: u64,
+    /// Jobs of each run, about.
+    pub jobs: u64,
+    /// Load per core at mean execution times, evenly spaced over the sets; none: the sets as they are.
+    pub load: Option<[f64; 2]>,
+    /// Number of cores; none: the sets'.
+    pub cores: Option<usize>,
+    /// The miss rule.
+    pub on_miss: OnMiss,
+    /// What dispatching costs.
+    pub costs: Costs,
+    /// How long the clairvoyant optimum of one set may take, in seconds of one core.
+    pub oracle_seconds: f64,
+    /// Where the sets come from.
+    pub source: Source,
+    /// True execution times, where they are not the sets' own.
+    pub execution: Option<Execution>,
+    /// Changes during the run.
+    pub switches: Vec<Switch>,
+}
+
+/// Why there is no scenario.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ScenarioError {
+    /// A name that means nothing.
+    #[error("there is no scenario {0:?}; there are {names}", names = names().join(", "))]
+    Unknown(String),
+    /// A file that does not make sense.
+    #[error("scenario {0}: {1}")]
+    File(String, String),
+}
+
+/// The names of all scenarios.
+pub fn names() -> Vec<&'static str> {
+    FILES.iter().map(|(name, _)| *name).collect()
+}
+
+/// All scenarios.
+pub fn all() -> Result<Vec<Scenario>, ScenarioError> {
+    FILES.iter().map(|(name, text)| Scenario::parse(name, text)).collect()
+}
+
+/// The scenario called `name`.
+pub fn find(name: &str) -> Result<Scenario, ScenarioError> {
+    let file = FILES.iter().find(|(known, _)| *known == name);
+    let (name, text) = file.ok_or_else(|| ScenarioError::Unknown(name.into()))?;
+    Scenario::parse(name, text)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    version: u32,
+    description: String,
+    metric: Metric,
+    seeds: [u64; 2],
+    quick_sets: u64,
+    jobs: u64,
+    load: Option<[f64; 2]>,
+    cores: Option<usize>,
+    on_miss: String,
+    oracle_seconds: f64,
+    builtin: Option<Vec<String>>,
+    generate: Option<Generate>,
+    execution: Option<Execution>,
+    burst: Option<Burst>,
+    #[serde(default)]
+    costs: FileCosts,
+    #[serde(default)]
+    mode: Vec<Switch>,
+}
+
+/// What is drawn, as `temponet generate` has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Generate {
+    method: String,
+    tasks: Option<[usize; 2]>,
+    periods: Option<String>,
+    wcets: Option<String>,
+    deadlines: Option<String>,
+    values: Option<[f64; 2]>,
+    critical: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Burst {
+    jobs: u32,
+    deadline: String,
+    every: String,
+    /// The load it adds, per core.
+    load: f64,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct FileCosts {
+    context_switch: Option<String>,
+    migration: Option<String>,
+    decision: Option<String>,
+}
+
+impl FileCosts {
+    fn read(&self) -> Result<Costs, String> {
+        let time = |text: &Option<String>| text.as_deref().map_or(Ok(Time::ZERO), text::time);
+        Ok(Costs {
+            context_switch: time(&self.context_switch)?,
+            migration: time(&self.migration)?,
+            decision: time(&self.decision)?,
+        })
+    }
+}
+
+impl Generate {
+    fn spec(&self, cores: usize, burst: Option<&Burst>) -> Result<Spec, String> {
+        let plain = Spec::new(1, cores, 0.0);
+        let lengths = match (&self.periods, &self.wcets) {
+            (Some(_), Some(_)) => return Err("either periods or wcets are drawn".into()),
+            (Some(rule), _) => Lengths::Periods(text::rule(rule)?),
+            (_, Some(rule)) => Lengths::Wcets(text::rule(rule)?),
+            _ => plain.lengths.clone(),
+        };
+        let burst = burst
+            .map(|burst| -> Result<BurstSpec, String> {
+                let (deadline, every) = (text::positive_time(&burst.deadline)?, text::positive_time(&burst.every)?);
+                let utilization = burst.load * cores as f64;
+                Ok(BurstSpec { jobs: burst.jobs, deadline, every, until: Time::NEVER, utilization })
+            })
+            .transpose()?;
+        let critical = Critical { share: self.critical.unwrap_or(0.0), ..plain.critical };
+        let [low, high] = self.values.unwrap_or([1.0, 1.0]);
+        Ok(Spec {
+            method: text::method(&self.method)?,
+            lengths,
+            deadlines: self.deadlines.as_deref().map_or(Ok(plain.deadlines), text::deadlines)?,
+            critical,
+            values: (low, high),
+            burst,
+            ..plain
+        })
+    }
+}
+
+impl Scenario {
+    /// Reads a file.
+    pub fn parse(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
+        let wrong = |why: String| ScenarioError::File(name.into(), why);
+        let file: File = toml::from_str(text).map_err(|error| wrong(error.to_string().trim().replace('\n', " ")))?;
+        Scenario::of(name, file).map_err(wrong)
+    }
+
+    fn of(name: &str, file: File) -> Result<Scenario, String> {
+        let [first, last] = file.seeds;
+        if first > last || !EVALUATION_SEEDS.contains(&first) || !EVALUATION_SEEDS.contains(&last) {
+            let (from, to) = (EVALUATION_SEEDS.start(), EVALUATION_SEEDS.end());
+            return Err(format!("seeds = [{first}, {last}] must be a range within {from} to {to}"));
+        }
+        let costs = file.costs.read()?;
+        let source = match (&file.generate, &file.builtin) {
+            (Some(generate), None) => {
+                let cores = file.cores.ok_or("sets that are drawn need cores")?;
+                file.load.ok_or("sets that are drawn need a load")?;
+                let spec = generate.spec(cores, file.burst.as_ref())?;
+                let is_counted = matches!(spec.method, Method::Unc(_) | Method::Waters2015);
+                if generate.tasks.map_or(!is_counted, |[least, most]| least < 1 || least > most) {
+                    return Err("generate needs tasks = [LEAST, MOST]".into());
+                }
+                Source::Generated(generate.tasks, Box::new(spec))
+            }
+            (None, Some(names)) if !names.is_empty() => {
+                let find = |name: &String| Builtin::find(name).ok_or(format!("there is no built-in set {name:?}"));
+                Source::Builtin(names.iter().map(find).collect::<Result<_, _>>()?)
+            }
+            _ => return Err("either [generate] or builtin says where the sets come from".into()),
+        };
+        Ok(Scenario {
+            name: name.into(),
+            version: file.version,
+            description: file.description,
+            metric: file.metric,
+            seeds: first..=last,
+            quick_sets: file.quick_sets,
+            jobs: file.jobs,
+            load: file.load,
+            cores: file.cores,
+            on_miss: OnMiss::from_name(&file.on_miss).ok_or("on_miss is none of abort, continue")?,
+            costs,
+            oracle_seconds: file.oracle_seconds,
+            source,
+            execution: file.execution,
+            switches: file.mode,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_parses_and_its_seeds_are_its_own_and_reserved() {
+        let mut taken: Vec<u64> = Vec::new();
+        for scenario in all().unwrap() {
+            assert!(scenario.seeds.clone().all(temponet_sim::is_for_evaluation), "{}", scenario.name);
+            assert!(scenario.quick_sets <= scenario.seeds.clone().count() as u64, "{}", scenario.name);
+            assert!(find(&scenario.name).is_ok());
+            taken.extend(scenario.seeds);
+        }
+        let count = taken.len();
+        taken.sort_unstable();
+        taken.dedup();
+        assert_eq!(taken.len(), count, "two scenarios share a seed");
+    }
+
+    #[test]
+    fn every_file_in_the_folder_is_listed() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut stems: Vec<String> = files.map(|path| path.file_stem().unwrap().to_str().unwrap().into()).collect();
+        stems.sort();
+        let mut listed = names();
+        listed.sort_unstable();
+        assert_eq!(stems, listed);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said() {
+        let good = FILES[0].1;
+        let why = |from: &str, to: &str| {
+            assert!(good.contains(from), "{from}");
+            Scenario::parse("s", &good.replace(from, to)).unwrap_err().to_string()
+        };
+        assert!(why("version = 1", "versions = 1").contains("unknown field `versions`"));
+        assert!(why("[9000000000,", "[8999999999,").contains("within 9000000000 to 9000999999"));
+        assert!(why("log:10ms,100ms", "lag:10ms").contains("none of log, uniform"));
+        assert!(why("\"abort\"", "\"retry\"").contains("none of abort, continue"));
+        assert!(why("cores = 1", "").contains("need cores"));
+        assert!(why("tasks = [5, 15]", "tasks = [15, 5]").contains("LEAST, MOST"));
+        let unknown = find("one-cores").unwrap_err().to_string();
+        assert!(names().iter().all(|name| unknown.contains(name)), "{unknown}");
+    }
+}

@@ -1,0 +1,87 @@
+//! How the rules of generators are written, in flags and in files: `log:10ms,100ms`, `capped:0.5`, `slack:0.5,1`.
+//!
+//! Every function says in its error what would have been right.
+
+use temponet_task::{Time, TimeUnit};
+
+use super::{Deadlines, Method, Rule, Unc};
+
+/// A finite number within bounds, both included.
+pub fn number(text: &str, low: f64, high: f64) -> Result<f64, String> {
+    let number = text.trim().parse::<f64>().ok().filter(|number| (low..=high).contains(number));
+    number.ok_or_else(|| match high == f64::MAX {
+        true => format!("{text:?} is not a number of at least {low}"),
+        false => format!("{text:?} is not a number from {low} to {high}"),
+    })
+}
+
+/// A time; bare numbers are milliseconds.
+pub fn time(text: &str) -> Result<Time, String> {
+    Time::parse(text, TimeUnit::Ms).map_err(|error| error.to_string())
+}
+
+/// A time greater than zero; bare numbers are milliseconds.
+pub fn positive_time(text: &str) -> Result<Time, String> {
+    match time(text)? {
+        Time::ZERO => Err("must be greater than zero".into()),
+        time => Ok(time),
+    }
+}
+
+/// `randfixedsum`, `uunifast`, `capped:…`, `unc:NAME`, `waters2015`.
+pub fn method(text: &str) -> Result<Method, String> {
+    match text.split_once(':') {
+        None if text == "randfixedsum" => Ok(Method::RandFixedSum),
+        None if text == "uunifast" => Ok(Method::UUniFastDiscard),
+        None if text == "waters2015" => Ok(Method::Waters2015),
+        Some(("capped", caps)) => {
+            let caps: Result<Vec<f64>, String> = caps.split(',').map(|cap| number(cap, 1e-9, 1.0)).collect();
+            Ok(Method::Capped(caps?))
+        }
+        Some(("unc", name)) => {
+            let unknown = || format!("{name:?} is none of {}", Unc::NAMES.join(", "));
+            Unc::from_name(name).map(Method::Unc).ok_or_else(unknown)
+        }
+        _ => Err("is none of randfixedsum, uunifast, capped:…, unc:NAME, waters2015".into()),
+    }
+}
+
+/// `log:10ms,100ms`, `uniform:…`, `list:…`, `harmonic:…`, `pareto:2,10ms`, `uni-short`.
+pub fn rule(text: &str) -> Result<Rule, String> {
+    let uniform = |low, high| Ok(Rule::Uniform(Time::from_ms(low), Time::from_ms(high)));
+    let (name, times) = match text {
+        "uni-short" => return uniform(3, 33),
+        "uni-moderate" => return uniform(10, 100),
+        "uni-long" => return uniform(50, 250),
+        _ => text.split_once(':').ok_or("must be RULE:TIMES, such as log:10ms,100ms")?,
+    };
+    if name == "pareto" {
+        let (shape, least) = times.split_once(',').ok_or("pareto needs a shape and a time, such as pareto:2,10ms")?;
+        return Ok(Rule::Pareto(number(shape, 0.1, 100.0)?, positive_time(least)?));
+    }
+    let times: Vec<Time> = times.split(',').map(positive_time).collect::<Result<_, _>>()?;
+    match (name, &times[..]) {
+        ("list", _) => Ok(Rule::List(times)),
+        ("log", [low, high]) if low <= high => Ok(Rule::LogUniform(*low, *high)),
+        ("uniform", [low, high]) if low <= high => Ok(Rule::Uniform(*low, *high)),
+        ("harmonic", [base, most]) if base <= most => Ok(Rule::Harmonic(*base, *most)),
+        ("log" | "uniform" | "harmonic", _) => Err(format!("{name} needs two times, the smaller first")),
+        _ => Err(format!("{name:?} is none of log, uniform, list, harmonic, pareto")),
+    }
+}
+
+/// `implicit` or `slack:LOW,HIGH`.
+pub fn deadlines(text: &str) -> Result<Deadlines, String> {
+    match text.split_once(':') {
+        None if text == "implicit" => Ok(Deadlines::Implicit),
+        Some(("slack", slack)) => range(slack).map(|(low, high)| Deadlines::Slack(low, high)),
+        _ => Err("is neither implicit nor slack:LOW,HIGH".into()),
+    }
+}
+
+/// `LOW,HIGH`, neither below zero.
+pub fn range(text: &str) -> Result<(f64, f64), String> {
+    let (low, high) = text.split_once(',').ok_or("must be LOW,HIGH")?;
+    let (low, high) = (number(low, 0.0, 1e9)?, number(high, 0.0, 1e9)?);
+    if low <= high { Ok((low, high)) } else { Err("the smaller number comes first".into()) }
+}
