@@ -252,10 +252,11 @@ impl Watch for Watcher {
         checkpoint: &mut dyn FnMut() -> Result<Vec<u8>, TrainError>,
     ) -> Result<(), TrainError> {
         let stopped = |error: anyhow::Error| TrainError::Stopped(format!("{error:#}"));
+        let is_best = self.phases.last().is_none_or(|last| figures.best > last.best);
         self.score = figures.score;
         self.phases.push(figures.clone());
         let (stage, phase, method) = (figures.stage, figures.phase, &figures.method);
-        let best = if figures.score == figures.best { ", the best so far" } else { "" };
+        let best = if is_best { ", the best so far" } else { "" };
         self.bar.suspend(|| {
             eprintln!(
                 "stage {stage} ({method}), phase {phase}: loss {:.4}, in time {}{best}",

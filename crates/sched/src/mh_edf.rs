@@ -23,6 +23,7 @@ pub(crate) struct MhEdf {
 impl Scheduler for MhEdf {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.candidates.reserve(system.tasks.len());
+        self.plan.reserve(system.tasks.len(), system.cores);
         Ok(())
     }
 
@@ -46,6 +47,13 @@ struct Plan {
 }
 
 impl Plan {
+    /// Makes room for so many jobs.
+    fn reserve(&mut self, jobs: usize, cores: usize) {
+        self.accepted.reserve(jobs);
+        self.longest.reserve(jobs);
+        self.free_at.reserve((jobs + 1) * cores);
+    }
+
     /// Accepts by Moore and Hodgson's rule; the jobs are in deadline order.
     fn choose(&mut self, jobs: &mut [Candidate], now: Time, cores: usize) {
         self.accepted.clear();

@@ -56,8 +56,10 @@ pub(crate) struct Candidates {
 impl Candidates {
     /// Makes room for so many jobs.
     pub fn reserve(&mut self, jobs: usize) {
-        self.jobs.reserve(jobs);
-        self.hopeless.reserve(jobs);
+        self.jobs.reserve(jobs.saturating_sub(self.jobs.len()));
+        self.hopeless.reserve(jobs.saturating_sub(self.hopeless.len()));
+        // Ids of jobs that have just left are still taken.
+        self.seen.reserve((2 * jobs).saturating_sub(self.seen.len()));
         self.chosen.clear();
         self.chosen.reserve(jobs);
     }
@@ -91,7 +93,7 @@ impl Candidates {
             let side = if job.is_late_by_wcet(view.now) { &mut self.hopeless } else { &mut self.jobs };
             side.push(Candidate::new(id, job));
         }
-        self.jobs.sort_by_key(|candidate| (candidate.deadline, candidate.tie));
+        self.jobs.sort_unstable_by_key(|candidate| (candidate.deadline, candidate.tie));
         self.free_at.clear();
         self.free_at.resize(view.cores(), view.now);
     }
