@@ -7,6 +7,7 @@ mod arena;
 mod bench;
 mod compare;
 mod convert;
+mod device;
 mod explain;
 mod generate;
 mod listing;

@@ -7,8 +7,9 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use temponet::Scale;
-use temponet_grad::Cpu;
+use temponet::{Model, Scale};
+use temponet_grad::Device;
+use temponet_infer::Weights;
 use temponet_lab::curves;
 use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
@@ -16,6 +17,7 @@ use temponet_lab::verdict::{Trial, Verdict, judge};
 use temponet_task::{TaskSet, Time};
 use temponet_train::{Events, PhaseFigures, Recipe, Run, Source, TrainError, UpdateFigures, Watch};
 
+use crate::device::{self, Opened};
 use crate::output;
 use crate::setup::{self, SetupArgs, heading};
 use crate::table;
@@ -88,9 +90,6 @@ pub fn run(args: Args) -> Result<()> {
     if args.print_recipe {
         return output::print(&toml::to_string(&recipe)?);
     }
-    if args.device == "cuda" {
-        bail!("--device cuda: this build cannot compute on a GPU");
-    }
     let output = args.output.clone().context("there is no --output")?;
     let checkpoint = checkpoint_path(&output);
     if args.force {
@@ -113,16 +112,14 @@ pub fn run(args: Args) -> Result<()> {
         }
     }
     let weights = begin_with.map(|model| model.weights);
-    let mut run = Run::new(Cpu::<f32>::default(), recipe.clone(), set.clone(), weights.as_ref());
     let mut watcher = Watcher::new(&args, checkpoint.clone());
-    if args.resume {
-        let bytes = std::fs::read(&checkpoint)
-            .with_context(|| format!("{}: there is no interrupted training to go on with", checkpoint.display()))?;
-        run.resume(&bytes).map_err(|error| anyhow!("{}: {error}", checkpoint.display()))?;
-    }
-    let outcome = run.train(&mut watcher);
+    let begin = Begin { recipe: &recipe, set: set.as_ref(), weights: weights.as_ref(), is_resumed: args.resume };
+    let (model, outcome) = match device::open(&args.device)? {
+        Opened::Cpu(device) => begin.train(device, &mut watcher),
+        #[cfg(feature = "cuda")]
+        Opened::Cuda(device) => begin.train(*device, &mut watcher),
+    }?;
     watcher.bar.finish_and_clear();
-    let model = run.model();
     if let Err(error) = outcome {
         if matches!(error, TrainError::Diverged { .. }) && !watcher.phases.is_empty() {
             output::write_file(&output, model.to_bytes()?)?;
@@ -151,6 +148,33 @@ pub fn run(args: Args) -> Result<()> {
         });
     }
     output::print(&text(&output, &verdict, trials.first()))
+}
+
+/// What a training begins with.
+struct Begin<'a> {
+    recipe: &'a Recipe,
+    set: Option<&'a TaskSet>,
+    weights: Option<&'a Weights>,
+    is_resumed: bool,
+}
+
+impl Begin<'_> {
+    /// Trains on a device: the best model, and whether the training came to its end.
+    fn train<D: Device<Real = f32>>(
+        &self,
+        device: D,
+        watcher: &mut Watcher,
+    ) -> Result<(Model, Result<(), TrainError>)> {
+        let mut run = Run::new(device, self.recipe.clone(), self.set.cloned(), self.weights);
+        if self.is_resumed {
+            let path = watcher.checkpoint.display();
+            let bytes = std::fs::read(&watcher.checkpoint)
+                .with_context(|| format!("{path}: there is no interrupted training to go on with"))?;
+            run.resume(&bytes).map_err(|error| anyhow!("{path}: {error}"))?;
+        }
+        let outcome = run.train(watcher);
+        Ok((run.model(), outcome))
+    }
 }
 
 /// The classical schedulers of the verdict: the best ones known for each kind of load. Those that do not apply are left out.

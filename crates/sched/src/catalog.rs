@@ -329,6 +329,11 @@ pub fn fallback() -> Box<dyn Scheduler> {
     Box::new(mh_edf::MhEdf::default())
 }
 
+/// The planners that the learned scheduler takes advice from: MH-EDF, the same by mean execution times, and importance-aware planning.
+pub fn advisors() -> [Box<dyn Scheduler>; 3] {
+    [Box::new(mh_edf::MhEdf::default()), Box::new(mh_edf::MhEdf::by_mean()), Box::new(dios::Dios::default())]
+}
+
 /// Why a text names no scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {

@@ -52,4 +52,4 @@ mod srpt;
 pub mod oracle;
 pub mod shield;
 
-pub use catalog::{ALL, Entry, SHIELD, SpecError, build, fallback, global_edf};
+pub use catalog::{ALL, Entry, SHIELD, SpecError, advisors, build, fallback, global_edf};

@@ -12,12 +12,20 @@
 use std::collections::BinaryHeap;
 
 use crate::overload::{Candidate, Candidates, add};
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Time};
 
 #[derive(Default)]
 pub(crate) struct MhEdf {
     candidates: Candidates,
     plan: Plan,
+}
+
+impl MhEdf {
+    /// Plans with the middle between the least and the most that may be left of each job.
+    pub fn by_mean() -> MhEdf {
+        let mean = |job: &Job| Time((job.least_remaining().0 + job.remaining().0) / 2);
+        MhEdf { candidates: Candidates::planned_with(mean), plan: Plan::default() }
+    }
 }
 
 impl Scheduler for MhEdf {

@@ -19,12 +19,12 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    fn new(id: JobId, job: &Job) -> Candidate {
+    fn new(id: JobId, job: &Job, estimate: fn(&Job) -> Time) -> Candidate {
         Candidate {
             id,
             deadline: job.deadline,
             tie: job.tie(),
-            remaining: job.remaining(),
+            remaining: estimate(job),
             value: job.value,
             criticality: job.criticality,
             accepted: false,
@@ -38,8 +38,9 @@ impl Candidate {
 }
 
 /// The ready jobs of one decision; keeps its memory between decisions.
-#[derive(Default)]
 pub(crate) struct Candidates {
+    /// What a job is planned with.
+    estimate: fn(&Job) -> Time,
     now: Time,
     /// In deadline order.
     pub jobs: Vec<Candidate>,
@@ -51,15 +52,40 @@ pub(crate) struct Candidates {
     /// When each core is free in the list schedule, ascending.
     free_at: Vec<Time>,
     chosen: Vec<JobId>,
+    places: Vec<usize>,
+}
+
+impl Default for Candidates {
+    /// Planned with their remaining wcets.
+    fn default() -> Self {
+        Candidates::planned_with(Job::remaining)
+    }
 }
 
 impl Candidates {
+    /// Jobs that are planned with an estimate of what is left of them.
+    pub fn planned_with(estimate: fn(&Job) -> Time) -> Candidates {
+        Candidates {
+            estimate,
+            now: Time::ZERO,
+            jobs: Vec::new(),
+            hopeless: Vec::new(),
+            decision: 0,
+            seen: Vec::new(),
+            free_at: Vec::new(),
+            chosen: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+
     /// Makes room for so many jobs.
     pub fn reserve(&mut self, jobs: usize) {
         self.jobs.reserve(jobs.saturating_sub(self.jobs.len()));
         self.hopeless.reserve(jobs.saturating_sub(self.hopeless.len()));
         // Ids of jobs that have just left are still taken.
         self.seen.reserve((2 * jobs).saturating_sub(self.seen.len()));
+        self.places.clear();
+        self.places.reserve(jobs);
         self.chosen.clear();
         self.chosen.reserve(jobs);
     }
@@ -80,8 +106,8 @@ impl Candidates {
                 continue;
             }
             self.seen[id.index()] = 0;
-            let candidate = Candidate::new(id, view.job(id));
-            if view.job(id).is_late_by_wcet(view.now) {
+            let candidate = Candidate::new(id, view.job(id), self.estimate);
+            if view.now + candidate.remaining > candidate.deadline {
                 self.hopeless.push(candidate);
             } else {
                 self.jobs[kept] = candidate;
@@ -90,8 +116,9 @@ impl Candidates {
         }
         self.jobs.truncate(kept);
         for (id, job) in view.ready().filter(|(id, _)| self.seen[id.index()] == self.decision) {
-            let side = if job.is_late_by_wcet(view.now) { &mut self.hopeless } else { &mut self.jobs };
-            side.push(Candidate::new(id, job));
+            let candidate = Candidate::new(id, job, self.estimate);
+            let is_late = view.now + candidate.remaining > candidate.deadline;
+            if is_late { &mut self.hopeless } else { &mut self.jobs }.push(candidate);
         }
         self.jobs.sort_unstable_by_key(|candidate| (candidate.deadline, candidate.tie));
         self.free_at.clear();
@@ -117,8 +144,10 @@ impl Candidates {
 
     /// Accepts candidates one by one, the least by `order` first, each if all accepted ones are then on time.
     pub fn accept_in_order<K: PartialOrd>(&mut self, order: impl Fn(&Candidate) -> K) {
-        let mut places: Vec<usize> = (0..self.jobs.len()).collect();
-        places.sort_by(|a, b| {
+        let mut places = std::mem::take(&mut self.places);
+        places.clear();
+        places.extend(0..self.jobs.len());
+        places.sort_unstable_by(|a, b| {
             let key = |place: &usize| order(&self.jobs[*place]);
             key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal).then(a.cmp(b))
         });
@@ -136,6 +165,7 @@ impl Candidates {
             }
             step = if is_on_time { step * 2 } else { (next.len() / 2).max(1) };
         }
+        self.places = places;
     }
 
     /// Gives out the cores: on several, accepted jobs without slack first; accepted ones by deadline; then the others, the

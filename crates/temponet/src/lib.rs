@@ -13,6 +13,7 @@
 //! # }
 //! ```
 
+mod advice;
 pub mod assignment;
 mod binning;
 mod continuous;

@@ -3,10 +3,11 @@
 use temponet_infer::{Rows, Sparsity};
 use temponet_task::{JobId, SystemView};
 
-use crate::tokenizer::{Scale, Tokenizer};
+use crate::advice::Advice;
+use crate::tokenizer::{Feature, Scale, Tokenizer};
 
 /// One decision's rows; its buffers are kept from decision to decision.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Observation {
     idle: [u16; 2],
     /// The tokens of the distinct rows, one after the other.
@@ -24,6 +25,7 @@ pub struct Observation {
     urgent: f32,
     token: Vec<u16>,
     real: Vec<f32>,
+    advice: Advice,
     /// An open hash table of rows; an entry counts if it is of this round.
     table: Vec<(u32, u32)>,
     round: u32,
@@ -47,11 +49,17 @@ impl Observation {
             self.prepare_table();
         }
         self.reserve(tokenizer);
+        let is_advised = tokenizer.features.contains(&Feature::Advice);
+        if is_advised {
+            self.advice.ask(view, scale);
+        }
         let mut urgent = 0;
         for place in 0..self.jobs.len() {
             self.token.clear();
             self.real.clear();
-            tokenizer.token(view.job(self.jobs[place].0), view.now, scale, &mut self.token, &mut self.real);
+            let id = self.jobs[place].0;
+            let advice = if is_advised { self.advice.of(id) } else { 0 };
+            tokenizer.token(view.job(id), view.now, scale, advice, &mut self.token, &mut self.real);
             urgent += usize::from(tokenizer.is_urgent(tokenizer.bin(&self.token, &self.real, scale)));
             self.jobs[place].1 = if by_job { self.new_row() } else { self.row() };
         }

@@ -45,6 +45,8 @@ pub enum Feature {
     Uncertainty,
     /// Time to the deadline, in the bins of the slack.
     Due,
+    /// Which of five classical schedulers would run it now.
+    Advice,
 }
 
 impl Feature {
@@ -56,6 +58,7 @@ impl Feature {
             Feature::Core => ("core", 3),
             Feature::Uncertainty => ("uncertainty", 8),
             Feature::Due => ("due", bins),
+            Feature::Advice => ("advice", crate::advice::VALUES),
         };
         Vocabulary { name: name.into(), size }
     }
@@ -76,6 +79,8 @@ pub struct Scale {
     pub idle: [u16; 2],
     /// Where each slack bin but the first begins, in ns.
     edges: Vec<f64>,
+    /// Whether tasks differ in value or criticality.
+    pub(crate) differs: bool,
 }
 
 impl Scale {
@@ -90,7 +95,9 @@ impl Scale {
         let cores = (usize::BITS - (system.cores - 1).leading_zeros()) as usize;
         let idle = [cores.min(CORE_BINS - 1) as u16, ((load * 8.0) as usize).min(LOAD_BINS - 1) as u16];
         let edges = tokenizer.binning.edges(tokenizer.bins).iter().map(|edge| edge * unit).collect();
-        Scale { unit, value, idle, edges }
+        let importance = |task: &Task| (task.value, task.criticality);
+        let differs = system.tasks.windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
+        Scale { unit, value, idle, edges, differs }
     }
 }
 
@@ -126,6 +133,7 @@ impl Tokenizer {
             Feature::Core,
             Feature::Uncertainty,
             Feature::Due,
+            Feature::Advice,
         ];
         Tokenizer { bins: 64, binning, clip: false, long_slack_reserve: 0.0, features, continuous: None }
     }
@@ -164,8 +172,8 @@ impl Tokenizer {
         self.binning.problem(self.bins).or_else(|| self.continuous.as_ref()?.problem())
     }
 
-    /// Appends a job's token and, where slack is continuous, its numbers.
-    pub fn token(&self, job: &Job, now: Time, scale: &Scale, out: &mut Vec<u16>, real: &mut Vec<f32>) {
+    /// Appends a job's token and, where slack is continuous, its numbers. `advice` is what classical schedulers say of it.
+    pub fn token(&self, job: &Job, now: Time, scale: &Scale, advice: u16, out: &mut Vec<u16>, real: &mut Vec<f32>) {
         match &self.continuous {
             None => out.push(self.slack_token(job, now, scale)),
             Some(how) => {
@@ -187,6 +195,7 @@ impl Tokenizer {
                     ((share * 8.0) as u16).min(7)
                 }
                 Feature::Due => scale.bin(job.deadline.saturating_sub(now).0 as f64),
+                Feature::Advice => advice,
             });
         }
     }
