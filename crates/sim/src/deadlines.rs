@@ -8,6 +8,7 @@ use std::collections::BinaryHeap;
 
 use temponet_task::{JobId, Time};
 
+#[derive(Clone)]
 pub(crate) struct Deadlines {
     fresh: Vec<(Time, JobId, u32)>,
     /// No fresh deadline is earlier.

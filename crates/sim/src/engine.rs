@@ -67,7 +67,8 @@ pub fn simulate<S: Scheduler + ?Sized, O: Observer>(
 }
 
 /// The state of a run between two decisions: [`Engine::advance`] goes to the next decision point, [`Engine::apply`]
-/// takes the decision.
+/// takes the decision. A copy goes on as the original would: what if?
+#[derive(Clone)]
 pub struct Engine<S> {
     set: S,
     system: System,
@@ -208,6 +209,11 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// The true execution time of an active job, for oracles and tests.
     pub fn true_execution(&self, id: JobId) -> Time {
         self.hidden[id.index()].execution
+    }
+
+    /// Ends the run at another date, which is not past.
+    pub fn set_horizon(&mut self, horizon: Time) {
+        self.horizon = horizon.max(self.now);
     }
 
     /// How often a job has changed its core.

@@ -37,6 +37,7 @@ pub struct Release {
 }
 
 /// Draws the releases of a task set, borrowed or shared, one after the other, by time and then by task index.
+#[derive(Clone)]
 pub struct Workload<S> {
     set: S,
     sources: Vec<Source>,
@@ -77,6 +78,7 @@ impl PartialOrd for Delayed {
 }
 
 /// Where a task stands.
+#[derive(Clone)]
 struct Source {
     rng: Pcg32,
     sampler: Sampler,

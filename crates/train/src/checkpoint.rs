@@ -11,6 +11,7 @@ use temponet_infer::{Weights, write_tensors};
 use crate::cloning::Lessons;
 use crate::explore::Counter;
 use crate::replay::Replay;
+use crate::rollouts::Findings;
 use crate::run::{Memory, Progress, Run, TrainError};
 
 /// What is not a tensor.
@@ -20,6 +21,7 @@ struct Rest {
     /// The optimiser's steps, and the judge's.
     steps: (u64, u64),
     lessons: Lessons,
+    findings: Findings,
     replay: Option<(Replay, Counter, u64)>,
     /// A weights file.
     best: Vec<u8>,
@@ -44,9 +46,10 @@ impl<D: Device<Real = f32>> Run<D> {
     pub fn checkpoint(&mut self) -> Result<Vec<u8>, TrainError> {
         let recipe = self.fingerprint()?;
         let mut steps = (self.learner.adam.steps, 0);
-        let (mut lessons, mut replay) = (Lessons::default(), None);
+        let (mut lessons, mut findings, mut replay) = (Lessons::default(), Findings::default(), None);
         match &self.memory {
             Memory::Cloning(list) => lessons = list.clone(),
+            Memory::Rollouts(list) => findings = list.clone(),
             Memory::Dqn(dqn) => replay = Some((dqn.replay.clone(), dqn.counter.clone(), dqn.choices)),
             Memory::Offline { dqn, judge } => {
                 replay = Some((dqn.replay.clone(), dqn.counter.clone(), dqn.choices));
@@ -55,7 +58,7 @@ impl<D: Device<Real = f32>> Run<D> {
             Memory::Ppo => {}
         }
         let best = self.best.to_bytes().map_err(wrong)?;
-        let rest = Rest { progress: self.progress.clone(), steps, lessons, replay, best };
+        let rest = Rest { progress: self.progress.clone(), steps, lessons, findings, replay, best };
         let rest = postcard::to_stdvec(&rest).map_err(wrong)?;
         let mut tensors: Vec<(String, Vec<usize>, Dtype, Vec<u8>)> =
             vec![(REST.into(), vec![rest.len()], Dtype::U8, rest)];
@@ -92,6 +95,7 @@ impl<D: Device<Real = f32>> Run<D> {
         self.learner.adam.steps = rest.steps.0;
         match &mut self.memory {
             Memory::Cloning(lessons) => *lessons = rest.lessons,
+            Memory::Rollouts(findings) => *findings = rest.findings,
             Memory::Dqn(dqn) | Memory::Offline { dqn, judge: None } => {
                 (dqn.replay, dqn.counter, dqn.choices) = rest.replay.ok_or_else(|| wrong("its replay is missing"))?;
             }

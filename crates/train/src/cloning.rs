@@ -137,7 +137,7 @@ impl Lessons {
 }
 
 /// The cross-entropy, times a share, of the pick of one job against any of the teacher's; writes its gradient. Idling is out of the question.
-fn cross_entropy(q: &[f32], counts: &[u32], rows: &[u32], share: f32, by_q: &mut [f32]) -> f64 {
+pub(crate) fn cross_entropy(q: &[f32], counts: &[u32], rows: &[u32], share: f32, by_q: &mut [f32]) -> f64 {
     let most = q[1..].iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let powers = q[1..].iter().zip(counts).map(|(q, count)| (q - most).exp() * *count as f32);
     by_q[1..].iter_mut().zip(powers).for_each(|(by_q, power)| *by_q = power);

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use temponet::Scale;
 use temponet_sim::{Engine, SimError};
-use temponet_task::{Assignment, SystemView, TaskSet, Time};
+use temponet_task::{Assignment, JobId, SystemView, TaskSet, Time};
 
+use crate::base::Base;
 use crate::reward::{Purse, Reward};
 
 /// How an episode ended.
@@ -75,6 +76,24 @@ impl Environment {
     /// Whether and how it ended.
     pub fn ending(&self) -> Option<Ending> {
         self.ending
+    }
+
+    /// What if these jobs ran now, and then those that `base` says, for some units of time? What is earned by jobs in time until then; nothing here
+    /// changes.
+    pub fn what_if(&self, jobs: &[JobId], base: &mut Base, units: f64) -> Result<f64, SimError> {
+        let mut engine = self.engine.clone();
+        engine.set_horizon(engine.now() + Time((units * self.scale.unit) as u64));
+        let mut purse = self.purse.only_gains();
+        let mut assignment = Assignment::default();
+        assignment.reset(engine.view().cores());
+        assignment.place(&engine.view(), jobs);
+        engine.apply(&assignment, &mut purse)?;
+        while engine.advance(&mut purse) {
+            assignment.reset(engine.view().cores());
+            base.assign(&engine.view(), &mut assignment);
+            engine.apply(&assignment, &mut purse)?;
+        }
+        Ok(purse.take())
     }
 
     /// Takes a decision and goes on to the next decision point.

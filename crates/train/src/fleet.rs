@@ -10,6 +10,7 @@ use temponet_sim::SimError;
 use temponet_sim::generate::GenerateError;
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, Time};
 
+use crate::base::Base;
 use crate::environment::{Ending, Environment};
 use crate::reward::Reward;
 use crate::sample::Sample;
@@ -55,6 +56,8 @@ pub struct Episodes {
     pub gamma: f64,
     /// Who is asked what he would do, at every decision point: a scheduler, or the optimum.
     pub teacher: Option<String>,
+    /// Find the best simple scheduler for each set.
+    pub with_base: bool,
 }
 
 /// What happened from one choice to the next.
@@ -74,6 +77,8 @@ pub struct Slot {
     observation: Observation,
     assignment: Assignment,
     teacher: Option<Box<dyn Scheduler>>,
+    /// The best simple scheduler for its set, if that is wanted.
+    base: Option<Base>,
     /// What the teacher would do.
     advice: Assignment,
     seed: u64,
@@ -90,9 +95,9 @@ pub(crate) fn mix(a: u64, b: u64) -> u64 {
 
 impl Slot {
     fn new(episodes: &Episodes, seed: u64) -> Result<Slot, FleetError> {
-        let (environment, teacher) = begin(episodes, seed, 0)?;
+        let (environment, teacher, base) = begin(episodes, seed, 0)?;
         let (observation, assignment, advice) = (Observation::default(), Assignment::default(), Assignment::default());
-        let mut slot = Slot { environment, observation, assignment, teacher, advice, seed, episode: 0 };
+        let mut slot = Slot { environment, observation, assignment, teacher, base, advice, seed, episode: 0 };
         slot.skip_forced(episodes, 1.0)?;
         slot.observe(episodes);
         Ok(slot)
@@ -164,6 +169,11 @@ impl Slot {
         keys.iter().take(self.environment.view().cores()).map(|(_, id)| *id).collect()
     }
 
+    /// The environment, and the best simple scheduler for its set.
+    pub fn with_base(&mut self) -> (&Environment, &Observation, Option<&mut Base>) {
+        (&self.environment, &self.observation, self.base.as_mut())
+    }
+
     /// The jobs that the teacher would run.
     pub fn taught(&self) -> Vec<JobId> {
         self.advice.cores().iter().flatten().copied().collect()
@@ -193,7 +203,7 @@ impl Slot {
     pub fn restart(&mut self, episodes: &Episodes) -> Result<(), FleetError> {
         for _ in 0..MOST_EMPTY {
             self.episode += 1;
-            (self.environment, self.teacher) = begin(episodes, self.seed, self.episode)?;
+            (self.environment, self.teacher, self.base) = begin(episodes, self.seed, self.episode)?;
             self.skip_forced(episodes, 1.0)?;
             if self.environment.ending().is_none() {
                 self.observe(episodes);
@@ -204,10 +214,13 @@ impl Slot {
     }
 }
 
+/// Simple schedulers are tried for so many units of time.
+const BASE_TRIAL: f64 = 150.0;
+
 /// So many episodes in a row may have nothing to choose.
 const MOST_EMPTY: usize = 50;
 
-type Begun = (Environment, Option<Box<dyn Scheduler>>);
+type Begun = (Environment, Option<Box<dyn Scheduler>>, Option<Base>);
 
 fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetError> {
     let seed = mix(seed, episode);
@@ -221,7 +234,11 @@ fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetErr
         teacher.start(&set.system())?;
         found = Some(teacher);
     }
-    Ok((Environment::new(set, scale, mix(seed, 1), horizon, episodes.reward, tick), found))
+    let environment =
+        |seed: u64, scale: &Scale| Environment::new(set.clone(), scale.clone(), seed, horizon, episodes.reward, tick);
+    let base =
+        if episodes.with_base { Some(Base::best(&environment(mix(seed, 2), &scale), BASE_TRIAL)?) } else { None };
+    Ok((environment(mix(seed, 1), &scale), found, base))
 }
 
 /// The fleet.

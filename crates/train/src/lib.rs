@@ -1,5 +1,6 @@
 //! Training: the simulator as many environments, the network on the tape, and the ways to learn.
 
+mod base;
 mod check;
 mod checkpoint;
 mod choice;
@@ -15,12 +16,14 @@ mod ppo;
 mod recipe;
 mod replay;
 mod reward;
+mod rollouts;
 mod run;
 mod sample;
 mod source;
 mod teacher;
 mod tensorboard;
 
+pub use base::Base;
 pub use check::check_environment;
 pub use choice::{Likelihood, best_rows, likelihood};
 pub use cloning::{CloningSettings, Lessons};
@@ -35,6 +38,7 @@ pub use ppo::{PpoSettings, round as ppo_round};
 pub use recipe::{Episode, Method, Optimizer, Recipe, Shape as NetworkShape, Stage, Tokens, Validation};
 pub use replay::{Draw, Replay, Transition};
 pub use reward::{Purse, Reward, Shape};
+pub use rollouts::{Findings, RolloutSettings};
 pub use run::{PhaseFigures, Run, TrainError, Unwatched, Watch};
 pub use sample::{Batch, Sample};
 pub use source::{Execution, Ranges, Source};

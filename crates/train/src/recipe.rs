@@ -10,6 +10,7 @@ use crate::dqn::DqnSettings;
 use crate::offline::OfflineSettings;
 use crate::ppo::PpoSettings;
 use crate::reward::Reward;
+use crate::rollouts::RolloutSettings;
 use crate::source::Ranges;
 
 /// Everything that decides what a training comes to.
@@ -174,6 +175,8 @@ pub struct Stage {
 pub enum Method {
     /// From a teacher.
     Cloning(CloningSettings),
+    /// From what would have come of other choices.
+    Rollouts(RolloutSettings),
     /// Q-learning.
     Dqn(DqnSettings),
     /// Policy optimisation.
@@ -187,6 +190,7 @@ impl Method {
     pub fn name(&self) -> &'static str {
         match self {
             Method::Cloning(_) => "cloning",
+            Method::Rollouts(_) => "rollouts",
             Method::Dqn(_) => "dqn",
             Method::Ppo(_) => "ppo",
             Method::Offline(_) => "offline",
@@ -197,6 +201,7 @@ impl Method {
     pub fn updates(&self) -> u64 {
         match self {
             Method::Cloning(settings) => settings.updates,
+            Method::Rollouts(settings) => settings.updates,
             Method::Dqn(settings) => settings.steps / settings.update_every.max(1),
             Method::Ppo(settings) => {
                 let choices = (settings.environments * settings.length) as u64;
@@ -276,6 +281,7 @@ impl Stage {
         };
         match &self.method {
             Method::Cloning(s) => whole(&[("environments", s.environments), ("batch", s.batch), ("memory", s.memory)]),
+            Method::Rollouts(s) => whole(&[("environments", s.environments), ("batch", s.batch), ("memory", s.memory)]),
             Method::Dqn(s) => whole(&[
                 ("environments", s.environments),
                 ("batch", s.batch),

@@ -73,6 +73,18 @@ impl Purse {
         Purse { reward, unit, value, earned: 0.0, history: vec![(0.0, 0.0, 0.0); tasks] }
     }
 
+    /// An empty one that only counts jobs in time.
+    pub fn only_gains(&self) -> Purse {
+        let reward = Reward { shape: Shape::NoPenalty, migration: 0.0, ..self.reward };
+        Purse {
+            reward,
+            unit: self.unit,
+            value: self.value,
+            earned: 0.0,
+            history: vec![(0.0, 0.0, 0.0); self.history.len()],
+        }
+    }
+
     /// Takes out what was earned since the last time.
     pub fn take(&mut self) -> f64 {
         std::mem::take(&mut self.earned)

@@ -21,6 +21,7 @@ use crate::learner::Learner;
 use crate::offline::{Judge, OfflineAlgorithm, log_runs};
 use crate::ppo;
 use crate::recipe::{Method, Recipe, Stage};
+use crate::rollouts::Findings;
 use crate::source::Source;
 
 /// Why a training stopped.
@@ -113,6 +114,7 @@ pub(crate) struct Progress {
 /// What a method remembers from phase to phase.
 pub(crate) enum Memory<D: Device<Real = f32>> {
     Cloning(Lessons),
+    Rollouts(Findings),
     Dqn(Box<Dqn<D>>),
     Ppo,
     Offline { dqn: Box<Dqn<D>>, judge: Option<Box<Judge<D>>> },
@@ -157,6 +159,7 @@ impl<D: Device<Real = f32>> Run<D> {
         let Some(stage) = self.recipe.stage.get(stage) else { return Memory::Ppo };
         match &stage.method {
             Method::Cloning(_) => Memory::Cloning(Lessons::default()),
+            Method::Rollouts(_) => Memory::Rollouts(Findings::default()),
             Method::Dqn(settings) => Memory::Dqn(Box::new(Dqn::new(settings.clone(), &mut self.learner))),
             Method::Ppo(_) => Memory::Ppo,
             Method::Offline(settings) => {
@@ -233,6 +236,7 @@ impl<D: Device<Real = f32>> Run<D> {
             tick: episode.tick,
             gamma: episode.gamma,
             teacher,
+            with_base: matches!(stage.method, Method::Rollouts(_)),
         }
     }
 
@@ -275,6 +279,16 @@ impl<D: Device<Real = f32>> Run<D> {
                 for _ in 0..if lessons.list.is_empty() { 0 } else { settings.updates } {
                     let (rate, clip) = rate();
                     let figures = lessons.update(settings, learner, &mut rng, rate, clip);
+                    done(learner, figures)?;
+                }
+            }
+            (Method::Rollouts(settings), Memory::Rollouts(findings)) => {
+                let mut fleet = Fleet::new(episodes, settings.environments, seed)?;
+                let own_share = if phase == 0 { 0.0 } else { settings.own_share };
+                findings.collect(settings, learner, &mut fleet, mix(seed, 5), own_share)?;
+                for _ in 0..if findings.list.is_empty() { 0 } else { settings.updates } {
+                    let (rate, clip) = rate();
+                    let figures = findings.update(settings, learner, &mut rng, rate, clip);
                     done(learner, figures)?;
                 }
             }
@@ -345,7 +359,7 @@ impl<D: Device<Real = f32>> Run<D> {
         match &stage.method {
             Method::Dqn(settings) => settings.may_idle,
             Method::Offline(settings) => settings.dqn.may_idle,
-            Method::Cloning(_) | Method::Ppo(_) => false,
+            Method::Cloning(_) | Method::Rollouts(_) | Method::Ppo(_) => false,
         }
     }
 
@@ -378,7 +392,7 @@ impl<D: Device<Real = f32>> Run<D> {
         let (others, judge) = match &mut self.memory {
             Memory::Dqn(dqn) => (vec![("target", &mut dqn.target)], None),
             Memory::Offline { dqn, judge } => (vec![("target", &mut dqn.target)], judge.as_mut()),
-            Memory::Cloning(_) | Memory::Ppo => (Vec::new(), None),
+            Memory::Cloning(_) | Memory::Rollouts(_) | Memory::Ppo => (Vec::new(), None),
         };
         self.learner.visit(others, |name, device, tensors| each(name.into(), device, tensors));
         if let Some(judge) = judge {

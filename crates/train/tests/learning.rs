@@ -46,6 +46,7 @@ fn episodes(source: Source, teacher: Option<&str>) -> Episodes {
         tick: None,
         gamma: 0.97,
         teacher: teacher.map(String::from),
+        with_base: false,
     }
 }
 

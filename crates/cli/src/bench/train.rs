@@ -176,6 +176,7 @@ fn acting(rounds: u32) -> Result<f64> {
         tick: None,
         gamma: 0.97,
         teacher: None,
+        with_base: false,
     };
     let settings = DqnSettings { steps: 200, environments: 1, learn_from: 64, double: false, ..DqnSettings::default() };
     let mut learner = learner();

@@ -1,0 +1,207 @@
+//! Learning from what would have come of other choices. At a state the simulator goes on several times with the same jobs: once as the best simple
+//! scheduler would, and with one job exchanged for another. The difference in what is earned says, without noise from the jobs themselves, what
+//! the exchange is worth; the network learns when one pays on average over all that cannot be known.
+
+use std::sync::Arc;
+
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use temponet_grad::Device;
+use temponet_task::JobId;
+
+use crate::cloning::cross_entropy;
+use crate::dqn::UpdateFigures;
+use crate::fleet::{Fleet, FleetError, Slot, mix};
+use crate::learner::{Learner, SampleLoss};
+use crate::sample::Sample;
+
+/// How learning from other choices learns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RolloutSettings {
+    /// States looked at in a phase.
+    pub states: u64,
+    /// Environments that act together.
+    pub environments: usize,
+    /// Exchanges tried at a state.
+    pub alternatives: usize,
+    /// How long each is followed, in median wcets.
+    pub length: f64,
+    /// States of an update.
+    pub batch: usize,
+    /// Updates in a phase.
+    pub updates: u64,
+    /// States kept.
+    pub memory: usize,
+    /// How often the learner itself acts after the first phase.
+    pub own_share: f64,
+    /// How often one job of the choice that is followed is exchanged at random.
+    pub random: f64,
+    /// Weight of doing what the best simple scheduler does: how much an exchange must gain on average to be made.
+    pub cloning: f64,
+}
+
+impl Default for RolloutSettings {
+    fn default() -> Self {
+        RolloutSettings {
+            states: 4_000,
+            environments: 64,
+            alternatives: 3,
+            length: 30.0,
+            batch: 128,
+            updates: 250,
+            memory: 2_000_000,
+            own_share: 0.5,
+            random: 0.1,
+            cloning: 0.02,
+        }
+    }
+}
+
+/// A state and what exchanges there gain: the row that comes in, the row that goes out, the gain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    state: Arc<Sample>,
+    /// The rows that the best simple scheduler runs.
+    base: Vec<u32>,
+    exchanges: Vec<(u32, u32, f32)>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    /// The states.
+    pub list: Vec<Finding>,
+    oldest: usize,
+}
+
+impl Findings {
+    /// Collects a phase's findings. The fleet must know its base.
+    pub fn collect<D: Device<Real = f32>>(
+        &mut self,
+        settings: &RolloutSettings,
+        learner: &mut Learner<D>,
+        fleet: &mut Fleet,
+        seed: u64,
+        own_share: f64,
+    ) -> Result<(), FleetError> {
+        let mut rngs: Vec<Pcg64> =
+            (0..fleet.slots.len() as u64).map(|place| Pcg64::seed_from_u64(mix(seed, place))).collect();
+        let mut seen = 0;
+        while seen < settings.states {
+            let samples: Vec<Arc<Sample>> = fleet.slots.par_iter_mut().map(|slot| Arc::new(slot.sample())).collect();
+            let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
+            let outputs = (own_share > 0.0).then(|| learner.outputs(None, &states));
+            let episodes = &fleet.episodes;
+            let slots = fleet.slots.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
+            let found = slots.map(|(place, ((slot, rng), sample))| -> Result<Finding, FleetError> {
+                let (base, exchanges) = compare(settings, slot, rng)?;
+                let rows = slot.rows_of(&base);
+                let own = outputs.as_ref().filter(|_| rng.random::<f64>() < own_share);
+                let mut jobs = own.map_or(base, |outputs| slot.best(|_, row| outputs.q(place)[row as usize]));
+                if rng.random::<f64>() < settings.random {
+                    exchange_at_random(slot, &mut jobs, rng);
+                }
+                if slot.act(episodes, &jobs)?.ending.is_some() {
+                    slot.restart(episodes)?;
+                }
+                Ok(Finding { state: sample.clone(), base: rows, exchanges })
+            });
+            for finding in found.collect::<Result<Vec<_>, FleetError>>()? {
+                if !finding.base.is_empty() {
+                    self.push(finding, settings.memory.max(1));
+                }
+            }
+            seen += samples.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, finding: Finding, most: usize) {
+        if self.list.len() < most {
+            self.list.push(finding);
+        } else {
+            self.list[self.oldest] = finding;
+            self.oldest = (self.oldest + 1) % most;
+        }
+    }
+
+    /// One step of learning: a logistic loss on whether to make each exchange, weighed by what it gains or loses, and cloning of the base.
+    pub fn update<D: Device<Real = f32>>(
+        &self,
+        settings: &RolloutSettings,
+        learner: &mut Learner<D>,
+        rng: &mut Pcg64,
+        rate: f64,
+        clip: f64,
+    ) -> UpdateFigures {
+        let drawn: Vec<&Finding> =
+            (0..settings.batch).map(|_| &self.list[rng.random_range(0..self.list.len())]).collect();
+        let states: Vec<&Sample> = drawn.iter().map(|finding| &*finding.state).collect();
+        let share = 1.0 / settings.batch as f32;
+        let loss = learner.gradients(&states, None, |place, q, _, by_q| {
+            let Finding { state, base, exchanges } = drawn[place];
+            let mut loss = cross_entropy(q, &state.counts, base, settings.cloning as f32 * share, by_q);
+            for (inward, outward, gain) in exchanges {
+                let margin = (q[*inward as usize] - q[*outward as usize]) * gain.signum();
+                let weight = gain.abs() * share;
+                loss += f64::from(weight) * f64::from(-margin).exp().ln_1p();
+                let slope = -weight * gain.signum() / (1.0 + margin.exp());
+                by_q[*inward as usize] += slope;
+                by_q[*outward as usize] -= slope;
+            }
+            SampleLoss { loss, by_value: 0.0 }
+        });
+        UpdateFigures { loss, norm: learner.step(rate, clip) }
+    }
+}
+
+/// What the base would run here, and what some exchanges are worth.
+fn compare(
+    settings: &RolloutSettings,
+    slot: &mut Slot,
+    rng: &mut Pcg64,
+) -> Result<(Vec<JobId>, Vec<(u32, u32, f32)>), FleetError> {
+    let (environment, observation, base) = slot.with_base();
+    let Some(base) = base else { return Ok((Vec::new(), Vec::new())) };
+    let view = environment.view();
+    let chosen = base.choose(&view);
+    let row = |id: JobId| observation.jobs().iter().find(|(job, _)| *job == id).map_or(0, |(_, row)| *row);
+    let is_other = |id: &JobId| !chosen.contains(id) && !view.job(*id).is_impossible(view.now);
+    let mut others: Vec<JobId> = view.active.iter().copied().filter(is_other).collect();
+    others.shuffle(rng);
+    let mut exchanges = Vec::new();
+    let mut worth = None;
+    for other in others.into_iter().take(settings.alternatives) {
+        if chosen.is_empty() {
+            break;
+        }
+        let place = rng.random_range(0..chosen.len());
+        let (inward, outward) = (row(other), row(chosen[place]));
+        if inward == outward {
+            continue;
+        }
+        let before = match worth {
+            Some(worth) => worth,
+            None => environment.what_if(&chosen, base, settings.length)?,
+        };
+        worth = Some(before);
+        let mut jobs = chosen.clone();
+        jobs[place] = other;
+        let after = environment.what_if(&jobs, base, settings.length)?;
+        exchanges.push((inward, outward, (after - before) as f32));
+    }
+    Ok((chosen, exchanges))
+}
+
+fn exchange_at_random(slot: &Slot, jobs: &mut [JobId], rng: &mut Pcg64) {
+    let others: Vec<JobId> =
+        slot.observation().jobs().iter().map(|(id, _)| *id).filter(|id| !jobs.contains(id)).collect();
+    if !others.is_empty() && !jobs.is_empty() {
+        let (place, other) = (rng.random_range(0..jobs.len()), rng.random_range(0..others.len()));
+        jobs[place] = others[other];
+    }
+}
