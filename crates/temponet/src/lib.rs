@@ -15,6 +15,7 @@
 
 pub mod assignment;
 mod binning;
+mod bins;
 pub mod diagnostics;
 mod learned;
 mod mapping;

@@ -55,6 +55,31 @@ pub struct Mapper {
 }
 
 impl Mapper {
+    /// Leaves the best of the jobs in the candidates, the best first. Most jobs are not worth a look at anything but their Q-value.
+    fn keep_best(&mut self, kept: usize, jobs: impl Iterator<Item = (JobId, f32)>, view: &SystemView<'_>) {
+        self.candidates.clear();
+        // What the last candidate has, once they are so many.
+        let mut least = f32::NEG_INFINITY;
+        for (id, q) in jobs {
+            if q < least {
+                continue;
+            }
+            let job = view.job(id);
+            let candidate = Candidate { q, deadline: job.deadline, tie: job.tie(), id };
+            let place = self.candidates.partition_point(|other| other.order(&candidate) == Ordering::Less);
+            if place == kept {
+                continue;
+            }
+            if self.candidates.len() == kept {
+                self.candidates.pop();
+            }
+            self.candidates.insert(place, candidate);
+            if let Some(last) = self.candidates.get(kept - 1) {
+                least = last.q;
+            }
+        }
+    }
+
     /// Assigns jobs, each given with its Q-value, to the cores. Jobs that are worth less than idling get none.
     pub fn assign(
         &mut self,
@@ -64,23 +89,13 @@ impl Mapper {
         view: &SystemView<'_>,
         assignment: &mut Assignment,
     ) {
-        let candidate = |(id, q): (JobId, f32)| {
-            let job = view.job(id);
-            Candidate { q, deadline: job.deadline, tie: job.tie(), id }
-        };
-        self.candidates.clear();
-        self.candidates.extend(jobs.filter(|(_, q)| *q >= idle).map(candidate));
         let cores = view.cores();
         // A matching may prefer a job a little worse that need not move.
         let kept = match mapping {
             Mapping::Greedy => cores,
             Mapping::Sinkhorn { .. } | Mapping::Hungarian { .. } => 2 * cores,
         };
-        if self.candidates.len() > kept {
-            self.candidates.select_nth_unstable_by(kept, Candidate::order);
-            self.candidates.truncate(kept);
-        }
-        self.candidates.sort_unstable_by(Candidate::order);
+        self.keep_best(kept, jobs.filter(|(_, q)| *q >= idle), view);
         let migration = match mapping {
             Mapping::Greedy => {
                 self.chosen.clear();

@@ -77,8 +77,10 @@ impl Observation {
 
     /// The row of the present token, a new one if there is none.
     fn row(&mut self) -> u32 {
-        let hash =
-            self.token.iter().fold(0u64, |hash, value| (hash ^ u64::from(*value)).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let hash = self.token.chunks(4).fold(0, |hash, four| {
+            let four = four.iter().fold(0, |four, value| four << 16 | u64::from(*value));
+            (hash ^ four).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        });
         let mask = self.table.len() - 1;
         let mut place = (hash >> 32) as usize & mask;
         loop {
@@ -89,7 +91,7 @@ impl Observation {
                 return row;
             }
             let width = self.token.len();
-            if self.tokens[(row as usize - 1) * width..][..width] == self.token[..] {
+            if self.tokens[(row as usize - 1) * width..][..width].iter().eq(&self.token) {
                 self.counts[row as usize - 1] += 1;
                 return row;
             }

@@ -9,6 +9,7 @@ use temponet_infer::Vocabulary;
 use temponet_task::{Job, System, Task, Time};
 
 use crate::Binning;
+use crate::bins::Bins;
 
 /// How jobs become tokens; part of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,8 +69,8 @@ pub struct Scale {
     pub value: f64,
     /// The idle token.
     pub idle: [u16; 2],
-    /// Where each slack bin but the first begins, in ns.
-    edges: Vec<f64>,
+    /// Of slacks in ns.
+    bins: Bins,
 }
 
 impl Scale {
@@ -84,7 +85,7 @@ impl Scale {
         let cores = (usize::BITS - (system.cores - 1).leading_zeros()) as usize;
         let idle = [cores.min(CORE_BINS - 1) as u16, ((load * 8.0) as usize).min(LOAD_BINS - 1) as u16];
         let edges = tokenizer.binning.edges(tokenizer.bins).iter().map(|edge| edge * unit).collect();
-        Scale { unit, value, idle, edges }
+        Scale { unit, value, idle, bins: Bins::new(edges) }
     }
 }
 
@@ -164,7 +165,7 @@ impl Tokenizer {
         match slack < 0 {
             true if self.clip => 0,
             true => self.bins as u16,
-            false => scale.edges.partition_point(|edge| *edge <= slack as f64) as u16,
+            false => scale.bins.of(slack as f64),
         }
     }
 
