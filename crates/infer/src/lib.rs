@@ -9,6 +9,7 @@ mod pass;
 mod prepared;
 mod reference;
 mod rows;
+mod sparse;
 mod weights;
 
 pub use architecture::{Architecture, Vocabulary};

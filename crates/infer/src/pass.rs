@@ -3,6 +3,7 @@
 use crate::aligned::Aligned;
 use crate::kernels::{Attention, Engine, GROUP, MODERATE, NEVER, PAD, Packed, PackedMut, QUERIES, View, ViewMut};
 use crate::prepared::{Layer, Prepared, Table, Widths};
+use crate::sparse::mask;
 use crate::{Rows, Sparsity};
 
 /// So many keys make long rows of logits.
@@ -37,6 +38,7 @@ pub(crate) struct Scratch<E: Engine> {
     no_bias: Aligned<f32>,
     /// The greatest of them, as a magnitude.
     most_bias: f32,
+    /// Of a block of keys.
     order: Vec<u32>,
 }
 
@@ -176,7 +178,10 @@ impl<E: Engine> Scratch<E> {
                     engine.multiply(some, queries, packed_keys, &self.key_bias, to);
                     if let Some(sparsity) = sparsity {
                         for (place, logits) in attention.logits.chunks_exact_mut(keys).take(some).enumerate() {
-                            mask(&mut logits[..count], first + begin + place, sparsity, &mut self.order);
+                            let order = &mut self.order;
+                            mask(&mut logits[..count], first + begin + place, sparsity, |keys, own, keep| {
+                                engine.keep_best(keys, own, keep, order);
+                            });
                         }
                     }
                     let mut part = Attention {
@@ -216,50 +221,6 @@ impl<E: Engine> Scratch<E> {
         if let Some(triple) = next.and_then(|next| next.triple.as_ref()) {
             let to = ViewMut { data: &mut self.triples[first * triple_stride..], stride: triple_stride };
             engine.multiply_elements(rows, View { data: elements, stride }, triple.packed(), &triple.bias, false, to);
-        }
-    }
-}
-
-/// Takes away the keys that a query does not attend to, as the reference does, but without allocating.
-fn mask(logits: &mut [f32], query: usize, sparsity: Sparsity, order: &mut [u32]) {
-    if query == 0 || query >= logits.len() {
-        return;
-    }
-    let (chunk, block, keep) = (sparsity.chunk.max(1), sparsity.block.max(1), sparsity.keep);
-    let own = (query - 1) / chunk * chunk..((query - 1) / chunk).saturating_add(1).saturating_mul(chunk);
-    let jobs = &mut logits[1..];
-    for start in (0..jobs.len()).step_by(block) {
-        let end = (start + block).min(jobs.len());
-        // Keys of the own chunk are always kept and do not count: what is left is before it and after it.
-        let (before, after) = (start..end.min(own.start), start.max(own.end)..end);
-        if before.len() + after.len() <= keep {
-            continue;
-        }
-        // The best so far, the best first; an equal one that comes later stands behind.
-        let mut kept = 0;
-        for job in before.chain(after) {
-            let value = jobs[job];
-            let mut place = kept;
-            while place > 0 && value > jobs[order[place - 1] as usize] {
-                place -= 1;
-            }
-            // Whoever falls out of the best is taken away, and so is who does not get in.
-            let out = match place < keep {
-                false => job,
-                true if kept < keep => {
-                    order.copy_within(place..kept, place + 1);
-                    order[place] = job as u32;
-                    kept += 1;
-                    continue;
-                }
-                true => {
-                    let last = order[keep - 1] as usize;
-                    order.copy_within(place..keep - 1, place + 1);
-                    order[place] = job as u32;
-                    last
-                }
-            };
-            jobs[out] = NEVER;
         }
     }
 }

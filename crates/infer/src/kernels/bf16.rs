@@ -6,9 +6,10 @@
 
 use std::arch::x86_64::*;
 use std::mem::transmute;
+use std::ops::Range;
 
 use super::avx512::Avx512;
-use super::{Attention, Engine, GROUP, Norm, PAD, Packed, PackedMut, QUERIES, View, ViewMut, lanes, norm};
+use super::{Attention, Engine, GROUP, NEVER, Norm, PAD, Packed, PackedMut, QUERIES, View, ViewMut, lanes, norm};
 
 /// A way to multiply.
 pub(crate) trait Multiplier: Copy + Send + Sync + 'static {
@@ -138,6 +139,14 @@ impl<M: Multiplier> Engine for Bf16<M> {
     fn most_squares(self, rows: usize, columns: usize, from: View<u16>) -> f32 {
         // SAFETY: the engine exists, so the processor has the instructions; `pointer` checks the bounds.
         unsafe { most_squares(rows, columns, from.pointer(rows, columns), from.stride) }
+    }
+
+    fn keep_best(self, keys: &mut [f32], own: Range<usize>, keep: usize, order: &mut [u32]) {
+        match keys.len() <= 32 && own.end <= keys.len() {
+            // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
+            true => unsafe { keep_best(keys, own, keep) },
+            false => crate::sparse::keep_best(keys, own, keep, order),
+        }
     }
 
     fn softmax(self, rows: usize, columns: usize, attention: &mut Attention<'_, u16>) {
@@ -454,5 +463,46 @@ unsafe fn softmax(columns: usize, logits: *const f32, to: *mut u16, factors: &mu
             }
             *factor = 1.0 / _mm512_reduce_add_ps(total);
         }
+    }
+}
+
+/// At most 32 keys. A key is one of the best if few are greater.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
+unsafe fn keep_best(keys: &mut [f32], own: Range<usize>, keep: usize) {
+    let all = lanes(keys.len());
+    let others = all & !(lanes(own.end) & !lanes(own.start));
+    let halves = |mask: u32| [mask as u16, (mask >> 16) as u16];
+    let pointers = [keys.as_mut_ptr(), keys.as_mut_ptr().wrapping_add(16)];
+    let [left, right] = halves(all);
+    // SAFETY: masked lanes are not read.
+    let values = unsafe { [_mm512_maskz_loadu_ps(left, pointers[0]), _mm512_maskz_loadu_ps(right, pointers[1])] };
+    let mut greater = [_mm512_setzero_si512(); 2];
+    let mut left_over = others;
+    while left_over != 0 {
+        let other = _mm512_set1_ps(keys[left_over.trailing_zeros() as usize]);
+        left_over &= left_over - 1;
+        for (greater, values) in greater.iter_mut().zip(values) {
+            let is_greater = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(other, values);
+            *greater = _mm512_mask_add_epi32(*greater, is_greater, *greater, _mm512_set1_epi32(1));
+        }
+    }
+    let below = |limit: usize| {
+        let limit = _mm512_set1_epi32(limit as i32);
+        let [left, right] = greater.map(|greater| u32::from(_mm512_cmplt_epi32_mask(greater, limit)));
+        (left | right << 16) & others
+    };
+    // Those that are certainly among the best; of equal ones at the border the earlier are kept.
+    let mut kept = below(keep);
+    if kept.count_ones() as usize > keep {
+        let mut border = (0..keep).rev().map(|limit| kept & !below(limit)).find(|border| *border != 0).unwrap_or(0);
+        while kept.count_ones() as usize > keep && border != 0 {
+            let last = 1 << (31 - border.leading_zeros());
+            (kept, border) = (kept & !last, border & !last);
+        }
+    }
+    let never = _mm512_set1_ps(NEVER);
+    for (pointer, mask) in pointers.into_iter().zip(halves(others & !kept)) {
+        // SAFETY: masked lanes are not written.
+        unsafe { _mm512_mask_storeu_ps(pointer, mask, never) };
     }
 }

@@ -24,6 +24,8 @@ pub(crate) use {amx::Amx, avx2::Avx2, avx512::Avx512, avx512_bf16::Avx512Bf16};
 
 pub(crate) use scalar::Scalar;
 
+use std::ops::Range;
+
 /// Rows are computed this many at a time.
 pub(crate) const GROUP: usize = 16;
 
@@ -232,6 +234,10 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     /// No row's numbers have more squares than this; infinite for an engine that makes no use of it. Any number of rows.
     fn most_squares(self, _rows: usize, _columns: usize, _from: View<Self::Element>) -> f32 {
         f32::INFINITY
+    }
+    /// Leaves so many of a block's keys, besides the own ones; see [`crate::sparse::mask`].
+    fn keep_best(self, keys: &mut [f32], own: Range<usize>, keep: usize, order: &mut [u32]) {
+        crate::sparse::keep_best(keys, own, keep, order);
     }
     /// Powers of two of each row's logits less its greatest, and one divided by the sums of them.
     fn softmax(self, rows: usize, columns: usize, attention: &mut Attention<'_, Self::Element>);
