@@ -15,6 +15,6 @@ mod weights;
 pub use architecture::{Architecture, Vocabulary};
 pub use kernels::{Kernel, Precision};
 pub use network::{Network, NetworkError, Options};
-pub use reference::{AttentionMap, Trace, reference};
+pub use reference::{AttentionMap, Trace, reference, reference_rounded};
 pub use rows::{Rows, Sparsity};
 pub use weights::{Metadata, Weights, WeightsError};

@@ -4,11 +4,13 @@
 /// Bins of numbers that are not negative.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bins {
-    /// Where each bin but the first begins, ascending.
+    /// Where each bin but the first begins, ascending, and an infinite one.
     edges: Vec<f64>,
     /// The upper bits of the first edge, and for these and each greater ones the bin of the least number that has them.
     first: u64,
     starts: Vec<u16>,
+    /// A number's bin is at most so many after the one where its upper bits lead.
+    steps: usize,
 }
 
 impl Default for Bins {
@@ -18,12 +20,12 @@ impl Default for Bins {
     }
 }
 
-/// Exponent and six bits after the leading one: 64 places to a doubling.
-const SHIFT: u32 = 46;
+/// Exponent and eight bits after the leading one: 256 places to a doubling.
+const SHIFT: u32 = 44;
 
 impl Bins {
     /// Bins that begin at these edges, of which there are less than 65 536.
-    pub(crate) fn new(edges: Vec<f64>) -> Bins {
+    pub(crate) fn new(mut edges: Vec<f64>) -> Bins {
         let is_positive = |edge: &&f64| **edge > 0.0;
         let place_of = |edge: Option<&f64>| edge.map_or(0, |edge| edge.to_bits() >> SHIFT);
         let first = place_of(edges.iter().find(is_positive));
@@ -31,16 +33,21 @@ impl Bins {
         let below = edges.partition_point(|edge| *edge <= 0.0) as u16;
         let start = |place: u64| edges.partition_point(|edge| *edge <= f64::from_bits(place << SHIFT)) as u16;
         // Whatever is less than the first edge comes to the first place, too.
-        let starts = [below].into_iter().chain((first + 1..=last).map(start)).collect();
-        Bins { edges, first, starts }
+        let starts: Vec<u16> = [below].into_iter().chain((first + 1..=last).map(start)).collect();
+        let ends = starts[1..].iter().map(|start| usize::from(*start)).chain([edges.len()]);
+        let steps = starts.iter().zip(ends).map(|(start, end)| end - usize::from(*start)).max().unwrap_or(0);
+        edges.push(f64::INFINITY);
+        Bins { edges, first, starts, steps }
     }
 
-    /// The bin of a number.
+    /// The bin of a number. Nothing here depends on the number but what is read, so there is nothing to guess wrong.
     pub(crate) fn of(&self, value: f64) -> u16 {
         let place = (value.to_bits() >> SHIFT).saturating_sub(self.first) as usize;
-        let start = self.starts[place.min(self.starts.len() - 1)];
-        let more = self.edges[usize::from(start)..].iter().take_while(|edge| **edge <= value).count();
-        start + more as u16
+        let mut bin = usize::from(self.starts[place.min(self.starts.len() - 1)]);
+        for _ in 0..self.steps {
+            bin += usize::from(self.edges[bin] <= value);
+        }
+        bin as u16
     }
 }
 

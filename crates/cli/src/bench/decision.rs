@@ -30,21 +30,21 @@ pub struct Figures {
     pub control_ns_p99: f64,
 }
 
-const CORES: usize = 8;
+pub(super) const CORES: usize = 8;
 /// Steps of the control loop between decisions are timed so often.
 const CONTROLS: usize = 21;
 
 /// Tasks of about a millisecond, each with one job whose slack lies anywhere in the range of the bins.
-struct Scene {
-    system: System,
+pub(super) struct Scene {
+    pub system: System,
     jobs: Vec<Job>,
     active: Vec<JobId>,
     events: Vec<Event>,
 }
 
 impl Scene {
-    fn new(n: usize) -> Scene {
-        let mut rng = Pcg64::seed_from_u64(n as u64);
+    pub fn new(n: usize, seed: u64) -> Scene {
+        let mut rng = Pcg64::seed_from_u64(seed);
         let mut tasks = Vec::with_capacity(n);
         let mut jobs = Vec::with_capacity(n);
         for index in 0..n {
@@ -71,7 +71,7 @@ impl Scene {
         Scene { system: TaskSet::new("bench", tasks, CORES).system(), jobs, active, events }
     }
 
-    fn view(&self) -> SystemView<'_> {
+    pub fn view(&self) -> SystemView<'_> {
         let Scene { system, jobs, active, events } = self;
         SystemView { now: Time::ZERO, system, active, jobs, running: &[None; CORES], events }
     }
@@ -79,7 +79,7 @@ impl Scene {
 
 /// Times so many decisions among `n` jobs.
 pub fn measure(name: &'static str, model: &Arc<Model>, n: usize, passes: u64) -> Result<Figures> {
-    let scene = Scene::new(n);
+    let scene = Scene::new(n, n as u64);
     let view = scene.view();
     let mut scheduler = Learned::new(model.clone(), Options::default())?;
     scheduler.start(&scene.system)?;
