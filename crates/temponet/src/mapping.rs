@@ -126,3 +126,56 @@ impl Mapper {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_pcg::Pcg64;
+    use temponet_task::{Job, Task, TaskSet};
+
+    #[test]
+    fn the_best_are_those_that_sorting_finds() {
+        let mut rng = Pcg64::seed_from_u64(3);
+        for n in [0, 1, 7, 8, 9, 200] {
+            let tasks = (0..n).map(|index| Task::periodic(format!("t{index}"), Time(100), Time(1))).collect();
+            let system = TaskSet::new("test", tasks, 4).system();
+            let job = |task: usize, deadline: u64| Job {
+                task: task as u32,
+                criticality: 0,
+                running: false,
+                last_core: None,
+                number: 0,
+                release: Time::ZERO,
+                deadline: Time(deadline),
+                wcet: Time(1),
+                bcet: Time(1),
+                executed: Time::ZERO,
+                overhead: Time::ZERO,
+                value: 1.0,
+            };
+            let jobs: Vec<Job> = (0..n).map(|task| job(task, rng.random_range(1..5))).collect();
+            let active: Vec<JobId> = (0..n as u32).map(JobId).collect();
+            let running = [None; 4];
+            let view = SystemView {
+                now: Time::ZERO,
+                system: &system,
+                active: &active,
+                jobs: &jobs,
+                running: &running,
+                events: &[],
+            };
+            // Few values, so that many are equal.
+            let q: Vec<f32> = (0..n).map(|_| f32::from(rng.random_range(0u8..6))).collect();
+            let mut mapper = Mapper::default();
+            mapper.keep_best(8, active.iter().map(|id| (*id, q[id.index()])), &view);
+            let mut expected = active.clone();
+            expected.sort_by(|a, b| {
+                let of = |id: &JobId| (view.job(*id).deadline, view.job(*id).tie());
+                q[b.index()].total_cmp(&q[a.index()]).then(of(a).cmp(&of(b)))
+            });
+            expected.truncate(8);
+            assert_eq!(mapper.candidates.iter().map(|candidate| candidate.id).collect::<Vec<_>>(), expected);
+        }
+    }
+}
