@@ -126,8 +126,8 @@ def main():
     model = build(weights, architecture)
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     figures = json.loads(subprocess.run([TEMPONET, "bench", "infer", "--json"], check=True, capture_output=True).stdout)
-    ours = {case["jobs"]: case for case in reversed(figures["cases"])}
-    print(f"ONNX Runtime {onnxruntime.__version__}, TempoNet's kernel {figures['cases'][0]['kernel']}")
+    ours = {case["jobs"]: case for case in reversed(figures["kernels"])}
+    print(f"ONNX Runtime {onnxruntime.__version__}, TempoNet's kernel {figures['kernels'][0]['kernel']}")
     print("jobs  distinct  TempoNet µs  ORT all µs  ratio  ORT distinct µs  ratio  gap f32  gap fastest")
     for case in (case for case in cases if case["jobs"] in wanted):
         slack, count = np.array(case["slack"]), np.array(case["count"])

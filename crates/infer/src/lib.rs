@@ -9,11 +9,12 @@ mod pass;
 mod prepared;
 mod reference;
 mod rows;
+mod sparse;
 mod weights;
 
 pub use architecture::{Architecture, RealInput, Vocabulary};
 pub use kernels::{Kernel, Precision};
 pub use network::{Network, NetworkError, Options};
-pub use reference::{AttentionMap, Trace, reference};
+pub use reference::{AttentionMap, Trace, reference, reference_rounded};
 pub use rows::{Rows, Sparsity};
 pub use weights::{Metadata, Weights, WeightsError, write_tensors};

@@ -147,7 +147,7 @@ impl<E: Engine> Prepared<E> {
         let architecture = &weights.architecture;
         let widths = widths::<E>(architecture);
         let layers = (0..architecture.layers).map(|layer| Prepared::layer(weights, layer, widths)).collect();
-        let triple = triple(weights, 0);
+        let triple = triple::<E>(weights, 0);
         let tables = |kind: &str, features: &[Vocabulary]| {
             let table = |(place, feature): (usize, &Vocabulary)| {
                 let embedding = weights.tensor(&format!("embed.{kind}.{}", feature.name));
@@ -189,7 +189,7 @@ impl<E: Engine> Prepared<E> {
             bias: Aligned::from_slice(part(&format!("{name}.bias")), widths.row_stride),
         };
         let later = || {
-            let (weight, bias) = triple(weights, layer);
+            let (weight, bias) = triple::<E>(weights, layer);
             Linear::new(&weight, &bias)
         };
         Layer {
@@ -206,23 +206,25 @@ impl<E: Engine> Prepared<E> {
 fn widths<E: Engine>(architecture: &Architecture) -> Widths {
     let Architecture { width, heads, feed_forward, .. } = *architecture;
     let head = width / heads;
+    let head_depth = head.next_multiple_of(E::DEPTH);
     Widths {
         row: width,
         row_stride: width.next_multiple_of(PAD),
-        triple_stride: (3 * width).next_multiple_of(PAD),
+        // The last head's queries are read to their padded depth.
+        triple_stride: (3 * width).max(width - head + head_depth).next_multiple_of(PAD),
         heads,
         head,
-        head_depth: head.next_multiple_of(E::DEPTH),
+        head_depth,
         head_columns: head.next_multiple_of(PAD),
         hidden_stride: feed_forward.next_multiple_of(PAD),
     }
 }
 
-/// Query, key and value as one linear map: weight and bias. The attention's scale is in the query, and so is the factor that lets it take
-/// powers of two for those of e.
-fn triple(weights: &Weights, layer: usize) -> (Vec<f32>, Vec<f32>) {
+/// Query, key and value as one linear map: weight and bias. The attention's scale is in the query, and so are the factor that lets it take
+/// powers of two for those of e and the engine's unit.
+fn triple<E: Engine>(weights: &Weights, layer: usize) -> (Vec<f32>, Vec<f32>) {
     let size = weights.architecture.width / weights.architecture.heads;
-    let scale = std::f32::consts::LOG2_E / (size as f32).sqrt();
+    let scale = E::UNIT * std::f32::consts::LOG2_E / (size as f32).sqrt();
     let part = |kind: &str| {
         let scaled = |name: &str, factor: f32| {
             let values = weights.tensor(&format!("layers.{layer}.attention.{name}.{kind}"));

@@ -28,6 +28,11 @@ pub(crate) const EPSILON: f32 = 1e-5;
 
 /// Runs the network on some rows.
 pub fn reference(weights: &Weights, rows: &Rows<'_>) -> Trace {
+    reference_rounded(weights, rows, |_| ())
+}
+
+/// The same if `round` is done to each row that goes into a linear map, to find out what a rougher arithmetic would do.
+pub fn reference_rounded(weights: &Weights, rows: &Rows<'_>, round: impl Fn(&mut [f32])) -> Trace {
     let architecture = &weights.architecture;
     let mut x = embed(weights, rows);
     let mut attention = Vec::new();
@@ -35,7 +40,12 @@ pub fn reference(weights: &Weights, rows: &Rows<'_>) -> Trace {
         let part = |name: &str| weights.tensor(&format!("layers.{layer}.{name}"));
         let linear = |name: &str, x: &[Vec<f32>]| -> Vec<Vec<f32>> {
             let (weight, bias) = (part(&format!("{name}.weight")), part(&format!("{name}.bias")));
-            x.iter().map(|row| apply(weight, bias, row)).collect()
+            let rounded = |row: &Vec<f32>| {
+                let mut row = row.clone();
+                round(&mut row);
+                apply(weight, bias, &row)
+            };
+            x.iter().map(rounded).collect()
         };
         let [query, key, value] = ["query", "key", "value"].map(|name| linear(&format!("attention.{name}"), &x));
         let maps = attend(architecture, layer, &query, &key, rows);

@@ -45,6 +45,19 @@ impl Sparsity {
         Sparsity { chunk: jobs.max(1).div_ceil(chunks), block, keep }
     }
 
+    /// How many keys a query of so many jobs keeps, counted from 1 as rows are; 0 is the idle row, which is kept always.
+    pub fn kept(self, query: usize, jobs: usize) -> usize {
+        if query == 0 {
+            return jobs + 1;
+        }
+        let (chunk, block) = (self.chunk.max(1), self.block.max(1));
+        let own = (query - 1) / chunk;
+        let is_own = |job: &usize| job / chunk == own;
+        let others = |start: usize| (start..jobs.min(start + block)).filter(|job| !is_own(job)).count();
+        1 + (0..jobs).filter(is_own).count()
+            + (0..jobs).step_by(block).map(|start| others(start).min(self.keep)).sum::<usize>()
+    }
+
     /// Half the keys per block, at least one: the mitigation under overload.
     pub fn halved(self) -> Sparsity {
         Sparsity { keep: (self.keep / 2).max(1), ..self }

@@ -128,6 +128,29 @@ fn shapes_that_fit_no_vector() {
 }
 
 #[test]
+fn great_logits() {
+    // Queries so long that no bound on the logits is small: sharp attention, whose greatest logit must be found.
+    let plain = weights(shape(64, 1, 2, 64), 5);
+    let sharp = Weights::new(plain.architecture.clone(), |name, _, _| {
+        let factor = if name.contains("query") { 60.0 } else { 1.0 };
+        plain.tensor(name).iter().map(|value| value * factor).collect()
+    });
+    let mut rng = Pcg64::seed_from_u64(11);
+    let mut q = Vec::new();
+    for jobs in [3, 40, 300] {
+        let input = Input::random(jobs, &mut rng);
+        let expected = reference(&sharp, &input.rows(None)).q;
+        for kernel in Kernel::available() {
+            network(&sharp, kernel).forward(&input.rows(None), &mut q);
+            let gaps = q.iter().zip(&expected).map(|(a, b)| (a - b).abs());
+            let mean = gaps.sum::<f32>() / q.len() as f32;
+            let allowed = if kernel.precision() == Precision::F32 { CLOSE } else { ROUGH_MEAN };
+            assert!(mean < allowed, "{kernel} on {jobs} jobs: {mean}");
+        }
+    }
+}
+
+#[test]
 fn the_same_input_gives_the_same_bits() {
     let mut rng = Pcg64::seed_from_u64(9);
     let weights = weights(shape(128, 2, 4, 512), 4);

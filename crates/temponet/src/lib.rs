@@ -16,6 +16,7 @@
 mod advice;
 pub mod assignment;
 mod binning;
+mod bins;
 mod continuous;
 pub mod diagnostics;
 mod learned;

@@ -62,6 +62,8 @@ const MATCHED: usize = 2;
 impl Mapper {
     /// Makes room for so many cores.
     pub fn reserve(&mut self, mapping: Mapping, cores: usize) {
+        self.candidates.clear();
+        self.candidates.reserve(MATCHED * cores + 1);
         self.chosen.clear();
         self.chosen.reserve(cores);
         self.gains.clear();
@@ -76,6 +78,31 @@ impl Mapper {
         }
     }
 
+    /// Leaves the best of the jobs in the candidates, the best first. Most jobs are not worth a look at anything but their Q-value.
+    fn keep_best(&mut self, kept: usize, jobs: impl Iterator<Item = (JobId, f32)>, view: &SystemView<'_>) {
+        self.candidates.clear();
+        // What the last candidate has, once they are so many.
+        let mut least = f32::NEG_INFINITY;
+        for (id, q) in jobs {
+            if q < least {
+                continue;
+            }
+            let job = view.job(id);
+            let candidate = Candidate { q, deadline: job.deadline, tie: job.tie(), id };
+            let place = self.candidates.partition_point(|other| other.order(&candidate) == Ordering::Less);
+            if place == kept {
+                continue;
+            }
+            if self.candidates.len() == kept {
+                self.candidates.pop();
+            }
+            self.candidates.insert(place, candidate);
+            if let Some(last) = self.candidates.get(kept - 1) {
+                least = last.q;
+            }
+        }
+    }
+
     /// Assigns jobs, each given with its Q-value, to the cores. Jobs that are worth less than idling get none.
     pub fn assign(
         &mut self,
@@ -85,23 +112,12 @@ impl Mapper {
         view: &SystemView<'_>,
         assignment: &mut Assignment,
     ) {
-        let candidate = |(id, q): (JobId, f32)| {
-            let job = view.job(id);
-            Candidate { q, deadline: job.deadline, tie: job.tie(), id }
-        };
-        self.candidates.clear();
-        self.candidates.reserve(jobs.size_hint().1.unwrap_or(0));
-        self.candidates.extend(jobs.filter(|(_, q)| *q >= idle).map(candidate));
         let cores = view.cores();
         let kept = match mapping {
             Mapping::Greedy => cores,
             Mapping::Sinkhorn { .. } | Mapping::Hungarian { .. } => MATCHED * cores,
         };
-        if self.candidates.len() > kept {
-            self.candidates.select_nth_unstable_by(kept, Candidate::order);
-            self.candidates.truncate(kept);
-        }
-        self.candidates.sort_unstable_by(Candidate::order);
+        self.keep_best(kept, jobs.filter(|(_, q)| *q >= idle), view);
         let migration = match mapping {
             Mapping::Greedy => {
                 self.chosen.clear();
@@ -129,6 +145,59 @@ impl Mapper {
             if let Some(core) = core {
                 assignment.run(*core, candidate.id);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_pcg::Pcg64;
+    use temponet_task::{Job, Task, TaskSet};
+
+    #[test]
+    fn the_best_are_those_that_sorting_finds() {
+        let mut rng = Pcg64::seed_from_u64(3);
+        for n in [0, 1, 7, 8, 9, 200] {
+            let tasks = (0..n).map(|index| Task::periodic(format!("t{index}"), Time(100), Time(1))).collect();
+            let system = TaskSet::new("test", tasks, 4).system();
+            let job = |task: usize, deadline: u64| Job {
+                task: task as u32,
+                criticality: 0,
+                running: false,
+                last_core: None,
+                number: 0,
+                release: Time::ZERO,
+                deadline: Time(deadline),
+                wcet: Time(1),
+                bcet: Time(1),
+                executed: Time::ZERO,
+                overhead: Time::ZERO,
+                value: 1.0,
+            };
+            let jobs: Vec<Job> = (0..n).map(|task| job(task, rng.random_range(1..5))).collect();
+            let active: Vec<JobId> = (0..n as u32).map(JobId).collect();
+            let running = [None; 4];
+            let view = SystemView {
+                now: Time::ZERO,
+                system: &system,
+                active: &active,
+                jobs: &jobs,
+                running: &running,
+                events: &[],
+            };
+            // Few values, so that many are equal.
+            let q: Vec<f32> = (0..n).map(|_| f32::from(rng.random_range(0u8..6))).collect();
+            let mut mapper = Mapper::default();
+            mapper.keep_best(8, active.iter().map(|id| (*id, q[id.index()])), &view);
+            let mut expected = active.clone();
+            expected.sort_by(|a, b| {
+                let of = |id: &JobId| (view.job(*id).deadline, view.job(*id).tie());
+                q[b.index()].total_cmp(&q[a.index()]).then(of(a).cmp(&of(b)))
+            });
+            expected.truncate(8);
+            assert_eq!(mapper.candidates.iter().map(|candidate| candidate.id).collect::<Vec<_>>(), expected);
         }
     }
 }

@@ -102,7 +102,8 @@ impl Observation {
     /// The row of the present token, a new one if there is none.
     fn row(&mut self) -> u32 {
         let mix = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let hash = self.token.iter().fold(0, |hash, value| mix(hash, u64::from(*value)));
+        let four = |four: &[u16]| four.iter().fold(0, |four, value| four << 16 | u64::from(*value));
+        let hash = self.token.chunks(4).fold(0, |hash, values| mix(hash, four(values)));
         let hash = self.real.iter().fold(hash, |hash, value| mix(hash, u64::from(value.to_bits())));
         let mask = self.table.len() - 1;
         let mut place = (hash >> 32) as usize & mask;
@@ -113,7 +114,7 @@ impl Observation {
                 self.table[place] = (self.round, row);
                 return row;
             }
-            if self.token(row) == self.token && self.real(row) == self.real {
+            if self.token(row).iter().eq(&self.token) && self.real(row) == self.real {
                 self.counts[row as usize - 1] += 1;
                 return row;
             }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use temponet_infer::{RealInput, Vocabulary};
 use temponet_task::{Job, System, Task, Time};
 
+use crate::bins::Bins;
 use crate::{Binning, Continuous};
 
 /// How jobs become tokens; part of a model.
@@ -77,8 +78,8 @@ pub struct Scale {
     pub value: f64,
     /// The idle token.
     pub idle: [u16; 2],
-    /// Where each slack bin but the first begins, in ns.
-    edges: Vec<f64>,
+    /// Of slacks in ns.
+    bins: Bins,
     /// Whether tasks differ in value or criticality.
     pub(crate) differs: bool,
 }
@@ -97,14 +98,7 @@ impl Scale {
         let edges = tokenizer.binning.edges(tokenizer.bins).iter().map(|edge| edge * unit).collect();
         let importance = |task: &Task| (task.value, task.criticality);
         let differs = system.tasks.windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
-        Scale { unit, value, idle, edges, differs }
-    }
-}
-
-impl Scale {
-    /// The bin of a time in ns that is not negative.
-    fn bin(&self, time: f64) -> u16 {
-        self.edges.partition_point(|edge| *edge <= time) as u16
+        Scale { unit, value, idle, bins: Bins::new(edges), differs }
     }
 }
 
@@ -194,7 +188,7 @@ impl Tokenizer {
                     let share = job.least_remaining().0 as f64 / job.remaining().0.max(1) as f64;
                     ((share * 8.0) as u16).min(7)
                 }
-                Feature::Due => scale.bin(job.deadline.saturating_sub(now).0 as f64),
+                Feature::Due => scale.bins.of(job.deadline.saturating_sub(now).0 as f64),
                 Feature::Advice => advice,
             });
         }
@@ -213,7 +207,7 @@ impl Tokenizer {
         match slack < 0.0 {
             true if self.clip => 0,
             true => self.bins as u16,
-            false => scale.bin(slack),
+            false => scale.bins.of(slack),
         }
     }
 

@@ -11,14 +11,16 @@ use serde::Serialize;
 use temponet::{Model, Tokenizer};
 use temponet_infer::{Architecture, Kernel, Network, Options, Precision, Rows, Vocabulary, Weights, reference};
 
-use super::decision;
 use super::sim::control;
+use super::{agreement, attention, decision};
 use crate::{output, setup, table};
 
 /// The learned scheduler: time per decision and per forward pass, by number of jobs and kernel
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet bench infer\n  temponet bench infer --all-kernels --json\n\n\
     Decisions: tokens, network and mapping to 8 cores, with the paper's tokens and with ours (or those of --model), untrained weights.\n\
+    Dense and sparse attention: every job its own row; kept is what queries attend to, in bytes of keys and values.\n\
+    Agreement: random networks decide with rougher numbers as in single precision, the same jobs on 8 cores.\n\
     Jobs' slacks are drawn over the whole vocabulary; equal ones are one row, as in a decision. The last case has no two equal rows.\n\
     Results are held against the reference before anything is timed. control_ns is one step of a fixed loop, to tell a slow machine\n\
     from slow code.")]
@@ -149,11 +151,15 @@ pub fn run(args: Args) -> Result<()> {
             decisions.push(decision::measure(name, &model, jobs, args.passes)?);
         }
     }
+    let attentions =
+        attention::JOBS.into_iter().map(|jobs| attention::measure(jobs, args.passes)).collect::<Result<Vec<_>>>()?;
+    let agreements = agreement::measure(args.passes)?;
     let of_paper = decisions.iter().filter(|figures| figures.model == "paper");
     let exponent = exponent(&of_paper.map(|figures| (figures.n as f64, figures.end_to_end_ns_p50)).collect::<Vec<_>>());
     if args.json {
         return output::print_json(&serde_json::json!({
             "cases": decisions, "exponent": exponent, "kernels": cases, "growth": growths,
+            "attention": attentions, "agreement": agreements,
         }));
     }
     let header = ["kernel", "jobs", "distinct", "median", "p99", "p99.9", "control ns"];
@@ -189,7 +195,10 @@ pub fn run(args: Args) -> Result<()> {
         cells
     };
     text += &table::render(&header, &decisions.iter().map(row).collect::<Vec<_>>());
-    text += &format!("paper: a decision's time grows as N^{exponent:.2}\n");
+    text += &format!("paper: a decision's time grows as N^{exponent:.2}\n\n");
+    text += &attention::text(&attentions);
+    text += "\n";
+    text += &agreement::text(&agreements);
     output::print(&text)
 }
 

@@ -1,5 +1,7 @@
 //! `temponet bench`: speed and memory, measured on this machine, now.
 
+mod agreement;
+mod attention;
 mod decision;
 mod infer;
 mod oracle;

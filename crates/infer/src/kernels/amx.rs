@@ -1,13 +1,14 @@
 //! Products of bfloat16 by matrix tiles (AMX), in assembly, because Rust has no stable intrinsics for them.
 //!
-//! Eight tiles of a kilobyte: four sums, which start from the bias and are independent of each other, since one product takes the time of
-//! three to arrive; the others for what is multiplied. Tiles belong to the thread, are configured for one pass and released after it.
+//! Eight tiles of a kilobyte: four sums, which are independent of each other, since one product takes the time of three to arrive; the others
+//! for what is multiplied. Tiles belong to the thread, are configured for one pass and released after it.
 #![allow(unsafe_code, reason = "assembly and a system call")]
 
 use std::arch::asm;
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
-use super::bf16::{Bf16, Multiplier, Product, narrow};
+use super::bf16::{Bf16, Multiplier, Product};
 
 /// Multiplies by tiles. Only a part of [`Amx`], which checks the processor.
 #[derive(Clone, Copy)]
@@ -80,7 +81,7 @@ static CONFIGURATION: Configuration = Configuration {
     rows: [16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 0, 0, 0, 0],
 };
 
-/// Sums on their way to becoming elements: 32 rows of 32, or 16 of 64.
+/// Sums on their way to becoming something else: 32 rows of 32, or 16 of 64.
 #[repr(C, align(64))]
 struct Sums([f32; 1024]);
 
@@ -95,44 +96,74 @@ impl Multiplier for Tiles {
         unsafe { asm!("tilerelease", options(nostack, nomem, preserves_flags)) }
     }
 
-    unsafe fn multiply(self, product: &Product<f32>) {
-        // SAFETY: blocks are within the product, which the caller has checked.
-        unsafe { each_block(product, |_, _, c, block| block.run(c, product.c_stride)) }
+    unsafe fn multiply(self, product: &Product, bias: *const f32, c: *mut f32, c_stride: usize) {
+        for block in Blocks::of(product) {
+            // SAFETY: blocks are within the product, which the caller has checked, and tiles are configured.
+            unsafe {
+                block.start(bias.add(block.column));
+                block.add_products(product);
+                block.store(c.add(block.row * c_stride + block.column), c_stride);
+            }
+        }
     }
 
-    unsafe fn multiply_relu(self, product: &Product<u16>) {
-        // A block becomes elements while the next one is on its way.
-        let mut sums = [Sums([0.0; 1024]), Sums([0.0; 1024])];
-        let mut before: Option<(usize, usize, *mut u16)> = None;
+    #[inline(always)]
+    unsafe fn each_sum(self, product: &Product, mut take: impl FnMut(usize, usize, __m512, __m512)) {
+        // Between the products of a block are taken the sums of the one before, so that neither waits for the other.
+        let mut sums = [const { MaybeUninit::<Sums>::uninit() }; 2];
+        let mut before: Option<Block> = None;
+        let mut blocks = Blocks::of(product);
         let mut turn = 0;
-        // SAFETY: blocks are within the product, which the caller has checked; a block's sums fit.
-        unsafe {
-            each_block(product, |rows, columns, c, block| {
-                block.run(sums[turn].0.as_mut_ptr(), columns);
-                turn = 1 - turn;
-                if let Some((rows, columns, c)) = before.replace((rows, columns, c)) {
-                    relu(rows, columns, &sums[turn], c, product.c_stride);
-                }
-            });
-            if let Some((rows, columns, c)) = before {
-                relu(rows, columns, &sums[1 - turn], c, product.c_stride);
+        loop {
+            let block = blocks.next();
+            if block.is_none() && before.is_none() {
+                return;
             }
+            let steps = if block.is_some() { product.depth / 32 } else { 0 };
+            let (rows, columns) = before.map_or((0, 32), |before| before.shape.size());
+            let some = rows.div_ceil(steps + 1);
+            let (from, to) = (sums[1 - turn].as_ptr().cast::<f32>(), sums[turn].as_mut_ptr().cast::<f32>());
+            for step in 0..=steps {
+                if let Some(block) = block {
+                    // SAFETY: blocks are within the product, which the caller has checked; a block's sums fit; tiles are configured.
+                    unsafe {
+                        if step == 0 {
+                            block.start_from_zero();
+                        }
+                        if step < steps {
+                            block.add_product(product, step);
+                        } else {
+                            block.store(to, block.shape.size().1);
+                        }
+                    }
+                }
+                let Some(before) = before else { continue };
+                for row in step * some..((step + 1) * some).min(rows) {
+                    for column in (0..columns).step_by(32) {
+                        // SAFETY: that block has stored rows × columns sums there.
+                        unsafe {
+                            let from = from.add(row * columns + column);
+                            let (left, right) = (_mm512_load_ps(from), _mm512_load_ps(from.add(16)));
+                            take(before.row + row, before.column + column, left, right);
+                        }
+                    }
+                }
+            }
+            turn = 1 - turn;
+            before = block;
         }
     }
 }
 
-/// A block of a product: 32 rows by 32 columns, 16 by 64, or 16 by 32.
+/// A block of a product, whose sums are in the first four tiles.
+#[derive(Clone, Copy)]
 struct Block {
     shape: Shape,
-    a: *const u16,
-    /// In bytes; so `b_next`, from one panel to the next.
-    a_stride: usize,
-    b: *const u16,
-    b_next: usize,
-    steps: usize,
-    bias: *const f32,
+    row: usize,
+    column: usize,
 }
 
+/// Rows by columns, in tiles.
 #[derive(Clone, Copy)]
 enum Shape {
     TwoByTwo,
@@ -140,48 +171,82 @@ enum Shape {
     OneByTwo,
 }
 
-/// Gives `run` every block with its size and its place.
-#[inline(always)]
-unsafe fn each_block<C>(product: &Product<C>, mut run: impl FnMut(usize, usize, *mut C, Block)) {
-    let Product { rows, a, a_stride, b, depth, columns, bias, c, c_stride } = *product;
-    let mut visit = |shape: Shape, row: usize, column: usize| {
-        let (rows, columns) = match shape {
+impl Shape {
+    /// Rows and columns.
+    fn size(self) -> (usize, usize) {
+        match self {
             Shape::TwoByTwo => (32, 32),
             Shape::OneByFour => (16, 64),
             Shape::OneByTwo => (16, 32),
-        };
-        // SAFETY: row and column are within the product.
-        let (a, b, bias, c) =
-            unsafe { (a.add(row * a_stride), b.add(column * depth), bias.add(column), c.add(row * c_stride + column)) };
-        let block = Block { shape, a, a_stride: 2 * a_stride, b, b_next: 64 * depth, steps: depth / 32, bias };
-        run(rows, columns, c, block);
-    };
-    let paired = rows / 32 * 32;
-    for column in (0..columns).step_by(32) {
-        for row in (0..paired).step_by(32) {
-            visit(Shape::TwoByTwo, row, column);
-        }
-    }
-    if paired < rows {
-        let wide = columns / 64 * 64;
-        for column in (0..wide).step_by(64) {
-            visit(Shape::OneByFour, paired, column);
-        }
-        if wide < columns {
-            visit(Shape::OneByTwo, paired, wide);
         }
     }
 }
 
-impl Block {
-    /// Stores the sums at `c`.
-    ///
-    /// # Safety
-    /// Tiles are configured; the block's part of a, b, bias and c is there.
+/// All blocks of a product: columns after columns, and last the rows that have no second tile.
+struct Blocks {
+    rows: usize,
+    columns: usize,
+    /// Rows in pairs of tiles.
+    paired: usize,
+    row: usize,
+    column: usize,
+    last_column: usize,
+}
+
+impl Blocks {
     #[inline(always)]
-    unsafe fn run(&self, c: *mut f32, c_stride: usize) {
-        let c_stride = 4 * c_stride;
-        // SAFETY: reads and writes only the block; the compiler itself uses no tiles.
+    fn of(product: &Product) -> Blocks {
+        let Product { rows, columns, .. } = *product;
+        Blocks { rows, columns, paired: rows / 32 * 32, row: 0, column: 0, last_column: 0 }
+    }
+}
+
+impl Iterator for Blocks {
+    type Item = Block;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Block> {
+        if self.paired > 0 && self.column < self.columns {
+            let block = Block { shape: Shape::TwoByTwo, row: self.row, column: self.column };
+            self.row += 32;
+            if self.row == self.paired {
+                (self.row, self.column) = (0, self.column + 32);
+            }
+            return Some(block);
+        }
+        if self.paired == self.rows || self.last_column == self.columns {
+            return None;
+        }
+        let shape = if self.columns - self.last_column < 64 { Shape::OneByTwo } else { Shape::OneByFour };
+        let block = Block { shape, row: self.paired, column: self.last_column };
+        self.last_column += shape.size().1;
+        Some(block)
+    }
+}
+
+/// What these do is done in tiles, which the compiler itself does not use.
+///
+/// # Safety
+/// Tiles are configured, and the block's part of whatever is named is there.
+impl Block {
+    #[inline(always)]
+    unsafe fn start_from_zero(&self) {
+        // SAFETY: touches no memory.
+        unsafe {
+            asm!(
+                "tilezero tmm0",
+                "tilezero tmm1",
+                "tilezero tmm2",
+                "tilezero tmm3",
+                options(nostack, nomem, preserves_flags)
+            );
+        }
+    }
+
+    /// Every row starts as the bias.
+    #[inline(always)]
+    unsafe fn start(&self, bias: *const f32) {
+        // SAFETY: reads as many numbers as the block has columns.
         unsafe {
             match self.shape {
                 Shape::TwoByTwo => asm!(
@@ -189,7 +254,47 @@ impl Block {
                     "tileloadd tmm1, [{bias} + {zero} + 64]",
                     "tileloadd tmm2, [{bias} + {zero}]",
                     "tileloadd tmm3, [{bias} + {zero} + 64]",
-                    "2:",
+                    bias = in(reg) bias, zero = in(reg) 0usize,
+                    options(nostack, readonly, preserves_flags),
+                ),
+                Shape::OneByFour => asm!(
+                    "tileloadd tmm0, [{bias} + {zero}]",
+                    "tileloadd tmm1, [{bias} + {zero} + 64]",
+                    "tileloadd tmm2, [{bias} + {zero} + 128]",
+                    "tileloadd tmm3, [{bias} + {zero} + 192]",
+                    bias = in(reg) bias, zero = in(reg) 0usize,
+                    options(nostack, readonly, preserves_flags),
+                ),
+                Shape::OneByTwo => asm!(
+                    "tileloadd tmm0, [{bias} + {zero}]",
+                    "tileloadd tmm1, [{bias} + {zero} + 64]",
+                    bias = in(reg) bias, zero = in(reg) 0usize,
+                    options(nostack, readonly, preserves_flags),
+                ),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add_products(&self, product: &Product) {
+        for step in 0..product.depth / 32 {
+            // SAFETY: the step is within the depth.
+            unsafe { self.add_product(product, step) };
+        }
+    }
+
+    /// Adds the products of 32 columns of a and rows of b.
+    #[inline(always)]
+    unsafe fn add_product(&self, product: &Product, step: usize) {
+        let Product { a, a_stride, b, depth, .. } = *product;
+        let a = a.wrapping_add(self.row * a_stride + 32 * step);
+        let b = b.wrapping_add(self.column * depth + 1024 * step);
+        // In bytes.
+        let (a_stride, panel) = (2 * a_stride, 64 * depth);
+        // SAFETY: reads the block's rows of a and columns of b.
+        unsafe {
+            match self.shape {
+                Shape::TwoByTwo => asm!(
                     "tileloadd tmm4, [{a} + {a_stride}]",
                     "tileloadd tmm6, [{b} + {b_stride}]",
                     "tdpbf16ps tmm0, tmm4, tmm6",
@@ -198,34 +303,14 @@ impl Block {
                     "tileloadd tmm5, [{below} + {a_stride}]",
                     "tdpbf16ps tmm2, tmm5, tmm6",
                     "tdpbf16ps tmm3, tmm5, tmm7",
-                    "add {a}, 64",
-                    "add {below}, 64",
-                    "add {b}, 2048",
-                    "dec {steps}",
-                    "jnz 2b",
-                    "tilestored [{c} + {c_stride}], tmm0",
-                    "tilestored [{c} + {c_stride} + 64], tmm1",
-                    "tilestored [{c_below} + {c_stride}], tmm2",
-                    "tilestored [{c_below} + {c_stride} + 64], tmm3",
-                    bias = in(reg) self.bias,
-                    zero = in(reg) 0usize,
-                    a = inout(reg) self.a => _,
-                    below = inout(reg) self.a.wrapping_byte_add(16 * self.a_stride) => _,
-                    a_stride = in(reg) self.a_stride,
-                    b = inout(reg) self.b => _,
+                    a = in(reg) a,
+                    below = in(reg) a.wrapping_byte_add(16 * a_stride),
+                    a_stride = in(reg) a_stride,
+                    b = in(reg) b,
                     b_stride = in(reg) 64usize,
-                    steps = inout(reg) self.steps => _,
-                    c = in(reg) c,
-                    c_below = in(reg) c.wrapping_byte_add(16 * c_stride),
-                    c_stride = in(reg) c_stride,
-                    options(nostack),
+                    options(nostack, readonly, preserves_flags),
                 ),
                 Shape::OneByFour => asm!(
-                    "tileloadd tmm0, [{bias} + {zero}]",
-                    "tileloadd tmm1, [{bias} + {zero} + 64]",
-                    "tileloadd tmm2, [{bias} + {zero} + 128]",
-                    "tileloadd tmm3, [{bias} + {zero} + 192]",
-                    "2:",
                     "tileloadd tmm4, [{a} + {a_stride}]",
                     "tileloadd tmm5, [{b} + {b_stride}]",
                     "tdpbf16ps tmm0, tmm4, tmm5",
@@ -235,69 +320,59 @@ impl Block {
                     "tdpbf16ps tmm2, tmm4, tmm7",
                     "tileloadd tmm5, [{next} + {b_stride} + 1024]",
                     "tdpbf16ps tmm3, tmm4, tmm5",
-                    "add {a}, 64",
-                    "add {b}, 2048",
-                    "add {next}, 2048",
-                    "dec {steps}",
-                    "jnz 2b",
-                    "tilestored [{c} + {c_stride}], tmm0",
-                    "tilestored [{c} + {c_stride} + 64], tmm1",
-                    "tilestored [{c} + {c_stride} + 128], tmm2",
-                    "tilestored [{c} + {c_stride} + 192], tmm3",
-                    bias = in(reg) self.bias,
-                    zero = in(reg) 0usize,
-                    a = inout(reg) self.a => _,
-                    a_stride = in(reg) self.a_stride,
-                    b = inout(reg) self.b => _,
-                    next = inout(reg) self.b.wrapping_byte_add(self.b_next) => _,
+                    a = in(reg) a,
+                    a_stride = in(reg) a_stride,
+                    b = in(reg) b,
+                    next = in(reg) b.wrapping_byte_add(panel),
                     b_stride = in(reg) 64usize,
-                    steps = inout(reg) self.steps => _,
-                    c = in(reg) c,
-                    c_stride = in(reg) c_stride,
-                    options(nostack),
+                    options(nostack, readonly, preserves_flags),
                 ),
                 Shape::OneByTwo => asm!(
-                    "tileloadd tmm0, [{bias} + {zero}]",
-                    "tileloadd tmm1, [{bias} + {zero} + 64]",
-                    "2:",
                     "tileloadd tmm4, [{a} + {a_stride}]",
                     "tileloadd tmm6, [{b} + {b_stride}]",
                     "tdpbf16ps tmm0, tmm4, tmm6",
                     "tileloadd tmm7, [{b} + {b_stride} + 1024]",
                     "tdpbf16ps tmm1, tmm4, tmm7",
-                    "add {a}, 64",
-                    "add {b}, 2048",
-                    "dec {steps}",
-                    "jnz 2b",
-                    "tilestored [{c} + {c_stride}], tmm0",
-                    "tilestored [{c} + {c_stride} + 64], tmm1",
-                    bias = in(reg) self.bias,
-                    zero = in(reg) 0usize,
-                    a = inout(reg) self.a => _,
-                    a_stride = in(reg) self.a_stride,
-                    b = inout(reg) self.b => _,
+                    a = in(reg) a,
+                    a_stride = in(reg) a_stride,
+                    b = in(reg) b,
                     b_stride = in(reg) 64usize,
-                    steps = inout(reg) self.steps => _,
-                    c = in(reg) c,
-                    c_stride = in(reg) c_stride,
-                    options(nostack),
+                    options(nostack, readonly, preserves_flags),
                 ),
             }
         }
     }
-}
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-unsafe fn relu(rows: usize, columns: usize, sums: &Sums, c: *mut u16, c_stride: usize) {
-    let zero = _mm512_setzero_si512();
-    for row in 0..rows {
-        for column in (0..columns).step_by(32) {
-            // SAFETY: rows × columns sums are there, and the caller has checked c.
-            unsafe {
-                let from = sums.0.as_ptr().add(row * columns + column);
-                let narrow = narrow(_mm512_load_ps(from), _mm512_load_ps(from.add(16)));
-                // As whole numbers, elements have the same signs.
-                _mm512_storeu_si512(c.add(row * c_stride + column).cast(), _mm512_max_epi16(narrow, zero));
+    #[inline(always)]
+    unsafe fn store(&self, c: *mut f32, c_stride: usize) {
+        let c_stride = 4 * c_stride;
+        // SAFETY: writes the block.
+        unsafe {
+            match self.shape {
+                Shape::TwoByTwo => asm!(
+                    "tilestored [{c} + {c_stride}], tmm0",
+                    "tilestored [{c} + {c_stride} + 64], tmm1",
+                    "tilestored [{below} + {c_stride}], tmm2",
+                    "tilestored [{below} + {c_stride} + 64], tmm3",
+                    c = in(reg) c,
+                    below = in(reg) c.wrapping_byte_add(16 * c_stride),
+                    c_stride = in(reg) c_stride,
+                    options(nostack, preserves_flags),
+                ),
+                Shape::OneByFour => asm!(
+                    "tilestored [{c} + {c_stride}], tmm0",
+                    "tilestored [{c} + {c_stride} + 64], tmm1",
+                    "tilestored [{c} + {c_stride} + 128], tmm2",
+                    "tilestored [{c} + {c_stride} + 192], tmm3",
+                    c = in(reg) c, c_stride = in(reg) c_stride,
+                    options(nostack, preserves_flags),
+                ),
+                Shape::OneByTwo => asm!(
+                    "tilestored [{c} + {c_stride}], tmm0",
+                    "tilestored [{c} + {c_stride} + 64], tmm1",
+                    c = in(reg) c, c_stride = in(reg) c_stride,
+                    options(nostack, preserves_flags),
+                ),
             }
         }
     }

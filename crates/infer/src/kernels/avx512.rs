@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::lanes::{f32_engine, lanes};
-use super::{Norm, PAD, Packed, PackedMut, View, ViewMut};
+use super::{Attention, Norm, PAD, Packed, PackedMut, View, ViewMut};
 
 /// Exists only where the processor has AVX-512 F, BW, DQ and VL.
 #[derive(Clone, Copy)]

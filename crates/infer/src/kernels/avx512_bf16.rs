@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 use std::mem::transmute;
 
-use super::bf16::{Bf16, Multiplier, Product, narrow};
+use super::bf16::{Bf16, Multiplier, Product};
 
 /// Multiplies pairs of numbers, sixteen columns at a time. Only a part of [`Avx512Bf16`], which checks the processor.
 #[derive(Clone, Copy)]
@@ -23,52 +23,47 @@ impl Avx512Bf16 {
 const ROWS: usize = 8;
 
 impl Multiplier for Pairs {
-    unsafe fn multiply(self, product: &Product<f32>) {
-        // SAFETY: the engine exists, so the processor has the instructions; blocks are within the product.
-        unsafe {
-            each_block(product, |to, left, right| {
-                _mm512_storeu_ps(to, left);
-                _mm512_storeu_ps(to.add(16), right);
-            });
-        }
+    unsafe fn multiply(self, product: &Product, bias: *const f32, c: *mut f32, c_stride: usize) {
+        // SAFETY: the engine exists, so the processor has the instructions; the caller has checked the product.
+        unsafe { multiply(self, product, bias, c, c_stride) }
     }
 
-    unsafe fn multiply_relu(self, product: &Product<u16>) {
-        // SAFETY: the engine exists, so the processor has the instructions; blocks are within the product.
+    #[inline(always)]
+    unsafe fn each_sum(self, product: &Product, mut take: impl FnMut(usize, usize, __m512, __m512)) {
+        let Product { rows, a, a_stride, b, depth, columns } = *product;
+        // SAFETY: the caller has all rows and columns, which are multiples of ROWS and of 32.
         unsafe {
-            each_block(product, |to, left, right| {
-                let zero = _mm512_setzero_ps();
-                let narrow = narrow(_mm512_max_ps(left, zero), _mm512_max_ps(right, zero));
-                _mm512_storeu_si512(to.cast(), narrow);
-            });
+            for column in (0..columns).step_by(32) {
+                let panel = b.add(column * depth);
+                for row in (0..rows).step_by(ROWS) {
+                    let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
+                    for pair in 0..depth / 2 {
+                        let b = panel.add(pair / 16 * 1024 + pair % 16 * 32);
+                        let pairs = |from: *const u16| transmute::<__m512i, __m512bh>(_mm512_loadu_si512(from.cast()));
+                        let (left, right) = (pairs(b), pairs(b.add(512)));
+                        for (place, sums) in sums.iter_mut().enumerate() {
+                            let a = a.add((row + place) * a_stride + 2 * pair).cast::<i32>().read_unaligned();
+                            let a = transmute::<__m512i, __m512bh>(_mm512_set1_epi32(a));
+                            *sums = [_mm512_dpbf16_ps(sums[0], a, left), _mm512_dpbf16_ps(sums[1], a, right)];
+                        }
+                    }
+                    for (place, [left, right]) in sums.into_iter().enumerate() {
+                        take(row + place, column, left, right);
+                    }
+                }
+            }
         }
     }
 }
 
-/// Gives `store` 32 columns of each row.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-unsafe fn each_block<C>(product: &Product<C>, store: impl Fn(*mut C, __m512, __m512)) {
-    let Product { rows, a, a_stride, b, depth, columns, bias, c, c_stride } = *product;
-    // SAFETY: the caller has all rows and columns, which are multiples of ROWS and of 32.
+unsafe fn multiply(pairs: Pairs, product: &Product, bias: *const f32, c: *mut f32, c_stride: usize) {
+    // SAFETY: the caller has checked all rows and columns.
     unsafe {
-        for column in (0..columns).step_by(32) {
-            let panel = b.add(column * depth);
-            for row in (0..rows).step_by(ROWS) {
-                let mut sums = [[_mm512_loadu_ps(bias.add(column)), _mm512_loadu_ps(bias.add(column + 16))]; ROWS];
-                for pair in 0..depth / 2 {
-                    let b = panel.add(pair / 16 * 1024 + pair % 16 * 32);
-                    let pairs = |from: *const u16| transmute::<__m512i, __m512bh>(_mm512_loadu_si512(from.cast()));
-                    let (left, right) = (pairs(b), pairs(b.add(512)));
-                    for (place, sums) in sums.iter_mut().enumerate() {
-                        let a = a.add((row + place) * a_stride + 2 * pair).cast::<i32>().read_unaligned();
-                        let a = transmute::<__m512i, __m512bh>(_mm512_set1_epi32(a));
-                        *sums = [_mm512_dpbf16_ps(sums[0], a, left), _mm512_dpbf16_ps(sums[1], a, right)];
-                    }
-                }
-                for (place, [left, right]) in sums.into_iter().enumerate() {
-                    store(c.add((row + place) * c_stride + column), left, right);
-                }
-            }
-        }
+        pairs.each_sum(product, |row, column, left, right| {
+            let (to, bias) = (c.add(row * c_stride + column), bias.add(column));
+            _mm512_storeu_ps(to, _mm512_add_ps(left, _mm512_loadu_ps(bias)));
+            _mm512_storeu_ps(to.add(16), _mm512_add_ps(right, _mm512_loadu_ps(bias.add(16))));
+        });
     }
 }

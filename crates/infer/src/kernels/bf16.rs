@@ -6,9 +6,10 @@
 
 use std::arch::x86_64::*;
 use std::mem::transmute;
+use std::ops::Range;
 
 use super::avx512::Avx512;
-use super::{Engine, GROUP, Norm, PAD, Packed, PackedMut, View, ViewMut, lanes};
+use super::{Attention, Engine, GROUP, NEVER, Norm, PAD, Packed, PackedMut, QUERIES, View, ViewMut, lanes, norm};
 
 /// A way to multiply.
 pub(crate) trait Multiplier: Copy + Send + Sync + 'static {
@@ -17,29 +18,27 @@ pub(crate) trait Multiplier: Copy + Send + Sync + 'static {
     /// c = a·b + bias, single precision.
     ///
     /// # Safety
-    /// All of the product's rows and columns are there, rows a multiple of [`GROUP`].
-    unsafe fn multiply(self, product: &Product<f32>);
-    /// c = max(0, a·b + bias), as elements.
+    /// All of the product's rows and columns are there, also of bias and c; rows are a multiple of [`GROUP`].
+    unsafe fn multiply(self, product: &Product, bias: *const f32, c: *mut f32, c_stride: usize);
+    /// Gives `take` each row and each 32nd column with the sums from there on. A row's columns come in order. To be inlined where the
+    /// processor's features are known.
     ///
     /// # Safety
-    /// The same.
-    unsafe fn multiply_relu(self, product: &Product<u16>);
+    /// All of the product's rows and columns are there, rows a multiple of [`GROUP`].
+    unsafe fn each_sum(self, product: &Product, take: impl FnMut(usize, usize, __m512, __m512));
 }
 
 /// What is multiplied; strides in numbers.
-pub(crate) struct Product<C> {
+pub(crate) struct Product {
     pub rows: usize,
     pub a: *const u16,
     pub a_stride: usize,
     pub b: *const u16,
     pub depth: usize,
     pub columns: usize,
-    pub bias: *const f32,
-    pub c: *mut C,
-    pub c_stride: usize,
 }
 
-/// The engine; exists only where the processor has AVX-512 BF16 besides what [`Avx512`] needs.
+/// The engine; exists only where the processor has AVX-512 BF16 and VBMI besides what [`Avx512`] needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Bf16<M> {
     plain: Avx512,
@@ -49,7 +48,8 @@ pub(crate) struct Bf16<M> {
 impl<M> Bf16<M> {
     pub(crate) fn with(multiplier: M) -> Option<Bf16<M>> {
         let plain = Avx512::new()?;
-        is_x86_feature_detected!("avx512bf16").then_some(Bf16 { plain, multiplier })
+        let has = is_x86_feature_detected!("avx512bf16") && is_x86_feature_detected!("avx512vbmi");
+        has.then_some(Bf16 { plain, multiplier })
     }
 }
 
@@ -60,6 +60,7 @@ impl<M: Multiplier> Engine for Bf16<M> {
     type Element = u16;
     const DEPTH: usize = 32;
     const COLUMNS: usize = 32;
+    const UNIT: f32 = FRACTIONS as f32;
 
     /// To nearest, ties to even.
     fn element(value: f32) -> u16 {
@@ -81,15 +82,32 @@ impl<M: Multiplier> Engine for Bf16<M> {
     }
 
     fn multiply(self, rows: usize, a: View<u16>, b: Packed<u16>, bias: &[f32], mut c: ViewMut<f32>) {
-        let product = product(rows, a, b, bias, &mut c);
-        // SAFETY: `product` checks the bounds.
-        unsafe { self.multiplier.multiply(&product) }
+        let product = product(rows, a, b);
+        assert!(bias.len() >= b.columns, "a bias for every column");
+        let (to, stride) = (c.pointer(rows, b.columns), c.stride);
+        // SAFETY: the bounds are checked above and by `product`.
+        unsafe { self.multiplier.multiply(&product, bias.as_ptr(), to, stride) }
     }
 
-    fn multiply_relu(self, rows: usize, a: View<u16>, b: Packed<u16>, bias: &[f32], mut c: ViewMut<u16>) {
-        let product = product(rows, a, b, bias, &mut c);
-        // SAFETY: `product` checks the bounds.
-        unsafe { self.multiplier.multiply_relu(&product) }
+    fn multiply_elements(
+        self,
+        rows: usize,
+        a: View<u16>,
+        b: Packed<u16>,
+        bias: &[f32],
+        relu: bool,
+        mut c: ViewMut<u16>,
+    ) {
+        let product = product(rows, a, b);
+        assert!(bias.len() >= b.columns, "a bias for every column");
+        let (to, stride) = (c.pointer(rows, b.columns), c.stride);
+        // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above and by `product`.
+        unsafe {
+            match relu {
+                true => multiply_elements::<M, true>(self.multiplier, &product, bias.as_ptr(), to, stride),
+                false => multiply_elements::<M, false>(self.multiplier, &product, bias.as_ptr(), to, stride),
+            }
+        }
     }
 
     fn add(self, sum: &mut [f32], other: &[f32]) {
@@ -100,68 +118,85 @@ impl<M: Multiplier> Engine for Bf16<M> {
         self.plain.add_scaled(sum, other, factor);
     }
 
-    fn convert(self, rows: usize, columns: usize, from: View<f32>, factors: Option<&[f32]>, to: ViewMut<u16>) {
-        assert!(rows > 0 && factors.is_none_or(|factors| factors.len() >= rows), "a factor for every row");
-        let within = |len: usize, stride: usize| (rows - 1) * stride + columns <= len;
-        assert!(within(from.data.len(), from.stride) && within(to.data.len(), to.stride), "rows within the view");
-        let strides = (from.stride, to.stride);
+    fn convert(self, from: &[f32], to: &mut [u16]) {
+        assert!(from.len() == to.len() && from.len().is_multiple_of(PAD), "padded rows");
         // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
-        unsafe { convert(rows, columns, from.data.as_ptr(), factors, to.data.as_mut_ptr(), strides) }
+        unsafe { convert(from.len(), from.as_ptr(), to.as_mut_ptr()) }
     }
 
-    fn pack_keys(self, rows: usize, columns: usize, from: View<f32>, mut to: PackedMut<u16>) {
+    fn pack_keys(self, rows: usize, columns: usize, from: View<u16>, mut to: PackedMut<u16>) {
         let (depth, padded) = (to.depth, to.columns);
         assert!(rows <= padded && columns <= depth && depth % 32 == 0 && padded % 32 == 0, "room for the keys");
-        assert!(rows == 0 || from.data.len() >= (rows - 1) * from.stride + columns, "rows within the view");
+        let from = (from.pointer(rows, columns), from.stride);
         // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
-        unsafe { pack_keys(rows, columns, from.data.as_ptr(), from.stride, depth, padded, to.pointer()) }
+        unsafe { pack_keys(rows, columns, from, depth, padded, to.pointer()) }
     }
 
-    fn pack_values(self, rows: usize, columns: usize, from: View<f32>, mut to: PackedMut<u16>) {
+    fn pack_values(self, rows: usize, columns: usize, from: View<u16>, mut to: PackedMut<u16>) {
         let (depth, padded) = (to.depth, to.columns);
         assert!(rows <= depth && columns <= padded && depth % 32 == 0 && padded % 32 == 0, "room for the values");
-        assert!(rows == 0 || from.data.len() >= (rows - 1) * from.stride + columns, "rows within the view");
+        let from = (from.pointer(rows, columns), from.stride);
         // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
-        unsafe { pack_values(rows, columns, from.data.as_ptr(), from.stride, depth, padded, to.pointer()) }
+        unsafe { pack_values(rows, columns, from, depth, padded, to.pointer()) }
     }
 
-    fn softmax(self, rows: usize, columns: usize, logits: View<f32>, mut powers: ViewMut<u16>, factors: &mut [f32]) {
+    fn most_squares(self, rows: usize, columns: usize, from: View<u16>) -> f32 {
+        // SAFETY: the engine exists, so the processor has the instructions; `pointer` checks the bounds.
+        unsafe { most_squares(rows, columns, from.pointer(rows, columns), from.stride) }
+    }
+
+    fn keep_best(self, keys: &mut [f32], own: Range<usize>, keep: usize, order: &mut [u32]) {
+        match keys.len() <= 32 && own.end <= keys.len() {
+            // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
+            true => unsafe { keep_best(keys, own, keep) },
+            false => crate::sparse::keep_best(keys, own, keep, order),
+        }
+    }
+
+    fn softmax(self, rows: usize, columns: usize, attention: &mut Attention<'_, u16>) {
+        let Attention { logits, powers, factors, .. } = attention;
         assert!(columns.is_multiple_of(PAD), "padded rows");
-        let (from, to) = (logits.pointer(rows, columns), powers.pointer(rows, columns));
-        let strides = (logits.stride, powers.stride);
+        assert!(logits.len() >= rows * columns && powers.len() >= rows * columns, "all rows");
         // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
-        unsafe { softmax(columns, from, to, strides, &mut factors[..rows]) }
+        unsafe { softmax(columns, logits.as_ptr(), powers.as_mut_ptr(), &mut factors[..rows]) }
     }
 
-    fn add_norm(self, rows: usize, norm: Norm<'_>, mut x: ViewMut<f32>, change: View<f32>, mut to: ViewMut<u16>) {
+    fn weigh(self, rows: usize, a: View<u16>, b: Packed<u16>, bias: &[f32], attention: &mut Attention<'_, u16>) {
+        let product = product(rows, a, b);
+        let Attention { powers, factors, .. } = attention;
+        assert!(bias.len() >= b.columns && powers.len() >= rows * b.columns && rows <= QUERIES, "all rows and columns");
+        // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above and by `product`.
+        unsafe { weigh(self.multiplier, &product, bias.as_ptr(), powers.as_mut_ptr(), &mut factors[..rows]) }
+    }
+
+    fn mix(self, rows: usize, columns: usize, attention: &mut Attention<'_, u16>, b: Packed<u16>, mut c: ViewMut<u16>) {
+        let product = product(rows, View { data: attention.powers, stride: b.depth }, b);
+        let (to, stride) = (c.pointer(rows, columns), c.stride);
+        // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked by the views and by `product`.
+        unsafe { mix(self.multiplier, &product, columns, &attention.factors[..rows], to, stride) }
+    }
+
+    fn add_norm(self, rows: usize, own: Norm<'_>, mut x: ViewMut<f32>, change: View<f32>, mut to: ViewMut<u16>) {
         let stride = x.stride;
         assert!(
-            stride.is_multiple_of(PAD) && norm.weight.len() == stride && norm.bias.len() == stride,
+            rows.is_multiple_of(GROUP)
+                && stride.is_multiple_of(PAD)
+                && own.weight.len() == stride
+                && own.bias.len() == stride,
             "a padded norm"
         );
         let (x, change_from) = (x.pointer(rows, stride), change.pointer(rows, stride));
         let elements = to.pointer(rows, stride);
         let strides = (change.stride, to.stride);
         // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
-        unsafe { add_norm(rows, stride, norm, x, change_from, elements, strides) }
+        unsafe { norm::add_norm(rows, stride, own, x, change_from, elements, strides) }
     }
 }
 
-fn product<C>(rows: usize, a: View<u16>, b: Packed<u16>, bias: &[f32], c: &mut ViewMut<'_, C>) -> Product<C> {
+fn product(rows: usize, a: View<u16>, b: Packed<u16>) -> Product {
     let (depth, columns) = (b.depth, b.columns);
-    assert!(rows.is_multiple_of(GROUP) && depth % 32 == 0 && columns % 32 == 0 && bias.len() >= columns, "whole tiles");
-    let (a_stride, c_stride) = (a.stride, c.stride);
-    Product {
-        rows,
-        a: a.pointer(rows, depth),
-        a_stride,
-        b: b.pointer(),
-        depth,
-        columns,
-        bias: bias.as_ptr(),
-        c: c.pointer(rows, columns),
-        c_stride,
-    }
+    assert!(rows.is_multiple_of(GROUP) && depth % 32 == 0 && columns % 32 == 0, "whole tiles");
+    Product { rows, a: a.pointer(rows, depth), a_stride: a.stride, b: b.pointer(), depth, columns }
 }
 
 /// Two vectors as 32 elements.
@@ -171,59 +206,125 @@ pub(crate) fn narrow(low: __m512, high: __m512) -> __m512i {
     unsafe { transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low)) }
 }
 
-/// The first so many of sixteen lanes.
-fn lanes(count: usize) -> u16 {
-    ((1u32 << count.min(16)) - 1) as u16
+/// The first so many of 32 lanes.
+fn lanes(count: usize) -> u32 {
+    ((1u64 << count.min(32)) - 1) as u32
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-unsafe fn convert(
-    rows: usize,
-    columns: usize,
-    from: *const f32,
-    factors: Option<&[f32]>,
-    to: *mut u16,
-    (from_stride, to_stride): (usize, usize),
+unsafe fn multiply_elements<M: Multiplier, const RELU: bool>(
+    multiplier: M,
+    product: &Product,
+    bias: *const f32,
+    c: *mut u16,
+    c_stride: usize,
 ) {
-    for column in (0..columns).step_by(32) {
-        let (left, right) = (lanes(columns - column), lanes((columns - column).saturating_sub(16)));
-        let both = u32::from(left) | u32::from(right) << 16;
-        for row in 0..rows {
-            let factor = _mm512_set1_ps(factors.map_or(1.0, |factors| factors[row]));
-            // SAFETY: masked lanes are not read or written, the others are within rows and columns.
-            unsafe {
-                let from = from.add(row * from_stride + column);
-                let low = _mm512_maskz_loadu_ps(left, from);
-                let high = _mm512_maskz_loadu_ps(right, from.wrapping_add(16));
-                let narrow = narrow(_mm512_mul_ps(low, factor), _mm512_mul_ps(high, factor));
-                _mm512_mask_storeu_epi16(to.add(row * to_stride + column).cast(), both, narrow);
-            }
+    // SAFETY: the caller has checked all rows and columns.
+    unsafe {
+        multiplier.each_sum(product, |row, column, left, right| {
+            let bias = bias.add(column);
+            let left = _mm512_add_ps(left, _mm512_loadu_ps(bias));
+            let right = _mm512_add_ps(right, _mm512_loadu_ps(bias.add(16)));
+            let sums = narrow(left, right);
+            // As whole numbers, elements have the same signs.
+            let sums = if RELU { _mm512_max_epi16(sums, _mm512_setzero_si512()) } else { sums };
+            _mm512_storeu_si512(c.add(row * c_stride + column).cast(), sums);
+        });
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
+unsafe fn weigh<M: Multiplier>(multiplier: M, product: &Product, bias: *const f32, to: *mut u16, factors: &mut [f32]) {
+    let columns = product.columns;
+    let powers = Powers::new();
+    let one = _mm512_set1_ps(Powers::ONE);
+    let mut totals = [_mm512_setzero_ps(); QUERIES];
+    // SAFETY: the caller has checked all rows, of which there are at most so many, and columns.
+    unsafe {
+        multiplier.each_sum(product, |row, column, left, right| {
+            let bias = bias.add(column);
+            let left = _mm512_add_ps(left, _mm512_add_ps(_mm512_loadu_ps(bias), one));
+            let right = _mm512_add_ps(right, _mm512_add_ps(_mm512_loadu_ps(bias.add(16)), one));
+            let power = powers.of(left, right);
+            let total = totals.get_unchecked_mut(row);
+            *total = add_pairs(*total, power);
+            _mm512_storeu_si512(to.add(row * columns + column).cast(), power);
+        });
+    }
+    for (factors, totals) in factors.chunks_exact_mut(GROUP).zip(totals.as_chunks().0) {
+        let factor = _mm512_div_ps(_mm512_set1_ps(1.0), norm::sums(totals));
+        // SAFETY: they are sixteen.
+        unsafe { _mm512_storeu_ps(factors.as_mut_ptr(), factor) };
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+unsafe fn mix<M: Multiplier>(
+    multiplier: M,
+    product: &Product,
+    columns: usize,
+    factors: &[f32],
+    c: *mut u16,
+    c_stride: usize,
+) {
+    // SAFETY: the caller has checked all rows, each with a factor, and so many columns; the others are not written.
+    unsafe {
+        multiplier.each_sum(product, |row, column, left, right| {
+            let factor = _mm512_set1_ps(*factors.get_unchecked(row));
+            let sums = narrow(_mm512_mul_ps(left, factor), _mm512_mul_ps(right, factor));
+            let to = c.wrapping_add(row * c_stride + column);
+            _mm512_mask_storeu_epi16(to.cast(), lanes(columns.saturating_sub(column)), sums);
+        });
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+unsafe fn convert(count: usize, from: *const f32, to: *mut u16) {
+    for place in (0..count).step_by(32) {
+        // SAFETY: so many are there, a multiple of 32.
+        unsafe {
+            let narrow = narrow(_mm512_loadu_ps(from.add(place)), _mm512_loadu_ps(from.add(place + 16)));
+            _mm512_storeu_si512(to.add(place).cast(), narrow);
         }
     }
+}
+
+/// The greatest squares of pairs, whichever rows they are in, together.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+unsafe fn most_squares(rows: usize, columns: usize, from: *const u16, stride: usize) -> f32 {
+    let mut together = _mm512_setzero_ps();
+    for column in (0..columns).step_by(32) {
+        let mut most = _mm512_setzero_ps();
+        for row in 0..rows {
+            // SAFETY: the row is there, and masked lanes are not read.
+            let pairs =
+                unsafe { _mm512_maskz_loadu_epi16(lanes(columns - column), from.add(row * stride + column).cast()) };
+            // SAFETY: both are 512 bits of numbers.
+            let pairs = unsafe { transmute::<__m512i, __m512bh>(pairs) };
+            most = _mm512_max_ps(most, _mm512_dpbf16_ps(_mm512_setzero_ps(), pairs, pairs));
+        }
+        together = _mm512_add_ps(together, most);
+    }
+    _mm512_reduce_add_ps(together)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn pack_keys(
     rows: usize,
     columns: usize,
-    from: *const f32,
-    stride: usize,
+    (from, stride): (*const u16, usize),
     depth: usize,
     padded: usize,
     to: *mut u16,
 ) {
     for group in 0..padded / 16 {
         for part in 0..depth / 32 {
-            let left = columns.saturating_sub(part * 32);
+            let mask = lanes(columns.saturating_sub(part * 32));
             let mut tile = [_mm512_setzero_si512(); 16];
             for (place, pairs) in tile.iter_mut().enumerate().take(rows.saturating_sub(group * 16)) {
                 let from = from.wrapping_add((group * 16 + place) * stride + part * 32);
                 // SAFETY: the row is there, and masked lanes are not read.
-                *pairs = unsafe {
-                    let low = _mm512_maskz_loadu_ps(lanes(left), from);
-                    let high = _mm512_maskz_loadu_ps(lanes(left.saturating_sub(16)), from.wrapping_add(16));
-                    narrow(low, high)
-                };
+                *pairs = unsafe { _mm512_maskz_loadu_epi16(mask, from.cast()) };
             }
             transpose(&mut tile);
             for (place, pairs) in tile.into_iter().enumerate() {
@@ -264,86 +365,148 @@ fn transpose(rows: &mut [__m512i; 16]) {
 unsafe fn pack_values(
     rows: usize,
     columns: usize,
-    from: *const f32,
-    stride: usize,
+    (from, stride): (*const u16, usize),
     depth: usize,
     padded: usize,
     to: *mut u16,
 ) {
-    let order: [u16; 32] = std::array::from_fn(|place| (place / 2 + place % 2 * 16) as u16);
-    // SAFETY: an array of 512 bits.
-    let order = unsafe { _mm512_loadu_si512(order.as_ptr().cast()) };
-    for pair in 0..depth / 2 {
-        for group in 0..padded / 16 {
+    // Interleaved within quarters, low halves and high halves apart: the first sixteen columns, and the others.
+    let first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+    let second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    for panel in 0..padded / 32 {
+        for pair in 0..depth / 2 {
             let load = |row: usize| {
-                let left = if row < rows { columns.saturating_sub(group * 16) } else { 0 };
+                let left = if row < rows { columns.saturating_sub(panel * 32) } else { 0 };
                 // SAFETY: the row is there if any lane is read, and masked lanes are not.
-                unsafe { _mm512_maskz_loadu_ps(lanes(left), from.wrapping_add(row * stride + group * 16)) }
+                unsafe { _mm512_maskz_loadu_epi16(lanes(left), from.wrapping_add(row * stride + panel * 32).cast()) }
             };
-            let pairs = _mm512_permutexvar_epi16(order, narrow(load(2 * pair), load(2 * pair + 1)));
-            let at = (group / 2 * (depth / 32) * 2 + pair / 16 * 2 + group % 2) * TILE + pair % 16 * 32;
-            // SAFETY: it is within depth × padded numbers.
-            unsafe { _mm512_storeu_si512(to.add(at).cast(), pairs) }
+            let (even, odd) = (load(2 * pair), load(2 * pair + 1));
+            let (low, high) = (_mm512_unpacklo_epi16(even, odd), _mm512_unpackhi_epi16(even, odd));
+            let at = (panel * (depth / 32) + pair / 16) * 2 * TILE + pair % 16 * 32;
+            // SAFETY: both are within depth × padded numbers.
+            unsafe {
+                _mm512_storeu_si512(to.add(at).cast(), _mm512_permutex2var_epi64(low, first, high));
+                _mm512_storeu_si512(to.add(at + TILE).cast(), _mm512_permutex2var_epi64(low, second, high));
+            }
         }
     }
 }
 
-/// The fraction that powers of two are computed from needs no more terms than eight significant bits show.
-const POWER: [f32; 4] = [0.078_967_26, 0.224_693_16, 0.696_324_8, 0.999_900_3];
+/// A logit's unit: so many are one power of two, as many as an element has fractions.
+const FRACTIONS: usize = 128;
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-unsafe fn softmax(
-    columns: usize,
-    logits: *const f32,
-    powers: *mut u16,
-    (logits_stride, powers_stride): (usize, usize),
-    factors: &mut [f32],
-) {
+/// What the fraction k/64 of an exponent is more than that of its power of two, in units of an element's last bit.
+static EXCESS: [u8; 64] = excess();
+
+const fn excess() -> [u8; 64] {
+    // 2^(1/128), and every other of its powers: the middle of the two fractions that an entry is for.
+    const ROOT: f64 = 1.005_429_900_903_7;
+    let (mut excess, mut power, mut k) = ([0; 64], 1.002_711_275_050_2, 0);
+    while k < 64 {
+        excess[k] = (FRACTIONS as f64 * (1.0 - power) + 2.0 * k as f64 + 1.0) as u8;
+        (power, k) = (power * ROOT * ROOT, k + 1);
+    }
+    excess
+}
+
+/// Powers of two as elements, 32 at a time. They have eight significant bits, so an exponent is rounded to 1/128. As a whole number that
+/// is the element already, but for a small excess of the fraction, since 2^f is nearly 1 + f between 0 and 1.
+#[derive(Clone, Copy)]
+struct Powers {
+    excess: __m512i,
+}
+
+impl Powers {
+    /// To be added to logits before they come here: the exponent of one.
+    const ONE: f32 = (127 * FRACTIONS) as f32;
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
+    fn new() -> Powers {
+        // SAFETY: they are 512 bits.
+        Powers { excess: unsafe { _mm512_loadu_si512(EXCESS.as_ptr().cast()) } }
+    }
+
+    /// Of logits in their unit; what is too small is nothing.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
+    fn of(self, left: __m512, right: __m512) -> __m512i {
+        let both = _mm512_packus_epi32(_mm512_cvtps_epi32(left), _mm512_cvtps_epi32(right));
+        let both = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), both);
+        const LOWER_BYTES: u64 = 0x5555_5555_5555_5555;
+        let excess = _mm512_permutexvar_epi8(_mm512_srli_epi16::<1>(both), self.excess);
+        // A fraction's excess is never more than the fraction, so there is nothing to borrow.
+        _mm512_mask_sub_epi8(both, LOWER_BYTES, both, excess)
+    }
+}
+
+/// The sums of pairs of elements, added to others.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
+fn add_pairs(sums: __m512, elements: __m512i) -> __m512 {
+    const ONE: i16 = 0x3f80;
+    // SAFETY: both are 512 bits of numbers.
+    let [elements, ones] = unsafe { [elements, _mm512_set1_epi16(ONE)].map(|v| transmute::<__m512i, __m512bh>(v)) };
+    _mm512_dpbf16_ps(sums, elements, ones)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
+unsafe fn softmax(columns: usize, logits: *const f32, to: *mut u16, factors: &mut [f32]) {
+    let powers = Powers::new();
     for (row, factor) in factors.iter_mut().enumerate() {
         // SAFETY: the caller has checked the rows, and the columns, a multiple of 32.
         unsafe {
-            let (logits, powers) = (logits.add(row * logits_stride), powers.add(row * powers_stride));
-            let most = _mm512_set1_ps(lanes::greatest::<__m512>(columns, logits));
-            let power = |from: *const f32| {
-                // Numbers below the normal ones would be slow, and this is as good as nothing beside the greatest.
-                let x = _mm512_max_ps(_mm512_set1_ps(-100.0), _mm512_sub_ps(_mm512_loadu_ps(from), most));
-                let rest = _mm512_reduce_ps::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(x);
-                let mut power = _mm512_set1_ps(POWER[0]);
-                for coefficient in &POWER[1..] {
-                    power = _mm512_fmadd_ps(power, rest, _mm512_set1_ps(*coefficient));
-                }
-                _mm512_scalef_ps(power, x)
-            };
-            let mut sums = [_mm512_setzero_ps(); 2];
+            let (logits, to) = (logits.add(row * columns), to.add(row * columns));
+            let shift = _mm512_set1_ps(Powers::ONE - lanes::greatest::<__m512>(columns, logits));
+            let mut total = _mm512_setzero_ps();
             for column in (0..columns).step_by(32) {
-                let (low, high) = (power(logits.add(column)), power(logits.add(column + 16)));
-                sums = [_mm512_add_ps(sums[0], low), _mm512_add_ps(sums[1], high)];
-                _mm512_storeu_si512(powers.add(column).cast(), narrow(low, high));
+                let left = _mm512_add_ps(_mm512_loadu_ps(logits.add(column)), shift);
+                let right = _mm512_add_ps(_mm512_loadu_ps(logits.add(column + 16)), shift);
+                let power = powers.of(left, right);
+                total = add_pairs(total, power);
+                _mm512_storeu_si512(to.add(column).cast(), power);
             }
-            *factor = 1.0 / _mm512_reduce_add_ps(_mm512_add_ps(sums[0], sums[1]));
+            *factor = 1.0 / _mm512_reduce_add_ps(total);
         }
     }
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-unsafe fn add_norm(
-    rows: usize,
-    stride: usize,
-    norm: Norm<'_>,
-    x: *mut f32,
-    change: *const f32,
-    to: *mut u16,
-    (change_stride, to_stride): (usize, usize),
-) {
-    for row in 0..rows {
-        // SAFETY: the caller has checked the bounds of all rows.
-        unsafe {
-            let (x, to) = (x.add(row * stride), to.add(row * to_stride));
-            lanes::add_norm_row::<__m512>(stride, norm, x, change.add(row * change_stride));
-            for column in (0..stride).step_by(32) {
-                let narrow = narrow(_mm512_loadu_ps(x.add(column)), _mm512_loadu_ps(x.add(column + 16)));
-                _mm512_storeu_si512(to.add(column).cast(), narrow);
-            }
+/// At most 32 keys. A key is one of the best if few are greater.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
+unsafe fn keep_best(keys: &mut [f32], own: Range<usize>, keep: usize) {
+    let all = lanes(keys.len());
+    let others = all & !(lanes(own.end) & !lanes(own.start));
+    let halves = |mask: u32| [mask as u16, (mask >> 16) as u16];
+    let pointers = [keys.as_mut_ptr(), keys.as_mut_ptr().wrapping_add(16)];
+    let [left, right] = halves(all);
+    // SAFETY: masked lanes are not read.
+    let values = unsafe { [_mm512_maskz_loadu_ps(left, pointers[0]), _mm512_maskz_loadu_ps(right, pointers[1])] };
+    let mut greater = [_mm512_setzero_si512(); 2];
+    let mut left_over = others;
+    while left_over != 0 {
+        let other = _mm512_set1_ps(keys[left_over.trailing_zeros() as usize]);
+        left_over &= left_over - 1;
+        for (greater, values) in greater.iter_mut().zip(values) {
+            let is_greater = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(other, values);
+            *greater = _mm512_mask_add_epi32(*greater, is_greater, *greater, _mm512_set1_epi32(1));
         }
+    }
+    let below = |limit: usize| {
+        let limit = _mm512_set1_epi32(limit as i32);
+        let [left, right] = greater.map(|greater| u32::from(_mm512_cmplt_epi32_mask(greater, limit)));
+        (left | right << 16) & others
+    };
+    // Those that are certainly among the best; of equal ones at the border the earlier are kept.
+    let mut kept = below(keep);
+    if kept.count_ones() as usize > keep {
+        let mut border = (0..keep).rev().map(|limit| kept & !below(limit)).find(|border| *border != 0).unwrap_or(0);
+        while kept.count_ones() as usize > keep && border != 0 {
+            let last = 1 << (31 - border.leading_zeros());
+            (kept, border) = (kept & !last, border & !last);
+        }
+    }
+    let never = _mm512_set1_ps(NEVER);
+    for (pointer, mask) in pointers.into_iter().zip(halves(others & !kept)) {
+        // SAFETY: masked lanes are not written.
+        unsafe { _mm512_mask_storeu_ps(pointer, mask, never) };
     }
 }

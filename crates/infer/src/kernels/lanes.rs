@@ -254,6 +254,7 @@ macro_rules! f32_engine {
             type Element = f32;
             const DEPTH: usize = 1;
             const COLUMNS: usize = 2 * <$vector as $crate::kernels::lanes::Lanes>::N;
+            const UNIT: f32 = 1.0;
 
             fn element(value: f32) -> f32 {
                 value
@@ -269,8 +270,16 @@ macro_rules! f32_engine {
                 unsafe { multiply(&product) }
             }
 
-            fn multiply_relu(self, rows: usize, a: View<f32>, b: Packed<f32>, bias: &[f32], mut c: ViewMut<f32>) {
-                let product = product(rows, a, b, bias, &mut c, true);
+            fn multiply_elements(
+                self,
+                rows: usize,
+                a: View<f32>,
+                b: Packed<f32>,
+                bias: &[f32],
+                relu: bool,
+                mut c: ViewMut<f32>,
+            ) {
+                let product = product(rows, a, b, bias, &mut c, relu);
                 // SAFETY: the engine exists, so the processor has the instructions; `product` checks the bounds.
                 unsafe { multiply(&product) }
             }
@@ -287,22 +296,8 @@ macro_rules! f32_engine {
                 unsafe { add_scaled(sum.len(), sum.as_mut_ptr(), other.as_ptr(), factor) }
             }
 
-            fn convert(
-                self,
-                rows: usize,
-                columns: usize,
-                from: View<f32>,
-                factors: Option<&[f32]>,
-                to: ViewMut<f32>,
-            ) {
-                let pairs = from.data.chunks(from.stride).zip(to.data.chunks_mut(to.stride)).take(rows);
-                for (row, (from, to)) in pairs.enumerate() {
-                    let (from, to) = (&from[..columns], &mut to[..columns]);
-                    match factors {
-                        None => to.copy_from_slice(from),
-                        Some(factors) => to.iter_mut().zip(from).for_each(|(to, from)| *to = from * factors[row]),
-                    }
-                }
+            fn convert(self, from: &[f32], to: &mut [f32]) {
+                to.copy_from_slice(from);
             }
 
             fn pack_keys(self, rows: usize, columns: usize, from: View<f32>, to: PackedMut<f32>) {
@@ -323,19 +318,30 @@ macro_rules! f32_engine {
                 }
             }
 
-            fn softmax(
+            fn softmax(self, rows: usize, columns: usize, attention: &mut Attention<'_, f32>) {
+                let Attention { logits, powers, factors, .. } = attention;
+                assert!(columns % PAD == 0, "padded rows");
+                let rows = logits.chunks_exact(columns).zip(powers.chunks_exact_mut(columns)).zip(&mut factors[..rows]);
+                for ((logits, powers), factor) in rows {
+                    // SAFETY: the engine exists, so the processor has the instructions; both have so many columns.
+                    *factor = unsafe { softmax(columns, logits.as_ptr(), powers.as_mut_ptr()) };
+                }
+            }
+
+            fn mix(
                 self,
                 rows: usize,
                 columns: usize,
-                logits: View<f32>,
-                mut powers: ViewMut<f32>,
-                factors: &mut [f32],
+                attention: &mut Attention<'_, f32>,
+                b: Packed<f32>,
+                c: ViewMut<f32>,
             ) {
-                assert!(columns % PAD == 0, "padded rows");
-                let (from, to) = (logits.pointer(rows, columns), powers.pointer(rows, columns));
-                for (row, factor) in factors[..rows].iter_mut().enumerate() {
-                    // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
-                    *factor = unsafe { softmax(columns, from.add(row * logits.stride), to.add(row * powers.stride)) };
+                let Attention { powers, factors, sums, no_bias, .. } = attention;
+                let a = View { data: powers, stride: b.depth };
+                self.multiply(rows, a, b, no_bias, ViewMut { data: sums, stride: b.columns });
+                let pairs = sums.chunks_exact(b.columns).zip(c.data.chunks_mut(c.stride)).zip(&factors[..rows]);
+                for ((from, to), factor) in pairs {
+                    to[..columns].iter_mut().zip(from).for_each(|(to, from)| *to = from * factor);
                 }
             }
 

@@ -15,6 +15,8 @@ mod avx512_bf16;
 #[cfg(target_arch = "x86_64")]
 mod bf16;
 mod lanes;
+#[cfg(target_arch = "x86_64")]
+mod norm;
 mod scalar;
 
 #[cfg(target_arch = "x86_64")]
@@ -22,8 +24,13 @@ pub(crate) use {amx::Amx, avx2::Avx2, avx512::Avx512, avx512_bf16::Avx512Bf16};
 
 pub(crate) use scalar::Scalar;
 
+use std::ops::Range;
+
 /// Rows are computed this many at a time.
 pub(crate) const GROUP: usize = 16;
+
+/// Queries whose attention is computed together.
+pub(crate) const QUERIES: usize = 2 * GROUP;
 
 /// Widths in memory are multiples of this many numbers.
 pub(crate) const PAD: usize = 32;
@@ -139,16 +146,21 @@ pub(crate) struct ViewMut<'a, T> {
 impl<T> View<'_, T> {
     /// Where it starts, after a check that it has so many rows and columns.
     fn pointer(&self, rows: usize, columns: usize) -> *const T {
-        assert!(columns <= self.stride && self.data.len() >= rows * self.stride, "rows within the view");
+        assert!(fits(self.data.len(), self.stride, rows, columns), "rows within the view");
         self.data.as_ptr()
     }
 }
 
 impl<T> ViewMut<'_, T> {
     fn pointer(&mut self, rows: usize, columns: usize) -> *mut T {
-        assert!(columns <= self.stride && self.data.len() >= rows * self.stride, "rows within the view");
+        assert!(fits(self.data.len(), self.stride, rows, columns), "rows within the view");
         self.data.as_mut_ptr()
     }
+}
+
+/// Whether so many rows and columns are there; what follows the last row's columns need not be.
+fn fits(len: usize, stride: usize, rows: usize, columns: usize) -> bool {
+    rows == 0 || (columns <= stride && (rows - 1) * stride + columns <= len)
 }
 
 /// A packed matrix: `depth` numbers go into each of `columns`, both padded.
@@ -188,6 +200,8 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     const DEPTH: usize;
     /// Packed columns are multiples of it.
     const COLUMNS: usize;
+    /// So many of a logit are one power of two.
+    const UNIT: f32;
 
     fn element(value: f32) -> Self::Element;
     /// Where an entry of a packed matrix is.
@@ -199,33 +213,56 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
 
     /// c = a·b + bias.
     fn multiply(self, rows: usize, a: View<Self::Element>, b: Packed<Self::Element>, bias: &[f32], c: ViewMut<f32>);
-    /// c = max(0, a·b + bias).
-    fn multiply_relu(
+    /// c = a·b + bias as elements; with `relu`, zero where that is negative.
+    fn multiply_elements(
         self,
         rows: usize,
         a: View<Self::Element>,
         b: Packed<Self::Element>,
         bias: &[f32],
+        relu: bool,
         c: ViewMut<Self::Element>,
     );
     /// sum += other.
     fn add(self, sum: &mut [f32], other: &[f32]);
     /// sum += factor · other.
     fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32);
-    /// Some columns as elements, each row times its factor if there are any. Any number of rows.
-    fn convert(self, rows: usize, columns: usize, from: View<f32>, factors: Option<&[f32]>, to: ViewMut<Self::Element>);
+    /// Numbers as elements, a multiple of [`PAD`] of them.
+    fn convert(self, from: &[f32], to: &mut [Self::Element]);
     /// Rows as the columns of a packed matrix: depth is their width. Any number of rows; zeros in the place of the others.
-    fn pack_keys(self, rows: usize, columns: usize, from: View<f32>, to: PackedMut<Self::Element>);
+    fn pack_keys(self, rows: usize, columns: usize, from: View<Self::Element>, to: PackedMut<Self::Element>);
     /// Rows as the rows of a packed matrix. Any number of rows; zeros in the place of the others.
-    fn pack_values(self, rows: usize, columns: usize, from: View<f32>, to: PackedMut<Self::Element>);
-    /// Powers of two of each row's numbers less its greatest, and one divided by the sums of them.
-    fn softmax(
+    fn pack_values(self, rows: usize, columns: usize, from: View<Self::Element>, to: PackedMut<Self::Element>);
+    /// No row's numbers have more squares than this; infinite for an engine that makes no use of it. Any number of rows.
+    fn most_squares(self, _rows: usize, _columns: usize, _from: View<Self::Element>) -> f32 {
+        f32::INFINITY
+    }
+    /// Leaves so many of a block's keys, besides the own ones; see [`crate::sparse::mask`].
+    fn keep_best(self, keys: &mut [f32], own: Range<usize>, keep: usize, order: &mut [u32]) {
+        crate::sparse::keep_best(keys, own, keep, order);
+    }
+    /// Powers of two of each row's logits less its greatest, and one divided by the sums of them.
+    fn softmax(self, rows: usize, columns: usize, attention: &mut Attention<'_, Self::Element>);
+    /// The same of the logits a·b + bias, whose magnitudes are at most [`MODERATE`], so that nothing need be taken away. At most [`QUERIES`] rows.
+    fn weigh(
+        self,
+        rows: usize,
+        a: View<Self::Element>,
+        b: Packed<Self::Element>,
+        bias: &[f32],
+        attention: &mut Attention<'_, Self::Element>,
+    ) {
+        self.multiply(rows, a, b, bias, ViewMut { data: attention.logits, stride: b.columns });
+        self.softmax(rows, b.columns, attention);
+    }
+    /// Some columns of powers·b as elements, each row times its factor.
+    fn mix(
         self,
         rows: usize,
         columns: usize,
-        logits: View<f32>,
-        powers: ViewMut<Self::Element>,
-        factors: &mut [f32],
+        attention: &mut Attention<'_, Self::Element>,
+        b: Packed<Self::Element>,
+        c: ViewMut<Self::Element>,
     );
     /// x = norm(x + change), also as elements. Strides are padded with zeros, and stay so.
     fn add_norm(
@@ -236,6 +273,20 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
         change: View<f32>,
         elements: ViewMut<Self::Element>,
     );
+}
+
+/// In powers of two: two to this power, times any number of rows, is still a number.
+pub(crate) const MODERATE: f32 = 100.0;
+
+/// The attention of some queries while it is computed. Rows of logits and powers follow each other without a gap.
+pub(crate) struct Attention<'a, T> {
+    pub logits: &'a mut [f32],
+    pub powers: &'a mut [T],
+    /// One divided by each row's sum of powers.
+    pub factors: &'a mut [f32],
+    /// Room for what is mixed, which starts from no bias.
+    pub sums: &'a mut [f32],
+    pub no_bias: &'a [f32],
 }
 
 /// A layer norm's parameters, padded with zeros to whole strides.

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "the loops over vectors work on checked pointers")]
 
 use super::lanes::{f32_engine, lanes};
-use super::{Norm, PAD, Packed, PackedMut, View, ViewMut};
+use super::{Attention, Norm, PAD, Packed, PackedMut, View, ViewMut};
 
 /// Plain Rust.
 #[derive(Clone, Copy)]

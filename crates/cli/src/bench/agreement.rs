@@ -1,0 +1,136 @@
+//! Whether rougher arithmetic decides the same as single precision: the same best row, and the same jobs on the cores.
+
+use anyhow::Result;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use serde::Serialize;
+use temponet::{Mapper, Mapping, Model, Observation, Scale, Tokenizer};
+use temponet_infer::{Kernel, Network, Options, Precision, Rows, Weights, reference_rounded};
+use temponet_task::{Assignment, JobId, SystemView};
+
+use super::decision::{CORES, Scene};
+use crate::table;
+
+/// Random networks, and at most so many decisions of each.
+const NETWORKS: u64 = 20;
+const DECISIONS: u64 = 200;
+/// Decisions of a network whose numbers are eight-bit integers, which is only simulated and therefore slow.
+const SIMULATED: u64 = 20;
+/// Jobs of a decision: more than there are cores.
+const JOBS: std::ops::RangeInclusive<usize> = 9..=200;
+
+/// How often an arithmetic agrees with single precision.
+#[derive(Serialize)]
+pub struct Figures {
+    tokens: &'static str,
+    arithmetic: String,
+    decisions: u64,
+    same_best: u64,
+    same_assignment: u64,
+}
+
+/// Measures every rougher kernel of this machine, and eight-bit integers.
+pub fn measure(passes: u64) -> Result<Vec<Figures>> {
+    let mut all = Vec::new();
+    for (tokens, tokenizer) in [("paper", Tokenizer::paper()), ("full", Tokenizer::full())] {
+        let kernels = Kernel::available().into_iter().filter(|kernel| kernel.precision() < Precision::F32);
+        let figures =
+            |arithmetic: String| Figures { tokens, arithmetic, decisions: 0, same_best: 0, same_assignment: 0 };
+        let names = kernels.clone().map(|kernel| kernel.to_string());
+        let mut rough: Vec<Figures> = names.chain(["int8 (simulated)".to_string()]).map(figures).collect();
+        let mut rng = Pcg64::seed_from_u64(1);
+        let (mut observation, mut mapper) = (Observation::default(), Mapper::default());
+        let (mut expected, mut q) = (Vec::new(), Vec::new());
+        for seed in 0..NETWORKS {
+            let model = Model::random(tokenizer.clone(), seed);
+            let network = |options: Options| Network::new(&model.weights, options);
+            let mut exact = network(Options { precision: Precision::F32, ..Options::default() })?;
+            let of_kernel = |kernel: Kernel| network(Options { kernel: Some(kernel), ..Options::default() });
+            let mut networks = kernels.clone().map(of_kernel).collect::<Result<Vec<_>, _>>()?;
+            let small = eight_bits(&model.weights);
+            for decision in 0..DECISIONS.min(passes.div_ceil(NETWORKS)) {
+                let scene = Scene::new(rng.random_range(JOBS), rng.random());
+                let view = scene.view();
+                observation.read(&model.tokenizer, &Scale::of(&model.tokenizer, &scene.system), &view, false);
+                let rows = observation.rows();
+                exact.forward(&rows, &mut expected);
+                let mut assigned = |q: &[f32]| {
+                    let jobs = observation.jobs().iter().map(|(id, row)| (*id, q[*row as usize]));
+                    (best(q), chosen(&mut mapper, Mapping::Greedy, jobs, &view))
+                };
+                let expected = assigned(&expected);
+                for (place, figures) in rough.iter_mut().enumerate() {
+                    match networks.get_mut(place) {
+                        Some(network) => network.forward(&rows, &mut q),
+                        None if decision < SIMULATED => q = simulated(&small, &rows),
+                        None => continue,
+                    }
+                    let assigned = assigned(&q);
+                    figures.decisions += 1;
+                    figures.same_best += u64::from(assigned.0 == expected.0);
+                    figures.same_assignment += u64::from(assigned.1 == expected.1);
+                }
+            }
+        }
+        all.extend(rough);
+    }
+    Ok(all)
+}
+
+fn best(q: &[f32]) -> usize {
+    (0..q.len()).max_by(|a, b| q[*a].total_cmp(&q[*b]).then(b.cmp(a))).unwrap_or(0)
+}
+
+/// The jobs that get cores, ascending. Idling is never better, so that all cores are taken.
+pub fn chosen(
+    mapper: &mut Mapper,
+    mapping: Mapping,
+    jobs: impl Iterator<Item = (JobId, f32)>,
+    view: &SystemView<'_>,
+) -> Vec<JobId> {
+    let mut assignment = Assignment::default();
+    assignment.reset(CORES);
+    mapper.assign(mapping, jobs, f32::NEG_INFINITY, view, &mut assignment);
+    let mut chosen: Vec<JobId> = assignment.cores().iter().flatten().copied().collect();
+    chosen.sort_unstable();
+    chosen
+}
+
+/// The nearest multiples of a step of which 127 reach the greatest number.
+fn round(row: &mut [f32]) {
+    let step = row.iter().fold(0.0f32, |most, value| most.max(value.abs())) / 127.0;
+    if step > 0.0 {
+        row.iter_mut().for_each(|value| *value = (*value / step).round() * step);
+    }
+}
+
+/// The linear maps of the blocks in eight bits, with a scale for each output.
+fn eight_bits(weights: &Weights) -> Weights {
+    Weights::new(weights.architecture.clone(), |name, _, columns| {
+        let mut values = weights.tensor(name).to_vec();
+        if name.starts_with("layers.") && name.ends_with("weight") && !name.contains("norm") {
+            values.chunks_exact_mut(columns).for_each(round);
+        }
+        values
+    })
+}
+
+/// What comes out if rows are rounded to eight bits as well before they are multiplied; attention itself is not.
+fn simulated(weights: &Weights, rows: &Rows<'_>) -> Vec<f32> {
+    reference_rounded(weights, rows, round).q
+}
+
+/// All of them as a table.
+pub fn text(figures: &[Figures]) -> String {
+    let header = ["tokens", "arithmetic", "same best row", "same jobs on 8 cores", "share"];
+    let row = |figures: &Figures| {
+        vec![
+            figures.tokens.to_string(),
+            figures.arithmetic.clone(),
+            format!("{} of {}", figures.same_best, figures.decisions),
+            format!("{} of {}", figures.same_assignment, figures.decisions),
+            format!("{:.2}%", 100.0 * figures.same_assignment as f64 / figures.decisions.max(1) as f64),
+        ]
+    };
+    table::render(&header, &figures.iter().map(row).collect::<Vec<_>>())
+}
