@@ -78,12 +78,13 @@ impl Environment {
         self.ending
     }
 
-    /// What if these jobs ran now, and then those that `base` says, for some units of time? What is earned by jobs in time until then; nothing here
+    /// What if these jobs ran now, and then those that `base` says, for some units of time? What is earned by jobs due until then; nothing here
     /// changes.
     pub fn what_if(&self, jobs: &[JobId], base: &mut Base, units: f64) -> Result<f64, SimError> {
         let mut engine = self.engine.clone();
-        engine.set_horizon(engine.now() + Time((units * self.scale.unit) as u64));
-        let mut purse = self.purse.only_gains();
+        let end = engine.now() + Time((units * self.scale.unit) as u64);
+        engine.set_horizon(end);
+        let mut purse = self.purse.only_gains(end);
         let mut assignment = Assignment::default();
         assignment.reset(engine.view().cores());
         assignment.place(&engine.view(), jobs);

@@ -63,6 +63,10 @@ pub struct Purse {
     /// The mean value of a job.
     value: f64,
     earned: f64,
+    /// What all jobs that have left would have been worth in time.
+    possible: f64,
+    /// Jobs due later do not count.
+    due_by: Time,
     /// What each task's executions were like: how many, their mean and their sum of squared differences.
     history: Vec<(f64, f64, f64)>,
 }
@@ -70,24 +74,25 @@ pub struct Purse {
 impl Purse {
     /// An empty one, for a set of this scale.
     pub fn new(reward: Reward, unit: f64, value: f64, tasks: usize) -> Purse {
-        Purse { reward, unit, value, earned: 0.0, history: vec![(0.0, 0.0, 0.0); tasks] }
+        let history = vec![(0.0, 0.0, 0.0); tasks];
+        Purse { reward, unit, value, earned: 0.0, possible: 0.0, due_by: Time::NEVER, history }
     }
 
-    /// An empty one that only counts jobs in time.
-    pub fn only_gains(&self) -> Purse {
+    /// An empty one that only counts jobs in time, and of them only those due by a date: so nothing is gained by what is done early.
+    pub fn only_gains(&self, due_by: Time) -> Purse {
         let reward = Reward { shape: Shape::NoPenalty, migration: 0.0, ..self.reward };
-        Purse {
-            reward,
-            unit: self.unit,
-            value: self.value,
-            earned: 0.0,
-            history: vec![(0.0, 0.0, 0.0); self.history.len()],
-        }
+        let history = vec![(0.0, 0.0, 0.0); self.history.len()];
+        Purse { reward, unit: self.unit, value: self.value, earned: 0.0, possible: 0.0, due_by, history }
     }
 
     /// Takes out what was earned since the last time.
     pub fn take(&mut self) -> f64 {
         std::mem::take(&mut self.earned)
+    }
+
+    /// What was earned as a share of what could have been.
+    pub fn share(&self) -> f64 {
+        if self.possible > 0.0 { self.earned / self.possible } else { 1.0 }
     }
 
     /// Pays for so many migrations.
@@ -139,6 +144,10 @@ impl Observer for Purse {
             *mean += difference / *count;
             *squares += difference * (job.executed.0 as f64 - *mean);
         }
+        if job.deadline > self.due_by {
+            return;
+        }
+        self.possible += worth;
         if end == End::Completed && now <= job.deadline {
             let early = (job.deadline - now).0 as f64 / relative;
             self.earned += worth

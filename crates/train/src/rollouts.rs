@@ -61,13 +61,16 @@ impl Default for RolloutSettings {
     }
 }
 
-/// A state and what exchanges there gain: the row that comes in, the row that goes out, the gain.
+/// The row that comes in, the row that goes out, and what is gained by it.
+type Exchange = (u32, u32, f32);
+
+/// A state and what exchanges there gain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     state: Arc<Sample>,
     /// The rows that the best simple scheduler runs.
     base: Vec<u32>,
-    exchanges: Vec<(u32, u32, f32)>,
+    exchanges: Vec<Exchange>,
 }
 
 /// What was found.
@@ -164,7 +167,7 @@ fn compare(
     settings: &RolloutSettings,
     slot: &mut Slot,
     rng: &mut Pcg64,
-) -> Result<(Vec<JobId>, Vec<(u32, u32, f32)>), FleetError> {
+) -> Result<(Vec<JobId>, Vec<Exchange>), FleetError> {
     let (environment, observation, base) = slot.with_base();
     let Some(base) = base else { return Ok((Vec::new(), Vec::new())) };
     let view = environment.view();

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use temponet::{Learned, Model, NetworkError, Options, Scale};
 use temponet_grad::{Device, Tensors};
 use temponet_infer::Weights;
-use temponet_sim::{SimError, Unobserved, simulate};
+use temponet_sim::{SimError, simulate};
 use temponet_task::{TaskSet, Time};
 
 use crate::cloning::Lessons;
@@ -21,6 +21,7 @@ use crate::learner::Learner;
 use crate::offline::{Judge, OfflineAlgorithm, log_runs};
 use crate::ppo;
 use crate::recipe::{Method, Recipe, Stage};
+use crate::reward::Purse;
 use crate::rollouts::Findings;
 use crate::source::Source;
 
@@ -363,9 +364,9 @@ impl<D: Device<Real = f32>> Run<D> {
         }
     }
 
-    /// The share of unseen jobs (of their value, if that is what is learned) that a model without a shield has in time.
+    /// The share of unseen jobs, each counted as the reward counts it, that a model without a shield has in time.
     pub fn validate(&self, model: &Arc<Model>) -> Result<f64, TrainError> {
-        let (validation, by_value) = (self.recipe.validation, self.recipe.episode.reward.by_value);
+        let (validation, reward) = (self.recipe.validation, self.recipe.episode.reward);
         let own_seed = mix(self.recipe.seed, VALIDATION);
         let source = match &self.source {
             Some(set) => Source::Fixed(set.clone()),
@@ -374,14 +375,12 @@ impl<D: Device<Real = f32>> Run<D> {
         let one = |run: u64| -> Result<f64, TrainError> {
             let seed = mix(own_seed, run);
             let set = source.set(seed).map_err(FleetError::from)?;
-            let unit = Scale::of(&model.tokenizer, &set.system()).unit;
-            let horizon = Time((unit * validation.length).min(Time::MAX_INPUT.0 as f64) as u64);
+            let scale = Scale::of(&model.tokenizer, &set.system());
+            let horizon = Time((scale.unit * validation.length).min(Time::MAX_INPUT.0 as f64) as u64);
             let mut scheduler = Learned::new(model.clone(), Options::default())?;
-            let metrics = simulate(&*set, seed, horizon, &mut scheduler, &mut Unobserved)?;
-            Ok(match by_value {
-                true => metrics.value / metrics.value_possible.max(f64::MIN_POSITIVE),
-                false => metrics.jobs.compliance(),
-            })
+            let mut purse = Purse::new(reward, scale.unit, scale.value, set.tasks.len()).only_gains(horizon);
+            simulate(&set, seed, horizon, &mut scheduler, &mut purse)?;
+            Ok(purse.share())
         };
         let scores = (0..validation.runs as u64).into_par_iter().map(one).collect::<Result<Vec<f64>, TrainError>>()?;
         Ok(scores.iter().sum::<f64>() / scores.len().max(1) as f64)

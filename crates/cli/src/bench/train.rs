@@ -8,14 +8,17 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Serialize;
 use temponet::{Model, Scale, Tokenizer};
-use temponet_grad::{AdamSettings, Cpu};
+use temponet_grad::{AdamSettings, Device};
+use temponet_infer::Weights;
 use temponet_sim::generate::{Spec, generate};
 use temponet_task::{Assignment, Time};
 use temponet_train::{
-    Dqn, DqnSettings, Environment, Episodes, Fleet, FleetError, Learner, Reward, Sample, Source, Transition,
+    Dqn, DqnSettings, Environment, Episodes, Fleet, FleetError, Learner, NetworkShape, PpoSettings, Reward, Sample,
+    Source, Transition, ppo_round,
 };
 
 use super::sim::control;
+use crate::device::{self, Opened};
 use crate::{output, table};
 
 /// Training: steps of learning, decisions of the environment, both together
@@ -27,6 +30,9 @@ pub struct Args {
     /// Rounds per case
     #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     rounds: u32,
+    /// Where to compute: cpu (one core of it), cuda, or auto
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = ["auto", "cpu", "cuda"])]
+    device: String,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -47,26 +53,34 @@ struct Figures {
     cases: Vec<Case>,
     env_decisions_per_s: f64,
     loop_steps_per_s: f64,
+    /// Many environments at once, on a GPU.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    policy: Vec<PolicyCase>,
     control_ns: f64,
+}
+
+/// Policy optimisation: acting in many environments and three epochs of learning.
+#[derive(Serialize)]
+struct PolicyCase {
+    environments: usize,
+    /// Tasks and the idle row.
+    tokens: usize,
+    width: usize,
+    samples_per_s: f64,
 }
 
 const CASES: [(usize, usize, bool); 5] =
     [(64, 6, false), (64, 33, false), (16, 601, false), (64, 33, true), (16, 601, true)];
 
 pub fn run(args: Args) -> Result<()> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
-    let figures = pool.install(|| -> Result<Figures> {
-        let before = control();
-        let cases = CASES
-            .into_iter()
-            .map(|(batch, tokens, merged)| {
-                let steps_per_s = learning(batch, tokens, merged, args.rounds);
-                Case { batch, tokens, merged, steps_per_s }
-            })
-            .collect();
-        let (env_decisions_per_s, loop_steps_per_s) = (environment(args.rounds)?, acting(args.rounds)?);
-        Ok(Figures { cases, env_decisions_per_s, loop_steps_per_s, control_ns: (before + control()) / 2.0 })
-    })?;
+    let figures = match device::open(&args.device)? {
+        Opened::Cpu(device) => {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
+            pool.install(|| measure(&device, args.rounds, &[]))
+        }
+        #[cfg(feature = "cuda")]
+        Opened::Cuda(device) => measure(&*device, args.rounds, &POLICY_CASES),
+    }?;
     if args.json {
         return output::print_json(&figures);
     }
@@ -79,6 +93,10 @@ pub fn run(args: Args) -> Result<()> {
         })
         .collect();
     let mut text = table::render_with(&["batch × tokens", "tokens", "steps/s"], &rows, 2);
+    for case in &figures.policy {
+        let PolicyCase { environments, tokens, width, samples_per_s } = case;
+        text += &format!("{environments} environments, {tokens} tokens, d = {width}: {samples_per_s:.0} choices/s\n");
+    }
     text += &format!(
         "\nenvironment with a trivial scheduler: {:.2} million decisions/s\nacting and learning, 6 tokens, an update every 4 choices: {:.0} \
          choices/s\ncontrol loop: {:.3} ns\n",
@@ -88,6 +106,28 @@ pub fn run(args: Args) -> Result<()> {
     );
     output::print(&text)
 }
+
+fn measure<D: Device<Real = f32>>(device: &D, rounds: u32, policy: &[(usize, usize)]) -> Result<Figures> {
+    let before = control();
+    let case = |(batch, tokens, merged)| {
+        let steps_per_s = learning(device.another(), batch, tokens, merged, rounds);
+        Case { batch, tokens, merged, steps_per_s }
+    };
+    let cases = CASES.into_iter().map(case).collect();
+    let (env_decisions_per_s, loop_steps_per_s) = (environment(rounds)?, acting(device.another(), rounds)?);
+    let mut policy_cases = Vec::new();
+    for (tokens, width) in policy {
+        let samples_per_s = optimizing(device.another(), *tokens, *width, rounds)?;
+        policy_cases.push(PolicyCase { environments: ENVIRONMENTS, tokens: *tokens, width: *width, samples_per_s });
+    }
+    let control_ns = (before + control()) / 2.0;
+    Ok(Figures { cases, env_decisions_per_s, loop_steps_per_s, policy: policy_cases, control_ns })
+}
+
+/// Tokens and width.
+#[cfg(feature = "cuda")]
+const POLICY_CASES: [(usize, usize); 6] = [(7, 64), (15, 64), (33, 64), (7, 128), (15, 128), (33, 128)];
+const ENVIRONMENTS: usize = 4096;
 
 /// The median rate of some rounds, each of which does so much.
 fn median_rate(rounds: u32, mut round: impl FnMut() -> f64) -> f64 {
@@ -103,14 +143,14 @@ fn median_rate(rounds: u32, mut round: impl FnMut() -> f64) -> f64 {
     rates[rates.len() / 2]
 }
 
-fn learner() -> Learner<Cpu<f32>> {
+fn learner<D: Device<Real = f32>>(device: D) -> Learner<D> {
     let model = Model::random(Tokenizer::paper(), 1);
-    Learner::new(Cpu::default(), &model.weights, AdamSettings::default())
+    Learner::new(device, &model.weights, AdamSettings::default())
 }
 
 /// Updates per second on random samples.
-fn learning(batch: usize, tokens: usize, merged: bool, rounds: u32) -> f64 {
-    let mut learner = learner();
+fn learning<D: Device<Real = f32>>(device: D, batch: usize, tokens: usize, merged: bool, rounds: u32) -> f64 {
+    let mut learner = learner(device);
     let mut dqn = Dqn::new(DqnSettings { batch, double: false, ..DqnSettings::default() }, &mut learner);
     let mut rng = Pcg64::seed_from_u64(1);
     for _ in 0..200 {
@@ -165,10 +205,10 @@ fn environment(rounds: u32) -> Result<f64> {
     error.map_or(Ok(rate), |problem| Err(problem.into()))
 }
 
-/// Choices per second of acting and learning together: five tasks on one core.
-fn acting(rounds: u32) -> Result<f64> {
-    let set = generate(&Spec::new(5, 1, 1.3), 1)?;
-    let episodes = Episodes {
+/// Runs of one overloaded core.
+fn episodes(tasks: usize) -> Result<Episodes> {
+    let set = generate(&Spec::new(tasks, 1, 1.3), 1)?;
+    Ok(Episodes {
         source: Source::Fixed(Arc::new(set)),
         tokenizer: Arc::new(Tokenizer::paper()),
         reward: Reward::default(),
@@ -177,11 +217,15 @@ fn acting(rounds: u32) -> Result<f64> {
         gamma: 0.97,
         teacher: None,
         with_base: false,
-    };
+    })
+}
+
+/// Choices per second of acting and learning together: five tasks on one core.
+fn acting<D: Device<Real = f32>>(device: D, rounds: u32) -> Result<f64> {
     let settings = DqnSettings { steps: 200, environments: 1, learn_from: 64, double: false, ..DqnSettings::default() };
-    let mut learner = learner();
+    let mut learner = learner(device);
     let mut dqn = Dqn::new(settings, &mut learner);
-    let mut fleet = Fleet::new(episodes, 1, 1)?;
+    let mut fleet = Fleet::new(episodes(5)?, 1, 1)?;
     let mut rng = Pcg64::seed_from_u64(1);
     let mut error = None;
     let rate = median_rate(rounds, || {
@@ -189,6 +233,25 @@ fn acting(rounds: u32) -> Result<f64> {
             dqn.phase::<FleetError>(&mut learner, &mut fleet, &mut rng, |_| 0.1, || (1e-4, 10.0), |_, _| Ok(()));
         error = outcome.err();
         200.0
+    });
+    error.map_or(Ok(rate), |problem| Err(problem.into()))
+}
+
+/// Choices per second of policy optimisation in many environments, learning included.
+fn optimizing<D: Device<Real = f32>>(device: D, tokens: usize, width: usize, rounds: u32) -> Result<f64> {
+    let tokenizer = Tokenizer::paper();
+    let shape = NetworkShape { width, layers: 2, heads: 4, feed_forward: 4 * width };
+    let weights = Weights::random(shape.architecture(&tokenizer), 1);
+    let mut learner = Learner::new(device, &weights, AdamSettings::default());
+    let settings = PpoSettings { environments: ENVIRONMENTS, length: 8, batch: 16_384, ..PpoSettings::default() };
+    let mut fleet = Fleet::new(episodes(tokens - 1)?, ENVIRONMENTS, 1)?;
+    let (mut seed, mut error) = (0, None);
+    let rate = median_rate(rounds, || {
+        seed += 1;
+        let outcome =
+            ppo_round::<D, FleetError>(&settings, &mut learner, &mut fleet, seed, || (1e-4, 1.0), |_, _| Ok(()));
+        error = outcome.err();
+        (settings.environments * settings.length) as f64
     });
     error.map_or(Ok(rate), |problem| Err(problem.into()))
 }
