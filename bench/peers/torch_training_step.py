@@ -94,9 +94,9 @@ class Learner:
         self.target = {name: tensor.clone() for name, tensor in target.items()}
         self.architecture, self.settings = architecture, settings
         adam = settings["adam"]
-        self.adam = torch.optim.Adam(
-            self.weights.values(), lr=settings["rate"], betas=(adam["beta1"], adam["beta2"]), eps=adam["epsilon"]
-        )
+        # In single precision, as ours are; PyTorch would hold them in double.
+        betas = tuple(torch.tensor(adam[key], dtype=torch.float32).item() for key in ("beta1", "beta2"))
+        self.adam = torch.optim.Adam(self.weights.values(), lr=settings["rate"], betas=betas, eps=adam["epsilon"])
 
     def update(self, states, chosen, reward, discount, following, best):
         """One update; `best` says which rows are chosen next, given the target network's numbers."""

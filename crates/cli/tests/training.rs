@@ -76,7 +76,7 @@ fn a_training_leaves_a_model_its_logs_and_a_verdict() {
 #[test]
 fn killed_and_resumed_is_the_same_as_never_killed() {
     let folder = Folder::new("train-resume");
-    recipe(&folder, &[CLONING, &DQN.replace("phases = 3", "phases = 30")]);
+    recipe(&folder, &[CLONING, &DQN.replace("phases = 3", "phases = 80")]);
     let others = ["--log", "log.csv", "--plot", "p.svg"];
     let run = |threads: &str, more: &[&str]| {
         let output = folder.command(&with(more)).env("RAYON_NUM_THREADS", threads).output().unwrap();
