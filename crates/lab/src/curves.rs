@@ -27,7 +27,7 @@ pub fn svg(phases: &[PhaseFigures]) -> String {
     let scores = Panel {
         title: "In time on unseen jobs".into(),
         x_label: "phase",
-        curves: vec![points(|phase| phase.score), points(|phase| phase.best), Vec::new()],
+        curves: vec![points(|phase| phase.best), points(|phase| phase.score), Vec::new()],
         y: shares,
         marks: marks.clone(),
     };
@@ -38,7 +38,7 @@ pub fn svg(phases: &[PhaseFigures]) -> String {
         y: numbers,
         marks,
     };
-    plot(&[scores, losses], 2, &["this phase".into(), "best so far".into(), "loss".into()])
+    plot(&[scores, losses], 2, &["best so far".into(), "this phase".into(), "loss".into()])
 }
 
 /// The same as a page, with its figures.
