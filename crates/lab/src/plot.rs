@@ -14,7 +14,7 @@ pub struct Panel {
     pub curves: Vec<Vec<(f64, f64)>>,
     /// What the y axis spans.
     pub y: Span,
-    /// Upright lines with a word at their top.
+    /// Upright lines with a word above them.
     pub marks: Vec<(f64, String)>,
 }
 
@@ -45,7 +45,7 @@ impl Span {
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 340.0;
 const LEFT: f64 = 52.0;
-const TOP: f64 = 34.0;
+const TOP: f64 = 46.0;
 const RIGHT: f64 = 16.0;
 const BOTTOM: f64 = 44.0;
 
@@ -151,8 +151,8 @@ fn draw(out: &mut String, panel: &Panel) {
             "<line x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{TOP}\" y2=\"{}\" stroke=\"#999\" stroke-dasharray=\"2 3\"/>\
              <text x=\"{:.1}\" y=\"{}\" fill=\"#555\">{}</text>",
             HEIGHT - BOTTOM,
-            at + 4.0,
-            TOP + 12.0,
+            at + 2.0,
+            TOP - 5.0,
             escape(word)
         );
     }
