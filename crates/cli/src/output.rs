@@ -94,6 +94,16 @@ pub fn refuse_same(input: Option<&str>, outputs: &[Option<&Path>]) -> Result<()>
     Ok(())
 }
 
+/// Refuses a file in a folder that is not there, before hours of work are lost to it.
+pub fn refuse_nowhere(path: &Path) -> Result<()> {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            bail!("cannot write {}: there is no folder {}", path.display(), folder.display())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Refuses to replace a file that the user may have written.
 pub fn refuse_existing(path: &Path, force: bool) -> Result<()> {
     if !force && path.exists() {

@@ -15,7 +15,9 @@ use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
 use temponet_lab::verdict::{Trial, Verdict, judge};
 use temponet_task::{TaskSet, Time};
-use temponet_train::{Events, PhaseFigures, Recipe, Run, Source, TrainError, UpdateFigures, Watch};
+use temponet_train::{
+    Events, PhaseFigures, Ranges, Recipe, Run, Source, TrainError, UpdateFigures, Watch, cannot_teach, trial_seed,
+};
 
 use crate::device::{self, Opened};
 use crate::output;
@@ -92,9 +94,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let output = args.output.clone().context("there is no --output")?;
     let checkpoint = checkpoint_path(&output);
-    if args.force {
-        let _ = std::fs::remove_file(&checkpoint);
-    } else if !args.resume {
+    if !args.force && !args.resume {
         output::refuse_existing(&output, false)?;
         if checkpoint.exists() {
             let name = checkpoint.display();
@@ -103,7 +103,9 @@ pub fn run(args: Args) -> Result<()> {
     }
     let outputs = [Some(output.as_path()), args.log.as_deref(), args.plot.as_deref()];
     output::refuse_same(args.set.as_deref(), &outputs)?;
-    let set = args.set.as_deref().map(|name| args.setup.prepare(Some(name))).transpose()?.map(|(set, ..)| set);
+    outputs.into_iter().flatten().try_for_each(output::refuse_nowhere)?;
+    let set = prepare_set(&args)?;
+    check_teachers(&recipe, set.as_ref())?;
     let begin_with = args.begin_with.as_deref().map(setup::model).transpose()?;
     if let Some(model) = &begin_with {
         let tokenizer = recipe.tokens.tokenizer();
@@ -113,6 +115,9 @@ pub fn run(args: Args) -> Result<()> {
     }
     let weights = begin_with.map(|model| model.weights);
     let mut watcher = Watcher::new(&args, checkpoint.clone());
+    if args.force {
+        let _ = std::fs::remove_file(&checkpoint);
+    }
     let begin = Begin { recipe: &recipe, set: set.as_ref(), weights: weights.as_ref(), is_resumed: args.resume };
     let (model, outcome) = match device::open(&args.device)? {
         Opened::Cpu(device) => begin.train(device, &mut watcher),
@@ -171,6 +176,7 @@ impl Begin<'_> {
             let bytes = std::fs::read(&watcher.checkpoint)
                 .with_context(|| format!("{path}: there is no interrupted training to go on with"))?;
             run.resume(&bytes).map_err(|error| anyhow!("{path}: {error}"))?;
+            run.figures().iter().for_each(|figures| watcher.note(figures));
         }
         let outcome = run.train(watcher);
         Ok((run.model(), outcome))
@@ -184,8 +190,6 @@ const CLASSICAL: [&str; 14] = [
 ];
 /// Seconds of one core that the optimum of a trial may take.
 const ORACLE_SECONDS: f64 = 0.5;
-/// Trials have seeds of their own, far from those of training.
-const TRIALS: u64 = 0x0E57_0000;
 
 fn checkpoint_path(output: &Path) -> PathBuf {
     let mut name = output.file_name().unwrap_or_default().to_os_string();
@@ -195,11 +199,45 @@ fn checkpoint_path(output: &Path) -> PathBuf {
 
 fn read_recipe(path: &Path) -> Result<Recipe> {
     let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))?;
-    let recipe: Recipe = toml::from_str(&text).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+    let recipe: Recipe = toml::from_str(&text).map_err(|error| {
+        let line = error.span().map(|span| 1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count());
+        let place = line.map(|line| format!(":{line}")).unwrap_or_default();
+        anyhow!("{}{place}: {}", path.display(), error.message().replace('\n', " "))
+    })?;
     match recipe.problem() {
         Some(problem) => bail!("{}: {problem}", path.display()),
         None => Ok(recipe),
     }
+}
+
+/// The user's own set, if he names one. What only a set has, or only a run, means nothing without it.
+fn prepare_set(args: &Args) -> Result<Option<TaskSet>> {
+    let SetupArgs { cores, horizon, on_miss, switch_cost, migration_cost, decision_cost, .. } = &args.setup;
+    if horizon.is_some() {
+        bail!("--horizon: the recipe says how long episodes and validation runs are");
+    }
+    let costs = [switch_cost, migration_cost, decision_cost];
+    if args.set.is_none() && (cores.is_some() || on_miss.is_some() || costs.iter().any(|cost| cost.is_some())) {
+        bail!("there is no task set to change; the recipe's workload says what is drawn");
+    }
+    Ok(args.set.as_deref().map(|name| args.setup.prepare(Some(name))).transpose()?.map(|(set, ..)| set))
+}
+
+/// Whether the teachers can teach on the set, or on each number of cores that is drawn.
+fn check_teachers(recipe: &Recipe, set: Option<&TaskSet>) -> Result<()> {
+    for stage in &recipe.stage {
+        let ranges = stage.workload.as_ref().unwrap_or(&recipe.workload);
+        let draw = |cores: &usize| Ranges { cores: vec![*cores], ..ranges.clone() }.draw(trial_seed(recipe.seed, 0));
+        let sets = match set {
+            Some(set) => vec![set.clone()],
+            None => ranges.cores.iter().map(draw).collect::<Result<_, _>>()?,
+        };
+        let problem = |name: &String| sets.iter().find_map(|set| cannot_teach(name, set));
+        if let Some(problem) = stage.method.teachers().iter().find_map(problem) {
+            bail!("teacher: {problem}");
+        }
+    }
+    Ok(())
 }
 
 fn trials(recipe: &Recipe, set: Option<TaskSet>, count: u32) -> Result<Vec<Trial>> {
@@ -209,7 +247,7 @@ fn trials(recipe: &Recipe, set: Option<TaskSet>, count: u32) -> Result<Vec<Trial
     };
     let tokenizer = recipe.tokens.tokenizer();
     let trial = |number: u64| -> Result<Trial> {
-        let seed = TRIALS + recipe.seed.wrapping_mul(1_000_000) + number;
+        let seed = trial_seed(recipe.seed, number);
         let set = source.set(seed)?;
         let horizon = Time((Scale::of(&tokenizer, &set.system()).unit * TRIAL_LENGTH) as u64);
         Ok(Trial { set, seed, horizon })
@@ -251,6 +289,16 @@ impl Watcher {
         }
     }
 
+    /// Keeps a phase's figures.
+    fn note(&mut self, figures: &PhaseFigures) {
+        self.score = figures.score;
+        self.phases.push(figures.clone());
+        let (step, seconds) = (self.phases.len() as u64, self.begun.elapsed().as_secs_f64());
+        for (name, value) in [("loss", figures.loss), ("norm", figures.norm), ("score", figures.score)] {
+            self.events.add(name, step, seconds, value as f32);
+        }
+    }
+
     fn csv(&self) -> String {
         let mut text = String::from("stage,method,phase,updates,loss,norm,score,best\n");
         for p in &self.phases {
@@ -277,8 +325,7 @@ impl Watch for Watcher {
     ) -> Result<(), TrainError> {
         let stopped = |error: anyhow::Error| TrainError::Stopped(format!("{error:#}"));
         let is_best = self.phases.last().is_none_or(|last| figures.best > last.best);
-        self.score = figures.score;
-        self.phases.push(figures.clone());
+        self.note(figures);
         let (stage, phase, method) = (figures.stage, figures.phase, &figures.method);
         let best = if is_best { ", the best so far" } else { "" };
         self.bar.suspend(|| {
@@ -291,10 +338,6 @@ impl Watch for Watcher {
         output::write_file(&self.checkpoint, checkpoint()?).map_err(stopped)?;
         if let Some(path) = &self.log {
             output::write_file(path, self.csv()).map_err(stopped)?;
-        }
-        let (step, seconds) = (self.phases.len() as u64, self.begun.elapsed().as_secs_f64());
-        for (name, value) in [("loss", figures.loss), ("norm", figures.norm), ("score", figures.score)] {
-            self.events.add(name, step, seconds, value as f32);
         }
         if let Some(path) = &self.tensorboard {
             if let Some(folder) = path.parent() {

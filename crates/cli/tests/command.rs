@@ -1,74 +1,11 @@
 //! Contract of the command line: what it prints, where, with which exit code, and that nothing is ever lost.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod folder;
 
+use std::path::Path;
+
+use folder::Folder;
 use serde_json::Value;
-
-fn temponet(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_temponet")).current_dir(folder).args(args).output().unwrap()
-}
-
-/// A fresh folder that is removed at the end of the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("temponet-cli-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        temponet(&self.0, args)
-    }
-
-    fn stdout(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn json(&self, args: &[&str]) -> Value {
-        serde_json::from_str(&self.stdout(args)).unwrap()
-    }
-
-    /// The one line that a wrong call prints.
-    fn error(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(output.stdout.is_empty(), "{args:?}");
-        let text = String::from_utf8(output.stderr).unwrap();
-        assert!(text.starts_with("error: ") && !text.contains("panicked"), "{text}");
-        text
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.0.join(name), text).unwrap();
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.0.join(name)).unwrap()
-    }
-
-    fn bytes(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.0.join(name)).unwrap()
-    }
-
-    fn files(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.0).unwrap();
-        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 #[test]
 fn compare_without_arguments_answers_on_an_overloaded_example() {

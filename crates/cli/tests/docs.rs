@@ -1,6 +1,9 @@
 //! Contract: what the documentation points at exists.
 
+use std::collections::HashSet;
 use std::path::Path;
+
+use temponet_train::{Method, Recipe, Reward, Stage};
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -39,6 +42,8 @@ fn links_between_documents_lead_somewhere() {
         "docs/metrics.md",
         "docs/analysis.md",
         "docs/arena.md",
+        "docs/training.md",
+        "docs/learned-scheduler.md",
         "docs/ARCHITECTURE.md",
     ] {
         let text = read(document);
@@ -86,6 +91,44 @@ fn every_test_of_the_analysis_is_documented() {
     let text = read("docs/analysis.md");
     for test in temponet_sched::analysis::TESTS {
         assert!(text.contains(test.name), "{}", test.name);
+    }
+}
+
+/// The keys of a table and of those in it.
+fn keys(value: &toml::Value) -> Vec<String> {
+    match value {
+        toml::Value::Table(table) => {
+            table.iter().flat_map(|(key, value)| std::iter::once(key.clone()).chain(keys(value))).collect()
+        }
+        toml::Value::Array(list) => list.iter().flat_map(keys).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn every_setting_of_a_recipe_is_documented() {
+    let text = read("docs/training.md");
+    let methods = [
+        Method::Cloning(Default::default()),
+        Method::Dqn(Default::default()),
+        Method::Ppo(Default::default()),
+        Method::Offline(Default::default()),
+    ];
+    let stage = |method| Stage { phases: 1, method, rate: Some(1.0), workload: None, reward: Some(Reward::default()) };
+    let mut recipe = Recipe { stage: methods.map(stage).into(), ..Recipe::default() };
+    recipe.episode.tick = Some(1.0);
+    recipe.validation.patience = Some(1);
+    let keys = keys(&toml::Value::try_from(&recipe).unwrap());
+    assert!(keys.len() > 80, "{keys:?}");
+    let quoted = text.split('`').skip(1).step_by(2);
+    let words: HashSet<&str> =
+        quoted.flat_map(|code| code.split(|c: char| !(c.is_alphanumeric() || c == '_'))).collect();
+    for key in &keys {
+        assert!(words.contains(key.as_str()), "docs/training.md does not say what {key} is");
+    }
+    for name in ["quick", "dqn-paper", "offline"] {
+        let path = format!("recipes/{name}.toml");
+        assert!(text.contains(&format!("`{path}`")) && root().join(&path).exists(), "{path}");
     }
 }
 

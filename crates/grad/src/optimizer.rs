@@ -72,7 +72,8 @@ impl<D: Device> Adam<D> {
     pub fn step(&mut self, device: &mut D, rate: f64, gradients: &Tensors<D>, parameters: &mut Tensors<D>) {
         self.steps += 1;
         let AdamSettings { beta1, beta2, epsilon, weight_decay } = self.settings;
-        let power = |beta: f64| 1.0 - beta.powf(self.steps as f64);
+        // The device decays by the betas it can hold, and they must be undone as such: one less 0.999 in single precision is off by 1e-5.
+        let power = |beta: f64| 1.0 - D::Real::of(beta).to_f64().powf(self.steps as f64);
         let rates = AdamRates {
             beta1: D::Real::of(beta1),
             beta2: D::Real::of(beta2),

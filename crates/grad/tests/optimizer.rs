@@ -19,6 +19,18 @@ fn adam_takes_the_steps_it_should() {
 }
 
 #[test]
+fn the_first_step_in_single_precision_is_the_whole_rate() {
+    let mut device = Cpu::<f32>::default();
+    let mut parameters = Tensors::default();
+    let id = parameters.add(&mut device, "x", 1, 1, &[0.0]);
+    let mut gradients = parameters.zeros_like(&mut device);
+    gradients.set(&mut device, id, &[3.0]);
+    let mut adam = Adam::new(&mut device, AdamSettings::default(), &parameters);
+    adam.step(&mut device, 0.01, &gradients, &mut parameters);
+    assert!((parameters.values(&device, id)[0] / -0.01 - 1.0).abs() < 1e-6);
+}
+
+#[test]
 fn adam_solves_a_regression_and_clipping_bounds_gradients() {
     let mut device = Cpu::<f32>::default();
     let mut parameters = Tensors::default();

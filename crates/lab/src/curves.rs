@@ -3,27 +3,42 @@
 use temponet_train::PhaseFigures;
 
 use crate::gantt::escape;
-use crate::plot::{Panel, svg as plot};
+use crate::plot::{Panel, Span, svg as plot};
 
-/// The share of validation jobs in time, phase by phase, and the best so far.
+/// The share of validation jobs in time, phase by phase, and the best so far; the loss beside it, whose meaning changes with the method.
 pub fn svg(phases: &[PhaseFigures]) -> String {
     let points = |of: fn(&PhaseFigures) -> f64| -> Vec<(f64, f64)> {
         phases.iter().enumerate().map(|(place, phase)| ((place + 1) as f64, of(phase))).collect()
     };
-    let most = phases.iter().map(|phase| phase.loss.abs()).fold(f64::MIN_POSITIVE, f64::max);
-    let loss =
-        phases.iter().enumerate().map(|(place, phase)| ((place + 1) as f64, (phase.loss / most).clamp(0.0, 1.0)));
+    let begins = |place: usize| place == 0 || phases[place - 1].stage != phases[place].stage;
+    let marks: Vec<(f64, String)> = (0..phases.len())
+        .filter(|place| begins(*place))
+        .map(|place| ((place + 1) as f64, phases[place].method.clone()))
+        .collect();
+    let ends = |of: fn(&PhaseFigures) -> f64| {
+        phases.iter().map(of).fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)))
+    };
+    // To whole steps of four per cent, so that the labels are whole.
+    let (low, high) = ends(|phase| phase.score);
+    let (low, high) = ((low * 25.0).floor() / 25.0, (high * 25.0).ceil() / 25.0);
+    let shares = if low < high { Span::Shares(low, high) } else { Span::Shares(0.0, 1.0) };
+    let (least, most) = ends(|phase| phase.loss);
+    let numbers = Span::Numbers(least.min(0.0), if most > 0.0 { most } else { 1.0 });
     let scores = Panel {
         title: "In time on unseen jobs".into(),
         x_label: "phase",
-        curves: vec![points(|phase| phase.score), points(|phase| phase.best), Vec::new()],
+        curves: vec![points(|phase| phase.best), points(|phase| phase.score), Vec::new()],
+        y: shares,
+        marks: marks.clone(),
     };
     let losses = Panel {
-        title: format!("Loss, as a share of its greatest, {most:.3}"),
+        title: "Mean loss".into(),
         x_label: "phase",
-        curves: vec![Vec::new(), Vec::new(), loss.collect()],
+        curves: vec![Vec::new(), Vec::new(), points(|phase| phase.loss)],
+        y: numbers,
+        marks,
     };
-    plot(&[scores, losses], 2, &["this phase".into(), "best so far".into(), "loss".into()])
+    plot(&[scores, losses], 2, &["best so far".into(), "this phase".into(), "loss".into()])
 }
 
 /// The same as a page, with its figures.

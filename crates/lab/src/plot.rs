@@ -10,14 +10,42 @@ pub struct Panel {
     pub title: String,
     /// Below it.
     pub x_label: &'static str,
-    /// The points of each curve, by ascending x; y is a share from 0 to 1.
+    /// The points of each curve, by ascending x.
     pub curves: Vec<Vec<(f64, f64)>>,
+    /// What the y axis spans.
+    pub y: Span,
+    /// Upright lines with a word above them.
+    pub marks: Vec<(f64, String)>,
+}
+
+/// What a y axis spans.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Span {
+    /// Shares, from one to another, as per cent.
+    Shares(f64, f64),
+    /// Plain numbers.
+    Numbers(f64, f64),
+}
+
+impl Span {
+    fn ends(self) -> (f64, f64) {
+        match self {
+            Span::Shares(low, high) | Span::Numbers(low, high) => (low, high),
+        }
+    }
+
+    fn label(self, value: f64) -> String {
+        match self {
+            Span::Shares(..) => format!("{:.0}%", 100.0 * value),
+            Span::Numbers(..) => format!("{value:.3}"),
+        }
+    }
 }
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 340.0;
 const LEFT: f64 = 52.0;
-const TOP: f64 = 34.0;
+const TOP: f64 = 46.0;
 const RIGHT: f64 = 16.0;
 const BOTTOM: f64 = 44.0;
 
@@ -66,36 +94,66 @@ fn stroke(index: usize) -> String {
     format!("stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\"", PALETTE[index % PALETTE.len()])
 }
 
+/// Where to label the x axis, and with what: a few whole numbers where all are whole, six even steps elsewhere.
+fn ticks(low: f64, high: f64, is_whole: bool) -> Vec<(f64, String)> {
+    if low > high {
+        return Vec::new();
+    }
+    if is_whole {
+        let step = ((high - low) / 10.0).ceil().max(1.0);
+        let count = ((high - low) / step) as usize;
+        return (0..=count).map(|place| low + step * place as f64).map(|value| (value, format!("{value}"))).collect();
+    }
+    let steps = if high > low { 5 } else { 0 };
+    (0..=steps)
+        .map(|step| low + (high - low) * f64::from(step) / 5.0)
+        .map(|value| (value, format!("{value:.2}")))
+        .collect()
+}
+
 fn draw(out: &mut String, panel: &Panel) {
     let xs = panel.curves.iter().flatten().map(|(x, _)| *x);
     let (low, high) = xs.fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x), high.max(x)));
     let span = if high > low { high - low } else { 1.0 };
     let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * (value - low) / span;
-    let y = |share: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - share);
+    let (bottom, top) = panel.y.ends();
+    let y = |value: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - (value - bottom) / (top - bottom));
     let _ = writeln!(
         out,
         "<text x=\"{LEFT}\" y=\"20\" font-size=\"14\" font-weight=\"600\">{}</text>",
         escape(&panel.title)
     );
     for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
-        let at = y(share);
+        let value = bottom + (top - bottom) * share;
+        let at = y(value);
         let _ = writeln!(
             out,
             "<line x1=\"{LEFT}\" x2=\"{}\" y1=\"{at}\" y2=\"{at}\" stroke=\"#e3e3e3\"/>\
-             <text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#555\">{}%</text>",
+             <text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#555\">{}</text>",
             WIDTH - RIGHT,
             LEFT - 6.0,
             at + 4.0,
-            100.0 * share
+            panel.y.label(value)
         );
     }
-    for step in 0..=5 {
-        let value = low + span * f64::from(step) / 5.0;
+    for (value, label) in ticks(low, high, panel.curves.iter().flatten().all(|(x, _)| x.fract() == 0.0)) {
         let _ = writeln!(
             out,
-            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555\">{value:.2}</text>",
+            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555\">{label}</text>",
             x(value),
             HEIGHT - BOTTOM + 16.0
+        );
+    }
+    for (at, word) in &panel.marks {
+        let at = x(*at);
+        let _ = writeln!(
+            out,
+            "<line x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{TOP}\" y2=\"{}\" stroke=\"#999\" stroke-dasharray=\"2 3\"/>\
+             <text x=\"{:.1}\" y=\"{}\" fill=\"#555\">{}</text>",
+            HEIGHT - BOTTOM,
+            at + 2.0,
+            TOP - 5.0,
+            escape(word)
         );
     }
     let middle = (LEFT + WIDTH - RIGHT) / 2.0;
@@ -105,7 +163,13 @@ fn draw(out: &mut String, panel: &Panel) {
         HEIGHT - 10.0,
         escape(panel.x_label)
     );
-    for (index, curve) in panel.curves.iter().enumerate() {
+    for (index, curve) in panel.curves.iter().enumerate().filter(|(_, curve)| !curve.is_empty()) {
+        // A single point is no line.
+        if let [(a, b)] = curve[..] {
+            let colour = PALETTE[index % PALETTE.len()];
+            let _ = writeln!(out, "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{colour}\"/>", x(a), y(b));
+            continue;
+        }
         let points: Vec<String> = curve.iter().map(|(a, b)| format!("{:.1},{:.1}", x(*a), y(*b))).collect();
         let _ = writeln!(out, "<polyline points=\"{}\" fill=\"none\" {}/>", points.join(" "), stroke(index));
     }
@@ -118,9 +182,32 @@ mod tests {
     #[test]
     fn a_curve_per_name_in_every_panel() {
         let curves = vec![vec![(0.5, 1.0), (1.0, 0.2)], vec![(0.5, 0.9), (1.0, 0.1)]];
-        let panel = |title: &str| Panel { title: title.into(), x_label: "load", curves: curves.clone() };
+        let panel = |title: &str| Panel {
+            title: title.into(),
+            x_label: "load",
+            curves: curves.clone(),
+            y: Span::Shares(0.0, 1.0),
+            marks: vec![],
+        };
         let picture = svg(&[panel("a < b"), panel("c")], 2, &["edf".into(), "rm".into()]);
         assert_eq!(picture.matches("<polyline").count(), 4);
         assert!(picture.contains("a &lt; b") && !picture.contains("NaN"));
+        assert!(picture.contains(">0.60<") && picture.contains(">25%<"));
+    }
+
+    #[test]
+    fn one_phase_is_a_point_and_phases_are_whole() {
+        let panel = |curve: Vec<(f64, f64)>| Panel {
+            title: "loss".into(),
+            x_label: "phase",
+            curves: vec![Vec::new(), curve],
+            y: Span::Numbers(-1.0, 3.0),
+            marks: vec![(1.0, "ppo".into())],
+        };
+        let picture = svg(&[panel(vec![(1.0, 2.0)])], 1, &["a".into(), "b".into()]);
+        assert!(picture.contains("<circle") && !picture.contains("NaN") && picture.contains(">2.000<"));
+        assert!(!picture.contains("points=\"\""), "no empty line");
+        let picture = svg(&[panel((1..=25).map(|x| (f64::from(x), 0.0)).collect())], 1, &["a".into(), "b".into()]);
+        assert!([">1<", ">4<", ">25<"].iter().all(|label| picture.contains(label)) && !picture.contains(">1.00<"));
     }
 }

@@ -10,7 +10,7 @@ use temponet_task::{Scheduler, TaskSet, Time};
 use crate::clairvoyant::equal_jobs;
 use crate::comparison::CompareError;
 use crate::horizon::expected_jobs;
-use crate::plot::{Panel, svg};
+use crate::plot::{Panel, Span, svg};
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -181,7 +181,8 @@ impl SweepPlan {
             };
             for (name, value) in Summary::KINDS {
                 let curves = summary.iter().map(|of| curve(of, value)).collect();
-                panels.push(Panel { title: format!("{name} · {title}"), x_label: axis.name(), curves });
+                let (title, y) = (format!("{name} · {title}"), Span::Shares(0.0, 1.0));
+                panels.push(Panel { title, x_label: axis.name(), curves, y, marks: Vec::new() });
             }
         }
         svg(&panels, 2, &self.names())

@@ -43,7 +43,8 @@ pub struct DqnSettings {
     pub dueling: bool,
     /// Choices that a transition spans.
     pub n_step: usize,
-    /// Huber's loss with this bound; none is the squared error.
+    /// Huber's loss with this bound; none, in a file `inf`, is the squared error.
+    #[serde(with = "bound")]
     pub huber: Option<f64>,
     /// Random choices: their share at first and at last, in a straight line over all phases.
     pub epsilon: (f64, f64),
@@ -78,6 +79,19 @@ impl Default for DqnSettings {
             conservative: 0.0,
             cloning: 0.0,
         }
+    }
+}
+
+/// A bound in a file, where leaving it out means the default: no bound is an infinite one.
+mod bound {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(bound: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(bound.unwrap_or(f64::INFINITY))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+        Ok(Some(f64::deserialize(deserializer)?).filter(|bound| *bound != f64::INFINITY))
     }
 }
 
@@ -162,7 +176,7 @@ impl<D: Device<Real = f32>> Dqn<D> {
             let before = self.choices / self.settings.update_every.max(1);
             self.choices += chosen.len() as u64;
             made += chosen.len() as u64;
-            if self.choices < self.settings.learn_from {
+            if self.choices < self.settings.learn_from || self.replay.is_empty() {
                 continue;
             }
             for _ in before..self.choices / self.settings.update_every.max(1) {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use temponet::{Observation, Scale, Tokenizer};
 use temponet_sched::SpecError;
-use temponet_sim::SimError;
 use temponet_sim::generate::GenerateError;
+use temponet_sim::{SimError, is_for_evaluation};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, Time};
 
 use crate::base::Base;
@@ -85,8 +85,21 @@ pub struct Slot {
     episode: u64,
 }
 
-/// One step of a well-known generator: seeds of seeds.
+/// One step of a well-known generator: seeds of seeds. Those kept for evaluation are passed over, so that nothing is ever learned on them.
 pub(crate) fn mix(a: u64, b: u64) -> u64 {
+    let mixed = mixed(a, b);
+    if is_for_evaluation(mixed) { mix(mixed, b) } else { mixed }
+}
+
+/// The seed of a run to judge a finished training by: apart from those of its episodes and of its validation.
+pub fn trial_seed(seed: u64, number: u64) -> u64 {
+    mix(mix(seed, TRIALS), number)
+}
+
+/// What sets the seeds of trials apart.
+const TRIALS: u64 = 0x0E57_0000;
+
+fn mixed(a: u64, b: u64) -> u64 {
     let mut z = a.wrapping_add(b.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -261,5 +274,30 @@ impl Fleet {
         });
         let slots = slots.collect::<Result<Vec<_>, FleetError>>()?;
         Ok(Fleet { episodes, slots })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_sim::EVALUATION_SEEDS;
+
+    /// What `mixed` was given as its first number, if the second is nought.
+    fn unmixed(mut z: u64) -> u64 {
+        let undo_shift = |z: u64, shift: u32| (0..64 / shift).fold(z, |found, _| z ^ (found >> shift));
+        let inverse = |odd: u64| (0..6).fold(1u64, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))));
+        z = undo_shift(z, 31).wrapping_mul(inverse(0x94D0_49BB_1331_11EB));
+        z = undo_shift(z, 27).wrapping_mul(inverse(0xBF58_476D_1CE4_E5B9));
+        undo_shift(z, 30).wrapping_sub(0x9E37_79B9_7F4A_7C15)
+    }
+
+    #[test]
+    fn seeds_kept_for_evaluation_are_passed_over() {
+        for kept in EVALUATION_SEEDS.step_by(99_991) {
+            let before = unmixed(kept);
+            assert_eq!(mixed(before, 0), kept);
+            assert!(!is_for_evaluation(mix(before, 0)), "{kept}");
+        }
+        assert_eq!(mix(5, 7), mixed(5, 7), "others stay as they are");
     }
 }

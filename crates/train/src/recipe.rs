@@ -197,6 +197,15 @@ impl Method {
         }
     }
 
+    /// Whom it learns from: schedulers' names, or `optimum`.
+    pub fn teachers(&self) -> &[String] {
+        match self {
+            Method::Cloning(settings) => std::slice::from_ref(&settings.teacher),
+            Method::Offline(settings) => &settings.teachers,
+            Method::Rollouts(_) | Method::Dqn(_) | Method::Ppo(_) => &[],
+        }
+    }
+
     /// Updates in a phase.
     pub fn updates(&self) -> u64 {
         match self {
@@ -204,8 +213,9 @@ impl Method {
             Method::Rollouts(settings) => settings.updates,
             Method::Dqn(settings) => settings.steps / settings.update_every.max(1),
             Method::Ppo(settings) => {
-                let choices = (settings.environments * settings.length) as u64;
-                settings.rounds * settings.epochs as u64 * choices.div_ceil(settings.batch.max(1) as u64)
+                let choices = (settings.environments as u64).saturating_mul(settings.length as u64);
+                let updates = choices.div_ceil(settings.batch.max(1) as u64);
+                settings.rounds.saturating_mul(settings.epochs as u64).saturating_mul(updates)
             }
             Method::Offline(settings) => settings.updates,
         }
@@ -228,69 +238,6 @@ impl Default for Recipe {
                 stage(3, Method::Cloning(CloningSettings::default())),
                 stage(12, Method::Ppo(PpoSettings::default())),
             ],
-        }
-    }
-}
-
-impl Recipe {
-    /// Why it cannot be followed, if it cannot.
-    pub fn problem(&self) -> Option<String> {
-        let tokenizer = self.tokens.tokenizer();
-        if let Some(problem) = tokenizer.problem() {
-            return Some(format!("tokens: {problem}"));
-        }
-        if let Some(problem) = self.network.architecture(&tokenizer).problem() {
-            return Some(format!("network: {problem}"));
-        }
-        let positive = [
-            ("episode.length", self.episode.length),
-            ("episode.tick", self.episode.tick.unwrap_or(1.0)),
-            ("optimizer.rate", self.optimizer.rate),
-            ("optimizer.clip", self.optimizer.clip),
-            ("validation.length", self.validation.length),
-        ];
-        if let Some((name, value)) = positive.into_iter().find(|(_, value)| !(value.is_finite() && *value > 0.0)) {
-            return Some(format!("{name} = {value} is not positive"));
-        }
-        if !(0.0..=1.0).contains(&self.episode.gamma) {
-            return Some(format!("episode.gamma = {} is not from 0 to 1", self.episode.gamma));
-        }
-        if self.stage.is_empty() || self.stage.len() > 1_000 {
-            return Some(format!("{} stages, not from 1 to 1000", self.stage.len()));
-        }
-        for (place, stage) in self.stage.iter().enumerate() {
-            if let Some(problem) = stage.problem() {
-                return Some(format!("stage {}: {problem}", place + 1));
-            }
-        }
-        self.workload.problem().map(|problem| format!("workload: {problem}"))
-    }
-}
-
-impl Stage {
-    fn problem(&self) -> Option<String> {
-        if let Some(problem) = self.workload.as_ref().and_then(Ranges::problem) {
-            return Some(format!("workload: {problem}"));
-        }
-        if let Some(rate) = self.rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
-            return Some(format!("rate = {rate} is not positive"));
-        }
-        let whole = |list: &[(&str, usize)]| {
-            let wrong = list.iter().find(|(_, value)| !(1..=100_000_000).contains(value));
-            wrong.map(|(name, value)| format!("{name} = {value} is not from 1 to 100000000"))
-        };
-        match &self.method {
-            Method::Cloning(s) => whole(&[("environments", s.environments), ("batch", s.batch), ("memory", s.memory)]),
-            Method::Rollouts(s) => whole(&[("environments", s.environments), ("batch", s.batch), ("memory", s.memory)]),
-            Method::Dqn(s) => whole(&[
-                ("environments", s.environments),
-                ("batch", s.batch),
-                ("replay", s.replay),
-                ("n_step", s.n_step),
-            ]),
-            Method::Ppo(s) => whole(&[("environments", s.environments), ("batch", s.batch), ("length", s.length)]),
-            Method::Offline(s) if s.teachers.is_empty() => Some("teachers names no scheduler".into()),
-            Method::Offline(s) => whole(&[("transitions", s.transitions), ("batch", s.dqn.batch)]),
         }
     }
 }

@@ -110,6 +110,8 @@ pub(crate) struct Progress {
     pub best: Option<f64>,
     /// Phases of the stage since then.
     pub since_best: u64,
+    /// What all phases so far came to.
+    pub figures: Vec<PhaseFigures>,
 }
 
 /// What a method remembers from phase to phase.
@@ -196,6 +198,11 @@ impl<D: Device<Real = f32>> Run<D> {
         model
     }
 
+    /// What all phases so far came to, those before an interruption included.
+    pub fn figures(&self) -> &[PhaseFigures] {
+        &self.progress.figures
+    }
+
     /// Goes through the stages to the end.
     pub fn train(&mut self, watch: &mut dyn Watch) -> Result<(), TrainError> {
         while let Some(stage) = self.recipe.stage.get(self.progress.stage).cloned() {
@@ -213,6 +220,7 @@ impl<D: Device<Real = f32>> Run<D> {
             };
             self.progress.phase += 1;
             let figures = self.judge(&stage, loss, norm)?;
+            self.progress.figures.push(figures.clone());
             watch.phase(&figures, &mut || self.checkpoint())?;
         }
         Ok(())

@@ -18,6 +18,16 @@ pub fn teacher(name: &str, set: &TaskSet, seed: u64, horizon: Time) -> Result<Bo
     if name == OPTIMUM { Ok(Box::new(Hindsight::new(set, seed, horizon))) } else { build(name) }
 }
 
+/// Why nobody of that name can teach, if nobody can.
+pub(crate) fn unknown(name: &str) -> Option<String> {
+    if name == OPTIMUM { None } else { build(name).err().map(|error| format!("teacher: {error}")) }
+}
+
+/// Why somebody cannot teach on a set, if he cannot.
+pub fn cannot_teach(name: &str, set: &TaskSet) -> Option<NotApplicable> {
+    if name == OPTIMUM { None } else { build(name).ok()?.start(&set.system()).err() }
+}
+
 /// Runs the jobs that the clairvoyant optimum keeps, by deadline, before all others.
 struct Hindsight {
     kept: HashSet<(u32, u64)>,

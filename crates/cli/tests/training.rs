@@ -1,0 +1,176 @@
+//! Contract of `temponet train`: what it writes and prints, what it refuses before anything is written, and that an interruption changes nothing.
+
+mod folder;
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use folder::Folder;
+
+/// A network and runs as small as they get.
+const SMALL: &str = "[network]\nwidth = 16\nlayers = 1\nheads = 2\nfeed_forward = 16\n\
+    [episode]\nlength = 60\n[validation]\nruns = 2\nlength = 60\n";
+
+const CLONING: &str = "[[stage]]\nphases = 2\n[stage.method.cloning]\nteacher = \"edf\"\nsteps = 100\nenvironments = 4\nbatch = 16\nupdates = 10\n";
+
+const DQN: &str =
+    "[[stage]]\nphases = 3\n[stage.method.dqn]\nsteps = 100\nlearn_from = 50\nenvironments = 4\nbatch = 16\n";
+
+fn recipe(folder: &Folder, stages: &[&str]) {
+    folder.write("recipe.toml", &format!("{SMALL}{}", stages.concat()));
+}
+
+const CALL: [&str; 8] = ["train", "standard-125", "--recipe", "recipe.toml", "--trials", "2", "-o", "m.safetensors"];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&CALL[..], more].concat()
+}
+
+#[test]
+fn a_training_leaves_a_model_its_logs_and_a_verdict() {
+    let folder = Folder::new("train");
+    recipe(&folder, &[CLONING, DQN]);
+    let report = folder.json(&with(&["--log", "log.csv", "--tensorboard", "board", "--plot", "p.svg", "--json"]));
+    assert_eq!(folder.files(), ["board", "log.csv", "m.safetensors", "p.svg", "recipe.toml"], "no checkpoint is left");
+    let phases = report["phases"].as_array().unwrap();
+    let methods: Vec<&str> = phases.iter().map(|phase| phase["method"].as_str().unwrap()).collect();
+    assert_eq!(methods, ["cloning", "cloning", "dqn", "dqn", "dqn"]);
+    for phase in phases {
+        let number = |key: &str| phase[key].as_f64().unwrap();
+        assert!(number("loss").is_finite() && number("norm") >= 0.0 && number("score") <= number("best"), "{phase}");
+    }
+    assert_eq!((&report["model"], &report["seed"]), (&"m.safetensors".into(), &1.into()));
+    let verdict = &report["verdict"];
+    assert_eq!(verdict["trials"], 2);
+    assert!(verdict["difference"].is_f64() && verdict["difference_ci95"].is_f64() && report["seconds"].is_f64());
+    let (compliance, most) = (verdict["temponet"]["compliance"].as_f64(), verdict["clairvoyant"].as_f64());
+    assert!(compliance > Some(0.0) && compliance <= most, "{verdict}");
+    let classical: Vec<f64> =
+        verdict["classical"].as_array().unwrap().iter().map(|row| row["compliance"].as_f64().unwrap()).collect();
+    assert!(classical.len() > 8 && classical.is_sorted_by(|a, b| a >= b), "{classical:?}");
+    let sentence = report["sentence"].as_str().unwrap();
+    assert!(sentence.contains(verdict["classical"][0]["name"].as_str().unwrap()), "{sentence}");
+
+    let log = folder.read("log.csv");
+    assert_eq!(log.lines().next(), Some("stage,method,phase,updates,loss,norm,score,best"));
+    assert_eq!(log.lines().count(), 1 + phases.len());
+    let events = folder.bytes("board/events.out.tfevents.0.temponet");
+    assert_eq!(events[..8], 24u64.to_le_bytes());
+    let count = |name: &[u8]| events.windows(name.len()).filter(|window| *window == name).count();
+    assert_eq!([count(b"loss"), count(b"norm"), count(b"score")], [phases.len(); 3]);
+    let picture = folder.read("p.svg");
+    assert!(picture.starts_with("<svg") && !picture.contains("NaN") && picture.contains("best so far"));
+
+    let model = folder.bytes("m.safetensors");
+    let text = folder.stdout(&with(&["--plot", "p.html", "--force"]));
+    assert!(text.contains("clairvoyant, at most") && text.contains(sentence), "{text}");
+    assert!(folder.bytes("m.safetensors") == model, "the same recipe, the same model");
+    let page = folder.read("p.html");
+    assert!(page.starts_with("<!doctype html>") && page.matches("<tr><td>").count() == phases.len(), "{page}");
+
+    let args = ["compare", "standard-125", "--model", "m.safetensors", "--schedulers", "edf,temponet", "--no-oracle"];
+    let text = folder.stdout(&args);
+    assert!(text.contains("temponet") && !text.contains("untrained"), "{text}");
+}
+
+#[test]
+fn killed_and_resumed_is_the_same_as_never_killed() {
+    let folder = Folder::new("train-resume");
+    recipe(&folder, &[CLONING, &DQN.replace("phases = 3", "phases = 80")]);
+    let others = ["--log", "log.csv", "--plot", "p.svg"];
+    let run = |threads: &str, more: &[&str]| {
+        let output = folder.command(&with(more)).env("RAYON_NUM_THREADS", threads).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        (folder.bytes("m.safetensors"), folder.read("log.csv"), folder.read("p.svg"))
+    };
+    let whole = run("3", &others);
+    std::fs::remove_file(folder.0.join("m.safetensors")).unwrap();
+    let mut command = folder.command(&with(&others));
+    command.env("RAYON_NUM_THREADS", "1").stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let begun = Instant::now();
+    while !folder.0.join("m.safetensors.checkpoint").exists() && begun.elapsed() < Duration::from_secs(120) {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!folder.0.join("m.safetensors").exists(), "it was too fast to be killed");
+    let checkpoint = folder.bytes("m.safetensors.checkpoint");
+    assert!(folder.error(&with(&[])).contains("a training was interrupted; --resume goes on with it"));
+    let other_set = ["train", "standard-145", "--recipe", "recipe.toml", "-o", "m.safetensors", "--resume"];
+    assert!(
+        folder
+            .error(&other_set)
+            .contains("m.safetensors.checkpoint: the checkpoint cannot be used: it was made with another")
+    );
+    // A wrong call with --force forgets nothing.
+    let wrong = ["train", "nosuchset", "--recipe", "recipe.toml", "-o", "m.safetensors", "--force"];
+    assert!(folder.error(&wrong).contains("no built-in set"));
+    assert!(folder.bytes("m.safetensors.checkpoint") == checkpoint);
+    let damaged = [&checkpoint[..checkpoint.len() / 2], &checkpoint[checkpoint.len() / 2 + 1..]].concat();
+    for bytes in [&damaged[..], &checkpoint[..checkpoint.len() - 1], &checkpoint[..5], b""] {
+        std::fs::write(folder.0.join("m.safetensors.checkpoint"), bytes).unwrap();
+        assert!(folder.error(&with(&["--resume"])).contains("m.safetensors.checkpoint: the checkpoint cannot be used"));
+    }
+    std::fs::write(folder.0.join("m.safetensors.checkpoint"), checkpoint).unwrap();
+    let resumed = run("3", &[&others[..], &["--resume"]].concat());
+    assert!(resumed.0 == whole.0, "another model");
+    assert_eq!((resumed.1, resumed.2), (whole.1, whole.2));
+    assert_eq!(folder.files(), ["log.csv", "m.safetensors", "p.svg", "recipe.toml"]);
+    assert!(folder.error(&with(&["--resume"])).contains("there is no interrupted training to go on with"));
+    assert!(folder.bytes("m.safetensors") == whole.0);
+}
+
+#[test]
+fn what_cannot_be_followed_is_refused_before_anything_is_written() {
+    let folder = Folder::new("train-refused");
+    recipe(&folder, &[CLONING]);
+    folder.write("m.safetensors", "precious");
+    assert!(folder.error(&CALL).contains("m.safetensors exists already; --force replaces it"));
+    assert_eq!(folder.read("m.safetensors"), "precious");
+    std::fs::remove_file(folder.0.join("m.safetensors")).unwrap();
+    let wrong = |text: &str, message: &str| {
+        folder.write("recipe.toml", text);
+        let error = folder.error(&CALL);
+        assert!(error.starts_with("error: recipe.toml:") && error.contains(message), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+        assert_eq!(folder.files(), ["recipe.toml"], "{text}");
+    };
+    wrong("seed = 1\nsede = 2\n", "recipe.toml:2: unknown field `sede`");
+    wrong("[optimizer]\nrate = -1.0\n", "optimizer.rate = -1 is not positive");
+    wrong("[network]\nwidth = 30\nheads = 4\n", "network: ");
+    wrong("stage = []\n", "0 stages");
+    wrong("[[stage]]\nphases = 1\nmethod = { sarsa = {} }\n", "recipe.toml:3: unknown variant `sarsa`");
+    wrong(&CLONING.replace("\"edf\"", "\"eddf\""), "stage 1: teacher: there is no scheduler \"eddf\"");
+    wrong(&CLONING.replace("steps", "step"), "unknown field `step`");
+    wrong(&CLONING.replace("batch = 16", "batch = 0"), "stage 1: batch = 0 is not from 1");
+    wrong(&DQN.replace("batch = 16", "epsilon = [1.0, 2.0]"), "stage 1: epsilon[1] = 2 is not from 0 to 1");
+    wrong("[workload]\nload = [2.0, 1.0]\n", "workload: load = [2, 1] is no range");
+    folder.write("recipe.toml", &CLONING.replace("\"edf\"", "\"d-over\""));
+    let error = folder.error(&with(&["--cores", "2"]));
+    assert!(error.contains("teacher: d-over is defined for one core, not for 2"), "{error}");
+    assert!(folder.error(&["train", "--recipe", "recipe.toml", "-o", "m.safetensors"]).contains("teacher: d-over"));
+
+    recipe(&folder, &[CLONING]);
+    let error = folder.error(&with(&["--begin-with", "random:1"]));
+    assert!(error.contains("--begin-with: the model has another shape or other tokens than the recipe"), "{error}");
+    assert!(folder.error(&with(&["--begin-with", "nosuch.safetensors"])).contains("nosuch.safetensors"));
+    assert!(folder.error(&with(&["--device", "cuda"])).contains("cuda"));
+    assert!(folder.error(&with(&["--resume"])).contains("there is no interrupted training"));
+    assert!(folder.error(&with(&["--horizon", "1s"])).contains("--horizon: the recipe says"));
+    assert!(folder.error(&with(&["--log", "nowhere/log.csv"])).contains("there is no folder nowhere"));
+    assert!(folder.error(&with(&["--plot", "m.safetensors"])).contains("written over"));
+    let drawn = ["train", "--recipe", "recipe.toml", "-o", "m.safetensors", "--cores", "2"];
+    assert!(folder.error(&drawn).contains("there is no task set to change"));
+    assert!(folder.error(&["train", "--recipe", "nosuch.toml", "-o", "m"]).contains("nosuch.toml: cannot be read"));
+    assert_eq!(folder.files(), ["recipe.toml"]);
+}
+
+#[test]
+fn a_printed_recipe_reads_back() {
+    let folder = Folder::new("train-recipe");
+    let printed = folder.stdout(&["train", "--print-recipe", "--seed", "7"]);
+    assert!(printed.starts_with("seed = 7\n") && printed.contains("[stage.method.ppo]"), "{printed}");
+    folder.write("recipe.toml", &printed);
+    assert_eq!(folder.stdout(&["train", "--recipe", "recipe.toml", "--print-recipe"]), printed);
+}

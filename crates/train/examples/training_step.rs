@@ -1,0 +1,81 @@
+//! Some whole updates of Q-learning on logged runs as JSON: what went in and what came out, for `bench/peers/torch_training_step.py` to do again.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::Arc;
+
+use rand::SeedableRng;
+use rand_pcg::Pcg64;
+use serde_json::{Value, json};
+use temponet::Tokenizer;
+use temponet_grad::{AdamSettings, Cpu};
+use temponet_infer::Weights;
+use temponet_train::{Dqn, DqnSettings, Episodes, Learner, NetworkShape, OfflineSettings, Reward, Source, log_runs};
+
+const UPDATES: usize = 5;
+const RATE: f64 = 1e-3;
+/// Gradients are never clipped.
+const CLIP: f64 = 1e9;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let tokenizer = Tokenizer::full();
+    let shape = NetworkShape { width: 32, layers: 2, heads: 4, feed_forward: 64 };
+    let architecture = shape.architecture(&tokenizer);
+    // Where a gradient is nought but for rounding, Adam with a tiny epsilon would make a whole step of the rounding.
+    let adam = AdamSettings { epsilon: 1e-4, ..AdamSettings::default() };
+    let mut learner = Learner::new(Cpu::<f32>::default(), &Weights::random(architecture.clone(), 1), adam);
+    let settings = DqnSettings {
+        batch: 16,
+        double: false,
+        dueling: true,
+        huber: Some(1.0),
+        target_share: 0.05,
+        ..Default::default()
+    };
+    let mut dqn = Dqn::new(settings.clone(), &mut learner);
+    let episodes = Episodes {
+        source: Source::Drawn(Box::default()),
+        tokenizer: Arc::new(tokenizer),
+        reward: Reward::default(),
+        length: 100.0,
+        tick: None,
+        gamma: 0.97,
+        teacher: None,
+    };
+    let logs = OfflineSettings { transitions: 200, dqn: settings.clone(), ..OfflineSettings::default() };
+    dqn.replay = log_runs(&logs, &episodes, 1)?;
+    let before = tensors(&mut learner, &mut dqn);
+    let mut rng = Pcg64::seed_from_u64(1);
+    let mut updates: Vec<Value> = Vec::new();
+    for _ in 0..UPDATES {
+        // The update draws the same.
+        let places = dqn.replay.draw(settings.batch, 1.0, &mut rng.clone()).places;
+        let figures = dqn.update(&mut learner, &mut rng, RATE, CLIP);
+        updates.push(json!({ "places": places, "loss": figures.loss, "norm": figures.norm }));
+    }
+    let case = json!({
+        "architecture": architecture,
+        "adam": adam,
+        "rate": RATE,
+        "huber": settings.huber,
+        "target_share": settings.target_share,
+        "transitions": (0..dqn.replay.len()).map(|place| dqn.replay.get(place)).collect::<Vec<_>>(),
+        "before": before,
+        "updates": updates,
+        "after": tensors(&mut learner, &mut dqn),
+    });
+    println!("{case}");
+    Ok(())
+}
+
+/// All tensors by the name of their list and their own: shape and numbers.
+fn tensors(learner: &mut Learner<Cpu<f32>>, dqn: &mut Dqn<Cpu<f32>>) -> BTreeMap<String, Value> {
+    let mut all = BTreeMap::new();
+    learner.visit(vec![("target", &mut dqn.target)], |list, device, values| {
+        for id in values.ids() {
+            let value = json!({ "shape": values.shape(id), "values": values.values(device, id) });
+            all.insert(format!("{list}/{}", values.name(id)), value);
+        }
+    });
+    all
+}

@@ -1,0 +1,169 @@
+//! Can a recipe be followed? Everything a user can get wrong in one, found before anything is done.
+
+use crate::dqn::DqnSettings;
+use crate::explore::Bonus;
+use crate::offline::OfflineAlgorithm;
+use crate::recipe::{Method, Recipe, Stage};
+use crate::reward::{Reward, Shape};
+use crate::source::Ranges;
+use crate::teacher::unknown;
+
+/// Updates that a stage may have.
+const MOST_UPDATES: u64 = 1_000_000_000_000;
+
+impl Recipe {
+    /// Why it cannot be followed, if it cannot.
+    pub fn problem(&self) -> Option<String> {
+        let tokenizer = self.tokens.tokenizer();
+        if let Some(problem) = tokenizer.problem() {
+            return Some(format!("tokens: {problem}"));
+        }
+        if let Some(problem) = self.network.architecture(&tokenizer).problem() {
+            return Some(format!("network: {problem}"));
+        }
+        let positive = [
+            ("episode.length", self.episode.length),
+            ("episode.tick", self.episode.tick.unwrap_or(1.0)),
+            ("optimizer.rate", self.optimizer.rate),
+            ("optimizer.clip", self.optimizer.clip),
+            ("validation.length", self.validation.length),
+        ];
+        let adam = &self.optimizer.adam;
+        let shares = [("episode.gamma", self.episode.gamma), ("adam.beta1", adam.beta1), ("adam.beta2", adam.beta2)];
+        let amounts = [("adam.epsilon", adam.epsilon), ("adam.weight_decay", adam.weight_decay)];
+        let whole = [("validation.runs", self.validation.runs)];
+        let problem = not_positive(&positive).or_else(|| not_a_share(&shares)).or_else(|| negative(&amounts));
+        if let Some(problem) = problem.or_else(|| not_whole(&whole)).or_else(|| self.episode.reward.problem()) {
+            return Some(problem);
+        }
+        if self.stage.is_empty() || self.stage.len() > 1_000 {
+            return Some(format!("{} stages, not from 1 to 1000", self.stage.len()));
+        }
+        for (place, stage) in self.stage.iter().enumerate() {
+            if let Some(problem) = stage.problem() {
+                return Some(format!("stage {}: {problem}", place + 1));
+            }
+        }
+        self.workload.problem().map(|problem| format!("workload: {problem}"))
+    }
+}
+
+impl Reward {
+    fn problem(&self) -> Option<String> {
+        let weight = match self.shape {
+            Shape::Binary | Shape::NoPenalty => 0.0,
+            Shape::Lateness { weight }
+            | Shape::Early { weight }
+            | Shape::Slack { weight }
+            | Shape::Risk { weight }
+            | Shape::Energy { weight } => weight,
+        };
+        let amounts = [("weight", weight), ("migration", self.migration), ("by_criticality", self.by_criticality)];
+        negative(&amounts).map(|problem| format!("reward: {problem}"))
+    }
+}
+
+impl Stage {
+    fn problem(&self) -> Option<String> {
+        if let Some(problem) = self.workload.as_ref().and_then(Ranges::problem) {
+            return Some(format!("workload: {problem}"));
+        }
+        let rate = not_positive(&[("rate", self.rate.unwrap_or(1.0))]);
+        let reward = || self.reward.and_then(|reward| reward.problem());
+        let phases = || not_whole(&[("phases", self.phases as usize)]);
+        let teacher = || self.method.teachers().iter().find_map(|name| unknown(name));
+        let length = || {
+            let updates = self.phases.saturating_mul(self.method.updates());
+            (updates > MOST_UPDATES).then(|| format!("its {updates} updates are more than {MOST_UPDATES}"))
+        };
+        rate.or_else(reward).or_else(phases).or_else(|| self.method.problem()).or_else(teacher).or_else(length)
+    }
+}
+
+impl Method {
+    fn problem(&self) -> Option<String> {
+        match self {
+            Method::Cloning(s) => {
+                let (steps, updates) = (s.steps as usize, s.updates as usize);
+                let whole = [("steps", steps), ("batch", s.batch), ("updates", updates), ("memory", s.memory)];
+                not_whole(&whole)
+                    .or_else(|| environments(s.environments))
+                    .or_else(|| not_a_share(&[("dagger", s.dagger)]))
+            }
+            Method::Rollouts(s) => {
+                let (states, updates) = (s.states as usize, s.updates as usize);
+                let whole = [("states", states), ("batch", s.batch), ("updates", updates), ("memory", s.memory)];
+                not_whole(&whole)
+                    .or_else(|| environments(s.environments))
+                    .or_else(|| not_a_share(&[("own_share", s.own_share), ("random", s.random)]))
+                    .or_else(|| negative(&[("cloning", s.cloning)]))
+                    .or_else(|| not_positive(&[("length", s.length)]))
+            }
+            Method::Dqn(s) => not_whole(&[("steps", s.steps as usize)]).or_else(|| q_learning(s)),
+            Method::Ppo(s) => {
+                let rounds = s.rounds as usize;
+                let whole = [("length", s.length), ("rounds", rounds), ("epochs", s.epochs), ("batch", s.batch)];
+                let amounts = [("entropy", s.entropy), ("value", s.value)];
+                not_whole(&whole)
+                    .or_else(|| environments(s.environments))
+                    .or_else(|| not_positive(&[("clip", s.clip), ("value_scale", s.value_scale)]))
+                    .or_else(|| negative(&amounts))
+                    .or_else(|| not_a_share(&[("lambda", s.lambda)]))
+            }
+            Method::Offline(s) if s.teachers.is_empty() => Some("teachers names no scheduler".into()),
+            Method::Offline(s) => {
+                let algorithm = match s.algorithm {
+                    OfflineAlgorithm::Cql { conservative, cloning } => {
+                        negative(&[("conservative", conservative), ("cloning", cloning)])
+                    }
+                    OfflineAlgorithm::Iql { expectile, sharpness } => {
+                        not_a_share(&[("expectile", expectile)]).or_else(|| negative(&[("sharpness", sharpness)]))
+                    }
+                };
+                let whole = [("transitions", s.transitions), ("updates", s.updates as usize)];
+                not_whole(&whole).or(algorithm).or_else(|| q_learning(&s.dqn))
+            }
+        }
+    }
+}
+
+fn q_learning(s: &DqnSettings) -> Option<String> {
+    let whole =
+        [("batch", s.batch), ("replay", s.replay), ("n_step", s.n_step), ("update_every", s.update_every as usize)];
+    let shares = [("target_share", s.target_share), ("epsilon[0]", s.epsilon.0), ("epsilon[1]", s.epsilon.1)];
+    let bonus = match s.bonus {
+        Bonus::None => 0.0,
+        Bonus::Count { weight, .. } | Bonus::Ucb { weight } => weight,
+    };
+    let amounts =
+        [("priority", s.priority), ("bonus.weight", bonus), ("conservative", s.conservative), ("cloning", s.cloning)];
+    not_whole(&whole)
+        .or_else(|| environments(s.environments))
+        .or_else(|| not_a_share(&shares))
+        .or_else(|| negative(&amounts))
+        .or_else(|| not_positive(&[("huber", s.huber.unwrap_or(1.0))]))
+}
+
+fn environments(count: usize) -> Option<String> {
+    (!(1..=100_000).contains(&count)).then(|| format!("environments = {count} is not from 1 to 100000"))
+}
+
+fn not_whole(list: &[(&str, usize)]) -> Option<String> {
+    let wrong = list.iter().find(|(_, value)| !(1..=100_000_000).contains(value));
+    wrong.map(|(name, value)| format!("{name} = {value} is not from 1 to 100000000"))
+}
+
+fn not_positive(list: &[(&str, f64)]) -> Option<String> {
+    let wrong = list.iter().find(|(_, value)| !(value.is_finite() && *value > 0.0));
+    wrong.map(|(name, value)| format!("{name} = {value} is not positive"))
+}
+
+fn negative(list: &[(&str, f64)]) -> Option<String> {
+    let wrong = list.iter().find(|(_, value)| !(value.is_finite() && *value >= 0.0));
+    wrong.map(|(name, value)| format!("{name} = {value} is negative or no number"))
+}
+
+fn not_a_share(list: &[(&str, f64)]) -> Option<String> {
+    let wrong = list.iter().find(|(_, value)| !(0.0..=1.0).contains(value));
+    wrong.map(|(name, value)| format!("{name} = {value} is not from 0 to 1"))
+}

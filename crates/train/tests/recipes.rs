@@ -1,0 +1,104 @@
+//! Contract of recipe files: what is written reads back, and those in the repository can be followed.
+
+use temponet::{Continuous, Tokenizer};
+use temponet_train::{
+    Bonus, CloningSettings, DqnSettings, Execution, Method, OfflineAlgorithm, OfflineSettings, PpoSettings, Ranges,
+    Recipe, Reward, RewardShape, Stage, Tokens,
+};
+
+/// Every method, every shape of the reward, every bonus, and every setting that is usually left out.
+fn everything() -> Vec<Recipe> {
+    let bonuses = [
+        Bonus::None,
+        Bonus::Count { weight: 0.5, sketch: None },
+        Bonus::Count { weight: 0.5, sketch: Some(64) },
+        Bonus::Ucb { weight: 1.0 },
+    ];
+    let dqn = |bonus| DqnSettings { bonus, huber: None, epsilon: (0.5, 0.1), ..DqnSettings::default() };
+    let weight = 0.25;
+    let rewards = [
+        RewardShape::Binary,
+        RewardShape::NoPenalty,
+        RewardShape::Lateness { weight },
+        RewardShape::Early { weight },
+        RewardShape::Slack { weight },
+        RewardShape::Risk { weight },
+        RewardShape::Energy { weight },
+    ];
+    let algorithms = [
+        OfflineAlgorithm::Cql { conservative: 1.0, cloning: 0.5 },
+        OfflineAlgorithm::Iql { expectile: 0.8, sharpness: 3.0 },
+    ];
+    let mut methods = vec![
+        Method::Cloning(CloningSettings { teacher: "optimum".into(), ..CloningSettings::default() }),
+        Method::Ppo(PpoSettings::default()),
+    ];
+    methods.extend(bonuses.map(|bonus| Method::Dqn(dqn(bonus))));
+    methods.extend(algorithms.map(|algorithm| {
+        Method::Offline(OfflineSettings { algorithm, dqn: dqn(Bonus::None), ..OfflineSettings::default() })
+    }));
+    let stage = |(place, method): (usize, Method)| Stage {
+        phases: place as u64 + 1,
+        method,
+        rate: Some(1e-4),
+        workload: Some(Ranges { execution: vec![Execution::Weibull, Execution::Pareto], ..Ranges::default() }),
+        reward: rewards.get(place).map(|shape| Reward { shape: *shape, by_value: true, ..Reward::default() }),
+    };
+    let stages: Vec<Stage> = methods.into_iter().enumerate().map(stage).collect();
+    let custom = Tokenizer::continuous(Continuous::Mlp { hidden: 24 });
+    [Tokens::Full, Tokens::Paper, Tokens::Custom(Box::new(custom))]
+        .map(|tokens| {
+            let mut recipe = Recipe { seed: 3, tokens, stage: stages.clone(), ..Recipe::default() };
+            recipe.episode.tick = Some(0.25);
+            recipe.validation.patience = Some(3);
+            recipe
+        })
+        .into()
+}
+
+#[test]
+fn what_is_written_reads_back() {
+    for recipe in everything().into_iter().chain([Recipe::default()]) {
+        assert_eq!(recipe.problem(), None);
+        let text = toml::to_string(&recipe).unwrap();
+        assert_eq!(toml::from_str::<Recipe>(&text).unwrap(), recipe, "{text}");
+    }
+    assert_eq!(toml::from_str::<Recipe>("").unwrap(), Recipe::default());
+}
+
+#[test]
+fn the_recipes_of_the_repository_can_be_followed() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recipes");
+    let mut methods = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let recipe: Recipe = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!(recipe.problem(), None, "{}", path.display());
+        methods.extend(recipe.stage.iter().map(|stage| stage.method.name()));
+    }
+    assert!(["cloning", "dqn", "ppo", "offline"].iter().all(|name| methods.contains(name)), "{methods:?}");
+}
+
+#[test]
+fn every_problem_is_named() {
+    let problem = |change: fn(&mut Recipe)| {
+        let mut recipe = everything().remove(0);
+        change(&mut recipe);
+        recipe.problem().unwrap()
+    };
+    assert_eq!(problem(|recipe| recipe.episode.gamma = 1.5), "episode.gamma = 1.5 is not from 0 to 1");
+    assert_eq!(problem(|recipe| recipe.validation.runs = 0), "validation.runs = 0 is not from 1 to 100000000");
+    assert_eq!(
+        problem(|recipe| recipe.optimizer.adam.epsilon = f64::NAN),
+        "adam.epsilon = NaN is negative or no number"
+    );
+    assert_eq!(problem(|recipe| recipe.stage[1].rate = Some(0.0)), "stage 2: rate = 0 is not positive");
+    assert_eq!(problem(|recipe| recipe.stage[0].phases = 0), "stage 1: phases = 0 is not from 1 to 100000000");
+    let reward = problem(|recipe| recipe.stage[0].reward = Some(Reward { migration: -1.0, ..Reward::default() }));
+    assert_eq!(reward, "stage 1: reward: migration = -1 is negative or no number");
+    let endless = problem(|recipe| {
+        let ppo = PpoSettings { rounds: 100_000_000, epochs: 100_000_000, ..PpoSettings::default() };
+        recipe.stage[0].method = Method::Ppo(ppo);
+    });
+    assert!(endless.starts_with("stage 1: its ") && endless.contains(" updates are more than "), "{endless}");
+}
