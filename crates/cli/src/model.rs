@@ -23,12 +23,31 @@ enum What {
     /// Shape, tokens, provenance and checksum of a model
     #[command(after_help = "Example:\n  temponet model show mine.safetensors")]
     Show {
-        /// A weights file, or random:SEED
+        /// A weights file, built-in, or random:SEED
         #[arg(value_name = "FILE")]
         model: String,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
+    },
+    /// Write a model again with other words about it
+    #[command(after_help = "Example:\n  temponet model note mine.safetensors --reach 12 -o noted.safetensors")]
+    Note {
+        /// A weights file
+        #[arg(value_name = "FILE")]
+        model: String,
+        /// Where it comes from
+        #[arg(long, value_name = "TEXT")]
+        provenance: Option<String>,
+        /// Ready jobs per core up to which it decides; beyond, mh-edf does
+        #[arg(long, value_name = "JOBS")]
+        reach: Option<f64>,
+        /// The file to write
+        #[arg(short, long, value_name = "FILE.safetensors")]
+        output: PathBuf,
+        /// Replace an existing file
+        #[arg(long)]
+        force: bool,
     },
     /// Write untrained weights
     #[command(after_help = "Example:\n  temponet model new random:1 -o fresh.safetensors")]
@@ -51,6 +70,17 @@ enum What {
 pub fn run(args: Args) -> Result<()> {
     match args.what {
         What::Show { model, json } => show(&setup::model(&model)?, json),
+        What::Note { model, provenance, reach, output, force } => {
+            output::refuse_existing(&output, force)?;
+            let mut model = setup::model(&model)?;
+            if let Some(reach) = reach {
+                anyhow::ensure!(reach.is_finite() && reach > 0.0, "--reach {reach} is not positive");
+                model.set_reach(reach);
+            }
+            provenance.into_iter().for_each(|text| model.set_provenance(text));
+            output::write_file(&output, model.to_bytes().context("cannot write the model")?)?;
+            written(&output, false)
+        }
         What::New { model, output, force, json } => {
             output::refuse_existing(&output, force)?;
             let model = setup::model(&model)?;
@@ -65,7 +95,7 @@ fn show(model: &Model, json: bool) -> Result<()> {
     if json {
         return output::print_json(&serde_json::json!({
             "architecture": shape, "tokenizer": model.tokenizer, "parameters": shape.parameters(),
-            "kernel": temponet_infer::Kernel::best().name(), "provenance": model.provenance(), "untrained": model.is_untrained(), "checksum": model.weights.checksum(),
+            "kernel": temponet_infer::Kernel::best().name(), "provenance": model.provenance(), "reach": model.reach(), "untrained": model.is_untrained(), "checksum": model.weights.checksum(),
         }));
     }
     let features = |features: &[temponet_infer::Vocabulary]| {
@@ -93,6 +123,7 @@ fn show(model: &Model, json: bool) -> Result<()> {
         ("slack", slack),
         ("kernel here", temponet_infer::Kernel::best().name().into()),
         ("provenance", model.provenance().unwrap_or("unknown").into()),
+        ("reach", model.reach().map_or("unlimited".into(), |reach| format!("{reach} ready jobs per core"))),
         ("checksum", model.weights.checksum()),
     ];
     let line = |(name, value): &(&str, String)| format!("{name:<14} {value}\n");

@@ -42,11 +42,11 @@ pub struct SetupArgs {
 #[derive(clap::Args)]
 pub struct ModelArgs {
     /// What the learned scheduler asks: a weights file, or random:SEED for untrained weights (random-paper, random-raw and random-mlp: with
-    /// other tokens)
+    /// other tokens) [default: the built-in model]
     #[arg(long, value_name = "FILE|random:SEED")]
     pub model: Option<String>,
     /// Run the learned scheduler without its shield, whatever deadlines that costs: temponet is temponet-unshielded
-    #[arg(long, requires = "model")]
+    #[arg(long)]
     pub no_shield: bool,
 }
 
@@ -58,15 +58,26 @@ impl ModelArgs {
 
     /// The schedulers that names can stand for.
     pub fn roster(&self) -> Result<Roster> {
-        Ok(Roster { model: self.model.as_deref().map(model).transpose()?.map(Arc::new) })
+        Ok(Roster { model: Some(Arc::new(self.named()?)) })
+    }
+
+    /// The model asked for, or the built-in one.
+    pub fn named(&self) -> Result<Model> {
+        model(self.model.as_deref().unwrap_or(BUILT_IN))
     }
 }
+
+/// The name of the model that comes with the program.
+pub const BUILT_IN: &str = "built-in";
 
 /// Width of the layer that continuous slack goes through in `random-mlp`.
 const HIDDEN: usize = 64;
 
 /// The model that a text names.
 pub fn model(name: &str) -> Result<Model> {
+    if name == BUILT_IN {
+        return Model::built_in().context("the built-in model is broken");
+    }
     let tokenizer = match name.split_once(':') {
         Some(("random", seed)) => Some((Tokenizer::full(), seed)),
         Some(("random-paper", seed)) => Some((Tokenizer::paper(), seed)),

@@ -35,6 +35,8 @@ pub struct Learned {
     observation: Observation,
     mapper: Mapper,
     is_overloaded: bool,
+    /// More ready jobs than this are beyond what the model has learned.
+    most_jobs: usize,
     /// Decides where the network cannot: over budget, or not finite.
     fallback: Box<dyn Scheduler>,
     fallbacks: u64,
@@ -52,6 +54,7 @@ impl Learned {
             observation: Observation::default(),
             mapper: Mapper::default(),
             is_overloaded: false,
+            most_jobs: usize::MAX,
             fallback: fallback(),
             fallbacks: 0,
             q: Vec::new(),
@@ -75,6 +78,8 @@ impl Scheduler for Learned {
         self.scale = Scale::of(&self.model.tokenizer, system);
         self.mapper.reserve(self.options.mapping, system.cores);
         self.is_overloaded = false;
+        let reach = self.model.reach().map(|reach| (reach * system.cores as f64).ceil() as usize);
+        self.most_jobs = reach.unwrap_or(usize::MAX);
         self.fallbacks = 0;
         self.fallback = fallback();
         self.fallback.start(system)
@@ -84,6 +89,11 @@ impl Scheduler for Learned {
         if view.active.is_empty() {
             self.q.clear();
             return;
+        }
+        if view.active.len() > self.most_jobs {
+            self.fallbacks += 1;
+            self.q.clear();
+            return self.fallback.decide(view, assignment);
         }
         self.observation.read(&self.model.tokenizer, &self.scale, view, self.options.sparse);
         let limit = if self.is_overloaded { OVERLOAD.1 } else { OVERLOAD.0 };

@@ -33,6 +33,8 @@ const TOKENIZER_KEY: &str = "tokenizer";
 /// Where the model comes from, in one line; random weights say so here.
 const PROVENANCE_KEY: &str = "provenance";
 const UNTRAINED: &str = "untrained";
+/// Ready jobs per core up to which it has learned.
+const REACH_KEY: &str = "reach";
 
 impl Model {
     /// Untrained weights for a tokenizer.
@@ -42,6 +44,11 @@ impl Model {
         let mut model = Model { tokenizer, weights: Weights::random(architecture, seed) };
         model.set_provenance(format!("{UNTRAINED}: random weights, seed {seed}"));
         model
+    }
+
+    /// The model that comes with the program: `docs/model-card.md` says what it learned and what it is good for.
+    pub fn built_in() -> Result<Model, ModelError> {
+        Model::from_bytes(include_bytes!("../models/default.safetensors"))
     }
 
     /// Whether nobody has taught it anything.
@@ -57,6 +64,16 @@ impl Model {
     /// Says where it comes from.
     pub fn set_provenance(&mut self, text: String) {
         self.weights.metadata.insert(PROVENANCE_KEY.into(), text);
+    }
+
+    /// Ready jobs per core up to which it has learned, if the file says. Beyond, it does not decide.
+    pub fn reach(&self) -> Option<f64> {
+        self.weights.metadata.get(REACH_KEY)?.parse().ok().filter(|reach: &f64| *reach > 0.0)
+    }
+
+    /// Says up to how many ready jobs per core it has learned.
+    pub fn set_reach(&mut self, jobs_per_core: f64) {
+        self.weights.metadata.insert(REACH_KEY.into(), jobs_per_core.to_string());
     }
 
     /// Reads a file.

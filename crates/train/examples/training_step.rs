@@ -41,6 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         tick: None,
         gamma: 0.97,
         teacher: None,
+        with_base: false,
     };
     let logs = OfflineSettings { transitions: 200, dqn: settings.clone(), ..OfflineSettings::default() };
     dqn.replay = log_runs(&logs, &episodes, 1)?;

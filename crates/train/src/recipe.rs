@@ -222,6 +222,13 @@ impl Method {
     }
 }
 
+impl Recipe {
+    /// All ranges that sets are drawn from.
+    pub fn workloads(&self) -> impl Iterator<Item = &Ranges> {
+        self.stage.iter().map(|stage| stage.workload.as_ref().unwrap_or(&self.workload))
+    }
+}
+
 impl Default for Recipe {
     /// A teacher's lessons first, then policy optimisation.
     fn default() -> Self {

@@ -134,6 +134,9 @@ pub struct Run<D: Device<Real = f32>> {
     pub(crate) best: Weights,
 }
 
+/// A set may have more ready jobs than tasks, and what was learned carries a little further than what was seen.
+const SPARE: f64 = 1.5;
+
 /// Validation and test jobs have seeds of their own.
 const VALIDATION: u64 = 0x7A11_DA7E;
 
@@ -195,6 +198,10 @@ impl<D: Device<Real = f32>> Run<D> {
         let on = self.source.as_ref().map_or("drawn sets".into(), |set| format!("{:?}", set.name));
         let provenance = format!("trained on {on}: {}; seed {}", methods.join(", "), self.recipe.seed);
         model.set_provenance(provenance);
+        model.set_reach(match &self.source {
+            Some(set) => (set.tasks.len() as f64 / set.cores as f64).ceil() * SPARE,
+            None => self.recipe.workloads().map(|ranges| ranges.tasks_per_core.1).fold(1.0, f64::max) * SPARE,
+        });
         model
     }
 

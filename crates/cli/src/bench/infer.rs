@@ -18,7 +18,7 @@ use crate::{output, setup, table};
 /// The learned scheduler: time per decision and per forward pass, by number of jobs and kernel
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet bench infer\n  temponet bench infer --all-kernels --json\n\n\
-    Decisions: tokens, network and mapping to 8 cores, with the paper's tokens and with ours (or those of --model), untrained weights.\n\
+    Decisions: tokens, network and mapping to 8 cores, with the paper's tokens and with ours, untrained weights, and of the built-in model.\n\
     Dense and sparse attention: every job its own row; kept is what queries attend to, in bytes of keys and values.\n\
     Agreement: random networks decide with rougher numbers as in single precision, the same jobs on 8 cores.\n\
     Jobs' slacks are drawn over the whole vocabulary; equal ones are one row, as in a decision. The last case has no two equal rows.\n\
@@ -139,8 +139,11 @@ pub fn run(args: Args) -> Result<()> {
         growths.push(growth(kernel, &cases[first..]));
         cases.push(measure(kernel, &distinct, &Case::all_distinct(), args.passes)?);
     }
-    let mut models =
-        vec![("paper", Model::random(Tokenizer::paper(), SEED)), ("full", Model::random(Tokenizer::full(), SEED))];
+    let mut models = vec![
+        ("paper", Model::random(Tokenizer::paper(), SEED)),
+        ("full", Model::random(Tokenizer::full(), SEED)),
+        ("built-in", Model::built_in()?),
+    ];
     if let Some(name) = &args.model {
         models.push(("given", setup::model(name)?));
     }

@@ -1,0 +1,50 @@
+//! Training on a GPU comes to the same as on the processor. Skipped where there is no GPU.
+#![cfg(feature = "cuda")]
+
+use temponet::{Learned, Model, Options};
+use temponet_grad::{Cpu, Cuda, Device};
+use temponet_sim::{Unobserved, simulate};
+use temponet_task::{Task, TaskSet, Time};
+use temponet_train::{DqnSettings, Method, NetworkShape, PpoSettings, Recipe, Run, Stage, Unwatched};
+
+fn overloaded() -> TaskSet {
+    let task = |name: &str, period, wcet| Task::periodic(name, Time::from_ms(period), Time::from_ms(wcet));
+    TaskSet::new("overloaded", vec![task("a", 40, 18), task("b", 60, 24), task("c", 100, 40)], 1)
+}
+
+fn trained<D: Device<Real = f32>>(device: D, method: Method) -> Model {
+    let mut recipe = Recipe {
+        network: NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32 },
+        stage: vec![Stage { phases: 4, method, rate: None, workload: None, reward: None }],
+        ..Recipe::default()
+    };
+    recipe.optimizer.rate = 3e-3;
+    recipe.validation.runs = 4;
+    let mut run = Run::new(device, recipe, Some(overloaded()), None);
+    run.train(&mut Unwatched).unwrap();
+    run.model()
+}
+
+fn compliance(model: Model) -> f64 {
+    let mut scheduler = Learned::new(model.into(), Options::default()).unwrap();
+    simulate(&overloaded(), 1, Time::from_secs(30), &mut scheduler, &mut Unobserved).unwrap().jobs.compliance()
+}
+
+/// Both devices learn what is to be learned: as many deadlines as the best schedule of this set has, 80.65%, or nearly.
+#[test]
+fn both_devices_learn_the_same() {
+    let methods = [
+        Method::Dqn(DqnSettings { steps: 1_500, learn_from: 200, environments: 8, ..DqnSettings::default() }),
+        Method::Ppo(PpoSettings { environments: 16, length: 16, rounds: 6, batch: 128, ..PpoSettings::default() }),
+    ];
+    for method in methods {
+        let Ok(gpu) = Cuda::new() else {
+            eprintln!("skipped: no GPU");
+            return;
+        };
+        let (on_cpu, on_gpu) = (trained(Cpu::default(), method.clone()), trained(gpu, method.clone()));
+        let (on_cpu, on_gpu) = (compliance(on_cpu), compliance(on_gpu));
+        eprintln!("{}: {on_cpu} on the processor, {on_gpu} on the GPU", method.name());
+        assert!((on_cpu - on_gpu).abs() < 0.02 && on_gpu > 0.78, "{}: {on_cpu} and {on_gpu}", method.name());
+    }
+}
