@@ -62,7 +62,7 @@ pub fn judge(roster: &Roster, classical: &[String], trials: &[Trial], oracle: f6
     let scores = |name: &str| -> Result<Option<Judged>, CompareError> {
         let one = |trial: &Trial| -> Result<Option<f64>, CompareError> {
             let mut scheduler = roster.build(name)?;
-            match simulate(&*trial.set, trial.seed, trial.horizon, &mut scheduler, &mut Unobserved) {
+            match simulate(&trial.set, trial.seed, trial.horizon, &mut scheduler, &mut Unobserved) {
                 Ok(metrics) => Ok(Some(metrics.jobs.compliance())),
                 Err(SimError::NotApplicable(_)) => Ok(None),
                 Err(error) => Err(CompareError::Run(name.into(), error)),

@@ -20,7 +20,7 @@ pub fn check_environment(source: &Source, tokenizer: &Tokenizer, seed: u64, sets
         let scale = Scale::of(tokenizer, &set.system());
         let horizon = Time((scale.unit * 60.0) as u64);
         let mut edf = build("edf").map_err(|error| error.to_string())?;
-        let metrics = simulate(&*set, seed, horizon, &mut edf, &mut Unobserved).map_err(|error| error.to_string())?;
+        let metrics = simulate(&set, seed, horizon, &mut edf, &mut Unobserved).map_err(|error| error.to_string())?;
         let run = || episode(Arc::clone(&set), tokenizer, scale.clone(), seed, horizon);
         let (earned, decisions) = run()?;
         if run()? != (earned, decisions) {

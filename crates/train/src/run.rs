@@ -371,7 +371,7 @@ impl<D: Device<Real = f32>> Run<D> {
             let unit = Scale::of(&model.tokenizer, &set.system()).unit;
             let horizon = Time((unit * validation.length).min(Time::MAX_INPUT.0 as f64) as u64);
             let mut scheduler = Learned::new(model.clone(), Options::default())?;
-            let metrics = simulate(&*set, seed, horizon, &mut scheduler, &mut Unobserved)?;
+            let metrics = simulate(&set, seed, horizon, &mut scheduler, &mut Unobserved)?;
             Ok(match by_value {
                 true => metrics.value / metrics.value_possible.max(f64::MIN_POSITIVE),
                 false => metrics.jobs.compliance(),
