@@ -143,7 +143,7 @@ pub fn run(args: Args) -> Result<()> {
         output::write_file(path, picture)?;
     }
     let trials = trials(&recipe, set, args.trials)?;
-    let roster = Roster { model: Some(Arc::new(model)), ..Roster::default() };
+    let roster = Roster { model: Some(Arc::new(model)) };
     let names: Vec<String> = CLASSICAL.iter().map(|name| name.to_string()).collect();
     let verdict = judge(&roster, &names, &trials, ORACLE_SECONDS)?;
     if args.json {
