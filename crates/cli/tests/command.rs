@@ -639,6 +639,7 @@ fn lists_and_manuals_print() {
         "compare",
         "simulate",
         "analyze",
+        "train",
         "sets",
         "schedulers",
         "new",

@@ -299,5 +299,6 @@ mod tests {
             assert!(!is_for_evaluation(mix(before, 0)), "{kept}");
         }
         assert_eq!(mix(5, 7), mixed(5, 7), "others stay as they are");
+        assert!((8_700..9_100).all(|seed| (0..40).all(|trial| !is_for_evaluation(trial_seed(seed, trial)))));
     }
 }
