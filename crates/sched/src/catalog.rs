@@ -324,9 +324,10 @@ pub fn global_edf() -> Box<dyn Scheduler> {
     Box::new(edf::edf())
 }
 
-/// The scheduler to fall back on: the best classical one in overload, and EDF where everything fits.
-pub fn fallback() -> Box<dyn Scheduler> {
-    Box::new(mh_edf::MhEdf::default())
+/// The scheduler to fall back on: one of the best classical ones in overload, and EDF where everything fits. Where jobs differ in importance it is one
+/// that minds it.
+pub fn fallback(minds_importance: bool) -> Box<dyn Scheduler> {
+    if minds_importance { Box::new(dios::Dios::default()) } else { Box::new(mh_edf::MhEdf::default()) }
 }
 
 /// The planners that the learned scheduler takes advice from: MH-EDF, the same by mean execution times, and importance-aware planning.

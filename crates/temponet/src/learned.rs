@@ -37,7 +37,7 @@ pub struct Learned {
     is_overloaded: bool,
     /// More ready jobs than this are beyond what the model has learned.
     most_jobs: usize,
-    /// Decides where the network cannot: over budget, or not finite.
+    /// Decides where the network cannot: beyond its reach, over budget, or not finite.
     fallback: Box<dyn Scheduler>,
     fallbacks: u64,
     q: Vec<f32>,
@@ -55,7 +55,7 @@ impl Learned {
             mapper: Mapper::default(),
             is_overloaded: false,
             most_jobs: usize::MAX,
-            fallback: fallback(),
+            fallback: fallback(false),
             fallbacks: 0,
             q: Vec::new(),
         })
@@ -81,7 +81,7 @@ impl Scheduler for Learned {
         let reach = self.model.reach().map(|reach| (reach * system.cores as f64).ceil() as usize);
         self.most_jobs = reach.unwrap_or(usize::MAX);
         self.fallbacks = 0;
-        self.fallback = fallback();
+        self.fallback = fallback(self.scale.differs);
         self.fallback.start(system)
     }
 

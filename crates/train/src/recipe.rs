@@ -230,8 +230,24 @@ impl Recipe {
 }
 
 impl Default for Recipe {
-    /// A teacher's lessons first, then policy optimisation.
+    /// What the best simple scheduler does first, then when to differ from it.
     fn default() -> Self {
+        let cloning = RolloutSettings {
+            states: 6_000,
+            alternatives: 0,
+            cloning: 1.0,
+            updates: 250,
+            ..RolloutSettings::default()
+        };
+        let differing = RolloutSettings {
+            states: 4_000,
+            updates: 200,
+            batch: 256,
+            cloning: 0.05,
+            own_share: 0.7,
+            length: 40.0,
+            ..RolloutSettings::default()
+        };
         let stage = |phases, method| Stage { phases, method, rate: None, workload: None, reward: None };
         Recipe {
             seed: 1,
@@ -241,10 +257,7 @@ impl Default for Recipe {
             optimizer: Optimizer::default(),
             validation: Validation::default(),
             workload: Ranges::default(),
-            stage: vec![
-                stage(3, Method::Cloning(CloningSettings::default())),
-                stage(12, Method::Ppo(PpoSettings::default())),
-            ],
+            stage: vec![stage(1, Method::Rollouts(cloning)), stage(8, Method::Rollouts(differing))],
         }
     }
 }
