@@ -11,7 +11,7 @@ use temponet_task::{Assignment, JobId, SystemView};
 use super::decision::{CORES, Scene};
 use crate::table;
 
-/// Random networks, and at most so many decisions of each.
+/// Random networks, or as often the built-in one, and at most so many decisions of each.
 const NETWORKS: u64 = 20;
 const DECISIONS: u64 = 200;
 /// Decisions of a network whose numbers are eight-bit integers, which is only simulated and therefore slow.
@@ -32,7 +32,14 @@ pub struct Figures {
 /// Measures every rougher kernel of this machine, and eight-bit integers.
 pub fn measure(passes: u64) -> Result<Vec<Figures>> {
     let mut all = Vec::new();
-    for (tokens, tokenizer) in [("paper", Tokenizer::paper()), ("full", Tokenizer::full())] {
+    let built_in = Model::built_in()?;
+    type Make<'a> = &'a dyn Fn(u64) -> Model;
+    let makers: [(&str, Make<'_>); 3] = [
+        ("paper", &|seed| Model::random(Tokenizer::paper(), seed)),
+        ("full", &|seed| Model::random(Tokenizer::full(), seed)),
+        ("built-in", &|_| built_in.clone()),
+    ];
+    for (tokens, make) in makers {
         let kernels = Kernel::available().into_iter().filter(|kernel| kernel.precision() < Precision::F32);
         let figures =
             |arithmetic: String| Figures { tokens, arithmetic, decisions: 0, same_best: 0, same_assignment: 0 };
@@ -42,7 +49,7 @@ pub fn measure(passes: u64) -> Result<Vec<Figures>> {
         let (mut observation, mut mapper) = (Observation::default(), Mapper::default());
         let (mut expected, mut q) = (Vec::new(), Vec::new());
         for seed in 0..NETWORKS {
-            let model = Model::random(tokenizer.clone(), seed);
+            let model = make(seed);
             let network = |options: Options| Network::new(&model.weights, options);
             let mut exact = network(Options { precision: Precision::F32, ..Options::default() })?;
             let of_kernel = |kernel: Kernel| network(Options { kernel: Some(kernel), ..Options::default() });
