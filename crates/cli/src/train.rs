@@ -10,10 +10,11 @@ use serde::Serialize;
 use temponet::{Model, Scale};
 use temponet_grad::Device;
 use temponet_infer::Weights;
+use temponet_lab::arena::Case;
 use temponet_lab::curves;
 use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
-use temponet_lab::verdict::{Trial, Verdict, judge};
+use temponet_lab::verdict::{Verdict, judge};
 use temponet_task::{TaskSet, Time};
 use temponet_train::{
     Events, PhaseFigures, Ranges, Recipe, Run, Source, TrainError, UpdateFigures, Watch, cannot_teach, trial_seed,
@@ -240,17 +241,17 @@ fn check_teachers(recipe: &Recipe, set: Option<&TaskSet>) -> Result<()> {
     Ok(())
 }
 
-fn trials(recipe: &Recipe, set: Option<TaskSet>, count: u32) -> Result<Vec<Trial>> {
+fn trials(recipe: &Recipe, set: Option<TaskSet>, count: u32) -> Result<Vec<Case>> {
     let source = match set {
         Some(set) => Source::Fixed(Arc::new(set)),
         None => Source::Drawn(Box::new(recipe.workload.clone())),
     };
     let tokenizer = recipe.tokens.tokenizer();
-    let trial = |number: u64| -> Result<Trial> {
+    let trial = |number: u64| -> Result<Case> {
         let seed = trial_seed(recipe.seed, number);
         let set = source.set(seed)?;
         let horizon = Time((Scale::of(&tokenizer, &set.system()).unit * TRIAL_LENGTH) as u64);
-        Ok(Trial { set, seed, horizon })
+        Ok(Case { set: (*set).clone(), seed, horizon })
     };
     (0..u64::from(count)).map(trial).collect()
 }
@@ -349,7 +350,7 @@ impl Watch for Watcher {
     }
 }
 
-fn text(output: &Path, verdict: &Verdict, first: Option<&Trial>) -> String {
+fn text(output: &Path, verdict: &Verdict, first: Option<&Case>) -> String {
     let mut text = String::new();
     if let Some(trial) = first {
         text += &format!("{}\n", heading(&trial.set, trial.horizon));

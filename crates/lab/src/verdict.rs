@@ -1,28 +1,13 @@
 //! Is what was learned worth using? The learned scheduler against every classical one on jobs that training never saw, pair by pair.
 
-use std::sync::Arc;
-
 use rayon::prelude::*;
 use serde::Serialize;
-use temponet_sched::oracle::{STEPS_PER_SECOND, optimum};
-use temponet_sim::{SimError, Unobserved, simulate};
-use temponet_task::{TaskSet, Time};
+use temponet_sim::SimError;
 
-use crate::clairvoyant::equal_jobs;
+use crate::arena::{Case, Metric, possible, score};
 use crate::comparison::CompareError;
 use crate::roster::{Roster, SHIELDED, UNSHIELDED};
 use crate::stats;
-
-/// One run to judge by.
-#[derive(Clone, Debug)]
-pub struct Trial {
-    /// The set.
-    pub set: Arc<TaskSet>,
-    /// Its jobs.
-    pub seed: u64,
-    /// How long.
-    pub horizon: Time,
-}
 
 /// One scheduler's figures.
 #[derive(Clone, Debug, Serialize)]
@@ -58,45 +43,31 @@ pub struct Verdict {
 
 /// Runs the learned scheduler and every classical one that applies on all trials. `oracle` is how many seconds of one core the optimum of each
 /// trial may take.
-pub fn judge(roster: &Roster, classical: &[String], trials: &[Trial], oracle: f64) -> Result<Verdict, CompareError> {
-    let scores = |name: &str| -> Result<Option<Judged>, CompareError> {
-        let one = |trial: &Trial| -> Result<Option<f64>, CompareError> {
-            let mut scheduler = roster.build(name)?;
-            match simulate(&trial.set, trial.seed, trial.horizon, &mut scheduler, &mut Unobserved) {
-                Ok(metrics) => Ok(Some(metrics.jobs.compliance())),
-                Err(SimError::NotApplicable(_)) => Ok(None),
-                Err(error) => Err(CompareError::Run(name.into(), error)),
-            }
+pub fn judge(roster: &Roster, classical: &[String], trials: &[Case], oracle: f64) -> Result<Verdict, CompareError> {
+    let judged = |name: &str| -> Result<Judged, CompareError> {
+        let one = |trial: &Case| -> Result<f64, CompareError> {
+            let outcome = score(Metric::Compliance, trial, &mut *roster.build(name)?);
+            Ok(outcome.map_err(|error| CompareError::Run(name.into(), error))?.score)
         };
-        let scores = trials.par_iter().map(one).collect::<Result<Option<Vec<f64>>, CompareError>>()?;
-        Ok(scores.map(|scores| {
-            let (compliance, ci95) = (stats::mean(&scores), stats::ci95(&scores));
-            Judged { name: name.into(), compliance, ci95, scores }
-        }))
+        let scores = trials.par_iter().map(one).collect::<Result<Vec<f64>, CompareError>>()?;
+        let (compliance, ci95) = (stats::mean(&scores), stats::ci95(&scores));
+        Ok(Judged { name: name.into(), compliance, ci95, scores })
     };
-    let mut judged = Vec::new();
+    let mut rivals = Vec::new();
     for name in classical {
-        judged.extend(scores(name)?);
+        match judged(name) {
+            Err(CompareError::Run(_, SimError::NotApplicable(_))) => {}
+            outcome => rivals.push(outcome?),
+        }
     }
-    judged.sort_by(|a, b| b.compliance.total_cmp(&a.compliance));
-    let learned = |name: &str| {
-        let nothing = || Judged { name: name.into(), compliance: 0.0, ci95: None, scores: vec![0.0; trials.len()] };
-        Ok::<Judged, CompareError>(scores(name)?.unwrap_or_else(nothing))
-    };
-    let (temponet, unshielded) = (learned(SHIELDED)?, learned(UNSHIELDED)?);
-    let steps = (oracle * STEPS_PER_SECOND) as u64;
-    let possible: Vec<f64> = trials
-        .par_iter()
-        .map(|trial| {
-            let jobs = equal_jobs(&trial.set, trial.seed, trial.horizon);
-            optimum(&jobs, trial.set.cores, steps).upper / jobs.len().max(1) as f64
-        })
-        .collect();
-    let best: &[f64] = judged.first().map_or(&[], |best| &best.scores);
+    rivals.sort_by(|a, b| b.compliance.total_cmp(&a.compliance));
+    let (temponet, unshielded) = (judged(SHIELDED)?, judged(UNSHIELDED)?);
+    let upper = |trial: &Case| possible(Metric::Compliance, oracle, trial).upper;
+    let clairvoyant = stats::mean(&trials.par_iter().map(upper).collect::<Vec<f64>>());
+    let best: &[f64] = rivals.first().map_or(&[], |best| &best.scores);
     let (difference, difference_ci95) = stats::paired_difference(&temponet.scores, best);
-    let clairvoyant = stats::mean(&possible);
     let trials = trials.len();
-    Ok(Verdict { temponet, unshielded, classical: judged, clairvoyant, difference, difference_ci95, trials })
+    Ok(Verdict { temponet, unshielded, classical: rivals, clairvoyant, difference, difference_ci95, trials })
 }
 
 impl Verdict {

@@ -330,9 +330,16 @@ pub fn fallback(minds_importance: bool) -> Box<dyn Scheduler> {
     if minds_importance { Box::new(dios::Dios::default()) } else { Box::new(mh_edf::MhEdf::default()) }
 }
 
-/// The planners that the learned scheduler takes advice from: MH-EDF, the same by mean execution times, and importance-aware planning.
-pub fn advisors() -> [Box<dyn Scheduler>; 3] {
-    [Box::new(mh_edf::MhEdf::default()), Box::new(mh_edf::MhEdf::by_mean()), Box::new(dios::Dios::default())]
+/// The simple schedulers that the learned one takes advice from: EDF that runs late jobs last, shortest remaining first, MH-EDF, the same by mean
+/// execution times, and importance-aware planning. All look at nothing but the ready jobs, so they can be asked at any decision.
+pub fn advisors() -> [Box<dyn Scheduler>; 5] {
+    [
+        Box::new(edf_skip::EdfSkip::new()),
+        Box::new(srpt::Srpt::skipping()),
+        Box::new(mh_edf::MhEdf::default()),
+        Box::new(mh_edf::MhEdf::by_mean()),
+        Box::new(dios::Dios::default()),
+    ]
 }
 
 /// Why a text names no scheduler.

@@ -5,15 +5,22 @@
 //! Ties: earlier release, then lower task index.
 
 use crate::selection::Selection;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Time};
 
 pub(crate) struct Srpt {
-    selection: Selection<Time>,
+    selection: Selection<(bool, Time)>,
+    /// Jobs that are impossible come last.
+    skips: bool,
 }
 
 impl Srpt {
     pub fn new() -> Srpt {
-        Srpt { selection: Selection::new() }
+        Srpt { selection: Selection::new(), skips: false }
+    }
+
+    /// The same, but no impossible job before one that can still make it.
+    pub fn skipping() -> Srpt {
+        Srpt { skips: true, ..Srpt::new() }
     }
 }
 
@@ -23,6 +30,7 @@ impl Scheduler for Srpt {
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        assignment.place(view, self.selection.select(view, view.cores(), |job| job.remaining()));
+        let key = |job: &Job| (self.skips && job.is_impossible(view.now), job.remaining());
+        assignment.place(view, self.selection.select(view, view.cores(), key));
     }
 }

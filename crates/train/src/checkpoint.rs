@@ -20,8 +20,8 @@ struct Rest {
     progress: Progress,
     /// The optimiser's steps, and the judge's.
     steps: (u64, u64),
-    lessons: Lessons,
-    findings: Findings,
+    lessons: Option<Lessons>,
+    findings: Option<Findings>,
     replay: Option<(Replay, Counter, u64)>,
     /// A weights file.
     best: Vec<u8>,
@@ -46,10 +46,10 @@ impl<D: Device<Real = f32>> Run<D> {
     pub fn checkpoint(&mut self) -> Result<Vec<u8>, TrainError> {
         let recipe = self.fingerprint()?;
         let mut steps = (self.learner.adam.steps, 0);
-        let (mut lessons, mut findings, mut replay) = (Lessons::default(), Findings::default(), None);
+        let (mut lessons, mut findings, mut replay) = (None, None, None);
         match &self.memory {
-            Memory::Cloning(list) => lessons = list.clone(),
-            Memory::Rollouts(list) => findings = list.clone(),
+            Memory::Cloning(list) => lessons = Some(list.clone()),
+            Memory::Rollouts(list) => findings = Some(list.clone()),
             Memory::Dqn(dqn) => replay = Some((dqn.replay.clone(), dqn.counter.clone(), dqn.choices)),
             Memory::Offline { dqn, judge } => {
                 replay = Some((dqn.replay.clone(), dqn.counter.clone(), dqn.choices));
@@ -94,8 +94,10 @@ impl<D: Device<Real = f32>> Run<D> {
         self.memory = self.begin_stage(self.progress.stage);
         self.learner.adam.steps = rest.steps.0;
         match &mut self.memory {
-            Memory::Cloning(lessons) => *lessons = rest.lessons,
-            Memory::Rollouts(findings) => *findings = rest.findings,
+            Memory::Cloning(lessons) => *lessons = rest.lessons.ok_or_else(|| wrong("its lessons are missing"))?,
+            Memory::Rollouts(findings) => {
+                *findings = rest.findings.ok_or_else(|| wrong("its findings are missing"))?;
+            }
             Memory::Dqn(dqn) | Memory::Offline { dqn, judge: None } => {
                 (dqn.replay, dqn.counter, dqn.choices) = rest.replay.ok_or_else(|| wrong("its replay is missing"))?;
             }

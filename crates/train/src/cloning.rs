@@ -8,9 +8,11 @@ use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 use temponet_grad::Device;
 
+use crate::choice::best_rows;
 use crate::dqn::UpdateFigures;
 use crate::fleet::{Fleet, FleetError};
 use crate::learner::{Learner, SampleLoss};
+use crate::ring::Ring;
 use crate::sample::Sample;
 
 /// How cloning learns.
@@ -47,22 +49,24 @@ impl Default for CloningSettings {
     }
 }
 
-/// What cloning remembers: states, and how many jobs of each row the teacher ran there.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// A state and the rows that the teacher ran there.
+type Lesson = (Arc<Sample>, Vec<u32>);
+
+/// What cloning remembers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lessons {
-    /// The states with the teacher's rows.
-    pub list: Vec<(Arc<Sample>, Vec<u32>)>,
-    oldest: usize,
+    list: Ring<Lesson>,
 }
 
 impl Lessons {
-    fn push(&mut self, lesson: (Arc<Sample>, Vec<u32>), most: usize) {
-        if self.list.len() < most.max(1) {
-            self.list.push(lesson);
-        } else {
-            self.list[self.oldest] = lesson;
-            self.oldest = (self.oldest + 1) % most.max(1);
-        }
+    /// None so far.
+    pub fn new(settings: &CloningSettings) -> Lessons {
+        Lessons { list: Ring::new(settings.memory) }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
     }
 
     /// Collects a phase's lessons. The fleet must have a teacher.
@@ -86,10 +90,10 @@ impl Lessons {
                 let taught = slot.taught();
                 let rows = slot.rows_of(&taught);
                 if !rows.is_empty() {
-                    self.push((samples[place].clone(), rows), settings.memory);
+                    self.list.push((samples[place].clone(), rows));
                 }
                 let own = if is_own { answered.next() } else { None };
-                let jobs = own.map_or(taught, |answer| slot.best(|_, row| outputs.q(answer)[row as usize]));
+                let jobs = own.map_or(taught, |answer| slot.best(|_, _, row| outputs.q(answer)[row as usize]));
                 let outcome = slot.act(&fleet.episodes, &jobs)?;
                 if outcome.ending.is_some() {
                     slot.restart(&fleet.episodes)?;
@@ -109,15 +113,15 @@ impl Lessons {
         rate: f64,
         clip: f64,
     ) -> UpdateFigures {
-        let drawn: Vec<_> = (0..settings.batch).map(|_| &self.list[rng.random_range(0..self.list.len())]).collect();
+        let drawn = self.list.draw(settings.batch, rng);
         let states: Vec<&Sample> = drawn.iter().map(|(state, _)| &**state).collect();
         let share = 1.0 / settings.batch as f32;
         let loss = learner.gradients(&states, None, |place, q, _, by_q| {
             let (state, rows) = drawn[place];
             let loss = cross_entropy(q, &state.counts, rows, share, by_q);
-            SampleLoss { loss, by_value: 0.0 }
+            SampleLoss { loss, ..SampleLoss::default() }
         });
-        UpdateFigures { loss, norm: learner.step(rate, clip) }
+        UpdateFigures { loss: loss.total, norm: learner.step(rate, clip) }
     }
 
     /// How often the jobs a learner would run are those the teacher ran.
@@ -125,8 +129,7 @@ impl Lessons {
         let states: Vec<&Sample> = self.list.iter().map(|(state, _)| &**state).collect();
         let outputs = learner.outputs(None, &states);
         let same = self.list.iter().enumerate().filter(|(place, (state, rows))| {
-            let mut best =
-                crate::choice::best_rows(outputs.q(*place), &state.counts, rows.len() as u32, f32::NEG_INFINITY);
+            let mut best = best_rows(outputs.q(*place), &state.counts, rows.len() as u32, f32::NEG_INFINITY);
             let mut rows = rows.clone();
             best.sort_unstable();
             rows.sort_unstable();

@@ -1,7 +1,7 @@
 //! Deep Q-learning. The value of running some jobs is V(s) + Σ (A_k − A_idle), so the best choice is the greedy one.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -235,15 +235,11 @@ impl<D: Device<Real = f32>> Dqn<D> {
                         let slack = bin(row);
                         self.settings.bonus.of(&self.counter, self.choices, slack, view.job(id).task) as f32
                     };
-                    let mut jobs = slot.best(|id, row| q[row as usize] + bonus(id, row));
+                    let mut jobs = slot.best(|_, id, row| q[row as usize] + bonus(id, row));
                     jobs.retain(|id| slot.rows_of(&[*id]).iter().all(|row| q[*row as usize] >= threshold));
                     jobs
                 }
-                None => {
-                    let keys: HashMap<JobId, f32> =
-                        slot.observation().jobs().iter().map(|(id, _)| (*id, rng.random::<f32>())).collect();
-                    slot.best(|id, _| keys[&id])
-                }
+                None => slot.best(|_, _, _| rng.random()),
             };
             if self.settings.bonus != Bonus::None {
                 for id in &jobs {
@@ -266,7 +262,6 @@ impl<D: Device<Real = f32>> Dqn<D> {
         let is_whole = self.settings.conservative > 0.0 || self.settings.cloning > 0.0;
         let distinct: Vec<Vec<u32>> = transitions.iter().map(|transition| distinct(&transition.chosen)).collect();
         let wanted: Vec<&[u32]> = distinct.iter().map(Vec::as_slice).collect();
-        let surprises: Vec<Mutex<f64>> = transitions.iter().map(|_| Mutex::default()).collect();
         let loss = learner.gradients(&states, if is_whole { None } else { Some(&wanted) }, |place, q, value, by_q| {
             let transition = transitions[place];
             // Rows in focus count from one in their own order.
@@ -276,19 +271,15 @@ impl<D: Device<Real = f32>> Dqn<D> {
                 let at = |row: &u32| 1 + distinct[place].iter().position(|other| other == row).unwrap_or(0) as u32;
                 transition.chosen.iter().map(at).collect()
             };
-            let (loss, surprise) = self.loss(transition, &rows, (q, value), targets[place], draw.weights[place], by_q);
-            if let Ok(mut place) = surprises[place].lock() {
-                *place = surprise;
-            }
-            loss
+            self.loss(transition, &rows, (q, value), targets[place], draw.weights[place], by_q)
         });
         let norm = learner.step(rate, clip);
         let Draw { places, .. } = draw;
-        for (place, surprise) in places.into_iter().zip(surprises) {
-            self.replay.set_surprise(place, surprise.into_inner().unwrap_or_default());
+        for (place, sample) in places.into_iter().zip(&loss.samples) {
+            self.replay.set_surprise(place, f64::from(sample.error));
         }
         learner.blend_into(&mut self.target, self.settings.target_share as f32);
-        UpdateFigures { loss, norm }
+        UpdateFigures { loss: loss.total, norm }
     }
 
     /// What each transition should have been worth.
@@ -306,7 +297,7 @@ impl<D: Device<Real = f32>> Dqn<D> {
         (0..transitions.len()).map(target).collect()
     }
 
-    /// One transition's loss and how wrong its value was; writes the gradient.
+    /// One transition's loss; writes the gradient.
     fn loss(
         &self,
         transition: &Transition,
@@ -315,7 +306,7 @@ impl<D: Device<Real = f32>> Dqn<D> {
         target: f32,
         weight: f32,
         by_q: &mut [f32],
-    ) -> (SampleLoss, f64) {
+    ) -> SampleLoss {
         let settings = &self.settings;
         let share = weight / settings.batch as f32;
         let error = value_of(settings, q, value, rows) - target;
@@ -338,7 +329,7 @@ impl<D: Device<Real = f32>> Dqn<D> {
             loss -= likelihood.log * f64::from(factor);
             by_q.iter_mut().zip(&likelihood.gradient).for_each(|(by_q, slope)| *by_q -= factor * slope);
         }
-        (SampleLoss { loss, by_value: if settings.dueling { slope } else { 0.0 } }, f64::from(error))
+        SampleLoss { loss, by_value: if settings.dueling { slope } else { 0.0 }, error }
     }
 }
 

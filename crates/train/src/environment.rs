@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use temponet::Scale;
 use temponet_sim::{Engine, SimError};
-use temponet_task::{Assignment, JobId, SystemView, TaskSet, Time};
+use temponet_task::{Assignment, JobId, Scheduler, SystemView, TaskSet, Time};
 
-use crate::base::Base;
 use crate::reward::{Purse, Reward};
 
 /// How an episode ended.
@@ -80,7 +79,7 @@ impl Environment {
 
     /// What if these jobs ran now, and then those that `base` says, for some units of time? What is earned by jobs due until then; nothing here
     /// changes.
-    pub fn what_if(&self, jobs: &[JobId], base: &mut Base, units: f64) -> Result<f64, SimError> {
+    pub fn what_if(&self, jobs: &[JobId], base: &mut dyn Scheduler, units: f64) -> Result<f64, SimError> {
         let mut engine = self.engine.clone();
         let end = engine.now() + Time((units * self.scale.unit) as u64);
         engine.set_horizon(end);
@@ -91,7 +90,7 @@ impl Environment {
         engine.apply(&assignment, &mut purse)?;
         while engine.advance(&mut purse) {
             assignment.reset(engine.view().cores());
-            base.assign(&engine.view(), &mut assignment);
+            base.decide(&engine.view(), &mut assignment);
             engine.apply(&assignment, &mut purse)?;
         }
         Ok(purse.take())

@@ -10,7 +10,7 @@ use temponet_sim::generate::GenerateError;
 use temponet_sim::{SimError, is_for_evaluation};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, Time};
 
-use crate::base::Base;
+use crate::base::best_simple;
 use crate::environment::{Ending, Environment};
 use crate::reward::Reward;
 use crate::sample::Sample;
@@ -78,7 +78,7 @@ pub struct Slot {
     assignment: Assignment,
     teacher: Option<Box<dyn Scheduler>>,
     /// The best simple scheduler for its set, if that is wanted.
-    base: Option<Base>,
+    base: Option<Box<dyn Scheduler>>,
     /// What the teacher would do.
     advice: Assignment,
     seed: u64,
@@ -162,11 +162,11 @@ impl Slot {
         Sample::of(&self.observation, self.environment.view().cores())
     }
 
-    /// The jobs that a network with these numbers for the rows (idle first) would run, without a threshold: the best as many as there are
-    /// cores, equal ones by deadline.
-    pub fn best(&self, q: impl Fn(JobId, u32) -> f32) -> Vec<JobId> {
+    /// The jobs with the greatest numbers, as many as there are cores, equal ones by deadline. `q` is told a job's place, its id and its row.
+    pub fn best(&self, mut q: impl FnMut(usize, JobId, u32) -> f32) -> Vec<JobId> {
         let view = self.environment.view();
-        let mut jobs: Vec<_> = self.observation.jobs().iter().map(|(id, row)| (*id, q(*id, *row))).collect();
+        let places = self.observation.jobs().iter().enumerate();
+        let mut jobs: Vec<_> = places.map(|(place, (id, row))| (*id, q(place, *id, *row))).collect();
         jobs.sort_unstable_by(|(a, qa), (b, qb)| {
             let by_deadline = |id: JobId| (view.job(id).deadline, view.job(id).tie());
             qb.total_cmp(qa).then_with(|| by_deadline(*a).cmp(&by_deadline(*b)))
@@ -174,16 +174,8 @@ impl Slot {
         jobs.iter().take(view.cores()).map(|(id, _)| *id).collect()
     }
 
-    /// As [`Slot::best`] by rows' numbers and a perturbation of each job.
-    pub fn best_perturbed(&self, q: &[f32], noise: &[f32]) -> Vec<JobId> {
-        let jobs = self.observation.jobs().iter().zip(noise);
-        let mut keys: Vec<(f32, JobId)> = jobs.map(|((id, row), noise)| (q[*row as usize] + noise, *id)).collect();
-        keys.sort_unstable_by(|(a, id), (b, other)| b.total_cmp(a).then(id.cmp(other)));
-        keys.iter().take(self.environment.view().cores()).map(|(_, id)| *id).collect()
-    }
-
-    /// The environment, and the best simple scheduler for its set.
-    pub fn with_base(&mut self) -> (&Environment, &Observation, Option<&mut Base>) {
+    /// The environment, what there is to choose from, and the best simple scheduler for its set.
+    pub fn with_base(&mut self) -> (&Environment, &Observation, Option<&mut Box<dyn Scheduler>>) {
         (&self.environment, &self.observation, self.base.as_mut())
     }
 
@@ -204,12 +196,10 @@ impl Slot {
         self.assignment.reset(view.cores());
         self.assignment.place(&view, jobs);
         let step = self.environment.act(&mut self.assignment)?;
-        let discount = episodes.gamma.powf(step.elapsed);
-        let (later, discount) = self.skip_forced(episodes, discount)?;
-        let ending = self.environment.ending();
-        let reward = step.reward * episodes.gamma.powf(step.elapsed) + later;
+        let first = episodes.gamma.powf(step.elapsed);
+        let (later, discount) = self.skip_forced(episodes, first)?;
         self.observe(episodes);
-        Ok(Outcome { reward, discount, ending })
+        Ok(Outcome { reward: first * step.reward + later, discount, ending: self.environment.ending() })
     }
 
     /// Begins the next episode that has a choice in it.
@@ -233,7 +223,7 @@ const BASE_TRIAL: f64 = 150.0;
 /// So many episodes in a row may have nothing to choose.
 const MOST_EMPTY: usize = 50;
 
-type Begun = (Environment, Option<Box<dyn Scheduler>>, Option<Base>);
+type Begun = (Environment, Option<Box<dyn Scheduler>>, Option<Box<dyn Scheduler>>);
 
 fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetError> {
     let seed = mix(seed, episode);
@@ -250,7 +240,7 @@ fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetErr
     let environment =
         |seed: u64, scale: &Scale| Environment::new(set.clone(), scale.clone(), seed, horizon, episodes.reward, tick);
     let base =
-        if episodes.with_base { Some(Base::best(&environment(mix(seed, 2), &scale), BASE_TRIAL)?) } else { None };
+        if episodes.with_base { Some(best_simple(&environment(mix(seed, 2), &scale), BASE_TRIAL)?) } else { None };
     Ok((environment(mix(seed, 1), &scale), found, base))
 }
 

@@ -44,6 +44,17 @@ pub struct SampleLoss {
     pub loss: f64,
     /// Its slope by the value.
     pub by_value: f32,
+    /// How wrong what the network said was, where that is of interest.
+    pub error: f32,
+}
+
+/// The losses of some samples.
+#[derive(Clone, Debug, Default)]
+pub struct Losses {
+    /// Their sum.
+    pub total: f64,
+    /// One by one.
+    pub samples: Vec<SampleLoss>,
 }
 
 /// A network that learns.
@@ -152,7 +163,7 @@ impl<D: Device<Real = f32>> Learner<D> {
         samples: &[&Sample],
         wanted: Wanted<'_>,
         loss: impl Fn(usize, &[f32], f32, &mut [f32]) -> SampleLoss + Sync,
-    ) -> f64 {
+    ) -> Losses {
         let ranges = self.cut(samples);
         let (network, parameters) = (&self.network, &self.parameters);
         let shards = ranges.par_iter().zip(&mut self.shards).map(|(range, (device, gradients))| {
@@ -180,15 +191,15 @@ impl<D: Device<Real = f32>> Learner<D> {
             let by_q = tape.loss(output.q, total, &by_q);
             let by_value = tape.loss(output.value, 0.0, &by_value);
             tape.backward([by_q, by_value], gradients);
-            total
+            losses
         });
-        let total = shards.collect::<Vec<f64>>().iter().sum();
+        let samples = shards.collect::<Vec<_>>().concat();
         let (first, others) = self.shards.split_at_mut(1);
         let (device, sum) = &mut first[0];
         for (_, gradients) in &others[..ranges.len() - 1] {
             sum.add_all(device, gradients);
         }
-        total
+        Losses { total: samples.iter().map(|sample| sample.loss).sum(), samples }
     }
 
     /// Moves the parameters against the gradients last found, clipped to a norm. Gives that norm before clipping.

@@ -134,7 +134,7 @@ impl<D: Device<Real = f32>> Judge<D> {
             let over = worth[place] - value;
             let weight = if over < 0.0 { 1.0 - expectile } else { expectile } as f32;
             let loss = f64::from(share * (0.5 * error * error + weight * over * over));
-            SampleLoss { loss, by_value: -2.0 * weight * over * share }
+            SampleLoss { loss, by_value: -2.0 * weight * over * share, error }
         });
         let norm = self.learner.step(rate, clip);
         self.learner.blend_into(&mut self.target, settings.target_share as f32);
@@ -145,9 +145,9 @@ impl<D: Device<Real = f32>> Judge<D> {
             let likelihood = likelihood(q, &transition.state.counts, &transition.chosen);
             let factor = weight as f32 * share;
             by_q.iter_mut().zip(&likelihood.gradient).for_each(|(by_q, slope)| *by_q = -factor * slope);
-            SampleLoss { loss: -likelihood.log * f64::from(factor), by_value: 0.0 }
+            SampleLoss { loss: -likelihood.log * f64::from(factor), ..SampleLoss::default() }
         });
         policy.step(rate, clip);
-        UpdateFigures { loss, norm }
+        UpdateFigures { loss: loss.total, norm }
     }
 }

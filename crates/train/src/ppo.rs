@@ -103,7 +103,7 @@ pub fn round<D: Device<Real = f32>, E: From<FleetError>>(
             });
             let (rate, clip) = rate();
             let norm = learner.step(rate, clip);
-            done(learner, UpdateFigures { loss, norm })?;
+            done(learner, UpdateFigures { loss: loss.total, norm })?;
         }
     }
     Ok(earned / choices.len().max(1) as f64)
@@ -128,8 +128,7 @@ fn act<D: Device<Real = f32>>(
         let made = slots.map(|(place, ((slot, rng), sample))| {
             let (q, value) = (outputs.q(place), outputs.value[place]);
             // The highest of the logits with Gumbel noise are a draw without putting back.
-            let noise: Vec<f32> = slot.observation().jobs().iter().map(|_| gumbel(rng)).collect();
-            let jobs = slot.best_perturbed(q, &noise);
+            let jobs = slot.best(|_, _, row| q[row as usize] + gumbel(rng));
             let chosen = slot.rows_of(&jobs);
             let log = likelihood(q, &sample.counts, &chosen).log;
             let outcome = slot.act(episodes, &jobs)?;
@@ -204,7 +203,7 @@ fn loss(
     for ((by_q, by_log), by_entropy) in by_q.iter_mut().zip(&now.gradient).zip(&now.entropy_gradient) {
         *by_q = (share * (slope * f64::from(*by_log) - settings.entropy * f64::from(*by_entropy))) as f32;
     }
-    SampleLoss { loss: loss * share, by_value: (share * settings.value * error) as f32 }
+    SampleLoss { loss: loss * share, by_value: (share * settings.value * error) as f32, error: error as f32 }
 }
 
 fn gumbel(rng: &mut Pcg64) -> f32 {

@@ -6,6 +6,7 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 
+use crate::ring::Ring;
 use crate::sample::Sample;
 
 /// From a choice to a later one.
@@ -23,12 +24,10 @@ pub struct Transition {
     pub next: Arc<Sample>,
 }
 
-/// A ring of transitions.
+/// The last transitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replay {
-    capacity: usize,
-    transitions: Vec<Transition>,
-    oldest: usize,
+    transitions: Ring<Transition>,
     /// Exponent of the priorities; nought is uniform.
     exponent: f64,
     /// A binary tree of sums of priorities, leaves last; empty if uniform.
@@ -48,9 +47,9 @@ pub struct Draw {
 impl Replay {
     /// An empty ring; priorities are raised to `exponent`, nought for uniform draws.
     pub fn new(capacity: usize, exponent: f64) -> Replay {
-        let capacity = capacity.max(1);
-        let leaves = if exponent > 0.0 { 2 * capacity.next_power_of_two() } else { 0 };
-        Replay { capacity, transitions: Vec::new(), oldest: 0, exponent, sums: vec![0.0; leaves], greatest: 1.0 }
+        let transitions = Ring::new(capacity);
+        let leaves = if exponent > 0.0 { 2 * transitions.capacity().next_power_of_two() } else { 0 };
+        Replay { transitions, exponent, sums: vec![0.0; leaves], greatest: 1.0 }
     }
 
     /// How many there are.
@@ -63,28 +62,15 @@ impl Replay {
         self.transitions.is_empty()
     }
 
-    /// All of them, the oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &Transition> {
-        self.transitions[self.oldest..].iter().chain(&self.transitions[..self.oldest])
-    }
-
     /// Adds one; the oldest goes if there is no room.
     pub fn push(&mut self, transition: Transition) {
-        let place = if self.transitions.len() < self.capacity {
-            self.transitions.push(transition);
-            self.transitions.len() - 1
-        } else {
-            let place = self.oldest;
-            self.transitions[place] = transition;
-            self.oldest = (place + 1) % self.capacity;
-            place
-        };
+        let place = self.transitions.push(transition);
         self.set_priority(place, self.greatest);
     }
 
     /// The one at a place.
     pub fn get(&self, place: usize) -> &Transition {
-        &self.transitions[place]
+        self.transitions.get(place)
     }
 
     /// Draws some, with replacement. `correction` is how far the weights undo the priorities' bias, from nought to one.
@@ -144,13 +130,6 @@ mod tests {
         let (tokens, real, counts) = (vec![], vec![], vec![]);
         let sample = Arc::new(Sample { idle: vec![0, 0], tokens, real, counts, bias: vec![0.0], cores: 1 });
         Transition { state: sample.clone(), chosen: vec![], reward, discount: 0.0, next: sample }
-    }
-
-    #[test]
-    fn the_oldest_goes_first() {
-        let mut replay = Replay::new(3, 0.0);
-        (0..5).for_each(|k| replay.push(transition(k as f32)));
-        assert_eq!(replay.iter().map(|t| t.reward).collect::<Vec<_>>(), [2.0, 3.0, 4.0]);
     }
 
     #[test]

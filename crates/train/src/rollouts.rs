@@ -12,10 +12,12 @@ use serde::{Deserialize, Serialize};
 use temponet_grad::Device;
 use temponet_task::JobId;
 
+use crate::base::choice;
 use crate::cloning::cross_entropy;
 use crate::dqn::UpdateFigures;
 use crate::fleet::{Fleet, FleetError, Slot, mix};
 use crate::learner::{Learner, SampleLoss};
+use crate::ring::Ring;
 use crate::sample::Sample;
 
 /// How learning from other choices learns.
@@ -74,14 +76,22 @@ pub struct Finding {
 }
 
 /// What was found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
-    /// The states.
-    pub list: Vec<Finding>,
-    oldest: usize,
+    list: Ring<Finding>,
 }
 
 impl Findings {
+    /// Nothing so far.
+    pub fn new(settings: &RolloutSettings) -> Findings {
+        Findings { list: Ring::new(settings.memory) }
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// Collects a phase's findings. The fleet must know its base.
     pub fn collect<D: Device<Real = f32>>(
         &mut self,
@@ -104,7 +114,7 @@ impl Findings {
                 let (base, exchanges) = compare(settings, slot, rng)?;
                 let rows = slot.rows_of(&base);
                 let own = outputs.as_ref().filter(|_| rng.random::<f64>() < own_share);
-                let mut jobs = own.map_or(base, |outputs| slot.best(|_, row| outputs.q(place)[row as usize]));
+                let mut jobs = own.map_or(base, |outputs| slot.best(|_, _, row| outputs.q(place)[row as usize]));
                 if rng.random::<f64>() < settings.random {
                     exchange_at_random(slot, &mut jobs, rng);
                 }
@@ -115,21 +125,12 @@ impl Findings {
             });
             for finding in found.collect::<Result<Vec<_>, FleetError>>()? {
                 if !finding.base.is_empty() {
-                    self.push(finding, settings.memory.max(1));
+                    self.list.push(finding);
                 }
             }
             seen += samples.len() as u64;
         }
         Ok(())
-    }
-
-    fn push(&mut self, finding: Finding, most: usize) {
-        if self.list.len() < most {
-            self.list.push(finding);
-        } else {
-            self.list[self.oldest] = finding;
-            self.oldest = (self.oldest + 1) % most;
-        }
     }
 
     /// One step of learning: a logistic loss on whether to make each exchange, weighed by what it gains or loses, and cloning of the base.
@@ -141,8 +142,7 @@ impl Findings {
         rate: f64,
         clip: f64,
     ) -> UpdateFigures {
-        let drawn: Vec<&Finding> =
-            (0..settings.batch).map(|_| &self.list[rng.random_range(0..self.list.len())]).collect();
+        let drawn = self.list.draw(settings.batch, rng);
         let states: Vec<&Sample> = drawn.iter().map(|finding| &*finding.state).collect();
         let share = 1.0 / settings.batch as f32;
         let loss = learner.gradients(&states, None, |place, q, _, by_q| {
@@ -156,9 +156,9 @@ impl Findings {
                 by_q[*inward as usize] += slope;
                 by_q[*outward as usize] -= slope;
             }
-            SampleLoss { loss, by_value: 0.0 }
+            SampleLoss { loss, ..SampleLoss::default() }
         });
-        UpdateFigures { loss, norm: learner.step(rate, clip) }
+        UpdateFigures { loss: loss.total, norm: learner.step(rate, clip) }
     }
 }
 
@@ -171,7 +171,7 @@ fn compare(
     let (environment, observation, base) = slot.with_base();
     let Some(base) = base else { return Ok((Vec::new(), Vec::new())) };
     let view = environment.view();
-    let chosen = base.choose(&view);
+    let chosen = choice(&mut **base, &view);
     let row = |id: JobId| observation.jobs().iter().find(|(job, _)| *job == id).map_or(0, |(_, row)| *row);
     let is_other = |id: &JobId| !chosen.contains(id) && !view.job(*id).is_impossible(view.now);
     let mut others: Vec<JobId> = view.active.iter().copied().filter(is_other).collect();
@@ -189,12 +189,12 @@ fn compare(
         }
         let before = match worth {
             Some(worth) => worth,
-            None => environment.what_if(&chosen, base, settings.length)?,
+            None => environment.what_if(&chosen, &mut **base, settings.length)?,
         };
         worth = Some(before);
         let mut jobs = chosen.clone();
         jobs[place] = other;
-        let after = environment.what_if(&jobs, base, settings.length)?;
+        let after = environment.what_if(&jobs, &mut **base, settings.length)?;
         exchanges.push((inward, outward, (after - before) as f32));
     }
     Ok((chosen, exchanges))

@@ -164,8 +164,8 @@ impl<D: Device<Real = f32>> Run<D> {
         self.learner.restart_optimizer();
         let Some(stage) = self.recipe.stage.get(stage) else { return Memory::Ppo };
         match &stage.method {
-            Method::Cloning(_) => Memory::Cloning(Lessons::default()),
-            Method::Rollouts(_) => Memory::Rollouts(Findings::default()),
+            Method::Cloning(settings) => Memory::Cloning(Lessons::new(settings)),
+            Method::Rollouts(settings) => Memory::Rollouts(Findings::new(settings)),
             Method::Dqn(settings) => Memory::Dqn(Box::new(Dqn::new(settings.clone(), &mut self.learner))),
             Method::Ppo(_) => Memory::Ppo,
             Method::Offline(settings) => {
@@ -292,7 +292,7 @@ impl<D: Device<Real = f32>> Run<D> {
                 let mut fleet = Fleet::new(episodes, settings.environments, seed)?;
                 let own_share = if phase == 0 { 0.0 } else { settings.dagger };
                 lessons.collect(settings, learner, &mut fleet, &mut rng, own_share)?;
-                for _ in 0..if lessons.list.is_empty() { 0 } else { settings.updates } {
+                for _ in 0..if lessons.is_empty() { 0 } else { settings.updates } {
                     let (rate, clip) = rate();
                     let figures = lessons.update(settings, learner, &mut rng, rate, clip);
                     done(learner, figures)?;
@@ -302,7 +302,7 @@ impl<D: Device<Real = f32>> Run<D> {
                 let mut fleet = Fleet::new(episodes, settings.environments, seed)?;
                 let own_share = if phase == 0 { 0.0 } else { settings.own_share };
                 findings.collect(settings, learner, &mut fleet, mix(seed, 5), own_share)?;
-                for _ in 0..if findings.list.is_empty() { 0 } else { settings.updates } {
+                for _ in 0..if findings.is_empty() { 0 } else { settings.updates } {
                     let (rate, clip) = rate();
                     let figures = findings.update(settings, learner, &mut rng, rate, clip);
                     done(learner, figures)?;

@@ -95,7 +95,7 @@ fn cloning_edf_agrees_on_unseen_states() {
     let mut run = Run::new(Device::default(), recipe, Some(overload.clone()), None);
     run.train(&mut Unwatched).unwrap();
     let mut learner = Learner::new(Device::default(), &run.model().weights, AdamSettings::default());
-    let mut lessons = Lessons::default();
+    let mut lessons = Lessons::new(&settings);
     let mut fleet = Fleet::new(episodes(Source::Fixed(overload.into()), Some("edf")), 16, 99).unwrap();
     let mut rng = rand::SeedableRng::seed_from_u64(1);
     lessons.collect(&settings, &mut learner, &mut fleet, &mut rng, 0.0).unwrap();

@@ -75,17 +75,18 @@ pub fn evaluate<S: Scheduler>(
     cases.par_iter().map(|case| score(metric, case, &mut make())).collect()
 }
 
-/// The greatest score that a run allows to whoever knows the future; with costs, only that nobody has more.
-pub fn possible(scenario: &Scenario, case: &Case) -> Range {
+/// The greatest score that a run allows to whoever knows the future; with costs, only that nobody has more. Finding it may take so many seconds of one
+/// core.
+pub fn possible(metric: Metric, seconds: f64, case: &Case) -> Range {
     let Case { set, seed, horizon } = case;
     let releases = Workload::counted(set, *seed, *horizon);
-    let weighted = jobs(&releases, |release| scenario.metric.weight(release.criticality, release.value));
+    let weighted = jobs(&releases, |release| metric.weight(release.criticality, release.value));
     let all: f64 = weighted.iter().map(|job| job.weight).sum();
     if all == 0.0 {
         return Range { lower: 1.0, upper: 1.0 };
     }
-    let found = optimum(&weighted, set.cores, (scenario.oracle_seconds * STEPS_PER_SECOND) as u64);
-    let is_free = scenario.costs == Costs::default();
+    let found = optimum(&weighted, set.cores, (seconds * STEPS_PER_SECOND) as u64);
+    let is_free = set.costs == Costs::default();
     Range { lower: if is_free { found.lower / all } else { 0.0 }, upper: found.upper / all }
 }
 
@@ -133,7 +134,7 @@ fn run_scenario(plan: &Plan, scenario: &Scenario, progress: &Progress) -> Result
         contenders.iter().flat_map(|contender| cases.iter().map(|case| (*contender, case))).collect();
     let one = |(contender, case): &(Option<&str>, &Case)| -> Result<Found, ArenaError> {
         let found = match contender {
-            None => Found::Possible(possible(scenario, case)),
+            None => Found::Possible(possible(scenario.metric, scenario.oracle_seconds, case)),
             Some(name) => {
                 let mut scheduler = plan.roster.build(name).map_err(CompareError::from)?;
                 match score(scenario.metric, case, &mut *scheduler) {
