@@ -6,7 +6,8 @@ use crate::partition::Fit;
 use crate::shield::Shield;
 use crate::{
     amc, cbs, cd_split, d_over, dasa, dios, dm, dp_wrap, dvfs, edcl, edf, edf_skip, edf_us, edf_vd, edzl, fcfs, fp,
-    fpedf, g_fl, lbesa, llf, llref, mh_edf, mk_dbp, mllf, muf, p_edf, p_rm, pd2, red, rm, rr, run, skip_over, srpt,
+    fpedf, g_fl, lbesa, llf, llref, look_ahead, mh_edf, mk_dbp, mllf, muf, p_edf, p_rm, pd2, red, rm, rr, run,
+    skip_over, srpt,
 };
 
 /// A scheduler that can be asked for by name.
@@ -96,6 +97,19 @@ pub const ALL: &[Entry] = &[
         purpose: "the classical scheduler to beat in overload",
         options: &[],
         build: |_| Ok(Box::new(mh_edf::MhEdf::default())),
+    },
+    Entry {
+        name: LOOK_AHEAD,
+        summary: "as mh-edf, minding the jobs that periodic tasks will release (ours)",
+        purpose: "the best simple scheduler in most overloads; the learned one asks it for advice",
+        options: &[
+            ("caution", "0.5", "how work is estimated: 0 by its mean, 1 by its wcet"),
+            ("capacity", "1", "share of the cores' time to plan with"),
+        ],
+        build: |options| {
+            let (caution, capacity) = (options.share("caution")?, options.share("capacity")?);
+            Ok(Box::new(look_ahead::LookAhead::new(caution, capacity)))
+        },
     },
     Entry {
         name: "edzl",
@@ -342,6 +356,18 @@ pub fn advisors() -> [Box<dyn Scheduler>; 5] {
     ]
 }
 
+/// The planners that it takes advice from as well: look-ahead with three estimates of what jobs will take.
+pub fn planners() -> [look_ahead::LookAhead; 3] {
+    [(0.5, 0.95), (0.2, 0.85), (0.0, 0.85)].map(|(caution, capacity)| look_ahead::LookAhead::new(caution, capacity))
+}
+
+const LOOK_AHEAD: &str = "look-ahead";
+
+/// Whether a scheduler of the catalog, named with or without options, is one that others have published.
+pub fn is_classical(spec: &str) -> bool {
+    spec.split(':').all(|word| word != LOOK_AHEAD)
+}
+
 /// Why a text names no scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
@@ -414,6 +440,12 @@ impl Options<'_> {
         number.map(Some).ok_or_else(|| format!("{key} = {text:?} must be a number, at least 1"))
     }
 
+    fn share(&self, key: &str) -> Result<f64, String> {
+        let text = self.text(key);
+        let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+        share.ok_or_else(|| format!("{key} = {text:?} must be a number from 0 to 1"))
+    }
+
     fn count(&self, key: &str) -> Result<usize, String> {
         let text = self.text(key);
         let count = text.parse::<usize>().ok().filter(|count| *count >= 1);
@@ -469,6 +501,8 @@ mod tests {
         assert!(error("llf:quantum=0").contains("greater than zero"));
         assert!(error("p-edf:fit=tight").contains("first, best, worst"));
         assert!(error("d-over:k=nan").contains("at least 1"));
+        assert!(build("look-ahead:caution=0:capacity=0.9").is_ok());
+        assert!(error("look-ahead:caution=1.5").contains("from 0 to 1"));
         assert!(build("shield:llf:quantum=500us").is_ok());
         assert!(error("shield:edff").contains("did you mean \"edf\""));
         for spec in ["shield", "shield:", "shield:shield:edf"] {

@@ -30,6 +30,7 @@ mod g_fl;
 mod lbesa;
 mod llf;
 mod llref;
+mod look_ahead;
 mod mh_edf;
 mod mk_dbp;
 mod mllf;
@@ -52,4 +53,5 @@ mod srpt;
 pub mod oracle;
 pub mod shield;
 
-pub use catalog::{ALL, Entry, SHIELD, SpecError, advisors, build, fallback, global_edf};
+pub use catalog::{ALL, Entry, SHIELD, SpecError, advisors, build, fallback, global_edf, is_classical, planners};
+pub use look_ahead::LookAhead;

@@ -41,7 +41,7 @@ fn horizon(set: &TaskSet) -> Time {
 fn edf_and_llf_miss_nothing_up_to_full_load_on_one_core() {
     for seed in 0..2_000 {
         let set = feasible_set(1, seed);
-        for scheduler in ["edf", "llf", "edzl", "edf-skip", "mh-edf"] {
+        for scheduler in ["edf", "llf", "edzl", "edf-skip", "mh-edf", "look-ahead"] {
             assert_eq!(run(scheduler, &set, horizon(&set)).missed(), 0, "{scheduler} on {set:?}");
         }
     }
@@ -168,14 +168,16 @@ fn d_over_is_not_edf_in_overload() {
 
 #[test]
 fn overload_schedulers_beat_edf_where_it_collapses() {
-    let (mut edf, mut skip, mut moore) = (0, 0, 0);
+    let (mut edf, mut skip, mut moore, mut ahead) = (0, 0, 0, 0);
     for seed in 0..300 {
         let periods = (Time::from_ms(10), Time::from_ms(100));
         let set = drawn(6, 1, 1.3, periods, Time::from_us(100), seed);
         edf += run("edf", &set, Time::from_secs(5)).jobs.met;
         skip += run("edf-skip", &set, Time::from_secs(5)).jobs.met;
         moore += run("mh-edf", &set, Time::from_secs(5)).jobs.met;
+        ahead += run("look-ahead", &set, Time::from_secs(5)).jobs.met;
     }
+    assert!(ahead > moore, "look-ahead {ahead}, mh-edf {moore}");
     assert!(skip as f64 > 1.03 * edf as f64 && moore >= skip, "edf {edf}, edf-skip {skip}, mh-edf {moore}");
 }
 

@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 use temponet_sim::{End, JobRecord, Recorder, Release, Workload, simulate};
-use temponet_task::{ExecutionModel, OnMiss, Task, TaskSet, Time};
+use temponet_task::{Arrival, ExecutionModel, OnMiss, Task, TaskSet, Time};
 
 const HORIZON_MS: u64 = 60;
 
@@ -103,6 +103,47 @@ fn moore_hodgson(state: &State) -> Option<Vec<usize>> {
     order.extend(rejected);
     order.truncate(state.cores);
     Some(order)
+}
+
+/// Moore–Hodgson over ready and coming jobs by the work due until each deadline, added up from scratch.
+fn look_ahead(state: &State) -> Option<Vec<usize>> {
+    if !state.happened {
+        return None;
+    }
+    let (fitting, late): (Vec<_>, Vec<_>) =
+        (0..state.jobs.len()).partition(|index| state.jobs[*index].laxity(state.now) >= 0);
+    // Deadline, whether it is yet to come, tie, work, and which ready job it is.
+    let ready = |index: usize| {
+        let job = &state.jobs[index];
+        (job.deadline, false, job.tie(), job.remaining(), Some(index))
+    };
+    let mut all: Vec<_> = fitting.iter().map(|index| ready(*index)).collect();
+    let last = all.iter().map(|job| job.0).max().unwrap_or(0);
+    let in_ms = |time: Time| (time.0 / 1_000_000) as i64;
+    for (task, own) in state.tasks.iter().enumerate() {
+        let Arrival::Periodic { period } = own.arrival else { continue };
+        let releases = (0u64..).map(|number| (number, in_ms(own.offset) + number as i64 * in_ms(period)));
+        for (number, release) in releases.skip_while(|(_, release)| *release <= state.now).take(3) {
+            let deadline = release + in_ms(own.deadline);
+            if deadline <= last {
+                all.push((deadline, true, (release, task, number), in_ms(own.wcet), None));
+            }
+        }
+    }
+    all.sort();
+    let mut kept: Vec<usize> = Vec::new();
+    for place in 0..all.len() {
+        kept.push(place);
+        let possible = state.cores as i64 * (all[place].0 - state.now);
+        while kept.iter().map(|kept| all[*kept].3).sum::<i64>() > possible {
+            let longest = kept.iter().copied().max_by_key(|kept| (all[*kept].3, *kept)).unwrap();
+            kept.retain(|kept| *kept != longest);
+        }
+    }
+    let ready_of = |stays: bool| (0..all.len()).filter(|place| kept.contains(place) == stays).collect::<Vec<_>>();
+    let in_order = [ready_of(true), ready_of(false)].concat();
+    let late = sorted(state, late, |job| job.deadline);
+    Some(in_order.into_iter().filter_map(|place| all[place].4).chain(late).take(state.cores).collect())
 }
 
 /// Turns of one millisecond in a plain list. Nothing needs to be said about turn ends: every tick is one.
@@ -217,6 +258,7 @@ fn rule(name: &str) -> Rule<'static> {
             if share > m / (2.0 * m - 1.0) { 0 } else { job.deadline }
         }),
         "mh-edf" => Box::new(moore_hodgson),
+        "look-ahead:caution=1" => Box::new(look_ahead),
         "rr" => round_robin(),
         "pd2" => Box::new(pd2),
         "p-edf" => clustered(1, false),
@@ -226,9 +268,25 @@ fn rule(name: &str) -> Rule<'static> {
     }
 }
 
-const NAMES: [&str; 17] = [
-    "g-fl", "edf-us", "fcfs", "rr", "fp", "rm", "dm", "edf", "llf", "srpt", "edf-skip", "mh-edf", "edzl", "p-edf",
-    "c-edf", "p-rm", "pd2",
+const NAMES: [&str; 18] = [
+    "g-fl",
+    "edf-us",
+    "fcfs",
+    "rr",
+    "fp",
+    "rm",
+    "dm",
+    "edf",
+    "llf",
+    "srpt",
+    "edf-skip",
+    "mh-edf",
+    "edzl",
+    "p-edf",
+    "c-edf",
+    "p-rm",
+    "pd2",
+    "look-ahead:caution=1",
 ];
 
 struct Outcome {

@@ -208,7 +208,7 @@ impl Task {
     }
 
     /// The mean execution time in ns: the acet where it is known, else the model's.
-    fn mean_execution(&self) -> f64 {
+    pub fn mean_execution(&self) -> f64 {
         let mean_of = |model: &ExecutionModel| -> f64 {
             let (least, most) = (self.bcet.0 as f64, self.wcet.0 as f64);
             match (model, self.acet) {

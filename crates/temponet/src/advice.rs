@@ -1,68 +1,105 @@
-//! What classical schedulers would do, as part of a job's token: whoever knows that cannot fall far behind them, and can learn when to differ.
+//! What simple schedulers would do, as part of a job's token: whoever knows that cannot fall far behind them, and can learn when to differ.
 
 use std::fmt;
 
-use temponet_sched::advisors;
-use temponet_task::{Assignment, JobId, Scheduler, SystemView};
+use temponet_sched::{LookAhead, advisors, planners};
+use temponet_task::{Assignment, JobId, Scheduler, System, SystemView};
 
 use crate::tokenizer::Scale;
 
-/// How many there are; see [`advisors`].
+/// How many there are; see [`advisors`] and [`planners`].
 const ADVISORS: usize = 5;
-/// Which of them plans by importance.
+const PLANNERS: usize = 3;
+/// Which advisor plans by importance.
 const BY_IMPORTANCE: usize = 4;
 
-/// Values of the feature: every subset of the advisors.
-pub(crate) const VALUES: usize = 1 << ADVISORS;
+/// Values of the features: every subset of the advisors, and of the planners.
+pub(crate) const ADVICE_VALUES: usize = 1 << ADVISORS;
+pub(crate) const PLAN_VALUES: usize = 1 << PLANNERS;
 
 /// With more ready jobs than this, importance-aware planning is asked only where jobs differ in importance: it takes long.
 const MANY: usize = 64;
 
-/// Asks the advisors; keeps its memory between decisions.
+/// What is said of one job.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counsel {
+    /// The advisors that would run it, one bit each.
+    pub advisors: u16,
+    /// The planners that would, likewise.
+    pub planners: u16,
+    /// The work due until its deadline as a share of what the cores can do until then; infinite for a job that is late.
+    pub pressure: f64,
+}
+
+/// Asks them; keeps its memory between decisions.
 pub(crate) struct Advice {
     advisors: [Box<dyn Scheduler>; ADVISORS],
+    planners: [LookAhead; PLANNERS],
     assignment: Assignment,
-    /// By job id: the advisors that would run it, one bit each.
-    marks: Vec<u16>,
+    /// By job id.
+    counsels: Vec<Counsel>,
 }
 
 impl Default for Advice {
     fn default() -> Self {
-        Advice { advisors: advisors(), assignment: Assignment::default(), marks: Vec::new() }
+        let (advisors, planners) = (advisors(), planners());
+        Advice { advisors, planners, assignment: Assignment::default(), counsels: Vec::new() }
     }
 }
 
 impl fmt::Debug for Advice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Advice").field("marks", &self.marks).finish_non_exhaustive()
+        formatter.debug_struct("Advice").field("counsels", &self.counsels).finish_non_exhaustive()
     }
 }
 
 impl Advice {
-    /// Asks them all.
-    pub(crate) fn ask(&mut self, view: &SystemView<'_>, scale: &Scale) {
-        if self.marks.capacity() < view.jobs.len() {
+    /// Prepares for a system.
+    pub(crate) fn start(&mut self, system: &System) {
+        self.advisors.iter_mut().for_each(|advisor| drop(advisor.start(system)));
+        self.planners.iter_mut().for_each(|planner| drop(planner.start(system)));
+    }
+
+    /// Asks the advisors, the planners, or both.
+    pub(crate) fn ask(&mut self, view: &SystemView<'_>, scale: &Scale, of_advisors: bool, of_planners: bool) {
+        if self.counsels.capacity() < view.jobs.len() {
             // Ids of jobs that have just left are still taken.
-            self.marks.reserve(2 * view.system.tasks.len().max(view.jobs.len()));
-            // An advisor that has no room for so many takes it now.
-            self.advisors.iter_mut().for_each(|advisor| drop(advisor.start(view.system)));
+            self.counsels.reserve(2 * view.system.tasks.len().max(view.jobs.len()));
+            // One that has no room for so many takes it now.
+            self.start(view.system);
         }
-        self.marks.clear();
-        self.marks.resize(view.jobs.len(), 0);
-        for (place, advisor) in self.advisors.iter_mut().enumerate() {
+        self.counsels.clear();
+        self.counsels.resize(view.jobs.len(), Counsel { pressure: f64::INFINITY, ..Counsel::default() });
+        for (place, advisor) in self.advisors.iter_mut().enumerate().filter(|_| of_advisors) {
             if place == BY_IMPORTANCE && !scale.differs && view.active.len() > MANY {
                 continue;
             }
-            self.assignment.reset(view.cores());
-            advisor.decide(view, &mut self.assignment);
-            for id in self.assignment.cores().iter().flatten() {
-                self.marks[id.index()] |= 1 << place;
+            for id in chosen(&mut **advisor, view, &mut self.assignment) {
+                self.counsels[id.index()].advisors |= 1 << place;
             }
+        }
+        for (place, planner) in self.planners.iter_mut().enumerate().filter(|_| of_planners) {
+            for id in chosen(planner, view, &mut self.assignment) {
+                self.counsels[id.index()].planners |= 1 << place;
+            }
+        }
+        if of_planners {
+            self.planners[0].pressures(view).for_each(|(id, pressure)| self.counsels[id.index()].pressure = pressure);
         }
     }
 
-    /// The advisors that would run a job, one bit each.
-    pub(crate) fn of(&self, id: JobId) -> u16 {
-        self.marks.get(id.index()).copied().unwrap_or(0)
+    /// What is said of a job.
+    pub(crate) fn of(&self, id: JobId) -> Counsel {
+        self.counsels.get(id.index()).copied().unwrap_or_default()
     }
+}
+
+fn chosen<'a>(
+    scheduler: &mut dyn Scheduler,
+    view: &SystemView<'_>,
+    assignment: &'a mut Assignment,
+) -> impl Iterator<Item = JobId> + use<'a> {
+    assignment.reset(view.cores());
+    scheduler.decide(view, assignment);
+    assignment.cores().iter().flatten().copied()
 }

@@ -77,6 +77,7 @@ impl Scheduler for Learned {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.scale = Scale::of(&self.model.tokenizer, system);
         self.mapper.reserve(self.options.mapping, system.cores);
+        self.observation.start(system);
         self.is_overloaded = false;
         let reach = self.model.reach().map(|reach| (reach * system.cores as f64).ceil() as usize);
         self.most_jobs = reach.unwrap_or(usize::MAX);
@@ -86,13 +87,13 @@ impl Scheduler for Learned {
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        if view.active.is_empty() {
-            self.q.clear();
-            return;
+        self.q.clear();
+        if view.active.len() <= view.cores() {
+            // There is nothing to choose.
+            return assignment.place(view, view.active);
         }
         if view.active.len() > self.most_jobs {
             self.fallbacks += 1;
-            self.q.clear();
             return self.fallback.decide(view, assignment);
         }
         self.observation.read(&self.model.tokenizer, &self.scale, view, self.options.sparse);
@@ -103,7 +104,6 @@ impl Scheduler for Learned {
         }
         let is_affordable =
             self.options.budget_ns.is_none_or(|budget| self.expected_ns(1 + self.observation.distinct()) <= budget);
-        self.q.clear();
         self.q.reserve(1 + self.observation.jobs().len());
         if is_affordable {
             self.network.forward(&self.observation.rows(), &mut self.q);

@@ -1,9 +1,9 @@
 //! The ready jobs as rows of the network: equal tokens are one row with a count.
 
 use temponet_infer::{Rows, Sparsity};
-use temponet_task::{JobId, SystemView};
+use temponet_task::{JobId, System, SystemView};
 
-use crate::advice::Advice;
+use crate::advice::{Advice, Counsel};
 use crate::tokenizer::{Feature, Scale, Tokenizer};
 
 /// One decision's rows; its buffers are kept from decision to decision.
@@ -32,6 +32,11 @@ pub struct Observation {
 }
 
 impl Observation {
+    /// Prepares for a system; without it, what simple schedulers say of the jobs may be about another one.
+    pub fn start(&mut self, system: &System) {
+        self.advice.start(system);
+    }
+
     /// Reads the view. With `by_job`, every job has a row of its own, in deadline order, as sparse attention wants it.
     pub fn read(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, by_job: bool) {
         self.idle = scale.idle;
@@ -49,17 +54,18 @@ impl Observation {
             self.prepare_table();
         }
         self.reserve(tokenizer);
-        let is_advised = tokenizer.features.contains(&Feature::Advice);
-        if is_advised {
-            self.advice.ask(view, scale);
+        let of_advisors = tokenizer.features.contains(&Feature::Advice);
+        let of_planners = tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure));
+        if of_advisors || of_planners {
+            self.advice.ask(view, scale, of_advisors, of_planners);
         }
         let mut urgent = 0;
         for place in 0..self.jobs.len() {
             self.token.clear();
             self.real.clear();
             let id = self.jobs[place].0;
-            let advice = if is_advised { self.advice.of(id) } else { 0 };
-            tokenizer.token(view.job(id), view.now, scale, advice, &mut self.token, &mut self.real);
+            let counsel = self.advice.of(id);
+            tokenizer.token(view.job(id), view.now, scale, counsel, &mut self.token, &mut self.real);
             urgent += usize::from(tokenizer.is_urgent(tokenizer.bin(&self.token, &self.real, scale)));
             self.jobs[place].1 = if by_job { self.new_row() } else { self.row() };
         }
@@ -140,6 +146,12 @@ impl Observation {
     /// Each ready job with its row, counted from 1.
     pub fn jobs(&self) -> &[(JobId, u32)] {
         &self.jobs
+    }
+
+    /// How many simple schedulers would run a ready job; none where the tokenizer does not ask them.
+    pub fn supporters(&self, id: JobId) -> u32 {
+        let Counsel { advisors, planners, .. } = self.advice.of(id);
+        advisors.count_ones() + planners.count_ones()
     }
 
     /// The token of a row, counted from 1.

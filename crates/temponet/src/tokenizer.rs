@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use temponet_infer::{RealInput, Vocabulary};
 use temponet_task::{Job, System, Task, Time};
 
+use crate::advice::{ADVICE_VALUES, Counsel, PLAN_VALUES};
 use crate::bins::Bins;
 use crate::{Binning, Continuous};
 
@@ -48,6 +49,12 @@ pub enum Feature {
     Due,
     /// Which of five classical schedulers would run it now.
     Advice,
+    /// Which of three plans that look ahead to coming jobs would run it now.
+    Plan,
+    /// The work due until its deadline, jobs to come included, as a share of what the cores can do until then: 16 bins up to twice as much.
+    Pressure,
+    /// The load per core of all tasks whose jobs take no longer for their value than this one's: 16 bins up to 1.5.
+    Rank,
 }
 
 impl Feature {
@@ -59,7 +66,10 @@ impl Feature {
             Feature::Core => ("core", 3),
             Feature::Uncertainty => ("uncertainty", 8),
             Feature::Due => ("due", bins),
-            Feature::Advice => ("advice", crate::advice::VALUES),
+            Feature::Advice => ("advice", ADVICE_VALUES),
+            Feature::Plan => ("plan", PLAN_VALUES),
+            Feature::Pressure => ("pressure", 16),
+            Feature::Rank => ("rank", 16),
         };
         Vocabulary { name: name.into(), size }
     }
@@ -82,6 +92,8 @@ pub struct Scale {
     bins: Bins,
     /// Whether tasks differ in value or criticality.
     pub(crate) differs: bool,
+    /// Of each task's jobs.
+    ranks: Vec<u16>,
 }
 
 impl Scale {
@@ -98,8 +110,23 @@ impl Scale {
         let edges = tokenizer.binning.edges(tokenizer.bins).iter().map(|edge| edge * unit).collect();
         let importance = |task: &Task| (task.value, task.criticality);
         let differs = system.tasks.windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
-        Scale { unit, value, idle, bins: Bins::new(edges), differs }
+        Scale { unit, value, idle, bins: Bins::new(edges), differs, ranks: ranks(system) }
     }
+}
+
+/// See [`Feature::Rank`].
+fn ranks(system: &System) -> Vec<u16> {
+    let price = |place: &usize| system.tasks[*place].mean_execution() / system.tasks[*place].value;
+    let mut order: Vec<usize> = (0..system.tasks.len()).collect();
+    order.sort_by(|a, b| price(a).total_cmp(&price(b)));
+    let mut ranks = vec![0; order.len()];
+    let mut load = 0.0;
+    for same in order.chunk_by(|a, b| price(a) == price(b)) {
+        let more: f64 = same.iter().map(|place| system.tasks[*place].mean_utilization()).sum();
+        load += more / system.cores as f64;
+        same.iter().for_each(|place| ranks[*place] = ((load * 10.0) as u16).min(15));
+    }
+    ranks
 }
 
 /// A positive value on a scale that doubles with every two bins, the middle bin from one on: ⌊2·log₂⌋, read off the number's own bits.
@@ -128,6 +155,9 @@ impl Tokenizer {
             Feature::Uncertainty,
             Feature::Due,
             Feature::Advice,
+            Feature::Plan,
+            Feature::Pressure,
+            Feature::Rank,
         ];
         Tokenizer { bins: 64, binning, clip: false, long_slack_reserve: 0.0, features, continuous: None }
     }
@@ -166,8 +196,16 @@ impl Tokenizer {
         self.binning.problem(self.bins).or_else(|| self.continuous.as_ref()?.problem())
     }
 
-    /// Appends a job's token and, where slack is continuous, its numbers. `advice` is what classical schedulers say of it.
-    pub fn token(&self, job: &Job, now: Time, scale: &Scale, advice: u16, out: &mut Vec<u16>, real: &mut Vec<f32>) {
+    /// Appends a job's token and, where slack is continuous, its numbers. `counsel` is what simple schedulers say of it.
+    pub fn token(
+        &self,
+        job: &Job,
+        now: Time,
+        scale: &Scale,
+        counsel: Counsel,
+        out: &mut Vec<u16>,
+        real: &mut Vec<f32>,
+    ) {
         match &self.continuous {
             None => out.push(self.slack_token(job, now, scale)),
             Some(how) => {
@@ -189,7 +227,10 @@ impl Tokenizer {
                     ((share * 8.0) as u16).min(7)
                 }
                 Feature::Due => scale.bins.of(job.deadline.saturating_sub(now).0 as f64),
-                Feature::Advice => advice,
+                Feature::Advice => counsel.advisors,
+                Feature::Plan => counsel.planners,
+                Feature::Pressure => ((counsel.pressure * 8.0) as u16).min(15),
+                Feature::Rank => scale.ranks.get(job.task as usize).copied().unwrap_or(0),
             });
         }
     }

@@ -117,7 +117,7 @@ fn hopeless_jobs_have_tokens_of_their_own_unless_clipped() {
     let token = |tokenizer: &Tokenizer, left: u64| {
         let mut out = Vec::new();
         let scale = Scale::of(tokenizer, &set.system());
-        tokenizer.token(&job, job.deadline - Time::from_ms(left), &scale, 0, &mut out, &mut Vec::new());
+        tokenizer.token(&job, job.deadline - Time::from_ms(left), &scale, Counsel::default(), &mut out, &mut Vec::new());
         out[0]
     };
     let full = Tokenizer { features: vec![Feature::Core], ..Tokenizer::full() };
@@ -125,7 +125,8 @@ fn hopeless_jobs_have_tokens_of_their_own_unless_clipped() {
     let paper = Tokenizer::paper();
     assert_eq!([token(&paper, 1), token(&paper, 3), token(&paper, 4)], [0, 0, 0]);
     let mut out = Vec::new();
-    full.token(&job, Time::ZERO, &Scale::of(&full, &set.system()), 3, &mut out, &mut Vec::new());
+    let counsel = Counsel { advisors: 3, planners: 5, pressure: 0.9 };
+    full.token(&job, Time::ZERO, &Scale::of(&full, &set.system()), counsel, &mut out, &mut Vec::new());
     assert_eq!(out.len(), full.job_vocabularies().len());
 }
 

@@ -1,6 +1,6 @@
 //! Simple schedulers that need no history, to start a comparison from: whatever is learned should be better than the best of them.
 
-use temponet_sched::advisors;
+use temponet_sched::{advisors, planners};
 use temponet_sim::SimError;
 use temponet_task::{Assignment, JobId, Scheduler, SystemView};
 
@@ -10,7 +10,8 @@ use crate::environment::Environment;
 pub fn best_simple(environment: &Environment, units: f64) -> Result<Box<dyn Scheduler>, SimError> {
     let [mut best, others @ ..] = advisors();
     let mut most = earned(environment, &mut *best, units)?;
-    for mut other in others {
+    let planners = planners().map(|planner| Box::new(planner) as Box<dyn Scheduler>);
+    for mut other in others.into_iter().chain(planners) {
         let earned = earned(environment, &mut *other, units)?;
         if earned > most {
             (most, best) = (earned, other);
@@ -20,6 +21,7 @@ pub fn best_simple(environment: &Environment, units: f64) -> Result<Box<dyn Sche
 }
 
 fn earned(environment: &Environment, scheduler: &mut dyn Scheduler, units: f64) -> Result<f64, SimError> {
+    scheduler.start(environment.view().system).map_err(SimError::NotApplicable)?;
     let first = choice(scheduler, &environment.view());
     environment.what_if(&first, scheduler, units)
 }

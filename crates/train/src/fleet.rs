@@ -207,6 +207,7 @@ impl Slot {
         for _ in 0..MOST_EMPTY {
             self.episode += 1;
             (self.environment, self.teacher, self.base) = begin(episodes, self.seed, self.episode)?;
+            self.observation.start(self.environment.view().system);
             self.skip_forced(episodes, 1.0)?;
             if self.environment.ending().is_none() {
                 self.observe(episodes);
@@ -218,7 +219,7 @@ impl Slot {
 }
 
 /// Simple schedulers are tried for so many units of time.
-const BASE_TRIAL: f64 = 150.0;
+const BASE_TRIAL: f64 = 300.0;
 
 /// So many episodes in a row may have nothing to choose.
 const MOST_EMPTY: usize = 50;

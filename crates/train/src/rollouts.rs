@@ -176,13 +176,22 @@ fn compare(
     let is_other = |id: &JobId| !chosen.contains(id) && !view.job(*id).is_impossible(view.now);
     let mut others: Vec<JobId> = view.active.iter().copied().filter(is_other).collect();
     others.shuffle(rng);
+    // Those that some simple scheduler would run are the likeliest to be worth it; the last one tried may be any.
+    let any = others.last().copied().filter(|_| settings.alternatives > 1);
+    others.sort_by_key(|id| observation.supporters(*id) == 0);
+    others.truncate(settings.alternatives);
+    if let (Some(any), Some(last)) = (any.filter(|any| !others.contains(any)), others.last_mut()) {
+        *last = any;
+    }
     let mut exchanges = Vec::new();
     let mut worth = None;
-    for other in others.into_iter().take(settings.alternatives) {
+    for other in others {
         if chosen.is_empty() {
             break;
         }
-        let place = rng.random_range(0..chosen.len());
+        // It takes the place of any of them, or of the one that the fewest would run.
+        let least = (0..chosen.len()).min_by_key(|place| observation.supporters(chosen[*place])).unwrap_or(0);
+        let place = if rng.random() { least } else { rng.random_range(0..chosen.len()) };
         let (inward, outward) = (row(other), row(chosen[place]));
         if inward == outward {
             continue;

@@ -37,8 +37,10 @@ pub struct Ranges {
     pub execution: Vec<Execution>,
     /// The bcet as a share of the wcet, where execution times vary.
     pub bcet: (f64, f64),
-    /// Periods, log-uniform, in ms.
+    /// Periods, in ms: log-uniform from the first to a longest one, which is itself drawn between three times the first and the second.
     pub periods_ms: (f64, f64),
+    /// How often periods are heavy-tailed instead: Pareto with shape 2 from the first on.
+    pub heavy_tailed: f64,
     /// How often deadlines are shorter than periods.
     pub constrained: f64,
     /// How often sets have values, log-uniform over a factor of ten.
@@ -58,6 +60,7 @@ impl Default for Ranges {
             execution: vec![Execution::Known, Execution::Uniform],
             bcet: (0.2, 0.6),
             periods_ms: (10.0, 100.0),
+            heavy_tailed: 0.0,
             constrained: 0.2,
             values: 0.0,
             critical: 0.0,
@@ -89,7 +92,12 @@ impl Ranges {
         if self.execution.is_empty() {
             return Some("execution names no kind of execution times".into());
         }
-        let shares = [("constrained", self.constrained), ("values", self.values), ("critical", self.critical)];
+        let shares = [
+            ("constrained", self.constrained),
+            ("heavy_tailed", self.heavy_tailed),
+            ("values", self.values),
+            ("critical", self.critical),
+        ];
         let wrong =
             shares.into_iter().chain([("costs[0]", self.costs.0)]).find(|(_, share)| !(0.0..=1.0).contains(share));
         if let Some((name, share)) = wrong {
@@ -114,14 +122,15 @@ impl Ranges {
         };
         let load = within(&mut rng, self.load) * cores as f64;
         let utilization = (load / mean).min(0.95 * tasks as f64);
-        let low_high =
-            |(low, high): (f64, f64)| (Time::from_us((low * 1e3) as u64), Time::from_us((high * 1e3) as u64));
-        let (shortest, longest) = low_high(self.periods_ms);
-        let mut spec = Spec {
-            lengths: Lengths::Periods(Rule::LogUniform(shortest, longest)),
-            bcet,
-            ..Spec::new(tasks, cores, utilization)
+        let (low, high) = self.periods_ms;
+        let spread = (3.0 * low).min(high);
+        let longest = spread * (high / spread).powf(rng.random::<f64>());
+        let [shortest, longest] = [low, longest].map(|ms| Time::from_us((ms * 1e3) as u64));
+        let periods = match rng.random::<f64>() < self.heavy_tailed {
+            true => Rule::Pareto(2.0, shortest),
+            false => Rule::LogUniform(shortest, longest),
         };
+        let mut spec = Spec { lengths: Lengths::Periods(periods), bcet, ..Spec::new(tasks, cores, utilization) };
         if rng.random::<f64>() < self.constrained {
             spec.deadlines = Deadlines::Slack(0.5, 1.0);
         }

@@ -38,9 +38,9 @@ impl Row {
         stats::mean(&self.scores.iter().map(|score| score.compliance).collect::<Vec<f64>>())
     }
 
-    /// Whether it is classical: not the network, with or without its shield.
+    /// Whether it is classical: neither the network, with or without its shield, nor another one of ours.
     pub fn is_classical(&self) -> bool {
-        self.spec != SHIELDED && self.spec != UNSHIELDED
+        self.spec != SHIELDED && self.spec != UNSHIELDED && temponet_sched::is_classical(&self.spec)
     }
 }
 

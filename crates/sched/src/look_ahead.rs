@@ -1,0 +1,240 @@
+//! Look-ahead EDF, ours: Moore and Hodgson's rule over the ready jobs and over those that periodic tasks will release before the last of their
+//! deadlines. A long job that fits now makes way if that would cost several short ones soon.
+//!
+//! The rule: add jobs, ready ones and coming ones, in deadline order; when the work up to a deadline is more than the cores can do until then, drop
+//! the job with the most work for its importance. Of the ready jobs that stay the earliest deadlines run; then the dropped ones by deadline, then
+//! those that are late. Work is estimated between its mean and its wcet: `caution` 0 is the mean, 1 the wcet. `capacity` is the share of the cores'
+//! time that is planned with.
+//!
+//! Ties: equal deadlines go to ready jobs before coming ones, then to the earlier release, then the lower task index; of jobs with equally much work for
+//! their importance the one last in that order is dropped.
+
+use std::collections::BinaryHeap;
+
+use temponet_task::{Arrival, Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time};
+
+/// Jobs of each task that are looked ahead to.
+const AHEAD: u64 = 3;
+
+/// A job that is critical weighs so many times as much as one that is one level less so.
+const CRITICAL: f64 = 8.0;
+
+/// See the file's header.
+#[derive(Clone, Debug)]
+pub struct LookAhead {
+    caution: f64,
+    capacity: f64,
+    /// For each task, where between its bcet and its wcet its work is estimated.
+    shares: Vec<f64>,
+    jobs: Vec<Planned>,
+    /// Deadlines and places of the jobs, in the order of the plan.
+    plan: Vec<(Time, u32)>,
+    late: Vec<(Time, Tie, JobId)>,
+    /// Of the jobs that stay: work for their importance, as bits, and place in the plan.
+    longest: BinaryHeap<(u64, usize)>,
+    chosen: Vec<JobId>,
+}
+
+/// A job in the plan: a ready one with its id, or one to come.
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    deadline: Time,
+    id: Option<JobId>,
+    tie: Tie,
+    work: Time,
+    importance: f64,
+    /// The work of all jobs due until then.
+    demand: Time,
+    stays: bool,
+}
+
+impl LookAhead {
+    /// With an estimate of work from the mean (0) to the wcet (1), and a share of the cores' time to plan with.
+    pub fn new(caution: f64, capacity: f64) -> LookAhead {
+        LookAhead {
+            caution,
+            capacity,
+            shares: Vec::new(),
+            jobs: Vec::new(),
+            plan: Vec::new(),
+            late: Vec::new(),
+            longest: BinaryHeap::new(),
+            chosen: Vec::new(),
+        }
+    }
+
+    /// Each ready job of the last decision that was not late, and the work due until its deadline as a share of what the cores can do until then.
+    pub fn pressures(&self, view: &SystemView<'_>) -> impl Iterator<Item = (JobId, f64)> {
+        let (now, cores) = (view.now, view.cores() as f64);
+        let pressure = move |job: &Planned| job.demand.0 as f64 / (cores * (job.deadline - now).0.max(1) as f64);
+        self.jobs.iter().filter_map(move |job| Some((job.id?, pressure(job))))
+    }
+
+    fn estimate(&self, system: &System) -> Vec<f64> {
+        let share = |task: &Task| {
+            let (least, most) = (task.bcet.0 as f64, task.wcet.0 as f64);
+            let mean = if most > least { (task.mean_execution() - least) / (most - least) } else { 1.0 };
+            let mean = mean.clamp(0.0, 1.0);
+            mean + self.caution * (1.0 - mean)
+        };
+        system.tasks.iter().map(share).collect()
+    }
+
+    /// Ready jobs and coming ones in deadline order.
+    fn gather(&mut self, view: &SystemView<'_>) {
+        let tasks = &view.system.tasks;
+        if self.shares.len() != tasks.len() {
+            self.shares = self.estimate(view.system);
+        }
+        self.jobs.clear();
+        self.late.clear();
+        let between = |least: Time, most: Time, share: f64| {
+            Time(least.0 + (share * most.0.saturating_sub(least.0) as f64) as u64)
+        };
+        let mut last = Time::ZERO;
+        for (id, job) in view.ready() {
+            let work = between(job.least_remaining(), job.remaining(), self.shares[job.task as usize]);
+            if view.now + work > job.deadline {
+                self.late.push((job.deadline, job.tie(), id));
+                continue;
+            }
+            last = last.max(job.deadline);
+            let Job { deadline, value, criticality, .. } = *job;
+            self.jobs.push(Planned::new(deadline, Some(id), job.tie(), work, value, criticality));
+        }
+        for (index, task) in tasks.iter().enumerate() {
+            let Arrival::Periodic { period } = task.arrival else { continue };
+            let work = between(task.bcet, task.wcet, self.shares[index]);
+            let next = view.now.0.checked_sub(task.offset.0).map_or(0, |since| since / period.0 + 1);
+            for number in next..next + AHEAD {
+                let release = Time(task.offset.0.saturating_add(number.saturating_mul(period.0)));
+                let deadline = Time(release.0.saturating_add(task.deadline.0));
+                if deadline > last {
+                    break;
+                }
+                let tie = (release, index as u32, number);
+                self.jobs.push(Planned::new(deadline, None, tie, work, task.value, task.criticality));
+            }
+        }
+        self.plan.clear();
+        self.plan.extend(self.jobs.iter().zip(0..).map(|(job, place)| (job.deadline, place)));
+        let rest = |place: u32| (self.jobs[place as usize].id.is_none(), self.jobs[place as usize].tie);
+        self.plan.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| rest(a.1).cmp(&rest(b.1))));
+    }
+
+    /// Drops what does not fit.
+    fn choose(&mut self, view: &SystemView<'_>) {
+        self.longest.clear();
+        let speed = view.cores() as f64 * self.capacity;
+        let (mut demand, mut kept) = (Time::ZERO, Time::ZERO);
+        // Those before have not been looked at for the longest, as nothing had to be dropped.
+        let mut unlisted = 0;
+        for place in 0..self.plan.len() {
+            let (deadline, job) = self.plan[place];
+            let job = &mut self.jobs[job as usize];
+            demand += job.work;
+            kept += job.work;
+            job.demand = demand;
+            let possible = Time((speed * (deadline - view.now).0 as f64) as u64);
+            if kept <= possible {
+                continue;
+            }
+            for place in unlisted..=place {
+                let job = &self.jobs[self.plan[place].1 as usize];
+                self.longest.push(((job.work.0 as f64 / job.importance).to_bits(), place));
+            }
+            unlisted = place + 1;
+            while kept > possible {
+                let Some((_, dropped)) = self.longest.pop() else { break };
+                let dropped = &mut self.jobs[self.plan[dropped].1 as usize];
+                kept = kept - dropped.work;
+                dropped.stays = false;
+            }
+        }
+    }
+}
+
+impl Planned {
+    fn new(deadline: Time, id: Option<JobId>, tie: Tie, work: Time, value: f64, criticality: u8) -> Planned {
+        let critical = if criticality == 0 { 1.0 } else { CRITICAL.powi(i32::from(criticality)) };
+        let importance = value.max(f64::MIN_POSITIVE) * critical;
+        Planned { deadline, id, tie, work, importance, demand: Time::ZERO, stays: true }
+    }
+}
+
+impl Scheduler for LookAhead {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.shares = self.estimate(system);
+        let tasks = system.tasks.len();
+        let most = (AHEAD as usize + 1) * tasks;
+        self.jobs.reserve(most);
+        self.plan.reserve(most);
+        self.longest.reserve(most);
+        self.late.reserve(tasks);
+        self.chosen.reserve(system.cores);
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        self.gather(view);
+        self.choose(view);
+        self.late.sort_unstable();
+        let in_order = || self.plan.iter().map(|(_, place)| &self.jobs[*place as usize]);
+        let ready = |stays: bool| in_order().filter(move |job| job.stays == stays).filter_map(|job| job.id);
+        let late = self.late.iter().map(|(_, _, id)| *id);
+        self.chosen.clear();
+        self.chosen.extend(ready(true).chain(ready(false)).chain(late).take(view.cores()));
+        assignment.place(view, &self.chosen);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::TaskSet;
+
+    /// At 0 a long job is ready that fits alone, and two short ones come before its deadline, for which there is then no room.
+    #[test]
+    fn a_long_job_makes_way_for_short_ones_to_come() {
+        let ms = Time::from_ms;
+        let long = Task { deadline: ms(12), ..Task::periodic("long", ms(100), ms(9)) };
+        let other = Task { deadline: ms(20), ..Task::periodic("other", ms(100), ms(2)) };
+        let short = |name: &str| Task { deadline: ms(4), offset: ms(6), ..Task::periodic(name, ms(100), ms(3)) };
+        let system = TaskSet::new("set", vec![long, other, short("one"), short("two")], 1).system();
+        let job = |task: u32| Job {
+            task,
+            criticality: 0,
+            running: false,
+            last_core: None,
+            number: 0,
+            release: Time::ZERO,
+            deadline: system.tasks[task as usize].deadline,
+            wcet: system.tasks[task as usize].wcet,
+            bcet: system.tasks[task as usize].bcet,
+            executed: Time::ZERO,
+            overhead: Time::ZERO,
+            value: 1.0,
+        };
+        let (jobs, active) = ([job(0), job(1)], [JobId(0), JobId(1)]);
+        let view = SystemView {
+            now: Time::ZERO,
+            system: &system,
+            active: &active,
+            jobs: &jobs,
+            running: &[None],
+            events: &[],
+        };
+        let choice = |scheduler: &mut dyn Scheduler| {
+            let mut assignment = Assignment::default();
+            assignment.reset(1);
+            scheduler.start(&system).unwrap();
+            scheduler.decide(&view, &mut assignment);
+            assignment.cores()[0]
+        };
+        let mut ahead = LookAhead::new(1.0, 1.0);
+        assert_eq!(choice(&mut ahead), Some(JobId(1)));
+        assert_eq!(choice(&mut crate::mh_edf::MhEdf::default()), Some(JobId(0)));
+        // 15 ms of work are due until 12 ms, 17 ms until 20 ms.
+        assert_eq!(ahead.pressures(&view).collect::<Vec<_>>(), [(JobId(0), 15.0 / 12.0), (JobId(1), 17.0 / 20.0)]);
+    }
+}
