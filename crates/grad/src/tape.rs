@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Activation, AttentionShape, Device, Product, Real, Segments, TensorId, Tensors};
+use crate::{Activation, AttentionShape, Choices, Device, Product, Real, Segments, TensorId, Tensors};
 
 /// A matrix on the tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Var(pub(crate) usize);
 
 /// A loss to go backwards from: its value, and its gradient with respect to a matrix on the tape.
 pub struct Loss<D: Device> {
-    /// The sum over all samples.
+    /// The sum over all samples; nought where it is told apart.
     pub value: f64,
     pub(crate) var: Var,
     pub(crate) gradient: D::Buffer,
@@ -322,6 +322,18 @@ impl<'a, D: Device> Tape<'a, D> {
         self.device.recycle(shares);
         self.device.recycle(weights);
         Loss { value, var: x, gradient }
+    }
+
+    /// The loss of policy optimisation by what the network says of rows, `q`, and of samples, `value`: to go backwards from, and what it comes to
+    /// in all, which need not be waited for.
+    pub fn policy_loss(&mut self, q: Var, value: Var, choices: &Choices<'_>) -> ([Loss<D>; 2], D::Number) {
+        assert_eq!((self.shape(q), self.shape(value)), ((choices.rows.rows(), 1), (choices.rows.len(), 1)));
+        let mut by_q = self.device.blank(choices.rows.rows());
+        let mut by_value = self.device.blank(choices.rows.len());
+        let [q_value, value_value] = [q, value].map(|var| &self.nodes[var.0].value);
+        let total = self.device.policy_loss(choices, q_value, value_value, &mut by_q, &mut by_value);
+        let loss = |var, gradient| Loss { value: 0.0, var, gradient };
+        ([loss(q, by_q), loss(value, by_value)], total)
     }
 
     /// A loss worked out elsewhere: its value and its gradient with respect to x.

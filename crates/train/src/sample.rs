@@ -67,7 +67,7 @@ impl Batch {
     /// These samples, one after the other; many of them are read by several threads.
     pub fn of(samples: &[&Sample]) -> Batch {
         let segments = Arc::new(Segments::of_lengths(samples.iter().map(|sample| sample.rows())));
-        let parts: Vec<Columns> = samples.par_chunks(PART).map(Columns::of).collect();
+        let parts: Vec<Columns> = samples.par_chunks(PART).with_min_len(PARTS).map(Columns::of).collect();
         let mut columns = Columns::default();
         parts.into_iter().for_each(|part| columns.append(part));
         let Columns { idle, jobs, real, bias } = columns;
@@ -77,8 +77,9 @@ impl Batch {
     }
 }
 
-/// Samples that one thread reads.
+/// Samples that are read together, and how many such parts a thread takes at least.
 const PART: usize = 256;
+const PARTS: usize = 4;
 
 /// The rows of some samples, feature by feature.
 #[derive(Default)]
