@@ -207,16 +207,20 @@ pub trait Device: Send {
         to: Option<&Self::Index>,
     );
 
-    /// Normalises each row of `x` in place to mean 0 and variance 1, then `out` = x·weight + bias; `scales` gets 1/deviation of each row.
+    /// `normal` gets the rows of `x`, or of x + change, brought to mean 0 and variance 1, and `out` those times weight plus bias; `scales` gets 1/deviation
+    /// of each row.
+    #[allow(clippy::too_many_arguments)]
     fn layer_norm(
         &mut self,
-        x: &mut Self::Buffer,
+        x: &Self::Buffer,
+        change: Option<&Self::Buffer>,
         weight: &Self::Buffer,
         bias: &Self::Buffer,
+        normal: &mut Self::Buffer,
         scales: &mut Self::Buffer,
         out: &mut Self::Buffer,
     );
-    /// Backward from `dy`, given the normalised rows and their scales.
+    /// Backward from `dy`, given the normalised rows and their scales. `dx` is written.
     #[allow(clippy::too_many_arguments)]
     fn layer_norm_backward(
         &mut self,

@@ -22,5 +22,5 @@ pub use device::{Activation, AdamRates, AttentionShape, Device, Product, Segment
 pub use optimizer::{Adam, AdamSettings, Schedule};
 pub use policy::{Choices, Likelihood, Made, PolicyWeights, likelihood};
 pub use real::Real;
-pub use tape::{Embedding, Loss, Tape, Var};
+pub use tape::{Embedding, Loss, RowNumbers, Tape, Var};
 pub use tensors::{TensorId, Tensors};

@@ -265,15 +265,17 @@ fn layer_norms() {
     let mut rng = Pcg64::seed_from_u64(5);
     for (rows, columns) in [(1, 2), (7, 31), (200, 128), (3_000, 96), (5, 1_000)] {
         let (x, dy) = (random(&mut rng, rows * columns), random(&mut rng, rows * columns));
-        let (weight, bias) = (random(&mut rng, columns), random(&mut rng, columns));
+        let (weight, bias, row) = (random(&mut rng, columns), random(&mut rng, columns), random(&mut rng, columns));
         on_both!(gpu, &format!("norm {rows} × {columns}"), SUMMED, |device| {
-            let (mut x, weight, bias) = (device.upload(&x), device.upload(&weight), device.upload(&bias));
-            let (mut scales, mut out) = (device.blank(rows), device.blank(rows * columns));
-            device.layer_norm(&mut x, &weight, &bias, &mut scales, &mut out);
-            let (dy, mut dx) = (device.upload(&dy), device.upload(&dy));
-            let (mut dweight, mut dbias) = (device.zeros(columns), device.zeros(columns));
-            device.layer_norm_backward(&x, &scales, &weight, &dy, &mut dx, &mut dweight, &mut dbias);
-            [x, scales, out, dx, dweight, dbias]
+            let (x, weight, bias) = (device.upload(&x), device.upload(&weight), device.upload(&bias));
+            let [mut first, mut normal, mut out, mut dx] = [(); 4].map(|()| device.blank(rows * columns));
+            let mut scales = device.blank(rows);
+            device.layer_norm(&x, None, &weight, &bias, &mut normal, &mut scales, &mut first);
+            let dy = device.upload(&dy);
+            device.layer_norm(&x, Some(&dy), &weight, &bias, &mut normal, &mut scales, &mut out);
+            let (mut dweight, mut dbias) = (device.zeros(columns), device.upload(&row));
+            device.layer_norm_backward(&normal, &scales, &weight, &dy, &mut dx, &mut dweight, &mut dbias);
+            [first, normal, scales, out, dx, dweight, dbias]
         });
     }
 }

@@ -61,7 +61,9 @@ pub struct Losses {
 pub struct Asked<'a> {
     /// Which samples of the batch.
     pub range: Range<usize>,
-    /// Their rows whose outputs are wanted.
+    /// Their rows.
+    pub batch: &'a Batch,
+    /// Those whose outputs are wanted.
     pub focus: &'a Focus,
     /// What the network says.
     pub output: Output,
@@ -154,6 +156,10 @@ impl<D: Device<Real = f32>> Learner<D> {
 
     /// Consecutive samples of about as many rows as a shard should have.
     fn cut(&mut self, samples: &[&Sample]) -> Vec<Range<usize>> {
+        if self.shards[0].0.shard_rows() == usize::MAX {
+            // They need not even be looked at.
+            return (!samples.is_empty()).then_some(0..samples.len()).into_iter().collect();
+        }
         let total: usize = samples.iter().map(|sample| sample.rows()).sum();
         let shards = total.div_ceil(self.shards[0].0.shard_rows()).clamp(1, samples.len().max(1));
         let mut ranges = Vec::new();
@@ -199,7 +205,7 @@ impl<D: Device<Real = f32>> Learner<D> {
         loss: impl Fn(usize, &[f32], f32, &mut [f32]) -> SampleLoss + Sync,
     ) -> Losses {
         let losses = self.backward(samples, wanted, |tape, asked| {
-            let Asked { range, focus, output } = asked;
+            let Asked { range, focus, output, .. } = asked;
             let (q, value) = (tape.values(output.q), tape.values(output.value));
             let mut by_q = vec![0.0; q.len()];
             let mut parts: Vec<(usize, &[f32], &mut [f32])> = Vec::with_capacity(range.len());
@@ -238,7 +244,7 @@ impl<D: Device<Real = f32>> Learner<D> {
             };
             let mut tape = Tape::new(device, parameters);
             let output = network.forward(&mut tape, &batch, &focus);
-            let (losses, found) = loss(&mut tape, Asked { range: range.clone(), focus: &focus, output });
+            let (losses, found) = loss(&mut tape, Asked { range: range.clone(), batch: &batch, focus: &focus, output });
             tape.backward(losses, gradients);
             found
         });

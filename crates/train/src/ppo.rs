@@ -72,11 +72,11 @@ struct Choice {
     worth: f64,
 }
 
-/// What a round of acting brought.
+/// What a round of acting brought, choice by choice.
 struct Seen {
-    choices: Vec<Choice>,
-    /// Mean and standard deviation of the advantages.
-    advantages: (f64, f64),
+    states: Vec<Arc<Sample>>,
+    chosen: Vec<Vec<u32>>,
+    made: Vec<Made>,
 }
 
 /// Acts and learns for a phase's rounds. `rate` is asked for the learning rate and the greatest norm of each update, and `done` is told after a round
@@ -122,7 +122,15 @@ fn look<D: Device<Real = f32>>(
     let mean = choices.iter().map(|choice| choice.advantage).sum::<f64>() / choices.len().max(1) as f64;
     let variance = choices.iter().map(|choice| (choice.advantage - mean).powi(2)).sum::<f64>();
     let deviation = (variance / choices.len().max(1) as f64).sqrt().max(1e-6);
-    Ok(Seen { choices, advantages: (mean, deviation) })
+    let made = |choice: &Choice| Made {
+        log: choice.log as f32,
+        advantage: ((choice.advantage - mean) / deviation) as f32,
+        // The value's error counts on the scale of the value head.
+        worth: (choice.worth / settings.value_scale) as f32,
+    };
+    let made = choices.iter().map(made).collect();
+    let (states, chosen) = choices.into_iter().map(|choice| (choice.state, choice.chosen)).unzip();
+    Ok(Seen { states, chosen, made })
 }
 
 /// Goes through what was seen several times. All updates are queued before the first is waited for.
@@ -133,42 +141,34 @@ fn learn<D: Device<Real = f32>>(
     seed: u64,
     rate: &mut impl FnMut() -> (f64, f64),
 ) -> Vec<UpdateFigures> {
-    let Seen { choices, advantages: (mean, deviation) } = seen;
-    let mut order: Vec<usize> = (0..choices.len()).collect();
+    let mut order: Vec<usize> = (0..seen.made.len()).collect();
     let mut rng = Pcg64::seed_from_u64(mix(seed, u64::MAX));
     let mut queued = Vec::new();
     for _ in 0..settings.epochs {
         order.shuffle(&mut rng);
         for places in order.chunks(settings.batch.max(1)) {
-            let batch: Vec<&Choice> = places.iter().map(|place| &choices[*place]).collect();
-            let states: Vec<&Sample> = batch.iter().map(|choice| &*choice.state).collect();
+            let states: Vec<&Sample> = places.iter().map(|place| &*seen.states[*place]).collect();
             let weights = PolicyWeights {
                 clip: settings.clip as f32,
                 entropy: settings.entropy as f32,
                 value: settings.value as f32,
-                share: 1.0 / batch.len() as f32,
+                share: 1.0 / places.len() as f32,
             };
-            let made = |choice: &&Choice| Made {
-                log: choice.log as f32,
-                advantage: ((choice.advantage - mean) / deviation) as f32,
-                // The value's error counts on the scale of the value head.
-                worth: (choice.worth / settings.value_scale) as f32,
-            };
-            let losses = learner.backward(&states, None, |tape, Asked { range, focus, output }| {
-                let batch = &batch[range];
-                let counts: Vec<u32> = batch.iter().flat_map(|choice| &choice.state.counts).copied().collect();
-                let picked: Vec<u32> = batch.iter().flat_map(|choice| &choice.chosen).copied().collect();
-                let picks = Segments::of_lengths(batch.iter().map(|choice| choice.chosen.len()));
-                let made: Vec<Made> = batch.iter().map(made).collect();
-                let (rows, picks) = (&focus.segments, &picks);
-                let choices = Choices { rows, counts: &counts, picks, picked: &picked, made: &made, weights };
+            let losses = learner.backward(&states, None, |tape, Asked { range, batch, focus, output }| {
+                let chosen = || places[range.clone()].iter().map(|place| &seen.chosen[*place]);
+                let picks = &Segments::of_lengths(chosen().map(Vec::len));
+                let picked: Vec<u32> = chosen().flatten().copied().collect();
+                let made: Vec<Made> = places[range.clone()].iter().map(|place| seen.made[*place]).collect();
+                let (rows, counts) = (&focus.segments, &batch.counts[..]);
+                let choices = Choices { rows, counts, picks, picked: &picked, made: &made, weights };
                 tape.policy_loss(output.q, output.value, &choices)
             });
             let (rate, clip) = rate();
             queued.push((losses, learner.queue_step(rate, clip)));
         }
     }
-    drop(choices);
+    // There is time for it: the device is still busy.
+    seen.states.into_par_iter().for_each(drop);
     let figures = |(losses, norm): (Vec<D::Number>, D::Number)| UpdateFigures {
         loss: losses.iter().map(|loss| learner.number(loss)).sum(),
         norm: learner.number(&norm),

@@ -213,8 +213,21 @@ impl<R: Real> Device for Cpu<R> {
         });
     }
 
-    fn layer_norm(&mut self, x: &mut Vec<R>, weight: &Vec<R>, bias: &Vec<R>, scales: &mut Vec<R>, out: &mut Vec<R>) {
-        self.arch.dispatch(|| norm::forward(x, weight, bias, scales, out));
+    fn layer_norm(
+        &mut self,
+        x: &Vec<R>,
+        change: Option<&Vec<R>>,
+        weight: &Vec<R>,
+        bias: &Vec<R>,
+        normal: &mut Vec<R>,
+        scales: &mut Vec<R>,
+        out: &mut Vec<R>,
+    ) {
+        normal.copy_from_slice(x);
+        self.arch.dispatch(|| {
+            change.into_iter().for_each(|change| loops::add(change, normal));
+            norm::forward(normal, weight, bias, scales, out);
+        });
     }
 
     fn layer_norm_backward(

@@ -293,14 +293,10 @@ __device__ void load_short(float *to, const float *data, int row, int count, int
         for (int r = 0; r < count; r++) to[r * stride + lane] = data[(size_t)(row + r) * columns + first + lane];
 }
 
-extern "C" __global__ void attention_short(int samples, const u32 *layout, int heads, int columns, float scale, int most_queries,
-                                           int most_keys, const float *q, const float *k, const float *v, const float *bias,
-                                           float *weights, float *out) {
+__device__ void forward_short(Part part, int columns, int size, float scale, int most_queries, int most_keys, const float *q,
+                              const float *k, const float *v, const float *bias, float *weights, float *out) {
     extern __shared__ float4 shared[];
-    int size = columns / heads, stride = size | 1, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    int number = blockIdx.x * (blockDim.x / 32) + warp;
-    if (number >= samples * heads) return;
-    Part part = part_of(number, samples, layout, heads, size);
+    int stride = size | 1, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     float *keys = (float *)shared + warp * (most_queries + 2 * most_keys) * stride;
     float *values = keys + most_keys * stride, *queries = values + most_keys * stride;
     load_short(keys, k, part.key, part.keys, columns, part.first, size);
@@ -383,6 +379,15 @@ __device__ void backward_short(Part part, int columns, int size, float scale, in
             dv[place] += values[j * stride + lane];
         }
     }
+}
+
+extern "C" __global__ void attention_short(int samples, const u32 *layout, int heads, int columns, float scale, int most_queries,
+                                           int most_keys, const float *q, const float *k, const float *v, const float *bias,
+                                           float *weights, float *out) {
+    int size = columns / heads, number = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (number >= samples * heads) return;
+    Part part = part_of(number, samples, layout, heads, size);
+    forward_short(part, columns, size, scale, most_queries, most_keys, q, k, v, bias, weights, out);
 }
 
 extern "C" __global__ void attention_short_backward(int samples, const u32 *layout, int heads, int columns, float scale,

@@ -247,13 +247,18 @@ extern "C" __global__ void add_groups(int columns, const float *x, const u32 *fr
 
 // ---- Layer norm, a warp for each row.
 
-extern "C" __global__ void layer_norm(int rows, int columns, float *x, const float *weight, const float *bias, float *scales,
-                                      float *out) {
+extern "C" __global__ void layer_norm(int rows, int columns, const float *x, const float *change, const float *weight,
+                                      const float *bias, float *normals, float *scales, float *out) {
     int row = here() / 32, lane = threadIdx.x % 32;
     if (row >= rows) return;
-    float *from = x + row * columns, *to = out + row * columns;
+    int first = row * columns;
+    float *from = normals + first, *to = out + first;
     float sum = 0.0f;
-    for (int k = lane; k < columns; k += 32) sum += from[k];
+    for (int k = lane; k < columns; k += 32) {
+        float value = change ? x[first + k] + change[first + k] : x[first + k];
+        from[k] = value;
+        sum += value;
+    }
     float mean = warp_sum(sum) / columns;
     float squares = 0.0f;
     for (int k = lane; k < columns; k += 32) squares += (from[k] - mean) * (from[k] - mean);
@@ -281,7 +286,7 @@ extern "C" __global__ void layer_norm_backward(int rows, int columns, const floa
     along = warp_sum(along) / columns;
     float scale = scales[row];
     for (int k = lane; k < columns; k += 32)
-        dx[first + k] += scale * (dy[first + k] * weight[k] - sum - normal[first + k] * along);
+        dx[first + k] = scale * (dy[first + k] * weight[k] - sum - normal[first + k] * along);
 }
 
 // ---- Over the rows of each sample, a warp for each; one column.

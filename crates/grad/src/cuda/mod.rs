@@ -47,6 +47,8 @@ pub struct Cuda {
     context: Arc<CudaContext>,
     blas: Arc<CudaBlas>,
     kernels: Kernels,
+    /// Its work comes before that of others with a higher number.
+    priority: i32,
     pool: Arc<Pool>,
     layouts: Layouts,
 }
@@ -73,13 +75,13 @@ impl Cuda {
         // SAFETY: there is one stream, and memory is never used on another, which `Memory::pointer` checks.
         unsafe { context.disable_event_tracking() };
         let kernels = Kernels::compile(&context)?;
-        Cuda::on(context, kernels, Failure::default())
+        Cuda::on(context, kernels, 0, Failure::default())
     }
 
-    fn on(context: Arc<CudaContext>, kernels: Kernels, failure: Failure) -> Result<Cuda, CudaError> {
-        let stream = context.new_stream()?;
+    fn on(context: Arc<CudaContext>, kernels: Kernels, priority: i32, failure: Failure) -> Result<Cuda, CudaError> {
+        let stream = context.new_stream_with_priority(priority)?;
         let blas = Arc::new(CudaBlas::new(stream.clone())?);
-        Ok(Cuda { context, blas, kernels, pool: Pool::new(stream, failure), layouts: Layouts::default() })
+        Ok(Cuda { context, blas, kernels, priority, pool: Pool::new(stream, failure), layouts: Layouts::default() })
     }
 
     /// What the card is called.
@@ -221,14 +223,15 @@ impl Device for Cuda {
     type Index = Index;
     type Number = Number;
 
+    /// Its work comes first: it is there to act or to judge, and waited for, while this one has a queue to work off.
     fn another(&self) -> Self {
-        let (context, kernels) = (self.context.clone(), self.kernels.clone());
+        let (context, kernels, priority) = (self.context.clone(), self.kernels.clone(), self.priority - 1);
         let failure = self.pool.failure().clone();
-        Cuda::on(context.clone(), kernels.clone(), failure).unwrap_or_else(|error| {
+        Cuda::on(context.clone(), kernels.clone(), priority, failure).unwrap_or_else(|error| {
             // This one's queue will do for a device that is asked nothing any more.
             self.pool.fail(error);
             let (blas, pool) = (self.blas.clone(), self.pool.clone());
-            Cuda { context, blas, kernels, pool, layouts: Layouts::default() }
+            Cuda { context, blas, kernels, priority, pool, layouts: Layouts::default() }
         })
     }
 
@@ -438,10 +441,21 @@ impl Device for Cuda {
         }
     }
 
-    fn layer_norm(&mut self, x: &mut Memory, weight: &Memory, bias: &Memory, scales: &mut Memory, out: &mut Memory) {
+    fn layer_norm(
+        &mut self,
+        x: &Memory,
+        change: Option<&Memory>,
+        weight: &Memory,
+        bias: &Memory,
+        normal: &mut Memory,
+        scales: &mut Memory,
+        out: &mut Memory,
+    ) {
         let (rows, columns) = (scales.len(), weight.len());
-        assert!(x.len() == rows * columns && out.len() == x.len() && bias.len() == columns);
-        let arguments = [Int(rows), Int(columns), At(x), At(weight), At(bias), At(scales), At(out)];
+        assert!([x, normal, out].iter().all(|matrix| matrix.len() == rows * columns) && bias.len() == columns);
+        assert!(change.is_none_or(|change| change.len() == x.len()));
+        let arguments =
+            [Int(rows), Int(columns), At(x), Maybe(change), At(weight), At(bias), At(normal), At(scales), At(out)];
         self.launch(|kernels| &kernels.layer_norm, Grid::warps(rows), &arguments);
     }
 

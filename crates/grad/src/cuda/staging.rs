@@ -6,7 +6,7 @@ use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{CudaEvent, CudaStream, DriverError, PinnedHostSlice, result};
 
 /// Bytes of each of the two halves; one is filled while the GPU reads the other. What is larger goes the slow way.
-const HALF: usize = 32 << 20;
+const HALF: usize = 8 << 20;
 /// Each upload begins at a multiple of so many bytes.
 const ALIGNMENT: usize = 256;
 
