@@ -41,7 +41,7 @@ pub use recipe::{Episode, Method, Optimizer, Recipe, Shape as NetworkShape, Stag
 pub use replay::{Draw, Replay, Transition};
 pub use reward::{Purse, Reward, Shape as RewardShape};
 pub use ring::Ring;
-pub use rollouts::{Finding, Findings, RolloutSettings, look as look_around};
+pub use rollouts::{Finding, Findings, RolloutSettings};
 pub use run::{PhaseFigures, Run, TrainError, Unwatched, Watch};
 pub use sample::{Batch, Sample};
 pub use source::{Execution, Ranges, Source};
