@@ -80,8 +80,7 @@ fn time<D: Device<Real = f32>>(device: &mut D, rows: usize, batch: usize) -> (f6
         last = loss.value;
         tape.backward([loss], &mut gradients);
         drop(tape);
-        gradients.clip(device, 1.0);
-        adam.step(device, 1e-3, &gradients, &mut parameters);
+        adam.clipped_step(device, 1e-3, 1.0, &mut gradients, &mut parameters);
         // Reading a parameter waits for the step's end.
         parameters.values(device, ids[ids.len() - 1]);
         times.push(start.elapsed().as_secs_f64() * 1e3);

@@ -80,7 +80,7 @@ impl<D: Device> Tape<'_, D> {
             }
             Op::Rows(parts) => {
                 for part in parts {
-                    let (count, from, to) = (part.count, part.from.as_ref(), part.to.as_ref());
+                    let (count, from, to) = (part.count, part.from.as_deref(), part.to.as_deref());
                     match part.source {
                         Source::Parameter(table) => {
                             self.device.add_rows((count, columns), &dy, to, &mut parameters.buffers[table.0], from);
@@ -110,13 +110,11 @@ impl<D: Device> Tape<'_, D> {
             }
             Op::Norm { x, change, weight, bias, normal, scales } => {
                 let (x, change) = (*x, *change);
-                let mut dx = self.device.zeros(rows * columns);
-                let mut dweight = self.device.zeros(columns);
+                let mut dx = self.device.blank(rows * columns);
                 let weights = &self.parameters.buffers[weight.0];
-                let dbias = &mut parameters.buffers[bias.0];
-                self.device.layer_norm_backward(normal, scales, weights, &dy, &mut dx, &mut dweight, dbias);
-                self.device.add(&dweight, &mut parameters.buffers[weight.0]);
-                self.device.recycle(dweight);
+                let both = parameters.buffers.get_disjoint_mut([weight.0, bias.0]);
+                let [dweight, dbias] = both.expect("the weight and the bias of a norm are different tensors");
+                self.device.layer_norm_backward(normal, scales, weights, &dy, &mut dx, dweight, dbias);
                 if let Some(change) = change {
                     let copy = self.copy_of(&dx, x);
                     self.pass_on(change, copy, gradients);

@@ -1,6 +1,6 @@
 //! Where the numbers live and the operations happen.
 
-use crate::Real;
+use crate::{Choices, Real};
 
 /// Which rows belong to which sample: sample i has the rows from `starts[i]` to `starts[i + 1]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,11 +109,19 @@ pub trait Device: Send {
     type Buffer: Send + Sync;
     /// Row numbers in its memory.
     type Index: Send + Sync;
+    /// One number that may still be under way.
+    type Number: Send;
 
-    /// Another one of the same kind, with memory of its own.
+    /// Another one of the same kind, with memory of its own; it may work at the same time as this one.
     fn another(&self) -> Self
     where
         Self: Sized;
+    /// Why it computes no longer, if it failed. Whatever it was asked since then was not done, and what it gave are noughts.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+    /// A number, waited for.
+    fn number(&self, number: &Self::Number) -> f64;
     /// Rows of a batch from which on it is worth cutting it up among several devices.
     fn shard_rows(&self) -> usize;
 
@@ -168,6 +176,16 @@ pub trait Device: Send {
             self.adam(rates, gradient, first, second, parameter);
         }
     }
+    /// A step of Adam with gradients that are scaled down to a norm if theirs is greater; none if it is not finite. Gives the norm as it was.
+    fn clipped_adam_all(
+        &mut self,
+        most: f64,
+        rates: &AdamRates<Self::Real>,
+        gradients: &mut [Self::Buffer],
+        first: &mut [Self::Buffer],
+        second: &mut [Self::Buffer],
+        parameters: &mut [Self::Buffer],
+    ) -> Self::Number;
 
     fn product(&mut self, product: Product, left: &Self::Buffer, right: &Self::Buffer, out: &mut Self::Buffer);
     /// Adds a row to every row of `out`.
@@ -189,16 +207,20 @@ pub trait Device: Send {
         to: Option<&Self::Index>,
     );
 
-    /// Normalises each row of `x` in place to mean 0 and variance 1, then `out` = x·weight + bias; `scales` gets 1/deviation of each row.
+    /// `normal` gets the rows of `x`, or of x + change, brought to mean 0 and variance 1, and `out` those times weight plus bias; `scales` gets 1/deviation
+    /// of each row.
+    #[allow(clippy::too_many_arguments)]
     fn layer_norm(
         &mut self,
-        x: &mut Self::Buffer,
+        x: &Self::Buffer,
+        change: Option<&Self::Buffer>,
         weight: &Self::Buffer,
         bias: &Self::Buffer,
+        normal: &mut Self::Buffer,
         scales: &mut Self::Buffer,
         out: &mut Self::Buffer,
     );
-    /// Backward from `dy`, given the normalised rows and their scales.
+    /// Backward from `dy`, given the normalised rows and their scales. `dx` is written.
     #[allow(clippy::too_many_arguments)]
     fn layer_norm_backward(
         &mut self,
@@ -299,6 +321,16 @@ pub trait Device: Send {
         weights: &Self::Buffer,
         out: &mut Self::Buffer,
     ) -> f64;
+
+    /// The loss of policy optimisation, given what the network says of the choices' rows and samples; its gradients go to `by_q` and `by_value`.
+    fn policy_loss(
+        &mut self,
+        choices: &Choices<'_>,
+        q: &Self::Buffer,
+        value: &Self::Buffer,
+        by_q: &mut Self::Buffer,
+        by_value: &mut Self::Buffer,
+    ) -> Self::Number;
 
     /// One step of Adam with decoupled weight decay; the rates already hold the corrections of the moments' bias.
     #[allow(clippy::too_many_arguments)]

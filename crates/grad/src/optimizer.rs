@@ -70,20 +70,40 @@ impl<D: Device> Adam<D> {
 
     /// Moves the parameters against the gradients.
     pub fn step(&mut self, device: &mut D, rate: f64, gradients: &Tensors<D>, parameters: &mut Tensors<D>) {
+        let rates = self.next_rates(rate);
+        let (first, second) = (&mut self.first.buffers, &mut self.second.buffers);
+        device.adam_all(&rates, &gradients.buffers, first, second, &mut parameters.buffers);
+    }
+
+    /// The same with gradients that are scaled down to a norm if theirs is greater; nothing moves if it is not finite. Gives the norm as it was,
+    /// which need not be waited for.
+    pub fn clipped_step(
+        &mut self,
+        device: &mut D,
+        rate: f64,
+        most: f64,
+        gradients: &mut Tensors<D>,
+        parameters: &mut Tensors<D>,
+    ) -> D::Number {
+        let rates = self.next_rates(rate);
+        let (first, second) = (&mut self.first.buffers, &mut self.second.buffers);
+        device.clipped_adam_all(most, &rates, &mut gradients.buffers, first, second, &mut parameters.buffers)
+    }
+
+    /// The numbers of one more step.
+    fn next_rates(&mut self, rate: f64) -> AdamRates<D::Real> {
         self.steps += 1;
         let AdamSettings { beta1, beta2, epsilon, weight_decay } = self.settings;
         // The device decays by the betas it can hold, and they must be undone as such: one less 0.999 in single precision is off by 1e-5.
         let power = |beta: f64| 1.0 - D::Real::of(beta).to_f64().powf(self.steps as f64);
-        let rates = AdamRates {
+        AdamRates {
             beta1: D::Real::of(beta1),
             beta2: D::Real::of(beta2),
             step: D::Real::of(rate / power(beta1)),
             correction: D::Real::of(1.0 / power(beta2)),
             epsilon: D::Real::of(epsilon),
             decay: D::Real::of(rate * weight_decay),
-        };
-        let (first, second) = (&mut self.first.buffers, &mut self.second.buffers);
-        device.adam_all(&rates, &gradients.buffers, first, second, &mut parameters.buffers);
+        }
     }
 }
 

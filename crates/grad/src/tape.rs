@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Activation, AttentionShape, Device, Product, Real, Segments, TensorId, Tensors};
+use crate::{Activation, AttentionShape, Choices, Device, Product, Real, Segments, TensorId, Tensors};
 
 /// A matrix on the tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Var(pub(crate) usize);
 
 /// A loss to go backwards from: its value, and its gradient with respect to a matrix on the tape.
 pub struct Loss<D: Device> {
-    /// The sum over all samples.
+    /// The sum over all samples; nought where it is told apart.
     pub value: f64,
     pub(crate) var: Var,
     pub(crate) gradient: D::Buffer,
@@ -27,8 +27,16 @@ pub(crate) struct Node<D: Device> {
 pub(crate) struct Rows<D: Device> {
     pub source: Source,
     pub count: usize,
-    pub from: Option<D::Index>,
-    pub to: Option<D::Index>,
+    pub from: Option<Arc<D::Index>>,
+    pub to: Option<Arc<D::Index>>,
+}
+
+/// Row numbers on a device, for as many operations as they are of use to.
+pub struct RowNumbers<D: Device> {
+    index: Arc<D::Index>,
+    len: usize,
+    /// One above the greatest.
+    end: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -53,7 +61,7 @@ pub(crate) enum Op<D: Device> {
 }
 
 /// A table, the rows of it to add, and to which rows of the result; to all in order if there is no list.
-pub type Embedding<'a> = (TensorId, &'a [u32], Option<&'a [u32]>);
+pub type Embedding<'a, D> = (TensorId, &'a [u32], Option<&'a RowNumbers<D>>);
 
 /// Records operations on a device.
 pub struct Tape<'a, D: Device> {
@@ -99,6 +107,12 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, columns, value, Op::Input)
     }
 
+    /// Puts row numbers on the device.
+    pub fn numbers(&mut self, rows: &[u32]) -> RowNumbers<D> {
+        let end = rows.iter().max().map_or(0, |most| *most as usize + 1);
+        RowNumbers { index: Arc::new(self.device.index(rows)), len: rows.len(), end }
+    }
+
     /// x · weightᵀ + bias; the weight has one row per output.
     pub fn linear(&mut self, x: Var, weight: TensorId, bias: Option<TensorId>) -> Var {
         self.map(x, weight, bias, false)
@@ -133,49 +147,45 @@ impl<'a, D: Device> Tape<'a, D> {
     }
 
     /// Sums of embeddings.
-    pub fn embedding(&mut self, rows: usize, parts: &[Embedding<'_>]) -> Var {
+    pub fn embedding(&mut self, rows: usize, parts: &[Embedding<'_, D>]) -> Var {
         let columns = parts.first().map_or(1, |(table, ..)| self.parameters.shape(*table).1);
         let mut list = Vec::new();
         for (table, values, places) in parts {
             let (entries, width) = self.parameters.shape(*table);
-            assert!(width == columns && values.iter().all(|value| (*value as usize) < entries));
-            assert!(places.map_or(values.len() == rows, |places| places.len() == values.len()));
-            let from = Some(self.device.index(values));
-            let to = places.map(|places| self.device.index(places));
-            list.push(Rows { source: Source::Parameter(*table), count: values.len(), from, to });
+            let values = self.numbers(values);
+            assert!(width == columns && values.end <= entries);
+            assert!(places.map_or(values.len == rows, |places| places.len == values.len && places.end <= rows));
+            let (from, to) = (Some(values.index), places.map(|places| places.index.clone()));
+            list.push(Rows { source: Source::Parameter(*table), count: values.len, from, to });
         }
         self.sum_of_rows(rows, columns, list)
     }
 
     /// The rows of x with these numbers.
-    pub fn gather(&mut self, x: Var, numbers: &[u32]) -> Var {
+    pub fn gather(&mut self, x: Var, numbers: &RowNumbers<D>) -> Var {
         let (rows, columns) = self.shape(x);
-        assert!(numbers.iter().all(|number| (*number as usize) < rows));
-        let part =
-            Rows { source: Source::Var(x), count: numbers.len(), from: Some(self.device.index(numbers)), to: None };
-        self.sum_of_rows(numbers.len(), columns, vec![part])
+        assert!(numbers.end <= rows);
+        let part = Rows { source: Source::Var(x), count: numbers.len, from: Some(numbers.index.clone()), to: None };
+        self.sum_of_rows(numbers.len, columns, vec![part])
     }
 
     /// Message passing: row `to[k]` of the result, of so many rows, is the sum of the rows `from[k]` of x.
     pub fn message_sum(&mut self, x: Var, rows: usize, from: &[u32], to: &[u32]) -> Var {
         let (sources, columns) = self.shape(x);
-        assert!(from.len() == to.len() && from.iter().all(|number| (*number as usize) < sources));
-        assert!(to.iter().all(|number| (*number as usize) < rows));
-        let count = from.len();
-        let (from, to) = (Some(self.device.index(from)), Some(self.device.index(to)));
-        let part = Rows { source: Source::Var(x), count, from, to };
+        let (from, to) = (self.numbers(from), self.numbers(to));
+        assert!(from.len == to.len && from.end <= sources && to.end <= rows);
+        let part = Rows { source: Source::Var(x), count: from.len, from: Some(from.index), to: Some(to.index) };
         self.sum_of_rows(rows, columns, vec![part])
     }
 
     /// A matrix of so many rows with rows of others in these places; noughts elsewhere.
-    pub fn combine(&mut self, rows: usize, parts: &[(Var, &[u32])]) -> Var {
+    pub fn combine(&mut self, rows: usize, parts: &[(Var, &RowNumbers<D>)]) -> Var {
         let columns = parts.first().map_or(1, |(x, _)| self.shape(*x).1);
         let mut list = Vec::new();
         for (x, places) in parts {
-            assert_eq!(self.shape(*x), (places.len(), columns));
-            assert!(places.iter().all(|place| (*place as usize) < rows));
-            let to = Some(self.device.index(places));
-            list.push(Rows { source: Source::Var(*x), count: places.len(), from: None, to });
+            assert!(self.shape(*x) == (places.len, columns) && places.end <= rows);
+            let to = Some(places.index.clone());
+            list.push(Rows { source: Source::Var(*x), count: places.len, from: None, to });
         }
         self.sum_of_rows(rows, columns, list)
     }
@@ -187,7 +197,7 @@ impl<'a, D: Device> Tape<'a, D> {
                 Source::Var(x) => &self.nodes[x.0].value,
                 Source::Parameter(table) => &self.parameters.buffers[table.0],
             };
-            self.device.add_rows((part.count, columns), source, part.from.as_ref(), &mut out, part.to.as_ref());
+            self.device.add_rows((part.count, columns), source, part.from.as_deref(), &mut out, part.to.as_deref());
         }
         self.push(rows, columns, out, Op::Rows(parts))
     }
@@ -215,19 +225,17 @@ impl<'a, D: Device> Tape<'a, D> {
     pub fn norm(&mut self, x: Var, change: Option<Var>, weight: TensorId, bias: TensorId) -> Var {
         let (rows, columns) = self.shape(x);
         assert!(self.parameters.shape(weight) == (1, columns) && self.parameters.shape(bias) == (1, columns));
-        let mut normal = self.device.blank(rows * columns);
-        self.device.copy(&self.nodes[x.0].value, &mut normal);
-        if let Some(change) = change {
-            assert_eq!((rows, columns), self.shape(change));
-            self.device.add(&self.nodes[change.0].value, &mut normal);
-        }
-        let (mut scales, mut out) = (self.device.blank(rows), self.device.blank(rows * columns));
+        assert!(change.is_none_or(|change| self.shape(change) == (rows, columns)));
+        let [mut normal, mut out] = [(); 2].map(|()| self.device.blank(rows * columns));
+        let mut scales = self.device.blank(rows);
         let (weights, biases) = (self.parameter(weight), self.parameter(bias));
-        self.device.layer_norm(&mut normal, weights, biases, &mut scales, &mut out);
+        let (x_value, change_value) = (&self.nodes[x.0].value, change.map(|change| &self.nodes[change.0].value));
+        self.device.layer_norm(x_value, change_value, weights, biases, &mut normal, &mut scales, &mut out);
         self.push(rows, columns, out, Op::Norm { x, change, weight, bias, normal, scales })
     }
 
-    /// Multi-head attention within each sample, a bias added to the logits of each key. A key that stands for c equal ones has the bias ln c.
+    /// Multi-head attention within each sample, a bias added to the logits of each key; nothing goes backwards from it. A key that stands for c equal
+    /// ones has the bias ln c.
     #[allow(clippy::too_many_arguments)]
     pub fn attention(
         &mut self,
@@ -237,20 +245,17 @@ impl<'a, D: Device> Tape<'a, D> {
         queries: &Arc<Segments>,
         keys: &Arc<Segments>,
         heads: usize,
-        bias: Option<&[D::Real]>,
+        bias: Option<Var>,
     ) -> Var {
         let (rows, columns) = self.shape(q);
         assert!(queries.rows() == rows && queries.len() == keys.len() && columns.is_multiple_of(heads));
         assert!(self.shape(k) == (keys.rows(), columns) && self.shape(v) == self.shape(k));
-        assert!(q != k && k != v && q != v && bias.is_none_or(|bias| bias.len() == keys.rows()));
+        assert!(q != k && k != v && q != v && bias.is_none_or(|bias| self.shape(bias) == (keys.rows(), 1)));
         let shape = AttentionShape { queries, keys, heads, columns };
         let (mut weights, mut out) = (self.device.blank(shape.weights()), self.device.blank(rows * columns));
-        let bias = bias.map(|bias| self.device.upload(bias));
+        let bias = bias.map(|bias| &self.nodes[bias.0].value);
         let [q_value, k_value, v_value] = [q, k, v].map(|var| &self.nodes[var.0].value);
-        self.device.attention(shape, q_value, k_value, v_value, bias.as_ref(), &mut weights, &mut out);
-        if let Some(bias) = bias {
-            self.device.recycle(bias);
-        }
+        self.device.attention(shape, q_value, k_value, v_value, bias, &mut weights, &mut out);
         let op = Op::Attention { q, k, v, queries: queries.clone(), keys: keys.clone(), heads, weights };
         self.push(rows, columns, out, op)
     }
@@ -322,6 +327,18 @@ impl<'a, D: Device> Tape<'a, D> {
         self.device.recycle(shares);
         self.device.recycle(weights);
         Loss { value, var: x, gradient }
+    }
+
+    /// The loss of policy optimisation by what the network says of rows, `q`, and of samples, `value`: to go backwards from, and what it comes to
+    /// in all, which need not be waited for.
+    pub fn policy_loss(&mut self, q: Var, value: Var, choices: &Choices<'_>) -> ([Loss<D>; 2], D::Number) {
+        assert_eq!((self.shape(q), self.shape(value)), ((choices.rows.rows(), 1), (choices.rows.len(), 1)));
+        let mut by_q = self.device.blank(choices.rows.rows());
+        let mut by_value = self.device.blank(choices.rows.len());
+        let [q_value, value_value] = [q, value].map(|var| &self.nodes[var.0].value);
+        let total = self.device.policy_loss(choices, q_value, value_value, &mut by_q, &mut by_value);
+        let loss = |var, gradient| Loss { value: 0.0, var, gradient };
+        ([loss(q, by_q), loss(value, by_value)], total)
     }
 
     /// A loss worked out elsewhere: its value and its gradient with respect to x.

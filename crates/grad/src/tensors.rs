@@ -44,6 +44,13 @@ impl<D: Device> Tensors<D> {
         copy
     }
 
+    /// Takes over the numbers of tensors of the same names and shapes on another device.
+    pub fn take_over(&mut self, device: &mut D, others: &Tensors<D>, other_device: &D) {
+        for id in self.ids() {
+            self.set(device, id, &others.values(other_device, id));
+        }
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.names.len()

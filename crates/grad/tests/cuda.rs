@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_grad::{
-    Activation, Adam, AdamRates, AdamSettings, AttentionShape, Cpu, Cuda, Device, Loss, Product, Segments, Tape,
-    TensorId, Tensors,
+    Activation, Adam, AdamRates, AdamSettings, AttentionShape, Choices, Cpu, Cuda, Device, Loss, Made, PolicyWeights,
+    Product, Segments, Tape, TensorId, Tensors,
 };
 
 /// Numbers that come from a few roundings.
@@ -136,6 +136,29 @@ fn numbers_one_by_one() {
         device.blend_all(0.25, &gradients, &mut parameters);
         [first, second, parameters].into_iter().flatten().collect::<Vec<_>>()
     });
+    // Clipped, not clipped, and not at all where the norm is not finite.
+    for (most, spoiler) in [(0.5, 0.0), (1e6, 0.0), (0.5, f32::NAN)] {
+        let mut norms = Vec::new();
+        on_both!(gpu, "clipped", CLOSE, |device| {
+            let mut gradients: Vec<_> = all.iter().map(|values| device.upload(values)).collect();
+            gradients.push(device.upload(&[spoiler]));
+            let zeros = |device: &mut _| gradients.iter().map(|some| zeros_like(device, some)).collect::<Vec<_>>();
+            let (mut first, mut second) = (zeros(device), zeros(device));
+            let mut parameters: Vec<_> = all.iter().map(|values| device.upload(values)).collect();
+            parameters.push(device.upload(&[1.0]));
+            let (first, second) = (&mut first[..], &mut second[..]);
+            let norm = device.clipped_adam_all(most, &rates, &mut gradients, first, second, &mut parameters);
+            norms.push(device.number(&norm));
+            parameters
+        });
+        assert_eq!(norms[0].is_nan(), norms[1].is_nan());
+        assert!(norms[0].is_nan() || (norms[0] / norms[1] - 1.0).abs() < 1e-5, "{norms:?}");
+    }
+}
+
+fn zeros_like<D: Device<Real = f32>>(device: &mut D, buffer: &D::Buffer) -> D::Buffer {
+    let len = device.download(buffer).len();
+    device.zeros(len)
 }
 
 #[test]
@@ -242,15 +265,17 @@ fn layer_norms() {
     let mut rng = Pcg64::seed_from_u64(5);
     for (rows, columns) in [(1, 2), (7, 31), (200, 128), (3_000, 96), (5, 1_000)] {
         let (x, dy) = (random(&mut rng, rows * columns), random(&mut rng, rows * columns));
-        let (weight, bias) = (random(&mut rng, columns), random(&mut rng, columns));
+        let (weight, bias, row) = (random(&mut rng, columns), random(&mut rng, columns), random(&mut rng, columns));
         on_both!(gpu, &format!("norm {rows} × {columns}"), SUMMED, |device| {
-            let (mut x, weight, bias) = (device.upload(&x), device.upload(&weight), device.upload(&bias));
-            let (mut scales, mut out) = (device.blank(rows), device.blank(rows * columns));
-            device.layer_norm(&mut x, &weight, &bias, &mut scales, &mut out);
-            let (dy, mut dx) = (device.upload(&dy), device.upload(&dy));
-            let (mut dweight, mut dbias) = (device.zeros(columns), device.zeros(columns));
-            device.layer_norm_backward(&x, &scales, &weight, &dy, &mut dx, &mut dweight, &mut dbias);
-            [x, scales, out, dx, dweight, dbias]
+            let (x, weight, bias) = (device.upload(&x), device.upload(&weight), device.upload(&bias));
+            let [mut first, mut normal, mut out, mut dx] = [(); 4].map(|()| device.blank(rows * columns));
+            let mut scales = device.blank(rows);
+            device.layer_norm(&x, None, &weight, &bias, &mut normal, &mut scales, &mut first);
+            let dy = device.upload(&dy);
+            device.layer_norm(&x, Some(&dy), &weight, &bias, &mut normal, &mut scales, &mut out);
+            let (mut dweight, mut dbias) = (device.zeros(columns), device.upload(&row));
+            device.layer_norm_backward(&normal, &scales, &weight, &dy, &mut dx, &mut dweight, &mut dbias);
+            [first, normal, scales, out, dx, dweight, dbias]
         });
     }
 }
@@ -267,12 +292,17 @@ fn attention() {
         (fixed(&[300, 10]), fixed(&[301, 257]), 4, 128),
         (fixed(&[40; 20]), fixed(&[40; 20]), 2, 100),
         (fixed(&[129]), fixed(&[7]), 3, 99),
+        (fixed(&[32, 1, 0, 5, 7]), fixed(&[32, 2, 3, 5, 1]), 4, 128),
+        (fixed(&[32]), fixed(&[33]), 4, 64),
     ];
     for _ in 0..3 {
         let queries = segments(&mut rng, 40, 90);
         // A sample with queries has a key to see.
         let keys = Segments::of_lengths(queries.ranges().map(|range| range.len() / 2 + 1));
         shapes.push((queries, keys, 4, 64));
+        // Short ones.
+        let queries = Segments::of_lengths((0..300).map(|_| rng.random_range(1..8)));
+        shapes.push((queries.clone(), queries, 4, 4 * rng.random_range(1..32)));
     }
     for (queries, keys, heads, columns) in &shapes {
         let shape = AttentionShape { queries, keys, heads: *heads, columns: *columns };
@@ -358,6 +388,73 @@ fn samples_and_losses() {
 }
 
 #[test]
+fn policies() {
+    let Some(mut gpu) = gpu() else { return };
+    let mut rng = Pcg64::seed_from_u64(10);
+    for (samples, longest, cores) in [(1, 2, 1), (50, 7, 1), (300, 40, 4), (20, 130, 9)] {
+        let rows = Segments::of_lengths((0..samples).map(|_| rng.random_range(2..=longest)));
+        let counts: Vec<u32> = (0..rows.rows() - samples).map(|_| rng.random_range(1..4)).collect();
+        let mut picked = Vec::new();
+        let mut lengths = Vec::new();
+        for (sample, range) in rows.ranges().enumerate() {
+            // Every one of a sample's, in some order, as far as the cores go.
+            let own = &counts[range.start - sample..range.end - sample - 1];
+            let mut all: Vec<u32> = (1..).zip(own).flat_map(|(row, count)| vec![row; *count as usize]).collect();
+            (1..all.len()).rev().for_each(|place| all.swap(place, rng.random_range(0..=place)));
+            all.truncate(cores);
+            lengths.push(all.len());
+            picked.extend(all);
+        }
+        let picks = Segments::of_lengths(lengths);
+        let made: Vec<Made> = (0..samples)
+            .map(|sample| {
+                let own = picks.range(sample).len() as f32;
+                let [log, advantage, worth] = [(); 3].map(|()| 2.0 * rng.random::<f32>() - 1.0);
+                Made { log: 0.2 * log - 1.5 * own, advantage, worth }
+            })
+            .collect();
+        let weights = PolicyWeights { clip: 0.2, entropy: 0.1, value: 0.5, share: 1.0 / samples as f32 };
+        let (counts, picks, picked, made) = (&counts[..], &picks, &picked[..], &made[..]);
+        let choices = Choices { rows: &rows, counts, picks, picked, made, weights };
+        let q: Vec<f32> = random(&mut rng, rows.rows()).iter().map(|q| 3.0 * q).collect();
+        let value = random(&mut rng, samples);
+        let mut losses = Vec::new();
+        on_both!(gpu, &format!("policy of {samples}"), SUMMED, |device| {
+            let (q, value) = (device.upload(&q), device.upload(&value));
+            let (mut by_q, mut by_value) = (device.blank(rows.rows()), device.blank(samples));
+            let loss = device.policy_loss(&choices, &q, &value, &mut by_q, &mut by_value);
+            losses.push(device.number(&loss));
+            [by_q, by_value]
+        });
+        assert!((losses[0] - losses[1]).abs() <= 1e-6 * (1.0 + losses[0].abs()), "{losses:?}");
+    }
+}
+
+/// What cannot be done is said and not done; nothing panics, not even afterwards, and the processor's memory is not at stake.
+#[test]
+fn a_failure_is_kept() {
+    // The others must wait: there will be no memory.
+    let Some(_others) = gpu() else { return };
+    let mut gpu = Cuda::new().unwrap();
+    assert_eq!(gpu.failure(), None);
+    // No card has the memory for them.
+    let all: Vec<_> = (0..256).map(|_| gpu.blank(1 << 30)).collect();
+    let failure = gpu.failure().expect("1 TiB is more than there is");
+    assert!(failure.contains("MEMORY") && failure.contains("MiB"), "{failure}");
+    drop(all);
+    let (left, right) = (gpu.upload(&[1.0; 4]), gpu.upload(&[1.0; 4]));
+    let mut out = gpu.zeros(4);
+    let product = Product { m: 2, n: 2, k: 2, left_transposed: false, right_transposed: false, accumulate: false };
+    gpu.product(product, &left, &right, &mut out);
+    gpu.add(&left, &mut out);
+    assert_eq!(gpu.download(&out), [0.0; 4]);
+    assert_eq!(
+        (gpu.square_sum(&left), gpu.failure(), gpu.another().failure()),
+        (0.0, Some(failure.clone()), Some(failure))
+    );
+}
+
+#[test]
 fn cells() {
     let Some(mut gpu) = gpu() else { return };
     let mut rng = Pcg64::seed_from_u64(8);
@@ -416,8 +513,7 @@ fn train<D: Device<Real = f32>>(device: &mut D, steps: usize) -> (Vec<f64>, Vec<
         losses.push(loss.value);
         tape.backward([loss], &mut gradients);
         drop(tape);
-        gradients.clip(device, 1.0);
-        adam.step(device, 0.01, &gradients, &mut parameters);
+        adam.clipped_step(device, 0.01, 1.0, &mut gradients, &mut parameters);
     }
     (losses, ids.iter().map(|id| parameters.values(device, *id)).collect())
 }

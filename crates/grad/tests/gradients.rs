@@ -94,22 +94,22 @@ fn linear_maps() {
 #[test]
 fn embeddings_and_messages() {
     check("embedding", &[(4, 3), (2, 3), (3, 3)], |tape, ids| {
-        let parts: [Embedding<'_>; 3] = [
-            (ids[0], &[3, 1, 1, 0, 2], None),
-            (ids[1], &[1, 0], Some(&[0, 4])),
-            (ids[2], &[2, 2, 1], Some(&[1, 2, 3])),
-        ];
+        let (some, others) = (tape.numbers(&[0, 4]), tape.numbers(&[1, 2, 3]));
+        let parts: [Embedding<'_, Device>; 3] =
+            [(ids[0], &[3, 1, 1, 0, 2], None), (ids[1], &[1, 0], Some(&some)), (ids[2], &[2, 2, 1], Some(&others))];
         let x = tape.embedding(5, &parts);
         any_loss(tape, x)
     });
     check("gather", &[(4, 3)], |tape, ids| {
         let x = lift(tape, ids[0], 4);
-        let y = tape.gather(x, &[2, 2, 0, 3, 2]);
+        let rows = tape.numbers(&[2, 2, 0, 3, 2]);
+        let y = tape.gather(x, &rows);
         any_loss(tape, y)
     });
     check("combine", &[(2, 3), (3, 3)], |tape, ids| {
         let (x, y) = (lift(tape, ids[0], 2), lift(tape, ids[1], 3));
-        let z = tape.combine(6, &[(x, &[4, 0]), (y, &[1, 5, 3])]);
+        let (first, second) = (tape.numbers(&[4, 0]), tape.numbers(&[1, 5, 3]));
+        let z = tape.combine(6, &[(x, &first), (y, &second)]);
         any_loss(tape, z)
     });
     check("message sum", &[(4, 3)], |tape, ids| {
@@ -154,7 +154,8 @@ fn check_attention(name: &str, queries: &[usize], keys: &[usize], heads: usize, 
     let bias: Vec<f64> = (0..k.rows()).map(|row| (1.0 + (row % 3) as f64).ln()).collect();
     check(name, &shapes, |tape, ids| {
         let (x, y, z) = (lift(tape, ids[0], q.rows()), lift(tape, ids[1], k.rows()), lift(tape, ids[2], k.rows()));
-        let out = tape.attention(x, y, z, &q, &k, heads, Some(&bias));
+        let bias = tape.input(k.rows(), 1, &bias);
+        let out = tape.attention(x, y, z, &q, &k, heads, Some(bias));
         any_loss(tape, out)
     });
 }
@@ -220,6 +221,7 @@ fn multiplicities_are_exact() {
         let x = tape.embedding(rows.len(), &[(ids[0], rows, None)]);
         let [q, k, v] = [1, 2, 3].map(|part| tape.linear(x, ids[part], None));
         let segments = Arc::new(Segments::of_lengths([rows.len()]));
+        let bias = tape.input(rows.len(), 1, bias);
         let y = tape.attention(q, k, v, &segments, &segments, 2, Some(bias));
         tape.values(y)
     };

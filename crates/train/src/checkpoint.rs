@@ -27,7 +27,7 @@ struct Rest {
     best: Vec<u8>,
 }
 
-const FORMAT: &str = "temponet-checkpoint-1";
+const FORMAT: &str = "temponet-checkpoint-2";
 const RECIPE: &str = "recipe";
 const REST: &str = "rest";
 

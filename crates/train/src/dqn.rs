@@ -273,13 +273,13 @@ impl<D: Device<Real = f32>> Dqn<D> {
             };
             self.loss(transition, &rows, (q, value), targets[place], draw.weights[place], by_q)
         });
-        let norm = learner.step(rate, clip);
+        let norm = learner.queue_step(rate, clip);
+        learner.blend_into(&mut self.target, self.settings.target_share as f32);
         let Draw { places, .. } = draw;
         for (place, sample) in places.into_iter().zip(&loss.samples) {
             self.replay.set_surprise(place, f64::from(sample.error));
         }
-        learner.blend_into(&mut self.target, self.settings.target_share as f32);
-        UpdateFigures { loss: loss.total, norm }
+        UpdateFigures { loss: loss.total, norm: learner.number(&norm) }
     }
 
     /// What each transition should have been worth.

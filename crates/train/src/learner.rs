@@ -4,10 +4,10 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
-use temponet_grad::{Adam, AdamSettings, Device, Tape, Tensors};
+use temponet_grad::{Adam, AdamSettings, Device, Loss, Tape, Tensors};
 use temponet_infer::Weights;
 
-use crate::network::{Focus, Network};
+use crate::network::{Focus, Network, Output};
 use crate::sample::{Batch, Sample};
 
 /// What a network says about some samples.
@@ -57,6 +57,18 @@ pub struct Losses {
     pub samples: Vec<SampleLoss>,
 }
 
+/// A shard of a batch on the tape, to say how wrong the network was.
+pub struct Asked<'a> {
+    /// Which samples of the batch.
+    pub range: Range<usize>,
+    /// Their rows.
+    pub batch: &'a Batch,
+    /// Those whose outputs are wanted.
+    pub focus: &'a Focus,
+    /// What the network says.
+    pub output: Output,
+}
+
 /// A network that learns.
 pub struct Learner<D: Device<Real = f32>> {
     /// Where its tensors are.
@@ -68,6 +80,9 @@ pub struct Learner<D: Device<Real = f32>> {
     /// One for each shard that is under way at once, with its gradients.
     shards: Vec<(D, Tensors<D>)>,
 }
+
+/// The losses of so many samples are no work to share: whoever is asked to take a part may be busy simulating.
+const FEW: usize = 1024;
 
 /// Rows of each sample whose outputs are wanted, the idle one not named; all if there is no list.
 pub type Wanted<'a> = Option<&'a [&'a [u32]]>;
@@ -89,6 +104,27 @@ impl<D: Device<Real = f32>> Learner<D> {
     /// Another device of the same kind.
     pub fn another_device(&self) -> D {
         self.shards[0].0.another()
+    }
+
+    /// Why its device computes no longer, if it failed.
+    pub fn failure(&self) -> Option<String> {
+        self.shards[0].0.failure()
+    }
+
+    /// Another one with the same parameters, on a device of its own: to act while this one learns.
+    pub fn twin(&mut self) -> Learner<D> {
+        let mut device = self.another_device();
+        let (network, parameters) = Network::new(&mut device, &self.weights());
+        let adam = Adam::new(&mut device, self.adam.settings, &parameters);
+        let gradients = parameters.zeros_like(&mut device);
+        let mut twin = Learner { network, parameters, adam, shards: vec![(device, gradients)] };
+        twin.follow(self);
+        twin
+    }
+
+    /// Takes over what its twin has learned.
+    pub fn follow(&mut self, twin: &Learner<D>) {
+        self.parameters.take_over(&mut self.shards[0].0, &twin.parameters, &twin.shards[0].0);
     }
 
     /// A copy of the parameters, for a target network.
@@ -120,6 +156,10 @@ impl<D: Device<Real = f32>> Learner<D> {
 
     /// Consecutive samples of about as many rows as a shard should have.
     fn cut(&mut self, samples: &[&Sample]) -> Vec<Range<usize>> {
+        if self.shards[0].0.shard_rows() == usize::MAX {
+            // They need not even be looked at.
+            return (!samples.is_empty()).then_some(0..samples.len()).into_iter().collect();
+        }
         let total: usize = samples.iter().map(|sample| sample.rows()).sum();
         let shards = total.div_ceil(self.shards[0].0.shard_rows()).clamp(1, samples.len().max(1));
         let mut ranges = Vec::new();
@@ -164,6 +204,35 @@ impl<D: Device<Real = f32>> Learner<D> {
         wanted: Wanted<'_>,
         loss: impl Fn(usize, &[f32], f32, &mut [f32]) -> SampleLoss + Sync,
     ) -> Losses {
+        let losses = self.backward(samples, wanted, |tape, asked| {
+            let Asked { range, focus, output, .. } = asked;
+            let (q, value) = (tape.values(output.q), tape.values(output.value));
+            let mut by_q = vec![0.0; q.len()];
+            let mut parts: Vec<(usize, &[f32], &mut [f32])> = Vec::with_capacity(range.len());
+            let mut rest = &mut by_q[..];
+            for (place, rows) in focus.segments.ranges().enumerate() {
+                let (own, others) = rest.split_at_mut(rows.len());
+                parts.push((place, &q[rows], own));
+                rest = others;
+            }
+            let one = |(place, q, by_q): (usize, &[f32], &mut [f32])| loss(range.start + place, q, value[place], by_q);
+            let losses: Vec<SampleLoss> = parts.into_par_iter().with_min_len(FEW).map(one).collect();
+            let total: f64 = losses.iter().map(|sample| sample.loss).sum();
+            let by_value: Vec<f32> = losses.iter().map(|sample| sample.by_value).collect();
+            ([tape.loss(output.q, total, &by_q), tape.loss(output.value, 0.0, &by_value)], losses)
+        });
+        let samples = losses.concat();
+        Losses { total: samples.iter().map(|sample| sample.loss).sum(), samples }
+    }
+
+    /// The gradients of a loss of some samples, added up in order. `loss` is asked for each shard of them, and what it gives beside the losses to go
+    /// backwards from is handed on.
+    pub fn backward<T: Send>(
+        &mut self,
+        samples: &[&Sample],
+        wanted: Wanted<'_>,
+        loss: impl Fn(&mut Tape<'_, D>, Asked<'_>) -> ([Loss<D>; 2], T) + Sync,
+    ) -> Vec<T> {
         let ranges = self.cut(samples);
         let (network, parameters) = (&self.network, &self.parameters);
         let shards = ranges.par_iter().zip(&mut self.shards).map(|(range, (device, gradients))| {
@@ -175,40 +244,33 @@ impl<D: Device<Real = f32>> Learner<D> {
             };
             let mut tape = Tape::new(device, parameters);
             let output = network.forward(&mut tape, &batch, &focus);
-            let (q, value) = (tape.values(output.q), tape.values(output.value));
-            let mut by_q = vec![0.0; q.len()];
-            let mut parts: Vec<(usize, &[f32], &mut [f32])> = Vec::with_capacity(range.len());
-            let mut rest = &mut by_q[..];
-            for (place, rows) in focus.segments.ranges().enumerate() {
-                let (own, others) = rest.split_at_mut(rows.len());
-                parts.push((place, &q[rows], own));
-                rest = others;
-            }
-            let one = |(place, q, by_q): (usize, &[f32], &mut [f32])| loss(range.start + place, q, value[place], by_q);
-            let losses: Vec<SampleLoss> = parts.into_par_iter().with_min_len(32).map(one).collect();
-            let total: f64 = losses.iter().map(|sample| sample.loss).sum();
-            let by_value: Vec<f32> = losses.iter().map(|sample| sample.by_value).collect();
-            let by_q = tape.loss(output.q, total, &by_q);
-            let by_value = tape.loss(output.value, 0.0, &by_value);
-            tape.backward([by_q, by_value], gradients);
-            losses
+            let (losses, found) = loss(&mut tape, Asked { range: range.clone(), batch: &batch, focus: &focus, output });
+            tape.backward(losses, gradients);
+            found
         });
-        let samples = shards.collect::<Vec<_>>().concat();
+        let found = shards.collect();
         let (first, others) = self.shards.split_at_mut(1);
         let (device, sum) = &mut first[0];
         for (_, gradients) in &others[..ranges.len() - 1] {
             sum.add_all(device, gradients);
         }
-        Losses { total: samples.iter().map(|sample| sample.loss).sum(), samples }
+        found
     }
 
     /// Moves the parameters against the gradients last found, clipped to a norm. Gives that norm before clipping.
     pub fn step(&mut self, rate: f64, clip: f64) -> f64 {
+        let norm = self.queue_step(rate, clip);
+        self.number(&norm)
+    }
+
+    /// The same without waiting for it.
+    pub fn queue_step(&mut self, rate: f64, clip: f64) -> D::Number {
         let (device, gradients) = &mut self.shards[0];
-        let norm = gradients.clip(device, clip);
-        if norm.is_finite() {
-            self.adam.step(device, rate, gradients, &mut self.parameters);
-        }
-        norm
+        self.adam.clipped_step(device, rate, clip, gradients, &mut self.parameters)
+    }
+
+    /// A number, waited for.
+    pub fn number(&self, number: &D::Number) -> f64 {
+        self.shards[0].0.number(number)
     }
 }

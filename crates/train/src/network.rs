@@ -5,7 +5,7 @@ use std::sync::Arc;
 use temponet_grad::{Activation, Device, Embedding, Segments, Tape, TensorId, Tensors, Var};
 use temponet_infer::{Architecture, Weights};
 
-use crate::sample::Batch;
+use crate::sample::{Batch, places};
 
 /// Where the network's tensors are.
 #[derive(Clone, Debug)]
@@ -138,12 +138,13 @@ impl Network {
     /// One forward pass.
     pub fn forward<D: Device<Real = f32>>(&self, tape: &mut Tape<'_, D>, batch: &Batch, focus: &Focus) -> Output {
         let rows = batch.segments.rows();
-        let mut tables: Vec<Embedding<'_>> = Vec::new();
+        let (idle_places, job_places) = (tape.numbers(&batch.idle_places), tape.numbers(&batch.job_places));
+        let mut tables: Vec<Embedding<'_, D>> = Vec::new();
         for (table, values) in self.idle_tables.iter().zip(&batch.idle) {
-            tables.push((*table, values, Some(&batch.idle_places)));
+            tables.push((*table, values, Some(&idle_places)));
         }
         for (table, values) in self.job_tables.iter().zip(&batch.jobs) {
-            tables.push((*table, values, Some(&batch.job_places)));
+            tables.push((*table, values, Some(&job_places)));
         }
         let mut x = tape.embedding(rows, &tables);
         if let Some(real) = self.real {
@@ -156,21 +157,23 @@ impl Network {
                 None => numbers,
             };
             let embedded = tape.linear_by_inputs(numbers, real.map.0, Some(real.map.1));
-            let in_place = tape.combine(rows, &[(embedded, &batch.job_places)]);
+            let in_place = tape.combine(rows, &[(embedded, &job_places)]);
             x = tape.add(x, in_place);
         }
+        let bias = tape.input(rows, 1, &batch.bias);
         let is_whole = focus.rows.len() == rows;
         for (place, layer) in self.layers.iter().enumerate() {
             let k = tape.linear(x, layer.key.0, Some(layer.key.1));
             let v = tape.linear(x, layer.value.0, Some(layer.value.1));
             let mut queries = &batch.segments;
             if place + 1 == self.layers.len() && !is_whole {
-                x = tape.gather(x, &focus.rows);
+                let rows = tape.numbers(&focus.rows);
+                x = tape.gather(x, &rows);
                 queries = &focus.segments;
             }
             let q = tape.linear(x, layer.query.0, Some(layer.query.1));
             let heads = self.architecture.heads;
-            let mixed = tape.attention(q, k, v, queries, &batch.segments, heads, Some(&batch.bias));
+            let mixed = tape.attention(q, k, v, queries, &batch.segments, heads, Some(bias));
             let change = tape.linear(mixed, layer.output.0, Some(layer.output.1));
             x = tape.norm(x, Some(change), layer.attention_norm.0, layer.attention_norm.1);
             let up = tape.linear(x, layer.up.0, Some(layer.up.1));
@@ -178,9 +181,12 @@ impl Network {
             let change = tape.linear(hidden, layer.down.0, Some(layer.down.1));
             x = tape.norm(x, Some(change), layer.feed_forward_norm.0, layer.feed_forward_norm.1);
         }
-        let idle: Vec<u32> = focus.segments.ranges().map(|range| range.start as u32).collect();
-        let jobs: Vec<u32> =
-            focus.segments.ranges().flat_map(|range| range.start as u32 + 1..range.end as u32).collect();
+        let (idle, jobs) = if is_whole {
+            (idle_places, job_places)
+        } else {
+            let (idle, jobs) = places(&focus.segments);
+            (tape.numbers(&idle), tape.numbers(&jobs))
+        };
         let (idle_rows, job_rows) = (tape.gather(x, &idle), tape.gather(x, &jobs));
         let idle_q = tape.linear(idle_rows, self.idle_head.0, Some(self.idle_head.1));
         let job_q = tape.linear(job_rows, self.job_head.0, Some(self.job_head.1));

@@ -1,5 +1,5 @@
 //! Proximal policy optimisation: the network's numbers are logits, jobs for the cores are picked one after the other without putting any back,
-//! and the value head judges states.
+//! and the value head judges states. While a round is learned, the environments already act for the next one, with the weights of before.
 
 use std::sync::Arc;
 
@@ -8,13 +8,12 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use temponet_grad::Device;
+use temponet_grad::{Choices, Device, Made, PolicyWeights, Segments, likelihood};
 
-use crate::choice::likelihood;
 use crate::dqn::UpdateFigures;
 use crate::environment::Ending;
 use crate::fleet::{Fleet, FleetError, Outcome, mix};
-use crate::learner::{Learner, SampleLoss};
+use crate::learner::{Asked, Learner};
 use crate::sample::Sample;
 
 /// How policy optimisation learns.
@@ -73,46 +72,114 @@ struct Choice {
     worth: f64,
 }
 
-/// Acts and learns for a round. `done` is told after each update.
-pub fn round<D: Device<Real = f32>, E: From<FleetError>>(
+/// What a round of acting brought, choice by choice.
+struct Seen {
+    states: Vec<Arc<Sample>>,
+    chosen: Vec<Vec<u32>>,
+    made: Vec<Made>,
+}
+
+/// Acts and learns for a phase's rounds. `rate` is asked for the learning rate and the greatest norm of each update, and `done` is told after a round
+/// what each of them came to. What is seen does not depend on how fast either side is: a round acts with what was learned from the last but one.
+pub fn rounds<D: Device<Real = f32>, E: From<FleetError>>(
     settings: &PpoSettings,
     learner: &mut Learner<D>,
     fleet: &mut Fleet,
     seed: u64,
     mut rate: impl FnMut() -> (f64, f64),
     mut done: impl FnMut(&Learner<D>, UpdateFigures) -> Result<(), E>,
-) -> Result<f64, E> {
-    let mut choices = act(settings, learner, fleet, seed)?;
-    let earned: f64 = choices.iter().flatten().map(|choice| choice.outcome.reward).sum();
-    judge(settings, learner, fleet, &mut choices);
+) -> Result<(), E> {
+    let seed = |round: u64| mix(seed, 100 + round);
+    let mut actor = learner.twin();
+    let mut seen = look(settings, &mut actor, fleet, seed(0))?;
+    for round in 0..settings.rounds {
+        let mut next = None;
+        let updates = rayon::in_place_scope(|scope| {
+            if round + 1 < settings.rounds {
+                let (actor, fleet, next) = (&mut actor, &mut *fleet, &mut next);
+                scope.spawn(move |_| *next = Some(look(settings, actor, fleet, seed(round + 1))));
+            }
+            learn(settings, learner, seen, seed(round), &mut rate)
+        });
+        updates.into_iter().try_for_each(|figures| done(learner, figures))?;
+        let Some(next) = next else { break };
+        seen = next?;
+        actor.follow(learner);
+    }
+    Ok(())
+}
+
+/// Acts for a round, and judges what came of it.
+fn look<D: Device<Real = f32>>(
+    settings: &PpoSettings,
+    actor: &mut Learner<D>,
+    fleet: &mut Fleet,
+    seed: u64,
+) -> Result<Seen, FleetError> {
+    let mut choices = act(settings, actor, fleet, seed)?;
+    judge(settings, actor, fleet, &mut choices);
     let choices: Vec<Choice> = choices.into_iter().flatten().collect();
     let mean = choices.iter().map(|choice| choice.advantage).sum::<f64>() / choices.len().max(1) as f64;
     let variance = choices.iter().map(|choice| (choice.advantage - mean).powi(2)).sum::<f64>();
     let deviation = (variance / choices.len().max(1) as f64).sqrt().max(1e-6);
-    let mut order: Vec<usize> = (0..choices.len()).collect();
+    let made = |choice: &Choice| Made {
+        log: choice.log as f32,
+        advantage: ((choice.advantage - mean) / deviation) as f32,
+        // The value's error counts on the scale of the value head.
+        worth: (choice.worth / settings.value_scale) as f32,
+    };
+    let made = choices.iter().map(made).collect();
+    let (states, chosen) = choices.into_iter().map(|choice| (choice.state, choice.chosen)).unzip();
+    Ok(Seen { states, chosen, made })
+}
+
+/// Goes through what was seen several times. All updates are queued before the first is waited for.
+fn learn<D: Device<Real = f32>>(
+    settings: &PpoSettings,
+    learner: &mut Learner<D>,
+    seen: Seen,
+    seed: u64,
+    rate: &mut impl FnMut() -> (f64, f64),
+) -> Vec<UpdateFigures> {
+    let mut order: Vec<usize> = (0..seen.made.len()).collect();
     let mut rng = Pcg64::seed_from_u64(mix(seed, u64::MAX));
+    let mut queued = Vec::new();
     for _ in 0..settings.epochs {
         order.shuffle(&mut rng);
         for places in order.chunks(settings.batch.max(1)) {
-            let states: Vec<&Sample> = places.iter().map(|place| &*choices[*place].state).collect();
-            let share = 1.0 / places.len() as f64;
-            let loss = learner.gradients(&states, None, |place, q, value, by_q| {
-                let choice = &choices[places[place]];
-                let advantage = (choice.advantage - mean) / deviation;
-                loss(settings, choice, (q, f64::from(value)), advantage, share, by_q)
+            let states: Vec<&Sample> = places.iter().map(|place| &*seen.states[*place]).collect();
+            let weights = PolicyWeights {
+                clip: settings.clip as f32,
+                entropy: settings.entropy as f32,
+                value: settings.value as f32,
+                share: 1.0 / places.len() as f32,
+            };
+            let losses = learner.backward(&states, None, |tape, Asked { range, batch, focus, output }| {
+                let chosen = || places[range.clone()].iter().map(|place| &seen.chosen[*place]);
+                let picks = &Segments::of_lengths(chosen().map(Vec::len));
+                let picked: Vec<u32> = chosen().flatten().copied().collect();
+                let made: Vec<Made> = places[range.clone()].iter().map(|place| seen.made[*place]).collect();
+                let (rows, counts) = (&focus.segments, &batch.counts[..]);
+                let choices = Choices { rows, counts, picks, picked: &picked, made: &made, weights };
+                tape.policy_loss(output.q, output.value, &choices)
             });
             let (rate, clip) = rate();
-            let norm = learner.step(rate, clip);
-            done(learner, UpdateFigures { loss: loss.total, norm })?;
+            queued.push((losses, learner.queue_step(rate, clip)));
         }
     }
-    Ok(earned / choices.len().max(1) as f64)
+    // There is time for it: the device is still busy.
+    seen.states.into_par_iter().for_each(drop);
+    let figures = |(losses, norm): (Vec<D::Number>, D::Number)| UpdateFigures {
+        loss: losses.iter().map(|loss| learner.number(loss)).sum(),
+        norm: learner.number(&norm),
+    };
+    queued.into_iter().map(figures).collect()
 }
 
 /// Every environment makes its choices; by environment, then in order.
 fn act<D: Device<Real = f32>>(
     settings: &PpoSettings,
-    learner: &mut Learner<D>,
+    actor: &mut Learner<D>,
     fleet: &mut Fleet,
     seed: u64,
 ) -> Result<Vec<Vec<Choice>>, FleetError> {
@@ -122,7 +189,7 @@ fn act<D: Device<Real = f32>>(
     for _ in 0..settings.length {
         let samples: Vec<Arc<Sample>> = fleet.slots.par_iter_mut().map(|slot| Arc::new(slot.sample())).collect();
         let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
-        let outputs = learner.outputs(None, &states);
+        let outputs = actor.outputs(None, &states);
         let episodes = &fleet.episodes;
         let slots = fleet.slots.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
         let made = slots.map(|(place, ((slot, rng), sample))| {
@@ -151,15 +218,15 @@ fn act<D: Device<Real = f32>>(
 /// Generalised advantages, from what followed and from what the states reached are worth.
 fn judge<D: Device<Real = f32>>(
     settings: &PpoSettings,
-    learner: &mut Learner<D>,
-    fleet: &Fleet,
+    actor: &mut Learner<D>,
+    fleet: &mut Fleet,
     choices: &mut [Vec<Choice>],
 ) {
-    let reached: Vec<Arc<Sample>> = fleet.slots.iter().map(|slot| Arc::new(slot.sample())).collect();
+    let reached: Vec<Arc<Sample>> = fleet.slots.par_iter_mut().map(|slot| Arc::new(slot.sample())).collect();
     let ends: Vec<Arc<Sample>> =
         choices.iter().flatten().filter_map(|choice| choice.last.clone()).chain(reached).collect();
     let states: Vec<&Sample> = ends.iter().map(|sample| &**sample).collect();
-    let mut values = learner.outputs(None, &states).value;
+    let mut values = actor.outputs(None, &states).value;
     let ahead = values.split_off(values.len() - choices.len());
     let mut ends = values.into_iter();
     let scale = settings.value_scale;
@@ -181,29 +248,6 @@ fn judge<D: Device<Real = f32>>(
             (next_value, next_advantage) = (choice.value, choice.advantage);
         }
     }
-}
-
-/// One choice's loss; writes its gradient.
-fn loss(
-    settings: &PpoSettings,
-    choice: &Choice,
-    (q, value): (&[f32], f64),
-    advantage: f64,
-    share: f64,
-    by_q: &mut [f32],
-) -> SampleLoss {
-    let now = likelihood(q, &choice.state.counts, &choice.chosen);
-    let ratio = (now.log - choice.log).clamp(-20.0, 20.0).exp();
-    let clipped = ratio.clamp(1.0 - settings.clip, 1.0 + settings.clip);
-    let gain = (ratio * advantage).min(clipped * advantage);
-    let slope = if ratio * advantage <= clipped * advantage { -ratio * advantage } else { 0.0 };
-    // The value's error counts on the scale of the value head.
-    let error = value - choice.worth / settings.value_scale;
-    let loss = -gain - settings.entropy * now.entropy + settings.value * 0.5 * error * error;
-    for ((by_q, by_log), by_entropy) in by_q.iter_mut().zip(&now.gradient).zip(&now.entropy_gradient) {
-        *by_q = (share * (slope * f64::from(*by_log) - settings.entropy * f64::from(*by_entropy))) as f32;
-    }
-    SampleLoss { loss: loss * share, by_value: (share * settings.value * error) as f32, error: error as f32 }
 }
 
 fn gumbel(rng: &mut Pcg64) -> f32 {

@@ -38,7 +38,7 @@ pub struct RolloutSettings {
     pub updates: u64,
     /// States kept.
     pub memory: usize,
-    /// How often the learner itself acts after the first phase.
+    /// How often the learner itself acts after the second phase, as it was two phases before.
     pub own_share: f64,
     /// How often one job of the choice that is followed is exchanged at random.
     pub random: f64,
@@ -79,12 +79,14 @@ pub struct Finding {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
     list: Ring<Finding>,
+    /// What was found for the next phase while the last one was learned.
+    pub(crate) ahead: Option<Vec<Finding>>,
 }
 
 impl Findings {
     /// Nothing so far.
     pub fn new(settings: &RolloutSettings) -> Findings {
-        Findings { list: Ring::new(settings.memory) }
+        Findings { list: Ring::new(settings.memory), ahead: None }
     }
 
     /// Whether there is nothing.
@@ -92,45 +94,11 @@ impl Findings {
         self.list.is_empty()
     }
 
-    /// Collects a phase's findings. The fleet must know its base.
-    pub fn collect<D: Device<Real = f32>>(
-        &mut self,
-        settings: &RolloutSettings,
-        learner: &mut Learner<D>,
-        fleet: &mut Fleet,
-        seed: u64,
-        own_share: f64,
-    ) -> Result<(), FleetError> {
-        let mut rngs: Vec<Pcg64> =
-            (0..fleet.slots.len() as u64).map(|place| Pcg64::seed_from_u64(mix(seed, place))).collect();
-        let mut seen = 0;
-        while seen < settings.states {
-            let samples: Vec<Arc<Sample>> = fleet.slots.par_iter_mut().map(|slot| Arc::new(slot.sample())).collect();
-            let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
-            let outputs = (own_share > 0.0).then(|| learner.outputs(None, &states));
-            let episodes = &fleet.episodes;
-            let slots = fleet.slots.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
-            let found = slots.map(|(place, ((slot, rng), sample))| -> Result<Finding, FleetError> {
-                let (base, exchanges) = compare(settings, slot, rng)?;
-                let rows = slot.rows_of(&base);
-                let own = outputs.as_ref().filter(|_| rng.random::<f64>() < own_share);
-                let mut jobs = own.map_or(base, |outputs| slot.best(|_, _, row| outputs.q(place)[row as usize]));
-                if rng.random::<f64>() < settings.random {
-                    exchange_at_random(slot, &mut jobs, rng);
-                }
-                if slot.act(episodes, &jobs)?.ending.is_some() {
-                    slot.restart(episodes)?;
-                }
-                Ok(Finding { state: sample.clone(), base: rows, exchanges })
-            });
-            for finding in found.collect::<Result<Vec<_>, FleetError>>()? {
-                if !finding.base.is_empty() {
-                    self.list.push(finding);
-                }
-            }
-            seen += samples.len() as u64;
+    /// Remembers a phase's findings.
+    pub fn add(&mut self, found: Vec<Finding>) {
+        for finding in found {
+            self.list.push(finding);
         }
-        Ok(())
     }
 
     /// One step of learning: a logistic loss on whether to make each exchange, weighed by what it gains or loses, and cloning of the base.
@@ -160,6 +128,43 @@ impl Findings {
         });
         UpdateFigures { loss: loss.total, norm: learner.step(rate, clip) }
     }
+}
+
+/// A phase's findings. The fleet must know its base.
+pub fn look<D: Device<Real = f32>>(
+    settings: &RolloutSettings,
+    actor: &mut Learner<D>,
+    fleet: &mut Fleet,
+    seed: u64,
+    own_share: f64,
+) -> Result<Vec<Finding>, FleetError> {
+    let mut rngs: Vec<Pcg64> =
+        (0..fleet.slots.len() as u64).map(|place| Pcg64::seed_from_u64(mix(seed, place))).collect();
+    let (mut all, mut seen) = (Vec::new(), 0);
+    while seen < settings.states {
+        let samples: Vec<Arc<Sample>> = fleet.slots.par_iter_mut().map(|slot| Arc::new(slot.sample())).collect();
+        let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
+        let outputs = (own_share > 0.0).then(|| actor.outputs(None, &states));
+        let episodes = &fleet.episodes;
+        let slots = fleet.slots.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
+        let found = slots.map(|(place, ((slot, rng), sample))| -> Result<Finding, FleetError> {
+            let (base, exchanges) = compare(settings, slot, rng)?;
+            let rows = slot.rows_of(&base);
+            let own = outputs.as_ref().filter(|_| rng.random::<f64>() < own_share);
+            let mut jobs = own.map_or(base, |outputs| slot.best(|_, _, row| outputs.q(place)[row as usize]));
+            if rng.random::<f64>() < settings.random {
+                exchange_at_random(slot, &mut jobs, rng);
+            }
+            if slot.act(episodes, &jobs)?.ending.is_some() {
+                slot.restart(episodes)?;
+            }
+            Ok(Finding { state: sample.clone(), base: rows, exchanges })
+        });
+        let found = found.collect::<Result<Vec<_>, FleetError>>()?;
+        all.extend(found.into_iter().filter(|finding| !finding.base.is_empty()));
+        seen += samples.len() as u64;
+    }
+    Ok(all)
 }
 
 /// What the base would run here, and what some exchanges are worth.

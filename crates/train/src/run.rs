@@ -22,7 +22,7 @@ use crate::offline::{Judge, OfflineAlgorithm, log_runs};
 use crate::ppo;
 use crate::recipe::{Method, Recipe, Stage};
 use crate::reward::Purse;
-use crate::rollouts::Findings;
+use crate::rollouts::{Finding, Findings, look};
 use crate::source::Source;
 
 /// Why a training stopped.
@@ -51,6 +51,9 @@ pub enum TrainError {
         /// What it was.
         value: f64,
     },
+    /// The device computes no longer.
+    #[error("{0}; the last checkpoint is kept")]
+    Device(String),
     /// A checkpoint is of another training, or damaged.
     #[error("the checkpoint cannot be used: {0}")]
     Checkpoint(String),
@@ -225,6 +228,9 @@ impl<D: Device<Real = f32>> Run<D> {
                 Err(TrainError::Fleet(FleetError::NothingToChoose)) => (0.0, 0.0),
                 outcome => outcome?,
             };
+            if let Some(failure) = self.learner.failure() {
+                return Err(TrainError::Device(failure));
+            }
             self.progress.phase += 1;
             let figures = self.judge(&stage, loss, norm)?;
             self.progress.figures.push(figures.clone());
@@ -258,7 +264,8 @@ impl<D: Device<Real = f32>> Run<D> {
 
     /// One phase; gives its mean loss and norm.
     fn phase(&mut self, stage: &Stage, watch: &mut dyn Watch) -> Result<(f64, f64), TrainError> {
-        let seed = mix(mix(self.recipe.seed, 16 + self.progress.stage as u64), self.progress.phase);
+        let own_seed = mix(self.recipe.seed, 16 + self.progress.stage as u64);
+        let seed = mix(own_seed, self.progress.phase);
         let mut rng = Pcg64::seed_from_u64(mix(seed, 3));
         let optimizer = self.recipe.optimizer;
         let (place, phase, in_all) = (self.progress.stage, self.progress.phase, stage.phases * stage.method.updates());
@@ -270,7 +277,10 @@ impl<D: Device<Real = f32>> Run<D> {
             asked += 1;
             (rate, optimizer.clip)
         };
-        let mut done = |_: &Learner<D>, figures: UpdateFigures| {
+        let mut done = |learner: &Learner<D>, figures: UpdateFigures| {
+            if let Some(failure) = learner.failure() {
+                return Err(TrainError::Device(failure));
+            }
             for (what, value) in [("loss", figures.loss), ("gradient's norm", figures.norm)] {
                 if !value.is_finite() {
                     return Err(TrainError::Diverged { stage: place + 1, phase: phase + 1, what, value });
@@ -299,14 +309,29 @@ impl<D: Device<Real = f32>> Run<D> {
                 }
             }
             (Method::Rollouts(settings), Memory::Rollouts(findings)) => {
-                let mut fleet = Fleet::new(episodes, settings.environments, seed)?;
-                let own_share = if phase == 0 { 0.0 } else { settings.own_share };
-                findings.collect(settings, learner, &mut fleet, mix(seed, 5), own_share)?;
-                for _ in 0..if findings.is_empty() { 0 } else { settings.updates } {
-                    let (rate, clip) = rate();
-                    let figures = findings.update(settings, learner, &mut rng, rate, clip);
-                    done(learner, figures)?;
-                }
+                let mut actor = learner.twin();
+                let mut look = |phase: u64| -> Result<Vec<Finding>, FleetError> {
+                    let seed = mix(own_seed, phase);
+                    let mut fleet = Fleet::new(episodes.clone(), settings.environments, seed)?;
+                    let own_share = if phase < 2 { 0.0 } else { settings.own_share };
+                    look(settings, &mut actor, &mut fleet, mix(seed, 5), own_share)
+                };
+                let found = findings.ahead.take().map_or_else(|| look(phase), Ok)?;
+                findings.add(found);
+                let mut ahead = None;
+                rayon::in_place_scope(|scope| {
+                    if phase + 1 < stage.phases {
+                        // What goes wrong there will again when it is that phase's turn.
+                        scope.spawn(|_| ahead = look(phase + 1).ok());
+                    }
+                    for _ in 0..if findings.is_empty() { 0 } else { settings.updates } {
+                        let (rate, clip) = rate();
+                        let figures = findings.update(settings, learner, &mut rng, rate, clip);
+                        done(learner, figures)?;
+                    }
+                    Ok::<(), TrainError>(())
+                })?;
+                findings.ahead = ahead;
             }
             (Method::Dqn(settings), Memory::Dqn(dqn)) => {
                 let mut fleet = Fleet::new(episodes, settings.environments, seed)?;
@@ -319,9 +344,7 @@ impl<D: Device<Real = f32>> Run<D> {
             }
             (Method::Ppo(settings), Memory::Ppo) => {
                 let mut fleet = Fleet::new(episodes, settings.environments, seed)?;
-                for round in 0..settings.rounds {
-                    ppo::round(settings, learner, &mut fleet, mix(seed, 100 + round), &mut rate, &mut done)?;
-                }
+                ppo::rounds(settings, learner, &mut fleet, seed, rate, done)?;
             }
             (Method::Offline(settings), Memory::Offline { dqn, judge }) => {
                 if dqn.replay.is_empty() {

@@ -59,6 +59,8 @@ pub struct Batch {
     pub jobs: Vec<Vec<u32>>,
     /// The numbers of all job rows, row after row.
     pub real: Vec<f32>,
+    /// How many jobs each job row stands for.
+    pub counts: Vec<u32>,
     /// Attention bias of every row.
     pub bias: Vec<f32>,
 }
@@ -66,26 +68,37 @@ pub struct Batch {
 impl Batch {
     /// These samples, one after the other; many of them are read by several threads.
     pub fn of(samples: &[&Sample]) -> Batch {
-        let segments = Arc::new(Segments::of_lengths(samples.iter().map(|sample| sample.rows())));
-        let parts: Vec<Columns> = samples.par_chunks(PART).map(Columns::of).collect();
+        let parts: Vec<Columns> = samples.par_chunks(PART).with_min_len(PARTS).map(Columns::of).collect();
         let mut columns = Columns::default();
         parts.into_iter().for_each(|part| columns.append(part));
-        let Columns { idle, jobs, real, bias } = columns;
-        let idle_places = segments.ranges().map(|range| range.start as u32).collect();
-        let job_places = segments.ranges().flat_map(|range| range.start as u32 + 1..range.end as u32).collect();
-        Batch { segments, idle_places, job_places, idle, jobs, real, bias }
+        let Columns { lengths, idle, jobs, real, counts, bias } = columns;
+        let segments = Arc::new(Segments::of_lengths(lengths));
+        let (idle_places, job_places) = places(&segments);
+        Batch { segments, idle_places, job_places, idle, jobs, real, counts, bias }
     }
 }
 
-/// Samples that one thread reads.
+/// The first row of each sample, and all others.
+pub fn places(segments: &Segments) -> (Vec<u32>, Vec<u32>) {
+    let first = segments.ranges().map(|range| range.start as u32).collect();
+    let mut others = Vec::with_capacity(segments.rows() - segments.len());
+    segments.ranges().for_each(|range| others.extend(range.start as u32 + 1..range.end as u32));
+    (first, others)
+}
+
+/// Samples that are read together, and how many such parts a thread takes at least.
 const PART: usize = 256;
+const PARTS: usize = 4;
 
 /// The rows of some samples, feature by feature.
 #[derive(Default)]
 struct Columns {
+    /// Rows of each sample.
+    lengths: Vec<usize>,
     idle: Vec<Vec<u32>>,
     jobs: Vec<Vec<u32>>,
     real: Vec<f32>,
+    counts: Vec<u32>,
     bias: Vec<f32>,
 }
 
@@ -97,10 +110,12 @@ impl Columns {
             lists.iter_mut().zip(token).for_each(|(list, value)| list.push(u32::from(*value)));
         };
         for sample in samples {
+            columns.lengths.push(sample.rows());
             push(&mut columns.idle, &sample.idle);
             let width = sample.tokens.len() / sample.counts.len().max(1);
             sample.tokens.chunks_exact(width.max(1)).for_each(|token| push(&mut columns.jobs, token));
             columns.real.extend_from_slice(&sample.real);
+            columns.counts.extend_from_slice(&sample.counts);
             columns.bias.extend_from_slice(&sample.bias);
         }
         columns
@@ -113,7 +128,9 @@ impl Columns {
         };
         join(&mut self.idle, &mut other.idle);
         join(&mut self.jobs, &mut other.jobs);
+        self.lengths.append(&mut other.lengths);
         self.real.append(&mut other.real);
+        self.counts.append(&mut other.counts);
         self.bias.append(&mut other.bias);
     }
 }

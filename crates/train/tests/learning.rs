@@ -9,8 +9,8 @@ use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
     CloningSettings, DqnSettings, Episodes, Fleet, Learner, Lessons, Method, NetworkShape, OfflineAlgorithm,
-    OfflineSettings, PhaseFigures, PpoSettings, Ranges, Recipe, Reward, Run, Sample, Source, Stage, Tokens, TrainError,
-    Unwatched, Watch,
+    OfflineSettings, PhaseFigures, PpoSettings, Ranges, Recipe, Reward, RolloutSettings, Run, Sample, Source, Stage,
+    Tokens, TrainError, Unwatched, Watch,
 };
 
 type Device = Cpu<f32>;
@@ -184,12 +184,14 @@ impl Watch for StopAfter {
 fn all_methods() -> Recipe {
     let dqn = DqnSettings { steps: 300, learn_from: 50, batch: 16, priority: 0.5, n_step: 2, ..DqnSettings::default() };
     let cloning = CloningSettings { steps: 200, updates: 20, ..CloningSettings::default() };
-    let ppo = PpoSettings { environments: 8, length: 8, rounds: 2, ..PpoSettings::default() };
+    let ppo = PpoSettings { environments: 8, length: 8, rounds: 3, ..PpoSettings::default() };
     let iql = OfflineAlgorithm::Iql { expectile: 0.7, sharpness: 1.0 };
     let offline =
         OfflineSettings { transitions: 300, updates: 20, algorithm: iql, dqn: dqn.clone(), ..Default::default() };
+    let rollouts = RolloutSettings { states: 40, environments: 8, updates: 10, own_share: 0.9, ..Default::default() };
     let mut recipe = recipe(vec![
         stage(2, Method::Cloning(cloning)),
+        stage(4, Method::Rollouts(rollouts)),
         stage(2, Method::Dqn(dqn)),
         stage(2, Method::Ppo(ppo)),
         stage(2, Method::Offline(offline)),
@@ -211,9 +213,9 @@ fn an_interrupted_training_goes_on_bit_for_bit_at_any_number_of_threads() {
         })
     };
     let (expected, figures) = whole(1);
-    assert_eq!(figures.len(), 8);
+    assert_eq!(figures.len(), 12);
     assert!(whole(3) == (expected.clone(), figures.clone()), "the number of threads matters");
-    for phases in 1..8 {
+    for phases in 1..12 {
         let mut watch = StopAfter { phases, checkpoint: vec![], figures: vec![] };
         let mut run = Run::new(Device::default(), all_methods(), None, None);
         assert!(matches!(run.train(&mut watch), Err(TrainError::Stopped(_))));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use temponet_sim::generate::{Spec, generate};
 use temponet_task::{Assignment, Time};
 use temponet_train::{
     Dqn, DqnSettings, Environment, Episodes, Fleet, FleetError, Learner, NetworkShape, PpoSettings, Reward, Sample,
-    Source, Transition, ppo_round,
+    Source, Transition, ppo_rounds,
 };
 
 use super::sim::control;
@@ -119,6 +119,9 @@ fn measure<D: Device<Real = f32>>(device: &D, rounds: u32, policy: &[(usize, usi
     for (tokens, width) in policy {
         let samples_per_s = optimizing(device.another(), *tokens, *width, rounds)?;
         policy_cases.push(PolicyCase { environments: ENVIRONMENTS, tokens: *tokens, width: *width, samples_per_s });
+    }
+    if let Some(failure) = device.failure() {
+        bail!(failure);
     }
     let control_ns = (before + control()) / 2.0;
     Ok(Figures { cases, env_decisions_per_s, loop_steps_per_s, policy: policy_cases, control_ns })
@@ -243,15 +246,16 @@ fn optimizing<D: Device<Real = f32>>(device: D, tokens: usize, width: usize, rou
     let shape = NetworkShape { width, layers: 2, heads: 4, feed_forward: 4 * width };
     let weights = Weights::random(shape.architecture(&tokenizer), 1);
     let mut learner = Learner::new(device, &weights, AdamSettings::default());
-    let settings = PpoSettings { environments: ENVIRONMENTS, length: 8, batch: 16_384, ..PpoSettings::default() };
+    let settings =
+        PpoSettings { environments: ENVIRONMENTS, length: 8, rounds: 8, batch: 16_384, ..PpoSettings::default() };
     let mut fleet = Fleet::new(episodes(tokens - 1)?, ENVIRONMENTS, 1)?;
     let (mut seed, mut error) = (0, None);
     let rate = median_rate(rounds, || {
         seed += 1;
         let outcome =
-            ppo_round::<D, FleetError>(&settings, &mut learner, &mut fleet, seed, || (1e-4, 1.0), |_, _| Ok(()));
+            ppo_rounds::<D, FleetError>(&settings, &mut learner, &mut fleet, seed, || (1e-4, 1.0), |_, _| Ok(()));
         error = outcome.err();
-        (settings.environments * settings.length) as f64
+        (settings.environments * settings.length) as f64 * settings.rounds as f64
     });
     error.map_or(Ok(rate), |problem| Err(problem.into()))
 }

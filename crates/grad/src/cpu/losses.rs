@@ -1,7 +1,8 @@
 //! Losses with their gradients.
 
 use super::loops;
-use crate::{Real, Segments};
+use crate::policy::{likelihood, loss_of_one};
+use crate::{Choices, Real, Segments};
 
 pub fn regression<R: Real>(delta: Option<R>, x: &[R], target: &[R], weights: &[R], out: &mut [R]) -> f64 {
     let mut total = 0.0;
@@ -31,6 +32,22 @@ pub fn cross_entropy<R: Real>(segments: &Segments, x: &[R], shares: &[R], weight
             total += (*weight * *share * (log_sum - *x)).to_f64();
             *out = *weight * ((*x - log_sum).exp() - *share);
         }
+    }
+    total
+}
+
+pub fn policy<R: Real>(choices: &Choices<'_>, q: &[R], value: &[R], by_q: &mut [R], by_value: &mut [R]) -> f64 {
+    choices.check();
+    let Choices { rows, counts, picks, picked, made, weights } = choices;
+    assert!(
+        q.len() == rows.rows() && by_q.len() == q.len() && value.len() == rows.len() && by_value.len() == rows.len()
+    );
+    let mut total = 0.0;
+    for (sample, (rows, picks)) in rows.ranges().zip(picks.ranges()).enumerate() {
+        // Every sample before this one, and this one, has a row without a count.
+        let counts = &counts[rows.start - sample..rows.end - sample - 1];
+        let now = likelihood(&q[rows.clone()], counts, &picked[picks]);
+        total += loss_of_one(weights, &made[sample], &now, value[sample], &mut by_q[rows], &mut by_value[sample]);
     }
     total
 }

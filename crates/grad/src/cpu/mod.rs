@@ -9,7 +9,7 @@ mod norm;
 use pulp::Arch;
 
 use crate::device::AdamRates;
-use crate::{Activation, AttentionShape, Device, Product, Real, Segments};
+use crate::{Activation, AttentionShape, Choices, Device, Product, Real, Segments};
 
 /// A thread should have about this many rows of a batch.
 const SHARD_ROWS: usize = 448;
@@ -99,9 +99,14 @@ impl<R: Real> Device for Cpu<R> {
     type Real = R;
     type Buffer = Vec<R>;
     type Index = Vec<u32>;
+    type Number = f64;
 
     fn another(&self) -> Self {
         Cpu::default()
+    }
+
+    fn number(&self, number: &f64) -> f64 {
+        *number
     }
 
     fn shard_rows(&self) -> usize {
@@ -208,8 +213,21 @@ impl<R: Real> Device for Cpu<R> {
         });
     }
 
-    fn layer_norm(&mut self, x: &mut Vec<R>, weight: &Vec<R>, bias: &Vec<R>, scales: &mut Vec<R>, out: &mut Vec<R>) {
-        self.arch.dispatch(|| norm::forward(x, weight, bias, scales, out));
+    fn layer_norm(
+        &mut self,
+        x: &Vec<R>,
+        change: Option<&Vec<R>>,
+        weight: &Vec<R>,
+        bias: &Vec<R>,
+        normal: &mut Vec<R>,
+        scales: &mut Vec<R>,
+        out: &mut Vec<R>,
+    ) {
+        normal.copy_from_slice(x);
+        self.arch.dispatch(|| {
+            change.into_iter().for_each(|change| loops::add(change, normal));
+            norm::forward(normal, weight, bias, scales, out);
+        });
     }
 
     fn layer_norm_backward(
@@ -324,6 +342,36 @@ impl<R: Real> Device for Cpu<R> {
         out: &mut Vec<R>,
     ) -> f64 {
         losses::cross_entropy(segments, x, shares, weights, out)
+    }
+
+    fn policy_loss(
+        &mut self,
+        choices: &Choices<'_>,
+        q: &Vec<R>,
+        value: &Vec<R>,
+        by_q: &mut Vec<R>,
+        by_value: &mut Vec<R>,
+    ) -> f64 {
+        losses::policy(choices, q, value, by_q, by_value)
+    }
+
+    fn clipped_adam_all(
+        &mut self,
+        most: f64,
+        rates: &AdamRates<R>,
+        gradients: &mut [Vec<R>],
+        first: &mut [Vec<R>],
+        second: &mut [Vec<R>],
+        parameters: &mut [Vec<R>],
+    ) -> f64 {
+        let norm = self.square_sum_of_all(gradients).sqrt();
+        if norm > most {
+            self.scale_all(R::of(most / norm), gradients);
+        }
+        if norm.is_finite() {
+            self.adam_all(rates, gradients, first, second, parameters);
+        }
+        norm
     }
 
     fn adam(

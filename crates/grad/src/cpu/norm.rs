@@ -47,7 +47,7 @@ pub fn backward<R: Real>(
         }
         let (mean, along) = (sum(&dnormal) * share, dot(&dnormal, normal) * share);
         for ((dnormal, normal), dx) in dnormal.iter().zip(normal).zip(dx) {
-            *dx += *scale * (*dnormal - mean - *normal * along);
+            *dx = *scale * (*dnormal - mean - *normal * along);
         }
     }
 }

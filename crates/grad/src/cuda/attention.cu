@@ -12,8 +12,8 @@ struct Part {
 };
 
 // The layout has where each sample's queries start, where its keys do, and the products of both added up.
-__device__ Part part_of(int samples, const u32 *layout, int heads, int size) {
-    int sample = blockIdx.x / heads, head = blockIdx.x % heads;
+__device__ Part part_of(int number, int samples, const u32 *layout, int heads, int size) {
+    int sample = number / heads, head = number % heads;
     const u32 *q = layout + sample, *k = q + samples + 1, *offset = k + samples + 1;
     Part part;
     part.query = q[0];
@@ -261,7 +261,7 @@ __device__ void backward_keys(Part part, int columns, int size, const float *q, 
 extern "C" __global__ void attention(int samples, const u32 *layout, int heads, int columns, float scale, const float *q,
                                      const float *k, const float *v, const float *bias, float *weights, float *out) {
     int size = columns / heads;
-    Part part = part_of(samples, layout, heads, size);
+    Part part = part_of(blockIdx.x, samples, layout, heads, size);
     if (blockIdx.y * TILE >= part.queries) return;
     BY_SIZE(forward, part, columns, size, scale, q, k, v, bias, weights, out);
 }
@@ -270,7 +270,7 @@ extern "C" __global__ void attention_backward_queries(int samples, const u32 *la
                                                       const float *k, const float *v, const float *weights, const float *dy,
                                                       float *dlogits, float *dq) {
     int size = columns / heads;
-    Part part = part_of(samples, layout, heads, size);
+    Part part = part_of(blockIdx.x, samples, layout, heads, size);
     if (blockIdx.y * TILE >= part.queries) return;
     BY_SIZE(backward_queries, part, columns, size, scale, k, v, weights, dy, dlogits, dq);
 }
@@ -279,7 +279,125 @@ extern "C" __global__ void attention_backward_keys(int samples, const u32 *layou
                                                    const float *weights, const float *dy, const float *dlogits, float *dk,
                                                    float *dv) {
     int size = columns / heads;
-    Part part = part_of(samples, layout, heads, size);
+    Part part = part_of(blockIdx.x, samples, layout, heads, size);
     if (blockIdx.y * TILE >= part.keys) return;
     BY_SIZE(backward_keys, part, columns, size, q, weights, dy, dlogits, dk, dv);
+}
+
+// ---- Short samples: at most 32 queries and keys, and heads of at most 32 columns. A warp has one head of one sample, a lane one of the keys.
+
+// A head's columns of some rows.
+__device__ void load_short(float *to, const float *data, int row, int count, int columns, int first, int size) {
+    int lane = threadIdx.x % 32, stride = size | 1;
+    if (lane < size)
+        for (int r = 0; r < count; r++) to[r * stride + lane] = data[(size_t)(row + r) * columns + first + lane];
+}
+
+__device__ void forward_short(Part part, int columns, int size, float scale, int most_queries, int most_keys, const float *q,
+                              const float *k, const float *v, const float *bias, float *weights, float *out) {
+    extern __shared__ float4 shared[];
+    int stride = size | 1, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    float *keys = (float *)shared + warp * (most_queries + 2 * most_keys) * stride;
+    float *values = keys + most_keys * stride, *queries = values + most_keys * stride;
+    load_short(keys, k, part.key, part.keys, columns, part.first, size);
+    load_short(values, v, part.key, part.keys, columns, part.first, size);
+    load_short(queries, q, part.query, part.queries, columns, part.first, size);
+    __syncwarp();
+    bool is_key = lane < part.keys;
+    const float *own = keys + (is_key ? lane : 0) * stride;
+    float added = bias && is_key ? bias[part.key + lane] : 0.0f;
+    for (int i = 0; i < part.queries; i++) {
+        const float *query = queries + i * stride;
+        float sum = 0.0f;
+        for (int c = 0; c < size; c++) sum += query[c] * own[c];
+        float logit = is_key ? sum * scale + added : -1e30f;
+        float most = warp_greatest(logit), power = is_key ? expf(logit - most) : 0.0f;
+        float weight = power / warp_sum(power), mixed = 0.0f;
+        if (is_key) weights[part.weights + i * part.keys + lane] = weight;
+        for (int j = 0; j < part.keys; j++) {
+            float share = __shfl_sync(0xffffffffu, weight, j);
+            if (lane < size) mixed += share * values[j * stride + lane];
+        }
+        if (lane < size) out[(size_t)(part.query + i) * columns + part.first + lane] = mixed;
+    }
+}
+
+// Adds to the gradients of queries, keys and values. S is the size of a head or more.
+template <int S>
+__device__ void backward_short(Part part, int columns, int size, float scale, int most_queries, int most_keys, const float *q,
+                               const float *k, const float *v, const float *weights, const float *dy, float *dq, float *dk,
+                               float *dv) {
+    extern __shared__ float4 shared[];
+    int stride = size | 1, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    float *keys = (float *)shared + warp * 2 * (most_queries + most_keys) * stride;
+    float *values = keys + most_keys * stride, *queries = values + most_keys * stride;
+    float *changes = queries + most_queries * stride;
+    load_short(keys, k, part.key, part.keys, columns, part.first, size);
+    load_short(values, v, part.key, part.keys, columns, part.first, size);
+    load_short(queries, q, part.query, part.queries, columns, part.first, size);
+    load_short(changes, dy, part.query, part.queries, columns, part.first, size);
+    __syncwarp();
+    bool is_key = lane < part.keys;
+    const float *own = values + (is_key ? lane : 0) * stride;
+    float for_key[S], for_value[S];
+#pragma unroll
+    for (int c = 0; c < S; c++) for_key[c] = for_value[c] = 0.0f;
+    for (int i = 0; i < part.queries; i++) {
+        const float *query = queries + i * stride, *change = changes + i * stride;
+        float weight = is_key ? weights[part.weights + i * part.keys + lane] : 0.0f, sum = 0.0f;
+        for (int c = 0; c < size; c++) sum += change[c] * own[c];
+        float slope = weight * (sum - warp_sum(weight * sum)) * scale, mixed = 0.0f;
+        for (int j = 0; j < part.keys; j++) {
+            float share = __shfl_sync(0xffffffffu, slope, j);
+            if (lane < size) mixed += share * keys[j * stride + lane];
+        }
+        if (lane < size) dq[(size_t)(part.query + i) * columns + part.first + lane] += mixed;
+#pragma unroll
+        for (int c = 0; c < S; c++) {
+            if (c < size) {
+                for_key[c] += slope * query[c];
+                for_value[c] += weight * change[c];
+            }
+        }
+    }
+    // Through shared memory, so that a row is written at once.
+    __syncwarp();
+    if (is_key) {
+#pragma unroll
+        for (int c = 0; c < S; c++) {
+            if (c < size) {
+                keys[lane * stride + c] = for_key[c];
+                values[lane * stride + c] = for_value[c];
+            }
+        }
+    }
+    __syncwarp();
+    if (lane < size) {
+        for (int j = 0; j < part.keys; j++) {
+            size_t place = (size_t)(part.key + j) * columns + part.first + lane;
+            dk[place] += keys[j * stride + lane];
+            dv[place] += values[j * stride + lane];
+        }
+    }
+}
+
+extern "C" __global__ void attention_short(int samples, const u32 *layout, int heads, int columns, float scale, int most_queries,
+                                           int most_keys, const float *q, const float *k, const float *v, const float *bias,
+                                           float *weights, float *out) {
+    int size = columns / heads, number = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (number >= samples * heads) return;
+    Part part = part_of(number, samples, layout, heads, size);
+    forward_short(part, columns, size, scale, most_queries, most_keys, q, k, v, bias, weights, out);
+}
+
+extern "C" __global__ void attention_short_backward(int samples, const u32 *layout, int heads, int columns, float scale,
+                                                    int most_queries, int most_keys, const float *q, const float *k,
+                                                    const float *v, const float *weights, const float *dy, float *dq, float *dk,
+                                                    float *dv) {
+    int size = columns / heads, number = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (number >= samples * heads) return;
+    Part part = part_of(number, samples, layout, heads, size);
+    if (size <= 16)
+        backward_short<16>(part, columns, size, scale, most_queries, most_keys, q, k, v, weights, dy, dq, dk, dv);
+    else backward_short<32>(part, columns, size, scale, most_queries, most_keys, q, k, v, weights, dy, dq, dk, dv);
 }

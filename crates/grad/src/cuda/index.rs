@@ -14,13 +14,19 @@ pub struct Index {
     groups: OnceLock<Option<Groups>>,
 }
 
-/// The places of a list by the row number in them.
+/// The places of a list by the row number in them. A group is added up in chunks, so that one of many rows does not take longer than several of few.
 pub struct Groups {
-    /// The places in the order of the groups, then where each group starts and the end, then the row number of each group.
+    /// The places in the order of the groups, then where each chunk starts in it and the end, then the first chunk of each group and the end,
+    /// then the row number of each group.
     pub memory: Memory,
     /// How many groups there are.
     pub len: usize,
+    /// How many chunks they have.
+    pub chunks: usize,
 }
+
+/// The most rows of a chunk.
+const CHUNK: usize = 128;
 
 impl Index {
     pub fn new(pool: &Arc<Pool>, rows: &[u32]) -> Index {
@@ -58,13 +64,20 @@ fn group(pool: &Arc<Pool>, rows: &[u32], end: usize) -> Option<Groups> {
         return None;
     }
     (0..end).for_each(|row| places[row + 1] += places[row]);
-    let starts: Vec<u32> = targets.iter().map(|row| places[*row as usize]).collect();
+    let (mut chunks, mut groups) = (Vec::new(), Vec::new());
+    for row in &targets {
+        groups.push(chunks.len() as u32);
+        let range = places[*row as usize]..places[*row as usize + 1];
+        chunks.extend(range.step_by(CHUNK));
+    }
+    groups.push(chunks.len() as u32);
     let mut order = vec![0u32; rows.len()];
     for (place, row) in rows.iter().enumerate() {
         order[places[*row as usize] as usize] = place as u32;
         places[*row as usize] += 1;
     }
-    let len = targets.len();
-    let memory = pool.upload(&[order, starts, vec![rows.len() as u32], targets].concat());
-    Some(Groups { memory, len })
+    let (len, count) = (targets.len(), chunks.len());
+    chunks.push(rows.len() as u32);
+    let memory = pool.upload(&[order, chunks, groups, targets].concat());
+    Some(Groups { memory, len, chunks: count })
 }

@@ -142,13 +142,19 @@ extern "C" __global__ void square_sum_of_all(const __grid_constant__ Table table
     if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
+// With a norm, the gradients are scaled down to `most` if it is greater, and nothing is done if it is not finite.
 extern "C" __global__ void adam_all(const __grid_constant__ Table table, float beta1, float beta2, float step, float correction,
-                                    float epsilon, float decay) {
+                                    float epsilon, float decay, float most, const double *norm) {
+    float factor = 1.0f;
+    if (norm) {
+        if (!isfinite(*norm)) return;
+        if (*norm > most) factor = (float)((double)most / *norm);
+    }
     Chunk chunk = chunk_of(table);
     const float *gradient = table.at[0][chunk.list];
     float *first = table.at[1][chunk.list], *second = table.at[2][chunk.list], *parameter = table.at[3][chunk.list];
     for (int k = chunk.begin + threadIdx.x; k < chunk.end; k += blockDim.x) {
-        float g = gradient[k], value = parameter[k];
+        float g = factor * gradient[k], value = parameter[k];
         float m = beta1 * first[k] + (1.0f - beta1) * g;
         float v = beta2 * second[k] + (1.0f - beta2) * g * g;
         first[k] = m;
@@ -159,12 +165,12 @@ extern "C" __global__ void adam_all(const __grid_constant__ Table table, float b
 
 // ---- Sums.
 
-// One block.
-extern "C" __global__ void sum_of_parts(int n, const double *parts, double *total) {
+// One block. The sum or its root.
+extern "C" __global__ void sum_of_parts(int n, int is_root, const double *parts, double *total) {
     double sum = 0.0;
     for (int k = threadIdx.x; k < n; k += blockDim.x) sum += parts[k];
     sum = block_sum(sum);
-    if (threadIdx.x == 0) *total = sum;
+    if (threadIdx.x == 0) *total = is_root ? sqrt(sum) : sum;
 }
 
 // Sums of slices of the rows of x and, if there is a y, of x∘y. A block has 32 columns and one slice; `parts` has a row for each slice.
@@ -214,7 +220,8 @@ extern "C" __global__ void add_rows(int n, int columns, const float *x, const u3
     out[target * columns + column] += x[source * columns + column];
 }
 
-// The same where several rows go to one: a block adds all rows of one group, order[starts[g]] to order[starts[g + 1]], to its target.
+// The same where several rows go to one: a block adds all rows of one group, order[starts[g]] to order[starts[g + 1]], to its target; without
+// targets their sum is row g of `out`.
 extern "C" __global__ void add_groups(int columns, const float *x, const u32 *from, float *out, const u32 *order,
                                       const u32 *starts, const u32 *targets) {
     __shared__ float sums[512];
@@ -223,7 +230,7 @@ extern "C" __global__ void add_groups(int columns, const float *x, const u32 *fr
     if (column < columns) {
         int end = starts[group + 1];
         for (int place = starts[group] + threadIdx.y; place < end; place += blockDim.y) {
-            int k = order[place];
+            int k = order ? order[place] : place;
             sum += x[(from ? from[k] : k) * columns + column];
         }
     }
@@ -233,18 +240,25 @@ extern "C" __global__ void add_groups(int columns, const float *x, const u32 *fr
         if (threadIdx.y == 0)
             for (int k = 1; k < blockDim.y; k++) sum += sums[k * blockDim.x + threadIdx.x];
     }
-    if (threadIdx.y == 0 && column < columns) out[targets[group] * columns + column] += sum;
+    if (threadIdx.y > 0 || column >= columns) return;
+    if (targets) out[targets[group] * columns + column] += sum;
+    else out[group * columns + column] = sum;
 }
 
 // ---- Layer norm, a warp for each row.
 
-extern "C" __global__ void layer_norm(int rows, int columns, float *x, const float *weight, const float *bias, float *scales,
-                                      float *out) {
+extern "C" __global__ void layer_norm(int rows, int columns, const float *x, const float *change, const float *weight,
+                                      const float *bias, float *normals, float *scales, float *out) {
     int row = here() / 32, lane = threadIdx.x % 32;
     if (row >= rows) return;
-    float *from = x + row * columns, *to = out + row * columns;
+    int first = row * columns;
+    float *from = normals + first, *to = out + first;
     float sum = 0.0f;
-    for (int k = lane; k < columns; k += 32) sum += from[k];
+    for (int k = lane; k < columns; k += 32) {
+        float value = change ? x[first + k] + change[first + k] : x[first + k];
+        from[k] = value;
+        sum += value;
+    }
     float mean = warp_sum(sum) / columns;
     float squares = 0.0f;
     for (int k = lane; k < columns; k += 32) squares += (from[k] - mean) * (from[k] - mean);
@@ -272,7 +286,7 @@ extern "C" __global__ void layer_norm_backward(int rows, int columns, const floa
     along = warp_sum(along) / columns;
     float scale = scales[row];
     for (int k = lane; k < columns; k += 32)
-        dx[first + k] += scale * (dy[first + k] * weight[k] - sum - normal[first + k] * along);
+        dx[first + k] = scale * (dy[first + k] * weight[k] - sum - normal[first + k] * along);
 }
 
 // ---- Over the rows of each sample, a warp for each; one column.
@@ -335,6 +349,79 @@ extern "C" __global__ void regression(int n, float delta, const float *x, const 
     }
     sum = block_sum(sum);
     if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+}
+
+// ---- Choices made one after the other without putting any back, a warp for each sample, in double precision.
+
+__device__ __forceinline__ double warp_total(double value) {
+    for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
+    return value;
+}
+
+// What is known of a choice: its likelihood's logarithm when it was made, its advantage, and what the value should have been.
+struct Made {
+    float log, advantage, worth;
+};
+
+// How many of a row are left at a turn.
+__device__ __forceinline__ double left_of(u32 count, int row, const u32 *picked, int turn) {
+    int left = count;
+    for (int k = 0; k < turn; k++) left -= picked[k] == row;
+    return max(left, 0);
+}
+
+// `lists` has where each sample's rows start, where its picks do, the picks, and the counts of all rows but each sample's first. The loss of each
+// sample goes to `losses`.
+extern "C" __global__ void policy_loss(int samples, int picks, const u32 *lists, const Made *made, float clip, float entropy_weight,
+                                       float value_weight, float share, const float *q, const float *value, float *by_q,
+                                       float *by_value, double *losses) {
+    int sample = here() / 32, lane = threadIdx.x % 32;
+    if (sample >= samples) return;
+    const u32 *starts = lists + sample, *pick_starts = starts + samples + 1;
+    int begin = starts[0], rows = starts[1] - begin, turns = pick_starts[1] - pick_starts[0];
+    const u32 *picked = lists + 2 * (samples + 1) + pick_starts[0];
+    // Those of row r are at r - 1.
+    const u32 *counts = lists + 2 * (samples + 1) + picks + begin - sample;
+    q += begin;
+    by_q += begin;
+    float most = -1e30f;
+    for (int r = 1 + lane; r < rows; r += 32) most = fmaxf(most, q[r]);
+    most = warp_greatest(most);
+    for (int r = lane; r < rows; r += 32) by_q[r] = 0.0f;
+    double log_now = 0.0, entropy = 0.0, mean = 0.0, first_total = 1.0;
+    for (int turn = 0; turn < turns; turn++) {
+        double total = 0.0, weighted = 0.0;
+        for (int r = 1 + lane; r < rows; r += 32) {
+            double above = q[r] - most, part = left_of(counts[r - 1], r, picked, turn) * exp(above);
+            total += part;
+            weighted += part * above;
+        }
+        total = fmax(warp_total(total), 2.2250738585072014e-308);
+        if (turn == 0) {
+            mean = warp_total(weighted) / total;
+            entropy = log(total) - mean;
+            first_total = total;
+        }
+        int row = picked[turn];
+        log_now += (double)(q[row] - most) + log(fmax(left_of(counts[row - 1], row, picked, turn), 1.0)) - log(total);
+        for (int r = 1 + lane; r < rows; r += 32) {
+            double part = left_of(counts[r - 1], r, picked, turn) * exp((double)(q[r] - most));
+            by_q[r] += (r == row ? 1.0f : 0.0f) - (float)(part / total);
+        }
+    }
+    Made then = made[sample];
+    double advantage = then.advantage, ratio = exp(fmin(fmax(log_now - then.log, -20.0), 20.0));
+    double clipped = fmin(fmax(ratio, 1.0 - clip), 1.0 + clip);
+    double slope = ratio * advantage <= clipped * advantage ? -ratio * advantage : 0.0;
+    double gain = fmin(ratio * advantage, clipped * advantage), error = (double)value[sample] - then.worth;
+    for (int r = 1 + lane; r < rows; r += 32) {
+        double above = q[r] - most, by_entropy = 0.0;
+        if (turns > 0) by_entropy = -(double)counts[r - 1] * exp(above) / first_total * (above - mean);
+        by_q[r] = share * (slope * by_q[r] - entropy_weight * by_entropy);
+    }
+    if (lane > 0) return;
+    by_value[sample] = share * value_weight * error;
+    losses[sample] = share * (-gain - entropy_weight * entropy + value_weight * 0.5 * error * error);
 }
 
 // ---- Recurrent cells, a thread for each place of each row.

@@ -8,7 +8,7 @@ use cudarc::driver::{CudaContext, CudaFunction, result};
 use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
 
 use super::CudaError;
-use super::memory::{Memory, Pool, done};
+use super::memory::{Memory, Pool};
 use super::table::Table;
 
 /// The kernels' source.
@@ -49,6 +49,8 @@ kernels!(
     attention,
     attention_backward_keys,
     attention_backward_queries,
+    attention_short,
+    attention_short_backward,
     blend_all,
     clear_all,
     cross_entropy,
@@ -58,6 +60,7 @@ kernels!(
     layer_norm_backward,
     lstm_cell,
     lstm_cell_backward,
+    policy_loss,
     regression,
     scale_all,
     softmax,
@@ -89,6 +92,13 @@ impl Grid {
     /// A warp for each of so many.
     pub fn warps(count: usize) -> Grid {
         Grid::each(32 * count)
+    }
+
+    /// A block for each 32 or 128 columns of so many groups of rows, with as many rows of threads as leave each a few of them to add.
+    pub fn groups(groups: usize, rows: usize, columns: usize) -> Grid {
+        let deep = (rows / groups / 4).clamp(1, 16).next_power_of_two();
+        let wide = if deep > 1 { 32 } else { 128 };
+        Grid { blocks: (groups, columns.div_ceil(wide)), threads: (wide, deep), shared: 0 }
     }
 
     /// So many blocks.
@@ -124,13 +134,14 @@ union Parameter {
 /// Starts a kernel; nothing if there is nothing to do. The caller sees to it that the arguments are the kernel's and that it stays
 /// within the memory it is given.
 #[allow(unsafe_code)]
-#[track_caller]
 pub fn launch(pool: &Arc<Pool>, kernel: &CudaFunction, grid: Grid, arguments: &[Argument<'_>]) {
     let Grid { blocks, threads, shared } = grid;
     if blocks.0 == 0 || blocks.1 == 0 {
         return;
     }
-    assert!(blocks.0 <= i32::MAX as usize && blocks.1 <= 65_535, "{blocks:?} blocks are too many for a GPU");
+    if blocks.0 > i32::MAX as usize || blocks.1 > 65_535 {
+        return pool.fail(format_args!("{blocks:?} blocks are too many for it; smaller batches have fewer"));
+    }
     let mut parameters: Vec<Parameter> = arguments
         .iter()
         .map(|argument| match argument {
@@ -151,9 +162,8 @@ pub fn launch(pool: &Arc<Pool>, kernel: &CudaFunction, grid: Grid, arguments: &[
             _ => std::ptr::from_mut(parameter).cast(),
         })
         .collect();
-    done(pool.stream().context().bind_to_thread());
     // SAFETY: the pointers lead to parameters that live until the call returns; what the kernel does with them is the caller's promise.
-    done(unsafe {
+    pool.ask(|| unsafe {
         result::launch_kernel(
             kernel.cu_function(),
             (blocks.0 as u32, blocks.1 as u32, 1),

@@ -9,6 +9,7 @@ mod index;
 mod launch;
 mod layout;
 mod memory;
+mod staging;
 mod table;
 
 use std::slice;
@@ -18,17 +19,22 @@ use cudarc::cublas::{CudaBlas, result as blas, sys as blas_sys};
 use cudarc::driver::{CudaContext, CudaFunction};
 
 pub use self::error::CudaError;
-use self::index::Index;
+use self::index::{Groups, Index};
 use self::launch::Argument::{At, Float, From, Int, Many, Maybe};
 use self::launch::{Argument, Grid, Kernels, THREADS, launch};
 use self::layout::Layouts;
-use self::memory::{Memory, Pool, done};
+use self::memory::{Failure, Memory, Pool};
 use self::table::{LISTS, Table};
 use crate::device::AdamRates;
-use crate::{Activation, AttentionShape, Device, Product, Segments};
+use crate::{Activation, AttentionShape, Choices, Device, Product, Segments};
 
 /// The widest head of an attention.
 const WIDEST_HEAD: usize = 128;
+/// Samples of at most so many queries and keys, and heads of at most so many columns, are short: a warp does all of one.
+const SHORT: usize = 32;
+/// Warps of a block that does short samples: as many as fit into so many bytes of shared memory.
+const SHORT_WARPS: usize = 8;
+const SHORT_SHARED: usize = 48 << 10;
 /// Rows of queries or keys that a block of the attention has.
 const TILE: usize = 32;
 /// A loss is summed by at most so many blocks.
@@ -39,11 +45,16 @@ const SLICE: (usize, usize) = (128, 256);
 /// An NVIDIA GPU, single precision.
 pub struct Cuda {
     context: Arc<CudaContext>,
-    blas: CudaBlas,
+    blas: Arc<CudaBlas>,
     kernels: Kernels,
+    /// Its work comes before that of others with a higher number.
+    priority: i32,
     pool: Arc<Pool>,
     layouts: Layouts,
 }
+
+/// One number in double precision, in the GPU's memory.
+pub struct Number(Memory);
 
 /// Fails unless a library can be loaded.
 fn require(name: &'static str, is_present: bool) -> Result<(), CudaError> {
@@ -64,13 +75,13 @@ impl Cuda {
         // SAFETY: there is one stream, and memory is never used on another, which `Memory::pointer` checks.
         unsafe { context.disable_event_tracking() };
         let kernels = Kernels::compile(&context)?;
-        Cuda::on(context, kernels)
+        Cuda::on(context, kernels, 0, Failure::default())
     }
 
-    fn on(context: Arc<CudaContext>, kernels: Kernels) -> Result<Cuda, CudaError> {
-        let stream = context.new_stream()?;
-        let blas = CudaBlas::new(stream.clone())?;
-        Ok(Cuda { context, blas, kernels, pool: Pool::new(stream), layouts: Layouts::default() })
+    fn on(context: Arc<CudaContext>, kernels: Kernels, priority: i32, failure: Failure) -> Result<Cuda, CudaError> {
+        let stream = context.new_stream_with_priority(priority)?;
+        let blas = Arc::new(CudaBlas::new(stream.clone())?);
+        Ok(Cuda { context, blas, kernels, priority, pool: Pool::new(stream, failure), layouts: Layouts::default() })
     }
 
     /// What the card is called.
@@ -85,13 +96,12 @@ impl Cuda {
             false => blas_sys::cublasMath_t::CUBLAS_DEFAULT_MATH,
         };
         // SAFETY: the handle lives as long as `blas`.
-        let result = unsafe { blas_sys::cublasSetMathMode(*self.blas.handle(), mode) }.result();
-        result.unwrap_or_else(|error| panic!("cuBLAS failed: {error}"));
+        self.pool.check(unsafe { blas_sys::cublasSetMathMode(*self.blas.handle(), mode) }.result());
     }
 
     /// Waits until everything asked for is done.
     pub fn synchronize(&self) {
-        done(self.pool.stream().synchronize());
+        self.pool.ask(|| self.pool.stream().synchronize());
     }
 
     /// Bytes of the card's memory taken so far. Once a training step has been made, another like it takes no more.
@@ -134,21 +144,61 @@ impl Cuda {
         self.launch(|kernels| &kernels.add_slices, Grid::each(width), &arguments);
     }
 
-    /// The sum of numbers in double precision, waited for.
-    fn sum_of_parts(&self, parts: &Memory) -> f64 {
-        if parts.len() == 0 {
-            return 0.0;
-        }
+    /// The sum of numbers in double precision, or its root.
+    fn sum_of_parts(&self, parts: &Memory, is_root: bool) -> Number {
         let total = self.pool.blank::<f64>(1);
-        let arguments = [Int(parts.len()), At(parts), At(&total)];
+        let arguments = [Int(parts.len()), Int(usize::from(is_root)), At(parts), At(&total)];
         self.launch(|kernels| &kernels.sum_of_parts, Grid::blocks(1), &arguments);
-        total.download::<f64>()[0]
+        Number(total)
+    }
+
+    /// The sum of all squares of some matrices, or its root.
+    fn squares(&self, buffers: &[Memory], is_root: bool) -> Number {
+        let tables: Vec<Table> = buffers.chunks(LISTS).map(|some| Table::new(&self.pool, &[some])).collect();
+        let parts = self.pool.blank::<f64>(tables.iter().map(Table::blocks).sum());
+        let mut first = 0;
+        for table in &tables {
+            // In 4-byte numbers.
+            let place = From(&parts, 2 * first);
+            let grid = Grid::blocks(table.blocks());
+            self.launch(|kernels| &kernels.square_sum_of_all, grid, &[Many(table), place]);
+            first += table.blocks();
+        }
+        self.sum_of_parts(&parts, is_root)
+    }
+
+    /// A step of Adam; with a norm, of gradients that are scaled down to so much.
+    fn adam_with(&self, rates: &AdamRates<f32>, rows: [&[Memory]; 4], clip: Option<(f64, &Number)>) {
+        let AdamRates { beta1, beta2, step, correction, epsilon, decay } = *rates;
+        let most = clip.map_or(0.0, |(most, _)| most as f32);
+        let rates = [beta1, beta2, step, correction, epsilon, decay, most].map(Float);
+        let arguments = [&rates[..], &[Maybe(clip.map(|(_, norm)| &norm.0))]].concat();
+        self.for_all(|kernels| &kernels.adam_all, rows, &arguments);
+    }
+
+    /// How the attention of short samples is computed: a warp for each sample and head, with so many times the rows of queries and of keys in shared
+    /// memory. None if a sample is too long. With it the most queries and keys of a sample.
+    fn short_grid(shape: AttentionShape<'_>, copies: (usize, usize)) -> Option<(Grid, [Argument<'static>; 2])> {
+        let longest = |rows: &Segments| rows.ranges().map(|range| range.len()).max().unwrap_or(0);
+        let (queries, keys, size) = (longest(shape.queries), longest(shape.keys), shape.columns / shape.heads);
+        if queries > SHORT || keys > SHORT || size > SHORT {
+            return None;
+        }
+        let shared = 4 * (copies.0 * queries + copies.1 * keys) * (size | 1);
+        let warps = SHORT_SHARED.checked_div(shared).map_or(SHORT_WARPS, |warps| warps.clamp(1, SHORT_WARPS));
+        let blocks = (shape.queries.len() * shape.heads).div_ceil(warps);
+        Some((
+            Grid { blocks: (blocks, 1), threads: (32 * warps, 1), shared: warps * shared },
+            [Int(queries), Int(keys)],
+        ))
     }
 
     /// How an attention is computed: a block for each sample, head and 32 of the rows.
-    fn attention_grid(shape: AttentionShape<'_>, rows: &Segments, tiles: usize) -> Grid {
+    fn attention_grid(&self, shape: AttentionShape<'_>, rows: &Segments, tiles: usize) -> Grid {
         let size = shape.columns / shape.heads;
-        assert!(size <= WIDEST_HEAD, "a head of {size} columns: the GPU takes at most {WIDEST_HEAD}");
+        if size > WIDEST_HEAD {
+            self.pool.fail(format_args!("a head of {size} columns; its kernels take at most {WIDEST_HEAD}"));
+        }
         let width = if size <= 32 { 32 } else { size.next_power_of_two() };
         let longest = rows.ranges().map(|range| range.len()).max().unwrap_or(0);
         Grid {
@@ -171,9 +221,26 @@ impl Device for Cuda {
     type Real = f32;
     type Buffer = Memory;
     type Index = Index;
+    type Number = Number;
 
+    /// Its work comes first: it is there to act or to judge, and waited for, while this one has a queue to work off.
     fn another(&self) -> Self {
-        Cuda::on(self.context.clone(), self.kernels.clone()).unwrap_or_else(|error| panic!("CUDA failed: {error}"))
+        let (context, kernels, priority) = (self.context.clone(), self.kernels.clone(), self.priority - 1);
+        let failure = self.pool.failure().clone();
+        Cuda::on(context.clone(), kernels.clone(), priority, failure).unwrap_or_else(|error| {
+            // This one's queue will do for a device that is asked nothing any more.
+            self.pool.fail(error);
+            let (blas, pool) = (self.blas.clone(), self.pool.clone());
+            Cuda { context, blas, kernels, priority, pool, layouts: Layouts::default() }
+        })
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.pool.failure().get().cloned()
+    }
+
+    fn number(&self, number: &Number) -> f64 {
+        number.0.download::<f64>()[0]
     }
 
     /// One card takes any batch whole.
@@ -246,17 +313,7 @@ impl Device for Cuda {
     }
 
     fn square_sum_of_all(&mut self, buffers: &[Memory]) -> f64 {
-        let tables: Vec<Table> = buffers.chunks(LISTS).map(|some| Table::new(&self.pool, &[some])).collect();
-        let parts = self.pool.blank::<f64>(tables.iter().map(Table::blocks).sum());
-        let mut first = 0;
-        for table in &tables {
-            // In 4-byte numbers.
-            let place = From(&parts, 2 * first);
-            let grid = Grid::blocks(table.blocks());
-            self.launch(|kernels| &kernels.square_sum_of_all, grid, &[Many(table), place]);
-            first += table.blocks();
-        }
-        self.sum_of_parts(&parts)
+        self.number(&self.squares(buffers, false))
     }
 
     fn adam_all(
@@ -267,9 +324,21 @@ impl Device for Cuda {
         second: &mut [Memory],
         parameters: &mut [Memory],
     ) {
-        let AdamRates { beta1, beta2, step, correction, epsilon, decay } = *rates;
-        let rates = [beta1, beta2, step, correction, epsilon, decay].map(Float);
-        self.for_all(|kernels| &kernels.adam_all, [gradients, first, second, parameters], &rates);
+        self.adam_with(rates, [gradients, first, second, parameters], None);
+    }
+
+    fn clipped_adam_all(
+        &mut self,
+        most: f64,
+        rates: &AdamRates<f32>,
+        gradients: &mut [Memory],
+        first: &mut [Memory],
+        second: &mut [Memory],
+        parameters: &mut [Memory],
+    ) -> Number {
+        let norm = self.squares(gradients, true);
+        self.adam_with(rates, [gradients, first, second, parameters], Some((most, &norm)));
+        norm
     }
 
     #[allow(unsafe_code)]
@@ -287,8 +356,10 @@ impl Device for Cuda {
             false => blas_sys::cublasOperation_t::CUBLAS_OP_N,
         };
         let beta = if accumulate { 1.0 } else { 0.0 };
-        done(self.context.bind_to_thread());
         let pointer = |memory: &Memory| memory.pointer(&self.pool);
+        if self.pool.ask(|| Ok(())).is_none() {
+            return;
+        }
         // cuBLAS stores columns one after the other: what it takes for matrices are their transposes, and outᵀ = rightᵀ · leftᵀ.
         // SAFETY: the matrices are as large as they are said to be, as was just checked.
         let result = unsafe {
@@ -309,7 +380,7 @@ impl Device for Cuda {
                 n as i32,
             )
         };
-        result.unwrap_or_else(|error| panic!("cuBLAS failed: {error}"));
+        self.pool.check(result);
     }
 
     fn add_row(&mut self, row: &Memory, out: &mut Memory) {
@@ -349,14 +420,20 @@ impl Device for Cuda {
         assert!(fits(from, x) && fits(to, out));
         let from = Maybe(from.map(Index::memory));
         if let Some(groups) = to.and_then(|to| to.groups(&self.pool)) {
-            // As many rows of threads as leave each a few rows to add.
-            let deep = (count / groups.len / 4).clamp(1, 16).next_power_of_two();
-            let wide = if deep > 1 { 32 } else { 128 };
-            let grid = Grid { blocks: (groups.len, columns.div_ceil(wide)), threads: (wide, deep), shared: 0 };
-            let list = |first| From(&groups.memory, first);
-            let (starts, targets) = (list(count), list(count + groups.len + 1));
-            let arguments = [Int(columns), At(x), from, At(out), list(0), starts, targets];
-            self.launch(|kernels| &kernels.add_groups, grid, &arguments);
+            let Groups { memory, len, chunks } = groups;
+            let (order, of_chunks) = (From(memory, 0), From(memory, count));
+            let (of_groups, targets) = (From(memory, count + chunks + 1), From(memory, count + chunks + len + 2));
+            let nothing = Maybe(None);
+            if chunks == len {
+                let arguments = [Int(columns), At(x), from, At(out), order, of_chunks, targets];
+                self.launch(|kernels| &kernels.add_groups, Grid::groups(*len, count, columns), &arguments);
+            } else {
+                let parts = self.pool.blank::<f32>(chunks * columns);
+                let arguments = [Int(columns), At(x), from, At(&parts), order, of_chunks, nothing];
+                self.launch(|kernels| &kernels.add_groups, Grid::groups(*chunks, count, columns), &arguments);
+                let arguments = [Int(columns), At(&parts), nothing, At(out), nothing, of_groups, targets];
+                self.launch(|kernels| &kernels.add_groups, Grid::groups(*len, *chunks, columns), &arguments);
+            }
         } else {
             let n = count * columns;
             let arguments = [Int(n), Int(columns), At(x), from, At(out), Maybe(to.map(Index::memory))];
@@ -364,10 +441,21 @@ impl Device for Cuda {
         }
     }
 
-    fn layer_norm(&mut self, x: &mut Memory, weight: &Memory, bias: &Memory, scales: &mut Memory, out: &mut Memory) {
+    fn layer_norm(
+        &mut self,
+        x: &Memory,
+        change: Option<&Memory>,
+        weight: &Memory,
+        bias: &Memory,
+        normal: &mut Memory,
+        scales: &mut Memory,
+        out: &mut Memory,
+    ) {
         let (rows, columns) = (scales.len(), weight.len());
-        assert!(x.len() == rows * columns && out.len() == x.len() && bias.len() == columns);
-        let arguments = [Int(rows), Int(columns), At(x), At(weight), At(bias), At(scales), At(out)];
+        assert!([x, normal, out].iter().all(|matrix| matrix.len() == rows * columns) && bias.len() == columns);
+        assert!(change.is_none_or(|change| change.len() == x.len()));
+        let arguments =
+            [Int(rows), Int(columns), At(x), Maybe(change), At(weight), At(bias), At(normal), At(scales), At(out)];
         self.launch(|kernels| &kernels.layer_norm, Grid::warps(rows), &arguments);
     }
 
@@ -403,21 +491,15 @@ impl Device for Cuda {
         assert!([q, out].iter().all(|matrix| matrix.len() == queries.rows() * columns));
         assert!([k, v].iter().all(|matrix| matrix.len() == keys.rows() * columns));
         assert!(weights.len() == shape.weights() && bias.is_none_or(|bias| bias.len() == keys.rows()));
+        let by_queries = self.attention_grid(shape, queries, 1);
         let layout = &self.layouts.of(&self.pool, queries, keys).memory;
-        let arguments = [
-            Int(queries.len()),
-            At(layout),
-            Int(heads),
-            Int(columns),
-            Float(scale_of(shape)),
-            At(q),
-            At(k),
-            At(v),
-            Maybe(bias),
-            At(weights),
-            At(out),
-        ];
-        launch(&self.pool, &self.kernels.attention, Cuda::attention_grid(shape, queries, 1), &arguments);
+        let common = [Int(queries.len()), At(layout), Int(heads), Int(columns), Float(scale_of(shape))];
+        let own = [At(q), At(k), At(v), Maybe(bias), At(weights), At(out)];
+        if let Some((grid, longest)) = Cuda::short_grid(shape, (1, 2)) {
+            let arguments = [&common[..], &longest[..], &own[..]].concat();
+            return launch(&self.pool, &self.kernels.attention_short, grid, &arguments);
+        }
+        launch(&self.pool, &self.kernels.attention, by_queries, &[&common[..], &own[..]].concat());
     }
 
     fn attention_backward(
@@ -436,17 +518,22 @@ impl Device for Cuda {
         assert!([q, dy, dq].iter().all(|matrix| matrix.len() == queries.rows() * columns));
         assert!([k, v, dk, dv].iter().all(|matrix| matrix.len() == keys.rows() * columns));
         assert_eq!(weights.len(), shape.weights());
-        let dlogits = self.pool.blank::<f32>(weights.len());
+        let (by_queries, by_keys) = (self.attention_grid(shape, queries, 1), self.attention_grid(shape, keys, 2));
         let layout = &self.layouts.of(&self.pool, queries, keys).memory;
         let common = [Int(queries.len()), At(layout), Int(heads), Int(columns)];
-        let own = [Float(scale_of(shape)), At(k), At(v), At(weights), At(dy), At(&dlogits), At(dq)];
+        let scale = [Float(scale_of(shape))];
+        if let Some((grid, longest)) = Cuda::short_grid(shape, (2, 2)) {
+            let own = [At(q), At(k), At(v), At(weights), At(dy), At(dq), At(dk), At(dv)];
+            let arguments = [&common[..], &scale[..], &longest[..], &own[..]].concat();
+            return launch(&self.pool, &self.kernels.attention_short_backward, grid, &arguments);
+        }
+        let dlogits = self.pool.blank::<f32>(weights.len());
+        let own = [scale[0], At(k), At(v), At(weights), At(dy), At(&dlogits), At(dq)];
         let arguments = [&common[..], &own[..]].concat();
-        let grid = Cuda::attention_grid(shape, queries, 1);
-        launch(&self.pool, &self.kernels.attention_backward_queries, grid, &arguments);
+        launch(&self.pool, &self.kernels.attention_backward_queries, by_queries, &arguments);
         let own = [At(q), At(weights), At(dy), At(&dlogits), At(dk), At(dv)];
         let arguments = [&common[..], &own[..]].concat();
-        let grid = Cuda::attention_grid(shape, keys, 2);
-        launch(&self.pool, &self.kernels.attention_backward_keys, grid, &arguments);
+        launch(&self.pool, &self.kernels.attention_backward_keys, by_keys, &arguments);
     }
 
     fn softmax(&mut self, segments: &Segments, x: &Memory, out: &mut Memory) {
@@ -541,7 +628,7 @@ impl Device for Cuda {
         let delta = Float(delta.unwrap_or(-1.0));
         let arguments = [Int(n), delta, At(x), At(target), At(weights), At(out), At(&parts)];
         self.launch(|kernels| &kernels.regression, Grid::blocks(blocks), &arguments);
-        self.sum_of_parts(&parts)
+        self.number(&self.sum_of_parts(&parts, false))
     }
 
     fn cross_entropy(
@@ -558,7 +645,43 @@ impl Device for Cuda {
         let starts = &self.layouts.of(&self.pool, segments, segments).memory;
         let arguments = [Int(segments.len()), At(starts), At(x), At(shares), At(weights), At(out), At(&parts)];
         launch(&self.pool, &self.kernels.cross_entropy, Grid::warps(segments.len()), &arguments);
-        self.sum_of_parts(&parts)
+        self.number(&self.sum_of_parts(&parts, false))
+    }
+
+    fn policy_loss(
+        &mut self,
+        choices: &Choices<'_>,
+        q: &Memory,
+        value: &Memory,
+        by_q: &mut Memory,
+        by_value: &mut Memory,
+    ) -> Number {
+        choices.check();
+        let Choices { rows, counts, picks, picked, made, weights } = *choices;
+        assert!([q, by_q].iter().all(|column| column.len() == rows.rows()));
+        assert!([value, by_value].iter().all(|column| column.len() == rows.len()));
+        let mut words = [rows.starts(), picks.starts(), picked, counts].concat();
+        let first_made = words.len();
+        words.extend(made.iter().flat_map(|made| [made.log, made.advantage, made.worth].map(f32::to_bits)));
+        let lists = self.pool.upload(&words);
+        let losses = self.pool.blank::<f64>(rows.len());
+        let arguments = [
+            Int(rows.len()),
+            Int(picked.len()),
+            At(&lists),
+            From(&lists, first_made),
+            Float(weights.clip),
+            Float(weights.entropy),
+            Float(weights.value),
+            Float(weights.share),
+            At(q),
+            At(value),
+            At(by_q),
+            At(by_value),
+            At(&losses),
+        ];
+        self.launch(|kernels| &kernels.policy_loss, Grid::warps(rows.len()), &arguments);
+        self.sum_of_parts(&losses, false)
     }
 
     fn adam(
