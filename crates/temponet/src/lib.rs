@@ -26,6 +26,7 @@ mod observation;
 mod scheduler;
 mod tokenizer;
 
+pub use advice::Counsel;
 pub use binning::Binning;
 pub use continuous::Continuous;
 pub use learned::{Learned, Options};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet::{Binning, Feature, Learned, Mapping, Model, Options, Scale, Temponet, Tokenizer};
+use temponet::{Binning, Counsel, Feature, Learned, Mapping, Model, Options, Scale, Temponet, Tokenizer};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved, simulate};
 use temponet_task::{Assignment, Scheduler, Task, TaskSet, Time};
@@ -117,7 +117,14 @@ fn hopeless_jobs_have_tokens_of_their_own_unless_clipped() {
     let token = |tokenizer: &Tokenizer, left: u64| {
         let mut out = Vec::new();
         let scale = Scale::of(tokenizer, &set.system());
-        tokenizer.token(&job, job.deadline - Time::from_ms(left), &scale, Counsel::default(), &mut out, &mut Vec::new());
+        tokenizer.token(
+            &job,
+            job.deadline - Time::from_ms(left),
+            &scale,
+            Counsel::default(),
+            &mut out,
+            &mut Vec::new(),
+        );
         out[0]
     };
     let full = Tokenizer { features: vec![Feature::Core], ..Tokenizer::full() };

@@ -23,7 +23,7 @@ pub fn best_simple(environment: &Environment, units: f64) -> Result<Box<dyn Sche
 fn earned(environment: &Environment, scheduler: &mut dyn Scheduler, units: f64) -> Result<f64, SimError> {
     scheduler.start(environment.view().system).map_err(SimError::NotApplicable)?;
     let first = choice(scheduler, &environment.view());
-    environment.what_if(&first, scheduler, units)
+    environment.what_if(&first, None, scheduler, units)
 }
 
 /// The jobs that a scheduler would run.

@@ -77,10 +77,17 @@ impl Environment {
         self.ending
     }
 
-    /// What if these jobs ran now, and then those that `base` says, for some units of time? What is earned by jobs due until then; nothing here
-    /// changes.
-    pub fn what_if(&self, jobs: &[JobId], base: &mut dyn Scheduler, units: f64) -> Result<f64, SimError> {
+    /// What if these jobs ran now, and then those that `base` says, for some units of time? With an exchange, the job that came in for another keeps a core
+    /// until it leaves: whoever prefers it now will go on to do so. What is earned by jobs due until then; nothing here changes.
+    pub fn what_if(
+        &self,
+        jobs: &[JobId],
+        exchange: Option<Exchanged>,
+        base: &mut dyn Scheduler,
+        units: f64,
+    ) -> Result<f64, SimError> {
         let mut engine = self.engine.clone();
+        let tie = exchange.map(|exchange| engine.view().job(exchange.inward).tie());
         let end = engine.now() + Time((units * self.scale.unit) as u64);
         engine.set_horizon(end);
         let mut purse = self.purse.only_gains(end);
@@ -90,7 +97,14 @@ impl Environment {
         engine.apply(&assignment, &mut purse)?;
         while engine.advance(&mut purse) {
             assignment.reset(engine.view().cores());
-            base.decide(&engine.view(), &mut assignment);
+            let view = engine.view();
+            base.decide(&view, &mut assignment);
+            if let Some(exchange) = exchange
+                && view.active.contains(&exchange.inward)
+                && Some(view.job(exchange.inward).tie()) == tie
+            {
+                exchange.keep(&view, &mut assignment);
+            }
             engine.apply(&assignment, &mut purse)?;
         }
         Ok(purse.take())
@@ -116,5 +130,32 @@ impl Environment {
         let migrations = self.engine.migrations();
         self.purse.migrated(migrations - std::mem::replace(&mut self.migrations, migrations));
         Ok(Step { reward: self.purse.take(), elapsed: length.0 as f64 / self.scale.unit, ending: self.ending })
+    }
+}
+
+/// A job that runs in the place of another.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchanged {
+    /// The one that runs.
+    pub inward: JobId,
+    /// The one that does not.
+    pub outward: JobId,
+}
+
+impl Exchanged {
+    /// Sees to it that the one that came in runs: instead of the other one, or of the one that is due last.
+    fn keep(self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        let mut jobs: Vec<JobId> = assignment.cores().iter().flatten().copied().collect();
+        if jobs.contains(&self.inward) {
+            return;
+        }
+        if jobs.len() == view.cores() {
+            let due = |id: &JobId| (*id == self.outward, view.job(*id).deadline, view.job(*id).tie());
+            jobs.sort_unstable_by_key(due);
+            jobs.pop();
+        }
+        jobs.push(self.inward);
+        assignment.reset(view.cores());
+        assignment.place(view, &jobs);
     }
 }

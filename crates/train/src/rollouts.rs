@@ -15,6 +15,7 @@ use temponet_task::JobId;
 use crate::base::choice;
 use crate::cloning::cross_entropy;
 use crate::dqn::UpdateFigures;
+use crate::environment::Exchanged;
 use crate::fleet::{Fleet, FleetError, Slot, mix};
 use crate::learner::{Learner, SampleLoss};
 use crate::ring::Ring;
@@ -203,12 +204,13 @@ fn compare(
         }
         let before = match worth {
             Some(worth) => worth,
-            None => environment.what_if(&chosen, &mut **base, settings.length)?,
+            None => environment.what_if(&chosen, None, &mut **base, settings.length)?,
         };
         worth = Some(before);
         let mut jobs = chosen.clone();
         jobs[place] = other;
-        let after = environment.what_if(&jobs, &mut **base, settings.length)?;
+        let exchange = Exchanged { inward: other, outward: chosen[place] };
+        let after = environment.what_if(&jobs, Some(exchange), &mut **base, settings.length)?;
         exchanges.push((inward, outward, (after - before) as f32));
     }
     Ok((chosen, exchanges))
