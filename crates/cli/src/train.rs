@@ -141,7 +141,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let trials = trials(&recipe, set, args.trials)?;
     let roster = Roster { model: Some(Arc::new(model)) };
-    let names: Vec<String> = CLASSICAL.iter().map(|name| name.to_string()).collect();
+    let names: Vec<String> = OTHERS.iter().map(|name| name.to_string()).collect();
     let verdict = judge(&roster, &names, &trials, ORACLE_SECONDS)?;
     if args.json {
         return output::print_json(&JsonTraining {
@@ -184,9 +184,22 @@ impl Begin<'_> {
     }
 }
 
-/// The classical schedulers of the verdict: the best ones known for each kind of load. Those that do not apply are left out.
-const CLASSICAL: [&str; 14] = [
-    "edf", "edf-skip", "mh-edf", "llf", "edzl", "srpt", "rm", "d-over", "red", "lbesa", "dasa", "p-edf", "cd-split",
+/// The other schedulers of the verdict: the best ones known for each kind of load. Those that do not apply are left out.
+const OTHERS: [&str; 15] = [
+    "edf",
+    "edf-skip",
+    "mh-edf",
+    "look-ahead",
+    "llf",
+    "edzl",
+    "srpt",
+    "rm",
+    "d-over",
+    "red",
+    "lbesa",
+    "dasa",
+    "p-edf",
+    "cd-split",
     "edf-us",
 ];
 /// Seconds of one core that the optimum of a trial may take.

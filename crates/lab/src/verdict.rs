@@ -74,7 +74,7 @@ impl Verdict {
     /// What to do, in one sentence.
     pub fn sentence(&self) -> String {
         let Some(best) = self.classical.first() else {
-            return "No classical scheduler applies to compare with.".into();
+            return "No other scheduler applies to compare with.".into();
         };
         let points = |share: f64| format!("{:.2} points", 100.0 * share.abs());
         let interval = self.difference_ci95.map(|half| format!(" ± {:.2}", 100.0 * half)).unwrap_or_default();
@@ -83,7 +83,7 @@ impl Verdict {
         match (is_clear, self.difference > 0.0) {
             (true, true) => {
                 format!(
-                    "Use it: it meets {}{interval} more than {name}, the best classical scheduler here.",
+                    "Use it: it meets {}{interval} more than {name}, the best other scheduler here.",
                     points(self.difference)
                 )
             }
@@ -94,7 +94,7 @@ impl Verdict {
                 )
             }
             (false, _) => format!(
-                "No difference to {name}, the best classical scheduler here, can be told ({:+.2}{interval} points): {name} is simpler.",
+                "No difference to {name}, the best other scheduler here, can be told ({:+.2}{interval} points): {name} is simpler.",
                 100.0 * self.difference
             ),
         }
