@@ -63,10 +63,7 @@ impl Learned {
 
     /// What a decision over so many rows takes at most, in ns: the work of the network at a rate that every machine reaches.
     fn expected_ns(&self, rows: usize) -> u64 {
-        let shape = &self.model.weights.architecture;
-        let per_row = 2 * shape.layers * (4 * shape.width * shape.width + 2 * shape.width * shape.feed_forward);
-        let between_rows = 4 * shape.layers * shape.width * rows;
-        2_000 + ((per_row + between_rows) * rows) as u64 / FLOP_PER_NS
+        2_000 + self.model.weights.architecture.operations(rows) as u64 / FLOP_PER_NS
     }
 }
 
@@ -75,6 +72,9 @@ const FLOP_PER_NS: u64 = 20;
 
 impl Scheduler for Learned {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        if let Some(problem) = self.model.tokenizer.not_applicable(system) {
+            return Err(NotApplicable(problem));
+        }
         self.scale = Scale::of(&self.model.tokenizer, system);
         self.mapper.reserve(self.options.mapping, system.cores);
         self.is_overloaded = false;

@@ -14,7 +14,7 @@ const MOST_UPDATES: u64 = 1_000_000_000_000;
 impl Recipe {
     /// Why it cannot be followed, if it cannot.
     pub fn problem(&self) -> Option<String> {
-        let tokenizer = self.tokens.tokenizer();
+        let tokenizer = self.tokenizer();
         if let Some(problem) = tokenizer.problem() {
             return Some(format!("tokens: {problem}"));
         }

@@ -143,7 +143,7 @@ const VALIDATION: u64 = 0x7A11_DA7E;
 impl<D: Device<Real = f32>> Run<D> {
     /// A training that has not begun, on the user's own set if there is one. It begins with a model's weights, or with random ones.
     pub fn new(device: D, recipe: Recipe, set: Option<TaskSet>, begin_with: Option<&Weights>) -> Run<D> {
-        let tokenizer = recipe.tokens.tokenizer();
+        let tokenizer = recipe.tokenizer();
         let random = || Weights::random(recipe.network.architecture(&tokenizer), mix(recipe.seed, 1));
         let weights = begin_with.cloned().unwrap_or_else(random);
         let learner = Learner::new(device, &weights, recipe.optimizer.adam);
@@ -193,7 +193,7 @@ impl<D: Device<Real = f32>> Run<D> {
 
     /// The model as it is best so far, with where it comes from.
     pub fn model(&self) -> Model {
-        let mut model = Model { tokenizer: self.recipe.tokens.tokenizer(), weights: self.best.clone() };
+        let mut model = Model { tokenizer: self.recipe.tokenizer(), weights: self.best.clone() };
         let methods: Vec<&str> = self.recipe.stage.iter().map(|stage| stage.method.name()).collect();
         let on = self.source.as_ref().map_or("drawn sets".into(), |set| format!("{:?}", set.name));
         let provenance = format!("trained on {on}: {}; seed {}", methods.join(", "), self.recipe.seed);
@@ -246,7 +246,7 @@ impl<D: Device<Real = f32>> Run<D> {
         let episode = self.recipe.episode;
         Episodes {
             source,
-            tokenizer: Arc::new(self.recipe.tokens.tokenizer()),
+            tokenizer: Arc::new(self.recipe.tokenizer()),
             reward: stage.reward.unwrap_or(episode.reward),
             length: episode.length,
             tick: episode.tick,
@@ -346,7 +346,7 @@ impl<D: Device<Real = f32>> Run<D> {
 
     /// Judges the learner on unseen jobs and keeps it if it is the best.
     fn judge(&mut self, stage: &Stage, loss: f64, norm: f64) -> Result<PhaseFigures, TrainError> {
-        let tokenizer = self.recipe.tokens.tokenizer();
+        let tokenizer = self.recipe.tokenizer();
         let mut weights = self.learner.weights();
         if !self.may_idle(stage) {
             weights.never_idle();
