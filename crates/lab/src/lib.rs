@@ -13,6 +13,7 @@ pub mod overload;
 pub mod plot;
 pub mod progress;
 pub mod report;
+pub mod reproduce;
 pub mod roster;
 pub mod stats;
 pub mod sweep;
