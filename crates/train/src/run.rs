@@ -311,10 +311,9 @@ impl<D: Device<Real = f32>> Run<D> {
             (Method::Dqn(settings), Memory::Dqn(dqn)) => {
                 let mut fleet = Fleet::new(episodes, settings.environments, seed)?;
                 let (from, to) = settings.epsilon;
-                let all = (stage.phases * settings.steps) as f64;
-                let made_before = (phase * settings.steps) as f64;
+                let phases = stage.phases as f64;
                 // Falls over the first half and stays.
-                let epsilon = |made: u64| from + (to - from) * (2.0 * (made_before + made as f64) / all).min(1.0);
+                let epsilon = |share: f64| from + (to - from) * (2.0 * (phase as f64 + share) / phases).min(1.0);
                 dqn.phase(learner, &mut fleet, &mut rng, epsilon, rate, done)?;
             }
             (Method::Ppo(settings), Memory::Ppo) => {

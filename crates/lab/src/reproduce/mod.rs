@@ -4,10 +4,13 @@
 //! An experiment is a file here and a protocol in `crates/lab/experiments`; [`ALL`] lists them. [`run`] runs one, or finds in the [`Cache`] what
 //! came of it before. Figures are shares as fractions, or times in the unit their line says.
 
+mod ablation;
 mod cache;
 mod contest;
 mod e01;
+mod e06;
 mod findings;
+mod observed;
 pub mod page;
 mod protocol;
 mod registry;
@@ -20,6 +23,7 @@ use temponet::Model;
 use temponet_sim::SimError;
 use temponet_sim::generate::GenerateError;
 
+pub use ablation::{Ablation, Effort, Tried, Variant};
 pub use cache::{Cache, key};
 pub use contest::{Contender, Contest, Entrant, Of, RunFigures, model_entrant};
 pub use findings::{Better, Estimate, Findings, Line, Noise, Picture, Reference, Standing, Table, Unit, Verdict};

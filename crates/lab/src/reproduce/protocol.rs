@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use temponet_train::Recipe;
 
 use super::ReproduceError;
 use crate::arena::scenario::{self, Burst, Execution, FileCosts, Generate, Metric, Switch};
@@ -53,6 +54,9 @@ pub struct Protocol<S> {
     /// Classical schedulers that take part.
     #[serde(default)]
     pub schedulers: Vec<String>,
+    /// How models learn in it, where it trains any; the modes say how much of it.
+    #[serde(default)]
+    pub recipe: Recipe,
     /// Task sets and runs by name.
     #[serde(default)]
     pub workload: BTreeMap<String, Workload>,

@@ -1,6 +1,6 @@
 //! All experiments, in the order of reports.
 
-use super::{Experiment, e01};
+use super::{Experiment, e01, e06};
 
 macro_rules! experiments {
     ($($id:literal $module:ident),* $(,)?) => {
@@ -16,4 +16,5 @@ macro_rules! experiments {
 #[rustfmt::skip]
 pub static ALL: &[Experiment] = experiments![
     "E1" e01,
+    "E6" e06,
 ];

@@ -1,5 +1,6 @@
 //! Models that experiments train, each only once: the next call, of any experiment, finds it in the cache.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,46 @@ pub struct History {
 impl Context<'_> {
     /// The model of a training, from the cache where it is there. A training that was interrupted goes on where it stopped.
     pub fn trained(&self, training: &Training<'_>) -> Result<Trained, ReproduceError> {
+        let progress = Progress::steps(updates(training));
+        progress.say(training.name);
+        let trained = self.train(training, &progress);
+        progress.finish();
+        trained
+    }
+
+    /// The models of many trainings, each on one thread and as many at once as there are threads; what comes of them does not depend on that.
+    pub fn trained_all(&self, trainings: &[Training<'_>]) -> Result<Vec<Trained>, ReproduceError> {
+        let threads = rayon::current_num_threads().min(trainings.len());
+        if threads < 2 {
+            return trainings.iter().map(|training| self.trained(training)).collect();
+        }
+        let progress = Progress::steps(trainings.iter().map(updates).sum());
+        let next = AtomicUsize::new(0);
+        let worker = || -> Result<Vec<(usize, Trained)>, ReproduceError> {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+            let pool = pool.map_err(|error| self.broken("thread", &error))?;
+            let mut done = Vec::new();
+            loop {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                let Some(training) = trainings.get(place) else { break };
+                done.push((place, pool.install(|| self.train(training, &progress))?));
+            }
+            Ok(done)
+        };
+        let done: Vec<_> = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+            workers.into_iter().map(|worker| worker.join()).collect()
+        });
+        progress.finish();
+        let mut all = Vec::new();
+        for worker in done {
+            all.extend(worker.map_err(|_| self.broken("thread", &"it came to an end"))??);
+        }
+        all.sort_by_key(|(place, _)| *place);
+        Ok(all.into_iter().map(|(_, trained)| trained).collect())
+    }
+
+    fn train(&self, training: &Training<'_>, progress: &Progress) -> Result<Trained, ReproduceError> {
         let recipe = serde_json::to_string(training.recipe).map_err(|error| self.broken("recipe", &error))?;
         let set = training.set.map_or(String::new(), |set| format!("{set:?}"));
         let begun = training.begin_with.map_or(String::new(), |model| model.weights.checksum());
@@ -63,14 +104,9 @@ impl Context<'_> {
                 run = Run::new(Cpu::default(), training.recipe.clone(), training.set.cloned(), weights);
             }
         }
-        let updates = training.recipe.stage.iter().map(|stage| stage.phases * stage.method.updates()).sum();
-        let progress = Progress::steps(updates);
-        progress.say(training.name);
         let begin = Instant::now();
-        let mut watcher =
-            Watcher { name: training.name, progress: &progress, cache: self.cache, checkpoint: &files[2] };
+        let mut watcher = Watcher { name: training.name, progress, cache: self.cache, checkpoint: &files[2] };
         let outcome = run.train(&mut watcher);
-        progress.finish();
         outcome.map_err(|error| ReproduceError::Train(training.name.into(), error.to_string()))?;
         let history = History { phases: run.figures().to_vec(), seconds: begin.elapsed().as_secs_f64() };
         let model = run.model();
@@ -92,6 +128,10 @@ impl Context<'_> {
     fn broken(&self, what: &str, error: &dyn std::fmt::Display) -> ReproduceError {
         ReproduceError::Train(what.into(), error.to_string())
     }
+}
+
+fn updates(training: &Training<'_>) -> u64 {
+    training.recipe.stage.iter().map(|stage| stage.phases * stage.method.updates()).sum()
 }
 
 /// Moves the bar and keeps checkpoints.
