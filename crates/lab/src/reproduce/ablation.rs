@@ -207,6 +207,12 @@ impl Ablation {
             .beside("best classical", best.map(|(best, _)| best.name.as_str()), best.map(|(_, mean)| mean))
     }
 
+    /// By how much one variant is above another, seed by seed.
+    pub fn gain(&self, name: &str, to: &Tried, from: &Tried, paper: Option<f64>) -> Line {
+        let gains: Vec<f64> = to.shares().iter().zip(from.shares()).map(|(to, from)| to - from).collect();
+        Line { paper, ..Line::share(name, Estimate::of(&gains)) }
+    }
+
     /// What EDF, the best classical scheduler and the optimum come to, for a sentence.
     pub fn beside(&self) -> String {
         let of = |run: &super::RunFigures| run.in_time();

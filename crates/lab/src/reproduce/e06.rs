@@ -26,16 +26,19 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let (seeds, seconds) = (effort.seeds, effort.test.oracle_seconds);
     let ablation = context.ablation("slack as a number", &variants, seeds, &cases, &protocol.schedulers, seconds)?;
     for tried in &ablation.tried {
-        let line = ablation.share_line(&tried.name, tried);
-        let is_claimed = findings.paper.contains_key(&tried.name);
-        findings.add(if is_claimed { line.headline() } else { line });
+        findings.add(ablation.share_line(&tried.name, tried));
+    }
+    for (name, from) in [("gain_over_without_ut", "without_ut"), ("gain_over_ff_dqn", "ff_dqn_mlp")] {
+        if let (Some(to), Some(from)) = (ablation.of(OURS), ablation.of(from)) {
+            findings.add(ablation.gain(name, to, from, None).headline());
+        }
     }
     findings.tables.push(tests(&ablation));
     ablation.add_classical(findings);
     let names: Vec<&str> = ablation.tried.iter().map(|tried| tried.name.as_str()).collect();
     ablation.add_convergence(findings, &names);
     let order = order(&ablation);
-    findings.judge(&format!("{order}; {}", ablation.beside()));
+    findings.judge_claim(&format!("{order}; {}", ablation.beside()));
     Ok(())
 }
 

@@ -365,6 +365,20 @@ impl Findings {
         self.conclude(verdict, text.trim_end_matches([';', ' ']));
     }
 
+    /// Concludes about claimed differences. That an interval is wide enough to hold the paper's does not confirm it: a headline figure of ours
+    /// must itself come near it, or the claim is not found here.
+    pub fn judge_claim(&mut self, beside: &str) {
+        self.judge(beside);
+        let without_interval = |line: &Line| Line { ours: Estimate { ci95: None, ..line.ours }, ..line.clone() };
+        let is_missed =
+            |line: &&Line| line.is_headline && without_interval(line).standing() == Some(Standing::Worse);
+        let is_noise = |line: &Line| line.is_headline && line.noise() == Some(Noise::Few);
+        let noise = if self.lines.iter().any(is_noise) { "; so few seeds are mere noise" } else { "" };
+        let text = self.sentence.split_once(": ").map_or(String::new(), |(_, text)| text.trim_end_matches('.').into());
+        let is_found = self.lines.iter().find(is_missed).is_none();
+        self.conclude(if is_found { self.verdict } else { Verdict::NotReproducible }, &(text + noise));
+    }
+
     /// Concludes.
     pub fn conclude(&mut self, verdict: Verdict, sentence: &str) {
         let name = verdict.name();

@@ -7,8 +7,12 @@
 mod ablation;
 mod cache;
 mod contest;
+mod contour;
 mod e01;
+mod e05;
 mod e06;
+mod e14;
+mod e19;
 mod findings;
 mod observed;
 pub mod page;

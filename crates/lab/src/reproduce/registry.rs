@@ -1,6 +1,6 @@
 //! All experiments, in the order of reports.
 
-use super::{Experiment, e01, e06};
+use super::{Experiment, e01, e05, e06, e14, e19};
 
 macro_rules! experiments {
     ($($id:literal $module:ident),* $(,)?) => {
@@ -16,5 +16,8 @@ macro_rules! experiments {
 #[rustfmt::skip]
 pub static ALL: &[Experiment] = experiments![
     "E1" e01,
+    "E5" e05,
     "E6" e06,
+    "E14" e14,
+    "E19" e19,
 ];
