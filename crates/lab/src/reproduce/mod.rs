@@ -7,6 +7,12 @@
 mod cache;
 mod contest;
 mod e01;
+mod e02;
+mod e03;
+mod e04;
+mod e08;
+mod e09;
+mod e18;
 mod findings;
 pub mod page;
 mod protocol;

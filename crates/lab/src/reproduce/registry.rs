@@ -1,6 +1,6 @@
 //! All experiments, in the order of reports.
 
-use super::{Experiment, e01};
+use super::{Experiment, e01, e02, e03, e04, e08, e09, e18};
 
 macro_rules! experiments {
     ($($id:literal $module:ident),* $(,)?) => {
@@ -16,4 +16,10 @@ macro_rules! experiments {
 #[rustfmt::skip]
 pub static ALL: &[Experiment] = experiments![
     "E1" e01,
+    "E2" e02,
+    "E3" e03,
+    "E4" e04,
+    "E8" e08,
+    "E9" e09,
+    "E18" e18,
 ];
