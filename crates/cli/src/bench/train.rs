@@ -17,9 +17,9 @@ use temponet_train::{
     Source, Transition, ppo_round,
 };
 
-use super::sim::control;
 use crate::device::{self, Opened};
 use crate::{output, table};
+use temponet_lab::measure::control;
 
 /// Training: steps of learning, decisions of the environment, both together
 #[derive(clap::Args)]

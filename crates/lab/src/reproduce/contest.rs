@@ -47,11 +47,16 @@ pub struct RunFigures {
     pub migrations: f64,
     /// Dynamic energy.
     pub energy: f64,
+    /// Share of the decisions that the learned scheduler left to its fallback.
+    pub fallbacks: f64,
 }
 
 impl RunFigures {
-    fn of(metrics: &Metrics) -> RunFigures {
+    /// The figures of a run that a scheduler has just made.
+    pub fn of(metrics: &Metrics, scheduler: &dyn Scheduler) -> RunFigures {
         let ms = |ns: f64| ns / 1e6;
+        let fallbacks =
+            scheduler.counters().into_iter().find(|(name, _)| *name == "fallbacks").map_or(0, |(_, count)| count);
         RunFigures {
             compliance: metrics.jobs.compliance(),
             pitmd: metrics.pitmd(),
@@ -61,6 +66,7 @@ impl RunFigures {
             lateness_p95: metrics.lateness.quantile(0.95).map(|ns| ms(ns as f64)),
             migrations: metrics.migrations as f64 / metrics.jobs.released.max(1) as f64,
             energy: metrics.energy,
+            fallbacks: fallbacks as f64 / metrics.decisions.max(1) as f64,
         }
     }
 
@@ -113,7 +119,7 @@ pub struct Contest {
     pub possible: Vec<Range>,
 }
 
-impl<'a> Context<'a> {
+impl Context<'_> {
     /// Entrants by name: classical schedulers, and the learned one of this call with its shield and without.
     pub fn entrants(&self, names: &[String]) -> Vec<Entrant<'_>> {
         let entrant = |name: &String| {
@@ -155,10 +161,11 @@ impl<'a> Context<'a> {
         let (mut contenders, mut skipped) = (Vec::new(), Vec::new());
         for entrant in entrants {
             let one = |case: &Case| -> Result<RunFigures, CompareError> {
-                let mut scheduler = (entrant.make)()?;
+                let mut scheduler = entrant.scheduler()?;
                 let metrics = simulate(&case.set, case.seed, case.horizon, &mut *scheduler, &mut Unobserved);
                 progress.step();
-                Ok(RunFigures::of(&metrics.map_err(|error| CompareError::Run(entrant.name.clone(), error))?))
+                let metrics = metrics.map_err(|error| CompareError::Run(entrant.name.clone(), error))?;
+                Ok(RunFigures::of(&metrics, &*scheduler))
             };
             match cases.par_iter().map(one).collect::<Result<Vec<_>, CompareError>>() {
                 Ok(runs) => {
@@ -171,6 +178,13 @@ impl<'a> Context<'a> {
         }
         progress.finish();
         Ok(Contest { contenders, skipped, possible })
+    }
+}
+
+impl Entrant<'_> {
+    /// A scheduler for one run.
+    pub fn scheduler(&self) -> Result<Box<dyn Scheduler>, CompareError> {
+        (self.make)()
     }
 }
 

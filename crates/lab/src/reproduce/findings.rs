@@ -370,8 +370,7 @@ impl Findings {
     pub fn judge_claim(&mut self, beside: &str) {
         self.judge(beside);
         let without_interval = |line: &Line| Line { ours: Estimate { ci95: None, ..line.ours }, ..line.clone() };
-        let is_missed =
-            |line: &&Line| line.is_headline && without_interval(line).standing() == Some(Standing::Worse);
+        let is_missed = |line: &&Line| line.is_headline && without_interval(line).standing() == Some(Standing::Worse);
         let is_noise = |line: &Line| line.is_headline && line.noise() == Some(Noise::Few);
         let noise = if self.lines.iter().any(is_noise) { "; so few seeds are mere noise" } else { "" };
         let text = self.sentence.split_once(": ").map_or(String::new(), |(_, text)| text.trim_end_matches('.').into());

@@ -134,9 +134,22 @@ impl<S> Protocol<S> {
 
     /// The runs of a workload.
     pub fn cases(&self, workload: &str, size: Size) -> Result<Vec<Case>, ReproduceError> {
-        let wrong = |why: String| ReproduceError::Protocol(self.title.clone(), format!("workload {workload}: {why}"));
-        let found = self.workload.get(workload).ok_or_else(|| wrong("there is none".into()))?;
-        found.scenario(workload, size).map_err(wrong)?.cases(false).map_err(|error| wrong(error.to_string()))
+        self.varied(workload, size, |_| {})
+    }
+
+    /// The runs of a workload at one load per core; the n-th load of several has seeds of its own.
+    pub fn cases_at(&self, workload: &str, size: Size, load: f64, n: usize) -> Result<Vec<Case>, ReproduceError> {
+        self.varied(workload, size, |workload| {
+            workload.load = Some([load, load]);
+            workload.first_seed += n as u64 * size.sets;
+        })
+    }
+
+    fn varied(&self, name: &str, size: Size, vary: impl Fn(&mut Workload)) -> Result<Vec<Case>, ReproduceError> {
+        let wrong = |why: String| ReproduceError::Protocol(self.title.clone(), format!("workload {name}: {why}"));
+        let mut workload = self.workload.get(name).cloned().ok_or_else(|| wrong("there is none".into()))?;
+        vary(&mut workload);
+        workload.scenario(name, size).map_err(wrong)?.cases(false).map_err(|error| wrong(error.to_string()))
     }
 }
 

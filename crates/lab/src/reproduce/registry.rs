@@ -1,6 +1,6 @@
 //! All experiments, in the order of reports.
 
-use super::{Experiment, e01, e05, e06, e14, e19};
+use super::{Experiment, e01, e02, e03, e04, e05, e06, e08, e09, e14, e18, e19};
 
 macro_rules! experiments {
     ($($id:literal $module:ident),* $(,)?) => {
@@ -16,8 +16,14 @@ macro_rules! experiments {
 #[rustfmt::skip]
 pub static ALL: &[Experiment] = experiments![
     "E1" e01,
+    "E2" e02,
+    "E3" e03,
+    "E4" e04,
     "E5" e05,
     "E6" e06,
+    "E8" e08,
+    "E9" e09,
     "E14" e14,
+    "E18" e18,
     "E19" e19,
 ];
