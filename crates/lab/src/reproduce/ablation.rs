@@ -251,6 +251,7 @@ impl Ablation {
             y: span(curves.iter().flatten().map(|(_, score)| *score)),
             curves,
             marks: Vec::new(),
+            is_log: false,
         };
         let caption = "The share of unseen jobs in time after each phase of the training, without a shield; means over the seeds.";
         findings.picture("Convergence", caption, svg(&[panel], 1, &names));

@@ -109,6 +109,7 @@ fn draw(findings: &mut Findings, points: &[(String, f64, f64)]) {
         curves: if is_share { vec![curve(prefix, |p| p.1), vec![]] } else { vec![vec![], curve(prefix, |p| p.2)] },
         y: if is_share { shares } else { Span::Numbers(0.0, slowest) },
         marks: Vec::new(),
+        is_log: false,
     };
     let panels = [
         panel("In time over depth", "layers_", "blocks, L", true),

@@ -5,9 +5,9 @@ use temponet::{Binning, Tokenizer};
 use temponet_train::{NetworkShape, Recipe, Tokens};
 
 use super::ablation::{Effort, Tried, Variant};
-use super::contour::contour;
 use super::{Context, Findings, ReproduceError, Table, Unit};
-use crate::stats::{deviation, mean};
+use crate::charts::Grid;
+use crate::stats::{deviation, mean, percent};
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,7 +69,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     }
     let best = ablation.tried.iter().max_by(|a, b| mean(&a.shares()).total_cmp(&mean(&b.shares())));
     let best = best.and_then(|best| {
-        Some(format!("{} are best with {}", best.name.replace('_', " "), crate::stats::percent(share(&best.name)?)))
+        Some(format!("{} are best with {}", best.name.replace('_', " "), percent(share(&best.name)?)))
     });
     findings.judge_claim(&format!("{}; {}", best.unwrap_or_default(), ablation.beside()));
     let grid: Vec<Variant<'static>> = settings
@@ -84,9 +84,18 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         .collect();
     let seeds = settings.contour_seeds;
     let held = context.ablation("bin width and row width", &grid, seeds, &cases, &protocol.schedulers, seconds)?;
-    let shares: Vec<f64> = held.tried.iter().map(|tried| mean(&tried.shares())).collect();
+    let row = |tried: &[Tried]| tried.iter().map(|tried| Some(mean(&tried.shares()))).collect();
+    let grid = Grid {
+        x_label: "bin width Δ, in median wcets".into(),
+        y_label: "row width d".into(),
+        columns: settings.deltas.iter().map(f64::to_string).collect(),
+        rows: settings.widths.iter().rev().map(usize::to_string).collect(),
+        cells: held.tried.chunks(settings.deltas.len()).rev().map(row).collect(),
+        label: Some(percent),
+        cell: None,
+    };
     let caption = "The share of jobs in time over the bin width Δ, in median wcets, and the row width d; 128 bins. The paper's figure is drawn from synthetic values.";
-    findings.picture("Δ × d", caption, contour(&settings.deltas, &settings.widths, &shares));
+    findings.picture("Δ × d", caption, grid.svg());
     Ok(())
 }
 

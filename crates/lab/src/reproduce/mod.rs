@@ -5,9 +5,9 @@
 //! came of it before. Figures are shares as fractions, or times in the unit their line says.
 
 mod ablation;
+mod adaptation;
 mod cache;
 mod contest;
-mod contour;
 mod e01;
 mod e02;
 mod e03;
@@ -16,7 +16,11 @@ mod e05;
 mod e06;
 mod e08;
 mod e09;
+mod e11;
+mod e13;
 mod e14;
+mod e15;
+mod e16;
 mod e18;
 mod e19;
 mod findings;

@@ -1,6 +1,6 @@
 //! All experiments, in the order of reports.
 
-use super::{Experiment, e01, e02, e03, e04, e05, e06, e08, e09, e14, e18, e19};
+use super::{Experiment, e01, e02, e03, e04, e05, e06, e08, e09, e11, e13, e14, e15, e16, e18, e19};
 
 macro_rules! experiments {
     ($($id:literal $module:ident),* $(,)?) => {
@@ -23,7 +23,11 @@ pub static ALL: &[Experiment] = experiments![
     "E6" e06,
     "E8" e08,
     "E9" e09,
+    "E11" e11,
+    "E13" e13,
     "E14" e14,
+    "E15" e15,
+    "E16" e16,
     "E18" e18,
     "E19" e19,
 ];
