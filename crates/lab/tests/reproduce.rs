@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use temponet::Model;
 use temponet_lab::arena::scenario;
-use temponet_lab::reproduce::{ALL, Cache, Context, Mode, Protocol, Training, find, known, names, run};
+use temponet_lab::reproduce::{
+    ALL, Cache, Context, Mode, Protocol, Size, Trained, Training, Variant, find, known, names, run,
+};
 use temponet_lab::roster::Roster;
-use temponet_train::{Method, Recipe, RolloutSettings, Stage};
+use temponet_train::{DqnSettings, Method, NetworkShape, Recipe, RolloutSettings, Stage};
 
 /// A fresh folder that is removed at the end of the test.
 struct Folder(PathBuf);
@@ -93,6 +95,57 @@ fn every_experiment_runs_through_and_says_something() {
         );
         assert!(known(experiment, Mode::Quick, &roster, &cache).is_none());
     }
+}
+
+/// A recipe that is trained in no time.
+fn tiny(seed: u64) -> Recipe {
+    let method = Method::Dqn(DqnSettings { steps: 200, learn_from: 50, episodes: Some(3), ..DqnSettings::default() });
+    let stage = Stage { phases: 2, method, rate: None, workload: None, reward: None };
+    let mut recipe = Recipe { seed, stage: vec![stage], ..Recipe::default() };
+    recipe.network = NetworkShape { width: 8, layers: 1, heads: 2, feed_forward: 8, slots: None };
+    recipe.validation.runs = 2;
+    recipe.workload.cores = vec![1, 2];
+    recipe
+}
+
+#[test]
+fn many_trainings_at_once_are_those_one_by_one() {
+    let (folder, other, roster) = (Folder::new("many"), Folder::new("one"), roster());
+    let (cache, other) = (folder.cache(), other.cache());
+    let recipes: Vec<Recipe> = (1..6).map(tiny).collect();
+    let training = |recipe| Training { name: "tiny", recipe, set: None, begin_with: None };
+    let trainings: Vec<Training<'_>> = recipes.iter().map(training).collect();
+    let context = |cache| Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    let together = pool.install(|| context(&cache).trained_all(&trainings)).unwrap();
+    for (training, trained) in trainings.iter().zip(&together) {
+        let alone = context(&other).trained(training).unwrap();
+        assert_eq!(alone.history.phases, trained.history.phases);
+        assert_eq!(alone.model.weights.checksum(), trained.model.weights.checksum());
+    }
+    let again = context(&cache).trained_all(&trainings).unwrap();
+    let histories = |all: &[Trained]| all.iter().map(|trained| trained.history.clone()).collect::<Vec<_>>();
+    assert_eq!(histories(&again), histories(&together), "even the seconds are those of the first time");
+}
+
+#[test]
+fn a_variant_is_trained_with_every_seed_and_stands_beside_edf_and_the_optimum() {
+    let (folder, roster) = (Folder::new("variants"), roster());
+    let cache = folder.cache();
+    let context = Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache: &cache };
+    let protocol = context.protocol::<toml::Table>().unwrap();
+    let cases = protocol.cases("abort", Size { sets: 3, jobs: 60, oracle_seconds: 0.1 }).unwrap();
+    let variants = [Variant::new("one", tiny(1)), Variant::new("two", tiny(9))];
+    let held = context.ablation("test", &variants, 2, &cases, &["edf".into(), "rm".into()], 0.1).unwrap();
+    assert_eq!(held.tried.iter().map(|tried| tried.runs.len()).collect::<Vec<_>>(), [2, 2]);
+    let seeds: Vec<&str> = held.tried[0].trained.iter().filter_map(|trained| trained.model.provenance()).collect();
+    assert!(seeds[0].ends_with("seed 1") && seeds[1].ends_with("seed 2"), "{seeds:?}");
+    let line = held.share_line("one", &held.tried[0]);
+    let columns: Vec<&str> = line.references.iter().map(|reference| reference.column.as_str()).collect();
+    assert_eq!((columns, line.ours.count), (vec!["edf", "best classical", "optimum"], Some(2)));
+    let wrong = Variant::new("wrong", Recipe { stage: vec![], ..tiny(1) });
+    let error = context.train_variants(&[wrong], 1).unwrap_err().to_string();
+    assert!(error.contains("E1") && error.contains("wrong: 0 stages"), "{error}");
 }
 
 #[test]

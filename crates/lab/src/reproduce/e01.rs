@@ -1,7 +1,9 @@
 //! E1: the standard set, in three variants, since the paper gives no execution times.
 
-use super::{Better, Contest, Context, Estimate, Findings, Line, ReproduceError, Size, Table, Unit, Verdict};
-use crate::arena::Metric;
+use super::ablation::{Effort, Variant};
+use super::ff_dqn;
+use super::{Better, Contest, Context, Estimate, Findings, Line, Protocol, ReproduceError, Table, Unit, Verdict};
+use crate::arena::{Case, Metric};
 use crate::stats::percent;
 
 /// The variants, in the order of the protocol's sets.
@@ -10,8 +12,9 @@ const VARIANTS: [&str; 3] = ["standard_112", "standard_125", "standard_145"];
 const CLASSICAL: (f64, f64) = (0.1167, 0.01);
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Size>()?;
-    let size = *protocol.settings(context.mode);
+    let protocol = context.protocol::<Effort>()?;
+    let effort = protocol.settings(context.mode);
+    let size = effort.test;
     let entrants = context.learned_and(&protocol.schedulers);
     let mut is_found = false;
     let mut ranges = Vec::new();
@@ -27,6 +30,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         findings.tables.push(table(rule, &contest));
         if rule == "abort" {
             add_lines(findings, &contest);
+            add_ff_dqn(context, findings, &protocol, &cases)?;
         }
     }
     let ours: Vec<String> = VARIANTS.iter().filter_map(|name| Some(findings.line(name)?.shown())).collect();
@@ -77,6 +81,26 @@ fn add_lines(findings: &mut Findings, contest: &Contest) {
             }
         }
     }
+}
+
+/// A feed-forward DQN for each variant.
+fn add_ff_dqn(
+    context: &Context<'_>,
+    findings: &mut Findings,
+    protocol: &Protocol<Effort>,
+    cases: &[Case],
+) -> Result<(), ReproduceError> {
+    let effort = protocol.settings(context.mode);
+    let recipe = effort.recipe(&protocol.recipe);
+    let sets = cases.iter().map(|case| &case.set);
+    let variants: Vec<Variant<'_>> = sets.map(|set| ff_dqn::variant(&recipe, set.tasks.len(), Some(set))).collect();
+    let trained = context.train_variants(&variants, effort.seeds)?;
+    for ((name, trained), case) in VARIANTS.into_iter().zip(trained).zip(cases) {
+        let (named, alone) = (vec![(name.to_string(), trained)], std::slice::from_ref(case));
+        let held = context.hold(ff_dqn::NAME, named, alone, &protocol.schedulers, effort.test.oracle_seconds)?;
+        findings.add(held.share_line(format!("{}_{name}", ff_dqn::NAME), &held.tried[0]));
+    }
+    Ok(())
 }
 
 fn table(rule: &str, contest: &Contest) -> Table {

@@ -1,14 +1,20 @@
 //! E2: heterogeneous sets on one core that is not overloaded, where EDF misses nothing.
 
-use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Unit};
+use super::ablation::Effort;
+use super::ff_dqn;
+use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
 use crate::arena::Metric;
 use crate::plot::{Panel, Span, svg};
 use crate::roster::{SHIELDED, UNSHIELDED};
 use crate::stats::{self, percent};
 
+/// Tasks of a set.
+const TASKS: usize = 5;
+
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Size>()?;
-    let size = *protocol.settings(context.mode);
+    let protocol = context.protocol::<Effort>()?;
+    let effort = protocol.settings(context.mode);
+    let size = effort.test;
     let cases = protocol.cases("sets", size)?;
     let learned = [SHIELDED, UNSHIELDED].map(String::from);
     let names: Vec<String> = learned.iter().chain(&protocol.schedulers).cloned().collect();
@@ -27,6 +33,21 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         findings.add(Line::share(format!("{prefix}least"), part(0.0)));
         findings.add(Line::share(format!("{prefix}most"), part(1.0)));
     }
+    let baseline = ff_dqn::variant(&effort.recipe(&protocol.recipe), TASKS, None);
+    let (seeds, seconds) = (effort.seeds, size.oracle_seconds);
+    let held = context.ablation(ff_dqn::NAME, &[baseline], seeds, &cases, &protocol.schedulers, seconds)?;
+    for tried in &held.tried {
+        let shares: Vec<f64> = tried.runs.iter().flat_map(|run| run.values(|run| run.in_time())).collect();
+        let part = |share: f64| Estimate::single(stats::quantile(&shares, share).unwrap_or(f64::NAN));
+        let name = &tried.name;
+        findings.add(held.share_line(format!("{name}_mean"), tried));
+        findings.add(Line::share(format!("{name}_median"), part(0.5)));
+        let spread = Estimate::single(stats::deviation(&shares));
+        findings.add(Line::new(format!("{name}_deviation"), Unit::Share, Better::Lower, spread));
+        findings.add(Line::share(format!("{name}_least"), part(0.0)));
+        findings.add(Line::share(format!("{name}_most"), part(1.0)));
+    }
+    held.add_convergence(findings, &[ff_dqn::NAME]);
     let curve = |name: &String| -> Vec<(f64, f64)> {
         let shares =
             contest.of(&context.roster.label(name)).map(|of| of.values(|run| run.in_time())).unwrap_or_default();

@@ -23,6 +23,7 @@ mod e15;
 mod e16;
 mod e18;
 mod e19;
+mod ff_dqn;
 mod findings;
 mod observed;
 pub mod page;
