@@ -61,7 +61,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         let edf = ablation.contest.of("edf").and_then(|edf| edf.mean(|run| Some(run.energy)));
         findings.add(line.beside("edf", None, edf.map(|energy| energy / base)));
         let spread = Estimate::of(&stability(tried));
-        findings.add(Line::new(format!("stability_{}", tried.name), Unit::Share, Better::Lower, spread));
+        findings.add(Line::new(format!("stability_{}", tried.name), Unit::Number, Better::Lower, spread));
     }
     let pair = |to: &str, from: &str| ablation.of(to).zip(ablation.of(from));
     if let Some((slack, binary)) = pair("r3_slack", "binary") {

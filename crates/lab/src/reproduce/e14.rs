@@ -1,12 +1,11 @@
-//! E14: how many slack bins, and how they are cut; how wide bins and rows go together (a figure of E22).
+//! E14: how many slack bins, and how they are cut.
 
 use serde::Deserialize;
 use temponet::{Binning, Tokenizer};
-use temponet_train::{NetworkShape, Recipe, Tokens};
+use temponet_train::{Recipe, Tokens};
 
 use super::ablation::{Effort, Tried, Variant};
 use super::{Context, Findings, ReproduceError, Table, Unit};
-use crate::charts::Grid;
 use crate::stats::{deviation, mean, percent};
 
 #[derive(Clone, Debug, Deserialize)]
@@ -15,10 +14,6 @@ struct Settings {
     bins: Vec<usize>,
     /// What equal bins span, in median wcets.
     span: f64,
-    /// Bin widths and row widths of the contour.
-    deltas: Vec<f64>,
-    widths: Vec<usize>,
-    contour_seeds: u64,
     effort: Effort,
 }
 
@@ -72,30 +67,6 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         Some(format!("{} are best with {}", best.name.replace('_', " "), percent(share(&best.name)?)))
     });
     findings.judge_claim(&format!("{}; {}", best.unwrap_or_default(), ablation.beside()));
-    let grid: Vec<Variant<'static>> = settings
-        .widths
-        .iter()
-        .flat_map(|width| settings.deltas.iter().map(move |delta| (*width, *delta)))
-        .map(|(width, delta)| {
-            let network = NetworkShape { width, feed_forward: 2 * width, ..recipe.network };
-            let recipe = with_bins(&recipe, Tokenizer::paper().bins, Binning::Uniform { width: delta });
-            Variant::new(format!("Δ {delta}, d {width}"), Recipe { network, ..recipe })
-        })
-        .collect();
-    let seeds = settings.contour_seeds;
-    let held = context.ablation("bin width and row width", &grid, seeds, &cases, &protocol.schedulers, seconds)?;
-    let row = |tried: &[Tried]| tried.iter().map(|tried| Some(mean(&tried.shares()))).collect();
-    let grid = Grid {
-        x_label: "bin width Δ, in median wcets".into(),
-        y_label: "row width d".into(),
-        columns: settings.deltas.iter().map(f64::to_string).collect(),
-        rows: settings.widths.iter().rev().map(usize::to_string).collect(),
-        cells: held.tried.chunks(settings.deltas.len()).rev().map(row).collect(),
-        label: Some(percent),
-        cell: None,
-    };
-    let caption = "The share of jobs in time over the bin width Δ, in median wcets, and the row width d; 128 bins. The paper's figure is drawn from synthetic values.";
-    findings.picture("Δ × d", caption, grid.svg());
     Ok(())
 }
 

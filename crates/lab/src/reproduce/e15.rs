@@ -6,7 +6,7 @@ use temponet_train::{Method, Recipe};
 use super::ablation::{Effort, Tried, Variant, span};
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
 use crate::plot::{Panel, svg};
-use crate::stats::{self, percent};
+use crate::stats::percent;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,7 +36,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let cases = protocol.cases(&settings.workload, effort.test)?;
     let seconds = effort.test.oracle_seconds;
     let ablation = context.ablation("warm start", &variants, effort.seeds, &cases, &protocol.schedulers, seconds)?;
-    let mut means = Vec::new();
+    let mut episodes = Vec::new();
     for tried in &ablation.tried {
         let name = &tried.name;
         let reached: Vec<Option<f64>> = episodes_to(tried, settings.threshold, settings.episodes_per_phase);
@@ -47,13 +47,17 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         }
         let all = (effort.phases * settings.episodes_per_phase) as f64;
         let counted: Vec<f64> = reached.iter().map(|episodes| episodes.unwrap_or(all)).collect();
-        means.push(stats::mean(&counted));
+        episodes.push(counted.clone());
         findings.add(Line::new(format!("episodes_{name}"), Unit::Number, Better::Lower, Estimate::of(&counted)));
         findings.add(ablation.share_line(format!("final_{name}"), tried));
         let seconds: Vec<f64> = tried.trained.iter().map(|trained| trained.history.seconds).collect();
         findings.add(Line::new(format!("seconds_{name}"), Unit::Seconds, Better::Lower, Estimate::of(&seconds)));
     }
-    findings.add(Line::share("episodes_saved", Estimate::single(1.0 - means[1] / means[0])).headline());
+    if let [random, warm] = &episodes[..] {
+        let saved =
+            random.iter().zip(warm).filter(|(random, _)| **random > 0.0).map(|(random, warm)| 1.0 - warm / random);
+        findings.add(Line::share("episodes_saved", Estimate::of(&saved.collect::<Vec<_>>())).headline());
+    }
     let curves: Vec<Vec<(f64, f64)>> =
         ablation.tried.iter().map(|tried| scores(tried, settings.episodes_per_phase)).collect();
     let panel = Panel {
