@@ -429,6 +429,34 @@ mod tests {
     }
 
     #[test]
+    fn a_wide_interval_does_not_confirm_a_claim() {
+        let mut findings = Findings {
+            id: "E0".into(),
+            title: String::new(),
+            claim: String::new(),
+            reading: String::new(),
+            mode: "quick".into(),
+            paper: BTreeMap::new(),
+            tolerance: BTreeMap::new(),
+            lines: vec![line(-0.01, Some(0.2), 2, 0.05).headline()],
+            tables: Vec::new(),
+            pictures: Vec::new(),
+            notes: Vec::new(),
+            verdict: Verdict::Reproduced,
+            sentence: String::new(),
+            seconds: 0.0,
+            protocol: String::new(),
+        };
+        findings.judge_claim("EDF meets all");
+        assert_eq!(findings.verdict, Verdict::NotReproducible);
+        assert!(findings.sentence.ends_with("EDF meets all; so few seeds are mere noise."), "{}", findings.sentence);
+        findings.lines = vec![line(0.048, Some(0.002), 9, 0.05).headline()];
+        findings.judge_claim("EDF meets all");
+        assert_eq!(findings.verdict, Verdict::Reproduced);
+        assert!(findings.sentence.ends_with("the paper's 5.00%; EDF meets all."), "{}", findings.sentence);
+    }
+
+    #[test]
     fn noise_is_marked() {
         assert_eq!(line(0.85, Some(0.07), 9, 0.79).noise(), Some(Noise::Wide));
         assert_eq!(line(0.85, Some(0.01), 9, 0.79).noise(), None);
