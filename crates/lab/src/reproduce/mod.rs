@@ -4,15 +4,24 @@
 //! An experiment is a file here and a protocol in `crates/lab/experiments`; [`ALL`] lists them. [`run`] runs one, or finds in the [`Cache`] what
 //! came of it before. Figures are shares as fractions, or times in the unit their line says.
 
+mod bound;
 mod cache;
 mod contest;
+mod counterexample;
 mod e01;
 mod e02;
 mod e03;
 mod e04;
+mod e07;
 mod e08;
 mod e09;
+mod e10;
+mod e12;
+mod e17;
 mod e18;
+mod e20;
+mod e21;
+mod e22;
 mod findings;
 pub mod page;
 mod protocol;
