@@ -17,6 +17,8 @@ pub struct Options {
     pub mapping: Mapping,
     /// The paper's sparse attention instead of the dense one over distinct rows.
     pub sparse: bool,
+    /// Keep sparse attention whole in overload too, without the paper's mitigation.
+    pub keep_attention: bool,
     /// The kernel and its precision.
     pub network: temponet_infer::Options,
     /// A decision that is expected to take longer than this many ns is left to the fallback; none: there is no limit.
@@ -98,7 +100,7 @@ impl Scheduler for Learned {
         self.observation.read(&self.model.tokenizer, &self.scale, view, self.options.sparse);
         let limit = if self.is_overloaded { OVERLOAD.1 } else { OVERLOAD.0 };
         self.is_overloaded = self.observation.urgent() > limit;
-        if self.is_overloaded {
+        if self.is_overloaded && !self.options.keep_attention {
             self.observation.halve_attention();
         }
         let is_affordable =
