@@ -55,8 +55,9 @@ const BOTTOM: f64 = 44.0;
 
 /// The panels, so many in a row, the legend below.
 pub fn svg(panels: &[Panel], in_row: usize, names: &[String]) -> String {
-    let columns = 6;
     let width = WIDTH * in_row.min(panels.len().max(1)) as f64;
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as f64;
+    let columns = (((width - LEFT) / (44.0 + 7.0 * longest)) as usize).clamp(1, 6);
     let legend_top = HEIGHT * panels.len().div_ceil(in_row) as f64;
     let height = legend_top + 22.0 * names.len().div_ceil(columns) as f64 + 16.0;
     let mut out = format!(
@@ -75,7 +76,7 @@ pub fn svg(panels: &[Panel], in_row: usize, names: &[String]) -> String {
     }
     for (index, name) in names.iter().enumerate() {
         let (x, y) = (
-            LEFT + width / columns as f64 * (index % columns) as f64 * 0.95,
+            LEFT + (width - LEFT) / columns as f64 * (index % columns) as f64,
             legend_top + 22.0 * (index / columns) as f64 + 8.0,
         );
         let _ = writeln!(

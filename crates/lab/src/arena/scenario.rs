@@ -231,7 +231,7 @@ pub(crate) struct File {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Generate {
     method: String,
-    tasks: Option<[usize; 2]>,
+    pub tasks: Option<[usize; 2]>,
     periods: Option<String>,
     wcets: Option<String>,
     deadlines: Option<String>,

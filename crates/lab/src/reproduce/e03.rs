@@ -76,6 +76,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         best("compliance_600_tasks"),
         share("fallbacks_600_tasks")
     );
+    context.note_clock(findings);
     findings.judge(&beside);
     Ok(())
 }

@@ -60,6 +60,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     findings.notes.push(
         "the figure of a GPU is printed by cargo run --release -p temponet-grad --features cuda --example attention_cuda (docs/gpu.md)".into(),
     );
+    context.note_clock(findings);
     let faster = dense.mean / sparse.mean;
     let why = format!(
         "the paper's {} ms per layer are of a V100, and its memory traffic is relative to another sparse kernel; on this processor a layer of {} decisions \

@@ -76,7 +76,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     ablation.add_convergence(findings, &shapes.map(|(name, _)| name));
     ablation.add_classical(findings);
     let change = findings.line("change_without_penalty").map(Line::shown).unwrap_or_default();
-    findings.judge_claim(&format!("without the penalty it changes by {change}; {}", ablation.beside()));
+    let energy = "cores that never rest at full speed use the same energy whatever they run";
+    findings.judge_claim(&format!("without the penalty it changes by {change}; {energy}; {}", ablation.beside()));
     Ok(())
 }
 

@@ -82,6 +82,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
          375 µs for 600 jobs and its limit of about 430 jobs in 1 ms cannot both be",
         most[0], most[1]
     );
+    context.note_clock(findings);
     findings.judge(&beside);
     Ok(())
 }

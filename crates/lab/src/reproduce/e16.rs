@@ -6,7 +6,7 @@ use temponet_train::Recipe;
 use super::ablation::{Effort, Tried, Variant};
 use super::adaptation::adapted;
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError};
-use crate::charts::bars;
+use crate::charts::Grid;
 use crate::stats::{mean, percent};
 
 #[derive(Clone, Debug, Deserialize)]
@@ -54,21 +54,22 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         let shares = [mean(&Tried::shares(zero)), mean(&adapted.shares()), best, optimum];
         series.iter_mut().zip(shares).for_each(|(series, share)| series.push(share));
     }
-    let groups: Vec<String> = WHERE.iter().map(|(cores, load)| format!("{cores} cores, {load}%")).collect();
-    let [zero, after, best, optimum] = series;
+    let rows = WHERE.iter().map(|(cores, load)| format!("{cores}, {load}%")).collect();
+    let [zero, after, best, optimum] = &series;
     let (least, most) = (zero.iter().copied().fold(1.0, f64::min), zero.iter().copied().fold(0.0, f64::max));
-    let below: Vec<f64> = best.iter().zip(&zero).map(|(best, zero)| best - zero).collect();
-    let series = [
-        ("as it is".to_string(), zero),
-        (format!("after {episodes} episodes"), after),
-        ("best classical".to_string(), best),
-        ("optimum, at most".to_string(), optimum),
-    ];
-    findings.picture(
-        "Other numbers of cores",
-        "Trained on 8 cores at a load of 80%; means over the seeds.",
-        bars(&groups, &series, 1.0, percent),
-    );
+    let below: Vec<f64> = best.iter().zip(zero).map(|(best, zero)| best - zero).collect();
+    let cells = (0..WHERE.len()).map(|place| [zero, after, best, optimum].map(|of| Some(of[place])).to_vec()).collect();
+    let grid = Grid {
+        x_label: "the model of 8 cores, the best classical scheduler, the optimum or its bound".into(),
+        y_label: "cores, load".into(),
+        columns: ["as it is", "adapted", "classical", "optimum"].map(String::from).to_vec(),
+        rows,
+        cells,
+        label: Some(percent),
+        cell: Some((90.0, 30.0)),
+    };
+    let caption = format!("In time, mean over the seeds; adapted is after {episodes} episodes there.");
+    findings.picture("Other numbers of cores", &caption, grid.svg());
     let beside = format!(
         "as it is the model meets {} to {}, {} points below the best classical scheduler on average, and {is_worse} of {} adaptations make it worse",
         percent(least),

@@ -19,6 +19,8 @@ use crate::stats::{mean, paired_difference, percent, points};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
+    /// Of each set.
+    tasks: usize,
     /// Late jobs aborted, the network deciding everything.
     size: Size,
     /// Late jobs continuing, for their lateness.
@@ -54,7 +56,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let protocol = context.protocol::<Settings>()?;
     let settings = protocol.settings(context.mode);
     let size = settings.size;
-    let cases = protocol.cases("abort", size)?;
+    let cases = protocol.cases_of("abort", size, settings.tasks)?;
     let variants = variants(context.model()?, settings.reserve);
     let learned = variants.iter().map(|of| model_entrant(of.name, &of.model, of.options, false));
     let entrants: Vec<Entrant<'_>> = learned.chain(context.learned_and(&protocol.schedulers)).collect();
@@ -108,6 +110,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         .collect();
     let picture = bars(&["jobs in time".into()], &series, 1.0, |share| format!("{:.0}", 100.0 * share));
     findings.picture("Under stress", "Means over the runs.", picture);
+    context.note_clock(findings);
     conclude(findings, &contest);
     Ok(())
 }
@@ -203,7 +206,7 @@ const OVERLOADED: f32 = 0.30;
 /// The lateness that 95% do not exceed, where late jobs continue.
 fn lateness(context: &Context<'_>, findings: &mut Findings, settings: &Settings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
-    let cases = protocol.cases("continue", settings.late)?;
+    let cases = protocol.cases_of("continue", settings.late, settings.tasks)?;
     let entrants = context.learned_and(&["edf", "srpt", "mh-edf"].map(String::from));
     let contest = context.contest("stress, late jobs continue", &cases, &entrants, None)?;
     let Some(learned) = contest.learned() else { return Ok(()) };

@@ -18,6 +18,8 @@ use crate::stats::percent;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
+    /// Of each set with many.
+    tasks: usize,
     many: Size,
     one_core: Size,
 }
@@ -28,8 +30,10 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let mut model = (**context.model()?).clone();
     model.set_reach(1e9);
     let model = Arc::new(model);
-    for (prefix, workload, size) in [("", "many", settings.many), ("one_core_", "one_core", settings.one_core)] {
-        let reports = reports(workload, &protocol.cases(workload, size)?, &model)?;
+    let many = protocol.cases_of("many", settings.many, settings.tasks)?;
+    let one_core = protocol.cases("one_core", settings.one_core)?;
+    for (prefix, what, cases) in [("", "many tasks", many), ("one_core_", "one core", one_core)] {
+        let reports = reports(what, &cases, &model)?;
         add_lines(findings, prefix, &reports);
         let cells = together(&reports);
         let title = if prefix.is_empty() { "What is chosen, eight cores" } else { "What is chosen, one core" };

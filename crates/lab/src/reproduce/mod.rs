@@ -120,6 +120,15 @@ impl Context<'_> {
         self.roster.model.as_ref().ok_or_else(|| ReproduceError::Network("there is none".into()))
     }
 
+    /// Says that times are not what they could be, if the program was built without all its optimisation.
+    pub fn note_clock(&self, findings: &mut Findings) {
+        if cfg!(debug_assertions) {
+            findings.notes.push(
+                "wall-clock figures are of a development build, which is several times slower than a release".into(),
+            );
+        }
+    }
+
     /// An error of this experiment's protocol.
     pub fn wrong(&self, why: impl Into<String>) -> ReproduceError {
         ReproduceError::Protocol(self.experiment.id.into(), why.into())

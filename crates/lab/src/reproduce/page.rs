@@ -36,8 +36,9 @@ pub fn html(all: &[Findings]) -> String {
 
 const MORE: &str = "svg { max-width: 100%; height: auto; } summary { cursor: pointer; padding: 6px 0; }\n\
     .overview td { white-space: normal; text-align: left; vertical-align: top; } .overview td:nth-child(2) { white-space: nowrap; }\n\
-    .overview th { text-align: left; } .reproduced, .better { color: #00795a; font-weight: 600; } .worse { color: #c8102e; font-weight: 600; }\n\
-    .not { color: #8a5a00; font-weight: 600; } td.noise { color: #8a5a00; text-align: left; } tr.headline td:first-child { font-weight: 700; }\n\
+    .overview th { text-align: left; } td.reproduced, td.better { color: #00795a; font-weight: 600; } td.worse { color: #c8102e; font-weight: 600; }\n\
+    td.not { color: #8a5a00; font-weight: 600; } .verdict { font-size: 15.5px; } .verdict.worse { border-color: #c8102e; background: #fdf3f4; }\n\
+    .verdict.not { border-color: #c98a1b; background: #fdf8ee; } td.noise { color: #8a5a00; text-align: left; } tr.headline td:first-child { font-weight: 700; }\n\
     figure { margin: 12px 0; } figcaption { color: var(--soft); font-size: 13.5px; } h3 { margin: 18px 0 4px; font-size: 15px; }\n\
     pre { background: #f6f9fb; padding: 10px; font-size: 12.5px; white-space: pre-wrap; } section p { max-width: 1000px; }";
 
@@ -54,10 +55,11 @@ fn section(out: &mut String, findings: &Findings) {
     let _ = writeln!(
         out,
         "<section id=\"{id}\"><h2>{id} · {}</h2>\n<p><strong>The paper:</strong> {}</p>\n<p><strong>Here:</strong> {}</p>\n\
-         <p class=\"verdict\">{}</p>",
+         <p class=\"verdict {}\">{}</p>",
         escape(&findings.title),
         escape(&findings.claim),
         escape(&findings.reading),
+        class(findings.verdict),
         escape(&findings.sentence),
         id = escape(&findings.id),
     );

@@ -145,6 +145,15 @@ impl<S> Protocol<S> {
         })
     }
 
+    /// The runs of a workload with so many tasks in each set.
+    pub fn cases_of(&self, workload: &str, size: Size, tasks: usize) -> Result<Vec<Case>, ReproduceError> {
+        self.varied(workload, size, |workload| {
+            if let Some(generate) = &mut workload.generate {
+                generate.tasks = Some([tasks, tasks]);
+            }
+        })
+    }
+
     fn varied(&self, name: &str, size: Size, vary: impl Fn(&mut Workload)) -> Result<Vec<Case>, ReproduceError> {
         let wrong = |why: String| ReproduceError::Protocol(self.title.clone(), format!("workload {name}: {why}"));
         let mut workload = self.workload.get(name).cloned().ok_or_else(|| wrong("there is none".into()))?;
