@@ -13,6 +13,7 @@ mod generate;
 mod listing;
 mod model;
 mod output;
+mod reproduce;
 mod setup;
 mod shape;
 mod simulate;
@@ -47,6 +48,7 @@ enum Command {
     Generate(generate::Args),
     Sweep(sweep::Args),
     Arena(arena::Args),
+    Reproduce(reproduce::Args),
     Bench(bench::Args),
     /// Print the completions of a shell
     #[command(
@@ -92,6 +94,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Generate(args) => generate::run(args),
         Command::Sweep(args) => sweep::run(args),
         Command::Arena(args) => arena::run(args),
+        Command::Reproduce(args) => reproduce::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -109,7 +109,7 @@ pub fn run(args: Args) -> Result<()> {
     check_teachers(&recipe, set.as_ref())?;
     let begin_with = args.begin_with.as_deref().map(setup::model).transpose()?;
     if let Some(model) = &begin_with {
-        let tokenizer = recipe.tokens.tokenizer();
+        let tokenizer = recipe.tokenizer();
         if model.tokenizer != tokenizer || model.weights.architecture != recipe.network.architecture(&tokenizer) {
             bail!("--begin-with: the model has another shape or other tokens than the recipe");
         }
@@ -259,7 +259,7 @@ fn trials(recipe: &Recipe, set: Option<TaskSet>, count: u32) -> Result<Vec<Case>
         Some(set) => Source::Fixed(Arc::new(set)),
         None => Source::Drawn(Box::new(recipe.workload.clone())),
     };
-    let tokenizer = recipe.tokens.tokenizer();
+    let tokenizer = recipe.tokenizer();
     let trial = |number: u64| -> Result<Case> {
         let seed = trial_seed(recipe.seed, number);
         let set = source.set(seed)?;

@@ -42,6 +42,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/metrics.md",
         "docs/analysis.md",
         "docs/arena.md",
+        "docs/reproduction.md",
         "docs/training.md",
         "docs/learned-scheduler.md",
         "docs/ARCHITECTURE.md",
@@ -136,4 +137,14 @@ fn every_setting_of_a_recipe_is_documented() {
 fn the_readmes_test_command_is_the_one_ci_runs() {
     let command = "cargo test --workspace";
     assert!(read("README.md").contains(command) && read(".ci/run").contains(command));
+}
+
+#[test]
+fn every_key_of_a_protocol_is_documented() {
+    let text = read("docs/reproduction.md");
+    for key in
+        ["title", "claim", "reading", "paper", "tolerance", "schedulers", "workload.NAME", "smallest", "quick", "full"]
+    {
+        assert!(text.contains(&format!("`{key}`")), "{key}");
+    }
 }

@@ -29,17 +29,18 @@ impl RealInput {
     }
 }
 
-/// The shape of a network: post-LayerNorm Transformer blocks over rows that are sums of embeddings, and one number per row.
+/// The shape of a network: post-LayerNorm Transformer blocks over rows that are sums of embeddings, and one number per row. With `slots` it is
+/// feed-forward instead: the rows stand side by side, each in the place of its task, and go through hidden layers with ReLU together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Architecture {
     /// Width of a row, d.
     pub width: usize,
-    /// Number of blocks, L.
+    /// Number of blocks, L, or of hidden layers.
     pub layers: usize,
-    /// Attention heads, H; they divide the width.
+    /// Attention heads, H; they divide the width. Without attention they mean nothing.
     pub heads: usize,
-    /// Width inside the feed-forward part.
+    /// Width inside the feed-forward part, or of the hidden layers.
     pub feed_forward: usize,
     /// Features of a job's row; the row is the sum of their embeddings.
     pub job: Vec<Vocabulary>,
@@ -48,12 +49,19 @@ pub struct Architecture {
     /// Real numbers of a job's row, whose image is added to the embeddings; a job may then have no feature at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealInput>,
+    /// Places for tasks in a feed-forward network. The last feature of a job's row, [`SLOT`], says which one is its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<usize>,
 }
+
+/// The feature that says in which place of a feed-forward network a job's row stands.
+pub const SLOT: &str = "slot";
+const MOST_SLOTS: usize = 256;
 
 impl Architecture {
     /// The paper's: d = 128, L = 2, H = 4, a feed-forward part four times as wide.
     pub fn paper(job: Vec<Vocabulary>, idle: Vec<Vocabulary>) -> Architecture {
-        Architecture { width: 128, layers: 2, heads: 4, feed_forward: 512, job, idle, real: None }
+        Architecture { width: 128, layers: 2, heads: 4, feed_forward: 512, job, idle, real: None, slots: None }
     }
 
     /// Why no network has this shape, if none has.
@@ -75,6 +83,14 @@ impl Architecture {
                 || (hidden > 1024).then(|| format!("{hidden} hidden units of real inputs, not from 0 to 1024"));
             if let Some(problem) = problem.or_else(hidden) {
                 return Some(problem);
+            }
+        }
+        if let Some(slots) = self.slots {
+            if let Some(problem) = within("the number of slots", slots, MOST_SLOTS) {
+                return Some(problem);
+            }
+            if self.job.last().is_none_or(|last| last.name != SLOT || last.size != slots) {
+                return Some(format!("the last job feature is not {SLOT:?} with {slots} values"));
             }
         }
         let least_job = usize::from(self.real.is_none());
@@ -109,6 +125,20 @@ impl Architecture {
             tensors.push(("embed.real.weight".into(), real.units(), d));
             tensors.push(("embed.real.bias".into(), 1, d));
         }
+        if let Some(slots) = self.slots {
+            let places = || (0..slots).map(|slot| slot.to_string()).chain(["idle".into()]);
+            tensors.extend(places().map(|place| (format!("inputs.{place}.weight"), f, d)));
+            tensors.push(("inputs.bias".into(), 1, f));
+            for layer in 1..self.layers {
+                tensors.push((format!("hidden.{layer}.weight"), f, f));
+                tensors.push((format!("hidden.{layer}.bias"), 1, f));
+            }
+            for place in places() {
+                tensors.push((format!("head.{place}.weight"), 1, f));
+                tensors.push((format!("head.{place}.bias"), 1, 1));
+            }
+            return tensors;
+        }
         for layer in 0..self.layers {
             let mut add = |name: &str, rows: usize, columns: usize| {
                 tensors.push((format!("layers.{layer}.{name}"), rows, columns));
@@ -131,6 +161,20 @@ impl Architecture {
             tensors.push((format!("head.{head}.bias"), 1, 1));
         }
         tensors
+    }
+
+    /// Width of what the heads read.
+    pub fn head_width(&self) -> usize {
+        if self.slots.is_some() { self.feed_forward } else { self.width }
+    }
+
+    /// Multiplications and additions that so many rows take, about.
+    pub fn operations(&self, rows: usize) -> usize {
+        let (d, f, layers) = (self.width, self.feed_forward, self.layers);
+        match self.slots {
+            Some(_) => 2 * (rows * (d * f + f) + (layers - 1) * f * f),
+            None => (2 * layers * (4 * d * d + 2 * d * f) + 4 * layers * d * rows) * rows,
+        }
     }
 
     /// Numbers in all tensors.

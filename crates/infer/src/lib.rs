@@ -3,6 +3,7 @@
 
 mod aligned;
 mod architecture;
+mod feed_forward;
 mod kernels;
 mod network;
 mod pass;
@@ -12,7 +13,7 @@ mod rows;
 mod sparse;
 mod weights;
 
-pub use architecture::{Architecture, RealInput, Vocabulary};
+pub use architecture::{Architecture, RealInput, SLOT, Vocabulary};
 pub use kernels::{Kernel, Precision};
 pub use network::{Network, NetworkError, Options};
 pub use reference::{AttentionMap, Trace, reference, reference_rounded};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::feed_forward::FeedForward;
 use crate::kernels::{Engine, Kernel, Precision, Scalar};
 use crate::pass::Scratch;
 use crate::prepared::Prepared;
@@ -60,6 +61,7 @@ impl Network {
             return Err(NetworkError::Precision(kernel));
         }
         let runner = match kernel {
+            _ if weights.architecture.slots.is_some() => Some(Box::new(FeedForward::new(weights)) as Box<dyn Forward>),
             Kernel::Scalar => runner(Some(Scalar), weights, options.rows),
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => runner(crate::kernels::Avx2::new(), weights, options.rows),
@@ -73,6 +75,7 @@ impl Network {
             _ => None,
         };
         let runner = runner.ok_or(NetworkError::Unavailable(kernel))?;
+        let kernel = if weights.architecture.slots.is_some() { Kernel::Scalar } else { kernel };
         Ok(Network { architecture: Arc::new(weights.architecture.clone()), kernel, runner })
     }
 
@@ -106,7 +109,7 @@ impl std::fmt::Debug for Network {
     }
 }
 
-trait Forward: Send + Sync {
+pub(crate) trait Forward: Send + Sync {
     fn forward(&mut self, rows: &Rows<'_>, q: &mut Vec<f32>);
     fn again(&self) -> Box<dyn Forward>;
 }

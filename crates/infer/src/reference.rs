@@ -35,6 +35,9 @@ pub fn reference(weights: &Weights, rows: &Rows<'_>) -> Trace {
 pub fn reference_rounded(weights: &Weights, rows: &Rows<'_>, round: impl Fn(&mut [f32])) -> Trace {
     let architecture = &weights.architecture;
     let mut x = embed(weights, rows);
+    if architecture.slots.is_some() {
+        return feed_forward(weights, rows, &x, round);
+    }
     let mut attention = Vec::new();
     for layer in 0..architecture.layers {
         let part = |name: &str| weights.tensor(&format!("layers.{layer}.{name}"));
@@ -64,6 +67,33 @@ pub fn reference_rounded(weights: &Weights, rows: &Rows<'_>, round: impl Fn(&mut
         apply(weight, weights.tensor(&format!("head.{name}.bias")), row)[0]
     };
     Trace { q: x.iter().enumerate().map(|(place, row)| head(place, row)).collect(), attention }
+}
+
+/// The other kind of network: rows side by side through hidden layers, and one number for each of their places.
+fn feed_forward(weights: &Weights, rows: &Rows<'_>, x: &[Vec<f32>], round: impl Fn(&mut [f32])) -> Trace {
+    let features = weights.architecture.job.len();
+    let slots = rows.jobs.chunks_exact(features).map(|token| token[features - 1].to_string());
+    let places: Vec<String> = std::iter::once("idle".into()).chain(slots).collect();
+    let linear = |name: &str, bias: &[f32], x: &[f32]| {
+        let mut x = x.to_vec();
+        round(&mut x);
+        apply(weights.tensor(&format!("{name}.weight")), bias, &x)
+    };
+    let mut hidden = weights.tensor("inputs.bias").to_vec();
+    for (place, row) in places.iter().zip(x) {
+        hidden = linear(&format!("inputs.{place}"), &hidden, row);
+    }
+    hidden.iter_mut().for_each(|unit| *unit = unit.max(0.0));
+    for layer in 1..weights.architecture.layers {
+        let name = format!("hidden.{layer}");
+        hidden = linear(&name, weights.tensor(&format!("{name}.bias")), &hidden);
+        hidden.iter_mut().for_each(|unit| *unit = unit.max(0.0));
+    }
+    let head = |place: &String| {
+        let name = format!("head.{place}");
+        linear(&name, weights.tensor(&format!("{name}.bias")), &hidden)[0]
+    };
+    Trace { q: places.iter().map(head).collect(), attention: Vec::new() }
 }
 
 /// Sums of embeddings and, for jobs, of the image of their real numbers.

@@ -78,8 +78,10 @@ impl Weights {
     /// Random weights as a training begins with: embeddings and linear maps uniform with the usual variances, norms neutral.
     pub fn random(architecture: Architecture, seed: u64) -> Weights {
         let mut rng = Pcg64::seed_from_u64(seed);
+        let side_by_side = 1 + architecture.slots.unwrap_or(0);
         Weights::new(architecture, |name, rows, columns| {
             let bound = match name {
+                _ if name.starts_with("inputs.") => 1.0 / ((columns * side_by_side) as f32).sqrt(),
                 // One row for each that is added, not for each sum.
                 "embed.real.weight" => 1.0 / (rows as f32).sqrt(),
                 "embed.real.hidden.weight" => 1.0 / (columns as f32).sqrt(),

@@ -4,7 +4,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use temponet_infer::{Architecture, Kernel, Network, Options, RealInput, Rows, Sparsity, Vocabulary, Weights};
+use temponet_infer::{Architecture, Kernel, Network, Options, RealInput, Rows, SLOT, Sparsity, Vocabulary, Weights};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -59,4 +59,16 @@ fn a_forward_pass_does_not_allocate() {
         assert!(run(300, None) > 0, "{kernel}: more rows than ever, and the counter counts");
         assert_eq!(run(300, None), 0, "{kernel}: they have been met");
     }
+}
+
+#[test]
+fn neither_does_a_feed_forward_one() {
+    let vocabulary = |name: &str, size: usize| vec![Vocabulary { name: name.into(), size }];
+    let plain = Architecture::paper(vocabulary(SLOT, 7), vocabulary("cores", 8));
+    let real = Some(RealInput { inputs: 1, hidden: 8 });
+    let weights = Weights::random(Architecture { real, slots: Some(7), ..plain }, 1);
+    let mut network = Network::new(&weights, Options::default()).unwrap();
+    let mut q = Vec::with_capacity(8);
+    let rows = Rows { idle: &[1], jobs: &[0, 6, 3], real: &[0.5; 3], bias: &[0.0; 4], sparsity: None };
+    assert_eq!(allocations(|| network.forward(&rows, &mut q)), 0);
 }

@@ -20,7 +20,7 @@ fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
 fn shape(width: usize, layers: usize, heads: usize, feed_forward: usize) -> Architecture {
     let job = vocabularies(&[("slack", 130), ("remaining", 40), ("core", 3)]);
     let idle = vocabularies(&[("cores", 8), ("load", 16)]);
-    Architecture { width, layers, heads, feed_forward, job, idle, real: None }
+    Architecture { width, layers, heads, feed_forward, job, idle, real: None, slots: None }
 }
 
 /// Norms and biases that are not neutral, so that forgetting one shows.

@@ -30,6 +30,7 @@ pub fn svg(phases: &[PhaseFigures]) -> String {
         curves: vec![points(|phase| phase.best), points(|phase| phase.score), Vec::new()],
         y: shares,
         marks: marks.clone(),
+        is_log: false,
     };
     let losses = Panel {
         title: "Mean loss".into(),
@@ -37,6 +38,7 @@ pub fn svg(phases: &[PhaseFigures]) -> String {
         curves: vec![Vec::new(), Vec::new(), points(|phase| phase.loss)],
         y: numbers,
         marks,
+        is_log: false,
     };
     plot(&[scores, losses], 2, &["best so far".into(), "this phase".into(), "loss".into()])
 }

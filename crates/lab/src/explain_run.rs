@@ -90,13 +90,14 @@ pub fn page(set: &TaskSet, tokenizer: &Tokenizer, report: &RunReport, lines: &[(
     )
 }
 
-const GREEN: &str = "#0b6e4f";
-const GREY: &str = "#5c6b7a";
+pub(crate) const GREEN: &str = "#0b6e4f";
+pub(crate) const GREY: &str = "#5c6b7a";
 /// Sides of a cell, and the space for labels.
 const CELL: (f64, f64) = (16.0, 20.0);
 const MARGIN: f64 = 44.0;
 
-fn heat_map(tokenizer: &Tokenizer, cells: &[Cell]) -> String {
+/// How often a ready job is chosen, by slack bin and remaining.
+pub(crate) fn heat_map(tokenizer: &Tokenizer, cells: &[Cell]) -> String {
     // From the left: impossible, late by wcet, then the bins in use.
     let bins = tokenizer.bins as u16;
     let extra = if tokenizer.clip { 0 } else { 2 };
@@ -144,7 +145,7 @@ fn q_values(chosen: &Distribution, others: &Distribution) -> String {
 }
 
 /// Histograms over each other: shares of equal steps of a range.
-fn bars_svg(range: (f32, f32), series: &[(&[f64], &str)]) -> String {
+pub(crate) fn bars_svg(range: (f32, f32), series: &[(&[f64], &str)]) -> String {
     let (width, height) = (520.0, 160.0);
     let most = series.iter().flat_map(|(bars, _)| bars.iter()).copied().fold(f64::MIN_POSITIVE, f64::max);
     let mut out = format!(

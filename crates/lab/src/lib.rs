@@ -1,6 +1,7 @@
 //! Experiments and what people look at: comparisons over repeated runs, statistics, pictures and the HTML report.
 
 pub mod arena;
+pub mod charts;
 pub mod clairvoyant;
 pub mod comparison;
 pub mod curves;
@@ -9,10 +10,12 @@ pub mod explain_run;
 pub mod gantt;
 pub mod horizon;
 pub mod latency;
+pub mod measure;
 pub mod overload;
 pub mod plot;
 pub mod progress;
 pub mod report;
+pub mod reproduce;
 pub mod roster;
 pub mod stats;
 pub mod sweep;

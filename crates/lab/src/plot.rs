@@ -16,6 +16,8 @@ pub struct Panel {
     pub y: Span,
     /// Upright lines with a word above them.
     pub marks: Vec<(f64, String)>,
+    /// Whether both axes are logarithmic; everything is positive then.
+    pub is_log: bool,
 }
 
 /// What a y axis spans.
@@ -37,6 +39,8 @@ impl Span {
     fn label(self, value: f64) -> String {
         match self {
             Span::Shares(..) => format!("{:.0}%", 100.0 * value),
+            Span::Numbers(low, high) if high - low >= 100.0 => format!("{value:.0}"),
+            Span::Numbers(low, high) if high - low >= 10.0 => format!("{value:.1}"),
             Span::Numbers(..) => format!("{value:.3}"),
         }
     }
@@ -51,8 +55,9 @@ const BOTTOM: f64 = 44.0;
 
 /// The panels, so many in a row, the legend below.
 pub fn svg(panels: &[Panel], in_row: usize, names: &[String]) -> String {
-    let columns = 6;
     let width = WIDTH * in_row.min(panels.len().max(1)) as f64;
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as f64;
+    let columns = (((width - LEFT) / (44.0 + 7.0 * longest)) as usize).clamp(1, 6);
     let legend_top = HEIGHT * panels.len().div_ceil(in_row) as f64;
     let height = legend_top + 22.0 * names.len().div_ceil(columns) as f64 + 16.0;
     let mut out = format!(
@@ -71,7 +76,7 @@ pub fn svg(panels: &[Panel], in_row: usize, names: &[String]) -> String {
     }
     for (index, name) in names.iter().enumerate() {
         let (x, y) = (
-            LEFT + width / columns as f64 * (index % columns) as f64 * 0.95,
+            LEFT + (width - LEFT) / columns as f64 * (index % columns) as f64,
             legend_top + 22.0 * (index / columns) as f64 + 8.0,
         );
         let _ = writeln!(
@@ -111,20 +116,30 @@ fn ticks(low: f64, high: f64, is_whole: bool) -> Vec<(f64, String)> {
         .collect()
 }
 
+/// One, two and five times the powers of ten between two positive numbers; the powers alone where these are many.
+fn log_ticks(low: f64, high: f64) -> Vec<f64> {
+    let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    let steps: &[f64] = if decades.clone().count() > 3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let all = decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade)));
+    all.filter(|value| (low * 0.999..=high * 1.001).contains(value)).collect()
+}
+
 fn draw(out: &mut String, panel: &Panel) {
     let xs = panel.curves.iter().flatten().map(|(x, _)| *x);
     let (low, high) = xs.fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x), high.max(x)));
-    let span = if high > low { high - low } else { 1.0 };
-    let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * (value - low) / span;
+    let along = |value: f64| if panel.is_log { value.log10() } else { value };
+    let span = if high > low { along(high) - along(low) } else { 1.0 };
+    let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * (along(value) - along(low)) / span;
     let (bottom, top) = panel.y.ends();
-    let y = |value: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - (value - bottom) / (top - bottom));
+    let up = along(top) - along(bottom);
+    let y = |value: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - (along(value) - along(bottom)) / up);
     let _ = writeln!(
         out,
         "<text x=\"{LEFT}\" y=\"20\" font-size=\"14\" font-weight=\"600\">{}</text>",
         escape(&panel.title)
     );
-    for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
-        let value = bottom + (top - bottom) * share;
+    let even = || [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| bottom + (top - bottom) * share).to_vec();
+    for value in if panel.is_log { log_ticks(bottom, top) } else { even() } {
         let at = y(value);
         let _ = writeln!(
             out,
@@ -136,7 +151,9 @@ fn draw(out: &mut String, panel: &Panel) {
             panel.y.label(value)
         );
     }
-    for (value, label) in ticks(low, high, panel.curves.iter().flatten().all(|(x, _)| x.fract() == 0.0)) {
+    let is_whole = panel.curves.iter().flatten().all(|(x, _)| x.fract() == 0.0);
+    let logarithmic = || log_ticks(low, high).into_iter().map(|value| (value, format!("{value}"))).collect();
+    for (value, label) in if panel.is_log { logarithmic() } else { ticks(low, high, is_whole) } {
         let _ = writeln!(
             out,
             "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555\">{label}</text>",
@@ -188,11 +205,24 @@ mod tests {
             curves: curves.clone(),
             y: Span::Shares(0.0, 1.0),
             marks: vec![],
+            is_log: false,
         };
         let picture = svg(&[panel("a < b"), panel("c")], 2, &["edf".into(), "rm".into()]);
         assert_eq!(picture.matches("<polyline").count(), 4);
         assert!(picture.contains("a &lt; b") && !picture.contains("NaN"));
         assert!(picture.contains(">0.60<") && picture.contains(">25%<"));
+    }
+
+    #[test]
+    fn decades_are_as_far_apart_as_decades() {
+        let curves = vec![vec![(10.0, 1.0), (100.0, 10.0), (1000.0, 100.0)]];
+        let (title, y) = ("times".to_string(), Span::Numbers(1.0, 100.0));
+        let panel = Panel { title, x_label: "jobs", curves, y, marks: vec![], is_log: true };
+        let picture = svg(&[panel], 1, &["a".into()]);
+        let middle = format!("{:.1},{:.1}", (LEFT + WIDTH - RIGHT) / 2.0, (TOP + HEIGHT - BOTTOM) / 2.0);
+        assert!(picture.contains(&middle), "{picture}");
+        assert_eq!(log_ticks(10.0, 1000.0), [10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0]);
+        assert_eq!(log_ticks(1.0, 1e6).len(), 7);
     }
 
     #[test]
@@ -203,6 +233,7 @@ mod tests {
             curves: vec![Vec::new(), curve],
             y: Span::Numbers(-1.0, 3.0),
             marks: vec![(1.0, "ppo".into())],
+            is_log: false,
         };
         let picture = svg(&[panel(vec![(1.0, 2.0)])], 1, &["a".into(), "b".into()]);
         assert!(picture.contains("<circle") && !picture.contains("NaN") && picture.contains(">2.000<"));

@@ -27,6 +27,16 @@ impl Progress {
         Progress { bar, visible: Arc::default() }
     }
 
+    /// For so many steps of work.
+    pub fn steps(count: u64) -> Progress {
+        Progress::new(count, STEP)
+    }
+
+    /// One of the steps is done.
+    pub fn step(&self) {
+        self.advance(STEP);
+    }
+
     /// An observer that moves the bar on as simulated time passes.
     pub fn watch<O: Observer>(&self, inner: O) -> Watched<O> {
         Watched { inner, progress: self.clone(), shown: Time::ZERO, until_update: UPDATE_EVERY }
@@ -51,6 +61,8 @@ impl Progress {
     }
 }
 
+/// What the bar moves for one step.
+const STEP: Time = Time::from_ms(1);
 /// The bar counts microseconds, so that long horizons times many runs fit.
 const UNIT: u64 = 1_000;
 /// Releases and slices between updates; a clock is looked at only then.

@@ -5,15 +5,19 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
+/// The standard deviation of a sample; zero for fewer than two values.
+pub fn deviation(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / values.len().saturating_sub(1).max(1) as f64).sqrt()
+}
+
 /// Half the width of the 95% confidence interval of the mean (Student's t); none for fewer than two values.
 pub fn ci95(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
     }
-    let n = values.len() as f64;
-    let mean = mean(values);
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    Some(t_quantile_975(values.len() - 1) * (variance / n).sqrt())
+    Some(t_quantile_975(values.len() - 1) * deviation(values) / (values.len() as f64).sqrt())
 }
 
 /// Mean and half interval of `a − b` over pairs: the right comparison when both saw the same jobs.
@@ -33,6 +37,127 @@ fn t_quantile_975(degrees_of_freedom: usize) -> f64 {
     let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
     let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
     z + first / nu + second / nu.powi(2) + third / nu.powi(3)
+}
+
+/// The outcome of a statistical test.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Test {
+    /// Student's t, or the greatest distance D.
+    pub statistic: f64,
+    /// How probable one at least as great is if there is no difference.
+    pub p: f64,
+}
+
+/// Student's paired two-sided t-test of `a − b`; none for fewer than two pairs, or where all differences are equal.
+pub fn paired_t_test(a: &[f64], b: &[f64]) -> Option<Test> {
+    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+    let n = differences.len() as f64;
+    let error = deviation(&differences) / n.sqrt();
+    if differences.len() < 2 || error == 0.0 {
+        return None;
+    }
+    let (t, freedom) = (mean(&differences) / error, n - 1.0);
+    let p = regularized_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5);
+    Some(Test { statistic: t, p })
+}
+
+/// The two-sample Kolmogorov–Smirnov test: the greatest distance of the two distributions, with the asymptotic p-value in Stephens's correction. None
+/// if a sample is empty.
+pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<Test> {
+    if a.is_empty() || b.is_empty() {
+        return None;
+    }
+    let sorted = |values: &[f64]| {
+        let mut values = values.to_vec();
+        values.sort_by(f64::total_cmp);
+        values
+    };
+    let (a, b) = (sorted(a), sorted(b));
+    let share = |values: &[f64], at: f64| values.partition_point(|value| *value <= at) as f64 / values.len() as f64;
+    let distances = a.iter().chain(&b).map(|at| (share(&a, *at) - share(&b, *at)).abs());
+    let distance = distances.fold(0.0, f64::max);
+    let size = (a.len() as f64 * b.len() as f64 / (a.len() + b.len()) as f64).sqrt();
+    let lambda = (size + 0.12 + 0.11 / size) * distance;
+    // The series converges slowly where it is one anyway.
+    let term = |k: i32| 2.0 * (-1.0f64).powi(k - 1) * (-2.0 * (f64::from(k) * lambda).powi(2)).exp();
+    let p = if lambda < 0.2 { 1.0 } else { (1..=100).map(term).sum::<f64>().clamp(0.0, 1.0) };
+    Some(Test { statistic: distance, p })
+}
+
+/// A power law `y = factor · x^exponent`, fitted to the logarithms by least squares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PowerLaw {
+    /// The exponent.
+    pub exponent: f64,
+    /// The value at one.
+    pub factor: f64,
+    /// The share of the logarithms' variance that it explains, R².
+    pub r_squared: f64,
+}
+
+/// Fits a power law to positive points.
+pub fn power_law(points: &[(f64, f64)]) -> PowerLaw {
+    let (xs, ys): (Vec<f64>, Vec<f64>) = points.iter().map(|(x, y)| (x.ln(), y.ln())).unzip();
+    let (x, y) = (mean(&xs), mean(&ys));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| xs.iter().zip(&ys).map(|(a, b)| of(a - x, b - y)).sum::<f64>();
+    let (products, squares, total) = (sum(&|a, b| a * b), sum(&|a, _| a * a), sum(&|_, b| b * b));
+    let exponent = products / squares;
+    PowerLaw { exponent, factor: (y - exponent * x).exp(), r_squared: products * products / (squares * total) }
+}
+
+/// The value that a share of the values do not exceed, interpolated; none if there are none.
+pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let place = share * sorted.len().checked_sub(1)? as f64;
+    let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    Some(low + (high - low) * place.fract())
+}
+
+/// The regularised incomplete beta function by its continued fraction (Lentz), exact to about twelve digits.
+fn regularized_beta(x: f64, a: f64, b: f64) -> f64 {
+    if x <= 0.0 || x >= 1.0 {
+        return x.clamp(0.0, 1.0);
+    }
+    // The fraction converges fast only on this side of the mean.
+    if x > (a + 1.0) / (a + b + 2.0) {
+        return 1.0 - regularized_beta(1.0 - x, b, a);
+    }
+    let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp() / a;
+    let away = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };
+    let (mut c, mut d) = (1.0, 1.0 / away(1.0 - (a + b) * x / (a + 1.0)));
+    let mut fraction = d;
+    for m in 1..300 {
+        let m = f64::from(m);
+        let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
+        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
+        let before = fraction;
+        for step in [even, odd] {
+            d = 1.0 / away(1.0 + step * d);
+            c = away(1.0 + step / c);
+            fraction *= c * d;
+        }
+        if (fraction / before - 1.0).abs() < 1e-14 {
+            break;
+        }
+    }
+    front * fraction
+}
+
+/// The logarithm of the gamma function of a positive number (Lanczos).
+fn ln_gamma(x: f64) -> f64 {
+    const TERMS: [f64; 6] = [
+        76.180_091_729_471_46,
+        -86.505_320_329_416_77,
+        24.014_098_240_830_91,
+        -1.231_739_572_450_155,
+        0.120_865_097_386_617_9e-2,
+        -0.539_523_938_495_3e-5,
+    ];
+    let sum =
+        TERMS.iter().enumerate().fold(1.000_000_000_190_015, |sum, (at, term)| sum + term / (x + 1.0 + at as f64));
+    let tall = x + 5.5;
+    (x + 0.5) * tall.ln() - tall + (2.506_628_274_631_000_5 * sum / x).ln()
 }
 
 /// A share as a percentage. What is less than everything never reads as 100%.
@@ -59,6 +184,60 @@ mod tests {
         for (degrees, published) in [(1, 12.706), (10, 2.228), (11, 2.201), (20, 2.086), (30, 2.042), (120, 1.980)] {
             assert!((t_quantile_975(degrees) - published).abs() < 1e-3, "{degrees}");
         }
+    }
+
+    #[test]
+    fn the_t_test_gives_the_published_values() {
+        // Student's sleep data (1908): t = -4.0621, 9 degrees of freedom, p = 0.002833.
+        let one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
+        let two = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
+        let test = paired_t_test(&one, &two).unwrap();
+        assert!((test.statistic + 4.0621).abs() < 1e-4 && (test.p - 0.002_833).abs() < 1e-6, "{test:?}");
+        assert_eq!(paired_t_test(&[1.0, 2.0], &[0.0, 1.0]), None, "no spread");
+        assert_eq!(paired_t_test(&[1.0], &[0.0]), None);
+    }
+
+    #[test]
+    fn the_t_distribution_has_its_quantiles() {
+        // A t of the 97.5% quantile has a two-sided p of 5%.
+        for (freedom, t) in [(1.0, 12.706_2), (4.0, 2.776_445), (30.0, 2.042_272), (1000.0, 1.962_339)] {
+            let p = regularized_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5);
+            assert!((p - 0.05).abs() < 1e-6, "{freedom}: {p}");
+        }
+    }
+
+    #[test]
+    fn the_kolmogorov_smirnov_test_gives_known_values() {
+        let even: Vec<f64> = (0..100).map(f64::from).collect();
+        let shifted: Vec<f64> = even.iter().map(|value| value + 20.0).collect();
+        let test = kolmogorov_smirnov(&even, &shifted).unwrap();
+        // lambda = (sqrt(50) + 0.12 + 0.11 / sqrt(50)) * 0.2 = 1.4413; 2 exp(-2 lambda^2) = 0.0314.
+        assert!((test.statistic - 0.2).abs() < 1e-12 && (test.p - 0.0314).abs() < 1e-4, "{test:?}");
+        let same = kolmogorov_smirnov(&even, &even).unwrap();
+        assert_eq!((same.statistic, same.p), (0.0, 1.0));
+        assert!(kolmogorov_smirnov(&[], &even).is_none());
+        // The critical value at 5% of large samples is 1.358.
+        let at = |lambda: f64| 2.0 * (-2.0 * lambda * lambda).exp();
+        assert!((at(1.358) - 0.05).abs() < 1e-4);
+    }
+
+    #[test]
+    fn a_power_law_is_found_again() {
+        let points: Vec<(f64, f64)> = (1..50).map(|x| (f64::from(x), 3.0 * f64::from(x).powf(1.1))).collect();
+        let law = power_law(&points);
+        assert!((law.exponent - 1.1).abs() < 1e-9 && (law.factor - 3.0).abs() < 1e-9, "{law:?}");
+        assert!((law.r_squared - 1.0).abs() < 1e-12);
+        let noisy: Vec<(f64, f64)> =
+            points.iter().map(|(x, y)| (*x, if (*x as u32).is_multiple_of(2) { 2.0 * y } else { *y })).collect();
+        let law = power_law(&noisy);
+        assert!(law.r_squared < 0.95 && law.r_squared > 0.5, "{law:?}");
+    }
+
+    #[test]
+    fn quantiles_are_interpolated() {
+        let values = [4.0, 1.0, 3.0, 2.0];
+        assert_eq!((quantile(&values, 0.5), quantile(&values, 1.0), quantile(&[], 0.5)), (Some(2.5), Some(4.0), None));
+        assert!((deviation(&values) - 1.290_994).abs() < 1e-6);
     }
 
     #[test]

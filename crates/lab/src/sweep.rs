@@ -182,7 +182,7 @@ impl SweepPlan {
             for (name, value) in Summary::KINDS {
                 let curves = summary.iter().map(|of| curve(of, value)).collect();
                 let (title, y) = (format!("{name} · {title}"), Span::Shares(0.0, 1.0));
-                panels.push(Panel { title, x_label: axis.name(), curves, y, marks: Vec::new() });
+                panels.push(Panel { title, x_label: axis.name(), curves, y, marks: Vec::new(), is_log: false });
             }
         }
         svg(&panels, 2, &self.names())

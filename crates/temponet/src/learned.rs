@@ -17,6 +17,8 @@ pub struct Options {
     pub mapping: Mapping,
     /// The paper's sparse attention instead of the dense one over distinct rows.
     pub sparse: bool,
+    /// Keep sparse attention whole in overload too, without the paper's mitigation.
+    pub keep_attention: bool,
     /// The kernel and its precision.
     pub network: temponet_infer::Options,
     /// A decision that is expected to take longer than this many ns is left to the fallback; none: there is no limit.
@@ -63,10 +65,7 @@ impl Learned {
 
     /// What a decision over so many rows takes at most, in ns: the work of the network at a rate that every machine reaches.
     fn expected_ns(&self, rows: usize) -> u64 {
-        let shape = &self.model.weights.architecture;
-        let per_row = 2 * shape.layers * (4 * shape.width * shape.width + 2 * shape.width * shape.feed_forward);
-        let between_rows = 4 * shape.layers * shape.width * rows;
-        2_000 + ((per_row + between_rows) * rows) as u64 / FLOP_PER_NS
+        2_000 + self.model.weights.architecture.operations(rows) as u64 / FLOP_PER_NS
     }
 }
 
@@ -75,6 +74,9 @@ const FLOP_PER_NS: u64 = 20;
 
 impl Scheduler for Learned {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        if let Some(problem) = self.model.tokenizer.not_applicable(system) {
+            return Err(NotApplicable(problem));
+        }
         self.scale = Scale::of(&self.model.tokenizer, system);
         self.mapper.reserve(self.options.mapping, system.cores);
         self.observation.start(system);
@@ -99,7 +101,7 @@ impl Scheduler for Learned {
         self.observation.read(&self.model.tokenizer, &self.scale, view, self.options.sparse);
         let limit = if self.is_overloaded { OVERLOAD.1 } else { OVERLOAD.0 };
         self.is_overloaded = self.observation.urgent() > limit;
-        if self.is_overloaded {
+        if self.is_overloaded && !self.options.keep_attention {
             self.observation.halve_attention();
         }
         let is_affordable =

@@ -126,6 +126,9 @@ impl Mapper {
             }
             Mapping::Sinkhorn { migration, .. } | Mapping::Hungarian { migration } => migration,
         };
+        // Where idling is out of the question, by how much does not matter, and could not be told beside the jobs' own differences.
+        let least = self.candidates.iter().map(|candidate| candidate.q).fold(f32::INFINITY, f32::min);
+        let idle = idle.max(least - migration - 1.0);
         self.gains.clear();
         for candidate in &self.candidates {
             let last = view.job(candidate.id).last_core;
@@ -155,6 +158,50 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
     use temponet_task::{Job, Task, TaskSet};
+
+    #[test]
+    fn matchings_end_where_idling_is_out_of_the_question() {
+        let tasks = (0..6).map(|index| Task::periodic(format!("t{index}"), Time(100), Time(1))).collect();
+        let system = TaskSet::new("test", tasks, 4).system();
+        let job = |task: u32| Job {
+            task,
+            criticality: 0,
+            running: false,
+            last_core: None,
+            number: 0,
+            release: Time::ZERO,
+            deadline: Time(100),
+            wcet: Time(1),
+            bcet: Time(1),
+            executed: Time::ZERO,
+            overhead: Time::ZERO,
+            value: 1.0,
+        };
+        let jobs: Vec<Job> = (0..6).map(job).collect();
+        let active: Vec<JobId> = (0..6).map(JobId).collect();
+        let running = [None; 4];
+        let view = SystemView {
+            now: Time::ZERO,
+            system: &system,
+            active: &active,
+            jobs: &jobs,
+            running: &running,
+            events: &[],
+        };
+        let (sinkhorn, exact) = (
+            Mapping::Sinkhorn { temperature: 0.05, iterations: 20, migration: 0.02 },
+            Mapping::Hungarian { migration: 0.02 },
+        );
+        for (mapping, idle) in [(sinkhorn, f32::NEG_INFINITY), (exact, f32::NEG_INFINITY), (exact, -1e30)] {
+            let mut assignment = Assignment::default();
+            assignment.reset(4);
+            let given = active.iter().map(|id| (*id, id.0 as f32 / 10.0));
+            Mapper::default().assign(mapping, given, idle, &view, &mut assignment);
+            let mut chosen: Vec<u32> = assignment.cores().iter().flatten().map(|id| id.0).collect();
+            chosen.sort_unstable();
+            assert_eq!(chosen, [2, 3, 4, 5], "{mapping:?}: the four best");
+        }
+    }
 
     #[test]
     fn the_best_are_those_that_sorting_finds() {

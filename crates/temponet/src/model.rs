@@ -40,7 +40,7 @@ impl Model {
     /// Untrained weights for a tokenizer.
     pub fn random(tokenizer: Tokenizer, seed: u64) -> Model {
         let paper = Architecture::paper(tokenizer.job_vocabularies(), tokenizer.idle_vocabularies());
-        let architecture = Architecture { real: tokenizer.real_input(), ..paper };
+        let architecture = Architecture { real: tokenizer.real_input(), slots: tokenizer.slots, ..paper };
         let mut model = Model { tokenizer, weights: Weights::random(architecture, seed) };
         model.set_provenance(format!("{UNTRAINED}: random weights, seed {seed}"));
         model
@@ -93,12 +93,15 @@ impl Model {
         if let Some(problem) = tokenizer.problem() {
             return Err(wrong(problem));
         }
-        let Architecture { job, idle, real, .. } = &weights.architecture;
+        let Architecture { job, idle, real, slots, .. } = &weights.architecture;
         if *job != tokenizer.job_vocabularies() || *idle != tokenizer.idle_vocabularies() {
             return Err(wrong("its vocabularies are not those of the network".into()));
         }
         if *real != tokenizer.real_input() {
             return Err(wrong("its real numbers are not those of the network".into()));
+        }
+        if *slots != tokenizer.slots {
+            return Err(wrong("its slots are not those of the network".into()));
         }
         Ok(Model { tokenizer, weights })
     }

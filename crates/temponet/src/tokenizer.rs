@@ -5,8 +5,8 @@
 //! one model serves microsecond and second sets.
 
 use serde::{Deserialize, Serialize};
-use temponet_infer::{RealInput, Vocabulary};
-use temponet_task::{Job, System, Task, Time};
+use temponet_infer::{RealInput, SLOT, Vocabulary};
+use temponet_task::{Arrival, Job, OnMiss, System, Task, Time};
 
 use crate::advice::{ADVICE_VALUES, Counsel, PLAN_VALUES};
 use crate::bins::Bins;
@@ -29,6 +29,9 @@ pub struct Tokenizer {
     /// Slack and remaining wcet as numbers in the place of the slack bin. The bins then only tell which jobs are urgent or have long slack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuous: Option<Continuous>,
+    /// Places for tasks in a feed-forward network; a token then ends with the number of its task. None: a network that takes any number of tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<usize>,
 }
 
 /// A further feature of a job's token.
@@ -141,7 +144,15 @@ impl Tokenizer {
     /// The paper's: 128 bins of equal width, every negative slack in the first, nothing else.
     pub fn paper() -> Tokenizer {
         let binning = Binning::Uniform { width: 0.25 };
-        Tokenizer { bins: 128, binning, clip: true, long_slack_reserve: 0.0, features: Vec::new(), continuous: None }
+        Tokenizer {
+            bins: 128,
+            binning,
+            clip: true,
+            long_slack_reserve: 0.0,
+            features: Vec::new(),
+            continuous: None,
+            slots: None,
+        }
     }
 
     /// Ours: logarithmic bins, tokens for jobs that are late by wcet or impossible, and all features.
@@ -159,7 +170,7 @@ impl Tokenizer {
             Feature::Pressure,
             Feature::Rank,
         ];
-        Tokenizer { bins: 64, binning, clip: false, long_slack_reserve: 0.0, features, continuous: None }
+        Tokenizer { bins: 64, binning, clip: false, long_slack_reserve: 0.0, features, continuous: None, slots: None }
     }
 
     /// The paper's ablation: slack and remaining wcet as numbers, and no bin.
@@ -171,7 +182,9 @@ impl Tokenizer {
     pub fn job_vocabularies(&self) -> Vec<Vocabulary> {
         let size = self.bins + if self.clip { 0 } else { 2 };
         let slack = self.continuous.is_none().then(|| Vocabulary { name: "slack".into(), size });
-        slack.into_iter().chain(self.features.iter().map(|feature| feature.vocabulary(self.bins))).collect()
+        let features = self.features.iter().map(|feature| feature.vocabulary(self.bins));
+        let slot = self.slots.map(|size| Vocabulary { name: SLOT.into(), size });
+        slack.into_iter().chain(features).chain(slot).collect()
     }
 
     /// The numbers of a job's row.
@@ -194,6 +207,24 @@ impl Tokenizer {
             return Some(format!("a long-slack reserve of {}", self.long_slack_reserve));
         }
         self.binning.problem(self.bins).or_else(|| self.continuous.as_ref()?.problem())
+    }
+
+    /// Why jobs of this system have no tokens, if they have none: a feed-forward network has a place for each task and for one job of it.
+    pub fn not_applicable(&self, system: &System) -> Option<String> {
+        let slots = self.slots?;
+        let tasks = system.tasks.len();
+        if tasks > slots {
+            return Some(format!("the model has {slots} slots for tasks, and the set has {tasks} tasks"));
+        }
+        if system.on_miss == OnMiss::Continue {
+            return Some("the model has a slot for one job of each task, and late jobs keep running".into());
+        }
+        let is_single = |task: &Task| match task.arrival {
+            Arrival::Periodic { period: gap } | Arrival::Sporadic { minimum: gap, .. } => task.deadline <= gap,
+            Arrival::Burst { .. } | Arrival::Listed(_) => false,
+        };
+        let task = system.tasks.iter().find(|task| !is_single(task))?;
+        Some(format!("the model has a slot for one job of each task, and {:?} may have several at once", task.name))
     }
 
     /// Appends a job's token and, where slack is continuous, its numbers. `counsel` is what simple schedulers say of it.
@@ -232,6 +263,9 @@ impl Tokenizer {
                 Feature::Pressure => ((counsel.pressure * 8.0) as u16).min(15),
                 Feature::Rank => scale.ranks.get(job.task as usize).copied().unwrap_or(0),
             });
+        }
+        if self.slots.is_some() {
+            out.push(job.task as u16);
         }
     }
 

@@ -19,7 +19,7 @@ const CLIP: f64 = 1e9;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let tokenizer = Tokenizer::full();
-    let shape = NetworkShape { width: 32, layers: 2, heads: 4, feed_forward: 64 };
+    let shape = NetworkShape { width: 32, layers: 2, heads: 4, feed_forward: 64, slots: None };
     let architecture = shape.architecture(&tokenizer);
     // Where a gradient is nought but for rounding, Adam with a tiny epsilon would make a whole step of the rounding.
     let adam = AdamSettings { epsilon: 1e-4, ..AdamSettings::default() };

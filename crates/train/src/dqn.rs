@@ -23,6 +23,9 @@ use crate::sample::Sample;
 pub struct DqnSettings {
     /// Choices made in a phase, by all environments together.
     pub steps: u64,
+    /// A phase ends after so many whole episodes, of all environments together, if that is sooner; none: it has all its steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub episodes: Option<u64>,
     /// Environments that act together.
     pub environments: usize,
     /// Transitions of an update.
@@ -62,6 +65,7 @@ impl Default for DqnSettings {
     fn default() -> Self {
         DqnSettings {
             steps: 4_000,
+            episodes: None,
             environments: 16,
             batch: 64,
             update_every: 4,
@@ -145,22 +149,26 @@ impl<D: Device<Real = f32>> Dqn<D> {
         if self.settings.may_idle { idle } else { f32::NEG_INFINITY }
     }
 
-    /// Acts for a phase, learning as it goes. `done` is told after each update and may end the phase with an error.
+    /// Acts for a phase, learning as it goes. `epsilon` is asked with the share of the phase that is done. `done` is told after each update and may end the phase with an error.
     #[allow(clippy::too_many_arguments)]
     pub fn phase<E: From<FleetError>>(
         &mut self,
         learner: &mut Learner<D>,
         fleet: &mut Fleet,
         rng: &mut Pcg64,
-        epsilon: impl Fn(u64) -> f64,
+        epsilon: impl Fn(f64) -> f64,
         mut rate: impl FnMut() -> (f64, f64),
         mut done: impl FnMut(&Learner<D>, UpdateFigures) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut pending: Vec<VecDeque<Pending>> = fleet.slots.iter().map(|_| VecDeque::new()).collect();
-        let mut made = 0;
-        while made < self.settings.steps {
+        let (mut made, mut ended) = (0, 0);
+        let share = |made: u64, ended: u64, settings: &DqnSettings| {
+            let of_episodes = settings.episodes.map_or(0.0, |episodes| ended as f64 / episodes as f64);
+            of_episodes.max(made as f64 / settings.steps as f64)
+        };
+        while share(made, ended, &self.settings) < 1.0 {
             let samples: Vec<Arc<Sample>> = fleet.slots.iter().map(|slot| Arc::new(slot.sample())).collect();
-            let chosen = self.choose(learner, fleet, &samples, rng, epsilon(made));
+            let chosen = self.choose(learner, fleet, &samples, rng, epsilon(share(made, ended, &self.settings)));
             for (place, jobs) in chosen.iter().enumerate() {
                 let slot = &mut fleet.slots[place];
                 let rows = slot.rows_of(jobs);
@@ -170,6 +178,7 @@ impl<D: Device<Real = f32>> Dqn<D> {
                 pending[place].push_back(Pending { state, chosen: rows, reward: 0.0, discount: 1.0 });
                 self.remember(&mut pending[place], outcome, &next);
                 if outcome.ending.is_some() {
+                    ended += 1;
                     slot.restart(&fleet.episodes)?;
                 }
             }

@@ -34,6 +34,9 @@ pub enum FleetError {
     /// There is no such teacher.
     #[error("teacher: {0}")]
     Teacher(#[from] SpecError),
+    /// The network cannot read this set.
+    #[error("network: {0}")]
+    NotReadable(String),
     /// The teacher cannot teach on this set.
     #[error("teacher: {0}")]
     NotApplicable(#[from] NotApplicable),
@@ -229,6 +232,9 @@ type Begun = (Environment, Option<Box<dyn Scheduler>>, Option<Box<dyn Scheduler>
 fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetError> {
     let seed = mix(seed, episode);
     let set = episodes.source.set(mix(seed, 0))?;
+    if let Some(problem) = episodes.tokenizer.not_applicable(&set.system()) {
+        return Err(FleetError::NotReadable(problem));
+    }
     let scale = Scale::of(&episodes.tokenizer, &set.system());
     let units = |units: f64| Time((scale.unit * units).min(Time::MAX_INPUT.0 as f64) as u64).max(Time(1));
     let (horizon, tick) = (units(episodes.length), episodes.tick.map(units));

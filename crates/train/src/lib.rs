@@ -8,6 +8,7 @@ mod cloning;
 mod dqn;
 mod environment;
 mod explore;
+mod feed_forward;
 mod fleet;
 mod learner;
 mod network;

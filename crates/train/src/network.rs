@@ -1,10 +1,12 @@
-//! The network on the tape: the same tensors, by the same names, as the deployed one, and a value head that only training needs.
+//! The network on the tape: the same tensors, by the same names, as the deployed one, and a value head that only training needs. What comes
+//! between the embeddings and the heads is a Transformer, or hidden layers for a fixed number of tasks.
 
 use std::sync::Arc;
 
-use temponet_grad::{Activation, Device, Embedding, Segments, Tape, TensorId, Tensors, Var};
+use temponet_grad::{Activation, Device, Embedding, RowNumbers, Segments, Tape, TensorId, Tensors, Var};
 use temponet_infer::{Architecture, Weights};
 
+use crate::feed_forward::FeedForward;
 use crate::sample::{Batch, places};
 
 /// Where the network's tensors are.
@@ -15,30 +17,39 @@ pub struct Network {
     job_tables: Vec<TensorId>,
     idle_tables: Vec<TensorId>,
     real: Option<Real>,
-    layers: Vec<Layer>,
-    job_head: (TensorId, TensorId),
-    idle_head: (TensorId, TensorId),
-    value_head: (TensorId, TensorId),
+    body: Body,
+    idle_head: Linear,
+    value_head: Linear,
+}
+
+/// A weight and a bias.
+type Linear = (TensorId, TensorId);
+
+/// What makes numbers of embedded rows.
+#[derive(Clone, Debug)]
+enum Body {
+    Transformer { layers: Vec<Layer>, job_head: Linear },
+    FeedForward(FeedForward),
 }
 
 /// The map of a job row's numbers, through a hidden layer if there is one.
 #[derive(Clone, Copy, Debug)]
 struct Real {
     inputs: usize,
-    hidden: Option<(TensorId, TensorId)>,
-    map: (TensorId, TensorId),
+    hidden: Option<Linear>,
+    map: Linear,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Layer {
-    query: (TensorId, TensorId),
-    key: (TensorId, TensorId),
-    value: (TensorId, TensorId),
-    output: (TensorId, TensorId),
-    attention_norm: (TensorId, TensorId),
-    up: (TensorId, TensorId),
-    down: (TensorId, TensorId),
-    feed_forward_norm: (TensorId, TensorId),
+    query: Linear,
+    key: Linear,
+    value: Linear,
+    output: Linear,
+    attention_norm: Linear,
+    up: Linear,
+    down: Linear,
+    feed_forward_norm: Linear,
 }
 
 /// The rows whose outputs are wanted, by sample, the idle row of each first. The last block computes nothing else.
@@ -89,7 +100,7 @@ impl Network {
         for (name, rows, columns) in architecture.tensors() {
             tensors.add(device, &name, rows, columns, weights.tensor(&name));
         }
-        let width = architecture.width;
+        let width = architecture.head_width();
         tensors.add(device, &format!("{VALUE_HEAD}.weight"), 1, width, &vec![0.0; width]);
         tensors.add(device, &format!("{VALUE_HEAD}.bias"), 1, 1, &[0.0]);
         let id = |name: &str| tensors.find(name).expect("every tensor of the architecture was just added");
@@ -115,12 +126,17 @@ impl Network {
             hidden: (real.hidden > 0).then(|| pair("embed.real.hidden")),
             map: pair("embed.real"),
         });
+        let body = match architecture.slots {
+            Some(slots) => Body::FeedForward(FeedForward::new(slots, architecture.layers, id)),
+            None => {
+                Body::Transformer { layers: (0..architecture.layers).map(layer).collect(), job_head: pair("head.job") }
+            }
+        };
         let network = Network {
             real,
             job_tables: tables("job", &architecture.job),
             idle_tables: tables("idle", &architecture.idle),
-            layers: (0..architecture.layers).map(layer).collect(),
-            job_head: pair("head.job"),
+            body,
             idle_head: pair("head.idle"),
             value_head: pair(VALUE_HEAD),
             architecture,
@@ -160,13 +176,38 @@ impl Network {
             let in_place = tape.combine(rows, &[(embedded, &job_places)]);
             x = tape.add(x, in_place);
         }
-        let bias = tape.input(rows, 1, &batch.bias);
-        let is_whole = focus.rows.len() == rows;
-        for (place, layer) in self.layers.iter().enumerate() {
+        match &self.body {
+            Body::Transformer { layers, job_head } => {
+                self.transform(tape, batch, focus, (x, idle_places, job_places), (layers, *job_head))
+            }
+            Body::FeedForward(body) => {
+                let (idle_rows, jobs) = body.forward(tape, batch, focus, x);
+                let idle = tape.numbers(&places(&focus.segments).0);
+                let idle_q = tape.linear(idle_rows, self.idle_head.0, Some(self.idle_head.1));
+                let parts: Vec<_> =
+                    [(idle_q, &idle)].into_iter().chain(jobs.iter().map(|(q, places)| (*q, places))).collect();
+                let q = tape.combine(focus.rows.len(), &parts);
+                Output { q, value: tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1)) }
+            }
+        }
+    }
+
+    /// The blocks of the Transformer, and its heads.
+    fn transform<D: Device<Real = f32>>(
+        &self,
+        tape: &mut Tape<'_, D>,
+        batch: &Batch,
+        focus: &Focus,
+        (mut x, idle_places, job_places): (Var, RowNumbers<D>, RowNumbers<D>),
+        (layers, job_head): (&[Layer], Linear),
+    ) -> Output {
+        let bias = tape.input(batch.segments.rows(), 1, &batch.bias);
+        let is_whole = focus.rows.len() == batch.segments.rows();
+        for (place, layer) in layers.iter().enumerate() {
             let k = tape.linear(x, layer.key.0, Some(layer.key.1));
             let v = tape.linear(x, layer.value.0, Some(layer.value.1));
             let mut queries = &batch.segments;
-            if place + 1 == self.layers.len() && !is_whole {
+            if place + 1 == layers.len() && !is_whole {
                 let rows = tape.numbers(&focus.rows);
                 x = tape.gather(x, &rows);
                 queries = &focus.segments;
@@ -189,7 +230,7 @@ impl Network {
         };
         let (idle_rows, job_rows) = (tape.gather(x, &idle), tape.gather(x, &jobs));
         let idle_q = tape.linear(idle_rows, self.idle_head.0, Some(self.idle_head.1));
-        let job_q = tape.linear(job_rows, self.job_head.0, Some(self.job_head.1));
+        let job_q = tape.linear(job_rows, job_head.0, Some(job_head.1));
         let q = tape.combine(focus.rows.len(), &[(idle_q, &idle), (job_q, &jobs)]);
         let value = tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1));
         Output { q, value }

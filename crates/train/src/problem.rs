@@ -14,7 +14,7 @@ const MOST_UPDATES: u64 = 1_000_000_000_000;
 impl Recipe {
     /// Why it cannot be followed, if it cannot.
     pub fn problem(&self) -> Option<String> {
-        let tokenizer = self.tokens.tokenizer();
+        let tokenizer = self.tokenizer();
         if let Some(problem) = tokenizer.problem() {
             return Some(format!("tokens: {problem}"));
         }
@@ -99,7 +99,10 @@ impl Method {
                     .or_else(|| negative(&[("cloning", s.cloning)]))
                     .or_else(|| not_positive(&[("length", s.length)]))
             }
-            Method::Dqn(s) => not_whole(&[("steps", s.steps as usize)]).or_else(|| q_learning(s)),
+            Method::Dqn(s) => {
+                let episodes = s.episodes.unwrap_or(1) as usize;
+                not_whole(&[("steps", s.steps as usize), ("episodes", episodes)]).or_else(|| q_learning(s))
+            }
             Method::Ppo(s) => {
                 let rounds = s.rounds as usize;
                 let whole = [("length", s.length), ("rounds", rounds), ("epochs", s.epochs), ("batch", s.batch)];

@@ -65,27 +65,30 @@ impl Tokens {
 pub struct Shape {
     /// Width of a row, d.
     pub width: usize,
-    /// Blocks, L.
+    /// Blocks, L, or hidden layers.
     pub layers: usize,
     /// Attention heads, H.
     pub heads: usize,
-    /// Width inside the feed-forward part.
+    /// Width inside the feed-forward part, or of the hidden layers.
     pub feed_forward: usize,
+    /// A feed-forward network with places for so many tasks in the place of the Transformer: the paper's FF-DQN.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slots: Option<usize>,
 }
 
 impl Default for Shape {
     fn default() -> Self {
-        Shape { width: 64, layers: 2, heads: 4, feed_forward: 128 }
+        Shape { width: 64, layers: 2, heads: 4, feed_forward: 128, slots: None }
     }
 }
 
 impl Shape {
     /// The architecture for a tokenizer.
     pub fn architecture(self, tokenizer: &Tokenizer) -> Architecture {
-        let Shape { width, layers, heads, feed_forward } = self;
+        let Shape { width, layers, heads, feed_forward, slots } = self;
         let (job, idle) = (tokenizer.job_vocabularies(), tokenizer.idle_vocabularies());
         let real = tokenizer.real_input();
-        Architecture { width, layers, heads, feed_forward, real, ..Architecture::paper(job, idle) }
+        Architecture { width, layers, heads, feed_forward, job, idle, real, slots }
     }
 }
 
@@ -223,6 +226,11 @@ impl Method {
 }
 
 impl Recipe {
+    /// What makes tokens of jobs, for the network that this recipe names.
+    pub fn tokenizer(&self) -> Tokenizer {
+        Tokenizer { slots: self.network.slots, ..self.tokens.tokenizer() }
+    }
+
     /// All ranges that sets are drawn from.
     pub fn workloads(&self) -> impl Iterator<Item = &Ranges> {
         self.stage.iter().map(|stage| stage.workload.as_ref().unwrap_or(&self.workload))

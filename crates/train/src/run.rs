@@ -146,7 +146,7 @@ const VALIDATION: u64 = 0x7A11_DA7E;
 impl<D: Device<Real = f32>> Run<D> {
     /// A training that has not begun, on the user's own set if there is one. It begins with a model's weights, or with random ones.
     pub fn new(device: D, recipe: Recipe, set: Option<TaskSet>, begin_with: Option<&Weights>) -> Run<D> {
-        let tokenizer = recipe.tokens.tokenizer();
+        let tokenizer = recipe.tokenizer();
         let random = || Weights::random(recipe.network.architecture(&tokenizer), mix(recipe.seed, 1));
         let weights = begin_with.cloned().unwrap_or_else(random);
         let learner = Learner::new(device, &weights, recipe.optimizer.adam);
@@ -196,7 +196,7 @@ impl<D: Device<Real = f32>> Run<D> {
 
     /// The model as it is best so far, with where it comes from.
     pub fn model(&self) -> Model {
-        let mut model = Model { tokenizer: self.recipe.tokens.tokenizer(), weights: self.best.clone() };
+        let mut model = Model { tokenizer: self.recipe.tokenizer(), weights: self.best.clone() };
         let methods: Vec<&str> = self.recipe.stage.iter().map(|stage| stage.method.name()).collect();
         let on = self.source.as_ref().map_or("drawn sets".into(), |set| format!("{:?}", set.name));
         let provenance = format!("trained on {on}: {}; seed {}", methods.join(", "), self.recipe.seed);
@@ -252,7 +252,7 @@ impl<D: Device<Real = f32>> Run<D> {
         let episode = self.recipe.episode;
         Episodes {
             source,
-            tokenizer: Arc::new(self.recipe.tokens.tokenizer()),
+            tokenizer: Arc::new(self.recipe.tokenizer()),
             reward: stage.reward.unwrap_or(episode.reward),
             length: episode.length,
             tick: episode.tick,
@@ -336,10 +336,9 @@ impl<D: Device<Real = f32>> Run<D> {
             (Method::Dqn(settings), Memory::Dqn(dqn)) => {
                 let mut fleet = Fleet::new(episodes, settings.environments, seed)?;
                 let (from, to) = settings.epsilon;
-                let all = (stage.phases * settings.steps) as f64;
-                let made_before = (phase * settings.steps) as f64;
+                let phases = stage.phases as f64;
                 // Falls over the first half and stays.
-                let epsilon = |made: u64| from + (to - from) * (2.0 * (made_before + made as f64) / all).min(1.0);
+                let epsilon = |share: f64| from + (to - from) * (2.0 * (phase as f64 + share) / phases).min(1.0);
                 dqn.phase(learner, &mut fleet, &mut rng, epsilon, rate, done)?;
             }
             (Method::Ppo(settings), Memory::Ppo) => {
@@ -369,7 +368,7 @@ impl<D: Device<Real = f32>> Run<D> {
 
     /// Judges the learner on unseen jobs and keeps it if it is the best.
     fn judge(&mut self, stage: &Stage, loss: f64, norm: f64) -> Result<PhaseFigures, TrainError> {
-        let tokenizer = self.recipe.tokens.tokenizer();
+        let tokenizer = self.recipe.tokenizer();
         let mut weights = self.learner.weights();
         if !self.may_idle(stage) {
             weights.never_idle();

@@ -14,7 +14,7 @@ fn overloaded() -> TaskSet {
 
 fn trained<D: Device<Real = f32>>(device: D, method: Method) -> Model {
     let mut recipe = Recipe {
-        network: NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32 },
+        network: NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, slots: None },
         stage: vec![Stage { phases: 4, method, rate: None, workload: None, reward: None }],
         ..Recipe::default()
     };

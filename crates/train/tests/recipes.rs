@@ -51,6 +51,7 @@ fn everything() -> Vec<Recipe> {
             let mut recipe = Recipe { seed: 3, tokens, stage: stages.clone(), ..Recipe::default() };
             recipe.episode.tick = Some(0.25);
             recipe.validation.patience = Some(3);
+            recipe.network.slots = matches!(recipe.tokens, Tokens::Custom(_)).then_some(5);
             recipe
         })
         .into()

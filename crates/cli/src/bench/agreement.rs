@@ -6,9 +6,8 @@ use rand_pcg::Pcg64;
 use serde::Serialize;
 use temponet::{Mapper, Mapping, Model, Observation, Scale, Tokenizer};
 use temponet_infer::{Kernel, Network, Options, Precision, Rows, Weights, reference_rounded};
-use temponet_task::{Assignment, JobId, SystemView};
+use temponet_lab::measure::{Scene, chosen};
 
-use super::decision::{CORES, Scene};
 use crate::table;
 
 /// Random networks, or as often the built-in one, and at most so many decisions of each.
@@ -86,21 +85,6 @@ pub fn measure(passes: u64) -> Result<Vec<Figures>> {
 
 fn best(q: &[f32]) -> usize {
     (0..q.len()).max_by(|a, b| q[*a].total_cmp(&q[*b]).then(b.cmp(a))).unwrap_or(0)
-}
-
-/// The jobs that get cores, ascending. Idling is never better, so that all cores are taken.
-pub fn chosen(
-    mapper: &mut Mapper,
-    mapping: Mapping,
-    jobs: impl Iterator<Item = (JobId, f32)>,
-    view: &SystemView<'_>,
-) -> Vec<JobId> {
-    let mut assignment = Assignment::default();
-    assignment.reset(CORES);
-    mapper.assign(mapping, jobs, f32::NEG_INFINITY, view, &mut assignment);
-    let mut chosen: Vec<JobId> = assignment.cores().iter().flatten().copied().collect();
-    chosen.sort_unstable();
-    chosen
 }
 
 /// The nearest multiples of a step of which 127 reach the greatest number.

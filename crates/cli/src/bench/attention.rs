@@ -1,88 +1,11 @@
-//! Sparse attention beside the dense one: its time, what it reads, and whether it decides the same.
+//! Sparse attention beside the dense one, as a table.
 
-use std::time::Instant;
+use temponet_lab::measure::attention::Figures;
 
-use anyhow::Result;
-use serde::Serialize;
-use temponet::{Mapper, Mapping, Model, Observation, Scale, Tokenizer};
-use temponet_infer::{Network, Options, Rows, Sparsity};
-
-use super::agreement::chosen;
-use super::decision::Scene;
-use super::sim::control;
 use crate::table;
 
 /// Numbers of jobs to measure.
 pub const JOBS: [usize; 3] = [64, 200, 600];
-/// At most so many random decisions are compared.
-const DECISIONS: u64 = 300;
-/// At most this long for the times of one number of jobs, in seconds.
-const MOST: f64 = 5.0;
-const SEED: u64 = 1;
-/// A key and a value, two bytes each number.
-const BYTES: usize = 4;
-
-/// One number of jobs, each with a row of its own.
-#[derive(Serialize)]
-pub struct Figures {
-    jobs: usize,
-    dense_ns_p50: f64,
-    sparse_ns_p50: f64,
-    /// Bytes of the keys and values that queries attend to, of all heads and layers, two bytes a number.
-    dense_bytes: usize,
-    sparse_bytes: usize,
-    decisions: u64,
-    /// Decisions in which other jobs get the cores.
-    differing: u64,
-    control_ns: f64,
-}
-
-/// Measures one number of jobs with our tokens, random weights and the fastest kernel.
-pub fn measure(jobs: usize, passes: u64) -> Result<Figures> {
-    let model = Model::random(Tokenizer::full(), SEED);
-    let shape = &model.weights.architecture;
-    let mut network = Network::new(&model.weights, Options { rows: jobs + 1, ..Options::default() })?;
-    let (mut observation, mut mapper) = (Observation::default(), Mapper::default());
-    let (mut q, mut differing) = (Vec::new(), 0);
-    let decisions = passes.min(DECISIONS);
-    let mut times: [Vec<f64>; 2] = Default::default();
-    let begin = Instant::now();
-    for pass in 0..passes {
-        if pass >= decisions && begin.elapsed().as_secs_f64() > MOST {
-            break;
-        }
-        let scene = Scene::new(jobs, pass % decisions);
-        let view = scene.view();
-        observation.read(&model.tokenizer, &Scale::of(&model.tokenizer, &scene.system), &view, true);
-        let sparse = observation.rows();
-        let both = [Rows { sparsity: None, ..sparse }, sparse];
-        let mut assigned = Vec::new();
-        for (rows, times) in both.iter().zip(&mut times) {
-            let begin = Instant::now();
-            network.forward(rows, &mut q);
-            times.push(begin.elapsed().as_nanos() as f64);
-            let jobs = observation.jobs().iter().map(|(id, row)| (*id, q[*row as usize]));
-            assigned.push(chosen(&mut mapper, Mapping::Greedy, jobs, &view));
-        }
-        differing += u64::from(pass < decisions && assigned[0] != assigned[1]);
-    }
-    let [dense, sparse] = times.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    });
-    let bytes = |kept: usize| kept * shape.width * shape.layers * BYTES;
-    let sparsity = Sparsity::paper(jobs);
-    Ok(Figures {
-        jobs,
-        dense_ns_p50: dense,
-        sparse_ns_p50: sparse,
-        dense_bytes: bytes((jobs + 1) * (jobs + 1)),
-        sparse_bytes: bytes((0..=jobs).map(|query| sparsity.kept(query, jobs)).sum()),
-        decisions,
-        differing,
-        control_ns: control(),
-    })
-}
 
 /// All of them as a table.
 pub fn text(figures: &[Figures]) -> String {

@@ -8,11 +8,13 @@ use anyhow::{Context, Result, bail};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Serialize;
-use temponet::{Model, Tokenizer};
+use temponet::{Mapping, Model, Tokenizer};
 use temponet_infer::{Architecture, Kernel, Network, Options, Precision, Rows, Vocabulary, Weights, reference};
 
-use super::sim::control;
-use super::{agreement, attention, decision};
+use temponet_lab::measure::{attention as measured, control, decision};
+use temponet_lab::stats::power_law;
+
+use super::{agreement, attention};
 use crate::{output, setup, table};
 
 /// The learned scheduler: time per decision and per forward pass, by number of jobs and kernel
@@ -45,6 +47,8 @@ pub struct Args {
     write: Option<PathBuf>,
 }
 
+/// Steps of the control loop between decisions are timed so often.
+const CONTROLS: u64 = 21;
 /// Values of the job's only feature in the paper's architecture.
 const SLACKS: u16 = 130;
 const JOBS: [usize; 6] = [16, 64, 200, 600, 2000, 10_000];
@@ -147,18 +151,20 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(name) = &args.model {
         models.push(("given", setup::model(name)?));
     }
+    let effort = decision::Effort { passes: args.passes, controls: CONTROLS, mapping: Mapping::Greedy };
     let mut decisions = Vec::new();
     for (name, model) in models {
         let model = Arc::new(model);
         for jobs in JOBS {
-            decisions.push(decision::measure(name, &model, jobs, args.passes)?);
+            decisions.push(decision::measure(name, &model, jobs, effort)?);
         }
     }
-    let attentions =
-        attention::JOBS.into_iter().map(|jobs| attention::measure(jobs, args.passes)).collect::<Result<Vec<_>>>()?;
+    let attentions = attention::JOBS.into_iter().map(|jobs| measured::measure(jobs, args.passes));
+    let attentions = attentions.collect::<Result<Vec<_>, _>>()?;
     let agreements = agreement::measure(args.passes)?;
     let of_paper = decisions.iter().filter(|figures| figures.model == "paper");
-    let exponent = exponent(&of_paper.map(|figures| (figures.n as f64, figures.end_to_end_ns_p50)).collect::<Vec<_>>());
+    let times = of_paper.map(|figures| (figures.n as f64, figures.end_to_end_ns_p50)).collect::<Vec<_>>();
+    let exponent = power_law(&times).exponent;
     if args.json {
         return output::print_json(&serde_json::json!({
             "cases": decisions, "exponent": exponent, "kernels": cases, "growth": growths,
@@ -273,15 +279,5 @@ fn growth(kernel: Kernel, cases: &[Figures]) -> Growth {
     let points: Vec<(f64, f64)> = cases.iter().map(|figures| (figures.jobs as f64, figures.median_ns)).collect();
     let of = |jobs: usize| cases.iter().find(|figures| figures.jobs == jobs).map_or(f64::NAN, |case| case.median_ns);
     let most_over_600 = of(JOBS[JOBS.len() - 1]) / of(600);
-    Growth { kernel: kernel.name(), exponent: exponent(&points), most_over_600 }
-}
-
-/// The slope of a line through the logarithms.
-fn exponent(points: &[(f64, f64)]) -> f64 {
-    let points: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
-    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / points.len() as f64;
-    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
-    let covariance: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
-    let variance: f64 = points.iter().map(|point| (point.0 - x) * (point.0 - x)).sum();
-    covariance / variance
+    Growth { kernel: kernel.name(), exponent: power_law(&points).exponent, most_over_600 }
 }

@@ -2,7 +2,6 @@
 
 mod agreement;
 mod attention;
-mod decision;
 mod infer;
 mod oracle;
 mod sim;

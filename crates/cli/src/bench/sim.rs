@@ -2,13 +2,13 @@
 //!
 //! Each case runs in a process of its own, so that its peak memory is its own too.
 
-use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use temponet_lab::comparison::{Plan, compare};
+use temponet_lab::measure::{control, peak_rss_mb};
 use temponet_lab::progress::Progress;
 use temponet_lab::roster::Roster;
 use temponet_sim::generate::{Method, Spec, generate};
@@ -235,28 +235,7 @@ fn compare_all(set: &TaskSet, horizon: Time) -> Result<u64> {
     Ok(compare(plan, &progress)?.rows.iter().map(|row| row.metrics.jobs.released).sum())
 }
 
-/// One step of a loop of fixed work, in ns: what the machine gives us right now.
-pub fn control() -> f64 {
-    const STEPS: u64 = 50_000_000;
-    let begin = Instant::now();
-    let mut state = black_box(1u64);
-    for _ in 0..STEPS {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-    }
-    black_box(state);
-    begin.elapsed().as_secs_f64() * 1e9 / STEPS as f64
-}
-
 fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
-}
-
-/// The most memory this process ever held (Linux only).
-fn peak_rss_mb() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok().map(|kb| kb / 1024.0)
 }

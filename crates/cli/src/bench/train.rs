@@ -17,9 +17,9 @@ use temponet_train::{
     Source, Transition, ppo_rounds,
 };
 
-use super::sim::control;
 use crate::device::{self, Opened};
 use crate::{output, table};
+use temponet_lab::measure::control;
 
 /// Training: steps of learning, decisions of the environment, both together
 #[derive(clap::Args)]
@@ -243,7 +243,7 @@ fn acting<D: Device<Real = f32>>(device: D, rounds: u32) -> Result<f64> {
 /// Choices per second of policy optimisation in many environments, learning included.
 fn optimizing<D: Device<Real = f32>>(device: D, tokens: usize, width: usize, rounds: u32) -> Result<f64> {
     let tokenizer = Tokenizer::paper();
-    let shape = NetworkShape { width, layers: 2, heads: 4, feed_forward: 4 * width };
+    let shape = NetworkShape { width, layers: 2, heads: 4, feed_forward: 4 * width, slots: None };
     let weights = Weights::random(shape.architecture(&tokenizer), 1);
     let mut learner = Learner::new(device, &weights, AdamSettings::default());
     let settings =

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use temponet_sched::oracle::{STEPS_PER_SECOND, optimum};
 use temponet_sim::generate::GenerateError;
 use temponet_sim::{SimError, Unobserved, Workload, simulate};
-use temponet_task::{Costs, Scheduler, Time};
+use temponet_task::{Costs, Scheduler};
 
 pub use cases::Case;
 pub use outcome::{Arena, Outcome, Possible, Row, Standing, Summary};
@@ -97,9 +97,6 @@ enum Found {
     Possible(Range),
 }
 
-/// One length of the progress bar.
-const STEP: Time = Time::from_ms(1);
-
 impl Plan {
     /// The bar of this plan: a step for each scheduler, and one for the optimum, on each run.
     pub fn progress(&self) -> Progress {
@@ -108,7 +105,7 @@ impl Plan {
             false => scenario.seeds.end() - scenario.seeds.start() + 1,
         };
         let cells = self.scenarios.iter().map(|scenario| runs(scenario) * (self.schedulers.len() as u64 + 1)).sum();
-        Progress::new(cells, STEP)
+        Progress::steps(cells)
     }
 }
 
@@ -144,7 +141,7 @@ fn run_scenario(plan: &Plan, scenario: &Scenario, progress: &Progress) -> Result
                 }
             }
         };
-        progress.advance(STEP);
+        progress.step();
         Ok(found)
     };
     let found: Vec<Found> = cells.par_iter().map(one).collect::<Result<_, _>>()?;
@@ -173,6 +170,7 @@ mod tests {
     use crate::roster::{SHIELDED, UNSHIELDED};
     use std::sync::Arc;
     use temponet::{Model, Tokenizer};
+    use temponet_task::Time;
 
     /// The file of a small scenario, with further lines at its end.
     fn small(more: &str) -> Scenario {

@@ -202,35 +202,36 @@ pub fn find(name: &str) -> Result<Scenario, ScenarioError> {
     Scenario::parse(name, text)
 }
 
-#[derive(Deserialize)]
+/// What a file says.
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    version: u32,
-    description: String,
-    metric: Metric,
-    seeds: [u64; 2],
-    quick_sets: u64,
-    jobs: u64,
-    load: Option<[f64; 2]>,
-    cores: Option<usize>,
-    on_miss: String,
-    oracle_seconds: f64,
-    builtin: Option<Vec<String>>,
-    generate: Option<Generate>,
-    execution: Option<Execution>,
-    burst: Option<Burst>,
+pub(crate) struct File {
+    pub version: u32,
+    pub description: String,
+    pub metric: Metric,
+    pub seeds: [u64; 2],
+    pub quick_sets: u64,
+    pub jobs: u64,
+    pub load: Option<[f64; 2]>,
+    pub cores: Option<usize>,
+    pub on_miss: String,
+    pub oracle_seconds: f64,
+    pub builtin: Option<Vec<String>>,
+    pub generate: Option<Generate>,
+    pub execution: Option<Execution>,
+    pub burst: Option<Burst>,
     #[serde(default)]
-    costs: FileCosts,
+    pub costs: FileCosts,
     #[serde(default)]
-    mode: Vec<Switch>,
+    pub mode: Vec<Switch>,
 }
 
 /// What is drawn, as `temponet generate` has it.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Generate {
+pub(crate) struct Generate {
     method: String,
-    tasks: Option<[usize; 2]>,
+    pub tasks: Option<[usize; 2]>,
     periods: Option<String>,
     wcets: Option<String>,
     deadlines: Option<String>,
@@ -238,9 +239,9 @@ struct Generate {
     critical: Option<f64>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Burst {
+pub(crate) struct Burst {
     jobs: u32,
     deadline: String,
     every: String,
@@ -248,9 +249,9 @@ struct Burst {
     load: f64,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct FileCosts {
+pub(crate) struct FileCosts {
     context_switch: Option<String>,
     migration: Option<String>,
     decision: Option<String>,
@@ -305,7 +306,8 @@ impl Scenario {
         Scenario::of(name, file).map_err(wrong)
     }
 
-    fn of(name: &str, file: File) -> Result<Scenario, String> {
+    /// The scenario that a file describes.
+    pub(crate) fn of(name: &str, file: File) -> Result<Scenario, String> {
         let [first, last] = file.seeds;
         if first > last || !EVALUATION_SEEDS.contains(&first) || !EVALUATION_SEEDS.contains(&last) {
             let (from, to) = (EVALUATION_SEEDS.start(), EVALUATION_SEEDS.end());

@@ -3,85 +3,59 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::Result;
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64;
 use serde::Serialize;
 use temponet::{Learned, Mapper, Mapping, Model, Observation, Options, Scale};
 use temponet_infer::Network;
-use temponet_task::{Assignment, Event, Job, JobId, Scheduler, System, SystemView, Task, TaskSet, Time};
+use temponet_task::{Assignment, Scheduler};
 
-use super::sim::control;
+use super::{CORES, MeasureError, Scene, control};
+
+/// How to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Decisions.
+    pub passes: u64,
+    /// How often the control loop is timed between them, twice; none: not at all.
+    pub controls: u64,
+    /// From Q-values to cores.
+    pub mapping: Mapping,
+}
 
 /// What one number of jobs takes; times in ns.
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Figures {
+    /// How the model is called.
     pub model: &'static str,
+    /// Ready jobs.
     pub n: usize,
     /// Rows of the network, without the idle one.
     pub distinct: usize,
+    /// From jobs to rows.
     pub tokens_ns_p50: f64,
+    /// The network.
     pub encoder_ns_p50: f64,
+    /// From Q-values to cores.
     pub mapping_ns_p50: f64,
+    /// The whole decision.
     pub end_to_end_ns_p50: f64,
+    /// Its median distance from the median.
+    pub end_to_end_ns_mad: f64,
+    /// What 99% do not exceed.
     pub end_to_end_ns_p99: f64,
+    /// What 99.9% do not exceed.
     pub end_to_end_ns_p999: f64,
+    /// One step of the control loop; zero where it was not timed.
     pub control_ns_p50: f64,
+    /// The same of the slowest.
     pub control_ns_p99: f64,
 }
 
-pub(super) const CORES: usize = 8;
-/// Steps of the control loop between decisions are timed so often.
-const CONTROLS: usize = 21;
-
-/// Tasks of about a millisecond, each with one job whose slack lies anywhere in the range of the bins.
-pub(super) struct Scene {
-    pub system: System,
-    jobs: Vec<Job>,
-    active: Vec<JobId>,
-    events: Vec<Event>,
-}
-
-impl Scene {
-    pub fn new(n: usize, seed: u64) -> Scene {
-        let mut rng = Pcg64::seed_from_u64(seed);
-        let mut tasks = Vec::with_capacity(n);
-        let mut jobs = Vec::with_capacity(n);
-        for index in 0..n {
-            let wcet = Time(rng.random_range(500_000..1_500_000));
-            let slack = Time(rng.random_range(0..32_000_000));
-            tasks.push(Task::periodic(format!("t{index}"), wcet + slack, wcet));
-            jobs.push(Job {
-                task: index as u32,
-                criticality: 0,
-                running: false,
-                last_core: None,
-                number: 0,
-                release: Time::ZERO,
-                deadline: wcet + slack,
-                wcet,
-                bcet: wcet,
-                executed: Time::ZERO,
-                overhead: Time::ZERO,
-                value: 1.0,
-            });
-        }
-        let active: Vec<JobId> = (0..n as u32).map(JobId).collect();
-        let events = active.iter().copied().map(Event::Released).collect();
-        Scene { system: TaskSet::new("bench", tasks, CORES).system(), jobs, active, events }
-    }
-
-    pub fn view(&self) -> SystemView<'_> {
-        let Scene { system, jobs, active, events } = self;
-        SystemView { now: Time::ZERO, system, active, jobs, running: &[None; CORES], events }
-    }
-}
-
-/// Times so many decisions among `n` jobs.
-pub fn measure(name: &'static str, model: &Arc<Model>, n: usize, passes: u64) -> Result<Figures> {
+/// Times decisions among `n` jobs.
+pub fn measure(name: &'static str, model: &Arc<Model>, n: usize, effort: Effort) -> Result<Figures, MeasureError> {
+    let Effort { passes, controls: wanted, mapping } = effort;
     let scene = Scene::new(n, n as u64);
     let view = scene.view();
-    let mut scheduler = Learned::new(model.clone(), Options::default())?;
+    let mut scheduler = Learned::new(model.clone(), Options { mapping, ..Options::default() })?;
     scheduler.start(&scene.system)?;
     let mut network = Network::new(&model.weights, temponet_infer::Options::default())?;
     let (scale, mut observation, mut mapper) =
@@ -90,7 +64,7 @@ pub fn measure(name: &'static str, model: &Arc<Model>, n: usize, passes: u64) ->
     let mut times: [Vec<f64>; 4] = Default::default();
     let mut controls = Vec::new();
     let ns = |begin: Instant| begin.elapsed().as_nanos() as f64;
-    let is_control = |pass: u64| pass.is_multiple_of((passes / CONTROLS as u64).max(1));
+    let is_control = |pass: u64| wanted > 0 && pass.is_multiple_of((passes / wanted).max(1));
     for pass in 0..passes {
         let begin = Instant::now();
         observation.read(&model.tokenizer, &scale, &view, false);
@@ -101,7 +75,7 @@ pub fn measure(name: &'static str, model: &Arc<Model>, n: usize, passes: u64) ->
         assignment.reset(CORES);
         let begin = Instant::now();
         let jobs = observation.jobs().iter().map(|(id, row)| (*id, q[*row as usize]));
-        mapper.assign(Mapping::Greedy, jobs, f32::NEG_INFINITY, &view, &mut assignment);
+        mapper.assign(mapping, jobs, f32::NEG_INFINITY, &view, &mut assignment);
         for (times, time) in times.iter_mut().zip([tokens, encoder, ns(begin)]) {
             times.push(time);
         }
@@ -119,11 +93,9 @@ pub fn measure(name: &'static str, model: &Arc<Model>, n: usize, passes: u64) ->
             controls.push(control());
         }
     }
-    let quantile = |times: &mut Vec<f64>, share: f64| {
-        times.sort_by(f64::total_cmp);
-        times[((times.len() - 1) as f64 * share).round() as usize]
-    };
     let [tokens, encoder, mapping, whole] = &mut times;
+    let middle = quantile(whole, 0.5);
+    let mut distances: Vec<f64> = whole.iter().map(|time| (time - middle).abs()).collect();
     Ok(Figures {
         model: name,
         n,
@@ -131,10 +103,17 @@ pub fn measure(name: &'static str, model: &Arc<Model>, n: usize, passes: u64) ->
         tokens_ns_p50: quantile(tokens, 0.5),
         encoder_ns_p50: quantile(encoder, 0.5),
         mapping_ns_p50: quantile(mapping, 0.5),
-        end_to_end_ns_p50: quantile(whole, 0.5),
+        end_to_end_ns_p50: middle,
+        end_to_end_ns_mad: quantile(&mut distances, 0.5),
         end_to_end_ns_p99: quantile(whole, 0.99),
         end_to_end_ns_p999: quantile(whole, 0.999),
         control_ns_p50: quantile(&mut controls, 0.5),
         control_ns_p99: quantile(&mut controls, 0.99),
     })
+}
+
+/// The value of a share of them; zero if there are none.
+fn quantile(times: &mut [f64], share: f64) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get((times.len().saturating_sub(1) as f64 * share).round() as usize).copied().unwrap_or(0.0)
 }

@@ -1,0 +1,207 @@
+//! `temponet reproduce`: the paper's experiments, the truth beside the claim.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde::Serialize;
+use temponet_lab::reproduce::{self, ALL, Cache, Experiment, Findings, Line, Mode, Verdict, page};
+
+use crate::output::{self, NewFile};
+use crate::setup::ModelArgs;
+use crate::table;
+
+/// Run the paper's experiments, our figures beside its own
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  temponet reproduce E1\n  temponet reproduce E2 E18 --report out.html\n  \
+    temponet reproduce all --quick --json\n  temponet reproduce all --full --report full.html\n\n\
+    What came of an experiment is kept: called again, or after an interruption, only what is missing is run.\n\
+    docs/reproduction.md says how to read the figures.")]
+pub struct Args {
+    /// Experiments, such as E1 E18, or all; without one, they are listed
+    #[arg(value_name = "ID")]
+    experiments: Vec<String>,
+    /// A short look: few sets and seeds, and what is then mere noise is marked [default]
+    #[arg(long, conflicts_with_all = ["full", "smallest"])]
+    quick: bool,
+    /// Everything as published: hours
+    #[arg(long, conflicts_with = "smallest")]
+    full: bool,
+    /// Hardly anything, to see that it runs
+    #[arg(long, hide = true)]
+    smallest: bool,
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Keep findings and trained models in this folder [default: temponet in the user's cache folder]
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+    /// Run again what has been run before; trained models are kept
+    #[arg(long)]
+    force: bool,
+    /// Write one self-contained HTML page with every figure and picture
+    #[arg(long, value_name = "OUT.html")]
+    report: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "markdown")]
+    json: bool,
+    /// Print Markdown
+    #[arg(long)]
+    markdown: bool,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    if args.experiments.is_empty() {
+        return list();
+    }
+    let chosen = chosen(&args.experiments)?;
+    let mode = match (args.full, args.smallest) {
+        (true, _) => Mode::Full,
+        (_, true) => Mode::Smallest,
+        _ => Mode::Quick,
+    };
+    let roster = args.model.roster()?;
+    let cache = Cache::open(&args.cache.clone().unwrap_or_else(Cache::default_folder))?;
+    // Opened first: a path that cannot be written should not cost hours.
+    let report_file = args.report.as_deref().map(NewFile::create).transpose()?;
+    let mut all = Vec::new();
+    for experiment in chosen {
+        let known = if args.force { None } else { reproduce::known(experiment, mode, &roster, &cache) };
+        let findings = match known {
+            Some(findings) => {
+                eprintln!("{}: known", experiment.id);
+                findings
+            }
+            None => {
+                let findings = reproduce::run(experiment, mode, &roster, &cache)?;
+                eprintln!("{}: {:.1} s", experiment.id, findings.seconds);
+                findings
+            }
+        };
+        all.push(findings);
+    }
+    if let Some(file) = report_file {
+        file.write(page::html(&all).as_bytes())?;
+    }
+    if args.json {
+        return output::print_json(&JsonReport::of(mode, &all));
+    }
+    output::print(&if args.markdown { markdown(&all) } else { text(&all) })?;
+    if let Some(path) = &args.report {
+        eprintln!("report: {}", path.display());
+    }
+    Ok(())
+}
+
+/// The experiments asked for, each once, in the order of the list.
+fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>> {
+    let mut wanted = Vec::new();
+    for name in names.iter().flat_map(|names| names.split(',')).filter(|name| !name.is_empty()) {
+        if name.eq_ignore_ascii_case("all") {
+            return Ok(ALL.iter().collect());
+        }
+        wanted.push(reproduce::find(name)?.id);
+    }
+    Ok(ALL.iter().filter(|experiment| wanted.contains(&experiment.id)).collect())
+}
+
+fn list() -> Result<()> {
+    let row = |experiment: &Experiment| -> Result<Vec<String>> {
+        Ok(vec![experiment.id.to_string(), reproduce::title(experiment)?])
+    };
+    let rows = ALL.iter().map(row).collect::<Result<Vec<_>>>()?;
+    output::print(&table::render_with(&["id", "experiment"], &rows, 2))
+}
+
+fn text(all: &[Findings]) -> String {
+    let mut out = String::new();
+    for findings in all {
+        out += &format!("{} · {} ({})\n{}\n\n", findings.id, findings.title, findings.mode, findings.sentence);
+        let (header, rows) = page::figures(findings);
+        if !rows.is_empty() {
+            out += &(table::render(&strs(&header), &rows) + "\n");
+        }
+        for of in &findings.tables {
+            out += &format!("{}\n{}\n", of.title, table::render(&strs(&of.header), &of.rows));
+        }
+        findings.notes.iter().for_each(|note| out += &format!("note: {note}\n"));
+        out += "\n";
+    }
+    if all.len() > 1 { out + &summary(all) } else { out.trim_end().to_string() + "\n" }
+}
+
+fn strs(texts: &[String]) -> Vec<&str> {
+    texts.iter().map(String::as_str).collect()
+}
+
+/// How many verdicts of each kind.
+fn summary(all: &[Findings]) -> String {
+    let kinds = [Verdict::Reproduced, Verdict::Better, Verdict::Worse, Verdict::NotReproducible];
+    let count = |kind: Verdict| all.iter().filter(|findings| findings.verdict == kind).count();
+    let counts: Vec<String> = kinds.iter().map(|kind| format!("{} {}", count(*kind), kind.name())).collect();
+    format!("{} experiments: {}.\n", all.len(), counts.join(", "))
+}
+
+fn markdown(all: &[Findings]) -> String {
+    let mut out = String::from("| experiment | verdict | in one sentence |\n|---|---|---|\n");
+    for of in all {
+        out += &format!("| {} {} | {} | {} |\n", of.id, of.title, of.verdict.name(), of.sentence);
+    }
+    out += &format!("\n{}", summary(all));
+    for of in all {
+        out += &format!(
+            "\n## {} {}\n\nThe paper: {}\n\nHere: {}\n\n{}\n\n",
+            of.id, of.title, of.claim, of.reading, of.sentence
+        );
+        let (header, rows) = page::figures(of);
+        if !rows.is_empty() {
+            out += &(table::markdown(&strs(&header), &rows) + "\n");
+        }
+        for table in &of.tables {
+            out += &format!("{}:\n\n{}\n", table.title, table::markdown(&strs(&table.header), &table.rows));
+        }
+        of.notes.iter().for_each(|note| out += &format!("- {note}\n"));
+    }
+    out.trim_end().to_string() + "\n"
+}
+
+/// All shares are fractions; other figures are in the unit their detail says.
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    mode: &'static str,
+    experiments: Vec<JsonExperiment<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonExperiment<'a> {
+    id: &'a str,
+    title: &'a str,
+    /// Figure by figure.
+    ours: BTreeMap<&'a str, f64>,
+    paper: &'a BTreeMap<String, f64>,
+    verdict: Verdict,
+    sentence: &'a str,
+    /// Figures that say little.
+    noise: BTreeMap<&'a str, &'static str>,
+    /// The figures with spread, interval, the paper's and those of others.
+    details: &'a [Line],
+    notes: &'a [String],
+    seconds: f64,
+}
+
+impl<'a> JsonReport<'a> {
+    fn of(mode: Mode, all: &'a [Findings]) -> JsonReport<'a> {
+        let experiment = |of: &'a Findings| JsonExperiment {
+            id: &of.id,
+            title: &of.title,
+            ours: of.lines.iter().map(|line| (line.name.as_str(), line.ours.mean)).collect(),
+            paper: &of.paper,
+            verdict: of.verdict,
+            sentence: &of.sentence,
+            noise: of.noisy().into_iter().filter_map(|line| Some((line.name.as_str(), line.noise()?.text()))).collect(),
+            details: &of.lines,
+            notes: &of.notes,
+            seconds: of.seconds,
+        };
+        JsonReport { mode: mode.name(), experiments: all.iter().map(experiment).collect() }
+    }
+}

@@ -1,0 +1,110 @@
+//! How long decisions take on this machine, now: scenes of many ready jobs, timed.
+//!
+//! Wall-clock figures are of the machine and its other load as much as of the code, so each stands beside the time of a fixed loop.
+
+pub mod attention;
+pub mod decision;
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use temponet::{Mapper, Mapping, NetworkError};
+use temponet_task::{Assignment, Event, Job, JobId, NotApplicable, System, SystemView, Task, TaskSet, Time};
+
+/// Why nothing was measured.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// The network cannot run.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// The scheduler cannot.
+    #[error(transparent)]
+    NotApplicable(#[from] NotApplicable),
+}
+
+/// Cores of the scenes.
+pub const CORES: usize = 8;
+
+/// Tasks of about a millisecond, each with one job whose slack lies anywhere in the range of the bins.
+pub struct Scene {
+    /// What a scheduler is told.
+    pub system: System,
+    jobs: Vec<Job>,
+    active: Vec<JobId>,
+    events: Vec<Event>,
+}
+
+impl Scene {
+    /// So many jobs.
+    pub fn new(n: usize, seed: u64) -> Scene {
+        let mut rng = Pcg64::seed_from_u64(seed);
+        let mut tasks = Vec::with_capacity(n);
+        let mut jobs = Vec::with_capacity(n);
+        for index in 0..n {
+            let wcet = Time(rng.random_range(500_000..1_500_000));
+            let slack = Time(rng.random_range(0..32_000_000));
+            tasks.push(Task::periodic(format!("t{index}"), wcet + slack, wcet));
+            jobs.push(Job {
+                task: index as u32,
+                criticality: 0,
+                running: false,
+                last_core: None,
+                number: 0,
+                release: Time::ZERO,
+                deadline: wcet + slack,
+                wcet,
+                bcet: wcet,
+                executed: Time::ZERO,
+                overhead: Time::ZERO,
+                value: 1.0,
+            });
+        }
+        let active: Vec<JobId> = (0..n as u32).map(JobId).collect();
+        let events = active.iter().copied().map(Event::Released).collect();
+        Scene { system: TaskSet::new("bench", tasks, CORES).system(), jobs, active, events }
+    }
+
+    /// What a scheduler sees: nothing runs yet.
+    pub fn view(&self) -> SystemView<'_> {
+        let Scene { system, jobs, active, events } = self;
+        SystemView { now: Time::ZERO, system, active, jobs, running: &[None; CORES], events }
+    }
+}
+
+/// The jobs that get cores, ascending. Idling is never better, so that all cores are taken.
+pub fn chosen(
+    mapper: &mut Mapper,
+    mapping: Mapping,
+    jobs: impl Iterator<Item = (JobId, f32)>,
+    view: &SystemView<'_>,
+) -> Vec<JobId> {
+    let mut assignment = Assignment::default();
+    assignment.reset(CORES);
+    mapper.assign(mapping, jobs, f32::NEG_INFINITY, view, &mut assignment);
+    let mut chosen: Vec<JobId> = assignment.cores().iter().flatten().copied().collect();
+    chosen.sort_unstable();
+    chosen
+}
+
+/// One step of a loop of fixed work, in ns: what the machine gives us right now.
+pub fn control() -> f64 {
+    const STEPS: u64 = 50_000_000;
+    let begin = Instant::now();
+    let mut state = black_box(1u64);
+    for _ in 0..STEPS {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+    }
+    black_box(state);
+    begin.elapsed().as_secs_f64() * 1e9 / STEPS as f64
+}
+
+/// The most memory this process ever held (Linux only).
+pub fn peak_rss_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok().map(|kb| kb / 1024.0)
+}
