@@ -50,7 +50,7 @@ const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 340.0;
 const LEFT: f64 = 52.0;
 const TOP: f64 = 46.0;
-const RIGHT: f64 = 16.0;
+const RIGHT: f64 = 24.0;
 const BOTTOM: f64 = 44.0;
 
 /// The panels, so many in a row, the legend below.
@@ -119,7 +119,7 @@ fn ticks(low: f64, high: f64, is_whole: bool) -> Vec<(f64, String)> {
 /// One, two and five times the powers of ten between two positive numbers; the powers alone where these are many.
 fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
-    let steps: &[f64] = if decades.clone().count() > 3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let steps: &[f64] = if decades.clone().count() > 4 { &[1.0] } else { &[1.0, 2.0, 5.0] };
     let all = decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade)));
     all.filter(|value| (low * 0.999..=high * 1.001).contains(value)).collect()
 }

@@ -58,7 +58,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let caption = "Median time of one forward pass of two layers, in microseconds; every job is a row of its own.";
     findings.picture("Dense and sparse attention", caption, bars(&groups, &series, top, |value| format!("{value:.0}")));
     findings.notes.push(
-        "the figure of a GPU is printed by cargo run --release -p temponet-grad --features cuda --example attention_cuda (docs/gpu.md)".into(),
+        "the figure of a GPU is printed by cargo run --release -p temponet-grad --features cuda --example attention_cuda -- 600 (docs/gpu.md)".into(),
     );
     context.note_clock(findings);
     let faster = dense.mean / sparse.mean;

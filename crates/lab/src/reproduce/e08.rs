@@ -34,11 +34,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
             let name = format!("{prefix}q{}", quartile + 1);
             let of = |all: &[Vec<f64>; 4]| Some(mean(&all[quartile]));
             let line = Line::share(name, Estimate::of(&learned[quartile]));
-            findings.add(line.headline().beside("edf", None, of(&edf)).beside(
-                "best classical",
-                Some("mh-edf"),
-                of(&planner),
-            ));
+            findings.add(line.headline().beside("edf", None, of(&edf)).beside("mh-edf", None, of(&planner)));
         }
         if let Some(test) = kolmogorov_smirnov(&learned[0], &learned[3]) {
             findings.add(Line::new(

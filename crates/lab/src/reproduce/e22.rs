@@ -12,9 +12,9 @@ use temponet_task::{Assignment, Scheduler};
 use temponet_train::{Recipe, Tokens};
 
 use super::e21::reports;
-use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Training, Unit, Verdict, model_entrant};
+use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Training, Unit, model_entrant};
 use crate::arena::{Case, Metric};
-use crate::charts::Grid;
+use crate::charts::{Grid, bars};
 use crate::explain_run::{GREEN, bars_svg};
 use crate::plot::{Panel, Span, svg};
 use crate::stats::{mean, percent};
@@ -77,17 +77,14 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         .map_while(|layer| findings.line(&format!("entropy_layer_{layer}")))
         .map(|line| format!("{:.2}", line.ours.mean))
         .collect();
-    let ours = findings.line("attention_criticality").map_or(f64::NAN, |line| line.ours.mean);
-    let claimed = findings.paper.get("attention_criticality").copied().unwrap_or(f64::NAN);
-    let sentence = format!(
-        "attention and criticality correlate with r = {ours:.2} (the paper: {claimed}); compliance over bin width and network width lies between {} and {}, the paper's \
-         contour is by its own caption synthetic; mean attention entropy is {} bits from layer to layer",
+    let beside = format!(
+        "compliance over bin width and network width lies between {} and {}, where the paper's contour is by its own caption synthetic; mean attention entropy is {} \
+         bits from layer to layer",
         percent(range.0),
         percent(range.1),
         layers.join(", "),
     );
-    let is_same = findings.line("attention_criticality").and_then(Line::standing) == Some(super::Standing::Same);
-    findings.conclude(if is_same { Verdict::Reproduced } else { Verdict::NotReproducible }, &sentence);
+    findings.judge(&beside);
     Ok(())
 }
 
@@ -194,9 +191,9 @@ fn entropies(findings: &mut Findings, by_load: &[(f64, Vec<RunReport>)]) {
             Better::Neither,
             Estimate::of(&means),
         ));
-        let bars = reports.first().map_or(0, |report| report.entropy_counts[layer].len());
+        let steps = reports.first().map_or(0, |report| report.entropy_counts[layer].len());
         let counts: Vec<u64> =
-            (0..bars).map(|bar| reports.iter().map(|report| report.entropy_counts[layer][bar]).sum()).collect();
+            (0..steps).map(|bar| reports.iter().map(|report| report.entropy_counts[layer][bar]).sum()).collect();
         let total = counts.iter().sum::<u64>().max(1) as f64;
         let last = counts.iter().rposition(|count| *count > 0).map_or(1, |last| last + 1);
         let shares: Vec<f64> = counts[..last].iter().map(|count| *count as f64 / total).collect();
@@ -218,6 +215,8 @@ fn attention(findings: &mut Findings, case: &Case, model: &Arc<Model>, shown: us
     scheduler.start(engine.system()).map_err(SimError::NotApplicable)?;
     let mut columns: Vec<Vec<Option<f64>>> = Vec::new();
     let mut assignment = Assignment::default();
+    // By criticality: attention relative to an even share.
+    let mut relative: [Vec<f64>; 4] = Default::default();
     while columns.len() < shown && engine.advance(&mut Unobserved) {
         let view = engine.view();
         assignment.reset(case.set.cores);
@@ -230,6 +229,8 @@ fn attention(findings: &mut Findings, case: &Case, model: &Arc<Model>, shown: us
                 // Equal jobs share their row's attention.
                 let share = f64::from(job.attention) / explained.rows[job.row as usize - 1].count.max(1) as f64;
                 if let Some(place) = place {
+                    let level = usize::from(case.set.tasks[place].criticality).min(3);
+                    relative[level].push(share * explained.jobs.len() as f64);
                     column[place] = Some(column[place].unwrap_or(0.0) + share);
                 }
             }
@@ -249,5 +250,11 @@ fn attention(findings: &mut Findings, case: &Case, model: &Arc<Model>, shown: us
     };
     let caption = "Attention of the decision token to each ready job, last layer, mean over heads; a task's criticality in brackets. White: no job is ready.";
     findings.picture("Attention over tasks", caption, grid.svg());
+    let groups: Vec<String> = (0..relative.len()).map(|level| format!("criticality {level}")).collect();
+    let means: Vec<f64> = relative.iter().map(|shares| mean(shares)).collect();
+    let top = means.iter().copied().fold(1.0, f64::max);
+    let series = [("attention, 1 is an even share".to_string(), means)];
+    let caption = "Mean over the ready jobs of these decisions.";
+    findings.picture("Attention by criticality", caption, bars(&groups, &series, top, |value| format!("{value:.2}")));
     Ok(())
 }

@@ -66,7 +66,7 @@ fn section(out: &mut String, findings: &Findings) {
     let (header, rows) = figures(findings);
     let mut body = String::new();
     for (line, row) in findings.lines.iter().zip(&rows) {
-        let class = if line.is_headline { " class=\"headline\"" } else { "" };
+        let class = if line.is_headline && line.paper.is_some() { " class=\"headline\"" } else { "" };
         let _ = write!(body, "<tr{class}>");
         for (at, cell) in row.iter().enumerate() {
             let class = if at + 1 == row.len() { " class=\"noise\"" } else { "" };
