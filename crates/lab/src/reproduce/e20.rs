@@ -50,6 +50,8 @@ struct Inspected {
     entropy: f64,
     /// The share of decisions that take longer than the tick on this machine.
     overruns: f64,
+    /// The share of the decisions looked at in which the overload detector fires.
+    fired: f64,
 }
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
@@ -75,6 +77,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         let lower = |what: &str, unit, estimate| Line::new(format!("{what}_{name}"), unit, Better::Lower, estimate);
         findings.add(lower("entropy", Unit::Number, of(|seen| seen.entropy)));
         findings.add(lower("overruns", Unit::Share, of(|seen| seen.overruns)));
+        findings.add(Line::new(format!("detector_{name}"), Unit::Share, Better::Neither, of(|seen| seen.fired)));
     }
     for name in ["edf", "srpt"] {
         if let Some(contender) = contest.of(name) {
@@ -122,9 +125,10 @@ fn conclude(findings: &mut Findings, contest: &super::Contest) {
     let share = |name: &str| findings.line(name).map_or("–".into(), |line| percent(line.ours.mean));
     let best = contest.best_classical(Better::Higher, |run| run.in_time());
     let beside = format!(
-        "the mitigations are worth {}{half} points, run by run (the paper: 5.50), and overruns of the tick go from {} to {} (2% to 0.1%); EDF meets {}, SRPT {}, \
+        "the mitigations are worth {}{half} points, run by run (the paper: 5.50), the overload detector fires in {} of the decisions looked at, and overruns of the tick go from {} to {} (2% to 0.1%); EDF meets {}, SRPT {}, \
          {} {}, the scheduler as it ships {}",
         points(gain),
+        share("detector_mitigated"),
         share("overruns_unmitigated"),
         share("overruns_mitigated"),
         share("compliance_edf"),
@@ -168,7 +172,7 @@ fn inspect(variant: &Variant, case: &Case, settings: &Settings) -> Result<Inspec
     timed.start(engine.system()).map_err(SimError::NotApplicable)?;
     let scale = Scale::of(&model.tokenizer, engine.system());
     let (mut observation, mut assignment) = (Observation::default(), Assignment::default());
-    let (mut alignments, mut entropies) = (Vec::new(), Vec::new());
+    let (mut alignments, mut entropies, mut fired) = (Vec::new(), Vec::new(), Vec::new());
     let last = model.weights.architecture.layers - 1;
     while engine.advance(&mut Unobserved) {
         let view = engine.view();
@@ -176,7 +180,9 @@ fn inspect(variant: &Variant, case: &Case, settings: &Settings) -> Result<Inspec
         timed.decide(&view, &mut assignment);
         if timed.latencies.count().is_multiple_of(settings.look_every) && !view.active.is_empty() {
             observation.read(&model.tokenizer, &scale, &view, true);
-            if !variant.options.keep_attention && observation.urgent() > OVERLOADED {
+            let is_overloaded = observation.urgent() > OVERLOADED;
+            fired.push(f64::from(u8::from(is_overloaded)));
+            if !variant.options.keep_attention && is_overloaded {
                 observation.halve_attention();
             }
             let trace = reference(&model.weights, &observation.rows());
@@ -191,7 +197,7 @@ fn inspect(variant: &Variant, case: &Case, settings: &Settings) -> Result<Inspec
     let over = timed.latencies.buckets().filter(|(ns, _)| *ns as f64 > settings.tick_us * 1e3);
     let over: u64 = over.map(|(_, count)| count).sum();
     let overruns = over as f64 / timed.latencies.count().max(1) as f64;
-    Ok(Inspected { alignment: mean(&alignments), entropy: mean(&entropies), overruns })
+    Ok(Inspected { alignment: mean(&alignments), entropy: mean(&entropies), overruns, fired: mean(&fired) })
 }
 
 /// The entropy of a query's attention, in nats.
