@@ -162,6 +162,7 @@ fn the_gradient_of_a_feed_forward_network_is_that_of_small_steps() {
         let loss = tape.loss(output.q, 0.0, &slopes);
         tape.backward([loss], &mut gradients);
     }
+    let mut checked = 0;
     for id in tensors.ids().collect::<Vec<_>>() {
         let (values, found) = (tensors.values(&device, id), gradients.values(&device, id));
         let norm = found.iter().map(|slope| slope * slope).sum::<f32>().sqrt();
@@ -172,9 +173,13 @@ fn the_gradient_of_a_feed_forward_network_is_that_of_small_steps() {
         };
         let expected = (moved(STEP) - moved(-STEP)) / f64::from(2.0 * STEP);
         tensors.set(&mut device, id, &values);
-        let is_close = norm == 0.0 || (expected - f64::from(norm)).abs() < 0.02 * f64::from(norm);
-        assert!(is_close, "{}: {expected} {norm}", tensors.name(id));
+        // Slopes that cancel leave no direction but that of rounding.
+        let is_flat = norm < 1e-6;
+        let is_close = (expected - f64::from(norm)).abs() < 0.02 * f64::from(norm);
+        assert!(is_flat || is_close, "{}: {expected} {norm}", tensors.name(id));
+        checked += u32::from(!is_flat);
     }
+    assert!(checked > 10, "{checked} tensors");
 }
 
 #[test]
