@@ -377,7 +377,7 @@ fn text(output: &Path, verdict: &Verdict, first: Option<&Case>) -> String {
     rows.push(row(&verdict.temponet));
     rows.push(row(&verdict.unshielded));
     let is_shown = |(place, judged): &(usize, &temponet_lab::verdict::Judged)| *place < 3 || judged.name == "edf";
-    rows.extend(verdict.classical.iter().enumerate().filter(is_shown).map(|(_, judged)| row(judged)));
+    rows.extend(verdict.others.iter().enumerate().filter(is_shown).map(|(_, judged)| row(judged)));
     text += &table::render_with(&["scheduler", "in time", "95%"], &rows, 1);
     text += &format!("\n{}\n{} holds the model.\n", verdict.sentence(), output.display());
     text

@@ -45,11 +45,11 @@ fn a_training_leaves_a_model_its_logs_and_a_verdict() {
     assert!(verdict["difference"].is_f64() && verdict["difference_ci95"].is_f64() && report["seconds"].is_f64());
     let (compliance, most) = (verdict["temponet"]["compliance"].as_f64(), verdict["clairvoyant"].as_f64());
     assert!(compliance > Some(0.0) && compliance <= most, "{verdict}");
-    let classical: Vec<f64> =
-        verdict["classical"].as_array().unwrap().iter().map(|row| row["compliance"].as_f64().unwrap()).collect();
-    assert!(classical.len() > 8 && classical.is_sorted_by(|a, b| a >= b), "{classical:?}");
+    let others: Vec<f64> =
+        verdict["others"].as_array().unwrap().iter().map(|row| row["compliance"].as_f64().unwrap()).collect();
+    assert!(others.len() > 8 && others.is_sorted_by(|a, b| a >= b), "{others:?}");
     let sentence = report["sentence"].as_str().unwrap();
-    assert!(sentence.contains(verdict["classical"][0]["name"].as_str().unwrap()), "{sentence}");
+    assert!(sentence.contains(verdict["others"][0]["name"].as_str().unwrap()), "{sentence}");
 
     let log = folder.read("log.csv");
     assert_eq!(log.lines().next(), Some("stage,method,phase,updates,loss,norm,score,best"));

@@ -12,6 +12,11 @@ pub const SHIELDED: &str = "temponet";
 pub const UNSHIELDED: &str = "temponet-unshielded";
 const LEARNED: [&str; 2] = [SHIELDED, UNSHIELDED];
 
+/// Whether a name, with or without options, is that of a scheduler that others have published: not the learned one, nor another one of ours.
+pub fn is_classical(spec: &str) -> bool {
+    !LEARNED.contains(&spec) && temponet_sched::is_classical(spec)
+}
+
 /// What names can stand for.
 #[derive(Clone, Debug, Default)]
 pub struct Roster {

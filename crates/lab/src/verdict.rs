@@ -1,4 +1,4 @@
-//! Is what was learned worth using? The learned scheduler against every classical one on jobs that training never saw, pair by pair.
+//! Is what was learned worth using? The learned scheduler against every other one on jobs that training never saw, pair by pair.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -29,11 +29,11 @@ pub struct Verdict {
     pub temponet: Judged,
     /// Without it.
     pub unshielded: Judged,
-    /// The classical ones that apply to every trial, the best first.
-    pub classical: Vec<Judged>,
+    /// The other ones that apply to every trial, the best first.
+    pub others: Vec<Judged>,
     /// Mean over the trials of what any scheduler could have met, or a bound on it.
     pub clairvoyant: f64,
-    /// The learned one less the best classical one, trial by trial.
+    /// The learned one less the best other one, trial by trial.
     pub difference: f64,
     /// Half its 95% confidence interval.
     pub difference_ci95: Option<f64>,
@@ -41,9 +41,9 @@ pub struct Verdict {
     pub trials: usize,
 }
 
-/// Runs the learned scheduler and every classical one that applies on all trials. `oracle` is how many seconds of one core the optimum of each
+/// Runs the learned scheduler and every other one named that applies on all trials. `oracle` is how many seconds of one core the optimum of each
 /// trial may take.
-pub fn judge(roster: &Roster, classical: &[String], trials: &[Case], oracle: f64) -> Result<Verdict, CompareError> {
+pub fn judge(roster: &Roster, others: &[String], trials: &[Case], oracle: f64) -> Result<Verdict, CompareError> {
     let judged = |name: &str| -> Result<Judged, CompareError> {
         let one = |trial: &Case| -> Result<f64, CompareError> {
             let outcome = score(Metric::Compliance, trial, &mut *roster.build(name)?);
@@ -54,7 +54,7 @@ pub fn judge(roster: &Roster, classical: &[String], trials: &[Case], oracle: f64
         Ok(Judged { name: name.into(), compliance, ci95, scores })
     };
     let mut rivals = Vec::new();
-    for name in classical {
+    for name in others {
         match judged(name) {
             Err(CompareError::Run(_, SimError::NotApplicable(_))) => {}
             outcome => rivals.push(outcome?),
@@ -67,13 +67,13 @@ pub fn judge(roster: &Roster, classical: &[String], trials: &[Case], oracle: f64
     let best: &[f64] = rivals.first().map_or(&[], |best| &best.scores);
     let (difference, difference_ci95) = stats::paired_difference(&temponet.scores, best);
     let trials = trials.len();
-    Ok(Verdict { temponet, unshielded, classical: rivals, clairvoyant, difference, difference_ci95, trials })
+    Ok(Verdict { temponet, unshielded, others: rivals, clairvoyant, difference, difference_ci95, trials })
 }
 
 impl Verdict {
     /// What to do, in one sentence.
     pub fn sentence(&self) -> String {
-        let Some(best) = self.classical.first() else {
+        let Some(best) = self.others.first() else {
             return "No other scheduler applies to compare with.".into();
         };
         let points = |share: f64| format!("{:.2} points", 100.0 * share.abs());

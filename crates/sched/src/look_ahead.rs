@@ -44,7 +44,7 @@ struct Planned {
     work: Time,
     importance: f64,
     /// The work of all jobs due until then.
-    demand: Time,
+    demand: f64,
     stays: bool,
 }
 
@@ -66,7 +66,7 @@ impl LookAhead {
     /// Each ready job of the last decision that was not late, and the work due until its deadline as a share of what the cores can do until then.
     pub fn pressures(&self, view: &SystemView<'_>) -> impl Iterator<Item = (JobId, f64)> {
         let (now, cores) = (view.now, view.cores() as f64);
-        let pressure = move |job: &Planned| job.demand.0 as f64 / (cores * (job.deadline - now).0.max(1) as f64);
+        let pressure = move |job: &Planned| job.demand / (cores * (job.deadline - now).0.max(1) as f64);
         self.jobs.iter().filter_map(move |job| Some((job.id?, pressure(job))))
     }
 
@@ -126,16 +126,17 @@ impl LookAhead {
     fn choose(&mut self, view: &SystemView<'_>) {
         self.longest.clear();
         let speed = view.cores() as f64 * self.capacity;
-        let (mut demand, mut kept) = (Time::ZERO, Time::ZERO);
+        // Not in `Time`, of which decades of work of many jobs are too much.
+        let (mut demand, mut kept) = (0.0, 0.0);
         // Those before have not been looked at for the longest, as nothing had to be dropped.
         let mut unlisted = 0;
         for place in 0..self.plan.len() {
             let (deadline, job) = self.plan[place];
             let job = &mut self.jobs[job as usize];
-            demand += job.work;
-            kept += job.work;
+            demand += job.work.0 as f64;
+            kept += job.work.0 as f64;
             job.demand = demand;
-            let possible = Time((speed * (deadline - view.now).0 as f64) as u64);
+            let possible = speed * (deadline - view.now).0 as f64;
             if kept <= possible {
                 continue;
             }
@@ -147,7 +148,7 @@ impl LookAhead {
             while kept > possible {
                 let Some((_, dropped)) = self.longest.pop() else { break };
                 let dropped = &mut self.jobs[self.plan[dropped].1 as usize];
-                kept = kept - dropped.work;
+                kept -= dropped.work.0 as f64;
                 dropped.stays = false;
             }
         }
@@ -158,7 +159,7 @@ impl Planned {
     fn new(deadline: Time, id: Option<JobId>, tie: Tie, work: Time, value: f64, criticality: u8) -> Planned {
         let critical = if criticality == 0 { 1.0 } else { CRITICAL.powi(i32::from(criticality)) };
         let importance = value.max(f64::MIN_POSITIVE) * critical;
-        Planned { deadline, id, tie, work, importance, demand: Time::ZERO, stays: true }
+        Planned { deadline, id, tie, work, importance, demand: 0.0, stays: true }
     }
 }
 
@@ -236,5 +237,21 @@ mod tests {
         assert_eq!(choice(&mut crate::mh_edf::MhEdf::default()), Some(JobId(0)));
         // 15 ms of work are due until 12 ms, 17 ms until 20 ms.
         assert_eq!(ahead.pressures(&view).collect::<Vec<_>>(), [(JobId(0), 15.0 / 12.0), (JobId(1), 17.0 / 20.0)]);
+    }
+    /// The demand of jobs of decades is more than a `Time` can hold.
+    #[test]
+    fn decades_of_work_are_added_up() {
+        let tasks =
+            (0..40).map(|index| Task::periodic(format!("t{index}"), Time::MAX_INPUT, Time::MAX_INPUT)).collect();
+        let set = TaskSet::new("set", tasks, 1);
+        let mut engine = temponet_sim::Engine::new(&set, 1, Time::MAX_INPUT);
+        assert!(engine.advance(&mut temponet_sim::Unobserved), "there is something to decide");
+        let mut ahead = LookAhead::new(1.0, 1.0);
+        ahead.start(engine.system()).unwrap();
+        let mut assignment = Assignment::default();
+        assignment.reset(1);
+        ahead.decide(&engine.view(), &mut assignment);
+        let pressures: Vec<f64> = ahead.pressures(&engine.view()).map(|(_, pressure)| pressure).collect();
+        assert_eq!(pressures, (1..=40).map(f64::from).collect::<Vec<_>>());
     }
 }

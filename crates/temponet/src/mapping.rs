@@ -159,92 +159,67 @@ mod tests {
     use rand_pcg::Pcg64;
     use temponet_task::{Job, Task, TaskSet};
 
-    #[test]
-    fn matchings_end_where_idling_is_out_of_the_question() {
-        let tasks = (0..6).map(|index| Task::periodic(format!("t{index}"), Time(100), Time(1))).collect();
+    /// So many ready jobs with these deadlines, on four cores.
+    fn with_view(deadlines: &[u64], check: impl FnOnce(&SystemView<'_>)) {
+        let tasks = (0..deadlines.len()).map(|index| Task::periodic(format!("t{index}"), Time(100), Time(1))).collect();
         let system = TaskSet::new("test", tasks, 4).system();
-        let job = |task: u32| Job {
+        let job = |(task, deadline): (u32, &u64)| Job {
             task,
             criticality: 0,
             running: false,
             last_core: None,
             number: 0,
             release: Time::ZERO,
-            deadline: Time(100),
+            deadline: Time(*deadline),
             wcet: Time(1),
             bcet: Time(1),
             executed: Time::ZERO,
             overhead: Time::ZERO,
             value: 1.0,
         };
-        let jobs: Vec<Job> = (0..6).map(job).collect();
-        let active: Vec<JobId> = (0..6).map(JobId).collect();
-        let running = [None; 4];
-        let view = SystemView {
-            now: Time::ZERO,
-            system: &system,
-            active: &active,
-            jobs: &jobs,
-            running: &running,
-            events: &[],
-        };
+        let jobs: Vec<Job> = (0..).zip(deadlines).map(job).collect();
+        let active: Vec<JobId> = (0..deadlines.len() as u32).map(JobId).collect();
+        let now = Time::ZERO;
+        check(&SystemView { now, system: &system, active: &active, jobs: &jobs, running: &[None; 4], events: &[] });
+    }
+
+    #[test]
+    fn matchings_end_where_idling_is_out_of_the_question() {
         let (sinkhorn, exact) = (
             Mapping::Sinkhorn { temperature: 0.05, iterations: 20, migration: 0.02 },
             Mapping::Hungarian { migration: 0.02 },
         );
-        for (mapping, idle) in [(sinkhorn, f32::NEG_INFINITY), (exact, f32::NEG_INFINITY), (exact, -1e30)] {
-            let mut assignment = Assignment::default();
-            assignment.reset(4);
-            let given = active.iter().map(|id| (*id, id.0 as f32 / 10.0));
-            Mapper::default().assign(mapping, given, idle, &view, &mut assignment);
-            let mut chosen: Vec<u32> = assignment.cores().iter().flatten().map(|id| id.0).collect();
-            chosen.sort_unstable();
-            assert_eq!(chosen, [2, 3, 4, 5], "{mapping:?}: the four best");
-        }
+        with_view(&[100; 6], |view| {
+            for (mapping, idle) in [(sinkhorn, f32::NEG_INFINITY), (exact, f32::NEG_INFINITY), (exact, -1e30)] {
+                let mut assignment = Assignment::default();
+                assignment.reset(4);
+                let given = view.active.iter().map(|id| (*id, id.0 as f32 / 10.0));
+                Mapper::default().assign(mapping, given, idle, view, &mut assignment);
+                let mut chosen: Vec<u32> = assignment.cores().iter().flatten().map(|id| id.0).collect();
+                chosen.sort_unstable();
+                assert_eq!(chosen, [2, 3, 4, 5], "{mapping:?}: the four best");
+            }
+        });
     }
 
     #[test]
     fn the_best_are_those_that_sorting_finds() {
         let mut rng = Pcg64::seed_from_u64(3);
         for n in [0, 1, 7, 8, 9, 200] {
-            let tasks = (0..n).map(|index| Task::periodic(format!("t{index}"), Time(100), Time(1))).collect();
-            let system = TaskSet::new("test", tasks, 4).system();
-            let job = |task: usize, deadline: u64| Job {
-                task: task as u32,
-                criticality: 0,
-                running: false,
-                last_core: None,
-                number: 0,
-                release: Time::ZERO,
-                deadline: Time(deadline),
-                wcet: Time(1),
-                bcet: Time(1),
-                executed: Time::ZERO,
-                overhead: Time::ZERO,
-                value: 1.0,
-            };
-            let jobs: Vec<Job> = (0..n).map(|task| job(task, rng.random_range(1..5))).collect();
-            let active: Vec<JobId> = (0..n as u32).map(JobId).collect();
-            let running = [None; 4];
-            let view = SystemView {
-                now: Time::ZERO,
-                system: &system,
-                active: &active,
-                jobs: &jobs,
-                running: &running,
-                events: &[],
-            };
+            let deadlines: Vec<u64> = (0..n).map(|_| rng.random_range(1..5)).collect();
             // Few values, so that many are equal.
             let q: Vec<f32> = (0..n).map(|_| f32::from(rng.random_range(0u8..6))).collect();
-            let mut mapper = Mapper::default();
-            mapper.keep_best(8, active.iter().map(|id| (*id, q[id.index()])), &view);
-            let mut expected = active.clone();
-            expected.sort_by(|a, b| {
-                let of = |id: &JobId| (view.job(*id).deadline, view.job(*id).tie());
-                q[b.index()].total_cmp(&q[a.index()]).then(of(a).cmp(&of(b)))
+            with_view(&deadlines, |view| {
+                let mut mapper = Mapper::default();
+                mapper.keep_best(8, view.active.iter().map(|id| (*id, q[id.index()])), view);
+                let mut expected = view.active.to_vec();
+                expected.sort_by(|a, b| {
+                    let of = |id: &JobId| (view.job(*id).deadline, view.job(*id).tie());
+                    q[b.index()].total_cmp(&q[a.index()]).then(of(a).cmp(&of(b)))
+                });
+                expected.truncate(8);
+                assert_eq!(mapper.candidates.iter().map(|candidate| candidate.id).collect::<Vec<_>>(), expected);
             });
-            expected.truncate(8);
-            assert_eq!(mapper.candidates.iter().map(|candidate| candidate.id).collect::<Vec<_>>(), expected);
         }
     }
 }

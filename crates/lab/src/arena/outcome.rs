@@ -3,7 +3,7 @@
 use super::Score;
 use super::scenario::Scenario;
 use crate::clairvoyant::Range;
-use crate::roster::{SHIELDED, UNSHIELDED};
+use crate::roster::{SHIELDED, is_classical};
 use crate::stats;
 
 /// One scheduler on all runs of a scenario.
@@ -38,9 +38,9 @@ impl Row {
         stats::mean(&self.scores.iter().map(|score| score.compliance).collect::<Vec<f64>>())
     }
 
-    /// Whether it is classical: neither the network, with or without its shield, nor another one of ours.
+    /// Whether it is classical.
     pub fn is_classical(&self) -> bool {
-        self.spec != SHIELDED && self.spec != UNSHIELDED && temponet_sched::is_classical(&self.spec)
+        is_classical(&self.spec)
     }
 }
 

@@ -192,19 +192,12 @@ impl Ablation {
 
     /// The share of jobs in time over the trainings, with EDF, the best classical scheduler and the optimum beside it.
     pub fn share_line(&self, name: impl Into<String>, tried: &Tried) -> Line {
-        let line = self.line(name, tried, Unit::Share, Better::Higher, |run| run.in_time());
-        match self.contest.optimum() {
-            Some((optimum, is_exact)) => line.beside("optimum", (!is_exact).then_some("at most"), Some(optimum)),
-            None => line,
-        }
+        self.contest.beside_optimum(self.line(name, tried, Unit::Share, Better::Higher, |run| run.in_time()))
     }
 
     /// A figure over the trainings, with EDF and the best classical scheduler beside it.
     pub fn line(&self, name: impl Into<String>, tried: &Tried, unit: Unit, better: Better, of: Of) -> Line {
-        let best = self.contest.best_classical(better, of);
-        Line::new(name, unit, better, Estimate::of(&tried.values(of)))
-            .beside("edf", None, self.contest.of("edf").and_then(|edf| edf.mean(of)))
-            .beside("best classical", best.map(|(best, _)| best.name.as_str()), best.map(|(_, mean)| mean))
+        self.contest.beside(Line::new(name, unit, better, Estimate::of(&tried.values(of))), of)
     }
 
     /// By how much one variant is above another, seed by seed.

@@ -13,7 +13,7 @@ use crate::arena::{Case, Metric, possible};
 use crate::clairvoyant::Range;
 use crate::comparison::CompareError;
 use crate::progress::Progress;
-use crate::roster::{SHIELDED, UNSHIELDED};
+use crate::roster::{SHIELDED, is_classical};
 use crate::stats;
 
 /// Makes a scheduler for one run.
@@ -126,7 +126,7 @@ impl Context<'_> {
             let spec = name.clone();
             Entrant {
                 name: self.roster.label(name),
-                is_classical: ![SHIELDED, UNSHIELDED].contains(&name.as_str()),
+                is_classical: is_classical(name),
                 make: Box::new(move || Ok(self.roster.build(&spec)?)),
             }
         };
@@ -230,21 +230,31 @@ impl Contest {
         (!upper.is_empty()).then(|| (stats::mean(&upper), self.possible.iter().all(Range::is_exact)))
     }
 
+    /// Puts EDF's and the best classical scheduler's figure beside a line.
+    pub fn beside(&self, line: Line, of: Of) -> Line {
+        let best = self.best_classical(line.better, of);
+        line.beside("edf", None, self.of("edf").and_then(|edf| edf.mean(of))).beside(
+            "best classical",
+            best.map(|(best, _)| best.name.as_str()),
+            best.map(|(_, mean)| mean),
+        )
+    }
+
+    /// Puts the optimum beside a line, if it was asked for.
+    pub fn beside_optimum(&self, line: Line) -> Line {
+        match self.optimum() {
+            Some((optimum, is_exact)) => line.beside("optimum", (!is_exact).then_some("at most"), Some(optimum)),
+            None => line,
+        }
+    }
+
     /// A figure of a contender as a line, with EDF and the best classical scheduler beside it.
     pub fn line(&self, name: &str, who: &Contender, unit: Unit, better: Better, of: Of) -> Line {
-        let best = self.best_classical(better, of);
-        Line::new(name, unit, better, who.estimate(of))
-            .beside("edf", None, self.of("edf").and_then(|edf| edf.mean(of)))
-            .beside("best classical", best.map(|(best, _)| best.name.as_str()), best.map(|(_, mean)| mean))
+        self.beside(Line::new(name, unit, better, who.estimate(of)), of)
     }
 
     /// The share of jobs in time as a line, with the optimum beside it if it was asked for by that metric.
     pub fn score_line(&self, name: &str, who: &Contender, of: Of) -> Line {
-        let line = self.line(name, who, Unit::Share, Better::Higher, of);
-        match self.optimum() {
-            Some((optimum, true)) => line.beside("optimum", None, Some(optimum)),
-            Some((bound, false)) => line.beside("optimum", Some("at most"), Some(bound)),
-            None => line,
-        }
+        self.beside_optimum(self.line(name, who, Unit::Share, Better::Higher, of))
     }
 }

@@ -1,7 +1,5 @@
 //! E10: from Q-values to cores: greedily, by Sinkhorn's relaxation, and exactly.
 
-use std::sync::Arc;
-
 use serde::Deserialize;
 use temponet::{Mapping, Options};
 
@@ -34,9 +32,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     ];
     let model = context.model()?;
     // What is timed is to be the network's own, however many jobs are ready.
-    let mut unlimited = (**model).clone();
-    unlimited.set_reach(1e9);
-    let unlimited = Arc::new(unlimited);
+    let unlimited = context.model_alone()?;
     let cases = protocol.cases("trace", size)?;
     let learned =
         mappings.map(|(name, mapping)| model_entrant(name, model, Options { mapping, ..Options::default() }, false));

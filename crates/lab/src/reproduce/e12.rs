@@ -25,14 +25,12 @@ const BUDGET: f64 = 1_000.0;
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
     let settings = protocol.settings(context.mode);
-    let mut own = (**context.model()?).clone();
-    own.set_reach(1e9);
-    let models = [("", "paper", Model::random(Tokenizer::paper(), 1)), ("built_in_", "built-in", own)];
+    let paper = Arc::new(Model::random(Tokenizer::paper(), 1));
+    let models = [("", "paper", paper), ("built_in_", "built-in", context.model_alone()?)];
     let effort = Effort { passes: settings.passes, controls: 0, mapping: Mapping::Greedy };
     let mut curves: Vec<Vec<(f64, f64)>> = Vec::new();
     let mut most = Vec::new();
     for (prefix, name, model) in models {
-        let model = Arc::new(model);
         let time = |jobs: usize| -> Result<Figures, ReproduceError> {
             measure(name, &model, jobs, effort).map_err(|error| context.wrong(error.to_string()))
         };

@@ -59,7 +59,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let settings = protocol.settings(context.mode);
     let size = settings.size;
     let cases = protocol.cases_of("abort", size, settings.tasks)?;
-    let variants = variants(context.model()?, settings.reserve);
+    let variants = variants(context.model_alone()?.as_ref(), settings.reserve);
     let learned = variants.iter().map(|of| model_entrant(of.name, &of.model, of.options, false));
     let entrants: Vec<Entrant<'_>> = learned.chain(context.learned_and(&protocol.schedulers)).collect();
     let contest = context.contest("stress", &cases, &entrants, Some((Metric::Compliance, size.oracle_seconds)))?;
@@ -144,8 +144,6 @@ fn conclude(findings: &mut Findings, contest: &super::Contest) {
 fn variants(model: &Model, reserve: f32) -> [Variant; 2] {
     let with = |reserve: f32| {
         let mut model = model.clone();
-        // It decides everything, however many jobs are ready.
-        model.set_reach(1e9);
         model.tokenizer.long_slack_reserve = reserve;
         Arc::new(model)
     };

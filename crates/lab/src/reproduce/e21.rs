@@ -27,9 +27,7 @@ struct Settings {
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
     let settings = protocol.settings(context.mode);
-    let mut model = (**context.model()?).clone();
-    model.set_reach(1e9);
-    let model = Arc::new(model);
+    let model = context.model_alone()?;
     let many = protocol.cases_of("many", settings.many, settings.tasks)?;
     let one_core = protocol.cases("one_core", settings.one_core)?;
     for (prefix, what, cases) in [("", "many tasks", many), ("one_core_", "one core", one_core)] {

@@ -120,6 +120,13 @@ impl Context<'_> {
         self.roster.model.as_ref().ok_or_else(|| ReproduceError::Network("there is none".into()))
     }
 
+    /// The same, deciding by itself however many jobs are ready.
+    pub fn model_alone(&self) -> Result<std::sync::Arc<Model>, ReproduceError> {
+        let mut model = (**self.model()?).clone();
+        model.set_reach(f64::from(u32::MAX));
+        Ok(std::sync::Arc::new(model))
+    }
+
     /// Says that times are not what they could be, if the program was built without all its optimisation.
     pub fn note_clock(&self, findings: &mut Findings) {
         if cfg!(debug_assertions) {
