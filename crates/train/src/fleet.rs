@@ -70,6 +70,8 @@ pub struct Outcome {
     pub reward: f64,
     /// The discount at the next choice.
     pub discount: f64,
+    /// The time until it, in units of the set's scale.
+    pub elapsed: f64,
     /// Whether the episode ended.
     pub ending: Option<Ending>,
 }
@@ -198,11 +200,13 @@ impl Slot {
         let view = self.environment.view();
         self.assignment.reset(view.cores());
         self.assignment.place(&view, jobs);
+        let (now, unit) = (view.now, self.environment.scale().unit);
         let step = self.environment.act(&mut self.assignment)?;
         let first = episodes.gamma.powf(step.elapsed);
         let (later, discount) = self.skip_forced(episodes, first)?;
         self.observe(episodes);
-        Ok(Outcome { reward: first * step.reward + later, discount, ending: self.environment.ending() })
+        let elapsed = (self.environment.view().now - now).0 as f64 / unit;
+        Ok(Outcome { reward: first * step.reward + later, discount, elapsed, ending: self.environment.ending() })
     }
 
     /// Begins the next episode that has a choice in it.

@@ -36,7 +36,8 @@ pub struct PpoSettings {
     pub entropy: f64,
     /// Weight of the value's error.
     pub value: f64,
-    /// How far advantages look ahead: λ of generalised advantage estimation.
+    /// How far advantages look ahead: λ of generalised advantage estimation, per median wcet of time, since the more cores there are the more choices are made
+    /// in it.
     pub lambda: f64,
     /// A state's worth is the value head's number times this.
     pub value_scale: f64,
@@ -243,7 +244,7 @@ fn judge<D: Device<Real = f32>>(
             let is_last = choice.outcome.ending == Some(Ending::Terminated);
             let discount = if is_last { 0.0 } else { choice.outcome.discount };
             let surprise = choice.outcome.reward + discount * next_value - choice.value;
-            choice.advantage = surprise + discount * settings.lambda * next_advantage;
+            choice.advantage = surprise + discount * settings.lambda.powf(choice.outcome.elapsed) * next_advantage;
             choice.worth = choice.advantage + choice.value;
             (next_value, next_advantage) = (choice.value, choice.advantage);
         }

@@ -51,7 +51,7 @@ impl Recipe {
 impl Reward {
     fn problem(&self) -> Option<String> {
         let weight = match self.shape {
-            Shape::Binary | Shape::NoPenalty => 0.0,
+            Shape::Binary | Shape::NoPenalty | Shape::Misses => 0.0,
             Shape::Lateness { weight }
             | Shape::Early { weight }
             | Shape::Slack { weight }

@@ -13,6 +13,9 @@ pub enum Shape {
     Binary,
     /// +1 for a job on time, nothing for a missed one.
     NoPenalty,
+    /// Nothing for a job on time, −1 for a missed one: unlike what is earned, what is lost does not depend on how early a job ends, so that
+    /// discounting prefers no short jobs.
+    Misses,
     /// Binary, and a missed job costs more the more of its work is undone, or the later it ends.
     Lateness {
         /// The cost of a whole wcet undone, or of a whole relative deadline late.
@@ -150,11 +153,11 @@ impl Observer for Purse {
         self.possible += worth;
         if end == End::Completed && now <= job.deadline {
             let early = (job.deadline - now).0 as f64 / relative;
-            self.earned += worth
-                + match self.reward.shape {
-                    Shape::Early { weight } => weight * early,
-                    _ => 0.0,
-                };
+            self.earned += match self.reward.shape {
+                Shape::Misses => 0.0,
+                Shape::Early { weight } => worth + weight * early,
+                _ => worth,
+            };
         } else {
             let late = match end {
                 End::Completed => (now - job.deadline).0 as f64 / relative,

@@ -9,8 +9,8 @@ use temponet_sim::{Unobserved, simulate};
 use temponet_task::{OnMiss, Task, TaskSet, Time};
 use temponet_train::{
     Batch, CloningSettings, DqnSettings, Episodes, Fleet, Focus, Learner, Lessons, Method, Network, NetworkShape,
-    OfflineAlgorithm, OfflineSettings, PhaseFigures, PpoSettings, Ranges, Recipe, Reward, RolloutSettings, Run, Sample,
-    Source, Stage, Tokens, TrainError, Unwatched, Watch,
+    OfflineAlgorithm, OfflineSettings, PhaseFigures, PpoSettings, Purse, Ranges, Recipe, Reward, RewardShape,
+    RolloutSettings, Run, Sample, Source, Stage, Tokens, TrainError, Unwatched, Watch,
 };
 
 type Device = Cpu<f32>;
@@ -344,4 +344,22 @@ fn the_environment_keeps_its_promises() {
     }
     let set = set(&[(10, 4)], 1);
     assert!(Scale::of(&Tokenizer::full(), &set.system()).unit == 4e6);
+}
+
+#[test]
+fn what_is_earned_and_what_is_lost_add_up() {
+    let set = set(&[(10, 6), (14, 9)], 1);
+    let earned = |shape| {
+        let scale = Scale::of(&Tokenizer::full(), &set.system());
+        let reward = Reward { shape, ..Reward::default() };
+        let mut purse = Purse::new(reward, scale.unit, scale.value, set.tasks.len());
+        let mut edf = temponet_sched::build("edf").unwrap();
+        let metrics = simulate(&set, 1, Time::from_secs(2), &mut edf, &mut purse).unwrap();
+        (purse.take(), metrics)
+    };
+    let (binary, metrics) = earned(RewardShape::Binary);
+    let (gains, losses) = (earned(RewardShape::NoPenalty).0, earned(RewardShape::Misses).0);
+    assert!(gains > 0.0 && losses < 0.0, "{gains} {losses}");
+    assert_eq!(gains + losses, binary);
+    assert_eq!(gains, metrics.jobs.met as f64);
 }

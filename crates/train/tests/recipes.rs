@@ -19,6 +19,7 @@ fn everything() -> Vec<Recipe> {
     let rewards = [
         RewardShape::Binary,
         RewardShape::NoPenalty,
+        RewardShape::Misses,
         RewardShape::Lateness { weight },
         RewardShape::Early { weight },
         RewardShape::Slack { weight },
