@@ -124,6 +124,10 @@ pub trait Device: Send {
     fn number(&self, number: &Self::Number) -> f64;
     /// Rows of a batch from which on it is worth cutting it up among several devices.
     fn shard_rows(&self) -> usize;
+    /// Whether it is worth computing equal rows once and copying what comes out.
+    fn shares_rows(&self) -> bool {
+        false
+    }
 
     /// Memory of arbitrary content.
     fn blank(&mut self, len: usize) -> Self::Buffer;
