@@ -120,20 +120,21 @@ pub fn activate<R: Real>(activation: Activation, x: &[R], out: &mut [R]) {
     }
 }
 
+/// From the gradient by what came out to that by what went in, in place.
 #[inline(always)]
-pub fn activate_backward<R: Real>(activation: Activation, x: &[R], dy: &[R], dx: &mut [R]) {
+pub fn activate_backward<R: Real>(activation: Activation, x: &[R], gradient: &mut [R]) {
     match activation {
-        Activation::Relu => zip2(x, dy, dx, |x, dy, dx| *dx += if x > R::ZERO { dy } else { R::ZERO }),
-        Activation::Tanh => zip2(x, dy, dx, |x, dy, dx| {
+        Activation::Relu => zip(x, gradient, |x, dy| *dy = if x > R::ZERO { *dy } else { R::ZERO }),
+        Activation::Tanh => zip(x, gradient, |x, dy| {
             let y = x.tanh();
-            *dx += dy * (R::ONE - y * y);
+            *dy = *dy * (R::ONE - y * y);
         }),
         Activation::Gelu => {
             let (scale, cubic, half) = (R::of(GELU.0), R::of(GELU.1), R::of(0.5));
-            zip2(x, dy, dx, |x, dy, dx| {
+            zip(x, gradient, |x, dy| {
                 let y = (scale * (x + cubic * x * x * x)).tanh();
                 let slope = scale * (R::ONE + R::of(3.0) * cubic * x * x);
-                *dx += dy * half * (R::ONE + y + x * (R::ONE - y * y) * slope);
+                *dy = *dy * half * (R::ONE + y + x * (R::ONE - y * y) * slope);
             });
         }
     }

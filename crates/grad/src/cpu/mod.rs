@@ -229,7 +229,15 @@ impl<R: Real> Device for Cpu<R> {
     }
 
     fn activate_backward(&mut self, activation: Activation, x: &Vec<R>, dy: &Vec<R>, dx: &mut Vec<R>) {
-        vectorized!(self.arch, loops::activate_backward(activation, x, dy, dx));
+        let gradient = self.upload(dy);
+        let gradient = self.activate_backward_from(activation, x, gradient, x.len());
+        self.add(&gradient, dx);
+        self.recycle(gradient);
+    }
+
+    fn activate_backward_from(&mut self, activation: Activation, x: &Vec<R>, mut gradient: Vec<R>, _: usize) -> Vec<R> {
+        vectorized!(self.arch, loops::activate_backward(activation, x, &mut gradient));
+        gradient
     }
 
     fn add_rows(
@@ -246,6 +254,12 @@ impl<R: Real> Device for Cpu<R> {
                 loops::add(&x[row(from, k)..][..columns], &mut out[row(to, k)..][..columns]);
             }
         });
+    }
+
+    fn take_rows(&mut self, (_, columns): (usize, usize), x: &Vec<R>, from: &Vec<u32>, out: &mut Vec<R>) {
+        for (out, row) in out.chunks_exact_mut(columns).zip(from) {
+            out.copy_from_slice(&x[*row as usize * columns..][..columns]);
+        }
     }
 
     fn layer_norm(
