@@ -137,9 +137,9 @@ impl<D: Device> Tape<'_, D> {
             }
             Op::Activate { x, activation } => {
                 let (x, activation) = (*x, *activation);
-                let mut dx = self.take(x, gradients);
-                self.device.activate_backward(activation, &self.nodes[x.0].value, &dy, &mut dx);
-                gradients[x.0] = Some(dx);
+                let value = &self.nodes[x.0].value;
+                let dx = self.device.activate_backward_from(activation, value, dy, rows * columns);
+                return self.pass_on(x, dx, gradients);
             }
             Op::Softmax { x, segments } => {
                 let (x, segments) = (*x, segments.clone());

@@ -124,6 +124,10 @@ pub trait Device: Send {
     fn number(&self, number: &Self::Number) -> f64;
     /// Rows of a batch from which on it is worth cutting it up among several devices.
     fn shard_rows(&self) -> usize;
+    /// Whether it is worth computing equal rows once and copying what comes out.
+    fn shares_rows(&self) -> bool {
+        false
+    }
 
     /// Memory of arbitrary content.
     fn blank(&mut self, len: usize) -> Self::Buffer;
@@ -196,6 +200,20 @@ pub trait Device: Send {
     fn activate(&mut self, activation: Activation, x: &Self::Buffer, out: &mut Self::Buffer);
     fn activate_backward(&mut self, activation: Activation, x: &Self::Buffer, dy: &Self::Buffer, dx: &mut Self::Buffer);
 
+    /// The same for a gradient of so many numbers that is not needed any more: gives that by `x`.
+    fn activate_backward_from(
+        &mut self,
+        activation: Activation,
+        x: &Self::Buffer,
+        gradient: Self::Buffer,
+        len: usize,
+    ) -> Self::Buffer {
+        let mut dx = self.zeros(len);
+        self.activate_backward(activation, x, &gradient, &mut dx);
+        self.recycle(gradient);
+        dx
+    }
+
     /// Adds row `from[k]` of `x` to row `to[k]` of `out`, for every k below the first number of `shape`; rows have the second
     /// number of columns. Without a list it is row k.
     fn add_rows(
@@ -206,6 +224,12 @@ pub trait Device: Send {
         out: &mut Self::Buffer,
         to: Option<&Self::Index>,
     );
+
+    /// `out` gets the rows `from` of `x`; their number and that of their columns is `shape`.
+    fn take_rows(&mut self, shape: (usize, usize), x: &Self::Buffer, from: &Self::Index, out: &mut Self::Buffer) {
+        self.clear(out);
+        self.add_rows(shape, x, Some(from), out, None);
+    }
 
     /// `normal` gets the rows of `x`, or of x + change, brought to mean 0 and variance 1, and `out` those times weight plus bias; `scales` gets 1/deviation
     /// of each row.

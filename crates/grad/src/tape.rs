@@ -165,8 +165,10 @@ impl<'a, D: Device> Tape<'a, D> {
     pub fn gather(&mut self, x: Var, numbers: &RowNumbers<D>) -> Var {
         let (rows, columns) = self.shape(x);
         assert!(numbers.end <= rows);
+        let mut out = self.device.blank(numbers.len * columns);
+        self.device.take_rows((numbers.len, columns), &self.nodes[x.0].value, &numbers.index, &mut out);
         let part = Rows { source: Source::Var(x), count: numbers.len, from: Some(numbers.index.clone()), to: None };
-        self.sum_of_rows(numbers.len, columns, vec![part])
+        self.push(numbers.len, columns, out, Op::Rows(vec![part]))
     }
 
     /// Message passing: row `to[k]` of the result, of so many rows, is the sum of the rows `from[k]` of x.

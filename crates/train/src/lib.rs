@@ -10,6 +10,7 @@ mod environment;
 mod explore;
 mod feed_forward;
 mod fleet;
+mod kinds;
 mod learner;
 mod network;
 mod offline;

@@ -7,6 +7,7 @@ use temponet_grad::{Activation, Device, Embedding, RowNumbers, Segments, Tape, T
 use temponet_infer::{Architecture, Weights};
 
 use crate::feed_forward::FeedForward;
+use crate::kinds::Kinds;
 use crate::sample::{Batch, places};
 
 /// Where the network's tensors are.
@@ -155,14 +156,24 @@ impl Network {
     pub fn forward<D: Device<Real = f32>>(&self, tape: &mut Tape<'_, D>, batch: &Batch, focus: &Focus) -> Output {
         let rows = batch.segments.rows();
         let (idle_places, job_places) = (tape.numbers(&batch.idle_places), tape.numbers(&batch.job_places));
-        let mut tables: Vec<Embedding<'_, D>> = Vec::new();
-        for (table, values) in self.idle_tables.iter().zip(&batch.idle) {
-            tables.push((*table, values, Some(&idle_places)));
+        if let (Body::Transformer { layers, job_head }, true) = (&self.body, tape.device().shares_rows())
+            && let Some(kinds) = Kinds::of(batch)
+        {
+            let (idle, jobs): (Vec<u32>, Vec<u32>) =
+                ((0..kinds.idle_rows as u32).collect(), (kinds.idle_rows as u32..kinds.rows as u32).collect());
+            let (idle, jobs) = (tape.numbers(&idle), tape.numbers(&jobs));
+            let x = self.embed(tape, kinds.rows, (&kinds.idle, &idle), (&kinds.jobs, &jobs));
+            let kinds = tape.numbers(&kinds.of_rows);
+            return self.transform(
+                tape,
+                batch,
+                focus,
+                (x, Some(kinds)),
+                (idle_places, job_places),
+                (layers, *job_head),
+            );
         }
-        for (table, values) in self.job_tables.iter().zip(&batch.jobs) {
-            tables.push((*table, values, Some(&job_places)));
-        }
-        let mut x = tape.embedding(rows, &tables);
+        let mut x = self.embed(tape, rows, (&batch.idle, &idle_places), (&batch.jobs, &job_places));
         if let Some(real) = self.real {
             let numbers = tape.input(batch.job_places.len(), real.inputs, &batch.real);
             let numbers = match real.hidden {
@@ -178,7 +189,7 @@ impl Network {
         }
         match &self.body {
             Body::Transformer { layers, job_head } => {
-                self.transform(tape, batch, focus, (x, idle_places, job_places), (layers, *job_head))
+                self.transform(tape, batch, focus, (x, None), (idle_places, job_places), (layers, *job_head))
             }
             Body::FeedForward(body) => {
                 let (idle_rows, jobs) = body.forward(tape, batch, focus, x);
@@ -192,27 +203,52 @@ impl Network {
         }
     }
 
-    /// The blocks of the Transformer, and its heads.
+    /// Sums of the embeddings of idle and job rows, given each feature of theirs and where they are.
+    fn embed<D: Device<Real = f32>>(
+        &self,
+        tape: &mut Tape<'_, D>,
+        rows: usize,
+        (idle, idle_places): (&[Vec<u32>], &RowNumbers<D>),
+        (jobs, job_places): (&[Vec<u32>], &RowNumbers<D>),
+    ) -> Var {
+        let mut tables: Vec<Embedding<'_, D>> = Vec::new();
+        for (table, values) in self.idle_tables.iter().zip(idle) {
+            tables.push((*table, values, Some(idle_places)));
+        }
+        for (table, values) in self.job_tables.iter().zip(jobs) {
+            tables.push((*table, values, Some(job_places)));
+        }
+        tape.embedding(rows, &tables)
+    }
+
+    /// The blocks of the Transformer, and its heads. What goes in has one row for each of the batch, or one for each kind and the kinds of the batch's rows.
     fn transform<D: Device<Real = f32>>(
         &self,
         tape: &mut Tape<'_, D>,
         batch: &Batch,
         focus: &Focus,
-        (mut x, idle_places, job_places): (Var, RowNumbers<D>, RowNumbers<D>),
+        (mut x, mut kinds): (Var, Option<RowNumbers<D>>),
+        (idle_places, job_places): (RowNumbers<D>, RowNumbers<D>),
         (layers, job_head): (&[Layer], Linear),
     ) -> Output {
         let bias = tape.input(batch.segments.rows(), 1, &batch.bias);
         let is_whole = focus.rows.len() == batch.segments.rows();
         for (place, layer) in layers.iter().enumerate() {
-            let k = tape.linear(x, layer.key.0, Some(layer.key.1));
-            let v = tape.linear(x, layer.value.0, Some(layer.value.1));
+            let is_narrow = place + 1 == layers.len() && !is_whole;
+            let mut k = tape.linear(x, layer.key.0, Some(layer.key.1));
+            let mut v = tape.linear(x, layer.value.0, Some(layer.value.1));
+            let mut q = (!is_narrow).then(|| tape.linear(x, layer.query.0, Some(layer.query.1)));
+            if let Some(kinds) = kinds.take() {
+                [x, k, v] = [x, k, v].map(|var| tape.gather(var, &kinds));
+                q = q.map(|q| tape.gather(q, &kinds));
+            }
             let mut queries = &batch.segments;
-            if place + 1 == layers.len() && !is_whole {
+            if is_narrow {
                 let rows = tape.numbers(&focus.rows);
                 x = tape.gather(x, &rows);
                 queries = &focus.segments;
             }
-            let q = tape.linear(x, layer.query.0, Some(layer.query.1));
+            let q = q.unwrap_or_else(|| tape.linear(x, layer.query.0, Some(layer.query.1)));
             let heads = self.architecture.heads;
             let mixed = tape.attention(q, k, v, queries, &batch.segments, heads, Some(bias));
             let change = tape.linear(mixed, layer.output.0, Some(layer.output.1));

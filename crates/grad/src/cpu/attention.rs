@@ -1,13 +1,18 @@
 //! Softmax attention within each sample: small samples by plain loops, large ones by matrix products.
 
+use std::ops::Range;
+
 use pulp::Arch;
 
-use super::loops::{add, dot, softmax, softmax_backward};
+use super::loops::{dot, softmax};
 use super::{Strided, multiply};
 use crate::{AttentionShape, Real};
 
 /// From so many queries times keys on matrix products pay.
 const LARGE: usize = 400;
+
+/// So many attention weights stay in the nearest caches from one step to the next.
+const NEAR: usize = 1 << 17;
 
 /// One head of one sample: where its queries and its keys begin, how many there are, and which columns are the head's.
 struct Part {
@@ -21,10 +26,6 @@ struct Part {
 }
 
 impl Part {
-    fn is_large(&self) -> bool {
-        self.queries * self.keys >= LARGE
-    }
-
     /// The head's columns of query row i.
     fn query<'a, R>(&self, data: &'a [R], i: usize) -> &'a [R] {
         &data[(self.query + i) * self.columns + self.first..][..self.size]
@@ -52,18 +53,23 @@ impl Part {
     }
 }
 
-fn parts(shape: AttentionShape<'_>) -> impl Iterator<Item = Part> {
-    let AttentionShape { queries, keys, heads, columns } = shape;
+/// The heads of one sample, each with as many queries at once as is good.
+fn parts(shape: AttentionShape<'_>, queries: Range<usize>, keys: Range<usize>) -> impl Iterator<Item = Part> {
+    let AttentionShape { heads, columns, .. } = shape;
     let size = columns / heads;
-    queries.ranges().zip(keys.ranges()).flat_map(move |(q, k)| {
-        (0..heads).map(move |head| Part {
-            query: q.start,
-            queries: q.len(),
-            key: k.start,
-            keys: k.len(),
-            first: head * size,
-            size,
-            columns,
+    let most = (NEAR / keys.len().max(1)).max(1);
+    (0..heads).flat_map(move |head| {
+        queries.clone().step_by(most).map({
+            let (queries, keys) = (queries.clone(), keys.clone());
+            move |query| Part {
+                query,
+                queries: most.min(queries.end - query),
+                key: keys.start,
+                keys: keys.len(),
+                first: head * size,
+                size,
+                columns,
+            }
         })
     })
 }
@@ -81,57 +87,96 @@ pub fn forward<R: Real>(
     out: &mut [R],
 ) {
     let scale = R::of(1.0 / ((shape.columns / shape.heads) as f64).sqrt());
-    for part in parts(shape) {
-        if part.queries == 0 || part.keys == 0 {
-            (0..part.queries).for_each(|i| part.query_mut(out, i).fill(R::ZERO));
+    for (queries, keys) in shape.queries.ranges().zip(shape.keys.ranges()) {
+        if queries.is_empty() || keys.is_empty() {
+            out[queries.start * shape.columns..queries.end * shape.columns].fill(R::ZERO);
             continue;
         }
-        let (here, rest) = weights.split_at_mut(part.queries * part.keys);
+        let (mut here, rest) = weights.split_at_mut(queries.len() * keys.len() * shape.heads);
         weights = rest;
-        let bias = bias.map(|bias| &bias[part.key..][..part.keys]);
-        if part.is_large() {
+        let bias = bias.map(|bias| &bias[keys.clone()]);
+        if queries.len() * keys.len() < LARGE {
+            vectorized!(arch, small(shape, (queries.clone(), keys.clone()), scale, [q, k, v], bias, here, out));
+            continue;
+        }
+        for part in parts(shape, queries, keys) {
+            let (own, others) = here.split_at_mut(part.queries * part.keys);
+            here = others;
             let (rows, columns, keys) = (part.all_queries(q), transposed(part.all_keys(k)), part.keys);
-            multiply((part.queries, keys, part.size), scale, rows, columns, R::ZERO, here, keys);
-            arch.dispatch(|| here.chunks_exact_mut(keys).for_each(|row| biased_softmax(row, bias)));
-            let left = Strided { data: here, row: keys, column: 1 };
+            multiply((part.queries, keys, part.size), scale, rows, columns, R::ZERO, own, keys);
+            vectorized!(arch, {
+                for rows in own.chunks_mut(keys * (LARGE / keys).max(1)) {
+                    softmax(rows, keys, bias);
+                }
+            });
+            let left = Strided { data: own, row: keys, column: 1 };
             let first = part.query * part.columns + part.first;
             let size = (part.queries, part.size, keys);
             multiply(size, R::ONE, left, part.all_keys(v), R::ZERO, &mut out[first..], part.columns);
-        } else {
-            arch.dispatch(|| small(&part, scale, [q, k, v], bias, here, out));
         }
     }
 }
 
 #[inline(always)]
-fn biased_softmax<R: Real>(row: &mut [R], bias: Option<&[R]>) {
-    if let Some(bias) = bias {
-        add(bias, row);
+fn small<R: Real>(
+    shape: AttentionShape<'_>,
+    (queries, keys): (Range<usize>, Range<usize>),
+    scale: R,
+    [q, k, v]: [&[R]; 3],
+    bias: Option<&[R]>,
+    weights: &mut [R],
+    out: &mut [R],
+) {
+    let size = queries.len() * keys.len();
+    for (part, weights) in parts(shape, queries.clone(), keys.clone()).zip(weights.chunks_exact_mut(size)) {
+        for (i, row) in weights.chunks_exact_mut(part.keys).enumerate() {
+            for (j, logit) in row.iter_mut().enumerate() {
+                *logit = dot(part.query(q, i), part.key(k, j)) * scale;
+            }
+        }
     }
-    softmax(row);
+    softmax(weights, keys.len(), bias);
+    for (part, weights) in parts(shape, queries, keys).zip(weights.chunks_exact(size)) {
+        for (i, row) in weights.chunks_exact(part.keys).enumerate() {
+            let out = part.query_mut(out, i);
+            out.fill(R::ZERO);
+            add_mixed(|j| (row[j], part.key(v, j)), part.keys, out);
+        }
+    }
+}
+
+/// Adds so many rows to `out`, each with a factor; sums are kept in registers.
+#[inline(always)]
+fn add_mixed<'a, R: Real>(row: impl Fn(usize) -> (R, &'a [R]), rows: usize, out: &mut [R]) {
+    let (wide, narrow) = out.as_chunks_mut::<16>();
+    let first = 16 * wide.len();
+    wide.iter_mut().enumerate().for_each(|(place, out)| add_block(&row, rows, 16 * place, out));
+    let (wide, narrow) = narrow.as_chunks_mut::<8>();
+    wide.iter_mut().for_each(|out| add_block(&row, rows, first, out));
+    let first = first + 8 * wide.len();
+    narrow
+        .as_chunks_mut::<1>()
+        .0
+        .iter_mut()
+        .enumerate()
+        .for_each(|(place, out)| add_block(&row, rows, first + place, out));
 }
 
 #[inline(always)]
-fn small<R: Real>(part: &Part, scale: R, [q, k, v]: [&[R]; 3], bias: Option<&[R]>, weights: &mut [R], out: &mut [R]) {
-    for (i, row) in weights.chunks_exact_mut(part.keys).enumerate() {
-        let query = part.query(q, i);
-        for (j, logit) in row.iter_mut().enumerate() {
-            *logit = dot(query, part.key(k, j)) * scale;
-        }
-        biased_softmax(row, bias);
-        let out = part.query_mut(out, i);
-        out.fill(R::ZERO);
-        for (j, weight) in row.iter().enumerate() {
-            add_scaled(*weight, part.key(v, j), out);
+fn add_block<'a, const N: usize, R: Real>(
+    row: impl Fn(usize) -> (R, &'a [R]),
+    rows: usize,
+    first: usize,
+    out: &mut [R; N],
+) {
+    let mut sums = *out;
+    for k in 0..rows {
+        let (factor, values) = row(k);
+        for (sum, value) in sums.iter_mut().zip(&values[first..][..N]) {
+            *sum += factor * *value;
         }
     }
-}
-
-#[inline(always)]
-fn add_scaled<R: Real>(factor: R, from: &[R], out: &mut [R]) {
-    for (from, out) in from.iter().zip(out) {
-        *out += factor * *from;
-    }
+    *out = sums;
 }
 
 pub fn backward<R: Real>(
@@ -144,53 +189,71 @@ pub fn backward<R: Real>(
     scratch: &mut Vec<R>,
 ) {
     let scale = R::of(1.0 / ((shape.columns / shape.heads) as f64).sqrt());
-    for part in parts(shape) {
-        if part.queries == 0 || part.keys == 0 {
+    for (queries, keys) in shape.queries.ranges().zip(shape.keys.ranges()) {
+        if keys.is_empty() {
             continue;
         }
-        let (here, rest) = weights.split_at(part.queries * part.keys);
-        weights = rest;
-        scratch.resize(scratch.len().max(2 * here.len()), R::ZERO);
-        let (dweights, dlogits) = scratch.split_at_mut(here.len());
-        let dlogits = &mut dlogits[..here.len()];
-        dlogits.fill(R::ZERO);
-        let keys = part.keys;
-        let backward_rows = |dweights: &[R], dlogits: &mut [R]| {
-            let rows = here.chunks_exact(keys).zip(dweights.chunks_exact(keys)).zip(dlogits.chunks_exact_mut(keys));
-            rows.for_each(|((y, dy), dx)| softmax_backward(y, dy, dx));
-        };
-        if part.is_large() {
+        let is_small = queries.len() * keys.len() < LARGE;
+        for part in parts(shape, queries, keys) {
+            let (here, rest) = weights.split_at(part.queries * part.keys);
+            weights = rest;
+            scratch.resize(scratch.len().max(here.len()), R::ZERO);
+            let dlogits = &mut scratch[..here.len()];
+            if is_small {
+                vectorized!(arch, small_backward(&part, scale, [q, k, v], here, dy, [dq, dk, dv], dlogits));
+                continue;
+            }
+            let keys = part.keys;
             let (left, right) = (part.all_queries(dy), transposed(part.all_keys(v)));
-            multiply((part.queries, keys, part.size), R::ONE, left, right, R::ZERO, dweights, keys);
-            arch.dispatch(|| backward_rows(dweights, dlogits));
+            multiply((part.queries, keys, part.size), R::ONE, left, right, R::ZERO, dlogits, keys);
+            vectorized!(arch, softmax_backward(here, keys, scale, dlogits));
             let square = |data| Strided { data, row: keys, column: 1 };
             let at = |row: usize| row * part.columns + part.first;
             let by_key = (keys, part.size, part.queries);
             let dv = &mut dv[at(part.key)..];
             multiply(by_key, R::ONE, transposed(square(here)), part.all_queries(dy), R::ONE, dv, part.columns);
             let dk = &mut dk[at(part.key)..];
-            multiply(by_key, scale, transposed(square(dlogits)), part.all_queries(q), R::ONE, dk, part.columns);
+            multiply(by_key, R::ONE, transposed(square(dlogits)), part.all_queries(q), R::ONE, dk, part.columns);
             let by_query = (part.queries, part.size, keys);
             let dq = &mut dq[at(part.query)..];
-            multiply(by_query, scale, square(dlogits), part.all_keys(k), R::ONE, dq, part.columns);
-        } else {
-            arch.dispatch(|| {
-                for (i, (weights, dweights)) in here.chunks_exact(keys).zip(dweights.chunks_exact_mut(keys)).enumerate()
-                {
-                    let dy = part.query(dy, i);
-                    for (j, (weight, dweight)) in weights.iter().zip(dweights).enumerate() {
-                        *dweight = dot(dy, part.key(v, j));
-                        add_scaled(*weight, dy, part.key_mut(dv, j));
-                    }
-                }
-                backward_rows(dweights, dlogits);
-                for (i, row) in dlogits.chunks_exact(keys).enumerate() {
-                    for (j, dlogit) in row.iter().enumerate() {
-                        add_scaled(*dlogit * scale, part.key(k, j), part.query_mut(dq, i));
-                        add_scaled(*dlogit * scale, part.query(q, i), part.key_mut(dk, j));
-                    }
-                }
-            });
+            multiply(by_query, R::ONE, square(dlogits), part.all_keys(k), R::ONE, dq, part.columns);
+        }
+    }
+}
+
+#[inline(always)]
+fn small_backward<R: Real>(
+    part: &Part,
+    scale: R,
+    [q, k, v]: [&[R]; 3],
+    weights: &[R],
+    dy: &[R],
+    [dq, dk, dv]: [&mut [R]; 3],
+    dlogits: &mut [R],
+) {
+    let keys = part.keys;
+    for (i, row) in dlogits.chunks_exact_mut(keys).enumerate() {
+        for (j, dweight) in row.iter_mut().enumerate() {
+            *dweight = dot(part.query(dy, i), part.key(v, j));
+        }
+    }
+    softmax_backward(weights, keys, scale, dlogits);
+    for (i, row) in dlogits.chunks_exact(keys).enumerate() {
+        add_mixed(|j| (row[j], part.key(k, j)), keys, part.query_mut(dq, i));
+    }
+    for j in 0..keys {
+        add_mixed(|i| (weights[i * keys + j], part.query(dy, i)), part.queries, part.key_mut(dv, j));
+        add_mixed(|i| (dlogits[i * keys + j], part.query(q, i)), part.queries, part.key_mut(dk, j));
+    }
+}
+
+/// From gradients by the rows of attention weights to those by the logits before their scale, in place.
+#[inline(always)]
+fn softmax_backward<R: Real>(weights: &[R], keys: usize, scale: R, gradients: &mut [R]) {
+    for (weights, gradients) in weights.chunks_exact(keys).zip(gradients.chunks_exact_mut(keys)) {
+        let mean = dot(weights, gradients);
+        for (weight, gradient) in weights.iter().zip(gradients) {
+            *gradient = *weight * (*gradient - mean) * scale;
         }
     }
 }

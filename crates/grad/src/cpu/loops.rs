@@ -36,28 +36,30 @@ pub fn dot<R: Real>(left: &[R], right: &[R]) -> R {
             lanes[lane] += left[lane] * right[lane];
         }
     }
-    sum_of(lanes) + rest
+    halved(lanes, |left, right| left + right) + rest
 }
 
+/// All numbers joined two by two, beginning with `start`.
 #[inline(always)]
-pub fn sum<R: Real>(values: &[R]) -> R {
-    let mut lanes = [R::ZERO; LANES];
+fn joined<R: Real>(values: &[R], start: R, join: impl Fn(R, R) -> R) -> R {
+    let mut lanes = [start; LANES];
     let chunks = values.chunks_exact(LANES);
-    let rest = chunks.remainder().iter().fold(R::ZERO, |sum, value| sum + *value);
+    let rest = chunks.remainder().iter().fold(start, |all, value| join(all, *value));
     for chunk in chunks {
         for lane in 0..LANES {
-            lanes[lane] += chunk[lane];
+            lanes[lane] = join(lanes[lane], chunk[lane]);
         }
     }
-    sum_of(lanes) + rest
+    join(halved(lanes, &join), rest)
 }
 
+/// The lanes joined by halves.
 #[inline(always)]
-fn sum_of<R: Real>(mut lanes: [R; LANES]) -> R {
+fn halved<R: Real>(mut lanes: [R; LANES], join: impl Fn(R, R) -> R) -> R {
     let mut half = LANES / 2;
     while half > 0 {
         for lane in 0..half {
-            lanes[lane] += lanes[lane + half];
+            lanes[lane] = join(lanes[lane], lanes[lane + half]);
         }
         half /= 2;
     }
@@ -65,17 +67,36 @@ fn sum_of<R: Real>(mut lanes: [R; LANES]) -> R {
 }
 
 #[inline(always)]
-pub fn greatest<R: Real>(values: &[R]) -> R {
-    values.iter().fold(R::of(-1e30), |most, value| most.max(*value))
+pub fn sum<R: Real>(values: &[R]) -> R {
+    joined(values, R::ZERO, |left, right| left + right)
 }
 
-/// Softmax in place.
 #[inline(always)]
-pub fn softmax<R: Real>(values: &mut [R]) {
-    let most = greatest(values);
-    values.iter_mut().for_each(|value| *value = (*value - most).exp());
-    let factor = R::ONE / sum(values);
-    values.iter_mut().for_each(|value| *value = *value * factor);
+pub fn greatest<R: Real>(values: &[R]) -> R {
+    joined(values, R::of(-1e30), R::max)
+}
+
+/// Softmax in place of each row, a bias added to it first. All rows' exponentials are taken together: rows may be too short for vector instructions.
+#[inline(always)]
+pub fn softmax<R: Real>(values: &mut [R], columns: usize, bias: Option<&[R]>) {
+    for row in values.chunks_exact_mut(columns) {
+        if let Some(bias) = bias {
+            add(bias, row);
+        }
+        let most = greatest(row);
+        for value in row {
+            *value -= most;
+        }
+    }
+    for value in &mut *values {
+        *value = value.exp();
+    }
+    for row in values.chunks_exact_mut(columns) {
+        let factor = R::ONE / sum(row);
+        for value in row {
+            *value = *value * factor;
+        }
+    }
 }
 
 #[inline(always)]
@@ -99,20 +120,21 @@ pub fn activate<R: Real>(activation: Activation, x: &[R], out: &mut [R]) {
     }
 }
 
+/// From the gradient by what came out to that by what went in, in place.
 #[inline(always)]
-pub fn activate_backward<R: Real>(activation: Activation, x: &[R], dy: &[R], dx: &mut [R]) {
+pub fn activate_backward<R: Real>(activation: Activation, x: &[R], gradient: &mut [R]) {
     match activation {
-        Activation::Relu => zip2(x, dy, dx, |x, dy, dx| *dx += if x > R::ZERO { dy } else { R::ZERO }),
-        Activation::Tanh => zip2(x, dy, dx, |x, dy, dx| {
+        Activation::Relu => zip(x, gradient, |x, dy| *dy = if x > R::ZERO { *dy } else { R::ZERO }),
+        Activation::Tanh => zip(x, gradient, |x, dy| {
             let y = x.tanh();
-            *dx += dy * (R::ONE - y * y);
+            *dy = *dy * (R::ONE - y * y);
         }),
         Activation::Gelu => {
             let (scale, cubic, half) = (R::of(GELU.0), R::of(GELU.1), R::of(0.5));
-            zip2(x, dy, dx, |x, dy, dx| {
+            zip(x, gradient, |x, dy| {
                 let y = (scale * (x + cubic * x * x * x)).tanh();
                 let slope = scale * (R::ONE + R::of(3.0) * cubic * x * x);
-                *dx += dy * half * (R::ONE + y + x * (R::ONE - y * y) * slope);
+                *dy = *dy * half * (R::ONE + y + x * (R::ONE - y * y) * slope);
             });
         }
     }

@@ -1,5 +1,15 @@
 //! The processor itself, one thread. Loops are plain; `pulp` compiles them for the vector instructions at hand.
 
+/// Runs an expression compiled for the vector instructions at hand.
+macro_rules! vectorized {
+    ($arch:expr, $work:expr) => {
+        $arch.dispatch($crate::cpu::Vectorized(
+            #[inline(always)]
+            || $work,
+        ))
+    };
+}
+
 mod attention;
 mod cells;
 mod loops;
@@ -10,6 +20,19 @@ use pulp::Arch;
 
 use crate::device::AdamRates;
 use crate::{Activation, AttentionShape, Choices, Device, Product, Real, Segments};
+
+/// Work that becomes part of the function compiled for the vector instructions. A bare closure would be called by way of `FnOnce::call_once`, which
+/// the compiler may leave a function of its own, for the oldest of processors.
+struct Vectorized<F>(F);
+
+impl<R, F: FnMut() -> R> pulp::NullaryFnOnce for Vectorized<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn call(mut self) -> R {
+        (self.0)()
+    }
+}
 
 /// A thread should have about this many rows of a batch.
 const SHARD_ROWS: usize = 448;
@@ -113,6 +136,10 @@ impl<R: Real> Device for Cpu<R> {
         SHARD_ROWS
     }
 
+    fn shares_rows(&self) -> bool {
+        true
+    }
+
     fn blank(&mut self, len: usize) -> Vec<R> {
         let class = Self::class(len);
         let mut buffer = self.free[class].pop().unwrap_or_else(|| Vec::with_capacity(1 << class));
@@ -151,23 +178,23 @@ impl<R: Real> Device for Cpu<R> {
     }
 
     fn add(&mut self, from: &Vec<R>, out: &mut Vec<R>) {
-        self.arch.dispatch(|| loops::add(from, out));
+        vectorized!(self.arch, loops::add(from, out));
     }
 
     fn blend(&mut self, share: R, from: &Vec<R>, out: &mut Vec<R>) {
-        self.arch.dispatch(|| loops::zip(from, out, |from, out| *out += share * (from - *out)));
+        vectorized!(self.arch, loops::zip(from, out, |from, out| *out += share * (from - *out)));
     }
 
     fn scale(&mut self, factor: R, out: &mut Vec<R>) {
-        self.arch.dispatch(|| out.iter_mut().for_each(|value| *value = *value * factor));
+        vectorized!(self.arch, out.iter_mut().for_each(|value| *value = *value * factor));
     }
 
     fn add_multiplied(&mut self, left: &Vec<R>, right: &Vec<R>, out: &mut Vec<R>) {
-        self.arch.dispatch(|| loops::zip2(left, right, out, |left, right, out| *out += left * right));
+        vectorized!(self.arch, loops::zip2(left, right, out, |left, right, out| *out += left * right));
     }
 
     fn square_sum(&mut self, buffer: &Vec<R>) -> f64 {
-        self.arch.dispatch(|| buffer.chunks(4096).map(|part| loops::dot(part, part).to_f64()).sum())
+        vectorized!(self.arch, buffer.chunks(4096).map(|part| loops::dot(part, part).to_f64()).sum())
     }
 
     fn product(&mut self, product: Product, left: &Vec<R>, right: &Vec<R>, out: &mut Vec<R>) {
@@ -182,19 +209,35 @@ impl<R: Real> Device for Cpu<R> {
     }
 
     fn add_row(&mut self, row: &Vec<R>, out: &mut Vec<R>) {
-        self.arch.dispatch(|| out.chunks_exact_mut(row.len()).for_each(|out| loops::add(row, out)));
+        vectorized!(self.arch, {
+            for out in out.chunks_exact_mut(row.len()) {
+                loops::add(row, out);
+            }
+        });
     }
 
     fn add_sum_of_rows(&mut self, x: &Vec<R>, out: &mut Vec<R>) {
-        self.arch.dispatch(|| x.chunks_exact(out.len()).for_each(|row| loops::add(row, out)));
+        vectorized!(self.arch, {
+            for row in x.chunks_exact(out.len()) {
+                loops::add(row, out);
+            }
+        });
     }
 
     fn activate(&mut self, activation: Activation, x: &Vec<R>, out: &mut Vec<R>) {
-        self.arch.dispatch(|| loops::activate(activation, x, out));
+        vectorized!(self.arch, loops::activate(activation, x, out));
     }
 
     fn activate_backward(&mut self, activation: Activation, x: &Vec<R>, dy: &Vec<R>, dx: &mut Vec<R>) {
-        self.arch.dispatch(|| loops::activate_backward(activation, x, dy, dx));
+        let gradient = self.upload(dy);
+        let gradient = self.activate_backward_from(activation, x, gradient, x.len());
+        self.add(&gradient, dx);
+        self.recycle(gradient);
+    }
+
+    fn activate_backward_from(&mut self, activation: Activation, x: &Vec<R>, mut gradient: Vec<R>, _: usize) -> Vec<R> {
+        vectorized!(self.arch, loops::activate_backward(activation, x, &mut gradient));
+        gradient
     }
 
     fn add_rows(
@@ -206,11 +249,17 @@ impl<R: Real> Device for Cpu<R> {
         to: Option<&Vec<u32>>,
     ) {
         let row = |list: Option<&Vec<u32>>, k: usize| list.map_or(k, |list| list[k] as usize) * columns;
-        self.arch.dispatch(|| {
+        vectorized!(self.arch, {
             for k in 0..count {
                 loops::add(&x[row(from, k)..][..columns], &mut out[row(to, k)..][..columns]);
             }
         });
+    }
+
+    fn take_rows(&mut self, (_, columns): (usize, usize), x: &Vec<R>, from: &Vec<u32>, out: &mut Vec<R>) {
+        for (out, row) in out.chunks_exact_mut(columns).zip(from) {
+            out.copy_from_slice(&x[*row as usize * columns..][..columns]);
+        }
     }
 
     fn layer_norm(
@@ -224,7 +273,7 @@ impl<R: Real> Device for Cpu<R> {
         out: &mut Vec<R>,
     ) {
         normal.copy_from_slice(x);
-        self.arch.dispatch(|| {
+        vectorized!(self.arch, {
             change.into_iter().for_each(|change| loops::add(change, normal));
             norm::forward(normal, weight, bias, scales, out);
         });
@@ -240,7 +289,7 @@ impl<R: Real> Device for Cpu<R> {
         dweight: &mut Vec<R>,
         dbias: &mut Vec<R>,
     ) {
-        self.arch.dispatch(|| norm::backward(normal, scales, weight, dy, dx, dweight, dbias));
+        vectorized!(self.arch, norm::backward(normal, scales, weight, dy, dx, dweight, dbias));
     }
 
     fn attention(
@@ -274,7 +323,12 @@ impl<R: Real> Device for Cpu<R> {
 
     fn softmax(&mut self, segments: &Segments, x: &Vec<R>, out: &mut Vec<R>) {
         out.copy_from_slice(x);
-        self.arch.dispatch(|| segments.ranges().for_each(|range| loops::softmax(&mut out[range])));
+        vectorized!(self.arch, {
+            for range in segments.ranges().filter(|range| !range.is_empty()) {
+                let rows = range.len();
+                loops::softmax(&mut out[range], rows, None);
+            }
+        });
     }
 
     fn softmax_backward(&mut self, segments: &Segments, y: &Vec<R>, dy: &Vec<R>, dx: &mut Vec<R>) {
@@ -284,7 +338,7 @@ impl<R: Real> Device for Cpu<R> {
     }
 
     fn lstm_cell(&mut self, h: usize, gates: &Vec<R>, cell: &Vec<R>, out: &mut Vec<R>) {
-        self.arch.dispatch(|| cells::lstm(h, gates, cell, out));
+        vectorized!(self.arch, cells::lstm(h, gates, cell, out));
     }
 
     fn lstm_cell_backward(
@@ -296,11 +350,11 @@ impl<R: Real> Device for Cpu<R> {
         dgates: &mut Vec<R>,
         dcell: &mut Vec<R>,
     ) {
-        self.arch.dispatch(|| cells::lstm_backward(h, gates, cell, dy, dgates, dcell));
+        vectorized!(self.arch, cells::lstm_backward(h, gates, cell, dy, dgates, dcell));
     }
 
     fn gru_cell(&mut self, h: usize, input: &Vec<R>, hidden: &Vec<R>, state: &Vec<R>, out: &mut Vec<R>) {
-        self.arch.dispatch(|| cells::gru(h, input, hidden, state, out));
+        vectorized!(self.arch, cells::gru(h, input, hidden, state, out));
     }
 
     fn gru_cell_backward(
@@ -314,7 +368,7 @@ impl<R: Real> Device for Cpu<R> {
         dhidden: &mut Vec<R>,
         dstate: &mut Vec<R>,
     ) {
-        self.arch.dispatch(|| cells::gru_backward(h, [input, hidden, state], dy, [dinput, dhidden, dstate]));
+        vectorized!(self.arch, cells::gru_backward(h, [input, hidden, state], dy, [dinput, dhidden, dstate]));
     }
 
     fn take_columns(&mut self, (all, some): (usize, usize), first: usize, x: &Vec<R>, out: &mut Vec<R>) {
@@ -382,6 +436,6 @@ impl<R: Real> Device for Cpu<R> {
         second: &mut Vec<R>,
         parameter: &mut Vec<R>,
     ) {
-        self.arch.dispatch(|| loops::adam(rates, gradient, first, second, parameter));
+        vectorized!(self.arch, loops::adam(rates, gradient, first, second, parameter));
     }
 }
