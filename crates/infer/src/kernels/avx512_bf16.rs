@@ -2,9 +2,8 @@
 #![allow(unsafe_code, reason = "vector instructions on checked pointers")]
 
 use std::arch::x86_64::*;
-use std::mem::transmute;
 
-use super::bf16::{Bf16, Multiplier, Product};
+use super::bf16::{Bf16, Multiplier, Product, pairs};
 
 /// Multiplies pairs of numbers, sixteen columns at a time. Only a part of [`Avx512Bf16`], which checks the processor.
 #[derive(Clone, Copy)]
@@ -39,11 +38,11 @@ impl Multiplier for Pairs {
                     let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
                     for pair in 0..depth / 2 {
                         let b = panel.add(pair / 16 * 1024 + pair % 16 * 32);
-                        let pairs = |from: *const u16| transmute::<__m512i, __m512bh>(_mm512_loadu_si512(from.cast()));
-                        let (left, right) = (pairs(b), pairs(b.add(512)));
+                        let load = |from: *const u16| pairs(_mm512_loadu_si512(from.cast()));
+                        let (left, right) = (load(b), load(b.add(512)));
                         for (place, sums) in sums.iter_mut().enumerate() {
                             let a = a.add((row + place) * a_stride + 2 * pair).cast::<i32>().read_unaligned();
-                            let a = transmute::<__m512i, __m512bh>(_mm512_set1_epi32(a));
+                            let a = pairs(_mm512_set1_epi32(a));
                             *sums = [_mm512_dpbf16_ps(sums[0], a, left), _mm512_dpbf16_ps(sums[1], a, right)];
                         }
                     }

@@ -199,7 +199,16 @@ fn product(rows: usize, a: View<u16>, b: Packed<u16>) -> Product {
     Product { rows, a: a.pointer(rows, depth), a_stride: a.stride, b: b.pointer(), depth, columns }
 }
 
+/// Elements as what the dot product takes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(crate) fn pairs(elements: __m512i) -> __m512bh {
+    // SAFETY: both are 512 bits of numbers.
+    unsafe { transmute::<__m512i, __m512bh>(elements) }
+}
+
 /// Two vectors as 32 elements.
+#[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 pub(crate) fn narrow(low: __m512, high: __m512) -> __m512i {
     // SAFETY: both are 512 bits of numbers.
@@ -297,11 +306,9 @@ unsafe fn most_squares(rows: usize, columns: usize, from: *const u16, stride: us
         let mut most = _mm512_setzero_ps();
         for row in 0..rows {
             // SAFETY: the row is there, and masked lanes are not read.
-            let pairs =
+            let own =
                 unsafe { _mm512_maskz_loadu_epi16(lanes(columns - column), from.add(row * stride + column).cast()) };
-            // SAFETY: both are 512 bits of numbers.
-            let pairs = unsafe { transmute::<__m512i, __m512bh>(pairs) };
-            most = _mm512_max_ps(most, _mm512_dpbf16_ps(_mm512_setzero_ps(), pairs, pairs));
+            most = _mm512_max_ps(most, _mm512_dpbf16_ps(_mm512_setzero_ps(), pairs(own), pairs(own)));
         }
         together = _mm512_add_ps(together, most);
     }
@@ -444,9 +451,7 @@ impl Powers {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
 fn add_pairs(sums: __m512, elements: __m512i) -> __m512 {
     const ONE: i16 = 0x3f80;
-    // SAFETY: both are 512 bits of numbers.
-    let [elements, ones] = unsafe { [elements, _mm512_set1_epi16(ONE)].map(|v| transmute::<__m512i, __m512bh>(v)) };
-    _mm512_dpbf16_ps(sums, elements, ones)
+    _mm512_dpbf16_ps(sums, pairs(elements), pairs(_mm512_set1_epi16(ONE)))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
