@@ -12,7 +12,7 @@
 use std::collections::BinaryHeap;
 
 use crate::overload::{Candidate, Candidates, add};
-use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
 #[derive(Default)]
 pub(crate) struct MhEdf {
@@ -25,6 +25,13 @@ impl MhEdf {
     pub fn by_mean() -> MhEdf {
         let mean = |job: &Job| Time((job.least_remaining().0 + job.remaining().0) / 2);
         MhEdf { candidates: Candidates::planned_with(mean), plan: Plan::default() }
+    }
+
+    /// The jobs to run, of ready ones that are in deadline order already.
+    pub fn choose(&mut self, view: &SystemView<'_>, order: &[JobId]) -> &[JobId] {
+        self.candidates.gather_in_order(view, order);
+        self.plan.choose(&mut self.candidates.jobs, view.now, view.cores());
+        self.candidates.choose(view.cores(), |job| job.remaining)
     }
 }
 
@@ -101,7 +108,6 @@ mod tests {
     use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
-    use temponet_task::JobId;
 
     /// The rule word for word: the whole list schedule again after each job dropped.
     fn plain(jobs: &mut [Candidate], now: Time, cores: usize) {

@@ -125,6 +125,21 @@ impl Candidates {
         self.free_at.resize(view.cores(), view.now);
     }
 
+    /// As [`Candidates::gather`], from ready jobs that are in deadline order already.
+    pub fn gather_in_order(&mut self, view: &SystemView<'_>, order: &[JobId]) {
+        self.now = view.now;
+        self.hopeless.clear();
+        self.jobs.clear();
+        self.reserve(order.len());
+        for id in order {
+            let candidate = Candidate::new(*id, view.job(*id), self.estimate);
+            let is_late = view.now + candidate.remaining > candidate.deadline;
+            if is_late { &mut self.hopeless } else { &mut self.jobs }.push(candidate);
+        }
+        self.free_at.clear();
+        self.free_at.resize(view.cores(), view.now);
+    }
+
     /// The first of the accepted candidates up to `last` that the list schedule makes late, and by how much.
     pub fn first_late(&mut self, last: usize) -> Option<(usize, Time)> {
         self.free_at.fill(self.now);
@@ -168,15 +183,20 @@ impl Candidates {
         self.places = places;
     }
 
-    /// Gives out the cores: on several, accepted jobs without slack first; accepted ones by deadline; then the others, the
-    /// least by `spare` first.
+    /// Gives out the cores; see [`Candidates::choose`].
     pub fn assign<K: PartialOrd>(
         &mut self,
         view: &SystemView<'_>,
         assignment: &mut Assignment,
         spare: impl Fn(&Candidate) -> K,
     ) {
-        let (now, cores) = (self.now, view.cores());
+        assignment.place(view, self.choose(view.cores(), spare));
+    }
+
+    /// Who gets a core: on several, accepted jobs without slack first; accepted ones by deadline; then the others, the
+    /// least by `spare` first.
+    pub fn choose<K: PartialOrd>(&mut self, cores: usize, spare: impl Fn(&Candidate) -> K) -> &[JobId] {
+        let now = self.now;
         let is_urgent = |candidate: &Candidate| cores > 1 && now + candidate.remaining >= candidate.deadline;
         self.chosen.clear();
         for urgent in [true, false] {
@@ -192,7 +212,7 @@ impl Candidates {
             self.chosen.extend(self.hopeless.iter().map(|candidate| candidate.id));
         }
         self.chosen.truncate(cores);
-        assignment.place(view, &self.chosen);
+        &self.chosen
     }
 }
 

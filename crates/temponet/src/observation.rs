@@ -45,15 +45,52 @@ impl Observation {
         self.counts.clear();
         self.jobs.clear();
         self.sparsity = None;
+        self.reserve(tokenizer, view.active.len());
+        let urgent = match tokenizer.is_slack_alone() && !by_job {
+            true => self.read_slacks(tokenizer, scale, view),
+            false => self.read_tokens(tokenizer, scale, view, by_job),
+        };
+        self.urgent = urgent as f32 / self.jobs.len().max(1) as f32;
+        self.bias.push(0.0);
+        for (row, count) in (1..).zip(&self.counts) {
+            let bin = tokenizer.bin(self.token(row), self.real(row), scale);
+            let reserve = if tokenizer.is_long(bin) { tokenizer.long_slack_reserve } else { 0.0 };
+            self.bias.push((*count as f32).ln() + reserve);
+        }
+    }
+
+    /// Rows where the slack bin is all that a token says, so that it leads to its row by itself. How many jobs are urgent.
+    fn read_slacks(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>) -> usize {
+        self.prepare_table(view.active.len().max(tokenizer.bins));
+        self.token.resize(1, 0);
+        self.real.clear();
+        let Observation { tokens, counts, jobs, table, round, .. } = self;
+        let mut urgent = 0;
+        jobs.extend(view.ready().map(|(id, job)| {
+            let bin = tokenizer.slack_token(job, view.now, scale);
+            urgent += usize::from(tokenizer.is_urgent(bin));
+            let (of_round, row) = &mut table[usize::from(bin)];
+            if *of_round != *round {
+                tokens.push(bin);
+                counts.push(0);
+                (*of_round, *row) = (*round, counts.len() as u32);
+            }
+            counts[*row as usize - 1] += 1;
+            (id, *row)
+        }));
+        urgent
+    }
+
+    /// Rows of any tokens. How many jobs are urgent.
+    fn read_tokens(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, by_job: bool) -> usize {
         self.jobs.extend(view.active.iter().map(|id| (*id, 0)));
         if by_job {
             // Ties by the token would be equivariant too; the tie rule of the contract is total and is as good.
             self.jobs.sort_unstable_by_key(|(id, _)| (view.job(*id).deadline, view.job(*id).tie()));
             self.sparsity = Some(Sparsity::paper(self.jobs.len()));
         } else {
-            self.prepare_table();
+            self.prepare_table(self.jobs.len());
         }
-        self.reserve(tokenizer);
         let of_advisors = tokenizer.features.contains(&Feature::Advice);
         let of_planners = tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure));
         if of_advisors || of_planners {
@@ -69,18 +106,11 @@ impl Observation {
             urgent += usize::from(tokenizer.is_urgent(tokenizer.bin(&self.token, &self.real, scale)));
             self.jobs[place].1 = if by_job { self.new_row() } else { self.row() };
         }
-        self.urgent = urgent as f32 / self.jobs.len().max(1) as f32;
-        self.bias.push(0.0);
-        for (row, count) in (1..).zip(&self.counts) {
-            let bin = tokenizer.bin(self.token(row), self.real(row), scale);
-            let reserve = if tokenizer.is_long(bin) { tokenizer.long_slack_reserve } else { 0.0 };
-            self.bias.push((*count as f32).ln() + reserve);
-        }
+        urgent
     }
 
     /// Room for as many rows as there are jobs, so that it is not taken in a later decision where fewer of them are equal.
-    fn reserve(&mut self, tokenizer: &Tokenizer) {
-        let jobs = self.jobs.len();
+    fn reserve(&mut self, tokenizer: &Tokenizer, jobs: usize) {
         self.tokens.reserve(jobs * (1 + tokenizer.features.len()));
         self.numbers.reserve(jobs * tokenizer.real_input().map_or(0, |real| real.inputs));
         self.counts.reserve(jobs);
@@ -88,8 +118,9 @@ impl Observation {
         self.bias.reserve(1 + jobs);
     }
 
-    fn prepare_table(&mut self) {
-        let size = (2 * self.jobs.len()).next_power_of_two().max(64);
+    /// Empties the table, which has more than twice as many places as `rows`.
+    fn prepare_table(&mut self, rows: usize) {
+        let size = (2 * rows + 2).next_power_of_two().max(64);
         if self.table.len() < size || self.round == u32::MAX {
             self.table.clear();
             self.table.resize(size, (0, 0));
@@ -174,5 +205,60 @@ impl Observation {
     /// Share of the jobs with less slack than one bin.
     pub fn urgent(&self) -> f32 {
         self.urgent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::{Job, Task, TaskSet, Time};
+
+    #[test]
+    fn slacks_alone_lead_to_the_rows_that_tokens_lead_to() {
+        for (tokenizer, jobs) in [Tokenizer::paper(), Tokenizer { features: vec![], bins: 7, ..Tokenizer::full() }]
+            .into_iter()
+            .flat_map(|tokenizer| [0, 1, 30, 500].map(|jobs| (tokenizer.clone(), jobs)))
+        {
+            let task = |index: u64| Task::periodic(format!("t{index}"), Time(1_000), Time(100 + index));
+            let system = TaskSet::new("test", (0..jobs.max(1)).map(task).collect(), 1).system();
+            // Some are late by wcet, and some of these impossible.
+            let job = |index: u64| Job {
+                task: index as u32,
+                criticality: 0,
+                running: false,
+                last_core: None,
+                number: 0,
+                release: Time::ZERO,
+                deadline: Time(200 + index * 131 % 1_499),
+                wcet: Time(100 + index),
+                bcet: Time(60),
+                executed: Time::ZERO,
+                overhead: Time::ZERO,
+                value: 1.0,
+            };
+            let ready: Vec<Job> = (0..jobs).map(job).collect();
+            let active: Vec<JobId> = (0..jobs as u32).rev().map(JobId).collect();
+            let view = SystemView {
+                now: Time(170),
+                system: &system,
+                active: &active,
+                jobs: &ready,
+                running: &[None],
+                events: &[],
+            };
+            let scale = Scale::of(&tokenizer, &system);
+            let (mut one, mut other) = (Observation::default(), Observation::default());
+            for _ in 0..2 {
+                one.read(&tokenizer, &scale, &view, false);
+                other.tokens.clear();
+                other.counts.clear();
+                other.jobs.clear();
+                let urgent = other.read_tokens(&tokenizer, &scale, &view, false);
+                assert_eq!((&one.tokens, &one.counts, &one.jobs), (&other.tokens, &other.counts, &other.jobs));
+                assert_eq!(one.urgent, urgent as f32 / jobs.max(1) as f32);
+                assert_eq!(one.bias.len(), 1 + one.distinct());
+            }
+            assert!(jobs < 500 || one.distinct() > 4, "{}", one.distinct());
+        }
     }
 }

@@ -187,6 +187,11 @@ impl Tokenizer {
         slack.into_iter().chain(features).chain(slot).collect()
     }
 
+    /// Whether a token is a slack bin and nothing else.
+    pub(crate) fn is_slack_alone(&self) -> bool {
+        self.features.is_empty() && self.continuous.is_none() && self.slots.is_none()
+    }
+
     /// The numbers of a job's row.
     pub fn real_input(&self) -> Option<RealInput> {
         self.continuous.as_ref().map(Continuous::input)
