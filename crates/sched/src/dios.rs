@@ -17,7 +17,7 @@ pub(crate) struct Dios {
 
 /// The more important first.
 fn importance(job: &Candidate) -> (Reverse<u8>, f64) {
-    (Reverse(job.criticality), -job.density())
+    (Reverse(job.criticality), -job.density)
 }
 
 impl Dios {

@@ -25,10 +25,13 @@ pub struct LookAhead {
     /// In deadline order.
     plan: Vec<Planned>,
     late: Vec<JobId>,
-    /// Of the jobs that stay: work for their importance, as bits, and place in the plan.
-    longest: BinaryHeap<(u64, usize)>,
+    /// Of the jobs that stay.
+    longest: BinaryHeap<Length>,
     chosen: Vec<JobId>,
 }
+
+/// Work for its importance, as bits, and below them the place in the plan: one number, since that is compared fastest.
+type Length = u128;
 
 /// A job in the plan: a ready one with its id, or one to come.
 #[derive(Clone, Copy, Debug)]
@@ -124,16 +127,31 @@ impl LookAhead {
             if kept <= possible {
                 continue;
             }
-            let listed = self.plan[unlisted..=place].iter().zip(unlisted..);
-            self.longest.extend(listed.map(|(job, place)| ((job.work / job.importance).to_bits(), place)));
+            for earlier in unlisted..place {
+                self.longest.push(self.plan[earlier].length(earlier));
+            }
             unlisted = place + 1;
-            while kept > possible {
-                let Some((_, dropped)) = self.longest.pop() else { break };
-                let dropped = &mut self.plan[dropped];
+            // One makes way at least: this one, or a longer one whose place in the heap it takes.
+            let mut dropped = self.plan[place].length(place);
+            if let Some(mut longest) = self.longest.peek_mut()
+                && *longest > dropped
+            {
+                std::mem::swap(&mut *longest, &mut dropped);
+            }
+            let mut next = Some(dropped);
+            while let Some(dropped) = next {
+                let dropped = &mut self.plan[dropped as u64 as usize];
                 kept -= dropped.work;
                 dropped.stays = false;
+                next = if kept > possible { self.longest.pop() } else { None };
             }
         }
+    }
+}
+
+impl Planned {
+    fn length(&self, place: usize) -> Length {
+        Length::from((self.work / self.importance).to_bits()) << 64 | place as Length
     }
 }
 

@@ -75,11 +75,14 @@ impl Plan {
         self.longest.clear();
         self.free_at.clear();
         self.free_at.resize(cores, now);
+        // Those before have not been looked at for the longest, as nothing had to be dropped.
+        let mut unlisted = 0;
         for last in 0..jobs.len() {
             self.accepted.push(last);
-            self.longest.push((jobs[last].remaining, last));
             // On one core one job is enough to drop; on several it may take more.
             while self.completion(jobs, cores) > jobs[last].deadline {
+                self.longest.extend((unlisted..=last).map(|place| (jobs[place].remaining, place)));
+                unlisted = last + 1;
                 let dropped = self.longest.pop().map_or(last, |(_, place)| place);
                 let at = self.accepted.partition_point(|place| *place < dropped);
                 self.accepted.remove(at);
@@ -144,7 +147,7 @@ mod tests {
                     let remaining = Time(rng.random_range(1..=longest));
                     let deadline = now + remaining + Time(rng.random_range(0..window));
                     let (id, tie) = (JobId(index), (Time::ZERO, index, 0));
-                    Candidate { id, deadline, tie, remaining, value: 1.0, criticality: 0, accepted: false }
+                    Candidate { id, deadline, tie, remaining, value: 1.0, density: 1.0, criticality: 0, accepted: false }
                 })
                 .collect();
             jobs.sort_by_key(|job| (job.deadline, job.tie));

@@ -14,26 +14,25 @@ pub(crate) struct Candidate {
     pub tie: Tie,
     pub remaining: Time,
     pub value: f64,
+    /// Value per remaining work.
+    pub density: f64,
     pub criticality: u8,
     pub accepted: bool,
 }
 
 impl Candidate {
     fn new(id: JobId, job: &Job, estimate: fn(&Job) -> Time) -> Candidate {
+        let remaining = estimate(job);
         Candidate {
             id,
             deadline: job.deadline,
             tie: job.tie(),
-            remaining: estimate(job),
+            remaining,
             value: job.value,
+            density: job.value / remaining.0 as f64,
             criticality: job.criticality,
             accepted: false,
         }
-    }
-
-    /// Value per remaining work.
-    pub fn density(&self) -> f64 {
-        self.value / self.remaining.0 as f64
     }
 }
 
@@ -261,6 +260,7 @@ mod tests {
                     tie,
                     remaining,
                     value,
+                    density: value / remaining.0 as f64,
                     criticality: 0,
                     accepted: false,
                 });
@@ -268,12 +268,12 @@ mod tests {
             candidates.jobs.sort_by_key(|job| (job.deadline, job.tie));
             let mut expected = candidates.jobs.clone();
             let mut order: Vec<usize> = (0..expected.len()).collect();
-            order.sort_by(|a, b| expected[*b].density().total_cmp(&expected[*a].density()).then(a.cmp(b)));
+            order.sort_by(|a, b| expected[*b].density.total_cmp(&expected[*a].density).then(a.cmp(b)));
             for place in order {
                 expected[place].accepted = true;
                 expected[place].accepted = is_on_time(&expected, now, cores);
             }
-            candidates.accept_in_order(|job| -job.density());
+            candidates.accept_in_order(|job| -job.density);
             let accepted = |jobs: &[Candidate]| jobs.iter().map(|job| job.accepted).collect::<Vec<bool>>();
             assert_eq!(accepted(&candidates.jobs), accepted(&expected), "case {case}");
             refused += expected.iter().filter(|job| !job.accepted).count();

@@ -23,8 +23,9 @@ pub struct Observation {
     sparsity: Option<Sparsity>,
     /// Share of jobs with less slack than one bin.
     urgent: f32,
-    token: Vec<u16>,
-    real: Vec<f32>,
+    /// Of a row: values of its token, and numbers.
+    width: usize,
+    inputs: usize,
     advice: Advice,
     /// An open hash table of rows; an entry counts if it is of this round.
     table: Vec<(u32, u32)>,
@@ -62,8 +63,7 @@ impl Observation {
     /// Rows where the slack bin is all that a token says, so that it leads to its row by itself. How many jobs are urgent.
     fn read_slacks(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>) -> usize {
         self.prepare_table(view.active.len().max(tokenizer.bins));
-        self.token.resize(1, 0);
-        self.real.clear();
+        (self.width, self.inputs) = (1, 0);
         let Observation { tokens, counts, jobs, table, round, .. } = self;
         let mut urgent = 0;
         jobs.extend(view.ready().map(|(id, job)| {
@@ -96,22 +96,31 @@ impl Observation {
         if of_advisors || of_planners {
             self.advice.ask(view, scale, of_advisors, of_planners);
         }
+        self.width = tokenizer.width();
+        self.inputs = tokenizer.real_input().map_or(0, |real| real.inputs);
         let mut urgent = 0;
         for place in 0..self.jobs.len() {
-            self.token.clear();
-            self.real.clear();
             let id = self.jobs[place].0;
             let counsel = self.advice.of(id);
-            tokenizer.token(view.job(id), view.now, scale, counsel, &mut self.token, &mut self.real);
-            urgent += usize::from(tokenizer.is_urgent(tokenizer.bin(&self.token, &self.real, scale)));
-            self.jobs[place].1 = if by_job { self.new_row() } else { self.row() };
+            // Written as a new row, and taken back if there is one like it.
+            tokenizer.token(view.job(id), view.now, scale, counsel, &mut self.tokens, &mut self.numbers);
+            let row = self.counts.len() as u32 + 1;
+            urgent += usize::from(tokenizer.is_urgent(tokenizer.bin(self.token(row), self.real(row), scale)));
+            self.jobs[place].1 = if by_job { row } else { self.row_like(row) };
+            if self.jobs[place].1 == row {
+                self.counts.push(1);
+            } else {
+                self.counts[self.jobs[place].1 as usize - 1] += 1;
+                self.tokens.truncate((row as usize - 1) * self.width);
+                self.numbers.truncate((row as usize - 1) * self.inputs);
+            }
         }
         urgent
     }
 
     /// Room for as many rows as there are jobs, so that it is not taken in a later decision where fewer of them are equal.
     fn reserve(&mut self, tokenizer: &Tokenizer, jobs: usize) {
-        self.tokens.reserve(jobs * (1 + tokenizer.features.len()));
+        self.tokens.reserve(jobs * tokenizer.width());
         self.numbers.reserve(jobs * tokenizer.real_input().map_or(0, |real| real.inputs));
         self.counts.reserve(jobs);
         self.bias.clear();
@@ -129,30 +138,21 @@ impl Observation {
         self.round += 1;
     }
 
-    fn new_row(&mut self) -> u32 {
-        self.tokens.extend_from_slice(&self.token);
-        self.numbers.extend_from_slice(&self.real);
-        self.counts.push(1);
-        self.counts.len() as u32
-    }
-
-    /// The row of the present token, a new one if there is none.
-    fn row(&mut self) -> u32 {
+    /// The first row that says the same as one, which is the last.
+    fn row_like(&mut self, last: u32) -> u32 {
         let mix = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let four = |four: &[u16]| four.iter().fold(0, |four, value| four << 16 | u64::from(*value));
-        let hash = self.token.chunks(4).fold(0, |hash, values| mix(hash, four(values)));
-        let hash = self.real.iter().fold(hash, |hash, value| mix(hash, u64::from(value.to_bits())));
+        let hash = self.token(last).chunks(4).fold(0, |hash, values| mix(hash, four(values)));
+        let hash = self.real(last).iter().fold(hash, |hash, value| mix(hash, u64::from(value.to_bits())));
         let mask = self.table.len() - 1;
         let mut place = (hash >> 32) as usize & mask;
         loop {
             let (round, row) = self.table[place];
             if round != self.round {
-                let row = self.new_row();
-                self.table[place] = (self.round, row);
-                return row;
+                self.table[place] = (self.round, last);
+                return last;
             }
-            if self.token(row).iter().eq(&self.token) && self.real(row) == self.real {
-                self.counts[row as usize - 1] += 1;
+            if self.token(row) == self.token(last) && self.real(row) == self.real(last) {
                 return row;
             }
             place = (place + 1) & mask;
@@ -187,14 +187,12 @@ impl Observation {
 
     /// The token of a row, counted from 1.
     pub fn token(&self, row: u32) -> &[u16] {
-        let width = self.token.len();
-        &self.tokens[(row as usize - 1) * width..][..width]
+        &self.tokens[(row as usize - 1) * self.width..][..self.width]
     }
 
     /// The numbers of a row, counted from 1; none unless slack is continuous.
     pub fn real(&self, row: u32) -> &[f32] {
-        let width = self.real.len();
-        &self.numbers[(row as usize - 1) * width..][..width]
+        &self.numbers[(row as usize - 1) * self.inputs..][..self.inputs]
     }
 
     /// Rows without the idle one.

@@ -192,6 +192,11 @@ impl Tokenizer {
         self.features.is_empty() && self.continuous.is_none() && self.slots.is_none()
     }
 
+    /// How many values a token has.
+    pub(crate) fn width(&self) -> usize {
+        usize::from(self.continuous.is_none()) + self.features.len() + usize::from(self.slots.is_some())
+    }
+
     /// The numbers of a job's row.
     pub fn real_input(&self) -> Option<RealInput> {
         self.continuous.as_ref().map(Continuous::input)
@@ -275,6 +280,7 @@ impl Tokenizer {
     }
 
     /// The slack bin of a job; beyond the bins: late by wcet, impossible, unless they are clipped.
+    #[inline]
     pub(crate) fn slack_token(&self, job: &Job, now: Time, scale: &Scale) -> u16 {
         if !self.clip && job.is_impossible(now) {
             return self.bins as u16 + 1;
