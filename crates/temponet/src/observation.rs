@@ -27,6 +27,8 @@ pub struct Observation {
     width: usize,
     inputs: usize,
     advice: Advice,
+    /// For each slack bin, how many jobs it has and which row it is.
+    bins: Vec<(u32, u32)>,
     /// An open hash table of rows; an entry counts if it is of this round.
     table: Vec<(u32, u32)>,
     round: u32,
@@ -60,24 +62,25 @@ impl Observation {
         }
     }
 
-    /// Rows where the slack bin is all that a token says, so that it leads to its row by itself. How many jobs are urgent.
+    /// Rows where the slack bin is all that a token says, in the order of the bins. How many jobs are urgent.
     fn read_slacks(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>) -> usize {
-        self.prepare_table(view.active.len().max(tokenizer.bins));
         (self.width, self.inputs) = (1, 0);
-        let Observation { tokens, counts, jobs, table, round, .. } = self;
-        let mut urgent = 0;
+        let Observation { tokens, counts, jobs, bins, .. } = self;
+        bins.clear();
+        bins.resize(tokenizer.bins + 2, (0, 0));
         jobs.extend(view.ready().map(|(id, job)| {
             let bin = tokenizer.slack_token(job, view.now, scale);
-            urgent += usize::from(tokenizer.is_urgent(bin));
-            let (of_round, row) = &mut table[usize::from(bin)];
-            if *of_round != *round {
-                tokens.push(bin);
-                counts.push(0);
-                (*of_round, *row) = (*round, counts.len() as u32);
-            }
-            counts[*row as usize - 1] += 1;
-            (id, *row)
+            bins[usize::from(bin)].0 += 1;
+            (id, u32::from(bin))
         }));
+        let mut urgent = 0;
+        for (bin, (count, row)) in (0..).zip(&mut *bins).filter(|(_, (count, _))| *count > 0) {
+            tokens.push(bin);
+            counts.push(*count);
+            *row = counts.len() as u32;
+            urgent += if tokenizer.is_urgent(bin) { *count as usize } else { 0 };
+        }
+        jobs.iter_mut().for_each(|(_, row)| *row = bins[*row as usize].1);
         urgent
     }
 
@@ -89,7 +92,7 @@ impl Observation {
             self.jobs.sort_unstable_by_key(|(id, _)| (view.job(*id).deadline, view.job(*id).tie()));
             self.sparsity = Some(Sparsity::paper(self.jobs.len()));
         } else {
-            self.prepare_table(self.jobs.len());
+            self.prepare_table();
         }
         let of_advisors = tokenizer.features.contains(&Feature::Advice);
         let of_planners = tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure));
@@ -127,9 +130,8 @@ impl Observation {
         self.bias.reserve(1 + jobs);
     }
 
-    /// Empties the table, which has more than twice as many places as `rows`.
-    fn prepare_table(&mut self, rows: usize) {
-        let size = (2 * rows + 2).next_power_of_two().max(64);
+    fn prepare_table(&mut self) {
+        let size = (2 * self.jobs.len()).next_power_of_two().max(64);
         if self.table.len() < size || self.round == u32::MAX {
             self.table.clear();
             self.table.resize(size, (0, 0));
@@ -211,8 +213,17 @@ mod tests {
     use super::*;
     use temponet_task::{Job, Task, TaskSet, Time};
 
+    /// Each job's token and how many jobs have it.
+    fn seen(observation: &Observation) -> Vec<(JobId, u16, u32)> {
+        let of = |(id, row): &(JobId, u32)| {
+            let place = *row as usize - 1;
+            (*id, observation.tokens[place], observation.counts[place])
+        };
+        observation.jobs.iter().map(of).collect()
+    }
+
     #[test]
-    fn slacks_alone_lead_to_the_rows_that_tokens_lead_to() {
+    fn slacks_alone_make_the_rows_that_tokens_make() {
         for (tokenizer, jobs) in [Tokenizer::paper(), Tokenizer { features: vec![], bins: 7, ..Tokenizer::full() }]
             .into_iter()
             .flat_map(|tokenizer| [0, 1, 30, 500].map(|jobs| (tokenizer.clone(), jobs)))
@@ -252,7 +263,8 @@ mod tests {
                 other.counts.clear();
                 other.jobs.clear();
                 let urgent = other.read_tokens(&tokenizer, &scale, &view, false);
-                assert_eq!((&one.tokens, &one.counts, &one.jobs), (&other.tokens, &other.counts, &other.jobs));
+                assert_eq!(seen(&one), seen(&other));
+                assert!(one.tokens.is_sorted_by(|a, b| a < b), "each once: {:?}", one.tokens);
                 assert_eq!(one.urgent, urgent as f32 / jobs.max(1) as f32);
                 assert_eq!(one.bias.len(), 1 + one.distinct());
             }
