@@ -9,7 +9,7 @@ use crate::{Rows, Sparsity};
 /// So many keys make long rows of logits.
 const LONG: usize = 256;
 /// Rows that go from one attention to the next together, so that what is between stays near.
-const TOGETHER: usize = 2 * GROUP;
+const TOGETHER: usize = 4 * GROUP;
 
 /// The working memory. Padding inside rows is zero and stays so.
 pub(crate) struct Scratch<E: Engine> {

@@ -147,7 +147,16 @@ mod tests {
                     let remaining = Time(rng.random_range(1..=longest));
                     let deadline = now + remaining + Time(rng.random_range(0..window));
                     let (id, tie) = (JobId(index), (Time::ZERO, index, 0));
-                    Candidate { id, deadline, tie, remaining, value: 1.0, density: 1.0, criticality: 0, accepted: false }
+                    Candidate {
+                        id,
+                        deadline,
+                        tie,
+                        remaining,
+                        value: 1.0,
+                        density: 1.0,
+                        criticality: 0,
+                        accepted: false,
+                    }
                 })
                 .collect();
             jobs.sort_by_key(|job| (job.deadline, job.tie));

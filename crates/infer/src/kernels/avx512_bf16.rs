@@ -40,9 +40,8 @@ impl Multiplier for Pairs {
             for column in (0..columns).step_by(32) {
                 let panel = b.add(column * depth);
                 let first = bias.map(|bias| bias.add(column));
-                let start = first.map_or([_mm512_setzero_ps(); 2], |bias| {
-                    [_mm512_loadu_ps(bias), _mm512_loadu_ps(bias.add(16))]
-                });
+                let start = first
+                    .map_or([_mm512_setzero_ps(); 2], |bias| [_mm512_loadu_ps(bias), _mm512_loadu_ps(bias.add(16))]);
                 for row in (0..rows).step_by(ROWS) {
                     let mut sums = [start; ROWS];
                     for pair in 0..depth / 2 {
