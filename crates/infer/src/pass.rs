@@ -9,7 +9,7 @@ use crate::{Rows, Sparsity};
 /// So many keys make long rows of logits.
 const LONG: usize = 256;
 /// Rows that go from one attention to the next together, so that what is between stays near.
-const TOGETHER: usize = 2 * GROUP;
+const TOGETHER: usize = 4 * GROUP;
 
 /// The working memory. Padding inside rows is zero and stays so.
 pub(crate) struct Scratch<E: Engine> {
@@ -146,9 +146,10 @@ impl<E: Engine> Scratch<E> {
     fn set_bias(&mut self, bias: &[f32], count: usize) {
         for (place, to) in self.key_bias[..count.next_multiple_of(PAD)].iter_mut().enumerate() {
             let given = bias.get(place).copied().unwrap_or(0.0);
-            *to = if place < count { (given * std::f32::consts::LOG2_E * E::UNIT).max(NEVER) } else { NEVER };
+            let logit = (given * std::f32::consts::LOG2_E * E::UNIT).max(NEVER);
+            *to = if place < count { logit + E::ONE } else { NEVER };
         }
-        self.most_bias = self.key_bias[..count].iter().copied().fold(NEVER, f32::max).abs();
+        self.most_bias = (self.key_bias[..count].iter().copied().fold(NEVER, f32::max) - E::ONE).abs();
     }
 
     /// One head's attention.

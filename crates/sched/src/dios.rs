@@ -7,12 +7,26 @@
 
 use std::cmp::Reverse;
 
-use crate::overload::Candidates;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
+use crate::overload::{Candidate, Candidates};
+use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView};
 
 #[derive(Default)]
 pub(crate) struct Dios {
     candidates: Candidates,
+}
+
+/// The more important first.
+fn importance(job: &Candidate) -> (Reverse<u8>, f64) {
+    (Reverse(job.criticality), -job.density)
+}
+
+impl Dios {
+    /// The jobs to run, of ready ones that are in deadline order already.
+    pub fn choose(&mut self, view: &SystemView<'_>, order: &[JobId]) -> &[JobId] {
+        self.candidates.gather_in_order(view, order);
+        self.candidates.accept_in_order(importance);
+        self.candidates.choose(view.cores(), importance)
+    }
 }
 
 impl Scheduler for Dios {
@@ -22,7 +36,7 @@ impl Scheduler for Dios {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         self.candidates.gather(view);
-        self.candidates.accept_in_order(|job| (Reverse(job.criticality), -job.density()));
-        self.candidates.assign(view, assignment, |job| (Reverse(job.criticality), -job.density()));
+        self.candidates.accept_in_order(importance);
+        self.candidates.assign(view, assignment, importance);
     }
 }

@@ -26,10 +26,10 @@ impl Scheduler for Lbesa {
             && let Some((late, _)) = candidates.first_late(last)
         {
             let accepted = candidates.jobs[..=late].iter().enumerate().filter(|(_, job)| job.accepted);
-            let cheapest = accepted.rev().min_by(|(_, a), (_, b)| a.density().total_cmp(&b.density()));
+            let cheapest = accepted.rev().min_by(|(_, a), (_, b)| a.density.total_cmp(&b.density));
             let cheapest = cheapest.map_or(late, |(place, _)| place);
             candidates.jobs[cheapest].accepted = false;
         }
-        candidates.assign(view, assignment, |job| -job.density());
+        candidates.assign(view, assignment, |job| -job.density);
     }
 }

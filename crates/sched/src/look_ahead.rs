@@ -11,13 +11,8 @@
 
 use std::collections::BinaryHeap;
 
-use temponet_task::{Arrival, Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time};
-
-/// Jobs of each task that are looked ahead to.
-const AHEAD: u64 = 3;
-
-/// A job that is critical weighs so many times as much as one that is one level less so.
-const CRITICAL: f64 = 8.0;
+use crate::deadline_order::{AHEAD, DeadlineOrder, Entry};
+use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Time};
 
 /// See the file's header.
 #[derive(Clone, Debug)]
@@ -26,24 +21,26 @@ pub struct LookAhead {
     capacity: f64,
     /// For each task, where between its bcet and its wcet its work is estimated.
     shares: Vec<f64>,
-    jobs: Vec<Planned>,
-    /// Deadlines and places of the jobs, in the order of the plan.
-    plan: Vec<(Time, u32)>,
-    late: Vec<(Time, Tie, JobId)>,
-    /// Of the jobs that stay: work for their importance, as bits, and place in the plan.
-    longest: BinaryHeap<(u64, usize)>,
+    order: DeadlineOrder,
+    /// In deadline order.
+    plan: Vec<Planned>,
+    late: Vec<JobId>,
+    /// Of the jobs that stay.
+    longest: BinaryHeap<Length>,
     chosen: Vec<JobId>,
 }
+
+/// Work for its importance, as bits, and below them the place in the plan: one number, since that is compared fastest.
+type Length = u128;
 
 /// A job in the plan: a ready one with its id, or one to come.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
     deadline: Time,
     id: Option<JobId>,
-    tie: Tie,
-    work: Time,
+    work: f64,
     importance: f64,
-    /// The work of all jobs due until then.
+    /// The work of all jobs due until then. Not in `Time`, of which decades of work of many jobs are too much.
     demand: f64,
     stays: bool,
 }
@@ -55,7 +52,7 @@ impl LookAhead {
             caution,
             capacity,
             shares: Vec::new(),
-            jobs: Vec::new(),
+            order: DeadlineOrder::default(),
             plan: Vec::new(),
             late: Vec::new(),
             longest: BinaryHeap::new(),
@@ -67,7 +64,7 @@ impl LookAhead {
     pub fn pressures(&self, view: &SystemView<'_>) -> impl Iterator<Item = (JobId, f64)> {
         let (now, cores) = (view.now, view.cores() as f64);
         let pressure = move |job: &Planned| job.demand / (cores * (job.deadline - now).0.max(1) as f64);
-        self.jobs.iter().filter_map(move |job| Some((job.id?, pressure(job))))
+        self.plan.iter().filter_map(move |job| Some((job.id?, pressure(job))))
     }
 
     fn estimate(&self, system: &System) -> Vec<f64> {
@@ -80,86 +77,81 @@ impl LookAhead {
         system.tasks.iter().map(share).collect()
     }
 
-    /// Ready jobs and coming ones in deadline order.
-    fn gather(&mut self, view: &SystemView<'_>) {
-        let tasks = &view.system.tasks;
-        if self.shares.len() != tasks.len() {
+    /// The jobs to run, the best first, of ready and coming jobs in deadline order.
+    pub(crate) fn choose(&mut self, view: &SystemView<'_>, entries: &[Entry]) -> &[JobId] {
+        if self.shares.len() != view.system.tasks.len() {
             self.shares = self.estimate(view.system);
         }
-        self.jobs.clear();
-        self.late.clear();
-        let between = |least: Time, most: Time, share: f64| {
-            Time(least.0 + (share * most.0.saturating_sub(least.0) as f64) as u64)
-        };
-        let mut last = Time::ZERO;
-        for (id, job) in view.ready() {
-            let work = between(job.least_remaining(), job.remaining(), self.shares[job.task as usize]);
-            if view.now + work > job.deadline {
-                self.late.push((job.deadline, job.tie(), id));
-                continue;
-            }
-            last = last.max(job.deadline);
-            let Job { deadline, value, criticality, .. } = *job;
-            self.jobs.push(Planned::new(deadline, Some(id), job.tie(), work, value, criticality));
-        }
-        for (index, task) in tasks.iter().enumerate() {
-            let Arrival::Periodic { period } = task.arrival else { continue };
-            let work = between(task.bcet, task.wcet, self.shares[index]);
-            let next = view.now.0.checked_sub(task.offset.0).map_or(0, |since| since / period.0 + 1);
-            for number in next..next + AHEAD {
-                let release = Time(task.offset.0.saturating_add(number.saturating_mul(period.0)));
-                let deadline = Time(release.0.saturating_add(task.deadline.0));
-                if deadline > last {
-                    break;
-                }
-                let tie = (release, index as u32, number);
-                self.jobs.push(Planned::new(deadline, None, tie, work, task.value, task.criticality));
-            }
-        }
+        self.list(view.now, entries);
+        self.drop_longest(view);
+        let ready = |stays: bool| self.plan.iter().filter(move |job| job.stays == stays).filter_map(|job| job.id);
+        self.chosen.clear();
+        self.chosen.extend(ready(true).chain(ready(false)).chain(self.late.iter().copied()).take(view.cores()));
+        &self.chosen
+    }
+
+    /// What is to be planned: ready jobs that are not late, and those that come before the last of their deadlines.
+    fn list(&mut self, now: Time, entries: &[Entry]) {
+        let shares = &self.shares;
+        let work = |entry: &Entry| entry.work(shares[entry.task as usize]);
+        let is_late = |entry: &Entry, work: Time| entry.id.is_some() && now + work > entry.deadline;
+        let is_last = |entry: &&Entry| entry.id.is_some() && !is_late(entry, work(entry));
+        let last = entries.iter().rev().find(is_last).map(|entry| entry.deadline);
         self.plan.clear();
-        self.plan.extend(self.jobs.iter().zip(0..).map(|(job, place)| (job.deadline, place)));
-        let rest = |place: u32| (self.jobs[place as usize].id.is_none(), self.jobs[place as usize].tie);
-        self.plan.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| rest(a.1).cmp(&rest(b.1))));
+        self.late.clear();
+        for entry in entries {
+            let Entry { deadline, id, importance, .. } = *entry;
+            let work = work(entry);
+            if is_late(entry, work) {
+                self.late.extend(id);
+            } else if Some(deadline) <= last {
+                let work = work.0 as f64;
+                self.plan.push(Planned { deadline, id, work, importance, demand: 0.0, stays: true });
+            }
+        }
     }
 
     /// Drops what does not fit.
-    fn choose(&mut self, view: &SystemView<'_>) {
+    fn drop_longest(&mut self, view: &SystemView<'_>) {
         self.longest.clear();
         let speed = view.cores() as f64 * self.capacity;
-        // Not in `Time`, of which decades of work of many jobs are too much.
         let (mut demand, mut kept) = (0.0, 0.0);
         // Those before have not been looked at for the longest, as nothing had to be dropped.
         let mut unlisted = 0;
         for place in 0..self.plan.len() {
-            let (deadline, job) = self.plan[place];
-            let job = &mut self.jobs[job as usize];
-            demand += job.work.0 as f64;
-            kept += job.work.0 as f64;
+            let job = &mut self.plan[place];
+            demand += job.work;
+            kept += job.work;
             job.demand = demand;
-            let possible = speed * (deadline - view.now).0 as f64;
+            let possible = speed * (job.deadline - view.now).0 as f64;
             if kept <= possible {
                 continue;
             }
-            for place in unlisted..=place {
-                let job = &self.jobs[self.plan[place].1 as usize];
-                self.longest.push(((job.work.0 as f64 / job.importance).to_bits(), place));
+            for earlier in unlisted..place {
+                self.longest.push(self.plan[earlier].length(earlier));
             }
             unlisted = place + 1;
-            while kept > possible {
-                let Some((_, dropped)) = self.longest.pop() else { break };
-                let dropped = &mut self.jobs[self.plan[dropped].1 as usize];
-                kept -= dropped.work.0 as f64;
+            // One makes way at least: this one, or a longer one whose place in the heap it takes.
+            let mut dropped = self.plan[place].length(place);
+            if let Some(mut longest) = self.longest.peek_mut()
+                && *longest > dropped
+            {
+                std::mem::swap(&mut *longest, &mut dropped);
+            }
+            let mut next = Some(dropped);
+            while let Some(dropped) = next {
+                let dropped = &mut self.plan[dropped as u64 as usize];
+                kept -= dropped.work;
                 dropped.stays = false;
+                next = if kept > possible { self.longest.pop() } else { None };
             }
         }
     }
 }
 
 impl Planned {
-    fn new(deadline: Time, id: Option<JobId>, tie: Tie, work: Time, value: f64, criticality: u8) -> Planned {
-        let critical = if criticality == 0 { 1.0 } else { CRITICAL.powi(i32::from(criticality)) };
-        let importance = value.max(f64::MIN_POSITIVE) * critical;
-        Planned { deadline, id, tie, work, importance, demand: 0.0, stays: true }
+    fn length(&self, place: usize) -> Length {
+        Length::from((self.work / self.importance).to_bits()) << 64 | place as Length
     }
 }
 
@@ -168,31 +160,31 @@ impl Scheduler for LookAhead {
         self.shares = self.estimate(system);
         let tasks = system.tasks.len();
         let most = (AHEAD as usize + 1) * tasks;
-        self.jobs.reserve(most);
+        self.order.reserve(tasks);
+        self.plan.clear();
         self.plan.reserve(most);
+        self.longest.clear();
         self.longest.reserve(most);
+        self.late.clear();
         self.late.reserve(tasks);
+        self.chosen.clear();
         self.chosen.reserve(system.cores);
         Ok(())
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        self.gather(view);
-        self.choose(view);
-        self.late.sort_unstable();
-        let in_order = || self.plan.iter().map(|(_, place)| &self.jobs[*place as usize]);
-        let ready = |stays: bool| in_order().filter(move |job| job.stays == stays).filter_map(|job| job.id);
-        let late = self.late.iter().map(|(_, _, id)| *id);
-        self.chosen.clear();
-        self.chosen.extend(ready(true).chain(ready(false)).chain(late).take(view.cores()));
-        assignment.place(view, &self.chosen);
+        let mut order = std::mem::take(&mut self.order);
+        order.gather(view);
+        order.look_ahead(view);
+        assignment.place(view, self.choose(view, order.entries()));
+        self.order = order;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use temponet_task::TaskSet;
+    use temponet_task::{Job, TaskSet};
 
     /// At 0 a long job is ready that fits alone, and two short ones come before its deadline, for which there is then no room.
     #[test]
@@ -238,6 +230,7 @@ mod tests {
         // 15 ms of work are due until 12 ms, 17 ms until 20 ms.
         assert_eq!(ahead.pressures(&view).collect::<Vec<_>>(), [(JobId(0), 15.0 / 12.0), (JobId(1), 17.0 / 20.0)]);
     }
+
     /// The demand of jobs of decades is more than a `Time` can hold.
     #[test]
     fn decades_of_work_are_added_up() {

@@ -12,7 +12,7 @@
 use std::collections::BinaryHeap;
 
 use crate::overload::{Candidate, Candidates, add};
-use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
 #[derive(Default)]
 pub(crate) struct MhEdf {
@@ -25,6 +25,13 @@ impl MhEdf {
     pub fn by_mean() -> MhEdf {
         let mean = |job: &Job| Time((job.least_remaining().0 + job.remaining().0) / 2);
         MhEdf { candidates: Candidates::planned_with(mean), plan: Plan::default() }
+    }
+
+    /// The jobs to run, of ready ones that are in deadline order already.
+    pub fn choose(&mut self, view: &SystemView<'_>, order: &[JobId]) -> &[JobId] {
+        self.candidates.gather_in_order(view, order);
+        self.plan.choose(&mut self.candidates.jobs, view.now, view.cores());
+        self.candidates.choose(view.cores(), |job| job.remaining)
     }
 }
 
@@ -68,11 +75,14 @@ impl Plan {
         self.longest.clear();
         self.free_at.clear();
         self.free_at.resize(cores, now);
+        // Those before have not been looked at for the longest, as nothing had to be dropped.
+        let mut unlisted = 0;
         for last in 0..jobs.len() {
             self.accepted.push(last);
-            self.longest.push((jobs[last].remaining, last));
             // On one core one job is enough to drop; on several it may take more.
             while self.completion(jobs, cores) > jobs[last].deadline {
+                self.longest.extend((unlisted..=last).map(|place| (jobs[place].remaining, place)));
+                unlisted = last + 1;
                 let dropped = self.longest.pop().map_or(last, |(_, place)| place);
                 let at = self.accepted.partition_point(|place| *place < dropped);
                 self.accepted.remove(at);
@@ -101,7 +111,6 @@ mod tests {
     use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
-    use temponet_task::JobId;
 
     /// The rule word for word: the whole list schedule again after each job dropped.
     fn plain(jobs: &mut [Candidate], now: Time, cores: usize) {
@@ -138,7 +147,16 @@ mod tests {
                     let remaining = Time(rng.random_range(1..=longest));
                     let deadline = now + remaining + Time(rng.random_range(0..window));
                     let (id, tie) = (JobId(index), (Time::ZERO, index, 0));
-                    Candidate { id, deadline, tie, remaining, value: 1.0, criticality: 0, accepted: false }
+                    Candidate {
+                        id,
+                        deadline,
+                        tie,
+                        remaining,
+                        value: 1.0,
+                        density: 1.0,
+                        criticality: 0,
+                        accepted: false,
+                    }
                 })
                 .collect();
             jobs.sort_by_key(|job| (job.deadline, job.tie));

@@ -14,26 +14,25 @@ pub(crate) struct Candidate {
     pub tie: Tie,
     pub remaining: Time,
     pub value: f64,
+    /// Value per remaining work.
+    pub density: f64,
     pub criticality: u8,
     pub accepted: bool,
 }
 
 impl Candidate {
     fn new(id: JobId, job: &Job, estimate: fn(&Job) -> Time) -> Candidate {
+        let remaining = estimate(job);
         Candidate {
             id,
             deadline: job.deadline,
             tie: job.tie(),
-            remaining: estimate(job),
+            remaining,
             value: job.value,
+            density: job.value / remaining.0 as f64,
             criticality: job.criticality,
             accepted: false,
         }
-    }
-
-    /// Value per remaining work.
-    pub fn density(&self) -> f64 {
-        self.value / self.remaining.0 as f64
     }
 }
 
@@ -125,6 +124,21 @@ impl Candidates {
         self.free_at.resize(view.cores(), view.now);
     }
 
+    /// As [`Candidates::gather`], from ready jobs that are in deadline order already.
+    pub fn gather_in_order(&mut self, view: &SystemView<'_>, order: &[JobId]) {
+        self.now = view.now;
+        self.hopeless.clear();
+        self.jobs.clear();
+        self.reserve(order.len());
+        for id in order {
+            let candidate = Candidate::new(*id, view.job(*id), self.estimate);
+            let is_late = view.now + candidate.remaining > candidate.deadline;
+            if is_late { &mut self.hopeless } else { &mut self.jobs }.push(candidate);
+        }
+        self.free_at.clear();
+        self.free_at.resize(view.cores(), view.now);
+    }
+
     /// The first of the accepted candidates up to `last` that the list schedule makes late, and by how much.
     pub fn first_late(&mut self, last: usize) -> Option<(usize, Time)> {
         self.free_at.fill(self.now);
@@ -168,15 +182,20 @@ impl Candidates {
         self.places = places;
     }
 
-    /// Gives out the cores: on several, accepted jobs without slack first; accepted ones by deadline; then the others, the
-    /// least by `spare` first.
+    /// Gives out the cores; see [`Candidates::choose`].
     pub fn assign<K: PartialOrd>(
         &mut self,
         view: &SystemView<'_>,
         assignment: &mut Assignment,
         spare: impl Fn(&Candidate) -> K,
     ) {
-        let (now, cores) = (self.now, view.cores());
+        assignment.place(view, self.choose(view.cores(), spare));
+    }
+
+    /// Who gets a core: on several, accepted jobs without slack first; accepted ones by deadline; then the others, the
+    /// least by `spare` first.
+    pub fn choose<K: PartialOrd>(&mut self, cores: usize, spare: impl Fn(&Candidate) -> K) -> &[JobId] {
+        let now = self.now;
         let is_urgent = |candidate: &Candidate| cores > 1 && now + candidate.remaining >= candidate.deadline;
         self.chosen.clear();
         for urgent in [true, false] {
@@ -192,7 +211,7 @@ impl Candidates {
             self.chosen.extend(self.hopeless.iter().map(|candidate| candidate.id));
         }
         self.chosen.truncate(cores);
-        assignment.place(view, &self.chosen);
+        &self.chosen
     }
 }
 
@@ -241,6 +260,7 @@ mod tests {
                     tie,
                     remaining,
                     value,
+                    density: value / remaining.0 as f64,
                     criticality: 0,
                     accepted: false,
                 });
@@ -248,12 +268,12 @@ mod tests {
             candidates.jobs.sort_by_key(|job| (job.deadline, job.tie));
             let mut expected = candidates.jobs.clone();
             let mut order: Vec<usize> = (0..expected.len()).collect();
-            order.sort_by(|a, b| expected[*b].density().total_cmp(&expected[*a].density()).then(a.cmp(b)));
+            order.sort_by(|a, b| expected[*b].density.total_cmp(&expected[*a].density).then(a.cmp(b)));
             for place in order {
                 expected[place].accepted = true;
                 expected[place].accepted = is_on_time(&expected, now, cores);
             }
-            candidates.accept_in_order(|job| -job.density());
+            candidates.accept_in_order(|job| -job.density);
             let accepted = |jobs: &[Candidate]| jobs.iter().map(|job| job.accepted).collect::<Vec<bool>>();
             assert_eq!(accepted(&candidates.jobs), accepted(&expected), "case {case}");
             refused += expected.iter().filter(|job| !job.accepted).count();

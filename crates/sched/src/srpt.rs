@@ -5,7 +5,7 @@
 //! Ties: earlier release, then lower task index.
 
 use crate::selection::Selection;
-use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
 pub(crate) struct Srpt {
     selection: Selection<(bool, Time)>,
@@ -22,6 +22,12 @@ impl Srpt {
     pub fn skipping() -> Srpt {
         Srpt { skips: true, ..Srpt::new() }
     }
+
+    /// The jobs to run.
+    pub fn choose(&mut self, view: &SystemView<'_>) -> &[JobId] {
+        let key = |job: &Job| (self.skips && job.is_impossible(view.now), job.remaining());
+        self.selection.select(view, view.cores(), key)
+    }
 }
 
 impl Scheduler for Srpt {
@@ -30,7 +36,6 @@ impl Scheduler for Srpt {
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        let key = |job: &Job| (self.skips && job.is_impossible(view.now), job.remaining());
-        assignment.place(view, self.selection.select(view, view.cores(), key));
+        assignment.place(view, self.choose(view));
     }
 }

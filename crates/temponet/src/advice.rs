@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use temponet_sched::{LookAhead, advisors, planners};
-use temponet_task::{Assignment, JobId, Scheduler, System, SystemView};
+use temponet_sched::Panel;
+use temponet_task::{JobId, System, SystemView};
 
 use crate::tokenizer::Scale;
 
-/// How many there are; see [`advisors`] and [`planners`].
+/// How many there are; see [`temponet_sched::advisors`] and [`temponet_sched::planners`].
 const ADVISORS: usize = 5;
 const PLANNERS: usize = 3;
 /// Which advisor plans by importance.
@@ -32,19 +32,11 @@ pub struct Counsel {
 }
 
 /// Asks them; keeps its memory between decisions.
+#[derive(Default)]
 pub(crate) struct Advice {
-    advisors: [Box<dyn Scheduler>; ADVISORS],
-    planners: [LookAhead; PLANNERS],
-    assignment: Assignment,
+    panel: Panel,
     /// By job id.
     counsels: Vec<Counsel>,
-}
-
-impl Default for Advice {
-    fn default() -> Self {
-        let (advisors, planners) = (advisors(), planners());
-        Advice { advisors, planners, assignment: Assignment::default(), counsels: Vec::new() }
-    }
 }
 
 impl fmt::Debug for Advice {
@@ -56,8 +48,7 @@ impl fmt::Debug for Advice {
 impl Advice {
     /// Prepares for a system.
     pub(crate) fn start(&mut self, system: &System) {
-        self.advisors.iter_mut().for_each(|advisor| drop(advisor.start(system)));
-        self.planners.iter_mut().for_each(|planner| drop(planner.start(system)));
+        self.panel.start(system);
     }
 
     /// Asks the advisors, the planners, or both.
@@ -70,21 +61,22 @@ impl Advice {
         }
         self.counsels.clear();
         self.counsels.resize(view.jobs.len(), Counsel { pressure: f64::INFINITY, ..Counsel::default() });
-        for (place, advisor) in self.advisors.iter_mut().enumerate().filter(|_| of_advisors) {
+        self.panel.look(view, of_planners);
+        for place in (0..ADVISORS).filter(|_| of_advisors) {
             if place == BY_IMPORTANCE && !scale.differs && view.active.len() > MANY {
                 continue;
             }
-            for id in chosen(&mut **advisor, view, &mut self.assignment) {
+            for id in self.panel.advisor(place, view) {
                 self.counsels[id.index()].advisors |= 1 << place;
             }
         }
-        for (place, planner) in self.planners.iter_mut().enumerate().filter(|_| of_planners) {
-            for id in chosen(planner, view, &mut self.assignment) {
-                self.counsels[id.index()].planners |= 1 << place;
-            }
-        }
         if of_planners {
-            self.planners[0].pressures(view).for_each(|(id, pressure)| self.counsels[id.index()].pressure = pressure);
+            for place in 0..PLANNERS {
+                for id in self.panel.planner(place, view) {
+                    self.counsels[id.index()].planners |= 1 << place;
+                }
+            }
+            self.panel.pressures(view).for_each(|(id, pressure)| self.counsels[id.index()].pressure = pressure);
         }
     }
 
@@ -92,14 +84,4 @@ impl Advice {
     pub(crate) fn of(&self, id: JobId) -> Counsel {
         self.counsels.get(id.index()).copied().unwrap_or_default()
     }
-}
-
-fn chosen<'a>(
-    scheduler: &mut dyn Scheduler,
-    view: &SystemView<'_>,
-    assignment: &'a mut Assignment,
-) -> impl Iterator<Item = JobId> + use<'a> {
-    assignment.reset(view.cores());
-    scheduler.decide(view, assignment);
-    assignment.cores().iter().flatten().copied()
 }

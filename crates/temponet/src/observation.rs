@@ -23,9 +23,12 @@ pub struct Observation {
     sparsity: Option<Sparsity>,
     /// Share of jobs with less slack than one bin.
     urgent: f32,
-    token: Vec<u16>,
-    real: Vec<f32>,
+    /// Of a row: values of its token, and numbers.
+    width: usize,
+    inputs: usize,
     advice: Advice,
+    /// For each slack bin, how many jobs it has and which row it is.
+    bins: Vec<(u32, u32)>,
     /// An open hash table of rows; an entry counts if it is of this round.
     table: Vec<(u32, u32)>,
     round: u32,
@@ -45,30 +48,11 @@ impl Observation {
         self.counts.clear();
         self.jobs.clear();
         self.sparsity = None;
-        self.jobs.extend(view.active.iter().map(|id| (*id, 0)));
-        if by_job {
-            // Ties by the token would be equivariant too; the tie rule of the contract is total and is as good.
-            self.jobs.sort_unstable_by_key(|(id, _)| (view.job(*id).deadline, view.job(*id).tie()));
-            self.sparsity = Some(Sparsity::paper(self.jobs.len()));
-        } else {
-            self.prepare_table();
-        }
-        self.reserve(tokenizer);
-        let of_advisors = tokenizer.features.contains(&Feature::Advice);
-        let of_planners = tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure));
-        if of_advisors || of_planners {
-            self.advice.ask(view, scale, of_advisors, of_planners);
-        }
-        let mut urgent = 0;
-        for place in 0..self.jobs.len() {
-            self.token.clear();
-            self.real.clear();
-            let id = self.jobs[place].0;
-            let counsel = self.advice.of(id);
-            tokenizer.token(view.job(id), view.now, scale, counsel, &mut self.token, &mut self.real);
-            urgent += usize::from(tokenizer.is_urgent(tokenizer.bin(&self.token, &self.real, scale)));
-            self.jobs[place].1 = if by_job { self.new_row() } else { self.row() };
-        }
+        self.reserve(tokenizer, view.active.len());
+        let urgent = match tokenizer.is_slack_alone() && !by_job {
+            true => self.read_slacks(tokenizer, scale, view),
+            false => self.read_tokens(tokenizer, scale, view, by_job),
+        };
         self.urgent = urgent as f32 / self.jobs.len().max(1) as f32;
         self.bias.push(0.0);
         for (row, count) in (1..).zip(&self.counts) {
@@ -78,10 +62,68 @@ impl Observation {
         }
     }
 
+    /// Rows where the slack bin is all that a token says, in the order of the bins. How many jobs are urgent.
+    fn read_slacks(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>) -> usize {
+        (self.width, self.inputs) = (1, 0);
+        let Observation { tokens, counts, jobs, bins, .. } = self;
+        bins.clear();
+        bins.resize(tokenizer.bins + 2, (0, 0));
+        jobs.extend(view.ready().map(|(id, job)| {
+            let bin = tokenizer.slack_token(job, view.now, scale);
+            bins[usize::from(bin)].0 += 1;
+            (id, u32::from(bin))
+        }));
+        let mut urgent = 0;
+        for (bin, (count, row)) in (0..).zip(&mut *bins).filter(|(_, (count, _))| *count > 0) {
+            tokens.push(bin);
+            counts.push(*count);
+            *row = counts.len() as u32;
+            urgent += if tokenizer.is_urgent(bin) { *count as usize } else { 0 };
+        }
+        jobs.iter_mut().for_each(|(_, row)| *row = bins[*row as usize].1);
+        urgent
+    }
+
+    /// Rows of any tokens. How many jobs are urgent.
+    fn read_tokens(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, by_job: bool) -> usize {
+        self.jobs.extend(view.active.iter().map(|id| (*id, 0)));
+        if by_job {
+            // Ties by the token would be equivariant too; the tie rule of the contract is total and is as good.
+            self.jobs.sort_unstable_by_key(|(id, _)| (view.job(*id).deadline, view.job(*id).tie()));
+            self.sparsity = Some(Sparsity::paper(self.jobs.len()));
+        } else {
+            self.prepare_table();
+        }
+        let of_advisors = tokenizer.features.contains(&Feature::Advice);
+        let of_planners = tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure));
+        if of_advisors || of_planners {
+            self.advice.ask(view, scale, of_advisors, of_planners);
+        }
+        self.width = tokenizer.width();
+        self.inputs = tokenizer.real_input().map_or(0, |real| real.inputs);
+        let mut urgent = 0;
+        for place in 0..self.jobs.len() {
+            let id = self.jobs[place].0;
+            let counsel = self.advice.of(id);
+            // Written as a new row, and taken back if there is one like it.
+            tokenizer.token(view.job(id), view.now, scale, counsel, &mut self.tokens, &mut self.numbers);
+            let row = self.counts.len() as u32 + 1;
+            urgent += usize::from(tokenizer.is_urgent(tokenizer.bin(self.token(row), self.real(row), scale)));
+            self.jobs[place].1 = if by_job { row } else { self.row_like(row) };
+            if self.jobs[place].1 == row {
+                self.counts.push(1);
+            } else {
+                self.counts[self.jobs[place].1 as usize - 1] += 1;
+                self.tokens.truncate((row as usize - 1) * self.width);
+                self.numbers.truncate((row as usize - 1) * self.inputs);
+            }
+        }
+        urgent
+    }
+
     /// Room for as many rows as there are jobs, so that it is not taken in a later decision where fewer of them are equal.
-    fn reserve(&mut self, tokenizer: &Tokenizer) {
-        let jobs = self.jobs.len();
-        self.tokens.reserve(jobs * (1 + tokenizer.features.len()));
+    fn reserve(&mut self, tokenizer: &Tokenizer, jobs: usize) {
+        self.tokens.reserve(jobs * tokenizer.width());
         self.numbers.reserve(jobs * tokenizer.real_input().map_or(0, |real| real.inputs));
         self.counts.reserve(jobs);
         self.bias.clear();
@@ -98,30 +140,21 @@ impl Observation {
         self.round += 1;
     }
 
-    fn new_row(&mut self) -> u32 {
-        self.tokens.extend_from_slice(&self.token);
-        self.numbers.extend_from_slice(&self.real);
-        self.counts.push(1);
-        self.counts.len() as u32
-    }
-
-    /// The row of the present token, a new one if there is none.
-    fn row(&mut self) -> u32 {
+    /// The first row that says the same as one, which is the last.
+    fn row_like(&mut self, last: u32) -> u32 {
         let mix = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let four = |four: &[u16]| four.iter().fold(0, |four, value| four << 16 | u64::from(*value));
-        let hash = self.token.chunks(4).fold(0, |hash, values| mix(hash, four(values)));
-        let hash = self.real.iter().fold(hash, |hash, value| mix(hash, u64::from(value.to_bits())));
+        let hash = self.token(last).chunks(4).fold(0, |hash, values| mix(hash, four(values)));
+        let hash = self.real(last).iter().fold(hash, |hash, value| mix(hash, u64::from(value.to_bits())));
         let mask = self.table.len() - 1;
         let mut place = (hash >> 32) as usize & mask;
         loop {
             let (round, row) = self.table[place];
             if round != self.round {
-                let row = self.new_row();
-                self.table[place] = (self.round, row);
-                return row;
+                self.table[place] = (self.round, last);
+                return last;
             }
-            if self.token(row).iter().eq(&self.token) && self.real(row) == self.real {
-                self.counts[row as usize - 1] += 1;
+            if self.token(row) == self.token(last) && self.real(row) == self.real(last) {
                 return row;
             }
             place = (place + 1) & mask;
@@ -156,14 +189,12 @@ impl Observation {
 
     /// The token of a row, counted from 1.
     pub fn token(&self, row: u32) -> &[u16] {
-        let width = self.token.len();
-        &self.tokens[(row as usize - 1) * width..][..width]
+        &self.tokens[(row as usize - 1) * self.width..][..self.width]
     }
 
     /// The numbers of a row, counted from 1; none unless slack is continuous.
     pub fn real(&self, row: u32) -> &[f32] {
-        let width = self.real.len();
-        &self.numbers[(row as usize - 1) * width..][..width]
+        &self.numbers[(row as usize - 1) * self.inputs..][..self.inputs]
     }
 
     /// Rows without the idle one.
@@ -174,5 +205,70 @@ impl Observation {
     /// Share of the jobs with less slack than one bin.
     pub fn urgent(&self) -> f32 {
         self.urgent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::{Job, Task, TaskSet, Time};
+
+    /// Each job's token and how many jobs have it.
+    fn seen(observation: &Observation) -> Vec<(JobId, u16, u32)> {
+        let of = |(id, row): &(JobId, u32)| {
+            let place = *row as usize - 1;
+            (*id, observation.tokens[place], observation.counts[place])
+        };
+        observation.jobs.iter().map(of).collect()
+    }
+
+    #[test]
+    fn slacks_alone_make_the_rows_that_tokens_make() {
+        for (tokenizer, jobs) in [Tokenizer::paper(), Tokenizer { features: vec![], bins: 7, ..Tokenizer::full() }]
+            .into_iter()
+            .flat_map(|tokenizer| [0, 1, 30, 500].map(|jobs| (tokenizer.clone(), jobs)))
+        {
+            let task = |index: u64| Task::periodic(format!("t{index}"), Time(1_000), Time(100 + index));
+            let system = TaskSet::new("test", (0..jobs.max(1)).map(task).collect(), 1).system();
+            // Some are late by wcet, and some of these impossible.
+            let job = |index: u64| Job {
+                task: index as u32,
+                criticality: 0,
+                running: false,
+                last_core: None,
+                number: 0,
+                release: Time::ZERO,
+                deadline: Time(200 + index * 131 % 1_499),
+                wcet: Time(100 + index),
+                bcet: Time(60),
+                executed: Time::ZERO,
+                overhead: Time::ZERO,
+                value: 1.0,
+            };
+            let ready: Vec<Job> = (0..jobs).map(job).collect();
+            let active: Vec<JobId> = (0..jobs as u32).rev().map(JobId).collect();
+            let view = SystemView {
+                now: Time(170),
+                system: &system,
+                active: &active,
+                jobs: &ready,
+                running: &[None],
+                events: &[],
+            };
+            let scale = Scale::of(&tokenizer, &system);
+            let (mut one, mut other) = (Observation::default(), Observation::default());
+            for _ in 0..2 {
+                one.read(&tokenizer, &scale, &view, false);
+                other.tokens.clear();
+                other.counts.clear();
+                other.jobs.clear();
+                let urgent = other.read_tokens(&tokenizer, &scale, &view, false);
+                assert_eq!(seen(&one), seen(&other));
+                assert!(one.tokens.is_sorted_by(|a, b| a < b), "each once: {:?}", one.tokens);
+                assert_eq!(one.urgent, urgent as f32 / jobs.max(1) as f32);
+                assert_eq!(one.bias.len(), 1 + one.distinct());
+            }
+            assert!(jobs < 500 || one.distinct() > 4, "{}", one.distinct());
+        }
     }
 }

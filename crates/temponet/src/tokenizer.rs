@@ -187,6 +187,16 @@ impl Tokenizer {
         slack.into_iter().chain(features).chain(slot).collect()
     }
 
+    /// Whether a token is a slack bin and nothing else.
+    pub(crate) fn is_slack_alone(&self) -> bool {
+        self.features.is_empty() && self.continuous.is_none() && self.slots.is_none()
+    }
+
+    /// How many values a token has.
+    pub(crate) fn width(&self) -> usize {
+        usize::from(self.continuous.is_none()) + self.features.len() + usize::from(self.slots.is_some())
+    }
+
     /// The numbers of a job's row.
     pub fn real_input(&self) -> Option<RealInput> {
         self.continuous.as_ref().map(Continuous::input)
@@ -270,6 +280,7 @@ impl Tokenizer {
     }
 
     /// The slack bin of a job; beyond the bins: late by wcet, impossible, unless they are clipped.
+    #[inline]
     pub(crate) fn slack_token(&self, job: &Job, now: Time, scale: &Scale) -> u16 {
         if !self.clip && job.is_impossible(now) {
             return self.bins as u16 + 1;

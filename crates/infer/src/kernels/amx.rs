@@ -108,7 +108,12 @@ impl Multiplier for Tiles {
     }
 
     #[inline(always)]
-    unsafe fn each_sum(self, product: &Product, mut take: impl FnMut(usize, usize, __m512, __m512)) {
+    unsafe fn each_sum(
+        self,
+        product: &Product,
+        bias: Option<*const f32>,
+        mut take: impl FnMut(usize, usize, __m512, __m512),
+    ) {
         // Between the products of a block are taken the sums of the one before, so that neither waits for the other.
         let mut sums = [const { MaybeUninit::<Sums>::uninit() }; 2];
         let mut before: Option<Block> = None;
@@ -128,7 +133,10 @@ impl Multiplier for Tiles {
                     // SAFETY: blocks are within the product, which the caller has checked; a block's sums fit; tiles are configured.
                     unsafe {
                         if step == 0 {
-                            block.start_from_zero();
+                            match bias {
+                                Some(bias) => block.start(bias.add(block.column)),
+                                None => block.start_from_zero(),
+                            }
                         }
                         if step < steps {
                             block.add_product(product, step);

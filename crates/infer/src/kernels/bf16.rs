@@ -20,12 +20,17 @@ pub(crate) trait Multiplier: Copy + Send + Sync + 'static {
     /// # Safety
     /// All of the product's rows and columns are there, also of bias and c; rows are a multiple of [`GROUP`].
     unsafe fn multiply(self, product: &Product, bias: *const f32, c: *mut f32, c_stride: usize);
-    /// Gives `take` each row and each 32nd column with the sums from there on. A row's columns come in order. To be inlined where the
-    /// processor's features are known.
+    /// Gives `take` each row and each 32nd column with the sums from there on, which start from the bias if there is one. A row's columns
+    /// come in order. To be inlined where the processor's features are known.
     ///
     /// # Safety
-    /// All of the product's rows and columns are there, rows a multiple of [`GROUP`].
-    unsafe fn each_sum(self, product: &Product, take: impl FnMut(usize, usize, __m512, __m512));
+    /// All of the product's rows and columns are there, also of the bias, rows a multiple of [`GROUP`].
+    unsafe fn each_sum(
+        self,
+        product: &Product,
+        bias: Option<*const f32>,
+        take: impl FnMut(usize, usize, __m512, __m512),
+    );
 }
 
 /// What is multiplied; strides in numbers.
@@ -61,6 +66,7 @@ impl<M: Multiplier> Engine for Bf16<M> {
     const DEPTH: usize = 32;
     const COLUMNS: usize = 32;
     const UNIT: f32 = FRACTIONS as f32;
+    const ONE: f32 = Powers::ONE;
 
     /// To nearest, ties to even.
     fn element(value: f32) -> u16 {
@@ -199,7 +205,16 @@ fn product(rows: usize, a: View<u16>, b: Packed<u16>) -> Product {
     Product { rows, a: a.pointer(rows, depth), a_stride: a.stride, b: b.pointer(), depth, columns }
 }
 
+/// Elements as what the dot product takes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(crate) fn pairs(elements: __m512i) -> __m512bh {
+    // SAFETY: both are 512 bits of numbers.
+    unsafe { transmute::<__m512i, __m512bh>(elements) }
+}
+
 /// Two vectors as 32 elements.
+#[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 pub(crate) fn narrow(low: __m512, high: __m512) -> __m512i {
     // SAFETY: both are 512 bits of numbers.
@@ -221,10 +236,7 @@ unsafe fn multiply_elements<M: Multiplier, const RELU: bool>(
 ) {
     // SAFETY: the caller has checked all rows and columns.
     unsafe {
-        multiplier.each_sum(product, |row, column, left, right| {
-            let bias = bias.add(column);
-            let left = _mm512_add_ps(left, _mm512_loadu_ps(bias));
-            let right = _mm512_add_ps(right, _mm512_loadu_ps(bias.add(16)));
+        multiplier.each_sum(product, Some(bias), |row, column, left, right| {
             let sums = narrow(left, right);
             // As whole numbers, elements have the same signs.
             let sums = if RELU { _mm512_max_epi16(sums, _mm512_setzero_si512()) } else { sums };
@@ -237,14 +249,10 @@ unsafe fn multiply_elements<M: Multiplier, const RELU: bool>(
 unsafe fn weigh<M: Multiplier>(multiplier: M, product: &Product, bias: *const f32, to: *mut u16, factors: &mut [f32]) {
     let columns = product.columns;
     let powers = Powers::new();
-    let one = _mm512_set1_ps(Powers::ONE);
     let mut totals = [_mm512_setzero_ps(); QUERIES];
     // SAFETY: the caller has checked all rows, of which there are at most so many, and columns.
     unsafe {
-        multiplier.each_sum(product, |row, column, left, right| {
-            let bias = bias.add(column);
-            let left = _mm512_add_ps(left, _mm512_add_ps(_mm512_loadu_ps(bias), one));
-            let right = _mm512_add_ps(right, _mm512_add_ps(_mm512_loadu_ps(bias.add(16)), one));
+        multiplier.each_sum(product, Some(bias), |row, column, left, right| {
             let power = powers.of(left, right);
             let total = totals.get_unchecked_mut(row);
             *total = add_pairs(*total, power);
@@ -269,7 +277,7 @@ unsafe fn mix<M: Multiplier>(
 ) {
     // SAFETY: the caller has checked all rows, each with a factor, and so many columns; the others are not written.
     unsafe {
-        multiplier.each_sum(product, |row, column, left, right| {
+        multiplier.each_sum(product, None, |row, column, left, right| {
             let factor = _mm512_set1_ps(*factors.get_unchecked(row));
             let sums = narrow(_mm512_mul_ps(left, factor), _mm512_mul_ps(right, factor));
             let to = c.wrapping_add(row * c_stride + column);
@@ -297,11 +305,9 @@ unsafe fn most_squares(rows: usize, columns: usize, from: *const u16, stride: us
         let mut most = _mm512_setzero_ps();
         for row in 0..rows {
             // SAFETY: the row is there, and masked lanes are not read.
-            let pairs =
+            let own =
                 unsafe { _mm512_maskz_loadu_epi16(lanes(columns - column), from.add(row * stride + column).cast()) };
-            // SAFETY: both are 512 bits of numbers.
-            let pairs = unsafe { transmute::<__m512i, __m512bh>(pairs) };
-            most = _mm512_max_ps(most, _mm512_dpbf16_ps(_mm512_setzero_ps(), pairs, pairs));
+            most = _mm512_max_ps(most, _mm512_dpbf16_ps(_mm512_setzero_ps(), pairs(own), pairs(own)));
         }
         together = _mm512_add_ps(together, most);
     }
@@ -382,7 +388,7 @@ unsafe fn pack_values(
             };
             let (even, odd) = (load(2 * pair), load(2 * pair + 1));
             let (low, high) = (_mm512_unpacklo_epi16(even, odd), _mm512_unpackhi_epi16(even, odd));
-            let at = (panel * (depth / 32) + pair / 16) * 2 * TILE + pair % 16 * 32;
+            let at = (panel * (depth / 32) + pair / 16) * 2 * TILE + in_packs(pair % 16) * 32;
             // SAFETY: both are within depth × padded numbers.
             unsafe {
                 _mm512_storeu_si512(to.add(at).cast(), _mm512_permutex2var_epi64(low, first, high));
@@ -390,6 +396,12 @@ unsafe fn pack_values(
             }
         }
     }
+}
+
+/// Of sixteen pairs of keys, which one is where: instructions pack two vectors by quarters, four of the first and four of the second. The
+/// keys' powers and their values come in that order, and sums do not care.
+fn in_packs(pair: usize) -> usize {
+    pair % 8 / 2 * 4 + pair / 8 * 2 + pair % 2
 }
 
 /// A logit's unit: so many are one power of two, as many as an element has fractions.
@@ -417,7 +429,7 @@ struct Powers {
 }
 
 impl Powers {
-    /// To be added to logits before they come here: the exponent of one.
+    /// What logits are more when they come here: the exponent of one.
     const ONE: f32 = (127 * FRACTIONS) as f32;
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
@@ -426,12 +438,11 @@ impl Powers {
         Powers { excess: unsafe { _mm512_loadu_si512(EXCESS.as_ptr().cast()) } }
     }
 
-    /// Of logits in their unit; what is too small is nothing.
+    /// Of logits in their unit, in the order of [`in_packs`]; what is too small is nothing.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     fn of(self, left: __m512, right: __m512) -> __m512i {
         let both = _mm512_packus_epi32(_mm512_cvtps_epi32(left), _mm512_cvtps_epi32(right));
-        let both = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), both);
         const LOWER_BYTES: u64 = 0x5555_5555_5555_5555;
         let excess = _mm512_permutexvar_epi8(_mm512_srli_epi16::<1>(both), self.excess);
         // A fraction's excess is never more than the fraction, so there is nothing to borrow.
@@ -444,9 +455,7 @@ impl Powers {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
 fn add_pairs(sums: __m512, elements: __m512i) -> __m512 {
     const ONE: i16 = 0x3f80;
-    // SAFETY: both are 512 bits of numbers.
-    let [elements, ones] = unsafe { [elements, _mm512_set1_epi16(ONE)].map(|v| transmute::<__m512i, __m512bh>(v)) };
-    _mm512_dpbf16_ps(sums, elements, ones)
+    _mm512_dpbf16_ps(sums, pairs(elements), pairs(_mm512_set1_epi16(ONE)))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]

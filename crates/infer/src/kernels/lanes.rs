@@ -255,6 +255,7 @@ macro_rules! f32_engine {
             const DEPTH: usize = 1;
             const COLUMNS: usize = 2 * <$vector as $crate::kernels::lanes::Lanes>::N;
             const UNIT: f32 = 1.0;
+            const ONE: f32 = 0.0;
 
             fn element(value: f32) -> f32 {
                 value

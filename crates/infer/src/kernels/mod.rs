@@ -202,6 +202,8 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     const COLUMNS: usize;
     /// So many of a logit are one power of two.
     const UNIT: f32;
+    /// What logits are more than they are, for the sake of the engine's powers.
+    const ONE: f32;
 
     fn element(value: f32) -> Self::Element;
     /// Where an entry of a packed matrix is.
@@ -243,7 +245,7 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     }
     /// Powers of two of each row's logits less its greatest, and one divided by the sums of them.
     fn softmax(self, rows: usize, columns: usize, attention: &mut Attention<'_, Self::Element>);
-    /// The same of the logits a·b + bias, whose magnitudes are at most [`MODERATE`], so that nothing need be taken away. At most [`QUERIES`] rows.
+    /// The same of the logits a·b + bias, whose magnitudes but for [`Engine::ONE`] are at most [`MODERATE`], so that nothing need be taken away. At most [`QUERIES`] rows.
     fn weigh(
         self,
         rows: usize,

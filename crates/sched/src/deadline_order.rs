@@ -1,0 +1,130 @@
+//! Jobs in deadline order, found once for everyone who plans in that order: the ready ones, and with them those that periodic tasks will release
+//! before the last of their deadlines.
+//!
+//! Ties: equal deadlines go to ready jobs before coming ones, then to the earlier release, then the lower task index.
+
+use temponet_task::{Arrival, Job, JobId, SystemView, Task, Tie, Time};
+
+/// Jobs of each task that are looked ahead to.
+pub(crate) const AHEAD: u64 = 3;
+
+/// A job that is critical weighs so many times as much as one that is one level less so.
+const CRITICAL: f64 = 8.0;
+
+/// Keeps its memory between decisions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeadlineOrder {
+    /// Deadlines and places of what is put in order.
+    keys: Vec<(Time, u32)>,
+    ready: Vec<JobId>,
+    coming: Vec<(Tie, Entry)>,
+    entries: Vec<Entry>,
+}
+
+/// A job to plan: a ready one with its id, or one to come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub deadline: Time,
+    pub id: Option<JobId>,
+    pub task: u32,
+    /// What is left of it at least and at most.
+    pub least: Time,
+    pub most: Time,
+    pub importance: f64,
+}
+
+impl DeadlineOrder {
+    /// Makes room for a job of each task and for those to come.
+    pub fn reserve(&mut self, tasks: usize) {
+        let coming = AHEAD as usize * tasks;
+        self.keys.clear();
+        self.keys.reserve(coming.max(tasks));
+        self.ready.clear();
+        self.ready.reserve(tasks);
+        self.coming.clear();
+        self.coming.reserve(coming);
+        self.entries.clear();
+        self.entries.reserve(coming + tasks);
+    }
+
+    /// The ready jobs of the last decision.
+    pub fn ready(&self) -> &[JobId] {
+        &self.ready
+    }
+
+    /// Those with the jobs to come; see [`DeadlineOrder::look_ahead`].
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Takes the ready jobs of a decision.
+    pub fn gather(&mut self, view: &SystemView<'_>) {
+        self.keys.clear();
+        self.keys.extend(view.ready().map(|(id, job)| (job.deadline, id.0)));
+        sort(&mut self.keys, |id| view.job(JobId(id)).tie());
+        self.ready.clear();
+        self.ready.extend(self.keys.iter().map(|(_, id)| JobId(*id)));
+    }
+
+    /// Puts the jobs to come between the ready ones that were gathered, up to the last deadline of these.
+    pub fn look_ahead(&mut self, view: &SystemView<'_>) {
+        let last = self.ready.last().map_or(Time::ZERO, |id| view.job(*id).deadline);
+        self.coming.clear();
+        for (index, task) in view.system.tasks.iter().enumerate() {
+            let Arrival::Periodic { period } = task.arrival else { continue };
+            let next = view.now.0.checked_sub(task.offset.0).map_or(0, |since| since / period.0 + 1);
+            for number in next..next + AHEAD {
+                let release = Time(task.offset.0.saturating_add(number.saturating_mul(period.0)));
+                let deadline = Time(release.0.saturating_add(task.deadline.0));
+                if deadline > last {
+                    break;
+                }
+                self.coming.push(((release, index as u32, number), Entry::coming(index as u32, task, deadline)));
+            }
+        }
+        self.keys.clear();
+        self.keys.extend(self.coming.iter().zip(0..).map(|((_, entry), place)| (entry.deadline, place)));
+        sort(&mut self.keys, |place| self.coming[place as usize].0);
+        let mut coming = self.keys.iter().map(|(_, place)| self.coming[*place as usize].1).peekable();
+        self.entries.clear();
+        for id in &self.ready {
+            let job = view.job(*id);
+            while let Some(entry) = coming.next_if(|entry| entry.deadline < job.deadline) {
+                self.entries.push(entry);
+            }
+            self.entries.push(Entry::ready(*id, job));
+        }
+        self.entries.extend(coming);
+    }
+}
+
+/// By deadline, and equal deadlines by their ties, which are rarely asked for.
+fn sort(keys: &mut [(Time, u32)], tie: impl Fn(u32) -> Tie) {
+    keys.sort_unstable_by_key(|(deadline, _)| *deadline);
+    for same in keys.chunk_by_mut(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+        same.sort_unstable_by_key(|(_, place)| tie(*place));
+    }
+}
+
+impl Entry {
+    fn ready(id: JobId, job: &Job) -> Entry {
+        let Job { deadline, task, .. } = *job;
+        let importance = importance(job.value, job.criticality);
+        Entry { deadline, id: Some(id), task, least: job.least_remaining(), most: job.remaining(), importance }
+    }
+
+    fn coming(index: u32, task: &Task, deadline: Time) -> Entry {
+        let importance = importance(task.value, task.criticality);
+        Entry { deadline, id: None, task: index, least: task.bcet, most: task.wcet, importance }
+    }
+
+    /// An estimate of its work, at a share of the way from the least to the most.
+    pub fn work(&self, share: f64) -> Time {
+        Time(self.least.0 + (share * self.most.0.saturating_sub(self.least.0) as f64) as u64)
+    }
+}
+
+fn importance(value: f64, criticality: u8) -> f64 {
+    let critical = if criticality == 0 { 1.0 } else { CRITICAL.powi(i32::from(criticality)) };
+    value.max(f64::MIN_POSITIVE) * critical
+}

@@ -1,0 +1,67 @@
+//! Contract: asked together, advisors and planners choose what each of them chooses alone.
+
+use temponet_sched::{LookAhead, Panel, advisors, build, planners};
+use temponet_sim::generate::{Spec, generate};
+use temponet_sim::{Engine, Unobserved};
+use temponet_task::{Assignment, JobId, OnMiss, Scheduler, SystemView, Time};
+
+fn alone(scheduler: &mut dyn Scheduler, view: &SystemView<'_>) -> Vec<JobId> {
+    let mut assignment = Assignment::default();
+    assignment.reset(view.cores());
+    scheduler.decide(view, &mut assignment);
+    sorted(assignment.cores().iter().flatten())
+}
+
+fn sorted<'a>(jobs: impl IntoIterator<Item = &'a JobId>) -> Vec<JobId> {
+    let mut jobs: Vec<JobId> = jobs.into_iter().copied().collect();
+    jobs.sort_unstable();
+    jobs
+}
+
+fn by_id(planner: impl Iterator<Item = (JobId, f64)>) -> Vec<(JobId, f64)> {
+    let mut pressures: Vec<(JobId, f64)> = planner.collect();
+    pressures.sort_unstable_by_key(|(id, _)| *id);
+    pressures
+}
+
+#[test]
+fn a_panel_chooses_what_its_members_choose() {
+    let (mut decisions, mut contested) = (0, 0);
+    for seed in 0..24 {
+        let cores = [1, 2, 4, 8][seed as usize % 4];
+        let mut spec = Spec::new(6 * cores + 2, cores, [0.8, 1.3, 2.0][seed as usize % 3] * cores as f64);
+        (spec.values, spec.critical.share, spec.bcet) = ((1.0, 5.0), 0.3, 0.4);
+        let mut set = generate(&spec, seed).unwrap();
+        if seed % 2 == 0 {
+            // Jobs that are late stay ready.
+            set.on_miss = OnMiss::Continue;
+        }
+        let system = set.system();
+        let (mut panel, mut advisors, mut planners) = (Panel::default(), advisors(), planners());
+        panel.start(&system);
+        advisors.iter_mut().for_each(|advisor| advisor.start(&system).unwrap());
+        planners.iter_mut().for_each(|planner| planner.start(&system).unwrap());
+        let mut driver = build("edf").unwrap();
+        driver.start(&system).unwrap();
+        let mut engine = Engine::new(&set, seed, Time::from_ms(400));
+        while engine.advance(&mut Unobserved) {
+            let view = engine.view();
+            panel.look(&view, true);
+            for (place, advisor) in advisors.iter_mut().enumerate() {
+                assert_eq!(sorted(panel.advisor(place, &view)), alone(&mut **advisor, &view), "advisor {place}");
+            }
+            for (place, planner) in planners.iter_mut().enumerate() {
+                assert_eq!(sorted(panel.planner(place, &view)), alone(planner, &view), "planner {place}");
+            }
+            let expected = by_id(LookAhead::pressures(&planners[0], &view));
+            assert_eq!(by_id(panel.pressures(&view)), expected);
+            decisions += 1;
+            contested += usize::from(view.active.len() > 2 * cores);
+            let mut assignment = Assignment::default();
+            assignment.reset(cores);
+            driver.decide(&view, &mut assignment);
+            engine.apply(&assignment, &mut Unobserved).unwrap();
+        }
+    }
+    assert!(decisions > 2_000 && contested > 1_000, "{decisions} decisions, {contested} contested");
+}
