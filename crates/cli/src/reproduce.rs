@@ -25,7 +25,7 @@ pub struct Args {
     /// A short look: few sets and seeds, and what is then mere noise is marked [default]
     #[arg(long, conflicts_with_all = ["full", "smallest"])]
     quick: bool,
-    /// Everything as published: hours
+    /// The long run that is published: hours
     #[arg(long, conflicts_with = "smallest")]
     full: bool,
     /// Hardly anything, to see that it runs
