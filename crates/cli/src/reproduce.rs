@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde::Serialize;
-use temponet_lab::reproduce::{self, ALL, Cache, Experiment, Findings, Line, Mode, Verdict, page};
+use temponet_lab::reproduce::{self, ALL, Cache, Experiment, Findings, Line, Mode, On, Trainer, Verdict, page};
 
+use crate::device::{self, Opened};
 use crate::output::{self, NewFile};
 use crate::setup::ModelArgs;
 use crate::table;
@@ -24,7 +25,7 @@ pub struct Args {
     /// A short look: few sets and seeds, and what is then mere noise is marked [default]
     #[arg(long, conflicts_with_all = ["full", "smallest"])]
     quick: bool,
-    /// Everything as published: hours
+    /// The long run that is published: hours
     #[arg(long, conflicts_with = "smallest")]
     full: bool,
     /// Hardly anything, to see that it runs
@@ -35,6 +36,9 @@ pub struct Args {
     /// Keep findings and trained models in this folder [default: temponet in the user's cache folder]
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
+    /// Where models are trained: cpu, best for networks as small as these, cuda, or auto, which takes what is there
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = ["auto", "cpu", "cuda"])]
+    device: String,
     /// Run again what has been run before; trained models are kept
     #[arg(long)]
     force: bool,
@@ -61,6 +65,7 @@ pub fn run(args: Args) -> Result<()> {
     };
     let roster = args.model.roster()?;
     let cache = Cache::open(&args.cache.clone().unwrap_or_else(Cache::default_folder))?;
+    let trainer = trainer(&args.device)?;
     // Opened first: a path that cannot be written should not cost hours.
     let report_file = args.report.as_deref().map(NewFile::create).transpose()?;
     let mut all = Vec::new();
@@ -72,7 +77,7 @@ pub fn run(args: Args) -> Result<()> {
                 findings
             }
             None => {
-                let findings = reproduce::run(experiment, mode, &roster, &cache)?;
+                let findings = reproduce::run(experiment, mode, &roster, &cache, &*trainer)?;
                 eprintln!("{}: {:.1} s", experiment.id, findings.seconds);
                 findings
             }
@@ -90,6 +95,14 @@ pub fn run(args: Args) -> Result<()> {
         eprintln!("report: {}", path.display());
     }
     Ok(())
+}
+
+fn trainer(device: &str) -> Result<Box<dyn Trainer>> {
+    Ok(match device::open(device)? {
+        Opened::Cpu(device) => Box::new(On::new("cpu", device)),
+        #[cfg(feature = "cuda")]
+        Opened::Cuda(device) => Box::new(On::new("cuda", *device)),
+    })
 }
 
 /// The experiments asked for, each once, in the order of the list.

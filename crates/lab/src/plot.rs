@@ -110,9 +110,11 @@ fn ticks(low: f64, high: f64, is_whole: bool) -> Vec<(f64, String)> {
         return (0..=count).map(|place| low + step * place as f64).map(|value| (value, format!("{value}"))).collect();
     }
     let steps = if high > low { 5 } else { 0 };
+    // As many digits as tell the labels apart.
+    let digits = if high > low { (-((high - low) / 5.0).log10().floor()).clamp(2.0, 9.0) as usize } else { 2 };
     (0..=steps)
         .map(|step| low + (high - low) * f64::from(step) / 5.0)
-        .map(|value| (value, format!("{value:.2}")))
+        .map(|value| (value, format!("{value:.digits$}")))
         .collect()
 }
 

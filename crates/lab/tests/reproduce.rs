@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use temponet::Model;
+use temponet_grad::Cpu;
 use temponet_lab::arena::scenario;
 use temponet_lab::reproduce::{
-    ALL, Cache, Context, Mode, Protocol, Size, Trained, Training, Variant, find, known, names, run,
+    ALL, Cache, Context, Mode, On, Protocol, Size, Trained, Training, Variant, find, known, names, run,
 };
 use temponet_lab::roster::Roster;
 use temponet_train::{DqnSettings, Method, NetworkShape, Recipe, RolloutSettings, Stage};
@@ -52,7 +53,7 @@ fn every_protocol_is_read_and_every_file_is_listed() {
 
 #[test]
 fn a_key_that_means_nothing_is_refused() {
-    let text = ALL[0].protocol.replace("version = 1", "version = 1\nverison = 2");
+    let text = ALL[0].protocol.replace("\ntitle", "\nverison = 2\ntitle");
     let error = Protocol::<toml::Table>::parse("E1", &text).unwrap_err().to_string();
     assert!(error.contains("E1") && error.contains("unknown field `verison`"), "{error}");
 }
@@ -79,7 +80,7 @@ fn every_experiment_runs_through_and_says_something() {
     let (folder, roster) = (Folder::new("smallest"), roster());
     let cache = folder.cache();
     for experiment in ALL {
-        let findings = run(experiment, Mode::Smallest, &roster, &cache)
+        let findings = run(experiment, Mode::Smallest, &roster, &cache, &On::cpu())
             .unwrap_or_else(|error| panic!("{}: {error}", experiment.id));
         let id = experiment.id;
         assert!(!findings.lines.is_empty(), "{id} has no figures");
@@ -115,7 +116,9 @@ fn many_trainings_at_once_are_those_one_by_one() {
     let recipes: Vec<Recipe> = (1..6).map(tiny).collect();
     let training = |recipe| Training { name: "tiny", recipe, set: None, begin_with: None };
     let trainings: Vec<Training<'_>> = recipes.iter().map(training).collect();
-    let context = |cache| Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache };
+    let trainer = On::cpu();
+    let context =
+        |cache| Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache, trainer: &trainer };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
     let together = pool.install(|| context(&cache).trained_all(&trainings)).unwrap();
     for (training, trained) in trainings.iter().zip(&together) {
@@ -132,7 +135,9 @@ fn many_trainings_at_once_are_those_one_by_one() {
 fn a_variant_is_trained_with_every_seed_and_stands_beside_edf_and_the_optimum() {
     let (folder, roster) = (Folder::new("variants"), roster());
     let cache = folder.cache();
-    let context = Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache: &cache };
+    let trainer = On::cpu();
+    let context =
+        Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache: &cache, trainer: &trainer };
     let protocol = context.protocol::<toml::Table>().unwrap();
     let cases = protocol.cases("abort", Size { sets: 3, jobs: 60, oracle_seconds: 0.1 }).unwrap();
     let variants = [Variant::new("one", tiny(1)), Variant::new("two", tiny(9))];
@@ -152,7 +157,9 @@ fn a_variant_is_trained_with_every_seed_and_stands_beside_edf_and_the_optimum() 
 fn a_model_is_trained_once() {
     let (folder, roster) = (Folder::new("trained"), roster());
     let cache = folder.cache();
-    let context = Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache: &cache };
+    let trainer = On::cpu();
+    let context =
+        Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache: &cache, trainer: &trainer };
     let method = Method::Rollouts(RolloutSettings { states: 40, updates: 3, ..RolloutSettings::default() });
     let stage = Stage { phases: 2, method, rate: None, workload: None, reward: None };
     let mut recipe = Recipe { stage: vec![stage], ..Recipe::default() };
@@ -167,4 +174,9 @@ fn a_model_is_trained_once() {
     assert_eq!(checksum(&again.model), checksum(&first.model));
     let other = context.trained(&Training { begin_with: Some(&first.model), ..training }).unwrap();
     assert_ne!(checksum(&other.model), checksum(&first.model));
+    let trainer = On::new("elsewhere", Cpu::default());
+    let elsewhere = Context { trainer: &trainer, ..context };
+    let other = elsewhere.trained(&training).unwrap();
+    assert_ne!(other.history.seconds, first.history.seconds, "another kind of device has models of its own");
+    assert_eq!(checksum(&other.model), checksum(&first.model));
 }

@@ -45,8 +45,10 @@ pub struct RunFigures {
     pub lateness_p95: Option<f64>,
     /// Migrations per job.
     pub migrations: f64,
-    /// Dynamic energy.
+    /// Dynamic energy, which only busy cores spend: one unit is a core at full speed for a second.
     pub energy: f64,
+    /// The same for each job in time.
+    pub energy_per_met: f64,
     /// Share of the decisions that the learned scheduler left to its fallback.
     pub fallbacks: f64,
 }
@@ -66,6 +68,7 @@ impl RunFigures {
             lateness_p95: metrics.lateness.quantile(0.95).map(|ns| ms(ns as f64)),
             migrations: metrics.migrations as f64 / metrics.jobs.released.max(1) as f64,
             energy: metrics.energy,
+            energy_per_met: metrics.energy / metrics.jobs.met.max(1) as f64,
             fallbacks: fallbacks as f64 / metrics.decisions.max(1) as f64,
         }
     }

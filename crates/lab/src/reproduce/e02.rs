@@ -1,10 +1,10 @@
 //! E2: heterogeneous sets on one core that is not overloaded, where EDF misses nothing.
 
-use super::ablation::Effort;
+use super::ablation::{Effort, span};
 use super::ff_dqn;
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
 use crate::arena::Metric;
-use crate::plot::{Panel, Span, svg};
+use crate::plot::{Panel, svg};
 use crate::roster::{SHIELDED, UNSHIELDED};
 use crate::stats::{self, percent};
 
@@ -55,12 +55,11 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     };
     let shown: Vec<String> = learned.iter().cloned().chain(["edf", "rm", "fcfs"].map(String::from)).collect();
     let curves: Vec<Vec<(f64, f64)>> = shown.iter().map(curve).collect();
-    let least = curves.iter().flatten().map(|(_, share)| *share).fold(1.0, f64::min);
     let panel = Panel {
         title: "In time, set by set".into(),
         x_label: "utilisation",
+        y: span(curves.iter().flatten().map(|(_, share)| *share)),
         curves,
-        y: Span::Shares((least * 10.0 - 0.01).floor() / 10.0, 1.0),
         marks: Vec::new(),
         is_log: false,
     };

@@ -69,15 +69,14 @@ fn tests(ablation: &Ablation) -> Table {
     let ours = ablation.of(OURS).map(Tried::shares).unwrap_or_default();
     let row = |tried: &Tried| {
         let shares = tried.shares();
-        let test = paired_t_test(&ours, &shares).filter(|_| tried.name != OURS);
-        let shown = |of: Option<f64>| of.map_or("–".into(), |value| format!("{value:.3}"));
+        let test = paired_t_test(&shares, &ours).filter(|_| tried.name != OURS);
         let difference = crate::stats::mean(&shares) - crate::stats::mean(&ours);
         let paper = VARIANCES.iter().find(|(name, _)| *name == tried.name);
         vec![
             tried.name.replace('_', " "),
             points(difference),
-            shown(test.map(|test| test.statistic)),
-            shown(test.map(|test| test.p)),
+            test.map_or("–".into(), |test| format!("{:.3}", test.statistic)),
+            test.map_or("–".into(), |test| format!("{:.2e}", test.p)),
             format!("{:.2e}", deviation(&shares).powi(2)),
             paper.map_or("–".into(), |(_, variance)| format!("{variance:.2e}")),
             tried.trained.first().map_or(0, |trained| trained.model.weights.architecture.parameters()).to_string(),

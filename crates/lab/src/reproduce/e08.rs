@@ -59,7 +59,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         }
     }
     let groups = ["q1, shortest", "q2", "q3", "q4, longest"].map(String::from);
-    let picture = bars(&groups, &series, 1.0, |share| format!("{:.1}", 100.0 * share));
+    let picture = bars(&groups, &series, 1.0, |share| format!("{:.0}", 100.0 * share));
     findings.picture("In time by quartile of the deadlines", "Means over the sets that have such tasks.", picture);
     let of = |name: &str| findings.line(name).map_or(f64::NAN, |line| line.ours.mean);
     let is_biased = of("overload_p_value") < 0.05;

@@ -6,13 +6,11 @@ use temponet_train::{Recipe, RewardShape};
 use super::ablation::{Ablation, Effort, Tried, Variant, span};
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
 use crate::plot::{Panel, svg};
-use crate::stats::{deviation, mean};
+use crate::stats::{deviation, mean, percent};
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Which of the workloads is run.
-    workload: String,
     /// Tasks of the sets that are learned on.
     tasks_per_core: f64,
     /// What each shape adds to the binary reward is weighed by it.
@@ -20,12 +18,12 @@ struct Settings {
     effort: Effort,
 }
 
-/// The energy index is relative to it.
+/// The energy index, energy for each job in time, is relative to it.
 const ENERGY: &str = "r5_energy";
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
-    let Settings { workload, tasks_per_core, weight, effort } = protocol.settings(context.mode);
+    let Settings { tasks_per_core, weight, effort } = protocol.settings(context.mode);
     let mut recipe = effort.recipe(&protocol.recipe);
     recipe.workload.tasks_per_core = (*tasks_per_core, *tasks_per_core);
     let weight = *weight;
@@ -44,7 +42,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         Variant::new(name, recipe)
     };
     let variants = shapes.map(variant);
-    let cases = protocol.cases(workload, effort.test)?;
+    let cases = protocol.cases("sets", effort.test)?;
     let seconds = effort.test.oracle_seconds;
     let ablation = context.ablation("rewards", &variants, effort.seeds, &cases, &protocol.schedulers, seconds)?;
     let base = ablation.of(ENERGY).map(energy).unwrap_or(f64::NAN);
@@ -56,9 +54,9 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         findings.add(ablation.line(name, tried, Unit::Milliseconds, Better::Lower, |run| run.lateness_p95));
     }
     for tried in &ablation.tried {
-        let index: Vec<f64> = tried.values(|run| Some(run.energy)).iter().map(|energy| energy / base).collect();
+        let index: Vec<f64> = tried.values(|run| Some(run.energy_per_met)).iter().map(|energy| energy / base).collect();
         let line = Line::new(format!("energy_{}", tried.name), Unit::Number, Better::Lower, Estimate::of(&index));
-        let edf = ablation.contest.of("edf").and_then(|edf| edf.mean(|run| Some(run.energy)));
+        let edf = ablation.contest.of("edf").and_then(|edf| edf.mean(|run| Some(run.energy_per_met)));
         findings.add(line.beside("edf", None, edf.map(|energy| energy / base)));
         let spread = Estimate::of(&stability(tried));
         findings.add(Line::new(format!("stability_{}", tried.name), Unit::Number, Better::Lower, spread));
@@ -76,13 +74,15 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     ablation.add_convergence(findings, &shapes.map(|(name, _)| name));
     ablation.add_classical(findings);
     let change = findings.line("change_without_penalty").map(Line::shown).unwrap_or_default();
-    let energy = "cores that never rest at full speed use the same energy whatever they run";
-    findings.judge_claim(&format!("without the penalty it changes by {change}; {energy}; {}", ablation.beside()));
+    let spent = |name: &str| ablation.of(name).map_or(f64::NAN, |tried| mean(&tried.values(|run| Some(run.energy))));
+    let rests = format!("in all, R5 spends {} of the binary reward's energy", percent(spent(ENERGY) / spent("binary")));
+    findings.judge_claim(&format!("without the penalty it changes by {change}; {rests}; {}", ablation.beside()));
     Ok(())
 }
 
+/// Energy for each job in time.
 fn energy(tried: &Tried) -> f64 {
-    mean(&tried.values(|run| Some(run.energy)))
+    mean(&tried.values(|run| Some(run.energy_per_met)))
 }
 
 /// How much the score of each training moves in its second half.
@@ -107,7 +107,7 @@ fn draw(findings: &mut Findings, ablation: &Ablation, base: f64) {
     let late = |tried: &Tried| mean(&tried.values(|run| run.lateness_p95));
     let panels = [
         panel("In time against lateness", "95th percentile of lateness, ms", &late),
-        panel("In time against energy", "energy, of R5's", &|tried| energy(tried) / base),
+        panel("In time against energy", "energy for a job in time, of R5's", &|tried| energy(tried) / base),
     ];
     findings.picture(
         "Trade-offs of rewards",

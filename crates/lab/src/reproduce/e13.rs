@@ -12,8 +12,6 @@ use crate::stats::{mean, percent};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Which of the workloads is run.
-    workload: String,
     /// Tasks of the sets that the model has learned on before.
     tasks_per_core: f64,
     /// How many episodes it adapts.
@@ -32,7 +30,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let mut recipe = effort.recipe(&protocol.recipe);
     recipe.workload.tasks_per_core = (settings.tasks_per_core, settings.tasks_per_core);
     let base = context.train_variants(&[Variant::new("low load", recipe.clone())], effort.seeds)?.remove(0);
-    let sets = protocol.cases(&settings.workload, effort.test)?;
+    let sets = protocol.cases("sets", effort.test)?;
     // By number of episodes, the share of each set and seed.
     let counts: Vec<u64> = [0].into_iter().chain(settings.episodes.iter().copied()).collect();
     let mut shares: Vec<Vec<f64>> = vec![Vec::new(); counts.len()];

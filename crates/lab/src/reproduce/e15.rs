@@ -11,8 +11,6 @@ use crate::stats::percent;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Which of the workloads is run.
-    workload: String,
     /// Tasks of the sets that are learned on.
     tasks_per_core: f64,
     /// The share of jobs in time to reach.
@@ -33,7 +31,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let mut random = warm.clone();
     random.stage.retain(|stage| matches!(stage.method, Method::Dqn(_)));
     let variants = [Variant::new("random", random), Variant::new("warm", warm)];
-    let cases = protocol.cases(&settings.workload, effort.test)?;
+    let cases = protocol.cases("sets", effort.test)?;
     let seconds = effort.test.oracle_seconds;
     let ablation = context.ablation("warm start", &variants, effort.seeds, &cases, &protocol.schedulers, seconds)?;
     let mut episodes = Vec::new();

@@ -9,7 +9,9 @@ use temponet_infer::reference;
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, JobId, Scheduler};
 
-use super::{Better, Context, Entrant, Estimate, Findings, Line, ReproduceError, Size, Unit, model_entrant};
+use super::{
+    Better, Contender, Contest, Context, Entrant, Estimate, Findings, Line, ReproduceError, Size, Unit, model_entrant,
+};
 use crate::arena::{Case, Metric};
 use crate::charts::bars;
 use crate::latency::Timed;
@@ -21,9 +23,9 @@ use crate::stats::{mean, paired_difference, percent, points};
 struct Settings {
     /// Of each set.
     tasks: usize,
-    /// Late jobs aborted, the network deciding everything.
+    /// Late jobs aborted.
     size: Size,
-    /// Late jobs continuing, for their lateness.
+    /// Late jobs continuing, for their lateness and for the overload detector, which counts them.
     late: Size,
     /// The tick that a decision has to fit into.
     tick_us: f64,
@@ -60,24 +62,13 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let size = settings.size;
     let cases = protocol.cases_of("abort", size, settings.tasks)?;
     let variants = variants(context.model_alone()?.as_ref(), settings.reserve);
-    let learned = variants.iter().map(|of| model_entrant(of.name, &of.model, of.options, false));
-    let entrants: Vec<Entrant<'_>> = learned.chain(context.learned_and(&protocol.schedulers)).collect();
+    let entrants = entrants(context, &variants, &protocol.schedulers);
     let contest = context.contest("stress", &cases, &entrants, Some((Metric::Compliance, size.oracle_seconds)))?;
     for variant in &variants {
         let Some(contender) = contest.of(variant.name) else { continue };
-        findings.add(
-            contest.score_line(&format!("compliance_{}", variant.name), contender, |run| run.in_time()).headline(),
-        );
-        // One after the other, since they are timed.
-        let inspected = cases.iter().take(settings.inspected).map(|case| inspect(variant, case, settings));
-        let inspected = inspected.collect::<Result<Vec<Inspected>, _>>()?;
-        let of = |value: fn(&Inspected) -> f64| Estimate::of(&inspected.iter().map(value).collect::<Vec<f64>>());
         let name = variant.name;
-        findings.add(Line::share(format!("alignment_{name}"), of(|seen| seen.alignment)));
-        let lower = |what: &str, unit, estimate| Line::new(format!("{what}_{name}"), unit, Better::Lower, estimate);
-        findings.add(lower("entropy", Unit::Number, of(|seen| seen.entropy)));
-        findings.add(lower("overruns", Unit::Share, of(|seen| seen.overruns)));
-        findings.add(Line::new(format!("detector_{name}"), Unit::Share, Better::Neither, of(|seen| seen.fired)));
+        findings.add(contest.score_line(&format!("compliance_{name}"), contender, |run| run.in_time()).headline());
+        look_inside(findings, variant, name, &cases, settings)?;
     }
     for name in ["edf", "srpt"] {
         if let Some(contender) = contest.of(name) {
@@ -90,9 +81,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
             findings.add(line);
         }
     }
-    let shipped =
-        contest.contenders.iter().find(|of| !of.is_classical && variants.iter().all(|known| known.name != of.name));
-    if let Some(shipped) = shipped {
+    if let Some(shipped) = shipped(&contest, &variants) {
         findings.add(contest.score_line("compliance_shipped", shipped, |run| run.in_time()));
         findings.add(Line::new(
             "fallbacks_shipped",
@@ -101,7 +90,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
             shipped.estimate(|run| Some(run.fallbacks)),
         ));
     }
-    lateness(context, findings, settings)?;
+    let continuing = continuing(context, findings, settings, &variants)?;
     if let Some(peak) = peak_rss_mb() {
         findings.add(Line::new("peak_memory", Unit::Megabytes, Better::Lower, Estimate::single(peak)));
     }
@@ -114,21 +103,38 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let picture = bars(&["jobs in time".into()], &series, 1.0, |share| format!("{:.0}", 100.0 * share));
     findings.picture("Under stress", "Means over the runs.", picture);
     context.note_clock(findings);
-    conclude(findings, &contest);
+    conclude(findings, &contest, &continuing);
     Ok(())
 }
 
-fn conclude(findings: &mut Findings, contest: &super::Contest) {
+/// The network in both ways, the scheduler as it ships, and classical ones.
+fn entrants<'a>(context: &'a Context<'_>, variants: &[Variant], classical: &[String]) -> Vec<Entrant<'a>> {
+    let networks = variants.iter().map(|of| model_entrant(of.name, &of.model, of.options, false));
+    networks.chain(context.learned_and(classical)).collect()
+}
+
+/// The scheduler as it ships.
+fn shipped<'a>(contest: &'a Contest, variants: &[Variant]) -> Option<&'a Contender> {
+    contest.contenders.iter().find(|of| !of.is_classical && variants.iter().all(|known| known.name != of.name))
+}
+
+/// What the mitigations are worth, run by run.
+fn gain(contest: &Contest) -> String {
     let values = |name: &str| contest.of(name).map(|of| of.values(|run| run.in_time())).unwrap_or_default();
     let (gain, half) = paired_difference(&values("mitigated"), &values("unmitigated"));
-    let half = half.map(|half| format!(" ± {}", points(half))).unwrap_or_default();
+    points(gain) + &half.map(|half| format!(" ± {}", points(half))).unwrap_or_default()
+}
+
+fn conclude(findings: &mut Findings, contest: &Contest, continuing: &Contest) {
     let share = |name: &str| findings.line(name).map_or("–".into(), |line| percent(line.ours.mean));
     let best = contest.best_classical(Better::Higher, |run| run.in_time());
     let beside = format!(
-        "the mitigations are worth {}{half} points, run by run (the paper: 5.50), the overload detector fires in {} of the decisions looked at, and overruns of the tick go from {} to {} (2% to 0.1%); EDF meets {}, SRPT {}, \
-         {} {}, the scheduler as it ships {}",
-        points(gain),
+        "run by run the mitigations are worth {} points where late jobs are aborted and the overload detector fires in {} of the decisions looked at, {} points where they \
+         continue and it fires in {} (the paper: 5.50); overruns of the tick go from {} to {} (2% to 0.1%); EDF meets {}, SRPT {}, {} {}, the scheduler as it ships {}",
+        gain(contest),
         share("detector_mitigated"),
+        gain(continuing),
+        share("detector_continuing_mitigated"),
         share("overruns_unmitigated"),
         share("overruns_mitigated"),
         share("compliance_edf"),
@@ -207,20 +213,53 @@ fn entropy(weights: &[f32]) -> f64 {
 /// The share of urgent jobs above which attention is halved; the scheduler has it with hysteresis, here it is plain.
 const OVERLOADED: f32 = 0.30;
 
-/// The lateness that 95% do not exceed, where late jobs continue.
-fn lateness(context: &Context<'_>, findings: &mut Findings, settings: &Settings) -> Result<(), ReproduceError> {
+/// Timed runs of the network, one after the other, and what is seen inside it.
+fn look_inside(
+    findings: &mut Findings,
+    variant: &Variant,
+    name: &str,
+    cases: &[Case],
+    settings: &Settings,
+) -> Result<(), ReproduceError> {
+    let inspected = cases.iter().take(settings.inspected).map(|case| inspect(variant, case, settings));
+    let inspected = inspected.collect::<Result<Vec<Inspected>, _>>()?;
+    let of = |value: fn(&Inspected) -> f64| Estimate::of(&inspected.iter().map(value).collect::<Vec<f64>>());
+    findings.add(Line::share(format!("alignment_{name}"), of(|seen| seen.alignment)));
+    let lower = |what: &str, unit, estimate| Line::new(format!("{what}_{name}"), unit, Better::Lower, estimate);
+    findings.add(lower("entropy", Unit::Number, of(|seen| seen.entropy)));
+    findings.add(lower("overruns", Unit::Share, of(|seen| seen.overruns)));
+    findings.add(Line::new(format!("detector_{name}"), Unit::Share, Better::Neither, of(|seen| seen.fired)));
+    Ok(())
+}
+
+/// The same where late jobs continue: the lateness that 95% do not exceed, and what the mitigations are worth there.
+fn continuing(
+    context: &Context<'_>,
+    findings: &mut Findings,
+    settings: &Settings,
+    variants: &[Variant],
+) -> Result<Contest, ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
     let cases = protocol.cases_of("continue", settings.late, settings.tasks)?;
-    let entrants = context.learned_and(&["edf", "srpt", "mh-edf"].map(String::from));
+    let entrants = entrants(context, variants, &["edf", "srpt", "mh-edf"].map(String::from));
     let contest = context.contest("stress, late jobs continue", &cases, &entrants, None)?;
-    let Some(learned) = contest.learned() else { return Ok(()) };
-    let line = contest.line("lateness_shipped", learned, Unit::Milliseconds, Better::Lower, |run| run.lateness_p95);
-    findings.add(line);
+    for variant in variants {
+        let Some(contender) = contest.of(variant.name) else { continue };
+        let name = format!("continuing_{}", variant.name);
+        let line =
+            contest.line(&format!("compliance_{name}"), contender, Unit::Share, Better::Higher, |run| run.in_time());
+        findings.add(line);
+        look_inside(findings, variant, &name, &cases, settings)?;
+    }
+    if let Some(shipped) = shipped(&contest, variants) {
+        let late = Unit::Milliseconds;
+        findings.add(contest.line("lateness_shipped", shipped, late, Better::Lower, |run| run.lateness_p95));
+    }
     for name in ["edf", "srpt"] {
         if let Some(contender) = contest.of(name) {
             let estimate = contender.estimate(|run| run.lateness_p95);
             findings.add(Line::new(format!("lateness_{name}"), Unit::Milliseconds, Better::Neither, estimate));
         }
     }
-    Ok(())
+    Ok(contest)
 }

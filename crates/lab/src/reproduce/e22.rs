@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use serde::Deserialize;
 use temponet::diagnostics::{ENTROPY_STEP, RunReport, explain};
 use temponet::{Binning, Learned, Model, Options, Tokenizer};
@@ -11,9 +10,10 @@ use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, Scheduler};
 use temponet_train::{Recipe, Tokens};
 
+use super::ablation::Variant;
 use super::e21::reports;
-use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Training, Unit, model_entrant};
-use crate::arena::{Case, Metric};
+use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Unit};
+use crate::arena::Case;
 use crate::charts::{Grid, bars};
 use crate::explain_run::{GREEN, bars_svg};
 use crate::plot::{Panel, Span, svg};
@@ -96,36 +96,29 @@ fn graded(mut case: Case) -> Case {
 fn contour(context: &Context<'_>, findings: &mut Findings, contour: &Contour) -> Result<(f64, f64), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
     let cases = protocol.cases("one_core", contour.size)?;
-    let mut cells = vec![vec![None; contour.widths.len()]; contour.bins.len()];
-    for (row, bin) in contour.bins.iter().enumerate() {
-        for (column, width) in contour.widths.iter().enumerate() {
-            let one = |seed: u64| -> Result<f64, ReproduceError> {
-                let mut recipe = Recipe { seed, ..contour.recipe.clone() };
-                let tokenizer = Tokenizer {
-                    bins: (RANGE / bin).round().max(2.0) as usize,
-                    binning: Binning::Uniform { width: *bin },
-                    ..Tokenizer::paper()
-                };
-                recipe.tokens = Tokens::Custom(Box::new(tokenizer));
-                (recipe.network.width, recipe.network.feed_forward) = (*width, 2 * width);
-                let name = format!("bins of {bin}, width {width}, seed {seed}");
-                let trained =
-                    context.trained(&Training { name: &name, recipe: &recipe, set: None, begin_with: None })?;
-                let entrant = model_entrant("network", &Arc::new(trained.model), Options::default(), false);
-                let contest = context.contest(&name, &cases, &[entrant], None)?;
-                Ok(contest.contenders.first().and_then(|of| of.mean(|run| run.in_time())).unwrap_or(f64::NAN))
+    let mut variants = Vec::new();
+    for bin in &contour.bins {
+        for width in &contour.widths {
+            let mut recipe = contour.recipe.clone();
+            let tokenizer = Tokenizer {
+                bins: (RANGE / bin).round().max(2.0) as usize,
+                binning: Binning::Uniform { width: *bin },
+                ..Tokenizer::paper()
             };
-            let shares = (1..=contour.seeds).into_par_iter().map(one).collect::<Result<Vec<f64>, _>>()?;
-            let name = format!("compliance_bin_{bin}_width_{width}");
-            findings.add(Line::share(name, Estimate::of(&shares)));
-            cells[row][column] = Some(mean(&shares));
+            recipe.tokens = Tokens::Custom(Box::new(tokenizer));
+            (recipe.network.width, recipe.network.feed_forward) = (*width, 2 * width);
+            variants.push(Variant::new(format!("compliance_bin_{bin}_width_{width}"), recipe));
         }
     }
-    let known = cells.iter().flatten().flatten().copied();
-    let range = known.fold((1.0f64, 0.0f64), |(low, high), share| (low.min(share), high.max(share)));
-    let oracle = (Metric::Compliance, contour.size.oracle_seconds);
-    let contest =
-        context.contest("beside the contour", &cases, &context.learned_and(&protocol.schedulers), Some(oracle))?;
+    let seconds = contour.size.oracle_seconds;
+    let ablation = context.ablation("contour", &variants, contour.seeds, &cases, &protocol.schedulers, seconds)?;
+    for tried in &ablation.tried {
+        findings.add(ablation.share_line(&tried.name, tried));
+    }
+    let means: Vec<f64> = ablation.tried.iter().map(|tried| mean(&tried.shares())).collect();
+    let range = means.iter().fold((1.0f64, 0.0f64), |(low, high), share| (low.min(*share), high.max(*share)));
+    let cells = means.chunks(contour.widths.len()).map(|row| row.iter().copied().map(Some).collect()).collect();
+    let contest = &ablation.contest;
     let of = |name: &str| contest.of(name).and_then(|of| of.mean(|run| run.in_time())).map_or("–".into(), percent);
     let optimum = contest.optimum().map_or("–".into(), |(share, _)| percent(share));
     let grid = Grid {

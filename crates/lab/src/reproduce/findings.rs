@@ -167,11 +167,13 @@ pub struct Line {
 /// Ours beside the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// The same, within tolerance or interval.
+    /// The same within the tolerance, or better by less than its interval.
     Same,
-    /// Better by more.
+    /// Better by more than tolerance and interval.
     Better,
-    /// Worse by more, or different where neither is better.
+    /// Worse, or different where neither is better, by more than the tolerance but less than its interval: it cannot be told.
+    Undecided,
+    /// The same, but by more than both.
     Worse,
 }
 
@@ -211,7 +213,8 @@ impl Line {
     /// Ours beside the paper's, if it has a figure.
     pub fn standing(&self) -> Option<Standing> {
         let paper = self.paper?;
-        let allowed = self.tolerance.unwrap_or_else(|| self.unit.tolerance(paper)).max(self.ours.ci95.unwrap_or(0.0));
+        let tolerance = self.tolerance.unwrap_or_else(|| self.unit.tolerance(paper));
+        let allowed = tolerance.max(self.ours.ci95.unwrap_or(0.0));
         let difference = self.ours.mean - paper;
         let gain = match self.better {
             Better::Higher => difference,
@@ -220,6 +223,7 @@ impl Line {
         };
         Some(match gain {
             less if less < -allowed => Standing::Worse,
+            less if less < -tolerance => Standing::Undecided,
             more if more > allowed => Standing::Better,
             _ => Standing::Same,
         })
@@ -344,38 +348,44 @@ impl Findings {
         self.lines.iter().find(|line| line.name == name)
     }
 
-    /// Concludes from the headline figures that the paper has as well: worse if one is, better if none is worse and one is better.
-    /// `beside` says what else there is to know, such as what EDF and the optimum come to.
+    /// Concludes from the headline figures that the paper has as well: worse if one is, better if none is worse and one is better; where one cannot
+    /// be told, neither can the whole. `beside` says what else there is to know, such as what EDF and the optimum come to.
     pub fn judge(&mut self, beside: &str) {
+        self.judge_headlines(beside, Verdict::Worse);
+    }
+
+    /// Concludes about claimed differences: one that ours does not come near is not found here.
+    pub fn judge_claim(&mut self, beside: &str) {
+        let is_noise = |line: &Line| line.is_headline && line.noise() == Some(Noise::Few);
+        let noise = if self.lines.iter().any(is_noise) { "; so few seeds are mere noise" } else { "" };
+        self.judge_headlines(&format!("{beside}{noise}"), Verdict::NotReproducible);
+    }
+
+    fn judge_headlines(&mut self, beside: &str, if_worse: Verdict) {
         let judged = |line: &&Line| line.is_headline && line.standing().is_some();
         let headlines: Vec<&Line> = self.lines.iter().filter(judged).collect();
         let any = |standing| headlines.iter().any(|line| line.standing() == Some(standing));
         let verdict = match () {
             () if headlines.is_empty() => Verdict::NotReproducible,
-            () if any(Standing::Worse) => Verdict::Worse,
+            () if any(Standing::Worse) => if_worse,
+            () if any(Standing::Undecided) => Verdict::NotReproducible,
             () if any(Standing::Better) => Verdict::Better,
             () => Verdict::Reproduced,
         };
         let against = |line: &&Line| {
             let paper = line.paper.map(|paper| line.unit.show(paper)).unwrap_or_default();
-            format!("{} {} against the paper's {paper}", words(&line.name), line.shown())
+            let undecided = match (line.standing(), line.better) {
+                (Some(Standing::Undecided), Better::Neither) => {
+                    ", apart by less than its interval and so not to be told"
+                }
+                (Some(Standing::Undecided), _) => ", worse by less than its interval and so not to be told",
+                _ => "",
+            };
+            format!("{} {} against the paper's {paper}{undecided}", words(&line.name), line.shown())
         };
         let figures = headlines.iter().map(against).collect::<Vec<_>>().join("; ");
         let text = if figures.is_empty() { beside.to_string() } else { format!("{figures}; {beside}") };
         self.conclude(verdict, text.trim_end_matches([';', ' ']));
-    }
-
-    /// Concludes about claimed differences. That an interval is wide enough to hold the paper's does not confirm it: a headline figure of ours
-    /// must itself come near it, or the claim is not found here.
-    pub fn judge_claim(&mut self, beside: &str) {
-        self.judge(beside);
-        let without_interval = |line: &Line| Line { ours: Estimate { ci95: None, ..line.ours }, ..line.clone() };
-        let is_missed = |line: &&Line| line.is_headline && without_interval(line).standing() == Some(Standing::Worse);
-        let is_noise = |line: &Line| line.is_headline && line.noise() == Some(Noise::Few);
-        let noise = if self.lines.iter().any(is_noise) { "; so few seeds are mere noise" } else { "" };
-        let text = self.sentence.split_once(": ").map_or(String::new(), |(_, text)| text.trim_end_matches('.').into());
-        let is_found = self.lines.iter().find(is_missed).is_none();
-        self.conclude(if is_found { self.verdict } else { Verdict::NotReproducible }, &(text + noise));
     }
 
     /// Concludes.
@@ -415,9 +425,30 @@ mod tests {
         Line { paper: Some(paper), ..Line::share("x", ours) }
     }
 
+    fn findings(lines: Vec<Line>) -> Findings {
+        Findings {
+            id: "E0".into(),
+            title: String::new(),
+            claim: String::new(),
+            reading: String::new(),
+            mode: "quick".into(),
+            paper: BTreeMap::new(),
+            tolerance: BTreeMap::new(),
+            lines,
+            tables: Vec::new(),
+            pictures: Vec::new(),
+            notes: Vec::new(),
+            verdict: Verdict::Reproduced,
+            sentence: String::new(),
+            seconds: 0.0,
+            protocol: String::new(),
+        }
+    }
+
     #[test]
-    fn what_is_within_tolerance_or_interval_is_the_same() {
+    fn what_is_within_tolerance_or_better_within_the_interval_is_the_same() {
         assert_eq!(line(0.795, None, 9, 0.79).standing(), Some(Standing::Same), "within a point");
+        assert_eq!(line(0.785, Some(0.2), 9, 0.79).standing(), Some(Standing::Same), "within a point");
         assert_eq!(line(0.85, Some(0.07), 9, 0.79).standing(), Some(Standing::Same), "within the interval");
         assert_eq!(line(0.85, Some(0.01), 9, 0.79).standing(), Some(Standing::Better));
         assert_eq!(line(0.70, Some(0.01), 9, 0.79).standing(), Some(Standing::Worse));
@@ -429,24 +460,38 @@ mod tests {
     }
 
     #[test]
+    fn what_is_worse_by_less_than_its_interval_cannot_be_told() {
+        let wide = line(0.70, Some(0.35), 10, 0.982);
+        assert_eq!(wide.standing(), Some(Standing::Undecided));
+        let lower = Line { better: Better::Lower, ..line(0.85, Some(0.07), 9, 0.79) };
+        assert_eq!(lower.standing(), Some(Standing::Undecided));
+        for mean in [0.72, 0.86] {
+            let neither = Line { better: Better::Neither, ..line(mean, Some(0.08), 9, 0.79) };
+            assert_eq!(neither.standing(), Some(Standing::Undecided), "{mean}");
+        }
+    }
+
+    #[test]
+    fn a_wide_interval_makes_no_verdict() {
+        let better = line(1.0, Some(0.0), 5, 0.901).headline();
+        let mut undecided = findings(vec![line(0.70, Some(0.35), 10, 0.982).headline(), better.clone()]);
+        undecided.judge("EDF meets all");
+        assert_eq!(undecided.verdict, Verdict::NotReproducible);
+        let words = "98.20%, worse by less than its interval and so not to be told; x 100.00% ± 0.00 against the paper's 90.10%; EDF meets all.";
+        assert!(undecided.sentence.ends_with(words), "{}", undecided.sentence);
+        let mut worse = findings(vec![line(0.70, Some(0.05), 10, 0.982).headline(), better.clone()]);
+        worse.judge("");
+        assert_eq!(worse.verdict, Verdict::Worse);
+        worse.judge_claim("");
+        assert_eq!(worse.verdict, Verdict::NotReproducible);
+        let mut same = findings(vec![line(0.98, Some(0.05), 10, 0.982).headline(), better]);
+        same.judge("");
+        assert_eq!(same.verdict, Verdict::Better, "one is the same, the other better");
+    }
+
+    #[test]
     fn a_wide_interval_does_not_confirm_a_claim() {
-        let mut findings = Findings {
-            id: "E0".into(),
-            title: String::new(),
-            claim: String::new(),
-            reading: String::new(),
-            mode: "quick".into(),
-            paper: BTreeMap::new(),
-            tolerance: BTreeMap::new(),
-            lines: vec![line(-0.01, Some(0.2), 2, 0.05).headline()],
-            tables: Vec::new(),
-            pictures: Vec::new(),
-            notes: Vec::new(),
-            verdict: Verdict::Reproduced,
-            sentence: String::new(),
-            seconds: 0.0,
-            protocol: String::new(),
-        };
+        let mut findings = findings(vec![line(-0.01, Some(0.2), 2, 0.05).headline()]);
         findings.judge_claim("EDF meets all");
         assert_eq!(findings.verdict, Verdict::NotReproducible);
         assert!(findings.sentence.ends_with("EDF meets all; so few seeds are mere noise."), "{}", findings.sentence);

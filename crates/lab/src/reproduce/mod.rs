@@ -53,7 +53,7 @@ pub use contest::{Contender, Contest, Entrant, Of, RunFigures, model_entrant};
 pub use findings::{Better, Estimate, Findings, Line, Noise, Picture, Reference, Standing, Table, Unit, Verdict};
 pub use protocol::{Mode, Protocol, Size, Workload};
 pub use registry::ALL;
-pub use training::{History, Trained, Training};
+pub use training::{History, On, Trained, Trainer, Training};
 
 use crate::comparison::CompareError;
 use crate::roster::Roster;
@@ -107,6 +107,8 @@ pub struct Context<'a> {
     pub roster: &'a Roster,
     /// What was computed before.
     pub cache: &'a Cache,
+    /// Where models are trained.
+    pub trainer: &'a dyn Trainer,
 }
 
 impl Context<'_> {
@@ -167,12 +169,13 @@ pub fn known(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Runs an experiment and keeps what comes of it.
+/// Runs an experiment and keeps what comes of it, wherever its models are trained.
 pub fn run(
     experiment: &'static Experiment,
     mode: Mode,
     roster: &Roster,
     cache: &Cache,
+    trainer: &dyn Trainer,
 ) -> Result<Findings, ReproduceError> {
     let protocol: Protocol<toml::Table> = Protocol::parse(experiment.id, experiment.protocol)?;
     let mut findings = Findings {
@@ -193,7 +196,7 @@ pub fn run(
         protocol: experiment.protocol.into(),
     };
     let begin = Instant::now();
-    (experiment.run)(&Context { experiment, mode, roster, cache }, &mut findings)?;
+    (experiment.run)(&Context { experiment, mode, roster, cache, trainer }, &mut findings)?;
     findings.seconds = begin.elapsed().as_secs_f64();
     let content = serde_json::to_vec(&findings)
         .map_err(|error| ReproduceError::Cache(experiment.id.into(), error.to_string()))?;

@@ -1,11 +1,12 @@
 //! Models that experiments train, each only once: the next call, of any experiment, finds it in the cache.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use temponet::Model;
-use temponet_grad::Cpu;
+use temponet_grad::{Cpu, Device};
 use temponet_task::TaskSet;
 use temponet_train::{PhaseFigures, Recipe, Run, TrainError, UpdateFigures, Watch};
 
@@ -43,6 +44,66 @@ pub struct History {
     pub phases: Vec<PhaseFigures>,
     /// Wall-clock seconds of the call that ended it; after an interruption, of the last part only.
     pub seconds: f64,
+}
+
+/// Where models are trained.
+pub trait Trainer: Sync {
+    /// What the device is called. Kinds of devices round differently, so that each has models of its own in the cache.
+    fn kind(&self) -> &'static str;
+
+    /// Trains, going on from a checkpoint where there is one of this training: the model, and how its phases went.
+    fn train(
+        &self,
+        training: &Training<'_>,
+        checkpoint: Option<&[u8]>,
+        watch: &mut dyn Watch,
+    ) -> Result<(Model, Vec<PhaseFigures>), TrainError>;
+}
+
+/// Trains on devices of one kind, every training on one of its own.
+pub struct On<D> {
+    kind: &'static str,
+    first: Mutex<D>,
+}
+
+impl<D> On<D> {
+    /// Devices like this one.
+    pub fn new(kind: &'static str, device: D) -> On<D> {
+        On { kind, first: Mutex::new(device) }
+    }
+}
+
+impl On<Cpu<f32>> {
+    /// The processor.
+    pub fn cpu() -> On<Cpu<f32>> {
+        On::new("cpu", Cpu::default())
+    }
+}
+
+impl<D: Device<Real = f32>> Trainer for On<D> {
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    fn train(
+        &self,
+        training: &Training<'_>,
+        checkpoint: Option<&[u8]>,
+        watch: &mut dyn Watch,
+    ) -> Result<(Model, Vec<PhaseFigures>), TrainError> {
+        let weights = training.begin_with.map(|model| &model.weights);
+        let begin = || {
+            let device = self.first.lock().unwrap_or_else(PoisonError::into_inner).another();
+            Run::new(device, training.recipe.clone(), training.set.cloned(), weights)
+        };
+        let mut run = begin();
+        // A checkpoint of another program version is no help, and no harm.
+        if checkpoint.is_some_and(|bytes| run.resume(bytes).is_err()) {
+            run = begin();
+        }
+        run.train(watch)?;
+        Ok((run.model(), run.figures().to_vec()))
+    }
 }
 
 impl Context<'_> {
@@ -91,25 +152,19 @@ impl Context<'_> {
         let recipe = serde_json::to_string(training.recipe).map_err(|error| self.broken("recipe", &error))?;
         let set = training.set.map_or(String::new(), |set| format!("{set:?}"));
         let begun = training.begin_with.map_or(String::new(), |model| model.weights.checksum());
-        let name = format!("model-{}", key(&[env!("CARGO_PKG_VERSION"), &recipe, &set, &begun]));
+        let kind = self.trainer.kind();
+        let name = format!("model-{}", key(&[env!("CARGO_PKG_VERSION"), &recipe, &set, &begun, kind]));
         let files = [".safetensors", ".json", ".checkpoint"].map(|ending| name.clone() + ending);
         if let Some(known) = self.known(&files)? {
             return Ok(known);
         }
-        let weights = training.begin_with.map(|model| &model.weights);
-        let mut run = Run::new(Cpu::default(), training.recipe.clone(), training.set.cloned(), weights);
-        if let Some(bytes) = self.cache.read(&files[2])? {
-            // A checkpoint of another program version is no help, and no harm.
-            if run.resume(&bytes).is_err() {
-                run = Run::new(Cpu::default(), training.recipe.clone(), training.set.cloned(), weights);
-            }
-        }
+        let checkpoint = self.cache.read(&files[2])?;
         let begin = Instant::now();
         let mut watcher = Watcher { name: training.name, progress, cache: self.cache, checkpoint: &files[2] };
-        let outcome = run.train(&mut watcher);
-        outcome.map_err(|error| ReproduceError::Train(training.name.into(), error.to_string()))?;
-        let history = History { phases: run.figures().to_vec(), seconds: begin.elapsed().as_secs_f64() };
-        let model = run.model();
+        let outcome = self.trainer.train(training, checkpoint.as_deref(), &mut watcher);
+        let (model, phases) =
+            outcome.map_err(|error| ReproduceError::Train(training.name.into(), error.to_string()))?;
+        let history = History { phases, seconds: begin.elapsed().as_secs_f64() };
         self.cache.write(&files[1], &serde_json::to_vec(&history).map_err(|error| self.broken("history", &error))?)?;
         self.cache.write(&files[0], &model.to_bytes().map_err(|error| self.broken("model", &error))?)?;
         self.cache.remove(&files[2]);
