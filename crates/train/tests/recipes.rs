@@ -71,9 +71,13 @@ fn what_is_written_reads_back() {
 #[test]
 fn the_recipes_of_the_repository_can_be_followed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recipes");
+    let files = [folder, concat!(env!("CARGO_MANIFEST_DIR"), "/../../recipes/default")]
+        .into_iter()
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file());
     let mut methods = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for path in files {
         let recipe: Recipe = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         assert_eq!(recipe.problem(), None, "{}", path.display());
         methods.extend(recipe.stage.iter().map(|stage| stage.method.name()));
