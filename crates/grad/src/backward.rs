@@ -137,8 +137,7 @@ impl<D: Device> Tape<'_, D> {
             }
             Op::Activate { x, activation } => {
                 let (x, activation) = (*x, *activation);
-                let value = &self.nodes[x.0].value;
-                let dx = self.device.activate_backward_from(activation, value, dy, rows * columns);
+                let dx = self.device.activate_backward(activation, &self.nodes[x.0].value, dy);
                 return self.pass_on(x, dx, gradients);
             }
             Op::Softmax { x, segments } => {

@@ -198,21 +198,8 @@ pub trait Device: Send {
     fn add_sum_of_rows(&mut self, x: &Self::Buffer, out: &mut Self::Buffer);
 
     fn activate(&mut self, activation: Activation, x: &Self::Buffer, out: &mut Self::Buffer);
-    fn activate_backward(&mut self, activation: Activation, x: &Self::Buffer, dy: &Self::Buffer, dx: &mut Self::Buffer);
-
-    /// The same for a gradient of so many numbers that is not needed any more: gives that by `x`.
-    fn activate_backward_from(
-        &mut self,
-        activation: Activation,
-        x: &Self::Buffer,
-        gradient: Self::Buffer,
-        len: usize,
-    ) -> Self::Buffer {
-        let mut dx = self.zeros(len);
-        self.activate_backward(activation, x, &gradient, &mut dx);
-        self.recycle(gradient);
-        dx
-    }
+    /// From the gradient by what came out, which is not needed any more, to that by `x`.
+    fn activate_backward(&mut self, activation: Activation, x: &Self::Buffer, gradient: Self::Buffer) -> Self::Buffer;
 
     /// Adds row `from[k]` of `x` to row `to[k]` of `out`, for every k below the first number of `shape`; rows have the second
     /// number of columns. Without a list it is row k.

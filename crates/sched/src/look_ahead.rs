@@ -194,20 +194,7 @@ mod tests {
         let other = Task { deadline: ms(20), ..Task::periodic("other", ms(100), ms(2)) };
         let short = |name: &str| Task { deadline: ms(4), offset: ms(6), ..Task::periodic(name, ms(100), ms(3)) };
         let system = TaskSet::new("set", vec![long, other, short("one"), short("two")], 1).system();
-        let job = |task: u32| Job {
-            task,
-            criticality: 0,
-            running: false,
-            last_core: None,
-            number: 0,
-            release: Time::ZERO,
-            deadline: system.tasks[task as usize].deadline,
-            wcet: system.tasks[task as usize].wcet,
-            bcet: system.tasks[task as usize].bcet,
-            executed: Time::ZERO,
-            overhead: Time::ZERO,
-            value: 1.0,
-        };
+        let job = |task: u32| Job::first(task, &system.tasks[task as usize]);
         let (jobs, active) = ([job(0), job(1)], [JobId(0), JobId(1)]);
         let view = SystemView {
             now: Time::ZERO,

@@ -114,10 +114,10 @@ impl Candidates {
             }
         }
         self.jobs.truncate(kept);
-        for (id, job) in view.ready().filter(|(id, _)| self.seen[id.index()] == self.decision) {
-            let candidate = Candidate::new(id, job, self.estimate);
-            let is_late = view.now + candidate.remaining > candidate.deadline;
-            if is_late { &mut self.hopeless } else { &mut self.jobs }.push(candidate);
+        for (id, job) in view.ready() {
+            if self.seen[id.index()] == self.decision {
+                self.take(id, job);
+            }
         }
         self.jobs.sort_unstable_by_key(|candidate| (candidate.deadline, candidate.tie));
         self.free_at.clear();
@@ -130,13 +130,16 @@ impl Candidates {
         self.hopeless.clear();
         self.jobs.clear();
         self.reserve(order.len());
-        for id in order {
-            let candidate = Candidate::new(*id, view.job(*id), self.estimate);
-            let is_late = view.now + candidate.remaining > candidate.deadline;
-            if is_late { &mut self.hopeless } else { &mut self.jobs }.push(candidate);
-        }
+        order.iter().for_each(|id| self.take(*id, view.job(*id)));
         self.free_at.clear();
         self.free_at.resize(view.cores(), view.now);
+    }
+
+    /// Puts a job among the candidates, or among those that will be late.
+    fn take(&mut self, id: JobId, job: &Job) {
+        let candidate = Candidate::new(id, job, self.estimate);
+        let is_late = self.now + candidate.remaining > candidate.deadline;
+        if is_late { &mut self.hopeless } else { &mut self.jobs }.push(candidate);
     }
 
     /// The first of the accepted candidates up to `last` that the list schedule makes late, and by how much.

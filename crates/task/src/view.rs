@@ -44,6 +44,24 @@ pub struct Job {
 }
 
 impl Job {
+    /// The first job of a task, of that index, just released.
+    pub fn first(index: u32, task: &Task) -> Job {
+        Job {
+            task: index,
+            criticality: task.criticality,
+            running: false,
+            last_core: None,
+            number: 0,
+            release: task.offset,
+            deadline: task.offset + task.deadline,
+            wcet: task.wcet,
+            bcet: task.bcet,
+            executed: Time::ZERO,
+            overhead: Time::ZERO,
+            value: task.value,
+        }
+    }
+
     /// Work left if it takes its whole wcet; at least a nanosecond, since it is not complete.
     pub fn remaining(&self) -> Time {
         Time(self.wcet.0.saturating_sub(self.executed.0).max(1) + self.overhead.0)

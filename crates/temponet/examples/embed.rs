@@ -17,21 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     scheduler.start(&system)?;
 
     // At every release, completion and deadline: the ready jobs, and who is running.
-    let job = |task: u32, wcet_ms: u64, deadline_ms: u64| Job {
-        task,
-        criticality: 0,
-        running: false,
-        last_core: None,
-        number: 0,
-        release: Time::ZERO,
-        deadline: Time::from_ms(deadline_ms),
-        wcet: Time::from_ms(wcet_ms),
-        bcet: Time::from_ms(wcet_ms),
-        executed: Time::ZERO,
-        overhead: Time::ZERO,
-        value: 1.0,
-    };
-    let jobs = [job(0, 4, 10), job(1, 25, 40)];
+    let jobs = [Job::first(0, &system.tasks[0]), Job::first(1, &system.tasks[1])];
     let active = [JobId(0), JobId(1)];
     let events = active.map(Event::Released);
     let view = SystemView {

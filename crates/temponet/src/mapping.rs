@@ -161,23 +161,12 @@ mod tests {
 
     /// So many ready jobs with these deadlines, on four cores.
     fn with_view(deadlines: &[u64], check: impl FnOnce(&SystemView<'_>)) {
-        let tasks = (0..deadlines.len()).map(|index| Task::periodic(format!("t{index}"), Time(100), Time(1))).collect();
-        let system = TaskSet::new("test", tasks, 4).system();
-        let job = |(task, deadline): (u32, &u64)| Job {
-            task,
-            criticality: 0,
-            running: false,
-            last_core: None,
-            number: 0,
-            release: Time::ZERO,
+        let task = |(index, deadline): (usize, &u64)| Task {
             deadline: Time(*deadline),
-            wcet: Time(1),
-            bcet: Time(1),
-            executed: Time::ZERO,
-            overhead: Time::ZERO,
-            value: 1.0,
+            ..Task::periodic(format!("t{index}"), Time(100), Time(1))
         };
-        let jobs: Vec<Job> = (0..).zip(deadlines).map(job).collect();
+        let system = TaskSet::new("test", deadlines.iter().enumerate().map(task).collect(), 4).system();
+        let jobs: Vec<Job> = (0..).zip(&system.tasks).map(|(index, task)| Job::first(index, task)).collect();
         let active: Vec<JobId> = (0..deadlines.len() as u32).map(JobId).collect();
         let now = Time::ZERO;
         check(&SystemView { now, system: &system, active: &active, jobs: &jobs, running: &[None; 4], events: &[] });

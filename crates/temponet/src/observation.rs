@@ -228,24 +228,15 @@ mod tests {
             .into_iter()
             .flat_map(|tokenizer| [0, 1, 30, 500].map(|jobs| (tokenizer.clone(), jobs)))
         {
-            let task = |index: u64| Task::periodic(format!("t{index}"), Time(1_000), Time(100 + index));
-            let system = TaskSet::new("test", (0..jobs.max(1)).map(task).collect(), 1).system();
             // Some are late by wcet, and some of these impossible.
-            let job = |index: u64| Job {
-                task: index as u32,
-                criticality: 0,
-                running: false,
-                last_core: None,
-                number: 0,
-                release: Time::ZERO,
-                deadline: Time(200 + index * 131 % 1_499),
-                wcet: Time(100 + index),
+            let task = |index: u64| Task {
                 bcet: Time(60),
-                executed: Time::ZERO,
-                overhead: Time::ZERO,
-                value: 1.0,
+                deadline: Time(200 + index * 131 % 1_499),
+                ..Task::periodic(format!("t{index}"), Time(1_000), Time(100 + index))
             };
-            let ready: Vec<Job> = (0..jobs).map(job).collect();
+            let system = TaskSet::new("test", (0..jobs.max(1)).map(task).collect(), 1).system();
+            let first = |(index, task)| Job::first(index, task);
+            let ready: Vec<Job> = (0..).zip(&system.tasks).map(first).take(jobs as usize).collect();
             let active: Vec<JobId> = (0..jobs as u32).rev().map(JobId).collect();
             let view = SystemView {
                 now: Time(170),

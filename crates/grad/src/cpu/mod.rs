@@ -228,14 +228,7 @@ impl<R: Real> Device for Cpu<R> {
         vectorized!(self.arch, loops::activate(activation, x, out));
     }
 
-    fn activate_backward(&mut self, activation: Activation, x: &Vec<R>, dy: &Vec<R>, dx: &mut Vec<R>) {
-        let gradient = self.upload(dy);
-        let gradient = self.activate_backward_from(activation, x, gradient, x.len());
-        self.add(&gradient, dx);
-        self.recycle(gradient);
-    }
-
-    fn activate_backward_from(&mut self, activation: Activation, x: &Vec<R>, mut gradient: Vec<R>, _: usize) -> Vec<R> {
+    fn activate_backward(&mut self, activation: Activation, x: &Vec<R>, mut gradient: Vec<R>) -> Vec<R> {
         vectorized!(self.arch, loops::activate_backward(activation, x, &mut gradient));
         gradient
     }

@@ -399,11 +399,14 @@ impl Device for Cuda {
         self.launch(|kernels| &kernels.activate, Grid::each(n), &[Int(n), kind(activation), At(x), At(out)]);
     }
 
-    fn activate_backward(&mut self, activation: Activation, x: &Memory, dy: &Memory, dx: &mut Memory) {
-        let n = dx.len();
-        assert!(x.len() == n && dy.len() == n);
-        let arguments = [Int(n), kind(activation), At(x), At(dy), At(dx)];
+    fn activate_backward(&mut self, activation: Activation, x: &Memory, gradient: Memory) -> Memory {
+        let n = gradient.len();
+        assert_eq!(x.len(), n);
+        let dx = self.zeros(n);
+        let arguments = [Int(n), kind(activation), At(x), At(&gradient), At(&dx)];
         self.launch(|kernels| &kernels.activate_backward, Grid::each(n), &arguments);
+        self.recycle(gradient);
+        dx
     }
 
     fn add_rows(

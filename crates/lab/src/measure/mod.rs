@@ -45,21 +45,9 @@ impl Scene {
         for index in 0..n {
             let wcet = Time(rng.random_range(500_000..1_500_000));
             let slack = Time(rng.random_range(0..32_000_000));
-            tasks.push(Task::periodic(format!("t{index}"), wcet + slack, wcet));
-            jobs.push(Job {
-                task: index as u32,
-                criticality: 0,
-                running: false,
-                last_core: None,
-                number: 0,
-                release: Time::ZERO,
-                deadline: wcet + slack,
-                wcet,
-                bcet: wcet,
-                executed: Time::ZERO,
-                overhead: Time::ZERO,
-                value: 1.0,
-            });
+            let task = Task::periodic(format!("t{index}"), wcet + slack, wcet);
+            jobs.push(Job::first(index as u32, &task));
+            tasks.push(task);
         }
         let active: Vec<JobId> = (0..n as u32).map(JobId).collect();
         let events = active.iter().copied().map(Event::Released).collect();
