@@ -100,11 +100,14 @@ fn facts(decision: &ExplainedDecision, no_shield: bool) -> String {
     } else {
         format!("EDF would have run {}", cores(edf))
     };
+    let idling = match network.idle_q <= temponet_infer::Weights::NEVER_IDLE {
+        true => "It never idles".into(),
+        false => format!("Idling was worth {:.4}", network.idle_q),
+    };
     format!(
-        "At {} the network wanted {}, {shield}. {same}. Idling was worth {:.4}. Attention entropy by layer: {} bits; alignment {:.0}%.",
+        "At {} the network wanted {}, {shield}. {same}. {idling}. Attention entropy by layer: {} bits; alignment {:.0}%.",
         Time(network.now_ns),
         cores(wanted),
-        network.idle_q,
         network.entropy_bits.iter().map(|bits| format!("{bits:.2}")).collect::<Vec<_>>().join(", "),
         100.0 * network.alignment
     )

@@ -102,9 +102,12 @@ impl Weights {
         self.tensors.get(name).map_or(&[], Vec::as_slice)
     }
 
+    /// What idling is worth to a network that never prefers it.
+    pub const NEVER_IDLE: f32 = -1e6;
+
     /// Makes idling worth so little that it is never preferred.
     pub fn never_idle(&mut self) {
-        for (name, value) in [("head.idle.weight", 0.0), ("head.idle.bias", -1e6)] {
+        for (name, value) in [("head.idle.weight", 0.0), ("head.idle.bias", Weights::NEVER_IDLE)] {
             if let Some(tensor) = self.tensors.get_mut(name) {
                 tensor.fill(value);
             }
