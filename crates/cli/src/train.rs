@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use temponet::{Model, Scale, Tokenizer};
+use temponet::{Model, Scale};
 use temponet_grad::Device;
 use temponet_infer::Weights;
 use temponet_lab::arena::Case;
@@ -108,7 +108,13 @@ pub fn run(args: Args) -> Result<()> {
     let set = prepare_set(&args)?;
     check_teachers(&recipe, set.as_ref())?;
     let begin_with = args.begin_with.as_deref().map(setup::model).transpose()?;
-    let weights = begin_with.map(|model| begin_weights(&recipe, &model)).transpose()?;
+    if let Some(model) = &begin_with {
+        let tokenizer = recipe.tokenizer();
+        if model.tokenizer != tokenizer || model.weights.architecture != recipe.network.architecture(&tokenizer) {
+            bail!("--begin-with: the model has another shape or other tokens than the recipe");
+        }
+    }
+    let weights = begin_with.map(|model| model.weights);
     let mut watcher = Watcher::new(&args, checkpoint.clone());
     if args.force {
         let _ = std::fs::remove_file(&checkpoint);
@@ -216,16 +222,6 @@ fn read_recipe(path: &Path) -> Result<Recipe> {
         Some(problem) => bail!("{}: {problem}", path.display()),
         None => Ok(recipe),
     }
-}
-
-/// A model's weights as a training begins with them: features that only the recipe has mean nothing yet.
-fn begin_weights(recipe: &Recipe, model: &Model) -> Result<Weights> {
-    let tokenizer = recipe.tokenizer();
-    let is_same = Tokenizer { features: model.tokenizer.features.clone(), ..tokenizer.clone() } == model.tokenizer;
-    let architecture = recipe.network.architecture(&tokenizer);
-    let weights = is_same.then(|| model.weights.with_features_of(&architecture)).flatten();
-    weights
-        .context("--begin-with: the model has another shape than the recipe, or tokens that the recipe does not have")
 }
 
 /// The user's own set, if he names one. What only a set has, or only a run, means nothing without it.

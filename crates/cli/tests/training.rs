@@ -153,7 +153,7 @@ fn what_cannot_be_followed_is_refused_before_anything_is_written() {
 
     recipe(&folder, &[CLONING]);
     let error = folder.error(&with(&["--begin-with", "random:1"]));
-    assert!(error.contains("--begin-with: the model has another shape than the recipe"), "{error}");
+    assert!(error.contains("--begin-with: the model has another shape or other tokens than the recipe"), "{error}");
     assert!(folder.error(&with(&["--begin-with", "nosuch.safetensors"])).contains("nosuch.safetensors"));
     assert!(folder.error(&with(&["--device", "cuda"])).contains("cuda"));
     assert!(folder.error(&with(&["--resume"])).contains("there is no interrupted training"));
@@ -164,23 +164,6 @@ fn what_cannot_be_followed_is_refused_before_anything_is_written() {
     assert!(folder.error(&drawn).contains("there is no task set to change"));
     assert!(folder.error(&["train", "--recipe", "nosuch.toml", "-o", "m"]).contains("nosuch.toml: cannot be read"));
     assert_eq!(folder.files(), ["recipe.toml"]);
-}
-
-#[test]
-fn a_training_may_begin_with_a_model_of_fewer_features_but_not_of_more() {
-    let folder = Folder::new("train-begin");
-    let few = "[tokens.custom]\nbins = 64\nbinning = { log = { first = 0.05, last = 200.0 } }\nclip = false\n\
-        long_slack_reserve = 0.0\nfeatures = [\"due\", \"core\"]\n";
-    folder.write("recipe.toml", &format!("{few}{SMALL}{CLONING}"));
-    folder.stdout(&with(&[]));
-    recipe(&folder, &[CLONING]);
-    let more = ["train", "standard-125", "--recipe", "recipe.toml", "--trials", "2", "-o", "more.safetensors"];
-    folder.stdout(&[&more[..], &["--begin-with", "m.safetensors"]].concat());
-    let text = folder.stdout(&["model", "show", "more.safetensors"]);
-    assert!(text.contains("slack (66)") && text.contains("cost (8)"), "{text}");
-    folder.write("recipe.toml", &format!("{few}{SMALL}{CLONING}"));
-    let error = folder.error(&with(&["--force", "--begin-with", "more.safetensors"]));
-    assert!(error.contains("tokens that the recipe does not have"), "{error}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use rand_pcg::Pcg64;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
-use crate::{Architecture, Vocabulary};
+use crate::Architecture;
 
 /// Texts that travel with the weights and mean nothing to the network: the tokenizer, the training's provenance.
 pub type Metadata = BTreeMap<String, String>;
@@ -95,16 +95,6 @@ impl Weights {
                 _ => (0..rows * columns).map(|_| value(&mut rng)).collect(),
             }
         })
-    }
-
-    /// These weights for a shape with more features: what those add begins as nought, so that nothing changes at first. None for any other shape.
-    pub fn with_features_of(&self, architecture: &Architecture) -> Option<Weights> {
-        let Architecture { job, idle, .. } = &self.architecture;
-        let has_all = |own: &[Vocabulary], all: &[Vocabulary]| own.iter().all(|feature| all.contains(feature));
-        let fits = has_all(job, &architecture.job) && has_all(idle, &architecture.idle);
-        let same = Architecture { job: job.clone(), idle: idle.clone(), ..architecture.clone() };
-        let widened = || Weights::new(architecture.clone(), |name, _, _| self.tensor(name).to_vec());
-        (fits && same == self.architecture).then(widened)
     }
 
     /// One tensor, row after row. Every name of [`Architecture::tensors`] is there.

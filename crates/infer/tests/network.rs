@@ -43,25 +43,6 @@ fn permuting_the_jobs_permutes_the_outputs() {
 }
 
 #[test]
-fn further_features_change_nothing_at_first() {
-    let weights = Weights::random(small(), 5);
-    let job = vocabularies(&[("slack", 20), ("cost", 8), ("core", 3)]);
-    let wider = weights.with_features_of(&Architecture { job, ..small() }).unwrap();
-    let jobs = random_rows(9, &mut Pcg64::seed_from_u64(2));
-    let with_cost: Vec<u16> =
-        jobs.iter().zip(0..).flat_map(|([slack, core], cost)| [*slack, cost % 8, *core]).collect();
-    let rows = Rows { idle: &[1, 2], jobs: &with_cost, real: &[], bias: &[0.0; 10], sparsity: None };
-    assert_close(&reference(&wider, &rows).q, &q(&weights, &jobs, &[0.0; 10], None), "with a feature more");
-    for other in [
-        Architecture { job: vocabularies(&[("slack", 20)]), ..small() },
-        Architecture { job: vocabularies(&[("slack", 21), ("core", 3)]), ..small() },
-        Architecture { width: 16, ..small() },
-    ] {
-        assert!(weights.with_features_of(&other).is_none(), "{other:?}");
-    }
-}
-
-#[test]
 fn jobs_of_real_numbers_only_are_permuted_too() {
     let mut rng = Pcg64::seed_from_u64(4);
     for (seed, hidden) in [(0, 0), (1, 9)] {

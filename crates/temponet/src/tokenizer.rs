@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use temponet_infer::{RealInput, SLOT, Vocabulary};
-use temponet_task::{Arrival, Costs, Job, OnMiss, System, Task, Time};
+use temponet_task::{Arrival, Job, OnMiss, System, Task, Time};
 
 use crate::advice::{ADVICE_VALUES, Counsel, PLAN_VALUES};
 use crate::bins::Bins;
@@ -58,8 +58,6 @@ pub enum Feature {
     Pressure,
     /// The load per core of all tasks whose jobs take no longer for their value than this one's: 16 bins up to 1.5.
     Rank,
-    /// What it costs to put it on another core, against the set's median wcet: 8 bins, the first if it costs nothing.
-    Cost,
 }
 
 impl Feature {
@@ -75,7 +73,6 @@ impl Feature {
             Feature::Plan => ("plan", PLAN_VALUES),
             Feature::Pressure => ("pressure", 16),
             Feature::Rank => ("rank", 16),
-            Feature::Cost => ("cost", COST_BINS),
         };
         Vocabulary { name: name.into(), size }
     }
@@ -84,7 +81,6 @@ impl Feature {
 /// Bins of the idle token: number of cores, and utilisation per core.
 const CORE_BINS: usize = 8;
 const LOAD_BINS: usize = 16;
-const COST_BINS: usize = 8;
 
 /// What a set looks like as a whole, found once at its start.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -101,8 +97,6 @@ pub struct Scale {
     pub(crate) differs: bool,
     /// Of each task's jobs.
     ranks: Vec<u16>,
-    /// Of a job that has not run, and of one that has.
-    costs: [u16; 2],
 }
 
 impl Scale {
@@ -119,17 +113,7 @@ impl Scale {
         let edges = tokenizer.binning.edges(tokenizer.bins).iter().map(|edge| edge * unit).collect();
         let importance = |task: &Task| (task.value, task.criticality);
         let differs = system.tasks.windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
-        let Costs { context_switch, migration, .. } = system.costs;
-        let costs = [context_switch, context_switch + migration].map(|cost| cost_bin(cost.0 as f64 / unit));
-        Scale { unit, value, idle, bins: Bins::new(edges), differs, ranks: ranks(system), costs }
-    }
-}
-
-/// See [`Feature::Cost`]: one bin to a doubling, the last from half a median wcet on.
-fn cost_bin(ratio: f64) -> u16 {
-    match ratio > 0.0 {
-        true => (ratio.log2().floor() + COST_BINS as f64).clamp(1.0, COST_BINS as f64 - 1.0) as u16,
-        false => 0,
+        Scale { unit, value, idle, bins: Bins::new(edges), differs, ranks: ranks(system) }
     }
 }
 
@@ -185,7 +169,6 @@ impl Tokenizer {
             Feature::Plan,
             Feature::Pressure,
             Feature::Rank,
-            Feature::Cost,
         ];
         Tokenizer { bins: 64, binning, clip: false, long_slack_reserve: 0.0, features, continuous: None, slots: None }
     }
@@ -289,7 +272,6 @@ impl Tokenizer {
                 Feature::Plan => counsel.planners,
                 Feature::Pressure => ((counsel.pressure * 8.0) as u16).min(15),
                 Feature::Rank => scale.ranks.get(job.task as usize).copied().unwrap_or(0),
-                Feature::Cost => scale.costs[usize::from(job.last_core.is_some())],
             });
         }
         if self.slots.is_some() {
@@ -337,24 +319,6 @@ impl Tokenizer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use temponet_task::TaskSet;
-
-    #[test]
-    fn what_moving_costs_depends_on_the_set_and_on_having_run() {
-        assert_eq!([0.0, 1e-9, 0.01, 0.02, 0.3, 0.5, 9.0].map(cost_bin), [0, 1, 1, 2, 6, 7, 7]);
-        let set = |migration: u64| TaskSet {
-            costs: Costs { migration: Time(migration), ..Costs::default() },
-            ..TaskSet::new("test", vec![Task::periodic("t", Time(1_000), Time(100))], 2)
-        };
-        let tokenizer = Tokenizer { features: vec![Feature::Cost], ..Tokenizer::full() };
-        for (migration, last_core, expected) in [(0, Some(1), 0), (20, Some(1), 5), (20, None, 0)] {
-            let system = set(migration).system();
-            let job = Job { last_core, ..Job::first(0, &system.tasks[0]) };
-            let (mut token, scale) = (Vec::new(), Scale::of(&tokenizer, &system));
-            tokenizer.token(&job, Time::ZERO, &scale, Counsel::default(), &mut token, &mut Vec::new());
-            assert_eq!(token[1], expected, "{migration} {last_core:?}");
-        }
-    }
 
     #[test]
     fn two_bins_to_a_doubling() {

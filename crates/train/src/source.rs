@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use temponet_sim::generate::{Critical, Deadlines, GenerateError, Lengths, Method, Rule, Spec, generate};
+use temponet_sim::generate::{Critical, Deadlines, GenerateError, Lengths, Rule, Spec, generate};
 use temponet_sim::is_for_evaluation;
 use temponet_task::{Costs, ExecutionModel, TaskSet, Time};
 
@@ -49,8 +49,6 @@ pub struct Ranges {
     pub critical: f64,
     /// How often migrations and context switches cost something, and how much at most, as a share of the shortest wcet.
     pub costs: (f64, f64),
-    /// How often sets are automotive software instead (WATERS 2015): ten tasks per core, a third of them critical, most execution times a tenth of the wcet.
-    pub automotive: f64,
 }
 
 impl Default for Ranges {
@@ -67,7 +65,6 @@ impl Default for Ranges {
             values: 0.0,
             critical: 0.0,
             costs: (0.0, 0.0),
-            automotive: 0.0,
         }
     }
 }
@@ -100,7 +97,6 @@ impl Ranges {
             ("heavy_tailed", self.heavy_tailed),
             ("values", self.values),
             ("critical", self.critical),
-            ("automotive", self.automotive),
         ];
         let wrong =
             shares.into_iter().chain([("costs[0]", self.costs.0)]).find(|(_, share)| !(0.0..=1.0).contains(share));
@@ -121,18 +117,10 @@ impl Ranges {
         let mean = match execution {
             Execution::Known => 1.0,
             Execution::Uniform | Execution::Weibull => (1.0 + bcet) / 2.0,
+            // A first guess; what is drawn is scaled to the load below.
             Execution::Pareto => bcet + 0.25 * (1.0 - bcet),
         };
         let load = within(&mut rng, self.load) * cores as f64;
-        let seed = |rng: &mut Pcg64| {
-            std::iter::repeat_with(|| rng.random()).find(|seed| !is_for_evaluation(*seed)).unwrap_or_default()
-        };
-        let third = Critical { share: 0.34, factor: 1.0, overrun: 0.0 };
-        if self.automotive > 0.0 && rng.random::<f64>() < self.automotive {
-            let spec =
-                Spec { tasks: None, method: Method::Waters2015, critical: third, ..Spec::new(1, cores, 10.0 * load) };
-            return generate(&spec, seed(&mut rng));
-        }
         let utilization = (load / mean).min(0.95 * tasks as f64);
         let (low, high) = self.periods_ms;
         let spread = (3.0 * low).min(high);
@@ -150,9 +138,10 @@ impl Ranges {
             spec.values = (1.0, 10.0);
         }
         if rng.random::<f64>() < self.critical {
-            spec.critical = third;
+            spec.critical = Critical { share: 0.34, factor: 1.0, overrun: 0.0 };
         }
-        let mut set = generate(&spec, seed(&mut rng))?;
+        let seed = std::iter::repeat_with(|| rng.random()).find(|seed| !is_for_evaluation(*seed)).unwrap_or_default();
+        let mut set = generate(&spec, seed)?;
         for task in &mut set.tasks {
             match execution {
                 Execution::Known | Execution::Uniform => {}
@@ -188,27 +177,5 @@ impl Source {
             Source::Fixed(set) => Ok(set.clone()),
             Source::Drawn(ranges) => ranges.draw(seed).map(Arc::new),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn automotive_sets_come_as_often_as_asked_and_change_no_others() {
-        let plain = Ranges::default();
-        let some = Ranges { automotive: 0.3, ..plain.clone() };
-        let is_automotive = |set: &TaskSet| set.tasks.iter().any(|task| task.acet.is_some());
-        let drawn: Vec<TaskSet> = (0..200).map(|seed| some.draw(seed).unwrap()).collect();
-        let automotive: Vec<&TaskSet> = drawn.iter().filter(|set| is_automotive(set)).collect();
-        assert!((40..80).contains(&automotive.len()), "{}", automotive.len());
-        for set in automotive {
-            let load = set.mean_utilization() / set.cores as f64;
-            assert!((0.3..3.0).contains(&load), "a mean load of {load}");
-            assert!(set.tasks.iter().any(|task| task.criticality > 0));
-        }
-        assert!((0..50).all(|seed| !is_automotive(&plain.draw(seed).unwrap())));
-        assert!(Ranges { automotive: 1.5, ..plain }.problem().unwrap().contains("automotive = 1.5"));
     }
 }

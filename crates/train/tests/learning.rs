@@ -338,7 +338,7 @@ fn numbers_that_go_astray_stop_the_training() {
 #[test]
 fn the_environment_keeps_its_promises() {
     for (seed, tokens) in [(1, Tokens::Full), (2, Tokens::Paper)] {
-        let ranges = Ranges { costs: (0.5, 0.2), values: 0.5, critical: 0.5, automotive: 0.05, ..Ranges::default() };
+        let ranges = Ranges { costs: (0.5, 0.2), values: 0.5, critical: 0.5, ..Ranges::default() };
         let tokenizer = tokens.tokenizer();
         temponet_train::check_environment(&Source::Drawn(Box::new(ranges)), &tokenizer, seed, 50).unwrap();
     }
