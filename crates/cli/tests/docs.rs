@@ -114,6 +114,7 @@ fn every_setting_of_a_recipe_is_documented() {
         Method::Dqn(Default::default()),
         Method::Ppo(Default::default()),
         Method::Offline(Default::default()),
+        Method::Stay(Default::default()),
     ];
     let stage = |method| Stage { phases: 1, method, rate: Some(1.0), workload: None, reward: Some(Reward::default()) };
     let mut recipe = Recipe { stage: methods.map(stage).into(), ..Recipe::default() };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use temponet_infer::{Network, NetworkError};
 use temponet_sched::fallback;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
+use temponet_task::{Assignment, Costs, NotApplicable, Scheduler, System, SystemView, Time};
 
 use crate::mapping::{Mapper, Mapping};
 use crate::tokenizer::Scale;
@@ -39,6 +39,8 @@ pub struct Learned {
     is_overloaded: bool,
     /// More ready jobs than this are beyond what the model has learned.
     most_jobs: usize,
+    /// What a running job's number is more.
+    stay: f32,
     /// Decides where the network cannot: beyond its reach, over budget, or not finite.
     fallback: Box<dyn Scheduler>,
     fallbacks: u64,
@@ -57,6 +59,7 @@ impl Learned {
             mapper: Mapper::default(),
             is_overloaded: false,
             most_jobs: usize::MAX,
+            stay: 0.0,
             fallback: fallback(false),
             fallbacks: 0,
             q: Vec::new(),
@@ -83,6 +86,8 @@ impl Scheduler for Learned {
         self.is_overloaded = false;
         let reach = self.model.reach().map(|reach| (reach * system.cores as f64).ceil() as usize);
         self.most_jobs = reach.unwrap_or(usize::MAX);
+        let Costs { context_switch, migration, .. } = system.costs;
+        self.stay = if context_switch + migration > Time::ZERO { self.model.stay() } else { 0.0 };
         self.fallbacks = 0;
         self.fallback = fallback(self.scale.differs);
         self.fallback.start(system)
@@ -115,7 +120,10 @@ impl Scheduler for Learned {
             self.q.clear();
             return self.fallback.decide(view, assignment);
         }
-        let jobs = self.observation.jobs().iter().map(|(id, row)| (*id, self.q[*row as usize]));
+        let jobs = self.observation.jobs().iter().map(|(id, row)| {
+            let stay = if view.job(*id).running { self.stay } else { 0.0 };
+            (*id, self.q[*row as usize] + stay)
+        });
         self.mapper.assign(self.options.mapping, jobs, self.q[0], view, assignment);
     }
 

@@ -35,6 +35,8 @@ const PROVENANCE_KEY: &str = "provenance";
 const UNTRAINED: &str = "untrained";
 /// Ready jobs per core up to which it has learned.
 const REACH_KEY: &str = "reach";
+/// What a running job's number is more where moving jobs costs something.
+const STAY_KEY: &str = "stay";
 
 impl Model {
     /// Untrained weights for a tokenizer.
@@ -74,6 +76,21 @@ impl Model {
     /// Says up to how many ready jobs per core it has learned.
     pub fn set_reach(&mut self, jobs_per_core: f64) {
         self.weights.metadata.insert(REACH_KEY.into(), jobs_per_core.to_string());
+    }
+
+    /// What the number of a running job is more where moving jobs costs something, so that it loses its core only for a job that is clearly better.
+    pub fn stay(&self) -> f32 {
+        self.weights
+            .metadata
+            .get(STAY_KEY)
+            .and_then(|text| text.parse().ok())
+            .filter(|stay: &f32| stay.is_finite())
+            .unwrap_or(0.0)
+    }
+
+    /// Says what staying is worth.
+    pub fn set_stay(&mut self, stay: f32) {
+        self.weights.metadata.insert(STAY_KEY.into(), stay.to_string());
     }
 
     /// Reads a file.

@@ -41,6 +41,21 @@ fn any_weights_give_legal_schedules_on_any_number_of_tasks_and_cores() {
 }
 
 #[test]
+fn staying_is_worth_something_only_where_moving_costs() {
+    let preemptions = |stay: f32, migration: u64| {
+        let mut model = Model::random(Tokenizer::full(), 9);
+        model.set_stay(stay);
+        let mut set = overloaded(30, 4, 3);
+        set.costs.migration = Time(migration);
+        let mut scheduler = Learned::new(Arc::new(model), Options::default()).unwrap();
+        simulate(&set, 1, Time::from_ms(500), &mut scheduler, &mut Unobserved).unwrap().preemptions
+    };
+    assert_eq!(preemptions(1e6, 0), preemptions(0.0, 0));
+    let (free, costly) = (preemptions(0.0, 1_000), preemptions(1e6, 1_000));
+    assert!(free > 10 && costly == 0, "{free} {costly}");
+}
+
+#[test]
 fn the_order_of_jobs_does_not_matter() {
     let set = overloaded(30, 4, 3);
     let model = Arc::new(Model::random(Tokenizer::full(), 9));

@@ -55,7 +55,7 @@ impl<D: Device<Real = f32>> Run<D> {
                 replay = Some((dqn.replay.clone(), dqn.counter.clone(), dqn.choices));
                 steps.1 = judge.as_ref().map_or(0, |judge| judge.learner.adam.steps);
             }
-            Memory::Ppo => {}
+            Memory::Nothing => {}
         }
         let best = self.best.to_bytes().map_err(wrong)?;
         let rest = Rest { progress: self.progress.clone(), steps, lessons, findings, replay, best };
@@ -105,7 +105,7 @@ impl<D: Device<Real = f32>> Run<D> {
                 (dqn.replay, dqn.counter, dqn.choices) = rest.replay.ok_or_else(|| wrong("its replay is missing"))?;
                 judge.learner.adam.steps = rest.steps.1;
             }
-            Memory::Ppo => {}
+            Memory::Nothing => {}
         }
         let mut outcome = Ok(());
         self.visit(|list, device, values| {

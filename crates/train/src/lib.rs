@@ -39,7 +39,7 @@ pub use learner::{Asked, Learner, Losses, Outputs, SampleLoss, Wanted};
 pub use network::{Focus, Network, Output};
 pub use offline::{Judge, OfflineAlgorithm, OfflineSettings, log_runs};
 pub use ppo::{PpoSettings, rounds as ppo_rounds};
-pub use recipe::{Episode, Method, Optimizer, Recipe, Shape as NetworkShape, Stage, Tokens, Validation};
+pub use recipe::{Episode, Method, Optimizer, Recipe, Shape as NetworkShape, Stage, StaySettings, Tokens, Validation};
 pub use replay::{Draw, Replay, Transition};
 pub use reward::{Purse, Reward, Shape as RewardShape};
 pub use ring::Ring;

@@ -126,6 +126,7 @@ impl Method {
                 let whole = [("transitions", s.transitions), ("updates", s.updates as usize)];
                 not_whole(&whole).or(algorithm).or_else(|| q_learning(&s.dqn))
             }
+            Method::Stay(s) => not_positive(&[("step", s.step)]),
         }
     }
 }

@@ -186,6 +186,22 @@ pub enum Method {
     Ppo(PpoSettings),
     /// From logged runs alone.
     Offline(OfflineSettings),
+    /// By trying what it is worth that a running job stays, where moving jobs costs something.
+    Stay(StaySettings),
+}
+
+/// How it is found what staying is worth. Nothing is learned: each phase tries a value, and the best one is kept with the model.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StaySettings {
+    /// What each phase tries more than the one before; the first tries nought.
+    pub step: f64,
+}
+
+impl Default for StaySettings {
+    fn default() -> Self {
+        StaySettings { step: 2.0 }
+    }
 }
 
 impl Method {
@@ -197,6 +213,7 @@ impl Method {
             Method::Dqn(_) => "dqn",
             Method::Ppo(_) => "ppo",
             Method::Offline(_) => "offline",
+            Method::Stay(_) => "stay",
         }
     }
 
@@ -205,7 +222,7 @@ impl Method {
         match self {
             Method::Cloning(settings) => std::slice::from_ref(&settings.teacher),
             Method::Offline(settings) => &settings.teachers,
-            Method::Rollouts(_) | Method::Dqn(_) | Method::Ppo(_) => &[],
+            Method::Rollouts(_) | Method::Dqn(_) | Method::Ppo(_) | Method::Stay(_) => &[],
         }
     }
 
@@ -221,6 +238,7 @@ impl Method {
                 settings.rounds.saturating_mul(settings.epochs as u64).saturating_mul(updates)
             }
             Method::Offline(settings) => settings.updates,
+            Method::Stay(_) => 0,
         }
     }
 }

@@ -122,7 +122,7 @@ pub(crate) enum Memory<D: Device<Real = f32>> {
     Cloning(Lessons),
     Rollouts(Findings),
     Dqn(Box<Dqn<D>>),
-    Ppo,
+    Nothing,
     Offline { dqn: Box<Dqn<D>>, judge: Option<Box<Judge<D>>> },
 }
 
@@ -153,7 +153,7 @@ impl<D: Device<Real = f32>> Run<D> {
         let mut run = Run {
             source: set.map(Arc::new),
             learner,
-            memory: Memory::Ppo,
+            memory: Memory::Nothing,
             progress: Progress::default(),
             best: weights,
             recipe,
@@ -165,12 +165,12 @@ impl<D: Device<Real = f32>> Run<D> {
     /// Fresh memory for a stage.
     pub(crate) fn begin_stage(&mut self, stage: usize) -> Memory<D> {
         self.learner.restart_optimizer();
-        let Some(stage) = self.recipe.stage.get(stage) else { return Memory::Ppo };
+        let Some(stage) = self.recipe.stage.get(stage) else { return Memory::Nothing };
         match &stage.method {
             Method::Cloning(settings) => Memory::Cloning(Lessons::new(settings)),
             Method::Rollouts(settings) => Memory::Rollouts(Findings::new(settings)),
             Method::Dqn(settings) => Memory::Dqn(Box::new(Dqn::new(settings.clone(), &mut self.learner))),
-            Method::Ppo(_) => Memory::Ppo,
+            Method::Ppo(_) | Method::Stay(_) => Memory::Nothing,
             Method::Offline(settings) => {
                 let mut dqn_settings = settings.dqn.clone();
                 if let OfflineAlgorithm::Cql { conservative, cloning } = settings.algorithm {
@@ -341,7 +341,7 @@ impl<D: Device<Real = f32>> Run<D> {
                 let epsilon = |share: f64| from + (to - from) * (2.0 * (phase as f64 + share) / phases).min(1.0);
                 dqn.phase(learner, &mut fleet, &mut rng, epsilon, rate, done)?;
             }
-            (Method::Ppo(settings), Memory::Ppo) => {
+            (Method::Ppo(settings), Memory::Nothing) => {
                 let mut fleet = Fleet::new(episodes, settings.environments, seed)?;
                 ppo::rounds(settings, learner, &mut fleet, seed, rate, done)?;
             }
@@ -373,7 +373,11 @@ impl<D: Device<Real = f32>> Run<D> {
         if !self.may_idle(stage) {
             weights.never_idle();
         }
-        let model = Arc::new(Model { tokenizer, weights });
+        let mut model = Model { tokenizer, weights };
+        if let Method::Stay(settings) = &stage.method {
+            model.set_stay((settings.step * (self.progress.phase - 1) as f64) as f32);
+        }
+        let model = Arc::new(model);
         let score = self.validate(&model)?;
         self.progress.since_best += 1;
         if self.progress.best.is_none_or(|best| score > best) {
@@ -397,7 +401,7 @@ impl<D: Device<Real = f32>> Run<D> {
         match &stage.method {
             Method::Dqn(settings) => settings.may_idle,
             Method::Offline(settings) => settings.dqn.may_idle,
-            Method::Cloning(_) | Method::Rollouts(_) | Method::Ppo(_) => false,
+            Method::Cloning(_) | Method::Rollouts(_) | Method::Ppo(_) | Method::Stay(_) => false,
         }
     }
 
@@ -428,7 +432,7 @@ impl<D: Device<Real = f32>> Run<D> {
         let (others, judge) = match &mut self.memory {
             Memory::Dqn(dqn) => (vec![("target", &mut dqn.target)], None),
             Memory::Offline { dqn, judge } => (vec![("target", &mut dqn.target)], judge.as_mut()),
-            Memory::Cloning(_) | Memory::Rollouts(_) | Memory::Ppo => (Vec::new(), None),
+            Memory::Cloning(_) | Memory::Rollouts(_) | Memory::Nothing => (Vec::new(), None),
         };
         self.learner.visit(others, |name, device, tensors| each(name.into(), device, tensors));
         if let Some(judge) = judge {

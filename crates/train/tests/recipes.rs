@@ -3,7 +3,7 @@
 use temponet::{Continuous, Tokenizer};
 use temponet_train::{
     Bonus, CloningSettings, DqnSettings, Execution, Method, OfflineAlgorithm, OfflineSettings, PpoSettings, Ranges,
-    Recipe, Reward, RewardShape, Stage, Tokens,
+    Recipe, Reward, RewardShape, Stage, StaySettings, Tokens,
 };
 
 /// Every method, every shape of the reward, every bonus, and every setting that is usually left out.
@@ -33,6 +33,7 @@ fn everything() -> Vec<Recipe> {
     let mut methods = vec![
         Method::Cloning(CloningSettings { teacher: "optimum".into(), ..CloningSettings::default() }),
         Method::Ppo(PpoSettings::default()),
+        Method::Stay(StaySettings { step: 0.5 }),
     ];
     methods.extend(bonuses.map(|bonus| Method::Dqn(dqn(bonus))));
     methods.extend(algorithms.map(|algorithm| {
