@@ -1,83 +1,16 @@
-//! Choosing rows one after the other, without putting any back: how likely a choice is, its gradients, and the loss of policy optimisation. Equal
-//! ones are one row with a count, so a row that stands for c is c times as likely.
+//! The loss of policy optimisation.
 
-use crate::{Real, Segments};
-
-/// A choice's likelihood under some numbers.
-#[derive(Clone, Debug, Default)]
-pub struct Likelihood<R> {
-    /// The logarithm of the choice's probability.
-    pub log: f64,
-    /// Its gradient with respect to each row's number; the first row's is nought.
-    pub gradient: Vec<R>,
-    /// Entropy of the first pick.
-    pub entropy: f64,
-    /// Its gradient.
-    pub entropy_gradient: Vec<R>,
-}
-
-/// The likelihood of picking `chosen` rows in this order. The first row of `q` is never chosen and has no count.
-pub fn likelihood<R: Real>(q: &[R], counts: &[u32], chosen: &[u32]) -> Likelihood<R> {
-    let mut left: Vec<f64> = counts.iter().map(|count| f64::from(*count)).collect();
-    let most = q[1..].iter().fold(R::of(f64::NEG_INFINITY), |most, q| most.max(*q));
-    let powers: Vec<f64> = q[1..].iter().map(|q| (*q - most).to_f64().exp()).collect();
-    let mut result = Likelihood {
-        log: 0.0,
-        gradient: vec![R::ZERO; q.len()],
-        entropy: 0.0,
-        entropy_gradient: vec![R::ZERO; q.len()],
-    };
-    for (turn, row) in chosen.iter().enumerate() {
-        let total: f64 = left.iter().zip(&powers).map(|(left, power)| left * power).sum();
-        let total = total.max(f64::MIN_POSITIVE);
-        let share = |place: usize| left[place] * powers[place] / total;
-        let above = |place: usize| (q[place + 1] - most).to_f64();
-        if turn == 0 {
-            let mean: f64 = (0..left.len()).map(|place| share(place) * above(place)).sum();
-            result.entropy = total.ln() - mean;
-            for place in 0..left.len() {
-                result.entropy_gradient[place + 1] = R::of(-share(place) * (above(place) - mean));
-            }
-        }
-        let place = *row as usize - 1;
-        result.log += above(place) + left[place].max(1.0).ln() - total.ln();
-        for other in 0..left.len() {
-            result.gradient[other + 1] -= R::of(share(other));
-        }
-        result.gradient[place + 1] += R::ONE;
-        left[place] = (left[place] - 1.0).max(0.0);
-    }
-    result
-}
+use crate::{Likelihood, Picks, Real};
 
 /// Choices to learn a policy from, sample by sample.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Choices<'a> {
-    /// The rows of each sample: one that is never chosen, then the others.
-    pub rows: &'a Segments,
-    /// How many equal ones each of those others stands for.
-    pub counts: &'a [u32],
-    /// Whose picks are whose.
-    pub picks: &'a Segments,
-    /// The rows picked, in their order, counted from the sample's first.
-    pub picked: &'a [u32],
+    /// The rows chosen.
+    pub picks: Picks<'a>,
     /// What is known of each sample's choice.
     pub made: &'a [Made],
     /// How they count.
     pub weights: PolicyWeights,
-}
-
-impl Choices<'_> {
-    /// Panics unless the lists are of the lengths that the samples say.
-    pub(crate) fn check(&self) {
-        let Choices { rows, counts, picks, picked, made, .. } = self;
-        assert!(rows.len() == picks.len() && made.len() == picks.len() && picked.len() == picks.rows());
-        assert_eq!(counts.len() + rows.len(), rows.rows());
-        for (sample, picks) in picks.ranges().enumerate() {
-            let most = rows.range(sample).len() as u32;
-            assert!(picked[picks].iter().all(|row| (1..most).contains(row)));
-        }
-    }
 }
 
 /// What is known of a choice.
@@ -132,32 +65,7 @@ pub(crate) fn loss_of_one<R: Real>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn likelihoods_sum_to_one_and_gradients_are_right() {
-        let (q, counts) = ([9.0, 0.3, -0.5, 1.2], [1, 2, 1]);
-        let mut total = 0.0;
-        for a in 1..=3u32 {
-            for b in 1..=3u32 {
-                if a != b || counts[a as usize - 1] > 1 {
-                    total += likelihood(&q, &counts, &[a, b]).log.exp();
-                }
-            }
-        }
-        assert!((total - 1.0).abs() < 1e-6, "{total}");
-        let at = |place: usize, step: f64| {
-            let mut moved = q;
-            moved[place] += step;
-            let likelihood = likelihood(&moved, &counts, &[2, 3]);
-            (likelihood.log, likelihood.entropy)
-        };
-        let found = likelihood(&q, &counts, &[2, 3]);
-        for place in 0..4 {
-            let (up, down) = (at(place, 1e-4), at(place, -1e-4));
-            assert!(((up.0 - down.0) / 2e-4 - found.gradient[place]).abs() < 1e-6);
-            assert!(((up.1 - down.1) / 2e-4 - found.entropy_gradient[place]).abs() < 1e-6);
-        }
-    }
+    use crate::likelihood;
 
     /// On either side of the bounds, with either sign of the advantage.
     #[test]

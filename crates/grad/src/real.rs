@@ -1,5 +1,6 @@
 //! The numbers: single precision to train, double precision to check gradients.
 
+use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
@@ -39,6 +40,8 @@ pub trait Real:
     fn ln(self) -> Self;
     /// Whether it is neither infinite nor undefined.
     fn is_finite(self) -> bool;
+    /// A total order; minus nought comes before nought.
+    fn total_cmp(&self, other: &Self) -> Ordering;
 
     /// The greater of two.
     #[inline(always)]
@@ -87,6 +90,9 @@ impl Real for f64 {
     fn is_finite(self) -> bool {
         f64::is_finite(self)
     }
+    fn total_cmp(&self, other: &f64) -> Ordering {
+        f64::total_cmp(self, other)
+    }
 }
 
 impl Real for f32 {
@@ -133,6 +139,9 @@ impl Real for f32 {
     #[inline(always)]
     fn is_finite(self) -> bool {
         f32::is_finite(self)
+    }
+    fn total_cmp(&self, other: &f32) -> Ordering {
+        f32::total_cmp(self, other)
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_grad::{
-    Activation, Adam, AdamRates, AdamSettings, AttentionShape, Choices, Cpu, Cuda, Device, Loss, Made, PolicyWeights,
-    Product, Segments, Tape, TensorId, Tensors,
+    Activation, Adam, AdamRates, AdamSettings, Ahead, AttentionShape, Choices, Cpu, Cuda, Device, Exchange, Imitation,
+    Loss, Made, Picks, PolicyWeights, Product, Segments, Tape, TensorId, Tensors, Values, Way,
 };
 
 /// Numbers that come from a few roundings.
@@ -19,6 +19,9 @@ const SUMMED: f32 = 3e-5;
 const LONG: f32 = 3e-4;
 /// Sums in double precision.
 const DOUBLE: f64 = 1e-10;
+/// Totals of losses in double precision, and of losses in single precision.
+const TOTAL: f64 = 1e-6;
+const TOTAL_OF_SINGLES: f64 = 1e-5;
 /// Numbers whose factors were rounded to 10 bits.
 const TF32: f32 = 2e-2;
 
@@ -103,7 +106,9 @@ fn numbers_one_by_one() {
             [out, copy]
         });
         for activation in [Activation::Relu, Activation::Gelu, Activation::Tanh] {
-            let wide: Vec<f32> = a.iter().map(|value| 6.0 * value).collect();
+            let mut wide: Vec<f32> = a.iter().map(|value| 6.0 * value).collect();
+            // Something comes through, even of one.
+            wide[0] = wide[0].abs();
             on_both!(gpu, &format!("{activation:?}"), CLOSE, |device| {
                 let (x, dy) = (device.upload(&wide), device.upload(&b));
                 let mut out = device.blank(n);
@@ -360,18 +365,7 @@ fn samples_and_losses() {
             device.softmax_backward(&segments, &out, &dy, &mut dx);
             [out, dx]
         });
-        let mut shares = vec![0.0; n];
-        for range in segments.ranges() {
-            range.clone().for_each(|row| shares[row] = 1.0 / range.len() as f32);
-        }
-        let weights: Vec<f32> = (0..samples).map(|_| rng.random()).collect();
         let mut losses = Vec::new();
-        on_both!(gpu, "cross-entropy", SUMMED, |device| {
-            let (x, shares, weights) = (device.upload(&x), device.upload(&shares), device.upload(&weights));
-            let mut out = device.blank(n);
-            losses.push(device.cross_entropy(&segments, &x, &shares, &weights, &mut out));
-            [out]
-        });
         let weights = random(&mut rng, n);
         for delta in [None, Some(0.3)] {
             on_both!(gpu, "regression", CLOSE, |device| {
@@ -381,9 +375,32 @@ fn samples_and_losses() {
                 [out]
             });
         }
-        for pair in losses.chunks(2) {
-            assert!((pair[0] - pair[1]).abs() <= 1e-5 * (1.0 + pair[0].abs()), "{pair:?}");
-        }
+        compare_totals(&losses, TOTAL_OF_SINGLES);
+    }
+}
+
+/// Samples of at least two rows, so many of each but the first, and as many of them picked as there are places, in some order.
+fn picked(rng: &mut Pcg64, samples: usize, longest: usize, places: usize) -> (Segments, Vec<u32>, Vec<Vec<u32>>) {
+    let rows = Segments::of_lengths((0..samples).map(|_| rng.random_range(2..=longest)));
+    let counts: Vec<u32> = (0..rows.rows() - samples).map(|_| rng.random_range(1..4)).collect();
+    let own = |(sample, range): (usize, std::ops::Range<usize>)| {
+        let own = &counts[range.start - sample..range.end - sample - 1];
+        let mut all: Vec<u32> = (1..).zip(own).flat_map(|(row, count)| vec![row; *count as usize]).collect();
+        (1..all.len()).rev().for_each(|place| all.swap(place, rng.random_range(0..=place)));
+        all.truncate(places);
+        all
+    };
+    let picked = rows.ranges().enumerate().map(own).collect();
+    (rows, counts, picked)
+}
+
+/// Samples, their longest and how many rows are picked of each.
+const PICKED: [(usize, usize, usize); 5] = [(1, 2, 1), (50, 7, 1), (300, 40, 4), (20, 130, 9), (70, 20, 2)];
+
+#[track_caller]
+fn compare_totals(totals: &[f64], tolerance: f64) {
+    for pair in totals.chunks(2) {
+        assert!((pair[0] - pair[1]).abs() <= tolerance * (1.0 + pair[0].abs()), "{pair:?}");
     }
 }
 
@@ -391,31 +408,16 @@ fn samples_and_losses() {
 fn policies() {
     let Some(mut gpu) = gpu() else { return };
     let mut rng = Pcg64::seed_from_u64(10);
-    for (samples, longest, cores) in [(1, 2, 1), (50, 7, 1), (300, 40, 4), (20, 130, 9)] {
-        let rows = Segments::of_lengths((0..samples).map(|_| rng.random_range(2..=longest)));
-        let counts: Vec<u32> = (0..rows.rows() - samples).map(|_| rng.random_range(1..4)).collect();
-        let mut picked = Vec::new();
-        let mut lengths = Vec::new();
-        for (sample, range) in rows.ranges().enumerate() {
-            // Every one of a sample's, in some order, as far as the cores go.
-            let own = &counts[range.start - sample..range.end - sample - 1];
-            let mut all: Vec<u32> = (1..).zip(own).flat_map(|(row, count)| vec![row; *count as usize]).collect();
-            (1..all.len()).rev().for_each(|place| all.swap(place, rng.random_range(0..=place)));
-            all.truncate(cores);
-            lengths.push(all.len());
-            picked.extend(all);
-        }
-        let picks = Segments::of_lengths(lengths);
-        let made: Vec<Made> = (0..samples)
-            .map(|sample| {
-                let own = picks.range(sample).len() as f32;
-                let [log, advantage, worth] = [(); 3].map(|()| 2.0 * rng.random::<f32>() - 1.0);
-                Made { log: 0.2 * log - 1.5 * own, advantage, worth }
-            })
-            .collect();
+    for (samples, longest, places) in PICKED {
+        let (rows, counts, picked) = picked(&mut rng, samples, longest, places);
+        let one = |own: &Vec<u32>| {
+            let [log, advantage, worth] = [(); 3].map(|()| 2.0 * rng.random::<f32>() - 1.0);
+            Made { log: 0.2 * log - 1.5 * own.len() as f32, advantage, worth }
+        };
+        let made: Vec<Made> = picked.iter().map(one).collect();
         let weights = PolicyWeights { clip: 0.2, entropy: 0.1, value: 0.5, share: 1.0 / samples as f32 };
-        let (counts, picks, picked, made) = (&counts[..], &picks, &picked[..], &made[..]);
-        let choices = Choices { rows: &rows, counts, picks, picked, made, weights };
+        let picks = Picks::new(&rows, &counts, picked.iter().map(Vec::as_slice));
+        let choices = Choices { picks, made: &made, weights };
         let q: Vec<f32> = random(&mut rng, rows.rows()).iter().map(|q| 3.0 * q).collect();
         let value = random(&mut rng, samples);
         let mut losses = Vec::new();
@@ -426,7 +428,79 @@ fn policies() {
             losses.push(device.number(&loss));
             [by_q, by_value]
         });
-        assert!((losses[0] - losses[1]).abs() <= 1e-6 * (1.0 + losses[0].abs()), "{losses:?}");
+        compare_totals(&losses, TOTAL);
+    }
+}
+
+#[test]
+fn imitations() {
+    let Some(mut gpu) = gpu() else { return };
+    let mut rng = Pcg64::seed_from_u64(11);
+    // Where there is only one row to pick, there is nothing to learn.
+    for (samples, longest, places) in PICKED.into_iter().skip(1) {
+        let (rows, counts, picked) = picked(&mut rng, samples, longest, places);
+        // Any two rows, the first among them; gains, losses and what comes to nothing.
+        let exchange = |rows: u32, rng: &mut Pcg64| {
+            let gain = [2.0 * rng.random::<f32>() - 1.0, 0.0][usize::from(rng.random_bool(0.1))];
+            (rng.random_range(0..rows), rng.random_range(0..rows), gain)
+        };
+        let own = |range: std::ops::Range<usize>| -> Vec<Exchange> {
+            (0..rng.random_range(0..4)).map(|_| exchange(range.len() as u32, &mut rng)).collect()
+        };
+        let exchanges: Vec<Vec<Exchange>> = rows.ranges().map(own).collect();
+        let picks = || Picks::new(&rows, &counts, picked.iter().map(Vec::as_slice));
+        let both = Imitation::new(picks(), 0.3).with_exchanges(0.7, exchanges.iter().map(Vec::as_slice));
+        let q: Vec<f32> = random(&mut rng, rows.rows()).iter().map(|q| 3.0 * q).collect();
+        let mut losses = Vec::new();
+        for imitation in [Imitation::new(picks(), 1.0 / samples as f32), both] {
+            on_both!(gpu, &format!("imitation of {samples}"), SUMMED, |device| {
+                let (q, mut by_q) = (device.upload(&q), device.blank(rows.rows()));
+                let loss = device.imitation_loss(&imitation, &q, &mut by_q);
+                losses.push(device.number(&loss));
+                [by_q]
+            });
+        }
+        compare_totals(&losses, TOTAL_OF_SINGLES);
+    }
+}
+
+#[test]
+fn values_of_choices() {
+    let Some(mut gpu) = gpu() else { return };
+    let mut rng = Pcg64::seed_from_u64(12);
+    for (samples, longest, places) in PICKED {
+        let (rows, counts, picked) = picked(&mut rng, samples, longest, places);
+        // Of few different numbers, so that some are equal and the earlier row comes first.
+        let chooser: Vec<f32> = (0..rows.rows()).map(|_| rng.random_range(-4..5) as f32 / 4.0).collect();
+        let (q, value, weights) = (random(&mut rng, rows.rows()), random(&mut rng, samples), random(&mut rng, samples));
+        let weights: Vec<f32> = weights.iter().map(|weight| weight.abs()).collect();
+        let way =
+            |_| Way { places: rng.random_range(0..=places as u32 + 1), reward: rng.random(), discount: rng.random() };
+        let ways: Vec<Way> = (0..samples).map(way).collect();
+        for (is_dueling, may_idle, bound, likelihood) in [
+            (true, false, Some(0.6), 0.0),
+            (false, true, None, 0.4),
+            (true, true, None, 0.0),
+            (false, false, Some(0.2), 1.5),
+        ] {
+            let ahead = Ahead { rows: &rows, counts: &counts, ways: &ways, is_dueling, may_idle };
+            let picks = Picks::new(&rows, &counts, picked.iter().map(Vec::as_slice));
+            let values = Values { picks, weights: &weights, is_dueling, bound, likelihood };
+            for is_double in [false, true] {
+                let mut losses = Vec::new();
+                on_both!(gpu, &format!("values of {samples}, {is_double} {ahead:?}"), SUMMED, |device| {
+                    let (chooser, q, value) = (device.upload(&chooser), device.upload(&q), device.upload(&value));
+                    let mut by_q = device.blank(rows.rows());
+                    let [mut target, mut by_value, mut errors] = [(); 3].map(|()| device.blank(samples));
+                    device.best_values(&ahead, is_double.then_some(&chooser), &q, &value, &mut target);
+                    let (by, by_v, e) = (&mut by_q, &mut by_value, &mut errors);
+                    let loss = device.value_loss(&values, &q, &value, &target, by, by_v, e);
+                    losses.push(device.number(&loss));
+                    [target, by_q, by_value, errors]
+                });
+                compare_totals(&losses, TOTAL_OF_SINGLES);
+            }
+        }
     }
 }
 

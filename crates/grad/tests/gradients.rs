@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_grad::{Activation, Cpu, Embedding, Loss, Segments, Tape, TensorId, Tensors, Var};
+use temponet_grad::{
+    Activation, Ahead, Cpu, Device as _, Embedding, Exchange, Imitation, Loss, Picks, Segments, Tape, TensorId,
+    Tensors, Values, Var, Way, value_of,
+};
 
 type Device = Cpu<f64>;
 
@@ -194,11 +197,35 @@ fn losses() {
         let x = lift(tape, ids[0], 6);
         vec![tape.regression(x, Some(0.4), &[2.0, 0.1, -3.0, 0.5, 0.0, 0.3], &[1.0, 2.0, 0.5, 1.0, 3.0, 0.0])]
     });
-    check("cross-entropy", &[(6, 1)], |tape, ids| {
-        let x = lift(tape, ids[0], 6);
-        let segments = Segments::of_lengths([2, 4]);
-        vec![tape.cross_entropy(x, &segments, &[1.0, 0.0, 0.25, 0.25, 0.5, 0.0], &[2.0, 0.5])]
+    let (rows, counts) = (Segments::of_lengths([3, 4]), [2, 1, 1, 1, 3]);
+    let told = |(mut losses, total): (Vec<Loss<Device>>, f64)| {
+        losses[0].value = total;
+        losses
+    };
+    check("imitation", &[(7, 1)], |tape, ids| {
+        let x = lift(tape, ids[0], 7);
+        let picks = Picks::new(&rows, &counts, [&[1, 1, 2][..], &[3]]);
+        let exchanges: [&[Exchange]; 2] = [&[(2, 1, 0.7), (0, 2, -0.4)], &[]];
+        told(tape.imitation_loss(x, &Imitation::new(picks, 0.5).with_exchanges(1.5, exchanges)))
     });
+    for (is_dueling, bound, likelihood) in [(true, Some(0.5), 0.0), (false, Some(0.5), 0.7), (true, None, 0.7)] {
+        let shapes = [(7, 1), (2, 1)];
+        let picked: [&[u32]; 2] = [&[1, 1, 2], &[3]];
+        // One value is nearer to its target than the bound, the other not.
+        let mut device = Device::default();
+        let tensors = parameters(&mut device, &shapes);
+        let [q, value] = [0, 1].map(|place| tensors.values(&device, tensors.ids().nth(place).unwrap()));
+        let worth = |sample: usize| value_of(is_dueling, &q[rows.range(sample)], value[sample], picked[sample]);
+        let targets = [worth(0) - 0.2, worth(1) + 3.0];
+        check("values", &shapes, |tape, ids| {
+            let (x, value) = (lift(tape, ids[0], 7), lift(tape, ids[1], 2));
+            let picks = Picks::new(&rows, &counts, picked);
+            let values = Values { picks, weights: &[0.8, 1.7], is_dueling, bound, likelihood };
+            let target = tape.device().upload(&targets);
+            let (losses, total, _) = tape.value_loss(x, value, &target, &values);
+            told((losses, total))
+        });
+    }
     check("two losses, one worked out elsewhere", &[(2, 1), (1, 1)], |tape, ids| {
         let x = lift(tape, ids[0], 2);
         let y = tape.linear(x, ids[1], None);
@@ -208,6 +235,27 @@ fn losses() {
         losses.push(outside);
         losses
     });
+}
+
+/// What choices should have been worth: the best rows of either network, as far as there are places and, where it may idle, as far as they are worth it.
+#[test]
+fn targets() {
+    let (rows, counts) = (Segments::of_lengths([3, 4]), [2, 1, 1, 1, 3]);
+    let ways = [Way { places: 2, reward: 1.0, discount: 0.5 }, Way { places: 3, reward: 0.0, discount: 1.0 }];
+    let (chooser, q) = ([0.0, 1.0, 3.0, 0.5, 0.25, 2.0, -1.0], [0.5, 1.0, 2.0, -1.0, 4.0, 8.0, 16.0]);
+    let target = |is_dueling: bool, may_idle: bool, is_double: bool| {
+        let ahead = Ahead { rows: &rows, counts: &counts, ways: &ways, is_dueling, may_idle };
+        let mut device = Device::default();
+        let (chooser, q, value) = (chooser.to_vec(), q.to_vec(), vec![10.0, 20.0]);
+        let mut out = device.blank(2);
+        device.best_values(&ahead, is_double.then_some(&chooser), &q, &value, &mut out);
+        out
+    };
+    // The rows 2 and 1 of the first sample, 2, 1 and 3 of the second, or there only 2, above the first row.
+    assert_eq!(target(true, false, true), [1.0 + 0.5 * (10.0 + 1.5 + 0.5), 20.0 + 9.0 + 5.0 + 17.0]);
+    assert_eq!(target(true, true, true), [1.0 + 0.5 * (10.0 + 1.5 + 0.5), 20.0 + 9.0]);
+    // The row 3 of the second stands for three.
+    assert_eq!(target(false, false, false), [1.0 + 0.5 * (0.5 + 1.5 + 0.5), -1.0 + 3.0 * 17.0]);
 }
 
 /// A row that stands for several equal ones is exactly attention over all of them.

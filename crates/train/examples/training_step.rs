@@ -51,7 +51,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..UPDATES {
         // The update draws the same.
         let places = dqn.replay.draw(settings.batch, 1.0, &mut rng.clone()).places;
-        let figures = dqn.update(&mut learner, &mut rng, RATE, CLIP);
+        let queued = dqn.update(&mut learner, &mut rng, RATE, CLIP);
+        let figures = learner.figures(&queued);
         updates.push(json!({ "places": places, "loss": figures.loss, "norm": figures.norm }));
     }
     let case = json!({

@@ -6,12 +6,10 @@ use std::sync::Arc;
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use temponet_grad::Device;
+use temponet_grad::{Device, Imitation, Picks, best_rows};
 
-use crate::choice::best_rows;
-use crate::dqn::UpdateFigures;
 use crate::fleet::{Fleet, FleetError};
-use crate::learner::{Learner, SampleLoss};
+use crate::learner::{Asked, Learner, Queued};
 use crate::ring::Ring;
 use crate::sample::Sample;
 
@@ -104,7 +102,7 @@ impl Lessons {
         Ok(())
     }
 
-    /// One step of learning.
+    /// One step of learning: the cross-entropy of the pick of one job against any of the teacher's. Idling is out of the question.
     pub fn update<D: Device<Real = f32>>(
         &self,
         settings: &CloningSettings,
@@ -112,16 +110,16 @@ impl Lessons {
         rng: &mut Pcg64,
         rate: f64,
         clip: f64,
-    ) -> UpdateFigures {
+    ) -> Queued<D> {
         let drawn = self.list.draw(settings.batch, rng);
         let states: Vec<&Sample> = drawn.iter().map(|(state, _)| &**state).collect();
         let share = 1.0 / settings.batch as f32;
-        let loss = learner.gradients(&states, None, |place, q, _, by_q| {
-            let (state, rows) = drawn[place];
-            let loss = cross_entropy(q, &state.counts, rows, share, by_q);
-            SampleLoss { loss, ..SampleLoss::default() }
+        let losses = learner.backward(&states, None, |tape, Asked { range, focus, output, .. }| {
+            let taught = drawn[range].iter().map(|(_, rows)| &rows[..]);
+            let picks = Picks::new(&focus.segments, &focus.counts, taught);
+            tape.imitation_loss(output.q, &Imitation::new(picks, share))
         });
-        UpdateFigures { loss: loss.total, norm: learner.step(rate, clip) }
+        learner.step(losses, rate, clip)
     }
 
     /// How often the jobs a learner would run are those the teacher ran.
@@ -137,21 +135,4 @@ impl Lessons {
         });
         same.count() as f64 / self.list.len().max(1) as f64
     }
-}
-
-/// The cross-entropy, times a share, of the pick of one job against any of the teacher's; writes its gradient. Idling is out of the question.
-pub(crate) fn cross_entropy(q: &[f32], counts: &[u32], rows: &[u32], share: f32, by_q: &mut [f32]) -> f64 {
-    let most = q[1..].iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let powers = q[1..].iter().zip(counts).map(|(q, count)| (q - most).exp() * *count as f32);
-    by_q[1..].iter_mut().zip(powers).for_each(|(by_q, power)| *by_q = power);
-    let total: f32 = by_q[1..].iter().sum();
-    by_q[1..].iter_mut().for_each(|by_q| *by_q *= share / total);
-    let each = share / rows.len() as f32;
-    let mut loss = 0.0;
-    for row in rows {
-        let row = *row as usize;
-        loss -= f64::from(each * (q[row] - most - total.ln()));
-        by_q[row] -= each;
-    }
-    loss
 }

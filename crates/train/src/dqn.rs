@@ -6,16 +6,16 @@ use std::sync::Arc;
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Device, Tensors};
+use temponet_grad::{Ahead, Device, Picks, Tape, Tensors, Values, Way};
 use temponet_task::JobId;
 
-use crate::choice::{best_rows, likelihood};
 use crate::environment::Ending;
 use crate::explore::{Bonus, Counter};
 use crate::fleet::{Fleet, FleetError, Outcome};
-use crate::learner::{Learner, Outputs, SampleLoss};
-use crate::replay::{Draw, Replay, Transition};
-use crate::sample::Sample;
+use crate::learner::{Asked, Learner, Queued, UpdateFigures};
+use crate::network::{Focus, Network};
+use crate::replay::{Replay, Transition};
+use crate::sample::{Batch, Sample};
 
 /// How Q-learning learns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -121,21 +121,6 @@ struct Pending {
     discount: f64,
 }
 
-/// What an update came to.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct UpdateFigures {
-    /// The mean loss.
-    pub loss: f64,
-    /// The gradient's norm.
-    pub norm: f64,
-}
-
-/// The value of running some rows.
-pub fn value_of(settings: &DqnSettings, q: &[f32], value: f32, chosen: &[u32]) -> f32 {
-    let v = if settings.dueling { value } else { q[0] };
-    v + chosen.iter().map(|row| q[*row as usize] - q[0]).sum::<f32>()
-}
-
 impl<D: Device<Real = f32>> Dqn<D> {
     /// With nothing learned from yet.
     pub fn new(settings: DqnSettings, learner: &mut Learner<D>) -> Dqn<D> {
@@ -149,7 +134,7 @@ impl<D: Device<Real = f32>> Dqn<D> {
         if self.settings.may_idle { idle } else { f32::NEG_INFINITY }
     }
 
-    /// Acts for a phase, learning as it goes. `epsilon` is asked with the share of the phase that is done. `done` is told after each update and may end the phase with an error.
+    /// Acts for a phase, learning as it goes. `epsilon` is asked with the share of the phase that is done. `done` is told of each update, once the next one is queued, and may end the phase with an error.
     #[allow(clippy::too_many_arguments)]
     pub fn phase<E: From<FleetError>>(
         &mut self,
@@ -161,7 +146,7 @@ impl<D: Device<Real = f32>> Dqn<D> {
         mut done: impl FnMut(&Learner<D>, UpdateFigures) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut pending: Vec<VecDeque<Pending>> = fleet.slots.iter().map(|_| VecDeque::new()).collect();
-        let (mut made, mut ended) = (0, 0);
+        let (mut made, mut ended, mut last) = (0, 0, None);
         let share = |made: u64, ended: u64, settings: &DqnSettings| {
             let of_episodes = settings.episodes.map_or(0.0, |episodes| ended as f64 / episodes as f64);
             of_episodes.max(made as f64 / settings.steps as f64)
@@ -190,11 +175,11 @@ impl<D: Device<Real = f32>> Dqn<D> {
             }
             for _ in before..self.choices / self.settings.update_every.max(1) {
                 let (rate, clip) = rate();
-                let figures = self.update(learner, rng, rate, clip);
-                done(learner, figures)?;
+                let queued = self.update(learner, rng, rate, clip);
+                learner.tell(&mut last, Some(queued), &mut done)?;
             }
         }
-        Ok(())
+        learner.tell(&mut last, None, &mut done)
     }
 
     /// Adds an outcome to the choices that wait, and keeps those that have waited long enough.
@@ -262,83 +247,85 @@ impl<D: Device<Real = f32>> Dqn<D> {
         all
     }
 
-    /// One step of learning from what is remembered.
-    pub fn update(&mut self, learner: &mut Learner<D>, rng: &mut Pcg64, rate: f64, clip: f64) -> UpdateFigures {
-        let draw = self.replay.draw(self.settings.batch, 1.0, rng);
+    /// One step of learning from what is remembered. Unless there are priorities, which need the errors, it waits for nothing.
+    pub fn update(&mut self, learner: &mut Learner<D>, rng: &mut Pcg64, rate: f64, clip: f64) -> Queued<D> {
+        let settings = &self.settings;
+        let draw = self.replay.draw(settings.batch, 1.0, rng);
         let transitions: Vec<&Transition> = draw.places.iter().map(|place| self.replay.get(*place)).collect();
-        let targets = self.targets(learner, &transitions);
         let states: Vec<&Sample> = transitions.iter().map(|transition| &*transition.state).collect();
-        let is_whole = self.settings.conservative > 0.0 || self.settings.cloning > 0.0;
+        let weights: Vec<f32> = draw.weights.iter().map(|weight| weight / settings.batch as f32).collect();
+        // Both raise the jobs that ran above the others: the one on the scale of values, the other as likelihood.
+        let likelihood = (settings.conservative + settings.cloning) as f32;
+        let is_whole = likelihood > 0.0;
         let distinct: Vec<Vec<u32>> = transitions.iter().map(|transition| distinct(&transition.chosen)).collect();
         let wanted: Vec<&[u32]> = distinct.iter().map(Vec::as_slice).collect();
-        let loss = learner.gradients(&states, if is_whole { None } else { Some(&wanted) }, |place, q, value, by_q| {
-            let transition = transitions[place];
-            // Rows in focus count from one in their own order.
-            let rows: Vec<u32> = if is_whole {
-                transition.chosen.clone()
-            } else {
-                let at = |row: &u32| 1 + distinct[place].iter().position(|other| other == row).unwrap_or(0) as u32;
-                transition.chosen.iter().map(at).collect()
-            };
-            self.loss(transition, &rows, (q, value), targets[place], draw.weights[place], by_q)
-        });
-        let norm = learner.queue_step(rate, clip);
-        learner.blend_into(&mut self.target, self.settings.target_share as f32);
-        let Draw { places, .. } = draw;
-        for (place, sample) in places.into_iter().zip(&loss.samples) {
-            self.replay.set_surprise(place, f64::from(sample.error));
-        }
-        UpdateFigures { loss: loss.total, norm: learner.number(&norm) }
-    }
-
-    /// What each transition should have been worth.
-    fn targets(&self, learner: &mut Learner<D>, transitions: &[&Transition]) -> Vec<f32> {
-        let next: Vec<&Sample> = transitions.iter().map(|transition| &*transition.next).collect();
-        let judged = learner.outputs(Some(&self.target), &next);
-        let chooser = if self.settings.double { Some(learner.outputs(None, &next)) } else { None };
-        let chooser: &Outputs = chooser.as_ref().unwrap_or(&judged);
-        let target = |place: usize| {
-            let (transition, q) = (transitions[place], chooser.q(place));
-            let best = best_rows(q, &transition.next.counts, transition.next.cores, self.threshold(q[0]));
-            let value = value_of(&self.settings, judged.q(place), judged.value[place], &best);
-            transition.reward + transition.discount * value
+        // Rows in focus count from one in their own order.
+        let in_focus = |(transition, distinct): (&&Transition, &Vec<u32>)| -> Vec<u32> {
+            let at = |row: &u32| 1 + distinct.partition_point(|other| other < row) as u32;
+            if is_whole { transition.chosen.clone() } else { transition.chosen.iter().map(at).collect() }
         };
-        (0..transitions.len()).map(target).collect()
+        let chosen: Vec<Vec<u32>> = transitions.iter().zip(&distinct).map(in_focus).collect();
+        let wanted = if is_whole { None } else { Some(&wanted[..]) };
+        let targets = learner.each_shard(&states, |device, network, parameters, range| {
+            self.targets(device, network, parameters, &transitions[range])
+        });
+        let found = learner.backward(&states, wanted, |tape, Asked { shard, range, focus, output }| {
+            let values = Values {
+                picks: Picks::new(&focus.segments, &focus.counts, chosen[range.clone()].iter().map(Vec::as_slice)),
+                weights: &weights[range],
+                is_dueling: settings.dueling,
+                bound: settings.huber.map(|bound| bound as f32),
+                likelihood,
+            };
+            let (losses, total, errors) = tape.value_loss(output.q, output.value, &targets[shard], &values);
+            (losses, (total, errors))
+        });
+        let (losses, errors): (Vec<D::Number>, Vec<D::Buffer>) = found.into_iter().unzip();
+        let queued = learner.step(losses, rate, clip);
+        learner.blend_into(&mut self.target, settings.target_share as f32);
+        if settings.priority > 0.0 {
+            let errors = errors.iter().flat_map(|errors| learner.download(errors));
+            for (place, error) in draw.places.into_iter().zip(errors) {
+                self.replay.set_surprise(place, f64::from(error));
+            }
+        }
+        queued
     }
 
-    /// One transition's loss; writes the gradient.
-    fn loss(
+    /// What each transition should have been worth, on a device.
+    fn targets(
         &self,
-        transition: &Transition,
-        rows: &[u32],
-        (q, value): (&[f32], f32),
-        target: f32,
-        weight: f32,
-        by_q: &mut [f32],
-    ) -> SampleLoss {
-        let settings = &self.settings;
-        let share = weight / settings.batch as f32;
-        let error = value_of(settings, q, value, rows) - target;
-        let bound = settings.huber.map_or(f32::INFINITY, |bound| bound as f32);
-        let is_far = error.abs() > bound;
-        let own = if is_far { bound * (error.abs() - 0.5 * bound) } else { 0.5 * error * error };
-        let mut loss = f64::from(own * share);
-        let slope = error.clamp(-bound, bound) * share;
-        for row in rows {
-            by_q[*row as usize] += slope;
-            by_q[0] -= slope;
-        }
-        if !settings.dueling {
-            by_q[0] += slope;
-        }
-        if settings.conservative + settings.cloning > 0.0 && !rows.is_empty() {
-            // Both raise the jobs that ran above the others: the one on the scale of values, the other as likelihood.
-            let likelihood = likelihood(q, &transition.state.counts, rows);
-            let factor = (settings.conservative + settings.cloning) as f32 * share;
-            loss -= likelihood.log * f64::from(factor);
-            by_q.iter_mut().zip(&likelihood.gradient).for_each(|(by_q, slope)| *by_q -= factor * slope);
-        }
-        SampleLoss { loss, by_value: if settings.dueling { slope } else { 0.0 }, error }
+        device: &mut D,
+        network: &Network,
+        parameters: &Tensors<D>,
+        transitions: &[&Transition],
+    ) -> D::Buffer {
+        let next: Vec<&Sample> = transitions.iter().map(|transition| &*transition.next).collect();
+        let batch = Batch::of(&next);
+        let focus = Focus::all(&batch);
+        let chooser = self.settings.double.then(|| {
+            let mut tape = Tape::new(device, parameters);
+            let output = network.forward(&mut tape, &batch, &focus);
+            tape.keep(output.q)
+        });
+        let way = |transition: &&Transition| Way {
+            places: transition.next.cores,
+            reward: transition.reward,
+            discount: transition.discount,
+        };
+        let ahead = Ahead {
+            rows: &batch.segments,
+            counts: &batch.counts,
+            ways: &transitions.iter().map(way).collect::<Vec<_>>(),
+            is_dueling: self.settings.dueling,
+            may_idle: self.settings.may_idle,
+        };
+        let mut judge = Tape::new(device, &self.target);
+        let output = network.forward(&mut judge, &batch, &focus);
+        let targets = judge.best_values(&ahead, chooser.as_ref(), output.q, output.value);
+        drop(judge);
+        chooser.into_iter().for_each(|chooser| device.recycle(chooser));
+        targets
     }
 }
 

@@ -44,29 +44,35 @@ pub struct SampleLoss {
     pub loss: f64,
     /// Its slope by the value.
     pub by_value: f32,
-    /// How wrong what the network said was, where that is of interest.
-    pub error: f32,
-}
-
-/// The losses of some samples.
-#[derive(Clone, Debug, Default)]
-pub struct Losses {
-    /// Their sum.
-    pub total: f64,
-    /// One by one.
-    pub samples: Vec<SampleLoss>,
 }
 
 /// A shard of a batch on the tape, to say how wrong the network was.
 pub struct Asked<'a> {
+    /// Which shard.
+    pub shard: usize,
     /// Which samples of the batch.
     pub range: Range<usize>,
-    /// Their rows.
-    pub batch: &'a Batch,
-    /// Those whose outputs are wanted.
+    /// The rows of theirs whose outputs are wanted.
     pub focus: &'a Focus,
     /// What the network says.
     pub output: Output,
+}
+
+/// An update that may still be under way.
+pub struct Queued<D: Device> {
+    /// What the loss of each shard comes to.
+    losses: Vec<D::Number>,
+    /// The gradient's norm before clipping.
+    norm: D::Number,
+}
+
+/// What an update came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UpdateFigures {
+    /// The mean loss.
+    pub loss: f64,
+    /// The gradient's norm.
+    pub norm: f64,
 }
 
 /// A network that learns.
@@ -181,29 +187,38 @@ impl<D: Device<Real = f32>> Learner<D> {
 
     /// What a network with these parameters (its own if none are given) says about some samples.
     pub fn outputs(&mut self, parameters: Option<&Tensors<D>>, samples: &[&Sample]) -> Outputs {
-        let ranges = self.cut(samples);
-        let parameters = parameters.unwrap_or(&self.parameters);
-        let network = &self.network;
-        let shards = ranges.par_iter().zip(&mut self.shards).map(|(range, (device, _))| {
-            let batch = Batch::of(&samples[range.clone()]);
+        let shards = self.each_shard(samples, |device, network, own, range| {
+            let batch = Batch::of(&samples[range]);
             let focus = Focus::all(&batch);
-            let mut tape = Tape::new(device, parameters);
+            let mut tape = Tape::new(device, parameters.unwrap_or(own));
             let output = network.forward(&mut tape, &batch, &focus);
             (tape.values(output.q), focus, tape.values(output.value))
         });
         let mut outputs = Outputs::default();
-        shards.collect::<Vec<_>>().iter().for_each(|(q, focus, value)| outputs.push(q, focus, value));
+        shards.iter().for_each(|(q, focus, value)| outputs.push(q, focus, value));
         outputs
     }
 
-    /// The loss of some samples, and its gradients, added up in order. `loss` is asked for each sample: it is told which one, what the
-    /// network says of its wanted rows and of its worth, and writes its gradient with respect to the former.
+    /// Does something for each shard of some samples, on its device, with the network and its parameters.
+    pub fn each_shard<T: Send>(
+        &mut self,
+        samples: &[&Sample],
+        work: impl Fn(&mut D, &Network, &Tensors<D>, Range<usize>) -> T + Sync,
+    ) -> Vec<T> {
+        let ranges = self.cut(samples);
+        let (network, parameters) = (&self.network, &self.parameters);
+        let shards = ranges.into_par_iter().zip(&mut self.shards);
+        shards.map(|(range, (device, _))| work(device, network, parameters, range)).collect()
+    }
+
+    /// The loss of some samples, and its gradients, added up in order, worked out by the processor. `loss` is asked for each sample: it is told which one,
+    /// what the network says of its wanted rows and of its worth, and writes its gradient with respect to the former.
     pub fn gradients(
         &mut self,
         samples: &[&Sample],
         wanted: Wanted<'_>,
         loss: impl Fn(usize, &[f32], f32, &mut [f32]) -> SampleLoss + Sync,
-    ) -> Losses {
+    ) -> f64 {
         let losses = self.backward(samples, wanted, |tape, asked| {
             let Asked { range, focus, output, .. } = asked;
             let (q, value) = (tape.values(output.q), tape.values(output.value));
@@ -219,10 +234,9 @@ impl<D: Device<Real = f32>> Learner<D> {
             let losses: Vec<SampleLoss> = parts.into_par_iter().with_min_len(FEW).map(one).collect();
             let total: f64 = losses.iter().map(|sample| sample.loss).sum();
             let by_value: Vec<f32> = losses.iter().map(|sample| sample.by_value).collect();
-            ([tape.loss(output.q, total, &by_q), tape.loss(output.value, 0.0, &by_value)], losses)
+            (vec![tape.loss(output.q, total, &by_q), tape.loss(output.value, 0.0, &by_value)], total)
         });
-        let samples = losses.concat();
-        Losses { total: samples.iter().map(|sample| sample.loss).sum(), samples }
+        losses.into_iter().sum()
     }
 
     /// The gradients of a loss of some samples, added up in order. `loss` is asked for each shard of them, and what it gives beside the losses to go
@@ -231,11 +245,12 @@ impl<D: Device<Real = f32>> Learner<D> {
         &mut self,
         samples: &[&Sample],
         wanted: Wanted<'_>,
-        loss: impl Fn(&mut Tape<'_, D>, Asked<'_>) -> ([Loss<D>; 2], T) + Sync,
+        loss: impl Fn(&mut Tape<'_, D>, Asked<'_>) -> (Vec<Loss<D>>, T) + Sync,
     ) -> Vec<T> {
         let ranges = self.cut(samples);
         let (network, parameters) = (&self.network, &self.parameters);
-        let shards = ranges.par_iter().zip(&mut self.shards).map(|(range, (device, gradients))| {
+        let shards = ranges.par_iter().zip(&mut self.shards).enumerate();
+        let shards = shards.map(|(shard, (range, (device, gradients)))| {
             gradients.clear(device);
             let batch = Batch::of(&samples[range.clone()]);
             let focus = match wanted {
@@ -244,7 +259,7 @@ impl<D: Device<Real = f32>> Learner<D> {
             };
             let mut tape = Tape::new(device, parameters);
             let output = network.forward(&mut tape, &batch, &focus);
-            let (losses, found) = loss(&mut tape, Asked { range: range.clone(), batch: &batch, focus: &focus, output });
+            let (losses, found) = loss(&mut tape, Asked { shard, range: range.clone(), focus: &focus, output });
             tape.backward(losses, gradients);
             found
         });
@@ -257,20 +272,34 @@ impl<D: Device<Real = f32>> Learner<D> {
         found
     }
 
-    /// Moves the parameters against the gradients last found, clipped to a norm. Gives that norm before clipping.
-    pub fn step(&mut self, rate: f64, clip: f64) -> f64 {
-        let norm = self.queue_step(rate, clip);
-        self.number(&norm)
-    }
-
-    /// The same without waiting for it.
-    pub fn queue_step(&mut self, rate: f64, clip: f64) -> D::Number {
+    /// Moves the parameters against the gradients last found, which are those of these losses, clipped to a norm. Does not wait for it.
+    pub fn step(&mut self, losses: Vec<D::Number>, rate: f64, clip: f64) -> Queued<D> {
         let (device, gradients) = &mut self.shards[0];
-        self.adam.clipped_step(device, rate, clip, gradients, &mut self.parameters)
+        let norm = self.adam.clipped_step(device, rate, clip, gradients, &mut self.parameters);
+        Queued { losses, norm }
     }
 
-    /// A number, waited for.
-    pub fn number(&self, number: &D::Number) -> f64 {
-        self.shards[0].0.number(number)
+    /// What an update came to, waited for.
+    pub fn figures(&self, queued: &Queued<D>) -> UpdateFigures {
+        let number = |number: &D::Number| self.shards[0].0.number(number);
+        UpdateFigures { loss: queued.losses.iter().map(number).sum(), norm: number(&queued.norm) }
+    }
+
+    /// Tells what the last update came to, once there is a next one for the device to do meanwhile, or none to come.
+    pub fn tell<E>(
+        &self,
+        last: &mut Option<Queued<D>>,
+        next: Option<Queued<D>>,
+        done: &mut impl FnMut(&Self, UpdateFigures) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match std::mem::replace(last, next) {
+            Some(queued) => done(self, self.figures(&queued)),
+            None => Ok(()),
+        }
+    }
+
+    /// The numbers of a matrix on its device, waited for.
+    pub fn download(&self, buffer: &D::Buffer) -> Vec<f32> {
+        self.shards[0].0.download(buffer)
     }
 }

@@ -3,7 +3,6 @@
 mod base;
 mod check;
 mod checkpoint;
-mod choice;
 mod cloning;
 mod dqn;
 mod environment;
@@ -29,13 +28,12 @@ mod tensorboard;
 
 pub use base::best_simple;
 pub use check::check_environment;
-pub use choice::{Likelihood, best_rows, likelihood};
 pub use cloning::{CloningSettings, Lessons};
-pub use dqn::{Dqn, DqnSettings, UpdateFigures};
+pub use dqn::{Dqn, DqnSettings};
 pub use environment::{Ending, Environment, Step};
 pub use explore::{Bonus, Counter};
 pub use fleet::{Episodes, Fleet, FleetError, Outcome, Slot, trial_seed};
-pub use learner::{Asked, Learner, Losses, Outputs, SampleLoss, Wanted};
+pub use learner::{Asked, Learner, Outputs, Queued, SampleLoss, UpdateFigures, Wanted};
 pub use network::{Focus, Network, Output};
 pub use offline::{Judge, OfflineAlgorithm, OfflineSettings, log_runs};
 pub use ppo::{PpoSettings, rounds as ppo_rounds};

@@ -60,24 +60,28 @@ pub struct Focus {
     pub rows: Vec<u32>,
     /// Whose they are.
     pub segments: Arc<Segments>,
+    /// How many jobs each job row among them stands for.
+    pub counts: Vec<u32>,
 }
 
 impl Focus {
     /// Every row of a batch.
     pub fn all(batch: &Batch) -> Focus {
-        Focus { rows: (0..batch.segments.rows() as u32).collect(), segments: batch.segments.clone() }
+        let rows = (0..batch.segments.rows() as u32).collect();
+        Focus { rows, segments: batch.segments.clone(), counts: batch.counts.clone() }
     }
 
     /// The idle row of each sample and some of its others; their numbers count from the sample's own first row.
     pub fn of<'a>(batch: &Batch, others: impl Iterator<Item = &'a [u32]>) -> Focus {
-        let mut rows = Vec::new();
-        let mut lengths = Vec::new();
-        for (range, others) in batch.segments.ranges().zip(others) {
+        let (mut rows, mut lengths, mut counts) = (Vec::new(), Vec::new(), Vec::new());
+        for (sample, (range, others)) in batch.segments.ranges().zip(others).enumerate() {
             rows.push(range.start as u32);
             rows.extend(others.iter().map(|row| range.start as u32 + row));
             lengths.push(1 + others.len());
+            // Every sample before this one, and this one, has an idle row without a count.
+            counts.extend(others.iter().map(|row| batch.counts[range.start - sample + *row as usize - 1]));
         }
-        Focus { rows, segments: Arc::new(Segments::of_lengths(lengths)) }
+        Focus { rows, segments: Arc::new(Segments::of_lengths(lengths)), counts }
     }
 }
 

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Device, Tensors};
+use temponet_grad::{Device, Tensors, likelihood, value_of};
 
-use crate::choice::likelihood;
-use crate::dqn::{Dqn, DqnSettings, UpdateFigures, value_of};
+use crate::dqn::{Dqn, DqnSettings};
 use crate::environment::Ending;
 use crate::fleet::{Episodes, Fleet, FleetError, mix};
-use crate::learner::{Learner, SampleLoss};
+use crate::learner::{Learner, SampleLoss, UpdateFigures};
 use crate::replay::{Replay, Transition};
 use crate::sample::Sample;
 
@@ -91,6 +90,9 @@ pub fn log_runs(settings: &OfflineSettings, episodes: &Episodes, seed: u64) -> R
     Ok(replay)
 }
 
+/// Without a value head of its own in the Q-values, that head is free to be the expectile.
+const IS_DUELING: bool = false;
+
 /// Implicit Q-learning's judge: a second network for Q-values and values, and its target.
 pub struct Judge<D: Device<Real = f32>> {
     /// The judging network.
@@ -110,8 +112,7 @@ impl<D: Device<Real = f32>> Judge<D> {
         rate: f64,
         clip: f64,
     ) -> UpdateFigures {
-        // Without a value head of its own in the Q-values, that head is free to be the expectile.
-        let settings = DqnSettings { dueling: false, ..dqn.settings.clone() };
+        let settings = &dqn.settings;
         let draw = dqn.replay.draw(settings.batch, 1.0, rng);
         let transitions: Vec<&Transition> = draw.places.iter().map(|place| dqn.replay.get(*place)).collect();
         let states: Vec<&Sample> = transitions.iter().map(|transition| &*transition.state).collect();
@@ -119,13 +120,13 @@ impl<D: Device<Real = f32>> Judge<D> {
         let next_values = self.learner.outputs(None, &next).value;
         let judged = self.learner.outputs(Some(&self.target), &states);
         let worth: Vec<f32> = (0..states.len())
-            .map(|place| value_of(&settings, judged.q(place), 0.0, &transitions[place].chosen))
+            .map(|place| value_of(IS_DUELING, judged.q(place), 0.0, &transitions[place].chosen))
             .collect();
         let share = 1.0 / settings.batch as f32;
         self.learner.gradients(&states, None, |place, q, value, by_q| {
             let transition = transitions[place];
             let target = transition.reward + transition.discount * next_values[place];
-            let error = value_of(&settings, q, 0.0, &transition.chosen) - target;
+            let error = value_of(IS_DUELING, q, 0.0, &transition.chosen) - target;
             by_q[0] += error * share;
             for row in &transition.chosen {
                 by_q[*row as usize] += error * share;
@@ -134,9 +135,9 @@ impl<D: Device<Real = f32>> Judge<D> {
             let over = worth[place] - value;
             let weight = if over < 0.0 { 1.0 - expectile } else { expectile } as f32;
             let loss = f64::from(share * (0.5 * error * error + weight * over * over));
-            SampleLoss { loss, by_value: -2.0 * weight * over * share, error }
+            SampleLoss { loss, by_value: -2.0 * weight * over * share }
         });
-        let norm = self.learner.step(rate, clip);
+        let judges = self.learner.step(Vec::new(), rate, clip);
         self.learner.blend_into(&mut self.target, settings.target_share as f32);
         let loss = policy.gradients(&states, None, |place, q, _, by_q| {
             let transition = transitions[place];
@@ -147,7 +148,7 @@ impl<D: Device<Real = f32>> Judge<D> {
             by_q.iter_mut().zip(&likelihood.gradient).for_each(|(by_q, slope)| *by_q = -factor * slope);
             SampleLoss { loss: -likelihood.log * f64::from(factor), ..SampleLoss::default() }
         });
-        policy.step(rate, clip);
-        UpdateFigures { loss: loss.total, norm }
+        policy.step(Vec::new(), rate, clip);
+        UpdateFigures { loss, norm: self.learner.figures(&judges).norm }
     }
 }

@@ -8,12 +8,11 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Choices, Device, Made, PolicyWeights, Segments, likelihood};
+use temponet_grad::{Choices, Device, Made, Picks, PolicyWeights, likelihood};
 
-use crate::dqn::UpdateFigures;
 use crate::environment::Ending;
 use crate::fleet::{Fleet, FleetError, Outcome, mix};
-use crate::learner::{Asked, Learner};
+use crate::learner::{Asked, Learner, UpdateFigures};
 use crate::sample::Sample;
 
 /// How policy optimisation learns.
@@ -155,26 +154,19 @@ fn learn<D: Device<Real = f32>>(
                 value: settings.value as f32,
                 share: 1.0 / places.len() as f32,
             };
-            let losses = learner.backward(&states, None, |tape, Asked { range, batch, focus, output }| {
-                let chosen = || places[range.clone()].iter().map(|place| &seen.chosen[*place]);
-                let picks = &Segments::of_lengths(chosen().map(Vec::len));
-                let picked: Vec<u32> = chosen().flatten().copied().collect();
-                let made: Vec<Made> = places[range.clone()].iter().map(|place| seen.made[*place]).collect();
-                let (rows, counts) = (&focus.segments, &batch.counts[..]);
-                let choices = Choices { rows, counts, picks, picked: &picked, made: &made, weights };
-                tape.policy_loss(output.q, output.value, &choices)
+            let losses = learner.backward(&states, None, |tape, Asked { range, focus, output, .. }| {
+                let chosen = places[range.clone()].iter().map(|place| &seen.chosen[*place][..]);
+                let picks = Picks::new(&focus.segments, &focus.counts, chosen);
+                let made: Vec<Made> = places[range].iter().map(|place| seen.made[*place]).collect();
+                tape.policy_loss(output.q, output.value, &Choices { picks, made: &made, weights })
             });
             let (rate, clip) = rate();
-            queued.push((losses, learner.queue_step(rate, clip)));
+            queued.push(learner.step(losses, rate, clip));
         }
     }
     // There is time for it: the device is still busy.
     seen.states.into_par_iter().for_each(drop);
-    let figures = |(losses, norm): (Vec<D::Number>, D::Number)| UpdateFigures {
-        loss: losses.iter().map(|loss| learner.number(loss)).sum(),
-        norm: learner.number(&norm),
-    };
-    queued.into_iter().map(figures).collect()
+    queued.iter().map(|queued| learner.figures(queued)).collect()
 }
 
 /// Every environment makes its choices; by environment, then in order.

@@ -9,15 +9,13 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use temponet_grad::Device;
+use temponet_grad::{Device, Exchange, Imitation, Picks};
 use temponet_task::JobId;
 
 use crate::base::choice;
-use crate::cloning::cross_entropy;
-use crate::dqn::UpdateFigures;
 use crate::environment::Exchanged;
 use crate::fleet::{Fleet, FleetError, Slot, mix};
-use crate::learner::{Learner, SampleLoss};
+use crate::learner::{Asked, Learner, Queued};
 use crate::ring::Ring;
 use crate::sample::Sample;
 
@@ -64,9 +62,6 @@ impl Default for RolloutSettings {
     }
 }
 
-/// The row that comes in, the row that goes out, and what is gained by it.
-type Exchange = (u32, u32, f32);
-
 /// A state and what exchanges there gain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
@@ -110,24 +105,18 @@ impl Findings {
         rng: &mut Pcg64,
         rate: f64,
         clip: f64,
-    ) -> UpdateFigures {
+    ) -> Queued<D> {
         let drawn = self.list.draw(settings.batch, rng);
         let states: Vec<&Sample> = drawn.iter().map(|finding| &*finding.state).collect();
         let share = 1.0 / settings.batch as f32;
-        let loss = learner.gradients(&states, None, |place, q, _, by_q| {
-            let Finding { state, base, exchanges } = drawn[place];
-            let mut loss = cross_entropy(q, &state.counts, base, settings.cloning as f32 * share, by_q);
-            for (inward, outward, gain) in exchanges {
-                let margin = (q[*inward as usize] - q[*outward as usize]) * gain.signum();
-                let weight = gain.abs() * share;
-                loss += f64::from(weight) * f64::from(-margin).exp().ln_1p();
-                let slope = -weight * gain.signum() / (1.0 + margin.exp());
-                by_q[*inward as usize] += slope;
-                by_q[*outward as usize] -= slope;
-            }
-            SampleLoss { loss, ..SampleLoss::default() }
+        let losses = learner.backward(&states, None, |tape, Asked { range, focus, output, .. }| {
+            let drawn = &drawn[range];
+            let picks = Picks::new(&focus.segments, &focus.counts, drawn.iter().map(|finding| &finding.base[..]));
+            let imitation = Imitation::new(picks, settings.cloning as f32 * share)
+                .with_exchanges(share, drawn.iter().map(|finding| &finding.exchanges[..]));
+            tape.imitation_loss(output.q, &imitation)
         });
-        UpdateFigures { loss: loss.total, norm: learner.step(rate, clip) }
+        learner.step(losses, rate, clip)
     }
 }
 

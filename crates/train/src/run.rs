@@ -15,9 +15,9 @@ use temponet_sim::{SimError, simulate};
 use temponet_task::{TaskSet, Time};
 
 use crate::cloning::Lessons;
-use crate::dqn::{Dqn, DqnSettings, UpdateFigures};
+use crate::dqn::{Dqn, DqnSettings};
 use crate::fleet::{Episodes, Fleet, FleetError, mix};
-use crate::learner::Learner;
+use crate::learner::{Learner, UpdateFigures};
 use crate::offline::{Judge, OfflineAlgorithm, log_runs};
 use crate::ppo;
 use crate::recipe::{Method, Recipe, Stage};
@@ -296,7 +296,7 @@ impl<D: Device<Real = f32>> Run<D> {
             _ => None,
         };
         let episodes = self.episodes(stage, teacher);
-        let learner = &mut self.learner;
+        let (learner, mut last) = (&mut self.learner, None);
         match (&stage.method, &mut self.memory) {
             (Method::Cloning(settings), Memory::Cloning(lessons)) => {
                 let mut fleet = Fleet::new(episodes, settings.environments, seed)?;
@@ -304,9 +304,10 @@ impl<D: Device<Real = f32>> Run<D> {
                 lessons.collect(settings, learner, &mut fleet, &mut rng, own_share)?;
                 for _ in 0..if lessons.is_empty() { 0 } else { settings.updates } {
                     let (rate, clip) = rate();
-                    let figures = lessons.update(settings, learner, &mut rng, rate, clip);
-                    done(learner, figures)?;
+                    let queued = lessons.update(settings, learner, &mut rng, rate, clip);
+                    learner.tell(&mut last, Some(queued), &mut done)?;
                 }
+                learner.tell(&mut last, None, &mut done)?;
             }
             (Method::Rollouts(settings), Memory::Rollouts(findings)) => {
                 let mut actor = learner.twin();
@@ -326,10 +327,10 @@ impl<D: Device<Real = f32>> Run<D> {
                     }
                     for _ in 0..if findings.is_empty() { 0 } else { settings.updates } {
                         let (rate, clip) = rate();
-                        let figures = findings.update(settings, learner, &mut rng, rate, clip);
-                        done(learner, figures)?;
+                        let queued = findings.update(settings, learner, &mut rng, rate, clip);
+                        learner.tell(&mut last, Some(queued), &mut done)?;
                     }
-                    Ok::<(), TrainError>(())
+                    learner.tell(&mut last, None, &mut done)
                 })?;
                 findings.ahead = ahead;
             }
@@ -351,14 +352,18 @@ impl<D: Device<Real = f32>> Run<D> {
                 }
                 for _ in 0..settings.updates {
                     let (rate, clip) = rate();
-                    let figures = match (settings.algorithm, &mut *judge) {
+                    match (settings.algorithm, &mut *judge) {
                         (OfflineAlgorithm::Iql { expectile, sharpness }, Some(judge)) => {
-                            judge.update(dqn, (expectile, sharpness), learner, &mut rng, rate, clip)
+                            let figures = judge.update(dqn, (expectile, sharpness), learner, &mut rng, rate, clip);
+                            done(learner, figures)?;
                         }
-                        _ => dqn.update(learner, &mut rng, rate, clip),
-                    };
-                    done(learner, figures)?;
+                        _ => {
+                            let queued = dqn.update(learner, &mut rng, rate, clip);
+                            learner.tell(&mut last, Some(queued), &mut done)?;
+                        }
+                    }
                 }
+                learner.tell(&mut last, None, &mut done)?;
             }
             _ => {}
         }

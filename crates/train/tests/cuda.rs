@@ -5,7 +5,9 @@ use temponet::{Learned, Model, Options};
 use temponet_grad::{Cpu, Cuda, Device};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
-use temponet_train::{DqnSettings, Method, NetworkShape, PpoSettings, Recipe, Run, Stage, Unwatched};
+use temponet_train::{
+    CloningSettings, DqnSettings, Method, NetworkShape, PpoSettings, Recipe, RolloutSettings, Run, Stage, Unwatched,
+};
 
 fn overloaded() -> TaskSet {
     let task = |name: &str, period, wcet| Task::periodic(name, Time::from_ms(period), Time::from_ms(wcet));
@@ -35,6 +37,25 @@ fn compliance(model: Model) -> f64 {
 fn both_devices_learn_the_same() {
     let methods = [
         Method::Dqn(DqnSettings { steps: 1_500, learn_from: 200, environments: 8, ..DqnSettings::default() }),
+        // Everything that Q-learning can do otherwise.
+        Method::Dqn(DqnSettings {
+            steps: 1_500,
+            learn_from: 200,
+            environments: 8,
+            priority: 0.6,
+            double: false,
+            dueling: false,
+            huber: None,
+            cloning: 0.1,
+            ..DqnSettings::default()
+        }),
+        Method::Cloning(CloningSettings {
+            teacher: "optimum".into(),
+            steps: 2_000,
+            updates: 300,
+            ..CloningSettings::default()
+        }),
+        Method::Rollouts(RolloutSettings { states: 500, environments: 16, updates: 200, ..RolloutSettings::default() }),
         Method::Ppo(PpoSettings { environments: 16, length: 16, rounds: 6, batch: 128, ..PpoSettings::default() }),
     ];
     for method in methods {

@@ -40,7 +40,7 @@ fn gradients(layers: usize, samples: &[&Sample], wanted: Option<&[&[u32]]>) -> V
         by_q.iter_mut().enumerate().for_each(|(row, slope)| *slope = 0.5 - row as f32);
         SampleLoss { by_value: 0.3, ..SampleLoss::default() }
     });
-    learner.step(1e9, f64::INFINITY);
+    learner.step(Vec::new(), 1e9, f64::INFINITY);
     numbers(&learner).iter().zip(before).map(|(after, before)| after - before).collect()
 }
 

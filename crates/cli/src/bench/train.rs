@@ -162,9 +162,10 @@ fn learning<D: Device<Real = f32>>(device: D, batch: usize, tokens: usize, merge
     }
     let updates = if tokens > 100 && !merged { 1 } else { 2_000 / (batch * tokens / 64).max(20) };
     median_rate(rounds, || {
-        (0..updates).for_each(|_| {
-            dqn.update(&mut learner, &mut rng, 1e-4, 10.0);
-        });
+        let queued = (0..updates).map(|_| dqn.update(&mut learner, &mut rng, 1e-4, 10.0)).last();
+        if let Some(queued) = queued {
+            learner.figures(&queued);
+        }
         updates as f64
     })
 }

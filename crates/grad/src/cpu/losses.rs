@@ -1,53 +1,63 @@
 //! Losses with their gradients.
 
-use super::loops;
-use crate::policy::{likelihood, loss_of_one};
-use crate::{Choices, Real, Segments};
+use crate::imitation::{cross_entropy, logistic};
+use crate::picks::counts_of;
+use crate::values::{huber, target_of_one};
+use crate::{Ahead, Choices, Imitation, Real, Values, likelihood, policy, value_of, values};
 
 pub fn regression<R: Real>(delta: Option<R>, x: &[R], target: &[R], weights: &[R], out: &mut [R]) -> f64 {
     let mut total = 0.0;
     for (((x, target), weight), out) in x.iter().zip(target).zip(weights).zip(out) {
-        let error = *x - *target;
-        let (loss, slope) = match delta {
-            Some(delta) if error.abs() > delta => {
-                (delta * (error.abs() - delta * R::of(0.5)), if error > R::ZERO { delta } else { -delta })
-            }
-            _ => (error * error * R::of(0.5), error),
-        };
+        let (loss, slope) = huber(delta, *x - *target);
         total += (loss * *weight).to_f64();
         *out = slope * *weight;
     }
     total
 }
 
-pub fn cross_entropy<R: Real>(segments: &Segments, x: &[R], shares: &[R], weights: &[R], out: &mut [R]) -> f64 {
-    out.copy_from_slice(x);
+pub fn imitation<R: Real>(imitation: &Imitation<'_>, q: &[R], by_q: &mut [R]) -> f64 {
+    let [share, gain_share] = [imitation.share, imitation.gain_share].map(|share| R::of(f64::from(share)));
     let mut total = 0.0;
-    for (range, weight) in segments.ranges().zip(weights) {
-        let (x, shares, out) = (&x[range.clone()], &shares[range.clone()], &mut out[range]);
-        let most = loops::greatest(x);
-        let sum = x.iter().map(|x| (*x - most).exp()).sum::<R>();
-        let log_sum = most + sum.ln();
-        for ((x, share), out) in x.iter().zip(shares).zip(out) {
-            total += (*weight * *share * (log_sum - *x)).to_f64();
-            *out = *weight * ((*x - log_sum).exp() - *share);
-        }
+    for ((rows, counts, picked), turns) in imitation.picks.samples().zip(imitation.turns.ranges()) {
+        let (q, by_q) = (&q[rows.clone()], &mut by_q[rows]);
+        total += cross_entropy(q, counts, picked, share, by_q);
+        total += logistic(q, &imitation.exchanges[turns], gain_share, by_q);
     }
     total
 }
 
 pub fn policy<R: Real>(choices: &Choices<'_>, q: &[R], value: &[R], by_q: &mut [R], by_value: &mut [R]) -> f64 {
-    choices.check();
-    let Choices { rows, counts, picks, picked, made, weights } = choices;
-    assert!(
-        q.len() == rows.rows() && by_q.len() == q.len() && value.len() == rows.len() && by_value.len() == rows.len()
-    );
+    let Choices { picks, made, weights } = choices;
     let mut total = 0.0;
-    for (sample, (rows, picks)) in rows.ranges().zip(picks.ranges()).enumerate() {
-        // Every sample before this one, and this one, has a row without a count.
-        let counts = &counts[rows.start - sample..rows.end - sample - 1];
-        let now = likelihood(&q[rows.clone()], counts, &picked[picks]);
-        total += loss_of_one(weights, &made[sample], &now, value[sample], &mut by_q[rows], &mut by_value[sample]);
+    for (sample, (rows, counts, picked)) in picks.samples().enumerate() {
+        let now = likelihood(&q[rows.clone()], counts, picked);
+        let (by_q, by_value) = (&mut by_q[rows], &mut by_value[sample]);
+        total += policy::loss_of_one(weights, &made[sample], &now, value[sample], by_q, by_value);
+    }
+    total
+}
+
+pub fn best_values<R: Real>(ahead: &Ahead<'_>, chooser: &[R], q: &[R], value: &[R], out: &mut [R]) {
+    ahead.check();
+    for (sample, (rows, out)) in ahead.rows.ranges().zip(out).enumerate() {
+        let counts = counts_of(ahead.counts, sample, &rows);
+        let judged = (&q[rows.clone()], value[sample]);
+        *out = target_of_one(ahead, &ahead.ways[sample], counts, &chooser[rows], judged);
+    }
+}
+
+pub fn values<R: Real>(
+    values: &Values<'_>,
+    (q, value, target): (&[R], &[R], &[R]),
+    (by_q, by_value, errors): (&mut [R], &mut [R], &mut [R]),
+) -> f64 {
+    let mut total = 0.0;
+    for (sample, (rows, counts, picked)) in values.picks.samples().enumerate() {
+        let (q, by_q) = (&q[rows.clone()], &mut by_q[rows]);
+        let error = value_of(values.is_dueling, q, value[sample], picked) - target[sample];
+        errors[sample] = error;
+        let (weight, by_value) = (values.weights[sample], &mut by_value[sample]);
+        total += values::loss_of_one(values, weight, (counts, picked), error, q, by_q, by_value);
     }
     total
 }

@@ -12,7 +12,7 @@ use super::memory::{Memory, Pool};
 use super::table::Table;
 
 /// The kernels' source.
-const SOURCE: &str = concat!(include_str!("kernels.cu"), include_str!("attention.cu"));
+const SOURCE: &str = concat!(include_str!("kernels.cu"), include_str!("attention.cu"), include_str!("losses.cu"));
 
 macro_rules! kernels {
     ($($name:ident),* $(,)?) => {
@@ -51,11 +51,12 @@ kernels!(
     attention_backward_queries,
     attention_short,
     attention_short_backward,
+    best_values,
     blend_all,
     clear_all,
-    cross_entropy,
     gru_cell,
     gru_cell_backward,
+    imitation_loss,
     layer_norm,
     layer_norm_backward,
     lstm_cell,
@@ -69,6 +70,7 @@ kernels!(
     sum_of_parts,
     sum_of_rows,
     take_columns,
+    value_loss,
 );
 
 /// How many threads a block has where nothing else is said.

@@ -83,6 +83,15 @@ impl Pool {
         self.check(self.stream.context().bind_to_thread().and_then(|()| call()))
     }
 
+    /// Waits until everything asked for is done.
+    pub fn settle(&self) {
+        self.ask(|| {
+            self.stream.synchronize()?;
+            self.staging.lock().unwrap_or_else(PoisonError::into_inner).begin_anew();
+            Ok(())
+        });
+    }
+
     /// Memory for so many numbers, of arbitrary content.
     pub fn blank<T: DeviceRepr>(self: &Arc<Self>, len: usize) -> Memory {
         let bytes = len * size_of::<T>();
@@ -109,7 +118,7 @@ impl Pool {
             let wanted = |error| {
                 format!(
                     "{error}: it has no {} MiB beside the {} that are taken",
-                    (1 << class) >> 20,
+                    (1usize << class) >> 20,
                     self.taken() >> 20
                 )
             };

@@ -9,6 +9,7 @@ mod index;
 mod launch;
 mod layout;
 mod memory;
+mod recorder;
 mod staging;
 mod table;
 
@@ -24,9 +25,10 @@ use self::launch::Argument::{At, Float, From, Int, Many, Maybe};
 use self::launch::{Argument, Grid, Kernels, THREADS, launch};
 use self::layout::Layouts;
 use self::memory::{Failure, Memory, Pool};
+pub use self::recorder::Recorder;
 use self::table::{LISTS, Table};
 use crate::device::AdamRates;
-use crate::{Activation, AttentionShape, Choices, Device, Product, Segments};
+use crate::{Activation, Ahead, AttentionShape, Choices, Device, Imitation, Picks, Product, Segments, Values};
 
 /// The widest head of an attention.
 const WIDEST_HEAD: usize = 128;
@@ -101,7 +103,12 @@ impl Cuda {
 
     /// Waits until everything asked for is done.
     pub fn synchronize(&self) {
-        self.pool.ask(|| self.pool.stream().synchronize());
+        self.pool.settle();
+    }
+
+    /// To record what is asked of it.
+    pub fn recorder(&self) -> Recorder {
+        Recorder { pool: self.pool.clone() }
     }
 
     /// Bytes of the card's memory taken so far. Once a training step has been made, another like it takes no more.
@@ -627,28 +634,36 @@ impl Device for Cuda {
         assert!([target, weights, out].iter().all(|column| column.len() == n));
         let blocks = n.div_ceil(THREADS).min(LOSS_BLOCKS);
         let parts = self.pool.blank::<f64>(blocks);
-        // A negative delta stands for none.
-        let delta = Float(delta.unwrap_or(-1.0));
-        let arguments = [Int(n), delta, At(x), At(target), At(weights), At(out), At(&parts)];
+        let arguments = [Int(n), bound_of(delta), At(x), At(target), At(weights), At(out), At(&parts)];
         self.launch(|kernels| &kernels.regression, Grid::blocks(blocks), &arguments);
         self.number(&self.sum_of_parts(&parts, false))
     }
 
-    fn cross_entropy(
-        &mut self,
-        segments: &Segments,
-        x: &Memory,
-        shares: &Memory,
-        weights: &Memory,
-        out: &mut Memory,
-    ) -> f64 {
-        assert!([x, shares, out].iter().all(|column| column.len() == segments.rows()));
-        assert_eq!(weights.len(), segments.len());
-        let parts = self.pool.blank::<f64>(segments.len());
-        let starts = &self.layouts.of(&self.pool, segments, segments).memory;
-        let arguments = [Int(segments.len()), At(starts), At(x), At(shares), At(weights), At(out), At(&parts)];
-        launch(&self.pool, &self.kernels.cross_entropy, Grid::warps(segments.len()), &arguments);
-        self.number(&self.sum_of_parts(&parts, false))
+    fn imitation_loss(&mut self, imitation: &Imitation<'_>, q: &Memory, by_q: &mut Memory) -> Number {
+        let Imitation { picks, share, turns, exchanges, gain_share } = imitation;
+        let samples = picks.rows.len();
+        assert!(q.len() == picks.rows.rows() && by_q.len() == q.len());
+        let mut words = words_of(picks);
+        let first_turn = words.len();
+        words.extend_from_slice(turns.starts());
+        let first_exchange = words.len();
+        words.extend(exchanges.iter().flat_map(|(inward, outward, gain)| [*inward, *outward, gain.to_bits()]));
+        let lists = self.pool.upload(&words);
+        let losses = self.pool.blank::<f64>(samples);
+        let arguments = [
+            Int(samples),
+            Int(picks.picked.len()),
+            At(&lists),
+            From(&lists, first_turn),
+            From(&lists, first_exchange),
+            Float(*share),
+            Float(*gain_share),
+            At(q),
+            At(by_q),
+            At(&losses),
+        ];
+        self.launch(|kernels| &kernels.imitation_loss, Grid::warps(samples), &arguments);
+        self.sum_of_parts(&losses, false)
     }
 
     fn policy_loss(
@@ -659,18 +674,18 @@ impl Device for Cuda {
         by_q: &mut Memory,
         by_value: &mut Memory,
     ) -> Number {
-        choices.check();
-        let Choices { rows, counts, picks, picked, made, weights } = *choices;
-        assert!([q, by_q].iter().all(|column| column.len() == rows.rows()));
+        let Choices { picks, made, weights } = choices;
+        let rows = picks.rows;
+        assert!([q, by_q].iter().all(|column| column.len() == rows.rows()) && made.len() == rows.len());
         assert!([value, by_value].iter().all(|column| column.len() == rows.len()));
-        let mut words = [rows.starts(), picks.starts(), picked, counts].concat();
+        let mut words = words_of(picks);
         let first_made = words.len();
         words.extend(made.iter().flat_map(|made| [made.log, made.advantage, made.worth].map(f32::to_bits)));
         let lists = self.pool.upload(&words);
         let losses = self.pool.blank::<f64>(rows.len());
         let arguments = [
             Int(rows.len()),
-            Int(picked.len()),
+            Int(picks.picked.len()),
             At(&lists),
             From(&lists, first_made),
             Float(weights.clip),
@@ -684,6 +699,76 @@ impl Device for Cuda {
             At(&losses),
         ];
         self.launch(|kernels| &kernels.policy_loss, Grid::warps(rows.len()), &arguments);
+        self.sum_of_parts(&losses, false)
+    }
+
+    fn best_values(
+        &mut self,
+        ahead: &Ahead<'_>,
+        chooser: Option<&Memory>,
+        q: &Memory,
+        value: &Memory,
+        out: &mut Memory,
+    ) {
+        ahead.check();
+        let Ahead { rows, counts, ways, is_dueling, may_idle } = *ahead;
+        let chooser = chooser.unwrap_or(q);
+        assert!([chooser, q].iter().all(|column| column.len() == rows.rows()));
+        assert!(value.len() == rows.len() && out.len() == rows.len());
+        let mut words = [rows.starts(), counts].concat();
+        let first_way = words.len();
+        words.extend(ways.iter().flat_map(|way| [way.places, way.reward.to_bits(), way.discount.to_bits()]));
+        let lists = self.pool.upload(&words);
+        let arguments = [
+            Int(rows.len()),
+            At(&lists),
+            From(&lists, first_way),
+            Int(usize::from(is_dueling)),
+            Int(usize::from(may_idle)),
+            At(chooser),
+            At(q),
+            At(value),
+            At(out),
+        ];
+        self.launch(|kernels| &kernels.best_values, Grid::warps(rows.len()), &arguments);
+    }
+
+    fn value_loss(
+        &mut self,
+        values: &Values<'_>,
+        q: &Memory,
+        value: &Memory,
+        target: &Memory,
+        by_q: &mut Memory,
+        by_value: &mut Memory,
+        errors: &mut Memory,
+    ) -> Number {
+        let Values { picks, weights, is_dueling, bound, likelihood } = values;
+        let rows = picks.rows;
+        assert!([q, by_q].iter().all(|column| column.len() == rows.rows()) && weights.len() == rows.len());
+        assert!([value, target, by_value, errors].iter().all(|column| column.len() == rows.len()));
+        let mut words = words_of(picks);
+        let first_weight = words.len();
+        words.extend(weights.iter().map(|weight| weight.to_bits()));
+        let lists = self.pool.upload(&words);
+        let losses = self.pool.blank::<f64>(rows.len());
+        let arguments = [
+            Int(rows.len()),
+            Int(picks.picked.len()),
+            At(&lists),
+            From(&lists, first_weight),
+            Int(usize::from(*is_dueling)),
+            bound_of(*bound),
+            Float(*likelihood),
+            At(q),
+            At(value),
+            At(target),
+            At(by_q),
+            At(by_value),
+            At(errors),
+            At(&losses),
+        ];
+        self.launch(|kernels| &kernels.value_loss, Grid::warps(rows.len()), &arguments);
         self.sum_of_parts(&losses, false)
     }
 
@@ -703,4 +788,14 @@ impl Device for Cuda {
 /// What an attention's products are multiplied by.
 fn scale_of(shape: AttentionShape<'_>) -> f32 {
     (1.0 / ((shape.columns / shape.heads) as f64).sqrt()) as f32
+}
+
+/// Rows picked, as the kernels have them.
+fn words_of(picks: &Picks<'_>) -> Vec<u32> {
+    [picks.rows.starts(), picks.turns.starts(), &picks.picked, picks.counts].concat()
+}
+
+/// The bound of Huber's loss; a negative one stands for none.
+fn bound_of(bound: Option<f32>) -> Argument<'static> {
+    Float(bound.unwrap_or(-1.0))
 }

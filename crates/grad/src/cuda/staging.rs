@@ -41,6 +41,12 @@ impl Staging {
         unsafe { result::memcpy_htod_async(to, staged, stream.cu_stream()) }
     }
 
+    /// All of it is free again: the GPU has read what was there.
+    pub fn begin_anew(&mut self) {
+        self.taken = 0;
+        self.read = [None, None];
+    }
+
     /// A place for so many bytes; waits until the GPU has read what was there.
     fn room(&mut self, stream: &Arc<CudaStream>, bytes: usize) -> Result<usize, DriverError> {
         if self.taken + bytes > HALF {

@@ -1,0 +1,79 @@
+//! The loss of doing what others do, or what would have been better: picks against those of a teacher, and exchanges of one row for another
+//! that gain or lose something.
+
+use crate::{Picks, Real, Segments};
+
+/// The row that comes in, the row that goes out, and what is gained by it.
+pub type Exchange = (u32, u32, f32);
+
+/// What should have been picked, sample by sample.
+#[derive(Clone, Debug)]
+pub struct Imitation<'a> {
+    /// The rows that the teacher picked.
+    pub(crate) picks: Picks<'a>,
+    /// What the cross-entropy of one sample is multiplied by.
+    pub(crate) share: f32,
+    /// Whose exchanges are whose.
+    pub(crate) turns: Segments,
+    /// What came of them.
+    pub(crate) exchanges: Vec<Exchange>,
+    /// What the loss of an exchange is multiplied by.
+    pub(crate) gain_share: f32,
+}
+
+impl<'a> Imitation<'a> {
+    /// A teacher's picks; the cross-entropy of each sample is multiplied by a share.
+    pub fn new(picks: Picks<'a>, share: f32) -> Imitation<'a> {
+        let turns = Segments::of_lengths(picks.rows.ranges().map(|_| 0));
+        Imitation { picks, share, turns, exchanges: Vec::new(), gain_share: 0.0 }
+    }
+
+    /// The same with exchanges of rows of each sample, counted from its first; their losses are multiplied by a share. Panics if there are no such rows.
+    pub fn with_exchanges<'b>(self, share: f32, exchanges: impl IntoIterator<Item = &'b [Exchange]>) -> Imitation<'a> {
+        let mut all = Vec::new();
+        let turns = Segments::of_lengths(exchanges.into_iter().map(|own| {
+            all.extend_from_slice(own);
+            own.len()
+        }));
+        assert_eq!(turns.len(), self.picks.rows.len());
+        for (rows, turns) in self.picks.rows.ranges().zip(turns.ranges()) {
+            let rows = 0..rows.len() as u32;
+            assert!(all[turns].iter().all(|(inward, outward, _)| rows.contains(inward) && rows.contains(outward)));
+        }
+        Imitation { turns, exchanges: all, gain_share: share, ..self }
+    }
+}
+
+/// The cross-entropy, times a share, of the pick of one row against any of the teacher's; writes its gradient. The first row is out of the question.
+pub(crate) fn cross_entropy<R: Real>(q: &[R], counts: &[u32], picked: &[u32], share: R, by_q: &mut [R]) -> f64 {
+    let most = q[1..].iter().fold(R::of(f64::NEG_INFINITY), |most, q| most.max(*q));
+    by_q[0] = R::ZERO;
+    for ((by_q, q), count) in by_q[1..].iter_mut().zip(&q[1..]).zip(counts) {
+        *by_q = (*q - most).exp() * R::of(f64::from(*count));
+    }
+    let total: R = by_q[1..].iter().copied().sum();
+    by_q[1..].iter_mut().for_each(|by_q| *by_q = *by_q * (share / total));
+    let each = share / R::of(picked.len() as f64);
+    let mut loss = 0.0;
+    for row in picked {
+        let row = *row as usize;
+        loss -= (each * (q[row] - most - total.ln())).to_f64();
+        by_q[row] -= each;
+    }
+    loss
+}
+
+/// The logistic loss, times a share, of whether to make each exchange, weighed by what it gains or loses; adds its gradient.
+pub(crate) fn logistic<R: Real>(q: &[R], exchanges: &[Exchange], share: R, by_q: &mut [R]) -> f64 {
+    let mut loss = 0.0;
+    for (inward, outward, gain) in exchanges {
+        let (inward, outward, sign) = (*inward as usize, *outward as usize, R::of(f64::from(gain.signum())));
+        let margin = (q[inward] - q[outward]) * sign;
+        let weight = R::of(f64::from(gain.abs())) * share;
+        loss += weight.to_f64() * (-margin.to_f64()).exp().ln_1p();
+        let slope = -weight * sign * (-margin).sigmoid();
+        by_q[inward] += slope;
+        by_q[outward] -= slope;
+    }
+    loss
+}

@@ -1,0 +1,152 @@
+//! Picking rows of samples one after the other, without putting any back: which are the best, how likely a choice is, and its gradients. Equal
+//! ones are one row with a count, so a row that stands for c is c times as likely.
+
+use std::ops::Range;
+
+use crate::{Real, Segments};
+
+/// Rows picked, sample by sample.
+#[derive(Clone, Debug)]
+pub struct Picks<'a> {
+    /// The rows of each sample: one that is never picked, then the others.
+    pub(crate) rows: &'a Segments,
+    /// How many equal ones each of those others stands for.
+    pub(crate) counts: &'a [u32],
+    /// Whose picks are whose.
+    pub(crate) turns: Segments,
+    /// The rows picked, in their order, counted from the sample's first.
+    pub(crate) picked: Vec<u32>,
+}
+
+impl<'a> Picks<'a> {
+    /// From these rows of samples, of which the first is never picked and each other one stands for so many, those picked by each sample, in their order and
+    /// counted from its first. Panics if there are none such.
+    pub fn new<'b>(rows: &'a Segments, counts: &'a [u32], picked: impl IntoIterator<Item = &'b [u32]>) -> Picks<'a> {
+        assert_eq!(counts.len() + rows.len(), rows.rows());
+        let mut all = Vec::new();
+        let turns = Segments::of_lengths(picked.into_iter().map(|own| {
+            all.extend_from_slice(own);
+            own.len()
+        }));
+        assert_eq!(turns.len(), rows.len());
+        for (rows, turns) in rows.ranges().zip(turns.ranges()) {
+            assert!(all[turns].iter().all(|row| (1..rows.len() as u32).contains(row)));
+        }
+        Picks { rows, counts, turns, picked: all }
+    }
+
+    /// Of each sample its rows, their counts and those picked.
+    pub(crate) fn samples(&self) -> impl Iterator<Item = (Range<usize>, &[u32], &[u32])> {
+        let each = self.rows.ranges().zip(self.turns.ranges()).enumerate();
+        each.map(|(sample, (rows, turns))| {
+            let counts = counts_of(self.counts, sample, &rows);
+            (rows, counts, &self.picked[turns])
+        })
+    }
+}
+
+/// The counts of a sample's rows, among those of all. Every sample before it, and itself, has a row without one.
+pub(crate) fn counts_of<'a>(counts: &'a [u32], sample: usize, rows: &Range<usize>) -> &'a [u32] {
+    &counts[rows.start - sample..rows.end - sample - 1]
+}
+
+/// The best rows for so many places, the best first: those whose number is at least the threshold. The first row of `q` is never chosen and has no count.
+pub fn best_rows<R: Real>(q: &[R], counts: &[u32], places: u32, threshold: R) -> Vec<u32> {
+    let mut rows: Vec<u32> = (1..q.len() as u32).filter(|row| q[*row as usize] >= threshold).collect();
+    rows.sort_by(|a, b| q[*b as usize].total_cmp(&q[*a as usize]).then(a.cmp(b)));
+    let mut chosen = Vec::new();
+    for row in rows {
+        let room = places as usize - chosen.len();
+        chosen.extend(std::iter::repeat_n(row, room.min(counts[row as usize - 1] as usize)));
+        if chosen.len() == places as usize {
+            break;
+        }
+    }
+    chosen
+}
+
+/// A choice's likelihood under some numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Likelihood<R> {
+    /// The logarithm of the choice's probability.
+    pub log: f64,
+    /// Its gradient with respect to each row's number; the first row's is nought.
+    pub gradient: Vec<R>,
+    /// Entropy of the first pick.
+    pub entropy: f64,
+    /// Its gradient.
+    pub entropy_gradient: Vec<R>,
+}
+
+/// The likelihood of picking `chosen` rows in this order. The first row of `q` is never chosen and has no count.
+pub fn likelihood<R: Real>(q: &[R], counts: &[u32], chosen: &[u32]) -> Likelihood<R> {
+    let mut left: Vec<f64> = counts.iter().map(|count| f64::from(*count)).collect();
+    let most = q[1..].iter().fold(R::of(f64::NEG_INFINITY), |most, q| most.max(*q));
+    let powers: Vec<f64> = q[1..].iter().map(|q| (*q - most).to_f64().exp()).collect();
+    let mut result = Likelihood {
+        log: 0.0,
+        gradient: vec![R::ZERO; q.len()],
+        entropy: 0.0,
+        entropy_gradient: vec![R::ZERO; q.len()],
+    };
+    for (turn, row) in chosen.iter().enumerate() {
+        let total: f64 = left.iter().zip(&powers).map(|(left, power)| left * power).sum();
+        let total = total.max(f64::MIN_POSITIVE);
+        let share = |place: usize| left[place] * powers[place] / total;
+        let above = |place: usize| (q[place + 1] - most).to_f64();
+        if turn == 0 {
+            let mean: f64 = (0..left.len()).map(|place| share(place) * above(place)).sum();
+            result.entropy = total.ln() - mean;
+            for place in 0..left.len() {
+                result.entropy_gradient[place + 1] = R::of(-share(place) * (above(place) - mean));
+            }
+        }
+        let place = *row as usize - 1;
+        result.log += above(place) + left[place].max(1.0).ln() - total.ln();
+        for other in 0..left.len() {
+            result.gradient[other + 1] -= R::of(share(other));
+        }
+        result.gradient[place + 1] += R::ONE;
+        left[place] = (left[place] - 1.0).max(0.0);
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_rows_fill_the_places() {
+        let q = [0.0, 1.0, 3.0, -1.0];
+        assert_eq!(best_rows(&q, &[2, 1, 5], 4, f64::NEG_INFINITY), [2, 1, 1, 3]);
+        assert_eq!(best_rows(&q, &[2, 1, 5], 4, 0.0), [2, 1, 1]);
+        assert_eq!(best_rows(&q, &[2, 1, 5], 1, 0.0), [2]);
+    }
+
+    #[test]
+    fn likelihoods_sum_to_one_and_gradients_are_right() {
+        let (q, counts) = ([9.0, 0.3, -0.5, 1.2], [1, 2, 1]);
+        let mut total = 0.0;
+        for a in 1..=3u32 {
+            for b in 1..=3u32 {
+                if a != b || counts[a as usize - 1] > 1 {
+                    total += likelihood(&q, &counts, &[a, b]).log.exp();
+                }
+            }
+        }
+        assert!((total - 1.0).abs() < 1e-6, "{total}");
+        let at = |place: usize, step: f64| {
+            let mut moved = q;
+            moved[place] += step;
+            let likelihood = likelihood(&moved, &counts, &[2, 3]);
+            (likelihood.log, likelihood.entropy)
+        };
+        let found = likelihood(&q, &counts, &[2, 3]);
+        for place in 0..4 {
+            let (up, down) = (at(place, 1e-4), at(place, -1e-4));
+            assert!(((up.0 - down.0) / 2e-4 - found.gradient[place]).abs() < 1e-6);
+            assert!(((up.1 - down.1) / 2e-4 - found.entropy_gradient[place]).abs() < 1e-6);
+        }
+    }
+}

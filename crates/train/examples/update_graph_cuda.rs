@@ -1,0 +1,133 @@
+//! What a whole update of Q-learning takes on a GPU if each of its kernels is started by itself, and if it is recorded once as a CUDA graph and done again.
+//! The paper's network (d = 128, two layers, four heads, feed-forward 512), batches of one shape. Prints JSON.
+//!
+//!     cargo run --release -p temponet-train --features cuda --example update_graph_cuda [-- BATCH TOKENS]
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use temponet::{Model, Tokenizer};
+use temponet_grad::{AdamSettings, Cuda, Device, Recorder};
+use temponet_train::{Dqn, DqnSettings, Learner, Queued, Sample, Transition};
+
+/// Updates before any is looked at.
+const WARM: usize = 100;
+/// Updates or replays of a round.
+const UPDATES: usize = 200;
+/// Updates that are queued to see how long that takes.
+const FEW: usize = 3;
+const ROUNDS: usize = 5;
+
+/// Something that learns on a queue of its own.
+struct Learning {
+    learner: Learner<Cuda>,
+    dqn: Dqn<Cuda>,
+    rng: Pcg64,
+    recorder: Recorder,
+}
+
+impl Learning {
+    fn new(gpu: &Cuda, batch: usize, tokens: usize) -> Learning {
+        let device = gpu.another();
+        let recorder = device.recorder();
+        let weights = Model::random(Tokenizer::paper(), 1).weights;
+        let mut learner = Learner::new(device, &weights, AdamSettings::default());
+        let mut dqn = Dqn::new(DqnSettings { batch, ..DqnSettings::default() }, &mut learner);
+        let mut rng = Pcg64::seed_from_u64(1);
+        let mut sample = || {
+            Arc::new(Sample {
+                idle: vec![0, 8],
+                tokens: (1..tokens).map(|_| rng.random_range(0..128)).collect(),
+                real: Vec::new(),
+                counts: vec![1; tokens - 1],
+                bias: vec![0.0; tokens],
+                cores: 1,
+            })
+        };
+        for _ in 0..200 {
+            let (state, next) = (sample(), sample());
+            dqn.replay.push(Transition { state, chosen: vec![1], reward: 1.0, discount: 0.9, next });
+        }
+        let mut learning = Learning { learner, dqn, rng, recorder };
+        learning.launched(WARM);
+        learning
+    }
+
+    fn update(&mut self) -> Queued<Cuda> {
+        self.dqn.update(&mut self.learner, &mut self.rng, 1e-4, 10.0)
+    }
+
+    /// Queues so many updates. How long that takes the processor, and how long it is until all are done; in microseconds, each divided by their number.
+    fn launched(&mut self, updates: usize) -> (f64, f64) {
+        let begin = Instant::now();
+        let last = (0..updates).map(|_| self.update()).last();
+        let queued = begin.elapsed();
+        last.iter().for_each(|last| assert!(self.learner.figures(last).norm.is_finite()));
+        (each(queued, updates), each(begin.elapsed(), updates))
+    }
+
+    /// Records an update and does it so many times over.
+    fn repeated(&mut self, times: usize) -> Duration {
+        let Learning { learner, dqn, rng, recorder } = self;
+        let begin = Instant::now();
+        recorder.repeat(times, || dqn.update(learner, rng, 1e-4, 10.0));
+        begin.elapsed()
+    }
+}
+
+/// Microseconds of each of so many.
+fn each(time: Duration, count: usize) -> f64 {
+    time.as_secs_f64() * 1e6 / count as f64
+}
+
+fn median(mut round: impl FnMut() -> f64) -> f64 {
+    let mut times = [0.0; ROUNDS].map(|_: f64| round());
+    times.sort_by(f64::total_cmp);
+    times[ROUNDS / 2]
+}
+
+/// Whether an update that is recorded and then done leads to the same weights as one that is done at once.
+fn is_the_same(gpu: &Cuda, batch: usize, tokens: usize) -> bool {
+    let [mut launched, mut recorded] = [(); 2].map(|()| Learning::new(gpu, batch, tokens));
+    let before = launched.learner.weights();
+    launched.launched(1);
+    recorded.repeated(1);
+    let after = launched.learner.weights();
+    after != before && after == recorded.learner.weights()
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |place: usize, default: usize| arguments.get(place).map_or(Ok(default), |text| text.parse::<usize>());
+    let (Ok(batch @ 1..=4096), Ok(tokens @ 2..=2000)) = (number(0, 64), number(1, 6)) else {
+        eprintln!("error: BATCH from 1 to 4096 and TOKENS from 2 to 2000 are wanted, not {arguments:?}");
+        return ExitCode::from(2);
+    };
+    let gpu = match Cuda::new() {
+        Ok(gpu) => gpu,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let is_the_same = is_the_same(&gpu, batch, tokens);
+    let mut learning = Learning::new(&gpu, batch, tokens);
+    let launched = median(|| learning.launched(UPDATES).1);
+    // So few that the queue is never full.
+    let queueing = median(|| learning.launched(FEW).0);
+    let recording = median(|| each(learning.repeated(0), 1));
+    let replayed = median(|| (each(learning.repeated(UPDATES), 1) - recording) / UPDATES as f64);
+    if let Some(failure) = gpu.failure() {
+        eprintln!("error: {failure}");
+        return ExitCode::from(2);
+    }
+    println!(
+        "{{ \"card\": \"{}\", \"batch\": {batch}, \"tokens\": {tokens}, \"launched_us\": {launched:.1}, \"queueing_us\": {queueing:.1}, \
+         \"recording_us\": {recording:.1}, \"replayed_us\": {replayed:.1}, \"same_weights\": {is_the_same} }}",
+        gpu.name()
+    );
+    if is_the_same { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
