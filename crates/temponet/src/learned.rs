@@ -121,7 +121,7 @@ impl Scheduler for Learned {
             return self.fallback.decide(view, assignment);
         }
         let jobs = self.observation.jobs().iter().map(|(id, row)| {
-            let stay = if view.job(*id).running { self.stay } else { 0.0 };
+            let stay = if self.stay != 0.0 && view.job(*id).running { self.stay } else { 0.0 };
             (*id, self.q[*row as usize] + stay)
         });
         self.mapper.assign(self.options.mapping, jobs, self.q[0], view, assignment);
