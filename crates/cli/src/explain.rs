@@ -104,8 +104,12 @@ fn facts(decision: &ExplainedDecision, no_shield: bool) -> String {
         true => "It never idles".into(),
         false => format!("Idling was worth {:.4}", network.idle_q),
     };
+    let staying = match network.stay != 0.0 {
+        true => format!(" Running jobs count {} more, since moving costs.", network.stay),
+        false => String::new(),
+    };
     format!(
-        "At {} the network wanted {}, {shield}. {same}. {idling}. Attention entropy by layer: {} bits; alignment {:.0}%.",
+        "At {} the network wanted {}, {shield}. {same}. {idling}.{staying} Attention entropy by layer: {} bits; alignment {:.0}%.",
         Time(network.now_ns),
         cores(wanted),
         network.entropy_bits.iter().map(|bits| format!("{bits:.2}")).collect::<Vec<_>>().join(", "),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use temponet_infer::{Network, NetworkError};
 use temponet_sched::fallback;
-use temponet_task::{Assignment, Costs, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 use crate::mapping::{Mapper, Mapping};
 use crate::tokenizer::Scale;
@@ -86,8 +86,11 @@ impl Scheduler for Learned {
         self.is_overloaded = false;
         let reach = self.model.reach().map(|reach| (reach * system.cores as f64).ceil() as usize);
         self.most_jobs = reach.unwrap_or(usize::MAX);
-        let Costs { context_switch, migration, .. } = system.costs;
-        self.stay = if context_switch + migration > Time::ZERO { self.model.stay() } else { 0.0 };
+        self.stay = match self.options.mapping {
+            Mapping::Greedy => self.model.stay_on(system),
+            // They have a cost of migrating of their own.
+            Mapping::Sinkhorn { .. } | Mapping::Hungarian { .. } => 0.0,
+        };
         self.fallbacks = 0;
         self.fallback = fallback(self.scale.differs);
         self.fallback.start(system)

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use temponet_infer::{Architecture, Weights, WeightsError};
+use temponet_task::{Costs, System, Time};
 
 use crate::tokenizer::Tokenizer;
 
@@ -76,6 +77,12 @@ impl Model {
     /// Says up to how many ready jobs per core it has learned.
     pub fn set_reach(&mut self, jobs_per_core: f64) {
         self.weights.metadata.insert(REACH_KEY.into(), jobs_per_core.to_string());
+    }
+
+    /// What the number of a running job is more on this system: [`Model::stay`] where moving jobs costs something.
+    pub fn stay_on(&self, system: &System) -> f32 {
+        let Costs { context_switch, migration, .. } = system.costs;
+        if context_switch + migration > Time::ZERO { self.stay() } else { 0.0 }
     }
 
     /// What the number of a running job is more where moving jobs costs something, so that it loses its core only for a job that is clearly better.

@@ -217,6 +217,15 @@ impl Method {
         }
     }
 
+    /// Whether it may learn to leave cores idle although jobs wait.
+    pub fn may_idle(&self) -> bool {
+        match self {
+            Method::Dqn(settings) => settings.may_idle,
+            Method::Offline(settings) => settings.dqn.may_idle,
+            Method::Cloning(_) | Method::Rollouts(_) | Method::Ppo(_) | Method::Stay(_) => false,
+        }
+    }
+
     /// Whom it learns from: schedulers' names, or `optimum`.
     pub fn teachers(&self) -> &[String] {
         match self {

@@ -374,14 +374,20 @@ impl<D: Device<Real = f32>> Run<D> {
     /// Judges the learner on unseen jobs and keeps it if it is the best.
     fn judge(&mut self, stage: &Stage, loss: f64, norm: f64) -> Result<PhaseFigures, TrainError> {
         let tokenizer = self.recipe.tokenizer();
-        let mut weights = self.learner.weights();
-        if !self.may_idle(stage) {
-            weights.never_idle();
-        }
-        let mut model = Model { tokenizer, weights };
-        if let Method::Stay(settings) = &stage.method {
-            model.set_stay((settings.step * (self.progress.phase - 1) as f64) as f32);
-        }
+        let model = match &stage.method {
+            Method::Stay(settings) => {
+                let mut model = Model { tokenizer, weights: self.best.clone() };
+                model.set_stay((settings.step * (self.progress.phase - 1) as f64) as f32);
+                model
+            }
+            method => {
+                let mut weights = self.learner.weights();
+                if !method.may_idle() {
+                    weights.never_idle();
+                }
+                Model { tokenizer, weights }
+            }
+        };
         let model = Arc::new(model);
         let score = self.validate(&model)?;
         self.progress.since_best += 1;
@@ -400,14 +406,6 @@ impl<D: Device<Real = f32>> Run<D> {
             score,
             best: self.progress.best.unwrap_or(score),
         })
-    }
-
-    fn may_idle(&self, stage: &Stage) -> bool {
-        match &stage.method {
-            Method::Dqn(settings) => settings.may_idle,
-            Method::Offline(settings) => settings.dqn.may_idle,
-            Method::Cloning(_) | Method::Rollouts(_) | Method::Ppo(_) | Method::Stay(_) => false,
-        }
     }
 
     /// The share of unseen jobs, each counted as the reward counts it, that a model without a shield has in time.

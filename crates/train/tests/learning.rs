@@ -10,7 +10,7 @@ use temponet_task::{OnMiss, Task, TaskSet, Time};
 use temponet_train::{
     Batch, CloningSettings, DqnSettings, Episodes, Fleet, Focus, Learner, Lessons, Method, Network, NetworkShape,
     OfflineAlgorithm, OfflineSettings, PhaseFigures, PpoSettings, Purse, Ranges, Recipe, Reward, RewardShape,
-    RolloutSettings, Run, Sample, Source, Stage, Tokens, TrainError, Unwatched, Watch,
+    RolloutSettings, Run, Sample, Source, Stage, StaySettings, Tokens, TrainError, Unwatched, Watch,
 };
 
 type Device = Cpu<f32>;
@@ -290,10 +290,25 @@ fn all_methods() -> Recipe {
         stage(2, Method::Dqn(dqn)),
         stage(2, Method::Ppo(ppo)),
         stage(2, Method::Offline(offline)),
+        stage(2, Method::Stay(StaySettings::default())),
     ]);
     recipe.validation.runs = 2;
-    recipe.workload = Ranges { cores: vec![1, 2], ..Ranges::default() };
+    recipe.workload = Ranges { cores: vec![1, 2], costs: (0.5, 0.5), ..Ranges::default() };
     recipe
+}
+
+#[test]
+fn what_staying_is_worth_is_the_value_with_the_best_score_and_nothing_else_changes() {
+    let mut recipe = recipe(vec![stage(4, Method::Stay(StaySettings { step: 0.5 }))]);
+    recipe.workload = Ranges { cores: vec![2, 4], costs: (1.0, 1.0), ..Ranges::default() };
+    let begin = Weights::random(recipe.network.architecture(&recipe.tokenizer()), 7);
+    let mut run = Run::new(Device::default(), recipe, None, Some(&begin));
+    run.train(&mut Unwatched).unwrap();
+    let scores: Vec<f64> = run.figures().iter().map(|figures| figures.score).collect();
+    let best = (0..4).reduce(|best, phase| if scores[phase] > scores[best] { phase } else { best }).unwrap();
+    assert!(scores.iter().any(|score| *score != scores[0]), "{scores:?}");
+    assert_eq!(run.model().stay(), 0.5 * best as f32, "{scores:?}");
+    assert_eq!(run.model().weights.checksum(), begin.checksum());
 }
 
 #[test]
@@ -308,9 +323,9 @@ fn an_interrupted_training_goes_on_bit_for_bit_at_any_number_of_threads() {
         })
     };
     let (expected, figures) = whole(1);
-    assert_eq!(figures.len(), 12);
+    assert_eq!(figures.len(), 14);
     assert!(whole(3) == (expected.clone(), figures.clone()), "the number of threads matters");
-    for phases in 1..12 {
+    for phases in 1..14 {
         let mut watch = StopAfter { phases, checkpoint: vec![], figures: vec![] };
         let mut run = Run::new(Device::default(), all_methods(), None, None);
         assert!(matches!(run.train(&mut watch), Err(TrainError::Stopped(_))));

@@ -151,6 +151,14 @@ impl Cuda {
         self.launch(|kernels| &kernels.add_slices, Grid::each(width), &arguments);
     }
 
+    /// Rows picked, as the kernels have them, and more words after them: both together, and where the latter begin.
+    fn upload_picks(&self, picks: &Picks<'_>, more: impl IntoIterator<Item = u32>) -> (Memory, usize) {
+        let mut words = [picks.rows.starts(), picks.turns.starts(), &picks.picked, picks.counts].concat();
+        let first = words.len();
+        words.extend(more);
+        (self.pool.upload(&words), first)
+    }
+
     /// The sum of numbers in double precision, or its root.
     fn sum_of_parts(&self, parts: &Memory, is_root: bool) -> Number {
         let total = self.pool.blank::<f64>(1);
@@ -643,12 +651,9 @@ impl Device for Cuda {
         let Imitation { picks, share, turns, exchanges, gain_share } = imitation;
         let samples = picks.rows.len();
         assert!(q.len() == picks.rows.rows() && by_q.len() == q.len());
-        let mut words = words_of(picks);
-        let first_turn = words.len();
-        words.extend_from_slice(turns.starts());
-        let first_exchange = words.len();
-        words.extend(exchanges.iter().flat_map(|(inward, outward, gain)| [*inward, *outward, gain.to_bits()]));
-        let lists = self.pool.upload(&words);
+        let exchanges = exchanges.iter().flat_map(|(inward, outward, gain)| [*inward, *outward, gain.to_bits()]);
+        let (lists, first_turn) = self.upload_picks(picks, turns.starts().iter().copied().chain(exchanges));
+        let first_exchange = first_turn + turns.starts().len();
         let losses = self.pool.blank::<f64>(samples);
         let arguments = [
             Int(samples),
@@ -678,10 +683,8 @@ impl Device for Cuda {
         let rows = picks.rows;
         assert!([q, by_q].iter().all(|column| column.len() == rows.rows()) && made.len() == rows.len());
         assert!([value, by_value].iter().all(|column| column.len() == rows.len()));
-        let mut words = words_of(picks);
-        let first_made = words.len();
-        words.extend(made.iter().flat_map(|made| [made.log, made.advantage, made.worth].map(f32::to_bits)));
-        let lists = self.pool.upload(&words);
+        let made = made.iter().flat_map(|made| [made.log, made.advantage, made.worth].map(f32::to_bits));
+        let (lists, first_made) = self.upload_picks(picks, made);
         let losses = self.pool.blank::<f64>(rows.len());
         let arguments = [
             Int(rows.len()),
@@ -747,10 +750,7 @@ impl Device for Cuda {
         let rows = picks.rows;
         assert!([q, by_q].iter().all(|column| column.len() == rows.rows()) && weights.len() == rows.len());
         assert!([value, target, by_value, errors].iter().all(|column| column.len() == rows.len()));
-        let mut words = words_of(picks);
-        let first_weight = words.len();
-        words.extend(weights.iter().map(|weight| weight.to_bits()));
-        let lists = self.pool.upload(&words);
+        let (lists, first_weight) = self.upload_picks(picks, weights.iter().map(|weight| weight.to_bits()));
         let losses = self.pool.blank::<f64>(rows.len());
         let arguments = [
             Int(rows.len()),
@@ -788,11 +788,6 @@ impl Device for Cuda {
 /// What an attention's products are multiplied by.
 fn scale_of(shape: AttentionShape<'_>) -> f32 {
     (1.0 / ((shape.columns / shape.heads) as f64).sqrt()) as f32
-}
-
-/// Rows picked, as the kernels have them.
-fn words_of(picks: &Picks<'_>) -> Vec<u32> {
-    [picks.rows.starts(), picks.turns.starts(), &picks.picked, picks.counts].concat()
 }
 
 /// The bound of Huber's loss; a negative one stands for none.

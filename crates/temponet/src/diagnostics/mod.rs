@@ -23,6 +23,8 @@ pub struct Explanation {
     pub now_ns: u64,
     /// What idling is worth.
     pub idle_q: f32,
+    /// What running jobs count more than their Q-values, where moving costs something.
+    pub stay: f32,
     /// The ready jobs, the best Q-value first.
     pub jobs: Vec<JobLine>,
     /// Distinct tokens: the rows and columns of the attention maps after the idle one.
@@ -108,6 +110,7 @@ pub fn explain(model: &Model, view: &SystemView<'_>, chosen: &Assignment) -> Exp
     Explanation {
         now_ns: view.now.0,
         idle_q: trace.q[0],
+        stay: model.stay_on(view.system),
         rows: (1..=observation.distinct() as u32).map(row).collect(),
         entropy_bits: (0..layers).map(|layer| entropy(&trace, layer)).collect(),
         alignment: alignment(&trace, layers - 1, &chosen_rows),
