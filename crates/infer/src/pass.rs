@@ -1,7 +1,7 @@
 //! One forward pass over an engine's products.
 
 use crate::aligned::Aligned;
-use crate::kernels::{Attention, Engine, GROUP, MODERATE, NEVER, PAD, Packed, PackedMut, QUERIES, View, ViewMut};
+use crate::kernels::{Attention, Engine, GROUP, Heads, NEVER, PAD, Packed, PackedMut, QUERIES, View, ViewMut};
 use crate::prepared::{Layer, Prepared, Table, Widths};
 use crate::sparse::mask;
 use crate::{Rows, Sparsity};
@@ -21,6 +21,8 @@ pub(crate) struct Scratch<E: Engine> {
     /// Queries, keys and values; a row's before they are elements.
     triples: Aligned<E::Element>,
     triple: Aligned<f32>,
+    /// All heads', as the engine's own attention wants them.
+    heads: Aligned<E::Element>,
     /// Of one head.
     keys: Aligned<E::Element>,
     values: Aligned<E::Element>,
@@ -35,6 +37,8 @@ pub(crate) struct Scratch<E: Engine> {
     change: Aligned<f32>,
     /// In the unit of logits, and no key at all in the padding.
     key_bias: Aligned<f32>,
+    /// For how many rows each key stands; none in the padding.
+    key_weights: Aligned<f32>,
     no_bias: Aligned<f32>,
     /// The greatest of them, as a magnitude.
     most_bias: f32,
@@ -53,6 +57,7 @@ impl<E: Engine> Scratch<E> {
             elements: Aligned::new(capacity * row_stride),
             triples: Aligned::new(capacity * triple_stride),
             triple: Aligned::new(triple_stride),
+            heads: Aligned::new(E::attention_room(widths.heads, widths.head, capacity)),
             keys: Aligned::new(capacity * head_depth),
             values: Aligned::new(capacity * head_columns),
             logits: Aligned::new(QUERIES * capacity),
@@ -62,6 +67,7 @@ impl<E: Engine> Scratch<E> {
             hidden: Aligned::new(TOGETHER * hidden_stride),
             change: Aligned::new(TOGETHER * row_stride),
             key_bias: Aligned::new(capacity),
+            key_weights: Aligned::new(capacity),
             no_bias: Aligned::new(head_columns),
             most_bias: 0.0,
             order: vec![0; capacity],
@@ -82,9 +88,7 @@ impl<E: Engine> Scratch<E> {
         self.set_bias(rows.bias, count);
         prepared.engine.begin();
         for (place, layer) in prepared.layers.iter().enumerate() {
-            for head in 0..self.widths.heads {
-                self.attend(prepared.engine, head, count, rows.sparsity);
-            }
+            self.attend(prepared.engine, count, rows.sparsity);
             let next = prepared.layers.get(place + 1);
             for first in (0..count).step_by(TOGETHER) {
                 let rows = TOGETHER.min(count.next_multiple_of(GROUP) - first);
@@ -144,16 +148,41 @@ impl<E: Engine> Scratch<E> {
     }
 
     fn set_bias(&mut self, bias: &[f32], count: usize) {
-        for (place, to) in self.key_bias[..count.next_multiple_of(PAD)].iter_mut().enumerate() {
+        let targets = self.key_bias.iter_mut().zip(self.key_weights.iter_mut());
+        for (place, (logit, weight)) in targets.enumerate().take(count.next_multiple_of(PAD)) {
             let given = bias.get(place).copied().unwrap_or(0.0);
-            let logit = (given * std::f32::consts::LOG2_E * E::UNIT).max(NEVER);
-            *to = if place < count { logit + E::ONE } else { NEVER };
+            let is_key = place < count;
+            *logit = if is_key { (given * std::f32::consts::LOG2_E * E::UNIT).max(NEVER) + E::ONE } else { NEVER };
+            *weight = if is_key { given.max(NEVER).exp() } else { 0.0 };
         }
         self.most_bias = (self.key_bias[..count].iter().copied().fold(NEVER, f32::max) - E::ONE).abs();
     }
 
-    /// One head's attention.
-    fn attend(&mut self, engine: E, head: usize, count: usize, sparsity: Option<Sparsity>) {
+    /// All heads' attention.
+    fn attend(&mut self, engine: E, count: usize, sparsity: Option<Sparsity>) {
+        let Widths { row, row_stride, triple_stride, heads, head: size, .. } = self.widths;
+        let part = |kind: usize| View { data: &self.triples[kind * row..], stride: triple_stride };
+        let all = Heads {
+            count,
+            heads,
+            size,
+            queries: part(0),
+            keys: part(1),
+            values: part(2),
+            weights: &self.key_weights,
+            most_bias: self.most_bias,
+        };
+        let to = ViewMut { data: &mut self.attended, stride: row_stride };
+        if sparsity.is_none() && engine.attend(&all, &mut self.heads, to) {
+            return;
+        }
+        for head in 0..heads {
+            self.attend_head(engine, head, count, sparsity);
+        }
+    }
+
+    /// One head's, logits after powers.
+    fn attend_head(&mut self, engine: E, head: usize, count: usize, sparsity: Option<Sparsity>) {
         let Widths { row, row_stride, triple_stride, head: size, head_depth, head_columns, .. } = self.widths;
         let (rows, keys) = (count.next_multiple_of(GROUP), count.next_multiple_of(PAD));
         let part = |kind: usize| View { data: &self.triples[kind * row + head * size..], stride: triple_stride };
@@ -163,9 +192,6 @@ impl<E: Engine> Scratch<E> {
         engine.pack_values(count, size, part(2), PackedMut { data: packed, depth: keys, columns: head_columns });
         let packed_keys = Packed { data: &self.keys, depth: head_depth, columns: keys };
         let packed_values = Packed { data: &self.values, depth: keys, columns: head_columns };
-        // No product is greater than the lengths of what is multiplied.
-        let squares = engine.most_squares(rows, size, part(0)) * engine.most_squares(count, size, part(1));
-        let is_moderate = sparsity.is_none() && squares.sqrt() + self.most_bias <= MODERATE * E::UNIT;
         for first in (0..rows).step_by(QUERIES) {
             let here = QUERIES.min(rows - first);
             // Queries are followed by whatever is beside them, and the keys by zeros.
@@ -177,34 +203,29 @@ impl<E: Engine> Scratch<E> {
                 sums: &mut self.mixed,
                 no_bias: &self.no_bias,
             };
-            if is_moderate {
-                let queries = View { data: queries, stride: triple_stride };
-                engine.weigh(here, queries, packed_keys, &self.key_bias, &mut attention);
-            } else {
-                // Few logits at a time if they are long, so that they stay near.
-                let step = if keys > LONG { GROUP } else { QUERIES };
-                for begin in (0..here).step_by(step) {
-                    let some = step.min(here - begin);
-                    let queries = View { data: &queries[begin * triple_stride..], stride: triple_stride };
-                    let to = ViewMut { data: attention.logits, stride: keys };
-                    engine.multiply(some, queries, packed_keys, &self.key_bias, to);
-                    if let Some(sparsity) = sparsity {
-                        for (place, logits) in attention.logits.chunks_exact_mut(keys).take(some).enumerate() {
-                            let order = &mut self.order;
-                            mask(&mut logits[..count], first + begin + place, sparsity, |keys, own, keep| {
-                                engine.keep_best(keys, own, keep, order);
-                            });
-                        }
+            // Few logits at a time if they are long, so that they stay near.
+            let step = if keys > LONG { GROUP } else { QUERIES };
+            for begin in (0..here).step_by(step) {
+                let some = step.min(here - begin);
+                let queries = View { data: &queries[begin * triple_stride..], stride: triple_stride };
+                let to = ViewMut { data: attention.logits, stride: keys };
+                engine.multiply(some, queries, packed_keys, &self.key_bias, to);
+                if let Some(sparsity) = sparsity {
+                    for (place, logits) in attention.logits.chunks_exact_mut(keys).take(some).enumerate() {
+                        let order = &mut self.order;
+                        mask(&mut logits[..count], first + begin + place, sparsity, |keys, own, keep| {
+                            engine.keep_best(keys, own, keep, order);
+                        });
                     }
-                    let mut part = Attention {
-                        powers: &mut attention.powers[begin * keys..],
-                        factors: &mut attention.factors[begin..],
-                        logits: attention.logits,
-                        sums: attention.sums,
-                        ..attention
-                    };
-                    engine.softmax(some, keys, &mut part);
                 }
+                let mut part = Attention {
+                    powers: &mut attention.powers[begin * keys..],
+                    factors: &mut attention.factors[begin..],
+                    logits: attention.logits,
+                    sums: attention.sums,
+                    ..attention
+                };
+                engine.softmax(some, keys, &mut part);
             }
             let to = ViewMut { data: &mut self.attended[first * row_stride + head * size..], stride: row_stride };
             engine.mix(here, size, &mut attention, packed_values, to);

@@ -9,6 +9,7 @@ use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
 use super::bf16::{Bf16, Multiplier, Product};
+use super::{Heads, ViewMut, amx_attention};
 
 /// Multiplies by tiles. Only a part of [`Amx`], which checks the processor.
 #[derive(Clone, Copy)]
@@ -63,9 +64,9 @@ fn is_permitted() -> bool {
     false
 }
 
-/// What `ldtilecfg` reads: eight tiles of sixteen rows of 64 bytes.
+/// What `ldtilecfg` reads: eight tiles of rows of 64 bytes.
 #[repr(C, align(64))]
-struct Configuration {
+pub(super) struct Configuration {
     palette: u8,
     start_row: u8,
     reserved: [u8; 14],
@@ -73,13 +74,27 @@ struct Configuration {
     rows: [u8; 16],
 }
 
-static CONFIGURATION: Configuration = Configuration {
-    palette: 1,
-    start_row: 0,
-    reserved: [0; 14],
-    bytes_per_row: [64, 64, 64, 64, 64, 64, 64, 64, 0, 0, 0, 0, 0, 0, 0, 0],
-    rows: [16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 0, 0, 0, 0],
-};
+impl Configuration {
+    /// Of tiles that are all whole.
+    pub(super) const WHOLE: &'static Configuration = &Configuration::of(16);
+
+    /// The last four tiles have so many rows, the others sixteen.
+    pub(super) const fn of(rows: u8) -> Configuration {
+        Configuration {
+            palette: 1,
+            start_row: 0,
+            reserved: [0; 14],
+            bytes_per_row: [64, 64, 64, 64, 64, 64, 64, 64, 0, 0, 0, 0, 0, 0, 0, 0],
+            rows: [16, 16, 16, 16, rows, rows, rows, rows, 0, 0, 0, 0, 0, 0, 0, 0],
+        }
+    }
+
+    /// Of this thread, until it is released. All tiles are zeros then.
+    pub(super) fn load(&self) {
+        // SAFETY: only an engine that exists comes here, so the processor has tiles; the configuration is a valid one.
+        unsafe { asm!("ldtilecfg [{}]", in(reg) self, options(nostack, readonly, preserves_flags)) }
+    }
+}
 
 /// Sums on their way to becoming something else: 32 rows of 32, or 16 of 64.
 #[repr(C, align(64))]
@@ -87,8 +102,7 @@ struct Sums([f32; 1024]);
 
 impl Multiplier for Tiles {
     fn begin(self) {
-        // SAFETY: the engine exists, so the processor has tiles; the configuration is a valid one.
-        unsafe { asm!("ldtilecfg [{}]", in(reg) &CONFIGURATION, options(nostack, readonly, preserves_flags)) }
+        Configuration::WHOLE.load();
     }
 
     fn end(self) {
@@ -96,14 +110,30 @@ impl Multiplier for Tiles {
         unsafe { asm!("tilerelease", options(nostack, nomem, preserves_flags)) }
     }
 
+    fn attention_room(heads: usize, size: usize, rows: usize) -> usize {
+        amx_attention::room(heads, size, rows)
+    }
+
+    fn attend(self, heads: &Heads<'_, u16>, room: &mut [u16], to: ViewMut<u16>) -> bool {
+        amx_attention::attend(heads, room, to)
+    }
+
     unsafe fn multiply(self, product: &Product, bias: *const f32, c: *mut f32, c_stride: usize) {
+        let mut before: Option<Stored> = None;
         for block in Blocks::of(product) {
             // SAFETY: blocks are within the product, which the caller has checked, and tiles are configured.
             unsafe {
-                block.start(bias.add(block.column));
-                block.add_products(product);
-                block.store(c.add(block.row * c_stride + block.column), c_stride);
+                block.start(product, bias.add(block.column), before);
+                for step in 1..product.depth / 32 {
+                    block.add_product(product, step);
+                }
             }
+            let to = c.wrapping_add(block.row * c_stride + block.column);
+            before = Some(Stored { block, to, stride: c_stride });
+        }
+        if let Some(before) = before {
+            // SAFETY: as above.
+            unsafe { before.store() };
         }
     }
 
@@ -115,51 +145,70 @@ impl Multiplier for Tiles {
         mut take: impl FnMut(usize, usize, __m512, __m512),
     ) {
         // Between the products of a block are taken the sums of the one before, so that neither waits for the other.
-        let mut sums = [const { MaybeUninit::<Sums>::uninit() }; 2];
-        let mut before: Option<Block> = None;
+        let mut sums = MaybeUninit::<Sums>::uninit();
+        let sums = sums.as_mut_ptr().cast::<f32>();
+        let mut before: Option<Stored> = None;
         let mut blocks = Blocks::of(product);
-        let mut turn = 0;
         loop {
             let block = blocks.next();
-            if block.is_none() && before.is_none() {
-                return;
-            }
-            let steps = if block.is_some() { product.depth / 32 } else { 0 };
-            let (rows, columns) = before.map_or((0, 32), |before| before.shape.size());
-            let some = rows.div_ceil(steps + 1);
-            let (from, to) = (sums[1 - turn].as_ptr().cast::<f32>(), sums[turn].as_mut_ptr().cast::<f32>());
-            for step in 0..=steps {
-                if let Some(block) = block {
-                    // SAFETY: blocks are within the product, which the caller has checked; a block's sums fit; tiles are configured.
-                    unsafe {
-                        if step == 0 {
-                            match bias {
-                                Some(bias) => block.start(bias.add(block.column)),
-                                None => block.start_from_zero(),
-                            }
-                        }
-                        if step < steps {
-                            block.add_product(product, step);
-                        } else {
-                            block.store(to, block.shape.size().1);
-                        }
+            let steps = if block.is_some() { product.depth / 32 } else { 1 };
+            // SAFETY: blocks are within the product, which the caller has checked; a block's sums fit; tiles are configured.
+            unsafe {
+                match (block, before) {
+                    (Some(block), _) => {
+                        let bias = bias.map_or(ZEROS.0.as_ptr(), |bias| bias.add(block.column));
+                        block.start(product, bias, before);
                     }
+                    (None, Some(before)) => before.store(),
+                    (None, None) => return,
                 }
-                let Some(before) = before else { continue };
-                for row in step * some..((step + 1) * some).min(rows) {
+            }
+            let (rows, columns) = before.map_or((0, 32), |before| before.block.shape.size());
+            let some = rows.div_ceil(steps);
+            for step in 1..=steps {
+                if let Some(block) = block
+                    && step < steps
+                {
+                    // SAFETY: as above.
+                    unsafe { block.add_product(product, step) };
+                }
+                let Some(Stored { block: before, .. }) = before else { continue };
+                for row in (step - 1) * some..(step * some).min(rows) {
                     for column in (0..columns).step_by(32) {
                         // SAFETY: that block has stored rows × columns sums there.
                         unsafe {
-                            let from = from.add(row * columns + column);
+                            let from = sums.add(row * columns + column);
                             let (left, right) = (_mm512_load_ps(from), _mm512_load_ps(from.add(16)));
                             take(before.row + row, before.column + column, left, right);
                         }
                     }
                 }
             }
-            turn = 1 - turn;
-            before = block;
+            before = block.map(|block| Stored { block, to: sums, stride: block.shape.size().1 });
         }
+    }
+}
+
+/// What sums start from that have no bias.
+#[repr(C, align(64))]
+struct Zeros([f32; 64]);
+static ZEROS: Zeros = Zeros([0.0; 64]);
+
+/// Where a block's sums go.
+#[derive(Clone, Copy)]
+struct Stored {
+    block: Block,
+    to: *mut f32,
+    stride: usize,
+}
+
+impl Stored {
+    /// # Safety
+    /// There is room for the block, whose sums are in the tiles.
+    #[inline(always)]
+    unsafe fn store(self) {
+        // SAFETY: as above.
+        unsafe { self.block.store(self.to, self.stride) };
     }
 }
 
@@ -237,23 +286,70 @@ impl Iterator for Blocks {
 /// # Safety
 /// Tiles are configured, and the block's part of whatever is named is there.
 impl Block {
+    /// Stores the sums of the block before, and has those of this one: the bias, and the first products. One tile after the other, since a
+    /// sum that is stored right after its last product waits for it.
     #[inline(always)]
-    unsafe fn start_from_zero(&self) {
-        // SAFETY: touches no memory.
+    unsafe fn start(&self, product: &Product, bias: *const f32, before: Option<Stored>) {
+        // SAFETY: as the caller says.
+        unsafe {
+            match (self.shape, before) {
+                (Shape::TwoByTwo, Some(before)) if matches!(before.block.shape, Shape::TwoByTwo) => {
+                    self.start_after(product, bias, before);
+                }
+                _ => {
+                    if let Some(before) = before {
+                        before.store();
+                    }
+                    self.set(bias);
+                    self.add_product(product, 0);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn start_after(&self, product: &Product, bias: *const f32, before: Stored) {
+        let Product { a, a_stride, b, depth, .. } = *product;
+        let (a, b) = (a.wrapping_add(self.row * a_stride), b.wrapping_add(self.column * depth));
+        // In bytes.
+        let (a_stride, c_stride) = (2 * a_stride, 4 * before.stride);
+        // SAFETY: reads the block's rows of a, columns of b and bias, and writes the block before.
         unsafe {
             asm!(
-                "tilezero tmm0",
-                "tilezero tmm1",
-                "tilezero tmm2",
-                "tilezero tmm3",
-                options(nostack, nomem, preserves_flags)
+                "tileloadd tmm4, [{a} + {a_stride}]",
+                "tileloadd tmm6, [{b} + {line}]",
+                "tilestored [{c} + {c_stride}], tmm0",
+                "tileloadd tmm0, [{bias} + {zero}]",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tileloadd tmm7, [{b} + {line} + 1024]",
+                "tilestored [{c} + {c_stride} + 64], tmm1",
+                "tileloadd tmm1, [{bias} + {zero} + 64]",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "tileloadd tmm5, [{a_below} + {a_stride}]",
+                "tilestored [{c_below} + {c_stride}], tmm2",
+                "tileloadd tmm2, [{bias} + {zero}]",
+                "tdpbf16ps tmm2, tmm5, tmm6",
+                "tilestored [{c_below} + {c_stride} + 64], tmm3",
+                "tileloadd tmm3, [{bias} + {zero} + 64]",
+                "tdpbf16ps tmm3, tmm5, tmm7",
+                a = in(reg) a,
+                a_below = in(reg) a.wrapping_byte_add(16 * a_stride),
+                a_stride = in(reg) a_stride,
+                b = in(reg) b,
+                line = in(reg) 64usize,
+                bias = in(reg) bias,
+                zero = in(reg) 0usize,
+                c = in(reg) before.to,
+                c_below = in(reg) before.to.wrapping_byte_add(16 * c_stride),
+                c_stride = in(reg) c_stride,
+                options(nostack, preserves_flags),
             );
         }
     }
 
     /// Every row starts as the bias.
     #[inline(always)]
-    unsafe fn start(&self, bias: *const f32) {
+    unsafe fn set(&self, bias: *const f32) {
         // SAFETY: reads as many numbers as the block has columns.
         unsafe {
             match self.shape {
@@ -280,14 +376,6 @@ impl Block {
                     options(nostack, readonly, preserves_flags),
                 ),
             }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn add_products(&self, product: &Product) {
-        for step in 0..product.depth / 32 {
-            // SAFETY: the step is within the depth.
-            unsafe { self.add_product(product, step) };
         }
     }
 

@@ -9,7 +9,7 @@ use std::mem::transmute;
 use std::ops::Range;
 
 use super::avx512::Avx512;
-use super::{Attention, Engine, GROUP, NEVER, Norm, PAD, Packed, PackedMut, QUERIES, View, ViewMut, lanes, norm};
+use super::{Attention, Engine, GROUP, Heads, NEVER, Norm, PAD, Packed, PackedMut, View, ViewMut, lanes, norm};
 
 /// A way to multiply.
 pub(crate) trait Multiplier: Copy + Send + Sync + 'static {
@@ -31,6 +31,13 @@ pub(crate) trait Multiplier: Copy + Send + Sync + 'static {
         bias: Option<*const f32>,
         take: impl FnMut(usize, usize, __m512, __m512),
     );
+    /// See [`Engine::attention_room`] and [`Engine::attend`].
+    fn attention_room(_heads: usize, _size: usize, _rows: usize) -> usize {
+        0
+    }
+    fn attend(self, _heads: &Heads<'_, u16>, _room: &mut [u16], _to: ViewMut<u16>) -> bool {
+        false
+    }
 }
 
 /// What is multiplied; strides in numbers.
@@ -59,7 +66,7 @@ impl<M> Bf16<M> {
 }
 
 /// Numbers in a tile.
-const TILE: usize = 32 * 16;
+pub(super) const TILE: usize = 32 * 16;
 
 impl<M: Multiplier> Engine for Bf16<M> {
     type Element = u16;
@@ -146,11 +153,6 @@ impl<M: Multiplier> Engine for Bf16<M> {
         unsafe { pack_values(rows, columns, from, depth, padded, to.pointer()) }
     }
 
-    fn most_squares(self, rows: usize, columns: usize, from: View<u16>) -> f32 {
-        // SAFETY: the engine exists, so the processor has the instructions; `pointer` checks the bounds.
-        unsafe { most_squares(rows, columns, from.pointer(rows, columns), from.stride) }
-    }
-
     fn keep_best(self, keys: &mut [f32], own: Range<usize>, keep: usize, order: &mut [u32]) {
         match keys.len() <= 32 && own.end <= keys.len() {
             // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
@@ -167,12 +169,12 @@ impl<M: Multiplier> Engine for Bf16<M> {
         unsafe { softmax(columns, logits.as_ptr(), powers.as_mut_ptr(), &mut factors[..rows]) }
     }
 
-    fn weigh(self, rows: usize, a: View<u16>, b: Packed<u16>, bias: &[f32], attention: &mut Attention<'_, u16>) {
-        let product = product(rows, a, b);
-        let Attention { powers, factors, .. } = attention;
-        assert!(bias.len() >= b.columns && powers.len() >= rows * b.columns && rows <= QUERIES, "all rows and columns");
-        // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above and by `product`.
-        unsafe { weigh(self.multiplier, &product, bias.as_ptr(), powers.as_mut_ptr(), &mut factors[..rows]) }
+    fn attention_room(heads: usize, size: usize, rows: usize) -> usize {
+        M::attention_room(heads, size, rows)
+    }
+
+    fn attend(self, heads: &Heads<'_, u16>, room: &mut [u16], to: ViewMut<u16>) -> bool {
+        self.multiplier.attend(heads, room, to)
     }
 
     fn mix(self, rows: usize, columns: usize, attention: &mut Attention<'_, u16>, b: Packed<u16>, mut c: ViewMut<u16>) {
@@ -222,7 +224,7 @@ pub(crate) fn narrow(low: __m512, high: __m512) -> __m512i {
 }
 
 /// The first so many of 32 lanes.
-fn lanes(count: usize) -> u32 {
+pub(super) fn lanes(count: usize) -> u32 {
     ((1u64 << count.min(32)) - 1) as u32
 }
 
@@ -242,27 +244,6 @@ unsafe fn multiply_elements<M: Multiplier, const RELU: bool>(
             let sums = if RELU { _mm512_max_epi16(sums, _mm512_setzero_si512()) } else { sums };
             _mm512_storeu_si512(c.add(row * c_stride + column).cast(), sums);
         });
-    }
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
-unsafe fn weigh<M: Multiplier>(multiplier: M, product: &Product, bias: *const f32, to: *mut u16, factors: &mut [f32]) {
-    let columns = product.columns;
-    let powers = Powers::new();
-    let mut totals = [_mm512_setzero_ps(); QUERIES];
-    // SAFETY: the caller has checked all rows, of which there are at most so many, and columns.
-    unsafe {
-        multiplier.each_sum(product, Some(bias), |row, column, left, right| {
-            let power = powers.of(left, right);
-            let total = totals.get_unchecked_mut(row);
-            *total = add_pairs(*total, power);
-            _mm512_storeu_si512(to.add(row * columns + column).cast(), power);
-        });
-    }
-    for (factors, totals) in factors.chunks_exact_mut(GROUP).zip(totals.as_chunks().0) {
-        let factor = _mm512_div_ps(_mm512_set1_ps(1.0), norm::sums(totals));
-        // SAFETY: they are sixteen.
-        unsafe { _mm512_storeu_ps(factors.as_mut_ptr(), factor) };
     }
 }
 
@@ -287,7 +268,7 @@ unsafe fn mix<M: Multiplier>(
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-unsafe fn convert(count: usize, from: *const f32, to: *mut u16) {
+pub(super) unsafe fn convert(count: usize, from: *const f32, to: *mut u16) {
     for place in (0..count).step_by(32) {
         // SAFETY: so many are there, a multiple of 32.
         unsafe {
@@ -297,25 +278,8 @@ unsafe fn convert(count: usize, from: *const f32, to: *mut u16) {
     }
 }
 
-/// The greatest squares of pairs, whichever rows they are in, together.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-unsafe fn most_squares(rows: usize, columns: usize, from: *const u16, stride: usize) -> f32 {
-    let mut together = _mm512_setzero_ps();
-    for column in (0..columns).step_by(32) {
-        let mut most = _mm512_setzero_ps();
-        for row in 0..rows {
-            // SAFETY: the row is there, and masked lanes are not read.
-            let own =
-                unsafe { _mm512_maskz_loadu_epi16(lanes(columns - column), from.add(row * stride + column).cast()) };
-            most = _mm512_max_ps(most, _mm512_dpbf16_ps(_mm512_setzero_ps(), pairs(own), pairs(own)));
-        }
-        together = _mm512_add_ps(together, most);
-    }
-    _mm512_reduce_add_ps(together)
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-unsafe fn pack_keys(
+pub(super) unsafe fn pack_keys(
     rows: usize,
     columns: usize,
     (from, stride): (*const u16, usize),
@@ -344,7 +308,7 @@ unsafe fn pack_keys(
 
 /// Sixteen rows of sixteen pairs become sixteen columns of them.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-fn transpose(rows: &mut [__m512i; 16]) {
+pub(super) fn transpose(rows: &mut [__m512i; 16]) {
     let r = *rows;
     let mut fours = r;
     for g in (0..16).step_by(4) {
@@ -376,9 +340,6 @@ unsafe fn pack_values(
     padded: usize,
     to: *mut u16,
 ) {
-    // Interleaved within quarters, low halves and high halves apart: the first sixteen columns, and the others.
-    let first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
-    let second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
     for panel in 0..padded / 32 {
         for pair in 0..depth / 2 {
             let load = |row: usize| {
@@ -387,15 +348,43 @@ unsafe fn pack_values(
                 unsafe { _mm512_maskz_loadu_epi16(lanes(left), from.wrapping_add(row * stride + panel * 32).cast()) }
             };
             let (even, odd) = (load(2 * pair), load(2 * pair + 1));
-            let (low, high) = (_mm512_unpacklo_epi16(even, odd), _mm512_unpackhi_epi16(even, odd));
+            let (left, right) = interleave(even, odd);
             let at = (panel * (depth / 32) + pair / 16) * 2 * TILE + in_packs(pair % 16) * 32;
             // SAFETY: both are within depth × padded numbers.
             unsafe {
-                _mm512_storeu_si512(to.add(at).cast(), _mm512_permutex2var_epi64(low, first, high));
-                _mm512_storeu_si512(to.add(at + TILE).cast(), _mm512_permutex2var_epi64(low, second, high));
+                _mm512_storeu_si512(to.add(at).cast(), left);
+                _mm512_storeu_si512(to.add(at + TILE).cast(), right);
             }
         }
     }
+}
+
+/// Two rows as pairs, each of an even and an odd one: the first sixteen columns, and the others.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+pub(super) fn interleave(even: __m512i, odd: __m512i) -> (__m512i, __m512i) {
+    // Within quarters, low halves and high halves apart.
+    let (low, high) = (_mm512_unpacklo_epi16(even, odd), _mm512_unpackhi_epi16(even, odd));
+    let first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+    let second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    (_mm512_permutex2var_epi64(low, first, high), _mm512_permutex2var_epi64(low, second, high))
+}
+
+/// Sixteen numbers of one row and sixteen of the next as pairs.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+pub(super) fn narrow_pairs(even: __m512, odd: __m512) -> __m512i {
+    static ORDER: [u16; 32] = {
+        let (mut order, mut place) = ([0; 32], 0);
+        while place < 32 {
+            order[place as usize] = place % 2 * 16 + place / 2;
+            place += 1;
+        }
+        order
+    };
+    // SAFETY: they are 512 bits.
+    let order = unsafe { _mm512_loadu_si512(ORDER.as_ptr().cast()) };
+    _mm512_permutexvar_epi16(order, narrow(even, odd))
 }
 
 /// Of sixteen pairs of keys, which one is where: instructions pack two vectors by quarters, four of the first and four of the second. The
@@ -405,10 +394,10 @@ fn in_packs(pair: usize) -> usize {
 }
 
 /// A logit's unit: so many are one power of two, as many as an element has fractions.
-const FRACTIONS: usize = 128;
+pub(super) const FRACTIONS: usize = 128;
 
 /// What the fraction k/64 of an exponent is more than that of its power of two, in units of an element's last bit.
-static EXCESS: [u8; 64] = excess();
+pub(super) static EXCESS: [u8; 64] = excess();
 
 const fn excess() -> [u8; 64] {
     // 2^(1/128), and every other of its powers: the middle of the two fractions that an entry is for.

@@ -7,6 +7,8 @@
 #[cfg(target_arch = "x86_64")]
 mod amx;
 #[cfg(target_arch = "x86_64")]
+mod amx_attention;
+#[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -235,28 +237,25 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     fn pack_keys(self, rows: usize, columns: usize, from: View<Self::Element>, to: PackedMut<Self::Element>);
     /// Rows as the rows of a packed matrix. Any number of rows; zeros in the place of the others.
     fn pack_values(self, rows: usize, columns: usize, from: View<Self::Element>, to: PackedMut<Self::Element>);
-    /// No row's numbers have more squares than this; infinite for an engine that makes no use of it. Any number of rows.
-    fn most_squares(self, _rows: usize, _columns: usize, _from: View<Self::Element>) -> f32 {
-        f32::INFINITY
-    }
     /// Leaves so many of a block's keys, besides the own ones; see [`crate::sparse::mask`].
     fn keep_best(self, keys: &mut [f32], own: Range<usize>, keep: usize, order: &mut [u32]) {
         crate::sparse::keep_best(keys, own, keep, order);
     }
+    /// Elements of room that [`Engine::attend`] wants for so many rows.
+    fn attention_room(_heads: usize, _size: usize, _rows: usize) -> usize {
+        0
+    }
+    /// All heads' attention at once, if the engine has a way of its own for these; otherwise false, and nothing is done.
+    fn attend(
+        self,
+        _heads: &Heads<'_, Self::Element>,
+        _room: &mut [Self::Element],
+        _to: ViewMut<Self::Element>,
+    ) -> bool {
+        false
+    }
     /// Powers of two of each row's logits less its greatest, and one divided by the sums of them.
     fn softmax(self, rows: usize, columns: usize, attention: &mut Attention<'_, Self::Element>);
-    /// The same of the logits a·b + bias, whose magnitudes but for [`Engine::ONE`] are at most [`MODERATE`], so that nothing need be taken away. At most [`QUERIES`] rows.
-    fn weigh(
-        self,
-        rows: usize,
-        a: View<Self::Element>,
-        b: Packed<Self::Element>,
-        bias: &[f32],
-        attention: &mut Attention<'_, Self::Element>,
-    ) {
-        self.multiply(rows, a, b, bias, ViewMut { data: attention.logits, stride: b.columns });
-        self.softmax(rows, b.columns, attention);
-    }
     /// Some columns of powers·b as elements, each row times its factor.
     fn mix(
         self,
@@ -277,8 +276,22 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     );
 }
 
-/// In powers of two: two to this power, times any number of rows, is still a number.
-pub(crate) const MODERATE: f32 = 100.0;
+/// The queries, keys and values of all heads, each head's beside the one before.
+#[derive(Clone, Copy)]
+pub(crate) struct Heads<'a, T> {
+    /// Any number of rows.
+    pub count: usize,
+    pub heads: usize,
+    /// Of a head.
+    pub size: usize,
+    pub queries: View<'a, T>,
+    pub keys: View<'a, T>,
+    pub values: View<'a, T>,
+    /// For how many rows each key stands; zeros up to a multiple of [`PAD`].
+    pub weights: &'a [f32],
+    /// The greatest weight's magnitude, in the unit of logits.
+    pub most_bias: f32,
+}
 
 /// The attention of some queries while it is computed. Rows of logits and powers follow each other without a gap.
 pub(crate) struct Attention<'a, T> {
