@@ -16,6 +16,6 @@ mod weights;
 pub use architecture::{Architecture, RealInput, SLOT, Vocabulary};
 pub use kernels::{Kernel, Precision};
 pub use network::{Network, NetworkError, Options};
-pub use reference::{AttentionMap, Trace, reference, reference_rounded};
+pub use reference::{AttentionMap, Trace, reference};
 pub use rows::{Rows, Sparsity};
 pub use weights::{Metadata, Weights, WeightsError, write_tensors};

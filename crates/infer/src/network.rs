@@ -19,6 +19,13 @@ pub struct Options {
     pub rows: usize,
 }
 
+impl Options {
+    /// This kernel, however rough.
+    pub fn of(kernel: Kernel) -> Options {
+        Options { kernel: Some(kernel), precision: kernel.precision(), ..Options::default() }
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options { kernel: None, precision: Precision::Bf16, rows: 256 }
@@ -69,6 +76,8 @@ impl Network {
             Kernel::Avx512 => runner(crate::kernels::Avx512::new(), weights, options.rows),
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512Bf16 => runner(crate::kernels::Avx512Bf16::new(), weights, options.rows),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512Int8 => runner(crate::kernels::Avx512Int8::new(), weights, options.rows),
             #[cfg(target_arch = "x86_64")]
             Kernel::Amx => runner(crate::kernels::Amx::new(), weights, options.rows),
             #[cfg(not(target_arch = "x86_64"))]

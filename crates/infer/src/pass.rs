@@ -21,8 +21,8 @@ pub(crate) struct Scratch<E: Engine> {
     /// Queries, keys and values; a row's before they are elements.
     triples: Aligned<E::Element>,
     triple: Aligned<f32>,
-    /// All heads', as the engine's own attention wants them.
-    heads: Aligned<E::Element>,
+    /// For the engine alone.
+    room: Aligned<E::Element>,
     /// Of one head.
     keys: Aligned<E::Element>,
     values: Aligned<E::Element>,
@@ -57,7 +57,10 @@ impl<E: Engine> Scratch<E> {
             elements: Aligned::new(capacity * row_stride),
             triples: Aligned::new(capacity * triple_stride),
             triple: Aligned::new(triple_stride),
-            heads: Aligned::new(E::attention_room(widths.heads, widths.head, capacity)),
+            room: Aligned::new(
+                E::attention_room(widths.heads, widths.head, capacity)
+                    .max(E::linear_room(row_stride.max(hidden_stride))),
+            ),
             keys: Aligned::new(capacity * head_depth),
             values: Aligned::new(capacity * head_columns),
             logits: Aligned::new(QUERIES * capacity),
@@ -173,7 +176,7 @@ impl<E: Engine> Scratch<E> {
             most_bias: self.most_bias,
         };
         let to = ViewMut { data: &mut self.attended, stride: row_stride };
-        if sparsity.is_none() && engine.attend(&all, &mut self.heads, to) {
+        if sparsity.is_none() && engine.attend(&all, &mut self.room, to) {
             return;
         }
         for head in 0..heads {
@@ -237,23 +240,23 @@ impl<E: Engine> Scratch<E> {
         let Widths { row_stride, triple_stride, hidden_stride, .. } = self.widths;
         let begin = first * row_stride;
         let (x, elements) = (&mut self.x[begin..], &mut self.elements[begin..]);
-        let (hidden, change) = (&mut self.hidden[..], &mut self.change[..]);
+        let (hidden, change, room) = (&mut self.hidden[..], &mut self.change[..], &mut self.room[..]);
         let stride = row_stride;
         let attended = View { data: &self.attended[begin..], stride };
-        engine.multiply(rows, attended, layer.output.packed(), &layer.output.bias, ViewMut { data: change, stride });
+        engine.apply(rows, attended, layer.output.map(), room, ViewMut { data: change, stride });
         let norm = layer.attention_norm.view();
         let (sum, changed) = (ViewMut { data: x, stride }, View { data: change, stride });
         engine.add_norm(rows, norm, sum, changed, ViewMut { data: elements, stride });
         let to = ViewMut { data: hidden, stride: hidden_stride };
-        engine.multiply_elements(rows, View { data: elements, stride }, layer.up.packed(), &layer.up.bias, true, to);
+        engine.apply_elements(rows, View { data: elements, stride }, layer.up.rectified(), room, to);
         let from = View { data: hidden, stride: hidden_stride };
-        engine.multiply(rows, from, layer.down.packed(), &layer.down.bias, ViewMut { data: change, stride });
+        engine.apply(rows, from, layer.down.map(), room, ViewMut { data: change, stride });
         let norm = layer.feed_forward_norm.view();
         let (sum, changed) = (ViewMut { data: x, stride }, View { data: change, stride });
         engine.add_norm(rows, norm, sum, changed, ViewMut { data: elements, stride });
         if let Some(triple) = next.and_then(|next| next.triple.as_ref()) {
             let to = ViewMut { data: &mut self.triples[first * triple_stride..], stride: triple_stride };
-            engine.multiply_elements(rows, View { data: elements, stride }, triple.packed(), &triple.bias, false, to);
+            engine.apply_elements(rows, View { data: elements, stride }, triple.map(), room, to);
         }
     }
 }

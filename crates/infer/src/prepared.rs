@@ -1,7 +1,7 @@
 //! Weights as a kernel wants them: packed, padded, with everything folded in that can be.
 
 use crate::aligned::Aligned;
-use crate::kernels::{Engine, Norm, PAD, Packed, pack_from};
+use crate::kernels::{Engine, Map, Norm, PAD};
 use crate::{Architecture, RealInput, Vocabulary, Weights};
 
 /// Widths in memory, in numbers.
@@ -23,28 +23,25 @@ pub(crate) struct Widths {
 
 /// A linear map.
 pub(crate) struct Linear<E: Engine> {
-    matrix: Aligned<E::Element>,
-    depth: usize,
-    columns: usize,
-    pub bias: Aligned<f32>,
+    matrix: E::Matrix,
+    bias: Aligned<f32>,
 }
 
 impl<E: Engine> Linear<E> {
-    /// From one weight row per output; rows and their width are padded with zeros.
+    /// From one weight row per output.
     fn new(weight: &[f32], bias: &[f32]) -> Linear<E> {
         let (outputs, inputs) = (bias.len(), weight.len() / bias.len());
-        let (depth, columns) = (inputs.next_multiple_of(E::DEPTH), outputs.next_multiple_of(PAD));
-        let mut matrix = Aligned::new(depth * columns);
-        let entry = |row: usize, column: usize| match row < inputs && column < outputs {
-            true => weight[column * inputs + row],
-            false => 0.0,
-        };
-        pack_from::<E>(depth, columns, &mut matrix, entry);
-        Linear { matrix, depth, columns, bias: Aligned::from_slice(bias, columns) }
+        let matrix = E::matrix(inputs, outputs, |input, output| weight[output * inputs + input]);
+        Linear { matrix, bias: Aligned::from_slice(bias, outputs.next_multiple_of(PAD)) }
     }
 
-    pub(crate) fn packed(&self) -> Packed<'_, E::Element> {
-        Packed { data: &self.matrix, depth: self.depth, columns: self.columns }
+    pub(crate) fn map(&self) -> Map<'_, E::Matrix> {
+        Map { matrix: &self.matrix, bias: &self.bias, relu: false }
+    }
+
+    /// The same with zeros in the place of what is negative.
+    pub(crate) fn rectified(&self) -> Map<'_, E::Matrix> {
+        Map { relu: true, ..self.map() }
     }
 }
 

@@ -28,27 +28,17 @@ pub(crate) const EPSILON: f32 = 1e-5;
 
 /// Runs the network on some rows.
 pub fn reference(weights: &Weights, rows: &Rows<'_>) -> Trace {
-    reference_rounded(weights, rows, |_| ())
-}
-
-/// The same if `round` is done to each row that goes into a linear map, to find out what a rougher arithmetic would do.
-pub fn reference_rounded(weights: &Weights, rows: &Rows<'_>, round: impl Fn(&mut [f32])) -> Trace {
     let architecture = &weights.architecture;
     let mut x = embed(weights, rows);
     if architecture.slots.is_some() {
-        return feed_forward(weights, rows, &x, round);
+        return feed_forward(weights, rows, &x);
     }
     let mut attention = Vec::new();
     for layer in 0..architecture.layers {
         let part = |name: &str| weights.tensor(&format!("layers.{layer}.{name}"));
         let linear = |name: &str, x: &[Vec<f32>]| -> Vec<Vec<f32>> {
             let (weight, bias) = (part(&format!("{name}.weight")), part(&format!("{name}.bias")));
-            let rounded = |row: &Vec<f32>| {
-                let mut row = row.clone();
-                round(&mut row);
-                apply(weight, bias, &row)
-            };
-            x.iter().map(rounded).collect()
+            x.iter().map(|row| apply(weight, bias, row)).collect()
         };
         let [query, key, value] = ["query", "key", "value"].map(|name| linear(&format!("attention.{name}"), &x));
         let maps = attend(architecture, layer, &query, &key, rows);
@@ -70,15 +60,11 @@ pub fn reference_rounded(weights: &Weights, rows: &Rows<'_>, round: impl Fn(&mut
 }
 
 /// The other kind of network: rows side by side through hidden layers, and one number for each of their places.
-fn feed_forward(weights: &Weights, rows: &Rows<'_>, x: &[Vec<f32>], round: impl Fn(&mut [f32])) -> Trace {
+fn feed_forward(weights: &Weights, rows: &Rows<'_>, x: &[Vec<f32>]) -> Trace {
     let features = weights.architecture.job.len();
     let slots = rows.jobs.chunks_exact(features).map(|token| token[features - 1].to_string());
     let places: Vec<String> = std::iter::once("idle".into()).chain(slots).collect();
-    let linear = |name: &str, bias: &[f32], x: &[f32]| {
-        let mut x = x.to_vec();
-        round(&mut x);
-        apply(weights.tensor(&format!("{name}.weight")), bias, &x)
-    };
+    let linear = |name: &str, bias: &[f32], x: &[f32]| apply(weights.tensor(&format!("{name}.weight")), bias, x);
     let mut hidden = weights.tensor("inputs.bias").to_vec();
     for (place, row) in places.iter().zip(x) {
         hidden = linear(&format!("inputs.{place}"), &hidden, row);

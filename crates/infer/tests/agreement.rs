@@ -27,8 +27,7 @@ fn the_same_row_is_best() {
         let weights = Weights::random(architecture.clone(), seed);
         let network = |options: Options| Network::new(&weights, options).unwrap();
         let mut exact = network(Options { precision: Precision::F32, ..Options::default() });
-        let mut networks: Vec<Network> =
-            rough.iter().map(|kernel| network(Options { kernel: Some(*kernel), ..Options::default() })).collect();
+        let mut networks: Vec<Network> = rough.iter().map(|kernel| network(Options::of(*kernel))).collect();
         for _ in 0..DECISIONS {
             // The distinct slacks of up to 200 jobs, and how often each comes.
             let mut counts = [0u16; 130];

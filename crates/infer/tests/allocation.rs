@@ -44,7 +44,7 @@ fn a_forward_pass_does_not_allocate() {
     let jobs: Vec<u16> = (0..300).map(|job| job % 130).collect();
     let bias = vec![0.0; 301];
     for kernel in Kernel::available() {
-        let options = Options { kernel: Some(kernel), rows: 200, ..Options::default() };
+        let options = Options { rows: 200, ..Options::of(kernel) };
         let mut network = Network::new(&weights, options).unwrap();
         let mut q = Vec::with_capacity(301);
         let mut run = |count: usize, sparsity: Option<Sparsity>| {

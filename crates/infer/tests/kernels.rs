@@ -61,7 +61,7 @@ impl Input {
 }
 
 fn network(weights: &Weights, kernel: Kernel) -> Network {
-    Network::new(weights, Options { kernel: Some(kernel), rows: 1, ..Options::default() }).unwrap()
+    Network::new(weights, Options { rows: 1, ..Options::of(kernel) }).unwrap()
 }
 
 fn check(architecture: Architecture, counts: &[usize]) {
@@ -83,8 +83,8 @@ fn check(architecture: Architecture, counts: &[usize]) {
                 assert!(q.iter().all(|value| value.is_finite()), "{what}");
                 match (network.kernel().precision(), sparsity) {
                     (Precision::F32, _) => assert!(greatest < CLOSE, "{what}: {greatest}"),
-                    (Precision::Bf16, None) => assert!(greatest < ROUGH, "{what}: {greatest}"),
-                    (Precision::Bf16, Some(_)) => assert!(mean < ROUGH_MEAN, "{what}: {mean}"),
+                    (_, None) => assert!(greatest < ROUGH, "{what}: {greatest}"),
+                    (_, Some(_)) => assert!(mean < ROUGH_MEAN, "{what}: {mean}"),
                 }
             }
         }
@@ -223,7 +223,7 @@ fn options_are_kept_or_refused() {
     assert_eq!(Network::new(&weights, rough).unwrap_err(), NetworkError::Precision(Kernel::Amx));
     for kernel in Kernel::ALL {
         assert_eq!(Kernel::from_name(kernel.name()), Some(kernel));
-        let built = Network::new(&weights, Options { kernel: Some(kernel), ..Options::default() });
+        let built = Network::new(&weights, Options::of(kernel));
         match kernel.is_available() {
             true => assert_eq!(built.unwrap().kernel(), kernel),
             false => assert_eq!(built.unwrap_err(), NetworkError::Unavailable(kernel)),

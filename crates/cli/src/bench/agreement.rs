@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Serialize;
 use temponet::{Mapper, Mapping, Model, Observation, Scale, Tokenizer};
-use temponet_infer::{Kernel, Network, Options, Precision, Rows, Weights, reference_rounded};
+use temponet_infer::{Kernel, Network, Options, Precision};
 use temponet_lab::measure::{Scene, chosen};
 
 use crate::table;
@@ -13,8 +13,6 @@ use crate::table;
 /// Random networks, or as often the built-in one, and at most so many decisions of each.
 const NETWORKS: u64 = 20;
 const DECISIONS: u64 = 200;
-/// Decisions of a network whose numbers are eight-bit integers, which is only simulated and therefore slow.
-const SIMULATED: u64 = 20;
 /// Jobs of a decision: more than there are cores.
 const JOBS: std::ops::RangeInclusive<usize> = 9..=200;
 
@@ -28,7 +26,7 @@ pub struct Figures {
     same_assignment: u64,
 }
 
-/// Measures every rougher kernel of this machine, and eight-bit integers.
+/// Measures every rougher kernel of this machine.
 pub fn measure(passes: u64) -> Result<Vec<Figures>> {
     let mut all = Vec::new();
     let built_in = Model::built_in()?;
@@ -42,8 +40,7 @@ pub fn measure(passes: u64) -> Result<Vec<Figures>> {
         let kernels = Kernel::available().into_iter().filter(|kernel| kernel.precision() < Precision::F32);
         let figures =
             |arithmetic: String| Figures { tokens, arithmetic, decisions: 0, same_best: 0, same_assignment: 0 };
-        let names = kernels.clone().map(|kernel| kernel.to_string());
-        let mut rough: Vec<Figures> = names.chain(["int8 (simulated)".to_string()]).map(figures).collect();
+        let mut rough: Vec<Figures> = kernels.clone().map(|kernel| figures(kernel.to_string())).collect();
         let mut rng = Pcg64::seed_from_u64(1);
         let (mut observation, mut mapper) = (Observation::default(), Mapper::default());
         let (mut expected, mut q) = (Vec::new(), Vec::new());
@@ -51,10 +48,9 @@ pub fn measure(passes: u64) -> Result<Vec<Figures>> {
             let model = make(seed);
             let network = |options: Options| Network::new(&model.weights, options);
             let mut exact = network(Options { precision: Precision::F32, ..Options::default() })?;
-            let of_kernel = |kernel: Kernel| network(Options { kernel: Some(kernel), ..Options::default() });
+            let of_kernel = |kernel: Kernel| network(Options::of(kernel));
             let mut networks = kernels.clone().map(of_kernel).collect::<Result<Vec<_>, _>>()?;
-            let small = eight_bits(&model.weights);
-            for decision in 0..DECISIONS.min(passes.div_ceil(NETWORKS)) {
+            for _ in 0..DECISIONS.min(passes.div_ceil(NETWORKS)) {
                 let scene = Scene::new(rng.random_range(JOBS), rng.random());
                 let view = scene.view();
                 observation.read(&model.tokenizer, &Scale::of(&model.tokenizer, &scene.system), &view, false);
@@ -65,12 +61,8 @@ pub fn measure(passes: u64) -> Result<Vec<Figures>> {
                     (best(q), chosen(&mut mapper, Mapping::Greedy, jobs, &view))
                 };
                 let expected = assigned(&expected);
-                for (place, figures) in rough.iter_mut().enumerate() {
-                    match networks.get_mut(place) {
-                        Some(network) => network.forward(&rows, &mut q),
-                        None if decision < SIMULATED => q = simulated(&small, &rows),
-                        None => continue,
-                    }
+                for (network, figures) in networks.iter_mut().zip(&mut rough) {
+                    network.forward(&rows, &mut q);
                     let assigned = assigned(&q);
                     figures.decisions += 1;
                     figures.same_best += u64::from(assigned.0 == expected.0);
@@ -85,30 +77,6 @@ pub fn measure(passes: u64) -> Result<Vec<Figures>> {
 
 fn best(q: &[f32]) -> usize {
     (0..q.len()).max_by(|a, b| q[*a].total_cmp(&q[*b]).then(b.cmp(a))).unwrap_or(0)
-}
-
-/// The nearest multiples of a step of which 127 reach the greatest number.
-fn round(row: &mut [f32]) {
-    let step = row.iter().fold(0.0f32, |most, value| most.max(value.abs())) / 127.0;
-    if step > 0.0 {
-        row.iter_mut().for_each(|value| *value = (*value / step).round() * step);
-    }
-}
-
-/// The linear maps of the blocks in eight bits, with a scale for each output.
-fn eight_bits(weights: &Weights) -> Weights {
-    Weights::new(weights.architecture.clone(), |name, _, columns| {
-        let mut values = weights.tensor(name).to_vec();
-        if name.starts_with("layers.") && name.ends_with("weight") && !name.contains("norm") {
-            values.chunks_exact_mut(columns).for_each(round);
-        }
-        values
-    })
-}
-
-/// What comes out if rows are rounded to eight bits as well before they are multiplied; attention itself is not.
-fn simulated(weights: &Weights, rows: &Rows<'_>) -> Vec<f32> {
-    reference_rounded(weights, rows, round).q
 }
 
 /// All of them as a table.

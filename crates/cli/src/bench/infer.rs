@@ -243,7 +243,7 @@ fn paper(features: usize) -> Architecture {
 
 fn measure(kernel: Kernel, weights: &Weights, case: &Case, passes: u64) -> Result<Figures> {
     let rows = case.rows();
-    let options = Options { kernel: Some(kernel), precision: Precision::Bf16, rows: case.bias.len() };
+    let options = Options { rows: case.bias.len(), ..Options::of(kernel) };
     let mut network = Network::new(weights, options)?;
     let mut q = Vec::with_capacity(case.bias.len());
     network.forward(&rows, &mut q);

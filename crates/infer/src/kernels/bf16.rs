@@ -9,7 +9,9 @@ use std::mem::transmute;
 use std::ops::Range;
 
 use super::avx512::Avx512;
-use super::{Attention, Engine, GROUP, Heads, NEVER, Norm, PAD, Packed, PackedMut, View, ViewMut, lanes, norm};
+use super::{
+    Attention, Engine, GROUP, Heads, Map, NEVER, Norm, OwnPacked, PAD, Packed, PackedMut, View, ViewMut, lanes, norm,
+};
 
 /// A way to multiply.
 pub(crate) trait Multiplier: Copy + Send + Sync + 'static {
@@ -70,6 +72,7 @@ pub(super) const TILE: usize = 32 * 16;
 
 impl<M: Multiplier> Engine for Bf16<M> {
     type Element = u16;
+    type Matrix = OwnPacked<u16>;
     const DEPTH: usize = 32;
     const COLUMNS: usize = 32;
     const UNIT: f32 = FRACTIONS as f32;
@@ -102,23 +105,31 @@ impl<M: Multiplier> Engine for Bf16<M> {
         unsafe { self.multiplier.multiply(&product, bias.as_ptr(), to, stride) }
     }
 
-    fn multiply_elements(
+    fn matrix(inputs: usize, outputs: usize, entry: impl Fn(usize, usize) -> f32) -> OwnPacked<u16> {
+        OwnPacked::new::<Self>(inputs, outputs, entry)
+    }
+
+    fn apply(self, rows: usize, a: View<u16>, map: Map<'_, OwnPacked<u16>>, _room: &mut [u16], c: ViewMut<f32>) {
+        assert!(!map.relu, "only elements are cut off");
+        self.multiply(rows, a, map.matrix.view(), map.bias, c);
+    }
+
+    fn apply_elements(
         self,
         rows: usize,
         a: View<u16>,
-        b: Packed<u16>,
-        bias: &[f32],
-        relu: bool,
+        map: Map<'_, OwnPacked<u16>>,
+        _room: &mut [u16],
         mut c: ViewMut<u16>,
     ) {
-        let product = product(rows, a, b);
-        assert!(bias.len() >= b.columns, "a bias for every column");
-        let (to, stride) = (c.pointer(rows, b.columns), c.stride);
+        let product = product(rows, a, map.matrix.view());
+        assert!(map.bias.len() >= product.columns, "a bias for every column");
+        let (bias, to, stride) = (map.bias.as_ptr(), c.pointer(rows, product.columns), c.stride);
         // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above and by `product`.
         unsafe {
-            match relu {
-                true => multiply_elements::<M, true>(self.multiplier, &product, bias.as_ptr(), to, stride),
-                false => multiply_elements::<M, false>(self.multiplier, &product, bias.as_ptr(), to, stride),
+            match map.relu {
+                true => multiply_elements::<M, true>(self.multiplier, &product, bias, to, stride),
+                false => multiply_elements::<M, false>(self.multiplier, &product, bias, to, stride),
             }
         }
     }

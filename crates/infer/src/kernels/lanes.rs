@@ -252,6 +252,7 @@ macro_rules! f32_engine {
     ($engine:ty, $vector:ty, $rows:expr, [$(#[$features:meta])?]) => {
         impl $crate::kernels::Engine for $engine {
             type Element = f32;
+            type Matrix = $crate::kernels::OwnPacked<f32>;
             const DEPTH: usize = 1;
             const COLUMNS: usize = 2 * <$vector as $crate::kernels::lanes::Lanes>::N;
             const UNIT: f32 = 1.0;
@@ -271,18 +272,32 @@ macro_rules! f32_engine {
                 unsafe { multiply(&product) }
             }
 
-            fn multiply_elements(
+            fn matrix(inputs: usize, outputs: usize, entry: impl Fn(usize, usize) -> f32) -> Self::Matrix {
+                $crate::kernels::OwnPacked::new::<Self>(inputs, outputs, entry)
+            }
+
+            fn apply(
                 self,
                 rows: usize,
                 a: View<f32>,
-                b: Packed<f32>,
-                bias: &[f32],
-                relu: bool,
+                map: $crate::kernels::Map<'_, Self::Matrix>,
+                _room: &mut [f32],
                 mut c: ViewMut<f32>,
             ) {
-                let product = product(rows, a, b, bias, &mut c, relu);
+                let product = product(rows, a, map.matrix.view(), map.bias, &mut c, map.relu);
                 // SAFETY: the engine exists, so the processor has the instructions; `product` checks the bounds.
                 unsafe { multiply(&product) }
+            }
+
+            fn apply_elements(
+                self,
+                rows: usize,
+                a: View<f32>,
+                map: $crate::kernels::Map<'_, Self::Matrix>,
+                room: &mut [f32],
+                c: ViewMut<f32>,
+            ) {
+                self.apply(rows, a, map, room, c);
             }
 
             fn add(self, sum: &mut [f32], other: &[f32]) {

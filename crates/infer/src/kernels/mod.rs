@@ -15,6 +15,8 @@ mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_bf16;
 #[cfg(target_arch = "x86_64")]
+mod avx512_int8;
+#[cfg(target_arch = "x86_64")]
 mod bf16;
 mod lanes;
 #[cfg(target_arch = "x86_64")]
@@ -22,11 +24,13 @@ mod norm;
 mod scalar;
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use {amx::Amx, avx2::Avx2, avx512::Avx512, avx512_bf16::Avx512Bf16};
+pub(crate) use {amx::Amx, avx2::Avx2, avx512::Avx512, avx512_bf16::Avx512Bf16, avx512_int8::Avx512Int8};
 
 pub(crate) use scalar::Scalar;
 
 use std::ops::Range;
+
+use crate::aligned::Aligned;
 
 /// Rows are computed this many at a time.
 pub(crate) const GROUP: usize = 16;
@@ -43,6 +47,8 @@ pub(crate) const NEVER: f32 = -1e30;
 /// How numbers are multiplied. Sums, norms and what passes from layer to layer are single precision everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Precision {
+    /// Products of integers of eight bits in linear maps, of single-precision numbers elsewhere.
+    Int8,
     /// Products of bfloat16 numbers, eight significant bits.
     Bf16,
     /// Products of single-precision numbers.
@@ -60,13 +66,16 @@ pub enum Kernel {
     Avx512,
     /// The same with bfloat16 products.
     Avx512Bf16,
+    /// The same with VNNI: linear maps in integers of eight bits.
+    Avx512Int8,
     /// x86-64 with matrix tiles (AMX) of bfloat16, on Linux.
     Amx,
 }
 
 impl Kernel {
     /// All there are, slowest first. Intel's processors multiply bfloat16 in vectors no faster than single precision, which is better.
-    pub const ALL: [Kernel; 5] = [Kernel::Scalar, Kernel::Avx2, Kernel::Avx512Bf16, Kernel::Avx512, Kernel::Amx];
+    pub const ALL: [Kernel; 6] =
+        [Kernel::Scalar, Kernel::Avx2, Kernel::Avx512Bf16, Kernel::Avx512, Kernel::Avx512Int8, Kernel::Amx];
 
     /// The fastest one that this machine has.
     pub fn best() -> Kernel {
@@ -95,6 +104,8 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512Bf16 => Avx512Bf16::new().is_some(),
             #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512Int8 => Avx512Int8::new().is_some(),
+            #[cfg(target_arch = "x86_64")]
             Kernel::Amx => Amx::new().is_some(),
             #[cfg(not(target_arch = "x86_64"))]
             _ => false,
@@ -106,6 +117,7 @@ impl Kernel {
         match self {
             Kernel::Scalar | Kernel::Avx2 | Kernel::Avx512 => Precision::F32,
             Kernel::Avx512Bf16 | Kernel::Amx => Precision::Bf16,
+            Kernel::Avx512Int8 => Precision::Int8,
         }
     }
 
@@ -116,6 +128,7 @@ impl Kernel {
             Kernel::Avx2 => "avx2",
             Kernel::Avx512 => "avx512",
             Kernel::Avx512Bf16 => "avx512-bf16",
+            Kernel::Avx512Int8 => "avx512-int8",
             Kernel::Amx => "amx",
         }
     }
@@ -180,6 +193,42 @@ impl<T> Packed<'_, T> {
     }
 }
 
+/// A linear map.
+pub(crate) struct Map<'a, M> {
+    pub matrix: &'a M,
+    /// As many as there are outputs, padded.
+    pub bias: &'a [f32],
+    /// Whether what is negative becomes zero.
+    pub relu: bool,
+}
+
+/// A packed matrix with its own memory.
+pub(crate) struct OwnPacked<T> {
+    data: Aligned<T>,
+    depth: usize,
+    columns: usize,
+}
+
+impl<T: Copy + Default> OwnPacked<T> {
+    /// Padded with zeros.
+    pub(crate) fn new<E: Engine<Element = T>>(
+        inputs: usize,
+        outputs: usize,
+        entry: impl Fn(usize, usize) -> f32,
+    ) -> Self {
+        let (depth, columns) = (inputs.next_multiple_of(E::DEPTH), outputs.next_multiple_of(PAD));
+        let mut data = Aligned::new(depth * columns);
+        let padded =
+            |row: usize, column: usize| if row < inputs && column < outputs { entry(row, column) } else { 0.0 };
+        pack_from::<E>(depth, columns, &mut data, padded);
+        OwnPacked { data, depth, columns }
+    }
+
+    pub(crate) fn view(&self) -> Packed<'_, T> {
+        Packed { data: &self.data, depth: self.depth, columns: self.columns }
+    }
+}
+
 /// A packed matrix that is written.
 pub(crate) struct PackedMut<'a, T> {
     pub data: &'a mut [T],
@@ -198,6 +247,8 @@ impl<T> PackedMut<'_, T> {
 pub(crate) trait Engine: Copy + Send + Sync + 'static {
     /// What is multiplied.
     type Element: Copy + Default + Send + Sync + 'static;
+    /// The weights of a linear map.
+    type Matrix: Send + Sync + 'static;
     /// Packed depths are multiples of it.
     const DEPTH: usize;
     /// Packed columns are multiples of it.
@@ -217,14 +268,28 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
 
     /// c = a·b + bias.
     fn multiply(self, rows: usize, a: View<Self::Element>, b: Packed<Self::Element>, bias: &[f32], c: ViewMut<f32>);
-    /// c = a·b + bias as elements; with `relu`, zero where that is negative.
-    fn multiply_elements(
+    /// A linear map's weights, by input and output.
+    fn matrix(inputs: usize, outputs: usize, entry: impl Fn(usize, usize) -> f32) -> Self::Matrix;
+    /// Elements of room that a linear map of so many inputs wants.
+    fn linear_room(_inputs: usize) -> usize {
+        0
+    }
+    /// c = a·matrix + bias; with `relu`, zero where that is negative.
+    fn apply(
         self,
         rows: usize,
         a: View<Self::Element>,
-        b: Packed<Self::Element>,
-        bias: &[f32],
-        relu: bool,
+        map: Map<'_, Self::Matrix>,
+        room: &mut [Self::Element],
+        c: ViewMut<f32>,
+    );
+    /// The same as elements.
+    fn apply_elements(
+        self,
+        rows: usize,
+        a: View<Self::Element>,
+        map: Map<'_, Self::Matrix>,
+        room: &mut [Self::Element],
         c: ViewMut<Self::Element>,
     );
     /// sum += other.
@@ -349,6 +414,7 @@ mod tests {
             adds_scaled(Avx2::new());
             adds_scaled(Avx512::new());
             adds_scaled(Avx512Bf16::new());
+            adds_scaled(Avx512Int8::new());
             adds_scaled(Amx::new());
         }
     }
