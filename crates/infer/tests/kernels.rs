@@ -99,6 +99,7 @@ fn the_papers_shape() {
 #[test]
 fn many_rows() {
     check(shape(64, 1, 4, 128), &[255, 700]);
+    check(shape(64, 1, 2, 64), &[300]);
 }
 
 #[test]

@@ -20,6 +20,8 @@ use super::{GROUP, Heads, PAD, ViewMut};
 const MODERATE: f32 = 100.0;
 /// The widest head: a tile's depth.
 const WIDEST: usize = 32;
+/// Blocks of 32 keys that all queries see before the next ones: as many as stay in the nearest cache.
+const CHUNK: usize = 7;
 /// Units that are between their stages.
 const RING: usize = 4;
 /// How many units later a unit's powers are computed, and its values mixed.
@@ -55,7 +57,9 @@ impl Shape {
 /// Elements that packed queries, keys and values need.
 pub(super) fn room(heads: usize, size: usize, rows: usize) -> usize {
     let rows = rows.next_multiple_of(PAD);
-    if size > WIDEST { 0 } else { heads * (2 * rows * WIDEST + rows / PAD * Shape::of(size).block()) }
+    let block = Shape::of(size).block();
+    // Sums are single numbers, which are two elements, of half as many queries as a block has keys.
+    if size > WIDEST { 0 } else { heads * (2 * rows * WIDEST + rows / PAD * block) + rows / GROUP * block }
 }
 
 /// See [`super::Engine::attend`]. The processor has tiles and what [`bf16::Bf16`] needs.
@@ -67,11 +71,13 @@ pub(super) fn attend(heads: &Heads<'_, u16>, room: &mut [u16], mut to: ViewMut<u
     let (tiles, blocks, shape) = (count.div_ceil(GROUP), count.div_ceil(PAD), Shape::of(size));
     assert!(room.len() >= self::room(number, size, count) && weights.len() >= blocks * PAD, "room for all heads");
     let (queries, rest) = room.split_at_mut(number * blocks * 2 * TILE);
-    let (keys, values) = rest.split_at_mut(number * blocks * 2 * TILE);
+    let (keys, rest) = rest.split_at_mut(number * blocks * 2 * TILE);
+    let (values, partial) = rest.split_at_mut(number * blocks * shape.block());
     let packed = Packed {
         queries: queries.as_mut_ptr(),
         keys: keys.as_mut_ptr(),
         values: values.as_mut_ptr(),
+        partial: partial.as_mut_ptr().cast(),
         shape,
         tiles,
         blocks,
@@ -273,6 +279,8 @@ struct Packed {
     keys: *mut u16,
     /// In blocks of 32 keys, as columns.
     values: *mut u16,
+    /// Of one head's tiles of queries.
+    partial: *mut f32,
     shape: Shape,
     /// Of sixteen queries, of each head.
     tiles: usize,
@@ -285,25 +293,37 @@ struct Packed {
     to_stride: usize,
 }
 
-/// Where a stage is.
-#[derive(Clone, Copy, Default)]
+/// Where a stage is: a chunk of a head's keys, all queries one tile after the other, and for each the keys of the chunk.
+#[derive(Clone, Copy)]
 struct Unit {
     head: usize,
     tile: usize,
     block: usize,
+    /// The chunk's first block, and where it ends.
+    first: usize,
+    end: usize,
     turn: usize,
 }
 
 impl Unit {
+    fn first(of: &Packed) -> Unit {
+        Unit { head: 0, tile: 0, block: 0, first: 0, end: CHUNK.min(of.blocks), turn: 0 }
+    }
+
     #[inline(always)]
     fn next(&mut self, of: &Packed) {
         self.turn = (self.turn + 1) % RING;
         self.block += 1;
-        if self.block == of.blocks {
-            (self.block, self.tile) = (0, self.tile + 1);
+        if self.block == self.end {
+            self.tile += 1;
             if self.tile == of.tiles {
-                (self.tile, self.head) = (0, self.head + 1);
+                self.tile = 0;
+                if self.end == of.blocks {
+                    (self.head, self.end) = (self.head + 1, 0);
+                }
+                (self.first, self.end) = (self.end, of.blocks.min(self.end + CHUNK));
             }
+            self.block = self.first;
         }
     }
 }
@@ -347,7 +367,7 @@ impl Packed {
         let block = self.shape.block();
         // In numbers: as much as a tile of values, and of what is mixed.
         let (value_tile, mixed_tile) = (self.shape.rows * PAD, self.shape.rows * GROUP);
-        let (mut scored, mut powered, mut mixed) = (Unit::default(), Unit::default(), Unit::default());
+        let [mut scored, mut powered, mut mixed] = [Unit::first(self); 3];
         let mut finished: Option<Unit> = None;
         for step in 0..self.units + MIXED_LATER {
             let (is_scoring, is_storing) = (step < self.units, (1..=self.units).contains(&step));
@@ -374,6 +394,13 @@ impl Packed {
                         tile!(zero 4);
                         tile!(zero 5);
                         tile!(zero 6);
+                    } else if mixed.block == mixed.first {
+                        let from = self.partial(mixed.tile);
+                        tile!(load 4, from);
+                        tile!(load 5, from.add(mixed_tile));
+                        if TILES == 3 {
+                            tile!(load 6, from.add(2 * mixed_tile));
+                        }
                     }
                     tile!(load 3, elements(mixed.turn));
                     tile!(load 7, values);
@@ -393,7 +420,7 @@ impl Packed {
                 let before = logits(scored.turn + RING - 1);
                 let keys = self.keys.wrapping_add((scored.head * self.blocks + scored.block) * 2 * TILE);
                 if is_scoring {
-                    if scored.block == 0 {
+                    if scored.block == scored.first {
                         tile!(load 2, self.queries.add((scored.head * self.tiles + scored.tile) * TILE));
                     }
                     tile!(load 3, keys);
@@ -425,14 +452,15 @@ impl Packed {
                     self.finish(unit, room(unit.tile));
                 }
                 if is_mixing {
-                    if mixed.block + 1 == self.blocks {
-                        let to = room(mixed.tile);
+                    if mixed.block + 1 == mixed.end {
+                        let is_whole = mixed.end == self.blocks;
+                        let to = if is_whole { room(mixed.tile) } else { self.partial(mixed.tile) };
                         tile!(store 4, to);
                         tile!(store 5, to.add(mixed_tile));
                         if TILES == 3 {
                             tile!(store 6, to.add(2 * mixed_tile));
                         }
-                        finished = Some(mixed);
+                        finished = is_whole.then_some(mixed);
                     }
                     mixed.next(self);
                 }
@@ -443,6 +471,11 @@ impl Packed {
                 }
             }
         }
+    }
+
+    /// Where sixteen queries' mixed values wait for the next chunk.
+    fn partial(&self, tile: usize) -> *mut f32 {
+        self.partial.wrapping_add(tile * self.shape.tiles * self.shape.rows * GROUP)
     }
 
     /// Sixteen queries' mixed values, divided by their sums, as rows of elements.
