@@ -78,13 +78,14 @@ impl Mapper {
         }
     }
 
-    /// Leaves the best of the jobs in the candidates, the best first. Most jobs are not worth a look at anything but their Q-value.
-    fn keep_best(&mut self, kept: usize, jobs: impl Iterator<Item = (JobId, f32)>, view: &SystemView<'_>) {
+    /// Leaves the best of the jobs in the candidates, the best first; none that is worth less than idling. Most jobs are not worth a look at
+    /// anything but their Q-value.
+    fn keep_best(&mut self, kept: usize, jobs: impl Iterator<Item = (JobId, f32)>, idle: f32, view: &SystemView<'_>) {
         self.candidates.clear();
-        // What the last candidate has, once they are so many.
-        let mut least = f32::NEG_INFINITY;
+        // What idling is worth, or the last candidate, once they are so many: one comparison, which soon fails always.
+        let mut least = idle;
         for (id, q) in jobs {
-            if q < least {
+            if !matches!(q.partial_cmp(&least), Some(Ordering::Greater | Ordering::Equal)) {
                 continue;
             }
             let job = view.job(id);
@@ -117,7 +118,7 @@ impl Mapper {
             Mapping::Greedy => cores,
             Mapping::Sinkhorn { .. } | Mapping::Hungarian { .. } => MATCHED * cores,
         };
-        self.keep_best(kept, jobs.filter(|(_, q)| *q >= idle), view);
+        self.keep_best(kept, jobs, idle, view);
         let migration = match mapping {
             Mapping::Greedy => {
                 self.chosen.clear();
@@ -194,14 +195,17 @@ mod tests {
     #[test]
     fn the_best_are_those_that_sorting_finds() {
         let mut rng = Pcg64::seed_from_u64(3);
-        for n in [0, 1, 7, 8, 9, 200] {
+        for (n, idle) in
+            [0, 1, 7, 8, 9, 200].into_iter().flat_map(|n| [f32::NEG_INFINITY, 3.0, 5.5].map(|idle| (n, idle)))
+        {
             let deadlines: Vec<u64> = (0..n).map(|_| rng.random_range(1..5)).collect();
             // Few values, so that many are equal.
             let q: Vec<f32> = (0..n).map(|_| f32::from(rng.random_range(0u8..6))).collect();
             with_view(&deadlines, |view| {
                 let mut mapper = Mapper::default();
-                mapper.keep_best(8, view.active.iter().map(|id| (*id, q[id.index()])), view);
+                mapper.keep_best(8, view.active.iter().map(|id| (*id, q[id.index()])), idle, view);
                 let mut expected = view.active.to_vec();
+                expected.retain(|id| q[id.index()] >= idle);
                 expected.sort_by(|a, b| {
                     let of = |id: &JobId| (view.job(*id).deadline, view.job(*id).tie());
                     q[b.index()].total_cmp(&q[a.index()]).then(of(a).cmp(&of(b)))
