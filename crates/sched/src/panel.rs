@@ -54,6 +54,11 @@ impl Panel {
         }
     }
 
+    /// The jobs of the decision that was looked at, in deadline order.
+    pub fn ready(&self) -> &[JobId] {
+        self.order.ready()
+    }
+
     /// The jobs that an advisor would run at the decision that was looked at, by its place among the [`crate::advisors`].
     pub fn advisor(&mut self, place: usize, view: &SystemView<'_>) -> &[JobId] {
         let order = self.order.ready();

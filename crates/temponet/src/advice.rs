@@ -51,7 +51,7 @@ impl Advice {
         self.panel.start(system);
     }
 
-    /// Asks the advisors, the planners, or both.
+    /// Puts the ready jobs in order and asks the advisors, the planners, both or nobody.
     pub(crate) fn ask(&mut self, view: &SystemView<'_>, scale: &Scale, of_advisors: bool, of_planners: bool) {
         if self.counsels.capacity() < view.jobs.len() {
             // Ids of jobs that have just left are still taken.
@@ -78,6 +78,11 @@ impl Advice {
             }
             self.panel.pressures(view).for_each(|(id, pressure)| self.counsels[id.index()].pressure = pressure);
         }
+    }
+
+    /// The ready jobs in deadline order.
+    pub(crate) fn ready(&self) -> &[JobId] {
+        self.panel.ready()
     }
 
     /// What is said of a job.

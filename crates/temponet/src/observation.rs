@@ -86,18 +86,15 @@ impl Observation {
 
     /// Rows of any tokens. How many jobs are urgent.
     fn read_tokens(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, by_job: bool) -> usize {
-        self.jobs.extend(view.active.iter().map(|id| (*id, 0)));
-        // One order, whatever the view's is: rounding may tell rows apart that are added up in another one.
-        self.jobs.sort_unstable_by_key(|(id, _)| (view.job(*id).deadline, view.job(*id).tie()));
+        let of_advisors = tokenizer.features.contains(&Feature::Advice);
+        let of_planners = tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure));
+        self.advice.ask(view, scale, of_advisors, of_planners);
+        // By deadline, whatever the view's order is: rounding may tell rows apart that are added up in another one.
+        self.jobs.extend(self.advice.ready().iter().map(|id| (*id, 0)));
         if by_job {
             self.sparsity = Some(Sparsity::paper(self.jobs.len()));
         } else {
             self.prepare_table();
-        }
-        let of_advisors = tokenizer.features.contains(&Feature::Advice);
-        let of_planners = tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure));
-        if of_advisors || of_planners {
-            self.advice.ask(view, scale, of_advisors, of_planners);
         }
         self.width = tokenizer.width();
         self.inputs = tokenizer.real_input().map_or(0, |real| real.inputs);
