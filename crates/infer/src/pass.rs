@@ -40,7 +40,7 @@ pub(crate) struct Scratch<E: Engine> {
     /// For how many rows each key stands; none in the padding.
     key_weights: Aligned<f32>,
     no_bias: Aligned<f32>,
-    /// The greatest of them, as a magnitude.
+    /// The greatest magnitude of a key's bias.
     most_bias: f32,
     /// Of a block of keys.
     order: Vec<u32>,
@@ -155,10 +155,10 @@ impl<E: Engine> Scratch<E> {
         for (place, (logit, weight)) in targets.enumerate().take(count.next_multiple_of(PAD)) {
             let given = bias.get(place).copied().unwrap_or(0.0);
             let is_key = place < count;
-            *logit = if is_key { (given * std::f32::consts::LOG2_E * E::UNIT).max(NEVER) + E::ONE } else { NEVER };
+            *logit = if is_key { (given * std::f32::consts::LOG2_E * E::UNIT).max(NEVER) } else { NEVER };
             *weight = if is_key { given.max(NEVER).exp() } else { 0.0 };
         }
-        self.most_bias = (self.key_bias[..count].iter().copied().fold(NEVER, f32::max) - E::ONE).abs();
+        self.most_bias = self.key_bias[..count].iter().fold(0.0, |most, logit| most.max(logit.abs()));
     }
 
     /// All heads' attention.
@@ -184,7 +184,7 @@ impl<E: Engine> Scratch<E> {
         }
     }
 
-    /// One head's, logits after powers.
+    /// One head's: logits, then powers, then what is mixed.
     fn attend_head(&mut self, engine: E, head: usize, count: usize, sparsity: Option<Sparsity>) {
         let Widths { row, row_stride, triple_stride, head: size, head_depth, head_columns, .. } = self.widths;
         let (rows, keys) = (count.next_multiple_of(GROUP), count.next_multiple_of(PAD));
@@ -248,7 +248,7 @@ impl<E: Engine> Scratch<E> {
         let (sum, changed) = (ViewMut { data: x, stride }, View { data: change, stride });
         engine.add_norm(rows, norm, sum, changed, ViewMut { data: elements, stride });
         let to = ViewMut { data: hidden, stride: hidden_stride };
-        engine.apply_elements(rows, View { data: elements, stride }, layer.up.rectified(), room, to);
+        engine.apply_elements(rows, View { data: elements, stride }, layer.up.map(), true, room, to);
         let from = View { data: hidden, stride: hidden_stride };
         engine.apply(rows, from, layer.down.map(), room, ViewMut { data: change, stride });
         let norm = layer.feed_forward_norm.view();
@@ -256,7 +256,7 @@ impl<E: Engine> Scratch<E> {
         engine.add_norm(rows, norm, sum, changed, ViewMut { data: elements, stride });
         if let Some(triple) = next.and_then(|next| next.triple.as_ref()) {
             let to = ViewMut { data: &mut self.triples[first * triple_stride..], stride: triple_stride };
-            engine.apply_elements(rows, View { data: elements, stride }, triple.map(), room, to);
+            engine.apply_elements(rows, View { data: elements, stride }, triple.map(), false, room, to);
         }
     }
 }

@@ -36,12 +36,7 @@ impl<E: Engine> Linear<E> {
     }
 
     pub(crate) fn map(&self) -> Map<'_, E::Matrix> {
-        Map { matrix: &self.matrix, bias: &self.bias, relu: false }
-    }
-
-    /// The same with zeros in the place of what is negative.
-    pub(crate) fn rectified(&self) -> Map<'_, E::Matrix> {
-        Map { relu: true, ..self.map() }
+        Map { matrix: &self.matrix, bias: &self.bias }
     }
 }
 

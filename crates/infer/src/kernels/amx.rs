@@ -1,7 +1,7 @@
 //! Products of bfloat16 by matrix tiles (AMX), in assembly, because Rust has no stable intrinsics for them.
 //!
 //! Eight tiles of a kilobyte: four sums, which are independent of each other, since one product takes the time of three to arrive; the others
-//! for what is multiplied. Tiles belong to the thread, are configured for one pass and released after it.
+//! for what is multiplied. Tiles belong to the thread, are configured for one pass, and otherwise within it for attention, and released after it.
 #![allow(unsafe_code, reason = "assembly and a system call")]
 
 use std::arch::asm;

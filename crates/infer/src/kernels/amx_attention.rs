@@ -16,7 +16,7 @@ use super::amx::Configuration;
 use super::bf16::{self, FRACTIONS, TILE, narrow};
 use super::{GROUP, Heads, PAD, ViewMut};
 
-/// In powers of two: two to this power, times any number of rows, is still a number.
+/// In powers of two: two to this power, times any number of rows, is still a number; so are mixed values, unless they are huge.
 const MODERATE: f32 = 100.0;
 /// The widest head: a tile's depth.
 const WIDEST: usize = 32;
@@ -34,18 +34,18 @@ const MIXED_LATER: usize = 4;
 struct Start([f32; 16]);
 static START: Start = Start([(1 << 15) as f32 + (127 * FRACTIONS) as f32 + 0.5; 16]);
 
-/// How values lie in tiles: as many rows as a head is wide, one of ones, and zeros up to whole tiles.
+/// How values lie in tiles: as many rows as a head is wide, one of ones, and up to whole tiles whatever was there, for sums that nobody reads.
 #[derive(Clone, Copy)]
-struct Shape {
+struct ValueTiles {
     tiles: usize,
     /// Of a tile.
     rows: usize,
 }
 
-impl Shape {
-    fn of(size: usize) -> Shape {
+impl ValueTiles {
+    fn of(size: usize) -> ValueTiles {
         let tiles = if size < 2 * GROUP { 2 } else { 3 };
-        Shape { tiles, rows: (size + 1).div_ceil(tiles) }
+        ValueTiles { tiles, rows: (size + 1).div_ceil(tiles) }
     }
 
     /// Elements of 32 keys' values.
@@ -57,7 +57,7 @@ impl Shape {
 /// Elements that packed queries, keys and values need.
 pub(super) fn room(heads: usize, size: usize, rows: usize) -> usize {
     let rows = rows.next_multiple_of(PAD);
-    let block = Shape::of(size).block();
+    let block = ValueTiles::of(size).block();
     // Sums are single numbers, which are two elements, of half as many queries as a block has keys.
     if size > WIDEST { 0 } else { heads * (2 * rows * WIDEST + rows / PAD * block) + rows / GROUP * block }
 }
@@ -68,12 +68,12 @@ pub(super) fn attend(heads: &Heads<'_, u16>, room: &mut [u16], mut to: ViewMut<u
     if size > WIDEST {
         return false;
     }
-    let (tiles, blocks, shape) = (count.div_ceil(GROUP), count.div_ceil(PAD), Shape::of(size));
+    let (tiles, blocks, shape) = (count.div_ceil(GROUP), count.div_ceil(PAD), ValueTiles::of(size));
     assert!(room.len() >= self::room(number, size, count) && weights.len() >= blocks * PAD, "room for all heads");
     let (queries, rest) = room.split_at_mut(number * blocks * 2 * TILE);
     let (keys, rest) = rest.split_at_mut(number * blocks * 2 * TILE);
     let (values, partial) = rest.split_at_mut(number * blocks * shape.block());
-    let packed = Packed {
+    let packed = PackedHeads {
         queries: queries.as_mut_ptr(),
         keys: keys.as_mut_ptr(),
         values: values.as_mut_ptr(),
@@ -89,7 +89,7 @@ pub(super) fn attend(heads: &Heads<'_, u16>, room: &mut [u16], mut to: ViewMut<u
     let [queries, keys, values] =
         [heads.queries, heads.keys, heads.values].map(|view| (view.pointer(count, number * size), view.stride));
     for head in 0..number {
-        let own = [queries, keys, values].map(|(from, stride)| Rows {
+        let own = [queries, keys, values].map(|(from, stride)| HeadRows {
             from: from.wrapping_add(head * size),
             stride,
             count,
@@ -113,16 +113,16 @@ pub(super) fn attend(heads: &Heads<'_, u16>, room: &mut [u16], mut to: ViewMut<u
     true
 }
 
-/// Rows of a head.
+/// HeadRows of a head.
 #[derive(Clone, Copy)]
-struct Rows {
+struct HeadRows {
     from: *const u16,
     stride: usize,
     count: usize,
     mask: u32,
 }
 
-impl Rows {
+impl HeadRows {
     /// Some of them, from the first one on; zeros where there is none.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
@@ -151,10 +151,10 @@ fn greatest(most: __m512i, rows: &[__m512i]) -> __m512i {
     rows.iter().fold(most, |most, row| _mm512_max_epu16(most, _mm512_and_si512(*row, magnitude)))
 }
 
-impl Packed {
+impl PackedHeads {
     /// One head's rows; gives what no query times a key is more than: the greatest magnitudes of each column, whichever rows they are in.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
-    unsafe fn pack(&self, head: usize, [queries, keys, values]: [Rows; 3], weights: &[f32]) -> f32 {
+    unsafe fn pack(&self, head: usize, [queries, keys, values]: [HeadRows; 3], weights: &[f32]) -> f32 {
         let mut most = [_mm512_setzero_si512(); 2];
         // SAFETY: rows are loaded where they are, and stored where there is room for them.
         unsafe {
@@ -171,10 +171,14 @@ impl Packed {
             }
             for (block, weights) in weights.chunks_exact(PAD).enumerate().take(self.blocks) {
                 let mut rows = values.load::<PAD>(block * PAD);
+                let mut elements = [0; PAD];
+                bf16::convert(PAD, weights.as_ptr(), elements.as_mut_ptr());
                 if weights.iter().any(|weight| *weight != 1.0) {
-                    rows.iter_mut().zip(weights).for_each(|(row, weight)| *row = scaled(*row, *weight));
+                    // Rounded as in the sums, so that what is rounded off is the same share of both.
+                    let rounded = elements.iter().map(|element| f32::from_bits(u32::from(*element) << 16));
+                    rows.iter_mut().zip(rounded).for_each(|(row, weight)| *row = scaled(*row, weight));
                 }
-                self.pack_values(head, block, &rows, weights);
+                self.pack_values(head, block, &rows, &elements);
             }
         }
         let [queries, keys] = most.map(|most| bf16::pairs(most));
@@ -183,7 +187,7 @@ impl Packed {
 
     /// 32 keys' values as columns, and the keys' weights as one more row.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
-    unsafe fn pack_values(&self, head: usize, block: usize, rows: &[__m512i; PAD], weights: &[f32]) {
+    unsafe fn pack_values(&self, head: usize, block: usize, rows: &[__m512i; PAD], weights: &[u16; PAD]) {
         // Pairs of keys: the first sixteen columns of each, and the others.
         let (mut left, mut right) = ([_mm512_setzero_si512(); GROUP], [_mm512_setzero_si512(); GROUP]);
         for (pair, keys) in rows.chunks_exact(2).enumerate() {
@@ -191,17 +195,17 @@ impl Packed {
         }
         bf16::transpose(&mut left);
         bf16::transpose(&mut right);
-        // SAFETY: a block has room for as many rows as a head is wide and one more, and there are 32 weights.
+        // SAFETY: a block has room for as many rows as a head is wide and one more.
         unsafe {
             let to = self.values.add((head * self.blocks + block) * self.shape.block());
             store(&left[..self.size.min(GROUP)], to);
             store(&right[..self.size.saturating_sub(GROUP)], to.add(TILE));
-            bf16::convert(PAD, weights.as_ptr(), to.add(self.size * PAD));
+            to.add(self.size * PAD).copy_from_nonoverlapping(weights.as_ptr(), PAD);
         }
     }
 }
 
-/// Rows of 32 elements.
+/// HeadRows of 32 elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
 unsafe fn store(rows: &[__m512i], to: *mut u16) {
@@ -222,20 +226,20 @@ fn scaled(elements: __m512i, factor: f32) -> __m512i {
     narrow(_mm512_mul_ps(low, factor), _mm512_mul_ps(high, factor))
 }
 
-/// Powers of two of logits as tiles leave them: bits 8 to 23 are the element, but for the excess of its fraction.
+/// PairPowers of two of logits as tiles leave them: bits 8 to 23 are the element, but for the excess of its fraction.
 #[derive(Clone, Copy)]
-struct Powers {
+struct PairPowers {
     excess: __m512i,
     /// Brings those bits to the upper half of each number.
     up: __m512i,
 }
 
-impl Powers {
+impl PairPowers {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
-    fn new() -> Powers {
+    fn new() -> PairPowers {
         // SAFETY: they are 512 bits.
         let excess = unsafe { _mm512_loadu_si512(bf16::EXCESS.as_ptr().cast()) };
-        Powers {
+        PairPowers {
             excess,
             up: _mm512_broadcast_i32x4(_mm_setr_epi32(0x0201_0000, 0x0605_0000, 0x0a09_0000, 0x0e0d_0000)),
         }
@@ -272,7 +276,7 @@ impl Powers {
 }
 
 /// All heads, packed.
-struct Packed {
+struct PackedHeads {
     /// In tiles of sixteen queries, pairs of numbers beside each other.
     queries: *mut u16,
     /// As rows.
@@ -281,7 +285,7 @@ struct Packed {
     values: *mut u16,
     /// Of one head's tiles of queries.
     partial: *mut f32,
-    shape: Shape,
+    shape: ValueTiles,
     /// Of sixteen queries, of each head.
     tiles: usize,
     /// Of 32 keys, of each head.
@@ -306,12 +310,12 @@ struct Unit {
 }
 
 impl Unit {
-    fn first(of: &Packed) -> Unit {
+    fn first(of: &PackedHeads) -> Unit {
         Unit { head: 0, tile: 0, block: 0, first: 0, end: CHUNK.min(of.blocks), turn: 0 }
     }
 
     #[inline(always)]
-    fn next(&mut self, of: &Packed) {
+    fn next(&mut self, of: &PackedHeads) {
         self.turn = (self.turn + 1) % RING;
         self.block += 1;
         if self.block == self.end {
@@ -328,7 +332,7 @@ impl Unit {
     }
 }
 
-/// What is between the stages. A page, so that it lies the same way each time.
+/// What is between the stages, at the start of a page, so that it lies the same way each time.
 #[repr(C, align(4096))]
 struct Between {
     /// Of units: 32 keys by 16 queries.
@@ -357,11 +361,11 @@ macro_rules! tile {
     };
 }
 
-impl Packed {
+impl PackedHeads {
     /// Tiles 0 and 1 are logits, 2 queries, 3 keys or powers, 4 to 6 what is mixed, 7 values.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     unsafe fn attend<const TILES: usize>(&self) {
-        let powers = Powers::new();
+        let powers = PairPowers::new();
         let mut between = MaybeUninit::<Between>::uninit();
         let between = between.as_mut_ptr();
         let block = self.shape.block();
@@ -482,7 +486,7 @@ impl Packed {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     unsafe fn finish(&self, unit: Unit, from: *const f32) {
         let row = |place: usize| {
-            // SAFETY: there is room for so many rows, whatever may be in those that were not mixed.
+            // SAFETY: so many rows were mixed: a head's width and one, for the sums.
             unsafe { _mm512_loadu_ps(from.add(place * GROUP)) }
         };
         let factor = _mm512_div_ps(_mm512_set1_ps(1.0), row(self.size));

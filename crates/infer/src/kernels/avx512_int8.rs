@@ -44,7 +44,6 @@ impl Engine for Avx512Int8 {
     const DEPTH: usize = Avx512::DEPTH;
     const COLUMNS: usize = Avx512::COLUMNS;
     const UNIT: f32 = Avx512::UNIT;
-    const ONE: f32 = Avx512::ONE;
 
     fn element(value: f32) -> f32 {
         value
@@ -82,8 +81,20 @@ impl Engine for Avx512Int8 {
         GROUP * inputs.next_multiple_of(DEPTH) / 4
     }
 
-    fn apply(self, rows: usize, a: View<f32>, map: Map<'_, Matrix>, room: &mut [f32], mut c: ViewMut<f32>) {
-        let Map { matrix, bias, relu } = map;
+    fn apply(self, rows: usize, a: View<f32>, map: Map<'_, Matrix>, room: &mut [f32], c: ViewMut<f32>) {
+        self.apply_elements(rows, a, map, false, room, c);
+    }
+
+    fn apply_elements(
+        self,
+        rows: usize,
+        a: View<f32>,
+        map: Map<'_, Matrix>,
+        relu: bool,
+        room: &mut [f32],
+        mut c: ViewMut<f32>,
+    ) {
+        let Map { matrix, bias } = map;
         let Matrix { depth, columns, .. } = *matrix;
         assert!(rows.is_multiple_of(GROUP) && bias.len() >= columns && room.len() * 4 >= GROUP * depth, "whole rows");
         let (from, a_stride) = (a.pointer(rows, depth), a.stride);
@@ -104,10 +115,6 @@ impl Engine for Avx512Int8 {
                 quantized.multiply(matrix);
             }
         }
-    }
-
-    fn apply_elements(self, rows: usize, a: View<f32>, map: Map<'_, Matrix>, room: &mut [f32], c: ViewMut<f32>) {
-        self.apply(rows, a, map, room, c);
     }
 
     fn multiply(self, rows: usize, a: View<f32>, b: Packed<f32>, bias: &[f32], c: ViewMut<f32>) {
@@ -168,12 +175,15 @@ impl Quantized {
                 // SAFETY: the row has so many numbers.
                 unsafe { _mm512_loadu_ps(from.add(row * stride + place)) }
             };
-            let (mut least, mut most) = (_mm512_setzero_ps(), _mm512_setzero_ps());
+            let (mut least, mut most, mut no_number) = (_mm512_setzero_ps(), _mm512_setzero_ps(), 0);
             for place in (0..depth).step_by(DEPTH) {
-                (least, most) = (_mm512_min_ps(load(place), least), _mm512_max_ps(load(place), most));
+                let own = load(place);
+                (least, most) = (_mm512_min_ps(own, least), _mm512_max_ps(own, most));
+                no_number |= _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(own, own);
             }
             let (least, most) = (_mm512_reduce_min_ps(least), _mm512_reduce_max_ps(most));
-            *scale = (most - least) / f32::from(u8::MAX);
+            // A row with something in it that is no number gives none.
+            *scale = if no_number == 0 { (most - least) / f32::from(u8::MAX) } else { f32::NAN };
             let steps = if *scale > 0.0 { 1.0 / *scale } else { 0.0 };
             *zero = (-least * steps).round_ties_even() as i32;
             let (steps, zero) = (_mm512_set1_ps(steps), _mm512_set1_epi32(*zero));
@@ -227,7 +237,7 @@ impl Quantized {
             let scale =
                 _mm512_mul_ps(_mm512_loadu_ps(matrix.scales.as_ptr().add(column)), _mm512_set1_ps(self.scales[row]));
             let value = _mm512_fmadd_ps(whole, scale, _mm512_loadu_ps(self.bias.add(column)));
-            let value = if self.relu { _mm512_max_ps(value, _mm512_setzero_ps()) } else { value };
+            let value = if self.relu { _mm512_max_ps(_mm512_setzero_ps(), value) } else { value };
             _mm512_storeu_ps(self.to.add(row * self.stride + column), value);
         }
     }
@@ -259,15 +269,22 @@ mod tests {
             let bias: Vec<f32> = (0..columns).map(|column| column as f32).collect();
             for relu in [false, true] {
                 let (mut c, mut room) = (vec![0.0; 2 * GROUP * columns], vec![0.0; Avx512Int8::linear_room(inputs)]);
-                let map = Map { matrix: &matrix, bias: &bias, relu };
+                let map = Map { matrix: &matrix, bias: &bias };
                 let to = ViewMut { data: &mut c, stride: columns };
-                engine.apply(2 * GROUP, View { data: &a, stride }, map, &mut room, to);
+                engine.apply_elements(2 * GROUP, View { data: &a, stride }, map, relu, &mut room, to);
                 for (place, c) in c.iter().enumerate().filter(|(place, _)| place % columns < outputs) {
                     let (row, column) = (place / columns, place % columns);
                     let sum: f32 = (0..inputs).map(|input| value(row, input) * weight(input, column)).sum();
                     let expected = sum + bias[column];
                     assert_eq!(*c, if relu { expected.max(0.0) } else { expected }, "{inputs} {row} {column}");
                 }
+                let mut broken = a.clone();
+                broken[stride + 1] = f32::NAN;
+                let map = Map { matrix: &matrix, bias: &bias };
+                let to = ViewMut { data: &mut c, stride: columns };
+                engine.apply_elements(2 * GROUP, View { data: &broken, stride }, map, relu, &mut room, to);
+                let is_broken = |(row, c): (usize, &[f32])| c[..outputs].iter().all(|c| c.is_nan() == (row == 1));
+                assert!(c.chunks_exact(columns).enumerate().all(is_broken), "only the row that is none");
             }
         }
     }

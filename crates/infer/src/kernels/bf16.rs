@@ -76,7 +76,6 @@ impl<M: Multiplier> Engine for Bf16<M> {
     const DEPTH: usize = 32;
     const COLUMNS: usize = 32;
     const UNIT: f32 = FRACTIONS as f32;
-    const ONE: f32 = Powers::ONE;
 
     /// To nearest, ties to even.
     fn element(value: f32) -> u16 {
@@ -110,7 +109,6 @@ impl<M: Multiplier> Engine for Bf16<M> {
     }
 
     fn apply(self, rows: usize, a: View<u16>, map: Map<'_, OwnPacked<u16>>, _room: &mut [u16], c: ViewMut<f32>) {
-        assert!(!map.relu, "only elements are cut off");
         self.multiply(rows, a, map.matrix.view(), map.bias, c);
     }
 
@@ -119,6 +117,7 @@ impl<M: Multiplier> Engine for Bf16<M> {
         rows: usize,
         a: View<u16>,
         map: Map<'_, OwnPacked<u16>>,
+        relu: bool,
         _room: &mut [u16],
         mut c: ViewMut<u16>,
     ) {
@@ -127,7 +126,7 @@ impl<M: Multiplier> Engine for Bf16<M> {
         let (bias, to, stride) = (map.bias.as_ptr(), c.pointer(rows, product.columns), c.stride);
         // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above and by `product`.
         unsafe {
-            match map.relu {
+            match relu {
                 true => multiply_elements::<M, true>(self.multiplier, &product, bias, to, stride),
                 false => multiply_elements::<M, false>(self.multiplier, &product, bias, to, stride),
             }
@@ -290,7 +289,7 @@ pub(super) unsafe fn convert(count: usize, from: *const f32, to: *mut u16) {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-pub(super) unsafe fn pack_keys(
+unsafe fn pack_keys(
     rows: usize,
     columns: usize,
     (from, stride): (*const u16, usize),

@@ -256,7 +256,6 @@ macro_rules! f32_engine {
             const DEPTH: usize = 1;
             const COLUMNS: usize = 2 * <$vector as $crate::kernels::lanes::Lanes>::N;
             const UNIT: f32 = 1.0;
-            const ONE: f32 = 0.0;
 
             fn element(value: f32) -> f32 {
                 value
@@ -282,11 +281,9 @@ macro_rules! f32_engine {
                 a: View<f32>,
                 map: $crate::kernels::Map<'_, Self::Matrix>,
                 _room: &mut [f32],
-                mut c: ViewMut<f32>,
+                c: ViewMut<f32>,
             ) {
-                let product = product(rows, a, map.matrix.view(), map.bias, &mut c, map.relu);
-                // SAFETY: the engine exists, so the processor has the instructions; `product` checks the bounds.
-                unsafe { multiply(&product) }
+                self.multiply(rows, a, map.matrix.view(), map.bias, c);
             }
 
             fn apply_elements(
@@ -294,10 +291,13 @@ macro_rules! f32_engine {
                 rows: usize,
                 a: View<f32>,
                 map: $crate::kernels::Map<'_, Self::Matrix>,
-                room: &mut [f32],
-                c: ViewMut<f32>,
+                relu: bool,
+                _room: &mut [f32],
+                mut c: ViewMut<f32>,
             ) {
-                self.apply(rows, a, map, room, c);
+                let product = product(rows, a, map.matrix.view(), map.bias, &mut c, relu);
+                // SAFETY: the engine exists, so the processor has the instructions; `product` checks the bounds.
+                unsafe { multiply(&product) }
             }
 
             fn add(self, sum: &mut [f32], other: &[f32]) {

@@ -44,7 +44,7 @@ pub(crate) const PAD: usize = 32;
 /// Stands for minus infinity among attention logits, without its arithmetic.
 pub(crate) const NEVER: f32 = -1e30;
 
-/// How numbers are multiplied. Sums, norms and what passes from layer to layer are single precision everywhere.
+/// How numbers are multiplied. Norms and what passes from layer to layer are single precision everywhere, and so are sums but those of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Precision {
     /// Products of integers of eight bits in linear maps, of single-precision numbers elsewhere.
@@ -198,8 +198,6 @@ pub(crate) struct Map<'a, M> {
     pub matrix: &'a M,
     /// As many as there are outputs, padded.
     pub bias: &'a [f32],
-    /// Whether what is negative becomes zero.
-    pub relu: bool,
 }
 
 /// A packed matrix with its own memory.
@@ -255,8 +253,6 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     const COLUMNS: usize;
     /// So many of a logit are one power of two.
     const UNIT: f32;
-    /// What logits are more than they are, for the sake of the engine's powers.
-    const ONE: f32;
 
     fn element(value: f32) -> Self::Element;
     /// Where an entry of a packed matrix is.
@@ -274,7 +270,7 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     fn linear_room(_inputs: usize) -> usize {
         0
     }
-    /// c = a·matrix + bias; with `relu`, zero where that is negative.
+    /// c = a·matrix + bias.
     fn apply(
         self,
         rows: usize,
@@ -283,12 +279,13 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
         room: &mut [Self::Element],
         c: ViewMut<f32>,
     );
-    /// The same as elements.
+    /// The same as elements; with `relu`, zero where that is negative.
     fn apply_elements(
         self,
         rows: usize,
         a: View<Self::Element>,
         map: Map<'_, Self::Matrix>,
+        relu: bool,
         room: &mut [Self::Element],
         c: ViewMut<Self::Element>,
     );
@@ -354,7 +351,7 @@ pub(crate) struct Heads<'a, T> {
     pub values: View<'a, T>,
     /// For how many rows each key stands; zeros up to a multiple of [`PAD`].
     pub weights: &'a [f32],
-    /// The greatest weight's magnitude, in the unit of logits.
+    /// No weight's logarithm is of a greater magnitude, in the unit of logits.
     pub most_bias: f32,
 }
 

@@ -10,7 +10,7 @@ use crate::reference::EPSILON;
 
 /// The sum of each vector.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-pub(crate) fn sums(rows: &[__m512; GROUP]) -> __m512 {
+fn sums(rows: &[__m512; GROUP]) -> __m512 {
     let add = |a, b| _mm512_add_ps(a, b);
     // Four rows beside each other in every quarter of a vector, then the quarters.
     let mut fours = [_mm512_setzero_ps(); 4];
