@@ -38,7 +38,7 @@ pub(crate) struct Scratch<E: Engine> {
     /// In the unit of logits, and no key at all in the padding.
     key_bias: Aligned<f32>,
     /// For how many rows each key stands; none in the padding.
-    key_weights: Aligned<f32>,
+    key_weights: Aligned<E::Element>,
     no_bias: Aligned<f32>,
     /// The greatest magnitude of a key's bias.
     most_bias: f32,
@@ -151,14 +151,18 @@ impl<E: Engine> Scratch<E> {
     }
 
     fn set_bias(&mut self, bias: &[f32], count: usize) {
-        let targets = self.key_bias.iter_mut().zip(self.key_weights.iter_mut());
-        for (place, (logit, weight)) in targets.enumerate().take(count.next_multiple_of(PAD)) {
-            let given = bias.get(place).copied().unwrap_or(0.0);
+        let given = |place: usize| bias.get(place).copied().unwrap_or(0.0);
+        for (place, logit) in self.key_bias[..count.next_multiple_of(PAD)].iter_mut().enumerate() {
             let is_key = place < count;
-            *logit = if is_key { (given * std::f32::consts::LOG2_E * E::UNIT).max(NEVER) } else { NEVER };
-            *weight = if is_key { given.max(NEVER).exp() } else { 0.0 };
+            *logit = if is_key { (given(place) * std::f32::consts::LOG2_E * E::UNIT).max(NEVER) } else { NEVER };
         }
         self.most_bias = self.key_bias[..count].iter().fold(0.0, |most, logit| most.max(logit.abs()));
+        // Only an attention of the engine's own asks for these.
+        if E::attention_room(self.widths.heads, self.widths.head, count) > 0 {
+            for (place, weight) in self.key_weights[..count.next_multiple_of(PAD)].iter_mut().enumerate() {
+                *weight = E::element(if place < count { given(place).max(NEVER).exp() } else { 0.0 });
+            }
+        }
     }
 
     /// All heads' attention.

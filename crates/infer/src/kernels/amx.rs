@@ -1,15 +1,38 @@
 //! Products of bfloat16 by matrix tiles (AMX), in assembly, because Rust has no stable intrinsics for them.
 //!
 //! Eight tiles of a kilobyte: four sums, which are independent of each other, since one product takes the time of three to arrive; the others
-//! for what is multiplied. Tiles belong to the thread, are configured for one pass, and otherwise within it for attention, and released after it.
+//! for what is multiplied. Tiles belong to the thread, are configured for a pass, again for its attention, and released after it.
 #![allow(unsafe_code, reason = "assembly and a system call")]
 
 use std::arch::asm;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-use super::bf16::{Bf16, Multiplier, Product};
+use super::bf16::{Bf16, Multiplier, Product, TILE};
 use super::{Heads, ViewMut, amx_attention};
+
+/// One instruction on tiles, by their numbers; strides are in bytes. The compiler itself does not use tiles, and keeps these in order.
+macro_rules! tile {
+    (zero $to:literal) => {
+        asm!(concat!("tilezero tmm", $to), options(nostack, nomem, preserves_flags))
+    };
+    (load $to:literal, $from:expr, $stride:expr) => {
+        asm!(concat!("tileloadd tmm", $to, ", [{from} + {stride}]"), from = in(reg) $from, stride = in(reg) $stride,
+            options(nostack, readonly, preserves_flags))
+    };
+    (store $from:literal, $to:expr, $stride:expr) => {
+        asm!(concat!("tilestored [{to} + {stride}], tmm", $from), to = in(reg) $to, stride = in(reg) $stride,
+            options(nostack, preserves_flags))
+    };
+    (add $to:literal, $a:literal, $b:literal) => {
+        asm!(concat!("tdpbf16ps tmm", $to, ", tmm", $a, ", tmm", $b), options(nostack, nomem, preserves_flags))
+    };
+}
+pub(super) use tile;
+
+/// The stride of a tile whose rows follow each other, and of one whose rows are all the same.
+pub(super) const LINE: usize = 64;
+pub(super) const SAME: usize = 0;
 
 /// Multiplies by tiles. Only a part of [`Amx`], which checks the processor.
 #[derive(Clone, Copy)]
@@ -281,8 +304,6 @@ impl Iterator for Blocks {
     }
 }
 
-/// What these do is done in tiles, which the compiler itself does not use.
-///
 /// # Safety
 /// Tiles are configured, and the block's part of whatever is named is there.
 impl Block {
@@ -311,39 +332,28 @@ impl Block {
     unsafe fn start_after(&self, product: &Product, bias: *const f32, before: Stored) {
         let Product { a, a_stride, b, depth, .. } = *product;
         let (a, b) = (a.wrapping_add(self.row * a_stride), b.wrapping_add(self.column * depth));
+        let (a_below, c, c_below) =
+            (a.wrapping_add(16 * a_stride), before.to, before.to.wrapping_add(16 * before.stride));
         // In bytes.
         let (a_stride, c_stride) = (2 * a_stride, 4 * before.stride);
         // SAFETY: reads the block's rows of a, columns of b and bias, and writes the block before.
         unsafe {
-            asm!(
-                "tileloadd tmm4, [{a} + {a_stride}]",
-                "tileloadd tmm6, [{b} + {line}]",
-                "tilestored [{c} + {c_stride}], tmm0",
-                "tileloadd tmm0, [{bias} + {zero}]",
-                "tdpbf16ps tmm0, tmm4, tmm6",
-                "tileloadd tmm7, [{b} + {line} + 1024]",
-                "tilestored [{c} + {c_stride} + 64], tmm1",
-                "tileloadd tmm1, [{bias} + {zero} + 64]",
-                "tdpbf16ps tmm1, tmm4, tmm7",
-                "tileloadd tmm5, [{a_below} + {a_stride}]",
-                "tilestored [{c_below} + {c_stride}], tmm2",
-                "tileloadd tmm2, [{bias} + {zero}]",
-                "tdpbf16ps tmm2, tmm5, tmm6",
-                "tilestored [{c_below} + {c_stride} + 64], tmm3",
-                "tileloadd tmm3, [{bias} + {zero} + 64]",
-                "tdpbf16ps tmm3, tmm5, tmm7",
-                a = in(reg) a,
-                a_below = in(reg) a.wrapping_byte_add(16 * a_stride),
-                a_stride = in(reg) a_stride,
-                b = in(reg) b,
-                line = in(reg) 64usize,
-                bias = in(reg) bias,
-                zero = in(reg) 0usize,
-                c = in(reg) before.to,
-                c_below = in(reg) before.to.wrapping_byte_add(16 * c_stride),
-                c_stride = in(reg) c_stride,
-                options(nostack, preserves_flags),
-            );
+            tile!(load 4, a, a_stride);
+            tile!(load 6, b, LINE);
+            tile!(store 0, c, c_stride);
+            tile!(load 0, bias, SAME);
+            tile!(add 0, 4, 6);
+            tile!(load 7, b.wrapping_add(TILE), LINE);
+            tile!(store 1, c.wrapping_add(16), c_stride);
+            tile!(load 1, bias.wrapping_add(16), SAME);
+            tile!(add 1, 4, 7);
+            tile!(load 5, a_below, a_stride);
+            tile!(store 2, c_below, c_stride);
+            tile!(load 2, bias, SAME);
+            tile!(add 2, 5, 6);
+            tile!(store 3, c_below.wrapping_add(16), c_stride);
+            tile!(load 3, bias.wrapping_add(16), SAME);
+            tile!(add 3, 5, 7);
         }
     }
 
@@ -352,29 +362,18 @@ impl Block {
     unsafe fn set(&self, bias: *const f32) {
         // SAFETY: reads as many numbers as the block has columns.
         unsafe {
+            tile!(load 0, bias, SAME);
+            tile!(load 1, bias.wrapping_add(16), SAME);
             match self.shape {
-                Shape::TwoByTwo => asm!(
-                    "tileloadd tmm0, [{bias} + {zero}]",
-                    "tileloadd tmm1, [{bias} + {zero} + 64]",
-                    "tileloadd tmm2, [{bias} + {zero}]",
-                    "tileloadd tmm3, [{bias} + {zero} + 64]",
-                    bias = in(reg) bias, zero = in(reg) 0usize,
-                    options(nostack, readonly, preserves_flags),
-                ),
-                Shape::OneByFour => asm!(
-                    "tileloadd tmm0, [{bias} + {zero}]",
-                    "tileloadd tmm1, [{bias} + {zero} + 64]",
-                    "tileloadd tmm2, [{bias} + {zero} + 128]",
-                    "tileloadd tmm3, [{bias} + {zero} + 192]",
-                    bias = in(reg) bias, zero = in(reg) 0usize,
-                    options(nostack, readonly, preserves_flags),
-                ),
-                Shape::OneByTwo => asm!(
-                    "tileloadd tmm0, [{bias} + {zero}]",
-                    "tileloadd tmm1, [{bias} + {zero} + 64]",
-                    bias = in(reg) bias, zero = in(reg) 0usize,
-                    options(nostack, readonly, preserves_flags),
-                ),
+                Shape::TwoByTwo => {
+                    tile!(load 2, bias, SAME);
+                    tile!(load 3, bias.wrapping_add(16), SAME);
+                }
+                Shape::OneByFour => {
+                    tile!(load 2, bias.wrapping_add(32), SAME);
+                    tile!(load 3, bias.wrapping_add(48), SAME);
+                }
+                Shape::OneByTwo => {}
             }
         }
     }
@@ -384,91 +383,53 @@ impl Block {
     unsafe fn add_product(&self, product: &Product, step: usize) {
         let Product { a, a_stride, b, depth, .. } = *product;
         let a = a.wrapping_add(self.row * a_stride + 32 * step);
-        let b = b.wrapping_add(self.column * depth + 1024 * step);
+        let b = b.wrapping_add(self.column * depth + 2 * TILE * step);
+        let (below, next) = (a.wrapping_add(16 * a_stride), b.wrapping_add(32 * depth));
         // In bytes.
-        let (a_stride, panel) = (2 * a_stride, 64 * depth);
+        let a_stride = 2 * a_stride;
         // SAFETY: reads the block's rows of a and columns of b.
         unsafe {
+            tile!(load 4, a, a_stride);
+            tile!(load 6, b, LINE);
+            tile!(add 0, 4, 6);
+            tile!(load 7, b.wrapping_add(TILE), LINE);
+            tile!(add 1, 4, 7);
             match self.shape {
-                Shape::TwoByTwo => asm!(
-                    "tileloadd tmm4, [{a} + {a_stride}]",
-                    "tileloadd tmm6, [{b} + {b_stride}]",
-                    "tdpbf16ps tmm0, tmm4, tmm6",
-                    "tileloadd tmm7, [{b} + {b_stride} + 1024]",
-                    "tdpbf16ps tmm1, tmm4, tmm7",
-                    "tileloadd tmm5, [{below} + {a_stride}]",
-                    "tdpbf16ps tmm2, tmm5, tmm6",
-                    "tdpbf16ps tmm3, tmm5, tmm7",
-                    a = in(reg) a,
-                    below = in(reg) a.wrapping_byte_add(16 * a_stride),
-                    a_stride = in(reg) a_stride,
-                    b = in(reg) b,
-                    b_stride = in(reg) 64usize,
-                    options(nostack, readonly, preserves_flags),
-                ),
-                Shape::OneByFour => asm!(
-                    "tileloadd tmm4, [{a} + {a_stride}]",
-                    "tileloadd tmm5, [{b} + {b_stride}]",
-                    "tdpbf16ps tmm0, tmm4, tmm5",
-                    "tileloadd tmm6, [{b} + {b_stride} + 1024]",
-                    "tdpbf16ps tmm1, tmm4, tmm6",
-                    "tileloadd tmm7, [{next} + {b_stride}]",
-                    "tdpbf16ps tmm2, tmm4, tmm7",
-                    "tileloadd tmm5, [{next} + {b_stride} + 1024]",
-                    "tdpbf16ps tmm3, tmm4, tmm5",
-                    a = in(reg) a,
-                    a_stride = in(reg) a_stride,
-                    b = in(reg) b,
-                    next = in(reg) b.wrapping_byte_add(panel),
-                    b_stride = in(reg) 64usize,
-                    options(nostack, readonly, preserves_flags),
-                ),
-                Shape::OneByTwo => asm!(
-                    "tileloadd tmm4, [{a} + {a_stride}]",
-                    "tileloadd tmm6, [{b} + {b_stride}]",
-                    "tdpbf16ps tmm0, tmm4, tmm6",
-                    "tileloadd tmm7, [{b} + {b_stride} + 1024]",
-                    "tdpbf16ps tmm1, tmm4, tmm7",
-                    a = in(reg) a,
-                    a_stride = in(reg) a_stride,
-                    b = in(reg) b,
-                    b_stride = in(reg) 64usize,
-                    options(nostack, readonly, preserves_flags),
-                ),
+                Shape::TwoByTwo => {
+                    tile!(load 5, below, a_stride);
+                    tile!(add 2, 5, 6);
+                    tile!(add 3, 5, 7);
+                }
+                Shape::OneByFour => {
+                    tile!(load 5, next, LINE);
+                    tile!(add 2, 4, 5);
+                    tile!(load 6, next.wrapping_add(TILE), LINE);
+                    tile!(add 3, 4, 6);
+                }
+                Shape::OneByTwo => {}
             }
         }
     }
 
     #[inline(always)]
     unsafe fn store(&self, c: *mut f32, c_stride: usize) {
+        let below = c.wrapping_add(16 * c_stride);
+        // In bytes.
         let c_stride = 4 * c_stride;
         // SAFETY: writes the block.
         unsafe {
+            tile!(store 0, c, c_stride);
+            tile!(store 1, c.wrapping_add(16), c_stride);
             match self.shape {
-                Shape::TwoByTwo => asm!(
-                    "tilestored [{c} + {c_stride}], tmm0",
-                    "tilestored [{c} + {c_stride} + 64], tmm1",
-                    "tilestored [{below} + {c_stride}], tmm2",
-                    "tilestored [{below} + {c_stride} + 64], tmm3",
-                    c = in(reg) c,
-                    below = in(reg) c.wrapping_byte_add(16 * c_stride),
-                    c_stride = in(reg) c_stride,
-                    options(nostack, preserves_flags),
-                ),
-                Shape::OneByFour => asm!(
-                    "tilestored [{c} + {c_stride}], tmm0",
-                    "tilestored [{c} + {c_stride} + 64], tmm1",
-                    "tilestored [{c} + {c_stride} + 128], tmm2",
-                    "tilestored [{c} + {c_stride} + 192], tmm3",
-                    c = in(reg) c, c_stride = in(reg) c_stride,
-                    options(nostack, preserves_flags),
-                ),
-                Shape::OneByTwo => asm!(
-                    "tilestored [{c} + {c_stride}], tmm0",
-                    "tilestored [{c} + {c_stride} + 64], tmm1",
-                    c = in(reg) c, c_stride = in(reg) c_stride,
-                    options(nostack, preserves_flags),
-                ),
+                Shape::TwoByTwo => {
+                    tile!(store 2, below, c_stride);
+                    tile!(store 3, below.wrapping_add(16), c_stride);
+                }
+                Shape::OneByFour => {
+                    tile!(store 2, c.wrapping_add(32), c_stride);
+                    tile!(store 3, c.wrapping_add(48), c_stride);
+                }
+                Shape::OneByTwo => {}
             }
         }
     }

@@ -12,7 +12,7 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-use super::amx::Configuration;
+use super::amx::{Configuration, LINE, SAME, tile};
 use super::bf16::{self, FRACTIONS, TILE, narrow};
 use super::{GROUP, Heads, PAD, ViewMut};
 
@@ -113,7 +113,7 @@ pub(super) fn attend(heads: &Heads<'_, u16>, room: &mut [u16], mut to: ViewMut<u
     true
 }
 
-/// HeadRows of a head.
+/// Rows of a head.
 #[derive(Clone, Copy)]
 struct HeadRows {
     from: *const u16,
@@ -133,6 +133,7 @@ impl HeadRows {
             // SAFETY: the row is there, and masked lanes are not read.
             unsafe { _mm512_maskz_loadu_epi16(self.mask, from.wrapping_add(place * self.stride).cast()) }
         };
+        // Most often all of them, which takes no counting.
         if first + N <= self.count {
             rows.iter_mut().enumerate().for_each(|(place, row)| *row = load(place));
         } else {
@@ -154,7 +155,7 @@ fn greatest(most: __m512i, rows: &[__m512i]) -> __m512i {
 impl PackedHeads {
     /// One head's rows; gives what no query times a key is more than: the greatest magnitudes of each column, whichever rows they are in.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
-    unsafe fn pack(&self, head: usize, [queries, keys, values]: [HeadRows; 3], weights: &[f32]) -> f32 {
+    unsafe fn pack(&self, head: usize, [queries, keys, values]: [HeadRows; 3], weights: &[u16]) -> f32 {
         let mut most = [_mm512_setzero_si512(); 2];
         // SAFETY: rows are loaded where they are, and stored where there is room for them.
         unsafe {
@@ -169,16 +170,13 @@ impl PackedHeads {
                 most[1] = greatest(most[1], &rows);
                 store(&rows, self.keys.add((head * 2 * self.blocks + tile) * TILE));
             }
-            for (block, weights) in weights.chunks_exact(PAD).enumerate().take(self.blocks) {
+            for (block, weights) in weights.as_chunks::<PAD>().0.iter().enumerate().take(self.blocks) {
                 let mut rows = values.load::<PAD>(block * PAD);
-                let mut elements = [0; PAD];
-                bf16::convert(PAD, weights.as_ptr(), elements.as_mut_ptr());
-                if weights.iter().any(|weight| *weight != 1.0) {
-                    // Rounded as in the sums, so that what is rounded off is the same share of both.
-                    let rounded = elements.iter().map(|element| f32::from_bits(u32::from(*element) << 16));
-                    rows.iter_mut().zip(rounded).for_each(|(row, weight)| *row = scaled(*row, weight));
+                if weights.iter().any(|weight| *weight != bf16::ONE) {
+                    let numbers = weights.iter().map(|weight| f32::from_bits(u32::from(*weight) << 16));
+                    rows.iter_mut().zip(numbers).for_each(|(row, weight)| *row = scaled(*row, weight));
                 }
-                self.pack_values(head, block, &rows, &elements);
+                self.pack_values(head, block, &rows, weights);
             }
         }
         let [queries, keys] = most.map(|most| bf16::pairs(most));
@@ -205,7 +203,7 @@ impl PackedHeads {
     }
 }
 
-/// HeadRows of 32 elements.
+/// Rows of 32 elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
 unsafe fn store(rows: &[__m512i], to: *mut u16) {
@@ -226,7 +224,7 @@ fn scaled(elements: __m512i, factor: f32) -> __m512i {
     narrow(_mm512_mul_ps(low, factor), _mm512_mul_ps(high, factor))
 }
 
-/// PairPowers of two of logits as tiles leave them: bits 8 to 23 are the element, but for the excess of its fraction.
+/// Powers of two of logits as tiles leave them: bits 8 to 23 are the element, but for the excess of its fraction.
 #[derive(Clone, Copy)]
 struct PairPowers {
     excess: __m512i,
@@ -342,25 +340,6 @@ struct Between {
     mixed: [[f32; 3 * GROUP * GROUP]; 2],
 }
 
-/// One instruction on tiles, by their numbers.
-macro_rules! tile {
-    (zero $to:literal) => {
-        asm!(concat!("tilezero tmm", $to), options(nostack, nomem, preserves_flags))
-    };
-    (load $to:literal, $from:expr) => { tile!(load $to, $from, 64) };
-    (load $to:literal, $from:expr, $stride:expr) => {
-        asm!(concat!("tileloadd tmm", $to, ", [{from} + {stride}]"), from = in(reg) $from, stride = in(reg) $stride as usize,
-            options(nostack, readonly, preserves_flags))
-    };
-    (store $from:literal, $to:expr) => {
-        asm!(concat!("tilestored [{to} + {stride}], tmm", $from), to = in(reg) $to, stride = in(reg) 64usize,
-            options(nostack, preserves_flags))
-    };
-    (add $to:literal, $a:literal, $b:literal) => {
-        asm!(concat!("tdpbf16ps tmm", $to, ", tmm", $a, ", tmm", $b), options(nostack, nomem, preserves_flags))
-    };
-}
-
 impl PackedHeads {
     /// Tiles 0 and 1 are logits, 2 queries, 3 keys or powers, 4 to 6 what is mixed, 7 values.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
@@ -373,10 +352,10 @@ impl PackedHeads {
         let (value_tile, mixed_tile) = (self.shape.rows * PAD, self.shape.rows * GROUP);
         let [mut scored, mut powered, mut mixed] = [Unit::first(self); 3];
         let mut finished: Option<Unit> = None;
-        for step in 0..self.units + MIXED_LATER {
+        for step in 0..=self.units + MIXED_LATER {
             let (is_scoring, is_storing) = (step < self.units, (1..=self.units).contains(&step));
             let is_powering = (POWERS_LATER..self.units + POWERS_LATER).contains(&step);
-            let is_mixing = step >= MIXED_LATER;
+            let is_mixing = (MIXED_LATER..self.units + MIXED_LATER).contains(&step);
             // SAFETY: units are within what is packed, and a turn within the ring. Tiles are configured.
             unsafe {
                 let logits = |turn: usize| (&raw mut (*between).logits[turn % RING]).cast::<f32>();
@@ -400,24 +379,24 @@ impl PackedHeads {
                         tile!(zero 6);
                     } else if mixed.block == mixed.first {
                         let from = self.partial(mixed.tile);
-                        tile!(load 4, from);
-                        tile!(load 5, from.add(mixed_tile));
+                        tile!(load 4, from, LINE);
+                        tile!(load 5, from.add(mixed_tile), LINE);
                         if TILES == 3 {
-                            tile!(load 6, from.add(2 * mixed_tile));
+                            tile!(load 6, from.add(2 * mixed_tile), LINE);
                         }
                     }
-                    tile!(load 3, elements(mixed.turn));
-                    tile!(load 7, values);
+                    tile!(load 3, elements(mixed.turn), LINE);
+                    tile!(load 7, values, LINE);
                     tile!(add 4, 7, 3);
                 }
                 power(0..4);
                 if is_mixing {
-                    tile!(load 7, values.add(value_tile));
+                    tile!(load 7, values.add(value_tile), LINE);
                     tile!(add 5, 7, 3);
                 }
                 power(4..8);
                 if is_mixing && TILES == 3 {
-                    tile!(load 7, values.add(2 * value_tile));
+                    tile!(load 7, values.add(2 * value_tile), LINE);
                     tile!(add 6, 7, 3);
                 }
                 power(8..12);
@@ -425,26 +404,26 @@ impl PackedHeads {
                 let keys = self.keys.wrapping_add((scored.head * self.blocks + scored.block) * 2 * TILE);
                 if is_scoring {
                     if scored.block == scored.first {
-                        tile!(load 2, self.queries.add((scored.head * self.tiles + scored.tile) * TILE));
+                        tile!(load 2, self.queries.add((scored.head * self.tiles + scored.tile) * TILE), LINE);
                     }
-                    tile!(load 3, keys);
+                    tile!(load 3, keys, LINE);
                 }
                 if is_storing {
-                    tile!(store 0, before);
+                    tile!(store 0, before, LINE);
                 }
                 if is_scoring {
-                    tile!(load 0, &START, 0);
+                    tile!(load 0, &START, SAME);
                     tile!(add 0, 3, 2);
                 }
                 power(12..16);
                 if is_scoring {
-                    tile!(load 3, keys.add(TILE));
+                    tile!(load 3, keys.add(TILE), LINE);
                 }
                 if is_storing {
-                    tile!(store 1, before.add(TILE / 2));
+                    tile!(store 1, before.add(TILE / 2), LINE);
                 }
                 if is_scoring {
-                    tile!(load 1, &START, 0);
+                    tile!(load 1, &START, SAME);
                     tile!(add 1, 3, 2);
                     scored.next(self);
                 }
@@ -459,19 +438,14 @@ impl PackedHeads {
                     if mixed.block + 1 == mixed.end {
                         let is_whole = mixed.end == self.blocks;
                         let to = if is_whole { room(mixed.tile) } else { self.partial(mixed.tile) };
-                        tile!(store 4, to);
-                        tile!(store 5, to.add(mixed_tile));
+                        tile!(store 4, to, LINE);
+                        tile!(store 5, to.add(mixed_tile), LINE);
                         if TILES == 3 {
-                            tile!(store 6, to.add(2 * mixed_tile));
+                            tile!(store 6, to.add(2 * mixed_tile), LINE);
                         }
                         finished = is_whole.then_some(mixed);
                     }
                     mixed.next(self);
-                }
-                if step + 1 == self.units + MIXED_LATER
-                    && let Some(unit) = finished
-                {
-                    self.finish(unit, room(unit.tile));
                 }
             }
         }

@@ -67,6 +67,9 @@ impl<M> Bf16<M> {
     }
 }
 
+/// One as an element.
+pub(super) const ONE: u16 = 0x3f80;
+
 /// Numbers in a tile.
 pub(super) const TILE: usize = 32 * 16;
 
@@ -278,7 +281,7 @@ unsafe fn mix<M: Multiplier>(
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-pub(super) unsafe fn convert(count: usize, from: *const f32, to: *mut u16) {
+unsafe fn convert(count: usize, from: *const f32, to: *mut u16) {
     for place in (0..count).step_by(32) {
         // SAFETY: so many are there, a multiple of 32.
         unsafe {
@@ -453,8 +456,7 @@ impl Powers {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
 fn add_pairs(sums: __m512, elements: __m512i) -> __m512 {
-    const ONE: i16 = 0x3f80;
-    _mm512_dpbf16_ps(sums, pairs(elements), pairs(_mm512_set1_epi16(ONE)))
+    _mm512_dpbf16_ps(sums, pairs(elements), pairs(_mm512_set1_epi16(ONE as i16)))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]

@@ -349,8 +349,8 @@ pub(crate) struct Heads<'a, T> {
     pub queries: View<'a, T>,
     pub keys: View<'a, T>,
     pub values: View<'a, T>,
-    /// For how many rows each key stands; zeros up to a multiple of [`PAD`].
-    pub weights: &'a [f32],
+    /// For how many rows each key stands, rounded once for all that it is multiplied with; zeros up to a multiple of [`PAD`].
+    pub weights: &'a [T],
     /// No weight's logarithm is of a greater magnitude, in the unit of logits.
     pub most_bias: f32,
 }
