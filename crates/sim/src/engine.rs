@@ -176,7 +176,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             wake: Time::NEVER,
             all_full: true,
             events: Vec::new(),
-            metrics: Metrics::new(set.tasks.len()),
+            metrics: Metrics::new(&set.tasks),
             set,
             busy_full: 0,
             busy_slow: 0,

@@ -10,6 +10,7 @@ mod histogram;
 mod metrics;
 mod seeds;
 mod trace;
+mod windows;
 mod workload;
 
 pub use engine::{Engine, SimError, simulate};
@@ -18,4 +19,5 @@ pub use histogram::Histogram;
 pub use metrics::{Count, End, Metrics, TaskMetrics};
 pub use seeds::{EVALUATION_SEEDS, is_for_evaluation};
 pub use trace::{JobRecord, Observer, Recorder, Slice, Unobserved};
+pub use windows::Windows;
 pub use workload::{Release, Workload};

@@ -4,9 +4,10 @@
 //! that never completes ends when it leaves the system, but not before its deadline, so that giving up early does not
 //! look fast.
 
-use temponet_task::{Job, Time};
+use temponet_task::{Goal, Job, Measure, Task, Time};
 
 use crate::histogram::Histogram;
+use crate::windows::{Watch, Windows};
 
 /// Why a job left the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,8 @@ pub struct TaskMetrics {
     pub response_sum: u128,
     /// The longest of them.
     pub response_max: Time,
+    /// Its (m,k) windows.
+    pub windows: Windows,
 }
 
 /// The figures of one run, or of several added up.
@@ -100,12 +103,46 @@ pub struct Metrics {
     pub runs: u64,
     /// Runs in which every critical job met its deadline (every job, if none is critical).
     pub successful_runs: u64,
+    /// Of the tasks with an (m,k) constraint, during a run.
+    watches: Vec<Option<Watch>>,
 }
 
 impl Metrics {
-    /// Nothing yet, for a set of `tasks` tasks.
-    pub fn new(tasks: usize) -> Metrics {
-        Metrics { tasks: vec![TaskMetrics::default(); tasks], ..Metrics::default() }
+    /// Nothing yet, for these tasks.
+    pub fn new(tasks: &[Task]) -> Metrics {
+        let is_firm = tasks.iter().any(|task| task.mk.is_some());
+        let watches = if is_firm { tasks.iter().map(|task| task.mk.map(Watch::new)).collect() } else { Vec::new() };
+        Metrics { tasks: vec![TaskMetrics::default(); tasks.len()], watches, ..Metrics::default() }
+    }
+
+    /// The figures of a goal, in its order.
+    pub fn scores(&self, goal: &Goal) -> Vec<f64> {
+        goal.measures().iter().map(|measure| self.score(*measure)).collect()
+    }
+
+    /// One measure; 1 where there is nothing to measure.
+    pub fn score(&self, measure: Measure) -> f64 {
+        match measure {
+            Measure::Critical(level) => self.by_criticality.get(usize::from(level)).map_or(1.0, Count::compliance),
+            Measure::Mk => self.windows().kept(),
+            Measure::Value if self.value_possible > 0.0 => self.value / self.value_possible,
+            Measure::Value => 1.0,
+            Measure::Met => self.jobs.compliance(),
+            Measure::WorstTask => self.worst_task().map_or(1.0, |(_, share)| share),
+        }
+    }
+
+    /// All (m,k) windows.
+    pub fn windows(&self) -> Windows {
+        let mut windows = Windows::default();
+        self.tasks.iter().for_each(|task| windows.add(task.windows));
+        windows
+    }
+
+    /// The task with the least share of jobs in time, the first of several, and that share; none if no job counts.
+    pub fn worst_task(&self) -> Option<(usize, f64)> {
+        let shares = self.tasks.iter().enumerate().filter(|(_, task)| task.jobs.released > 0);
+        shares.map(|(at, task)| (at, task.jobs.compliance())).min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     /// Jobs that count and did not meet their deadline.
@@ -154,6 +191,9 @@ impl Metrics {
         self.lateness.record(ended.signed_sub(job.deadline));
         let task = &mut self.tasks[job.task as usize];
         task.jobs.add(count);
+        if let Some(Some(watch)) = self.watches.get_mut(job.task as usize) {
+            watch.left(job.number, met);
+        }
         if completed {
             self.response_completed.record(response.0 as i64);
             task.completed += 1;
@@ -172,6 +212,12 @@ impl Metrics {
 
     /// Closes a run.
     pub(crate) fn finish_run(&mut self) {
+        for (task, watch) in self.tasks.iter_mut().zip(std::mem::take(&mut self.watches)) {
+            if let Some(mut watch) = watch {
+                watch.finish();
+                task.windows = watch.counted;
+            }
+        }
         let required = if self.critical().released > 0 { self.critical() } else { self.jobs };
         self.runs = 1;
         self.successful_runs = u64::from(required.met == required.released);
@@ -191,6 +237,7 @@ impl Metrics {
             task.completed += more.completed;
             task.response_sum += more.response_sum;
             task.response_max = task.response_max.max(more.response_max);
+            task.windows.add(more.windows);
         }
         self.value += other.value;
         self.value_possible += other.value_possible;

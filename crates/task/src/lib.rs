@@ -5,12 +5,14 @@
 
 pub mod builtin;
 pub mod files;
+mod goal;
 mod scheduler;
 mod set;
 mod task;
 mod time;
 mod view;
 
+pub use goal::{Aim, Goal, Measure, Worths};
 pub use scheduler::{Assignment, NotApplicable, Scheduler};
 pub use set::{Costs, Mode, OnMiss, Server, Speed, TaskSet};
 pub use task::{Arrival, ExecutionModel, Gap, ListedJob, Task};

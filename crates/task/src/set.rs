@@ -1,6 +1,6 @@
 //! A task set: the tasks, the machine they run on, and what happens to them over time.
 
-use crate::{Arrival, ExecutionModel, ListedJob, Task, Time, TimeUnit};
+use crate::{Aim, Arrival, ExecutionModel, ListedJob, Task, Time, TimeUnit};
 
 /// What happens to a job that is not complete at its deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +86,8 @@ pub struct TaskSet {
     pub cores: usize,
     /// The default miss rule.
     pub on_miss: OnMiss,
+    /// What the file states as the goal, the most important first; see [`TaskSet::goal`].
+    pub aims: Vec<Aim>,
     /// The unit the file was written in; conversions keep it.
     pub time_unit: TimeUnit,
     /// What dispatching costs.
@@ -107,6 +109,7 @@ impl TaskSet {
             tasks,
             cores,
             on_miss: OnMiss::default(),
+            aims: Vec::new(),
             time_unit: TimeUnit::Ms,
             costs: Costs::default(),
             speeds: vec![Speed::FULL],

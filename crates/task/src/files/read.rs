@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Problem;
 use super::csv::Rows;
 use super::node::{Fields, Node, Value};
-use crate::{Arrival, Costs, ExecutionModel, Gap, Mode, OnMiss, Server, Speed, Task, TaskSet, Time, TimeUnit};
+use crate::{Aim, Arrival, Costs, ExecutionModel, Gap, Mode, OnMiss, Server, Speed, Task, TaskSet, Time, TimeUnit};
 
 /// What reading gives: a set and its warnings, or what is wrong.
 pub(super) type Read = Result<(TaskSet, Vec<Problem>), Problem>;
@@ -34,6 +34,9 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Read {
     if let Some(node) = fields.take("on_miss") {
         set.on_miss = OnMiss::from_name(node.text("on_miss")?)
             .ok_or_else(|| Problem::at(node.line, format!("on_miss = {} is none of abort, continue", node.shown())))?;
+    }
+    if let Some(node) = fields.take("goal") {
+        set.aims = aims(node)?;
     }
     if let Some(node) = fields.take("costs") {
         set.costs = costs(node, time_unit)?;
@@ -101,6 +104,20 @@ impl Names {
             None => Ok(name),
         }
     }
+}
+
+/// `goal = ["critical", "value"]`, or one aim alone.
+fn aims(node: &Node) -> Result<Vec<Aim>, Problem> {
+    let items = match &node.value {
+        Value::List(items) => items.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    let aim = |item: &Node| {
+        let known = || Aim::ALL.map(Aim::name).join(", ");
+        Aim::from_name(item.text("goal")?)
+            .ok_or_else(|| Problem::at(item.line, format!("goal = {} is none of {}", item.shown(), known())))
+    };
+    items.iter().map(aim).collect()
 }
 
 fn costs(node: &Node, unit: TimeUnit) -> Result<Costs, Problem> {

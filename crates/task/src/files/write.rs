@@ -69,6 +69,9 @@ fn head(set: &TaskSet) -> Entries {
     if set.on_miss != OnMiss::default() {
         entries.push(("on_miss", text(set.on_miss.name())));
     }
+    if !set.aims.is_empty() {
+        entries.push(("goal", Out::List(set.aims.iter().map(|aim| text(aim.name())).collect())));
+    }
     if set.speeds != [Speed::FULL] {
         let shares = set.speeds.iter().map(|speed| Out::Number(f64::from(speed.0) / 1000.0));
         entries.push(("speeds", Out::List(shares.collect())));

@@ -1,0 +1,336 @@
+//! The goal of a set: what its schedules are judged by, the most important measure first.
+//!
+//! A goal is a lexicographic order, not a weighted sum: no number of ordinary jobs makes up for a critical one. Ranking, verdicts and the
+//! arena compare measure by measure; training needs one number for each job, which [`Goal::worths`] derives from the same order.
+
+use std::fmt;
+
+use crate::{Arrival, Task, TaskSet};
+
+/// One thing to aim for, as a file or `--rank-by` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Aim {
+    /// Critical jobs in time, the highest level first.
+    Critical,
+    /// (m,k)-firm constraints kept.
+    Mk,
+    /// Value of the jobs in time.
+    Value,
+    /// Jobs in time.
+    Met,
+    /// The task that fares worst.
+    WorstTask,
+}
+
+impl Aim {
+    /// Every aim.
+    pub const ALL: [Aim; 5] = [Aim::Critical, Aim::Mk, Aim::Value, Aim::Met, Aim::WorstTask];
+
+    /// Its name in files, flags and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Aim::Critical => "critical",
+            Aim::Mk => "mk",
+            Aim::Value => "value",
+            Aim::Met => "met",
+            Aim::WorstTask => "worst-task",
+        }
+    }
+
+    /// The aim called `name`.
+    pub fn from_name(name: &str) -> Option<Aim> {
+        Aim::ALL.into_iter().find(|aim| aim.name() == name)
+    }
+}
+
+/// One figure of a schedule, a share from 0 to 1; more is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// Jobs of this level of criticality in time.
+    Critical(u8),
+    /// Windows of k consecutive jobs with at least m of them in time.
+    Mk,
+    /// Value of the jobs in time.
+    Value,
+    /// Jobs in time.
+    Met,
+    /// Jobs in time of the task with the least share.
+    WorstTask,
+}
+
+/// What schedules of a set are judged by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Goal {
+    measures: Vec<Measure>,
+    /// Whether critical jobs have more than one level.
+    has_levels: bool,
+}
+
+impl Default for Goal {
+    /// Most jobs in time.
+    fn default() -> Goal {
+        Goal::new(&[Aim::Met], &[])
+    }
+}
+
+impl Goal {
+    /// These aims, one after the other; `levels` are those of the critical jobs, in any order.
+    pub fn new(aims: &[Aim], levels: &[u8]) -> Goal {
+        let mut levels: Vec<u8> = levels.iter().copied().filter(|level| *level > 0).collect();
+        levels.sort_unstable_by(|a, b| b.cmp(a));
+        levels.dedup();
+        let mut measures: Vec<Measure> = Vec::new();
+        for aim in aims {
+            let more: Vec<Measure> = match aim {
+                Aim::Critical => levels.iter().map(|level| Measure::Critical(*level)).collect(),
+                Aim::Mk => vec![Measure::Mk],
+                Aim::Value => vec![Measure::Value],
+                Aim::Met => vec![Measure::Met],
+                Aim::WorstTask => vec![Measure::WorstTask],
+            };
+            for measure in more {
+                if !measures.contains(&measure) {
+                    measures.push(measure);
+                }
+            }
+        }
+        if measures.is_empty() {
+            measures.push(Measure::Met);
+        }
+        Goal { measures, has_levels: levels.len() > 1 }
+    }
+
+    /// The measures, the most important first; there is at least one.
+    pub fn measures(&self) -> &[Measure] {
+        &self.measures
+    }
+
+    /// The most important measure.
+    pub fn first(&self) -> Measure {
+        self.measures[0]
+    }
+
+    /// Whether nothing but the number of jobs in time counts.
+    pub fn is_plain(&self) -> bool {
+        self.measures == [Measure::Met]
+    }
+
+    /// The head of a measure's column.
+    pub fn label(&self, measure: Measure) -> String {
+        match measure {
+            Measure::Critical(level) if self.has_levels => format!("critical {level}"),
+            Measure::Critical(_) => "critical met".into(),
+            Measure::Mk => "(m,k) kept".into(),
+            Measure::Value => "value".into(),
+            Measure::Met => "met".into(),
+            Measure::WorstTask => "worst task".into(),
+        }
+    }
+
+    /// What a share of a measure is a share of, as in "98% of the critical jobs in time".
+    pub fn noun(&self, measure: Measure) -> String {
+        match measure {
+            Measure::Critical(level) if self.has_levels => format!("the jobs of criticality {level} in time"),
+            Measure::Critical(_) => "the critical jobs in time".into(),
+            Measure::Mk => "the (m,k) windows kept".into(),
+            Measure::Value => "the value".into(),
+            Measure::Met => "the jobs in time".into(),
+            Measure::WorstTask => "its worst task's jobs in time".into(),
+        }
+    }
+
+    /// What a job in time adds to a measure; none for those that are no sum over jobs.
+    pub fn weight(measure: Measure, criticality: u8, value: f64) -> Option<f64> {
+        match measure {
+            Measure::Critical(level) => Some(f64::from(u8::from(criticality == level))),
+            Measure::Value => Some(value),
+            Measure::Met => Some(1.0),
+            Measure::Mk | Measure::WorstTask => None,
+        }
+    }
+
+    /// What one job of each kind is worth to a learner of `tasks`.
+    pub fn worths(&self, tasks: &[Task]) -> Worths {
+        let place = |wanted: fn(&Measure) -> bool| self.measures.iter().position(wanted).unwrap_or(usize::MAX);
+        let met = place(|measure| *measure == Measure::Met);
+        let value = place(|measure| *measure == Measure::Value);
+        let critical = place(|measure| matches!(measure, Measure::Critical(_)));
+        let by_value = value < met;
+        let mut worths = Worths { by_value, levels: Vec::new(), mean: 1.0 };
+        let kinds: Vec<(u8, f64)> = tasks.iter().flat_map(kinds).collect();
+        if critical < met.min(value) {
+            let highest = kinds.iter().map(|(level, _)| *level).max().unwrap_or(0);
+            for level in 0..=highest {
+                let plain = |value: f64| if by_value { value } else { 1.0 };
+                let lower: f64 = kinds.iter().filter(|kind| kind.0 < level).map(|kind| worths.of(kind.0, kind.1)).sum();
+                let least = kinds.iter().filter(|kind| kind.0 == level && kind.1 > 0.0);
+                let least = least.map(|kind| plain(kind.1)).fold(f64::INFINITY, f64::min);
+                // One job of a level outweighs one of every less critical task together.
+                let factor =
+                    if lower > 0.0 && least.is_finite() { (1.0 + lower / least).min(MOST_FACTOR) } else { 1.0 };
+                worths.levels.push(factor);
+            }
+        }
+        let total: f64 = kinds.iter().map(|kind| worths.of(kind.0, kind.1)).sum();
+        if total > 0.0 {
+            worths.mean = total / kinds.len() as f64;
+        }
+        worths
+    }
+}
+
+/// Beyond this, sums of worths would lose the least critical jobs to rounding.
+const MOST_FACTOR: f64 = 1e9;
+
+/// Criticality and value of a task's jobs; of a list, each combination once.
+fn kinds(task: &Task) -> Vec<(u8, f64)> {
+    match &task.arrival {
+        Arrival::Listed(jobs) => {
+            let mut kinds: Vec<(u8, f64)> = Vec::new();
+            for job in jobs.iter() {
+                // Traces have few kinds of jobs, or values of their own for each: then the first ones stand for all.
+                if kinds.len() < MOST_KINDS && !kinds.contains(&(job.criticality, job.value)) {
+                    kinds.push((job.criticality, job.value));
+                }
+            }
+            kinds
+        }
+        _ => vec![(task.criticality, task.value)],
+    }
+}
+
+const MOST_KINDS: usize = 64;
+
+/// What jobs are worth to a learner: one number that keeps the order of the goal. The mean over the tasks is 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Worths {
+    by_value: bool,
+    /// Factor of each level of criticality; empty: criticality does not count.
+    levels: Vec<f64>,
+    mean: f64,
+}
+
+impl Worths {
+    /// The worth of a job in time.
+    pub fn of(&self, criticality: u8, value: f64) -> f64 {
+        let factor = match self.levels.get(usize::from(criticality)).or(self.levels.last()) {
+            Some(factor) => *factor,
+            None => 1.0,
+        };
+        factor * if self.by_value { value } else { 1.0 } / self.mean
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut is_first = true;
+        let mut last_level = None;
+        for measure in &self.measures {
+            let words = match measure {
+                Measure::Critical(level) if self.has_levels => {
+                    let text = if last_level.is_some() {
+                        format!("level {level}")
+                    } else {
+                        format!("critical jobs of level {level}")
+                    };
+                    last_level = Some(*level);
+                    text
+                }
+                Measure::Critical(_) => "critical jobs".into(),
+                Measure::Mk => "(m,k) kept".into(),
+                Measure::Value => "value".into(),
+                Measure::Met => "jobs in time".into(),
+                Measure::WorstTask => "the worst task".into(),
+            };
+            write!(f, "{}{words}", if is_first { "" } else { ", then " })?;
+            is_first = false;
+        }
+        Ok(())
+    }
+}
+
+impl TaskSet {
+    /// The goal: what the file states, then, among schedules that are equal in that, what follows from the tasks: critical jobs level by
+    /// level, (m,k) kept, value, jobs in time.
+    pub fn goal(&self) -> Goal {
+        self.goal_led_by(&[])
+    }
+
+    /// The same, with other aims before it.
+    pub fn goal_led_by(&self, first: &[Aim]) -> Goal {
+        let mut aims = [first, &self.aims].concat();
+        aims.push(Aim::Critical);
+        aims.extend(self.tasks.iter().any(|task| task.mk.is_some()).then_some(Aim::Mk));
+        aims.extend(self.has_values().then_some(Aim::Value));
+        aims.push(Aim::Met);
+        Goal::new(&aims, &self.levels())
+    }
+
+    /// The levels of criticality above 0 that jobs have.
+    pub fn levels(&self) -> Vec<u8> {
+        let mut is_there = [false; 256];
+        for task in &self.tasks {
+            match &task.arrival {
+                Arrival::Listed(jobs) => jobs.iter().for_each(|job| is_there[usize::from(job.criticality)] = true),
+                _ => is_there[usize::from(task.criticality)] = true,
+            }
+        }
+        (1..=u8::MAX).filter(|level| is_there[usize::from(*level)]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Time;
+
+    fn set(tasks: &[(u8, f64)]) -> TaskSet {
+        let task = |(index, (criticality, value)): (usize, &(u8, f64))| Task {
+            criticality: *criticality,
+            value: *value,
+            ..Task::periodic(format!("t{index}"), Time(100), Time(10))
+        };
+        TaskSet::new("s", tasks.iter().enumerate().map(task).collect(), 1)
+    }
+
+    #[test]
+    fn a_goal_follows_from_the_tasks_unless_the_file_states_one() {
+        assert!(set(&[(0, 1.0)]).goal().is_plain());
+        let mut rich = set(&[(0, 1.0), (2, 5.0), (7, 1.0)]);
+        rich.tasks[0].mk = Some((1, 2));
+        let derived = [Measure::Critical(7), Measure::Critical(2), Measure::Mk, Measure::Value, Measure::Met];
+        assert_eq!(rich.goal().measures(), derived);
+        assert_eq!(
+            rich.goal().to_string(),
+            "critical jobs of level 7, then level 2, then (m,k) kept, then value, then jobs in time"
+        );
+        rich.aims = vec![Aim::Value];
+        let stated = rich.goal();
+        assert_eq!(stated.first(), Measure::Value);
+        assert_eq!(stated.measures().len(), derived.len(), "the others still decide among equals");
+        assert_eq!(rich.goal_led_by(&[Aim::WorstTask]).first(), Measure::WorstTask);
+        // Nothing is critical: there is nothing to lead.
+        assert!(set(&[(0, 1.0)]).goal_led_by(&[Aim::Critical]).is_plain());
+    }
+
+    #[test]
+    fn one_critical_job_is_worth_more_than_one_of_every_other_task() {
+        let set = set(&[(0, 1.0), (0, 10.0), (1, 2.0), (3, 1.0)]);
+        let worths = set.goal().worths(&set.tasks);
+        assert!(worths.of(1, 2.0) > worths.of(0, 1.0) + worths.of(0, 10.0));
+        assert!(worths.of(3, 1.0) > worths.of(1, 2.0) + worths.of(0, 1.0) + worths.of(0, 10.0));
+        assert!((worths.of(0, 10.0) / worths.of(0, 1.0) - 10.0).abs() < 1e-9, "values count within a level");
+        let mean: f64 = set.tasks.iter().map(|task| worths.of(task.criticality, task.value)).sum::<f64>() / 4.0;
+        assert!((mean - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn worths_are_all_one_where_nothing_differs_or_nothing_else_counts() {
+        let plain = set(&[(0, 1.0), (0, 1.0)]);
+        assert_eq!(plain.goal().worths(&plain.tasks).of(0, 1.0), 1.0);
+        let all_critical = set(&[(2, 1.0), (2, 1.0)]);
+        assert_eq!(all_critical.goal().worths(&all_critical.tasks).of(2, 1.0), 1.0);
+        let rich = set(&[(0, 1.0), (2, 5.0)]);
+        assert_eq!(rich.goal_led_by(&[Aim::Met]).worths(&rich.tasks).of(2, 5.0), 1.0);
+    }
+}
