@@ -179,14 +179,14 @@ struct JsonScenario<'a> {
     name: &'a str,
     version: u32,
     description: &'a str,
-    metric: &'static str,
+    goal: &'static str,
     sets: usize,
     /// Best first.
     schedulers: Vec<JsonRow<'a>>,
     best_classical: Option<&'a str>,
     /// The learned scheduler less the best classical one, set by set; null without a model.
     paired_delta: Option<JsonDelta>,
-    /// Below, level or above; null without a model.
+    /// Below, level, undecided or above; null without a model.
     standing: Option<&'static str>,
     clairvoyant: JsonOptimum,
     skipped: Vec<JsonSkipped<'a>>,
@@ -224,6 +224,7 @@ struct JsonSkipped<'a> {
 struct JsonSummary {
     below: usize,
     level: usize,
+    undecided: usize,
     above: usize,
     /// The share of all gaps from the best classical scheduler to the optimum; null if there is no gap.
     gap_closed: Option<f64>,
@@ -233,8 +234,8 @@ struct JsonSummary {
 impl<'a> JsonArena<'a> {
     fn of(arena: &'a Arena) -> JsonArena<'a> {
         let summary = arena.summary().zip(arena.verdict()).map(|(summary, verdict)| {
-            let [below, level, above] = summary.standings;
-            JsonSummary { below, level, above, gap_closed: summary.gap_closed, verdict }
+            let [below, level, undecided, above] = summary.standings;
+            JsonSummary { below, level, undecided, above, gap_closed: summary.gap_closed, verdict }
         });
         JsonArena { quick: arena.quick, scenarios: arena.outcomes.iter().map(JsonScenario::of).collect(), summary }
     }
@@ -253,7 +254,7 @@ impl<'a> JsonScenario<'a> {
             name: &outcome.scenario.name,
             version: outcome.scenario.version,
             description: &outcome.scenario.description,
-            metric: outcome.scenario.metric.name(),
+            goal: outcome.scenario.goal.name(),
             sets: outcome.sets,
             schedulers: outcome.rows.iter().map(row).collect(),
             best_classical: outcome.best_classical().map(|row| row.label.as_str()),

@@ -1,6 +1,7 @@
 //! The `temponet` command.
 //!
-//! Data goes to stdout, everything else to stderr. Whatever the user got wrong ends with one line and exit code 2.
+//! Data goes to stdout, everything else to stderr. Whatever the user got wrong ends with one line and exit code 2; a check that he asked for
+//! and that fails, with exit code 1.
 
 mod analyze;
 mod arena;
@@ -72,6 +73,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         // The reader of our output has had enough, as in `temponet sets | head`.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if error.is::<Failed>() => {
+            eprintln!("failed: {error}");
+            ExitCode::from(1)
+        }
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::from(2)
@@ -112,6 +117,11 @@ fn run(command: Command) -> anyhow::Result<()> {
         }
     }
 }
+
+/// What a user asked to be told by exit code 1: the command itself went well.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Failed(pub String);
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.downcast_ref::<std::io::Error>();

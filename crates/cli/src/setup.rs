@@ -7,10 +7,11 @@ use anyhow::{Context, Result, anyhow, bail};
 use temponet::{Continuous, Model, Tokenizer};
 use temponet_lab::horizon::default_horizon;
 use temponet_lab::roster::{Roster, SHIELDED, UNSHIELDED};
+use temponet_sched::shield::Role;
 pub use temponet_sim::generate::text::{positive_time, time as any_time};
 use temponet_task::builtin::{self, Builtin};
 use temponet_task::files::Loaded;
-use temponet_task::{OnMiss, TaskSet, Time, files};
+use temponet_task::{Aim, OnMiss, TaskSet, Time, files};
 
 /// Changes to the set and the length of the run.
 #[derive(clap::Args)]
@@ -98,6 +99,11 @@ fn on_miss(text: &str) -> Result<OnMiss, String> {
     OnMiss::from_name(text).ok_or_else(|| "is none of abort, continue".into())
 }
 
+/// One thing to rank by.
+pub fn aim(text: &str) -> Result<Aim, String> {
+    Aim::from_name(text).ok_or_else(|| format!("is none of {}", Aim::ALL.map(Aim::name).join(", ")))
+}
+
 impl SetupArgs {
     /// Loads the set and makes the user's changes to it; the horizon, and the notes on an imported file.
     pub fn prepare(&self, name: Option<&str>) -> Result<(TaskSet, Time, Vec<String>)> {
@@ -131,6 +137,11 @@ pub fn load(name: &str) -> Result<Loaded> {
         eprintln!("note: {note}");
     }
     Ok(loaded)
+}
+
+/// What the shield does on a set, as a sentence goes on after "the shield".
+pub fn shield_role(set: &TaskSet) -> String {
+    Role::on(&set.system()).sentence("the network")
 }
 
 /// How many cores, in words.

@@ -115,9 +115,11 @@ pub fn run(args: Args) -> Result<()> {
     }
     let compliance = vec![metrics.jobs.compliance()];
     let (scheduler, counters) = (roster.label(name), scheduler.counters());
-    let row = Row { scheduler, metrics, compliance, latency, recording, counters };
+    let (goal, scores) = (set.goal(), vec![metrics.scores(&set.goal())]);
+    let row = Row { scheduler, metrics, compliance, scores, latency, recording, counters };
     let (schedulers, latency) = (vec![name.into()], args.latency);
-    let plan = Plan { set, horizon, seed, runs: 1, schedulers, roster, latency, record_until: kept, oracle: None };
+    let plan =
+        Plan { set, goal, horizon, seed, runs: 1, schedulers, roster, latency, record_until: kept, oracle: None };
     match args.json {
         true => output::print_json(&JsonRun {
             task_set: &plan.set.name,

@@ -14,8 +14,8 @@ use temponet_lab::arena::Case;
 use temponet_lab::curves;
 use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
-use temponet_lab::verdict::{Verdict, judge};
-use temponet_task::{TaskSet, Time};
+use temponet_lab::verdict::{Judged, Verdict, judge};
+use temponet_task::{Measure, TaskSet, Time};
 use temponet_train::{
     Events, PhaseFigures, Ranges, Recipe, Run, Source, TrainError, UpdateFigures, Watch, cannot_teach, trial_seed,
 };
@@ -141,8 +141,8 @@ pub fn run(args: Args) -> Result<()> {
     }
     let trials = trials(&recipe, set, args.trials)?;
     let roster = Roster { model: Some(Arc::new(model)) };
-    let names: Vec<String> = OTHERS.iter().map(|name| name.to_string()).collect();
-    let verdict = judge(&roster, &names, &trials, ORACLE_SECONDS)?;
+    // Every other scheduler there is: which of them suits a load is not known beforehand. Those that do not apply are left out.
+    let verdict = judge(&roster, &Roster::classical().names(), &trials, ORACLE_SECONDS)?;
     if args.json {
         return output::print_json(&JsonTraining {
             model: output.display().to_string(),
@@ -184,24 +184,6 @@ impl Begin<'_> {
     }
 }
 
-/// The other schedulers of the verdict: the best ones known for each kind of load. Those that do not apply are left out.
-const OTHERS: [&str; 15] = [
-    "edf",
-    "edf-skip",
-    "mh-edf",
-    "look-ahead",
-    "llf",
-    "edzl",
-    "srpt",
-    "rm",
-    "d-over",
-    "red",
-    "lbesa",
-    "dasa",
-    "p-edf",
-    "cd-split",
-    "edf-us",
-];
 /// Seconds of one core that the optimum of a trial may take.
 const ORACLE_SECONDS: f64 = 0.5;
 
@@ -281,7 +263,6 @@ struct Watcher {
     tensorboard: Option<PathBuf>,
     events: Events,
     phases: Vec<PhaseFigures>,
-    score: f64,
 }
 
 impl Watcher {
@@ -299,13 +280,11 @@ impl Watcher {
             tensorboard,
             events: Events::default(),
             phases: Vec::new(),
-            score: 0.0,
         }
     }
 
     /// Keeps a phase's figures.
     fn note(&mut self, figures: &PhaseFigures) {
-        self.score = figures.score;
         self.phases.push(figures.clone());
         let (step, seconds) = (self.phases.len() as u64, self.begun.elapsed().as_secs_f64());
         for (name, value) in [("loss", figures.loss), ("norm", figures.norm), ("score", figures.score)] {
@@ -314,10 +293,12 @@ impl Watcher {
     }
 
     fn csv(&self) -> String {
-        let mut text = String::from("stage,method,phase,updates,loss,norm,score,best\n");
+        let mut text = String::from("stage,method,phase,updates,loss,norm,score,best,met,critical\n");
         for p in &self.phases {
             let (loss, norm, score, best) = (p.loss, p.norm, p.score, p.best);
-            text += &format!("{},{},{},{},{loss},{norm},{score},{best}\n", p.stage, p.method, p.phase, p.updates);
+            let critical = p.critical.map(|share| share.to_string()).unwrap_or_default();
+            let place = format!("{},{},{},{}", p.stage, p.method, p.phase, p.updates);
+            text += &format!("{place},{loss},{norm},{score},{best},{},{critical}\n", p.met);
         }
         text
     }
@@ -328,7 +309,8 @@ impl Watch for Watcher {
         self.bar.set_length(of);
         self.bar.set_position(done);
         if done.is_multiple_of(8) {
-            self.bar.set_message(format!("stage {stage}, loss {:.4}, in time {}", figures.loss, percent(self.score)));
+            let so_far = self.phases.last().map(|last| format!(", {}", shares(last))).unwrap_or_default();
+            self.bar.set_message(format!("stage {stage}, loss {:.4}{so_far}", figures.loss));
         }
     }
 
@@ -343,11 +325,7 @@ impl Watch for Watcher {
         let (stage, phase, method) = (figures.stage, figures.phase, &figures.method);
         let best = if is_best { ", the best so far" } else { "" };
         self.bar.suspend(|| {
-            eprintln!(
-                "stage {stage} ({method}), phase {phase}: loss {:.4}, in time {}{best}",
-                figures.loss,
-                percent(figures.score)
-            );
+            eprintln!("stage {stage} ({method}), phase {phase}: loss {:.4}, {}{best}", figures.loss, shares(figures));
         });
         output::write_file(&self.checkpoint, checkpoint()?).map_err(stopped)?;
         if let Some(path) = &self.log {
@@ -363,22 +341,45 @@ impl Watch for Watcher {
     }
 }
 
+/// What a phase came to on unseen jobs: critical jobs first, and what the weights are chosen by where that is not the number of jobs.
+fn shares(figures: &PhaseFigures) -> String {
+    let PhaseFigures { score, met, critical, .. } = figures;
+    let critical = critical.map(|share| format!("critical {}, ", percent(share))).unwrap_or_default();
+    let worth = if score == met { String::new() } else { format!("worth {}, ", percent(*score)) };
+    format!("{critical}{worth}in time {}", percent(*met))
+}
+
 fn text(output: &Path, verdict: &Verdict, first: Option<&Case>) -> String {
     let mut text = String::new();
     if let Some(trial) = first {
         text += &format!("{}\n", heading(&trial.set, trial.horizon));
     }
-    text += &format!("{} unseen runs\n\n", verdict.trials);
-    let row = |judged: &temponet_lab::verdict::Judged| {
+    text += &format!("{} unseen runs, goal: {}\n\n", verdict.trials, verdict.goal());
+    // Jobs in time come with their interval; the measures before them in the goal without.
+    let goal = verdict.goal();
+    let measures: Vec<Measure> = goal.measures().iter().copied().filter(|measure| *measure != Measure::Met).collect();
+    let mut header: Vec<String> = vec!["scheduler".into()];
+    header.extend(measures.iter().map(|measure| goal.label(*measure)));
+    header.extend(["in time".into(), "95%".into()]);
+    let row = |judged: &Judged| {
         let interval = judged.ci95.map(|half| format!("± {:.2}", 100.0 * half)).unwrap_or_default();
-        vec![judged.name.clone(), percent(judged.compliance), interval]
+        let mut cells = vec![judged.name.clone()];
+        let figures = goal.measures().iter().zip(&judged.goal).filter(|(measure, _)| **measure != Measure::Met);
+        cells.extend(figures.map(|(_, share)| percent(*share)));
+        cells.extend([percent(judged.compliance), interval]);
+        cells
     };
-    let mut rows = vec![vec!["clairvoyant, at most".into(), percent(verdict.clairvoyant), String::new()]];
-    rows.push(row(&verdict.temponet));
-    rows.push(row(&verdict.unshielded));
-    let is_shown = |(place, judged): &(usize, &temponet_lab::verdict::Judged)| *place < 3 || judged.name == "edf";
+    let mut optimum = vec!["clairvoyant, at most".to_string()];
+    optimum.extend(measures.iter().enumerate().map(|(place, _)| match verdict.clairvoyant_goal {
+        Some(share) if place == 0 => percent(share),
+        _ => String::new(),
+    }));
+    optimum.extend([percent(verdict.clairvoyant), String::new()]);
+    let mut rows = vec![optimum, row(&verdict.temponet), row(&verdict.unshielded)];
+    let is_shown = |(place, judged): &(usize, &Judged)| *place < 3 || judged.name == "edf";
     rows.extend(verdict.others.iter().enumerate().filter(is_shown).map(|(_, judged)| row(judged)));
-    text += &table::render_with(&["scheduler", "in time", "95%"], &rows, 1);
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    text += &table::render_with(&header, &rows, 1);
     text += &format!("\n{}\n{} holds the model.\n", verdict.sentence(), output.display());
     text
 }

@@ -43,6 +43,8 @@ pub struct Clairvoyant {
     pub value: Option<Range>,
     /// Most critical jobs in time, if there are any.
     pub critical: Option<Range>,
+    /// Most jobs in time of each level of criticality above 0, each alone.
+    pub levels: Vec<(u8, Range)>,
     /// With most critical jobs in time, the most jobs in all; only where that is exact.
     pub met_critical_first: Option<u64>,
     /// The first run's jobs that count, and which of them the best schedule found has in time.
@@ -82,7 +84,10 @@ pub fn equal_jobs(set: &TaskSet, seed: u64, horizon: Time) -> Vec<OracleJob> {
 pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: f64) -> Clairvoyant {
     let is_valued = set.has_values();
     let is_critical = set.has_critical_tasks();
-    let questions = 1 + u64::from(is_valued) + u64::from(is_critical);
+    let levels = set.levels();
+    // A single level is answered with all critical jobs.
+    let level_questions = if levels.len() > 1 { levels.len() as u64 } else { 0 };
+    let questions = 1 + u64::from(is_valued) + u64::from(is_critical) + level_questions;
     let steps = (seconds * STEPS_PER_SECOND / (runs * questions) as f64) as u64;
     // Without anything random every run is the same.
     let (different, times) = if set.is_random() { (runs, 1.0) } else { (1, runs as f64) };
@@ -104,12 +109,17 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
             total.critical = Some(Range { lower: critical(first.lower), upper: critical(first.upper) });
             let met = first.lower - others * critical(first.lower);
             total.met_critical_first = first.is_exact().then_some(met as u64);
+            let alone = |level: &u8| match levels.len() {
+                1 => total.critical.unwrap_or_default(),
+                _ => (&solve(jobs(&releases, |release| f64::from(u8::from(release.criticality == *level))))).into(),
+            };
+            total.levels = levels.iter().map(|level| (*level, alone(level))).collect();
         }
         total
     };
     let mut all: Vec<Clairvoyant> = (0..different).into_par_iter().map(one).collect();
     let first_run = all.first_mut().map(|run| std::mem::take(&mut run.first_run)).unwrap_or_default();
-    let sum = |of: fn(&Clairvoyant) -> Range| {
+    let sum = |of: &dyn Fn(&Clairvoyant) -> Range| {
         let mut sum = Range::default();
         all.iter().for_each(|run| sum.add(of(run)));
         Range { lower: sum.lower * times, upper: sum.upper * times }
@@ -118,9 +128,10 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
     Clairvoyant {
         first_run,
         released: all.iter().map(|run| run.released).sum::<u64>() * times as u64,
-        met: sum(|run| run.met),
-        value: is_valued.then(|| sum(|run| run.value.unwrap_or_default())),
-        critical: is_critical.then(|| sum(|run| run.critical.unwrap_or_default())),
+        met: sum(&|run| run.met),
+        value: is_valued.then(|| sum(&|run| run.value.unwrap_or_default())),
+        critical: is_critical.then(|| sum(&|run| run.critical.unwrap_or_default())),
+        levels: levels.iter().enumerate().map(|(at, level)| (*level, sum(&|run| run.levels[at].1))).collect(),
         met_critical_first: met_first.map(|met| met * times as u64),
     }
 }

@@ -3,12 +3,13 @@
 use rayon::prelude::*;
 use temponet_sched::SpecError;
 use temponet_sim::{Histogram, Metrics, Recorder, SimError, simulate};
-use temponet_task::{Scheduler, TaskSet, Time};
+use temponet_task::{Goal, Measure, Scheduler, TaskSet, Time};
 
-use crate::clairvoyant::{Clairvoyant, clairvoyant};
+use crate::clairvoyant::{Clairvoyant, Range, clairvoyant};
 use crate::horizon::expected_jobs;
 use crate::latency::Timed;
 use crate::progress::Progress;
+use crate::ranking;
 use crate::roster::Roster;
 use crate::stats;
 
@@ -17,6 +18,8 @@ use crate::stats;
 pub struct Plan {
     /// The tasks and the machine, with the user's changes already made.
     pub set: TaskSet,
+    /// What ranks the schedulers.
+    pub goal: Goal,
     /// How long each run lasts.
     pub horizon: Time,
     /// The first run's seed; each further run has the next.
@@ -44,6 +47,8 @@ pub struct Row {
     pub metrics: Metrics,
     /// Compliance run by run.
     pub compliance: Vec<f64>,
+    /// The goal's measures run by run.
+    pub scores: Vec<Vec<f64>>,
     /// Decision latencies in ns, if asked for.
     pub latency: Option<Histogram>,
     /// The first run until the date asked for.
@@ -64,7 +69,7 @@ impl Row {
 pub struct Comparison {
     /// What was run.
     pub plan: Plan,
-    /// Most deadlines met first; then most critical ones, then fewest preemptions.
+    /// By the goal, then fewest preemptions.
     pub rows: Vec<Row>,
     /// Schedulers that do not apply to this set, and why.
     pub skipped: Vec<(String, String)>,
@@ -120,15 +125,13 @@ pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareErr
     });
     progress.finish();
     let mut rows: Vec<Row> = totals.into_iter().flatten().collect();
-    rows.sort_by(|a, b| {
-        let critical = |row: &Row| row.metrics.critical().met;
-        let by_met = b.metrics.jobs.met.cmp(&a.metrics.jobs.met).then(critical(b).cmp(&critical(a)));
-        by_met.then(a.metrics.preemptions.cmp(&b.metrics.preemptions))
-    });
+    rows.sort_by_cached_key(|row| row.metrics.preemptions);
+    rows.sort_by(|a, b| ranking::order(&ranking::means(&a.scores), &ranking::means(&b.scores)));
     let mut clairvoyant = clairvoyant.filter(|optimum| optimum.released > 0);
-    if let (Some(optimum), Some(best)) = (&mut clairvoyant, rows.first()) {
+    if let Some(optimum) = &mut clairvoyant {
         // Where only bounds are known, a scheduler may have found a better schedule than they have.
-        optimum.met.lower = optimum.met.lower.max(best.metrics.jobs.met as f64);
+        let most = rows.iter().map(|row| row.metrics.jobs.met).max().unwrap_or(0);
+        optimum.met.lower = optimum.met.lower.max(most as f64);
     }
     Ok(Comparison { plan, rows, skipped, clairvoyant })
 }
@@ -148,14 +151,15 @@ fn run_one(plan: &Plan, spec: &str, run: u64, progress: &Progress) -> Result<Row
     } else {
         (simulate(&mut *scheduler)?, None)
     };
-    let compliance = vec![metrics.jobs.compliance()];
+    let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
     let (scheduler, counters) = (plan.roster.label(spec), scheduler.counters());
-    Ok(Row { scheduler, metrics, compliance, latency, recording: watched.done(plan.horizon), counters })
+    Ok(Row { scheduler, metrics, compliance, scores, latency, recording: watched.done(plan.horizon), counters })
 }
 
 fn add(total: &mut Row, run: &Row) {
     total.metrics.merge(&run.metrics);
     total.compliance.extend(&run.compliance);
+    total.scores.extend_from_slice(&run.scores);
     for ((_, total), (_, run)) in total.counters.iter_mut().zip(&run.counters) {
         *total += run;
     }
@@ -180,10 +184,33 @@ impl Comparison {
         self.rows.iter().find(|row| row.scheduler == scheduler)
     }
 
-    /// The share of the clairvoyant optimum that a scheduler met; where only bounds are known, at least that share.
+    /// The share of the clairvoyant optimum that a scheduler reached, in value where the goal has it, else in jobs; where only bounds are
+    /// known, at least that share.
     pub fn of_optimum(&self, row: &Row) -> Option<f64> {
-        let most = self.clairvoyant.as_ref()?.met.upper;
-        (most > 0.0).then(|| row.metrics.jobs.met as f64 / most)
+        let (most, _) = self.possible(self.counted())?;
+        (most > 0.0).then(|| row.metrics.score(self.counted()) / most)
+    }
+
+    /// What shares of the optimum are counted in.
+    pub fn counted(&self) -> Measure {
+        let is_valued = self.plan.goal.measures().contains(&Measure::Value);
+        if is_valued { Measure::Value } else { Measure::Met }
+    }
+
+    /// The most that any scheduler could have had in a measure, all runs together, and whether that is exact or only a bound.
+    pub fn possible(&self, measure: Measure) -> Option<(f64, bool)> {
+        let (optimum, metrics) = (self.clairvoyant.as_ref()?, &self.rows.first()?.metrics);
+        let share = |range: Range, of: f64| (range.upper / of.max(f64::MIN_POSITIVE), range.is_exact());
+        match measure {
+            Measure::Met => Some(share(optimum.met, optimum.released as f64)),
+            Measure::Value => Some(share(optimum.value?, metrics.value_possible)),
+            Measure::Critical(level) => {
+                let (_, range) = optimum.levels.iter().find(|(other, _)| *other == level)?;
+                let count = metrics.by_criticality.get(usize::from(level))?;
+                Some(share(*range, count.released as f64))
+            }
+            Measure::Mk | Measure::WorstTask => None,
+        }
     }
 
     /// The greatest share of the critical jobs that any scheduler could have met, or a bound on it.
@@ -194,59 +221,13 @@ impl Comparison {
 
     /// The greatest share of the value that any scheduler could have had, or a bound on it.
     pub fn value_possible(&self) -> Option<f64> {
-        let possible = self.rows.first()?.metrics.value_possible;
-        Some(self.clairvoyant.as_ref()?.value?.upper / possible.max(f64::MIN_POSITIVE))
+        self.possible(Measure::Value).map(|(share, _)| share)
     }
 
     /// The schedulers that do as well as the best one as far as these runs can tell, the best one included.
     pub fn level_with_best(&self) -> Vec<&Row> {
         let Some(best) = self.rows.first() else { return Vec::new() };
-        let is_level = |row: &&Row| match stats::paired_difference(&best.compliance, &row.compliance) {
-            (difference, Some(interval)) => difference <= interval,
-            (difference, None) => difference == 0.0,
-        };
-        self.rows.iter().filter(is_level).collect()
-    }
-
-    /// What to conclude, in one sentence.
-    pub fn verdict(&self) -> String {
-        let Some(best) = self.rows.first() else { return "No scheduler applies to this set.".into() };
-        if best.metrics.jobs.released == 0 {
-            return "No job's deadline lies within the horizon: make it longer.".into();
-        }
-        let percent = |row: &Row| stats::percent(row.metrics.jobs.compliance());
-        let level = self.level_with_best();
-        let names = listed(&level.iter().map(|row| row.scheduler.as_str()).collect::<Vec<_>>());
-        if best.metrics.missed() == 0 {
-            let all_met = level.iter().filter(|row| row.metrics.missed() == 0).map(|row| row.scheduler.as_str());
-            let all_met: Vec<&str> = all_met.collect();
-            return match all_met[..] {
-                [only] => format!("Only {only} meets every deadline."),
-                _ => format!(
-                    "{} of {} schedulers meet every deadline; {} does it with the fewest preemptions.",
-                    all_met.len(),
-                    self.rows.len(),
-                    best.scheduler
-                ),
-            };
-        }
-        let edf = self.row("edf").filter(|edf| !level.iter().any(|row| row.scheduler == edf.scheduler));
-        let against = edf.map(|edf| format!(", against {} for edf", percent(edf))).unwrap_or_default();
-        let share = self.of_optimum(best).zip(self.clairvoyant.as_ref()).map(|(share, optimum)| {
-            let at_least = if optimum.met.is_exact() { "" } else { "at least " };
-            format!(", {at_least}{} of the clairvoyant optimum", stats::percent(share))
-        });
-        let share = share.unwrap_or_default();
-        match level.len() {
-            1 => format!("{names} meets the most deadlines: {}{share}{against}.", percent(best)),
-            _ if level.iter().all(|row| row.metrics.jobs.met == best.metrics.jobs.met) => {
-                format!("{names} tie for the most deadlines met: {}{share}{against}.", percent(best))
-            }
-            _ => format!(
-                "{names} meet the most deadlines, about {}{share}: these runs cannot tell them apart{against}.",
-                percent(best)
-            ),
-        }
+        self.rows.iter().filter(|row| ranking::are_level(&self.plan.goal, &best.scores, &row.scores)).collect()
     }
 }
 
@@ -285,6 +266,7 @@ mod tests {
         let set = TaskSet::new("s", tasks, 1);
         Plan {
             roster: Roster::classical(),
+            goal: set.goal(),
             set,
             horizon: Time::from_secs(6),
             seed: 1,

@@ -225,6 +225,7 @@ mod tests {
         let horizon = Time::from_ms(100);
         let plan = Plan {
             set: TaskSet::new("<set>", tasks, 1),
+            goal: temponet_task::Goal::default(),
             horizon,
             seed: 0,
             runs: 1,

@@ -10,7 +10,8 @@ use temponet_task::Scheduler;
 pub const SHIELDED: &str = "temponet";
 /// The network alone.
 pub const UNSHIELDED: &str = "temponet-unshielded";
-const LEARNED: [&str; 2] = [SHIELDED, UNSHIELDED];
+/// Both.
+pub const LEARNED: [&str; 2] = [SHIELDED, UNSHIELDED];
 
 /// Whether a name, with or without options, is that of a scheduler that others have published: not the learned one, nor another one of ours.
 pub fn is_classical(spec: &str) -> bool {

@@ -1,13 +1,16 @@
-//! Is what was learned worth using? The learned scheduler against every other one on jobs that training never saw, pair by pair.
+//! Is what was learned worth using? The learned scheduler against every other one on jobs that training never saw, pair by pair, by the goal
+//! of their sets.
 
 use rayon::prelude::*;
 use serde::Serialize;
-use temponet_sim::SimError;
+use temponet_sim::{SimError, Unobserved, simulate};
+use temponet_task::{Aim, Goal, Measure};
 
-use crate::arena::{Case, Metric, possible, score};
-use crate::comparison::CompareError;
+use crate::arena::{Case, possible};
+use crate::comparison::{CompareError, listed};
+use crate::ranking::{self, Edge};
 use crate::roster::{Roster, SHIELDED, UNSHIELDED};
-use crate::stats;
+use crate::stats::{self, percent};
 
 /// One scheduler's figures.
 #[derive(Clone, Debug, Serialize)]
@@ -18,8 +21,12 @@ pub struct Judged {
     pub compliance: f64,
     /// Half its 95% confidence interval over the trials.
     pub ci95: Option<f64>,
+    /// Means of the goal's measures.
+    pub goal: Vec<f64>,
+    /// Tasks of a fixed set that are never in time.
+    pub starved: Vec<String>,
     #[serde(skip)]
-    scores: Vec<f64>,
+    scores: Vec<Vec<f64>>,
 }
 
 /// What came of it.
@@ -33,25 +40,45 @@ pub struct Verdict {
     pub others: Vec<Judged>,
     /// Mean over the trials of what any scheduler could have met, or a bound on it.
     pub clairvoyant: f64,
-    /// The learned one less the best other one, trial by trial.
+    /// The same for the first measure of the goal; none where there is no bound.
+    pub clairvoyant_goal: Option<f64>,
+    /// The learned one less the best other one, trial by trial, in the measure that decides between them.
     pub difference: f64,
     /// Half its 95% confidence interval.
     pub difference_ci95: Option<f64>,
     /// Trials.
     pub trials: usize,
+    #[serde(skip)]
+    goal: Goal,
+    #[serde(skip)]
+    edge: Option<Edge>,
 }
 
 /// Runs the learned scheduler and every other one named that applies on all trials. `oracle` is how many seconds of one core the optimum of each
 /// trial may take.
 pub fn judge(roster: &Roster, others: &[String], trials: &[Case], oracle: f64) -> Result<Verdict, CompareError> {
+    let goal = Goal::of_sets(&[], trials.iter().map(|trial| &trial.set));
+    let is_one_set = trials.windows(2).all(|pair| pair[0].set.tasks == pair[1].set.tasks);
     let judged = |name: &str| -> Result<Judged, CompareError> {
-        let one = |trial: &Case| -> Result<f64, CompareError> {
-            let outcome = score(Metric::Compliance, trial, &mut *roster.build(name)?);
-            Ok(outcome.map_err(|error| CompareError::Run(name.into(), error))?.score)
+        let one = |trial: &Case| {
+            let metrics = simulate(&trial.set, trial.seed, trial.horizon, &mut *roster.build(name)?, &mut Unobserved);
+            metrics.map_err(|error| CompareError::Run(name.into(), error))
         };
-        let scores = trials.par_iter().map(one).collect::<Result<Vec<f64>, CompareError>>()?;
-        let (compliance, ci95) = (stats::mean(&scores), stats::ci95(&scores));
-        Ok(Judged { name: name.into(), compliance, ci95, scores })
+        let runs = trials.par_iter().map(one).collect::<Result<Vec<_>, CompareError>>()?;
+        let met: Vec<f64> = runs.iter().map(|run| run.jobs.compliance()).collect();
+        let scores: Vec<Vec<f64>> = runs.iter().map(|run| run.scores(&goal)).collect();
+        let mut starved = Vec::new();
+        if let (true, Some(trial)) = (is_one_set, trials.first()) {
+            for (index, task) in trial.set.tasks.iter().enumerate() {
+                let (released, met) = runs.iter().fold((0, 0), |(released, met), run| {
+                    let jobs = run.tasks[index].jobs;
+                    (released + jobs.released, met + jobs.met)
+                });
+                starved.extend((released > 0 && met == 0).then(|| task.name.clone()));
+            }
+        }
+        let (compliance, ci95) = (stats::mean(&met), stats::ci95(&met));
+        Ok(Judged { name: name.into(), compliance, ci95, goal: ranking::means(&scores), starved, scores })
     };
     let mut rivals = Vec::new();
     for name in others {
@@ -60,43 +87,76 @@ pub fn judge(roster: &Roster, others: &[String], trials: &[Case], oracle: f64) -
             outcome => rivals.push(outcome?),
         }
     }
-    rivals.sort_by(|a, b| b.compliance.total_cmp(&a.compliance));
+    rivals.sort_by(|a, b| ranking::order(&a.goal, &b.goal));
     let (temponet, unshielded) = (judged(SHIELDED)?, judged(UNSHIELDED)?);
-    let upper = |trial: &Case| possible(Metric::Compliance, oracle, trial).upper;
-    let clairvoyant = stats::mean(&trials.par_iter().map(upper).collect::<Vec<f64>>());
-    let best: &[f64] = rivals.first().map_or(&[], |best| &best.scores);
-    let (difference, difference_ci95) = stats::paired_difference(&temponet.scores, best);
-    let trials = trials.len();
-    Ok(Verdict { temponet, unshielded, others: rivals, clairvoyant, difference, difference_ci95, trials })
+    let bound = |aim: Aim| {
+        let upper = |trial: &Case| possible(aim, oracle, trial).upper;
+        stats::mean(&trials.par_iter().map(upper).collect::<Vec<f64>>())
+    };
+    let clairvoyant = bound(Aim::Met);
+    let clairvoyant_goal = match goal.first() {
+        Measure::Met => Some(clairvoyant),
+        Measure::Value => Some(bound(Aim::Value)),
+        Measure::Critical(_) => Some(bound(Aim::Critical)),
+        Measure::Mk | Measure::WorstTask => None,
+    };
+    let edge = rivals.first().and_then(|best| ranking::edge(&goal, &temponet.scores, &best.scores));
+    Ok(Verdict {
+        temponet,
+        unshielded,
+        others: rivals,
+        clairvoyant,
+        clairvoyant_goal,
+        difference: edge.map_or(0.0, |edge| edge.difference),
+        difference_ci95: edge.and_then(|edge| edge.interval),
+        trials: trials.len(),
+        goal,
+        edge,
+    })
 }
 
 impl Verdict {
-    /// What to do, in one sentence.
+    /// What was judged by.
+    pub fn goal(&self) -> &Goal {
+        &self.goal
+    }
+
+    /// What to do, in a sentence or two.
     pub fn sentence(&self) -> String {
         let Some(best) = self.others.first() else {
             return "No other scheduler applies to compare with.".into();
         };
-        let points = |share: f64| format!("{:.2} points", 100.0 * share.abs());
-        let interval = self.difference_ci95.map(|half| format!(" ± {:.2}", 100.0 * half)).unwrap_or_default();
-        let is_clear = self.difference_ci95.is_some_and(|half| self.difference.abs() > half);
         let name = &best.name;
-        match (is_clear, self.difference > 0.0) {
-            (true, true) => {
+        let Some(edge) = self.edge else {
+            return format!("It does exactly as well as {name}, the best other scheduler here: {name} is simpler.");
+        };
+        let (points, of) = (edge.points(), self.goal.noun(edge.measure));
+        let chosen = if edge.is_clear() && edge.difference > 0.0 { &self.temponet } else { best };
+        let lead = match (edge.is_clear(), edge.difference > 0.0) {
+            (true, true) => format!("Use it: {points} points of {of} more than {name}, the best other scheduler here."),
+            (true, false) => format!("Use {name} instead: {points} points of {of} more than what was learned."),
+            (false, _) => {
+                let sign = if edge.difference < 0.0 { '-' } else { '+' };
                 format!(
-                    "Use it: it meets {}{interval} more than {name}, the best other scheduler here.",
-                    points(self.difference)
+                    "No difference to {name}, the best other scheduler here, can be told ({sign}{points} points of {of}): {name} is simpler."
                 )
             }
-            (true, false) => {
-                format!(
-                    "Use {name} instead: it meets {}{interval} more than what was learned.",
-                    points(self.difference)
-                )
-            }
-            (false, _) => format!(
-                "No difference to {name}, the best other scheduler here, can be told ({:+.2}{interval} points): {name} is simpler.",
-                100.0 * self.difference
-            ),
+        };
+        let starved: Vec<&str> = chosen.starved.iter().map(String::as_str).collect();
+        let mut text = lead;
+        if !starved.is_empty() {
+            text += &format!(" But {} never in time under {}.", is_or_are(&starved), chosen.name);
         }
+        if let Some(place) = self.goal.measures().iter().position(|measure| *measure == Measure::Mk) {
+            let kept = chosen.goal[place];
+            if kept < 1.0 {
+                text += &format!(" But {} violates (m,k) in {} of the windows.", chosen.name, percent(1.0 - kept));
+            }
+        }
+        text
     }
+}
+
+fn is_or_are(names: &[&str]) -> String {
+    format!("{} {}", listed(names), if names.len() == 1 { "is" } else { "are" })
 }

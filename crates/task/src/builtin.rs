@@ -21,6 +21,7 @@ macro_rules! builtin {
 
 /// Every built-in set.
 pub const ALL: &[Builtin] = builtin![
+    "robot",
     "standard-112",
     "standard-125",
     "standard-145",
@@ -33,8 +34,8 @@ pub const ALL: &[Builtin] = builtin![
     "mars-pathfinder",
 ];
 
-/// The set that `temponet compare` runs when none is named: small and overloaded.
-pub const DEFAULT: &str = "standard-125";
+/// The set that `temponet compare` runs when none is named: a robot with more work than time.
+pub const DEFAULT: &str = "robot";
 
 impl Builtin {
     /// The set called `name`.

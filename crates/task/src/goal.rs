@@ -100,6 +100,19 @@ impl Goal {
         Goal { measures, has_levels: levels.len() > 1 }
     }
 
+    /// What some sets have in common: these aims first, then whatever any of the sets aims for.
+    pub fn of_sets<'a>(first: &[Aim], sets: impl Iterator<Item = &'a TaskSet> + Clone) -> Goal {
+        let mut aims = first.to_vec();
+        aims.extend(sets.clone().flat_map(|set| set.aims.iter().copied()));
+        aims.push(Aim::Critical);
+        let is_firm = |set: &TaskSet| set.tasks.iter().any(|task| task.mk.is_some());
+        aims.extend(sets.clone().any(is_firm).then_some(Aim::Mk));
+        aims.extend(sets.clone().any(TaskSet::has_values).then_some(Aim::Value));
+        aims.push(Aim::Met);
+        let levels: Vec<u8> = sets.flat_map(TaskSet::levels).collect();
+        Goal::new(&aims, &levels)
+    }
+
     /// The measures, the most important first; there is at least one.
     pub fn measures(&self) -> &[Measure] {
         &self.measures
@@ -130,22 +143,12 @@ impl Goal {
     /// What a share of a measure is a share of, as in "98% of the critical jobs in time".
     pub fn noun(&self, measure: Measure) -> String {
         match measure {
-            Measure::Critical(level) if self.has_levels => format!("the jobs of criticality {level} in time"),
-            Measure::Critical(_) => "the critical jobs in time".into(),
-            Measure::Mk => "the (m,k) windows kept".into(),
+            Measure::Critical(level) if self.has_levels => format!("criticality {level}"),
+            Measure::Critical(_) => "the critical jobs".into(),
+            Measure::Mk => "the (m,k) windows".into(),
             Measure::Value => "the value".into(),
-            Measure::Met => "the jobs in time".into(),
-            Measure::WorstTask => "its worst task's jobs in time".into(),
-        }
-    }
-
-    /// What a job in time adds to a measure; none for those that are no sum over jobs.
-    pub fn weight(measure: Measure, criticality: u8, value: f64) -> Option<f64> {
-        match measure {
-            Measure::Critical(level) => Some(f64::from(u8::from(criticality == level))),
-            Measure::Value => Some(value),
-            Measure::Met => Some(1.0),
-            Measure::Mk | Measure::WorstTask => None,
+            Measure::Met => "the jobs".into(),
+            Measure::WorstTask => "the worst task's jobs".into(),
         }
     }
 
@@ -258,12 +261,7 @@ impl TaskSet {
 
     /// The same, with other aims before it.
     pub fn goal_led_by(&self, first: &[Aim]) -> Goal {
-        let mut aims = [first, &self.aims].concat();
-        aims.push(Aim::Critical);
-        aims.extend(self.tasks.iter().any(|task| task.mk.is_some()).then_some(Aim::Mk));
-        aims.extend(self.has_values().then_some(Aim::Value));
-        aims.push(Aim::Met);
-        Goal::new(&aims, &self.levels())
+        Goal::of_sets(first, [self].into_iter())
     }
 
     /// The levels of criticality above 0 that jobs have.

@@ -48,7 +48,7 @@ impl Environment {
         reward: Reward,
         tick: Option<Time>,
     ) -> Environment {
-        let purse = Purse::new(reward, scale.unit, scale.value, set.tasks.len());
+        let purse = Purse::new(reward, scale.unit, &set);
         let engine = Engine::new(set, seed, horizon);
         let mut environment = Environment { engine, purse, scale, tick, ending: None, migrations: 0 };
         environment.advance();

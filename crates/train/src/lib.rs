@@ -42,7 +42,7 @@ pub use replay::{Draw, Replay, Transition};
 pub use reward::{Purse, Reward, Shape as RewardShape};
 pub use ring::Ring;
 pub use rollouts::{Finding, Findings, RolloutSettings};
-pub use run::{PhaseFigures, Run, TrainError, Unwatched, Watch};
+pub use run::{PhaseFigures, Run, TrainError, Unwatched, Validated, Watch};
 pub use sample::{Batch, Sample};
 pub use source::{Execution, Ranges, Source};
 pub use teacher::{OPTIMUM, cannot_teach, teacher};

@@ -58,7 +58,8 @@ impl Reward {
             | Shape::Risk { weight }
             | Shape::Energy { weight } => weight,
         };
-        let amounts = [("weight", weight), ("migration", self.migration), ("by_criticality", self.by_criticality)];
+        let amounts =
+            [("weight", weight), ("migration", self.migration), ("by_criticality", self.by_criticality.unwrap_or(0.0))];
         negative(&amounts).map(|problem| format!("reward: {problem}"))
     }
 }

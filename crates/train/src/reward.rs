@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use temponet_sim::{End, Observer};
-use temponet_task::{Job, Speed, Time};
+use temponet_task::{Job, Speed, TaskSet, Time, Worths};
 
 /// How on-time completions, misses and other things are paid for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -51,10 +51,47 @@ pub struct Reward {
     pub shape: Shape,
     /// What a migration costs.
     pub migration: f64,
-    /// Whether a job counts by its value instead of as one.
-    pub by_value: bool,
+    /// Whether a job counts by its value instead of as one. Without this and the next, jobs count by the goal of their set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_value: Option<bool>,
     /// How much more a job counts for each level of criticality.
-    pub by_criticality: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_criticality: Option<f64>,
+}
+
+/// What a job in time is worth.
+#[derive(Clone, Debug)]
+enum Pay {
+    /// As the set's goal says.
+    Goal(Worths),
+    /// As the recipe says.
+    Stated {
+        /// The mean value of a task, where values count.
+        mean_value: Option<f64>,
+        by_criticality: f64,
+    },
+}
+
+impl Pay {
+    fn of(reward: &Reward, set: &TaskSet) -> Pay {
+        if reward.by_value.is_none() && reward.by_criticality.is_none() {
+            return Pay::Goal(set.goal().worths(&set.tasks));
+        }
+        let total: f64 = set.tasks.iter().map(|task| task.value).sum();
+        let mean = (total / set.tasks.len().max(1) as f64).max(f64::MIN_POSITIVE);
+        let mean_value = reward.by_value.unwrap_or(false).then_some(mean);
+        Pay::Stated { mean_value, by_criticality: reward.by_criticality.unwrap_or(0.0) }
+    }
+
+    fn worth(&self, job: &Job) -> f64 {
+        match self {
+            Pay::Goal(worths) => worths.of(job.criticality, job.value),
+            Pay::Stated { mean_value, by_criticality } => {
+                let value = mean_value.map_or(1.0, |mean| job.value / mean);
+                value * (1.0 + by_criticality * f64::from(job.criticality))
+            }
+        }
+    }
 }
 
 /// Adds up the reward of a run as it goes on.
@@ -63,8 +100,7 @@ pub struct Purse {
     reward: Reward,
     /// One unit of time, in ns: the set's scale.
     unit: f64,
-    /// The mean value of a job.
-    value: f64,
+    pay: Pay,
     earned: f64,
     /// What all jobs that have left would have been worth in time.
     possible: f64,
@@ -76,16 +112,16 @@ pub struct Purse {
 
 impl Purse {
     /// An empty one, for a set of this scale.
-    pub fn new(reward: Reward, unit: f64, value: f64, tasks: usize) -> Purse {
-        let history = vec![(0.0, 0.0, 0.0); tasks];
-        Purse { reward, unit, value, earned: 0.0, possible: 0.0, due_by: Time::NEVER, history }
+    pub fn new(reward: Reward, unit: f64, set: &TaskSet) -> Purse {
+        let (pay, history) = (Pay::of(&reward, set), vec![(0.0, 0.0, 0.0); set.tasks.len()]);
+        Purse { reward, unit, pay, earned: 0.0, possible: 0.0, due_by: Time::NEVER, history }
     }
 
     /// An empty one that only counts jobs in time, and of them only those due by a date: so nothing is gained by what is done early.
     pub fn only_gains(&self, due_by: Time) -> Purse {
         let reward = Reward { shape: Shape::NoPenalty, migration: 0.0, ..self.reward };
         let history = vec![(0.0, 0.0, 0.0); self.history.len()];
-        Purse { reward, unit: self.unit, value: self.value, earned: 0.0, possible: 0.0, due_by, history }
+        Purse { reward, unit: self.unit, pay: self.pay.clone(), earned: 0.0, possible: 0.0, due_by, history }
     }
 
     /// Takes out what was earned since the last time.
@@ -116,11 +152,6 @@ impl Purse {
         matches!(self.reward.shape, Shape::Slack { .. })
     }
 
-    fn worth(&self, job: &Job) -> f64 {
-        let value = if self.reward.by_value { job.value / self.value } else { 1.0 };
-        value * (1.0 + self.reward.by_criticality * f64::from(job.criticality))
-    }
-
     /// The coefficient of variation of a task's executions so far.
     fn variation(&self, task: u32) -> f64 {
         let (count, mean, squares) = self.history[task as usize];
@@ -139,7 +170,7 @@ impl Observer for Purse {
     }
 
     fn left(&mut self, job: &Job, _first_start: Option<Time>, end: End, now: Time) {
-        let (worth, relative) = (self.worth(job), (job.deadline - job.release).0.max(1) as f64);
+        let (worth, relative) = (self.pay.worth(job), (job.deadline - job.release).0.max(1) as f64);
         if end == End::Completed {
             let (count, mean, squares) = &mut self.history[job.task as usize];
             *count += 1.0;
@@ -169,5 +200,39 @@ impl Observer for Purse {
                 _ => worth,
             };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::Task;
+
+    fn set() -> TaskSet {
+        let ms = Time::from_ms;
+        let mut tasks = vec![Task::periodic("log", ms(10), ms(8)), Task::periodic("brake", ms(10), ms(8))];
+        (tasks[0].value, tasks[1].criticality) = (5.0, 1);
+        TaskSet::new("s", tasks, 1)
+    }
+
+    /// What the run of a scheduler that completes only jobs of one task earns.
+    fn share(reward: Reward, met: u32) -> f64 {
+        let set = set();
+        let mut purse = Purse::new(reward, 1.0, &set).only_gains(Time::NEVER);
+        for (index, task) in (0..).zip(&set.tasks) {
+            let job = Job::first(index, task);
+            let end = if index == met { End::Completed } else { End::Aborted };
+            purse.left(&job, None, end, job.deadline);
+        }
+        purse.share()
+    }
+
+    #[test]
+    fn a_reward_that_says_nothing_counts_by_the_goal() {
+        assert!(share(Reward::default(), 1) > 0.5, "the critical job outweighs the valuable one");
+        let by_value = Reward { by_value: Some(true), ..Reward::default() };
+        assert!(share(by_value, 0) > 0.8, "a recipe may say otherwise");
+        let plain = Reward { by_value: Some(false), ..Reward::default() };
+        assert_eq!(share(plain, 0), share(plain, 1));
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use temponet::{Learned, Model, NetworkError, Options, Scale};
 use temponet_grad::{Device, Tensors};
 use temponet_infer::Weights;
-use temponet_sim::{SimError, simulate};
+use temponet_sim::{Metrics, SimError, simulate};
 use temponet_task::{TaskSet, Time};
 
 use crate::cloning::Lessons;
@@ -77,10 +77,25 @@ pub struct PhaseFigures {
     pub loss: f64,
     /// The mean norm of their gradients.
     pub norm: f64,
-    /// Share of the validation jobs in time.
+    /// Share of the validation jobs in time, each counted by what it is worth: what the best weights are chosen by.
     pub score: f64,
     /// The best score so far.
     pub best: f64,
+    /// Share of the validation jobs in time, each counted as one.
+    pub met: f64,
+    /// The same of the critical ones; none where none is.
+    pub critical: Option<f64>,
+}
+
+/// What a model comes to on unseen jobs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Validated {
+    /// Mean share in time, each job counted by what it is worth.
+    pub score: f64,
+    /// Mean share in time, each job counted as one.
+    pub met: f64,
+    /// Mean share of the critical jobs in time, over the runs that have any.
+    pub critical: Option<f64>,
 }
 
 /// Watches a training.
@@ -389,7 +404,7 @@ impl<D: Device<Real = f32>> Run<D> {
             }
         };
         let model = Arc::new(model);
-        let score = self.validate(&model)?;
+        let Validated { score, met, critical } = self.validate(&model)?;
         self.progress.since_best += 1;
         if self.progress.best.is_none_or(|best| score > best) {
             self.progress.best = Some(score);
@@ -405,29 +420,36 @@ impl<D: Device<Real = f32>> Run<D> {
             norm,
             score,
             best: self.progress.best.unwrap_or(score),
+            met,
+            critical,
         })
     }
 
-    /// The share of unseen jobs, each counted as the reward counts it, that a model without a shield has in time.
-    pub fn validate(&self, model: &Arc<Model>) -> Result<f64, TrainError> {
+    /// What a model without a shield comes to on unseen jobs.
+    pub fn validate(&self, model: &Arc<Model>) -> Result<Validated, TrainError> {
         let (validation, reward) = (self.recipe.validation, self.recipe.episode.reward);
         let own_seed = mix(self.recipe.seed, VALIDATION);
         let source = match &self.source {
             Some(set) => Source::Fixed(set.clone()),
             None => Source::Drawn(Box::new(self.recipe.workload.clone())),
         };
-        let one = |run: u64| -> Result<f64, TrainError> {
+        let one = |run: u64| -> Result<(f64, Metrics), TrainError> {
             let seed = mix(own_seed, run);
             let set = source.set(seed).map_err(FleetError::from)?;
             let scale = Scale::of(&model.tokenizer, &set.system());
             let horizon = Time((scale.unit * validation.length).min(Time::MAX_INPUT.0 as f64) as u64);
             let mut scheduler = Learned::new(model.clone(), Options::default())?;
-            let mut purse = Purse::new(reward, scale.unit, scale.value, set.tasks.len()).only_gains(horizon);
-            simulate(&set, seed, horizon, &mut scheduler, &mut purse)?;
-            Ok(purse.share())
+            let mut purse = Purse::new(reward, scale.unit, &set).only_gains(horizon);
+            let metrics = simulate(&set, seed, horizon, &mut scheduler, &mut purse)?;
+            Ok((purse.share(), metrics))
         };
-        let scores = (0..validation.runs as u64).into_par_iter().map(one).collect::<Result<Vec<f64>, TrainError>>()?;
-        Ok(scores.iter().sum::<f64>() / scores.len().max(1) as f64)
+        let runs = (0..validation.runs as u64).into_par_iter().map(one).collect::<Result<Vec<_>, TrainError>>()?;
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let scores: Vec<f64> = runs.iter().map(|(score, _)| *score).collect();
+        let met: Vec<f64> = runs.iter().map(|(_, metrics)| metrics.jobs.compliance()).collect();
+        let critical: Vec<f64> = runs.iter().filter_map(|(_, metrics)| metrics.pitmd()).collect();
+        let critical = (!critical.is_empty()).then(|| mean(&critical));
+        Ok(Validated { score: mean(&scores), met: mean(&met), critical })
     }
 
     /// Shows all tensors of a checkpoint: a name for each list of them, and the device they live on.

@@ -367,7 +367,7 @@ fn what_is_earned_and_what_is_lost_add_up() {
     let earned = |shape| {
         let scale = Scale::of(&Tokenizer::full(), &set.system());
         let reward = Reward { shape, ..Reward::default() };
-        let mut purse = Purse::new(reward, scale.unit, scale.value, set.tasks.len());
+        let mut purse = Purse::new(reward, scale.unit, &set);
         let mut edf = temponet_sched::build("edf").unwrap();
         let metrics = simulate(&set, 1, Time::from_secs(2), &mut edf, &mut purse).unwrap();
         (purse.take(), metrics)

@@ -44,7 +44,7 @@ fn everything() -> Vec<Recipe> {
         method,
         rate: Some(1e-4),
         workload: Some(Ranges { execution: vec![Execution::Weibull, Execution::Pareto], ..Ranges::default() }),
-        reward: rewards.get(place).map(|shape| Reward { shape: *shape, by_value: true, ..Reward::default() }),
+        reward: rewards.get(place).map(|shape| Reward { shape: *shape, by_value: Some(true), ..Reward::default() }),
     };
     let stages: Vec<Stage> = methods.into_iter().enumerate().map(stage).collect();
     let custom = Tokenizer::continuous(Continuous::Mlp { hidden: 24 });

@@ -222,6 +222,7 @@ fn compare_all(set: &TaskSet, horizon: Time) -> Result<u64> {
     let progress = Progress::new(schedulers.len() as u64, horizon);
     let record_until = Time::ZERO;
     let plan = Plan {
+        goal: set.goal(),
         set: set.clone(),
         horizon,
         seed: 1,

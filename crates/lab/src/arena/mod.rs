@@ -13,11 +13,11 @@ use rayon::prelude::*;
 use temponet_sched::oracle::{STEPS_PER_SECOND, optimum};
 use temponet_sim::generate::GenerateError;
 use temponet_sim::{SimError, Unobserved, Workload, simulate};
-use temponet_task::{Costs, Scheduler};
+use temponet_task::{Aim, Costs, Scheduler};
 
 pub use cases::Case;
 pub use outcome::{Arena, Outcome, Possible, Row, Standing, Summary};
-pub use scenario::{Metric, Scenario, ScenarioError};
+pub use scenario::{Scenario, ScenarioError};
 
 use crate::clairvoyant::{Range, jobs};
 use crate::comparison::CompareError;
@@ -54,33 +54,32 @@ pub enum ArenaError {
 /// One scheduler on one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
-    /// By the scenario's metric.
+    /// By the scenario's goal.
     pub score: f64,
     /// Share of jobs in time.
     pub compliance: f64,
 }
 
 /// A scheduler's score on one run of a scenario.
-pub fn score(metric: Metric, case: &Case, scheduler: &mut dyn Scheduler) -> Result<Score, SimError> {
+pub fn score(aim: Aim, case: &Case, scheduler: &mut dyn Scheduler) -> Result<Score, SimError> {
     let metrics = simulate(&case.set, case.seed, case.horizon, scheduler, &mut Unobserved)?;
-    Ok(Score { score: metric.of(&metrics), compliance: metrics.jobs.compliance() })
+    Ok(Score { score: scenario::share(aim, &metrics), compliance: metrics.jobs.compliance() })
 }
 
 /// The scores of a scheduler on some runs of a scenario, in their order, found in parallel. Each run gets a scheduler of its own.
-pub fn evaluate<S: Scheduler>(
-    metric: Metric,
-    cases: &[Case],
-    make: impl Fn() -> S + Sync,
-) -> Result<Vec<Score>, SimError> {
-    cases.par_iter().map(|case| score(metric, case, &mut make())).collect()
+pub fn evaluate<S: Scheduler>(aim: Aim, cases: &[Case], make: impl Fn() -> S + Sync) -> Result<Vec<Score>, SimError> {
+    cases.par_iter().map(|case| score(aim, case, &mut make())).collect()
 }
 
 /// The greatest score that a run allows to whoever knows the future; with costs, only that nobody has more. Finding it may take so many seconds of one
 /// core.
-pub fn possible(metric: Metric, seconds: f64, case: &Case) -> Range {
+pub fn possible(aim: Aim, seconds: f64, case: &Case) -> Range {
     let Case { set, seed, horizon } = case;
     let releases = Workload::counted(set, *seed, *horizon);
-    let weighted = jobs(&releases, |release| metric.weight(release.criticality, release.value));
+    if scenario::weight(aim, 0, 1.0).is_none() {
+        return Range { lower: 0.0, upper: 1.0 };
+    }
+    let weighted = jobs(&releases, |release| scenario::weight(aim, release.criticality, release.value).unwrap_or(0.0));
     let all: f64 = weighted.iter().map(|job| job.weight).sum();
     if all == 0.0 {
         return Range { lower: 1.0, upper: 1.0 };
@@ -131,10 +130,10 @@ fn run_scenario(plan: &Plan, scenario: &Scenario, progress: &Progress) -> Result
         contenders.iter().flat_map(|contender| cases.iter().map(|case| (*contender, case))).collect();
     let one = |(contender, case): &(Option<&str>, &Case)| -> Result<Found, ArenaError> {
         let found = match contender {
-            None => Found::Possible(possible(scenario.metric, scenario.oracle_seconds, case)),
+            None => Found::Possible(possible(scenario.goal, scenario.oracle_seconds, case)),
             Some(name) => {
                 let mut scheduler = plan.roster.build(name).map_err(CompareError::from)?;
-                match score(scenario.metric, case, &mut *scheduler) {
+                match score(scenario.goal, case, &mut *scheduler) {
                     Ok(score) => Found::Score(score),
                     Err(SimError::NotApplicable(why)) => Found::NotApplicable(why.to_string()),
                     Err(error) => return Err(CompareError::Run(name.to_string(), error).into()),
@@ -170,11 +169,11 @@ mod tests {
     use crate::roster::{SHIELDED, UNSHIELDED};
     use std::sync::Arc;
     use temponet::{Model, Tokenizer};
-    use temponet_task::Time;
+    use temponet_task::{Measure, Time};
 
     /// The file of a small scenario, with further lines at its end.
     fn small(more: &str) -> Scenario {
-        let text = "version = 1\ndescription = \"small\"\nmetric = \"compliance\"\nseeds = [9000900000, 9000900005]\n\
+        let text = "version = 1\ndescription = \"small\"\ngoal = \"met\"\nseeds = [9000900000, 9000900005]\n\
             quick_sets = 2\njobs = 150\ncores = 2\nload = [0.9, 1.5]\non_miss = \"abort\"\noracle_seconds = 0.05\n\
             [generate]\nmethod = \"randfixedsum\"\ntasks = [8, 10]\n";
         Scenario::parse("small", &(text.to_string() + more)).unwrap()
@@ -222,7 +221,7 @@ mod tests {
         assert!((delta - (result.row(SHIELDED).unwrap().score() - best.score())).abs() < 1e-12);
         // What the trainer would ask for is what the arena reports.
         let cases = plan.scenarios[0].cases(false).unwrap();
-        let alone = evaluate(Metric::Compliance, &cases, || plan.roster.build("edf").unwrap()).unwrap();
+        let alone = evaluate(Aim::Met, &cases, || plan.roster.build("edf").unwrap()).unwrap();
         assert_eq!(alone, result.row("edf").unwrap().scores);
     }
 
@@ -236,13 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn metrics_count_what_they_say() {
+    fn goals_count_what_they_say() {
         let text = "critical = 0.5\nvalues = [1.0, 10.0]\n";
-        for metric in [Metric::Pitmd, Metric::Value] {
-            let scenario = Scenario { metric, ..small(text) };
+        for goal in [Aim::Critical, Aim::Value] {
+            let scenario = Scenario { goal, ..small(text) };
             let result = outcome(&plan(scenario, &["edf", "muf", "dasa"], None));
             let best = result.best_classical().unwrap();
-            assert_eq!(best.spec, if metric == Metric::Pitmd { "muf" } else { "dasa" });
+            assert_eq!(best.spec, if goal == Aim::Critical { "muf" } else { "dasa" });
             assert!(best.score() > best.compliance() && best.score() <= result.possible.upper + 1e-12);
         }
     }
@@ -255,6 +254,21 @@ mod tests {
         assert!(!with.possible.is_exact && with.possible.upper == without.possible.upper);
         assert!(with.rows[0].score() < without.rows[0].score());
         assert_eq!(with.possible.lower, with.rows[0].score());
+    }
+
+    #[test]
+    fn the_goal_of_a_scenario_is_what_most_of_its_sets_aim_for_first() {
+        for scenario in scenario::all().unwrap() {
+            let cases = scenario.cases(true).unwrap();
+            let leads = |case: &&Case| match case.set.goal().first() {
+                Measure::Critical(_) => scenario.goal == Aim::Critical,
+                Measure::Value => scenario.goal == Aim::Value,
+                Measure::Met => scenario.goal == Aim::Met,
+                Measure::Mk | Measure::WorstTask => false,
+            };
+            // A drawn set may happen to have no critical task.
+            assert!(2 * cases.iter().filter(leads).count() > cases.len(), "{}", scenario.name);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What came of the scenarios: scores with their intervals, who is best, and how far the learned scheduler gets from there to the optimum.
 
 use super::Score;
-use super::scenario::Scenario;
+use super::scenario::{Scenario, meaning};
 use crate::clairvoyant::Range;
 use crate::roster::{SHIELDED, is_classical};
 use crate::stats;
@@ -18,7 +18,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Its scores by the scenario's metric.
+    /// Its scores by the scenario's goal.
     pub fn values(&self) -> Vec<f64> {
         self.scores.iter().map(|score| score.score).collect()
     }
@@ -70,11 +70,13 @@ impl Possible {
 /// The learned scheduler beside the best classical one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Worse by more than [`LEVEL`].
+    /// Worse by more than [`LEVEL`], and by more than chance.
     Below,
     /// Within [`LEVEL`].
     Level,
-    /// Better by more than [`LEVEL`].
+    /// The difference is more than [`LEVEL`], but its interval includes none.
+    Undecided,
+    /// Better by more than [`LEVEL`], and by more than chance.
     Above,
 }
 
@@ -82,11 +84,15 @@ pub enum Standing {
 pub const LEVEL: f64 = 0.002;
 
 impl Standing {
-    fn of(difference: f64) -> Standing {
+    /// All of them, the worst first.
+    pub const ALL: [Standing; 4] = [Standing::Below, Standing::Level, Standing::Undecided, Standing::Above];
+
+    fn of(difference: f64, interval: Option<f64>) -> Standing {
         match difference {
-            less if less < -LEVEL => Standing::Below,
-            more if more > LEVEL => Standing::Above,
-            _ => Standing::Level,
+            small if small.abs() <= LEVEL => Standing::Level,
+            unclear if interval.is_some_and(|half| unclear.abs() <= half) => Standing::Undecided,
+            less if less < 0.0 => Standing::Below,
+            _ => Standing::Above,
         }
     }
 
@@ -95,6 +101,7 @@ impl Standing {
         match self {
             Standing::Below => "below",
             Standing::Level => "level",
+            Standing::Undecided => "undecided",
             Standing::Above => "above",
         }
     }
@@ -124,7 +131,8 @@ impl Outcome {
         skipped: Vec<(String, String)>,
         mut ranges: Vec<Range>,
     ) -> Outcome {
-        rows.sort_by(|a, b| b.score().total_cmp(&a.score()));
+        // Equal by the goal: more jobs in time.
+        rows.sort_by(|a, b| (b.score().total_cmp(&a.score())).then(b.compliance().total_cmp(&a.compliance())));
         for (at, range) in ranges.iter_mut().enumerate() {
             // Where only bounds are known, a scheduler may have found a better schedule than they have.
             range.lower = rows.iter().map(|row| row.scores[at].score).fold(range.lower, f64::max);
@@ -137,7 +145,7 @@ impl Outcome {
 
     /// The protocol in one line.
     pub fn facts(&self) -> String {
-        let Scenario { version, metric, jobs, seeds, cores, load, on_miss, .. } = &self.scenario;
+        let Scenario { version, goal, jobs, seeds, cores, load, on_miss, .. } = &self.scenario;
         let cores = match cores {
             Some(1) => " · 1 core".into(),
             Some(cores) => format!(" · {cores} cores"),
@@ -147,7 +155,7 @@ impl Outcome {
         let (first, last) = (seeds.start(), seeds.end());
         format!(
             "version {version} · {} · {} sets of about {jobs} jobs{cores}{load} · on a miss: {} · seeds {first} to {last}",
-            metric.meaning(),
+            meaning(*goal),
             self.sets,
             on_miss.name(),
         )
@@ -175,7 +183,7 @@ impl Outcome {
 
     /// Where the learned scheduler stands, if it ran.
     pub fn standing(&self) -> Option<Standing> {
-        self.paired_delta().map(|(difference, _)| Standing::of(difference))
+        self.paired_delta().map(|(difference, interval)| Standing::of(difference, interval))
     }
 
     /// What lies between the best classical scheduler and the optimum, or the bound on it.
@@ -196,8 +204,8 @@ pub struct Arena {
 /// The learned scheduler over all scenarios.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// Scenarios in which it is below the best classical scheduler of that scenario, level with it, above it.
-    pub standings: [usize; 3],
+    /// Scenarios by standing against the best classical scheduler of that scenario, in the order of [`Standing::ALL`].
+    pub standings: [usize; 4],
     /// The sum of its differences as a share of the sum of the gaps to the optimum; at least that share, where some optima are only bounded.
     pub gap_closed: Option<f64>,
 }
@@ -213,15 +221,12 @@ impl Arena {
         let of = |outcome: &Outcome| Some((outcome.paired_delta()?.0, outcome.gap()?));
         let (won, gap) =
             self.outcomes.iter().filter_map(of).fold((0.0, 0.0), |sum, (won, gap)| (sum.0 + won, sum.1 + gap));
-        Some(Summary {
-            standings: [Standing::Below, Standing::Level, Standing::Above].map(count),
-            gap_closed: (gap > LEVEL).then_some(won / gap),
-        })
+        Some(Summary { standings: Standing::ALL.map(count), gap_closed: (gap > LEVEL).then_some(won / gap) })
     }
 
     /// What the summary says, in a sentence.
     pub fn verdict(&self) -> Option<String> {
-        let Summary { standings: [below, level, above], gap_closed } = self.summary()?;
+        let Summary { standings: [below, level, undecided, above], gap_closed } = self.summary()?;
         let label = self.outcomes.iter().find_map(|outcome| outcome.row(SHIELDED)).map(|row| &row.label)?;
         let at_least = if self.is_exact() { "" } else { "at least " };
         let closed = match gap_closed {
@@ -234,7 +239,7 @@ impl Arena {
         let among = self.outcomes.len();
         Some(format!(
             "Against the best classical scheduler of each of {among} scenarios, {label} is below in {below}, level (within {} points) in \
-             {level} and above in {above}{closed}.",
+             {level}, undecided (within its interval) in {undecided} and above in {above}{closed}.",
             100.0 * LEVEL
         ))
     }
@@ -272,15 +277,30 @@ mod tests {
     }
 
     #[test]
+    fn a_difference_within_its_interval_is_not_above() {
+        // The arena once called +0.36 ± 0.40 points "above".
+        assert_eq!(Standing::of(0.0036, Some(0.0040)), Standing::Undecided);
+        assert_eq!(Standing::of(-0.0036, Some(0.0040)), Standing::Undecided);
+        assert_eq!(Standing::of(0.0036, Some(0.0030)), Standing::Above);
+        assert_eq!(Standing::of(-0.0036, Some(0.0030)), Standing::Below);
+        assert_eq!(Standing::of(0.0015, Some(0.0001)), Standing::Level);
+    }
+
+    #[test]
     fn the_summary_counts_standings_and_adds_up_gaps() {
         let learned = |score: f64| outcome(vec![row("edf", &[0.7, 0.7]), row(SHIELDED, &[score, score])], 0.8);
         let outcomes = vec![learned(0.69), learned(0.7015), learned(0.7985)];
         let arena = Arena { outcomes, quick: false };
         let summary = arena.summary().unwrap();
-        assert_eq!(summary.standings, [1, 1, 1]);
+        assert_eq!(summary.standings, [1, 1, 0, 1]);
         assert!((summary.gap_closed.unwrap() - 0.3).abs() < 1e-9);
         let verdict = arena.verdict().unwrap();
-        assert!(verdict.contains("below in 1, level (within 0.2 points) in 1 and above in 1"), "{verdict}");
+        assert!(
+            verdict.contains(
+                "below in 1, level (within 0.2 points) in 1, undecided (within its interval) in 0 and above in 1"
+            ),
+            "{verdict}"
+        );
         assert!(verdict.contains("at least 30.00%"), "{verdict}");
         let classical = outcome(vec![row("edf", &[0.7, 0.7])], 0.8);
         assert_eq!(Arena { outcomes: vec![classical], quick: true }.summary(), None);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use temponet_sim::generate::{BurstSpec, Critical, Lengths, Method, Spec, text};
 use temponet_sim::{EVALUATION_SEEDS, Metrics};
 use temponet_task::builtin::Builtin;
-use temponet_task::{Costs, OnMiss, Time};
+use temponet_task::{Aim, Costs, Measure, OnMiss, Time};
 
 macro_rules! scenarios {
     ($($name:literal),* $(,)?) => {
@@ -40,55 +40,41 @@ const FILES: &[(&str, &str)] = scenarios![
     "values",
 ];
 
-/// What a scenario scores: a share from 0 to 1, of each set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Metric {
-    /// Jobs in time.
-    Compliance,
-    /// Critical jobs in time.
-    Pitmd,
-    /// Value of the jobs in time.
-    Value,
+/// The share, from 0 to 1, that a run comes to.
+pub fn share(aim: Aim, metrics: &Metrics) -> f64 {
+    match aim {
+        Aim::Critical => metrics.pitmd().unwrap_or(1.0),
+        Aim::Mk => metrics.score(Measure::Mk),
+        Aim::Value => metrics.score(Measure::Value),
+        Aim::Met => metrics.score(Measure::Met),
+        Aim::WorstTask => metrics.score(Measure::WorstTask),
+    }
 }
 
-impl Metric {
-    /// Its name in files and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Metric::Compliance => "compliance",
-            Metric::Pitmd => "pitmd",
-            Metric::Value => "value",
-        }
+/// What a job in time adds to the share, up to a factor; none for aims that are no sum over jobs.
+pub fn weight(aim: Aim, criticality: u8, value: f64) -> Option<f64> {
+    match aim {
+        Aim::Critical => Some(f64::from(u8::from(criticality > 0))),
+        Aim::Value => Some(value),
+        Aim::Met => Some(1.0),
+        Aim::Mk | Aim::WorstTask => None,
     }
+}
 
-    /// What it measures, in words.
-    pub fn meaning(self) -> &'static str {
-        match self {
-            Metric::Compliance => "share of jobs in time",
-            Metric::Pitmd => "share of critical jobs in time (PITMD)",
-            Metric::Value => "share of the value in time",
-        }
+/// What is shared out, in words.
+pub fn meaning(aim: Aim) -> &'static str {
+    match aim {
+        Aim::Critical => "share of critical jobs in time (PITMD)",
+        Aim::Mk => "share of (m,k) windows kept",
+        Aim::Value => "share of the value in time",
+        Aim::Met => "share of jobs in time",
+        Aim::WorstTask => "share of the worst task's jobs in time",
     }
+}
 
-    /// The score of one run.
-    pub fn of(self, metrics: &Metrics) -> f64 {
-        match self {
-            Metric::Compliance => metrics.jobs.compliance(),
-            Metric::Pitmd => metrics.pitmd().unwrap_or(1.0),
-            Metric::Value if metrics.value_possible == 0.0 => 1.0,
-            Metric::Value => metrics.value / metrics.value_possible,
-        }
-    }
-
-    /// What a job in time adds to the score, up to a factor.
-    pub fn weight(self, criticality: u8, value: f64) -> f64 {
-        match self {
-            Metric::Compliance => 1.0,
-            Metric::Pitmd => f64::from(u8::from(criticality > 0)),
-            Metric::Value => value,
-        }
-    }
+pub(crate) fn read_aim<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Aim, D::Error> {
+    let name = String::deserialize(from)?;
+    Aim::from_name(&name).ok_or_else(|| serde::de::Error::custom(format!("goal = {name:?} is no aim")))
 }
 
 /// What true execution times are, as shares of the wcet.
@@ -149,7 +135,7 @@ pub struct Scenario {
     /// One sentence.
     pub description: String,
     /// What is scored.
-    pub metric: Metric,
+    pub goal: Aim,
     /// One set for each; all of them kept for evaluation.
     pub seeds: RangeInclusive<u64>,
     /// How many of the sets a quick look takes.
@@ -208,7 +194,8 @@ pub fn find(name: &str) -> Result<Scenario, ScenarioError> {
 pub(crate) struct File {
     pub version: u32,
     pub description: String,
-    pub metric: Metric,
+    #[serde(deserialize_with = "read_aim")]
+    pub goal: Aim,
     pub seeds: [u64; 2],
     pub quick_sets: u64,
     pub jobs: u64,
@@ -335,7 +322,7 @@ impl Scenario {
             name: name.into(),
             version: file.version,
             description: file.description,
-            metric: file.metric,
+            goal: file.goal,
             seeds: first..=last,
             quick_sets: file.quick_sets,
             jobs: file.jobs,

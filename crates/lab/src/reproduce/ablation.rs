@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use temponet::Options;
-use temponet_task::TaskSet;
+use temponet_task::{Aim, TaskSet};
 use temponet_train::{Method, NetworkShape, Recipe};
 
 use super::contest::model_entrant;
@@ -13,7 +13,7 @@ use super::{
     Better, Contender, Contest, Context, Estimate, Findings, Line, Of, ReproduceError, Size, Table, Trained, Training,
     Unit,
 };
-use crate::arena::{Case, Metric};
+use crate::arena::Case;
 use crate::plot::{Panel, Span, svg};
 use crate::stats::{self, percent};
 
@@ -154,7 +154,7 @@ impl Context<'_> {
                 entrants.push(model_entrant(&format!("{name} {seed}"), &model, Options::default(), false));
             }
         }
-        let mut contest = self.contest(what, cases, &entrants, Some((Metric::Compliance, oracle_seconds)))?;
+        let mut contest = self.contest(what, cases, &entrants, Some((Aim::Met, oracle_seconds)))?;
         if let Some((name, why)) = contest.skipped.iter().find(|(name, _)| !classical.contains(name)) {
             return Err(self.wrong(format!("{name}: {why}")));
         }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use temponet::{Learned, Model, Options, Temponet};
 use temponet_sim::{Metrics, SimError, Unobserved, simulate};
-use temponet_task::Scheduler;
+use temponet_task::{Aim, Scheduler};
 
 use super::findings::{Better, Estimate, Line, Unit};
 use super::{Context, ReproduceError};
-use crate::arena::{Case, Metric, possible};
+use crate::arena::{Case, possible};
 use crate::clairvoyant::Range;
 use crate::comparison::CompareError;
 use crate::progress::Progress;
@@ -149,7 +149,7 @@ impl Context<'_> {
         what: &str,
         cases: &[Case],
         entrants: &[Entrant<'_>],
-        oracle: Option<(Metric, f64)>,
+        oracle: Option<(Aim, f64)>,
     ) -> Result<Contest, ReproduceError> {
         let progress = Progress::steps((cases.len() * (entrants.len() + usize::from(oracle.is_some()))) as u64);
         progress.say(what);

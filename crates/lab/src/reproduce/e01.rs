@@ -3,8 +3,9 @@
 use super::ablation::{Effort, Variant};
 use super::ff_dqn;
 use super::{Better, Contest, Context, Estimate, Findings, Line, Protocol, ReproduceError, Table, Unit, Verdict};
-use crate::arena::{Case, Metric};
+use crate::arena::Case;
 use crate::stats::percent;
+use temponet_task::Aim;
 
 /// The variants, in the order of the protocol's sets.
 const VARIANTS: [&str; 3] = ["standard_112", "standard_125", "standard_145"];
@@ -20,7 +21,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let mut ranges = Vec::new();
     for rule in ["abort", "continue"] {
         let cases = protocol.cases(rule, size)?;
-        let contest = context.contest(rule, &cases, &entrants, Some((Metric::Compliance, size.oracle_seconds)))?;
+        let contest = context.contest(rule, &cases, &entrants, Some((Aim::Met, size.oracle_seconds)))?;
         let of =
             |name: &str| contest.of(name).map(|contender| contender.values(|run| run.in_time())).unwrap_or_default();
         let (edf, rm) = (of("edf"), of("rm"));

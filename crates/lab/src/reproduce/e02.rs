@@ -3,10 +3,10 @@
 use super::ablation::{Effort, span};
 use super::ff_dqn;
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
-use crate::arena::Metric;
 use crate::plot::{Panel, svg};
 use crate::roster::{SHIELDED, UNSHIELDED};
 use crate::stats::{self, percent};
+use temponet_task::Aim;
 
 /// Tasks of a set.
 const TASKS: usize = 5;
@@ -19,8 +19,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let learned = [SHIELDED, UNSHIELDED].map(String::from);
     let names: Vec<String> = learned.iter().chain(&protocol.schedulers).cloned().collect();
     let entrants = context.entrants(&names);
-    let contest =
-        context.contest("heterogeneous sets", &cases, &entrants, Some((Metric::Compliance, size.oracle_seconds)))?;
+    let contest = context.contest("heterogeneous sets", &cases, &entrants, Some((Aim::Met, size.oracle_seconds)))?;
     for (prefix, name) in [("", SHIELDED), ("unshielded_", UNSHIELDED)] {
         let label = context.roster.label(name);
         let Some(contender) = contest.of(&label) else { continue };

@@ -2,9 +2,10 @@
 
 use serde::Deserialize;
 use temponet_sim::{Unobserved, simulate};
+use temponet_task::Aim;
 
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Unit};
-use crate::arena::{Case, Metric};
+use crate::arena::Case;
 use crate::charts::bars;
 use crate::comparison::CompareError;
 use crate::latency::Timed;
@@ -29,7 +30,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         let cases = protocol.cases(workload, size)?;
         let entrants = context.learned_and(&protocol.schedulers);
         let what = format!("{tasks} tasks");
-        let contest = context.contest(&what, &cases, &entrants, Some((Metric::Pitmd, size.oracle_seconds)))?;
+        let contest = context.contest(&what, &cases, &entrants, Some((Aim::Critical, size.oracle_seconds)))?;
         let Some(learned) = contest.learned() else { continue };
         let success = contest
             .line(&format!("success_{tasks}_tasks"), learned, Unit::Share, Better::Higher, |run| Some(run.success));

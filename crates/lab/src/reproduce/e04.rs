@@ -1,16 +1,16 @@
 //! E4: industrial software of mixed criticality on several cores: the share of critical jobs in time, and response times.
 
 use super::{Better, Context, Findings, Line, ReproduceError, Size, Unit};
-use crate::arena::Metric;
 use crate::charts::bars;
 use crate::stats::{paired_difference, percent, points};
+use temponet_task::Aim;
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Size>()?;
     let size = *protocol.settings(context.mode);
     let cases = protocol.cases("automotive", size)?;
     let entrants = context.learned_and(&protocol.schedulers);
-    let contest = context.contest("automotive sets", &cases, &entrants, Some((Metric::Pitmd, size.oracle_seconds)))?;
+    let contest = context.contest("automotive sets", &cases, &entrants, Some((Aim::Critical, size.oracle_seconds)))?;
     let Some(learned) = contest.learned() else { return Err(context.wrong("nobody has learned anything")) };
     findings.add(contest.score_line("pitmd", learned, |run| run.pitmd).headline());
     findings.add(contest.line("compliance", learned, Unit::Share, Better::Higher, |run| run.in_time()));

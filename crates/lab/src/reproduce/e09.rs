@@ -1,9 +1,10 @@
 //! E9: against SRPT, whose mean response time nobody can beat over the same jobs.
 
 use temponet_sim::Workload;
+use temponet_task::Aim;
 
 use super::{Better, Contest, Context, Estimate, Findings, Line, ReproduceError, Size, Table, Unit, Verdict};
-use crate::arena::{Case, Metric};
+use crate::arena::Case;
 use crate::stats::{mean, paired_t_test, percent};
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
@@ -13,7 +14,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         let cases = protocol.cases(rule, size)?;
         let entrants = context.learned_and(&protocol.schedulers);
         let what = format!("against SRPT, late jobs {rule}");
-        let contest = context.contest(&what, &cases, &entrants, Some((Metric::Compliance, size.oracle_seconds)))?;
+        let contest = context.contest(&what, &cases, &entrants, Some((Aim::Met, size.oracle_seconds)))?;
         findings.tables.push(table(rule, &contest));
         if rule == "abort" {
             add_lines(findings, &contest, &cases);

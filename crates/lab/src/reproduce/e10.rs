@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 use temponet::{Mapping, Options};
+use temponet_task::Aim;
 
 use super::{Better, Context, Entrant, Estimate, Findings, Line, ReproduceError, Size, Unit, model_entrant};
-use crate::arena::Metric;
 use crate::measure::decision::{Effort, measure};
 use crate::stats::{paired_difference, percent, points};
 
@@ -38,7 +38,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         mappings.map(|(name, mapping)| model_entrant(name, model, Options { mapping, ..Options::default() }, false));
     let classical = context.entrants(&protocol.schedulers);
     let entrants: Vec<Entrant<'_>> = learned.into_iter().chain(classical).collect();
-    let contest = context.contest("mappings", &cases, &entrants, Some((Metric::Pitmd, size.oracle_seconds)))?;
+    let contest = context.contest("mappings", &cases, &entrants, Some((Aim::Critical, size.oracle_seconds)))?;
     for (name, mapping) in mappings {
         let Some(contender) = contest.of(name) else { continue };
         let line = contest.score_line(&format!("{name}_pitmd"), contender, |run| run.pitmd);

@@ -1,9 +1,9 @@
 //! E18: the miss rate in rising overload on one core, beside the reference 1 − 1/U, and the ratio of miss rates to EDF's.
 
 use serde::Deserialize;
+use temponet_task::Aim;
 
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Table, Unit};
-use crate::arena::Metric;
 use crate::plot::{Panel, Span, svg};
 use crate::stats::{mean, percent};
 
@@ -30,7 +30,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     for (n, load) in loads.iter().enumerate() {
         let cases = protocol.cases_at("overload", *size, *load, n)?;
         let what = format!("load {load}");
-        let contest = context.contest(&what, &cases, &entrants, Some((Metric::Compliance, size.oracle_seconds)))?;
+        let contest = context.contest(&what, &cases, &entrants, Some((Aim::Met, size.oracle_seconds)))?;
         let missed =
             |name: &String| contest.of(name).and_then(|of| of.mean(|run| run.in_time())).map(|share| 1.0 - share);
         let optimum = contest.optimum().map_or(f64::NAN, |(share, _)| 1.0 - share);

@@ -7,12 +7,12 @@ use temponet::diagnostics::alignment;
 use temponet::{Learned, Model, Observation, Options, Scale};
 use temponet_infer::reference;
 use temponet_sim::{Engine, SimError, Unobserved};
-use temponet_task::{Assignment, JobId, Scheduler};
+use temponet_task::{Aim, Assignment, JobId, Scheduler};
 
 use super::{
     Better, Contender, Contest, Context, Entrant, Estimate, Findings, Line, ReproduceError, Size, Unit, model_entrant,
 };
-use crate::arena::{Case, Metric};
+use crate::arena::Case;
 use crate::charts::bars;
 use crate::latency::Timed;
 use crate::measure::peak_rss_mb;
@@ -63,7 +63,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let cases = protocol.cases_of("abort", size, settings.tasks)?;
     let variants = variants(context.model_alone()?.as_ref(), settings.reserve);
     let entrants = entrants(context, &variants, &protocol.schedulers);
-    let contest = context.contest("stress", &cases, &entrants, Some((Metric::Compliance, size.oracle_seconds)))?;
+    let contest = context.contest("stress", &cases, &entrants, Some((Aim::Met, size.oracle_seconds)))?;
     for variant in &variants {
         let Some(contender) = contest.of(variant.name) else { continue };
         let name = variant.name;

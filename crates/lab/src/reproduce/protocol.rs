@@ -2,13 +2,14 @@
 //! much of it each mode runs. Its version changes with every change that moves a figure.
 
 use std::collections::BTreeMap;
+use temponet_task::Aim;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use temponet_train::Recipe;
 
 use super::ReproduceError;
-use crate::arena::scenario::{self, Burst, Execution, FileCosts, Generate, Metric, Switch};
+use crate::arena::scenario::{self, Burst, Execution, FileCosts, Generate, Switch, read_aim};
 use crate::arena::{Case, Scenario};
 
 /// How much of an experiment is run.
@@ -73,8 +74,8 @@ pub struct Protocol<S> {
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// What is scored.
-    #[serde(default = "compliance")]
-    pub metric: Metric,
+    #[serde(default = "met", deserialize_with = "read_aim")]
+    pub goal: Aim,
     /// The first set's; each further one has the next. All are kept from training.
     pub first_seed: u64,
     /// Number of cores; none: the sets'.
@@ -94,8 +95,8 @@ pub struct Workload {
     mode: Vec<Switch>,
 }
 
-fn compliance() -> Metric {
-    Metric::Compliance
+fn met() -> Aim {
+    Aim::Met
 }
 
 fn abort() -> String {
@@ -165,12 +166,12 @@ impl<S> Protocol<S> {
 impl Workload {
     /// The same as a scenario of the arena.
     pub fn scenario(&self, name: &str, size: Size) -> Result<Scenario, String> {
-        let Workload { metric, first_seed, cores, load, on_miss, builtin, generate, execution, burst, costs, mode } =
+        let Workload { goal, first_seed, cores, load, on_miss, builtin, generate, execution, burst, costs, mode } =
             self.clone();
         let file = scenario::File {
             version: 1,
             description: String::new(),
-            metric,
+            goal,
             seeds: [first_seed, first_seed + size.sets.max(1) - 1],
             quick_sets: size.sets,
             jobs: size.jobs,

@@ -1,0 +1,236 @@
+//! A comparison as one JSON object.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use temponet_lab::clairvoyant::{Clairvoyant, Range};
+use temponet_lab::comparison::{Comparison, Plan, Row};
+use temponet_sim::Histogram;
+use temponet_task::Measure;
+
+#[derive(Serialize)]
+pub struct JsonReport<'a> {
+    task_set: &'a str,
+    cores: usize,
+    utilization: f64,
+    horizon_ns: u64,
+    on_miss: &'static str,
+    seed: u64,
+    runs: u64,
+    /// What ranks the schedulers, the most important measure first.
+    goal: Vec<String>,
+    verdict: String,
+    /// What the shield does on this set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shield: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clairvoyant: Option<JsonClairvoyant>,
+    results: Vec<JsonRow<'a>>,
+    skipped: Vec<JsonSkipped<'a>>,
+    /// What the file of another tool says and the set does not.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
+}
+
+/// The clairvoyant optimum in jobs, summed over the runs; `met`, `value` and `critical_met` only where they are exact.
+#[derive(Serialize)]
+struct JsonClairvoyant {
+    exact: bool,
+    released: u64,
+    met: Option<u64>,
+    upper: u64,
+    lower: u64,
+    value: Option<f64>,
+    value_upper: Option<f64>,
+    value_lower: Option<f64>,
+    critical_met: Option<u64>,
+    critical_upper: Option<u64>,
+    critical_lower: Option<u64>,
+    /// All jobs in time when critical ones come first.
+    met_critical_first: Option<u64>,
+}
+
+impl From<&Clairvoyant> for JsonClairvoyant {
+    fn from(optimum: &Clairvoyant) -> JsonClairvoyant {
+        let Clairvoyant { released, met, critical, value, met_critical_first, .. } = *optimum;
+        let exact = |range: &Range| range.is_exact();
+        JsonClairvoyant {
+            exact: met.is_exact(),
+            released,
+            met: met.is_exact().then_some(met.lower as u64),
+            upper: met.upper as u64,
+            lower: met.lower as u64,
+            // Where all jobs are worth one, meeting most is worth most.
+            value: value.unwrap_or(met).is_exact().then_some(value.unwrap_or(met).lower),
+            value_upper: value.map(|range| range.upper),
+            value_lower: value.map(|range| range.lower),
+            critical_met: critical.filter(exact).map(|range| range.lower as u64),
+            critical_upper: critical.map(|range| range.upper as u64),
+            critical_lower: critical.map(|range| range.lower as u64),
+            met_critical_first,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct JsonSkipped<'a> {
+    scheduler: &'a str,
+    reason: &'a str,
+}
+
+/// One scheduler's figures; counts are sums over the runs.
+#[derive(Serialize)]
+pub struct JsonRow<'a> {
+    scheduler: &'a str,
+    released: u64,
+    met: u64,
+    missed: u64,
+    /// Null where no job counts.
+    compliance: Option<f64>,
+    /// Half the width of the interval; null for one run.
+    compliance_ci95: Option<f64>,
+    /// Null where no job is critical.
+    pitmd: Option<f64>,
+    /// The share of the clairvoyant optimum that was met; at least that share where the optimum is not exact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of_optimum: Option<f64>,
+    run_success: f64,
+    /// The measures of the goal, in its order.
+    goal: Vec<f64>,
+    /// The share of the task that fares worst.
+    worst_task: f64,
+    /// The share of (m,k) windows kept; null where no task has such a constraint.
+    mk_kept: Option<f64>,
+    by_criticality: Vec<JsonLevel>,
+    value: f64,
+    value_possible: f64,
+    art_completed_ns: Option<f64>,
+    art_all_ns: Option<f64>,
+    lateness_mean_ns: Option<f64>,
+    lateness_p95_ns: Option<i64>,
+    lateness_p99_ns: Option<i64>,
+    lateness_max_ns: Option<i64>,
+    preemptions: u64,
+    migrations: u64,
+    decisions: u64,
+    idle_ns: u64,
+    energy: f64,
+    /// What the scheduler counted about itself, such as `shield_overrides` and `fallbacks`.
+    #[serde(flatten)]
+    counters: BTreeMap<&'static str, u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision_latency_ns: Option<JsonLatency>,
+    tasks: Vec<JsonTask<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonLevel {
+    criticality: usize,
+    released: u64,
+    met: u64,
+}
+
+#[derive(Serialize)]
+struct JsonLatency {
+    p50: Option<i64>,
+    p99: Option<i64>,
+    p999: Option<i64>,
+    max: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct JsonTask<'a> {
+    task: &'a str,
+    released: u64,
+    met: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    mk_violated: u64,
+    response_mean_ns: Option<f64>,
+    response_max_ns: Option<u64>,
+}
+
+impl<'a> JsonReport<'a> {
+    pub fn of(comparison: &'a Comparison, notes: &'a [String], shield: Option<&'a str>) -> JsonReport<'a> {
+        let plan = &comparison.plan;
+        JsonReport {
+            task_set: &plan.set.name,
+            cores: plan.set.cores,
+            utilization: plan.set.utilization(),
+            horizon_ns: plan.horizon.0,
+            on_miss: plan.set.on_miss.name(),
+            seed: plan.seed,
+            runs: plan.runs,
+            goal: plan.goal.measures().iter().map(|measure| plan.goal.label(*measure)).collect(),
+            verdict: comparison.verdict(),
+            shield,
+            clairvoyant: comparison.clairvoyant.as_ref().map(JsonClairvoyant::from),
+            results: comparison.rows.iter().map(|row| JsonRow::of(row, plan, comparison.of_optimum(row))).collect(),
+            skipped: comparison.skipped.iter().map(|(scheduler, reason)| JsonSkipped { scheduler, reason }).collect(),
+            notes,
+        }
+    }
+}
+
+impl<'a> JsonRow<'a> {
+    pub fn of(row: &'a Row, plan: &'a Plan, of_optimum: Option<f64>) -> JsonRow<'a> {
+        let metrics = &row.metrics;
+        let latency = |histogram: &Histogram| JsonLatency {
+            p50: histogram.quantile(0.5),
+            p99: histogram.quantile(0.99),
+            p999: histogram.quantile(0.999),
+            max: histogram.max(),
+        };
+        let levels = metrics.by_criticality.iter().enumerate().filter(|(_, count)| count.released > 0);
+        JsonRow {
+            scheduler: &row.scheduler,
+            released: metrics.jobs.released,
+            met: metrics.jobs.met,
+            missed: metrics.missed(),
+            compliance: (metrics.jobs.released > 0).then(|| metrics.jobs.compliance()),
+            compliance_ci95: row.ci95(),
+            pitmd: metrics.pitmd(),
+            of_optimum,
+            run_success: metrics.successful_runs as f64 / metrics.runs.max(1) as f64,
+            goal: metrics.scores(&plan.goal),
+            worst_task: metrics.score(Measure::WorstTask),
+            mk_kept: plan.set.tasks.iter().any(|task| task.mk.is_some()).then(|| metrics.score(Measure::Mk)),
+            by_criticality: levels
+                .map(|(criticality, count)| JsonLevel { criticality, released: count.released, met: count.met })
+                .collect(),
+            value: metrics.value,
+            value_possible: metrics.value_possible,
+            art_completed_ns: metrics.art_completed(),
+            art_all_ns: metrics.art_all(),
+            lateness_mean_ns: metrics.lateness.mean(),
+            lateness_p95_ns: metrics.lateness.quantile(0.95),
+            lateness_p99_ns: metrics.lateness.quantile(0.99),
+            lateness_max_ns: metrics.lateness.max(),
+            preemptions: metrics.preemptions,
+            migrations: metrics.migrations,
+            decisions: metrics.decisions,
+            idle_ns: metrics.idle_ns.try_into().unwrap_or(u64::MAX),
+            energy: metrics.energy,
+            counters: row.counters.iter().copied().collect(),
+            decision_latency_ns: row.latency.as_ref().map(latency),
+            tasks: plan
+                .set
+                .tasks
+                .iter()
+                .zip(&metrics.tasks)
+                .map(|(task, figures)| JsonTask {
+                    task: &task.name,
+                    released: figures.jobs.released,
+                    met: figures.jobs.met,
+                    mk_violated: figures.windows.violated,
+                    response_mean_ns: (figures.completed > 0)
+                        .then(|| figures.response_sum as f64 / figures.completed as f64),
+                    response_max_ns: (figures.completed > 0).then_some(figures.response_max.0),
+                })
+                .collect(),
+        }
+    }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}

@@ -1,0 +1,185 @@
+//! A comparison as a table for people: ten rows, ties folded, and the sentence that matters.
+
+use std::io::IsTerminal;
+
+use temponet_lab::clairvoyant::Clairvoyant;
+use temponet_lab::comparison::{Comparison, Row};
+use temponet_lab::ranking;
+use temponet_lab::roster::SHIELDED;
+use temponet_lab::stats::percent;
+use temponet_task::Measure;
+
+use crate::setup::heading;
+use crate::table;
+
+/// Rows of schedulers in a table that was not asked for whole.
+const MOST_ROWS: usize = 10;
+
+/// A column: what stands above it, and which measure it shows if it shows one.
+struct Column {
+    head: String,
+    measure: Option<Measure>,
+}
+
+/// The table and what to conclude. `is_whole`: every scheduler has a row.
+pub fn text(comparison: &Comparison, is_whole: bool, shield: Option<&str>) -> String {
+    let plan = &comparison.plan;
+    let columns = columns(comparison, is_whole);
+    let header: Vec<&str> = columns.iter().map(|column| column.head.as_str()).collect();
+    let folded = if is_whole { Folded::whole(comparison) } else { Folded::of(comparison) };
+    let optimum = comparison.clairvoyant.as_ref().map(|optimum| optimum_cells(comparison, optimum, &columns));
+    let rows: Vec<Vec<String>> =
+        optimum.into_iter().chain(folded.shown.iter().map(|row| cells(comparison, row, &columns))).collect();
+    let released = comparison.rows.first().map_or(0, |row| row.metrics.jobs.released);
+    let runs = if plan.runs == 1 { "1 run".into() } else { format!("{} runs", plan.runs) };
+    let mut out = heading(&plan.set, plan.horizon);
+    out += &format!("\n{runs} from seed {}, {} jobs each scheduler; ", plan.seed, table::count(released));
+    out += &format!("goal: {}\n\n", plan.goal);
+    let table = table::render(&header, &rows);
+    out += &if std::io::stdout().is_terminal() { bold_row(&table, SHIELDED) } else { table };
+    for (name, others) in &folded.ties {
+        out += &format!("as {name}: {}\n", others.join(", "));
+    }
+    if folded.hidden > 0 {
+        let (schedulers, verb) = if folded.hidden == 1 { ("scheduler", "does") } else { ("schedulers", "do") };
+        out += &format!("{} more {schedulers} {verb} worse: --all shows every one\n", folded.hidden);
+    }
+    if is_whole {
+        for (name, why) in &comparison.skipped {
+            out += &format!("not run: {name} ({why})\n");
+        }
+    } else if !comparison.skipped.is_empty() {
+        let names: Vec<&str> = comparison.skipped.iter().map(|(name, _)| name.as_str()).collect();
+        out += &format!("not for this set: {} (--all says why)\n", names.join(", "));
+    }
+    if let Some(shield) = shield.filter(|_| comparison.row(SHIELDED).is_some()) {
+        out += &format!("temponet: the shield {shield}\n");
+    }
+    if let Some(optimum) = comparison.clairvoyant.as_ref().filter(|optimum| !optimum.met.is_exact()) {
+        let (lower, upper) = (table::count(optimum.met.lower as u64), table::count(optimum.met.upper as u64));
+        out += &format!(
+            "the optimum is not known exactly: {lower} to {upper} jobs in time; a larger --oracle-budget may tell\n"
+        );
+    }
+    out + &format!("\n{}\n", comparison.verdict())
+}
+
+fn bold_row(table: &str, name: &str) -> String {
+    let is_row = |line: &str| line.split_whitespace().next() == Some(name);
+    table
+        .lines()
+        .map(|line| if is_row(line) { format!("\x1b[1m{line}\x1b[0m\n") } else { format!("{line}\n") })
+        .collect()
+}
+
+/// Which rows are shown, and who does as well as one of them.
+struct Folded<'a> {
+    shown: Vec<&'a Row>,
+    ties: Vec<(&'a str, Vec<&'a str>)>,
+    hidden: usize,
+}
+
+impl<'a> Folded<'a> {
+    fn whole(comparison: &'a Comparison) -> Folded<'a> {
+        Folded { shown: comparison.rows.iter().collect(), ties: Vec::new(), hidden: 0 }
+    }
+
+    /// Rows that are equal in every measure of the goal in every run share one; EDF and the learned scheduler have one of their own.
+    fn of(comparison: &'a Comparison) -> Folded<'a> {
+        let goal = &comparison.plan.goal;
+        let is_kept = |row: &Row| row.scheduler == "edf" || row.scheduler.split(' ').next() == Some(SHIELDED);
+        // Equal rows stand beside each other.
+        let groups: Vec<&[Row]> =
+            comparison.rows.chunk_by(|a, b| ranking::edge(goal, &a.scores, &b.scores).is_none()).collect();
+        let mut represented: Vec<(&Row, Vec<&str>)> = Vec::new();
+        for group in groups {
+            let kept: Vec<&Row> = group.iter().filter(|row| is_kept(row)).collect();
+            let first = kept.first().copied().unwrap_or(&group[0]);
+            let others = group.iter().filter(|row| !is_kept(row) && row.scheduler != first.scheduler);
+            represented.push((first, others.map(|row| row.scheduler.as_str()).collect()));
+            represented.extend(kept.iter().skip(1).map(|row| (*row, Vec::new())));
+        }
+        let kept_later = represented.iter().skip(MOST_ROWS).filter(|(row, _)| is_kept(row)).count();
+        let mut seen = 0;
+        let mut folded = Folded { shown: Vec::new(), ties: Vec::new(), hidden: 0 };
+        for (row, others) in represented {
+            seen += usize::from(!is_kept(row) || seen < MOST_ROWS - kept_later);
+            if seen > MOST_ROWS - kept_later && !is_kept(row) {
+                folded.hidden += 1 + others.len();
+                continue;
+            }
+            folded.shown.push(row);
+            if !others.is_empty() {
+                folded.ties.push((row.scheduler.as_str(), others));
+            }
+        }
+        folded
+    }
+}
+
+/// What is shown of every scheduler; with `is_whole`, lateness too.
+fn columns(comparison: &Comparison, is_whole: bool) -> Vec<Column> {
+    let plan = &comparison.plan;
+    let plain = |head: &str| Column { head: head.into(), measure: None };
+    let measured = |measure: Measure| Column { head: plan.goal.label(measure), measure: Some(measure) };
+    let mut columns = vec![plain("scheduler")];
+    columns.extend(plan.goal.measures().iter().filter(|measure| **measure != Measure::Met).map(|of| measured(*of)));
+    columns.extend([measured(Measure::Met), plain("±95%"), plain("missed")]);
+    columns.extend(comparison.clairvoyant.is_some().then(|| plain("of optimum")));
+    columns.extend(["response (completed)", "response (all)"].map(plain));
+    columns.extend(is_whole.then(|| plain("lateness p95")));
+    columns.push(plain("preempt/job"));
+    columns.extend((plan.set.cores > 1).then(|| plain("migr/job")));
+    if plan.latency {
+        columns.extend(["decision p50", "p99", "p99.9", "max"].map(plain));
+    }
+    columns
+}
+
+/// One scheduler's cells, in the order of the columns.
+fn cells(comparison: &Comparison, row: &Row, columns: &[Column]) -> Vec<String> {
+    let metrics = &row.metrics;
+    let share =
+        |measure: Measure| if metrics.jobs.released > 0 { percent(metrics.score(measure)) } else { "–".into() };
+    let per_job = |count: u64| format!("{:.2}", count as f64 / metrics.jobs.released.max(1) as f64);
+    let optional = |time: Option<f64>| time.map_or("–".into(), table::time);
+    let latency = |q: f64| optional(row.latency.as_ref().and_then(|times| times.quantile(q)).map(|ns| ns as f64));
+    let cell = |column: &Column| match (column.measure, column.head.as_str()) {
+        (Some(measure), _) => share(measure),
+        (_, "scheduler") => row.scheduler.clone(),
+        (_, "±95%") => row.ci95().map_or("–".into(), percent),
+        (_, "missed") => table::count(metrics.missed()),
+        (_, "of optimum") => comparison.of_optimum(row).map_or("–".into(), |share| {
+            let is_exact = comparison.possible(comparison.counted()).is_some_and(|(_, is_exact)| is_exact);
+            format!("{}{}", if is_exact { "" } else { "≥" }, percent(share))
+        }),
+        (_, "response (completed)") => optional(metrics.art_completed()),
+        (_, "response (all)") => optional(metrics.art_all()),
+        (_, "lateness p95") => optional(metrics.lateness.quantile(0.95).map(|lateness| lateness as f64)),
+        (_, "preempt/job") => per_job(metrics.preemptions),
+        (_, "migr/job") => per_job(metrics.migrations),
+        (_, "decision p50") => latency(0.5),
+        (_, "p99") => latency(0.99),
+        (_, "p99.9") => latency(0.999),
+        (_, "max") => latency(1.0),
+        _ => String::new(),
+    };
+    columns.iter().map(cell).collect()
+}
+
+/// The line of the clairvoyant optimum, or of the bound on it.
+fn optimum_cells(comparison: &Comparison, optimum: &Clairvoyant, columns: &[Column]) -> Vec<String> {
+    let is_exact = optimum.met.is_exact();
+    let cell = |column: &Column| match (column.measure, column.head.as_str()) {
+        (Some(measure), _) => comparison.possible(measure).map_or(String::new(), |(share, is_exact)| {
+            format!("{}{}", if is_exact { "" } else { "≤" }, percent(share))
+        }),
+        (_, "scheduler") => if is_exact { "clairvoyant optimum" } else { "clairvoyant bound" }.into(),
+        (_, "missed") => {
+            let at_least = if is_exact { "" } else { "≥" };
+            format!("{at_least}{}", table::count(optimum.released - optimum.met.upper as u64))
+        }
+        _ => String::new(),
+    };
+    columns.iter().map(cell).collect()
+}

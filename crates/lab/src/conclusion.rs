@@ -1,0 +1,183 @@
+//! What to conclude from a comparison: which scheduler, by how much, and what it costs whom.
+
+use temponet_task::Measure;
+
+use crate::comparison::{Comparison, Row, listed};
+use crate::ranking;
+use crate::roster::{LEARNED, SHIELDED, is_classical};
+use crate::stats::percent;
+
+impl Comparison {
+    /// Which scheduler to take, in a sentence or two, with what speaks against it.
+    pub fn verdict(&self) -> String {
+        let Some(best) = self.rows.first() else { return "No scheduler applies to this set.".into() };
+        if best.metrics.jobs.released == 0 {
+            return "No job's deadline lies within the horizon: make it longer.".into();
+        }
+        if best.metrics.missed() == 0 {
+            return self.all_met();
+        }
+        let sentences = [
+            Some(self.lead(best)),
+            self.classical_lead(best),
+            self.starved(best),
+            self.violated(best),
+            self.cost(best),
+            self.alternative(best),
+        ];
+        let mut text = sentences.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        if self.plan.runs == 1 && self.plan.set.is_random() {
+            text += " One run of a random set tells little: --runs 10 gives intervals.";
+        }
+        text
+    }
+
+    fn all_met(&self) -> String {
+        let all_met: Vec<&Row> = self.rows.iter().filter(|row| row.metrics.missed() == 0).collect();
+        match all_met[..] {
+            [only] => format!("Only {} meets every deadline.", only.scheduler),
+            _ => format!(
+                "{} of {} schedulers meet every deadline; {} does it with the fewest preemptions.",
+                all_met.len(),
+                self.rows.len(),
+                all_met[0].scheduler
+            ),
+        }
+    }
+
+    /// Who is best, with its figures.
+    fn lead(&self, best: &Row) -> String {
+        let goal = &self.plan.goal;
+        let level = self.level_with_best();
+        let names = listed(&level.iter().map(|row| row.scheduler.as_str()).collect::<Vec<_>>());
+        let is_tie = level.iter().all(|row| ranking::edge(goal, &best.scores, &row.scores).is_none());
+        let against = self.against(best);
+        if goal.is_plain() {
+            let figure = percent(best.metrics.jobs.compliance());
+            let share = self.share_of_optimum(best);
+            return match level.len() {
+                1 => format!("{names} meets the most deadlines: {figure}{share}{against}."),
+                _ if is_tie => format!("{names} tie for the most deadlines met: {figure}{share}{against}."),
+                _ => format!(
+                    "{names} meet the most deadlines, about {figure}{share}: these runs cannot tell them apart{against}."
+                ),
+            };
+        }
+        let figures = self.figures(best);
+        match level.len() {
+            1 => format!("{names} serves the goal best: {figures}{against}."),
+            _ if is_tie => format!("{names} tie: {figures}{against}."),
+            _ => format!("{names} serve the goal best, about {figures}: these runs cannot tell them apart{against}."),
+        }
+    }
+
+    /// All measures of the goal, as in "100.00% of the critical jobs and 94.10% of the value in time".
+    fn figures(&self, row: &Row) -> String {
+        let goal = &self.plan.goal;
+        let figure = |measure: &Measure| format!("{} of {}", percent(row.metrics.score(*measure)), goal.noun(*measure));
+        let figures: Vec<String> = goal.measures().iter().map(figure).collect();
+        format!("{} in time", listed(&figures.iter().map(String::as_str).collect::<Vec<_>>()))
+    }
+
+    fn share_of_optimum(&self, best: &Row) -> String {
+        let share = self.of_optimum(best).zip(self.clairvoyant.as_ref()).map(|(share, optimum)| {
+            let at_least = if optimum.met.is_exact() { "" } else { "at least " };
+            format!(", {at_least}{} of the clairvoyant optimum", percent(share))
+        });
+        share.unwrap_or_default()
+    }
+
+    /// How far the best one is ahead of the best classical scheduler and of EDF, where that is more than chance.
+    fn against(&self, best: &Row) -> String {
+        let goal = &self.plan.goal;
+        let classical = self.rows.iter().find(|row| is_classical(&row.scheduler));
+        let classical = classical.filter(|row| row.scheduler != "edf" && !is_classical(&best.scheduler));
+        let clause = |row: &Row, role: &str| {
+            let edge = self.lead_over(best, row)?;
+            Some(format!("{} points of {} more than {}{role}", edge.points(), goal.noun(edge.measure), row.scheduler))
+        };
+        let clauses = [
+            classical.and_then(|row| clause(row, ", the best classical scheduler")),
+            self.row("edf").and_then(|row| clause(row, "")),
+        ];
+        let clauses: Vec<String> = clauses.into_iter().flatten().collect();
+        if clauses.is_empty() { String::new() } else { format!(", {}", clauses.join(", and ")) }
+    }
+
+    /// Where a classical scheduler beats the learned one, it is said.
+    fn classical_lead(&self, best: &Row) -> Option<String> {
+        let learned = self.rows.iter().find(|row| LEARNED.iter().any(|name| row.scheduler.starts_with(name)))?;
+        if LEARNED.iter().any(|name| best.scheduler.starts_with(name)) {
+            return None;
+        }
+        let goal = &self.plan.goal;
+        let edge = self.lead_over(best, learned)?;
+        let name = self.row(SHIELDED).unwrap_or(learned).scheduler.as_str();
+        Some(format!("{name} is {} points of {} behind.", edge.points(), goal.noun(edge.measure)))
+    }
+
+    /// Tasks whose jobs the best scheduler never completes, or never in time.
+    fn starved(&self, best: &Row) -> Option<String> {
+        let tasks = self.plan.set.tasks.iter().zip(&best.metrics.tasks);
+        let starved: Vec<_> = tasks.filter(|(_, figures)| figures.jobs.released > 0 && figures.jobs.met == 0).collect();
+        let names: Vec<&str> = starved.iter().map(|(task, _)| task.name.as_str()).collect();
+        let (verb, never) =
+            (if names.len() == 1 { "finishes" } else { "finish" }, starved.iter().all(|(_, f)| f.completed == 0));
+        let in_time = if never { "" } else { " in time" };
+        (!names.is_empty()).then(|| format!("But {} never {verb}{in_time}.", listed(&names)))
+    }
+
+    /// Tasks whose (m,k) constraint the best scheduler violates.
+    fn violated(&self, best: &Row) -> Option<String> {
+        let tasks = self.plan.set.tasks.iter().zip(&best.metrics.tasks);
+        let violated = tasks.filter(|(_, figures)| figures.windows.violated > 0).map(|(task, figures)| {
+            let (m, k) = task.mk.unwrap_or_default();
+            let windows = figures.windows;
+            format!("{} ({m},{k}) in {} of {} windows", task.name, windows.violated, windows.all)
+        });
+        let violated: Vec<String> = violated.collect();
+        let names: Vec<&str> = violated.iter().map(String::as_str).collect();
+        (!names.is_empty()).then(|| format!("But (m,k) is violated: {}.", listed(&names)))
+    }
+
+    /// The task that loses most by the choice, against EDF. Tasks that starve are named already.
+    fn cost(&self, best: &Row) -> Option<String> {
+        let edf = self.row("edf").filter(|edf| edf.scheduler != best.scheduler)?;
+        let tasks = self.plan.set.tasks.iter().zip(best.metrics.tasks.iter().zip(&edf.metrics.tasks));
+        let shares = tasks.filter(|(_, (own, _))| own.jobs.met > 0);
+        let losses = shares.map(|(task, (own, under_edf))| (task, own.jobs.compliance(), under_edf.jobs.compliance()));
+        let (task, own, under_edf) = losses.max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)))?;
+        let visible = percent(own) != percent(under_edf) && own < under_edf;
+        visible.then(|| {
+            let (own, under_edf) = (percent(own), percent(under_edf));
+            format!("It costs {} most: {own} of its jobs in time, {under_edf} under edf.", task.name)
+        })
+    }
+
+    /// What tells the best row from another, if it is clearly ahead.
+    fn lead_over(&self, best: &Row, row: &Row) -> Option<ranking::Edge> {
+        let edge = ranking::edge(&self.plan.goal, &best.scores, &row.scores)?;
+        (edge.is_clear() && edge.difference > 0.0).then_some(edge)
+    }
+
+    /// A goal is strict; where giving up a little of what decided wins more of what comes last, it is said, so that the user can.
+    fn alternative(&self, best: &Row) -> Option<String> {
+        let goal = &self.plan.goal;
+        let last = *goal.measures().last()?;
+        let gain = |row: &Row| row.metrics.score(last) - best.metrics.score(last);
+        let trade = |row: &&Row| match ranking::edge(goal, &best.scores, &row.scores) {
+            // The most important measure is never up for trade.
+            Some(edge) if edge.is_clear() && edge.measure != goal.first() => gain(row) > edge.difference.max(0.0),
+            _ => false,
+        };
+        let row = self.rows.iter().filter(trade).max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
+        let edge = ranking::edge(goal, &best.scores, &row.scores)?;
+        let (name, more) = (&row.scheduler, format!("{:.2} points more of {}", 100.0 * gain(row), goal.noun(last)));
+        Some(match edge.difference > 0.0 && edge.measure != last {
+            true => {
+                format!("If {} points of {} may be lost, {name} has {more}.", edge.points(), goal.noun(edge.measure))
+            }
+            false => format!("{name} has {more}, and these runs cannot tell the two apart in what comes before."),
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! Which of two schedulers serves a goal better, and whether the runs can tell.
+//!
+//! Scores are vectors, one figure for each measure of the goal. Rows are ordered by their means, lexicographically and strictly: no critical job
+//! is lost to rounding. What tells two schedulers apart is the first measure in which they differ by more than chance, run by run.
+
+use std::cmp::Ordering;
+
+use temponet_task::{Goal, Measure};
+
+use crate::stats;
+
+/// The figures of a goal, run by run.
+pub type Scores = [Vec<f64>];
+
+/// Sums of values depend on their order by less than this.
+const ROUNDING: f64 = 1e-9;
+
+/// The measure that tells two schedulers apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Edge {
+    /// Which.
+    pub measure: Measure,
+    /// Mean of the first less the second, run by run.
+    pub difference: f64,
+    /// Half the 95% confidence interval; none for a single run.
+    pub interval: Option<f64>,
+}
+
+impl Edge {
+    /// Whether the difference is more than chance would make.
+    pub fn is_clear(&self) -> bool {
+        self.interval.is_none_or(|half| self.difference.abs() > half)
+    }
+
+    /// The size of the difference, as in "2.31 ± 0.20".
+    pub fn points(&self) -> String {
+        let interval = self.interval.map(|half| format!(" ± {:.2}", 100.0 * half)).unwrap_or_default();
+        format!("{:.2}{interval}", 100.0 * self.difference.abs())
+    }
+}
+
+/// One measure, run by run.
+pub fn values(scores: &Scores, place: usize) -> Vec<f64> {
+    scores.iter().filter_map(|run| run.get(place).copied()).collect()
+}
+
+/// The means of the measures over the runs.
+pub fn means(scores: &Scores) -> Vec<f64> {
+    let measures = scores.first().map_or(0, Vec::len);
+    (0..measures).map(|place| stats::mean(&values(scores, place))).collect()
+}
+
+/// The better means first.
+pub fn order(a: &[f64], b: &[f64]) -> Ordering {
+    let rounded = |means: &[f64]| means.iter().map(|mean| (mean / ROUNDING).round() as i64).collect::<Vec<i64>>();
+    rounded(b).cmp(&rounded(a))
+}
+
+/// What tells two schedulers apart: the first clear difference, else the first difference; none if every run came to the same.
+pub fn edge(goal: &Goal, a: &Scores, b: &Scores) -> Option<Edge> {
+    let edges = goal.measures().iter().enumerate().filter_map(|(place, measure)| {
+        a.iter().zip(b).any(|(a, b)| (a[place] - b[place]).abs() > ROUNDING).then(|| {
+            let (difference, interval) = stats::paired_difference(&values(a, place), &values(b, place));
+            Edge { measure: *measure, difference, interval }
+        })
+    });
+    let edges: Vec<Edge> = edges.collect();
+    edges.iter().find(|edge| edge.is_clear()).or(edges.first()).copied()
+}
+
+/// Whether nothing tells the two apart.
+pub fn are_level(goal: &Goal, a: &Scores, b: &Scores) -> bool {
+    edge(goal, a, b).is_none_or(|edge| !edge.is_clear())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::Aim;
+
+    fn goal() -> Goal {
+        Goal::new(&[Aim::Critical, Aim::Value, Aim::Met], &[1])
+    }
+
+    #[test]
+    fn the_first_measure_that_differs_decides() {
+        let (safe, rich) = (vec![vec![1.0, 0.47, 0.9]; 3], vec![vec![0.9, 0.94, 0.9]; 3]);
+        assert_eq!(order(&means(&safe), &means(&rich)), Ordering::Less, "critical jobs outrank any value");
+        let edge = edge(&goal(), &safe, &rich).unwrap();
+        assert_eq!((edge.measure, edge.points()), (Measure::Critical(1), "10.00 ± 0.00".into()));
+        let (poor, rich) = (vec![vec![1.0, 0.47, 0.9]; 3], vec![vec![1.0, 0.94, 0.2]; 3]);
+        assert_eq!(order(&means(&poor), &means(&rich)), Ordering::Greater);
+    }
+
+    #[test]
+    fn noise_in_one_measure_does_not_hide_a_clear_difference_in_the_next() {
+        let a = vec![vec![1.0, 0.5, 0.9], vec![1.0, 0.5, 0.9], vec![1.0, 0.5, 0.9]];
+        let b = vec![vec![1.0, 0.4, 0.9], vec![0.999, 0.4, 0.9], vec![1.0, 0.4, 0.9]];
+        assert_eq!(edge(&goal(), &a, &b).unwrap().measure, Measure::Value);
+        assert!(!are_level(&goal(), &a, &b));
+    }
+
+    #[test]
+    fn rounding_is_no_difference_and_noise_no_clear_one() {
+        let (a, b) = (vec![vec![1.0, 0.3, 0.5]], vec![vec![1.0, 0.1 + 0.2, 0.5]]);
+        assert_eq!(edge(&goal(), &a, &b), None);
+        let a = vec![vec![1.0, 0.5, 0.5], vec![1.0, 0.7, 0.5], vec![1.0, 0.3, 0.5]];
+        let b = vec![vec![1.0, 0.6, 0.5], vec![1.0, 0.5, 0.5], vec![1.0, 0.35, 0.5]];
+        assert!(are_level(&goal(), &a, &b));
+    }
+}
