@@ -3,7 +3,7 @@
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_sched::shield::{Shield, ShieldCounters};
+use temponet_sched::shield::{Role, Shield, ShieldCounters};
 use temponet_sched::{ALL, build};
 use temponet_sim::generate::{Deadlines, Lengths, Rule, Spec, generate};
 use temponet_sim::{Metrics, Unobserved, simulate};
@@ -380,7 +380,7 @@ fn what_it_cannot_rely_on_is_said() {
         shield.why_disarmed().unwrap_or_default().to_string()
     };
     let set = TaskSet::new("s", vec![Task::periodic("a", ms(10), ms(11))], 1);
-    assert!(why(&set).contains("no scheduler is proved"));
+    assert!(why(&set).contains("overloaded"));
     let task = Task { jitter: ms(12), deadline: ms(40), ..Task::periodic("late", ms(10), ms(1)) };
     assert!(why(&TaskSet::new("s", vec![task], 1)).contains("\"late\" can overtake"));
     let arrival = Arrival::Burst { jobs: 2, every: ms(10), until: Time::NEVER };
@@ -430,4 +430,30 @@ fn what_switches_and_decisions_cost_is_provided_for() {
     }
     println!("with costs: {runs} runs, {bare_missed} with misses when bare");
     assert!(runs > 500 && bare_missed * 5 > runs, "{runs} {bare_missed}");
+}
+
+#[test]
+fn a_stand_in_does_not_decide_in_silence() {
+    let ms = Time::from_ms;
+    let tasks = |wcet: u64| vec![Task::periodic("a", ms(10), ms(wcet)), Task::periodic("b", ms(20), ms(wcet))];
+    let costs = Costs { context_switch: Time::from_us(10), ..Costs::default() };
+    let one = TaskSet::new("one core", tasks(3), 1);
+    let two = TaskSet::new("two cores", tasks(6), 2);
+    let costly = TaskSet { costs, ..TaskSet::new("costly", tasks(3), 1) };
+    let over = TaskSet::new("overloaded", tasks(9), 1);
+    let alone = "decides alone, the network is not asked";
+    for (set, sentence, stands_in) in [
+        (&one, "guarantees every deadline by slack stealing".to_string(), false),
+        (&two, format!("guarantees every deadline; partitioned EDF {alone}"), true),
+        (&costly, format!("guarantees every deadline; EDF {alone}"), true),
+        (&over, "guarantees nothing: the set is overloaded".to_string(), false),
+    ] {
+        let mut shield = Shield::new(build("srpt").unwrap());
+        simulate(set, 0, ms(200), &mut shield, &mut Unobserved).unwrap();
+        assert_eq!(shield.role().sentence("the network"), sentence);
+        assert_eq!(Role::on(&set.system()), shield.role());
+        let ShieldCounters { decisions, stand_in, .. } = shield.counters();
+        assert_eq!(stand_in, if stands_in { decisions } else { 0 }, "{}", set.name);
+        assert!(Scheduler::counters(&shield).contains(&("stand_in_decisions", stand_in)));
+    }
 }

@@ -26,6 +26,11 @@ impl Temponet {
         Ok(Temponet::new(Model::load(path.as_ref())?.into(), Options::default())?)
     }
 
+    /// What the shield does on this system: what it guarantees, and whether the network is asked. One sentence, which goes on after "the shield".
+    pub fn shield_role(&self) -> String {
+        self.shielded.role().sentence("the network")
+    }
+
     /// Why the shield guarantees nothing on this system; none if it does.
     pub fn why_unguarded(&self) -> Option<&str> {
         self.shielded.why_disarmed()

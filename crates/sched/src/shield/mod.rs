@@ -11,10 +11,13 @@
 //! Ties: those of the inner scheduler; where EDF runs, earlier release, then lower task index.
 
 mod premise;
+mod role;
 mod slack;
 mod watch;
 
 use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView};
+
+pub use role::Role;
 
 use premise::{Guard, Premise};
 use slack::{Claims, Slack};
@@ -45,6 +48,8 @@ pub struct ShieldCounters {
     pub overrides: u64,
     /// Armed, one core: the inner scheduler wanted another job than EDF and was allowed to.
     pub deviations: u64,
+    /// Armed, a stand-in decided alone: what the inner scheduler wanted was not used.
+    pub stand_in: u64,
     /// Jobs given up that were kept, because where everything can be met nothing needs to be given up.
     pub kept: u64,
     /// Impossible jobs that lost their core to one that can still make it.
@@ -83,6 +88,11 @@ impl<S: Scheduler> Shield<S> {
     /// Why it is not armed at any time of this run; none if it is.
     pub fn why_disarmed(&self) -> Option<&str> {
         self.premise.as_ref().err().map(String::as_str)
+    }
+
+    /// What it does on this system as long as jobs keep to what was proved.
+    pub fn role(&self) -> Role {
+        Role::of(&self.premise)
     }
 
     /// Disarms after what the premise does not allow for, and arms again when nothing of it is left.
@@ -183,7 +193,7 @@ impl<S: Scheduler> Scheduler for Shield<S> {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.inner.start(system)?;
         self.premise = premise::prove(system);
-        if let Ok(Premise { guard: Guard::StandIn(stand_in), .. }) = &mut self.premise {
+        if let Ok(Premise { guard: Guard::StandIn { scheduler: stand_in, .. }, .. }) = &mut self.premise {
             stand_in.start(system)?;
         }
         self.is_armed = self.premise.is_ok();
@@ -204,7 +214,7 @@ impl<S: Scheduler> Scheduler for Shield<S> {
         }
         self.look_around(view);
         let mut keeps_all = false;
-        if let Ok(Premise { guard: Guard::StandIn(stand_in), .. }) = &mut self.premise {
+        if let Ok(Premise { guard: Guard::StandIn { scheduler: stand_in, .. }, .. }) = &mut self.premise {
             // It must see every event, and every job whose end it does not: so it is always asked, and nothing is given up.
             self.plan.reset(view.cores());
             stand_in.decide(view, &mut self.plan);
@@ -213,6 +223,7 @@ impl<S: Scheduler> Scheduler for Shield<S> {
         if self.is_armed && keeps_all {
             let is_wanted = |id: &Option<JobId>| self.proposal.cores().contains(id);
             self.counters.overrides += u64::from(!self.plan.cores().iter().all(is_wanted));
+            self.counters.stand_in += 1;
             std::mem::swap(assignment, &mut self.plan);
         } else if self.is_armed {
             self.decide_on_one_core(view, assignment);
@@ -226,7 +237,8 @@ impl<S: Scheduler> Scheduler for Shield<S> {
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let own = [("shield_overrides", self.counters.overrides)];
+        let ShieldCounters { overrides, stand_in, .. } = self.counters;
+        let own = [("shield_overrides", overrides), ("stand_in_decisions", stand_in)];
         own.into_iter().chain(self.inner.counters()).collect()
     }
 }

@@ -10,7 +10,11 @@ pub(super) enum Guard {
     /// EDF, on one core.
     Edf,
     /// This scheduler, on several cores, or where every switch from one job to another costs time.
-    StandIn(Box<dyn Scheduler>),
+    StandIn {
+        /// As users name it.
+        name: &'static str,
+        scheduler: Box<dyn Scheduler>,
+    },
 }
 
 /// What holds as long as jobs come and take their time as they should.
@@ -49,14 +53,17 @@ pub(super) fn prove(system: &System) -> Result<Premise, String> {
             return Ok(premise);
         }
     }
-    Err("no scheduler is proved to meet every deadline".into())
+    Err(match model.is_overloaded() {
+        Some(true) => "the set is overloaded".into(),
+        _ => "no scheduler is proved to meet every deadline".into(),
+    })
 }
 
 fn proved(set: &TaskSet, model: Model) -> Option<Premise> {
     let (guard, is_exact) = if model.cores == 1 && model.has_costs {
         // What switches cost that EDF would not make cannot be bounded.
         (qpa(&model) == Outcome::Schedulable).then_some(())?;
-        (Guard::StandIn(crate::build("edf").ok()?), false)
+        (stand_in("edf")?, false)
     } else if model.cores == 1 {
         let demands: Vec<Demand> = model.tasks.iter().map(Demand::from).collect();
         let fits = is_schedulable(&demands);
@@ -64,9 +71,13 @@ fn proved(set: &TaskSet, model: Model) -> Option<Premise> {
         (fits || qpa(&model) == Outcome::Schedulable).then_some((Guard::Edf, !fits))?
     } else {
         let name = any_proved(set, &model)?;
-        (Guard::StandIn(crate::build(name).ok()?), name == "dp-wrap")
+        (stand_in(name)?, name == "dp-wrap")
     };
     Some(Premise { guard, tasks: model.tasks, is_exact })
+}
+
+fn stand_in(name: &'static str) -> Option<Guard> {
+    Some(Guard::StandIn { name, scheduler: crate::build(name).ok()? })
 }
 
 impl Premise {
