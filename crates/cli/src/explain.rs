@@ -100,14 +100,22 @@ fn facts(decision: &ExplainedDecision, no_shield: bool) -> String {
     } else {
         format!("EDF would have run {}", cores(edf))
     };
-    let idling = match network.idle_q <= temponet_infer::Weights::NEVER_IDLE {
-        true => "It never idles".into(),
-        false => format!("Idling was worth {:.4}", network.idle_q),
+    let idling = match network.idle_q {
+        None => "It never idles".into(),
+        Some(idle_q) => format!("Idling was worth {idle_q:.4}"),
     };
-    let staying = match network.stay != 0.0 {
-        true => format!(" Running jobs count {} more, since moving costs.", network.stay),
-        false => String::new(),
+    let stayed = |kept: &temponet::diagnostics::KeptLine| {
+        let name = |(task, job): &(String, u64)| format!("{task}#{job}");
+        format!(
+            " {} kept its core from {}, whose Q is {:.4} more: moving would have wasted {}, so that staying was worth {:.4}.",
+            name(&kept.job),
+            name(&kept.instead_of),
+            kept.lacked,
+            Time(kept.cost_ns),
+            kept.worth
+        )
     };
+    let staying: String = network.kept.iter().map(stayed).collect();
     format!(
         "At {} the network wanted {}, {shield}. {same}. {idling}.{staying} Attention entropy by layer: {} bits; alignment {:.0}%.",
         Time(network.now_ns),

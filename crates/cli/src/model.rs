@@ -95,7 +95,7 @@ fn show(model: &Model, json: bool) -> Result<()> {
     if json {
         return output::print_json(&serde_json::json!({
             "architecture": shape, "tokenizer": model.tokenizer, "parameters": shape.parameters(),
-            "kernel": temponet_infer::Kernel::best().name(), "provenance": model.provenance(), "reach": model.reach(), "stay": model.stay(), "untrained": model.is_untrained(), "checksum": model.weights.checksum(),
+            "kernel": temponet_infer::Kernel::best().name(), "provenance": model.provenance(), "reach": model.reach(), "staying": model.stay(), "never_idles": model.never_idles(), "untrained": model.is_untrained(), "checksum": model.weights.checksum(),
         }));
     }
     let features = |features: &[temponet_infer::Vocabulary]| {
@@ -124,7 +124,11 @@ fn show(model: &Model, json: bool) -> Result<()> {
         ("kernel here", temponet_infer::Kernel::best().name().into()),
         ("provenance", model.provenance().unwrap_or("unknown").into()),
         ("reach", model.reach().map_or("unlimited".into(), |reach| format!("{reach} ready jobs per core"))),
-        ("stay", format!("a running job's number is {} more where moving costs", model.stay())),
+        (
+            "idles",
+            if model.never_idles() { "never while a job waits".into() } else { "where that is worth most".to_string() },
+        ),
+        ("staying", format!("worth up to {} in units of Q, by what moving costs", model.stay())),
         ("checksum", model.weights.checksum()),
     ];
     let line = |(name, value): &(&str, String)| format!("{name:<14} {value}\n");

@@ -263,6 +263,7 @@ struct Watcher {
     tensorboard: Option<PathBuf>,
     events: Events,
     phases: Vec<PhaseFigures>,
+    best: Option<f64>,
 }
 
 impl Watcher {
@@ -280,11 +281,13 @@ impl Watcher {
             tensorboard,
             events: Events::default(),
             phases: Vec::new(),
+            best: None,
         }
     }
 
     /// Keeps a phase's figures.
     fn note(&mut self, figures: &PhaseFigures) {
+        self.best = Some(figures.best);
         self.phases.push(figures.clone());
         let (step, seconds) = (self.phases.len() as u64, self.begun.elapsed().as_secs_f64());
         for (name, value) in [("loss", figures.loss), ("norm", figures.norm), ("score", figures.score)] {
@@ -305,6 +308,11 @@ impl Watcher {
 }
 
 impl Watch for Watcher {
+    fn begun(&mut self, score: f64) {
+        self.best = Some(score);
+        self.bar.suspend(|| eprintln!("it begins with a model that has {} in time", percent(score)));
+    }
+
     fn updated(&mut self, stage: usize, done: u64, of: u64, figures: UpdateFigures) {
         self.bar.set_length(of);
         self.bar.set_position(done);
@@ -320,7 +328,7 @@ impl Watch for Watcher {
         checkpoint: &mut dyn FnMut() -> Result<Vec<u8>, TrainError>,
     ) -> Result<(), TrainError> {
         let stopped = |error: anyhow::Error| TrainError::Stopped(format!("{error:#}"));
-        let is_best = self.phases.last().is_none_or(|last| figures.best > last.best);
+        let is_best = self.best.is_none_or(|best| figures.score > best);
         self.note(figures);
         let (stage, phase, method) = (figures.stage, figures.phase, &figures.method);
         let best = if is_best { ", the best so far" } else { "" };

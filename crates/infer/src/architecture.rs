@@ -163,6 +163,11 @@ impl Architecture {
         tensors
     }
 
+    /// Tensors that a weights file may hold beside those of the network, so that training can go on: the value head, which judges states.
+    pub fn training_tensors(&self) -> [(String, usize, usize); 2] {
+        [("head.value.weight".into(), 1, self.head_width()), ("head.value.bias".into(), 1, 1)]
+    }
+
     /// Width of what the heads read.
     pub fn head_width(&self) -> usize {
         if self.slots.is_some() { self.feed_forward } else { self.width }

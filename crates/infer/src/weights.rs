@@ -97,21 +97,25 @@ impl Weights {
         })
     }
 
-    /// One tensor, row after row. Every name of [`Architecture::tensors`] is there.
+    /// One tensor, row after row. Every name of [`Architecture::tensors`] is there; one that is not is empty.
     pub fn tensor(&self, name: &str) -> &[f32] {
         self.tensors.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// What idling is worth to a network that never prefers it.
-    pub const NEVER_IDLE: f32 = -1e6;
-
-    /// Makes idling worth so little that it is never preferred.
-    pub fn never_idle(&mut self) {
-        for (name, value) in [("head.idle.weight", 0.0), ("head.idle.bias", Weights::NEVER_IDLE)] {
-            if let Some(tensor) = self.tensors.get_mut(name) {
-                tensor.fill(value);
-            }
+    /// Replaces a tensor, or adds one of [`Architecture::training_tensors`]. Values beyond its size are dropped, missing ones are zero; other names are ignored.
+    pub fn set_tensor(&mut self, name: &str, mut values: Vec<f32>) {
+        let known = self.architecture.tensors().into_iter().chain(self.architecture.training_tensors());
+        if let Some((name, rows, columns)) = known.into_iter().find(|(known, ..)| known == name) {
+            values.resize(rows * columns, 0.0);
+            self.tensors.insert(name, values);
         }
+    }
+
+    /// What the file holds: what the network needs, and what only training does, as far as it is there.
+    fn held(&self) -> impl Iterator<Item = (String, usize, usize)> {
+        let extra =
+            self.architecture.training_tensors().into_iter().filter(|(name, ..)| self.tensors.contains_key(name));
+        self.architecture.tensors().into_iter().chain(extra)
     }
 
     /// Reads a file.
@@ -143,11 +147,17 @@ impl Weights {
             let values = read_tensor(&file, &name, rows, columns)?;
             tensors.insert(name, values);
         }
+        for (name, rows, columns) in architecture.training_tensors() {
+            if file.tensor(&name).is_ok() {
+                let values = read_tensor(&file, &name, rows, columns)?;
+                tensors.insert(name, values);
+            }
+        }
         let weights = Weights { architecture, metadata, tensors };
         if weights.checksum() != checksum {
             return Err(WeightsError::Checksum);
         }
-        for (name, ..) in weights.architecture.tensors() {
+        for (name, ..) in weights.held() {
             if let Some(place) = weights.tensor(&name).iter().position(|value| !value.is_finite()) {
                 let why = format!("value {place} is {}", weights.tensor(&name)[place]);
                 return Err(WeightsError::Tensor { name, why });
@@ -166,9 +176,7 @@ impl Weights {
         metadata.insert(ARCHITECTURE_KEY.into(), architecture);
         metadata.insert(CHECKSUM_KEY.into(), self.checksum());
         let tensors: Vec<(String, usize, usize, Vec<u8>)> = self
-            .architecture
-            .tensors()
-            .into_iter()
+            .held()
             .map(|(name, rows, columns)| {
                 let bytes = self.tensor(&name).iter().flat_map(|value| value.to_le_bytes()).collect();
                 (name, rows, columns, bytes)
@@ -182,10 +190,10 @@ impl Weights {
         write_tensors(views, metadata).map_err(format)
     }
 
-    /// A checksum over all numbers, in the order of [`Architecture::tensors`].
+    /// A checksum over all numbers, in the order of [`Architecture::tensors`] and then of [`Architecture::training_tensors`].
     pub fn checksum(&self) -> String {
         let mut hasher = crc32fast::Hasher::new();
-        for (name, ..) in self.architecture.tensors() {
+        for (name, ..) in self.held() {
             self.tensor(&name).iter().for_each(|value| hasher.update(&value.to_le_bytes()));
         }
         format!("crc32:{:08x}", hasher.finalize())

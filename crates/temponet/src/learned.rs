@@ -7,6 +7,7 @@ use temponet_sched::fallback;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 use crate::mapping::{Mapper, Mapping};
+use crate::staying::Staying;
 use crate::tokenizer::Scale;
 use crate::{Model, Observation};
 
@@ -39,8 +40,6 @@ pub struct Learned {
     is_overloaded: bool,
     /// More ready jobs than this are beyond what the model has learned.
     most_jobs: usize,
-    /// What a running job's number is more.
-    stay: f32,
     /// Decides where the network cannot: beyond its reach, over budget, or not finite.
     fallback: Box<dyn Scheduler>,
     fallbacks: u64,
@@ -59,7 +58,6 @@ impl Learned {
             mapper: Mapper::default(),
             is_overloaded: false,
             most_jobs: usize::MAX,
-            stay: 0.0,
             fallback: fallback(false),
             fallbacks: 0,
             q: Vec::new(),
@@ -86,11 +84,7 @@ impl Scheduler for Learned {
         self.is_overloaded = false;
         let reach = self.model.reach().map(|reach| (reach * system.cores as f64).ceil() as usize);
         self.most_jobs = reach.unwrap_or(usize::MAX);
-        self.stay = match self.options.mapping {
-            Mapping::Greedy => self.model.stay_on(system),
-            // They have a cost of migrating of their own.
-            Mapping::Sinkhorn { .. } | Mapping::Hungarian { .. } => 0.0,
-        };
+        self.mapper.staying = Staying::on(system, self.model.stay());
         self.fallbacks = 0;
         self.fallback = fallback(self.scale.differs);
         self.fallback.start(system)
@@ -123,11 +117,9 @@ impl Scheduler for Learned {
             self.q.clear();
             return self.fallback.decide(view, assignment);
         }
-        let jobs = self.observation.jobs().iter().map(|(id, row)| {
-            let stay = if self.stay != 0.0 && view.job(*id).running { self.stay } else { 0.0 };
-            (*id, self.q[*row as usize] + stay)
-        });
-        self.mapper.assign(self.options.mapping, jobs, self.q[0], view, assignment);
+        let jobs = self.observation.jobs().iter().map(|(id, row)| (*id, self.q[*row as usize]));
+        let idle = self.model.threshold(self.q[0]);
+        self.mapper.assign(self.options.mapping, jobs, idle, view, assignment);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

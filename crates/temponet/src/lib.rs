@@ -24,6 +24,7 @@ mod mapping;
 mod model;
 mod observation;
 mod scheduler;
+mod staying;
 mod tokenizer;
 
 pub use advice::Counsel;
@@ -31,8 +32,9 @@ pub use binning::Binning;
 pub use continuous::Continuous;
 pub use learned::{Learned, Options};
 pub use mapping::{Mapper, Mapping};
-pub use model::{Model, ModelError};
+pub use model::{Model, ModelError, provenance};
 pub use observation::Observation;
 pub use scheduler::Temponet;
+pub use staying::{Kept, Staying};
 pub use temponet_infer::NetworkError;
 pub use tokenizer::{Feature, Scale, Tokenizer};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use temponet_task::{Assignment, JobId, SystemView, Tie, Time};
 
 use crate::assignment::{Hungarian, Sinkhorn};
+use crate::staying::{Kept, Staying};
 
 /// How the jobs with the best Q-values get cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,16 +33,21 @@ pub enum Mapping {
 
 /// A job that may get a core.
 #[derive(Clone, Copy, Debug)]
-struct Candidate {
-    q: f32,
+pub(crate) struct Candidate {
+    pub q: f32,
     deadline: Time,
     tie: Tie,
-    id: JobId,
+    pub id: JobId,
 }
 
 impl Candidate {
+    fn of((id, q): (JobId, f32), view: &SystemView<'_>) -> Candidate {
+        let job = view.job(id);
+        Candidate { q, deadline: job.deadline, tie: job.tie(), id }
+    }
+
     /// The best first; equal Q-values by deadline.
-    fn order(&self, other: &Candidate) -> Ordering {
+    pub fn order(&self, other: &Candidate) -> Ordering {
         other.q.total_cmp(&self.q).then((self.deadline, self.tie).cmp(&(other.deadline, other.tie)))
     }
 }
@@ -49,8 +55,13 @@ impl Candidate {
 /// Maps Q-values to cores; keeps its buffers.
 #[derive(Clone, Debug, Default)]
 pub struct Mapper {
+    /// What it is worth that running jobs keep their cores; nothing at first. Matchings have a cost of migrating of their own and do not mind it.
+    pub staying: Staying,
     candidates: Vec<Candidate>,
     chosen: Vec<JobId>,
+    /// Running jobs that are not among the best.
+    lost: Vec<Candidate>,
+    kept: Vec<Kept>,
     gains: Vec<f32>,
     sinkhorn: Sinkhorn,
     hungarian: Hungarian,
@@ -66,6 +77,10 @@ impl Mapper {
         self.candidates.reserve(MATCHED * cores + 1);
         self.chosen.clear();
         self.chosen.reserve(cores);
+        self.lost.clear();
+        self.lost.reserve(cores);
+        self.kept.clear();
+        self.kept.reserve(cores);
         self.gains.clear();
         if mapping != Mapping::Greedy {
             self.gains.resize(MATCHED * cores * cores, 0.0);
@@ -88,8 +103,7 @@ impl Mapper {
             if !matches!(q.partial_cmp(&least), Some(Ordering::Greater | Ordering::Equal)) {
                 continue;
             }
-            let job = view.job(id);
-            let candidate = Candidate { q, deadline: job.deadline, tie: job.tie(), id };
+            let candidate = Candidate::of((id, q), view);
             let place = self.candidates.partition_point(|other| other.order(&candidate) == Ordering::Less);
             if place == kept {
                 continue;
@@ -104,11 +118,16 @@ impl Mapper {
         }
     }
 
+    /// Running jobs that took their cores back in the last assignment.
+    pub fn kept(&self) -> &[Kept] {
+        &self.kept
+    }
+
     /// Assigns jobs, each given with its Q-value, to the cores. Jobs that are worth less than idling get none.
     pub fn assign(
         &mut self,
         mapping: Mapping,
-        jobs: impl Iterator<Item = (JobId, f32)>,
+        jobs: impl Iterator<Item = (JobId, f32)> + Clone,
         idle: f32,
         view: &SystemView<'_>,
         assignment: &mut Assignment,
@@ -118,9 +137,13 @@ impl Mapper {
             Mapping::Greedy => cores,
             Mapping::Sinkhorn { .. } | Mapping::Hungarian { .. } => MATCHED * cores,
         };
-        self.keep_best(kept, jobs, idle, view);
+        self.keep_best(kept, jobs.clone(), idle, view);
+        self.kept.clear();
         let migration = match mapping {
             Mapping::Greedy => {
+                let Mapper { staying, candidates, lost, kept, .. } = self;
+                let jobs = jobs.map(|job| Candidate::of(job, view));
+                staying.keep(candidates, lost, jobs, idle, view, |one| kept.push(one));
                 self.chosen.clear();
                 self.chosen.extend(self.candidates.iter().map(|candidate| candidate.id));
                 return assignment.place(view, &self.chosen);

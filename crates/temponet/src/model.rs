@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use temponet_infer::{Architecture, Weights, WeightsError};
-use temponet_task::{Costs, System, Time};
 
 use crate::tokenizer::Tokenizer;
 
@@ -36,8 +35,18 @@ const PROVENANCE_KEY: &str = "provenance";
 const UNTRAINED: &str = "untrained";
 /// Ready jobs per core up to which it has learned.
 const REACH_KEY: &str = "reach";
-/// What a running job's number is more where moving jobs costs something.
-const STAY_KEY: &str = "stay";
+/// Says that it never leaves a core idle while a job waits.
+const IDLES_KEY: &str = "idles";
+const NEVER: &str = "never";
+/// The idle head by which files said so before: no weights and this bias.
+const OLD_NEVER_IDLE: f32 = -1e6;
+/// What staying is worth at most, in units of Q. Files of before have a "stay", which any cost added to every running job: it is not used.
+const STAY_KEY: &str = "staying";
+
+/// Where weights come from, if their file says.
+pub fn provenance(weights: &Weights) -> Option<&str> {
+    weights.metadata.get(PROVENANCE_KEY).map(String::as_str)
+}
 
 impl Model {
     /// Untrained weights for a tokenizer.
@@ -61,7 +70,7 @@ impl Model {
 
     /// Where it comes from, if the file says.
     pub fn provenance(&self) -> Option<&str> {
-        self.weights.metadata.get(PROVENANCE_KEY).map(String::as_str)
+        provenance(&self.weights)
     }
 
     /// Says where it comes from.
@@ -79,23 +88,35 @@ impl Model {
         self.weights.metadata.insert(REACH_KEY.into(), jobs_per_core.to_string());
     }
 
-    /// What the number of a running job is more on this system: [`Model::stay`] where moving jobs costs something.
-    pub fn stay_on(&self, system: &System) -> f32 {
-        let Costs { context_switch, migration, .. } = system.costs;
-        if context_switch + migration > Time::ZERO { self.stay() } else { 0.0 }
+    /// Whether it never leaves a core idle while a job waits, whatever its idle head says.
+    pub fn never_idles(&self) -> bool {
+        self.weights.metadata.get(IDLES_KEY).is_some_and(|text| text == NEVER)
     }
 
-    /// What the number of a running job is more where moving jobs costs something, so that it loses its core only for a job that is clearly better.
+    /// Says whether it never leaves a core idle while a job waits.
+    pub fn set_never_idles(&mut self, never: bool) {
+        match never {
+            true => self.weights.metadata.insert(IDLES_KEY.into(), NEVER.into()),
+            false => self.weights.metadata.remove(IDLES_KEY),
+        };
+    }
+
+    /// What a job must be worth to run, where idling is worth `idle_q` to the network.
+    pub fn threshold(&self, idle_q: f32) -> f32 {
+        if self.never_idles() { f32::NEG_INFINITY } else { idle_q }
+    }
+
+    /// What it is worth at most, in units of Q, that a running job keeps its core; how much of it counts depends on what moving costs ([`crate::Staying`]).
     pub fn stay(&self) -> f32 {
         self.weights
             .metadata
             .get(STAY_KEY)
             .and_then(|text| text.parse().ok())
-            .filter(|stay: &f32| stay.is_finite())
+            .filter(|stay: &f32| stay.is_finite() && *stay >= 0.0)
             .unwrap_or(0.0)
     }
 
-    /// Says what staying is worth.
+    /// Says what staying is worth at most.
     pub fn set_stay(&mut self, stay: f32) {
         self.weights.metadata.insert(STAY_KEY.into(), stay.to_string());
     }
@@ -127,7 +148,18 @@ impl Model {
         if *slots != tokenizer.slots {
             return Err(wrong("its slots are not those of the network".into()));
         }
-        Ok(Model { tokenizer, weights })
+        let mut model = Model { tokenizer, weights };
+        model.mend_old_idle_head();
+        Ok(model)
+    }
+
+    /// A file of before says in its weights what is now said in the metadata; with such weights no training can go on.
+    fn mend_old_idle_head(&mut self) {
+        let (weight, bias) = (self.weights.tensor("head.idle.weight"), self.weights.tensor("head.idle.bias"));
+        if *bias == [OLD_NEVER_IDLE] && weight.iter().all(|weight| *weight == 0.0) {
+            self.weights.set_tensor("head.idle.bias", vec![0.0]);
+            self.set_never_idles(true);
+        }
     }
 
     /// The content of a file.

@@ -41,21 +41,6 @@ fn any_weights_give_legal_schedules_on_any_number_of_tasks_and_cores() {
 }
 
 #[test]
-fn staying_is_worth_something_only_where_moving_costs() {
-    let preemptions = |stay: f32, migration: u64| {
-        let mut model = Model::random(Tokenizer::full(), 9);
-        model.set_stay(stay);
-        let mut set = overloaded(30, 4, 3);
-        set.costs.migration = Time(migration);
-        let mut scheduler = Learned::new(Arc::new(model), Options::default()).unwrap();
-        simulate(&set, 1, Time::from_ms(500), &mut scheduler, &mut Unobserved).unwrap().preemptions
-    };
-    assert_eq!(preemptions(1e6, 0), preemptions(0.0, 0));
-    let (free, costly) = (preemptions(0.0, 1_000), preemptions(1e6, 1_000));
-    assert!(free > 10 && costly == 0, "{free} {costly}");
-}
-
-#[test]
 fn the_order_of_jobs_does_not_matter() {
     let set = overloaded(30, 4, 3);
     let model = Arc::new(Model::random(Tokenizer::full(), 9));
@@ -221,4 +206,31 @@ fn behind_the_shield_no_weights_miss_what_is_safe() {
         overrides += shielded.counters()[0].1;
     }
     assert!(misses > 1_000 && overrides > 1_000, "{misses} misses, {overrides} overrides");
+}
+
+#[test]
+fn that_a_model_never_idles_is_in_its_metadata_and_not_in_its_weights() {
+    // As files had it before: an idle head that no training can go on with.
+    let mut old = Model::random(Tokenizer::full(), 3);
+    let width = old.weights.tensor("head.idle.weight").len();
+    old.weights.set_tensor("head.idle.weight", vec![0.0; width]);
+    old.weights.set_tensor("head.idle.bias", vec![-1e6]);
+    let mended = Model::from_bytes(&old.to_bytes().unwrap()).unwrap();
+    assert!(mended.never_idles() && mended.weights.tensor("head.idle.bias") == [0.0]);
+    let set = overloaded(12, 2, 5);
+    let run = |model: &Model| {
+        let mut scheduler = Learned::new(model.clone().into(), Options::default()).unwrap();
+        let metrics = simulate(&set, 1, Time::from_ms(500), &mut scheduler, &mut Unobserved).unwrap();
+        (metrics.jobs.met, metrics.decisions, metrics.preemptions)
+    };
+    assert_eq!(run(&old), run(&mended), "it decides as before");
+    // Written and read again, with what training needs to go on.
+    let mut own = Model::random(Tokenizer::full(), 3);
+    own.set_never_idles(true);
+    own.weights.set_tensor("head.value.weight", vec![0.5; width]);
+    let read = Model::from_bytes(&own.to_bytes().unwrap()).unwrap();
+    assert_eq!(read.weights.tensor("head.idle.weight"), own.weights.tensor("head.idle.weight"));
+    assert!(read.never_idles() && read.weights.tensor("head.value.weight") == vec![0.5; width]);
+    assert!(!Model::random(Tokenizer::full(), 3).never_idles());
+    assert!(Model::built_in().unwrap().never_idles());
 }

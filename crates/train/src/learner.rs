@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use temponet_grad::{Adam, AdamSettings, Device, Loss, Tape, Tensors};
 use temponet_infer::Weights;
 
-use crate::network::{Focus, Network, Output};
+use crate::network::{Focus, Network, Output, OutputMap};
 use crate::sample::{Batch, Sample};
 
 /// What a network says about some samples.
@@ -141,6 +141,11 @@ impl<D: Device<Real = f32>> Learner<D> {
     /// Moves a target network towards the parameters.
     pub fn blend_into(&mut self, target: &mut Tensors<D>, share: f32) {
         target.blend(&mut self.shards[0].0, &self.parameters, share);
+    }
+
+    /// Maps what the heads say.
+    pub fn map_outputs(&mut self, map: &OutputMap) {
+        self.network.map_outputs(&mut self.shards[0].0, &mut self.parameters, map);
     }
 
     /// The weights to deploy.

@@ -1,6 +1,7 @@
 //! Training: the simulator as many environments, the network on the tape, and the ways to learn.
 
 mod base;
+mod calibration;
 mod check;
 mod checkpoint;
 mod cloning;
@@ -34,7 +35,7 @@ pub use environment::{Ending, Environment, Step};
 pub use explore::{Bonus, Counter};
 pub use fleet::{Episodes, Fleet, FleetError, Outcome, Slot, trial_seed};
 pub use learner::{Asked, Learner, Outputs, Queued, SampleLoss, UpdateFigures, Wanted};
-pub use network::{Focus, Network, Output};
+pub use network::{Focus, Network, Output, OutputMap};
 pub use offline::{Judge, OfflineAlgorithm, OfflineSettings, log_runs};
 pub use ppo::{PpoSettings, rounds as ppo_rounds};
 pub use recipe::{Episode, Method, Optimizer, Recipe, Shape as NetworkShape, Stage, StaySettings, Tokens, Validation};

@@ -94,20 +94,33 @@ pub struct Output {
     pub value: Var,
 }
 
+/// How the outputs of a network are mapped; see [`Network::map_outputs`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OutputMap {
+    /// Scale and shift of jobs.
+    pub job: (f32, f32),
+    /// What idling is worth.
+    pub idle: f32,
+    /// Scale and shift of the state's worth.
+    pub value: (f32, f32),
+}
+
 /// The value head's tensors.
 const VALUE_HEAD: &str = "head.value";
 
 impl Network {
-    /// Puts weights on a device: the parameters, and where they are. The value head begins as nought.
+    /// Puts weights on a device: the parameters, and where they are. A value head that the weights do not have begins as zero.
     pub fn new<D: Device<Real = f32>>(device: &mut D, weights: &Weights) -> (Network, Tensors<D>) {
         let architecture = weights.architecture.clone();
         let mut tensors = Tensors::default();
         for (name, rows, columns) in architecture.tensors() {
             tensors.add(device, &name, rows, columns, weights.tensor(&name));
         }
-        let width = architecture.head_width();
-        tensors.add(device, &format!("{VALUE_HEAD}.weight"), 1, width, &vec![0.0; width]);
-        tensors.add(device, &format!("{VALUE_HEAD}.bias"), 1, 1, &[0.0]);
+        for (name, rows, columns) in architecture.training_tensors() {
+            let mut values = weights.tensor(&name).to_vec();
+            values.resize(rows * columns, 0.0);
+            tensors.add(device, &name, rows, columns, &values);
+        }
         let id = |name: &str| tensors.find(name).expect("every tensor of the architecture was just added");
         let pair = |name: &str| (id(&format!("{name}.weight")), id(&format!("{name}.bias")));
         let tables = |kind: &str, features: &[temponet_infer::Vocabulary]| {
@@ -149,11 +162,31 @@ impl Network {
         (network, tensors)
     }
 
-    /// The weights to deploy.
+    /// The weights to deploy, and those that training needs to go on.
     pub fn weights<D: Device<Real = f32>>(&self, device: &D, tensors: &Tensors<D>) -> Weights {
-        Weights::new(self.architecture.clone(), |name, _, _| {
-            tensors.find(name).map(|id| tensors.values(device, id)).unwrap_or_default()
-        })
+        let values = |name: &str| tensors.find(name).map(|id| tensors.values(device, id)).unwrap_or_default();
+        let mut weights = Weights::new(self.architecture.clone(), |name, _, _| values(name));
+        for (name, ..) in self.architecture.training_tensors() {
+            weights.set_tensor(&name, values(&name));
+        }
+        weights
+    }
+
+    /// Maps what the heads say: each job's number, q, to `scale` · q + `shift`, idling to a constant, and the state's worth, v, to
+    /// `value.0` · v + `value.1`. With a positive scale the order of jobs stays as it is.
+    pub fn map_outputs<D: Device<Real = f32>>(&self, device: &mut D, tensors: &mut Tensors<D>, map: &OutputMap) {
+        for id in tensors.ids() {
+            let name = tensors.name(id);
+            let Some(head) = name.strip_prefix("head.") else { continue };
+            let (scale, shift) = match head.split('.').next() {
+                Some("idle") => (0.0, map.idle),
+                Some("value") => map.value,
+                _ => map.job,
+            };
+            let shift = if name.ends_with(".bias") { shift } else { 0.0 };
+            let values: Vec<f32> = tensors.values(device, id).iter().map(|value| scale * value + shift).collect();
+            tensors.set(device, id, &values);
+        }
     }
 
     /// One forward pass.

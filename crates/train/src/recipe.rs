@@ -186,15 +186,15 @@ pub enum Method {
     Ppo(PpoSettings),
     /// From logged runs alone.
     Offline(OfflineSettings),
-    /// By trying what it is worth that a running job stays, where moving jobs costs something.
+    /// By trying what it is worth at most that a running job keeps its core, where moving jobs costs something.
     Stay(StaySettings),
 }
 
-/// How it is found what staying is worth. Nothing is learned: each phase tries a value, and the best one is kept with the model.
+/// How the worth of staying is found ([`temponet::Staying`]). Nothing is learned: each phase tries a value, and the best one is kept with the model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StaySettings {
-    /// What each phase tries more than the one before; the first tries nought.
+    /// Step between the values that consecutive phases try, in units of Q; the first phase tries 0.
     pub step: f64,
 }
 

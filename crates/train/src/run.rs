@@ -8,12 +8,13 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use temponet::{Learned, Model, NetworkError, Options, Scale};
+use temponet::{Learned, Model, NetworkError, Options, Scale, provenance};
 use temponet_grad::{Device, Tensors};
 use temponet_infer::Weights;
 use temponet_sim::{Metrics, SimError, simulate};
 use temponet_task::{TaskSet, Time};
 
+use crate::calibration::calibrate;
 use crate::cloning::Lessons;
 use crate::dqn::{Dqn, DqnSettings};
 use crate::fleet::{Episodes, Fleet, FleetError, mix};
@@ -100,6 +101,8 @@ pub struct Validated {
 
 /// Watches a training.
 pub trait Watch {
+    /// It begins with a model whose share of the validation jobs in time is this.
+    fn begun(&mut self, _score: f64) {}
     /// An update was made: so many of so many in this stage.
     fn updated(&mut self, _stage: usize, _done: u64, _of: u64, _figures: UpdateFigures) {}
     /// A phase is over. The checkpoint is what [`Run::resume`] takes; an error stops the training.
@@ -150,6 +153,8 @@ pub struct Run<D: Device<Real = f32>> {
     pub(crate) progress: Progress,
     /// The best weights so far.
     pub(crate) best: Weights,
+    /// Where the model that it began with comes from, if it began with one.
+    begun_with: Option<String>,
 }
 
 /// A set may have more ready jobs than tasks, and what was learned carries a little further than what was seen.
@@ -172,6 +177,7 @@ impl<D: Device<Real = f32>> Run<D> {
             progress: Progress::default(),
             best: weights,
             recipe,
+            begun_with: begin_with.map(|weights| provenance(weights).unwrap_or("unknown weights").into()),
         };
         run.memory = run.begin_stage(0);
         run
@@ -214,7 +220,11 @@ impl<D: Device<Real = f32>> Run<D> {
         let mut model = Model { tokenizer: self.recipe.tokenizer(), weights: self.best.clone() };
         let methods: Vec<&str> = self.recipe.stage.iter().map(|stage| stage.method.name()).collect();
         let on = self.source.as_ref().map_or("drawn sets".into(), |set| format!("{:?}", set.name));
-        let provenance = format!("trained on {on}: {}; seed {}", methods.join(", "), self.recipe.seed);
+        let own = format!("trained on {on}: {}; seed {}", methods.join(", "), self.recipe.seed);
+        let provenance = match &self.begun_with {
+            Some(before) => format!("{before}; then {own}"),
+            None => own,
+        };
         model.set_provenance(provenance);
         model.set_reach(match &self.source {
             Some(set) => (set.tasks.len() as f64 / set.cores as f64).ceil() * SPARE,
@@ -230,6 +240,13 @@ impl<D: Device<Real = f32>> Run<D> {
 
     /// Goes through the stages to the end.
     pub fn train(&mut self, watch: &mut dyn Watch) -> Result<(), TrainError> {
+        if self.begun_with.is_some() && self.progress == Progress::default() {
+            // What it began with is kept until something is better.
+            let model = Arc::new(Model { tokenizer: self.recipe.tokenizer(), weights: self.best.clone() });
+            let score = self.validate(&model)?;
+            self.progress.best = Some(score);
+            watch.begun(score);
+        }
         while let Some(stage) = self.recipe.stage.get(self.progress.stage).cloned() {
             if self.progress.phase >= stage.phases || self.is_patience_over() {
                 self.progress.stage += 1;
@@ -350,6 +367,11 @@ impl<D: Device<Real = f32>> Run<D> {
                 findings.ahead = ahead;
             }
             (Method::Dqn(settings), Memory::Dqn(dqn)) => {
+                if phase == 0 && (self.begun_with.is_some() || place > 0) {
+                    let mut fleet = Fleet::new(episodes.clone(), settings.environments, mix(seed, 6))?;
+                    calibrate(settings, learner, &mut fleet, &mut rng)?;
+                    dqn.target = learner.copy_parameters();
+                }
                 let mut fleet = Fleet::new(episodes, settings.environments, seed)?;
                 let (from, to) = settings.epsilon;
                 let phases = stage.phases as f64;
@@ -396,11 +418,9 @@ impl<D: Device<Real = f32>> Run<D> {
                 model
             }
             method => {
-                let mut weights = self.learner.weights();
-                if !method.may_idle() {
-                    weights.never_idle();
-                }
-                Model { tokenizer, weights }
+                let mut model = Model { tokenizer, weights: self.learner.weights() };
+                model.set_never_idles(!method.may_idle());
+                model
             }
         };
         let model = Arc::new(model);

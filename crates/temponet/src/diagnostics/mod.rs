@@ -13,6 +13,8 @@ pub use temponet_infer::AttentionMap;
 use temponet_infer::{Trace, reference};
 use temponet_task::{Assignment, JobId, SystemView};
 
+use crate::mapping::{Mapper, Mapping};
+use crate::staying::{Kept, Staying};
 use crate::tokenizer::Scale;
 use crate::{Model, Observation};
 
@@ -21,10 +23,10 @@ use crate::{Model, Observation};
 pub struct Explanation {
     /// When, in ns.
     pub now_ns: u64,
-    /// What idling is worth.
-    pub idle_q: f32,
-    /// What running jobs count more than their Q-values, where moving costs something.
-    pub stay: f32,
+    /// What idling is worth; none to a model that never idles.
+    pub idle_q: Option<f32>,
+    /// Running jobs that kept their cores although others were better, because moving costs something.
+    pub kept: Vec<KeptLine>,
     /// The ready jobs, the best Q-value first.
     pub jobs: Vec<JobLine>,
     /// Distinct tokens: the rows and columns of the attention maps after the idle one.
@@ -58,6 +60,21 @@ pub struct JobLine {
     pub core: Option<usize>,
     /// Attention that the idle (decision) token pays to its row in the last layer, mean over heads.
     pub attention: f32,
+}
+
+/// A running job that kept its core although another one was better.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KeptLine {
+    /// The job that stayed, as task and number.
+    pub job: (String, u64),
+    /// The one that would have come in.
+    pub instead_of: (String, u64),
+    /// The time that the exchange would have wasted.
+    pub cost_ns: u64,
+    /// What staying was worth, in units of Q.
+    pub worth: f32,
+    /// What its Q-value lacked.
+    pub lacked: f32,
 }
 
 /// A distinct token.
@@ -109,14 +126,36 @@ pub fn explain(model: &Model, view: &SystemView<'_>, chosen: &Assignment) -> Exp
     let layers = model.weights.architecture.layers;
     Explanation {
         now_ns: view.now.0,
-        idle_q: trace.q[0],
-        stay: model.stay_on(view.system),
+        idle_q: (!model.never_idles()).then_some(trace.q[0]),
+        kept: kept(model, view, &observation, &trace.q),
         rows: (1..=observation.distinct() as u32).map(row).collect(),
         entropy_bits: (0..layers).map(|layer| entropy(&trace, layer)).collect(),
         alignment: alignment(&trace, layers - 1, &chosen_rows),
         attention: trace.attention,
         jobs,
     }
+}
+
+/// The running jobs that the greedy mapping lets stay.
+fn kept(model: &Model, view: &SystemView<'_>, observation: &Observation, q: &[f32]) -> Vec<KeptLine> {
+    let staying = Staying::on(view.system, model.stay());
+    let (mut mapper, mut assignment) = (Mapper::default(), Assignment::default());
+    mapper.staying = staying;
+    assignment.reset(view.cores());
+    if view.active.len() > view.cores() {
+        let jobs = observation.jobs().iter().map(|(id, row)| (*id, q[*row as usize]));
+        let idle = model.threshold(q[0]);
+        mapper.assign(Mapping::Greedy, jobs, idle, view, &mut assignment);
+    }
+    let name = |id: JobId| (view.task_of(view.job(id)).name.clone(), view.job(id).number);
+    let line = |kept: &Kept| KeptLine {
+        job: name(kept.job),
+        instead_of: name(kept.instead_of),
+        cost_ns: staying.cost(view.job(kept.job), view.job(kept.instead_of)) as u64,
+        worth: kept.worth,
+        lacked: kept.lacked,
+    };
+    mapper.kept().iter().map(line).collect()
 }
 
 fn maps(trace: &Trace, layer: usize) -> impl Iterator<Item = &AttentionMap> {
