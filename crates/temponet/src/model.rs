@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use temponet_infer::{Architecture, Weights, WeightsError};
+use temponet_infer::{Architecture, Weights, WeightsError, file_checksum};
 use temponet_task::{Costs, System, Time};
 
 use crate::tokenizer::Tokenizer;
@@ -128,6 +128,11 @@ impl Model {
             return Err(wrong("its slots are not those of the network".into()));
         }
         Ok(Model { tokenizer, weights })
+    }
+
+    /// The checksum of its file: of the weights and of all that the metadata say.
+    pub fn checksum(&self) -> Result<String, ModelError> {
+        Ok(file_checksum(&self.to_bytes()?).unwrap_or_default())
     }
 
     /// The content of a file.

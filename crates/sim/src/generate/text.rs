@@ -2,7 +2,7 @@
 //!
 //! Every function says in its error what would have been right.
 
-use temponet_task::{Time, TimeUnit};
+use temponet_task::Time;
 
 use super::{Deadlines, Method, Rule, Unc};
 
@@ -15,12 +15,12 @@ pub fn number(text: &str, low: f64, high: f64) -> Result<f64, String> {
     })
 }
 
-/// A time; bare numbers are milliseconds.
+/// A time with its unit; only zero needs none.
 pub fn time(text: &str) -> Result<Time, String> {
-    Time::parse(text, TimeUnit::Ms).map_err(|error| error.to_string())
+    Time::with_unit(text)
 }
 
-/// A time greater than zero; bare numbers are milliseconds.
+/// A time greater than zero, with its unit.
 pub fn positive_time(text: &str) -> Result<Time, String> {
     match time(text)? {
         Time::ZERO => Err("must be greater than zero".into()),
