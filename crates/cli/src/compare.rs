@@ -13,8 +13,10 @@ use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
 use temponet_sim::Histogram;
 use temponet_task::Time;
+use temponet_task::wording::counted;
 
-use crate::output::{self, NewFile};
+use crate::output;
+use crate::paths::{Kind, Output};
 use crate::setup::{ModelArgs, SetupArgs, heading};
 use crate::shape::positive_number;
 use crate::table;
@@ -42,6 +44,9 @@ pub struct Args {
     /// Write one self-contained HTML page with table, schedules and distributions
     #[arg(long, value_name = "OUT.html")]
     pub report: Option<PathBuf>,
+    /// Replace existing files, whatever is in them
+    #[arg(long)]
+    pub force: bool,
     /// Measure how long the schedulers' own decisions take
     #[arg(long)]
     pub latency: bool,
@@ -74,23 +79,22 @@ pub fn run(args: Args) -> Result<()> {
             schedulers.push(name.into());
         }
     }
-    output::refuse_same(args.set.as_deref(), &[args.report.as_deref()])?;
-    // Opened first: a path that cannot be written should not cost a long run.
-    let report_file = args.report.as_deref().map(NewFile::create).transpose()?;
+    // Claimed first: a path that cannot be written should not cost a long run.
+    let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     let progress = Progress::new(runs * schedulers.len() as u64, horizon);
     let oracle = (!args.no_oracle).then_some(args.oracle_budget);
     let (seed, latency) = (args.setup.seed, args.latency);
     let plan = Plan { set, horizon, seed, runs, schedulers, roster, latency, record_until, oracle };
     let comparison = compare(plan, &progress)?;
     if let Some(file) = report_file {
-        file.write(report::html(&comparison).as_bytes())?;
+        file.write(report::html(&comparison))?;
     }
     if args.json {
         return output::print_json(&JsonReport::of(&comparison, &notes));
     }
     output::print(&text(&comparison))?;
     if let Some(path) = &args.report {
-        eprintln!("report: {}", path.display());
+        output::say(&format!("report: {}", path.display()));
     }
     Ok(())
 }
@@ -157,8 +161,8 @@ fn text(comparison: &Comparison) -> String {
     let rows: Vec<Vec<String>> = optimum.into_iter().chain(comparison.rows.iter().map(cells)).collect();
     let mut out = heading(&plan.set, plan.horizon);
     let released = comparison.rows.first().map_or(0, |row| row.metrics.jobs.released);
-    let runs = if plan.runs == 1 { "1 run".into() } else { format!("{} runs", plan.runs) };
-    out += &format!("\n{runs} from seed {}, {} jobs each scheduler\n\n", plan.seed, table::count(released));
+    let (runs, jobs) = (counted(plan.runs, "run"), counted(released, "job"));
+    out += &format!("\n{runs} from seed {}, {jobs} each scheduler\n\n", plan.seed);
     out += &table::render(&header, &rows);
     for (name, why) in &comparison.skipped {
         out += &format!("not run: {name} ({why})\n");

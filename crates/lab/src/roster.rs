@@ -42,8 +42,11 @@ impl Roster {
         if !LEARNED.contains(&spec) {
             return temponet_sched::build(spec).map_err(|error| match error {
                 // The learned scheduler may be what was meant.
+                SpecError::Unknown(name, _) if LEARNED.contains(&name.as_str()) => {
+                    SpecError::Option(spec.into(), format!("{name} has no options and needs no other shield"))
+                }
                 SpecError::Unknown(name, _) => {
-                    let hint = did_you_mean(&name, self.names().iter().map(String::as_str));
+                    let hint = did_you_mean(&name, self.names().iter().map(String::as_str).chain(["shield"]));
                     SpecError::Unknown(name, hint)
                 }
                 error => error,

@@ -154,7 +154,10 @@ impl Time {
 
     /// Reads a time that must say its unit, as in `40ms`; zero needs none. For command lines, where nothing says what a bare number counts.
     pub fn with_unit(text: &str) -> Result<Time, String> {
-        let time = Time::parse(text, TimeUnit::Ms).map_err(|error| error.to_string())?;
+        let time = Time::parse(text, TimeUnit::Ms).map_err(|error| match error {
+            TimeError::NotATime => "is not a time: write a number with ns, us, ms or s, such as 2.5ms".into(),
+            error => error.to_string(),
+        })?;
         // Only a bare number means something else in another unit.
         if Time::parse(text, TimeUnit::Us) != Ok(time) {
             let number = text.trim();

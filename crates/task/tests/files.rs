@@ -378,6 +378,8 @@ fn a_misspelt_key_is_named_with_its_task_and_the_key_that_was_meant() {
     for (text, expected) in cases {
         assert_eq!(toml_error(&text), expected);
     }
+    let column = read("name,perod_ms,wcet\na,1,2\n", Format::Csv).expect_err("must be refused");
+    assert_eq!(column, "set.csv:2: task \"a\": unknown key \"perod_ms\"; did you mean \"period\"?");
 }
 
 #[test]

@@ -150,7 +150,12 @@ impl<'a> Fields<'a> {
     }
 
     fn unknown(&self, key: &str, node: &Node, known: &[&str]) -> Problem {
-        let hint = match did_you_mean(key, known.iter().copied()) {
+        // The columns of a CSV may carry a unit in their names.
+        let without_unit =
+            key.rsplit_once('_').filter(|(_, unit)| TimeUnit::from_name(unit).is_some()).map(|(key, _)| key);
+        let mut hints =
+            [Some(key), without_unit].into_iter().flatten().map(|key| did_you_mean(key, known.iter().copied()));
+        let hint = match hints.find(|hint| !hint.is_empty()).unwrap_or_default() {
             hint if hint.is_empty() => format!("; known are {}", known.join(", ")),
             hint => hint,
         };
