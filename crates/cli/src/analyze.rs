@@ -11,6 +11,7 @@ use temponet_lab::stats::percent;
 use temponet_sched::analysis::{
     Model, Outcome, Policy, Proof, ResponseTimes, Scaling, TESTS, Test, proofs, response_times, scalings,
 };
+use temponet_task::wording::counted;
 use temponet_task::{TaskSet, Time};
 
 use crate::compare::chosen;
@@ -206,7 +207,7 @@ impl Analysis {
         });
         let mut out = section(&header, rows.collect(), 1);
         if self.set.tasks.len() > MOST_ROWS {
-            out += &format!("… and {} more tasks; --json has them all\n", self.set.tasks.len() - MOST_ROWS);
+            out += &format!("… and {}; --json has them all\n", counted(self.set.tasks.len() - MOST_ROWS, "more task"));
         }
         out
     }

@@ -10,7 +10,8 @@ use temponet_lab::roster::{SHIELDED, UNSHIELDED};
 use temponet_lab::stats::{percent, points};
 
 use crate::compare::chosen;
-use crate::output::{self, NewFile};
+use crate::output;
+use crate::paths::{Kind, Output};
 use crate::setup::ModelArgs;
 use crate::table;
 
@@ -36,6 +37,9 @@ pub struct Args {
     /// Write one self-contained HTML page with a plot over the scenarios and their tables
     #[arg(long, value_name = "OUT.html")]
     report: Option<PathBuf>,
+    /// Replace existing files, whatever is in them
+    #[arg(long)]
+    force: bool,
     /// Print one JSON object
     #[arg(long, conflicts_with = "markdown")]
     json: bool,
@@ -51,19 +55,19 @@ pub fn run(args: Args) -> Result<()> {
     };
     let roster = args.model.roster()?;
     let schedulers = chosen(&args.schedulers, &roster)?;
-    // Opened first: a path that cannot be written should not cost a long run.
-    let report_file = args.report.as_deref().map(NewFile::create).transpose()?;
+    // Claimed first: a path that cannot be written should not cost a long run.
+    let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     let plan = Plan { scenarios, schedulers, roster, quick: args.quick };
     let arena = run_plan(&plan, &plan.progress())?;
     if let Some(file) = report_file {
-        file.write(page::html(&arena).as_bytes())?;
+        file.write(page::html(&arena))?;
     }
     if args.json {
         return output::print_json(&JsonArena::of(&arena));
     }
     output::print(&if args.markdown { markdown(&arena) } else { text(&arena) })?;
     if let Some(path) = &args.report {
-        eprintln!("report: {}", path.display());
+        output::say(&format!("report: {}", path.display()));
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow};
 use temponet_task::files::{self, Format, Loaded};
 
+use crate::paths::{Kind, Output, Replace};
 use crate::{output, setup};
 
 /// Write a commented task-set file to start from
@@ -26,8 +27,7 @@ pub fn new(args: NewArgs) -> Result<()> {
     if Format::of(&args.file) != Some(Format::Toml) {
         return Err(anyhow!("{}: the template is TOML; the name must end in .toml", args.file.display()));
     }
-    output::refuse_existing(&args.file, args.force)?;
-    output::write_file(&args.file, files::TEMPLATE)?;
+    Output::claim(&args.file, Kind::TaskSet, Replace::nothing_or(args.force))?.write(files::TEMPLATE)?;
     written(&args.file, args.json)
 }
 
@@ -67,7 +67,7 @@ pub fn run(args: Args) -> Result<()> {
     let Loaded { set, mut notes, .. } = setup::load(&args.from)?;
     let format = Format::of(&args.file)
         .with_context(|| format!("{}: the name must end in .toml, .csv or .json", args.file.display()))?;
-    output::refuse_existing(&args.file, args.force)?;
+    let file = Output::claim(&args.file, Kind::TaskSet, Replace::nothing_or(args.force))?;
     let text = match args.to {
         None => files::write(&set, format)?,
         Some(Tool::RtApp) if format != Format::Json => {
@@ -77,13 +77,13 @@ pub fn run(args: Args) -> Result<()> {
             let exported = files::to_rt_app(&set)?;
             for note in exported.notes {
                 let note = format!("{}: {note}", args.file.display());
-                eprintln!("note: {note}");
+                output::say(&format!("note: {note}"));
                 notes.push(note);
             }
             exported.text
         }
     };
-    output::write_file(&args.file, &text)?;
+    file.write(&text)?;
     match args.json {
         true => output::print_json(&serde_json::json!({ "written": args.file.display().to_string(), "notes": notes })),
         false => written(&args.file, false),

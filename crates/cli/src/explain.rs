@@ -9,7 +9,8 @@ use temponet_lab::explain_run::{self, explain_run};
 use temponet_lab::roster::{SHIELDED, UNSHIELDED};
 use temponet_task::Time;
 
-use crate::output::{self, NewFile};
+use crate::output;
+use crate::paths::{Kind, Output};
 use crate::setup::{ModelArgs, SetupArgs, any_time, heading};
 use crate::table;
 
@@ -35,6 +36,9 @@ pub struct Args {
     /// Write a page with the attention, or what a run chose, as heat maps
     #[arg(long, value_name = "OUT.html")]
     report: Option<PathBuf>,
+    /// Replace existing files, whatever is in them
+    #[arg(long)]
+    force: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -45,8 +49,7 @@ pub fn run(args: Args) -> Result<()> {
     let roster = args.model.roster()?;
     let (mut scheduler, mut plain) = (roster.build(args.model.scheduler(SHIELDED))?, roster.build(UNSHIELDED)?);
     let model = roster.model.clone().context("there is no model")?;
-    output::refuse_same(args.set.as_deref(), &[args.report.as_deref()])?;
-    let report = args.report.as_deref().map(NewFile::create).transpose()?;
+    let report = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     if args.run {
         let horizon = args.setup.horizon.unwrap_or(Time(horizon.0.div_ceil(SHORTER)));
         let mut others: Vec<_> = Vec::new();
@@ -57,7 +60,7 @@ pub fn run(args: Args) -> Result<()> {
         let run = explain_run(&set, seed, horizon, &model, &mut *scheduler, &mut *plain, &mut others)?;
         let lines = run_lines(&run, model.provenance().unwrap_or("unknown"));
         if let Some(file) = report {
-            file.write(explain_run::page(&set, &model.tokenizer, &run, &lines).as_bytes())?;
+            file.write(explain_run::page(&set, &model.tokenizer, &run, &lines))?;
         }
         if args.json {
             let horizon_ns = horizon.0;
@@ -71,7 +74,7 @@ pub fn run(args: Args) -> Result<()> {
     let found = explain_at(&set, args.setup.seed, horizon, args.at, &model, &mut *scheduler, &mut *plain)?;
     let decision = found.with_context(|| format!("no job is ready at or after {} and before {horizon}", args.at))?;
     if let Some(file) = report {
-        file.write(page(&set, &decision, &facts(&decision, args.model.no_shield)).as_bytes())?;
+        file.write(page(&set, &decision, &facts(&decision, args.model.no_shield)))?;
     }
     if args.json {
         let ExplainedDecision { network, done, wanted, edf } = &decision;

@@ -6,9 +6,10 @@ use anyhow::{Context, Result, bail};
 use temponet_sim::generate::{BurstSpec, Spec, generate};
 use temponet_task::Time;
 use temponet_task::files::{self, Format};
+use temponet_task::wording::counted;
 
 use crate::convert::written;
-use crate::output;
+use crate::paths::{Kind, Output, Replace};
 use crate::setup::{any_time, positive_time};
 use crate::shape::{ShapeArgs, positive_number};
 
@@ -90,7 +91,7 @@ const MOST_ROUNDING: f64 = 0.05;
 pub fn run(args: Args) -> Result<()> {
     let format = Format::of(&args.output)
         .with_context(|| format!("{}: the name must end in .toml, .csv or .json", args.output.display()))?;
-    output::refuse_existing(&args.output, args.force)?;
+    let file = Output::claim(&args.output, Kind::TaskSet, Replace::nothing_or(args.force))?;
     if args.tasks.is_none() && !args.shape.counts_tasks() {
         bail!("--tasks N is missing: how many tasks?");
     }
@@ -115,9 +116,8 @@ pub fn run(args: Args) -> Result<()> {
             mode.work
         );
     }
-    let (tasks, total, mean) = (set.tasks.len(), set.utilization(), set.mean_utilization());
-    set.description =
-        format!("{tasks} random tasks, total utilisation {total:.4} (mean {mean:.4}), seed {}", args.seed);
-    output::write_file(&args.output, &files::write(&set, format)?)?;
+    let (tasks, total, mean) = (counted(set.tasks.len(), "random task"), set.utilization(), set.mean_utilization());
+    set.description = format!("{tasks}, total utilisation {total:.4} (mean {mean:.4}), seed {}", args.seed);
+    file.write(files::write(&set, format)?)?;
     written(&args.output, args.json)
 }

@@ -11,9 +11,12 @@ mod convert;
 mod device;
 mod explain;
 mod generate;
+mod interrupt;
 mod listing;
 mod model;
 mod output;
+mod paths;
+mod recipe;
 mod reproduce;
 mod setup;
 mod shape;
@@ -22,9 +25,11 @@ mod sweep;
 mod table;
 mod train;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use temponet_task::wording::{visible, visible_lines};
 
 /// Which scheduler meets the most deadlines, and what does its schedule look like?
 #[derive(Parser)]
@@ -69,7 +74,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match run(Cli::parse().command) {
+    if let Err(error) = interrupt::listen() {
+        output::say(&format!("warning: an interruption may leave temporary files behind: {error}"));
+    }
+    match run(command().command) {
         Ok(()) => ExitCode::SUCCESS,
         // The reader of our output has had enough, as in `temponet sets | head`.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -78,10 +86,29 @@ fn main() -> ExitCode {
             ExitCode::from(1)
         }
         Err(error) => {
-            eprintln!("error: {error:#}");
+            output::say(&format!("error: {error:#}"));
             ExitCode::from(2)
         }
     }
+}
+
+/// What the user asks for; a wrong call ends here. Control characters in it do not reach the terminal.
+fn command() -> Cli {
+    let is_wrong = |error: &clap::Error| error.exit_code() != 0;
+    match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if is_wrong(&error) && std::env::args_os().any(|arg| is_hidden(&arg.to_string_lossy())) => {
+            let text = error.render().to_string();
+            let _ = write!(std::io::stderr(), "{}", visible_lines(&text));
+            std::process::exit(error.exit_code());
+        }
+        Err(error) => error.exit(),
+    }
+}
+
+/// Whether a text would not be shown as it is.
+fn is_hidden(text: &str) -> bool {
+    matches!(visible(text), std::borrow::Cow::Owned(_))
 }
 
 fn run(command: Command) -> anyhow::Result<()> {
@@ -104,7 +131,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "temponet", &mut script);
-            output::print(&String::from_utf8_lossy(&script))
+            output::print_bytes(&script)
         }
         Command::Man { dir: Some(dir) } => {
             std::fs::create_dir_all(&dir)?;
@@ -113,7 +140,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Man { dir: None } => {
             let mut page = Vec::new();
             clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-            output::print(&String::from_utf8_lossy(&page))
+            output::print_bytes(&page)
         }
     }
 }

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use temponet::Model;
+use temponet::{Binning, Continuous, Model};
+use temponet_task::wording::visible;
 
 use crate::convert::written;
+use crate::paths::{Kind, Output, Replace};
 use crate::{output, setup, table};
 
 /// Look at a model, or write untrained weights to begin with
@@ -71,20 +73,20 @@ pub fn run(args: Args) -> Result<()> {
     match args.what {
         What::Show { model, json } => show(&setup::model(&model)?, json),
         What::Note { model, provenance, reach, output, force } => {
-            output::refuse_existing(&output, force)?;
+            let file = Output::claim(&output, Kind::Model, Replace::nothing_or(force))?;
             let mut model = setup::model(&model)?;
             if let Some(reach) = reach {
                 anyhow::ensure!(reach.is_finite() && reach > 0.0, "--reach {reach} is not positive");
                 model.set_reach(reach);
             }
             provenance.into_iter().for_each(|text| model.set_provenance(text));
-            output::write_file(&output, model.to_bytes().context("cannot write the model")?)?;
+            file.write(model.to_bytes().context("cannot write the model")?)?;
             written(&output, false)
         }
         What::New { model, output, force, json } => {
-            output::refuse_existing(&output, force)?;
+            let file = Output::claim(&output, Kind::Model, Replace::nothing_or(force))?;
             let model = setup::model(&model)?;
-            output::write_file(&output, model.to_bytes().context("cannot write the model")?)?;
+            file.write(model.to_bytes().context("cannot write the model")?)?;
             written(&output, json)
         }
     }
@@ -95,7 +97,7 @@ fn show(model: &Model, json: bool) -> Result<()> {
     if json {
         return output::print_json(&serde_json::json!({
             "architecture": shape, "tokenizer": model.tokenizer, "parameters": shape.parameters(),
-            "kernel": temponet_infer::Kernel::best().name(), "provenance": model.provenance(), "reach": model.reach(), "staying": model.stay(), "never_idles": model.never_idles(), "untrained": model.is_untrained(), "checksum": model.weights.checksum(),
+            "kernel": temponet_infer::Kernel::best().name(), "provenance": model.provenance(), "reach": model.reach(), "staying": model.stay(), "never_idles": model.never_idles(), "untrained": model.is_untrained(), "checksum": model.checksum()?,
         }));
     }
     let features = |features: &[temponet_infer::Vocabulary]| {
@@ -103,10 +105,10 @@ fn show(model: &Model, json: bool) -> Result<()> {
     };
     let tokenizer = &model.tokenizer;
     let slack = match &tokenizer.continuous {
-        Some(how) => format!("continuous, {how:?}"),
+        Some(how) => format!("continuous, {}", continuous(how)),
         None => {
             let hopeless = if tokenizer.clip { "clipped to bin 0" } else { "tokens of their own" };
-            format!("{} bins by {:?}; hopeless jobs: {hopeless}", tokenizer.bins, tokenizer.binning)
+            format!("{} bins, {}; hopeless jobs: {hopeless}", tokenizer.bins, binning(&tokenizer.binning))
         }
     };
     let rows = [
@@ -123,14 +125,45 @@ fn show(model: &Model, json: bool) -> Result<()> {
         ("slack", slack),
         ("kernel here", temponet_infer::Kernel::best().name().into()),
         ("provenance", model.provenance().unwrap_or("unknown").into()),
-        ("reach", model.reach().map_or("unlimited".into(), |reach| format!("{reach} ready jobs per core"))),
+        (
+            "reach",
+            model.reach().map_or("unlimited".into(), |reach| format!("{} ready jobs per core", table::number(reach))),
+        ),
         (
             "idles",
             if model.never_idles() { "never while a job waits".into() } else { "where that is worth most".to_string() },
         ),
-        ("staying", format!("worth up to {} in units of Q, by what moving costs", model.stay())),
-        ("checksum", model.weights.checksum()),
+        (
+            "staying",
+            format!("worth up to {} in units of Q, by what moving costs", table::number(f64::from(model.stay()))),
+        ),
+        ("checksum", model.checksum()?),
     ];
-    let line = |(name, value): &(&str, String)| format!("{name:<14} {value}\n");
+    let line = |(name, value): &(&str, String)| format!("{name:<14} {}\n", visible(value));
     output::print(&rows.iter().map(line).collect::<String>())
+}
+
+fn continuous(how: &Continuous) -> String {
+    let pair = |[slack, remaining]: [f64; 2]| format!("{} and {}", table::number(slack), table::number(remaining));
+    match how {
+        Continuous::Raw => "as it is".into(),
+        Continuous::ZScore { mean, deviation } => {
+            format!("less the mean ({}), by the deviation ({})", pair(*mean), pair(*deviation))
+        }
+        Continuous::Mlp { hidden } => format!("through a hidden layer of {hidden}"),
+    }
+}
+
+fn binning(how: &Binning) -> String {
+    match how {
+        Binning::Uniform { width } => format!("each {} median wcets wide", table::number(*width)),
+        Binning::Log { first, last } => {
+            format!(
+                "from {} to {} median wcets, each wider than the one before",
+                table::number(*first),
+                table::number(*last)
+            )
+        }
+        Binning::Fitted { edges } => format!("fitted to data, {} edges", edges.len()),
+    }
 }

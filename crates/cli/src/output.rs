@@ -1,72 +1,105 @@
 //! Where results go: stdout, or files that are never left half-written.
+//!
+//! Whatever reaches a terminal goes through here, where control characters, which names of files and tasks may hold, are escaped.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
+use temponet_task::files::is_pipe;
+use temponet_task::wording::{visible, visible_lines};
 
-/// Prints to stdout.
+use crate::interrupt::Unfinished;
+
+/// Prints text to stdout.
 pub fn print(text: &str) -> Result<()> {
+    print_bytes(visible_lines(text).as_bytes())
+}
+
+/// Prints to stdout as it is.
+pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    out.write_all(bytes).and_then(|()| out.flush()).context("cannot write to stdout")
 }
 
 /// Prints one JSON object to stdout.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
-    print(&(serde_json::to_string_pretty(value)? + "\n"))
+    let text = serde_json::to_string_pretty(value)? + "\n";
+    // JSON escapes most control characters by itself; others occur in texts only, where they may be escaped as well.
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match visible_lines(c.encode_utf8(&mut [0; 4])).len() > c.len_utf8() {
+            true => out += &format!("\\u{:04x}", u32::from(c)),
+            false => out.push(c),
+        }
+    }
+    print_bytes(out.as_bytes())
 }
 
-/// A file under a temporary name beside its own, which it takes when it is complete. Until then an older file of that
-/// name stays as it was.
+/// Tells the user something on stderr, in one line. Nobody may be listening.
+pub fn say(message: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", visible(message));
+}
+
+/// How long to wait for a reader of a pipe.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A file under a temporary name beside its own, which it takes when it is complete. Until then an older file of that name stays as it was.
 pub struct NewFile {
     path: PathBuf,
     /// None where the target is no ordinary file (a pipe, a device) and is written to as it is.
-    temporary: Option<PathBuf>,
+    temporary: Option<(tempfile::TempPath, Unfinished)>,
     /// What to write to.
     pub out: BufWriter<File>,
 }
 
 impl NewFile {
-    /// Opens the temporary file.
-    pub fn create(path: &Path) -> Result<NewFile> {
-        let cannot_write = || format!("cannot write {}", path.display());
-        // A link stays one: the file it leads to is written.
-        let target = path.canonicalize().unwrap_or_else(|_| path.into());
-        let is_special = target.metadata().is_ok_and(|kind| !kind.is_file());
-        let name = target.file_name().with_context(|| format!("{}: is not a file name", path.display()))?;
-        let partial = format!(".{}.{}.partial", name.to_string_lossy(), std::process::id());
-        let temporary = (!is_special).then(|| target.with_file_name(partial));
-        let file = match &temporary {
-            Some(temporary) => File::create(temporary),
-            None => File::options().write(true).open(&target),
-        };
-        let out = BufWriter::new(file.with_context(cannot_write)?);
-        Ok(NewFile { path: target, temporary, out })
+    /// Opens the temporary file for a target that is no link.
+    pub fn create(target: &Path, is_special: bool) -> Result<NewFile> {
+        let cannot_write = || format!("cannot write {}", target.display());
+        if is_special {
+            let file = open_special(target).with_context(cannot_write)?;
+            return Ok(NewFile { path: target.into(), temporary: None, out: BufWriter::new(file) });
+        }
+        let (file, unfinished) =
+            Unfinished::create(|| temporary_in(folder_of(target)), |file| file.path()).with_context(cannot_write)?;
+        let (file, path) = file.into_parts();
+        if let Ok(old) = target.metadata() {
+            // The owner first, which only root can keep: another one resets the permissions.
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::{MetadataExt, fchown};
+                let _ = fchown(&file, Some(old.uid()), Some(old.gid()));
+            }
+            file.set_permissions(old.permissions()).with_context(cannot_write)?;
+        }
+        Ok(NewFile { path: target.into(), temporary: Some((path, unfinished)), out: BufWriter::new(file) })
     }
 
     /// Completes the file.
     pub fn finish(mut self) -> Result<()> {
-        let mut written = self.out.flush();
-        if let Some(temporary) = &self.temporary {
-            written = written.and_then(|()| std::fs::rename(temporary, &self.path));
-        }
-        written.with_context(|| format!("cannot write {}", self.path.display()))
+        self.complete().with_context(|| format!("cannot write {}", self.path.display()))
     }
-}
 
-impl Drop for NewFile {
-    fn drop(&mut self) {
-        // After `finish` it has moved away and this finds nothing.
-        if let Some(temporary) = &self.temporary {
-            let _ = std::fs::remove_file(temporary);
+    fn complete(&mut self) -> std::io::Result<()> {
+        self.out.flush()?;
+        let Some((temporary, unfinished)) = self.temporary.take() else { return Ok(()) };
+        // On the disk before it takes the place of the old one, or a crash could leave an empty file under its name.
+        self.out.get_ref().sync_all()?;
+        temporary.persist(&self.path).map_err(|error| error.error)?;
+        drop(unfinished);
+        #[cfg(unix)]
+        if let Ok(folder) = File::open(folder_of(&self.path)) {
+            // Not every file system can; the file itself is safe.
+            let _ = folder.sync_all();
         }
+        Ok(())
     }
-}
 
-impl NewFile {
     /// Writes everything and completes the file.
     pub fn write(mut self, content: &[u8]) -> Result<()> {
         self.out.write_all(content).with_context(|| format!("cannot write {}", self.path.display()))?;
@@ -74,40 +107,42 @@ impl NewFile {
     }
 }
 
-/// Writes a whole file, completely or not at all.
-pub fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
-    NewFile::create(path)?.write(content.as_ref())
+/// The folder of a file.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Refuses to write one file twice, or over the set that is read.
-pub fn refuse_same(input: Option<&str>, outputs: &[Option<&Path>]) -> Result<()> {
-    let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.into());
-    let mut seen: Vec<PathBuf> = input.map(|input| place(Path::new(input))).into_iter().collect();
-    for path in outputs.iter().flatten() {
-        // Pipes and devices may be written to as often as one likes.
-        let is_file = path.metadata().map_or(true, |kind| kind.is_file());
-        if is_file && seen.contains(&place(path)) {
-            bail!("{}: would be written over a file that this command reads or writes as well", path.display());
+/// A new file in a folder under a name that nobody can foresee, with the permissions of any new file.
+pub fn temporary_in(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".temponet-").suffix(".partial").rand_bytes(12);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
+}
+
+/// Opens a pipe or a device. Opening a pipe waits for a reader, who may never come.
+fn open_special(path: &Path) -> Result<File> {
+    // What is open already goes on where it is, or one output would overwrite the other.
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        if path == Path::new("/dev/stdout") {
+            return Ok(File::from(std::io::stdout().as_fd().try_clone_to_owned()?));
         }
-        seen.push(place(path));
-    }
-    Ok(())
-}
-
-/// Refuses a file in a folder that is not there, before hours of work are lost to it.
-pub fn refuse_nowhere(path: &Path) -> Result<()> {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
-            bail!("cannot write {}: there is no folder {}", path.display(), folder.display())
+        if path == Path::new("/dev/stderr") {
+            return Ok(File::from(std::io::stderr().as_fd().try_clone_to_owned()?));
         }
-        _ => Ok(()),
     }
-}
-
-/// Refuses to replace a file that the user may have written.
-pub fn refuse_existing(path: &Path, force: bool) -> Result<()> {
-    if !force && path.exists() {
-        bail!("{} exists already; --force replaces it", path.display());
+    let open = |path: &Path| File::options().append(true).open(path);
+    if !path.metadata().is_ok_and(|metadata| is_pipe(&metadata)) {
+        return Ok(open(path)?);
     }
-    Ok(())
+    let (sender, receiver) = channel();
+    let path = path.to_path_buf();
+    std::thread::spawn(move || sender.send(open(&path)));
+    match receiver.recv_timeout(PATIENCE) {
+        Ok(file) => Ok(file?),
+        Err(_) => bail!("nobody has read from the pipe for {} s", PATIENCE.as_secs()),
+    }
 }

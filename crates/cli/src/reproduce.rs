@@ -8,7 +8,8 @@ use serde::Serialize;
 use temponet_lab::reproduce::{self, ALL, Cache, Experiment, Findings, Line, Mode, On, Trainer, Verdict, page};
 
 use crate::device::{self, Opened};
-use crate::output::{self, NewFile};
+use crate::output;
+use crate::paths::{Kind, Output};
 use crate::setup::ModelArgs;
 use crate::table;
 
@@ -39,7 +40,7 @@ pub struct Args {
     /// Where models are trained: cpu, best for networks as small as these, cuda, or auto, which takes what is there
     #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = ["auto", "cpu", "cuda"])]
     device: String,
-    /// Run again what has been run before; trained models are kept
+    /// Run again what has been run before, and replace the report whatever is there; trained models are kept
     #[arg(long)]
     force: bool,
     /// Write one self-contained HTML page with every figure and picture
@@ -66,33 +67,33 @@ pub fn run(args: Args) -> Result<()> {
     let roster = args.model.roster()?;
     let cache = Cache::open(&args.cache.clone().unwrap_or_else(Cache::default_folder))?;
     let trainer = trainer(&args.device)?;
-    // Opened first: a path that cannot be written should not cost hours.
-    let report_file = args.report.as_deref().map(NewFile::create).transpose()?;
+    // Claimed first: a path that cannot be written should not cost hours.
+    let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     let mut all = Vec::new();
     for experiment in chosen {
         let known = if args.force { None } else { reproduce::known(experiment, mode, &roster, &cache) };
         let findings = match known {
             Some(findings) => {
-                eprintln!("{}: known", experiment.id);
+                output::say(&format!("{}: known", experiment.id));
                 findings
             }
             None => {
                 let findings = reproduce::run(experiment, mode, &roster, &cache, &*trainer)?;
-                eprintln!("{}: {:.1} s", experiment.id, findings.seconds);
+                output::say(&format!("{}: {:.1} s", experiment.id, findings.seconds));
                 findings
             }
         };
         all.push(findings);
     }
     if let Some(file) = report_file {
-        file.write(page::html(&all).as_bytes())?;
+        file.write(page::html(&all))?;
     }
     if args.json {
         return output::print_json(&JsonReport::of(mode, &all));
     }
     output::print(&if args.markdown { markdown(&all) } else { text(&all) })?;
     if let Some(path) = &args.report {
-        eprintln!("report: {}", path.display());
+        output::say(&format!("report: {}", path.display()));
     }
     Ok(())
 }

@@ -11,7 +11,10 @@ use temponet_sched::shield::Role;
 pub use temponet_sim::generate::text::{positive_time, time as any_time};
 use temponet_task::builtin::{self, Builtin};
 use temponet_task::files::Loaded;
+use temponet_task::wording::{counted, did_you_mean};
 use temponet_task::{Aim, OnMiss, TaskSet, Time, files};
+
+use crate::{output, paths};
 
 /// Changes to the set and the length of the run.
 #[derive(clap::Args)]
@@ -91,7 +94,12 @@ pub fn model(name: &str) -> Result<Model> {
             let seed = seed.parse().map_err(|_| anyhow!("--model {name}: the seed must be a whole number"))?;
             Ok(Model::random(tokenizer, seed))
         }
-        None => Model::load(Path::new(name)).map_err(|error| anyhow!("{name}: {error}")),
+        None => {
+            let path = Path::new(name);
+            paths::reads(path)?;
+            let bytes = files::read_bytes(path).map_err(|error| anyhow!("{name}: cannot be read: {error}"))?;
+            Model::from_bytes(&bytes).map_err(|error| anyhow!("{name}: {error}"))
+        }
     }
 }
 
@@ -126,15 +134,20 @@ pub fn load(name: &str) -> Result<Loaded> {
     let loaded = match Builtin::find(name) {
         Some(set) if !path.exists() => set.load().context("the built-in set is broken")?,
         None if !path.exists() && path.extension().is_none() => {
-            bail!("there is no file and no built-in set {name:?}; `temponet sets` lists the sets")
+            let hint = did_you_mean(name, builtin::ALL.iter().map(|set| set.name));
+            bail!("there is no file and no built-in set {name:?}; `temponet sets` lists the sets{hint}")
         }
-        _ => files::load(path)?,
+        _ => {
+            paths::reads(path)?;
+            files::load(path)?
+        }
     };
+    loaded.files.iter().try_for_each(|file| paths::reads(file))?;
     for warning in &loaded.warnings {
-        eprintln!("{warning}");
+        output::say(warning);
     }
     for note in &loaded.notes {
-        eprintln!("note: {note}");
+        output::say(&format!("note: {note}"));
     }
     Ok(loaded)
 }
@@ -146,7 +159,7 @@ pub fn shield_role(set: &TaskSet) -> String {
 
 /// How many cores, in words.
 pub fn cores(set: &TaskSet) -> String {
-    if set.cores == 1 { "1 core".into() } else { format!("{} cores", set.cores) }
+    counted(set.cores, "core")
 }
 
 /// One line on what runs where.
@@ -161,8 +174,8 @@ pub fn heading(set: &TaskSet, horizon: Time) -> String {
     let per_core = if set.cores > 1 { " per core" } else { "" };
     let rule = set.on_miss.name();
     format!(
-        "{}: {} tasks on {cores}, {load}{per_core}; horizon {horizon}, on a miss: {rule}",
+        "{}: {} on {cores}, {load}{per_core}; horizon {horizon}, on a miss: {rule}",
         set.name,
-        set.tasks.len()
+        counted(set.tasks.len(), "task")
     )
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 use temponet_lab::comparison::{CompareError, Plan, Row, picture_window};
 use temponet_lab::gantt;
@@ -11,9 +11,11 @@ use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
 use temponet_sim::{JobsCsv, Recorder, chrome_trace, simulate};
 use temponet_task::Time;
+use temponet_task::wording::counted;
 
 use crate::compare::JsonRow;
 use crate::output::{self, NewFile};
+use crate::paths::{Kind, Output};
 use crate::setup::{ModelArgs, SetupArgs, heading, positive_time};
 use crate::table;
 
@@ -44,6 +46,9 @@ pub struct Args {
     /// Draw this much of it, such as 200ms [default: about 40 jobs]
     #[arg(long, value_name = "TIME", requires = "gantt", value_parser = positive_time)]
     pub gantt_until: Option<Time>,
+    /// Replace existing files, whatever is in them
+    #[arg(long)]
+    pub force: bool,
     /// Measure how long the scheduler's own decisions take
     #[arg(long)]
     pub latency: bool,
@@ -83,12 +88,11 @@ pub fn run(args: Args) -> Result<()> {
     };
     let kept = if args.trace.is_some() { horizon } else { window };
     let recorder = (args.trace.is_some() || args.gantt.is_some()).then(|| Recorder::until(kept));
-    let outputs = [args.jobs.as_deref(), args.trace.as_deref(), args.gantt.as_deref()];
-    output::refuse_same(Some(&args.set), &outputs)?;
-    // Opened first: a path that cannot be written should not cost a long run.
-    let mut jobs_file = args.jobs.as_deref().map(NewFile::create).transpose()?;
-    let trace_file = args.trace.as_deref().map(NewFile::create).transpose()?;
-    let gantt_file = args.gantt.as_deref().map(NewFile::create).transpose()?;
+    // Claimed first: a path that cannot be written should not cost a long run.
+    let jobs_output = Output::wanted(args.jobs.as_deref(), Kind::Jobs, args.force)?;
+    let trace_output = Output::wanted(args.trace.as_deref(), Kind::Trace, args.force)?;
+    let gantt_output = Output::wanted(args.gantt.as_deref(), Kind::Picture, args.force)?;
+    let mut jobs_file = jobs_output.as_ref().map(Output::open).transpose()?;
     let jobs = jobs_file.as_mut().map(|file| JobsCsv::new(&set, horizon, &mut file.out)).transpose()?;
     let progress = Progress::new(1, horizon);
     progress.say(name);
@@ -104,14 +108,16 @@ pub fn run(args: Args) -> Result<()> {
     let metrics = metrics.map_err(|error| CompareError::Run(name.into(), error))?;
     let (recording, jobs) = watched.done(horizon);
     progress.finish();
-    jobs.map(JobsCsv::finish).transpose()?;
+    if let (Some(jobs), Some(output)) = (jobs, &jobs_output) {
+        jobs.finish().with_context(|| format!("cannot write {}", output.path().display()))?;
+    }
     jobs_file.map(NewFile::finish).transpose()?;
     let recording = recording.unwrap_or_else(|| Recorder::until(Time::ZERO));
-    if let Some(file) = trace_file {
-        file.write(chrome_trace(&set, &recording).as_bytes())?;
+    if let Some(file) = trace_output {
+        file.write(chrome_trace(&set, &recording))?;
     }
-    if let Some(file) = gantt_file {
-        file.write(gantt::svg(&set, name, &recording, window).as_bytes())?;
+    if let Some(file) = gantt_output {
+        file.write(gantt::svg(&set, name, &recording, window))?;
     }
     let compliance = vec![metrics.jobs.compliance()];
     let (scheduler, counters) = (roster.label(name), scheduler.counters());
@@ -186,7 +192,7 @@ fn text(row: &Row, plan: &Plan) -> String {
     out += "\n";
     out += &table::render(&header, &rows);
     if plan.set.tasks.len() > MOST_ROWS {
-        out += &format!("… and {} more tasks, all in --json\n", plan.set.tasks.len() - MOST_ROWS);
+        out += &format!("… and {}, all in --json\n", counted(plan.set.tasks.len() - MOST_ROWS, "more task"));
     }
     out
 }

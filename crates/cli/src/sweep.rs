@@ -11,9 +11,13 @@ use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
 use temponet_lab::sweep::{Point, Summary, SweepPlan, SweepRow};
 use temponet_lab::sweep_files;
+use temponet_sim::generate::text;
 use temponet_task::Time;
+use temponet_task::files::read_bytes;
+use temponet_task::wording::counted;
 
 use crate::compare::chosen;
+use crate::paths::{Kind, Output, Replace};
 use crate::shape::{ShapeArgs, positive_number};
 use crate::{output, table};
 
@@ -65,6 +69,9 @@ pub struct Args {
     /// Write a page with the curves and their figures
     #[arg(long, value_name = "OUT.html")]
     report: Option<PathBuf>,
+    /// Replace existing files, whatever is in them; the sweep begins anew
+    #[arg(long)]
+    force: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -127,25 +134,30 @@ const HEADER: &str = "load,cores,tasks,set,scheduler,released,met";
 
 pub fn run(args: Args) -> Result<()> {
     let plan = args.plan()?;
-    let others = [args.parquet.as_deref(), args.plot.as_deref(), args.report.as_deref()];
-    output::refuse_same(args.output.to_str(), &others)?;
+    let table = Output::claim(&args.output, Kind::Sweep, Replace::earlier_or(args.force))?;
+    let parquet = Output::wanted(args.parquet.as_deref(), Kind::Parquet, args.force)?;
+    let plot = Output::wanted(args.plot.as_deref(), Kind::Picture, args.force)?;
+    let report = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     // The schedulers that apply, by number of cores.
     let mut apply: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for cores in plan.core_counts() {
         let refused = plan.inapplicable(cores)?;
         for (index, why) in &refused {
-            eprintln!("not run on {cores} cores: {} ({why})", plan.schedulers[*index]);
+            let cores = counted(cores, "core");
+            output::say(&format!("not run on {cores}: {} ({why})", plan.schedulers[*index]));
         }
         let left = (0..plan.schedulers.len()).filter(|index| refused.iter().all(|(refused, _)| refused != index));
         apply.insert(cores, left.collect());
     }
     let schedulers_at = |point: usize| &apply[&plan.points[point].spec.cores];
     let optimum_rows = plan.names().len() - plan.schedulers.len();
-    let mut rows = read_done(&args.output, &plan, |point| schedulers_at(point).len() + optimum_rows)?;
+    // With --force whatever is there is begun anew.
+    let before = table.ordinary().filter(|_| !args.force);
+    let mut rows = read_done(before, &plan, |point| schedulers_at(point).len() + optimum_rows)?;
     let names = plan.names();
     // Only whole sets are kept, and the file begins with just them.
     let kept = rows.iter().fold(format!("{}\n{HEADER}\n", stamp(&plan)), |text, row| text + &line(&plan, &names, row));
-    output::write_file(&args.output, kept)?;
+    table.write(kept)?;
     let mut file = std::fs::File::options().append(true).open(&args.output)?;
     let done: HashSet<(usize, u64)> = rows.iter().map(|row| (row.point, row.set)).collect();
     let cells = (0..plan.points.len()).flat_map(|point| (0..plan.sets).map(move |set| (point, set)));
@@ -167,14 +179,14 @@ pub fn run(args: Args) -> Result<()> {
         rows.extend(new);
     }
     progress.finish();
-    if let Some(path) = &args.parquet {
-        output::write_file(path, sweep_files::parquet(&plan, &rows)?)?;
+    if let Some(file) = parquet {
+        file.write(sweep_files::parquet(&plan, &rows)?)?;
     }
-    if let Some(path) = &args.plot {
-        output::write_file(path, plan.picture(&rows))?;
+    if let Some(file) = plot {
+        file.write(plan.picture(&rows))?;
     }
-    if let Some(path) = &args.report {
-        output::write_file(path, sweep_files::page(&plan, &rows))?;
+    if let Some(file) = report {
+        file.write(sweep_files::page(&plan, &rows))?;
     }
     let summary = plan.summary(&rows);
     if args.json {
@@ -196,7 +208,11 @@ fn tables(plan: &SweepPlan, summary: &[Vec<Summary>]) -> String {
     let names = plan.names();
     for ((cores, tasks), points) in &groups {
         if groups.len() > 1 {
-            out += &format!("{cores} cores{}\n\n", tasks.map_or(String::new(), |tasks| format!(", {tasks} tasks")));
+            out += &format!(
+                "{}{}\n\n",
+                counted(*cores, "core"),
+                tasks.map_or(String::new(), |tasks| format!(", {}", counted(tasks, "task")))
+            );
         }
         for (title, value) in Summary::KINDS {
             let loads = points.iter().map(|point| format!("U={}", plan.points[*point].load));
@@ -222,7 +238,9 @@ fn stamp(plan: &SweepPlan) -> String {
         spec
     });
     let names = plan.names().join(" ");
-    format!("# temponet sweep: jobs {jobs}, seed {seed}, schedulers {names}, oracle {oracle:?}, {spec:?}")
+    let oracle = oracle.map_or("none".into(), |seconds| format!("{seconds} s"));
+    let spec = spec.map_or(String::new(), |spec| text::described(&spec));
+    format!("# temponet sweep: jobs {jobs}, seed {seed}, schedulers {names}, oracle {oracle}, {spec}")
 }
 
 /// The first three cells of a row: where it was measured.
@@ -237,10 +255,18 @@ fn line(plan: &SweepPlan, names: &[String], row: &SweepRow) -> String {
 }
 
 /// The whole sets of an earlier run of the same plan; nothing if there is no file.
-fn read_done(path: &Path, plan: &SweepPlan, schedulers_at: impl Fn(usize) -> usize) -> Result<Vec<SweepRow>> {
-    let Ok(text) = std::fs::read_to_string(path) else { return Ok(Vec::new()) };
+fn read_done(path: Option<&Path>, plan: &SweepPlan, schedulers_at: impl Fn(usize) -> usize) -> Result<Vec<SweepRow>> {
+    let Some(path) = path.filter(|path| path.exists()) else { return Ok(Vec::new()) };
+    let bytes = read_bytes(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = String::from_utf8_lossy(&bytes);
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
     if text.lines().next() != Some(stamp(plan).as_str()) {
-        bail!("{} exists and was not made with these options; remove it or name another file", path.display());
+        bail!(
+            "{} exists and was not made with these options; remove it, name another file, or begin anew with --force",
+            path.display()
+        );
     }
     let points: HashMap<String, usize> = plan.points.iter().enumerate().map(|(at, point)| (place(point), at)).collect();
     let names = plan.names();

@@ -48,17 +48,19 @@ pub fn time(ns: f64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-/// 1234567 as 1 234 567.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(' ');
+pub use temponet_task::wording::grouped as count;
+
+/// A number for people and CSV files: six significant digits.
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        size if size == 0.0 || (1e-4..1e6).contains(&size) => {
+            let digits = 5 - (size.max(1e-4).log10().floor() as i32);
+            let text = format!("{value:.*}", digits.clamp(0, 9) as usize);
+            if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
         }
-        out.push(digit);
+        size if size.is_finite() => format!("{value:.5e}"),
+        _ => value.to_string(),
     }
-    out
 }
 
 #[cfg(test)]
@@ -73,6 +75,10 @@ mod tests {
         assert_eq!(time(-999.0), "-999.0ns");
         assert_eq!(time(1.5e9), "1.500s");
         assert_eq!(time(0.0), "0");
+        assert_eq!(number(0.1 + 0.2), "0.3");
+        assert_eq!(number(-0.123_456_789), "-0.123457");
+        assert_eq!((number(0.0), number(12.0), number(123_456.7)), ("0".into(), "12".into(), "123457".into()));
+        assert_eq!((number(1.0 / 3e9), number(2e20 / 3.0)), ("3.33333e-10".into(), "6.66667e19".into()));
     }
 
     #[test]

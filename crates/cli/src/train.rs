@@ -15,13 +15,17 @@ use temponet_lab::curves;
 use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
 use temponet_lab::verdict::{Judged, Verdict, judge};
+use temponet_task::files::read_bytes;
 use temponet_task::{Measure, TaskSet, Time};
 use temponet_train::{
-    Events, PhaseFigures, Ranges, Recipe, Run, Source, TrainError, UpdateFigures, Watch, cannot_teach, trial_seed,
+    Events, PhaseFigures, Ranges, Recipe, Run, Source, TrainError, UpdateFigures, Validated, Watch, cannot_teach,
+    trial_seed,
 };
 
 use crate::device::{self, Opened};
 use crate::output;
+use crate::paths::{Kind, Output, Replace};
+use crate::recipe;
 use crate::setup::{self, SetupArgs, heading};
 use crate::table;
 
@@ -86,7 +90,7 @@ struct JsonTraining<'a> {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let mut recipe = args.recipe.as_deref().map(read_recipe).transpose()?.unwrap_or_default();
+    let mut recipe = args.recipe.as_deref().map(recipe::read).transpose()?.unwrap_or_default();
     if args.recipe.is_none() || args.setup.seed != 1 {
         recipe.seed = args.setup.seed;
     }
@@ -95,16 +99,10 @@ pub fn run(args: Args) -> Result<()> {
     }
     let output = args.output.clone().context("there is no --output")?;
     let checkpoint = checkpoint_path(&output);
-    if !args.force && !args.resume {
-        output::refuse_existing(&output, false)?;
-        if checkpoint.exists() {
-            let name = checkpoint.display();
-            bail!("{name} is there: a training was interrupted; --resume goes on with it, --force forgets it");
-        }
+    if !args.force && !args.resume && checkpoint.exists() {
+        let name = checkpoint.display();
+        bail!("{name} is there: a training was interrupted; --resume goes on with it, --force forgets it");
     }
-    let outputs = [Some(output.as_path()), args.log.as_deref(), args.plot.as_deref()];
-    output::refuse_same(args.set.as_deref(), &outputs)?;
-    outputs.into_iter().flatten().try_for_each(output::refuse_nowhere)?;
     let set = prepare_set(&args)?;
     check_teachers(&recipe, set.as_ref())?;
     let begin_with = args.begin_with.as_deref().map(setup::model).transpose()?;
@@ -115,7 +113,12 @@ pub fn run(args: Args) -> Result<()> {
         }
     }
     let weights = begin_with.map(|model| model.weights);
-    let mut watcher = Watcher::new(&args, checkpoint.clone());
+    // An interrupted training may have left its model.
+    let replace = if args.resume { Replace::Earlier } else { Replace::nothing_or(args.force) };
+    let model_file = Output::claim(&output, Kind::Model, replace)?;
+    let checkpoint_file = Output::claim(&checkpoint, Kind::Checkpoint, Replace::earlier_or(args.force || args.resume))?;
+    let plot = Output::wanted(args.plot.as_deref(), Kind::PictureOrPage, args.force)?;
+    let mut watcher = Watcher::new(&args, checkpoint_file)?;
     if args.force {
         let _ = std::fs::remove_file(&checkpoint);
     }
@@ -128,32 +131,34 @@ pub fn run(args: Args) -> Result<()> {
     watcher.bar.finish_and_clear();
     if let Err(error) = outcome {
         if matches!(error, TrainError::Diverged { .. }) && !watcher.phases.is_empty() {
-            output::write_file(&output, model.to_bytes()?)?;
+            model_file.write(model.to_bytes()?)?;
         }
         return Err(error.into());
     }
-    output::write_file(&output, model.to_bytes()?)?;
-    let _ = std::fs::remove_file(&checkpoint);
-    if let Some(path) = &args.plot {
-        let is_page = path.extension().is_some_and(|extension| extension == "html");
-        let picture = if is_page { curves::page(&watcher.phases) } else { curves::svg(&watcher.phases) };
-        output::write_file(path, picture)?;
+    model_file.write(model.to_bytes()?)?;
+    if let Some(file) = plot {
+        let is_picture = file.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
+        file.write(if is_picture { curves::svg(&watcher.phases) } else { curves::page(&watcher.phases) })?;
     }
     let trials = trials(&recipe, set, args.trials)?;
     let roster = Roster { model: Some(Arc::new(model)) };
     // Every other scheduler there is: which of them suits a load is not known beforehand. Those that do not apply are left out.
     let verdict = judge(&roster, &Roster::classical().names(), &trials, ORACLE_SECONDS)?;
     if args.json {
-        return output::print_json(&JsonTraining {
+        output::print_json(&JsonTraining {
             model: output.display().to_string(),
             seed: recipe.seed,
             phases: &watcher.phases,
             seconds: watcher.begun.elapsed().as_secs_f64(),
             sentence: verdict.sentence(),
             verdict: &verdict,
-        });
+        })?;
+    } else {
+        output::print(&text(&output, &verdict, trials.first()))?;
     }
-    output::print(&text(&output, &verdict, trials.first()))
+    // Only now is there nothing left to go on with.
+    let _ = std::fs::remove_file(&checkpoint);
+    Ok(())
 }
 
 /// What a training begins with.
@@ -173,8 +178,8 @@ impl Begin<'_> {
     ) -> Result<(Model, Result<(), TrainError>)> {
         let mut run = Run::new(device, self.recipe.clone(), self.set.cloned(), self.weights);
         if self.is_resumed {
-            let path = watcher.checkpoint.display();
-            let bytes = std::fs::read(&watcher.checkpoint)
+            let path = watcher.checkpoint.path().display();
+            let bytes = read_bytes(watcher.checkpoint.path())
                 .with_context(|| format!("{path}: there is no interrupted training to go on with"))?;
             run.resume(&bytes).map_err(|error| anyhow!("{path}: {error}"))?;
             run.figures().iter().for_each(|figures| watcher.note(figures));
@@ -191,19 +196,6 @@ fn checkpoint_path(output: &Path) -> PathBuf {
     let mut name = output.file_name().unwrap_or_default().to_os_string();
     name.push(".checkpoint");
     output.with_file_name(name)
-}
-
-fn read_recipe(path: &Path) -> Result<Recipe> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))?;
-    let recipe: Recipe = toml::from_str(&text).map_err(|error| {
-        let line = error.span().map(|span| 1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count());
-        let place = line.map(|line| format!(":{line}")).unwrap_or_default();
-        anyhow!("{}{place}: {}", path.display(), error.message().replace('\n', " "))
-    })?;
-    match recipe.problem() {
-        Some(problem) => bail!("{}: {problem}", path.display()),
-        None => Ok(recipe),
-    }
 }
 
 /// The user's own set, if he names one. What only a set has, or only a run, means nothing without it.
@@ -258,31 +250,37 @@ const TRIAL_LENGTH: f64 = 1_000.0;
 struct Watcher {
     bar: ProgressBar,
     begun: Instant,
-    checkpoint: PathBuf,
-    log: Option<PathBuf>,
-    tensorboard: Option<PathBuf>,
+    checkpoint: Output,
+    log: Option<Output>,
+    tensorboard: Option<Output>,
     events: Events,
     phases: Vec<PhaseFigures>,
     best: Option<f64>,
 }
 
 impl Watcher {
-    fn new(args: &Args, checkpoint: PathBuf) -> Watcher {
+    fn new(args: &Args, checkpoint: Output) -> Result<Watcher> {
         let bar = ProgressBar::new(1);
         if let Ok(style) = ProgressStyle::with_template("{wide_bar} {percent}% · {msg} · {eta} left") {
             bar.set_style(style);
         }
-        let tensorboard = args.tensorboard.as_ref().map(|folder| folder.join("events.out.tfevents.0.temponet"));
-        Watcher {
+        let log = Output::wanted(args.log.as_deref(), Kind::Log, args.force)?;
+        let events = |folder: &Path| {
+            std::fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
+            let path = folder.join("events.out.tfevents.0.temponet");
+            Output::claim(&path, Kind::Events, Replace::earlier_or(args.force))
+        };
+        let tensorboard = args.tensorboard.as_deref().map(events).transpose()?;
+        Ok(Watcher {
             bar,
             begun: Instant::now(),
             checkpoint,
-            log: args.log.clone(),
+            log,
             tensorboard,
             events: Events::default(),
             phases: Vec::new(),
             best: None,
-        }
+        })
     }
 
     /// Keeps a phase's figures.
@@ -298,26 +296,31 @@ impl Watcher {
     fn csv(&self) -> String {
         let mut text = String::from("stage,method,phase,updates,loss,norm,score,best,met,critical\n");
         for p in &self.phases {
-            let (loss, norm, score, best) = (p.loss, p.norm, p.score, p.best);
-            let critical = p.critical.map(|share| share.to_string()).unwrap_or_default();
+            let [loss, norm, score, best, met] = [p.loss, p.norm, p.score, p.best, p.met].map(table::number);
+            let critical = p.critical.map(table::number).unwrap_or_default();
             let place = format!("{},{},{},{}", p.stage, p.method, p.phase, p.updates);
-            text += &format!("{place},{loss},{norm},{score},{best},{},{critical}\n", p.met);
+            text += &format!("{place},{loss},{norm},{score},{best},{met},{critical}\n");
         }
         text
     }
 }
 
 impl Watch for Watcher {
-    fn begun(&mut self, score: f64) {
-        self.best = Some(score);
-        self.bar.suspend(|| eprintln!("it begins with a model that has {} in time", percent(score)));
+    fn begun(&mut self, validated: &Validated) {
+        self.best = Some(validated.score);
+        let Validated { score, met, critical } = *validated;
+        self.bar.suspend(|| output::say(&format!("it begins with a model that has {}", shares(score, met, critical))));
     }
 
     fn updated(&mut self, stage: usize, done: u64, of: u64, figures: UpdateFigures) {
         self.bar.set_length(of);
         self.bar.set_position(done);
         if done.is_multiple_of(8) {
-            let so_far = self.phases.last().map(|last| format!(", {}", shares(last))).unwrap_or_default();
+            let so_far = self
+                .phases
+                .last()
+                .map(|last| format!(", {}", shares(last.score, last.met, last.critical)))
+                .unwrap_or_default();
             self.bar.set_message(format!("stage {stage}, loss {:.4}{so_far}", figures.loss));
         }
     }
@@ -333,28 +336,26 @@ impl Watch for Watcher {
         let (stage, phase, method) = (figures.stage, figures.phase, &figures.method);
         let best = if is_best { ", the best so far" } else { "" };
         self.bar.suspend(|| {
-            eprintln!("stage {stage} ({method}), phase {phase}: loss {:.4}, {}{best}", figures.loss, shares(figures));
+            let loss = figures.loss;
+            let shares = shares(figures.score, figures.met, figures.critical);
+            output::say(&format!("stage {stage} ({method}), phase {phase}: loss {loss:.4}, {shares}{best}"));
         });
-        output::write_file(&self.checkpoint, checkpoint()?).map_err(stopped)?;
-        if let Some(path) = &self.log {
-            output::write_file(path, self.csv()).map_err(stopped)?;
+        self.checkpoint.write(checkpoint()?).map_err(stopped)?;
+        if let Some(file) = &self.log {
+            file.write(self.csv()).map_err(stopped)?;
         }
-        if let Some(path) = &self.tensorboard {
-            if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder).map_err(|error| stopped(error.into()))?;
-            }
-            output::write_file(path, self.events.bytes()).map_err(stopped)?;
+        if let Some(file) = &self.tensorboard {
+            file.write(self.events.bytes()).map_err(stopped)?;
         }
         Ok(())
     }
 }
 
 /// What a phase came to on unseen jobs: critical jobs first, and what the weights are chosen by where that is not the number of jobs.
-fn shares(figures: &PhaseFigures) -> String {
-    let PhaseFigures { score, met, critical, .. } = figures;
+fn shares(score: f64, met: f64, critical: Option<f64>) -> String {
     let critical = critical.map(|share| format!("critical {}, ", percent(share))).unwrap_or_default();
-    let worth = if score == met { String::new() } else { format!("worth {}, ", percent(*score)) };
-    format!("{critical}{worth}in time {}", percent(*met))
+    let worth = if score == met { String::new() } else { format!("worth {}, ", percent(score)) };
+    format!("{critical}{worth}in time {}", percent(met))
 }
 
 fn text(output: &Path, verdict: &Verdict, first: Option<&Case>) -> String {

@@ -336,7 +336,7 @@ fn generate_draws_the_set_that_was_asked_for() {
     assert!(folder.error(&[&args[..], &["a.toml"]].concat()).contains("exists already"));
     let too_much = ["generate", "--tasks", "2", "--utilization", "2.5", "-o", "c.toml"];
     assert!(folder.error(&too_much).contains("at most 2"));
-    let wrong = ["generate", "--tasks", "2", "--utilization", "1", "--periods", "log:9,3", "-o", "c.toml"];
+    let wrong = ["generate", "--tasks", "2", "--utilization", "1", "--periods", "log:9ms,3ms", "-o", "c.toml"];
     assert!(folder.error(&wrong).contains("the smaller first"));
     assert_eq!(folder.files(), ["a.toml", "b.toml"]);
 }
@@ -523,9 +523,11 @@ fn a_model_can_be_written_shown_run_and_explained() {
     let noted = folder.json(&["model", "show", "noted.safetensors", "--json"]);
     assert_eq!((noted["reach"].as_f64(), noted["provenance"].as_str()), (Some(12.0), Some("mine")));
     assert!(folder.error(&["model", "note", "m.safetensors", "--reach", "0", "-o", "n.safetensors"]).contains("reach"));
-    for (name, slack) in
-        [("random-raw:1", "continuous, Raw"), ("random-mlp:1", "continuous, Mlp"), ("random-paper:1", "128 bins")]
-    {
+    for (name, slack) in [
+        ("random-raw:1", "continuous, as it is"),
+        ("random-mlp:1", "continuous, through a hidden layer of 64"),
+        ("random-paper:1", "128 bins"),
+    ] {
         assert!(folder.stdout(&["model", "show", name]).contains(slack), "{name}");
         let text = folder.stdout(&["explain", "--model", name, "--at", "100ms"]);
         assert!(text.contains("the network wanted"), "{text}");
@@ -745,7 +747,7 @@ fn what_is_read_is_not_written_over() {
         folder.error(&["simulate", "my.toml", "--scheduler", "edf", "--gantt", "my.toml"]).contains("written over")
     );
     assert!(folder.error(&["compare", "my.toml", "--report", "./my.toml"]).contains("written over"));
-    let twice = ["sweep", "--sets", "1", "--jobs", "10", "-o", "s.csv", "--report", "p.html", "--plot", "p.html"];
+    let twice = ["sweep", "--sets", "1", "--jobs", "10", "-o", "s.csv", "--report", "p.svg", "--plot", "p.svg"];
     assert!(folder.error(&twice).contains("written over"));
     assert_eq!(folder.files(), ["my.toml"]);
     assert_eq!(folder.read("my.toml"), before);

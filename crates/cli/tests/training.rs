@@ -54,6 +54,7 @@ fn a_training_leaves_a_model_its_logs_and_a_verdict() {
     let log = folder.read("log.csv");
     assert_eq!(log.lines().next(), Some("stage,method,phase,updates,loss,norm,score,best"));
     assert_eq!(log.lines().count(), 1 + phases.len());
+    assert!(log.lines().skip(1).all(|line| line.split(',').all(|cell| cell.len() <= 12)), "six digits each: {log}");
     let events = folder.bytes("board/events.out.tfevents.0.temponet");
     assert_eq!(events[..8], 24u64.to_le_bytes());
     let count = |name: &[u8]| events.windows(name.len()).filter(|window| *window == name).count();
@@ -122,6 +123,30 @@ fn killed_and_resumed_is_the_same_as_never_killed() {
 }
 
 #[test]
+fn a_training_killed_during_its_verdict_resumes_to_it() {
+    let folder = Folder::new("train-verdict");
+    recipe(&folder, &[CLONING]);
+    let endless = [&CALL[..5], &["100000"], &CALL[6..]].concat();
+    let mut child = folder.command(&endless).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    // The model is written before the verdict begins, which would take hours.
+    while !folder.0.join("m.safetensors").exists() && begun.elapsed() < Duration::from_secs(120) {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let model = folder.bytes("m.safetensors");
+    assert_eq!(folder.files(), ["m.safetensors", "m.safetensors.checkpoint", "recipe.toml"]);
+    assert!(folder.error(&CALL).contains("--resume goes on with it"));
+    let output = folder.run(&with(&["--resume"]));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("2 unseen runs"));
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("phase"), "nothing is learned again");
+    assert!(folder.bytes("m.safetensors") == model);
+    assert_eq!(folder.files(), ["m.safetensors", "recipe.toml"]);
+}
+
+#[test]
 fn what_cannot_be_followed_is_refused_before_anything_is_written() {
     let folder = Folder::new("train-refused");
     recipe(&folder, &[CLONING]);
@@ -137,15 +162,18 @@ fn what_cannot_be_followed_is_refused_before_anything_is_written() {
         assert_eq!(folder.files(), ["recipe.toml"], "{text}");
     };
     wrong("seed = 1\nsede = 2\n", "recipe.toml:2: unknown field `sede`");
-    wrong("[optimizer]\nrate = -1.0\n", "optimizer.rate = -1 is not positive");
-    wrong("[network]\nwidth = 30\nheads = 4\n", "network: ");
+    wrong("[optimizer]\nrate = -1.0\n", "recipe.toml:2: optimizer.rate = -1 is not positive");
+    wrong("[network]\nwidth = 30\nheads = 4\n", "recipe.toml:1: network: ");
     wrong("stage = []\n", "0 stages");
     wrong("[[stage]]\nphases = 1\nmethod = { sarsa = {} }\n", "recipe.toml:3: unknown variant `sarsa`");
-    wrong(&CLONING.replace("\"edf\"", "\"eddf\""), "stage 1: teacher: there is no scheduler \"eddf\"");
+    wrong(&CLONING.replace("\"edf\"", "\"eddf\""), "recipe.toml:4: stage 1: teacher: there is no scheduler \"eddf\"");
     wrong(&CLONING.replace("steps", "step"), "unknown field `step`");
-    wrong(&CLONING.replace("batch = 16", "batch = 0"), "stage 1: batch = 0 is not from 1");
-    wrong(&DQN.replace("batch = 16", "epsilon = [1.0, 2.0]"), "stage 1: epsilon[1] = 2 is not from 0 to 1");
-    wrong("[workload]\nload = [2.0, 1.0]\n", "workload: load = [2, 1] is no range");
+    wrong(&CLONING.replace("batch = 16", "batch = 0"), "recipe.toml:7: stage 1: batch = 0 is not from 1");
+    wrong(
+        &DQN.replace("batch = 16", "epsilon = [1.0, 2.0]"),
+        "recipe.toml:7: stage 1: epsilon[1] = 2 is not from 0 to 1",
+    );
+    wrong("[workload]\nload = [2.0, 1.0]\n", "recipe.toml:2: workload: load = [2, 1] is no range");
     folder.write("recipe.toml", &CLONING.replace("\"edf\"", "\"d-over\""));
     let error = folder.error(&with(&["--cores", "2"]));
     assert!(error.contains("teacher: d-over is defined for one core, not for 2"), "{error}");

@@ -18,4 +18,4 @@ pub use kernels::{Kernel, Precision};
 pub use network::{Network, NetworkError, Options};
 pub use reference::{AttentionMap, Trace, reference};
 pub use rows::{Rows, Sparsity};
-pub use weights::{Metadata, Weights, WeightsError, write_tensors};
+pub use weights::{Metadata, Weights, WeightsError, check_file, file_checksum, write_tensors};

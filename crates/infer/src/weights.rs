@@ -1,4 +1,7 @@
 //! The weights file: safetensors with the architecture, the tokenizer, where it comes from and a checksum in its metadata.
+//!
+//! The checksum is that of the whole file, taken while its own digits are zeros, so that no damaged bit goes unnoticed, in the numbers or in what
+//! the metadata say about them. Files of older versions have one of the numbers alone, and are read as well.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -51,9 +54,12 @@ pub enum WeightsError {
         /// What is wrong with it.
         why: String,
     },
-    /// The numbers are not those that were written.
+    /// The content is not what was written.
     #[error("the checksum does not match: the file is damaged")]
     Checksum,
+    /// There is none, or one of another kind.
+    #[error("its checksum {0:?} is of no known kind: the file is damaged, or of another version")]
+    UnknownChecksum(String),
 }
 
 const FORMAT: &str = "temponet-model-1";
@@ -61,6 +67,9 @@ const FORMAT: &str = "temponet-model-1";
 const FORMAT_KEY: &str = "format";
 const ARCHITECTURE_KEY: &str = "architecture";
 const CHECKSUM_KEY: &str = "checksum";
+/// How the checksum of a whole file begins; eight hexadecimal digits follow.
+const OF_FILE: &str = "crc32-file:";
+const NO_DIGITS: &[u8; 8] = b"00000000";
 
 impl Weights {
     /// Weights of a shape, each tensor made by `fill` from its name and shape (rows, columns).
@@ -129,6 +138,7 @@ impl Weights {
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(format)?;
         let file = SafeTensors::deserialize(bytes).map_err(format)?;
         let mut metadata: Metadata = header.metadata().clone().unwrap_or_default().into_iter().collect();
+        let has_checksum = check_file(bytes)?;
         let mut take = |key: &'static str| metadata.remove(key).ok_or(WeightsError::NotAModel(key));
         let version = take(FORMAT_KEY)?;
         if version != FORMAT {
@@ -154,8 +164,10 @@ impl Weights {
             }
         }
         let weights = Weights { architecture, metadata, tensors };
-        if weights.checksum() != checksum {
-            return Err(WeightsError::Checksum);
+        match checksum.starts_with("crc32:") {
+            true if weights.checksum() != checksum => return Err(WeightsError::Checksum),
+            false if !has_checksum => return Err(WeightsError::UnknownChecksum(checksum)),
+            _ => {}
         }
         for (name, ..) in weights.held() {
             if let Some(place) = weights.tensor(&name).iter().position(|value| !value.is_finite()) {
@@ -174,7 +186,6 @@ impl Weights {
         let mut metadata: HashMap<String, String> = self.metadata.clone().into_iter().collect();
         metadata.insert(FORMAT_KEY.into(), FORMAT.into());
         metadata.insert(ARCHITECTURE_KEY.into(), architecture);
-        metadata.insert(CHECKSUM_KEY.into(), self.checksum());
         let tensors: Vec<(String, usize, usize, Vec<u8>)> = self
             .held()
             .map(|(name, rows, columns)| {
@@ -190,7 +201,8 @@ impl Weights {
         write_tensors(views, metadata).map_err(format)
     }
 
-    /// A checksum over all numbers, in the order of [`Architecture::tensors`] and then of [`Architecture::training_tensors`].
+    /// A checksum over all numbers and nothing else, in the order of [`Architecture::tensors`] and then of [`Architecture::training_tensors`]:
+    /// whether two networks are the same.
     pub fn checksum(&self) -> String {
         let mut hasher = crc32fast::Hasher::new();
         for (name, ..) in self.held() {
@@ -200,11 +212,46 @@ impl Weights {
     }
 }
 
-/// The content of a safetensors file, the same each time: the library writes its header in the arbitrary order of a hash table, this sorts it.
+/// Where the digits of the checksum of a whole file are, if it has one. Quotes inside of a JSON text are escaped, so nothing else looks like it.
+fn digits_at(bytes: &[u8]) -> Option<usize> {
+    let length = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
+    let header = bytes.get(8..8usize.checked_add(usize::try_from(length).ok()?)?)?;
+    let key = format!("\"{CHECKSUM_KEY}\":\"{OF_FILE}");
+    let at = 8 + header.windows(key.len()).position(|window| window == key.as_bytes())? + key.len();
+    (at + NO_DIGITS.len() <= bytes.len()).then_some(at)
+}
+
+/// The checksum of a whole file whose digits, which begin at `at`, count as zeros.
+fn file_digits(bytes: &[u8], at: usize) -> String {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&bytes[..at]);
+    hasher.update(NO_DIGITS);
+    hasher.update(&bytes[at + NO_DIGITS.len()..]);
+    format!("{:08x}", hasher.finalize())
+}
+
+/// The checksum that the content of a file carries, if it carries one of the whole file.
+pub fn file_checksum(bytes: &[u8]) -> Option<String> {
+    let at = digits_at(bytes)?;
+    Some(format!("{OF_FILE}{}", String::from_utf8_lossy(&bytes[at..at + NO_DIGITS.len()])))
+}
+
+/// Whether a file of [`write_tensors`] has a checksum; an error if it does not match.
+pub fn check_file(bytes: &[u8]) -> Result<bool, WeightsError> {
+    match digits_at(bytes) {
+        Some(at) if bytes[at..].starts_with(file_digits(bytes, at).as_bytes()) => Ok(true),
+        Some(_) => Err(WeightsError::Checksum),
+        None => Ok(false),
+    }
+}
+
+/// The content of a safetensors file, with a checksum of all of it, the same each time: the library writes its header in the arbitrary order of a
+/// hash table, this sorts it.
 pub fn write_tensors<'a>(
     tensors: Vec<(&'a str, TensorView<'a>)>,
-    metadata: HashMap<String, String>,
+    mut metadata: HashMap<String, String>,
 ) -> Result<Vec<u8>, safetensors::SafeTensorError> {
+    metadata.insert(CHECKSUM_KEY.into(), format!("{OF_FILE}{}", String::from_utf8_lossy(NO_DIGITS)));
     let mut bytes = safetensors::serialize(tensors, Some(metadata))?;
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap_or_default()) as usize;
     let header: BTreeMap<String, BTreeMap<String, serde_json::Value>> = serde_json::from_slice(&bytes[8..8 + length])?;
@@ -213,6 +260,10 @@ pub fn write_tensors<'a>(
     if sorted.len() <= length {
         bytes[8..8 + length].fill(b' ');
         bytes[8..8 + sorted.len()].copy_from_slice(&sorted);
+    }
+    if let Some(at) = digits_at(&bytes) {
+        let digits = file_digits(&bytes, at);
+        bytes[at..at + NO_DIGITS.len()].copy_from_slice(digits.as_bytes());
     }
     Ok(bytes)
 }

@@ -145,3 +145,20 @@ fn replace(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let place = bytes.windows(from.len()).position(|window| window == from).expect("it is there");
     [&bytes[..place], to, &bytes[place + from.len()..]].concat()
 }
+
+#[test]
+fn a_flipped_bit_anywhere_in_a_weights_file_is_an_error() {
+    let tiny = Architecture { width: 8, heads: 2, layers: 1, feed_forward: 8, ..small() };
+    let mut weights = Weights::random(tiny, 1);
+    weights.metadata.insert("reach".into(), "12".into());
+    let bytes = weights.to_bytes().unwrap();
+    assert_eq!(Weights::from_bytes(&bytes).unwrap(), weights);
+    let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    // Every bit of the header; of the numbers, one bit of each byte.
+    let flips = (0..header * 8).chain((header..bytes.len()).map(|byte| byte * 8 + byte % 8));
+    for bit in flips {
+        let mut flipped = bytes.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        assert!(Weights::from_bytes(&flipped).is_err(), "bit {bit} of {header} bytes of header");
+    }
+}

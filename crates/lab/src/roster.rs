@@ -5,6 +5,7 @@ use std::sync::Arc;
 use temponet::{Learned, Model, NetworkError, Options, Temponet};
 use temponet_sched::SpecError;
 use temponet_task::Scheduler;
+use temponet_task::wording::did_you_mean;
 
 /// The learned scheduler, behind its shield.
 pub const SHIELDED: &str = "temponet";
@@ -40,7 +41,17 @@ impl Roster {
     /// Makes the scheduler that a text names, with options.
     pub fn build(&self, spec: &str) -> Result<Box<dyn Scheduler>, SpecError> {
         if !LEARNED.contains(&spec) {
-            return temponet_sched::build(spec);
+            return temponet_sched::build(spec).map_err(|error| match error {
+                // The learned scheduler may be what was meant.
+                SpecError::Unknown(name, _) if LEARNED.contains(&name.as_str()) => {
+                    SpecError::Option(spec.into(), format!("{name} has no options and needs no other shield"))
+                }
+                SpecError::Unknown(name, _) => {
+                    let hint = did_you_mean(&name, self.names().iter().map(String::as_str).chain(["shield"]));
+                    SpecError::Unknown(name, hint)
+                }
+                error => error,
+            });
         }
         let wrong = |why: String| SpecError::Option(spec.into(), why);
         let missing = || wrong("needs a model: --model FILE or --model random:SEED".into());

@@ -1,6 +1,7 @@
 //! Every scheduler by name, and how a user's `name:option=value` becomes one.
 
-use temponet_task::{Scheduler, Time, TimeUnit};
+use temponet_task::wording::did_you_mean;
+use temponet_task::{Scheduler, Time};
 
 use crate::partition::Fit;
 use crate::shield::Shield;
@@ -391,9 +392,7 @@ pub fn build(spec: &str) -> Result<Box<dyn Scheduler>, SpecError> {
     let mut parts = spec.split(':');
     let name = parts.next().unwrap_or_default();
     let entry = ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let close = ALL.iter().map(|entry| entry.name).min_by_key(|known| edit_distance(known, name));
-        let hint = close.filter(|known| edit_distance(known, name) <= 2);
-        SpecError::Unknown(name.into(), hint.map(|known| format!("; did you mean {known:?}?")).unwrap_or_default())
+        SpecError::Unknown(name.into(), did_you_mean(name, ALL.iter().map(|entry| entry.name).chain(["shield"])))
     })?;
     let wrong = |message: String| SpecError::Option(spec.into(), message);
     let mut given = Vec::new();
@@ -401,8 +400,9 @@ pub fn build(spec: &str) -> Result<Box<dyn Scheduler>, SpecError> {
         let (key, value) = part.split_once('=').ok_or_else(|| wrong(format!("{part:?} is not option=value")))?;
         if !entry.options.iter().any(|(known, ..)| *known == key) {
             let known: Vec<&str> = entry.options.iter().map(|(known, ..)| *known).collect();
+            let hint = did_you_mean(key, known.iter().copied());
             let known = if known.is_empty() { "it has none".into() } else { format!("it has {}", known.join(", ")) };
-            return Err(wrong(format!("there is no option {key:?}; {known}")));
+            return Err(wrong(format!("there is no option {key:?}; {known}{hint}")));
         }
         given.push((key, value));
     }
@@ -427,10 +427,10 @@ impl Options<'_> {
 
     fn quantum(&self) -> Result<Option<Time>, String> {
         let Some(text) = self.given("quantum") else { return Ok(None) };
-        match Time::parse(text, TimeUnit::Ms) {
+        match Time::with_unit(text) {
             Ok(Time::ZERO) => Err("quantum must be greater than zero".into()),
             Ok(time) => Ok(Some(time)),
-            Err(error) => Err(format!("quantum = {text:?} {error}")),
+            Err(error) => Err(format!("quantum = {text:?}: {error}")),
         }
     }
 
@@ -462,21 +462,6 @@ impl Options<'_> {
     }
 }
 
-/// How many letters must change to turn one word into the other.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, cb) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -497,6 +482,9 @@ mod tests {
         assert!(build("llf:quantum=500us").is_ok());
         assert!(build("c-edf:size=4:fit=worst").is_ok());
         assert!(error("edff").contains("did you mean \"edf\""));
+        assert!(error("EDF").contains("did you mean \"edf\""));
+        assert!(error("llf:quntum=1ms").contains("did you mean \"quantum\""));
+        assert!(error("llf:quantum=2").contains("2 what?"));
         assert!(error("edf:quantum=1ms").contains("it has none"));
         assert!(error("llf:quantum=0").contains("greater than zero"));
         assert!(error("p-edf:fit=tight").contains("first, best, worst"));

@@ -11,6 +11,7 @@ mod set;
 mod task;
 mod time;
 mod view;
+pub mod wording;
 
 pub use goal::{Aim, Goal, Measure, Worths};
 pub use scheduler::{Assignment, NotApplicable, Scheduler};

@@ -152,6 +152,20 @@ impl Time {
         Self::from_decimal(number, unit.exponent())
     }
 
+    /// Reads a time that must say its unit, as in `40ms`; zero needs none. For command lines, where nothing says what a bare number counts.
+    pub fn with_unit(text: &str) -> Result<Time, String> {
+        let time = Time::parse(text, TimeUnit::Ms).map_err(|error| match error {
+            TimeError::NotATime => "is not a time: write a number with ns, us, ms or s, such as 2.5ms".into(),
+            error => error.to_string(),
+        })?;
+        // Only a bare number means something else in another unit.
+        if Time::parse(text, TimeUnit::Us) != Ok(time) {
+            let number = text.trim();
+            return Err(format!("{number} what? Write {number}us, {number}ms or {number}s"));
+        }
+        Ok(time)
+    }
+
     /// `number` × 10^`shift` nanoseconds, rounded to the nearest.
     fn from_decimal(number: &str, shift: i32) -> Result<Time, TimeError> {
         let number: String = number.chars().filter(|c| *c != '_').collect();
@@ -283,6 +297,16 @@ mod tests {
         assert_eq!(ms("1e30"), Err(TimeError::TooLarge));
         assert_eq!(ms("99999999999999999999999999"), Err(TimeError::TooLarge));
         assert_eq!(ms("1e999999999999"), Err(TimeError::NotATime));
+    }
+
+    #[test]
+    fn a_bare_number_does_not_pass_for_a_time_with_a_unit() {
+        assert_eq!(Time::with_unit("2.5ms"), Ok(Time::from_us(2_500)));
+        assert_eq!(Time::with_unit("1 s"), Ok(Time::from_secs(1)));
+        assert_eq!(Time::with_unit("0"), Ok(Time::ZERO));
+        assert_eq!(Time::with_unit("10").unwrap_err(), "10 what? Write 10us, 10ms or 10s");
+        assert!(Time::with_unit("0.0000004").unwrap_err().contains("less than a nanosecond"));
+        assert!(Time::with_unit("1e-6").unwrap_err().contains("what?"));
     }
 
     #[test]

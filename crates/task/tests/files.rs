@@ -103,9 +103,11 @@ fn every_error_is_one_line_with_file_line_and_value() {
         (with_line("wcet = 1e40"), "set.toml:4: wcet = 1e40 is too large"),
         (with_line("wcet = 99999999999999999999"), "set.toml:4:"),
         (with_line("wcet = true"), "set.toml:4: wcet must be a time, not true"),
-        (with_line("wect = 3"), "set.toml:1: task \"a\" has no wcet"),
-        (with_line("wcet = 3\nperoid = 4"), "set.toml:5: unknown key \"peroid\" in task: known are name, period"),
-        (with_line("wcet = 3\ncolour = \"red\""), "set.toml:5: unknown key \"colour\""),
+        (with_line("offset = 3"), "set.toml:1: task \"a\" has no wcet"),
+        (
+            with_line("wcet = 3\ncolour = \"red\""),
+            "set.toml:5: task \"a\": unknown key \"colour\"; known are name, period",
+        ),
         (with_line("wcet = 3\nbcet = 4"), "bcet 4ms is more than the wcet 3ms"),
         (with_line("wcet = 3\nvalue = inf"), "set.toml:5: value = inf must be a number from 0 to 1000000000000"),
         (with_line("wcet = 3\ncriticality = \"huge\""), "set.toml:5: criticality = \"huge\""),
@@ -351,4 +353,87 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_misspelt_key_is_named_with_its_task_and_the_key_that_was_meant() {
+    let cases = [
+        (with_line("wect = 3"), "set.toml:4: task \"a\": unknown key \"wect\"; did you mean \"wcet\"?"),
+        (with_line("wcet = 3\nperoid = 4"), "set.toml:5: task \"a\": unknown key \"peroid\"; did you mean \"period\"?"),
+        (
+            "[[task]]\nname = \"lidar\"\nperod = 4\n".into(),
+            "set.toml:3: task \"lidar\": unknown key \"perod\"; did you mean \"period\"?",
+        ),
+        ("[[task]]\nnmae = \"lidar\"\n".into(), "set.toml:2: task: unknown key \"nmae\"; did you mean \"name\"?"),
+        ("core = 2\n".into(), "set.toml:1: the file: unknown key \"core\"; did you mean \"cores\"?"),
+        (
+            "costs = { Migration = 2 }\n".into(),
+            "set.toml:1: costs: unknown key \"Migration\"; did you mean \"migration\"?",
+        ),
+        (
+            with_line("wcet = 3\n[[mode]]\nat = 1\ntasks = [\"A\"]"),
+            "set.toml:7: there is no task \"A\"; did you mean \"a\"?",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(toml_error(&text), expected);
+    }
+    let column = read("name,perod_ms,wcet\na,1,2\n", Format::Csv).expect_err("must be refused");
+    assert_eq!(column, "set.csv:2: task \"a\": unknown key \"perod_ms\"; did you mean \"period\"?");
+}
+
+#[test]
+fn semicolons_and_tabs_separate_cells_as_spreadsheets_write_them() {
+    let text = "name,period,wcet,value\n\"a,b\",10,2.5,3\nc,20us,5us,\n";
+    let expected = read(text, Format::Csv).unwrap().set;
+    for separator in [";", "\t"] {
+        let other = text.replace("\"a,b\"", "A").replace(',', separator).replace('A', "a,b");
+        assert_eq!(read(&other, Format::Csv).unwrap().set, expected, "{other}");
+    }
+    let jobs = read("name;release_ms;execution_ms;deadline_ms\na;1;2;4\n", Format::Csv).unwrap().set;
+    assert!(matches!(&jobs.tasks[0].arrival, Arrival::Listed(jobs) if jobs.len() == 1));
+}
+
+#[test]
+fn a_decimal_comma_is_named_and_not_read_as_something_else() {
+    let error = |text: &str| read(text, Format::Csv).expect_err("must be refused");
+    let comma = "set.csv:3: wcet_ms = 2,5 has a decimal comma: write a point, 2.5";
+    assert_eq!(error("name;period_ms;wcet_ms\na;10;2\nb;10;2,5\n"), comma);
+    assert!(error("name\tperiod\twcet\na\t10ms\t1,25ms\n").contains("write a point, 1.25ms"));
+}
+
+#[test]
+fn an_endless_device_and_a_folder_are_errors() {
+    let folder = std::env::temp_dir().join(format!("temponet-input-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("set.toml")).unwrap();
+    assert!(load(&folder.join("set.toml")).unwrap_err().to_string().ends_with("is a folder, not a file"));
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("/dev/zero", folder.join("zero.csv")).unwrap();
+        assert!(load(&folder.join("zero.csv")).unwrap_err().to_string().ends_with("is too large: more than 64 MiB"));
+    }
+    let large = folder.join("large.toml");
+    std::fs::File::create(&large).unwrap().set_len((1 << 30) + 1).unwrap();
+    assert!(load(&large).unwrap_err().to_string().ends_with("is too large: more than 1024 MiB"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_file_name_with_control_characters_gives_a_printable_set() {
+    let text = with_line("wcet = 3");
+    let set = parse(&text, Format::Toml, Path::new("a\x1b[31m\nb.toml")).unwrap().set;
+    assert_eq!(set.name, "a\\u{1b}[31m\\nb");
+    let error = toml_error(&(text + "[[mode]]\nat = 1\nname = \"\\u001b[2J\"\n"));
+    assert!(error.contains("must be a printable text") && !error.contains('\x1b'), "{error}");
+}
+
+#[test]
+fn the_files_that_a_set_refers_to_are_known() {
+    let folder = std::env::temp_dir().join(format!("temponet-refers-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("times.csv"), "t_ms;u\n1;2\n").unwrap();
+    let text = with_line("execution = { model = \"empirical\", file = \"times.csv\", column = \"u\" }");
+    std::fs::write(folder.join("set.toml"), text).unwrap();
+    assert_eq!(load(&folder.join("set.toml")).unwrap().files, [folder.join("times.csv")]);
+    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -254,7 +254,7 @@ fn wrong_simulations_are_one_line_with_file_line_and_value() {
     }
     for (old, new, expected) in [
         ("WCET='4'", "\nWCET='-4'", "s.xml:4: WCET = -4 is negative"),
-        ("WCET='4'", "", "s.xml:3: task has no WCET"),
+        ("WCET='4'", "", "s.xml:3: task \"a\" has no WCET"),
         ("WCET='4'", "WCET='0'", "s.xml:2: has no task that can be simulated here"),
         ("period='10'", "", "s.xml:3: task \"a\" has no period"),
         ("period='10'", "period='nan'", "s.xml:3: period = nan is not a time"),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use temponet_infer::{Architecture, Weights, WeightsError};
+use temponet_infer::{Architecture, Weights, WeightsError, file_checksum};
 
 use crate::tokenizer::Tokenizer;
 
@@ -160,6 +160,11 @@ impl Model {
             self.weights.set_tensor("head.idle.bias", vec![0.0]);
             self.set_never_idles(true);
         }
+    }
+
+    /// The checksum of its file: of the weights and of all that the metadata say.
+    pub fn checksum(&self) -> Result<String, ModelError> {
+        Ok(file_checksum(&self.to_bytes()?).unwrap_or_default())
     }
 
     /// The content of a file.

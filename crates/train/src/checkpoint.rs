@@ -6,7 +6,7 @@ use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 use temponet_grad::Device;
-use temponet_infer::{Weights, write_tensors};
+use temponet_infer::{Weights, check_file, write_tensors};
 
 use crate::cloning::Lessons;
 use crate::explore::Counter;
@@ -84,6 +84,10 @@ impl<D: Device<Real = f32>> Run<D> {
         let metadata = header.metadata().clone().unwrap_or_default();
         if metadata.get("format").map(String::as_str) != Some(FORMAT) {
             return Err(wrong("it is no checkpoint of a training"));
+        }
+        // Before anything is believed: a damaged number would be trained on.
+        if !check_file(bytes).map_err(wrong)? {
+            return Err(wrong("it has no checksum: it is damaged, or was made by an older version"));
         }
         if metadata.get(RECIPE) != Some(&self.fingerprint()?) {
             return Err(wrong("it was made with another recipe or another task set"));

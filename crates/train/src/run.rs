@@ -102,7 +102,7 @@ pub struct Validated {
 /// Watches a training.
 pub trait Watch {
     /// It begins with a model whose share of the validation jobs in time is this.
-    fn begun(&mut self, _score: f64) {}
+    fn begun(&mut self, _validated: &Validated) {}
     /// An update was made: so many of so many in this stage.
     fn updated(&mut self, _stage: usize, _done: u64, _of: u64, _figures: UpdateFigures) {}
     /// A phase is over. The checkpoint is what [`Run::resume`] takes; an error stops the training.
@@ -243,9 +243,9 @@ impl<D: Device<Real = f32>> Run<D> {
         if self.begun_with.is_some() && self.progress == Progress::default() {
             // What it began with is kept until something is better.
             let model = Arc::new(Model { tokenizer: self.recipe.tokenizer(), weights: self.best.clone() });
-            let score = self.validate(&model)?;
-            self.progress.best = Some(score);
-            watch.begun(score);
+            let validated = self.validate(&model)?;
+            self.progress.best = Some(validated.score);
+            watch.begun(&validated);
         }
         while let Some(stage) = self.recipe.stage.get(self.progress.stage).cloned() {
             if self.progress.phase >= stage.phases || self.is_patience_over() {
@@ -424,7 +424,8 @@ impl<D: Device<Real = f32>> Run<D> {
             }
         };
         let model = Arc::new(model);
-        let Validated { score, met, critical } = self.validate(&model)?;
+        let validated = self.validate(&model)?;
+        let score = validated.score;
         self.progress.since_best += 1;
         if self.progress.best.is_none_or(|best| score > best) {
             self.progress.best = Some(score);
@@ -440,8 +441,8 @@ impl<D: Device<Real = f32>> Run<D> {
             norm,
             score,
             best: self.progress.best.unwrap_or(score),
-            met,
-            critical,
+            met: validated.met,
+            critical: validated.critical,
         })
     }
 

@@ -343,6 +343,21 @@ fn an_interrupted_training_goes_on_bit_for_bit_at_any_number_of_threads() {
 }
 
 #[test]
+fn a_checkpoint_with_a_flipped_bit_is_neither_trained_on_nor_a_panic() {
+    let mut watch = StopAfter { phases: 1, checkpoint: vec![], figures: vec![] };
+    let mut run = Run::new(Device::default(), all_methods(), None, None);
+    assert!(matches!(run.train(&mut watch), Err(TrainError::Stopped(_))));
+    let whole = watch.checkpoint;
+    let mut run = Run::new(Device::default(), all_methods(), None, None);
+    for place in (0..whole.len() * 8).step_by(whole.len() / 25) {
+        let mut flipped = whole.clone();
+        flipped[place / 8] ^= 1 << (place % 8);
+        assert!(matches!(run.resume(&flipped), Err(TrainError::Checkpoint(_))), "bit {place}");
+    }
+    run.resume(&whole).unwrap();
+}
+
+#[test]
 fn numbers_that_go_astray_stop_the_training() {
     let mut recipe = all_methods();
     recipe.optimizer.rate = 1e30;

@@ -15,6 +15,7 @@ use temponet_lab::measure::{attention as measured, control, decision};
 use temponet_lab::stats::power_law;
 
 use super::{agreement, attention};
+use crate::paths::{Kind, Output, Replace};
 use crate::{output, setup, table};
 
 /// The learned scheduler: time per decision and per forward pass, by number of jobs and kernel
@@ -45,6 +46,9 @@ pub struct Args {
     /// Write the random weights, the rows and what comes out into this folder instead, for other runtimes
     #[arg(long, value_name = "FOLDER", hide = true)]
     write: Option<PathBuf>,
+    /// Replace existing files in it, whatever is in them
+    #[arg(long, requires = "write", hide = true)]
+    force: bool,
 }
 
 /// Steps of the control loop between decisions are timed so often.
@@ -124,7 +128,7 @@ impl Case {
 pub fn run(args: Args) -> Result<()> {
     let (drawn, distinct) = (Weights::random(paper(1), SEED), Weights::random(paper(2), SEED));
     if let Some(folder) = &args.write {
-        return write(folder, &drawn);
+        return write(folder, &drawn, args.force);
     }
     let kernels = match &args.kernel {
         _ if args.all_kernels => Kernel::available(),
@@ -212,9 +216,10 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// What another runtime needs to compute the same, and what comes out here.
-fn write(folder: &Path, weights: &Weights) -> Result<()> {
+fn write(folder: &Path, weights: &Weights, force: bool) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
-    output::write_file(&folder.join("model.safetensors"), weights.to_bytes()?)?;
+    let replace = Replace::earlier_or(force);
+    Output::claim(&folder.join("model.safetensors"), Kind::Model, replace)?.write(weights.to_bytes()?)?;
     let case = |case: Case| {
         let q_of = |precision: Precision| -> Result<Vec<f32>> {
             let mut q = Vec::new();
@@ -228,7 +233,7 @@ fn write(folder: &Path, weights: &Weights) -> Result<()> {
         }))
     };
     let cases = JOBS.into_iter().map(|jobs| case(Case::drawn(jobs))).collect::<Result<Vec<_>>>()?;
-    output::write_file(&folder.join("cases.json"), serde_json::to_string(&cases)?)
+    Output::claim(&folder.join("cases.json"), Kind::BenchData, replace)?.write(serde_json::to_string(&cases)?)
 }
 
 /// The paper's architecture, with one feature of a job or two.

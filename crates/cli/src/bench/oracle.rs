@@ -12,6 +12,7 @@ use temponet_sched::oracle::{Optimum, OracleJob, STEPS_PER_SECOND, optimum};
 use temponet_sim::generate::{Spec, generate};
 use temponet_task::Time;
 
+use crate::paths::{Kind, Output, Replace};
 use crate::{output, table};
 
 /// The clairvoyant optimum: time per instance, share solved exactly, gap
@@ -31,6 +32,9 @@ pub struct Args {
     /// Write the instances as job lists into this folder instead, for other solvers
     #[arg(long, value_name = "FOLDER")]
     write: Option<PathBuf>,
+    /// Replace existing files in it, whatever is in them
+    #[arg(long, requires = "write")]
+    force: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -100,7 +104,8 @@ pub fn run(args: Args) -> Result<()> {
         for case in chosen {
             for instance in 0..args.instances {
                 let path = folder.join(format!("{}-{instance}.csv", case.name));
-                output::write_file(&path, job_list(case, &jobs(case, instance)?))?;
+                let file = Output::claim(&path, Kind::BenchData, Replace::earlier_or(args.force))?;
+                file.write(job_list(case, &jobs(case, instance)?))?;
             }
         }
         return Ok(());
@@ -109,7 +114,7 @@ pub fn run(args: Args) -> Result<()> {
     let mut cases = Vec::new();
     for case in chosen {
         if !args.json {
-            eprintln!("{} …", case.about);
+            output::say(&format!("{} …", case.about));
         }
         cases.push(measure(case, args.instances, steps)?);
     }

@@ -16,6 +16,7 @@ use temponet_sim::{Unobserved, simulate};
 use temponet_task::files::{self, Format};
 use temponet_task::{TaskSet, Time};
 
+use crate::paths::{Kind, Output, Replace};
 use crate::{output, table};
 
 /// The simulator: jobs per second and peak memory
@@ -33,6 +34,9 @@ pub struct Args {
     /// Write the task sets as JSON into this folder instead, for other simulators
     #[arg(long, value_name = "FOLDER")]
     write: Option<PathBuf>,
+    /// Replace existing files in it, whatever is in them
+    #[arg(long, requires = "write")]
+    force: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -130,10 +134,9 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(folder) = &args.write {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
         for case in chosen {
-            output::write_file(
-                &folder.join(case.name).with_extension("json"),
-                &files::write(&set(case)?, Format::Json)?,
-            )?;
+            let path = folder.join(case.name).with_extension("json");
+            let file = Output::claim(&path, Kind::BenchData, Replace::earlier_or(args.force))?;
+            file.write(files::write(&set(case)?, Format::Json)?)?;
         }
         return Ok(());
     }
@@ -143,7 +146,7 @@ pub fn run(args: Args) -> Result<()> {
     let mut cases = Vec::new();
     for case in chosen {
         if !args.json {
-            eprintln!("{} …", case.about);
+            output::say(&format!("{} …", case.about));
         }
         cases.push(in_own_process(case, args.jobs.unwrap_or(case.jobs))?);
     }

@@ -16,7 +16,8 @@ use temponet_task::{Aim, Time};
 use self::fail_if::Condition;
 use self::json::JsonReport;
 pub use self::json::JsonRow;
-use crate::output::{self, NewFile};
+use crate::output;
+use crate::paths::{Kind, Output};
 use crate::setup::{ModelArgs, SetupArgs, aim, shield_role};
 use crate::shape::positive_number;
 
@@ -54,6 +55,9 @@ pub struct Args {
     /// Write one self-contained HTML page with table, schedules and distributions
     #[arg(long, value_name = "OUT.html")]
     pub report: Option<PathBuf>,
+    /// Replace existing files, whatever is in them
+    #[arg(long)]
+    pub force: bool,
     /// Measure how long the schedulers' own decisions take
     #[arg(long)]
     pub latency: bool,
@@ -86,9 +90,8 @@ pub fn run(args: Args) -> Result<()> {
             schedulers.push(name.into());
         }
     }
-    output::refuse_same(args.set.as_deref(), &[args.report.as_deref()])?;
-    // Opened first: a path that cannot be written should not cost a long run.
-    let report_file = args.report.as_deref().map(NewFile::create).transpose()?;
+    // Claimed first: a path that cannot be written should not cost a long run.
+    let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     let progress = Progress::new(runs * schedulers.len() as u64, horizon);
     let oracle = (!args.no_oracle).then_some(args.oracle_budget);
     let (seed, latency) = (args.setup.seed, args.latency);
@@ -97,7 +100,7 @@ pub fn run(args: Args) -> Result<()> {
     let plan = Plan { set, goal, horizon, seed, runs, schedulers, roster, latency, record_until, oracle };
     let comparison = compare(plan, &progress)?;
     if let Some(file) = report_file {
-        file.write(report::html(&comparison).as_bytes())?;
+        file.write(report::html(&comparison))?;
     }
     if args.json {
         output::print_json(&JsonReport::of(&comparison, &notes, shield.as_deref()))?;
@@ -106,7 +109,7 @@ pub fn run(args: Args) -> Result<()> {
         output::print(&text::text(&comparison, is_whole, shield.as_deref()))?;
     }
     if let Some(path) = &args.report {
-        eprintln!("report: {}", path.display());
+        output::say(&format!("report: {}", path.display()));
     }
     fail_if::check(&args.fail_if, &comparison)
 }

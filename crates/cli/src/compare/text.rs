@@ -8,6 +8,7 @@ use temponet_lab::ranking;
 use temponet_lab::roster::SHIELDED;
 use temponet_lab::stats::percent;
 use temponet_task::Measure;
+use temponet_task::wording::counted;
 
 use crate::setup::heading;
 use crate::table;
@@ -31,9 +32,9 @@ pub fn text(comparison: &Comparison, is_whole: bool, shield: Option<&str>) -> St
     let rows: Vec<Vec<String>> =
         optimum.into_iter().chain(folded.shown.iter().map(|row| cells(comparison, row, &columns))).collect();
     let released = comparison.rows.first().map_or(0, |row| row.metrics.jobs.released);
-    let runs = if plan.runs == 1 { "1 run".into() } else { format!("{} runs", plan.runs) };
+    let (runs, jobs) = (counted(plan.runs, "run"), counted(released, "job"));
     let mut out = heading(&plan.set, plan.horizon);
-    out += &format!("\n{runs} from seed {}, {} jobs each scheduler; ", plan.seed, table::count(released));
+    out += &format!("\n{runs} from seed {}, {jobs} each scheduler; ", plan.seed);
     out += &format!("goal: {}\n\n", plan.goal);
     let table = table::render(&header, &rows);
     out += &if std::io::stdout().is_terminal() { bold_row(&table, SHIELDED) } else { table };
@@ -41,8 +42,7 @@ pub fn text(comparison: &Comparison, is_whole: bool, shield: Option<&str>) -> St
         out += &format!("as {name}: {}\n", others.join(", "));
     }
     if folded.hidden > 0 {
-        let (schedulers, verb) = if folded.hidden == 1 { ("scheduler", "does") } else { ("schedulers", "do") };
-        out += &format!("{} more {schedulers} {verb} worse: --all shows every one\n", folded.hidden);
+        out += &format!("behind them: {}; --all shows every one\n", counted(folded.hidden, "scheduler"));
     }
     if is_whole {
         for (name, why) in &comparison.skipped {

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use temponet_sim::generate::{BurstSpec, Critical, Lengths, Method, Spec, text};
 use temponet_sim::{EVALUATION_SEEDS, Metrics};
 use temponet_task::builtin::Builtin;
+use temponet_task::wording::did_you_mean;
 use temponet_task::{Aim, Costs, Measure, OnMiss, Time};
 
 macro_rules! scenarios {
@@ -164,7 +165,7 @@ pub struct Scenario {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ScenarioError {
     /// A name that means nothing.
-    #[error("there is no scenario {0:?}; there are {names}", names = names().join(", "))]
+    #[error("there is no scenario {0:?}; there are {names}{hint}", names = names().join(", "), hint = did_you_mean(.0, names()))]
     Unknown(String),
     /// A file that does not make sense.
     #[error("scenario {0}: {1}")]

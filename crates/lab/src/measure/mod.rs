@@ -65,7 +65,7 @@ impl Scene {
 pub fn chosen(
     mapper: &mut Mapper,
     mapping: Mapping,
-    jobs: impl Iterator<Item = (JobId, f32)>,
+    jobs: impl Iterator<Item = (JobId, f32)> + Clone,
     view: &SystemView<'_>,
 ) -> Vec<JobId> {
     let mut assignment = Assignment::default();

@@ -55,6 +55,8 @@ pub use protocol::{Mode, Protocol, Size, Workload};
 pub use registry::ALL;
 pub use training::{History, On, Trained, Trainer, Training};
 
+use temponet_task::wording::did_you_mean;
+
 use crate::comparison::CompareError;
 use crate::roster::Roster;
 
@@ -62,7 +64,7 @@ use crate::roster::Roster;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ReproduceError {
     /// A name that means nothing.
-    #[error("there is no experiment {0:?}; there are {names} and all", names = names().join(", "))]
+    #[error("there is no experiment {0:?}; there are {names} and all{hint}", names = names().join(", "), hint = did_you_mean(.0, names()))]
     Unknown(String),
     /// A protocol that does not make sense.
     #[error("experiment {0}: {1}")]
@@ -157,7 +159,8 @@ pub fn find(name: &str) -> Result<&'static Experiment, ReproduceError> {
 
 /// The file that keeps what came of an experiment: another protocol, mode, model or version has another.
 fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster) -> String {
-    let model = roster.model.as_ref().map_or(String::new(), |model| model.weights.checksum());
+    let checksum = |model: &std::sync::Arc<Model>| model.checksum().unwrap_or_default();
+    let model = roster.model.as_ref().map_or(String::new(), checksum);
     let version = env!("CARGO_PKG_VERSION");
     let name = experiment.id.to_lowercase();
     format!("{name}-{}.json", key(&[experiment.protocol, mode.name(), &model, version]))

@@ -2,9 +2,9 @@
 //!
 //! Every function says in its error what would have been right.
 
-use temponet_task::{Time, TimeUnit};
+use temponet_task::Time;
 
-use super::{Deadlines, Method, Rule, Unc};
+use super::{BurstSpec, Critical, Deadlines, Lengths, Method, Rule, Spec, Unc};
 
 /// A finite number within bounds, both included.
 pub fn number(text: &str, low: f64, high: f64) -> Result<f64, String> {
@@ -15,12 +15,12 @@ pub fn number(text: &str, low: f64, high: f64) -> Result<f64, String> {
     })
 }
 
-/// A time; bare numbers are milliseconds.
+/// A time with its unit; only zero needs none.
 pub fn time(text: &str) -> Result<Time, String> {
-    Time::parse(text, TimeUnit::Ms).map_err(|error| error.to_string())
+    Time::with_unit(text)
 }
 
-/// A time greater than zero; bare numbers are milliseconds.
+/// A time greater than zero, with its unit.
 pub fn positive_time(text: &str) -> Result<Time, String> {
     match time(text)? {
         Time::ZERO => Err("must be greater than zero".into()),
@@ -77,6 +77,72 @@ pub fn deadlines(text: &str) -> Result<Deadlines, String> {
         Some(("slack", slack)) => range(slack).map(|(low, high)| Deadlines::Slack(low, high)),
         _ => Err("is neither implicit nor slack:LOW,HIGH".into()),
     }
+}
+
+/// A specification as flags would say it, for the head of a file.
+pub fn described(spec: &Spec) -> String {
+    let Spec {
+        tasks,
+        cores,
+        utilization,
+        method,
+        lengths,
+        deadlines,
+        bcet,
+        critical,
+        values,
+        burst,
+        modes,
+        granularity,
+    } = spec;
+    let method = match method {
+        Method::RandFixedSum => "randfixedsum".into(),
+        Method::UUniFastDiscard => "uunifast".into(),
+        Method::Capped(caps) => format!("capped:{}", joined(caps)),
+        Method::Unc(name) => format!("unc:{}", name.name()),
+        Method::Waters2015 => "waters2015".into(),
+    };
+    let lengths = match lengths {
+        Lengths::Periods(rule) => format!("periods {}", described_rule(rule)),
+        Lengths::Wcets(rule) => format!("wcets {}", described_rule(rule)),
+    };
+    let deadlines = match deadlines {
+        Deadlines::Implicit => "implicit".into(),
+        Deadlines::Slack(low, high) => format!("slack:{low},{high}"),
+    };
+    let Critical { share, factor, overrun } = critical;
+    let mut text = format!(
+        "method {method}, {lengths}, deadlines {deadlines}, bcet {bcet}, critical {share} by {factor} in {overrun}, values {},{}, granularity {granularity}",
+        values.0, values.1
+    );
+    for (what, number) in
+        [("tasks", tasks.unwrap_or(0) as f64), ("cores", *cores as f64), ("utilization", *utilization)]
+    {
+        if number > 0.0 {
+            text += &format!(", {what} {number}");
+        }
+    }
+    if let Some(BurstSpec { jobs, deadline, every, until, utilization }) = burst {
+        text += &format!(", burst {jobs},{deadline},{every},{until},{utilization}");
+    }
+    for (name, at, utilization) in modes {
+        text += &format!(", mode {name}={utilization}@{at}");
+    }
+    text
+}
+
+fn described_rule(rule: &Rule) -> String {
+    match rule {
+        Rule::LogUniform(low, high) => format!("log:{low},{high}"),
+        Rule::Uniform(low, high) => format!("uniform:{low},{high}"),
+        Rule::List(times) => format!("list:{}", joined(times)),
+        Rule::Harmonic(base, most) => format!("harmonic:{base},{most}"),
+        Rule::Pareto(shape, least) => format!("pareto:{shape},{least}"),
+    }
+}
+
+fn joined<T: ToString>(items: &[T]) -> String {
+    items.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// `LOW,HIGH`, neither below zero.

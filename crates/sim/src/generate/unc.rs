@@ -44,6 +44,12 @@ impl Unc {
         "bimo-heavy",
     ];
 
+    /// Its name, one of [`Unc::NAMES`].
+    pub fn name(&self) -> &'static str {
+        let known = Unc::NAMES.into_iter().find(|name| Unc::from_name(name).as_ref() == Some(self));
+        known.unwrap_or_default()
+    }
+
     /// The distribution of that name.
     pub fn from_name(name: &str) -> Option<Unc> {
         let index = Unc::NAMES.iter().position(|known| *known == name)?;

@@ -1,8 +1,16 @@
 //! CSV text to nodes: one task a row, the columns named as the keys of TOML. A time column may carry its unit in its
-//! name (`period_us`). Lines that begin with `#` are comments, empty cells are absent keys.
+//! name (`period_us`). Cells are separated by commas or, as spreadsheets of many countries write them, by semicolons or tabs. Lines that begin with `#` are comments, empty cells are absent keys.
 
 use super::node::{Node, Table, Value};
 use super::{Lines, Problem, one_line};
+
+/// What separates the cells: what the header, the first line that is no comment, has most of.
+pub(super) fn delimiter(text: &str) -> u8 {
+    let header = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#')).unwrap_or_default();
+    let count = |delimiter: &u8| header.bytes().filter(|byte| byte == delimiter).count();
+    // The last of equals is taken: a comma, unless there is none.
+    [b'\t', b';', b','].into_iter().max_by_key(count).unwrap_or(b',')
+}
 
 pub(super) fn parse(text: &str) -> Result<Node, Problem> {
     let mut rows = Rows::of(text)?;
@@ -21,6 +29,7 @@ pub(super) struct Rows<'a> {
     reader: ::csv::Reader<&'a [u8]>,
     columns: Vec<Column>,
     record: ::csv::StringRecord,
+    delimiter: u8,
 }
 
 /// A column: its name, its key, and the unit of its bare numbers if the header names one.
@@ -36,8 +45,11 @@ const TIMES: [&str; 9] = ["period", "wcet", "deadline", "offset", "jitter", "bce
 impl<'a> Rows<'a> {
     pub fn of(text: &'a str) -> Result<Rows<'a>, Problem> {
         let mut builder = ::csv::ReaderBuilder::new();
-        let reader = builder.comment(Some(b'#')).trim(::csv::Trim::All).from_reader(text.as_bytes());
-        let mut rows = Rows { text, lines: Lines::of(text), reader, columns: Vec::new(), record: Default::default() };
+        let delimiter = delimiter(text);
+        builder.comment(Some(b'#')).trim(::csv::Trim::All).delimiter(delimiter);
+        let reader = builder.from_reader(text.as_bytes());
+        let record = ::csv::StringRecord::new();
+        let mut rows = Rows { text, lines: Lines::of(text), reader, columns: Vec::new(), record, delimiter };
         let headers = rows.reader.headers().map_err(|error| broken(&error))?.clone();
         if headers.is_empty() {
             return Err(Problem::whole_file("is empty: a header such as name,period,wcet is expected"));
@@ -63,6 +75,13 @@ impl<'a> Rows<'a> {
         let line = self.line_of(&self.record);
         let mut entries = Vec::new();
         for (column, cell) in self.columns.iter().zip(&self.record) {
+            if self.delimiter != b',' && column.key != "name" && has_decimal_comma(cell) {
+                let header = &column.header;
+                return Err(Problem::at(
+                    line,
+                    format!("{header} = {cell} has a decimal comma: write a point, {}", cell.replace(',', ".")),
+                ));
+            }
             if !cell.is_empty() {
                 entries.push((column.key.clone(), Node { line, value: Value::Cell(column.with_unit(cell)) }));
             }
@@ -109,6 +128,15 @@ impl Column {
             _ => cell.to_string(),
         }
     }
+}
+
+/// `2,5` or `2,5ms`: a number as spreadsheets of many countries write it.
+fn has_decimal_comma(cell: &str) -> bool {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    cell.split_once(',').is_some_and(|(whole, fraction)| {
+        let whole = whole.strip_prefix(['-', '+']).unwrap_or(whole);
+        !whole.is_empty() && digits(whole) == whole.len() && digits(fraction) > 0
+    })
 }
 
 fn broken(error: &::csv::Error) -> Problem {

@@ -2,7 +2,7 @@
 //! one task, counted in the order of their releases.
 
 use super::Problem;
-use super::csv::Rows;
+use super::csv::{Rows, delimiter};
 use super::node::{Fields, Node};
 use super::read::{MOST_VALUE, Read, criticality, name};
 use crate::{Arrival, ListedJob, Task, TaskSet, Time, TimeUnit};
@@ -11,7 +11,7 @@ use crate::{Arrival, ListedJob, Task, TaskSet, Time, TimeUnit};
 pub(super) fn is_job_list(text: &str) -> bool {
     let header = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
     header.is_some_and(|header| {
-        let cells = header.split(',').map(|cell| cell.trim().trim_matches('"'));
+        let cells = header.split(char::from(delimiter(text))).map(|cell| cell.trim().trim_matches('"'));
         cells.into_iter().any(|cell| cell == "release" || cell.starts_with("release_"))
     })
 }
@@ -36,9 +36,11 @@ pub(super) fn parse(text: &str, name: String) -> Read {
     Ok((TaskSet::new(name, tasks, 1), warnings))
 }
 
+const JOB_KEYS: &[&str] = &["name", "release", "execution", "deadline", "wcet", "criticality", "value"];
+
 fn job(row: &Node, warnings: &mut Vec<Problem>) -> Result<(String, ListedJob), Problem> {
     let line = row.line;
-    let mut fields = Fields::of(row, "job")?;
+    let mut fields = Fields::of(row, "job")?.only(JOB_KEYS)?;
     let (name, _) = name(&mut fields)?;
     let release = fields.need("release")?.time("release", TimeUnit::Ms)?;
     let execution = fields.need("execution")?.positive_time("execution", TimeUnit::Ms)?;

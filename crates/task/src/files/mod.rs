@@ -8,6 +8,7 @@
 //! that a task set cannot; those are [`notes`], never dropped silently.
 
 mod csv;
+mod input;
 mod jobs;
 mod json;
 mod node;
@@ -19,12 +20,14 @@ mod template;
 mod toml;
 mod write;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::TaskSet;
+use crate::wording::visible;
 use node::Node;
 use notes::Imported;
 
+pub use input::{is_pipe, read_bytes};
 pub use rt_app::{Exported, to_rt_app};
 pub use template::TEMPLATE;
 pub use write::{NotRepresentable, write};
@@ -86,6 +89,8 @@ pub struct Loaded {
     pub warnings: Vec<String>,
     /// What a file of another tool says and the set does not, one line each, with file and line.
     pub notes: Vec<String>,
+    /// The files that it refers to, such as measured times.
+    pub files: Vec<PathBuf>,
 }
 
 /// Reads a file; its ending says the format.
@@ -93,7 +98,7 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     let fail = |message: String| LoadError { file: path.display().to_string(), line: None, message };
     let format = Format::of(path)
         .ok_or_else(|| fail("unknown kind of file: the name must end in .toml, .csv, .json or .xml".into()))?;
-    let bytes = std::fs::read(path).map_err(|error| fail(error.to_string()))?;
+    let bytes = read_bytes(path).map_err(|error| fail(error.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
@@ -105,7 +110,8 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
 /// Reads a text. `origin` names it in messages; files it refers to are looked for beside it.
 pub fn parse(text: &str, format: Format, origin: &Path) -> Result<Loaded, LoadError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let name = origin.file_stem().map_or_else(|| "unnamed".into(), |stem| stem.to_string_lossy().into_owned());
+    let name =
+        origin.file_stem().map_or_else(|| "unnamed".into(), |stem| visible(&stem.to_string_lossy()).into_owned());
     let own = |root: Node| read::task_set(&root, name.clone(), origin);
     let imported = match format {
         Format::Json => rt_app::read(text, &name),
@@ -114,19 +120,19 @@ pub fn parse(text: &str, format: Format, origin: &Path) -> Result<Loaded, LoadEr
     };
     let result = match (imported, format) {
         (Some(imported), _) => imported,
-        (None, Format::Toml) => toml::parse(text).and_then(own).map(Imported::from),
+        (None, Format::Toml) => toml::parse(text).and_then(own),
         (None, Format::Csv) if jobs::is_job_list(text) => jobs::parse(text, name).map(Imported::from),
-        (None, Format::Csv) => csv::parse(text).and_then(own).map(Imported::from),
-        (None, Format::Json | Format::SimSo) => json::parse(text).and_then(own).map(Imported::from),
+        (None, Format::Csv) => csv::parse(text).and_then(own),
+        (None, Format::Json | Format::SimSo) => json::parse(text).and_then(own),
     };
     let in_file =
         |line: Option<usize>, message: String| LoadError { file: origin.display().to_string(), line, message };
     match result {
-        Ok(Imported { set, warnings, notes }) => {
+        Ok(Imported { set, warnings, notes, files }) => {
             let lines = |problems: Vec<Problem>| {
                 problems.into_iter().map(|problem| in_file(problem.line, problem.message).to_string()).collect()
             };
-            Ok(Loaded { set, warnings: lines(warnings), notes: lines(notes.into_lines()) })
+            Ok(Loaded { set, warnings: lines(warnings), notes: lines(notes.into_lines()), files })
         }
         Err(problem) => Err(LoadError {
             file: problem.file.unwrap_or_else(|| origin.display().to_string()),

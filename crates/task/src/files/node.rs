@@ -1,6 +1,7 @@
 //! A value with its line, and strict reading of tables: what all file formats have in common.
 
 use super::Problem;
+use crate::wording::did_you_mean;
 use crate::{Time, TimeUnit};
 
 /// A value of a file.
@@ -28,6 +29,15 @@ pub(super) struct Table {
     pub entries: Vec<(String, Node)>,
 }
 
+/// A text for messages, cut if it is long.
+fn cut(text: &str) -> String {
+    const LONGEST: usize = 60;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
 impl Node {
     fn is_wrong(&self, message: impl std::fmt::Display) -> Problem {
         Problem::at(self.line, message.to_string())
@@ -35,11 +45,6 @@ impl Node {
 
     /// The value as the user wrote it, for messages: on one line, and cut if it is long.
     pub fn shown(&self) -> String {
-        const LONGEST: usize = 60;
-        let cut = |text: &str| match text.char_indices().nth(LONGEST) {
-            Some((end, _)) => format!("{}…", &text[..end]),
-            None => text.to_string(),
-        };
         match &self.value {
             Value::Number(text) | Value::Cell(text) if !text.contains(char::is_control) => cut(text),
             Value::Number(text) | Value::Cell(text) | Value::Text(text) => format!("{:?}", cut(text)),
@@ -113,16 +118,48 @@ impl Node {
 
 /// Takes the entries of a table one by one and in the end refuses those that nobody asked for.
 pub(super) struct Fields<'a> {
-    what: &'static str,
+    /// What it is and, if it has one, its name: `task "lidar"`.
+    what: String,
     line: usize,
     left: Vec<(&'a str, &'a Node)>,
     asked: Vec<&'static str>,
+    /// The keys that there are, where the reader lists them beforehand.
+    known: &'static [&'static str],
 }
 
 impl<'a> Fields<'a> {
     pub fn of(node: &'a Node, what: &'static str) -> Result<Fields<'a>, Problem> {
-        let left = node.table(what)?.entries.iter().map(|(key, value)| (key.as_str(), value)).collect();
-        Ok(Fields { what, line: node.line, left, asked: Vec::new() })
+        let entries = &node.table(what)?.entries;
+        let name = entries.iter().find_map(|(key, value)| match &value.value {
+            Value::Text(name) | Value::Cell(name) if key == "name" && !name.trim().is_empty() => Some(name.trim()),
+            _ => None,
+        });
+        let what = name.map_or(what.into(), |name| format!("{what} {:?}", cut(name)));
+        let left = entries.iter().map(|(key, value)| (key.as_str(), value)).collect();
+        Ok(Fields { what, line: node.line, left, asked: Vec::new(), known: &[] })
+    }
+
+    /// Refuses all keys but these at once, so that a misspelt key is named before what is missing without it.
+    pub fn only(mut self, known: &'static [&'static str]) -> Result<Fields<'a>, Problem> {
+        self.known = known;
+        let unknown = self.left.iter().filter(|(key, _)| !known.contains(key));
+        match unknown.min_by_key(|(key, node)| (node.line, *key)) {
+            Some((key, node)) => Err(self.unknown(key, node, known)),
+            None => Ok(self),
+        }
+    }
+
+    fn unknown(&self, key: &str, node: &Node, known: &[&str]) -> Problem {
+        // The columns of a CSV may carry a unit in their names.
+        let without_unit =
+            key.rsplit_once('_').filter(|(_, unit)| TimeUnit::from_name(unit).is_some()).map(|(key, _)| key);
+        let mut hints =
+            [Some(key), without_unit].into_iter().flatten().map(|key| did_you_mean(key, known.iter().copied()));
+        let hint = match hints.find(|hint| !hint.is_empty()).unwrap_or_default() {
+            hint if hint.is_empty() => format!("; known are {}", known.join(", ")),
+            hint => hint,
+        };
+        Problem::at(node.line, format!("{}: unknown key {:?}{hint}", self.what, cut(key)))
     }
 
     pub fn line(&self) -> usize {
@@ -130,14 +167,19 @@ impl<'a> Fields<'a> {
     }
 
     pub fn take(&mut self, key: &'static str) -> Option<&'a Node> {
+        debug_assert!(
+            self.known.is_empty() || self.known.contains(&key),
+            "{key} is missing from the keys of {}",
+            self.what
+        );
         self.asked.push(key);
         let at = self.left.iter().position(|(name, _)| *name == key)?;
         Some(self.left.remove(at).1)
     }
 
     pub fn need(&mut self, key: &'static str) -> Result<&'a Node, Problem> {
-        let (what, line) = (self.what, self.line);
-        self.take(key).ok_or_else(|| Problem::at(line, format!("{what} has no {key}")))
+        let node = self.take(key);
+        node.ok_or_else(|| Problem::at(self.line, format!("{} has no {key}", self.what)))
     }
 
     pub fn time(&mut self, key: &'static str, unit: TimeUnit) -> Result<Option<Time>, Problem> {
@@ -159,7 +201,6 @@ impl<'a> Fields<'a> {
 
     pub fn finish(self) -> Result<(), Problem> {
         let Some((key, node)) = self.left.iter().min_by_key(|(key, node)| (node.line, *key)) else { return Ok(()) };
-        let known = self.asked.join(", ");
-        Err(Problem::at(node.line, format!("unknown key {key:?} in {}: known are {known}", self.what)))
+        Err(self.unknown(key, node, &self.asked))
     }
 }

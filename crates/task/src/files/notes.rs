@@ -1,6 +1,7 @@
 //! What a file of another tool says and a task set cannot: named line by line, never dropped silently.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 use super::Problem;
 use crate::TaskSet;
@@ -10,11 +11,13 @@ pub(super) struct Imported {
     pub set: TaskSet,
     pub warnings: Vec<Problem>,
     pub notes: Notes,
+    /// The files that the set refers to.
+    pub files: Vec<PathBuf>,
 }
 
 impl From<(TaskSet, Vec<Problem>)> for Imported {
     fn from((set, warnings): (TaskSet, Vec<Problem>)) -> Imported {
-        Imported { set, warnings, notes: Notes::default() }
+        Imported { set, warnings, notes: Notes::default(), files: Vec::new() }
     }
 }
 

@@ -1,12 +1,15 @@
 //! Nodes to a task set: which keys there are, what they mean, what is refused.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Problem;
 use super::csv::Rows;
+use super::input::read_bytes;
 use super::node::{Fields, Node, Value};
+use super::notes::{Imported, Notes};
+use crate::wording::did_you_mean;
 use crate::{Aim, Arrival, Costs, ExecutionModel, Gap, Mode, OnMiss, Server, Speed, Task, TaskSet, Time, TimeUnit};
 
 /// What reading gives: a set and its warnings, or what is wrong.
@@ -17,8 +20,37 @@ pub(super) const MOST_VALUE: f64 = 1e12;
 pub(super) const MOST_CORES: i64 = 4096;
 const MOST_JOBS_PER_BURST: i64 = 1_000_000;
 
-pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Read {
-    let mut fields = Fields::of(root, "the file")?;
+/// The keys of each table.
+const FILE_KEYS: &[&str] =
+    &["time_unit", "description", "cores", "on_miss", "goal", "costs", "speeds", "server", "task", "burst", "mode"];
+const TASK_KEYS: &[&str] = &[
+    "name",
+    "period",
+    "wcet",
+    "deadline",
+    "offset",
+    "jitter",
+    "kind",
+    "gap",
+    "bcet",
+    "acet",
+    "execution",
+    "wcet_high",
+    "overrun",
+    "criticality",
+    "value",
+    "priority",
+    "skip",
+    "mk",
+    "server",
+];
+const BURST_KEYS: &[&str] = &["name", "jobs", "every", "wcet", "deadline", "start", "for", "criticality", "value"];
+const SERVER_KEYS: &[&str] = &["name", "budget", "period"];
+const MODE_KEYS: &[&str] = &["name", "at", "work", "rate", "tasks"];
+const COST_KEYS: &[&str] = &["context_switch", "migration", "decision"];
+
+pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Imported, Problem> {
+    let mut fields = Fields::of(root, "the file")?.only(FILE_KEYS)?;
     let time_unit = match fields.take("time_unit") {
         None => TimeUnit::Ms,
         Some(node) => TimeUnit::from_name(node.text("time_unit")?)
@@ -48,7 +80,8 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Read {
     for node in list(&mut fields, "server")? {
         set.servers.push(server(node, time_unit, &mut names)?);
     }
-    let mut reader = TaskReader { unit: time_unit, origin, servers: &set.servers, warnings: Vec::new(), names };
+    let mut reader =
+        TaskReader { unit: time_unit, origin, servers: &set.servers, warnings: Vec::new(), names, files: Vec::new() };
     reader.names.0.clear();
     for node in list(&mut fields, "task")? {
         set.tasks.push(reader.task(node)?);
@@ -56,7 +89,7 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Read {
     for node in list(&mut fields, "burst")? {
         set.tasks.push(reader.burst(node)?);
     }
-    let warnings = reader.warnings;
+    let (warnings, files) = (reader.warnings, reader.files);
     for node in list(&mut fields, "mode")? {
         set.modes.push(mode(node, &set)?);
     }
@@ -65,7 +98,7 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Read {
     if set.tasks.is_empty() {
         return Err(Problem::whole_file("has no tasks: write at least one [[task]] with name, period and wcet"));
     }
-    Ok((set, warnings))
+    Ok(Imported { set, warnings, notes: Notes::default(), files })
 }
 
 fn list<'a>(fields: &mut Fields<'a>, key: &'static str) -> Result<&'a [Node], Problem> {
@@ -121,7 +154,7 @@ fn aims(node: &Node) -> Result<Vec<Aim>, Problem> {
 }
 
 fn costs(node: &Node, unit: TimeUnit) -> Result<Costs, Problem> {
-    let mut fields = Fields::of(node, "costs")?;
+    let mut fields = Fields::of(node, "costs")?.only(COST_KEYS)?;
     let costs = Costs {
         context_switch: fields.time("context_switch", unit)?.unwrap_or_default(),
         migration: fields.time("migration", unit)?.unwrap_or_default(),
@@ -146,7 +179,7 @@ fn speeds(node: &Node) -> Result<Vec<Speed>, Problem> {
 }
 
 fn server(node: &Node, unit: TimeUnit, names: &mut Names) -> Result<Server, Problem> {
-    let mut fields = Fields::of(node, "server")?;
+    let mut fields = Fields::of(node, "server")?.only(SERVER_KEYS)?;
     let name = names.take(&mut fields)?;
     let budget = fields.need("budget")?.positive_time("budget", unit)?;
     let period = fields.need("period")?.positive_time("period", unit)?;
@@ -159,10 +192,10 @@ fn server(node: &Node, unit: TimeUnit, names: &mut Names) -> Result<Server, Prob
 }
 
 fn mode(node: &Node, set: &TaskSet) -> Result<Mode, Problem> {
-    let mut fields = Fields::of(node, "mode")?;
+    let mut fields = Fields::of(node, "mode")?.only(MODE_KEYS)?;
     let at = fields.need("at")?.time("at", set.time_unit)?;
     let name = match fields.take("name") {
-        Some(node) => node.text("name")?.to_string(),
+        Some(node) => printable(node.text("name")?, node.line)?,
         None => format!("mode {}", set.modes.len() + 1),
     };
     let mut factor = |key| fields.take(key).map_or(Ok(1.0), |node: &Node| node.number(key, 0.001, 1000.0));
@@ -174,7 +207,9 @@ fn mode(node: &Node, set: &TaskSet) -> Result<Mode, Problem> {
             for item in node.list("tasks")? {
                 let wanted = item.text("tasks")?;
                 let index = set.tasks.iter().position(|task| task.name == wanted);
-                indices.push(index.ok_or_else(|| Problem::at(item.line, format!("there is no task {wanted:?}")))?);
+                let hint = || did_you_mean(wanted, set.tasks.iter().map(|task| task.name.as_str()));
+                let unknown = || Problem::at(item.line, format!("there is no task {wanted:?}{}", hint()));
+                indices.push(index.ok_or_else(unknown)?);
             }
             Some(indices)
         }
@@ -206,12 +241,14 @@ struct TaskReader<'a> {
     servers: &'a [Server],
     warnings: Vec<Problem>,
     names: Names,
+    /// The files that tasks refer to.
+    files: Vec<PathBuf>,
 }
 
 impl TaskReader<'_> {
     fn task(&mut self, node: &Node) -> Result<Task, Problem> {
         let unit = self.unit;
-        let mut fields = Fields::of(node, "task")?;
+        let mut fields = Fields::of(node, "task")?.only(TASK_KEYS)?;
         let name = self.names.take(&mut fields)?;
         let period = fields.need("period")?.positive_time("period", unit)?;
         let execution_node = fields.take("execution");
@@ -242,7 +279,9 @@ impl TaskReader<'_> {
         if let Some(node) = fields.take("server") {
             let wanted = node.text("server")?;
             let index = self.servers.iter().position(|server| server.name == wanted);
-            task.server = Some(index.ok_or_else(|| Problem::at(node.line, format!("there is no server {wanted:?}")))?);
+            let hint = || did_you_mean(wanted, self.servers.iter().map(|server| server.name.as_str()));
+            let unknown = || Problem::at(node.line, format!("there is no server {wanted:?}{}", hint()));
+            task.server = Some(index.ok_or_else(unknown)?);
         }
         fields.finish()?;
         self.warnings.extend(hopeless(node.line, &task));
@@ -251,7 +290,7 @@ impl TaskReader<'_> {
 
     fn burst(&mut self, node: &Node) -> Result<Task, Problem> {
         let unit = self.unit;
-        let mut fields = Fields::of(node, "burst")?;
+        let mut fields = Fields::of(node, "burst")?.only(BURST_KEYS)?;
         let name = self.names.take(&mut fields)?;
         let jobs = fields.need("jobs")?.integer("jobs", 1, MOST_JOBS_PER_BURST)? as u32;
         let every = fields.need("every")?.positive_time("every", unit)?;
@@ -428,7 +467,7 @@ impl TaskReader<'_> {
     }
 
     /// The measured times of `execution = { model = "empirical", … }`.
-    fn samples(&self, execution: Option<&Node>) -> Result<Option<Arc<[Time]>>, Problem> {
+    fn samples(&mut self, execution: Option<&Node>) -> Result<Option<Arc<[Time]>>, Problem> {
         let Some(node) = execution.filter(|node| matches!(node.value, Value::Table(_))) else { return Ok(None) };
         if model_name(node)? != Some("empirical") {
             return Ok(None);
@@ -441,7 +480,10 @@ impl TaskReader<'_> {
             }
             (None, Some(file)) => {
                 let column = fields.need("column")?.text("column")?;
-                self.measured(&self.origin.with_file_name(file.text("file")?), file.line, column)?
+                let path = self.origin.with_file_name(file.text("file")?);
+                let times = self.measured(&path, file.line, column)?;
+                self.files.push(path);
+                times
             }
             _ => return Err(Problem::at(node.line, "an empirical model has either samples, or a file and a column")),
         };
@@ -458,7 +500,8 @@ impl TaskReader<'_> {
         if path.metadata().is_ok_and(|kind| !kind.is_file()) {
             return Err(cannot("it is no ordinary file".into()));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| cannot(error.to_string()))?;
+        let bytes = read_bytes(path).map_err(|error| cannot(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|_| cannot("it is not UTF-8 text".into()))?;
         let in_file = |problem: Problem| Problem { file: Some(path.display().to_string()), ..problem };
         let mut rows = Rows::of(&text).map_err(in_file)?;
         let key = rows.key_of(wanted);

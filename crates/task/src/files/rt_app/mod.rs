@@ -79,7 +79,7 @@ fn with_tasks(mut set: TaskSet, threads: &[Thread], notes: Notes) -> Result<Impo
         let why = why.map_or(String::new(), |note| format!(": {}", note.message));
         return Err(Problem::whole_file(format!("has no thread that can become a task{why}")));
     }
-    Ok(Imported { set, warnings, notes })
+    Ok(Imported { set, warnings, notes, files: Vec::new() })
 }
 
 /// The default policy; the rest of `global` is about rt-app itself.

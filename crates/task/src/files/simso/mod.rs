@@ -69,7 +69,7 @@ pub(super) fn read(text: &str, name: &str) -> Result<Imported, Problem> {
             "\"abort_on_miss\" differs between tasks, but a set has one rule: on_miss = \"abort\" is taken",
         );
     }
-    Ok(Imported { set, warnings, notes })
+    Ok(Imported { set, warnings, notes, files: Vec::new() })
 }
 
 /// Where elements are in the text.

@@ -1,0 +1,316 @@
+//! Every file that a command reads and writes, so that no output is ever written over an input, over another output, or over something that
+//! this program did not make.
+//!
+//! A process runs one command, so there is one list. Whoever reads a file of the user's says so with [`reads`]; whoever will write one asks for
+//! it with [`Output::claim`], before the work begins. Files are told apart by what they are (device and inode), not by how they are spelt: links,
+//! hard links, `./a` and `a` are one file.
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail};
+
+use crate::output::{NewFile, folder_of, temporary_in};
+
+/// What an output is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A self-contained page.
+    Page,
+    /// A picture.
+    Picture,
+    /// A picture, or a page with one.
+    PictureOrPage,
+    /// One row per job.
+    Jobs,
+    /// A Chrome trace.
+    Trace,
+    /// One row per phase of a training.
+    Log,
+    /// TensorBoard's events.
+    Events,
+    /// The rows of a sweep.
+    Sweep,
+    /// The same rows as Parquet.
+    Parquet,
+    /// A weights file.
+    Model,
+    /// All that a training needs to go on.
+    Checkpoint,
+    /// A task set in one of our formats.
+    TaskSet,
+    /// What `bench … --write` leaves for programs of others.
+    BenchData,
+}
+
+/// Bytes at the beginning of a file that tell what it is.
+const HEAD: u64 = 1 << 16;
+
+impl Kind {
+    /// How it is called in messages.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Page => "a page of this program",
+            Kind::Picture => "a picture of this program",
+            Kind::PictureOrPage => "a picture or page of this program",
+            Kind::Jobs => "a list of simulated jobs",
+            Kind::Trace => "a trace of this program",
+            Kind::Log => "the log of a training",
+            Kind::Events => "an event file",
+            Kind::Sweep => "the table of a sweep",
+            Kind::Parquet => "a Parquet file",
+            Kind::Model => "a model",
+            Kind::Checkpoint => "the checkpoint of a training",
+            Kind::TaskSet => "a task set",
+            Kind::BenchData => "data of a benchmark",
+        }
+    }
+
+    /// The endings that its name may have; any, if there are none.
+    fn endings(self) -> &'static [&'static str] {
+        match self {
+            Kind::Page => &["html", "htm"],
+            Kind::Picture => &["svg"],
+            Kind::PictureOrPage => &["svg", "html", "htm"],
+            Kind::Jobs | Kind::Log | Kind::Sweep => &["csv"],
+            Kind::Trace => &["json"],
+            Kind::Parquet => &["parquet"],
+            Kind::Model => &["safetensors"],
+            Kind::TaskSet => &["toml", "csv", "json"],
+            Kind::Events | Kind::Checkpoint | Kind::BenchData => &[],
+        }
+    }
+
+    /// Whether a file that begins like this may be an earlier output of this kind.
+    fn begins(self, head: &[u8]) -> bool {
+        let starts =
+            |text: &str| head.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text.as_bytes()));
+        let holds = |text: &str| head.windows(text.len()).any(|window| window == text.as_bytes());
+        match self {
+            Kind::Page => starts("<!doctype html>"),
+            Kind::Picture => starts("<svg"),
+            Kind::PictureOrPage => starts("<svg") || starts("<!doctype html>"),
+            Kind::Jobs => starts("task,job,release_ns,"),
+            Kind::Trace => starts("{\"displayTimeUnit\": \"ns\", \"traceEvents\": ["),
+            Kind::Log => starts("stage,method,phase,"),
+            Kind::Events => holds("brain.Event:2"),
+            Kind::Sweep => starts("# temponet sweep:"),
+            Kind::Parquet => starts("PAR1"),
+            Kind::Model => holds("\"format\":\"temponet-model-"),
+            Kind::Checkpoint => holds("\"format\":\"temponet-checkpoint-"),
+            // Nothing tells them from those that people write.
+            Kind::TaskSet => false,
+            Kind::BenchData => {
+                holds("\"time_unit\"") || holds("name,release,execution,deadline") || starts("[{\"count\":")
+            }
+        }
+    }
+
+    fn check_ending(self, path: &Path) -> Result<()> {
+        let endings = self.endings();
+        let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+        if endings.is_empty() || ending.is_some_and(|ending| endings.contains(&ending.as_str())) {
+            return Ok(());
+        }
+        let all: Vec<String> = endings.iter().map(|ending| format!(".{ending}")).collect();
+        let known = match all.split_last() {
+            Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+            _ => all.concat(),
+        };
+        bail!("{}: the name of {} must end in {known}", path.display(), self.name())
+    }
+}
+
+/// What may be replaced by an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replace {
+    /// No file at all, unless it is empty.
+    Nothing,
+    /// An earlier output of the same kind.
+    Earlier,
+    /// Whatever is there: the user said `--force`.
+    Anything,
+}
+
+impl Replace {
+    /// What `--force` means for outputs that can be made again.
+    pub fn earlier_or(force: bool) -> Replace {
+        if force { Replace::Anything } else { Replace::Earlier }
+    }
+
+    /// What `--force` means for files that people write themselves, or that took long to make.
+    pub fn nothing_or(force: bool) -> Replace {
+        if force { Replace::Anything } else { Replace::Nothing }
+    }
+}
+
+/// What a file is, however it is spelt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Identity {
+    /// One that is there: device and inode, or its full path where there are none.
+    There(Place),
+    /// One that is not there yet: its folder and its name.
+    New(Place, OsString),
+}
+
+#[cfg(unix)]
+type Place = (u64, u64);
+#[cfg(not(unix))]
+type Place = PathBuf;
+
+#[cfg(unix)]
+fn place(path: &Path) -> std::io::Result<Place> {
+    use std::os::unix::fs::MetadataExt;
+    path.metadata().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn place(path: &Path) -> std::io::Result<Place> {
+    path.canonicalize()
+}
+
+/// A file that this command reads or writes.
+struct Taken {
+    identity: Identity,
+    shown: String,
+    is_output: bool,
+}
+
+static TAKEN: Mutex<Vec<Taken>> = Mutex::new(Vec::new());
+
+fn take(identity: Identity, path: &Path, is_output: bool) -> Result<()> {
+    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let shown = path.display().to_string();
+    if let Some(other) = taken.iter().find(|other| other.identity == identity && (other.is_output || is_output)) {
+        let (output, lost) = if is_output { (&shown, &other.shown) } else { (&other.shown, &shown) };
+        let does = if other.is_output && is_output { "writes" } else { "reads" };
+        if output == lost {
+            bail!("{output}: would be written over, and this command {does} it as well");
+        }
+        bail!("{output}: would be written over {lost}, which this command {does} as well");
+    }
+    taken.push(Taken { identity, shown, is_output });
+    Ok(())
+}
+
+/// Notes that the command reads a file. One that is not there, or is no ordinary file, cannot be lost.
+pub fn reads(path: &Path) -> Result<()> {
+    match path.metadata() {
+        Ok(metadata) if metadata.is_file() => take(Identity::There(place(path)?), path, false),
+        _ => Ok(()),
+    }
+}
+
+/// A file that the command will write, checked as far as it can be before the work begins.
+#[derive(Debug)]
+pub struct Output {
+    path: PathBuf,
+    /// Where its links lead.
+    target: PathBuf,
+    /// No ordinary file: a pipe or a device.
+    is_special: bool,
+}
+
+impl Output {
+    /// The output under a name that the user gave, if he gave one.
+    pub fn wanted(path: Option<&Path>, kind: Kind, force: bool) -> Result<Option<Output>> {
+        path.map(|path| Output::claim(path, kind, Replace::earlier_or(force))).transpose()
+    }
+
+    /// Makes sure that the file can be written, and that nothing is lost if it is.
+    pub fn claim(path: &Path, kind: Kind, replace: Replace) -> Result<Output> {
+        let cannot_write = || format!("cannot write {}", path.display());
+        let target = followed(path).with_context(cannot_write)?;
+        let old = match target.metadata() {
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error).with_context(cannot_write),
+        };
+        if old.as_ref().is_some_and(|old| old.is_dir()) {
+            bail!("cannot write {}: it is a folder", path.display());
+        }
+        // What a program has open already, such as /dev/stdout, is written to as it is, even if it is a file.
+        let is_open = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"].iter().any(|folder| path.starts_with(folder));
+        if old.as_ref().is_some_and(|old| !old.is_file() || is_open) {
+            return Ok(Output { path: path.into(), target: path.into(), is_special: true });
+        }
+        let folder = folder_of(&target);
+        if !folder.is_dir() {
+            bail!("cannot write {}: there is no folder {}", path.display(), folder.display());
+        }
+        let name = target.file_name().with_context(|| format!("{}: is not a file name", path.display()))?;
+        let identity = match &old {
+            Some(_) => Identity::There(place(&target).with_context(cannot_write)?),
+            None => Identity::New(place(folder).with_context(cannot_write)?, name.into()),
+        };
+        // First: what is read must not be lost, whatever the user forces.
+        take(identity, path, true)?;
+        kind.check_ending(path)?;
+        if let Some(old) = old {
+            if old.permissions().readonly() {
+                bail!("cannot write {}: it is read-only", path.display());
+            }
+            refuse_foreign(path, &target, kind, replace)?;
+        }
+        // Rather now than after hours of work.
+        temporary_in(folder).with_context(cannot_write)?;
+        Ok(Output { path: path.into(), target, is_special: false })
+    }
+
+    /// Its name as the user gave it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where it is, links followed; nothing if it is no ordinary file and cannot be read back.
+    pub fn ordinary(&self) -> Option<&Path> {
+        (!self.is_special).then_some(&self.target)
+    }
+
+    /// Opens it to be written bit by bit.
+    pub fn open(&self) -> Result<NewFile> {
+        NewFile::create(&self.target, self.is_special)
+    }
+
+    /// Writes it, completely or not at all.
+    pub fn write(&self, content: impl AsRef<[u8]>) -> Result<()> {
+        self.open()?.write(content.as_ref())
+    }
+}
+
+/// Refuses to replace what may be worth something to its owner.
+fn refuse_foreign(path: &Path, target: &Path, kind: Kind, replace: Replace) -> Result<()> {
+    if replace == Replace::Anything {
+        return Ok(());
+    }
+    let mut head = Vec::new();
+    let file = std::fs::File::open(target).with_context(|| format!("cannot write {}", path.display()))?;
+    file.take(HEAD).read_to_end(&mut head).with_context(|| format!("cannot write {}", path.display()))?;
+    match replace {
+        _ if head.is_empty() => Ok(()),
+        Replace::Earlier if kind.begins(&head) => Ok(()),
+        Replace::Earlier => bail!("{} exists and is not {}; --force replaces it", path.display(), kind.name()),
+        _ => bail!("{} exists already; --force replaces it", path.display()),
+    }
+}
+
+/// Where a path leads: links are followed, also to a file that is not there yet.
+fn followed(path: &Path) -> std::io::Result<PathBuf> {
+    const MOST_LINKS: usize = 40;
+    let mut at = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        match at.symlink_metadata() {
+            // A link of the system, to something open, has no path that could be followed by hand.
+            Ok(metadata) if metadata.is_symlink() && at.metadata().is_ok_and(|metadata| !metadata.is_file()) => {
+                return Ok(at);
+            }
+            Ok(metadata) if metadata.is_symlink() => at = folder_of(&at).join(at.read_link()?),
+            Ok(_) => return Ok(at),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(at),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(std::io::Error::other("too many links, one to the next"))
+}

@@ -1,0 +1,118 @@
+//! Recipe files: read strictly, with file and line in every error, those included that only show when a setting is looked at beside others.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use temponet_task::files::read_bytes;
+use temponet_train::Recipe;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::paths;
+
+/// Reads a recipe that can be followed.
+pub fn read(path: &Path) -> Result<Recipe> {
+    paths::reads(path)?;
+    let bytes = read_bytes(path).map_err(|error| anyhow!("{}: cannot be read: {error}", path.display()))?;
+    let text = String::from_utf8(bytes).map_err(|_| anyhow!("{}: is not UTF-8 text", path.display()))?;
+    let in_line = |at: Option<usize>, message: &str| {
+        let line = at.map(|at| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count());
+        let place = line.map(|line| format!(":{line}")).unwrap_or_default();
+        anyhow!("{}{place}: {}", path.display(), message.replace('\n', " "))
+    };
+    let recipe: Recipe =
+        toml::from_str(&text).map_err(|error| in_line(error.span().map(|span| span.start), error.message()))?;
+    match recipe.problem() {
+        Some(problem) => bail!(in_line(place_of(&text, &problem), &problem)),
+        None => Ok(recipe),
+    }
+}
+
+/// Where in a recipe the setting is that a problem names, such as `stage 2: workload: load = 0 …`: the key itself, else its table. None where the
+/// file says nothing about it and a default is wrong beside what it does say.
+fn place_of(text: &str, problem: &str) -> Option<usize> {
+    let root = DeTable::parse(text).ok()?;
+    let mut at = Found { table: root.get_ref(), start: None };
+    let mut parts = problem.split(": ").peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            // The last part says what is wrong: `epsilon[0] = 2 is not …`.
+            let words = part.split(' ').next().unwrap_or_default();
+            let words = words.split(['.', '[']).filter(|word| !word.is_empty() && !word.ends_with(']'));
+            let mut start = at.start;
+            for word in words {
+                match at.entry(word) {
+                    Some((key, value)) => {
+                        start = Some(key);
+                        if let DeValue::Table(table) = value.get_ref() {
+                            at = Found { table, start };
+                        }
+                    }
+                    None => break,
+                }
+            }
+            return start;
+        }
+        let next = match part.strip_prefix("stage ").and_then(|number| number.parse::<usize>().ok()) {
+            Some(number) => at.table.get("stage").and_then(|stages| match stages.get_ref() {
+                DeValue::Array(stages) => stages.get(number.checked_sub(1)?).map(|stage| (stage.span().start, stage)),
+                _ => None,
+            }),
+            None => at.entry(part),
+        };
+        if let Some((start, value)) = next {
+            let table = if let DeValue::Table(table) = value.get_ref() { table } else { at.table };
+            at = Found { table, start: Some(start) };
+        }
+    }
+    at.start
+}
+
+/// A table of the file, and where it begins; the whole file begins nowhere.
+struct Found<'a, 'i> {
+    table: &'a DeTable<'i>,
+    start: Option<usize>,
+}
+
+impl<'a, 'i> Found<'a, 'i> {
+    /// A key here or in the tables within, with where it stands.
+    fn entry(&self, wanted: &str) -> Option<(usize, &'a Spanned<DeValue<'i>>)> {
+        let mut tables = std::collections::VecDeque::from([self.table]);
+        while let Some(table) = tables.pop_front() {
+            for (key, value) in table {
+                if key.get_ref() == wanted {
+                    return Some((key.span().start, value));
+                }
+                if let DeValue::Table(within) = value.get_ref() {
+                    tables.push_back(within);
+                }
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "seed = 1\n[episode]\nlength = -1\n[optimizer]\nadam = { beta1 = 2 }\n[validation]\nlength = 3\n\
+        [[stage]]\nphases = 1\nmethod = { cloning = { batch = 0 } }\n[[stage]]\nphases = 0\n[stage.workload]\ncores = []\n\
+        [stage.method.dqn]\nepsilon = [2.0, 0.1]\n";
+
+    #[test]
+    fn a_problem_is_found_at_the_line_of_its_key() {
+        let line = |problem: &str| {
+            place_of(TEXT, problem).map(|at| 1 + TEXT[..at].bytes().filter(|byte| *byte == b'\n').count())
+        };
+        assert_eq!(line("episode.length = -1 is not positive"), Some(3));
+        assert_eq!(line("validation.length = 3 is not positive"), Some(7));
+        assert_eq!(line("adam.beta1 = 2 is not from 0 to 1"), Some(5));
+        assert_eq!(line("stage 1: batch = 0 is not from 1 to 100000000"), Some(10));
+        assert_eq!(line("stage 2: phases = 0 is not from 1 to 100000000"), Some(12));
+        assert_eq!(line("stage 2: workload: cores are none"), Some(13));
+        assert_eq!(line("stage 2: epsilon: there is no such thing"), Some(16));
+        assert_eq!(line("stage 2: epsilon[0] = 2 is not from 0 to 1"), Some(16));
+        assert_eq!(line("network: 3 heads do not share a width of 64"), None);
+    }
+}

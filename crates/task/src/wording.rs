@@ -1,0 +1,100 @@
+//! How names and numbers are put into messages: nothing that steers a terminal, the right plural, the name that was meant.
+
+use std::borrow::Cow;
+
+/// Whether a character steers a terminal, or the direction and the lines of what it shows, instead of being shown.
+fn is_hidden(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+}
+
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(&is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_escaped(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
+
+/// The text on one line, control characters escaped as Rust writes them: `\n`, `\u{1b}`.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    escaped(text, is_hidden)
+}
+
+/// As [`visible`], but line ends and tabs stay.
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'))
+}
+
+/// 1234567 as `1 234 567`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A number of things: `1 task`, `3 tasks`, `9 982 jobs`.
+pub fn counted(number: impl TryInto<u64>, noun: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", grouped(number))
+}
+
+/// The known name that a misspelt one most likely means, if one is close: the same letters in another case, or about a third of them changed.
+pub fn closest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |name: &str| name.trim().to_lowercase().replace(['_', ' '], "-");
+    let wanted = plain(name);
+    let most = (wanted.chars().count() / 3).max(1);
+    // A long text is no misspelt name, and comparing it would take long.
+    if wanted.chars().count() > 64 {
+        return None;
+    }
+    let distance = |known: &str| strsim::osa_distance(&wanted, &plain(known));
+    let close = known.into_iter().map(|known| (distance(known), known)).filter(|(distance, _)| *distance <= most);
+    close.min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
+}
+
+/// `; did you mean "edf"?` behind a message about an unknown name, or nothing if none is close.
+pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    closest(name, known).map_or(String::new(), |known| format!("; did you mean {known:?}?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_escaped_and_text_is_not() {
+        assert_eq!(visible("Größe µs – 1"), "Größe µs – 1");
+        assert_eq!(visible("a\x1b[31mb\nc\u{9b}\u{202e}"), "a\\u{1b}[31mb\\nc\\u{9b}\\u{202e}");
+        assert_eq!(visible_lines("a\tb\n\r\x07"), "a\tb\n\\r\\u{7}");
+    }
+
+    #[test]
+    fn one_thing_has_no_plural() {
+        assert_eq!(counted(1u64, "task"), "1 task");
+        assert_eq!(counted(0usize, "job"), "0 jobs");
+        assert_eq!(counted(1_234_567u64, "job"), "1 234 567 jobs");
+    }
+
+    #[test]
+    fn the_name_that_was_meant_is_found() {
+        let known = ["edf", "edf-skip", "temponet", "period", "wcet"];
+        assert_eq!(closest("EDF", known), Some("edf"));
+        assert_eq!(closest("temponett", known), Some("temponet"));
+        assert_eq!(closest("perod", known), Some("period"));
+        assert_eq!(closest("edf_skip", known), Some("edf-skip"));
+        assert_eq!(closest("zebra", known), None);
+        assert_eq!(closest(&"e".repeat(100_000), known), None);
+        assert_eq!(did_you_mean("wect", known), "; did you mean \"wcet\"?");
+        assert_eq!(did_you_mean("", known), "");
+    }
+}
