@@ -9,7 +9,7 @@ use temponet_task::{Scheduler, TaskSet, Time};
 
 use crate::clairvoyant::equal_jobs;
 use crate::comparison::CompareError;
-use crate::horizon::expected_jobs;
+use crate::horizon::jobs_per_second;
 use crate::plot::{Panel, Span, svg};
 
 /// What to run.
@@ -110,8 +110,7 @@ impl SweepPlan {
     /// The given schedulers on one set; a function of the plan, the point and the set's number alone.
     pub fn run_set(&self, point: usize, set: u64, schedulers: &[usize]) -> Result<Vec<SweepRow>, SweepError> {
         let (drawn, seed) = (self.draw(point, set)?, self.seed_of(point, set));
-        let per_second = expected_jobs(&drawn, Time::from_secs(1));
-        let horizon = Time((self.jobs as f64 / per_second * 1e9) as u64);
+        let horizon = Time((self.jobs as f64 / jobs_per_second(&drawn) * 1e9) as u64);
         let mut rows = Vec::new();
         for index in schedulers {
             let name = &self.schedulers[*index];

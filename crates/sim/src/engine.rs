@@ -163,7 +163,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             costs: set.costs,
             horizon,
             now: Time::ZERO,
-            workload: Workload::new(set.clone(), seed),
+            workload: Workload::until(set.clone(), seed, horizon),
             jobs: Vec::new(),
             hidden: Vec::new(),
             active: Vec::new(),
@@ -214,6 +214,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Ends the run at another date, which is not past.
     pub fn set_horizon(&mut self, horizon: Time) {
         self.horizon = horizon.max(self.now);
+        self.workload.extend(self.horizon);
     }
 
     /// How often a job has changed its core.
@@ -419,17 +420,10 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
 
     /// Jobs whose deadline is within the horizon but whose release jitter carried beyond it count, as missed.
     fn count_unreleased(&mut self, observer: &mut impl Observer) {
-        let longest_jitter = self.set.tasks.iter().map(|task| task.jitter).max().unwrap_or_default();
-        if longest_jitter == Time::ZERO {
-            return;
-        }
-        while self.workload.next_time() <= self.horizon + longest_jitter {
-            let Some(release) = self.workload.pop() else { return };
-            if release.deadline <= self.horizon {
-                let job = new_job(&release);
-                self.metrics.record(&job, End::Unfinished, self.now);
-                observer.left(&job, None, End::Unfinished, self.now);
-            }
+        for release in self.workload.still_delayed(self.horizon) {
+            let job = new_job(&release);
+            self.metrics.record(&job, End::Unfinished, self.now);
+            observer.left(&job, None, End::Unfinished, self.now);
         }
     }
 
