@@ -105,7 +105,7 @@ pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareErr
             match (outcome, &mut totals[*scheduler]) {
                 (Ok(row), total @ None) => *total = Some(row),
                 (Ok(row), Some(total)) => add(total, &row),
-                (Err(CompareError::Run(name, SimError::NotApplicable(why))), _) => {
+                (Err(CompareError::Run(name, why)), _) if why.is_about_the_set() => {
                     if !skipped.iter().any(|(known, _)| *known == name) {
                         skipped.push((name, why.to_string()));
                     }
@@ -119,7 +119,10 @@ pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareErr
         clairvoyant(&plan.set, plan.horizon, plan.seed, plan.runs, seconds)
     });
     progress.finish();
-    let mut rows: Vec<Row> = totals.into_iter().flatten().collect();
+    // Who could not run everything is not held against those who did.
+    let has_run = |name: &String| !skipped.iter().any(|(skipped, _)| skipped == name);
+    let mut rows: Vec<Row> =
+        plan.schedulers.iter().zip(totals).filter(|(name, _)| has_run(name)).filter_map(|(_, row)| row).collect();
     rows.sort_by(|a, b| {
         let critical = |row: &Row| row.metrics.critical().met;
         let by_met = b.metrics.jobs.met.cmp(&a.metrics.jobs.met).then(critical(b).cmp(&critical(a)));

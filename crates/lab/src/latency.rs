@@ -31,6 +31,10 @@ impl<S: Scheduler> Scheduler for Timed<S> {
         self.latencies.record(begin.elapsed().as_nanos() as i64);
     }
 
+    fn most_ready(&self) -> usize {
+        self.inner.most_ready()
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         self.inner.counters()
     }

@@ -5,7 +5,7 @@
 use rayon::prelude::*;
 use temponet_sched::build;
 use temponet_sched::oracle::{STEPS_PER_SECOND, optimum};
-use temponet_sim::{Count, SimError, Unobserved, simulate};
+use temponet_sim::{Count, Unobserved, simulate};
 use temponet_task::{TaskSet, Time};
 
 use crate::clairvoyant::equal_jobs;
@@ -86,7 +86,7 @@ impl OverloadPlan {
         for outcome in outcomes {
             match outcome {
                 Ok(survival) => rows.push(survival),
-                Err(CompareError::Run(name, SimError::NotApplicable(why))) => skipped.push((name, why.to_string())),
+                Err(CompareError::Run(name, why)) if why.is_about_the_set() => skipped.push((name, why.to_string())),
                 Err(error) => return Err(error),
             }
         }

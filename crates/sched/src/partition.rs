@@ -153,6 +153,10 @@ impl<K: Ord + Copy + Send> Scheduler for Clustered<K> {
             assignment.place_on(view, cluster.ready.best(cluster.cores.len()), cluster.cores.clone());
         }
     }
+
+    fn most_ready(&self) -> usize {
+        usize::MAX
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ mod seeds;
 mod trace;
 mod workload;
 
-pub use engine::{Engine, SimError, simulate};
+pub use engine::{Engine, MOST_READY, SimError, simulate};
 pub use export::{JobsCsv, chrome_trace};
 pub use histogram::Histogram;
 pub use metrics::{Count, End, Metrics, TaskMetrics};

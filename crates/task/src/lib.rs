@@ -11,7 +11,7 @@ mod task;
 mod time;
 mod view;
 
-pub use scheduler::{Assignment, NotApplicable, Scheduler};
+pub use scheduler::{Assignment, MOST_LOOKED_AT, NotApplicable, Scheduler};
 pub use set::{Costs, Mode, OnMiss, Server, Speed, TaskSet};
 pub use task::{Arrival, ExecutionModel, Gap, ListedJob, Task};
 pub use time::{Time, TimeError, TimeUnit};
