@@ -12,6 +12,8 @@ use temponet_task::builtin::{self, Builtin};
 use temponet_task::files::Loaded;
 use temponet_task::{OnMiss, TaskSet, Time, files};
 
+use crate::table;
+
 /// Changes to the set and the length of the run.
 #[derive(clap::Args)]
 pub struct SetupArgs {
@@ -139,7 +141,7 @@ pub fn load(name: &str) -> Result<Loaded> {
 
 /// How many cores, in words.
 pub fn cores(set: &TaskSet) -> String {
-    if set.cores == 1 { "1 core".into() } else { format!("{} cores", set.cores) }
+    table::counted(set.cores, "core")
 }
 
 /// One line on what runs where.
@@ -154,8 +156,8 @@ pub fn heading(set: &TaskSet, horizon: Time) -> String {
     let per_core = if set.cores > 1 { " per core" } else { "" };
     let rule = set.on_miss.name();
     format!(
-        "{}: {} tasks on {cores}, {load}{per_core}; horizon {horizon}, on a miss: {rule}",
+        "{}: {} on {cores}, {load}{per_core}; horizon {horizon}, on a miss: {rule}",
         set.name,
-        set.tasks.len()
+        table::counted(set.tasks.len(), "task")
     )
 }

@@ -9,7 +9,7 @@ use temponet_lab::gantt;
 use temponet_lab::latency::Timed;
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
-use temponet_sim::{JobsCsv, Recorder, chrome_trace, simulate};
+use temponet_sim::{ChromeTrace, JobsCsv, Recorder, simulate};
 use temponet_task::Time;
 
 use crate::compare::JsonRow;
@@ -81,18 +81,18 @@ pub fn run(args: Args) -> Result<()> {
         Some(until) => until.min(horizon),
         None => picture_window(&set, horizon, PICTURE_JOBS),
     };
-    let kept = if args.trace.is_some() { horizon } else { window };
-    let recorder = (args.trace.is_some() || args.gantt.is_some()).then(|| Recorder::until(kept));
+    let recorder = args.gantt.is_some().then(|| Recorder::until(window));
     let outputs = [args.jobs.as_deref(), args.trace.as_deref(), args.gantt.as_deref()];
     output::refuse_same(Some(&args.set), &outputs)?;
     // Opened first: a path that cannot be written should not cost a long run.
     let mut jobs_file = args.jobs.as_deref().map(NewFile::create).transpose()?;
-    let trace_file = args.trace.as_deref().map(NewFile::create).transpose()?;
+    let mut trace_file = args.trace.as_deref().map(NewFile::create).transpose()?;
     let gantt_file = args.gantt.as_deref().map(NewFile::create).transpose()?;
     let jobs = jobs_file.as_mut().map(|file| JobsCsv::new(&set, horizon, &mut file.out)).transpose()?;
+    let trace = trace_file.as_mut().map(|file| ChromeTrace::new(&set, horizon, &mut file.out)).transpose()?;
     let progress = Progress::new(1, horizon);
     progress.say(name);
-    let mut watched = progress.watch((recorder, jobs));
+    let mut watched = progress.watch((recorder, (jobs, trace)));
     let seed = args.setup.seed;
     let (metrics, latency) = if args.latency {
         let mut timed = Timed::new(&mut *scheduler);
@@ -102,14 +102,13 @@ pub fn run(args: Args) -> Result<()> {
         (simulate(&set, seed, horizon, &mut *scheduler, &mut watched), None)
     };
     let metrics = metrics.map_err(|error| CompareError::Run(name.into(), error))?;
-    let (recording, jobs) = watched.done(horizon);
+    let (recording, (jobs, trace)) = watched.done(horizon);
     progress.finish();
     jobs.map(JobsCsv::finish).transpose()?;
     jobs_file.map(NewFile::finish).transpose()?;
+    trace.map(ChromeTrace::finish).transpose()?;
+    trace_file.map(NewFile::finish).transpose()?;
     let recording = recording.unwrap_or_else(|| Recorder::until(Time::ZERO));
-    if let Some(file) = trace_file {
-        file.write(chrome_trace(&set, &recording).as_bytes())?;
-    }
     if let Some(file) = gantt_file {
         file.write(gantt::svg(&set, name, &recording, window).as_bytes())?;
     }
@@ -117,7 +116,7 @@ pub fn run(args: Args) -> Result<()> {
     let (scheduler, counters) = (roster.label(name), scheduler.counters());
     let row = Row { scheduler, metrics, compliance, latency, recording, counters };
     let (schedulers, latency) = (vec![name.into()], args.latency);
-    let plan = Plan { set, horizon, seed, runs: 1, schedulers, roster, latency, record_until: kept, oracle: None };
+    let plan = Plan { set, horizon, seed, runs: 1, schedulers, roster, latency, record_until: window, oracle: None };
     match args.json {
         true => output::print_json(&JsonRun {
             task_set: &plan.set.name,
@@ -132,6 +131,11 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
+/// A sum of values: whole where it is, else with two digits.
+fn amount(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.2}") }
+}
+
 fn text(row: &Row, plan: &Plan) -> String {
     let metrics = &row.metrics;
     let optional = |time: Option<f64>| time.map_or("–".into(), table::time);
@@ -144,9 +148,9 @@ fn text(row: &Row, plan: &Plan) -> String {
     if let Some(pitmd) = metrics.pitmd() {
         line("critical ones met", percent(pitmd));
     }
-    line("value", format!("{} of {}", metrics.value, metrics.value_possible));
-    line("response, completed", optional(metrics.art_completed()));
-    line("response, all", optional(metrics.art_all()));
+    line("value", format!("{} of {}", amount(metrics.value), amount(metrics.value_possible)));
+    line("response (completed)", optional(metrics.art_completed()));
+    line("response (all)", optional(metrics.art_all()));
     let lateness = &metrics.lateness;
     let (p95, p99) = (whole(lateness.quantile(0.95)), whole(lateness.quantile(0.99)));
     line(
@@ -184,7 +188,8 @@ fn text(row: &Row, plan: &Plan) -> String {
     out += "\n";
     out += &table::render(&header, &rows);
     if plan.set.tasks.len() > MOST_ROWS {
-        out += &format!("… and {} more tasks, all in --json\n", plan.set.tasks.len() - MOST_ROWS);
+        let more = table::counted(plan.set.tasks.len() - MOST_ROWS, "more task");
+        out += &format!("… and {more}, all in --json\n");
     }
     out
 }

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
 use temponet_lab::progress::Progress;
-use temponet_lab::roster::Roster;
+use temponet_lab::roster::is_classical;
 use temponet_lab::stats::percent;
 use temponet_lab::sweep::{Point, Summary, SweepPlan, SweepRow};
 use temponet_lab::sweep_files;
 use temponet_task::Time;
 
 use crate::compare::chosen;
+use crate::setup::ModelArgs;
 use crate::shape::{ShapeArgs, positive_number};
 use crate::{output, table};
 
@@ -39,9 +40,11 @@ pub struct Args {
     /// Jobs per set, about
     #[arg(long, value_name = "J", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     jobs: u64,
-    /// Schedulers, separated by commas, or all
+    /// Schedulers, separated by commas, or all; temponet is the learned one
     #[arg(long, value_name = "LIST", default_value = "edf,rm,llf,srpt,edf-skip,mh-edf,edzl,p-edf,dp-wrap")]
     schedulers: String,
+    #[command(flatten)]
+    model: ModelArgs,
     /// Seed of the sets
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
@@ -50,7 +53,8 @@ pub struct Args {
     /// Leave the clairvoyant optimum out
     #[arg(long)]
     no_oracle: bool,
-    /// How long finding the clairvoyant optimum of one set may take, about, in seconds of one core; beyond it, bounds are given
+    /// How long finding the clairvoyant optimum of one set may take, about, in seconds of one core; beyond it, bounds are given. It bounds the
+    /// memory too: 200 000 jobs and 400 000 more per second
     #[arg(long, value_name = "SECONDS", default_value_t = 0.1, value_parser = positive_number, conflicts_with = "no_oracle")]
     oracle_budget: f64,
     /// The CSV to write, or to go on with
@@ -117,9 +121,16 @@ impl Args {
                 }
             }
         }
-        let schedulers = chosen(&self.schedulers, &Roster::classical())?;
+        let roster = self.model.roster()?;
+        let mut schedulers: Vec<String> = Vec::new();
+        for name in chosen(&self.schedulers, &roster)? {
+            let name = self.model.scheduler(&name);
+            if !schedulers.iter().any(|known| known == name) {
+                schedulers.push(name.into());
+            }
+        }
         let oracle = (!self.no_oracle).then_some(self.oracle_budget);
-        Ok(SweepPlan { points, sets: self.sets, jobs: self.jobs, schedulers, seed: self.seed, oracle })
+        Ok(SweepPlan { points, sets: self.sets, jobs: self.jobs, schedulers, roster, seed: self.seed, oracle })
     }
 }
 
@@ -134,7 +145,7 @@ pub fn run(args: Args) -> Result<()> {
     for cores in plan.core_counts() {
         let refused = plan.inapplicable(cores)?;
         for (index, why) in &refused {
-            eprintln!("not run on {cores} cores: {} ({why})", plan.schedulers[*index]);
+            eprintln!("not run on {}: {} ({why})", table::counted(cores, "core"), plan.schedulers[*index]);
         }
         let left = (0..plan.schedulers.len()).filter(|index| refused.iter().all(|(refused, _)| refused != index));
         apply.insert(cores, left.collect());
@@ -196,7 +207,8 @@ fn tables(plan: &SweepPlan, summary: &[Vec<Summary>]) -> String {
     let names = plan.names();
     for ((cores, tasks), points) in &groups {
         if groups.len() > 1 {
-            out += &format!("{cores} cores{}\n\n", tasks.map_or(String::new(), |tasks| format!(", {tasks} tasks")));
+            let tasks = tasks.map_or(String::new(), |tasks| format!(", {}", table::counted(tasks, "task")));
+            out += &format!("{}{tasks}\n\n", table::counted(*cores, "core"));
         }
         for (title, value) in Summary::KINDS {
             let loads = points.iter().map(|point| format!("U={}", plan.points[*point].load));
@@ -222,7 +234,21 @@ fn stamp(plan: &SweepPlan) -> String {
         spec
     });
     let names = plan.names().join(" ");
-    format!("# temponet sweep: jobs {jobs}, seed {seed}, schedulers {names}, oracle {oracle:?}, {spec:?}")
+    let oracle = oracle.map_or("none".into(), |seconds| format!("{seconds} s"));
+    // Sets are drawn alike if everything else of their shape is the same, and the model if its weights are.
+    let learned = plan.roster.model.as_ref().filter(|_| plan.schedulers.iter().any(|name| !is_classical(name)));
+    let model = learned.map_or(String::new(), |model| {
+        format!(", model {:016x}", checksum(&model.weights.to_bytes().unwrap_or_default()))
+    });
+    let shape = checksum(format!("{spec:?}").as_bytes());
+    format!(
+        "# temponet sweep: jobs {jobs}, seed {seed}, schedulers {names}, oracle {oracle}, shape {shape:016x}{model}"
+    )
+}
+
+/// FNV-1a: tells options apart, the same on every machine.
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// The first three cells of a row: where it was measured.

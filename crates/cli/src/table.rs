@@ -48,6 +48,11 @@ pub fn time(ns: f64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
+/// A number of things: 1 task, 2 tasks.
+pub fn counted(number: usize, noun: &str) -> String {
+    format!("{} {noun}{}", count(number as u64), if number == 1 { "" } else { "s" })
+}
+
 /// 1234567 as 1 234 567.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -69,6 +74,7 @@ mod tests {
     fn numbers_read_well() {
         assert_eq!(count(1_234_567), "1 234 567");
         assert_eq!(count(12), "12");
+        assert_eq!((counted(1, "task"), counted(2, "core")), ("1 task".into(), "2 cores".into()));
         assert_eq!(time(12_345_678.0), "12.35ms");
         assert_eq!(time(-999.0), "-999.0ns");
         assert_eq!(time(1.5e9), "1.500s");

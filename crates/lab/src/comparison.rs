@@ -83,6 +83,9 @@ pub enum CompareError {
     Run(String, SimError),
 }
 
+/// How the clairvoyant optimum is called where it is not computed.
+const OPTIMUM: &str = "clairvoyant optimum";
+
 /// Runs of each scheduler that are under way together.
 const CHUNK: u64 = 32;
 
@@ -118,6 +121,7 @@ pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareErr
         progress.say("clairvoyant optimum");
         clairvoyant(&plan.set, plan.horizon, plan.seed, plan.runs, seconds)
     });
+    let clairvoyant = clairvoyant.and_then(|found| found.map_err(|why| skipped.push((OPTIMUM.into(), why))).ok());
     progress.finish();
     // Who could not run everything is not held against those who did.
     let has_run = |name: &String| !skipped.iter().any(|(skipped, _)| skipped == name);

@@ -32,6 +32,11 @@ impl Packed {
         Packed { sum: self.sum + load, product: self.product * (load + 1.0), ..self }
     }
 
+    /// Whether the loads surely fit one core, rounding included.
+    pub fn surely_fits_one(&self) -> bool {
+        self.cores == 1 && self.sum <= 1.0 - 1e-6
+    }
+
     fn room(&self) -> f64 {
         self.cores as f64 - self.sum
     }
