@@ -6,7 +6,6 @@ use anyhow::Result;
 use temponet_lab::comparison::listed;
 use temponet_lab::overload::{OverloadPlan, Survivals};
 use temponet_lab::progress::Progress;
-use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
 use temponet_sched::analysis::{
     Model, Outcome, Policy, Proof, ResponseTimes, Scaling, TESTS, Test, proofs, response_times, scalings,
@@ -15,7 +14,7 @@ use temponet_task::wording::counted;
 use temponet_task::{TaskSet, Time};
 
 use crate::compare::chosen;
-use crate::setup::{SetupArgs, cores};
+use crate::setup::{ModelArgs, SetupArgs, cores};
 use crate::{output, table};
 
 /// Which deadlines are proved to be met, by which test, and how much longer may jobs take?
@@ -31,7 +30,9 @@ pub struct Args {
     set: Option<String>,
     #[command(flatten)]
     setup: SetupArgs,
-    /// Schedulers whose overload is looked for by simulation, separated by commas, or all
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Schedulers whose overload is looked for by simulation, separated by commas, or all; temponet is the learned one
     #[arg(long, value_name = "LIST", default_value = "edf,rm,dm,llf,srpt,edf-skip,mh-edf,edzl,d-over")]
     schedulers: String,
     /// Only prove: do not look by simulation for the overload that each scheduler survives
@@ -61,12 +62,14 @@ struct Analysis {
 
 pub fn run(args: Args) -> Result<()> {
     let (set, horizon, notes) = args.setup.prepare(args.set.as_deref())?;
-    let schedulers = chosen(&args.schedulers, &Roster::classical())?;
+    let roster = args.model.roster()?;
+    let schedulers = chosen(&args.schedulers, &roster)?;
+    let schedulers: Vec<String> = schedulers.iter().map(|name| args.model.scheduler(name).to_string()).collect();
     let survivals = match args.no_simulation {
         true => None,
         false => {
             let runs = if set.is_random() { RUNS } else { 1 };
-            let plan = OverloadPlan { set: set.clone(), horizon, seed: args.setup.seed, runs, schedulers };
+            let plan = OverloadPlan { set: set.clone(), horizon, seed: args.setup.seed, runs, schedulers, roster };
             Some(plan.run(&Progress::new(plan.runs_in_all(), horizon))?)
         }
     };
@@ -79,17 +82,25 @@ pub fn run(args: Args) -> Result<()> {
 
 impl Analysis {
     fn of(set: TaskSet, survivals: Option<Survivals>) -> Analysis {
+        let progress = Progress::busy("analysis");
         let model = Model::of(&set);
         let (mut tests, mut responses) = (Vec::new(), Vec::new());
         if let Ok(model) = &model {
             let concerned = TESTS.iter().filter(|test| (test.concerns)(&set));
-            tests.extend(concerned.map(|test| (test, (test.run)(&set, model))));
+            for test in concerned {
+                progress.say(test.name);
+                tests.push((test, (test.run)(&set, model)));
+            }
+            progress.say("response times");
             let has_priorities = set.tasks.iter().any(|task| task.priority.is_some());
             let policies = [Policy::RateMonotonic, Policy::DeadlineMonotonic, Policy::Given];
             let asked = policies.into_iter().filter(|policy| *policy != Policy::Given || has_priorities);
             responses.extend(asked.filter(|_| set.cores == 1).map(|policy| (policy, response_times(model, policy))));
         }
-        let (proofs, scalings) = (proofs(&set), scalings(&set));
+        progress.say("proofs");
+        let proofs = proofs(&set);
+        progress.say("longer execution times");
+        let scalings = scalings(&set);
         Analysis { set, model, tests, responses, proofs, scalings, survivals }
     }
 
@@ -135,12 +146,14 @@ impl Analysis {
             let near = utilization / (self.set.cores as f64) < 1.005;
             let utilization = if near { utilization.to_string() } else { format!("{utilization:.2}") };
             return format!(
-                "Overloaded: utilisation {utilization} on {cores}, so no scheduler can meet every deadline{shrunk}."
+                "Overloaded: utilisation {utilization} on {cores}, so no scheduler can meet every deadline if every job takes its wcet{shrunk}."
             );
         }
         let edf = self.tests.iter().find(|(test, _)| test.name == "QPA");
         if let Some((_, Outcome::NotSchedulable)) = edf {
-            return format!("On {cores} even EDF misses deadlines, so no scheduler can meet every deadline{shrunk}.");
+            return format!(
+                "On {cores} even EDF misses deadlines if every job takes its wcet, so no scheduler can meet every deadline then{shrunk}."
+            );
         }
         format!("Nothing is proved on {cores}, though the utilisation of {utilization:.2} fits{shrunk}.")
     }
@@ -174,7 +187,7 @@ impl Analysis {
         let scalings: Vec<Vec<String>> = self.scalings.iter().map(scaled).collect();
         out += &section(&["proved up to", "by", "times the wcets"], scalings, 2);
         if let Some(Survivals { possible, rows, skipped }) = &self.survivals {
-            let cells = std::iter::once(possible).chain(rows).map(|row| {
+            let cells = possible.iter().chain(rows).map(|row| {
                 let more = if row.is_limit { " or more" } else { "" };
                 let figures = [format!("{:.3}{more}", row.factor), format!("{:.3}", row.load), percent(row.compliance)];
                 [vec![row.scheduler.clone()], figures.to_vec()].concat()

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
+use temponet_lab::progress::Progress;
 use temponet_task::files::{self, Format, Loaded};
 
 use crate::paths::{Kind, Output, Replace};
@@ -64,6 +65,7 @@ pub enum Tool {
 }
 
 pub fn run(args: Args) -> Result<()> {
+    let _progress = Progress::busy("converting");
     let Loaded { set, mut notes, .. } = setup::load(&args.from)?;
     let format = Format::of(&args.file)
         .with_context(|| format!("{}: the name must end in .toml, .csv or .json", args.file.display()))?;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use temponet_lab::progress::Progress;
 use temponet_sim::generate::{BurstSpec, Spec, generate};
 use temponet_task::Time;
 use temponet_task::files::{self, Format};
@@ -100,6 +101,7 @@ pub fn run(args: Args) -> Result<()> {
         modes: args.modes.map_or_else(Vec::new, |modes| modes.0),
         ..args.shape.spec(args.tasks.map(|tasks| tasks as usize), usize::from(args.cores), args.utilization)?
     };
+    let _progress = Progress::busy("drawing tasks");
     let mut set = generate(&spec, args.seed)?;
     let wanted = args.utilization + args.burst.map_or(0.0, |burst| burst.utilization);
     if (set.utilization() / wanted - 1.0).abs() > MOST_ROUNDING {

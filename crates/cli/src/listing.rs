@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use temponet_lab::roster::{SHIELDED, UNSHIELDED};
 use temponet_task::builtin::{self, Builtin};
 use temponet_task::files::{self, Format};
 
@@ -82,8 +83,21 @@ pub struct SchedulersArgs {
     pub json: bool,
 }
 
+/// The learned scheduler, which is in no catalog of classical ones: names, what they do, what they are for.
+const LEARNED: [(&str, &str, &str); 2] = [
+    (
+        SHIELDED,
+        "the learned scheduler behind its shield: no deadline that is proved safe is missed",
+        "uncertain execution times, several cores, bursts, values; --model names other weights",
+    ),
+    (UNSHIELDED, "the network of the learned scheduler alone", "what the shield costs and saves"),
+];
+
 pub fn schedulers(args: SchedulersArgs) -> Result<()> {
     if args.json {
+        let learned = LEARNED.iter().map(|(name, summary, purpose)| {
+            serde_json::json!({ "name": name, "summary": summary, "purpose": purpose, "options": [] })
+        });
         let rows = temponet_sched::ALL.iter().map(|entry| {
             let options = entry.options.iter().map(
                 |(name, default, meaning)| serde_json::json!({ "name": name, "default": default, "meaning": meaning }),
@@ -96,11 +110,15 @@ pub fn schedulers(args: SchedulersArgs) -> Result<()> {
         let shield = temponet_sched::SHIELD;
         let wrapper = serde_json::json!({ "name": shield.name, "summary": shield.summary, "purpose": shield.purpose });
         return output::print_json(
-            &serde_json::json!({ "schedulers": rows.collect::<Vec<_>>(), "wrappers": [wrapper] }),
+            &serde_json::json!({ "schedulers": learned.chain(rows).collect::<Vec<_>>(), "wrappers": [wrapper] }),
         );
     }
-    let width = temponet_sched::ALL.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    let names = temponet_sched::ALL.iter().map(|entry| entry.name).chain(LEARNED.map(|(name, ..)| name));
+    let width = names.map(str::len).max().unwrap_or(0);
     let mut out = String::new();
+    for (name, summary, purpose) in LEARNED {
+        out += &format!("{name:<width$}  {summary}\n{:width$}  for: {purpose}\n", "");
+    }
     for entry in temponet_sched::ALL.iter().chain([&temponet_sched::SHIELD]) {
         out += &format!("{:<width$}  {}\n{:width$}  for: {}\n", entry.name, entry.summary, "", entry.purpose);
         for (name, default, meaning) in entry.options {

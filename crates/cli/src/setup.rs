@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use temponet::{Continuous, Model, Tokenizer};
-use temponet_lab::horizon::default_horizon;
+use temponet_lab::horizon::{default_horizon, uncounted};
 use temponet_lab::roster::{Roster, SHIELDED, UNSHIELDED};
 use temponet_sched::shield::Role;
 pub use temponet_sim::generate::text::{positive_time, time as any_time};
@@ -115,7 +115,7 @@ pub fn aim(text: &str) -> Result<Aim, String> {
 impl SetupArgs {
     /// Loads the set and makes the user's changes to it; the horizon, and the notes on an imported file.
     pub fn prepare(&self, name: Option<&str>) -> Result<(TaskSet, Time, Vec<String>)> {
-        let Loaded { mut set, notes, .. } = load(name.unwrap_or(builtin::DEFAULT))?;
+        let Loaded { mut set, mut notes, .. } = load(name.unwrap_or(builtin::DEFAULT))?;
         if let Some(cores) = self.cores {
             set.cores = usize::from(cores);
         }
@@ -124,6 +124,10 @@ impl SetupArgs {
         set.costs.migration = self.migration_cost.unwrap_or(set.costs.migration);
         set.costs.decision = self.decision_cost.unwrap_or(set.costs.decision);
         let horizon = self.horizon.unwrap_or_else(|| default_horizon(&set));
+        if let Some(note) = uncounted(&set, horizon) {
+            eprintln!("note: {note}");
+            notes.push(note);
+        }
         Ok((set, horizon, notes))
     }
 }

@@ -9,7 +9,7 @@ use temponet_lab::gantt;
 use temponet_lab::latency::Timed;
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
-use temponet_sim::{JobsCsv, Recorder, chrome_trace, simulate};
+use temponet_sim::{ChromeTrace, JobsCsv, Recorder, simulate};
 use temponet_task::Time;
 use temponet_task::wording::counted;
 
@@ -86,17 +86,18 @@ pub fn run(args: Args) -> Result<()> {
         Some(until) => until.min(horizon),
         None => picture_window(&set, horizon, PICTURE_JOBS),
     };
-    let kept = if args.trace.is_some() { horizon } else { window };
-    let recorder = (args.trace.is_some() || args.gantt.is_some()).then(|| Recorder::until(kept));
+    let recorder = args.gantt.is_some().then(|| Recorder::until(window));
     // Claimed first: a path that cannot be written should not cost a long run.
     let jobs_output = Output::wanted(args.jobs.as_deref(), Kind::Jobs, args.force)?;
     let trace_output = Output::wanted(args.trace.as_deref(), Kind::Trace, args.force)?;
     let gantt_output = Output::wanted(args.gantt.as_deref(), Kind::Picture, args.force)?;
     let mut jobs_file = jobs_output.as_ref().map(Output::open).transpose()?;
+    let mut trace_file = trace_output.as_ref().map(Output::open).transpose()?;
     let jobs = jobs_file.as_mut().map(|file| JobsCsv::new(&set, horizon, &mut file.out)).transpose()?;
+    let trace = trace_file.as_mut().map(|file| ChromeTrace::new(&set, horizon, &mut file.out)).transpose()?;
     let progress = Progress::new(1, horizon);
     progress.say(name);
-    let mut watched = progress.watch((recorder, jobs));
+    let mut watched = progress.watch((recorder, (jobs, trace)));
     let seed = args.setup.seed;
     let (metrics, latency) = if args.latency {
         let mut timed = Timed::new(&mut *scheduler);
@@ -106,16 +107,17 @@ pub fn run(args: Args) -> Result<()> {
         (simulate(&set, seed, horizon, &mut *scheduler, &mut watched), None)
     };
     let metrics = metrics.map_err(|error| CompareError::Run(name.into(), error))?;
-    let (recording, jobs) = watched.done(horizon);
+    let (recording, (jobs, trace)) = watched.done(horizon);
     progress.finish();
     if let (Some(jobs), Some(output)) = (jobs, &jobs_output) {
         jobs.finish().with_context(|| format!("cannot write {}", output.path().display()))?;
     }
     jobs_file.map(NewFile::finish).transpose()?;
-    let recording = recording.unwrap_or_else(|| Recorder::until(Time::ZERO));
-    if let Some(file) = trace_output {
-        file.write(chrome_trace(&set, &recording))?;
+    if let (Some(trace), Some(output)) = (trace, &trace_output) {
+        trace.finish().with_context(|| format!("cannot write {}", output.path().display()))?;
     }
+    trace_file.map(NewFile::finish).transpose()?;
+    let recording = recording.unwrap_or_else(|| Recorder::until(Time::ZERO));
     if let Some(file) = gantt_output {
         file.write(gantt::svg(&set, name, &recording, window))?;
     }
@@ -125,7 +127,7 @@ pub fn run(args: Args) -> Result<()> {
     let row = Row { scheduler, metrics, compliance, scores, latency, recording, counters };
     let (schedulers, latency) = (vec![name.into()], args.latency);
     let plan =
-        Plan { set, goal, horizon, seed, runs: 1, schedulers, roster, latency, record_until: kept, oracle: None };
+        Plan { set, goal, horizon, seed, runs: 1, schedulers, roster, latency, record_until: window, oracle: None };
     match args.json {
         true => output::print_json(&JsonRun {
             task_set: &plan.set.name,
@@ -140,6 +142,11 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
+/// A sum of values: whole where it is, else with two digits.
+fn amount(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.2}") }
+}
+
 fn text(row: &Row, plan: &Plan) -> String {
     let metrics = &row.metrics;
     let optional = |time: Option<f64>| time.map_or("–".into(), table::time);
@@ -152,9 +159,9 @@ fn text(row: &Row, plan: &Plan) -> String {
     if let Some(pitmd) = metrics.pitmd() {
         line("critical ones met", percent(pitmd));
     }
-    line("value", format!("{} of {}", metrics.value, metrics.value_possible));
-    line("response, completed", optional(metrics.art_completed()));
-    line("response, all", optional(metrics.art_all()));
+    line("value", format!("{} of {}", amount(metrics.value), amount(metrics.value_possible)));
+    line("response (completed)", optional(metrics.art_completed()));
+    line("response (all)", optional(metrics.art_all()));
     let lateness = &metrics.lateness;
     let (p95, p99) = (whole(lateness.quantile(0.95)), whole(lateness.quantile(0.99)));
     line(

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
 use temponet_lab::progress::Progress;
-use temponet_lab::roster::Roster;
+use temponet_lab::roster::is_classical;
 use temponet_lab::stats::percent;
 use temponet_lab::sweep::{Point, Summary, SweepPlan, SweepRow};
 use temponet_lab::sweep_files;
@@ -18,6 +18,7 @@ use temponet_task::wording::counted;
 
 use crate::compare::chosen;
 use crate::paths::{Kind, Output, Replace};
+use crate::setup::ModelArgs;
 use crate::shape::{ShapeArgs, positive_number};
 use crate::{output, table};
 
@@ -43,9 +44,11 @@ pub struct Args {
     /// Jobs per set, about
     #[arg(long, value_name = "J", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     jobs: u64,
-    /// Schedulers, separated by commas, or all
+    /// Schedulers, separated by commas, or all; temponet is the learned one
     #[arg(long, value_name = "LIST", default_value = "edf,rm,llf,srpt,edf-skip,mh-edf,edzl,p-edf,dp-wrap")]
     schedulers: String,
+    #[command(flatten)]
+    model: ModelArgs,
     /// Seed of the sets
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
@@ -54,7 +57,8 @@ pub struct Args {
     /// Leave the clairvoyant optimum out
     #[arg(long)]
     no_oracle: bool,
-    /// How long finding the clairvoyant optimum of one set may take, about, in seconds of one core; beyond it, bounds are given
+    /// How long finding the clairvoyant optimum of one set may take, about, in seconds of one core; beyond it, bounds are given. It bounds the
+    /// memory too: 200 000 jobs and 400 000 more per second
     #[arg(long, value_name = "SECONDS", default_value_t = 0.1, value_parser = positive_number, conflicts_with = "no_oracle")]
     oracle_budget: f64,
     /// The CSV to write, or to go on with
@@ -124,9 +128,16 @@ impl Args {
                 }
             }
         }
-        let schedulers = chosen(&self.schedulers, &Roster::classical())?;
+        let roster = self.model.roster()?;
+        let mut schedulers: Vec<String> = Vec::new();
+        for name in chosen(&self.schedulers, &roster)? {
+            let name = self.model.scheduler(&name);
+            if !schedulers.iter().any(|known| known == name) {
+                schedulers.push(name.into());
+            }
+        }
         let oracle = (!self.no_oracle).then_some(self.oracle_budget);
-        Ok(SweepPlan { points, sets: self.sets, jobs: self.jobs, schedulers, seed: self.seed, oracle })
+        Ok(SweepPlan { points, sets: self.sets, jobs: self.jobs, schedulers, roster, seed: self.seed, oracle })
     }
 }
 
@@ -239,8 +250,11 @@ fn stamp(plan: &SweepPlan) -> String {
     });
     let names = plan.names().join(" ");
     let oracle = oracle.map_or("none".into(), |seconds| format!("{seconds} s"));
+    // Sets are drawn alike if everything else of their shape is the same, and the model if its file is.
     let spec = spec.map_or(String::new(), |spec| text::described(&spec));
-    format!("# temponet sweep: jobs {jobs}, seed {seed}, schedulers {names}, oracle {oracle}, {spec}")
+    let learned = plan.roster.model.as_ref().filter(|_| plan.schedulers.iter().any(|name| !is_classical(name)));
+    let model = learned.and_then(|model| model.checksum().ok()).map_or(String::new(), |sum| format!(", model {sum}"));
+    format!("# temponet sweep: jobs {jobs}, seed {seed}, schedulers {names}, oracle {oracle}, {spec}{model}")
 }
 
 /// The first three cells of a row: where it was measured.

@@ -75,13 +75,45 @@ pub(crate) fn jobs(releases: &[Release], weight: impl Fn(&Release) -> f64) -> Ve
     releases.iter().map(job).filter(|job| job.weight > 0.0).collect()
 }
 
+/// Jobs of which a budget of no time at all may hold the optimum's memory, about 140 bytes each.
+const FREE_JOBS: u64 = 200_000;
+/// Steps that a further job must be worth.
+const STEPS_PER_JOB: u64 = 100;
+
+/// More jobs of one run than this are not looked at within so many steps: the memory that they take grows with the budget only, to some
+/// hundred megabytes with 5 seconds.
+pub fn most_jobs(steps: u64) -> u64 {
+    FREE_JOBS + steps / STEPS_PER_JOB
+}
+
+/// The number of jobs that count, without keeping them, if that is at most `most`; only as many are drawn.
+fn count(set: &TaskSet, seed: u64, horizon: Time, most: u64) -> Option<u64> {
+    let mut workload = Workload::until(set, seed, horizon);
+    let mut drawn = 0;
+    while workload.next_time() < horizon && workload.pop().is_some() {
+        drawn += 1;
+        if drawn > most {
+            return None;
+        }
+    }
+    Some(drawn)
+}
+
+/// The optimum of a run with all jobs worth the same and how many count; none if they are more than the steps allow.
+pub fn equal_optimum(set: &TaskSet, seed: u64, horizon: Time, steps: u64) -> Option<(Optimum, u64)> {
+    count(set, seed, horizon, most_jobs(steps))?;
+    let jobs = equal_jobs(set, seed, horizon);
+    Some((optimum(&jobs, set.cores, steps), jobs.len() as u64))
+}
+
 /// The jobs of a run that count, each worth one.
 pub fn equal_jobs(set: &TaskSet, seed: u64, horizon: Time) -> Vec<OracleJob> {
     jobs(&Workload::counted(set, seed, horizon), |_| 1.0)
 }
 
-/// The optimum of the runs with seeds `seed`, `seed + 1`, …; all of it may take about `seconds` of one core.
-pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: f64) -> Clairvoyant {
+/// The optimum of the runs with seeds `seed`, `seed + 1`, …; all of it may take about `seconds` of one core. Where that does not allow for so
+/// many jobs it is not computed, and why.
+pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: f64) -> Result<Clairvoyant, String> {
     let is_valued = set.has_values();
     let is_critical = set.has_critical_tasks();
     let levels = set.levels();
@@ -89,6 +121,13 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
     let level_questions = if levels.len() > 1 { levels.len() as u64 } else { 0 };
     let questions = 1 + u64::from(is_valued) + u64::from(is_critical) + level_questions;
     let steps = (seconds * STEPS_PER_SECOND / (runs * questions) as f64) as u64;
+    let most = most_jobs(steps);
+    if count(set, seed, horizon, most).is_none() {
+        return Err(format!(
+            "not computed: a run has more than {most} jobs, the most for an --oracle-budget of {seconds} s and {}",
+            if runs == 1 { "1 run".into() } else { format!("{runs} runs") }
+        ));
+    }
     // Without anything random every run is the same.
     let (different, times) = if set.is_random() { (runs, 1.0) } else { (1, runs as f64) };
     let one = |run: u64| {
@@ -125,7 +164,7 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
         Range { lower: sum.lower * times, upper: sum.upper * times }
     };
     let met_first: Option<u64> = all.iter().map(|run| run.met_critical_first).sum();
-    Clairvoyant {
+    Ok(Clairvoyant {
         first_run,
         released: all.iter().map(|run| run.released).sum::<u64>() * times as u64,
         met: sum(&|run| run.met),
@@ -133,5 +172,25 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
         critical: is_critical.then(|| sum(&|run| run.critical.unwrap_or_default())),
         levels: levels.iter().enumerate().map(|(at, level)| (*level, sum(&|run| run.levels[at].1))).collect(),
         met_critical_first: met_first.map(|met| met * times as u64),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::Task;
+
+    /// Every job of a run was kept, however many there were.
+    #[test]
+    fn the_optimum_of_more_jobs_than_its_budget_allows_is_not_computed() {
+        let set = TaskSet::new("s", vec![Task::periodic("a", Time(1_000), Time(100))], 1);
+        let seconds = 0.001;
+        let most = most_jobs((seconds * STEPS_PER_SECOND) as u64);
+        let why = clairvoyant(&set, Time(1_000 * (most + 1)), 1, 1, seconds).unwrap_err();
+        assert!(why.contains("not computed") && why.contains(&most.to_string()), "{why}");
+        // Years of nanoseconds are not even counted.
+        assert!(clairvoyant(&set, Time::MAX_INPUT, 1, 1, seconds).is_err());
+        assert_eq!(equal_optimum(&set, 1, Time::MAX_INPUT, 1_000).map(|found| found.1), None);
+        assert_eq!(clairvoyant(&set, Time(50_000), 1, 1, seconds).unwrap().met, Range { lower: 50.0, upper: 50.0 });
     }
 }

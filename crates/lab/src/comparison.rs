@@ -88,6 +88,9 @@ pub enum CompareError {
     Run(String, SimError),
 }
 
+/// How the clairvoyant optimum is called where it is not computed.
+const OPTIMUM: &str = "clairvoyant optimum";
+
 /// Runs of each scheduler that are under way together.
 const CHUNK: u64 = 32;
 
@@ -110,7 +113,7 @@ pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareErr
             match (outcome, &mut totals[*scheduler]) {
                 (Ok(row), total @ None) => *total = Some(row),
                 (Ok(row), Some(total)) => add(total, &row),
-                (Err(CompareError::Run(name, SimError::NotApplicable(why))), _) => {
+                (Err(CompareError::Run(name, why)), _) if why.is_about_the_set() => {
                     if !skipped.iter().any(|(known, _)| *known == name) {
                         skipped.push((name, why.to_string()));
                     }
@@ -123,8 +126,12 @@ pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareErr
         progress.say("clairvoyant optimum");
         clairvoyant(&plan.set, plan.horizon, plan.seed, plan.runs, seconds)
     });
+    let clairvoyant = clairvoyant.and_then(|found| found.map_err(|why| skipped.push((OPTIMUM.into(), why))).ok());
     progress.finish();
-    let mut rows: Vec<Row> = totals.into_iter().flatten().collect();
+    // Who could not run everything is not held against those who did.
+    let has_run = |name: &String| !skipped.iter().any(|(skipped, _)| skipped == name);
+    let mut rows: Vec<Row> =
+        plan.schedulers.iter().zip(totals).filter(|(name, _)| has_run(name)).filter_map(|(_, row)| row).collect();
     rows.sort_by_cached_key(|row| row.metrics.preemptions);
     rows.sort_by(|a, b| ranking::order(&ranking::means(&a.scores), &ranking::means(&b.scores)));
     let mut clairvoyant = clairvoyant.filter(|optimum| optimum.released > 0);

@@ -5,27 +5,35 @@ use temponet_task::{Arrival, Gap, Task, TaskSet, Time};
 /// Enough jobs for a stable figure, few enough for an answer at once.
 const JOBS: f64 = 10_000.0;
 
+/// Rare tasks, late modes and bursts may make a run this many times as long as what is enough, and no longer: a task of a microsecond beside
+/// one of a day would otherwise mean 10¹¹ jobs.
+const MOST_LONGER: f64 = 20.0;
+
+/// Where nothing would count, as in a burst of a million, it may be this many times the most jobs.
+const MOST_FOR_ANY: f64 = 10.0;
+
 /// The horizon of about 10 000 jobs.
 pub fn default_horizon(set: &TaskSet) -> Time {
     horizon_of(set, JOBS)
 }
 
 /// A whole number of hyperperiods where they are short, else enough time for about `jobs` jobs; a list of single jobs to
-/// its last deadline. Mode switches, bursts and lists beside other tasks are always included.
+/// its last deadline. Mode switches, bursts, lists beside other tasks and a job of every task are included as long as that takes no more
+/// than 20 times as many jobs; [`uncounted`] says what is not.
 pub fn horizon_of(set: &TaskSet, jobs: f64) -> Time {
     let listed = set.tasks.iter().filter_map(|task| match &task.arrival {
         Arrival::Listed(jobs) => jobs.iter().map(|job| job.deadline).max(),
         _ => None,
     });
     let last_listed = listed.max().unwrap_or_default();
-    let rate: f64 = set.tasks.iter().map(jobs_per_second).sum();
+    let rate = jobs_per_second(set);
     if rate == 0.0 {
         return last_listed;
     }
     let enough = Time((jobs / rate * 1e9) as u64);
     let longest_deadline = set.tasks.iter().map(|task| task.offset + task.deadline).max().unwrap_or_default();
     let horizon = match set.hyperperiod() {
-        // Every task must have a job that counts.
+        // Every task should have a job that counts.
         Some(hyperperiod) if hyperperiod <= enough => {
             hyperperiod * (enough.0 / hyperperiod.0).max(longest_deadline.0.div_ceil(hyperperiod.0))
         }
@@ -36,28 +44,105 @@ pub fn horizon_of(set: &TaskSet, jobs: f64) -> Time {
         Arrival::Burst { until, .. } if until != Time::NEVER => until + task.deadline,
         _ => Time::ZERO,
     });
-    horizon.max(last_listed).max(last_mode).max(last_burst.max().unwrap_or_default()).min(Time::MAX_INPUT)
+    let wanted = horizon.max(last_listed).max(last_mode).max(last_burst.max().unwrap_or_default()).min(Time::MAX_INPUT);
+    bounded(set, wanted, jobs * MOST_LONGER)
 }
 
-/// About how many jobs are released before `date`.
+/// The date itself, or an earlier one until which no more than about `most` jobs are released.
+fn bounded(set: &TaskSet, date: Time, most: f64) -> Time {
+    if expected_jobs(set, date) <= most {
+        return date;
+    }
+    let first = set.tasks.iter().filter_map(first_deadline).min().unwrap_or_default();
+    match latest(set, date, most) {
+        early if early < first => latest(set, date, most * MOST_FOR_ANY),
+        late => late,
+    }
+}
+
+/// The latest date up to `date` until which no more than about `most` jobs are released.
+fn latest(set: &TaskSet, date: Time, most: f64) -> Time {
+    let (mut low, mut high) = (1, date.0.saturating_add(1));
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        if expected_jobs(set, Time(middle)) <= most { low = middle } else { high = middle }
+    }
+    Time(low)
+}
+
+fn first_deadline(task: &Task) -> Option<Time> {
+    match &task.arrival {
+        Arrival::Listed(jobs) => jobs.iter().map(|job| job.deadline).min(),
+        _ => Some(task.offset + task.deadline),
+    }
+}
+
+/// Tasks that a note names.
+const MOST_NAMED: usize = 3;
+
+/// What a run up to `horizon` says nothing about: the tasks whose first deadline is beyond it, in one sentence.
+pub fn uncounted(set: &TaskSet, horizon: Time) -> Option<String> {
+    let beyond = set.tasks.iter().filter_map(|task| Some((task, first_deadline(task)?)));
+    let beyond: Vec<(&Task, Time)> = beyond.filter(|(_, deadline)| *deadline > horizon).collect();
+    let longest = beyond.iter().map(|(_, deadline)| *deadline).max()?;
+    let names: Vec<String> = beyond.iter().take(MOST_NAMED).map(|(task, _)| format!("{:?}", task.name)).collect();
+    let others = beyond.len() - names.len();
+    let names = match (&names[..], others) {
+        ([one], 0) => format!("task {one}"),
+        ([some @ .., last], 0) => format!("tasks {} and {last}", some.join(", ")),
+        (some, others) => format!("tasks {} and {others} more", some.join(", ")),
+    };
+    Some(format!(
+        "no job of {names} counts: the first deadline is beyond the horizon of {horizon}; --horizon {longest} is about {:.0} jobs",
+        expected_jobs(set, longest)
+    ))
+}
+
+/// About how many jobs are released before `date`; those of a burst together.
 pub fn expected_jobs(set: &TaskSet, date: Time) -> f64 {
-    let listed: usize = set
-        .tasks
-        .iter()
-        .map(|task| match &task.arrival {
-            Arrival::Listed(jobs) => jobs.iter().filter(|job| job.release < date).count(),
-            _ => 0,
-        })
-        .sum();
-    listed as f64 + set.tasks.iter().map(jobs_per_second).sum::<f64>() * date.as_secs_f64()
+    set.tasks.iter().enumerate().map(|(index, task)| jobs_of(set, index, task, date)).sum()
 }
 
-fn jobs_per_second(task: &Task) -> f64 {
+fn jobs_of(set: &TaskSet, index: usize, task: &Task, date: Time) -> f64 {
+    if let Arrival::Listed(jobs) = &task.arrival {
+        return jobs.iter().filter(|job| job.release < date).count() as f64;
+    }
+    let end = match task.arrival {
+        Arrival::Burst { until, .. } => date.min(until),
+        _ => date,
+    };
+    // From each mode's beginning to that of the next; before the first there is none.
+    let mut arrivals = 0.0;
+    for number in 0..=set.modes.len() {
+        let mode = number.checked_sub(1).map(|before| &set.modes[before]);
+        let is_silent = mode.and_then(|mode| mode.tasks.as_ref()).is_some_and(|tasks| !tasks.contains(&index));
+        let from = mode.map_or(Time::ZERO, |mode| mode.at).max(task.offset);
+        let to = set.modes.get(number).map_or(end, |next| next.at.min(end));
+        if !is_silent && from < to {
+            arrivals += (to - from).as_secs_f64() * arrivals_per_second(task) * mode.map_or(1.0, |mode| mode.rate);
+        }
+    }
+    match task.arrival {
+        Arrival::Burst { jobs, .. } => f64::from(jobs) * arrivals.ceil(),
+        _ => arrivals,
+    }
+}
+
+/// Jobs of all recurring tasks per second, in the long run and without modes.
+pub fn jobs_per_second(set: &TaskSet) -> f64 {
+    let rate = |task: &Task| match task.arrival {
+        Arrival::Burst { jobs, .. } => f64::from(jobs) * arrivals_per_second(task),
+        _ => arrivals_per_second(task),
+    };
+    set.tasks.iter().map(rate).sum()
+}
+
+fn arrivals_per_second(task: &Task) -> f64 {
     match &task.arrival {
         Arrival::Periodic { period } => 1.0 / period.as_secs_f64(),
         Arrival::Sporadic { gap: Gap::Exponential { mean }, .. } => 1.0 / mean.as_secs_f64(),
         Arrival::Sporadic { minimum, gap: Gap::Uniform { max } } => 2.0 / (minimum.as_secs_f64() + max.as_secs_f64()),
-        Arrival::Burst { jobs, every, .. } => f64::from(*jobs) / every.as_secs_f64(),
+        Arrival::Burst { every, .. } => 1.0 / every.as_secs_f64(),
         Arrival::Listed(_) => 0.0,
     }
 }
@@ -82,9 +167,50 @@ mod tests {
     #[test]
     fn the_longest_deadline_is_always_within() {
         let mut set = set(&[10_000, 20_000]);
-        (set.tasks[1].deadline, set.tasks[1].offset) = (Time::from_secs(900), Time::from_ms(5));
+        (set.tasks[1].deadline, set.tasks[1].offset) = (Time::from_secs(600), Time::from_ms(5));
         assert!(default_horizon(&set) >= set.tasks[1].deadline + set.tasks[1].offset);
         assert_eq!(default_horizon(&set).0 % Time::from_ms(20).0, 0);
+    }
+
+    /// A microsecond beside a day, an offset, a mode, and a burst of years: each asked for 10¹¹ jobs and more.
+    #[test]
+    fn mixed_time_scales_do_not_ask_for_endless_runs() {
+        let day = Time::from_secs(86_400);
+        let fast_and = |slow: Task| TaskSet::new("s", vec![Task::periodic("fast", Time(1_000), Time(100)), slow], 1);
+        let mut late_mode = set(&[1]);
+        let mode = |at, rate| temponet_task::Mode { name: "m".into(), at, work: 1.0, rate, tasks: None };
+        late_mode.modes = vec![mode(day, 1.0)];
+        let mut quick_mode = set(&[1_000]);
+        quick_mode.modes = vec![mode(Time::from_ms(1), 1e6)];
+        let burst = Arrival::Burst { jobs: 10, every: Time::from_ms(1), until: day };
+        let sets = [
+            fast_and(Task::periodic("slow", day, Time(1))),
+            fast_and(Task { offset: day, ..Task::periodic("late", Time::from_ms(1), Time(1)) }),
+            fast_and(Task { arrival: burst, ..Task::periodic("peak", Time::from_ms(1), Time(1)) }),
+            late_mode,
+            quick_mode,
+        ];
+        for set in sets {
+            let horizon = default_horizon(&set);
+            let jobs = expected_jobs(&set, horizon);
+            assert!(jobs > JOBS / 2.0 && jobs <= JOBS * MOST_LONGER, "{jobs} jobs until {horizon}");
+        }
+    }
+
+    #[test]
+    fn a_burst_of_a_million_still_counts() {
+        let arrival = Arrival::Burst { jobs: 1_000_000, every: Time::from_secs(1), until: Time::NEVER };
+        let task = Task { arrival, ..Task::periodic("peak", Time::from_ms(500), Time(1)) };
+        let horizon = default_horizon(&TaskSet::new("s", vec![task], 1));
+        assert!(horizon > Time::from_ms(500) && horizon <= Time::from_secs(2), "{horizon}");
+    }
+
+    #[test]
+    fn tasks_without_a_job_that_counts_are_named() {
+        let set = set(&[1, 86_400_000_000]);
+        let note = uncounted(&set, default_horizon(&set)).unwrap();
+        assert!(note.starts_with("no job of task \"t86400000000\" counts"), "{note}");
+        assert_eq!(uncounted(&set, Time::from_secs(86_400)), None);
     }
 
     #[test]
@@ -100,7 +226,7 @@ mod tests {
         let job = ListedJob { release, deadline, execution: Time(1), wcet: Time(1), criticality: 0, value: 1.0 };
         set.tasks[1].arrival = Arrival::Listed([job].into());
         assert!(expected_jobs(&set, default_horizon(&set)) > JOBS / 2.0);
-        let late = ListedJob { deadline: Time::from_secs(9_000), ..job };
+        let late = ListedJob { deadline: Time::from_secs(6_000), ..job };
         set.tasks[1].arrival = Arrival::Listed([late].into());
         assert_eq!(default_horizon(&set), late.deadline);
         set.tasks.remove(0);

@@ -3,14 +3,14 @@
 //! By simulation, so it holds for these jobs; by bisection, which takes for granted that more work never means more deadlines met.
 
 use rayon::prelude::*;
-use temponet_sched::build;
-use temponet_sched::oracle::{STEPS_PER_SECOND, optimum};
-use temponet_sim::{Count, SimError, Unobserved, simulate};
+use temponet_sched::oracle::STEPS_PER_SECOND;
+use temponet_sim::{Count, Unobserved, simulate};
 use temponet_task::{TaskSet, Time};
 
-use crate::clairvoyant::equal_jobs;
+use crate::clairvoyant::equal_optimum;
 use crate::comparison::CompareError;
 use crate::progress::Progress;
+use crate::roster::Roster;
 
 /// The share of deadlines that counts as survival.
 pub const SURVIVAL: f64 = 0.99;
@@ -28,10 +28,12 @@ pub struct OverloadPlan {
     pub runs: u64,
     /// Scheduler names with options.
     pub schedulers: Vec<String>,
+    /// What the names stand for.
+    pub roster: Roster,
 }
 
 /// The answer for one scheduler.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Survival {
     /// Its name with options.
     pub scheduler: String,
@@ -48,8 +50,8 @@ pub struct Survival {
 /// Everyone's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Survivals {
-    /// With the future known, at least.
-    pub possible: Survival,
+    /// With the future known, at least; none where there are too many jobs for that.
+    pub possible: Option<Survival>,
     /// The most survived first.
     pub rows: Vec<Survival>,
     /// Schedulers that do not apply to this set, and why.
@@ -76,7 +78,7 @@ impl OverloadPlan {
     /// Asks every scheduler, in parallel; the result does not depend on the number of threads.
     pub fn run(&self, progress: &Progress) -> Result<Survivals, CompareError> {
         for name in &self.schedulers {
-            build(name)?;
+            self.roster.build(name)?;
         }
         let one = |name: &String| self.survival(name, progress);
         let outcomes: Vec<Result<Survival, CompareError>> = self.schedulers.par_iter().map(one).collect();
@@ -86,7 +88,7 @@ impl OverloadPlan {
         for outcome in outcomes {
             match outcome {
                 Ok(survival) => rows.push(survival),
-                Err(CompareError::Run(name, SimError::NotApplicable(why))) => skipped.push((name, why.to_string())),
+                Err(CompareError::Run(name, why)) if why.is_about_the_set() => skipped.push((name, why.to_string())),
                 Err(error) => return Err(error),
             }
         }
@@ -96,45 +98,45 @@ impl OverloadPlan {
 
     fn survival(&self, name: &str, progress: &Progress) -> Result<Survival, CompareError> {
         self.most_survived(name, progress, |set, seed| {
-            let metrics = simulate(set, seed, self.horizon, &mut *build(name)?, &mut Unobserved);
-            Ok(metrics.map_err(|error| CompareError::Run(name.to_string(), error))?.jobs)
+            let metrics = simulate(set, seed, self.horizon, &mut *self.roster.build(name)?, &mut Unobserved);
+            Ok(Some(metrics.map_err(|error| CompareError::Run(name.to_string(), error))?.jobs))
         })
+        .map(Option::unwrap_or_default)
     }
 
     /// What could be survived by knowing the future: a schedule with so much in time is known, and there may be better ones.
-    fn possible(&self, progress: &Progress) -> Result<Survival, CompareError> {
+    fn possible(&self, progress: &Progress) -> Result<Option<Survival>, CompareError> {
         self.most_survived(CLAIRVOYANT, progress, |set, seed| {
-            let jobs = equal_jobs(set, seed, self.horizon);
-            let found = optimum(&jobs, set.cores, ORACLE_STEPS);
-            Ok(Count { released: jobs.len() as u64, met: found.lower as u64 })
+            let found = equal_optimum(set, seed, self.horizon, ORACLE_STEPS);
+            Ok(found.map(|(found, released)| Count { released, met: found.lower as u64 }))
         })
     }
 
-    /// The largest factor at which enough deadlines are met, where `outcome` is one run's, of a set and a seed.
+    /// The largest factor at which enough deadlines are met, where `outcome` is one run's, of a set and a seed; none if that has none.
     fn most_survived(
         &self,
         name: &str,
         progress: &Progress,
-        outcome: impl Fn(&TaskSet, u64) -> Result<Count, CompareError>,
-    ) -> Result<Survival, CompareError> {
+        outcome: impl Fn(&TaskSet, u64) -> Result<Option<Count>, CompareError>,
+    ) -> Result<Option<Survival>, CompareError> {
         progress.say(name);
         let load = self.set.mean_utilization() / self.set.cores as f64;
         // A part is this many millionths of the execution times.
         let millionths = |part: u64| ((GREATEST_LOAD / load * 1e6).min(1e15) * part as f64 / WHOLE as f64) as u64;
-        let compliance = |part: u64| -> Result<f64, CompareError> {
+        let compliance = |part: u64| -> Result<Option<f64>, CompareError> {
             let set = self.set.with_work(millionths(part), 1_000_000);
             let mut jobs = Count::default();
             for run in 0..self.runs {
-                let one = outcome(&set, self.seed.wrapping_add(run))?;
+                let Some(one) = outcome(&set, self.seed.wrapping_add(run))? else { return Ok(None) };
                 (jobs.met, jobs.released) = (jobs.met + one.met, jobs.released + one.released);
                 progress.advance(self.horizon);
             }
-            Ok(jobs.compliance())
+            Ok(Some(jobs.compliance()))
         };
         let (mut best, mut above) = ((0, 1.0), WHOLE + 1);
         let mut middle = WHOLE;
         while best.0 + 1 < above {
-            let share = compliance(middle)?;
+            let Some(share) = compliance(middle)? else { return Ok(None) };
             if share >= SURVIVAL {
                 best = (middle, share)
             } else {
@@ -144,7 +146,9 @@ impl OverloadPlan {
         }
         let factor = millionths(best.0) as f64 / 1e6;
         let is_limit = best.0 == WHOLE;
-        Ok(Survival { scheduler: name.to_string(), factor, load: load * factor, compliance: best.1, is_limit })
+        let survival =
+            Survival { scheduler: name.to_string(), factor, load: load * factor, compliance: best.1, is_limit };
+        Ok(Some(survival))
     }
 }
 
@@ -157,7 +161,8 @@ mod tests {
         let ms = Time::from_ms;
         let tasks = vec![Task::periodic("a", ms(10), ms(5)), Task::periodic("b", ms(14), ms(3))];
         let schedulers = schedulers.iter().map(|name| name.to_string()).collect();
-        OverloadPlan { set: TaskSet::new("s", tasks, 1), horizon: Time::from_secs(7), seed: 1, runs: 1, schedulers }
+        let (set, roster) = (TaskSet::new("s", tasks, 1), Roster::classical());
+        OverloadPlan { set, horizon: Time::from_secs(7), seed: 1, runs: 1, schedulers, roster }
     }
 
     #[test]
@@ -167,7 +172,8 @@ mod tests {
         assert!(found.skipped.is_empty());
         let load = |name: &str| found.rows.iter().find(|row| row.scheduler == name).unwrap().load;
         assert!((0.99..1.03).contains(&load("edf")), "{found:?}");
-        assert!(found.rows.iter().all(|row| row.load <= found.possible.load + 1e-9), "{found:?}");
+        let possible = found.possible.as_ref().unwrap().load;
+        assert!(found.rows.iter().all(|row| row.load <= possible + 1e-9), "{found:?}");
         assert!(load("mh-edf") >= load("edf") && load("fcfs") < load("edf"), "{found:?}");
         assert!(found.rows.iter().all(|row| row.compliance >= SURVIVAL && !row.is_limit), "{found:?}");
         let again = plan.run(&Progress::new(plan.runs_in_all(), plan.horizon)).unwrap();

@@ -1,7 +1,6 @@
-//! A progress bar over simulated time, on stderr, for work that takes longer than a second.
+//! Progress on stderr, for work that takes longer than two seconds, if somebody looks at a terminal.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -12,7 +11,21 @@ use temponet_task::{Job, Speed, Time};
 #[derive(Clone)]
 pub struct Progress {
     bar: ProgressBar,
-    visible: Arc<AtomicBool>,
+}
+
+/// Shows a bar once its work has lasted, also while that work says nothing.
+fn show_later(bar: &ProgressBar) {
+    if !std::io::stderr().is_terminal() {
+        return;
+    }
+    let bar = bar.downgrade();
+    std::thread::spawn(move || {
+        std::thread::sleep(QUIET);
+        if let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
+            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(4));
+            bar.enable_steady_tick(TICK);
+        }
+    });
 }
 
 impl Progress {
@@ -24,7 +37,19 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        Progress { bar, visible: Arc::default() }
+        show_later(&bar);
+        Progress { bar }
+    }
+
+    /// For work of which nobody knows how much it is; gone when it is dropped.
+    pub fn busy(what: &str) -> Progress {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} · {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_string());
+        show_later(&bar);
+        Progress { bar }
     }
 
     /// For so many steps of work.
@@ -42,11 +67,8 @@ impl Progress {
         Watched { inner, progress: self.clone(), shown: Time::ZERO, until_update: UPDATE_EVERY }
     }
 
-    /// `length` more of simulated time is done. Draws only if the work lasts.
+    /// `length` more of simulated time is done.
     pub fn advance(&self, length: Time) {
-        if self.bar.elapsed() > QUIET && !self.visible.swap(true, Ordering::Relaxed) {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(4));
-        }
         self.bar.inc(length.0 / UNIT);
     }
 
@@ -65,10 +87,12 @@ impl Progress {
 const STEP: Time = Time::from_ms(1);
 /// The bar counts microseconds, so that long horizons times many runs fit.
 const UNIT: u64 = 1_000;
-/// Releases and slices between updates; a clock is looked at only then.
+/// Releases and slices between updates.
 const UPDATE_EVERY: u32 = 4_096;
 /// A bar that would be gone within this time is not drawn.
-const QUIET: Duration = Duration::from_secs(1);
+const QUIET: Duration = Duration::from_secs(2);
+/// How often time passes on it while nothing else does.
+const TICK: Duration = Duration::from_millis(250);
 
 /// An observer that also moves a progress bar.
 pub struct Watched<O> {
@@ -105,6 +129,10 @@ impl<O: Observer> Observer for Watched<O> {
     fn released(&mut self, job: &Job) {
         self.inner.released(job);
         self.tick(job.release);
+    }
+
+    fn dispatched(&mut self, core: usize, job: &Job, now: Time) {
+        self.inner.dispatched(core, job, now);
     }
 
     fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, speed: Speed) {

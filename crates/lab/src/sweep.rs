@@ -1,16 +1,16 @@
 //! Schedulers over many random sets of rising load, on several numbers of cores and tasks: which share of the sets each of them meets
 //! completely (the acceptance ratio that the field publishes), and which share of all deadlines.
 
-use temponet_sched::build;
-use temponet_sched::oracle::{STEPS_PER_SECOND, optimum};
+use temponet_sched::oracle::STEPS_PER_SECOND;
 use temponet_sim::generate::{GenerateError, Spec, generate};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Scheduler, TaskSet, Time};
 
-use crate::clairvoyant::equal_jobs;
+use crate::clairvoyant::equal_optimum;
 use crate::comparison::CompareError;
-use crate::horizon::expected_jobs;
+use crate::horizon::jobs_per_second;
 use crate::plot::{Panel, Span, svg};
+use crate::roster::Roster;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct SweepPlan {
     pub jobs: u64,
     /// Names with options.
     pub schedulers: Vec<String>,
+    /// What the names stand for.
+    pub roster: Roster,
     /// Different seeds draw different sets.
     pub seed: u64,
     /// How long finding the clairvoyant optimum of a set may take, in seconds of one core; none: it is left out.
@@ -66,6 +68,11 @@ pub enum SweepError {
     /// A scheduler that is unknown or broke its contract.
     #[error(transparent)]
     Run(#[from] CompareError),
+    /// The clairvoyant optimum would take more memory than its budget allows.
+    #[error(
+        "the sets have too many jobs for the clairvoyant optimum: fewer --jobs, a larger --oracle-budget or --no-oracle"
+    )]
+    TooManyJobs,
 }
 
 impl SweepPlan {
@@ -81,7 +88,7 @@ impl SweepPlan {
         let system = self.draw(point, 0)?.system();
         let mut refused = Vec::new();
         for (index, name) in self.schedulers.iter().enumerate() {
-            if let Err(why) = build(name).map_err(CompareError::from)?.start(&system) {
+            if let Err(why) = self.roster.build(name).map_err(CompareError::from)?.start(&system) {
                 refused.push((index, why.to_string()));
             }
         }
@@ -110,22 +117,21 @@ impl SweepPlan {
     /// The given schedulers on one set; a function of the plan, the point and the set's number alone.
     pub fn run_set(&self, point: usize, set: u64, schedulers: &[usize]) -> Result<Vec<SweepRow>, SweepError> {
         let (drawn, seed) = (self.draw(point, set)?, self.seed_of(point, set));
-        let per_second = expected_jobs(&drawn, Time::from_secs(1));
-        let horizon = Time((self.jobs as f64 / per_second * 1e9) as u64);
+        let horizon = Time((self.jobs as f64 / jobs_per_second(&drawn) * 1e9) as u64);
         let mut rows = Vec::new();
         for index in schedulers {
             let name = &self.schedulers[*index];
-            let mut scheduler = build(name).map_err(CompareError::from)?;
+            let mut scheduler = self.roster.build(name).map_err(CompareError::from)?;
             let metrics = simulate(&drawn, seed, horizon, &mut *scheduler, &mut Unobserved);
             let metrics = metrics.map_err(|error| CompareError::Run(name.clone(), error))?;
             let (released, met) = (metrics.jobs.released, metrics.jobs.met);
             rows.push(SweepRow { point, set, scheduler: *index, released, met });
         }
         if let Some(seconds) = self.oracle {
-            let jobs = equal_jobs(&drawn, seed, horizon);
-            let found = optimum(&jobs, drawn.cores, (seconds * STEPS_PER_SECOND) as u64);
+            let found = equal_optimum(&drawn, seed, horizon, (seconds * STEPS_PER_SECOND) as u64);
+            let (found, released) = found.ok_or(SweepError::TooManyJobs)?;
             for (index, met) in [found.upper, found.lower].into_iter().enumerate() {
-                let (scheduler, released) = (self.schedulers.len() + index, jobs.len() as u64);
+                let scheduler = self.schedulers.len() + index;
                 rows.push(SweepRow { point, set, scheduler, released, met: met as u64 });
             }
         }
@@ -271,6 +277,7 @@ mod tests {
             sets: 30,
             jobs: 300,
             schedulers,
+            roster: Roster::classical(),
             seed: 1,
             oracle: Some(0.1),
         }

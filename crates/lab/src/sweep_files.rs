@@ -103,6 +103,7 @@ mod tests {
             sets: 1,
             jobs: 100,
             schedulers,
+            roster: crate::roster::Roster::classical(),
             seed: 1,
             oracle: Some(0.1),
         };

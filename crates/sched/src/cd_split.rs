@@ -7,7 +7,8 @@
 //! the exact demand test. What does not fit at all goes whole to the core with the most room: best effort.
 //! Ties: earlier piece deadline, then earlier release and lower task index.
 
-use crate::analysis::uniprocessor_edf::{Demand, is_schedulable};
+use crate::analysis::Effort;
+use crate::analysis::uniprocessor_edf::{Demand, quick_test};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time};
 
 #[derive(Default)]
@@ -42,12 +43,51 @@ pub(crate) fn fits(tasks: &[Task], cores: usize) -> bool {
     split(tasks, cores).1
 }
 
+/// What is packed onto a core.
+#[derive(Clone, Default)]
+struct Packed {
+    parts: Vec<Demand>,
+    /// Sums of utilisations and of densities.
+    load: f64,
+    density: f64,
+}
+
+/// Room for the rounding of sums of loads.
+const MARGIN: f64 = 1e-6;
+
+impl Packed {
+    fn push(&mut self, part: Demand) {
+        (self.load, self.density) = self.with(part);
+        self.parts.push(part);
+    }
+
+    fn with(&self, part: Demand) -> (f64, f64) {
+        let share = |time: Time| part.wcet.0 as f64 / time.0.max(1) as f64;
+        (self.load + share(part.period), self.density + share(part.deadline.min(part.period)))
+    }
+
+    /// Whether EDF meets every deadline with this part too. Mostly the sums tell; the exact test looks at every part, and with hundreds of
+    /// thousands of them the effort ends: then it does not fit.
+    fn admits(&self, part: Demand, effort: &mut Effort) -> bool {
+        match self.with(part) {
+            (load, _) if load > 1.0 + MARGIN => false,
+            (_, density) if density <= 1.0 - MARGIN => true,
+            _ => {
+                // What is copied is spent before it is.
+                let parts = |_| [&self.parts[..], &[part]].concat();
+                effort.spend(self.parts.len()).map(parts).and_then(|parts| quick_test(&parts, effort)) == Some(true)
+            }
+        }
+    }
+}
+
 /// The pieces of each task, and whether all found a place.
 fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<Piece>>, bool) {
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by(|a, b| tasks[*b].utilization().total_cmp(&tasks[*a].utilization()));
     let mut pieces: Vec<Vec<Piece>> = vec![Vec::new(); tasks.len()];
-    let mut packed: Vec<Vec<Demand>> = vec![Vec::new(); cores];
+    let mut packed = vec![Packed::default(); cores];
+    let mut effort = Effort::large();
     let mut first_open = 0;
     let mut all_fit = true;
     for index in order {
@@ -55,7 +95,7 @@ fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<Piece>>, bool) {
         let mut done = Time::ZERO;
         let placed = loop {
             let rest = demand_of(task, done);
-            let fits = |core: &usize| is_schedulable(&[&packed[*core][..], &[rest]].concat());
+            let fits = |core: &usize| packed[*core].admits(rest, &mut effort);
             // A task that has not been split may go anywhere; a rest must not return to a core it used.
             if let Some(core) = (first_open..cores).find(fits) {
                 break Some((core, rest));
@@ -63,7 +103,7 @@ fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<Piece>>, bool) {
             if first_open >= cores {
                 break None;
             }
-            let length = longest_piece(&packed[first_open], rest);
+            let length = longest_piece(&packed[first_open], rest, &mut effort);
             if length > Time::ZERO {
                 done += length;
                 packed[first_open].push(Demand { wcet: length, deadline: length, ..rest });
@@ -71,10 +111,8 @@ fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<Piece>>, bool) {
             }
             first_open += 1;
         };
-        let room =
-            |core: &usize| -> f64 { packed[*core].iter().map(|part| part.wcet.0 as f64 / part.period.0 as f64).sum() };
-        let core =
-            placed.map_or_else(|| (0..cores).min_by(|a, b| room(a).total_cmp(&room(b))).unwrap_or(0), |(core, _)| core);
+        let emptiest = || (0..cores).min_by(|a, b| packed[*a].load.total_cmp(&packed[*b].load)).unwrap_or(0);
+        let core = placed.map_or_else(emptiest, |(core, _)| core);
         packed[core].push(demand_of(task, done));
         if placed.is_none() {
             pieces[index].clear();
@@ -86,12 +124,12 @@ fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<Piece>>, bool) {
 }
 
 /// The longest piece with C = D that a core still takes, to the nanosecond.
-fn longest_piece(packed: &[Demand], rest: Demand) -> Time {
+fn longest_piece(packed: &Packed, rest: Demand, effort: &mut Effort) -> Time {
     let (mut low, mut high) = (0, rest.wcet.0 - 1);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
         let piece = Demand { wcet: Time(middle), deadline: Time(middle), ..rest };
-        if is_schedulable(&[packed, &[piece]].concat()) {
+        if packed.admits(piece, effort) {
             low = middle;
         } else {
             high = middle - 1;

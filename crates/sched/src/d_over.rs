@@ -7,6 +7,8 @@
 //! Ties: equal deadlines go to the earlier release, then the lower task index; a new job preempts only with a strictly earlier
 //! deadline. At one instant completions come first, then releases, then latest-start alarms in deadline order.
 
+use std::collections::VecDeque;
+
 use temponet_task::{Arrival, Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time};
 
 pub(crate) struct DOver {
@@ -19,7 +21,7 @@ pub(crate) struct DOver {
     /// Preempted by a job with an earlier deadline while there was time for both; a stack.
     privileged: Vec<Preempted>,
     /// All other waiting jobs, by deadline.
-    other: Vec<(Time, Tie, JobId)>,
+    other: VecDeque<(Time, Tie, JobId)>,
 }
 
 struct Preempted {
@@ -30,7 +32,7 @@ struct Preempted {
 
 impl DOver {
     pub fn new(fixed_k: Option<f64>) -> DOver {
-        let (privileged, other) = (Vec::new(), Vec::new());
+        let (privileged, other) = (Vec::new(), VecDeque::new());
         DOver { fixed_k, threshold: 2.0, current: None, available: 0, privileged, other }
     }
 
@@ -41,9 +43,13 @@ impl DOver {
         self.other.insert(at, entry);
     }
 
-    fn forget(&mut self, id: JobId) {
-        self.other.retain(|(_, _, other)| *other != id);
-        self.privileged.retain(|preempted| preempted.id != id);
+    /// Those that have left, all at once: a whole burst may leave together.
+    fn forget(&mut self, mut gone: Vec<JobId>) {
+        gone.sort_unstable();
+        let stays = |id: &JobId| gone.binary_search(id).is_err();
+        self.other.retain(|(_, _, other)| stays(other));
+        self.privileged.retain(|preempted| stays(&preempted.id));
+        self.current = self.current.filter(stays);
     }
 
     fn released(&mut self, view: &SystemView<'_>, id: JobId) {
@@ -66,12 +72,12 @@ impl DOver {
     /// Chooses the next job when the current one has left.
     fn resume(&mut self, view: &SystemView<'_>) {
         let left = |preempted: &Preempted| preempted.available - view.now.signed_sub(preempted.since);
-        let earliest = self.other.first().map(|(_, _, id)| *id);
+        let earliest = self.other.front().map(|(_, _, id)| *id);
         if let (Some(top), Some(other)) = (self.privileged.last(), earliest) {
             let (job, left) = (view.job(other), left(top));
             let remaining = job.remaining().0 as i64;
             if job.deadline < view.job(top.id).deadline && left >= remaining {
-                self.other.remove(0);
+                self.other.pop_front();
                 self.available = (left - remaining).min(job.slack(view.now));
                 self.current = Some(other);
                 return;
@@ -81,7 +87,7 @@ impl DOver {
             self.available = left(&top);
             self.current = Some(top.id);
         } else if let Some(other) = earliest {
-            self.other.remove(0);
+            self.other.pop_front();
             self.available = view.job(other).slack(view.now);
             self.current = Some(other);
         }
@@ -89,7 +95,6 @@ impl DOver {
 
     /// A waiting job must start now or be late: it takes the core if it is worth much more than all that would be lost.
     fn alarm(&mut self, view: &SystemView<'_>, id: JobId, assignment: &mut Assignment) {
-        self.forget(id);
         let Some(current) = self.current else {
             self.current = Some(id);
             self.available = 0;
@@ -135,16 +140,17 @@ impl Scheduler for DOver {
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        let mut gone = Vec::new();
         for event in view.events {
             if let Event::Completed(id) | Event::Aborted(id) | Event::DeadlinePassed(id) = *event {
-                self.forget(id);
-                if self.current == Some(id) {
-                    self.current = None;
-                }
+                gone.push(id);
                 if matches!(event, Event::DeadlinePassed(_)) {
                     assignment.abandon(id);
                 }
             }
+        }
+        if !gone.is_empty() {
+            self.forget(gone);
         }
         if self.current.is_none() {
             self.resume(view);
@@ -158,9 +164,8 @@ impl Scheduler for DOver {
         }
         // Alarms: latest start times that have come. A job that was moved here by an alarm may have passed its own.
         while let Some(at) = self.other.iter().position(|(_, _, id)| view.job(*id).slack(view.now) <= 0) {
-            let id = self.other[at].2;
+            let Some((_, _, id)) = self.other.remove(at) else { break };
             if view.job(id).slack(view.now) < 0 {
-                self.other.remove(at);
                 assignment.abandon(id);
             } else {
                 self.alarm(view, id, assignment);

@@ -61,6 +61,30 @@ impl DeadlineOrder {
     pub fn gather(&mut self, view: &SystemView<'_>) {
         self.keys.clear();
         self.keys.extend(view.ready().map(|(id, job)| (job.deadline, id.0)));
+        self.put_in_order(view);
+    }
+
+    /// As [`DeadlineOrder::gather`], but of more jobs only the earliest deadlines, and of these only jobs that are still possible if there are
+    /// enough of them for the cores: of a backlog the rest could not run anyway.
+    pub fn gather_earliest(&mut self, view: &SystemView<'_>, most: usize) {
+        if view.active.len() <= most {
+            return self.gather(view);
+        }
+        let possible = view.ready().filter(|(_, job)| !job.is_impossible(view.now));
+        self.keys.clear();
+        self.keys.extend(possible.map(|(id, job)| (job.deadline, id.0)));
+        if self.keys.len() < view.cores() {
+            self.keys.clear();
+            self.keys.extend(view.ready().map(|(id, job)| (job.deadline, id.0)));
+        }
+        if self.keys.len() > most {
+            self.keys.select_nth_unstable_by_key(most, |(deadline, id)| (*deadline, view.job(JobId(*id)).tie()));
+            self.keys.truncate(most);
+        }
+        self.put_in_order(view);
+    }
+
+    fn put_in_order(&mut self, view: &SystemView<'_>) {
         sort(&mut self.keys, |id| view.job(JobId(id)).tie());
         self.ready.clear();
         self.ready.extend(self.keys.iter().map(|(_, id)| JobId(*id)));

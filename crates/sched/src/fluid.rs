@@ -10,6 +10,9 @@
 
 use temponet_task::{Arrival, Event, JobId, System, SystemView, Tie, Time};
 
+/// Ready jobs that can have a share of every interval in a time worth waiting for.
+pub(crate) const MOST_SHARED: usize = 4_096;
+
 /// A job's part of the present interval.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {

@@ -42,4 +42,8 @@ impl Scheduler for FpEdf {
         self.ranked.follow(view, |job| if goes_first(job) { Time::ZERO } else { job.deadline });
         self.ranked.assign(view, assignment);
     }
+
+    fn most_ready(&self) -> usize {
+        usize::MAX
+    }
 }

@@ -4,12 +4,34 @@
 //! Reference: Locke, Best-Effort Decision Making for Real-Time Scheduling, CMU-CS-86-134, 1986 (with known execution times).
 //! Ties: of equal densities the later deadline is shed. Cores that are left take the shed jobs by density.
 
+use std::cmp::{Ordering, Reverse};
+
 use crate::overload::Candidates;
+use crate::plan::Plan;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 #[derive(Default)]
 pub(crate) struct Lbesa {
     candidates: Candidates,
+    plan: Plan<Reverse<Density>>,
+}
+
+/// A value density in its order.
+#[derive(Clone, Copy, PartialEq)]
+struct Density(f64);
+
+impl Eq for Density {}
+
+impl Ord for Density {
+    fn cmp(&self, other: &Density) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Density {
+    fn partial_cmp(&self, other: &Density) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl Scheduler for Lbesa {
@@ -20,16 +42,7 @@ impl Scheduler for Lbesa {
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let candidates = &mut self.candidates;
         candidates.gather(view);
-        candidates.jobs.iter_mut().for_each(|job| job.accepted = true);
-        let last = candidates.jobs.len().saturating_sub(1);
-        while !candidates.jobs.is_empty()
-            && let Some((late, _)) = candidates.first_late(last)
-        {
-            let accepted = candidates.jobs[..=late].iter().enumerate().filter(|(_, job)| job.accepted);
-            let cheapest = accepted.rev().min_by(|(_, a), (_, b)| a.density.total_cmp(&b.density));
-            let cheapest = cheapest.map_or(late, |(place, _)| place);
-            candidates.jobs[cheapest].accepted = false;
-        }
+        self.plan.choose(&mut candidates.jobs, view.now, view.cores(), |job| Reverse(Density(job.density)));
         candidates.assign(view, assignment, |job| -job.density);
     }
 }

@@ -42,6 +42,7 @@ mod p_rm;
 mod panel;
 mod partition;
 mod pd2;
+mod plan;
 mod quantum;
 mod ranked;
 mod red;

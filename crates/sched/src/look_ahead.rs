@@ -4,7 +4,7 @@
 //! The rule: add jobs, ready ones and coming ones, in deadline order; when the work up to a deadline is more than the cores can do until then, drop
 //! the job with the most work for its importance. Of the ready jobs that stay the earliest deadlines run; then the dropped ones by deadline, then
 //! those that are late. Work is estimated between its mean and its wcet: `caution` 0 is the mean, 1 the wcet. `capacity` is the share of the cores'
-//! time that is planned with.
+//! time that is planned with. With more than 2048 ready jobs only the earliest deadlines of those that are still possible are planned.
 //!
 //! Ties: equal deadlines go to ready jobs before coming ones, then to the earlier release, then the lower task index; of jobs with equally much work for
 //! their importance the one last in that order is dropped.
@@ -12,7 +12,11 @@
 use std::collections::BinaryHeap;
 
 use crate::deadline_order::{AHEAD, DeadlineOrder, Entry};
+use crate::overload::MOST_PLANNED;
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Time};
+
+/// Jobs in a plan, those to come included.
+const MOST_ENTRIES: usize = (AHEAD as usize + 1) * MOST_PLANNED;
 
 /// See the file's header.
 #[derive(Clone, Debug)]
@@ -95,8 +99,13 @@ impl LookAhead {
         let shares = &self.shares;
         let work = |entry: &Entry| entry.work(shares[entry.task as usize]);
         let is_late = |entry: &Entry, work: Time| entry.id.is_some() && now + work > entry.deadline;
-        let is_last = |entry: &&Entry| entry.id.is_some() && !is_late(entry, work(entry));
-        let last = entries.iter().rev().find(is_last).map(|entry| entry.deadline);
+        let is_planned = |entry: &&Entry| entry.id.is_some() && !is_late(entry, work(entry));
+        // Of a larger backlog, the earliest deadlines.
+        let last = match entries.len() > MOST_PLANNED {
+            true => entries.iter().filter(is_planned).take(MOST_PLANNED).last(),
+            false => entries.iter().rev().find(is_planned),
+        };
+        let last = last.map(|entry| entry.deadline);
         self.plan.clear();
         self.late.clear();
         for entry in entries {
@@ -104,7 +113,7 @@ impl LookAhead {
             let work = work(entry);
             if is_late(entry, work) {
                 self.late.extend(id);
-            } else if Some(deadline) <= last {
+            } else if Some(deadline) <= last && self.plan.len() < MOST_ENTRIES {
                 let work = work.0 as f64;
                 self.plan.push(Planned { deadline, id, work, importance, demand: 0.0, stays: true });
             }
@@ -174,7 +183,7 @@ impl Scheduler for LookAhead {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let mut order = std::mem::take(&mut self.order);
-        order.gather(view);
+        order.gather_earliest(view, MOST_PLANNED);
         order.look_ahead(view);
         assignment.place(view, self.choose(view, order.entries()));
         self.order = order;

@@ -68,6 +68,10 @@ impl Scheduler for MkDbp {
         }
         self.ready.assign(view, assignment);
     }
+
+    fn most_ready(&self) -> usize {
+        usize::MAX
+    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,14 @@
 //!
 //! "On time" is asked of an EDF list schedule of the remaining wcets on all cores: exact on one core, a good guess on several.
 //! Jobs that are late by wcet are no candidates. Cores that the accepted jobs leave free take the others.
+//!
+//! Planning takes time that grows faster than the number of jobs, so of a larger backlog only the [`MOST_PLANNED`] earliest deadlines are
+//! candidates; the rest waits until it is among them.
 
 use temponet_task::{Assignment, Job, JobId, SystemView, Tie, Time};
+
+/// Jobs that one decision plans with; far more than ordinary sets have ready.
+pub(crate) const MOST_PLANNED: usize = 2_048;
 
 /// A ready job that can still make it by its wcet.
 #[derive(Clone, Copy)]
@@ -119,7 +125,12 @@ impl Candidates {
                 self.take(id, job);
             }
         }
-        self.jobs.sort_unstable_by_key(|candidate| (candidate.deadline, candidate.tie));
+        let order = |candidate: &Candidate| (candidate.deadline, candidate.tie);
+        if self.jobs.len() > MOST_PLANNED {
+            self.jobs.select_nth_unstable_by_key(MOST_PLANNED, order);
+            self.jobs.truncate(MOST_PLANNED);
+        }
+        self.jobs.sort_unstable_by_key(order);
         self.free_at.clear();
         self.free_at.resize(view.cores(), view.now);
     }
@@ -131,6 +142,7 @@ impl Candidates {
         self.jobs.clear();
         self.reserve(order.len());
         order.iter().for_each(|id| self.take(*id, view.job(*id)));
+        self.jobs.truncate(MOST_PLANNED);
         self.free_at.clear();
         self.free_at.resize(view.cores(), view.now);
     }
@@ -168,6 +180,12 @@ impl Candidates {
             let key = |place: &usize| order(&self.jobs[*place]);
             key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal).then(a.cmp(b))
         });
+        self.accept_each(&places);
+        self.places = places;
+    }
+
+    /// Accepts the candidates at these places one by one, each if all accepted ones are then on time.
+    pub fn accept_each(&mut self, places: &[usize]) {
         // Fewer jobs are never later, so as many at a time as are on time together: all of them, or half as many, and then more again.
         let (mut first, mut step) = (0, places.len());
         while first < places.len() {
@@ -182,7 +200,6 @@ impl Candidates {
             }
             step = if is_on_time { step * 2 } else { (next.len() / 2).max(1) };
         }
-        self.places = places;
     }
 
     /// Gives out the cores; see [`Candidates::choose`].
@@ -207,10 +224,15 @@ impl Candidates {
         }
         if self.chosen.len() < cores {
             self.hopeless.extend(self.jobs.iter().filter(|candidate| !candidate.accepted));
-            self.hopeless.sort_unstable_by(|a, b| {
+            let order = |a: &Candidate, b: &Candidate| {
                 let by_key = spare(a).partial_cmp(&spare(b)).unwrap_or(std::cmp::Ordering::Equal);
                 by_key.then(a.tie.cmp(&b.tie))
-            });
+            };
+            if self.hopeless.len() > cores {
+                self.hopeless.select_nth_unstable_by(cores, order);
+                self.hopeless.truncate(cores);
+            }
+            self.hopeless.sort_unstable_by(order);
             self.chosen.extend(self.hopeless.iter().map(|candidate| candidate.id));
         }
         self.chosen.truncate(cores);
@@ -235,6 +257,7 @@ mod tests {
     use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
+    use temponet_task::{Task, TaskSet};
 
     /// Whether a list schedule from scratch, on cores in any order, has all accepted jobs on time.
     fn is_on_time(jobs: &[Candidate], now: Time, cores: usize) -> bool {
@@ -244,6 +267,35 @@ mod tests {
             free_at[first] += job.remaining;
             free_at[first] <= job.deadline
         })
+    }
+
+    /// Every decision planned a burst of a million as a whole.
+    #[test]
+    fn a_backlog_is_planned_by_its_earliest_deadlines() {
+        let count = 3 * MOST_PLANNED as u32;
+        let task = |index: u32| Task {
+            deadline: Time(1_000 + u64::from(count - index)),
+            ..Task::periodic(format!("t{index}"), Time(1_000_000), Time(10))
+        };
+        let system = TaskSet::new("set", (0..count).map(task).collect(), 1).system();
+        let jobs: Vec<Job> = (0..count).map(|index| Job::first(index, &system.tasks[index as usize])).collect();
+        let active: Vec<JobId> = (0..count).map(JobId).collect();
+        let (now, running, events) = (Time::ZERO, &[None], &[]);
+        let view = SystemView { now, system: &system, active: &active, jobs: &jobs, running, events };
+        let mut order = active.clone();
+        order.reverse();
+        let earliest = &order[..MOST_PLANNED];
+        let ids = |candidates: &Candidates| candidates.jobs.iter().map(|job| job.id).collect::<Vec<JobId>>();
+        let mut candidates = Candidates::default();
+        for _ in 0..2 {
+            candidates.gather(&view);
+            assert_eq!(ids(&candidates), earliest);
+        }
+        candidates.gather_in_order(&view, &order);
+        assert_eq!(ids(&candidates), earliest);
+        let mut ordered = crate::deadline_order::DeadlineOrder::default();
+        ordered.gather_earliest(&view, MOST_PLANNED);
+        assert_eq!(ordered.ready(), earliest);
     }
 
     #[test]

@@ -32,6 +32,11 @@ impl Packed {
         Packed { sum: self.sum + load, product: self.product * (load + 1.0), ..self }
     }
 
+    /// Whether the loads surely fit one core, rounding included.
+    pub fn surely_fits_one(&self) -> bool {
+        self.cores == 1 && self.sum <= 1.0 - 1e-6
+    }
+
     fn room(&self) -> f64 {
         self.cores as f64 - self.sum
     }
@@ -152,6 +157,10 @@ impl<K: Ord + Copy + Send> Scheduler for Clustered<K> {
         for cluster in &mut self.clusters {
             assignment.place_on(view, cluster.ready.best(cluster.cores.len()), cluster.cores.clone());
         }
+    }
+
+    fn most_ready(&self) -> usize {
+        usize::MAX
     }
 }
 

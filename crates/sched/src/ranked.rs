@@ -108,4 +108,8 @@ impl<K: Ord + Copy + Send> Scheduler for FixedKey<K> {
         self.ranked.follow(view, |job| (self.key)(view, job));
         self.ranked.assign(view, assignment);
     }
+
+    fn most_ready(&self) -> usize {
+        usize::MAX
+    }
 }

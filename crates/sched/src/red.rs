@@ -7,12 +7,13 @@
 //! Ties: of equal values the later deadline is rejected. Cores that are left take rejected jobs by value.
 
 use crate::overload::Candidates;
-use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView, Time};
 
 #[derive(Default)]
 pub(crate) struct Red {
     candidates: Candidates,
-    rejected: Vec<JobId>,
+    /// By job id.
+    is_rejected: Vec<bool>,
 }
 
 impl Red {
@@ -31,39 +32,34 @@ impl Red {
 
 impl Scheduler for Red {
     fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
-        self.rejected.clear();
+        self.is_rejected.clear();
         Ok(())
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let mut freed = false;
+        self.is_rejected.resize(view.jobs.len().max(self.is_rejected.len()), false);
         for event in view.events {
             if let Event::Completed(id) | Event::Aborted(id) = *event {
-                self.rejected.retain(|rejected| *rejected != id);
+                self.is_rejected[id.index()] = false;
                 freed = true;
             }
         }
         self.candidates.gather(view);
         for job in &mut self.candidates.jobs {
-            job.accepted = !self.rejected.contains(&job.id);
+            job.accepted = !self.is_rejected[job.id.index()];
         }
         while let Some(victim) = self.victim() {
             self.candidates.jobs[victim].accepted = false;
-            self.rejected.push(self.candidates.jobs[victim].id);
         }
         if freed {
-            let mut waiting: Vec<usize> =
-                (0..self.candidates.jobs.len()).filter(|place| !self.candidates.jobs[*place].accepted).collect();
-            waiting.sort_by(|a, b| self.candidates.jobs[*b].value.total_cmp(&self.candidates.jobs[*a].value));
-            for place in waiting {
-                self.candidates.jobs[place].accepted = true;
-                if self.candidates.all_on_time() {
-                    let id = self.candidates.jobs[place].id;
-                    self.rejected.retain(|rejected| *rejected != id);
-                } else {
-                    self.candidates.jobs[place].accepted = false;
-                }
-            }
+            let jobs = &self.candidates.jobs;
+            let mut waiting: Vec<usize> = (0..jobs.len()).filter(|place| !jobs[*place].accepted).collect();
+            waiting.sort_by(|a, b| jobs[*b].value.total_cmp(&jobs[*a].value));
+            self.candidates.accept_each(&waiting);
+        }
+        for job in &self.candidates.jobs {
+            self.is_rejected[job.id.index()] = !job.accepted;
         }
         self.candidates.assign(view, assignment, |job| -job.value);
     }

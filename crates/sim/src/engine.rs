@@ -45,6 +45,51 @@ pub enum SimError {
         /// What, with names.
         what: String,
     },
+    /// More jobs are ready than the scheduler can decide among in a time worth waiting for, or than memory should hold.
+    #[error(
+        "more than {most} jobs are ready at once at {time}, too many to decide among (load {load} per core{rule}): {advice}"
+    )]
+    TooManyReady {
+        /// When.
+        time: Time,
+        /// How many are not too many.
+        most: usize,
+        /// Utilisation per core, two digits.
+        load: String,
+        /// What the rule for misses has to do with it.
+        rule: &'static str,
+        /// What helps.
+        advice: &'static str,
+    },
+}
+
+impl SimError {
+    /// Whether the scheduler cannot run this set, which is no fault of its own: others may.
+    pub fn is_about_the_set(&self) -> bool {
+        !matches!(self, SimError::IllegalAssignment { .. })
+    }
+}
+
+/// Jobs that may be ready at once: some hundred megabytes.
+pub const MOST_READY: usize = 1 << 20;
+
+/// The run would go on for as long as the backlog grows; what led there is said instead.
+#[cold]
+fn too_many(set: &TaskSet, time: Time, most: usize) -> SimError {
+    let load = format!("{:.2}", set.utilization() / set.cores as f64);
+    let stays = set.on_miss == OnMiss::Continue;
+    let rule = if stays { ", and late jobs stay" } else { "" };
+    let advice = match (stays, most < MOST_READY) {
+        (true, true) => {
+            "a shorter horizon, the rule abort, or a scheduler that keeps jobs in order, such as edf, helps"
+        }
+        (true, false) => "a shorter horizon or the rule abort helps",
+        (false, true) => {
+            "a scheduler that keeps jobs in order, such as edf, can; smaller bursts or shorter deadlines help"
+        }
+        (false, false) => "smaller bursts or shorter deadlines help",
+    };
+    SimError::TooManyReady { time, most, load, rule, advice }
 }
 
 /// Runs `scheduler` on the jobs of `set` that `seed` stands for, up to `horizon`.
@@ -57,8 +102,12 @@ pub fn simulate<S: Scheduler + ?Sized, O: Observer>(
 ) -> Result<Metrics, SimError> {
     let mut engine = Engine::new(set, seed, horizon);
     scheduler.start(engine.system())?;
+    let most = scheduler.most_ready().min(MOST_READY);
     let mut assignment = Assignment::default();
     while engine.advance(observer) {
+        if engine.active.len() > most {
+            return Err(too_many(set, engine.now, most));
+        }
         assignment.reset(set.cores);
         scheduler.decide(&engine.view(), &mut assignment);
         engine.apply(&assignment, observer)?;
@@ -163,7 +212,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             costs: set.costs,
             horizon,
             now: Time::ZERO,
-            workload: Workload::new(set.clone(), seed),
+            workload: Workload::until(set.clone(), seed, horizon),
             jobs: Vec::new(),
             hidden: Vec::new(),
             active: Vec::new(),
@@ -214,6 +263,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Ends the run at another date, which is not past.
     pub fn set_horizon(&mut self, horizon: Time) {
         self.horizon = horizon.max(self.now);
+        self.workload.extend(self.horizon);
     }
 
     /// How often a job has changed its core.
@@ -238,7 +288,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             if next == self.horizon {
                 return false;
             }
-            while self.workload.next_time() == next {
+            // The rest of a burst that is too large waits for another decision.
+            while self.workload.next_time() == next && self.active.len() <= MOST_READY {
                 match self.workload.pop() {
                     Some(release) => self.release(release, observer),
                     None => break,
@@ -419,17 +470,10 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
 
     /// Jobs whose deadline is within the horizon but whose release jitter carried beyond it count, as missed.
     fn count_unreleased(&mut self, observer: &mut impl Observer) {
-        let longest_jitter = self.set.tasks.iter().map(|task| task.jitter).max().unwrap_or_default();
-        if longest_jitter == Time::ZERO {
-            return;
-        }
-        while self.workload.next_time() <= self.horizon + longest_jitter {
-            let Some(release) = self.workload.pop() else { return };
-            if release.deadline <= self.horizon {
-                let job = new_job(&release);
-                self.metrics.record(&job, End::Unfinished, self.now);
-                observer.left(&job, None, End::Unfinished, self.now);
-            }
+        for release in self.workload.still_delayed(self.horizon) {
+            let job = new_job(&release);
+            self.metrics.record(&job, End::Unfinished, self.now);
+            observer.left(&job, None, End::Unfinished, self.now);
         }
     }
 

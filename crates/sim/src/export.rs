@@ -1,17 +1,20 @@
-//! Runs as files: a CSV row per job, written as jobs leave, and a trace that Chrome's and Perfetto's viewers open.
+//! Runs as files, written while the run goes on: a CSV row per job, and a trace that Chrome's and Perfetto's viewers open. Memory does not
+//! grow with the horizon.
 
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use temponet_task::{Job, TaskSet, Time};
+use temponet_task::{Job, Speed, TaskSet, Time};
 
+use crate::holders::Holders;
 use crate::metrics::End;
-use crate::trace::{Observer, Recorder};
+use crate::trace::Observer;
 
-/// Writes one row per job that counts, in the order in which they leave; memory does not grow.
+/// Writes one row per job that counts, in the order in which they leave.
 pub struct JobsCsv<'a, W: Write> {
     set: &'a TaskSet,
     horizon: Time,
+    holders: Holders,
     out: W,
     failed: Option<io::Error>,
 }
@@ -19,8 +22,11 @@ pub struct JobsCsv<'a, W: Write> {
 impl<'a, W: Write> JobsCsv<'a, W> {
     /// Writes the header.
     pub fn new(set: &'a TaskSet, horizon: Time, mut out: W) -> io::Result<JobsCsv<'a, W>> {
-        writeln!(out, "task,job,release_ns,deadline_ns,start_ns,completion_ns,executed_ns,met")?;
-        Ok(JobsCsv { set, horizon, out, failed: None })
+        writeln!(
+            out,
+            "task,job,release_ns,deadline_ns,start_ns,completion_ns,executed_ns,met,core,criticality,why_missed,ran_instead"
+        )?;
+        Ok(JobsCsv { set, horizon, holders: Holders::default(), out, failed: None })
     }
 
     /// Flushes, and reports what went wrong on the way.
@@ -33,19 +39,129 @@ impl<'a, W: Write> JobsCsv<'a, W> {
 
     fn row(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) -> io::Result<()> {
         let name = quoted(&self.set.tasks[job.task as usize].name);
-        let optional = |time: Option<Time>| time.map(|time| time.0.to_string()).unwrap_or_default();
+        let optional = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
         let completion = (end == End::Completed).then_some(now);
         let met = completion.is_some_and(|completion| completion <= job.deadline);
-        let (start, completion) = (optional(first_start), optional(completion));
-        let Job { number, release, deadline, executed, .. } = job;
-        writeln!(self.out, "{name},{number},{},{},{start},{completion},{},{met}", release.0, deadline.0, executed.0)
+        let (why, instead) = match met {
+            true => ("", String::new()),
+            false => (why_missed(job, first_start, end, now), self.instead_of(job, now)),
+        };
+        let Job { number, release, deadline, executed, criticality, .. } = job;
+        let (start, completion) = (optional(first_start.map(|time| time.0)), optional(completion.map(|time| time.0)));
+        let core = optional(job.last_core.map(u64::from));
+        let times = format!("{},{},{start},{completion},{}", release.0, deadline.0, executed.0);
+        writeln!(self.out, "{name},{number},{times},{met},{core},{criticality},{why},{}", quoted(&instead))
+    }
+
+    /// The tasks that held the cores, as `name 3ms; other 1ms`.
+    fn instead_of(&mut self, job: &Job, now: Time) -> String {
+        let named = |(task, time): (u32, Time)| format!("{} {time}", self.set.tasks[task as usize].name);
+        self.holders.instead_of(job, now).into_iter().map(named).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// Why a job was not in time, in a few words of a fixed vocabulary.
+fn why_missed(job: &Job, first_start: Option<Time>, end: End, now: Time) -> &'static str {
+    match first_start {
+        _ if end == End::Abandoned => "given up by the scheduler",
+        None if job.release >= job.deadline || job.release > now => "released too late",
+        _ if job.release + job.wcet > job.deadline => "late by wcet at its release",
+        None => "never started",
+        Some(start) if start + job.wcet > job.deadline => "started too late",
+        Some(_) if job.executed > job.wcet => "overran its wcet",
+        Some(_) => "interrupted",
     }
 }
 
 impl<W: Write> Observer for JobsCsv<'_, W> {
+    fn released(&mut self, job: &Job) {
+        self.holders.released(job);
+    }
+
+    fn dispatched(&mut self, core: usize, job: &Job, now: Time) {
+        self.holders.dispatched(core, job, now);
+    }
+
+    fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, _speed: Speed) {
+        self.holders.ran(core, job, start, end);
+    }
+
     fn left(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) {
         if job.deadline <= self.horizon && self.failed.is_none() {
             self.failed = self.row(job, first_start, end, now).err();
+        }
+        self.holders.left(job);
+    }
+}
+
+/// Writes the Chrome trace-event format (JSON): cores are threads, slices are complete events, missed deadlines instants. Events come as
+/// they end; viewers sort them.
+pub struct ChromeTrace<'a, W: Write> {
+    set: &'a TaskSet,
+    horizon: Time,
+    out: W,
+    failed: Option<io::Error>,
+}
+
+impl<'a, W: Write> ChromeTrace<'a, W> {
+    /// Writes the names of cores and tasks.
+    pub fn new(set: &'a TaskSet, horizon: Time, mut out: W) -> io::Result<ChromeTrace<'a, W>> {
+        let process =
+            |number: u32, name: &str| json!({"ph": "M", "pid": number, "name": "process_name", "args": {"name": name}});
+        write!(out, "{{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n{}", process(1, "cores"))?;
+        let mut trace = ChromeTrace { set, horizon, out, failed: None };
+        for core in 0..set.cores {
+            let args = json!({"name": format!("core {core}")});
+            trace.write(&json!({"ph": "M", "pid": 1, "tid": core, "name": "thread_name", "args": args}));
+        }
+        trace.write(&process(2, "missed deadlines"));
+        for (index, task) in set.tasks.iter().enumerate() {
+            trace
+                .write(&json!({"ph": "M", "pid": 2, "tid": index, "name": "thread_name", "args": {"name": task.name}}));
+        }
+        Ok(trace)
+    }
+
+    /// Writes the end, and reports what went wrong on the way.
+    pub fn finish(mut self) -> io::Result<W> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        self.out.write_all(b"\n]}\n")?;
+        self.out.flush().map(|()| self.out)
+    }
+
+    fn write(&mut self, event: &Value) {
+        if self.failed.is_none() {
+            self.failed = write!(self.out, ",\n{event}").err();
+        }
+    }
+}
+
+/// The format counts microseconds; a fraction keeps the nanoseconds.
+fn us(time: Time) -> f64 {
+    time.0 as f64 / 1e3
+}
+
+impl<W: Write> Observer for ChromeTrace<'_, W> {
+    fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
+        if start < end {
+            self.write(&json!({
+                "ph": "X", "pid": 1, "tid": core, "cat": "job", "name": self.set.tasks[job.task as usize].name,
+                "ts": us(start), "dur": us(end - start),
+                "args": {"job": job.number, "speed": f64::from(speed.0) / 1000.0},
+            }));
+        }
+    }
+
+    fn left(&mut self, job: &Job, _first_start: Option<Time>, end: End, now: Time) {
+        let met = end == End::Completed && now <= job.deadline;
+        if !met && job.deadline <= self.horizon {
+            let name = format!("{} missed", self.set.tasks[job.task as usize].name);
+            self.write(&json!({
+                "ph": "i", "s": "t", "pid": 2, "tid": job.task, "cat": "miss", "name": name, "ts": us(job.deadline),
+                "args": {"job": job.number, "release_us": us(job.release), "executed_us": us(job.executed), "why": end.name()},
+            }));
         }
     }
 }
@@ -58,46 +174,12 @@ fn quoted(cell: &str) -> String {
     }
 }
 
-/// The Chrome trace-event format (JSON): cores are threads, slices are complete events, missed deadlines instants.
-pub fn chrome_trace(set: &TaskSet, recording: &Recorder) -> String {
-    // The format counts microseconds; a fraction keeps the nanoseconds.
-    let us = |time: Time| time.0 as f64 / 1e3;
-    let name = |task: u32| set.tasks[task as usize].name.as_str();
-    let mut events: Vec<Value> = vec![json!({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "cores"}})];
-    for core in 0..set.cores {
-        let args = json!({"name": format!("core {core}")});
-        events.push(json!({"ph": "M", "pid": 1, "tid": core, "name": "thread_name", "args": args}));
-    }
-    events.push(json!({"ph": "M", "pid": 2, "name": "process_name", "args": {"name": "missed deadlines"}}));
-    for (index, task) in set.tasks.iter().enumerate() {
-        events.push(json!({"ph": "M", "pid": 2, "tid": index, "name": "thread_name", "args": {"name": task.name}}));
-    }
-    for slice in &recording.slices {
-        events.push(json!({
-            "ph": "X", "pid": 1, "tid": slice.core, "cat": "job", "name": name(slice.task),
-            "ts": us(slice.start), "dur": us(slice.end - slice.start),
-            "args": {"job": slice.number, "speed": f64::from(slice.speed.0) / 1000.0},
-        }));
-    }
-    for job in recording.jobs.iter().filter(|job| !job.met() && job.deadline <= recording.until) {
-        events.push(json!({
-            "ph": "i", "s": "t", "pid": 2, "tid": job.task, "cat": "miss", "name": format!("{} missed", name(job.task)),
-            "ts": us(job.deadline),
-            "args": {"job": job.number, "release_us": us(job.release), "executed_us": us(job.executed), "why": job.end.name()},
-        }));
-    }
-    let mut out = String::from("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n");
-    let lines: Vec<String> = events.iter().map(Value::to_string).collect();
-    out.push_str(&lines.join(",\n"));
-    out.push_str("\n]}\n");
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::simulate;
-    use temponet_task::Task;
+    use crate::trace::Recorder;
+    use temponet_task::{Scheduler, Task};
 
     fn overloaded() -> TaskSet {
         let ms = Time::from_ms;
@@ -112,27 +194,57 @@ mod tests {
         let mut scheduler = temponet_sched::build("rm").unwrap();
         let metrics = simulate(&set, 0, horizon, &mut *scheduler, &mut csv).unwrap();
         let text = String::from_utf8(csv.finish().unwrap()).unwrap();
-        let expected = "task,job,release_ns,deadline_ns,start_ns,completion_ns,executed_ns,met\n\
-            \"a,\"\"b\"\"\",0,0,4000000,0,3000000,3000000,true\n\
-            c,0,0,6000000,3000000,,1000000,false\n\
-            \"a,\"\"b\"\"\",1,4000000,8000000,4000000,7000000,3000000,true\n\
-            \"a,\"\"b\"\"\",2,8000000,12000000,8000000,11000000,3000000,true\n\
-            c,1,6000000,12000000,7000000,,2000000,false\n";
+        let expected = "task,job,release_ns,deadline_ns,start_ns,completion_ns,executed_ns,met,core,criticality,why_missed,ran_instead\n\
+            \"a,\"\"b\"\"\",0,0,4000000,0,3000000,3000000,true,0,0,,\n\
+            c,0,0,6000000,3000000,,1000000,false,0,0,interrupted,\"a,\"\"b\"\" 5ms\"\n\
+            \"a,\"\"b\"\"\",1,4000000,8000000,4000000,7000000,3000000,true,0,0,,\n\
+            \"a,\"\"b\"\"\",2,8000000,12000000,8000000,11000000,3000000,true,0,0,,\n\
+            c,1,6000000,12000000,7000000,,2000000,false,0,0,interrupted,\"a,\"\"b\"\" 4ms\"\n";
         assert_eq!(text, expected);
         assert_eq!(metrics.jobs.released, 5);
     }
 
+    /// The trace was put together in memory, fifteen bytes for each that was written.
     #[test]
-    fn the_trace_is_valid_json_with_every_slice_and_miss() {
+    fn the_trace_is_written_while_the_run_goes_on() {
         let set = overloaded();
         let horizon = Time::from_ms(12);
-        let mut recorder = Recorder::until(horizon);
+        let mut watchers = (Recorder::until(horizon), ChromeTrace::new(&set, horizon, Vec::new()).unwrap());
         let mut scheduler = temponet_sched::build("rm").unwrap();
-        simulate(&set, 0, horizon, &mut *scheduler, &mut recorder).unwrap();
-        let trace: Value = serde_json::from_str(&chrome_trace(&set, &recorder)).unwrap();
+        let mut engine = crate::Engine::new(&set, 0, horizon);
+        scheduler.start(engine.system()).unwrap();
+        let mut assignment = temponet_task::Assignment::default();
+        while engine.advance(&mut watchers) {
+            let written = String::from_utf8(watchers.1.out.clone()).unwrap();
+            assert_eq!(written.matches(r#""ph":"X""#).count(), watchers.0.slices.len());
+            assignment.reset(1);
+            scheduler.decide(&engine.view(), &mut assignment);
+            engine.apply(&assignment, &mut watchers).unwrap();
+        }
+        engine.finish(&mut watchers);
+        let (recorder, trace) = watchers;
+        let trace: Value = serde_json::from_slice(&trace.finish().unwrap()).unwrap();
         let events = trace["traceEvents"].as_array().unwrap();
         let count = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();
         assert_eq!((count("X"), count("i")), (recorder.slices.len(), 2));
         assert_eq!(events.iter().find(|event| event["ph"] == "X").unwrap()["dur"], 3000.0);
+    }
+
+    /// A row said only that a job was late, not what ran instead.
+    #[test]
+    fn a_row_says_why_its_job_was_late() {
+        let ms = Time::from_ms;
+        let tight = Task { deadline: ms(1), ..Task::periodic("tight", ms(12), ms(2)) };
+        let tasks = vec![Task::periodic("first", ms(4), ms(4)), tight, Task::periodic("starved", ms(12), ms(1))];
+        let set = TaskSet::new("s", tasks, 1);
+        let rows = |scheduler: &str| {
+            let mut csv = JobsCsv::new(&set, ms(12), Vec::new()).unwrap();
+            simulate(&set, 0, ms(12), &mut *temponet_sched::build(scheduler).unwrap(), &mut csv).unwrap();
+            String::from_utf8(csv.finish().unwrap()).unwrap()
+        };
+        let rm = rows("rm");
+        assert!(rm.contains("tight,0,0,1000000,,,0,false,,0,late by wcet at its release,first 1ms\n"), "{rm}");
+        assert!(rm.contains("starved,0,0,12000000,,,0,false,,0,never started,first 12ms\n"), "{rm}");
+        assert!(rows("d-over").contains("given up by the scheduler"));
     }
 }

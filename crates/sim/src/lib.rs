@@ -7,14 +7,15 @@ mod execution;
 mod export;
 pub mod generate;
 mod histogram;
+mod holders;
 mod metrics;
 mod seeds;
 mod trace;
 mod windows;
 mod workload;
 
-pub use engine::{Engine, SimError, simulate};
-pub use export::{JobsCsv, chrome_trace};
+pub use engine::{Engine, MOST_READY, SimError, simulate};
+pub use export::{ChromeTrace, JobsCsv};
 pub use histogram::Histogram;
 pub use metrics::{Count, End, Metrics, TaskMetrics};
 pub use seeds::{EVALUATION_SEEDS, is_for_evaluation};

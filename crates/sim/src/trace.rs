@@ -8,6 +8,8 @@ use crate::metrics::End;
 pub trait Observer {
     /// A job was released.
     fn released(&mut self, _job: &Job) {}
+    /// A job was put on a core.
+    fn dispatched(&mut self, _core: usize, _job: &Job, _now: Time) {}
     /// A job ran on a core from `start` to `end` without interruption.
     fn ran(&mut self, _core: usize, _job: &Job, _start: Time, _end: Time, _speed: Speed) {}
     /// A job left the system at `now`.
@@ -24,6 +26,12 @@ impl<O: Observer> Observer for Option<O> {
     fn released(&mut self, job: &Job) {
         if let Some(observer) = self {
             observer.released(job);
+        }
+    }
+
+    fn dispatched(&mut self, core: usize, job: &Job, now: Time) {
+        if let Some(observer) = self {
+            observer.dispatched(core, job, now);
         }
     }
 
@@ -45,6 +53,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn released(&mut self, job: &Job) {
         self.0.released(job);
         self.1.released(job);
+    }
+
+    fn dispatched(&mut self, core: usize, job: &Job, now: Time) {
+        self.0.dispatched(core, job, now);
+        self.1.dispatched(core, job, now);
     }
 
     fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, speed: Speed) {

@@ -51,6 +51,8 @@ pub struct Workload<S> {
     is_plain: bool,
     /// The date of the next release.
     next_time: Time,
+    /// No arrival from here on is delayed.
+    horizon: Time,
 }
 
 /// A job that waits for its delayed release, ordered by when that comes.
@@ -90,15 +92,15 @@ struct Source {
 impl Workload<&TaskSet> {
     /// Every job of a run whose deadline is within the horizon: those that count.
     pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<Release> {
-        let longest_jitter = set.tasks.iter().map(|task| task.jitter).max().unwrap_or_default();
-        let mut workload = Workload::new(set, seed);
+        let mut workload = Workload::until(set, seed, horizon);
         let mut counted = Vec::new();
-        while workload.next_time() <= horizon + longest_jitter {
+        while workload.next_time() < horizon {
             let Some(release) = workload.pop() else { break };
             if release.deadline <= horizon {
                 counted.push(release);
             }
         }
+        counted.extend(workload.still_delayed(horizon));
         counted
     }
 }
@@ -106,6 +108,12 @@ impl Workload<&TaskSet> {
 impl<S: Deref<Target = TaskSet>> Workload<S> {
     /// The jobs of `set` that `seed` stands for.
     pub fn new(set: S, seed: u64) -> Workload<S> {
+        Workload::until(set, seed, Time::NEVER)
+    }
+
+    /// Those that arrive before `horizon`: jitter of years must not draw the arrivals of years to find the next release. What comes at the
+    /// horizon or later is not meant to be taken.
+    pub fn until(set: S, seed: u64, horizon: Time) -> Workload<S> {
         let mut arrivals = BinaryHeap::with_capacity(set.tasks.len());
         let mut sources = Vec::with_capacity(set.tasks.len());
         for (index, task) in set.tasks.iter().enumerate() {
@@ -126,9 +134,26 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         }
         let is_plain = set.modes.is_empty() && set.tasks.iter().all(|task| task.jitter == Time::ZERO);
         let (delayed, next_time) = (BinaryHeap::new(), Time::ZERO);
-        let mut workload = Workload { set, sources, arrivals, delayed, modes_begun: 0, is_plain, next_time };
+        let mut workload = Workload { set, sources, arrivals, delayed, modes_begun: 0, is_plain, next_time, horizon };
         workload.settle();
         workload
+    }
+
+    /// Goes on until a later date.
+    pub fn extend(&mut self, horizon: Time) {
+        if horizon > self.horizon {
+            self.horizon = horizon;
+            self.settle();
+        }
+    }
+
+    /// Takes the jobs that jitter has carried beyond `horizon` although they are due until then, in the order of their releases. Everything
+    /// before the horizon must have been taken.
+    pub fn still_delayed(&mut self, horizon: Time) -> Vec<Release> {
+        let mut due: Vec<Delayed> = std::mem::take(&mut self.delayed).into_iter().map(|Reverse(job)| job).collect();
+        due.retain(|Delayed(release)| release.deadline <= horizon);
+        due.sort_unstable();
+        due.into_iter().map(|Delayed(release)| release).collect()
     }
 
     /// The date of the next release; [`Time::NEVER`] if there is none.
@@ -173,7 +198,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
 
     /// Moves arrivals on until the next thing to come is a release: jitter delays some, a mode silences others.
     fn move_on(&mut self) {
-        while let Some(Reverse((time, task))) = self.arrivals.peek().copied() {
+        while let Some(Reverse((time, task))) = self.arrivals.peek().copied().filter(|next| next.0.0 < self.horizon) {
             while self.set.modes.get(self.modes_begun).is_some_and(|mode| mode.at <= time) {
                 self.modes_begun += 1;
             }
@@ -370,6 +395,22 @@ mod tests {
             assert_eq!(release.deadline, arrival + ms(10));
             assert!(release.time >= arrival && release.time <= arrival + ms(25));
         }
+    }
+
+    /// Jitter of years beside a period of a microsecond drew millions of arrivals before the first release.
+    #[test]
+    fn jitter_beyond_the_horizon_draws_only_the_arrivals_before_it() {
+        let task = Task { jitter: Time::MAX_INPUT, ..Task::periodic("a", Time(1_000), Time(1)) };
+        let set = TaskSet::new("s", vec![task], 1);
+        let horizon = ms(1);
+        let mut workload = Workload::until(&set, 1, horizon);
+        assert!(workload.next_time() >= horizon);
+        assert_eq!(workload.sources[0].next_number, 1_000);
+        // The last one's deadline is the horizon itself.
+        assert_eq!(workload.still_delayed(horizon).len(), 1_000);
+        assert_eq!(Workload::counted(&set, 1, horizon).len(), 1_000);
+        workload.extend(ms(2));
+        assert_eq!(workload.sources[0].next_number, 2_000);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The engine's rules one by one, on schedules small enough to read.
 
-use temponet_sim::{End, JobRecord, Metrics, Recorder, SimError, simulate};
+use temponet_sim::{End, Engine, JobRecord, MOST_READY, Metrics, Recorder, SimError, Unobserved, simulate};
 use temponet_task::{
-    Assignment, Costs, JobId, NotApplicable, OnMiss, Scheduler, Speed, System, SystemView, Task, TaskSet, Time,
+    Arrival, Assignment, Costs, JobId, NotApplicable, OnMiss, Scheduler, Speed, System, SystemView, Task, TaskSet, Time,
 };
 
 fn ms(n: u64) -> Time {
@@ -211,4 +211,50 @@ fn a_job_given_up_leaves_and_counts_as_missed() {
     assert_eq!((metrics.jobs.released, metrics.jobs.met), (5, 0));
     assert!(recorder.jobs.iter().all(|job| job.end == End::Abandoned && job.left == job.release));
     assert_eq!(metrics.art_all(), Some(10e6), "giving up early does not look fast");
+}
+
+/// EDF that can look at a hundred jobs.
+struct Slow(Box<dyn Scheduler>);
+
+impl Scheduler for Slow {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.0.start(system)
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        self.0.decide(view, assignment);
+    }
+
+    fn most_ready(&self) -> usize {
+        100
+    }
+}
+
+/// In overload with the rule `continue` the backlog grew, and with it every decision, until the horizon.
+#[test]
+fn a_backlog_without_end_is_an_error_with_the_load_in_it() {
+    let mut set = set(&[(10, 30)], 1);
+    set.on_miss = OnMiss::Continue;
+    let mut slow = Slow(temponet_sched::build("edf").unwrap());
+    let error = simulate(&set, 0, Time::MAX_INPUT, &mut slow, &mut Unobserved).unwrap_err();
+    // At 1490 the 150th job comes and 49 are done.
+    assert!(matches!(error, SimError::TooManyReady { most: 100, time, .. } if time == ms(1490)), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("load 3.00 per core, and late jobs stay") && text.contains("abort"), "{text}");
+    set.on_miss = OnMiss::Abort;
+    assert!(simulate(&set, 0, ms(5_000), &mut slow, &mut Unobserved).is_ok());
+}
+
+/// Four billion jobs at once took all memory.
+#[test]
+fn a_burst_of_billions_is_refused_before_memory_is_full() {
+    let arrival = Arrival::Burst { jobs: u32::MAX, every: ms(1_000), until: Time::NEVER };
+    let set = TaskSet::new("test", vec![Task { arrival, ..Task::periodic("A", ms(1_000), ms(1)) }], 1);
+    let mut engine = Engine::new(&set, 0, ms(2_000));
+    assert!(engine.advance(&mut Unobserved));
+    assert_eq!(engine.view().active.len(), MOST_READY + 1);
+    drop(engine);
+    let mut edf = temponet_sched::build("edf").unwrap();
+    let error = simulate(&set, 0, ms(2_000), &mut *edf, &mut Unobserved).unwrap_err();
+    assert!(matches!(error, SimError::TooManyReady { most: MOST_READY, time: Time::ZERO, .. }), "{error}");
 }

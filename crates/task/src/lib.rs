@@ -14,7 +14,7 @@ mod view;
 pub mod wording;
 
 pub use goal::{Aim, Goal, Measure, Worths};
-pub use scheduler::{Assignment, NotApplicable, Scheduler};
+pub use scheduler::{Assignment, MOST_LOOKED_AT, NotApplicable, Scheduler};
 pub use set::{Costs, Mode, OnMiss, Server, Speed, TaskSet};
 pub use task::{Arrival, ExecutionModel, Gap, ListedJob, Task};
 pub use time::{Time, TimeError, TimeUnit};

@@ -17,11 +17,20 @@ pub trait Scheduler: Send {
     /// Fills `assignment`, which comes with every core idle and at full speed.
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment);
 
+    /// The most ready jobs among which it decides in a time worth waiting for. Whoever looks at every ready job at every decision takes time
+    /// that grows with the square of a backlog; whoever keeps them in order does not, and says so here.
+    fn most_ready(&self) -> usize {
+        MOST_LOOKED_AT
+    }
+
     /// What it has counted about itself since `start`, by name, for reports.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 }
+
+/// The backlog that a scheduler can have looked at as often as it has jobs within a minute.
+pub const MOST_LOOKED_AT: usize = 50_000;
 
 /// Whatever leads to a scheduler is one.
 macro_rules! is_scheduler {
@@ -33,6 +42,10 @@ macro_rules! is_scheduler {
 
             fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
                 (**self).decide(view, assignment);
+            }
+
+            fn most_ready(&self) -> usize {
+                (**self).most_ready()
             }
 
             fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -58,5 +58,5 @@ fn survived(survivals: &Survivals) -> Value {
     let rows = survivals.rows.iter().map(figures);
     let skipped = survivals.skipped.iter();
     let skipped = skipped.map(|(name, why)| json!({ "scheduler": name, "reason": why }));
-    json!({ "clairvoyant_at_least": figures(&survivals.possible), "rows": rows.collect::<Vec<_>>(), "skipped": skipped.collect::<Vec<_>>() })
+    json!({ "clairvoyant_at_least": survivals.possible.as_ref().map(figures), "rows": rows.collect::<Vec<_>>(), "skipped": skipped.collect::<Vec<_>>() })
 }

@@ -10,6 +10,11 @@ impl Effort {
         Effort(5_000_000)
     }
 
+    /// Some seconds, for a search that asks a test many times.
+    pub fn large() -> Effort {
+        Effort(50_000_000)
+    }
+
     /// Takes `steps` off; none when there is nothing left.
     pub fn spend(&mut self, steps: usize) -> Option<()> {
         self.0 = self.0.checked_sub(steps as u64)?;

@@ -21,6 +21,7 @@ pub(crate) mod uniprocessor_edf;
 mod verdict;
 
 pub use bounds::{bak, density, gfb, hyperbolic, liu_layland};
+pub(crate) use effort::Effort;
 pub use global::{Order, bcl, rta};
 pub use listing::{TESTS, Test};
 pub use mixed_criticality::{amc_rtb, edf_vd, is_mixed};
@@ -63,7 +64,7 @@ impl std::fmt::Display for Outcome {
             Outcome::Schedulable => f.write_str("schedulable"),
             Outcome::NotSchedulable => f.write_str("not schedulable"),
             Outcome::NotProved => f.write_str("not proved"),
-            Outcome::Undecided => f.write_str("undecided: it would take too long"),
+            Outcome::Undecided => f.write_str("not decided within the effort"),
             Outcome::NotApplicable(why) => write!(f, "not applicable: {why}"),
         }
     }

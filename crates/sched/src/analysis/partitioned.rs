@@ -35,7 +35,7 @@ impl Packing {
 pub fn partitioned_edf(model: &Model, packing: Packing) -> Outcome {
     let demands: Vec<Demand> = model.tasks.iter().map(Demand::from).collect();
     let mut effort = Effort::new();
-    packed(model, packing, |members| {
+    packed(model, packing, true, |members| {
         let demands: Vec<Demand> = members.iter().map(|place| demands[*place]).collect();
         quick_test(&demands, &mut effort)
     })
@@ -46,21 +46,35 @@ pub fn partitioned_fixed(model: &Model, packing: Packing, policy: Policy) -> Out
     if model.tasks.len() > MOST_TASKS {
         return Outcome::Undecided;
     }
-    packed(model, packing, |members| match response_times(&model.part(members.iter().copied(), 1), policy).outcome {
-        Outcome::Undecided => None,
-        outcome => Some(outcome == Outcome::Schedulable),
+    packed(model, packing, false, |members| {
+        match response_times(&model.part(members.iter().copied(), 1), policy).outcome {
+            Outcome::Undecided => None,
+            outcome => Some(outcome == Outcome::Schedulable),
+        }
     })
 }
 
 /// Packing many tasks asks for many response-time analyses.
 const MOST_TASKS: usize = 500;
 
-fn packed(model: &Model, packing: Packing, mut fits: impl FnMut(&[usize]) -> Option<bool>) -> Outcome {
+fn packed(
+    model: &Model,
+    packing: Packing,
+    by_density: bool,
+    mut fits: impl FnMut(&[usize]) -> Option<bool>,
+) -> Outcome {
     let load = |(work, time): (u64, u64)| work as f64 / time as f64;
     let loads: Vec<f64> = model.tasks.iter().map(|task| load(task.density())).collect();
     let (mut all_fit, mut undecided) = (true, false);
     let mut members = Vec::new();
-    let partition = pack_by(&loads, &vec![1; model.cores], packing.fit(), |_, present, task| {
+    let partition = pack_by(&loads, &vec![1; model.cores], packing.fit(), |packed, present, task| {
+        // Densities up to one are enough for EDF; nothing is asked any more once the effort is spent.
+        if by_density && packed.surely_fits_one() {
+            return true;
+        }
+        if undecided {
+            return false;
+        }
         members.clear();
         members.extend(present.iter().copied().chain([task]));
         fits(&members).unwrap_or_else(|| {
@@ -69,7 +83,8 @@ fn packed(model: &Model, packing: Packing, mut fits: impl FnMut(&[usize]) -> Opt
         })
     });
     for core in partition.members {
-        all_fit &= fits(&core) == Some(true);
+        let density: f64 = core.iter().map(|place| loads[*place]).sum();
+        all_fit &= (by_density && density <= 1.0 - 1e-6) || (!undecided && fits(&core) == Some(true));
     }
     match (all_fit, undecided) {
         (true, _) => Outcome::Schedulable,

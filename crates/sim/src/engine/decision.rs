@@ -85,6 +85,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             let Some(id) = assignment.cores()[core] else { continue };
             if self.running[core].is_none() {
                 self.dispatch(id, core);
+                observer.dispatched(core, &self.jobs[id.index()], self.now);
             }
         }
         self.find_next_completion();
