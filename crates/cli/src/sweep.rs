@@ -171,7 +171,7 @@ pub fn run(args: Args) -> Result<()> {
         output::write_file(path, sweep_files::parquet(&plan, &rows)?)?;
     }
     if let Some(path) = &args.plot {
-        output::write_file(path, plan.picture(&rows))?;
+        output::write_file(path, plan.picture(&rows).file())?;
     }
     if let Some(path) = &args.report {
         output::write_file(path, sweep_files::page(&plan, &rows))?;

@@ -134,15 +134,15 @@ pub fn run(args: Args) -> Result<()> {
     }
     output::write_file(&output, model.to_bytes()?)?;
     let _ = std::fs::remove_file(&checkpoint);
-    if let Some(path) = &args.plot {
-        let is_page = path.extension().is_some_and(|extension| extension == "html");
-        let picture = if is_page { curves::page(&watcher.phases) } else { curves::svg(&watcher.phases) };
-        output::write_file(path, picture)?;
-    }
     let trials = trials(&recipe, set, args.trials)?;
     let roster = Roster { model: Some(Arc::new(model)) };
     let names: Vec<String> = OTHERS.iter().map(|name| name.to_string()).collect();
     let verdict = judge(&roster, &names, &trials, ORACLE_SECONDS)?;
+    if let Some(path) = &args.plot {
+        let is_page = path.extension().is_some_and(|extension| extension == "html");
+        let draw = if is_page { curves::page } else { curves::svg };
+        output::write_file(path, draw(&watcher.phases, &baselines(&verdict)))?;
+    }
     if args.json {
         return output::print_json(&JsonTraining {
             model: output.display().to_string(),
@@ -154,6 +154,13 @@ pub fn run(args: Args) -> Result<()> {
         });
     }
     output::print(&text(&output, &verdict, trials.first()))
+}
+
+/// EDF and the best other scheduler on the runs of the verdict.
+fn baselines(verdict: &Verdict) -> Vec<curves::Baseline> {
+    let is_shown = |(place, judged): &(usize, &temponet_lab::verdict::Judged)| *place == 0 || judged.name == "edf";
+    let others = verdict.others.iter().enumerate().filter(is_shown);
+    others.map(|(_, judged)| (judged.name.clone(), judged.compliance)).collect()
 }
 
 /// What a training begins with.

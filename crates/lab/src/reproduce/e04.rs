@@ -2,7 +2,7 @@
 
 use super::{Better, Context, Findings, Line, ReproduceError, Size, Unit};
 use crate::arena::Metric;
-use crate::charts::bars;
+use crate::page::charts::bars;
 use crate::stats::{paired_difference, percent, points};
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
