@@ -17,7 +17,8 @@ use schedules::{Schedules, schedules};
 
 const STYLE: &str = include_str!("report.css");
 const SCHEDULES: &str = include_str!("schedules.html");
-const SCRIPTS: [&str; 2] = [include_str!("schedules.js"), include_str!("responses.js")];
+/// In the order in which they run.
+const SCRIPTS: [&str; 3] = [include_str!("schedules.js"), include_str!("toolbar.js"), include_str!("responses.js")];
 
 /// Jobs that the schedules of a page show at most, per scheduler.
 pub const MOST_JOBS: f64 = 600.0;
@@ -192,7 +193,7 @@ mod tests {
         let name = "</script><!--<script>\u{1}";
         let tasks = vec![Task::periodic(name, Time::from_ms(10), Time::from_ms(12))];
         let (_, page) = page_of(tasks, &["edf"], Some(1.0));
-        assert_eq!(page.matches("</script>").count(), 4, "the data, the common script and two of the page");
+        assert_eq!(page.matches("</script>").count(), 5, "the data, the common script and three of the page");
         assert!(page.contains("&lt;set&gt;") && !page.contains("<!--<script>") && !page.contains('\u{1}'));
         for outside in ["http://", "https://", "src=", "href="] {
             assert!(!page.replace("http://www.w3.org/2000/svg", "").contains(outside), "{outside}");
