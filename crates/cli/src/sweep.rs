@@ -194,7 +194,7 @@ pub fn run(args: Args) -> Result<()> {
         file.write(sweep_files::parquet(&plan, &rows)?)?;
     }
     if let Some(file) = plot {
-        file.write(plan.picture(&rows))?;
+        file.write(plan.picture(&rows).file())?;
     }
     if let Some(file) = report {
         file.write(sweep_files::page(&plan, &rows))?;

@@ -136,14 +136,15 @@ pub fn run(args: Args) -> Result<()> {
         return Err(error.into());
     }
     model_file.write(model.to_bytes()?)?;
-    if let Some(file) = plot {
-        let is_picture = file.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
-        file.write(if is_picture { curves::svg(&watcher.phases) } else { curves::page(&watcher.phases) })?;
-    }
     let trials = trials(&recipe, set, args.trials)?;
     let roster = Roster { model: Some(Arc::new(model)) };
     // Every other scheduler there is: which of them suits a load is not known beforehand. Those that do not apply are left out.
     let verdict = judge(&roster, &Roster::classical().names(), &trials, ORACLE_SECONDS)?;
+    if let Some(file) = plot {
+        let is_picture = file.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
+        let draw = if is_picture { curves::svg } else { curves::page };
+        file.write(draw(&watcher.phases, &baselines(&verdict)))?;
+    }
     if args.json {
         output::print_json(&JsonTraining {
             model: output.display().to_string(),
@@ -159,6 +160,16 @@ pub fn run(args: Args) -> Result<()> {
     // Only now is there nothing left to go on with.
     let _ = std::fs::remove_file(&checkpoint);
     Ok(())
+}
+
+/// EDF and the best other scheduler on the runs of the verdict; none where the curve counts jobs by what they are worth.
+fn baselines(verdict: &Verdict) -> Vec<curves::Baseline> {
+    if !verdict.goal().is_plain() {
+        return Vec::new();
+    }
+    let is_shown = |(place, judged): &(usize, &Judged)| *place == 0 || judged.name == "edf";
+    let others = verdict.others.iter().enumerate().filter(is_shown);
+    others.map(|(_, judged)| (judged.name.clone(), judged.compliance)).collect()
 }
 
 /// What a training begins with.

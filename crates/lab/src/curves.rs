@@ -2,12 +2,22 @@
 
 use temponet_train::PhaseFigures;
 
-use crate::gantt::escape;
-use crate::plot::{Panel, Span, svg as plot};
+use crate::page::plot::{Panel, Span, picture};
+use crate::page::svg::Svg;
+use crate::page::{Cell, Page, Table};
+use crate::stats::percent;
 
-/// The share of validation jobs in time, phase by phase, and the best so far; the loss beside it, whose meaning changes with the method.
-pub fn svg(phases: &[PhaseFigures]) -> String {
-    let points = |of: fn(&PhaseFigures) -> f64| -> Vec<(f64, f64)> {
+/// A scheduler to beat: its name and its share of jobs in time on unseen jobs.
+pub type Baseline = (String, f64);
+
+/// The share of validation jobs in time, phase by phase, the best so far, and each baseline as a level; the loss beside it, whose meaning changes
+/// with the method. A file of its own.
+pub fn svg(phases: &[PhaseFigures], baselines: &[Baseline]) -> String {
+    drawn(phases, baselines).file()
+}
+
+fn drawn(phases: &[PhaseFigures], baselines: &[Baseline]) -> Svg {
+    let points = |of: &dyn Fn(&PhaseFigures) -> f64| -> Vec<(f64, f64)> {
         phases.iter().enumerate().map(|(place, phase)| ((place + 1) as f64, of(phase))).collect()
     };
     let begins = |place: usize| place == 0 || phases[place - 1].stage != phases[place].stage;
@@ -15,19 +25,22 @@ pub fn svg(phases: &[PhaseFigures]) -> String {
         .filter(|place| begins(*place))
         .map(|place| ((place + 1) as f64, phases[place].method.clone()))
         .collect();
-    let ends = |of: fn(&PhaseFigures) -> f64| {
-        phases.iter().map(of).fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)))
+    let ends = |values: &mut dyn Iterator<Item = f64>| {
+        values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)))
     };
     // To whole steps of four per cent, so that the labels are whole.
-    let (low, high) = ends(|phase| phase.score);
+    let levels = baselines.iter().map(|(_, score)| *score);
+    let (low, high) = ends(&mut phases.iter().flat_map(|phase| [phase.score, phase.best]).chain(levels));
     let (low, high) = ((low * 25.0).floor() / 25.0, (high * 25.0).ceil() / 25.0);
     let shares = if low < high { Span::Shares(low, high) } else { Span::Shares(0.0, 1.0) };
-    let (least, most) = ends(|phase| phase.loss);
+    let (least, most) = ends(&mut phases.iter().map(|phase| phase.loss));
     let numbers = Span::Numbers(least.min(0.0), if most > 0.0 { most } else { 1.0 });
+    let mut curves = vec![points(&|phase| phase.best), points(&|phase| phase.score), Vec::new()];
+    curves.extend(baselines.iter().map(|(_, score)| points(&|_| *score)));
     let scores = Panel {
         title: "In time on unseen jobs".into(),
         x_label: "phase",
-        curves: vec![points(|phase| phase.best), points(|phase| phase.score), Vec::new()],
+        curves,
         y: shares,
         marks: marks.clone(),
         is_log: false,
@@ -35,35 +48,73 @@ pub fn svg(phases: &[PhaseFigures]) -> String {
     let losses = Panel {
         title: "Mean loss".into(),
         x_label: "phase",
-        curves: vec![Vec::new(), Vec::new(), points(|phase| phase.loss)],
+        curves: vec![Vec::new(), Vec::new(), points(&|phase| phase.loss)],
         y: numbers,
         marks,
         is_log: false,
     };
-    plot(&[scores, losses], 2, &["best so far".into(), "this phase".into(), "loss".into()])
+    let mut names: Vec<String> = ["best so far", "this phase", "loss"].map(String::from).to_vec();
+    names.extend(baselines.iter().map(|(name, score)| format!("{name} {}", percent(*score))));
+    picture(&[scores, losses], 2, &names)
 }
 
 /// The same as a page, with its figures.
-pub fn page(phases: &[PhaseFigures]) -> String {
-    let rows: String = phases
-        .iter()
-        .map(|p| {
-            format!(
-                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.4}</td><td>{:.3}</td><td>{:.2}%</td></tr>",
-                p.stage,
-                escape(&p.method),
-                p.phase,
-                p.updates,
-                p.loss,
-                p.norm,
-                100.0 * p.score
-            )
-        })
-        .collect();
-    format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Training</title><style>body{{font:15px system-ui,sans-serif;\
-         max-width:1160px;margin:2em auto;padding:0 1em}}td,th{{padding:2px 12px;text-align:right}}</style><h1>Training</h1>{}<table><tr>\
-         <th>stage</th><th>method</th><th>phase</th><th>updates</th><th>loss</th><th>norm</th><th>in time</th></tr>{rows}</table></html>\n",
-        svg(phases)
-    )
+pub fn page(phases: &[PhaseFigures], baselines: &[Baseline]) -> String {
+    let mut table = Table::sortable();
+    for name in ["stage", "method", "phase", "updates", "loss", "norm", "in time"] {
+        table.column(name, "", "");
+    }
+    for phase in phases {
+        let whole = |value: u64| Cell::figure(value.to_string(), Some(value as f64));
+        table.row(
+            "",
+            &[
+                Cell::text(phase.stage.to_string()),
+                Cell::text(&phase.method),
+                whole(phase.phase),
+                whole(phase.updates),
+                Cell::figure(format!("{:.4}", phase.loss), Some(phase.loss)),
+                Cell::figure(format!("{:.3}", phase.norm), Some(phase.norm)),
+                Cell::figure(percent(phase.score), Some(phase.score)),
+            ],
+        );
+    }
+    let hint = if baselines.is_empty() {
+        ""
+    } else {
+        "Level lines: schedulers to beat, on the runs of the verdict, which are other unseen runs than those of the phases."
+    };
+    let curves = format!("<div class=\"scroll\">{}</div>\n", drawn(phases, baselines).inline());
+    Page::new("Training").section("", hint, &curves).section("Phases", "", &table.finish()).finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phase(phase: u64, score: f64) -> PhaseFigures {
+        let (method, updates) = ("dqn <1>".to_string(), 10 * phase);
+        PhaseFigures {
+            stage: 1,
+            method,
+            phase,
+            updates,
+            loss: 0.5,
+            norm: 1.0,
+            score,
+            best: score,
+            met: score,
+            critical: None,
+        }
+    }
+
+    #[test]
+    fn baselines_are_levels_within_the_picture() {
+        let phases = [phase(1, 0.82), phase(2, 0.83)];
+        let plain = svg(&phases, &[]);
+        let with = svg(&phases, &[("edf".into(), 0.92), ("mh-edf".into(), 0.957)]);
+        assert_eq!((plain.matches("<polyline").count(), with.matches("<polyline").count()), (3, 5));
+        assert!(with.contains(">edf 92.00%<") && with.contains(">96%<"), "the axis reaches the baselines: {with}");
+        assert!(page(&phases, &[]).contains("dqn &lt;1&gt;") && !page(&[], &[]).contains("NaN"));
+    }
 }

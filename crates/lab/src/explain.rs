@@ -1,15 +1,13 @@
 //! One decision of the learned scheduler, found in a run and laid open for people.
 
-use std::fmt::Write;
-
 use temponet::Model;
 use temponet::diagnostics::{AttentionMap, Explanation, explain};
 use temponet_sched::global_edf;
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, JobId, Scheduler, SystemView, TaskSet, Time};
 
-use crate::gantt::escape;
-use crate::report::STYLE;
+use crate::page::charts::Grid;
+use crate::page::{Cell, Page, Table};
 
 /// A decision and what others would have done.
 #[derive(Clone, Debug)]
@@ -73,62 +71,129 @@ fn name(view: &SystemView<'_>, id: Option<JobId>) -> Option<String> {
 /// A page: the jobs, and every head's attention as a heat map.
 pub fn page(set: &TaskSet, decision: &ExplainedDecision, facts: &str) -> String {
     let network = &decision.network;
-    let mut body = String::from(
-        "<section><h2>Attention</h2><p class=\"hint\">Rows ask, columns are asked; row and column 0 are the idle token, the others the \
-         distinct tokens by number. Darker is more.</p>\n",
-    );
-    for map in &network.attention {
-        body += &heat_map(map);
+    let names = row_names(network);
+    let maps: String = network.attention.iter().map(|map| heat_map(map, &names)).collect();
+    let mut table = Table::sortable();
+    for (name, meaning) in COLUMNS {
+        table.column(name, meaning, "");
     }
-    body += "</section>\n<section><h2>Ready jobs</h2><div class=\"scroll\"><table><tr><th>job</th><th>core</th><th>Q</th><th>due in</th>\
-             <th>slack</th><th>remaining</th><th>token</th><th>attention</th></tr>\n";
     for job in &network.jobs {
-        let ms = |ns: i64| format!("{:.3} ms", ns as f64 / 1e6);
-        let _ = writeln!(
-            body,
-            "<tr><td>{}#{}</td><td>{}</td><td>{:.4}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.1}%</td></tr>",
-            escape(&job.task),
-            job.job,
-            job.core.map_or("–".into(), |core| core.to_string()),
-            job.q,
-            ms(job.due_in_ns),
-            ms(job.slack_ns),
-            ms(job.remaining_ns as i64),
-            job.row,
-            100.0 * job.attention
+        let ms = |ns: i64| Cell::figure(format!("{:.3} ms", ns as f64 / 1e6), Some(ns as f64));
+        table.row(
+            if job.core.is_some() { "chosen" } else { "" },
+            &[
+                Cell::text(format!("{}#{}", job.task, job.job)),
+                Cell::figure(job.core.map_or("–".into(), |core| core.to_string()), job.core.map(|core| core as f64)),
+                Cell::figure(format!("{:.4}", job.q), Some(f64::from(job.q))),
+                ms(job.due_in_ns),
+                ms(job.slack_ns),
+                ms(job.remaining_ns as i64),
+                Cell::figure(job.row.to_string(), Some(f64::from(job.row))),
+                Cell::figure(format!("{:.1}%", 100.0 * job.attention), Some(f64::from(job.attention))),
+            ],
         );
     }
-    body += "</table></div></section>\n";
+    Page::new(&set.name)
+        .kind("a decision")
+        .lead(facts)
+        .section("Ready jobs", "Bold: chosen by the network.", &table.finish())
+        .section(
+            "Attention",
+            "Rows ask, columns are asked. Jobs that the network cannot tell apart share a row. Brighter is more, from 0 to 1.",
+            &format!("<div class=\"figures\">{maps}</div>\n"),
+        )
+        .finish()
+}
+
+const COLUMNS: [(&str, &str); 8] = [
+    ("job", ""),
+    ("core", "the core that the network's own choice gives it"),
+    ("Q", "its Q-value"),
+    ("due in", "time to its deadline"),
+    ("slack", "at the wcet; negative: late by wcet"),
+    ("remaining", "remaining wcet"),
+    ("token", "its row in the attention maps, counted from 1"),
+    ("attention", "what the decision token pays to its row in the last layer, mean over heads"),
+];
+
+/// A name for each row of the attention maps: idle, then the jobs that a token stands for.
+fn row_names(network: &Explanation) -> Vec<String> {
+    let name = |row: usize| {
+        let jobs = || network.jobs.iter().filter(|job| job.row as usize == row);
+        let Some(first) = jobs().next() else { return row.to_string() };
+        let first = format!("{}#{}", first.task, first.job);
+        match jobs().count() {
+            1 => first,
+            count => format!("{first} +{}", count - 1),
+        }
+    };
+    [IDLE.to_string()].into_iter().chain((1..=network.rows.len()).map(name)).collect()
+}
+
+const IDLE: &str = "idle (decision)";
+/// Keys that the text beside a map names for each query.
+const NAMED: usize = 3;
+
+/// Rows of a map whose every cell says what it is: in larger ones it would be most of the page.
+const MOST_TOLD: usize = 40;
+
+/// Side of a heat map's cell; smaller where there are many.
+fn side(rows: usize) -> f64 {
+    (420.0 / rows.max(1) as f64).clamp(4.0, 26.0)
+}
+
+fn heat_map(map: &AttentionMap, names: &[String]) -> String {
+    let size = side(map.weights.len());
+    let grid = Grid {
+        x_label: "asked".into(),
+        y_label: "asks".into(),
+        columns: names.to_vec(),
+        rows: names.to_vec(),
+        cells: map.weights.iter().map(|row| row.iter().map(|weight| Some(f64::from(*weight))).collect()).collect(),
+        label: None,
+        cell: Some((size, size)),
+        span: Some((0.0, 1.0)),
+    };
+    let name = |row: usize| names.get(row).map_or("", String::as_str);
+    let says = |query: usize, key: usize| {
+        let words = || format!("{} attends to {}: {:.1}%", name(query), name(key), 100.0 * map.weights[query][key]);
+        (names.len() <= MOST_TOLD).then(words)
+    };
+    let mut table = Table::new().columns(&["asks", "attends most to"]);
+    for (query, weights) in map.weights.iter().enumerate() {
+        let mut keys: Vec<usize> = (0..weights.len()).collect();
+        keys.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
+        let words = keys.iter().take(NAMED).map(|key| format!("{} {:.0}%", name(*key), 100.0 * weights[*key]));
+        table.row("", &[Cell::text(name(query)), Cell::text(words.collect::<Vec<_>>().join(", ")).class("words")]);
+    }
     format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{name} · a decision · TempoNet</title>\n\
-         <style>{STYLE}\nfigure {{ display: inline-block; margin: 0 18px 18px 0; }}</style>\n<header><h1>{name}</h1><p>{facts}</p></header>\n{body}",
-        name = escape(&set.name),
-        facts = escape(facts),
+        "<figure><figcaption>layer {}, head {}</figcaption>{}<details><summary>in words</summary>{}</details></figure>\n",
+        map.layer + 1,
+        map.head + 1,
+        grid.picture(says).inline(),
+        table.finish()
     )
 }
 
-/// Side of a heat map's cell; smaller where there are many.
-fn cell(rows: usize) -> f64 {
-    (360.0 / rows as f64).clamp(1.0, 28.0)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet::{Learned, Options, Tokenizer};
+    use temponet_task::Task;
 
-fn heat_map(map: &AttentionMap) -> String {
-    let size = cell(map.weights.len());
-    let side = size * map.weights.len() as f64;
-    let mut out = format!(
-        "<figure><figcaption>layer {}, head {}</figcaption><svg width=\"{side}\" height=\"{side}\" viewBox=\"0 0 {side} {side}\">",
-        map.layer + 1,
-        map.head + 1
-    );
-    for (query, weights) in map.weights.iter().enumerate() {
-        for (key, weight) in weights.iter().enumerate() {
-            let _ = write!(
-                out,
-                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{size:.1}\" height=\"{size:.1}\" fill=\"#0b6e4f\" fill-opacity=\"{weight:.3}\"/>",
-                key as f64 * size,
-                query as f64 * size
-            );
+    #[test]
+    fn attention_maps_name_the_jobs_on_both_axes() {
+        let ms = Time::from_ms;
+        let tasks = vec![Task::periodic("a<b", ms(10), ms(6)), Task::periodic("wing", ms(14), ms(9))];
+        let set = TaskSet::new("s", tasks, 1);
+        let model = std::sync::Arc::new(Model::random(Tokenizer::full(), 1));
+        let learned = || Learned::new(model.clone(), Options::default()).unwrap();
+        let found = explain_at(&set, 1, ms(50), ms(0), &model, &mut learned(), &mut learned()).unwrap().unwrap();
+        let page = page(&set, &found, "facts");
+        let maps = found.network.attention.len();
+        for name in ["a&lt;b#0", "wing#0", IDLE] {
+            assert_eq!(page.matches(&format!(">{name}</text>")).count(), 2 * maps, "{name}");
         }
+        assert!(page.contains("idle (decision) attends to wing#0: ") && !page.contains("a<b"));
     }
-    out + &format!("<rect width=\"{side}\" height=\"{side}\" fill=\"none\" stroke=\"#dfe5ea\"/></svg></figure>\n")
 }

@@ -1,14 +1,13 @@
 //! All decisions of the learned scheduler in a run, laid open for people.
 
-use std::fmt::Write;
-
-use temponet::diagnostics::{Cell, Distribution, ENTROPY_STEP, REMAINING_BINS, RunDiagnostics, RunReport};
+use temponet::diagnostics::{Cell as RunCell, ENTROPY_STEP, REMAINING_BINS, RunDiagnostics, RunReport};
 use temponet::{Model, Tokenizer};
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, Scheduler, TaskSet, Time};
 
-use crate::gantt::escape;
-use crate::report::STYLE;
+use crate::page::charts::{Grid, histogram};
+use crate::page::svg::Svg;
+use crate::page::{Cell, Page, Table};
 
 /// Schedulers that a network's choices are compared with, by name.
 pub type Others<'a> = [(&'a str, Box<dyn Scheduler>)];
@@ -53,154 +52,128 @@ pub fn explain_run(
 
 /// A page: the figures as lines of name and value, the heat map of what is chosen, and the distributions.
 pub fn page(set: &TaskSet, tokenizer: &Tokenizer, report: &RunReport, lines: &[(String, String)]) -> String {
-    let mut body = String::from("<section><h2>Figures</h2><table>\n");
+    let mut figures = Table::new();
     for (name, value) in lines {
-        let _ = writeln!(body, "<tr><td>{}</td><td>{}</td></tr>", escape(name), escape(value));
+        figures.row("", &[Cell::text(name), Cell::text(value).class("words")]);
     }
     let late = if tokenizer.clip { "" } else { " L: late by wcet, X: impossible." };
-    let _ = write!(
-        body,
-        "</table></section>\n<section><h2>What is chosen</h2><p class=\"hint\">How often a ready job is chosen, by its slack bin (to the right) and its \
-         remaining wcet as a share of the greatest (upwards). Darker is more often; cells without a frame were never seen.{late}</p>\n"
+    let hint = format!(
+        "How often a ready job is chosen, by its slack bin (to the right) and its remaining wcet as a share of the greatest (upwards). Brighter is \
+         more often; where there is no cell, nothing was seen.{late}"
     );
-    let _ = write!(body, "<div class=\"scroll\">{}</div>", heat_map(tokenizer, &report.heat_map));
-    body += "</section>\n<section><h2>Q-values</h2><p class=\"hint\">Share of the ready jobs that were chosen (green) and that were not (grey).</p>\n";
-    body += &q_values(&report.q_chosen, &report.q_others);
-    body += "</section>\n<section><h2>Attention entropy</h2><p class=\"hint\">In bits, decision by decision: the further to the right, the more spread out.</p>\n";
+    let chosen =
+        format!("<div class=\"scroll\">{}</div>\n{}", heat_map(tokenizer, &report.heat_map).inline(), cells(report));
+    let q = histogram(range(report), &[("not chosen", &report.q_others.bars), ("chosen", &report.q_chosen.bars)]);
+    let mut entropies = String::from("<div class=\"figures\">");
     for (layer, counts) in report.entropy_counts.iter().enumerate() {
         let total = counts.iter().sum::<u64>().max(1) as f64;
         let last = counts.iter().rposition(|count| *count > 0).map_or(1, |last| last + 1);
         let bars: Vec<f64> = counts[..last].iter().map(|count| *count as f64 / total).collect();
-        let end = last as f32 * ENTROPY_STEP;
-        let _ = write!(
-            body,
-            "<figure><figcaption>layer {}</figcaption>{}</figure>",
-            layer + 1,
-            bars_svg((0.0, end), &[(&bars, GREEN)])
-        );
+        let end = f64::from(last as f32 * ENTROPY_STEP);
+        let picture = histogram((0.0, end), &[("decisions", &bars)]);
+        entropies += &format!("<figure><figcaption>layer {}</figcaption>{picture}</figure>\n", layer + 1);
     }
-    body += "</section>\n";
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{name} · a run · TempoNet</title>\n\
-         <style>{STYLE}\nfigure {{ display: inline-block; margin: 0 18px 18px 0; }}</style>\n<header><h1>{name}</h1><p>What the network wants, \
-         over {} decisions with a job ready, {} of them with more ready jobs than cores.</p></header>\n{body}",
-        report.decisions,
-        report.contested,
-        name = escape(&set.name),
-    )
+    let lead = format!(
+        "What the network wants, over {} decisions with a job ready, {} of them with more ready jobs than cores.",
+        report.decisions, report.contested
+    );
+    Page::new(&set.name)
+        .kind("a run")
+        .lead(&lead)
+        .section("Figures", "", &figures.finish())
+        .section("What is chosen", &hint, &chosen)
+        .section("Q-values", "Share of the ready jobs that were chosen and that were not, by Q-value.", &q)
+        .section(
+            "Attention entropy",
+            "In bits, decision by decision: the further to the right, the more spread out.",
+            &(entropies + "</div>\n"),
+        )
+        .finish()
 }
 
-pub(crate) const GREEN: &str = "#0b6e4f";
-pub(crate) const GREY: &str = "#5c6b7a";
-/// Sides of a cell, and the space for labels.
+fn range(report: &RunReport) -> (f64, f64) {
+    let (low, high) = report.q_chosen.range;
+    (f64::from(low), f64::from(high))
+}
+
+/// Sides of a cell.
 const CELL: (f64, f64) = (16.0, 20.0);
-const MARGIN: f64 = 44.0;
+
+/// The heat map's cells as a table, for those who do not see it.
+fn cells(report: &RunReport) -> String {
+    let mut table = Table::sortable().columns(&["slack bin", "remaining, tenths", "chosen", "of", "share"]);
+    for cell in &report.heat_map {
+        let whole = |value: u64| Cell::figure(value.to_string(), Some(value as f64));
+        let share = cell.chosen as f64 / cell.seen.max(1) as f64;
+        table.row(
+            "",
+            &[
+                whole(u64::from(cell.slack_bin)),
+                whole(cell.remaining_bin as u64),
+                whole(cell.chosen),
+                whole(cell.seen),
+                Cell::figure(format!("{:.1}%", 100.0 * share), Some(share)),
+            ],
+        );
+    }
+    format!("<details><summary>as a table</summary>{}</details>\n", table.finish())
+}
 
 /// How often a ready job is chosen, by slack bin and remaining.
-pub(crate) fn heat_map(tokenizer: &Tokenizer, cells: &[Cell]) -> String {
+pub(crate) fn heat_map(tokenizer: &Tokenizer, cells: &[RunCell]) -> Svg {
     // From the left: impossible, late by wcet, then the bins in use.
     let bins = tokenizer.bins as u16;
     let extra = if tokenizer.clip { 0 } else { 2 };
     let column = |bin: u16| if bin < bins { bin + extra } else { bins + 1 - bin };
     let last = cells.iter().map(|cell| column(cell.slack_bin)).max().unwrap_or(0);
-    let (width, height) = (CELL.0 * f64::from(last + 1), CELL.1 * REMAINING_BINS as f64);
-    let mut out = format!(
-        "<svg width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" font-family=\"system-ui, sans-serif\" font-size=\"11\" fill=\"{GREY}\">",
-        w = width + 2.0 * MARGIN,
-        h = height + MARGIN
-    );
+    let label = |place: u16| match extra {
+        2 if place < 2 => ["X", "L"][usize::from(place)].to_string(),
+        _ if (place - extra).is_multiple_of(5) => (place - extra).to_string(),
+        _ => String::new(),
+    };
+    let row_of = |remaining: usize| REMAINING_BINS - 1 - remaining.min(REMAINING_BINS - 1);
+    let mut found: Vec<Vec<Option<&RunCell>>> = vec![vec![None; usize::from(last) + 1]; REMAINING_BINS];
     for cell in cells {
-        let share = cell.chosen as f64 / cell.seen as f64;
-        let (x, y) = (
-            MARGIN + CELL.0 * f64::from(column(cell.slack_bin)),
-            CELL.1 * (REMAINING_BINS - 1 - cell.remaining_bin) as f64,
-        );
-        let _ = write!(
-            out,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{}\" height=\"{}\" fill=\"{GREEN}\" fill-opacity=\"{share:.3}\" stroke=\"#dfe5ea\">\
-             <title>slack bin {}, remaining {} tenths: {} of {}</title></rect>",
-            CELL.0, CELL.1, cell.slack_bin, cell.remaining_bin, cell.chosen, cell.seen
-        );
+        found[row_of(cell.remaining_bin)][usize::from(column(cell.slack_bin))] = Some(cell);
     }
-    for place in 0..=last {
-        let label = match extra {
-            2 if place < 2 => ["X", "L"][usize::from(place)].to_string(),
-            _ if (place - extra) % 5 == 0 => (place - extra).to_string(),
-            _ => continue,
-        };
-        let x = MARGIN + CELL.0 * (f64::from(place) + 0.5);
-        let _ = write!(out, "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{label}</text>", height + 14.0);
-    }
-    for tenth in [0, REMAINING_BINS / 2, REMAINING_BINS] {
-        let y = height - CELL.1 * tenth as f64 + if tenth == REMAINING_BINS { 10.0 } else { 4.0 };
-        let share = tenth as f64 / REMAINING_BINS as f64;
-        let _ = write!(out, "<text x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"end\">{share:.1}</text>", MARGIN - 6.0);
-    }
-    out + &format!("<text x=\"{MARGIN}\" y=\"{:.1}\">slack bin</text></svg>\n", height + 32.0)
-}
-
-fn q_values(chosen: &Distribution, others: &Distribution) -> String {
-    let bars = bars_svg(chosen.range, &[(&others.bars, GREY), (&chosen.bars, GREEN)]);
-    format!("<figure>{bars}</figure>\n")
-}
-
-/// Histograms over each other: shares of equal steps of a range.
-pub(crate) fn bars_svg(range: (f32, f32), series: &[(&[f64], &str)]) -> String {
-    let (width, height) = (520.0, 160.0);
-    let most = series.iter().flat_map(|(bars, _)| bars.iter()).copied().fold(f64::MIN_POSITIVE, f64::max);
-    let mut out = format!(
-        "<svg width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" font-family=\"system-ui, sans-serif\" font-size=\"11\" fill=\"{GREY}\">",
-        w = width + 2.0 * MARGIN,
-        h = height + 24.0
-    );
-    for (bars, colour) in series {
-        let step = width / bars.len().max(1) as f64;
-        for (place, share) in bars.iter().enumerate().filter(|(_, share)| **share > 0.0) {
-            let tall = height * share / most;
-            let _ = write!(
-                out,
-                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{tall:.1}\" fill=\"{colour}\" fill-opacity=\"0.55\"/>",
-                MARGIN + step * place as f64,
-                height - tall,
-                step - 1.0
-            );
-        }
-    }
-    let _ = write!(
-        out,
-        "<line x1=\"{MARGIN}\" x2=\"{}\" y1=\"{height}\" y2=\"{height}\" stroke=\"#dfe5ea\"/>\
-         <text x=\"{}\" y=\"10\" text-anchor=\"end\">{:.0}%</text>",
-        MARGIN + width,
-        MARGIN - 6.0,
-        100.0 * most
-    );
-    for step in 0..=4 {
-        let share = f64::from(step) / 4.0;
-        let value = f64::from(range.0) + share * f64::from(range.1 - range.0);
-        let _ = write!(
-            out,
-            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{value:.2}</text>",
-            MARGIN + width * share,
-            height + 16.0
-        );
-    }
-    out + "</svg>"
+    let share = |cell: &RunCell| cell.chosen as f64 / cell.seen.max(1) as f64;
+    let tenth = |row: usize| format!("{:.1}", (REMAINING_BINS - row) as f64 / REMAINING_BINS as f64);
+    let grid = Grid {
+        x_label: "slack bin".into(),
+        y_label: "remaining up to".into(),
+        columns: (0..=last).map(label).collect(),
+        rows: (0..REMAINING_BINS).map(tenth).collect(),
+        cells: found.iter().map(|row| row.iter().map(|cell| cell.map(share)).collect()).collect(),
+        label: None,
+        cell: Some(CELL),
+        span: Some((0.0, 1.0)),
+    };
+    grid.picture(|row, place| {
+        let RunCell { slack_bin, remaining_bin, chosen, seen } = found[row][place]?;
+        Some(format!("slack bin {slack_bin}, remaining {remaining_bin} tenths: {chosen} of {seen}"))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::colours::shade;
 
     #[test]
     fn late_jobs_stand_to_the_left_of_the_bins() {
-        let cell = |slack_bin, remaining_bin| Cell { slack_bin, remaining_bin, seen: 4, chosen: 1 };
+        let cell = |slack_bin, remaining_bin| RunCell { slack_bin, remaining_bin, seen: 4, chosen: 1 };
         let full = Tokenizer { bins: 8, ..Tokenizer::full() };
-        let picture = heat_map(&full, &[cell(9, 0), cell(8, 0), cell(0, 9)]);
-        let x = |column: f64| format!("<rect x=\"{:.1}\"", MARGIN + CELL.0 * column);
-        assert_eq!(picture.matches("<rect").count(), 3);
-        assert!(picture.contains(&x(0.0)) && picture.contains(&x(1.0)) && picture.contains(&x(2.0)), "{picture}");
-        assert!(picture.contains("fill-opacity=\"0.250\"") && picture.contains(">X</text>"));
-        let paper = heat_map(&Tokenizer::paper(), &[cell(0, 0), cell(3, 9)]);
-        assert!(paper.contains(&x(0.0)) && paper.contains(&x(3.0)) && !paper.contains(">X</text>"));
+        let picture = heat_map(&full, &[cell(9, 0), cell(8, 0), cell(0, 9)]).inline();
+        let columns = |picture: &str| -> Vec<f64> {
+            let cells = picture.lines().filter(|line| line.contains("slack bin ") && line.contains("<rect"));
+            cells.map(|line| line.split('"').nth(1).unwrap().parse().unwrap()).collect()
+        };
+        let left = columns(&picture).into_iter().fold(f64::MAX, f64::min);
+        let mut places: Vec<f64> = columns(&picture).iter().map(|x| (x - left) / CELL.0).collect();
+        places.sort_by(f64::total_cmp);
+        assert_eq!(places, [0.0, 1.0, 2.0], "{picture}");
+        assert!(picture.contains(&shade(0.25)) && picture.contains(">X</text>") && picture.contains(": 1 of 4"));
+        let paper = heat_map(&Tokenizer::paper(), &[cell(0, 0), cell(3, 9)]).inline();
+        assert!(columns(&paper).len() == 2 && !paper.contains(">X</text>"));
     }
 }

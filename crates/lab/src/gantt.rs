@@ -2,18 +2,13 @@
 //!
 //! Up to [`MOST_TASK_ROWS`] tasks get a row each, with release and deadline marks; larger sets get a row per core.
 
-use std::fmt::Write;
-
 use temponet_sim::{End, JobRecord, Recorder};
 use temponet_task::{TaskSet, Time};
 
+use crate::page::svg::{Shape, Svg, fill, line, path, rect, text};
+
 /// More tasks than this are drawn by core.
 pub const MOST_TASK_ROWS: usize = 24;
-
-/// Colours that stay apart for most kinds of sight (after Okabe and Ito, and Tol).
-pub const PALETTE: [&str; 10] =
-    ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a7f00", "#882255", "#44aa99", "#666666"];
-const MISSED: &str = "#c8102e";
 
 const WIDTH: f64 = 1200.0;
 const LEFT: f64 = 150.0;
@@ -27,24 +22,18 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     let by_task = set.tasks.len() <= MOST_TASK_ROWS;
     // By core, missed deadlines get a row of their own below: a job that never ran has no core.
     let rows = if by_task { set.tasks.len() } else { set.cores + 1 };
-    let height = TOP + rows as f64 * ROW + 64.0;
     let span = until.0.max(1) as f64;
     let x = |time: Time| LEFT + (WIDTH - LEFT - RIGHT) * (time.0 as f64 / span).min(1.0);
     let y = |row: usize| TOP + row as f64 * ROW;
     let row_of = |task: u32, core: u32| if by_task { task as usize } else { core as usize };
-    let mut out = String::new();
-    // Writing to a string cannot fail.
-    let _ = write!(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
-         font-family=\"system-ui, sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-    );
     let missed = recording.jobs.iter().filter(|job| is_missed(job, until)).count();
     let title = format!("{} under {scheduler}", set.name);
-    let subtitle = format!("{} cores, the first {until}, {missed} deadlines missed", set.cores);
-    let subtitle = if set.cores == 1 { subtitle.replacen("cores", "core", 1) } else { subtitle };
-    let _ = writeln!(out, "<text x=\"{LEFT}\" y=\"22\" font-size=\"16\" font-weight=\"600\">{}</text>", escape(&title));
-    let _ = writeln!(out, "<text x=\"{LEFT}\" y=\"41\" fill=\"#555\">{}</text>", escape(&subtitle));
+    let cores = if set.cores == 1 { "1 core".into() } else { format!("{} cores", set.cores) };
+    let subtitle = format!("{cores}, the first {until}, {missed} deadlines missed");
+    let mut out =
+        Svg::new(WIDTH, TOP + rows as f64 * ROW + 64.0, &format!("Schedule of {title}: {subtitle}")).font(13.0);
+    out.add(text(LEFT, 22.0, &title).size(16.0).bold());
+    out.add(text(LEFT, 41.0, &subtitle).class("soft"));
     axis(&mut out, until, y(rows), x);
     for row in 0..rows {
         let label = match row {
@@ -52,37 +41,18 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
             core if core < set.cores => format!("core {core}"),
             _ => "missed".into(),
         };
-        let middle = y(row) + ROW / 2.0;
-        let _ = writeln!(
-            out,
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><line x1=\"{LEFT}\" x2=\"{}\" y1=\"{}\" y2=\"{}\" stroke=\"#ddd\"/>",
-            LEFT - 10.0,
-            middle + 4.0,
-            escape(&shortened(&label)),
-            WIDTH - RIGHT,
-            y(row) + ROW,
-            y(row) + ROW
-        );
+        out.add(text(LEFT - 10.0, y(row) + ROW / 2.0 + 4.0, &shortened(&label)).end());
+        out.add(line((LEFT, y(row) + ROW), (WIDTH - RIGHT, y(row) + ROW)).class("line"));
     }
-    for slice in &recording.slices {
-        if slice.start >= until {
-            continue;
-        }
+    for slice in recording.slices.iter().filter(|slice| slice.start < until) {
         let (left, right) = (x(slice.start), x(slice.end.min(until)));
         let top = y(row_of(slice.task, slice.core)) + (ROW - BAR) / 2.0;
         let colour = if by_task && set.cores > 1 { slice.core } else { slice.task };
-        let name = &set.tasks[slice.task as usize].name;
-        let _ = writeln!(
-            out,
-            "<rect x=\"{left:.2}\" y=\"{top}\" width=\"{:.2}\" height=\"{BAR}\" fill=\"{}\"><title>{} #{} on core {}: {} to {}</title></rect>",
-            (right - left).max(0.4),
-            PALETTE[colour as usize % PALETTE.len()],
-            escape(name),
-            slice.number,
-            slice.core,
-            slice.start,
-            slice.end
-        );
+        let task = &set.tasks[slice.task as usize];
+        let class = if task.criticality > 0 { fill(colour as usize) + " critical" } else { fill(colour as usize) };
+        let (number, core, start, end) = (slice.number, slice.core, slice.start, slice.end);
+        let words = format!("{} #{number} on core {core}: {start} to {end}", task.name);
+        out.add(rect(left, top, (right - left).max(0.4), BAR).class(&class).title(&words));
     }
     for job in recording.jobs.iter().filter(|job| job.release < until) {
         if by_task {
@@ -93,39 +63,32 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
         }
     }
     legend(&mut out, set, by_task, y(rows) + 44.0);
-    out.push_str("</svg>\n");
-    out
+    out.file()
 }
 
 fn is_missed(job: &JobRecord, until: Time) -> bool {
     !job.met() && job.deadline <= until
 }
 
+/// Arrows of a release and of a deadline, from where they begin.
+const RELEASE: &str = "v-26m-3 5l3 -5l3 5";
+const DEADLINE: &str = "v26m-3 -5l3 5l3 -5";
+/// A cross about a point.
+const CROSS: &str = "m-4 -4l8 8m0 -8l-8 8";
+
 /// Release and deadline of a job.
-fn window_marks(out: &mut String, job: &JobRecord, top: f64, until: Time, x: impl Fn(Time) -> f64) {
-    let (top, bottom) = (top + 5.0, top + ROW - 3.0);
-    let release = x(job.release);
-    let _ = writeln!(out, "<path d=\"M{release:.2} {bottom}V{top}m-3 5l3 -5l3 5\" fill=\"none\" stroke=\"#777\"/>");
+fn window_marks(out: &mut Svg, job: &JobRecord, top: f64, until: Time, x: impl Fn(Time) -> f64) {
+    out.add(path(x(job.release), top + 31.0, RELEASE).class("arrow"));
     if job.deadline <= until {
-        let deadline = x(job.deadline);
-        let colour = if is_missed(job, until) { MISSED } else { "#777" };
-        let _ = writeln!(
-            out,
-            "<path d=\"M{deadline:.2} {top}V{bottom}m-3 -5l3 5l3 -5\" fill=\"none\" stroke=\"{colour}\"/>"
-        );
+        let class = if is_missed(job, until) { "late" } else { "arrow" };
+        out.add(path(x(job.deadline), top + 5.0, DEADLINE).class(class));
     }
 }
 
-/// A cross before the deadline of a missed job, with the reason.
-fn cross(out: &mut String, set: &TaskSet, job: &JobRecord, top: f64, x: impl Fn(Time) -> f64) {
-    let (left, top) = (x(job.deadline) - 9.0, top + ROW / 2.0 - 4.0);
-    let name = escape(&set.tasks[job.task as usize].name);
-    let _ = writeln!(
-        out,
-        "<path d=\"M{left:.2} {top}l8 8m0 -8l-8 8\" stroke=\"{MISSED}\" stroke-width=\"2.5\"><title>{name} #{} missed: {}</title></path>",
-        job.number,
-        reason(job)
-    );
+/// A cross at the deadline of a missed job, with the reason.
+fn cross(out: &mut Svg, set: &TaskSet, job: &JobRecord, top: f64, x: impl Fn(Time) -> f64) {
+    let words = format!("{} #{} missed: {}", set.tasks[job.task as usize].name, job.number, reason(job));
+    out.add(path(x(job.deadline), top + ROW / 2.0, CROSS).class("cross").title(&words));
 }
 
 /// Why a job is missed, in words.
@@ -136,20 +99,12 @@ pub fn reason(job: &JobRecord) -> String {
     }
 }
 
-fn axis(out: &mut String, until: Time, bottom: f64, x: impl Fn(Time) -> f64) {
+fn axis(out: &mut Svg, until: Time, bottom: f64, x: impl Fn(Time) -> f64) {
     let step = tick_step(until);
-    for tick in 0.. {
-        let time = step * tick;
-        if time > until {
-            break;
-        }
+    for time in (0..).map(|tick| step * tick).take_while(|time| *time <= until) {
         let at = x(time);
-        let _ = writeln!(
-            out,
-            "<line x1=\"{at:.2}\" x2=\"{at:.2}\" y1=\"{TOP}\" y2=\"{bottom}\" stroke=\"#eee\"/>\
-             <text x=\"{at:.2}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555\">{time}</text>",
-            bottom + 18.0
-        );
+        out.add(line((at, TOP), (at, bottom)).class("line"));
+        out.add(text(at, bottom + 18.0, &time.to_string()).middle().class("soft"));
     }
 }
 
@@ -161,41 +116,33 @@ fn tick_step(until: Time) -> Time {
     Time(step.unwrap_or(rough))
 }
 
-fn legend(out: &mut String, set: &TaskSet, by_task: bool, y: f64) {
+fn legend(out: &mut Svg, set: &TaskSet, by_task: bool, y: f64) {
     let mut x = LEFT;
-    let mut entry = |symbol: String, text: &str| {
-        let _ = writeln!(
-            out,
-            "<g transform=\"translate({x:.1} {y:.1})\">{symbol}<text x=\"18\" y=\"4\" fill=\"#555\">{}</text></g>",
-            escape(text)
-        );
-        x += 34.0 + 7.2 * text.chars().count() as f64;
+    let mut entry = |symbol: Shape, words: &str| {
+        out.moved(x, y, |out| {
+            out.add(symbol);
+            out.add(text(18.0, 4.0, words).class("soft"));
+        });
+        x += 34.0 + 7.2 * words.chars().count() as f64;
     };
+    let square = |class: &str| rect(0.0, -6.0, 12.0, 12.0).class(class);
     if by_task {
-        entry("<path d=\"M6 6V-6m-3 5l3 -5l3 5\" fill=\"none\" stroke=\"#777\"/>".into(), "release");
-        entry("<path d=\"M6 -6V6m-3 -5l3 5l3 -5\" fill=\"none\" stroke=\"#777\"/>".into(), "deadline");
-        entry(format!("<path d=\"M2 -4l8 8m0 -8l-8 8\" stroke=\"{MISSED}\" stroke-width=\"2.5\"/>"), "missed");
-        if set.cores > 1 {
-            for core in 0..set.cores.min(8) {
-                let colour = PALETTE[core % PALETTE.len()];
-                entry(
-                    format!("<rect y=\"-6\" width=\"12\" height=\"12\" fill=\"{colour}\"/>"),
-                    &format!("core {core}"),
-                );
-            }
-        }
-    } else {
-        entry(String::new(), "one colour per task; point at a bar for its job");
+        entry(path(6.0, 6.0, "V-6m-3 5l3 -5l3 5").class("arrow"), "release");
+        entry(path(6.0, -6.0, "V6m-3 -5l3 5l3 -5").class("arrow"), "deadline");
+    }
+    entry(path(6.0, 0.0, CROSS).class("cross"), "missed deadline");
+    if set.tasks.iter().any(|task| task.criticality > 0) {
+        entry(square("frame critical"), "critical task");
+    }
+    if !by_task {
+        entry(square(&fill(0)), "one colour per task; point at a bar for its job");
+    } else if set.cores > 1 {
+        (0..set.cores.min(8)).for_each(|core| entry(square(&fill(core)), &format!("core {core}")));
     }
 }
 
 fn shortened(label: &str) -> String {
     if label.chars().count() <= 18 { label.into() } else { label.chars().take(17).chain(['…']).collect() }
-}
-
-/// Safe inside XML text and attributes.
-pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Experiments and what people look at: comparisons over repeated runs, statistics, pictures and the HTML report.
 
 pub mod arena;
-pub mod charts;
 pub mod clairvoyant;
 pub mod comparison;
 mod conclusion;
@@ -13,7 +12,7 @@ pub mod horizon;
 pub mod latency;
 pub mod measure;
 pub mod overload;
-pub mod plot;
+pub mod page;
 pub mod progress;
 pub mod ranking;
 pub mod report;

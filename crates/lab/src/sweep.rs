@@ -9,7 +9,8 @@ use temponet_task::{Scheduler, TaskSet, Time};
 use crate::clairvoyant::equal_optimum;
 use crate::comparison::CompareError;
 use crate::horizon::jobs_per_second;
-use crate::plot::{Panel, Span, svg};
+use crate::page::plot::{Panel, Span, picture};
+use crate::page::svg::Svg;
 use crate::roster::Roster;
 
 /// What to run.
@@ -176,7 +177,7 @@ impl SweepPlan {
     }
 
     /// Both curves of every combination, as one picture with a row each.
-    pub fn picture(&self, rows: &[SweepRow]) -> String {
+    pub fn picture(&self, rows: &[SweepRow]) -> Svg {
         let summary = self.summary(rows);
         let (axis, charts) = self.charts();
         let mut panels = Vec::new();
@@ -191,7 +192,7 @@ impl SweepPlan {
                 panels.push(Panel { title, x_label: axis.name(), curves, y, marks: Vec::new(), is_log: false });
             }
         }
-        svg(&panels, 2, &self.names())
+        picture(&panels, 2, &self.names())
     }
 }
 

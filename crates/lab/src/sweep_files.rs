@@ -9,7 +9,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
-use crate::gantt::escape;
+use crate::page::{Cell, Page, Table};
 use crate::stats::percent;
 use crate::sweep::{Summary, SweepPlan, SweepRow};
 
@@ -50,41 +50,37 @@ fn column<T: DataType>(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, values
 /// A page of its own: the curves, and the figures behind them.
 pub fn page(plan: &SweepPlan, rows: &[SweepRow]) -> String {
     let summary = plan.summary(rows);
-    let mut tables = String::new();
-    for (title, value) in Summary::KINDS {
-        tables +=
-            &format!("<h2>{title}</h2>\n<div class=\"scroll\"><table><tr><th>load</th><th>cores</th><th>tasks</th>");
-        let names = plan.names();
-        let header = names.iter().map(|name| format!("<th>{}</th>", escape(name)));
-        tables += &(header.collect::<String>() + "</tr>\n");
-        for (index, point) in plan.points.iter().enumerate() {
-            let tasks = point.spec.tasks.map_or("–".into(), |tasks| tasks.to_string());
-            tables += &format!("<tr><td>{}</td><td>{}</td><td>{tasks}</td>", point.load, point.spec.cores);
-            let cells: Vec<Option<f64>> =
-                summary.iter().map(|of| Some(of[index]).filter(|at| at.sets > 0).map(|at| value(&at))).collect();
-            let best = cells[..plan.schedulers.len()].iter().flatten().copied().fold(f64::MIN, f64::max);
-            for cell in cells {
-                let bold = if cell == Some(best) { " style=\"font-weight:700\"" } else { "" };
-                tables += &format!("<td{bold}>{}</td>", cell.map_or("–".into(), percent));
-            }
-            tables += "</tr>\n";
-        }
-        tables += "</table></div>\n";
-    }
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Sweep · TempoNet</title>\n\
-         <style>{}\nsvg {{ max-width: 100%; height: auto; }}</style>\n<header><h1>Schedulers over random task sets</h1>\n\
-         <p class=\"facts\">{} sets at each of {} points, about {} jobs each, seed {}. Bold: the best scheduler of its row. Made with TempoNet {}.</p>\
-         </header>\n<section>\n{}</section>\n<section>\n{tables}</section>\n",
-        crate::report::STYLE,
+    let facts = format!(
+        "{} sets at each of {} points, about {} jobs each, seed {}. Bold: the best scheduler of its row.",
         plan.sets,
         plan.points.len(),
         plan.jobs,
         plan.seed,
-        env!("CARGO_PKG_VERSION"),
-        plan.picture(rows),
-    )
+    );
+    let curves = format!("<div class=\"scroll\">{}</div>\n", plan.picture(rows).inline());
+    let mut page = Page::new("Schedulers over random task sets").kind("sweep").facts(&facts).section("", "", &curves);
+    for (title, value) in Summary::KINDS {
+        let mut table = Table::sortable().columns(&["load", "cores", "tasks"]);
+        plan.names().iter().for_each(|name| table.column(name, "", ""));
+        for (index, point) in plan.points.iter().enumerate() {
+            let tasks = point.spec.tasks;
+            let mut cells = vec![
+                Cell::figure(point.load.to_string(), Some(point.load)),
+                Cell::figure(point.spec.cores.to_string(), Some(point.spec.cores as f64)),
+                Cell::figure(tasks.map_or("–".into(), |tasks| tasks.to_string()), tasks.map(|tasks| tasks as f64)),
+            ];
+            let shares: Vec<Option<f64>> =
+                summary.iter().map(|of| Some(of[index]).filter(|at| at.sets > 0).map(|at| value(&at))).collect();
+            let best = shares[..plan.schedulers.len()].iter().flatten().copied().fold(f64::MIN, f64::max);
+            cells.extend(shares.into_iter().enumerate().map(|(at, share)| {
+                let cell = Cell::figure(share.map_or("–".into(), percent), share);
+                if at < plan.schedulers.len() && share == Some(best) { cell.class("best") } else { cell }
+            }));
+            table.row("", &cells);
+        }
+        page = page.section(title, "", &table.finish());
+    }
+    page.finish()
 }
 
 #[cfg(test)]
@@ -137,8 +133,6 @@ mod tests {
     fn the_page_shows_every_point_and_curve() {
         let (plan, rows) = plan();
         let page = page(&plan, &rows);
-        assert!(
-            page.contains("<td>1.25</td>") && page.matches("<polyline").count() == 8 && page.contains("<th>rm</th>")
-        );
+        assert!(page.contains(">1.25</td>") && page.matches("<polyline").count() == 8 && page.contains(">rm</button>"));
     }
 }

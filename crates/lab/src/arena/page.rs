@@ -1,22 +1,23 @@
 //! The arena as one page: a dot plot over the scenarios, and a table for each.
 
-use std::fmt::Write;
-
-use super::outcome::{Arena, Outcome, Row};
-use crate::gantt::{PALETTE, escape};
-use crate::report::STYLE;
+use super::outcome::{Arena, LEVEL, Outcome, Row};
+use crate::page::svg::{Svg, circle, fill, line, stroke, text};
+use crate::page::{Cell, Page, Table, escape};
 use crate::roster::{SHIELDED, UNSHIELDED};
 use crate::stats::{percent, points};
 
 const LABELS: f64 = 190.0;
-const PLOT: f64 = 700.0;
+const PLOT: f64 = 540.0;
+/// The differences beside the scores.
+const PAIRED: f64 = 200.0;
 const NOTES: f64 = 330.0;
-const ROW: f64 = 30.0;
+const ROW: f64 = 34.0;
 const TOP: f64 = 64.0;
+/// Marks of one scenario stand below each other, so that their intervals can be told apart.
+const APART: f64 = 6.0;
 
-/// Who has a mark in the plot, by name, and its colour; the optimum has a bar.
-const MARKS: [(&str, &str); 4] =
-    [("edf", "#8a96a3"), (BEST, PALETTE[0]), (UNSHIELDED, PALETTE[1]), (SHIELDED, PALETTE[2])];
+/// Who has a mark in the plot, by name, and the series whose colour it has; the optimum has a bar.
+const MARKS: [(&str, usize); 4] = [("edf", 9), (BEST, 0), (UNSHIELDED, 1), (SHIELDED, 2)];
 const BEST: &str = "best classical";
 const OPTIMUM: &str = "clairvoyant optimum (dashed: a bound)";
 
@@ -24,151 +25,167 @@ fn marked<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a Row> {
     if name == BEST { outcome.best_classical() } else { outcome.row(name) }
 }
 
-/// The dot plot: a line per scenario, from the lowest score that is shown to everything.
-pub fn plot(arena: &Arena) -> String {
-    let shown = |outcome: &Outcome| MARKS.map(|(name, _)| marked(outcome, name).map_or(1.0, Row::score));
+/// A score and its 95% interval, in words.
+fn in_words(row: &Row) -> String {
+    row.ci95().map_or_else(|| percent(row.score()), |half| format!("{} ± {}", percent(row.score()), points(half)))
+}
+
+/// The least score that the plot shows: a round one below every mark and its interval.
+fn least(arena: &Arena) -> f64 {
+    let shown = |outcome: &Outcome| {
+        MARKS.map(|(name, _)| marked(outcome, name).map_or(1.0, |row| row.score() - row.ci95().unwrap_or(0.0)))
+    };
     let lowest = arena.outcomes.iter().flat_map(shown).fold(0.9, f64::min);
-    let low = (lowest * 10.0).floor() / 10.0;
-    let x = |score: f64| LABELS + PLOT * (score - low) / (1.0 - low);
-    let (width, bottom) = (LABELS + PLOT + NOTES, TOP + ROW * arena.outcomes.len() as f64);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-         font-family=\"system-ui, sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-        height = bottom + 30.0
-    );
-    let mut left = LABELS;
-    for (name, colour) in MARKS.iter().filter(|(name, _)| arena.outcomes.iter().any(|of| marked(of, name).is_some())) {
-        let label = arena.outcomes.iter().find_map(|outcome| outcome.row(name)).map_or(*name, |row| &row.label);
-        let _ = writeln!(
-            out,
-            "<circle cx=\"{left}\" cy=\"18\" r=\"5.5\" fill=\"{colour}\"/><text x=\"{}\" y=\"22\">{}</text>",
-            left + 11.0,
-            escape(label)
-        );
-        left += 34.0 + 7.2 * label.chars().count() as f64;
+    (lowest * 10.0).floor().max(0.0) / 10.0
+}
+
+/// The dot plot: a line per scenario, from the lowest score that is shown to everything; whiskers are 95% intervals over the sets.
+pub fn plot(arena: &Arena) -> String {
+    let low = least(arena);
+    let x = |score: f64| LABELS + PLOT * (score.clamp(low, 1.0) - low) / (1.0 - low);
+    let bottom = TOP + ROW * arena.outcomes.len() as f64;
+    let label = "Scores of each scenario with their 95% intervals; the tables below have the same figures.";
+    let extent = most_apart(arena);
+    // Where the notes begin, and the middle of the differences.
+    let (notes, zero) = match extent {
+        Some(_) => (LABELS + PLOT + PAIRED + 54.0, LABELS + PLOT + 30.0 + PAIRED / 2.0),
+        None => (LABELS + PLOT + 14.0, 0.0),
+    };
+    let mut out = Svg::new(notes + NOTES, bottom + 30.0, label).font(13.0);
+    legend(&mut out, arena);
+    if let Some(extent) = extent {
+        paired_axis(&mut out, zero, extent, bottom);
     }
-    let _ = writeln!(
-        out,
-        "<line x1=\"{left}\" x2=\"{left}\" y1=\"10\" y2=\"26\" stroke=\"#1c2733\" stroke-width=\"3\"/>\
-         <text x=\"{}\" y=\"22\">{OPTIMUM}</text>",
-        left + 11.0
-    );
     for step in 0..=((1.0 - low) * 10.0).round() as u32 {
         let score = low + f64::from(step) / 10.0;
-        let _ = writeln!(
-            out,
-            "<line x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{}\" y2=\"{bottom}\" stroke=\"#e3e3e3\"/>\
-             <text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555\">{:.0}%</text>",
-            TOP - 8.0,
-            bottom + 18.0,
-            100.0 * score,
-            at = x(score)
-        );
+        out.add(line((x(score), TOP - 8.0), (x(score), bottom)).class("line"));
+        out.add(text(x(score), bottom + 18.0, &format!("{:.0}%", 100.0 * score)).middle().class("soft"));
     }
     for (index, outcome) in arena.outcomes.iter().enumerate() {
         let y = TOP + ROW * (index as f64 + 0.5);
-        let name = escape(&outcome.scenario.name);
-        let _ = writeln!(
-            out,
-            "<a href=\"#{name}\"><text x=\"{}\" y=\"{}\" text-anchor=\"end\">{name}</text></a>",
-            LABELS - 14.0,
-            y + 4.0
-        );
+        let name = &outcome.scenario.name;
+        out.link(name, text(LABELS - 14.0, y + 4.0, name).end());
         let optimum = outcome.possible.upper;
         if let Some(best) = outcome.best_classical() {
-            let _ = writeln!(
-                out,
-                "<line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y}\" y2=\"{y}\" stroke=\"#c3ccd4\" stroke-width=\"4\"/>\
-                 <text x=\"{}\" y=\"{}\" fill=\"#5c6b7a\">{} {} of {}{}</text>",
-                x(best.score()),
-                x(optimum),
-                LABELS + PLOT + 14.0,
-                y + 4.0,
-                escape(&best.label),
-                percent(best.score()),
-                if outcome.possible.is_exact { "" } else { "≤" },
-                percent(optimum)
-            );
+            out.add(line((x(best.score()), y), (x(optimum), y)).class("gap"));
+            let (sign, possible) = (outcome.possible.sign(), percent(optimum));
+            let words = format!("{} {} of {sign}{possible}", best.label, percent(best.score()));
+            out.add(text(notes, y + 4.0, &words).class("soft"));
         }
-        let _ = writeln!(
-            out,
-            "<line x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{}\" y2=\"{}\" stroke=\"#1c2733\" stroke-width=\"3\"{}>\
-             <title>optimum: {}</title></line>",
-            y - 9.0,
-            y + 9.0,
-            if outcome.possible.is_exact { "" } else { " stroke-dasharray=\"4 3\"" },
-            percent(optimum),
-            at = x(optimum)
-        );
-        for (name, colour) in MARKS {
-            if let Some(row) = marked(outcome, name) {
-                let _ = writeln!(
-                    out,
-                    "<circle cx=\"{:.1}\" cy=\"{y}\" r=\"5.5\" fill=\"{colour}\" stroke=\"white\"><title>{}: {}</title></circle>",
-                    x(row.score()),
-                    escape(&row.label),
-                    percent(row.score())
-                );
+        let bar = line((x(optimum), y - 13.0), (x(optimum), y + 13.0)).class("bound").width(3.0);
+        let dashes = if outcome.possible.is_exact { "" } else { "4 3" };
+        out.add(bar.dashed(dashes).title(&format!("optimum: {}", percent(optimum))));
+        if let Some(extent) = extent {
+            paired(&mut out, outcome, zero, extent, y);
+        }
+        for (place, (name, series)) in MARKS.into_iter().enumerate() {
+            let Some(row) = marked(outcome, name) else { continue };
+            let y = y + APART * (place as f64 - 1.5);
+            if let Some(half) = row.ci95() {
+                let whisker = line((x(row.score() - half), y), (x(row.score() + half), y));
+                out.add(whisker.class(&stroke(series)).width(1.5));
             }
+            let words = format!("{}: {}", row.label, in_words(row));
+            out.add(circle(x(row.score()), y, 4.5).class(&(fill(series) + " ring")).title(&words));
         }
     }
-    out + "</svg>\n"
+    out.inline()
+}
+
+/// The greatest difference to the best classical scheduler that an interval reaches; none if the learned scheduler did not run.
+fn most_apart(arena: &Arena) -> Option<f64> {
+    let reach = |outcome: &Outcome| outcome.paired_delta().map(|(mean, half)| mean.abs() + half.unwrap_or(0.0));
+    arena.outcomes.iter().filter_map(reach).reduce(f64::max).map(|most| most.max(LEVEL))
+}
+
+/// The differences are set by set, so their intervals are far narrower than those of the scores, which vary from set to set.
+fn paired_axis(out: &mut Svg, zero: f64, extent: f64, bottom: f64) {
+    out.add(text(zero, TOP - 14.0, "learned less best classical, points").middle().class("soft").size(12.0));
+    for (side, class) in [(-1.0, "line"), (0.0, "axis"), (1.0, "line")] {
+        let x = zero + side * PAIRED / 2.0;
+        out.add(line((x, TOP - 8.0), (x, bottom)).class(class));
+        out.add(text(x, bottom + 18.0, &points(side * extent)).middle().class("soft"));
+    }
+}
+
+fn paired(out: &mut Svg, outcome: &Outcome, zero: f64, extent: f64, y: f64) {
+    let Some((mean, half)) = outcome.paired_delta() else { return };
+    let x = |difference: f64| zero + PAIRED / 2.0 * difference / extent;
+    if let Some(half) = half {
+        out.add(line((x(mean - half), y), (x(mean + half), y)).class(&stroke(2)).width(1.5));
+    }
+    let interval = half.map_or(String::new(), |half| format!(" ± {}", points(half)));
+    out.add(circle(x(mean), y, 4.5).class(&(fill(2) + " ring")).title(&format!("{}{interval} points", points(mean))));
+}
+
+fn legend(out: &mut Svg, arena: &Arena) {
+    let mut left = LABELS;
+    let is_there = |name: &str| arena.outcomes.iter().any(|outcome| marked(outcome, name).is_some());
+    for (name, series) in MARKS.into_iter().filter(|(name, _)| is_there(name)) {
+        let label = arena.outcomes.iter().find_map(|outcome| outcome.row(name)).map_or(name, |row| &row.label);
+        out.add(line((left - 9.0, 18.0), (left + 9.0, 18.0)).class(&stroke(series)).width(1.5));
+        out.add(circle(left, 18.0, 4.5).class(&fill(series)));
+        out.add(text(left + 15.0, 22.0, label));
+        left += 44.0 + 7.2 * label.chars().count() as f64;
+    }
+    out.add(line((left, 10.0), (left, 26.0)).class("bound").width(3.0));
+    out.add(text(left + 11.0, 22.0, OPTIMUM));
 }
 
 /// The page.
 pub fn html(arena: &Arena) -> String {
-    let sections: String = arena.outcomes.iter().map(section).collect();
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Arena · TempoNet</title>\n\
-         <style>{STYLE}\nsvg {{ max-width: 100%; height: auto; }} summary {{ cursor: pointer; padding: 6px 0; }}\n\
-         tr.learned td {{ font-weight: 700; }}</style>\n<header><h1>Arena</h1>\n\
-         <p class=\"facts\">{} scenarios with {}; every scheduler meets the same jobs, whose seeds are kept from training. Scores are means over the sets. \
-         Made with TempoNet {}.</p>\n{}</header>\n<section>\n{}</section>\n<section>\n{sections}</section>\n",
+    let facts = format!(
+        "{} scenarios with {}; every scheduler meets the same jobs, whose seeds are kept from training. Scores are means over the sets, whiskers \
+         their 95% confidence intervals.{}",
         arena.outcomes.len(),
         if arena.quick { "a few sets each (a quick look)" } else { "all their sets" },
-        env!("CARGO_PKG_VERSION"),
-        arena.verdict().map_or(String::new(), |verdict| format!("<p class=\"verdict\">{}</p>\n", escape(&verdict))),
-        plot(arena),
-    )
+        match arena.summary() {
+            Some(_) => " Sets differ much, so look at the differences, which are set by set.",
+            None => "",
+        }
+    );
+    let page = Page::new("Arena").facts(&facts);
+    let page = match arena.verdict() {
+        Some(verdict) => page.verdict(&verdict),
+        None => page,
+    };
+    let sections: String = arena.outcomes.iter().map(section).collect();
+    page.section("", "", &format!("<div class=\"scroll\">{}</div>\n", plot(arena))).section("", "", &sections).finish()
 }
 
 fn section(outcome: &Outcome) -> String {
     let scenario = &outcome.scenario;
-    let mut out = format!(
-        "<details id=\"{name}\"><summary><strong>{name}</strong> · {}</summary>\n<p class=\"facts\">{}</p>\n<table><tr>\
-         <th>scheduler</th><th>score</th><th>±95%</th><th>jobs in time</th><th>less the best classical</th><th>±95%</th></tr>\n",
-        escape(&scenario.description),
-        escape(&outcome.facts()),
-        name = escape(&scenario.name),
-    );
-    let _ = writeln!(
-        out,
-        "<tr class=\"optimum\"><td>{}</td><td>{}{}</td><td></td><td></td><td></td><td></td></tr>",
-        outcome.possible.name(),
-        outcome.possible.sign(),
-        percent(outcome.possible.upper)
-    );
+    let names = ["scheduler", "score", "±95%", "jobs in time", "less the best classical", "±95%"];
+    let mut table = Table::sortable().columns(&names);
+    let possible = &outcome.possible;
+    let empty = || Cell::text("");
+    let figure = Cell::figure(format!("{}{}", possible.sign(), percent(possible.upper)), Some(possible.upper));
+    table.pinned("optimum", &[Cell::text(possible.name()), figure, empty(), empty(), empty(), empty()]);
     for row in &outcome.rows {
         let (difference, interval) = outcome.against_best(row).unwrap_or_default();
-        let cell = |value: Option<f64>| value.map_or("–".into(), points);
-        let _ = writeln!(
-            out,
-            "<tr{}><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            if row.is_classical() { "" } else { " class=\"learned\"" },
-            escape(&row.label),
-            percent(row.score()),
+        let cell = |value: Option<f64>| Cell::figure(value.map_or("–".into(), points), value);
+        let share = |value: f64| Cell::figure(percent(value), Some(value));
+        let name = Cell::text(&row.label);
+        let cells = [
+            name,
+            share(row.score()),
             cell(row.ci95()),
-            percent(row.compliance()),
+            share(row.compliance()),
             cell(Some(difference)),
-            cell(interval)
-        );
+            cell(interval),
+        ];
+        table.row(if row.is_classical() { "" } else { "learned" }, &cells);
     }
-    out += "</table>\n<ul class=\"skipped\">";
-    for (name, why) in &outcome.skipped {
-        let _ = write!(out, "<li>{}: {}</li>", escape(name), escape(why));
-    }
-    out + "</ul></details>\n"
+    let skipped: String =
+        outcome.skipped.iter().map(|(name, why)| format!("<li>{}: {}</li>", escape(name), escape(why))).collect();
+    format!(
+        "<details id=\"{name}\"><summary><strong>{name}</strong> · {}</summary>\n<p class=\"facts\">{}</p>\n{}<ul class=\"skipped\">{skipped}</ul>\
+         </details>\n",
+        escape(&scenario.description),
+        escape(&outcome.facts()),
+        table.finish(),
+        name = escape(&scenario.name),
+    )
 }
 
 #[cfg(test)]
@@ -187,5 +204,7 @@ mod tests {
         assert!(["edf", "mh-edf", "srpt"].iter().all(|name| page.contains(&format!("<td>{name}</td>"))));
         assert_eq!(page.matches("<circle").count(), 4, "a mark for edf and one for the best, and their legend");
         assert!(page.contains("clairvoyant optimum") && !page.contains("https://"));
+        let whiskers = |series: usize| page.matches(&format!("class=\"s{series}\" stroke-width=\"1.5\"")).count();
+        assert_eq!((whiskers(9), whiskers(0)), (2, 2), "an interval for edf and one for the best, and their legend");
     }
 }

@@ -14,7 +14,7 @@ use super::{
     Unit,
 };
 use crate::arena::Case;
-use crate::plot::{Panel, Span, svg};
+use crate::page::plot::{Panel, Span, svg};
 use crate::stats::{self, percent};
 
 /// How much of an ablation a mode does.

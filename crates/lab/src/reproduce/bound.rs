@@ -7,7 +7,7 @@
 use serde::Deserialize;
 
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Table, Unit, Verdict};
-use crate::plot::{Panel, Span, svg};
+use crate::page::plot::{Panel, Span, svg};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

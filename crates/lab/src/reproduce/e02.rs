@@ -3,7 +3,7 @@
 use super::ablation::{Effort, span};
 use super::ff_dqn;
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
-use crate::plot::{Panel, svg};
+use crate::page::plot::{Panel, svg};
 use crate::roster::{SHIELDED, UNSHIELDED};
 use crate::stats::{self, percent};
 use temponet_task::Aim;

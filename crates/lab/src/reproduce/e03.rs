@@ -6,9 +6,9 @@ use temponet_task::Aim;
 
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Unit};
 use crate::arena::Case;
-use crate::charts::bars;
 use crate::comparison::CompareError;
 use crate::latency::Timed;
+use crate::page::charts::bars;
 use crate::roster::SHIELDED;
 use crate::stats::percent;
 

@@ -1,7 +1,7 @@
 //! E4: industrial software of mixed criticality on several cores: the share of critical jobs in time, and response times.
 
 use super::{Better, Context, Findings, Line, ReproduceError, Size, Unit};
-use crate::charts::bars;
+use crate::page::charts::bars;
 use crate::stats::{paired_difference, percent, points};
 use temponet_task::Aim;
 

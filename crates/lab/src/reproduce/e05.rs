@@ -9,7 +9,7 @@ use temponet_train::{NetworkShape, Recipe};
 
 use super::ablation::{Ablation, Effort, Tried, Variant, span};
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
-use crate::plot::{Panel, Span, svg};
+use crate::page::plot::{Panel, Span, svg};
 use crate::stats::{mean, percent, quantile};
 
 #[derive(Clone, Debug, Deserialize)]

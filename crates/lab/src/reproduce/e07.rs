@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit, Verdict};
-use crate::charts::bars;
 use crate::measure::attention::{Figures, measure};
+use crate::page::charts::bars;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -7,8 +7,8 @@ use temponet_sim::{Count, Unobserved, simulate};
 
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Unit};
 use crate::arena::Case;
-use crate::charts::bars;
 use crate::comparison::CompareError;
+use crate::page::charts::bars;
 use crate::roster::SHIELDED;
 use crate::stats::{kolmogorov_smirnov, mean, percent};
 

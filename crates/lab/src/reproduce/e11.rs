@@ -5,7 +5,7 @@ use temponet_train::{Recipe, RewardShape};
 
 use super::ablation::{Ablation, Effort, Tried, Variant, span};
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
-use crate::plot::{Panel, svg};
+use crate::page::plot::{Panel, svg};
 use crate::stats::{deviation, mean, percent};
 
 #[derive(Clone, Debug, Deserialize)]

@@ -7,7 +7,7 @@ use temponet::{Mapping, Model, Tokenizer};
 
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
 use crate::measure::decision::{Effort, Figures, measure};
-use crate::plot::{Panel, Span, svg};
+use crate::page::plot::{Panel, Span, svg};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

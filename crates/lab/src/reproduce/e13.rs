@@ -6,7 +6,7 @@ use super::ablation::{Effort, Tried, Variant};
 use super::adaptation::adapted;
 use super::{Context, Estimate, Findings, Line, ReproduceError, Trained};
 use crate::arena::Case;
-use crate::plot::{Panel, svg};
+use crate::page::plot::{Panel, svg};
 use crate::stats::{mean, percent};
 
 #[derive(Clone, Debug, Deserialize)]

@@ -5,7 +5,7 @@ use temponet_train::{Method, Recipe};
 
 use super::ablation::{Effort, Tried, Variant, span};
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
-use crate::plot::{Panel, svg};
+use crate::page::plot::{Panel, svg};
 use crate::stats::percent;
 
 #[derive(Clone, Debug, Deserialize)]

@@ -6,7 +6,7 @@ use temponet_train::Recipe;
 use super::ablation::{Effort, Tried, Variant};
 use super::adaptation::adapted;
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError};
-use crate::charts::Grid;
+use crate::page::charts::Grid;
 use crate::stats::{mean, percent};
 
 #[derive(Clone, Debug, Deserialize)]
@@ -67,6 +67,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         cells,
         label: Some(percent),
         cell: Some((90.0, 30.0)),
+        span: None,
     };
     let caption = format!("In time, mean over the seeds; adapted is after {episodes} episodes there.");
     findings.picture("Other numbers of cores", &caption, grid.svg());

@@ -7,7 +7,7 @@ use temponet::{Mapping, Model, Tokenizer};
 
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
 use crate::measure::{attention, decision};
-use crate::plot::{Panel, Span, svg};
+use crate::page::plot::{Panel, Span, svg};
 use crate::stats::power_law;
 
 #[derive(Deserialize)]

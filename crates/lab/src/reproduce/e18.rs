@@ -4,7 +4,7 @@ use serde::Deserialize;
 use temponet_task::Aim;
 
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Table, Unit};
-use crate::plot::{Panel, Span, svg};
+use crate::page::plot::{Panel, Span, svg};
 use crate::stats::{mean, percent};
 
 #[derive(Deserialize)]

@@ -13,9 +13,9 @@ use super::{
     Better, Contender, Contest, Context, Entrant, Estimate, Findings, Line, ReproduceError, Size, Unit, model_entrant,
 };
 use crate::arena::Case;
-use crate::charts::bars;
 use crate::latency::Timed;
 use crate::measure::peak_rss_mb;
+use crate::page::charts::bars;
 use crate::stats::{mean, paired_difference, percent, points};
 
 #[derive(Deserialize)]

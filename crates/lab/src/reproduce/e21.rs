@@ -36,8 +36,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         let cells = together(&reports);
         let title = if prefix.is_empty() { "What is chosen, eight cores" } else { "What is chosen, one core" };
         let caption = "How often a ready job is chosen, by its slack bin (to the right; X: impossible, L: late by wcet) and its remaining wcet as a \
-             share of the greatest (upwards). Darker is more often.";
-        findings.picture(title, caption, heat_map(&model.tokenizer, &cells));
+             share of the greatest (upwards). Brighter is more often.";
+        findings.picture(title, caption, heat_map(&model.tokenizer, &cells).inline());
     }
     let of = |name: &str| findings.line(name).map_or("–".into(), |line| percent(line.ours.mean));
     let alpha = findings.line("alpha").map_or(f64::NAN, |line| line.ours.mean);

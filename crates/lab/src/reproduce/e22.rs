@@ -14,9 +14,8 @@ use super::ablation::Variant;
 use super::e21::reports;
 use super::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Unit};
 use crate::arena::Case;
-use crate::charts::{Grid, bars};
-use crate::explain_run::{GREEN, bars_svg};
-use crate::plot::{Panel, Span, svg};
+use crate::page::charts::{Grid, bars, histogram};
+use crate::page::plot::{Panel, Span, svg};
 use crate::stats::{mean, percent};
 
 #[derive(Deserialize)]
@@ -129,6 +128,7 @@ fn contour(context: &Context<'_>, findings: &mut Findings, contour: &Contour) ->
         cells,
         label: Some(percent),
         cell: None,
+        span: None,
     };
     let caption = format!(
         "Jobs in time, mean over {} trainings of each, network alone, slack its only feature; Δ in median wcets. On the same runs EDF meets {}, MH-EDF {}, the \
@@ -188,7 +188,7 @@ fn entropies(findings: &mut Findings, by_load: &[(f64, Vec<RunReport>)]) {
         let total = counts.iter().sum::<u64>().max(1) as f64;
         let last = counts.iter().rposition(|count| *count > 0).map_or(1, |last| last + 1);
         let shares: Vec<f64> = counts[..last].iter().map(|count| *count as f64 / total).collect();
-        let picture = bars_svg((0.0, last as f32 * ENTROPY_STEP), &[(&shares, GREEN)]);
+        let picture = histogram((0.0, f64::from(last as f32 * ENTROPY_STEP)), &[("decisions", &shares)]);
         let title = format!("Attention entropy, layer {}", layer + 1);
         findings.picture(
             &title,
@@ -238,8 +238,9 @@ fn attention(findings: &mut Findings, case: &Case, model: &Arc<Model>, shown: us
         cells: (0..case.set.tasks.len()).map(row).collect(),
         label: None,
         cell: Some((9.0, 20.0)),
+        span: None,
     };
-    let caption = "Attention of the decision token to each ready job, last layer, mean over heads; a task's criticality in brackets. White: no job is ready.";
+    let caption = "Attention of the decision token to each ready job, last layer, mean over heads; a task's criticality in brackets. Brighter is more; no colour: no job is ready.";
     findings.picture("Attention over tasks", caption, grid.svg());
     let groups: Vec<String> = (0..relative.len()).map(|level| format!("criticality {level}")).collect();
     let means: Vec<f64> = relative.iter().map(|shares| mean(shares)).collect();

@@ -3,44 +3,28 @@
 use std::fmt::Write;
 
 use super::{Findings, Line, Verdict};
-use crate::gantt::escape;
-use crate::report::STYLE;
+use crate::page::{Cell, Page, Table, escape};
 
 /// The page.
 pub fn html(all: &[Findings]) -> String {
     let quick = all.iter().any(Findings::is_quick);
     let mode = if quick { "A quick run: what is mere noise is marked." } else { "A full run." };
-    let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>The paper's experiments · TempoNet</title>\n\
-         <style>{STYLE}\n{MORE}</style>\n<header><h1>The paper's experiments</h1>\n<p class=\"facts\">{mode} Ours is the mean with \
-         its 95% interval; σ is the standard deviation over n sets or seeds. Made with TempoNet {}.</p></header>\n",
-        env!("CARGO_PKG_VERSION")
-    );
-    out += "<section><table class=\"overview\"><tr><th>experiment</th><th>verdict</th><th>in one sentence</th></tr>\n";
+    let facts =
+        format!("{mode} Ours is the mean with its 95% interval; σ is the standard deviation over n sets or seeds.");
+    let mut overview = Table::new().columns(&["experiment", "verdict", "in one sentence"]);
     for findings in all {
-        let _ = writeln!(
-            out,
-            "<tr><td><a href=\"#{id}\">{id}</a> {}</td><td class=\"{}\">{}</td><td>{}</td></tr>",
-            escape(&findings.title),
-            class(findings.verdict),
-            findings.verdict.name(),
-            escape(&findings.sentence),
-            id = escape(&findings.id),
+        let id = escape(&findings.id);
+        let link = format!("<a href=\"#{id}\">{id}</a> {}", escape(&findings.title));
+        let (verdict, sentence) = (Cell::text(findings.verdict.name()), Cell::text(&findings.sentence));
+        overview.row(
+            "",
+            &[Cell::html(link, None).class("words"), verdict.class(class(findings.verdict)), sentence.class("words")],
         );
     }
-    out += "</table></section>\n";
+    let mut out = String::new();
     all.iter().for_each(|findings| section(&mut out, findings));
-    out + "</html>\n"
+    Page::new("The paper's experiments").facts(&facts).section("", "", &overview.finish()).html(&out).finish()
 }
-
-const MORE: &str = "svg { max-width: 100%; height: auto; } summary { cursor: pointer; padding: 6px 0; }\n\
-    .overview td { white-space: normal; text-align: left; vertical-align: top; } .overview td:nth-child(2) { white-space: nowrap; }\n\
-    .overview th { text-align: left; } td.reproduced, td.better { color: #00795a; font-weight: 600; } td.worse { color: #c8102e; font-weight: 600; }\n\
-    td.not { color: #8a5a00; font-weight: 600; } .verdict { font-size: 15.5px; } .verdict.worse { border-color: #c8102e; background: #fdf3f4; }\n\
-    .verdict.not { border-color: #c98a1b; background: #fdf8ee; } td.noise { color: #8a5a00; text-align: left; } tr.headline td:first-child { font-weight: 700; }\n\
-    figure { margin: 12px 0; } figcaption { color: var(--soft); font-size: 13.5px; } h3 { margin: 18px 0 4px; font-size: 15px; }\n\
-    pre { background: #f6f9fb; padding: 10px; font-size: 12.5px; white-space: pre-wrap; } section p { max-width: 1000px; }";
 
 fn class(verdict: Verdict) -> &'static str {
     match verdict {
@@ -64,24 +48,24 @@ fn section(out: &mut String, findings: &Findings) {
         id = escape(&findings.id),
     );
     let (header, rows) = figures(findings);
-    let mut body = String::new();
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let mut table = Table::new().columns(&header);
     for (line, row) in findings.lines.iter().zip(&rows) {
-        let class = if line.is_headline && line.paper.is_some() { " class=\"headline\"" } else { "" };
-        let _ = write!(body, "<tr{class}>");
-        for (at, cell) in row.iter().enumerate() {
-            let class = if at + 1 == row.len() { " class=\"noise\"" } else { "" };
-            let _ = write!(body, "<td{class}>{}</td>", escape(cell));
-        }
-        body += "</tr>\n";
+        let last = row.len().saturating_sub(1);
+        let cell = |(at, words): (usize, &String)| {
+            if at == last { Cell::text(words).class("noise") } else { Cell::text(words) }
+        };
+        let class = if line.is_headline && line.paper.is_some() { "headline" } else { "" };
+        table.row(class, &row.iter().enumerate().map(cell).collect::<Vec<Cell>>());
     }
     if !rows.is_empty() {
-        let _ = writeln!(out, "<div class=\"scroll\"><table>{}{body}</table></div>", head(&header));
+        out.push_str(&table.finish());
     }
     for table in &findings.tables {
-        let rows: String = table.rows.iter().map(|row| format!("<tr>{}</tr>\n", cells("td", row))).collect();
-        let header = head(&table.header);
-        let title = escape(&table.title);
-        let _ = writeln!(out, "<h3>{title}</h3><div class=\"scroll\"><table>{header}{rows}</table></div>");
+        let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
+        let mut shown = Table::new().columns(&header);
+        table.rows.iter().for_each(|row| shown.row("", &row.iter().map(Cell::text).collect::<Vec<Cell>>()));
+        let _ = writeln!(out, "<h3>{}</h3>{}", escape(&table.title), shown.finish());
     }
     for picture in &findings.pictures {
         let _ = writeln!(
@@ -103,14 +87,6 @@ fn section(out: &mut String, findings: &Findings) {
         findings.seconds,
         escape(&findings.protocol)
     );
-}
-
-fn cells(tag: &str, row: &[String]) -> String {
-    row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
-}
-
-fn head(header: &[String]) -> String {
-    format!("<tr>{}</tr>\n", cells("th", header))
 }
 
 /// The figures as a table for people: header and rows. A column for each that stands beside ours, and at the end why a figure says little.

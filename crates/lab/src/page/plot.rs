@@ -1,8 +1,6 @@
 //! Line charts as SVG: panels in rows that share their curves' colours and one legend.
 
-use std::fmt::Write;
-
-use crate::gantt::{PALETTE, escape};
+use super::svg::{Svg, circle, fill, line, polyline, text};
 
 /// One chart: its title and axis labels, and a curve per name in the order of the legend.
 pub struct Panel {
@@ -53,50 +51,51 @@ const TOP: f64 = 46.0;
 const RIGHT: f64 = 24.0;
 const BOTTOM: f64 = 44.0;
 
-/// The panels, so many in a row, the legend below.
-pub fn svg(panels: &[Panel], in_row: usize, names: &[String]) -> String {
+/// The panels, `in_row` in a row, the legend below.
+pub fn picture(panels: &[Panel], in_row: usize, names: &[String]) -> Svg {
     let width = WIDTH * in_row.min(panels.len().max(1)) as f64;
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as f64;
     let columns = (((width - LEFT) / (44.0 + 7.0 * longest)) as usize).clamp(1, 6);
     let legend_top = HEIGHT * panels.len().div_ceil(in_row) as f64;
     let height = legend_top + 22.0 * names.len().div_ceil(columns) as f64 + 16.0;
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-         font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-    );
+    let words: Vec<String> = panels.iter().map(|panel| panel.in_words(names)).collect();
+    let mut out = Svg::new(width, height, &words.join(" "));
     for (index, panel) in panels.iter().enumerate() {
-        let _ = writeln!(
-            out,
-            "<g transform=\"translate({} {})\">",
-            WIDTH * (index % in_row) as f64,
-            HEIGHT * (index / in_row) as f64
-        );
-        draw(&mut out, panel);
-        out.push_str("</g>\n");
+        let (x, y) = (WIDTH * (index % in_row) as f64, HEIGHT * (index / in_row) as f64);
+        out.moved(x, y, |out| draw(out, panel, names));
     }
     for (index, name) in names.iter().enumerate() {
         let (x, y) = (
             LEFT + (width - LEFT) / columns as f64 * (index % columns) as f64,
             legend_top + 22.0 * (index / columns) as f64 + 8.0,
         );
-        let _ = writeln!(
-            out,
-            "<line x1=\"{x}\" x2=\"{}\" y1=\"{y}\" y2=\"{y}\" {}/><text x=\"{}\" y=\"{}\">{}</text>",
-            x + 22.0,
-            stroke(index),
-            x + 28.0,
-            y + 4.0,
-            escape(name)
-        );
+        out.add(line((x, y), (x + 22.0, y)).series(index));
+        out.add(text(x + 28.0, y + 4.0, name));
     }
-    out.push_str("</svg>\n");
     out
 }
 
-/// A colour each, and dashes when the colours are used up.
-fn stroke(index: usize) -> String {
-    let dash = ["none", "6 3", "2 3", "8 3 2 3"][index / PALETTE.len() % 4];
-    format!("stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\"", PALETTE[index % PALETTE.len()])
+/// The same for a page.
+pub fn svg(panels: &[Panel], in_row: usize, names: &[String]) -> String {
+    picture(panels, in_row, names).inline()
+}
+
+/// Curves whose ends are told in words.
+const MOST_SAID: usize = 10;
+
+impl Panel {
+    /// What the curves do, for those who do not see them.
+    fn in_words(&self, names: &[String]) -> String {
+        let curve = |(name, points): (&String, &Vec<(f64, f64)>)| {
+            let ((from, a), (to, b)) = (points.first()?, points.last()?);
+            Some(format!("{name} {} at {from}, {} at {to}", self.y.label(*a), self.y.label(*b)))
+        };
+        let curves: Vec<String> = names.iter().zip(&self.curves).filter_map(curve).collect();
+        match curves.len() {
+            ..=MOST_SAID => format!("{} over {}: {}.", self.title, self.x_label, curves.join("; ")),
+            count => format!("{} over {}, {count} curves.", self.title, self.x_label),
+        }
+    }
 }
 
 /// Where to label the x axis, and with what: a few whole numbers where all are whole, six even steps elsewhere.
@@ -126,7 +125,7 @@ fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     all.filter(|value| (low * 0.999..=high * 1.001).contains(value)).collect()
 }
 
-fn draw(out: &mut String, panel: &Panel) {
+fn draw(out: &mut Svg, panel: &Panel, names: &[String]) {
     let xs = panel.curves.iter().flatten().map(|(x, _)| *x);
     let (low, high) = xs.fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x), high.max(x)));
     let along = |value: f64| if panel.is_log { value.log10() } else { value };
@@ -135,62 +134,31 @@ fn draw(out: &mut String, panel: &Panel) {
     let (bottom, top) = panel.y.ends();
     let up = along(top) - along(bottom);
     let y = |value: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - (along(value) - along(bottom)) / up);
-    let _ = writeln!(
-        out,
-        "<text x=\"{LEFT}\" y=\"20\" font-size=\"14\" font-weight=\"600\">{}</text>",
-        escape(&panel.title)
-    );
+    out.add(text(LEFT, 20.0, &panel.title).size(14.0).bold());
     let even = || [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| bottom + (top - bottom) * share).to_vec();
     for value in if panel.is_log { log_ticks(bottom, top) } else { even() } {
         let at = y(value);
-        let _ = writeln!(
-            out,
-            "<line x1=\"{LEFT}\" x2=\"{}\" y1=\"{at}\" y2=\"{at}\" stroke=\"#e3e3e3\"/>\
-             <text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#555\">{}</text>",
-            WIDTH - RIGHT,
-            LEFT - 6.0,
-            at + 4.0,
-            panel.y.label(value)
-        );
+        out.add(line((LEFT, at), (WIDTH - RIGHT, at)).class("line"));
+        out.add(text(LEFT - 6.0, at + 4.0, &panel.y.label(value)).end().class("soft"));
     }
     let is_whole = panel.curves.iter().flatten().all(|(x, _)| x.fract() == 0.0);
     let logarithmic = || log_ticks(low, high).into_iter().map(|value| (value, format!("{value}"))).collect();
     for (value, label) in if panel.is_log { logarithmic() } else { ticks(low, high, is_whole) } {
-        let _ = writeln!(
-            out,
-            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555\">{label}</text>",
-            x(value),
-            HEIGHT - BOTTOM + 16.0
-        );
+        out.add(text(x(value), HEIGHT - BOTTOM + 16.0, &label).middle().class("soft"));
     }
     for (at, word) in &panel.marks {
         let at = x(*at);
-        let _ = writeln!(
-            out,
-            "<line x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{TOP}\" y2=\"{}\" stroke=\"#999\" stroke-dasharray=\"2 3\"/>\
-             <text x=\"{:.1}\" y=\"{}\" fill=\"#555\">{}</text>",
-            HEIGHT - BOTTOM,
-            at + 2.0,
-            TOP - 5.0,
-            escape(word)
-        );
+        out.add(line((at, TOP), (at, HEIGHT - BOTTOM)).class("axis").dashed("2 3"));
+        out.add(text(at + 2.0, TOP - 5.0, word).class("soft"));
     }
-    let middle = (LEFT + WIDTH - RIGHT) / 2.0;
-    let _ = writeln!(
-        out,
-        "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-        HEIGHT - 10.0,
-        escape(panel.x_label)
-    );
+    out.add(text((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 10.0, panel.x_label).middle());
     for (index, curve) in panel.curves.iter().enumerate().filter(|(_, curve)| !curve.is_empty()) {
+        let name = names.get(index).map_or("", String::as_str);
         // A single point is no line.
-        if let [(a, b)] = curve[..] {
-            let colour = PALETTE[index % PALETTE.len()];
-            let _ = writeln!(out, "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{colour}\"/>", x(a), y(b));
-            continue;
-        }
-        let points: Vec<String> = curve.iter().map(|(a, b)| format!("{:.1},{:.1}", x(*a), y(*b))).collect();
-        let _ = writeln!(out, "<polyline points=\"{}\" fill=\"none\" {}/>", points.join(" "), stroke(index));
+        out.add(match curve[..] {
+            [(a, b)] => circle(x(a), y(b), 4.0).class(&fill(index)).title(name),
+            _ => polyline(curve.iter().map(|(a, b)| (x(*a), y(*b)))).series(index).title(name),
+        });
     }
 }
 
@@ -221,7 +189,7 @@ mod tests {
         let (title, y) = ("times".to_string(), Span::Numbers(1.0, 100.0));
         let panel = Panel { title, x_label: "jobs", curves, y, marks: vec![], is_log: true };
         let picture = svg(&[panel], 1, &["a".into()]);
-        let middle = format!("{:.1},{:.1}", (LEFT + WIDTH - RIGHT) / 2.0, (TOP + HEIGHT - BOTTOM) / 2.0);
+        let middle = format!("{},{}", (LEFT + WIDTH - RIGHT) / 2.0, (TOP + HEIGHT - BOTTOM) / 2.0);
         assert!(picture.contains(&middle), "{picture}");
         assert_eq!(log_ticks(10.0, 1000.0), [10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0]);
         assert_eq!(log_ticks(1.0, 1e6).len(), 7);

@@ -1,0 +1,146 @@
+//! Colours in light and dark: a theme, a palette of series, and a perceptually uniform scale.
+
+/// Name, on a light ground, on a dark one.
+const THEME: [(&str, &str, &str); 12] = [
+    ("ink", "#1c2733", "#e3e8ed"),
+    ("soft", "#566473", "#9dabb8"),
+    ("line", "#dfe5ea", "#2f3943"),
+    ("mark", "#7a8793", "#8894a0"),
+    ("ground", "#ffffff", "#12171c"),
+    ("panel", "#f3f6f8", "#1b222a"),
+    ("good", "#00795a", "#35c496"),
+    ("bad", "#c8102e", "#ff6f80"),
+    ("warn", "#8a5a00", "#e2b24d"),
+    ("tip", "#1c2733", "#e3e8ed"),
+    ("on-tip", "#ffffff", "#12171c"),
+    ("focus", "#0b62d6", "#7ab8ff"),
+];
+
+/// Colours of series that stay apart for most kinds of sight (after Okabe and Ito, and Tol), on a light ground and on a dark one.
+pub const PALETTE: [(&str, &str); 10] = [
+    ("#0072b2", "#4aa8e8"),
+    ("#e69f00", "#f0b429"),
+    ("#009e73", "#2cc79a"),
+    ("#cc79a7", "#e29cc3"),
+    ("#56b4e9", "#93d3f7"),
+    ("#d55e00", "#f5833a"),
+    ("#8a7f00", "#c2b634"),
+    ("#882255", "#d1578f"),
+    ("#44aa99", "#6fd3c2"),
+    ("#666666", "#a3a3a3"),
+];
+
+/// Dashes once the colours are used up.
+const DASHES: [&str; 4] = ["", "6 3", "2 3", "8 3 2 3"];
+
+/// The dashes of a series, as `stroke-dasharray` has them; empty for a plain line.
+pub fn dash(series: usize) -> &'static str {
+    DASHES[series / PALETTE.len() % DASHES.len()]
+}
+
+/// Ten points of viridis (Smith and van der Walt): lightness rises evenly, so the order shows in print and for every kind of sight.
+const VIRIDIS: [[f64; 3]; 10] = [
+    [68.0, 1.0, 84.0],
+    [72.0, 40.0, 120.0],
+    [62.0, 73.0, 137.0],
+    [49.0, 104.0, 142.0],
+    [38.0, 130.0, 142.0],
+    [31.0, 158.0, 137.0],
+    [53.0, 183.0, 121.0],
+    [110.0, 206.0, 88.0],
+    [181.0, 222.0, 43.0],
+    [253.0, 231.0, 37.0],
+];
+
+/// Steps of the scale that a page's tables use, as classes `q0` to `q20`.
+pub const LEVELS: usize = 20;
+
+fn mixed(share: f64) -> [f64; 3] {
+    let at = if share.is_finite() { share.clamp(0.0, 1.0) * (VIRIDIS.len() - 1) as f64 } else { 0.0 };
+    let below = (at as usize).min(VIRIDIS.len() - 2);
+    let part = at - below as f64;
+    [0, 1, 2].map(|of| VIRIDIS[below][of] * (1.0 - part) + VIRIDIS[below + 1][of] * part)
+}
+
+/// The colour of a share from 0 (darkest) to 1 (brightest).
+pub fn shade(share: f64) -> String {
+    let [red, green, blue] = mixed(share).map(|part| part.round() as u8);
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+/// Black or white, whichever can be read on [`shade`].
+pub fn ink_on(share: f64) -> &'static str {
+    if luminance(share) > 0.18 { "#000" } else { "#fff" }
+}
+
+/// Relative luminance as WCAG defines it.
+fn luminance(share: f64) -> f64 {
+    let linear = |part: f64| {
+        let part = part / 255.0;
+        if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+    };
+    let [red, green, blue] = mixed(share).map(linear);
+    0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+/// Every colour by its name, `c0` to `c9` for the palette.
+fn named() -> impl Iterator<Item = (String, &'static str, &'static str)> {
+    let theme = THEME.into_iter().map(|(name, light, dark)| (name.to_string(), light, dark));
+    theme.chain(PALETTE.into_iter().enumerate().map(|(index, (light, dark))| (format!("c{index}"), light, dark)))
+}
+
+/// The colours as CSS variables, and the classes of the scale.
+pub(super) fn variables() -> String {
+    let list = |is_dark: bool| -> String {
+        named().map(|(name, light, dark)| format!("--{name}:{};", if is_dark { dark } else { light })).collect()
+    };
+    let level = |step: usize| {
+        let share = step as f64 / LEVELS as f64;
+        format!(".q{step}{{background:{};color:{}}}", shade(share), ink_on(share))
+    };
+    format!(
+        ":root{{color-scheme:light dark;{}}}\n@media (prefers-color-scheme:dark){{:root{{{}}}}}\n{}\n",
+        list(false),
+        list(true),
+        (0..=LEVELS).map(level).collect::<String>()
+    )
+}
+
+/// A style with its `var(--name)` resolved, once in light and once in dark: for pictures that stand alone, which other programs than browsers
+/// read too.
+pub(super) fn resolved(style: &str) -> String {
+    let with = |is_dark: bool| {
+        named().fold(style.to_string(), |style, (name, light, dark)| {
+            style.replace(&format!("var(--{name})"), if is_dark { dark } else { light })
+        })
+    };
+    format!("{}@media (prefers-color-scheme:dark){{{}}}", with(false), with(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scale_rises_in_lightness() {
+        let steps: Vec<f64> = (0..=100).map(|step| luminance(f64::from(step) / 100.0)).collect();
+        assert!(steps.windows(2).all(|pair| pair[0] < pair[1]), "{steps:?}");
+        assert_eq!((shade(0.0), shade(1.0), shade(f64::NAN)), ("#440154".into(), "#fde725".into(), "#440154".into()));
+    }
+
+    #[test]
+    fn figures_on_the_scale_can_be_read() {
+        for step in 0..=LEVELS {
+            let share = step as f64 / LEVELS as f64;
+            let ground = luminance(share) + 0.05;
+            let contrast = if ink_on(share) == "#000" { ground / 0.05 } else { 1.05 / ground };
+            assert!(contrast >= 4.5, "{share}: {contrast}");
+        }
+    }
+
+    #[test]
+    fn no_variable_is_left_in_a_picture_that_stands_alone() {
+        let style = resolved("a{fill:var(--ink)}b{stroke:var(--c3)}");
+        assert!(!style.contains("var(") && style.contains("#1c2733") && style.contains("#e29cc3"), "{style}");
+    }
+}

@@ -1,0 +1,242 @@
+//! SVG: shapes with classes, whose colours the style gives, so that every picture follows the reader's light or dark setting.
+
+use std::fmt::Write;
+
+use super::colours::{PALETTE, dash, resolved};
+use super::escape;
+
+const STYLE: &str = include_str!("svg.css");
+
+/// The rules for pictures inside a page, whose colours are the page's variables.
+pub(super) fn style() -> String {
+    let series = (0..PALETTE.len())
+        .map(|index| format!("svg .f{index}{{fill:var(--c{index})}}svg .s{index}{{stroke:var(--c{index});fill:none}}"));
+    STYLE.to_string() + &series.collect::<String>()
+}
+
+/// The class that fills with the colour of a series.
+pub fn fill(series: usize) -> String {
+    format!("f{}", series % PALETTE.len())
+}
+
+/// The class that draws a line in the colour of a series.
+pub fn stroke(series: usize) -> String {
+    format!("s{}", series % PALETTE.len())
+}
+
+/// A number as short as two decimals allow; what is no number is zero.
+fn short(value: f64) -> String {
+    let rounded = (value * 100.0).round() / 100.0;
+    // Minus zero is zero.
+    if rounded.is_finite() { (rounded + 0.0).to_string() } else { "0".into() }
+}
+
+/// One element.
+pub struct Shape {
+    name: &'static str,
+    attributes: String,
+    inside: String,
+}
+
+fn shape(name: &'static str, numbers: &[(&str, f64)]) -> Shape {
+    let shape = Shape { name, attributes: String::new(), inside: String::new() };
+    numbers.iter().fold(shape, |shape, (name, value)| shape.set(name, &short(*value)))
+}
+
+/// A rectangle from its upper left corner.
+pub fn rect(x: f64, y: f64, width: f64, height: f64) -> Shape {
+    shape("rect", &[("x", x), ("y", y), ("width", width.max(0.0)), ("height", height.max(0.0))])
+}
+
+/// A line from one point to another.
+pub fn line(from: (f64, f64), to: (f64, f64)) -> Shape {
+    shape("line", &[("x1", from.0), ("y1", from.1), ("x2", to.0), ("y2", to.1)])
+}
+
+/// A circle.
+pub fn circle(x: f64, y: f64, radius: f64) -> Shape {
+    shape("circle", &[("cx", x), ("cy", y), ("r", radius)])
+}
+
+/// A line through points.
+pub fn polyline(points: impl Iterator<Item = (f64, f64)>) -> Shape {
+    let points: Vec<String> = points.map(|(x, y)| format!("{},{}", short(x), short(y))).collect();
+    shape("polyline", &[]).set("points", &points.join(" "))
+}
+
+/// A path from a point, in the path's own words.
+pub fn path(x: f64, y: f64, steps: &str) -> Shape {
+    shape("path", &[]).set("d", &format!("M{} {}{steps}", short(x), short(y)))
+}
+
+/// Words of anybody; they begin at the point.
+pub fn text(x: f64, y: f64, words: &str) -> Shape {
+    Shape { inside: escape(words), ..shape("text", &[("x", x), ("y", y)]) }
+}
+
+impl Shape {
+    /// Any attribute.
+    pub fn set(mut self, name: &str, value: &str) -> Shape {
+        let _ = write!(self.attributes, " {name}=\"{}\"", escape(value));
+        self
+    }
+
+    /// Its class, or classes with spaces between them.
+    pub fn class(self, class: &str) -> Shape {
+        self.set("class", class)
+    }
+
+    /// A fill that is the same in light and dark, from the scale.
+    pub fn shade(self, colour: &str) -> Shape {
+        self.set("fill", colour)
+    }
+
+    /// Words that end at their point.
+    pub fn end(self) -> Shape {
+        self.set("text-anchor", "end")
+    }
+
+    /// Words whose middle is at their point.
+    pub fn middle(self) -> Shape {
+        self.set("text-anchor", "middle")
+    }
+
+    /// Height of the letters.
+    pub fn size(self, pixels: f64) -> Shape {
+        self.set("font-size", &short(pixels))
+    }
+
+    /// Strong letters.
+    pub fn bold(self) -> Shape {
+        self.set("font-weight", "600")
+    }
+
+    /// Width of the line.
+    pub fn width(self, pixels: f64) -> Shape {
+        self.set("stroke-width", &short(pixels))
+    }
+
+    /// Dashes; nothing for a plain line.
+    pub fn dashed(self, dashes: &str) -> Shape {
+        if dashes.is_empty() { self } else { self.set("stroke-dasharray", dashes) }
+    }
+
+    /// A line of a series: its colour and its dashes.
+    pub fn series(self, series: usize) -> Shape {
+        self.class(&stroke(series)).width(2.0).dashed(dash(series))
+    }
+
+    /// Turned about a point, in degrees clockwise.
+    pub fn turned(self, degrees: f64, x: f64, y: f64) -> Shape {
+        self.set("transform", &format!("rotate({} {} {})", short(degrees), short(x), short(y)))
+    }
+
+    /// What pointing at it says.
+    pub fn title(mut self, words: &str) -> Shape {
+        let _ = write!(self.inside, "<title>{}</title>", escape(words));
+        self
+    }
+
+    fn markup(&self) -> String {
+        let Shape { name, attributes, inside } = self;
+        if inside.is_empty() {
+            format!("<{name}{attributes}/>")
+        } else {
+            format!("<{name}{attributes}>{inside}</{name}>")
+        }
+    }
+}
+
+/// A picture under way.
+pub struct Svg {
+    width: f64,
+    height: f64,
+    label: String,
+    font: f64,
+    body: String,
+}
+
+impl Svg {
+    /// An empty picture; the label says in words what it shows, for those who do not see it.
+    pub fn new(width: f64, height: f64, label: &str) -> Svg {
+        Svg { width, height, label: label.into(), font: 12.0, body: String::new() }
+    }
+
+    /// Letters of another height than 12.
+    pub fn font(mut self, pixels: f64) -> Svg {
+        self.font = pixels;
+        self
+    }
+
+    /// Draws a shape over what is there.
+    pub fn add(&mut self, shape: Shape) {
+        self.body += &shape.markup();
+        self.body.push('\n');
+    }
+
+    /// Draws a shape that leads to a place in the same page.
+    pub fn link(&mut self, to: &str, shape: Shape) {
+        let _ = writeln!(self.body, "<a href=\"#{}\">{}</a>", escape(to), shape.markup());
+    }
+
+    /// Draws what `draw` draws, moved by so much.
+    pub fn moved(&mut self, x: f64, y: f64, draw: impl FnOnce(&mut Svg)) {
+        let _ = writeln!(self.body, "<g transform=\"translate({} {})\">", short(x), short(y));
+        draw(self);
+        self.body += "</g>\n";
+    }
+
+    fn with(&self, namespace: &str, style: &str) -> String {
+        let (width, height) = (short(self.width), short(self.height));
+        format!(
+            "<svg{namespace} role=\"img\" aria-label=\"{}\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+             font-size=\"{}\">\n{style}{}</svg>\n",
+            escape(&self.label),
+            short(self.font),
+            self.body
+        )
+    }
+
+    /// For a page, whose style it needs.
+    pub fn inline(&self) -> String {
+        self.with("", "")
+    }
+
+    /// A file of its own, with its style and its ground.
+    pub fn file(&self) -> String {
+        let ground = rect(0.0, 0.0, self.width, self.height).class("ground").markup();
+        let style = format!("<style>{}</style>\n{ground}\n", resolved(&style()).replace('\n', ""));
+        self.with(" xmlns=\"http://www.w3.org/2000/svg\"", &style)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_text_is_escaped_in_words_titles_attributes_and_labels() {
+        let mut picture = Svg::new(10.0, 10.0, "a \"set\"");
+        picture.add(text(1.0, 2.0, "<b>\u{1}"));
+        picture.add(rect(0.0, 0.0, 1.0, f64::NAN).title("x & y").set("data-name", "\"onload=\""));
+        picture.link("\"><script>", circle(0.0, 0.0, 1.0));
+        let out = picture.inline();
+        assert!(
+            out.contains("&lt;b&gt;\u{fffd}") && out.contains("x &amp; y") && out.contains("a &quot;set&quot;"),
+            "{out}"
+        );
+        assert!(!out.contains("<script") && !out.contains("NaN") && !out.contains("\"onload"), "{out}");
+    }
+
+    #[test]
+    fn a_file_has_its_own_ground_and_dark_colours_and_an_inline_picture_has_none() {
+        let picture = Svg::new(10.0, 10.0, "");
+        assert!(picture.file().contains("prefers-color-scheme:dark") && picture.file().contains("class=\"ground\""));
+        assert!(!picture.file().contains("var(--") && !picture.inline().contains("<style>"));
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([short(1.0), short(0.1 + 0.2), short(-0.001), short(12.345)], ["1", "0.3", "0", "12.35"]);
+    }
+}

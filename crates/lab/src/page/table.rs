@@ -1,0 +1,141 @@
+//! Tables, which the common script can sort.
+
+use std::fmt::Write;
+
+use super::escape;
+
+/// One cell.
+pub struct Cell {
+    html: String,
+    value: Option<f64>,
+    class: String,
+}
+
+impl Cell {
+    /// Words of anybody.
+    pub fn text(words: impl AsRef<str>) -> Cell {
+        Cell { html: escape(words.as_ref()), value: None, class: String::new() }
+    }
+
+    /// A figure as it is shown, and what it is sorted by; none comes last.
+    pub fn figure(words: impl AsRef<str>, value: Option<f64>) -> Cell {
+        let value = value.filter(|value| value.is_finite());
+        Cell { html: escape(words.as_ref()), value, class: String::new() }
+    }
+
+    /// Ready-made HTML, such as a bar, and what it is sorted by; none: its text.
+    pub fn html(html: String, value: Option<f64>) -> Cell {
+        Cell { html, value, class: String::new() }
+    }
+
+    /// With a class.
+    pub fn class(mut self, class: impl Into<String>) -> Cell {
+        self.class = class.into();
+        self
+    }
+
+    fn markup(&self) -> String {
+        let class = if self.class.is_empty() { String::new() } else { format!(" class=\"{}\"", self.class) };
+        let value = self.value.map(|value| format!(" data-v=\"{value}\"")).unwrap_or_default();
+        format!("<td{class}{value}>{}</td>", self.html)
+    }
+}
+
+/// A table under way.
+#[derive(Default)]
+pub struct Table {
+    id: &'static str,
+    caption: String,
+    is_sortable: bool,
+    head: String,
+    pinned: String,
+    rows: String,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new() -> Table {
+        Table::default()
+    }
+
+    /// A table whose headers sort it, by mouse and keyboard.
+    pub fn sortable() -> Table {
+        Table { is_sortable: true, ..Table::default() }
+    }
+
+    /// With an id.
+    pub fn id(mut self, id: &'static str) -> Table {
+        self.id = id;
+        self
+    }
+
+    /// What it shows.
+    pub fn caption(mut self, words: &str) -> Table {
+        self.caption = escape(words);
+        self
+    }
+
+    /// A column's header, what it means (nothing if it says so itself), and a class of the header.
+    pub fn column(&mut self, name: &str, meaning: &str, class: &str) {
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let meaning = if meaning.is_empty() { String::new() } else { format!(" title=\"{}\"", escape(meaning)) };
+        let name = escape(name);
+        let _ = match self.is_sortable {
+            true => write!(
+                self.head,
+                "<th scope=\"col\"{class}{meaning} aria-sort=\"none\"><button type=\"button\">{name}</button></th>"
+            ),
+            false => write!(self.head, "<th scope=\"col\"{class}{meaning}>{name}</th>"),
+        };
+    }
+
+    /// Headers that say what they mean.
+    pub fn columns(mut self, names: &[&str]) -> Table {
+        names.iter().for_each(|name| self.column(name, "", ""));
+        self
+    }
+
+    /// A row that stays above the others whatever they are sorted by.
+    pub fn pinned(&mut self, class: &str, cells: &[Cell]) {
+        self.pinned += &row(class, cells);
+    }
+
+    /// A row.
+    pub fn row(&mut self, class: &str, cells: &[Cell]) {
+        self.rows += &row(class, cells);
+    }
+
+    /// The table, scrolling by itself where the window is narrow.
+    pub fn finish(self) -> String {
+        let Table { id, caption, is_sortable, head, pinned, rows } = self;
+        let id = if id.is_empty() { String::new() } else { format!(" id=\"{id}\"") };
+        let class = if is_sortable { " class=\"sortable\"" } else { "" };
+        let caption = if caption.is_empty() { String::new() } else { format!("<caption>{caption}</caption>\n") };
+        let head = if head.is_empty() { String::new() } else { format!("<thead><tr>{head}</tr></thead>\n") };
+        let pinned = if pinned.is_empty() { String::new() } else { format!("<tbody>\n{pinned}</tbody>\n") };
+        format!(
+            "<div class=\"scroll\"><table{id}{class}>\n{caption}{head}{pinned}<tbody class=\"rows\">\n{rows}</tbody></table></div>\n"
+        )
+    }
+}
+
+fn row(class: &str, cells: &[Cell]) -> String {
+    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+    format!("<tr{class}>{}</tr>\n", cells.iter().map(Cell::markup).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_of_a_sortable_table_are_buttons_that_say_their_order() {
+        let mut table = Table::sortable().columns(&["name", "figure <1"]);
+        table.pinned("optimum", &[Cell::text("best"), Cell::figure("1.0", Some(1.0))]);
+        table.row("", &[Cell::text("a & b"), Cell::figure("–", Some(f64::NAN))]);
+        let html = table.finish();
+        assert_eq!(html.matches("aria-sort=\"none\"><button type=\"button\">").count(), 2);
+        assert!(html.contains("figure &lt;1") && html.contains("a &amp; b") && html.contains("data-v=\"1\""));
+        assert_eq!((html.matches("data-v").count(), html.matches("<tbody").count()), (1, 2), "{html}");
+    }
+}

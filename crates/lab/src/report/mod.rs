@@ -1,0 +1,237 @@
+//! The comparison as one self-contained HTML page: verdict, tasks by schedulers, ranked table, schedules to choose from, response times.
+//!
+//! Tables are in the page as they are; schedules and curves are drawn by its scripts from JSON, so that they can be chosen and zoomed.
+
+mod ranking;
+mod schedules;
+mod tasks;
+
+use serde::Serialize;
+use temponet_sim::Metrics;
+
+use crate::comparison::{Comparison, Row, picture_window};
+use crate::gantt::MOST_TASK_ROWS;
+use crate::page::{Cell, Page, Table, escape, printable};
+use crate::stats::percent;
+use schedules::{Schedules, schedules};
+
+const STYLE: &str = include_str!("report.css");
+const SCHEDULES: &str = include_str!("schedules.html");
+/// In the order in which they run.
+const SCRIPTS: [&str; 3] = [include_str!("schedules.js"), include_str!("toolbar.js"), include_str!("responses.js")];
+
+/// Jobs that the schedules of a page show at most, per scheduler.
+pub const MOST_JOBS: f64 = 600.0;
+/// Jobs that can be read without zooming.
+const FIRST_VIEW_JOBS: f64 = 60.0;
+/// Points of a response-time distribution.
+const QUANTILES: usize = 60;
+/// Distributions that are drawn at first.
+const FIRST_CURVES: usize = 5;
+
+#[derive(Serialize)]
+struct Data<'a> {
+    tasks: Vec<String>,
+    critical: Vec<u8>,
+    cores: usize,
+    until_ns: u64,
+    /// How much of it is shown at first.
+    first_view_ns: u64,
+    by_task: bool,
+    #[serde(flatten)]
+    schedules: Schedules,
+    /// Indices of the schedules that are shown at first.
+    chosen: Vec<usize>,
+    responses: Vec<Curve<'a>>,
+}
+
+/// A distribution of response times over all jobs: those that never complete keep it below one.
+#[derive(Serialize)]
+struct Curve<'a> {
+    name: &'a str,
+    shown: bool,
+    /// Share of the jobs that completed.
+    completed: f64,
+    /// Response times in ns at even steps of the completed jobs.
+    ns: Vec<i64>,
+}
+
+/// The page.
+pub fn html(comparison: &Comparison) -> String {
+    let plan = &comparison.plan;
+    let set = &plan.set;
+    let schedules = schedules(comparison);
+    let data = Data {
+        tasks: set.tasks.iter().map(|task| printable(&task.name)).collect(),
+        critical: set.tasks.iter().map(tasks::criticality).collect(),
+        cores: set.cores,
+        until_ns: plan.record_until.0,
+        first_view_ns: picture_window(set, plan.record_until, FIRST_VIEW_JOBS).0,
+        by_task: set.tasks.len() <= MOST_TASK_ROWS,
+        chosen: first_chosen(comparison, schedules.schedules.len()),
+        schedules,
+        responses: comparison.rows.iter().enumerate().map(|(rank, row)| curve(rank, row, comparison)).collect(),
+    };
+    let json = serde_json::to_string(&data).unwrap_or_default();
+    let facts = format!(
+        "{} tasks · {} · load {:.2} per core · horizon {} · {} · on a miss: {}",
+        set.tasks.len(),
+        if set.cores == 1 { "1 core".into() } else { format!("{} cores", set.cores) },
+        set.mean_utilization() / set.cores as f64,
+        plan.horizon,
+        if plan.runs == 1 { "1 run".into() } else { format!("{} runs from seed {}", plan.runs, plan.seed) },
+        set.on_miss.name()
+    );
+    let mut page = Page::new(&set.name)
+        .style(STYLE)
+        .lead(&set.description)
+        .facts(&facts)
+        .verdict(&comparison.verdict())
+        .section("Tasks", tasks::HINT, &tasks::html(comparison))
+        .section("Schedulers", &ranking::hint(comparison), &(ranking::html(comparison) + &skipped(comparison)))
+        .section("Schedules", "", SCHEDULES)
+        .section(
+            "Response times",
+            "Share of all jobs that completed within a time. A curve that stays below 100% never completed the rest.",
+            &format!("<div id=\"responses\"></div>\n{}", response_table(comparison)),
+        )
+        .html("<p class=\"facts\">Tasks are independent: no shared resources, no precedence.</p>\n")
+        .data(&json);
+    for script in SCRIPTS {
+        page = page.script(script);
+    }
+    page.finish()
+}
+
+fn skipped(comparison: &Comparison) -> String {
+    let item = |(name, why): &(String, String)| format!("<li>{}: {}</li>", escape(name), escape(why));
+    let items: String = comparison.skipped.iter().map(item).collect();
+    if items.is_empty() { items } else { format!("<ul class=\"skipped\">{items}</ul>\n") }
+}
+
+/// The recommended scheduler, EDF (or the next best, where EDF is recommended) and, after all schedulers, the optimum.
+fn first_chosen(comparison: &Comparison, count: usize) -> Vec<usize> {
+    let rows = comparison.rows.len();
+    let edf = comparison.rows.iter().position(|row| row.scheduler == "edf").filter(|place| *place > 0).unwrap_or(1);
+    let mut chosen: Vec<usize> = [0, edf].into_iter().filter(|place| *place < rows).collect();
+    chosen.extend((rows < count).then_some(rows));
+    chosen
+}
+
+/// The distribution of a scheduler; drawn at first are the best ones and EDF.
+fn curve<'a>(rank: usize, row: &'a Row, comparison: &Comparison) -> Curve<'a> {
+    let edf = comparison.rows.iter().position(|row| row.scheduler == "edf");
+    let others = if edf.is_some_and(|edf| edf >= FIRST_CURVES) { FIRST_CURVES - 1 } else { FIRST_CURVES };
+    let quantile = |step: usize| row.metrics.response_completed.quantile(step as f64 / QUANTILES as f64);
+    Curve {
+        name: &row.scheduler,
+        shown: rank < others || Some(rank) == edf,
+        completed: completed(&row.metrics),
+        ns: (0..=QUANTILES).filter_map(quantile).collect(),
+    }
+}
+
+/// Share of the jobs that completed, in time or not.
+fn completed(metrics: &Metrics) -> f64 {
+    let completed = metrics.tasks.iter().map(|task| task.completed).sum::<u64>();
+    completed as f64 / metrics.jobs.released.max(1) as f64
+}
+
+/// The distributions in figures.
+fn response_table(comparison: &Comparison) -> String {
+    let mut table = Table::sortable().columns(&["scheduler", "completed", "median", "p95", "p99", "longest"]);
+    for row in &comparison.rows {
+        let share = completed(&row.metrics);
+        let mut cells = vec![Cell::text(&row.scheduler), Cell::figure(percent(share), Some(share))];
+        cells.extend([0.5, 0.95, 0.99, 1.0].map(|at| {
+            let ns = row.metrics.response_completed.quantile(at).map(|ns| ns as f64);
+            Cell::figure(ranking::time(ns), ns)
+        }));
+        table.row("", &cells);
+    }
+    format!("<details><summary>Response times of completed jobs as a table</summary>\n{}</details>\n", table.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::{Plan, compare};
+    use crate::progress::Progress;
+    use crate::roster::Roster;
+    use temponet_task::{Task, TaskSet, Time};
+
+    fn page_of(tasks: Vec<Task>, schedulers: &[&str], oracle: Option<f64>) -> (Comparison, String) {
+        let horizon = Time::from_ms(100);
+        let plan = Plan {
+            set: TaskSet::new("<set>", tasks, 1),
+            goal: temponet_task::Goal::default(),
+            horizon,
+            seed: 0,
+            runs: 1,
+            schedulers: schedulers.iter().map(|name| name.to_string()).collect(),
+            roster: Roster::classical(),
+            latency: false,
+            record_until: horizon,
+            oracle,
+        };
+        let comparison = compare(plan, &Progress::new(1, horizon)).unwrap();
+        let page = html(&comparison);
+        (comparison, page)
+    }
+
+    fn data(page: &str) -> serde_json::Value {
+        let from = page.split("type=\"application/json\">").nth(1).unwrap();
+        serde_json::from_str(from.split("</script>").next().unwrap()).unwrap()
+    }
+
+    fn overload() -> Vec<Task> {
+        let ms = Time::from_ms;
+        vec![Task::periodic("a", ms(10), ms(6)), Task::periodic("b", ms(20), ms(12))]
+    }
+
+    #[test]
+    fn the_page_is_self_contained_and_cannot_be_broken_by_names() {
+        let name = "</script><!--<script>\u{1}";
+        let tasks = vec![Task::periodic(name, Time::from_ms(10), Time::from_ms(12))];
+        let (_, page) = page_of(tasks, &["edf"], Some(1.0));
+        assert_eq!(page.matches("</script>").count(), 5, "the data, the common script and three of the page");
+        assert!(page.contains("&lt;set&gt;") && !page.contains("<!--<script>") && !page.contains('\u{1}'));
+        for outside in ["http://", "https://", "src=", "href="] {
+            assert!(!page.replace("http://www.w3.org/2000/svg", "").contains(outside), "{outside}");
+        }
+        let data = data(&page);
+        assert_eq!(data["tasks"][0], name.replace('\u{1}', "\u{fffd}"));
+        assert_eq!(data["reasons"][1], "aborted at its deadline with {} done");
+        assert_eq!(data["schedules"][0]["missed"].as_array().unwrap().len(), 3 * 10, "every job, with what was done");
+    }
+
+    #[test]
+    fn three_schedules_and_five_curves_are_shown_at_first_not_all() {
+        let names = ["edf", "rm", "llf", "srpt", "fcfs", "mh-edf", "edf-skip", "dm"];
+        let (comparison, page) = page_of(overload(), &names, Some(1.0));
+        let data = data(&page);
+        let chosen: Vec<&str> = data["chosen"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|at| at.as_u64().unwrap() as usize)
+            .map(|at| data["schedules"][at]["name"].as_str().unwrap())
+            .collect();
+        let second = if comparison.rows[0].scheduler == "edf" { &comparison.rows[1].scheduler } else { "edf" };
+        assert_eq!(chosen, [comparison.rows[0].scheduler.as_str(), second, "clairvoyant optimum"]);
+        let shown: Vec<&serde_json::Value> =
+            data["responses"].as_array().unwrap().iter().filter(|curve| curve["shown"] == true).collect();
+        assert_eq!(shown.len(), FIRST_CURVES);
+        assert!(shown.iter().any(|curve| curve["name"] == "edf"));
+        let (_, alone) = page_of(overload(), &["edf"], None);
+        assert_eq!(self::data(&alone)["chosen"], serde_json::json!([0]));
+    }
+
+    #[test]
+    fn the_page_is_accessible_by_keyboard_and_without_pictures() {
+        let (_, page) = page_of(overload(), &["edf", "rm"], None);
+        for part in ["aria-sort=\"none\"", "<table id=\"ranking\"", "<table id=\"tasks\"", "aria-live", "Arrow"] {
+            assert!(page.contains(part), "{part}");
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The ranked table, with bars on a scale that shows the differences.
+
+use crate::clairvoyant::{Clairvoyant, Range};
+use crate::comparison::{Comparison, Row};
+use crate::page::{Cell, Table};
+use crate::stats::percent;
+
+/// What the bars span: round shares around all schedulers but a few that are far behind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Scale {
+    low: f64,
+    high: f64,
+}
+
+impl Scale {
+    fn of(comparison: &Comparison) -> Scale {
+        let optimum = comparison.clairvoyant.as_ref().map(|optimum| optimum.met.upper / optimum.released as f64);
+        Scale::over(comparison.rows.iter().map(|row| row.metrics.jobs.compliance()).collect(), optimum)
+    }
+
+    fn over(mut shares: Vec<f64>, optimum: Option<f64>) -> Scale {
+        shares.sort_by(f64::total_cmp);
+        let most = shares.last().copied().unwrap_or(1.0).max(optimum.unwrap_or(0.0));
+        // A few that are far behind would flatten all the others; as few as possible are left out.
+        let first = shares.first().copied().unwrap_or(most);
+        let is_near = |share: &&f64| most - **share < (most - first) / 3.0;
+        let few = (shares.len() / 8).max(1);
+        let least = shares.iter().skip(1).take(few).find(is_near).copied().unwrap_or(first);
+        if most <= least {
+            return Scale { low: 0.0, high: 1.0 };
+        }
+        let rough = (most - least) / 6.0;
+        let power = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power).into_iter().find(|step| *step >= rough);
+        let step = step.unwrap_or(rough);
+        // A little below, so that the least bar is still one.
+        let low = (((least - step / 2.0) / step).floor() * step).max(0.0);
+        Scale { low, high: ((most / step - 1e-9).ceil() * step).min(1.0) }
+    }
+
+    /// Per cent of a bar's width.
+    fn place(self, share: f64) -> f64 {
+        100.0 * ((share - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
+    }
+
+    /// A bar with its 95% interval, and the figure.
+    fn bar(self, share: f64, ci95: Option<f64>, words: &str) -> Cell {
+        let below = if share < self.low { " class=\"below\"" } else { "" };
+        let interval = ci95.filter(|half| *half > 0.0).map(|half| {
+            let (from, to) = (self.place(share - half), self.place(share + half));
+            format!("<b style=\"left:{from:.1}%;width:{:.1}%\"></b>", to - from)
+        });
+        let bar = format!(
+            "<span class=\"bar\" aria-hidden=\"true\"><i{below} style=\"width:{:.1}%\"></i>{}</span>{words}",
+            self.place(share),
+            interval.unwrap_or_default()
+        );
+        Cell::html(bar, Some(share)).class("met")
+    }
+}
+
+/// Per cent with as few decimals as it needs.
+fn round(share: f64) -> String {
+    let text = format!("{:.3}", 100.0 * share);
+    text.trim_end_matches('0').trim_end_matches('.').to_string() + "%"
+}
+
+pub(super) fn hint(comparison: &Comparison) -> String {
+    let scale = Scale::of(comparison);
+    let below = if comparison.rows.iter().any(|row| row.metrics.jobs.compliance() < scale.low) {
+        "; a hatched end marks what lies below it"
+    } else {
+        ""
+    };
+    let interval = if comparison.plan.runs > 1 { "; the line in a bar is the 95% interval" } else { "" };
+    format!(
+        "Bars run from {} to {}{below}{interval}. A header sorts, # restores the order of the verdict.",
+        round(scale.low),
+        round(scale.high)
+    )
+}
+
+/// A duration in a fitting unit.
+pub(super) fn time(ns: Option<f64>) -> String {
+    let Some(ns) = ns else { return "–".into() };
+    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
+    match units.into_iter().find(|(size, _)| ns.abs() >= *size) {
+        Some((size, unit)) => {
+            let digits = (3 - (ns.abs() / size).log10().floor() as i32).max(0) as usize;
+            format!("{:.digits$} {unit}", ns / size)
+        }
+        None => format!("{ns:.0} ns"),
+    }
+}
+
+/// A column: header, meaning, class, and the cell of a row.
+type Column<'a> = (&'static str, &'static str, &'static str, Box<dyn Fn(&Row) -> Cell + 'a>);
+
+fn columns(comparison: &Comparison) -> Vec<Column<'_>> {
+    let plan = &comparison.plan;
+    let scale = Scale::of(comparison);
+    let share = |value: Option<f64>| Cell::figure(value.map_or("–".into(), percent), value);
+    let duration = |ns: Option<f64>| Cell::figure(time(ns), ns);
+    let per_job = |row: &Row, count: u64| {
+        let value = count as f64 / row.metrics.jobs.released.max(1) as f64;
+        Cell::figure(format!("{value:.2}"), Some(value))
+    };
+    let rank = |row: &Row| comparison.rows.iter().position(|of| of.scheduler == row.scheduler).unwrap_or(0) + 1;
+    let capacity = plan.horizon.0 as f64 * plan.set.cores as f64;
+    let mut columns: Vec<Column<'_>> = vec![
+        (
+            "#",
+            "rank by the verdict",
+            "rank",
+            Box::new(move |row| Cell::figure(rank(row).to_string(), Some(-(rank(row) as f64)))),
+        ),
+        ("scheduler", "", "words", Box::new(|row| Cell::text(&row.scheduler).class("words"))),
+        (
+            "deadlines met",
+            "share of the jobs that met their deadline",
+            "met",
+            Box::new(move |row| {
+                let share = row.metrics.jobs.compliance();
+                scale.bar(share, row.ci95(), &percent(share))
+            }),
+        ),
+    ];
+    if plan.runs > 1 {
+        columns.push((
+            "± 95%",
+            "half the confidence interval of the mean over the runs",
+            "minor",
+            Box::new(move |row| share(row.ci95()).class("minor")),
+        ));
+    }
+    columns.push((
+        "missed",
+        "jobs that missed their deadline",
+        "",
+        Box::new(|row| Cell::figure(thousands(row.metrics.missed()), Some(row.metrics.missed() as f64))),
+    ));
+    if let Some(optimum) = &comparison.clairvoyant {
+        let at_least = if optimum.met.is_exact() { "" } else { "≥ " };
+        let of = move |row: &Row| {
+            let share = comparison.of_optimum(row);
+            Cell::figure(share.map_or("–".into(), |share| format!("{at_least}{}", percent(share))), share)
+        };
+        columns.push(("of optimum", "share of what the clairvoyant optimum meets", "", Box::new(of)));
+    }
+    if plan.set.has_critical_tasks() {
+        columns.push((
+            "critical met",
+            "share of the critical jobs that met their deadline",
+            "",
+            Box::new(move |row| share(row.metrics.pitmd())),
+        ));
+    }
+    if plan.set.has_values() {
+        let value = move |row: &Row| share(Some(row.metrics.value / row.metrics.value_possible.max(f64::MIN_POSITIVE)));
+        columns.push(("value", "value of the jobs in time, as a share of all", "", Box::new(value)));
+    }
+    columns.push((
+        "response",
+        "mean response time of completed jobs",
+        "",
+        Box::new(move |row| duration(row.metrics.art_completed())),
+    ));
+    columns.push((
+        "of all",
+        "mean time from release to end over all jobs",
+        "minor",
+        Box::new(move |row| duration(row.metrics.art_all()).class("minor")),
+    ));
+    let lateness = move |row: &Row| duration(row.metrics.lateness.quantile(0.95).map(|ns| ns as f64)).class("minor");
+    columns.push((
+        "lateness p95",
+        "95% of the jobs end at most this long after their deadline; negative: before it",
+        "minor",
+        Box::new(lateness),
+    ));
+    columns.push((
+        "preempt / job",
+        "preemptions per job",
+        "minor",
+        Box::new(move |row| per_job(row, row.metrics.preemptions).class("minor")),
+    ));
+    if plan.set.cores > 1 {
+        columns.push((
+            "migr / job",
+            "migrations per job",
+            "minor",
+            Box::new(move |row| per_job(row, row.metrics.migrations).class("minor")),
+        ));
+    }
+    let idle = move |row: &Row| {
+        share(Some(row.metrics.idle_ns as f64 / (capacity * row.metrics.runs.max(1) as f64))).class("minor")
+    };
+    columns.push(("idle", "core time without a job", "minor", Box::new(idle)));
+    columns
+}
+
+pub(super) fn html(comparison: &Comparison) -> String {
+    let columns = columns(comparison);
+    let mut table = Table::sortable().id("ranking");
+    columns.iter().for_each(|(name, meaning, class, _)| table.column(name, meaning, class));
+    if let Some(optimum) = &comparison.clairvoyant {
+        let cells: Vec<Cell> =
+            columns.iter().map(|(name, _, class, _)| optimum_cell(comparison, optimum, name, class)).collect();
+        table.pinned("optimum", &cells);
+    }
+    for (rank, row) in comparison.rows.iter().enumerate() {
+        let cells: Vec<Cell> = columns.iter().map(|(.., cell)| cell(row)).collect();
+        table.row(if rank == 0 { "chosen" } else { "" }, &cells);
+    }
+    format!("{}<p class=\"hint narrow\">The window is narrow: some columns are left out.</p>\n", table.finish())
+}
+
+/// A cell of the optimum's line, or of the bound on it.
+fn optimum_cell(comparison: &Comparison, optimum: &Clairvoyant, column: &str, class: &'static str) -> Cell {
+    let is_exact = optimum.met.is_exact();
+    let (at_most, at_least) = if is_exact { ("", "") } else { ("≤ ", "≥ ") };
+    let bound = |range: Option<Range>, share: Option<f64>| {
+        let at_most = if range.is_some_and(|range| range.is_exact()) { "" } else { "≤ " };
+        Cell::text(share.map_or(String::new(), |share| format!("{at_most}{}", percent(share))))
+    };
+    let cell = match column {
+        "scheduler" => Cell::text(if is_exact { "clairvoyant optimum" } else { "clairvoyant bound" }),
+        "deadlines met" => {
+            let share = optimum.met.upper / optimum.released as f64;
+            Scale::of(comparison).bar(share, None, &format!("{at_most}{}", percent(share)))
+        }
+        "missed" => Cell::text(format!("{at_least}{}", thousands(optimum.released - optimum.met.upper as u64))),
+        "critical met" => bound(optimum.critical, comparison.critical_possible()),
+        "value" => bound(optimum.value, comparison.value_possible()),
+        _ => Cell::text(""),
+    };
+    if class.is_empty() { cell } else { cell.class(class) }
+}
+
+/// 1 234 567.
+fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push('\u{2009}');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_of_nearly_equal_shares_differ() {
+        let scale = Scale::over(vec![0.95, 0.96, 0.97, 0.98, 0.99], Some(0.992));
+        assert!(scale.low >= 0.9 && scale.high <= 1.0, "{scale:?}");
+        assert!(scale.place(0.99) - scale.place(0.96) > 40.0, "{scale:?}");
+        let outlier = Scale::over(vec![0.1, 0.95, 0.96, 0.97, 0.98], None);
+        assert!(
+            outlier.low > 0.9 && outlier.place(0.1) == 0.0,
+            "one bad scheduler does not flatten the others: {outlier:?}"
+        );
+        let mostly_all = [vec![0.74, 0.74, 0.9963, 0.9963], vec![0.9999; 8], vec![1.0; 30]].concat();
+        assert!(Scale::over(mostly_all, Some(1.0)).low < 0.9963, "those a little behind still have bars");
+        assert_eq!(Scale::over(vec![1.0; 5], Some(1.0)), Scale { low: 0.0, high: 1.0 });
+        assert_eq!(Scale::over(vec![], None), Scale { low: 0.0, high: 1.0 });
+    }
+
+    #[test]
+    fn figures_are_short() {
+        assert_eq!([time(Some(12_345_678.0)), time(Some(-2.5e3)), time(None)], ["12.35 ms", "-2.500 µs", "–"]);
+        assert_eq!(
+            (round(0.95), round(0.9725), thousands(1_234_567)),
+            ("95%".into(), "97.25%".into(), "1\u{2009}234\u{2009}567".into())
+        );
+    }
+}

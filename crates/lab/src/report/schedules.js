@@ -1,0 +1,399 @@
+"use strict";
+const page = JSON.parse(document.getElementById("data").textContent);
+const tip = document.getElementById("tip");
+const said = document.getElementById("said");
+
+/** 12345678 ns as a short text with a fitting unit. */
+function time(ns) {
+  for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]]) {
+    if (Math.abs(ns) >= size) return +(ns / size).toPrecision(5) + " " + unit;
+  }
+  return ns === 0 ? "0" : Math.round(ns) + " ns";
+}
+
+/** Tuples of so many numbers out of a flat list. */
+const tuples = (list, size) => Array.from({ length: list.length / size }, (_, at) => list.slice(at * size, (at + 1) * size));
+const unit = page.unit_ns;
+const jobs = tuples(page.jobs, 4).map(([task, number, release, deadline]) => ({ task, number, release: release * unit, deadline: deadline * unit }));
+const jobName = (job) => `${page.tasks[job.task]} #${job.number}`;
+
+/** A schedule with its times in ns: slices by start, and by job why it was missed. Read when it is first shown. */
+const known = new Map();
+function schedule(index) {
+  if (known.has(index)) return known.get(index);
+  const { name, same } = page.schedules[index];
+  const { slices = [], missed = [], open = [] } = page.schedules[same ?? index];
+  let start = 0;
+  const read = { name, same, why: new Map(), open: new Set(open), ends: new Map() };
+  read.slices = tuples(slices, 4).map(([core, job, after, length]) => {
+    start += after * unit;
+    read.ends.set(job, Math.max(read.ends.get(job) ?? 0, start + length * unit));
+    return { core, job, start, end: start + length * unit };
+  });
+  for (const [job, reason, value] of tuples(missed, 3)) read.why.set(job, page.reasons[reason].replace("{}", time(value * unit)));
+  read.missed = [...read.why.keys()].sort((a, b) => jobs[a].deadline - jobs[b].deadline);
+  known.set(index, read);
+  return read;
+}
+
+/** Colours as the page has them now, light or dark. */
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+let theme;
+function readTheme() {
+  theme = Object.fromEntries(["ink", "soft", "line", "mark", "ground", "bad"].map((name) => [name, css(name)]));
+  theme.series = Array.from({ length: 10 }, (_, index) => css("c" + index));
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = 6;
+  const c = tile.getContext("2d");
+  c.strokeStyle = theme.ground;
+  c.lineWidth = 1.6;
+  for (const shift of [-6, 0, 6]) {
+    c.moveTo(shift, 6);
+    c.lineTo(shift + 6, 0);
+  }
+  c.stroke();
+  theme.hatch = c.createPattern(tile, "repeat");
+}
+/** Black or white, whichever can be read on a colour. */
+const inkOn = (hex) => {
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#000" : "#fff";
+};
+const colour = (index) => theme.series[index % theme.series.length];
+/** Tasks have colours, but cores where there are several and tasks have rows of their own. */
+const coloursAreCores = () => page.by_task && page.cores > 1;
+
+/** The part of the time axis that all schedules show, in ns: at first, as much as can be read. */
+const shown = { from: 0, to: page.first_view_ns };
+const charts = [];
+const LEFT = 150, TOP = 8, AXIS = 22;
+/** Missed jobs that a list names. */
+const MOST_LISTED = 60;
+
+function show(from, to) {
+  const all = page.until_ns;
+  const span = Math.min(Math.max(to - from, 1000), all);
+  shown.from = Math.min(Math.max(from, 0), all - span);
+  shown.to = shown.from + span;
+  document.getElementById("window").textContent = `${time(shown.from)} to ${time(shown.to)} of ${time(all)}`;
+  charts.forEach((chart) => chart.draw());
+}
+
+function zoom(factor, centre = (shown.from + shown.to) / 2) {
+  show(centre + (shown.from - centre) * factor, centre + (shown.to - centre) * factor);
+}
+
+class Chart {
+  constructor(index, parent, place) {
+    const box = make("div", parent);
+    box.className = "chart";
+    const head = make("div", box);
+    head.className = "head";
+    this.select = make("select", head);
+    this.select.setAttribute("aria-label", `schedule ${place + 1}`);
+    make("option", this.select, "none").value = "";
+    page.schedules.forEach(({ name }, at) => (make("option", this.select, name).value = at));
+    this.select.value = index ?? "";
+    this.select.addEventListener("change", () => this.choose());
+    this.count = make("span", head);
+    this.canvas = make("canvas", box);
+    this.canvas.tabIndex = 0;
+    this.canvas.setAttribute("role", "img");
+    this.list = make("details", box);
+    this.summary = make("summary", this.list);
+    this.items = make("ol", this.list);
+    this.list.addEventListener("toggle", () => this.listMissed());
+    this.canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    this.canvas.addEventListener("pointerdown", (event) => this.grab(event));
+    this.canvas.addEventListener("pointermove", (event) => this.point(event));
+    this.canvas.addEventListener("pointerleave", () => (tip.hidden = true));
+    this.canvas.addEventListener("blur", () => (tip.hidden = true));
+    this.canvas.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || !this.key(event.key)) return;
+      event.preventDefault();
+    });
+    this.choose();
+  }
+
+  choose() {
+    this.schedule = this.select.value === "" ? null : schedule(+this.select.value);
+    this.cursor = -1;
+    this.lastMissed = undefined;
+    this.canvas.hidden = this.list.hidden = !this.schedule;
+    this.resize();
+    this.draw();
+  }
+
+  resize() {
+    // By core, missed deadlines get a row of their own below: a job that never ran has no core.
+    this.rows = page.by_task ? page.tasks.length : page.cores + 1;
+    this.rowHeight = page.by_task ? (this.rows > 8 ? 20 : 30) : 26;
+    const ratio = window.devicePixelRatio || 1;
+    this.width = this.canvas.clientWidth;
+    this.height = TOP + this.rows * this.rowHeight + AXIS;
+    this.canvas.style.height = this.height + "px";
+    this.canvas.width = this.width * ratio;
+    this.canvas.height = this.height * ratio;
+    this.context = this.canvas.getContext("2d");
+    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  }
+
+  x(ns) { return LEFT + ((ns - shown.from) / (shown.to - shown.from)) * (this.width - LEFT); }
+  at(x) { return shown.from + ((x - LEFT) / (this.width - LEFT)) * (shown.to - shown.from); }
+  row(slice) { return page.by_task ? jobs[slice.job].task : slice.core; }
+  missedRow(job) { return page.by_task ? jobs[job].task : page.cores; }
+  /** Jobs whose deadline the window shows, and was missed. */
+  missedNow() { return this.schedule.missed.filter((job) => jobs[job].deadline >= shown.from && jobs[job].deadline <= shown.to); }
+
+  draw() {
+    if (!this.schedule) return void (this.count.textContent = "");
+    const c = this.context;
+    c.clearRect(0, 0, this.width, this.height);
+    c.font = "12px system-ui, sans-serif";
+    c.save();
+    c.beginPath();
+    c.rect(LEFT, 0, this.width - LEFT, this.height);
+    c.clip();
+    this.axis();
+    this.schedule.slices.forEach((slice) => this.bar(slice));
+    if (page.by_task) jobs.forEach((job, index) => this.window(job, index));
+    this.schedule.missed.forEach((job) => this.cross(job));
+    c.restore();
+    c.fillStyle = theme.ink;
+    c.textAlign = "right";
+    for (let row = 0; row < this.rows; row++) {
+      const label = page.by_task ? page.tasks[row] : row < page.cores ? "core " + row : "missed";
+      c.fillText(label.length > 20 ? label.slice(0, 19) + "…" : label, LEFT - 8, TOP + (row + 0.5) * this.rowHeight + 4);
+    }
+    const now = this.missedNow().length, all = this.schedule.missed.length;
+    this.count.textContent = `${now || "nothing"} missed in this window` + (all > now ? `, ${all} in all that is recorded` : "");
+    if (this.schedule.same !== undefined) this.count.textContent += `; the same schedule as ${page.schedules[this.schedule.same].name}`;
+    this.summary.textContent = `${now} missed in this window, one by one`;
+    this.list.hidden = now === 0;
+    this.canvas.setAttribute("aria-label", `Schedule of ${this.schedule.name} from ${time(shown.from)} to ${time(shown.to)}: ${this.count.textContent}`);
+    this.listMissed();
+  }
+
+  /** A slice: hatched where the job missed its deadline in the end, outlined where its task is critical. */
+  bar(slice) {
+    if (slice.end < shown.from || slice.start > shown.to) return;
+    const c = this.context, tall = this.rowHeight * 0.55;
+    const task = jobs[slice.job].task;
+    const x = this.x(slice.start), wide = Math.max(0.7, this.x(slice.end) - x);
+    const y = TOP + this.row(slice) * this.rowHeight + (this.rowHeight - tall) / 2;
+    const ground = colour(coloursAreCores() ? slice.core : task);
+    c.fillStyle = ground;
+    c.fillRect(x, y, wide, tall);
+    if (this.schedule.why.has(slice.job)) {
+      c.fillStyle = theme.hatch;
+      c.fillRect(x, y, wide, tall);
+    }
+    if (page.critical[task] && wide > 3) {
+      c.strokeStyle = theme.ink;
+      c.lineWidth = 1.5;
+      c.strokeRect(x + 0.75, y + 0.75, wide - 1.5, tall - 1.5);
+    }
+    // Colours repeat where tasks are many, names do not; one that does not fit is left out.
+    if (!page.by_task && wide > 24 && c.measureText(page.tasks[task]).width < wide - 6) {
+      c.fillStyle = inkOn(ground);
+      c.textAlign = "left";
+      c.fillText(page.tasks[task], x + 3, y + tall / 2 + 4);
+    }
+  }
+
+  /** Release up, deadline down. */
+  window({ task, release, deadline }, index) {
+    if (deadline < shown.from || release > shown.to) return;
+    if ((shown.to - shown.from) / (this.width - LEFT) >= (deadline - release) / 6) return;
+    const c = this.context;
+    const top = TOP + task * this.rowHeight + 2, bottom = top + this.rowHeight - 4;
+    const arrow = (x, from, to, stroke) => {
+      c.strokeStyle = stroke;
+      c.lineWidth = 1;
+      c.beginPath();
+      c.moveTo(x, from);
+      c.lineTo(x, to);
+      const back = Math.sign(from - to) * 4;
+      c.moveTo(x - 3, to + back);
+      c.lineTo(x, to);
+      c.lineTo(x + 3, to + back);
+      c.stroke();
+    };
+    arrow(this.x(release), bottom, top, theme.mark);
+    arrow(this.x(deadline), top, bottom, this.schedule.why.has(index) ? theme.bad : theme.mark);
+  }
+
+  /** A cross at a missed deadline. */
+  cross(job) {
+    const { deadline } = jobs[job];
+    if (deadline < shown.from || deadline > shown.to) return;
+    const c = this.context;
+    const x = this.x(deadline), y = TOP + (this.missedRow(job) + 0.5) * this.rowHeight;
+    c.strokeStyle = theme.bad;
+    c.lineWidth = 2.5;
+    c.beginPath();
+    c.moveTo(x - 4, y - 4);
+    c.lineTo(x + 4, y + 4);
+    c.moveTo(x + 4, y - 4);
+    c.lineTo(x - 4, y + 4);
+    c.stroke();
+  }
+
+  axis() {
+    const c = this.context;
+    const rough = (shown.to - shown.from) / 9;
+    if (!(rough > 0)) return;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= rough);
+    c.strokeStyle = theme.line;
+    c.lineWidth = 1;
+    c.fillStyle = theme.soft;
+    for (let row = 0; row <= this.rows; row++) {
+      c.beginPath();
+      c.moveTo(LEFT, TOP + row * this.rowHeight);
+      c.lineTo(this.width, TOP + row * this.rowHeight);
+      c.stroke();
+    }
+    for (let tick = Math.ceil(shown.from / step) * step; tick <= shown.to; tick += step) {
+      const x = this.x(tick);
+      c.textAlign = x < LEFT + 30 ? "left" : x > this.width - 30 ? "right" : "center";
+      c.beginPath();
+      c.moveTo(x, TOP);
+      c.lineTo(x, this.height - AXIS);
+      c.stroke();
+      c.fillText(time(Math.round(tick)), x, this.height - 6);
+    }
+  }
+
+  /** The wheel scrolls the page; with ctrl (a pinch on a touchpad) it zooms, sideways it moves. */
+  wheel(event) {
+    if (event.ctrlKey) {
+      event.preventDefault();
+      zoom(Math.exp(event.deltaY * 0.003), this.at(event.offsetX));
+    } else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+      event.preventDefault();
+      const moved = (event.deltaX / (this.width - LEFT)) * (shown.to - shown.from);
+      show(shown.from + moved, shown.to + moved);
+    }
+  }
+
+  /** Whether the key means something here. */
+  key(key) {
+    const span = shown.to - shown.from;
+    const keys = {
+      ArrowLeft: () => show(shown.from - span / 5, shown.to - span / 5),
+      ArrowRight: () => show(shown.from + span / 5, shown.to + span / 5),
+      "+": () => zoom(0.6),
+      "=": () => zoom(0.6),
+      "-": () => zoom(1 / 0.6),
+      0: () => show(0, page.until_ns),
+      Home: () => show(0, span),
+      End: () => show(page.until_ns - span, page.until_ns),
+      n: () => this.step(1),
+      p: () => this.step(-1),
+      m: () => this.nextMissed(),
+      Escape: () => (tip.hidden = true),
+    };
+    if (!keys[key]) return false;
+    keys[key]();
+    return true;
+  }
+
+  /** From slice to slice, with what pointing at one says. */
+  step(by) {
+    const { slices } = this.schedule;
+    if (!slices.length) return;
+    const isShown = ({ start, end }) => end > shown.from && start < shown.to;
+    const from = this.cursor >= 0 && isShown(slices[this.cursor]) ? this.cursor + by : slices.findIndex(isShown);
+    this.cursor = Math.min(Math.max(from, 0), slices.length - 1);
+    const slice = slices[this.cursor];
+    if (!isShown(slice)) this.centre((slice.start + slice.end) / 2);
+    this.tell(slice.job, slice, this.x((slice.start + slice.end) / 2), this.row(slice));
+  }
+
+  nextMissed() {
+    const { missed } = this.schedule;
+    if (!missed.length) return void (said.textContent = "nothing is missed");
+    const after = missed.find((job) => jobs[job].deadline > (this.lastMissed ?? shown.from)) ?? missed[0];
+    this.lastMissed = jobs[after].deadline;
+    this.goto(after);
+  }
+
+  goto(job) {
+    this.centre(jobs[job].deadline);
+    this.tell(job, null, this.x(jobs[job].deadline), this.missedRow(job));
+  }
+
+  centre(ns) {
+    const half = (shown.to - shown.from) / 2;
+    show(ns - half, ns + half);
+  }
+
+  words(index, slice) {
+    const job = jobs[index], { why, open, ends } = this.schedule;
+    const lines = [jobName(job) + (slice ? ` on core ${slice.core}` : "") + (page.critical[job.task] ? `, criticality ${page.critical[job.task]}` : "")];
+    if (slice) lines.push(`ran ${time(slice.start)} to ${time(slice.end)}`);
+    lines.push(`released ${time(job.release)}, deadline ${time(job.deadline)}`);
+    if (why.has(index)) lines.push(`MISSED: ${why.get(index)}`);
+    else if (!open.has(index) && ends.has(index)) lines.push(`completed ${time(ends.get(index))}`);
+    else lines.push("still open at the end of what is recorded");
+    return lines;
+  }
+
+  /** The tip at a place of the canvas, and the same for those who listen. */
+  tell(job, slice, x, row) {
+    const lines = this.words(job, slice), box = this.canvas.getBoundingClientRect();
+    this.tipAt(lines, box.left + x, box.top + TOP + (row + 1) * this.rowHeight);
+    said.textContent = lines.join(", ");
+  }
+
+  tipAt(lines, x, y) {
+    tip.hidden = lines.length === 0;
+    tip.textContent = lines.join("\n");
+    tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - tip.offsetWidth - 8)) + "px";
+    tip.style.top = Math.min(y + 8, innerHeight - tip.offsetHeight - 8) + "px";
+  }
+
+  grab(event) {
+    this.canvas.setPointerCapture(event.pointerId);
+    this.held = { x: event.offsetX, from: shown.from, to: shown.to };
+    const drop = () => (this.held = null);
+    this.canvas.addEventListener("pointerup", drop, { once: true });
+    this.canvas.addEventListener("pointercancel", drop, { once: true });
+  }
+
+  point(event) {
+    if (this.held) {
+      const moved = ((event.offsetX - this.held.x) / (this.width - LEFT)) * (this.held.to - this.held.from);
+      return show(this.held.from - moved, this.held.to - moved);
+    }
+    const ns = this.at(event.offsetX), row = Math.floor((event.offsetY - TOP) / this.rowHeight);
+    const isNear = (job) => this.missedRow(job) === row && Math.abs(this.x(jobs[job].deadline) - event.offsetX) < 6;
+    const slice = this.schedule.slices.find((slice) => this.row(slice) === row && slice.start <= ns && ns < slice.end);
+    const crossed = this.schedule.missed.filter(isNear);
+    const waiting = ({ task, release, deadline }) => page.by_task && task === row && release <= ns && ns < deadline;
+    let lines = [];
+    if (crossed.length) lines = crossed.flatMap((job) => this.words(job, null));
+    else if (slice) lines = this.words(slice.job, slice);
+    else lines = jobs.flatMap((job, index) => (waiting(job) ? this.words(index, null) : []));
+    this.tipAt(lines, event.clientX, event.clientY + 8);
+  }
+
+  /** The missed jobs of the window in words; pressing one shows it. */
+  listMissed() {
+    this.items.replaceChildren();
+    if (!this.list.open || !this.schedule) return;
+    const now = this.missedNow();
+    for (const job of now.slice(0, MOST_LISTED)) {
+      const item = make("li", this.items);
+      const button = make("button", item, `${jobName(jobs[job])}, due ${time(jobs[job].deadline)}`);
+      button.type = "button";
+      button.addEventListener("click", () => {
+        this.canvas.focus();
+        this.goto(job);
+      });
+      item.append(": " + this.schedule.why.get(job));
+    }
+    if (now.length > MOST_LISTED) make("li", this.items, `and ${now.length - MOST_LISTED} more: zoom in`);
+  }
+}

@@ -1,0 +1,208 @@
+//! The schedules of a comparison as the page's script reads them: short arrays of whole numbers, jobs listed once for all schedulers.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use temponet_sim::{End, JobRecord, Recorder};
+use temponet_task::Time;
+
+use crate::clairvoyant::Clairvoyant;
+use crate::comparison::Comparison;
+
+/// Why a deadline was missed; `{}` is a time.
+const REASONS: [&str; 5] = [
+    "completed {} late",
+    "aborted at its deadline with {} done",
+    "given up by the scheduler with {} done",
+    "unfinished at the horizon with {} done",
+    "left out, so that others meet theirs",
+];
+const LEFT_OUT: u64 = 4;
+
+/// All schedules; times are in `unit_ns`.
+#[derive(Serialize)]
+pub(super) struct Schedules {
+    unit_ns: u64,
+    reasons: [&'static str; 5],
+    /// Task, number, release, deadline of each job, one after the other.
+    jobs: Vec<u64>,
+    pub(super) schedules: Vec<Schedule>,
+}
+
+/// One schedule.
+#[derive(Serialize)]
+pub(super) struct Schedule {
+    pub(super) name: String,
+    /// An earlier schedule that is the same in everything below, which is then left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    same: Option<usize>,
+    #[serde(flatten)]
+    course: Course,
+}
+
+/// What happens in a schedule.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Course {
+    /// Core, job, start less the start before, length, one after the other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    slices: Vec<u64>,
+    /// Job, reason, time, one after the other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missed: Vec<u64>,
+    /// Jobs whose end the window does not show.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    open: Vec<u64>,
+}
+
+/// A job's task and number.
+type Id = (u32, u64);
+
+/// A schedule before it is shortened.
+struct Full {
+    name: String,
+    /// Core, job, start, end.
+    slices: Vec<(u32, Id, u64, u64)>,
+    /// Job, reason, time.
+    missed: Vec<(Id, u64, u64)>,
+    open: Vec<Id>,
+}
+
+/// Every scheduler's schedule in the comparison's order, then the optimum's.
+pub(super) fn schedules(comparison: &Comparison) -> Schedules {
+    let until = comparison.plan.record_until;
+    let mut windows: BTreeMap<Id, (u64, u64)> = BTreeMap::new();
+    let mut all: Vec<Full> = Vec::new();
+    for row in &comparison.rows {
+        for job in &row.recording.jobs {
+            windows.insert((job.task, job.number), (job.release.0, job.deadline.0));
+        }
+        all.push(of_recording(&row.scheduler, &row.recording, until));
+    }
+    if let Some(optimum) = &comparison.clairvoyant {
+        for (release, _) in optimum.first_run.iter().filter(|(release, _)| release.time < until) {
+            windows.insert((release.task, release.number), (release.time.0, release.deadline.0));
+        }
+        all.push(of_optimum(optimum, comparison.plan.set.cores, until));
+    }
+    let windows_ends = windows.values().flat_map(|(release, deadline)| [*release, *deadline]);
+    let slice_ends = all.iter().flat_map(|of| of.slices.iter().flat_map(|(.., start, end)| [*start, *end]));
+    let late = all.iter().flat_map(|of| of.missed.iter().map(|(.., time)| *time));
+    let unit_ns = windows_ends.chain(slice_ends).chain(late).chain([until.0]).fold(0, common_divisor).max(1);
+    let mut ids: Vec<Id> = windows.keys().copied().collect();
+    ids.sort_by_key(|id| (windows[id].0, *id));
+    let places: BTreeMap<Id, u64> = ids.iter().enumerate().map(|(place, id)| (*id, place as u64)).collect();
+    let job = |id: &Id| {
+        let (release, deadline) = windows[id];
+        [u64::from(id.0), id.1, release / unit_ns, deadline / unit_ns]
+    };
+    let jobs = ids.iter().flat_map(job).collect();
+    let courses = all.into_iter().map(|full| (full.name.clone(), full.shortened(unit_ns, &places)));
+    let schedules = without_doubles(courses.collect());
+    Schedules { unit_ns, reasons: REASONS, jobs, schedules }
+}
+
+/// Many schedulers decide alike: each course is kept once.
+fn without_doubles(courses: Vec<(String, Course)>) -> Vec<Schedule> {
+    let mut known: BTreeMap<Course, usize> = BTreeMap::new();
+    let mut schedules = Vec::new();
+    for (place, (name, course)) in courses.into_iter().enumerate() {
+        let same = known.get(&course).copied();
+        schedules.push(match same {
+            Some(_) => Schedule { name, same, course: Course::default() },
+            None => Schedule { name, same, course: course.clone() },
+        });
+        known.entry(course).or_insert(place);
+    }
+    schedules
+}
+
+fn common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
+}
+
+impl Full {
+    fn shortened(mut self, unit_ns: u64, places: &BTreeMap<Id, u64>) -> Course {
+        self.slices.sort_by_key(|(core, _, start, _)| (*start, *core));
+        let place = |id: &Id| places.get(id).copied();
+        let (mut slices, mut before) = (Vec::new(), 0);
+        for (core, id, start, end) in &self.slices {
+            let Some(job) = place(id) else { continue };
+            slices.extend([u64::from(*core), job, (start - before) / unit_ns, (end - start) / unit_ns]);
+            before = *start;
+        }
+        let missed = self.missed.iter().filter_map(|(id, why, time)| Some([place(id)?, *why, time / unit_ns]));
+        let missed = missed.flatten().collect();
+        Course { slices, missed, open: self.open.iter().filter_map(place).collect() }
+    }
+}
+
+fn of_recording(name: &str, recording: &Recorder, until: Time) -> Full {
+    let slice = |slice: &temponet_sim::Slice| (slice.core, (slice.task, slice.number), slice.start.0, slice.end.0);
+    let (mut missed, mut open) = (Vec::new(), Vec::new());
+    for job in recording.jobs.iter().filter(|job| !job.met() || job.left > until) {
+        let id = (job.task, job.number);
+        if !job.met() && job.deadline <= until {
+            let (why, time) = reason(job);
+            missed.push((id, why, time.0));
+        } else {
+            open.push(id);
+        }
+    }
+    Full { name: name.into(), slices: recording.slices.iter().map(slice).collect(), missed, open }
+}
+
+/// Which of [`REASONS`], and its time.
+fn reason(job: &JobRecord) -> (u64, Time) {
+    match job.end {
+        End::Completed => (0, Time(job.left.0.saturating_sub(job.deadline.0))),
+        End::Aborted => (1, job.executed),
+        End::Abandoned => (2, job.executed),
+        End::Unfinished => (3, job.executed),
+    }
+}
+
+fn of_optimum(optimum: &Clairvoyant, cores: usize, until: Time) -> Full {
+    let id = |job: usize| (optimum.first_run[job].0.task, optimum.first_run[job].0.number);
+    let pieces = optimum.schedule(cores, until);
+    let slices = pieces.iter().map(|piece| (piece.core as u32, id(piece.job), piece.start.0, piece.end.0)).collect();
+    let (mut missed, mut open) = (Vec::new(), Vec::new());
+    for (index, (release, is_chosen)) in optimum.first_run.iter().enumerate() {
+        match (is_chosen, release.time < until, release.deadline <= until) {
+            (false, true, true) => missed.push((id(index), LEFT_OUT, 0)),
+            (_, true, false) => open.push(id(index)),
+            _ => {}
+        }
+    }
+    let name = if optimum.met.is_exact() { "clairvoyant optimum" } else { "clairvoyant, best schedule found" };
+    Full { name: name.into(), slices, missed, open }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_those_of_the_simulator() {
+        for (end, words) in [End::Aborted, End::Abandoned, End::Unfinished].iter().zip(&REASONS[1..]) {
+            assert_eq!(format!("{} with {{}} done", end.name()), *words);
+        }
+    }
+
+    #[test]
+    fn short_arrays_hold_the_whole_schedule() {
+        let (a, b) = ((0, 0), (1, 0));
+        let slices = vec![(0, b, 30, 50), (0, a, 10, 30), (1, b, 10, 20)];
+        let full = Full { name: "x".into(), slices, missed: vec![(b, 1, 20)], open: vec![a] };
+        let short = full.shortened(10, &[(a, 0), (b, 1)].into());
+        assert_eq!(short.slices, [0, 0, 1, 2, 1, 1, 0, 1, 0, 1, 2, 2]);
+        assert_eq!((short.missed, short.open), (vec![1, 1, 2], vec![0]));
+    }
+
+    #[test]
+    fn equal_schedules_are_kept_once() {
+        let course = |job: u64| Course { slices: vec![0, job, 1, 2], ..Course::default() };
+        let courses = [("a", 1), ("b", 2), ("c", 1)].map(|(name, job)| (name.to_string(), course(job)));
+        let same: Vec<Option<usize>> = without_doubles(courses.to_vec()).iter().map(|of| of.same).collect();
+        assert_eq!(same, [None, None, Some(0)]);
+    }
+}

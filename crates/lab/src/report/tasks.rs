@@ -1,0 +1,90 @@
+//! Tasks by schedulers: the share of deadlines met as a heat map that is a table, so it can be read, sorted and heard.
+
+use temponet_task::{Arrival, Task};
+
+use crate::comparison::Comparison;
+use crate::page::colours::LEVELS;
+use crate::page::{Cell, Table, escape};
+
+/// Rows of the table.
+const MOST_TASKS: usize = 200;
+
+pub(super) const HINT: &str = "Deadlines met in per cent, task by task, schedulers from the best on the left. The brighter a cell, the more is missed. \
+    A header sorts the tasks.";
+
+/// The greatest criticality of a task's jobs.
+pub(super) fn criticality(task: &Task) -> u8 {
+    match &task.arrival {
+        Arrival::Listed(jobs) => jobs.iter().map(|job| job.criticality).max().unwrap_or(0),
+        _ => task.criticality,
+    }
+}
+
+/// The share met of a task under each scheduler; none where no job of it counts.
+fn shares(comparison: &Comparison, task: usize) -> Vec<Option<f64>> {
+    let jobs = comparison.rows.iter().map(|row| row.metrics.tasks[task].jobs);
+    jobs.map(|jobs| (jobs.released > 0).then(|| jobs.compliance())).collect()
+}
+
+/// Per cent with at most one decimal; what is less than everything never reads as 100.
+fn figure(share: f64) -> String {
+    if share >= 1.0 {
+        return "100".into();
+    }
+    format!("{:.1}", (share * 1000.0).round().min(999.0) / 10.0)
+}
+
+pub(super) fn html(comparison: &Comparison) -> String {
+    let set = &comparison.plan.set;
+    let all: Vec<Vec<Option<f64>>> = (0..set.tasks.len()).map(|task| shares(comparison, task)).collect();
+    let least = all.iter().flatten().flatten().copied().fold(1.0, f64::min);
+    let level = |share: f64| {
+        let missed = if least < 1.0 { (1.0 - share) / (1.0 - least) } else { 0.0 };
+        // Whatever is missed at all can be told from nothing missed.
+        ((missed * LEVELS as f64).round() as usize).max(usize::from(share < 1.0)).min(LEVELS)
+    };
+    let mut order: Vec<usize> = (0..set.tasks.len()).collect();
+    let mut table = Table::sortable().id("tasks");
+    if order.len() > MOST_TASKS {
+        // The worst first, so that a long list can be cut.
+        let worst = |task: &usize| all[*task].iter().flatten().copied().fold(1.0, f64::min);
+        order.sort_by(|a, b| worst(a).total_cmp(&worst(b)));
+        order.truncate(MOST_TASKS);
+        table = table.caption(&format!("the {MOST_TASKS} worst of {} tasks", set.tasks.len()));
+    }
+    table.column("task", "", "");
+    comparison.rows.iter().for_each(|row| table.column(&row.scheduler, "", "up"));
+    for task in order {
+        let name = escape(&set.tasks[task].name);
+        let mark = match criticality(&set.tasks[task]) {
+            0 => String::new(),
+            of => format!(
+                " <span class=\"critical\" title=\"criticality {of}\">▲{of}<span class=\"quiet\"> critical</span></span>"
+            ),
+        };
+        let mut cells = vec![Cell::html(name + &mark, None)];
+        cells.extend(all[task].iter().map(|share| match share {
+            Some(share) => Cell::text(figure(*share)).class(format!("q{}", level(*share))),
+            None => Cell::text("–"),
+        }));
+        table.row("", &cells);
+    }
+    let steps: String = (0..=LEVELS).map(|step| format!("<b class=\"q{step}\"></b>")).collect();
+    let critical =
+        if set.has_critical_tasks() { "<span class=\"critical\">▲</span> critical task, with its level" } else { "" };
+    format!(
+        "<p class=\"scale\">100% met <i aria-hidden=\"true\">{steps}</i> {}% met {critical}</p>\n<div class=\"heat\">{}</div>\n",
+        figure(least),
+        table.finish()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_less_than_everything_never_reads_as_100() {
+        assert_eq!([figure(1.0), figure(0.99999), figure(0.5), figure(0.0)], ["100", "99.9", "50.0", "0.0"]);
+    }
+}

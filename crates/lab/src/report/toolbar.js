@@ -1,0 +1,58 @@
+"use strict";
+/** Tasks that a legend names; of more, a third as many. */
+const MOST_NAMED = 36;
+
+/** What the colours and the marks mean. */
+function legend() {
+  const list = document.getElementById("legend");
+  list.replaceChildren();
+  const entry = (symbol, text) => {
+    const item = make("li", list);
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("width", 14);
+    svg.setAttribute("height", 14);
+    svg.setAttribute("aria-hidden", "true");
+    for (const [name, attributes] of symbol) {
+      const shape = document.createElementNS("http://www.w3.org/2000/svg", name);
+      Object.entries(attributes).forEach(([key, value]) => shape.setAttribute(key, value));
+      svg.append(shape);
+    }
+    item.append(svg, text);
+  };
+  const square = (fill) => ["rect", { x: 0, y: 1, width: 14, height: 12, fill }];
+  const lines = (d, stroke, width) => ["path", { d, stroke, "stroke-width": width, fill: "none" }];
+  entry([lines("M3 3l8 8m0 -8l-8 8", theme.bad, 2.5)], "missed deadline");
+  entry([square(theme.mark), lines("M-2 10l12 -12M2 14l12 -12", theme.ground, 1.6)], "ran, but its job missed its deadline");
+  if (page.critical.some(Boolean)) entry([["rect", { x: 1, y: 2, width: 12, height: 10, fill: "none", stroke: theme.ink, "stroke-width": 1.5 }]], "critical task");
+  if (page.by_task) {
+    entry([lines("M7 13V1m-3 4l3 -4l3 4", theme.mark, 1)], "release");
+    entry([lines("M7 1v12m-3 -4l3 4l3 -4", theme.mark, 1)], "deadline");
+  }
+  const names = coloursAreCores() ? Array.from({ length: page.cores }, (_, core) => "core " + core) : page.tasks;
+  const most = names.length > MOST_NAMED ? MOST_NAMED / 3 : names.length;
+  names.slice(0, most).forEach((name, index) => entry([square(colour(index))], name));
+  if (names.length > most) make("li", list, `and ${names.length - most} more, whose colours repeat: a bar with room has its name, and pointing at one tells its job`);
+}
+
+function redraw() {
+  readTheme();
+  legend();
+  charts.forEach((chart) => chart.resize());
+  show(shown.from, shown.to);
+}
+
+readTheme();
+const PLACES = 3;
+for (let place = 0; place < PLACES; place++) charts.push(new Chart(page.chosen[place], document.getElementById("charts"), place));
+const byTask = document.getElementById("by-task");
+byTask.checked = page.by_task;
+byTask.addEventListener("change", () => {
+  page.by_task = byTask.checked;
+  redraw();
+});
+document.querySelectorAll(".tools button").forEach((button) =>
+  button.addEventListener("click", () => charts.find((chart) => chart.schedule)?.key(button.dataset.key))
+);
+addEventListener("resize", redraw);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+redraw();
