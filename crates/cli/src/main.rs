@@ -82,7 +82,7 @@ fn main() -> ExitCode {
         // The reader of our output has had enough, as in `temponet sets | head`.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) if error.is::<Failed>() => {
-            eprintln!("failed: {error}");
+            output::say(&format!("failed: {error}"));
             ExitCode::from(1)
         }
         Err(error) => {

@@ -15,9 +15,19 @@ use temponet_task::wording::{visible, visible_lines};
 
 use crate::interrupt::Unfinished;
 
+/// How a part of a text is set in bold, where stdout is a terminal.
+pub const BOLD: [&str; 2] = ["\x1b[1m", "\x1b[0m"];
+
 /// Prints text to stdout.
 pub fn print(text: &str) -> Result<()> {
-    print_bytes(visible_lines(text).as_bytes())
+    print_bytes(harmless(text).as_bytes())
+}
+
+/// The text without what steers a terminal, but for our own [`BOLD`].
+fn harmless(text: &str) -> String {
+    let [begin, end] = BOLD;
+    let plain = |part: &str| part.split(end).map(visible_lines).collect::<Vec<_>>().join(end);
+    text.split(begin).map(plain).collect::<Vec<_>>().join(begin)
 }
 
 /// Prints to stdout as it is.
@@ -144,5 +154,16 @@ fn open_special(path: &Path) -> Result<File> {
     match receiver.recv_timeout(PATIENCE) {
         Ok(file) => Ok(file?),
         Err(_) => bail!("nobody has read from the pipe for {} s", PATIENCE.as_secs()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_bold_reaches_the_terminal_and_nothing_else_does() {
+        assert_eq!(harmless("a\x1b[1mb\x1b[0m\n\tc"), "a\x1b[1mb\x1b[0m\n\tc");
+        assert_eq!(harmless("\x1b[2Ja\x1b[1mb\x07\x1b[0m"), "\\u{1b}[2Ja\x1b[1mb\\u{7}\x1b[0m");
     }
 }

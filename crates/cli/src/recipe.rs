@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(line("adam.beta1 = 2 is not from 0 to 1"), Some(5));
         assert_eq!(line("stage 1: batch = 0 is not from 1 to 100000000"), Some(10));
         assert_eq!(line("stage 2: phases = 0 is not from 1 to 100000000"), Some(12));
-        assert_eq!(line("stage 2: workload: cores are none"), Some(13));
+        assert_eq!(line("stage 2: workload: cores are none"), Some(14));
         assert_eq!(line("stage 2: epsilon: there is no such thing"), Some(16));
         assert_eq!(line("stage 2: epsilon[0] = 2 is not from 0 to 1"), Some(16));
         assert_eq!(line("network: 3 heads do not share a width of 64"), None);

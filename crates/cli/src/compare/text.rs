@@ -10,6 +10,7 @@ use temponet_lab::stats::percent;
 use temponet_task::Measure;
 use temponet_task::wording::counted;
 
+use crate::output::BOLD;
 use crate::setup::heading;
 use crate::table;
 
@@ -65,11 +66,9 @@ pub fn text(comparison: &Comparison, is_whole: bool, shield: Option<&str>) -> St
 }
 
 fn bold_row(table: &str, name: &str) -> String {
+    let [begin, end] = BOLD;
     let is_row = |line: &str| line.split_whitespace().next() == Some(name);
-    table
-        .lines()
-        .map(|line| if is_row(line) { format!("\x1b[1m{line}\x1b[0m\n") } else { format!("{line}\n") })
-        .collect()
+    table.lines().map(|line| if is_row(line) { format!("{begin}{line}{end}\n") } else { format!("{line}\n") }).collect()
 }
 
 /// Which rows are shown, and who does as well as one of them.
