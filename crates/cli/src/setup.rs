@@ -28,9 +28,9 @@ pub struct SetupArgs {
     /// What happens to an unfinished job at its deadline: abort or continue [default: the file's]
     #[arg(long, value_name = "RULE", value_parser = on_miss)]
     pub on_miss: Option<OnMiss>,
-    /// Seed of execution times, jitter and sporadic arrivals
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    pub seed: u64,
+    /// Seed of execution times, jitter and sporadic arrivals [default: 1; train: the recipe's]
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
     /// Time a context switch takes, such as 10us [default: the file's, else none]
     #[arg(long, value_name = "TIME", value_parser = any_time)]
     pub switch_cost: Option<Time>,

@@ -194,8 +194,8 @@ impl<D: Device<Real = f32>> Run<D> {
             Method::Ppo(_) | Method::Stay(_) => Memory::Nothing,
             Method::Offline(settings) => {
                 let mut dqn_settings = settings.dqn.clone();
-                if let OfflineAlgorithm::Cql { conservative, cloning } = settings.algorithm {
-                    dqn_settings = DqnSettings { conservative, cloning, ..dqn_settings };
+                if let OfflineAlgorithm::Cql { conservative } = settings.algorithm {
+                    dqn_settings = DqnSettings { conservative, ..dqn_settings };
                 }
                 let dqn = Box::new(Dqn::new(dqn_settings, &mut self.learner));
                 let judge = matches!(settings.algorithm, OfflineAlgorithm::Iql { .. }).then(|| {
