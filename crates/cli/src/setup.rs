@@ -113,6 +113,11 @@ pub fn aim(text: &str) -> Result<Aim, String> {
 }
 
 impl SetupArgs {
+    /// The seed, where no recipe has one.
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+
     /// Loads the set and makes the user's changes to it; the horizon, and the notes on an imported file.
     pub fn prepare(&self, name: Option<&str>) -> Result<(TaskSet, Time, Vec<String>)> {
         let Loaded { mut set, mut notes, .. } = load(name.unwrap_or(builtin::DEFAULT))?;

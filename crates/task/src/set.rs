@@ -169,8 +169,7 @@ impl TaskSet {
             (task.acet, task.wcet_high) = (task.acet.map(scaled), task.wcet_high.map(scaled));
             scale_model(&mut task.execution, &scaled);
             if let Arrival::Listed(jobs) = &mut task.arrival {
-                let job =
-                    |job: &ListedJob| ListedJob {
+                let job = |job: &ListedJob| ListedJob {
                     execution: scaled(job.execution),
                     wcet: scaled(job.wcet),
                     bcet: if job.bcet == job.wcet { scaled(job.wcet) } else { job.bcet },
@@ -243,7 +242,8 @@ mod tests {
     fn single_jobs_beside_recurring_tasks_add_their_mean_demand() {
         let ms = Time::from_ms;
         let (execution, wcet) = (ms(1), ms(2));
-        let job = ListedJob { release: ms(5), deadline: ms(15), execution, wcet, bcet: Time(1), criticality: 0, value: 1.0 };
+        let job =
+            ListedJob { release: ms(5), deadline: ms(15), execution, wcet, bcet: Time(1), criticality: 0, value: 1.0 };
         let listed = Task { arrival: Arrival::Listed([job].into()), ..Task::periodic("jobs", ms(10), wcet) };
         let mut set = TaskSet::new("test", vec![listed], 1);
         assert_eq!(set.utilization(), 0.2);

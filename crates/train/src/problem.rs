@@ -138,8 +138,7 @@ fn q_learning(s: &DqnSettings) -> Option<String> {
         Bonus::None => 0.0,
         Bonus::Count { weight, .. } | Bonus::Ucb { weight } => weight,
     };
-    let amounts =
-        [("priority", s.priority), ("bonus.weight", bonus), ("conservative", s.conservative)];
+    let amounts = [("priority", s.priority), ("bonus.weight", bonus), ("conservative", s.conservative)];
     not_whole(&whole)
         .or_else(|| environments(s.environments))
         .or_else(|| not_a_share(&shares))
