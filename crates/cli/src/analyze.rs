@@ -69,7 +69,7 @@ pub fn run(args: Args) -> Result<()> {
         true => None,
         false => {
             let runs = if set.is_random() { RUNS } else { 1 };
-            let plan = OverloadPlan { set: set.clone(), horizon, seed: args.setup.seed, runs, schedulers, roster };
+            let plan = OverloadPlan { set: set.clone(), horizon, seed: args.setup.seed(), runs, schedulers, roster };
             Some(plan.run(&Progress::new(plan.runs_in_all(), horizon))?)
         }
     };

@@ -14,8 +14,16 @@ pub enum Opened {
 
 /// The device of a name: `cpu`, `cuda`, or `auto` for a GPU if there is one.
 pub fn open(name: &str) -> Result<Opened> {
+    open_with(name, gpu)
+}
+
+/// As above, with what opens the GPU: not to be asked unless it is wanted, since that alone takes time and memory on it.
+fn open_with(name: &str, gpu: impl FnOnce() -> Result<Opened, String>) -> Result<Opened> {
+    if name == "cpu" {
+        return Ok(Opened::Cpu(Cpu::default()));
+    }
     match (name, gpu()) {
-        ("cuda" | "auto", Ok(gpu)) => Ok(gpu),
+        (_, Ok(gpu)) => Ok(gpu),
         ("cuda", Err(why)) => bail!("--device cuda: {why}"),
         _ => Ok(Opened::Cpu(Cpu::default())),
     }
@@ -30,4 +38,16 @@ fn gpu() -> Result<Opened, String> {
 fn gpu() -> Result<Opened, String> {
     Err("this program was built without it; `cargo build --release --features cuda` builds it, and needs no CUDA"
         .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_is_had_without_opening_the_gpu() {
+        assert!(open_with("cpu", || panic!("the GPU was opened")).is_ok());
+        assert!(open_with("auto", || Err("there is none".into())).is_ok());
+        assert!(open_with("cuda", || Err("there is none".into())).is_err());
+    }
 }

@@ -56,7 +56,7 @@ pub fn run(args: Args) -> Result<()> {
         for name in ["edf", "srpt"] {
             others.push((name, roster.build(name)?));
         }
-        let seed = args.setup.seed;
+        let seed = args.setup.seed();
         let run = explain_run(&set, seed, horizon, &model, &mut *scheduler, &mut *plain, &mut others)?;
         let lines = run_lines(&run, model.provenance().unwrap_or("unknown"));
         if let Some(file) = report {
@@ -71,7 +71,7 @@ pub fn run(args: Args) -> Result<()> {
         let line = |(name, value): &(String, String)| format!("{name:<30} {value}\n");
         return output::print(&(heading(&set, horizon) + "\n\n" + &lines.iter().map(line).collect::<String>()));
     }
-    let found = explain_at(&set, args.setup.seed, horizon, args.at, &model, &mut *scheduler, &mut *plain)?;
+    let found = explain_at(&set, args.setup.seed(), horizon, args.at, &model, &mut *scheduler, &mut *plain)?;
     let decision = found.with_context(|| format!("no job is ready at or after {} and before {horizon}", args.at))?;
     if let Some(file) = report {
         file.write(page(&set, &decision, &facts(&decision, args.model.no_shield)))?;

@@ -28,9 +28,9 @@ pub struct SetupArgs {
     /// What happens to an unfinished job at its deadline: abort or continue [default: the file's]
     #[arg(long, value_name = "RULE", value_parser = on_miss)]
     pub on_miss: Option<OnMiss>,
-    /// Seed of execution times, jitter and sporadic arrivals
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    pub seed: u64,
+    /// Seed of execution times, jitter and sporadic arrivals [default: 1; train: the recipe's]
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
     /// Time a context switch takes, such as 10us [default: the file's, else none]
     #[arg(long, value_name = "TIME", value_parser = any_time)]
     pub switch_cost: Option<Time>,
@@ -113,6 +113,11 @@ pub fn aim(text: &str) -> Result<Aim, String> {
 }
 
 impl SetupArgs {
+    /// The seed, where no recipe has one.
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+
     /// Loads the set and makes the user's changes to it; the horizon, and the notes on an imported file.
     pub fn prepare(&self, name: Option<&str>) -> Result<(TaskSet, Time, Vec<String>)> {
         let Loaded { mut set, mut notes, .. } = load(name.unwrap_or(builtin::DEFAULT))?;

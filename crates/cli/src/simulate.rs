@@ -98,7 +98,7 @@ pub fn run(args: Args) -> Result<()> {
     let progress = Progress::new(1, horizon);
     progress.say(name);
     let mut watched = progress.watch((recorder, (jobs, trace)));
-    let seed = args.setup.seed;
+    let seed = args.setup.seed();
     let (metrics, latency) = if args.latency {
         let mut timed = Timed::new(&mut *scheduler);
         let metrics = simulate(&set, seed, horizon, &mut timed, &mut watched);

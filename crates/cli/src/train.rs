@@ -16,10 +16,10 @@ use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
 use temponet_lab::verdict::{Judged, Verdict, judge};
 use temponet_task::files::read_bytes;
-use temponet_task::{Measure, TaskSet, Time};
+use temponet_task::{Arrival, Measure, TaskSet, Time};
 use temponet_train::{
-    Events, PhaseFigures, Ranges, Recipe, Run, Source, TrainError, UpdateFigures, Validated, Watch, cannot_teach,
-    trial_seed,
+    Events, FEWEST_JOBS, Parts, PhaseFigures, Ranges, Recipe, Run, Source, Trace, TrainError, UpdateFigures, Validated,
+    Watch, cannot_teach, trial_seed,
 };
 
 use crate::device::{self, Opened};
@@ -91,9 +91,7 @@ struct JsonTraining<'a> {
 
 pub fn run(args: Args) -> Result<()> {
     let mut recipe = args.recipe.as_deref().map(recipe::read).transpose()?.unwrap_or_default();
-    if args.recipe.is_none() || args.setup.seed != 1 {
-        recipe.seed = args.setup.seed;
-    }
+    recipe.seed = args.setup.seed.unwrap_or(recipe.seed);
     if args.print_recipe {
         return output::print(&toml::to_string(&recipe)?);
     }
@@ -104,6 +102,7 @@ pub fn run(args: Args) -> Result<()> {
         bail!("{name} is there: a training was interrupted; --resume goes on with it, --force forgets it");
     }
     let set = prepare_set(&args)?;
+    say_parts(set.as_ref())?;
     check_teachers(&recipe, set.as_ref())?;
     let begin_with = args.begin_with.as_deref().map(setup::model).transpose()?;
     if let Some(model) = &begin_with {
@@ -222,6 +221,25 @@ fn prepare_set(args: &Args) -> Result<Option<TaskSet>> {
     Ok(args.set.as_deref().map(|name| args.setup.prepare(Some(name))).transpose()?.map(|(set, ..)| set))
 }
 
+fn is_trace(set: &TaskSet) -> bool {
+    set.tasks.iter().all(|task| matches!(task.arrival, Arrival::Listed(_)))
+}
+
+/// Says how a trace is cut; one that is too short to be cut is of no use.
+fn say_parts(set: Option<&TaskSet>) -> Result<()> {
+    let Some(set) = set.filter(|set| is_trace(set)) else { return Ok(()) };
+    let Some(Parts { training, validation, verdict }) = Trace::split(set) else {
+        bail!("a trace is cut in time to be judged on jobs that were not learned on, which takes {FEWEST_JOBS} jobs");
+    };
+    eprintln!(
+        "a trace: it learns on the first {} jobs, is chosen by the next {}, and judged on the last {}",
+        training.len(),
+        validation.len(),
+        verdict.len()
+    );
+    Ok(())
+}
+
 /// Whether the teachers can teach on the set, or on each number of cores that is drawn.
 fn check_teachers(recipe: &Recipe, set: Option<&TaskSet>) -> Result<()> {
     for stage in &recipe.stage {
@@ -240,6 +258,12 @@ fn check_teachers(recipe: &Recipe, set: Option<&TaskSet>) -> Result<()> {
 }
 
 fn trials(recipe: &Recipe, set: Option<TaskSet>, count: u32) -> Result<Vec<Case>> {
+    if let Some(Parts { verdict, .. }) = set.as_ref().and_then(Trace::split) {
+        let seed = trial_seed(recipe.seed, 0);
+        return Ok(vec![Case { set: (**verdict.set()).clone(), seed, horizon: verdict.end() }]);
+    }
+    // Runs of a set in which nothing is random are one and the same.
+    let count = if set.as_ref().is_some_and(|set| !set.is_random()) { 1 } else { count };
     let source = match set {
         Some(set) => Source::Fixed(Arc::new(set)),
         None => Source::Drawn(Box::new(recipe.workload.clone())),
@@ -374,7 +398,13 @@ fn text(output: &Path, verdict: &Verdict, first: Option<&Case>) -> String {
     if let Some(trial) = first {
         text += &format!("{}\n", heading(&trial.set, trial.horizon));
     }
-    text += &format!("{} unseen runs, goal: {}\n\n", verdict.trials, verdict.goal());
+    let is_trace = first.is_some_and(|trial| is_trace(&trial.set));
+    let runs = match verdict.trials {
+        1 if is_trace => "1 run: the last fifth of the trace, which nothing was learned or chosen on".into(),
+        1 => "1 run: nothing in this set is random".into(),
+        trials => format!("{trials} unseen runs"),
+    };
+    text += &format!("{runs}, goal: {}\n\n", verdict.goal());
     // Jobs in time come with their interval; the measures before them in the goal without.
     let goal = verdict.goal();
     let measures: Vec<Measure> = goal.measures().iter().copied().filter(|measure| *measure != Measure::Met).collect();

@@ -223,7 +223,15 @@ mod tests {
     fn single_jobs_beside_recurring_tasks_do_not_cut_them_short() {
         let mut set = set(&[40_000, 60_000]);
         let (release, deadline) = (Time::from_ms(1), Time::from_ms(9));
-        let job = ListedJob { release, deadline, execution: Time(1), wcet: Time(1), criticality: 0, value: 1.0 };
+        let job = ListedJob {
+            release,
+            deadline,
+            execution: Time(1),
+            wcet: Time(1),
+            bcet: Time(1),
+            criticality: 0,
+            value: 1.0,
+        };
         set.tasks[1].arrival = Arrival::Listed([job].into());
         assert!(expected_jobs(&set, default_horizon(&set)) > JOBS / 2.0);
         let late = ListedJob { deadline: Time::from_secs(6_000), ..job };

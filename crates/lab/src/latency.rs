@@ -18,6 +18,11 @@ impl<S: Scheduler> Timed<S> {
     pub fn new(inner: S) -> Timed<S> {
         Timed { inner, latencies: Histogram::default() }
     }
+
+    /// The one inside.
+    pub fn inner(&self) -> &S {
+        &self.inner
+    }
 }
 
 impl<S: Scheduler> Scheduler for Timed<S> {

@@ -138,7 +138,15 @@ fn what_no_test_covers_is_refused_with_its_reason() {
     let mut deciding = plain.clone();
     deciding.costs.decision = Time(1);
     assert!(Model::of(&deciding).unwrap_err().contains("decisions") && proofs(&deciding).is_empty());
-    let job = ListedJob { release: ms(0), deadline: ms(5), execution: ms(1), wcet: ms(1), criticality: 0, value: 1.0 };
+    let job = ListedJob {
+        release: ms(0),
+        deadline: ms(5),
+        execution: ms(1),
+        wcet: ms(1),
+        bcet: ms(1),
+        criticality: 0,
+        value: 1.0,
+    };
     let mut listed = plain.clone();
     listed.tasks[0].arrival = Arrival::Listed([job].into());
     assert!(Model::of(&listed).unwrap_err().contains("list") && proofs(&listed).is_empty());

@@ -36,7 +36,8 @@ fn drawn(tasks: usize, cores: usize, utilization: f64, periods: (Time, Time), gr
 fn list(jobs: &[(u64, u64, u64, f64)]) -> TaskSet {
     let task = |(index, job): (usize, &(u64, u64, u64, f64))| {
         let (release, execution, deadline) = (ms(job.0), ms(job.1), ms(job.2));
-        let listed = ListedJob { release, deadline, execution, wcet: execution, criticality: 0, value: job.3 };
+        let listed =
+            ListedJob { release, deadline, execution, wcet: execution, bcet: execution, criticality: 0, value: job.3 };
         Task {
             arrival: Arrival::Listed([listed].into()),
             ..Task::periodic(format!("j{index}"), deadline - release, execution)
@@ -266,8 +267,15 @@ fn value_schedulers_are_edf_when_everything_fits() {
 fn red_takes_a_rejected_job_back_when_time_comes_free() {
     // j1 is rejected at 0 for j0's wcet of 6; j0 takes only 2, and then j1 fits.
     let mut set = list(&[(0, 6, 6, 5.0), (0, 4, 8, 1.0)]);
-    let short =
-        ListedJob { release: ms(0), deadline: ms(6), execution: ms(2), wcet: ms(6), criticality: 0, value: 5.0 };
+    let short = ListedJob {
+        release: ms(0),
+        deadline: ms(6),
+        execution: ms(2),
+        wcet: ms(6),
+        bcet: Time(1),
+        criticality: 0,
+        value: 5.0,
+    };
     set.tasks[0].arrival = Arrival::Listed([short].into());
     assert_eq!(run("red", &set, ms(50)).value, 6.0);
 }
@@ -280,7 +288,15 @@ fn dasa_prefers_density_and_lbesa_and_dios_differ_where_they_should() {
     assert_eq!(run("lbesa", &set, ms(50)).value, 4.0);
     // Importance: criticality before density.
     let mut critical = set.clone();
-    let job = ListedJob { release: ms(0), deadline: ms(10), execution: ms(9), wcet: ms(9), criticality: 1, value: 3.0 };
+    let job = ListedJob {
+        release: ms(0),
+        deadline: ms(10),
+        execution: ms(9),
+        wcet: ms(9),
+        bcet: ms(9),
+        criticality: 1,
+        value: 3.0,
+    };
     critical.tasks[0].arrival = Arrival::Listed([job].into());
     assert_eq!(run("dios", &critical, ms(50)).value, 3.0);
     assert_eq!(run("dasa", &critical, ms(50)).value, 4.0);

@@ -253,8 +253,15 @@ fn bursts_where_the_best_online_rule_loses() {
         best += found.lower;
         let tasks = jobs.iter().enumerate().map(|(index, job)| {
             let OracleJob { release, deadline, execution, .. } = *job;
-            let listed =
-                temponet_task::ListedJob { release, deadline, execution, wcet: execution, criticality: 0, value: 1.0 };
+            let listed = temponet_task::ListedJob {
+                release,
+                deadline,
+                execution,
+                wcet: execution,
+                bcet: execution,
+                criticality: 0,
+                value: 1.0,
+            };
             let arrival = temponet_task::Arrival::Listed([listed].into());
             temponet_task::Task {
                 arrival,

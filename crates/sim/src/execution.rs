@@ -1,7 +1,7 @@
 //! How long a job really takes: each task's model made ready for drawing.
 //!
-//! Bounded models are drawn by inverting the truncated distribution, not by redrawing until a value fits: a user's
-//! bounds may hold next to no mass, and then redrawing never ends.
+//! Weibull and Pareto times are drawn by inverting the truncated distribution, not by redrawing until a value fits: a user's
+//! bounds may hold next to no mass, and then redrawing never ends. A normal time is redrawn a bounded number of times, then uniform.
 
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;

@@ -309,7 +309,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
                 deadline: job.deadline,
                 execution: job.execution,
                 wcet: job.wcet,
-                bcet: job.bcet(),
+                bcet: job.bcet,
                 criticality: job.criticality,
                 value: job.value,
             };

@@ -124,7 +124,7 @@ impl TaskSet {
         self.listed_utilization(|job| job.wcet).unwrap_or_else(|| self.tasks.iter().map(Task::utilization).sum())
     }
 
-    /// Total utilisation at average execution times; at the true ones for a list of jobs.
+    /// Total utilisation at average execution times; at the true ones for a list of jobs. For reports: a scheduler knows [`Task::mean_utilization`].
     pub fn mean_utilization(&self) -> f64 {
         let listed = self.listed_utilization(|job| job.execution);
         listed.unwrap_or_else(|| self.tasks.iter().map(Task::mean_utilization).sum())
@@ -169,8 +169,12 @@ impl TaskSet {
             (task.acet, task.wcet_high) = (task.acet.map(scaled), task.wcet_high.map(scaled));
             scale_model(&mut task.execution, &scaled);
             if let Arrival::Listed(jobs) = &mut task.arrival {
-                let job =
-                    |job: &ListedJob| ListedJob { execution: scaled(job.execution), wcet: scaled(job.wcet), ..*job };
+                let job = |job: &ListedJob| ListedJob {
+                    execution: scaled(job.execution),
+                    wcet: scaled(job.wcet),
+                    bcet: if job.bcet == job.wcet { scaled(job.wcet) } else { job.bcet },
+                    ..*job
+                };
                 *jobs = jobs.iter().map(job).collect();
             }
         }
@@ -238,7 +242,8 @@ mod tests {
     fn single_jobs_beside_recurring_tasks_add_their_mean_demand() {
         let ms = Time::from_ms;
         let (execution, wcet) = (ms(1), ms(2));
-        let job = ListedJob { release: ms(5), deadline: ms(15), execution, wcet, criticality: 0, value: 1.0 };
+        let job =
+            ListedJob { release: ms(5), deadline: ms(15), execution, wcet, bcet: Time(1), criticality: 0, value: 1.0 };
         let listed = Task { arrival: Arrival::Listed([job].into()), ..Task::periodic("jobs", ms(10), wcet) };
         let mut set = TaskSet::new("test", vec![listed], 1);
         assert_eq!(set.utilization(), 0.2);

@@ -95,17 +95,13 @@ pub struct ListedJob {
     pub execution: Time,
     /// What the scheduler is told it may take; at least `execution`.
     pub wcet: Time,
+    /// What the scheduler is told it takes at least: the wcet where the list as a whole states no wcets, so that times are known, else a nanosecond. Never
+    /// chosen job by job: that would tell the execution time.
+    pub bcet: Time,
     /// As [`Task::criticality`].
     pub criticality: u8,
     /// As [`Task::value`].
     pub value: f64,
-}
-
-impl ListedJob {
-    /// The bound a scheduler is told: the wcet where the list states no other, else nothing is known.
-    pub fn bcet(&self) -> Time {
-        if self.wcet == self.execution { self.wcet } else { Time(1) }
-    }
 }
 
 /// What a job really takes. Every model stays within `[bcet, wcet]`, except that a task with a `wcet_high` overruns
@@ -116,7 +112,8 @@ pub enum ExecutionModel {
     Wcet,
     /// Uniform between bcet and wcet.
     Uniform,
-    /// Normal with mean `acet` (or the middle) and the given standard deviation, redrawn until within bounds.
+    /// Normal with mean `acet` (or the middle) and the given standard deviation, redrawn until within bounds, and uniform within them
+    /// if that does not come about in 64 draws.
     Normal {
         /// Standard deviation.
         deviation: Time,
@@ -127,7 +124,7 @@ pub enum ExecutionModel {
         /// Share beyond the wcet before truncation.
         exceed: f64,
     },
-    /// Pareto with the given shape and least value bcet, redrawn until at most wcet.
+    /// Pareto with the given shape and least value bcet, truncated at the wcet.
     Pareto {
         /// The tail index α.
         shape: f64,
@@ -192,7 +189,8 @@ impl Task {
         self.share(self.wcet)
     }
 
-    /// As [`Task::utilization`] with the means of execution times and gaps.
+    /// As [`Task::utilization`] with the means of execution times and gaps, as far as an online scheduler may know them: for a list of jobs that is
+    /// the middle between their bcets and wcets.
     pub fn mean_utilization(&self) -> f64 {
         let share = self.share(Time(self.mean_execution().round() as u64));
         match self.arrival {
@@ -203,6 +201,7 @@ impl Task {
                 };
                 share * minimum.0 as f64 / mean
             }
+            Arrival::Listed(ref jobs) => listed_share(jobs, |job| (job.bcet.0 + job.wcet.0) as f64 / 2.0),
             _ => share,
         }
     }
@@ -237,14 +236,17 @@ impl Task {
             Arrival::Periodic { period } => execution / period.0 as f64,
             Arrival::Sporadic { minimum, .. } => execution / minimum.0 as f64,
             Arrival::Burst { jobs, every, .. } => execution * f64::from(*jobs) / every.0 as f64,
-            Arrival::Listed(jobs) => {
-                let work: f64 = jobs.iter().map(|job| job.wcet.0 as f64).sum();
-                let first = jobs.iter().map(|job| job.release).min().unwrap_or_default();
-                let last = jobs.iter().map(|job| job.deadline).max().unwrap_or_default();
-                work / last.saturating_sub(first).0.max(1) as f64
-            }
+            Arrival::Listed(jobs) => listed_share(jobs, |job| job.wcet.0 as f64),
         }
     }
+}
+
+/// What jobs ask for, as a share of the time between the first release and the last deadline.
+fn listed_share(jobs: &[ListedJob], work: impl Fn(&ListedJob) -> f64) -> f64 {
+    let work: f64 = jobs.iter().map(work).sum();
+    let first = jobs.iter().map(|job| job.release).min().unwrap_or_default();
+    let last = jobs.iter().map(|job| job.deadline).max().unwrap_or_default();
+    work / last.saturating_sub(first).0.max(1) as f64
 }
 
 /// The mean of a Pareto distribution of the given shape from `least`, cut off at `most`.

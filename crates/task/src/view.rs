@@ -1,7 +1,7 @@
 //! What a scheduler sees at a decision point. Nothing here knows a simulator: a real-time program fills the same
 //! structures from its own queues.
 
-use crate::{OnMiss, Speed, Task, Time};
+use crate::{Arrival, OnMiss, Speed, Task, Time};
 
 /// Names an active job until it leaves the system; afterwards the number may be used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -111,6 +111,28 @@ pub struct System {
     pub servers: Vec<crate::Server>,
     /// What dispatching costs beyond the wcets.
     pub costs: crate::Costs,
+}
+
+impl System {
+    /// The mean load of each task, as far as an online scheduler may know it: of single jobs by what is told of them ([`crate::ListedJob::bcet`] and wcet),
+    /// over the time between the first release and the last deadline of all lists.
+    pub fn mean_utilizations(&self) -> Vec<f64> {
+        let listed = self.tasks.iter().filter_map(|task| match &task.arrival {
+            Arrival::Listed(jobs) => Some(jobs.iter()),
+            _ => None,
+        });
+        let (first, last) = listed
+            .flatten()
+            .fold((Time::NEVER, Time::ZERO), |(first, last), job| (first.min(job.release), last.max(job.deadline)));
+        let window = last.saturating_sub(first).0.max(1) as f64;
+        let load = |task: &Task| match &task.arrival {
+            Arrival::Listed(jobs) => {
+                jobs.iter().map(|job| (job.bcet.0 + job.wcet.0) as f64 / 2.0).sum::<f64>() / window
+            }
+            _ => task.mean_utilization(),
+        };
+        self.tasks.iter().map(load).collect()
+    }
 }
 
 /// What happened since the last decision. The job of an event can be looked up even if it has just left.

@@ -176,8 +176,15 @@ fn a_header_with_release_makes_a_job_list() {
     let [cam, log] = &loaded.set.tasks[..] else { panic!() };
     let Arrival::Listed(jobs) = &cam.arrival else { panic!() };
     let ms = Time::from_ms;
-    let first =
-        ListedJob { release: ms(0), deadline: ms(10), execution: ms(2), wcet: ms(4), criticality: 0, value: 3.0 };
+    let first = ListedJob {
+        release: ms(0),
+        deadline: ms(10),
+        execution: ms(2),
+        wcet: ms(4),
+        bcet: Time(1),
+        criticality: 0,
+        value: 3.0,
+    };
     assert_eq!((jobs.len(), jobs[0], jobs[1].wcet), (2, first, ms(1)));
     assert_eq!(log.name, "log");
     assert_eq!(loaded.set.utilization(), 6.0 / 10.0, "4 + 1 + 1 ms at the wcet in 10 ms");

@@ -181,6 +181,7 @@ fn a_simulation_of_simso_becomes_a_set_and_the_rest_is_named() {
         deadline: release + ms(4),
         execution: ms(1),
         wcet: ms(1),
+        bcet: ms(1),
         criticality: 0,
         value: 1.0,
     };

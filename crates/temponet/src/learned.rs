@@ -64,6 +64,11 @@ impl Learned {
         })
     }
 
+    /// Whether its overload detector fired when the network was last asked; it minds this even where attention is kept whole.
+    pub fn is_overloaded(&self) -> bool {
+        self.is_overloaded
+    }
+
     /// What a decision over so many rows takes at most, in ns: the work of the network at a rate that every machine reaches.
     fn expected_ns(&self, rows: usize) -> u64 {
         2_000 + self.model.weights.architecture.operations(rows) as u64 / FLOP_PER_NS

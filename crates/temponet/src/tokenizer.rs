@@ -107,25 +107,26 @@ impl Scale {
         let unit = wcets.get(wcets.len() / 2).copied().unwrap_or(1).max(1) as f64;
         let total: f64 = system.tasks.iter().map(|task| task.value).sum();
         let value = (total / system.tasks.len().max(1) as f64).max(f64::MIN_POSITIVE);
-        let load = system.tasks.iter().map(Task::mean_utilization).sum::<f64>() / system.cores as f64;
+        let loads = system.mean_utilizations();
+        let load = loads.iter().sum::<f64>() / system.cores as f64;
         let cores = (usize::BITS - (system.cores - 1).leading_zeros()) as usize;
         let idle = [cores.min(CORE_BINS - 1) as u16, ((load * 8.0) as usize).min(LOAD_BINS - 1) as u16];
         let edges = tokenizer.binning.edges(tokenizer.bins).iter().map(|edge| edge * unit).collect();
         let importance = |task: &Task| (task.value, task.criticality);
         let differs = system.tasks.windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
-        Scale { unit, value, idle, bins: Bins::new(edges), differs, ranks: ranks(system) }
+        Scale { unit, value, idle, bins: Bins::new(edges), differs, ranks: ranks(system, &loads) }
     }
 }
 
 /// See [`Feature::Rank`].
-fn ranks(system: &System) -> Vec<u16> {
+fn ranks(system: &System, loads: &[f64]) -> Vec<u16> {
     let price = |place: &usize| system.tasks[*place].mean_execution() / system.tasks[*place].value;
     let mut order: Vec<usize> = (0..system.tasks.len()).collect();
     order.sort_by(|a, b| price(a).total_cmp(&price(b)));
     let mut ranks = vec![0; order.len()];
     let mut load = 0.0;
     for same in order.chunk_by(|a, b| price(a) == price(b)) {
-        let more: f64 = same.iter().map(|place| system.tasks[*place].mean_utilization()).sum();
+        let more: f64 = same.iter().map(|place| loads[*place]).sum();
         load += more / system.cores as f64;
         same.iter().for_each(|place| ranks[*place] = ((load * 10.0) as u16).min(15));
     }

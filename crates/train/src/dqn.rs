@@ -49,16 +49,15 @@ pub struct DqnSettings {
     /// Huber's loss with this bound; none, in a file `inf`, is the squared error.
     #[serde(with = "bound")]
     pub huber: Option<f64>,
-    /// Random choices: their share at first and at last, in a straight line over all phases.
+    /// Random choices: their share at first and at last; it falls in a straight line over the first half of the stage's phases and then stays.
     pub epsilon: (f64, f64),
     /// What else makes it try.
     pub bonus: Bonus,
     /// May leave cores idle although jobs wait.
     pub may_idle: bool,
-    /// Weight of the conservative penalty (CQL): the log-sum of all jobs' Q-values less that of the jobs that ran.
+    /// Weight of the conservative penalty (CQL): the negative logarithm of the softmax likelihood of the jobs that ran. It raises their Q-values above the
+    /// others', which is at once what cloning them would do.
     pub conservative: f64,
-    /// Weight of cloning what the data did.
-    pub cloning: f64,
 }
 
 impl Default for DqnSettings {
@@ -81,7 +80,6 @@ impl Default for DqnSettings {
             bonus: Bonus::None,
             may_idle: false,
             conservative: 0.0,
-            cloning: 0.0,
         }
     }
 }
@@ -254,8 +252,7 @@ impl<D: Device<Real = f32>> Dqn<D> {
         let transitions: Vec<&Transition> = draw.places.iter().map(|place| self.replay.get(*place)).collect();
         let states: Vec<&Sample> = transitions.iter().map(|transition| &*transition.state).collect();
         let weights: Vec<f32> = draw.weights.iter().map(|weight| weight / settings.batch as f32).collect();
-        // Both raise the jobs that ran above the others: the one on the scale of values, the other as likelihood.
-        let likelihood = (settings.conservative + settings.cloning) as f32;
+        let likelihood = settings.conservative as f32;
         let is_whole = likelihood > 0.0;
         let distinct: Vec<Vec<u32>> = transitions.iter().map(|transition| distinct(&transition.chosen)).collect();
         let wanted: Vec<&[u32]> = distinct.iter().map(Vec::as_slice).collect();

@@ -26,6 +26,7 @@ mod sample;
 mod source;
 mod teacher;
 mod tensorboard;
+mod trace;
 
 pub use base::best_simple;
 pub use check::check_environment;
@@ -48,3 +49,4 @@ pub use sample::{Batch, Sample};
 pub use source::{Execution, Ranges, Source};
 pub use teacher::{OPTIMUM, cannot_teach, teacher};
 pub use tensorboard::Events;
+pub use trace::{FEWEST_JOBS, Parts, SHARES, Trace};

@@ -33,12 +33,10 @@ pub struct OfflineSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum OfflineAlgorithm {
-    /// Conservative Q-learning: what was not logged is worth less. With `cloning` it is the mixed objective.
+    /// Conservative Q-learning: what was not logged is worth less.
     Cql {
-        /// Weight of the penalty.
+        /// Weight of the penalty; see [`DqnSettings::conservative`].
         conservative: f64,
-        /// Weight of doing what was logged.
-        cloning: f64,
     },
     /// Implicit Q-learning: values by expectiles, the policy by weighing what was logged by its advantage.
     Iql {
@@ -55,7 +53,7 @@ impl Default for OfflineSettings {
             teachers: vec!["edf".into(), "edf-skip".into(), "mh-edf".into()],
             transitions: 20_000,
             updates: 500,
-            algorithm: OfflineAlgorithm::Cql { conservative: 1.0, cloning: 0.0 },
+            algorithm: OfflineAlgorithm::Cql { conservative: 1.0 },
             dqn: DqnSettings::default(),
         }
     }

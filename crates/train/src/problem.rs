@@ -117,9 +117,7 @@ impl Method {
             Method::Offline(s) if s.teachers.is_empty() => Some("teachers names no scheduler".into()),
             Method::Offline(s) => {
                 let algorithm = match s.algorithm {
-                    OfflineAlgorithm::Cql { conservative, cloning } => {
-                        negative(&[("conservative", conservative), ("cloning", cloning)])
-                    }
+                    OfflineAlgorithm::Cql { conservative } => negative(&[("conservative", conservative)]),
                     OfflineAlgorithm::Iql { expectile, sharpness } => {
                         not_a_share(&[("expectile", expectile)]).or_else(|| negative(&[("sharpness", sharpness)]))
                     }
@@ -140,8 +138,7 @@ fn q_learning(s: &DqnSettings) -> Option<String> {
         Bonus::None => 0.0,
         Bonus::Count { weight, .. } | Bonus::Ucb { weight } => weight,
     };
-    let amounts =
-        [("priority", s.priority), ("bonus.weight", bonus), ("conservative", s.conservative), ("cloning", s.cloning)];
+    let amounts = [("priority", s.priority), ("bonus.weight", bonus), ("conservative", s.conservative)];
     not_whole(&whole)
         .or_else(|| environments(s.environments))
         .or_else(|| not_a_share(&shares))

@@ -25,6 +25,7 @@ use crate::recipe::{Method, Recipe, Stage};
 use crate::reward::Purse;
 use crate::rollouts::{Finding, Findings, look};
 use crate::source::Source;
+use crate::trace::{Parts, Trace};
 
 /// Why a training stopped.
 #[derive(Debug, thiserror::Error)]
@@ -148,6 +149,8 @@ pub(crate) enum Memory<D: Device<Real = f32>> {
 pub struct Run<D: Device<Real = f32>> {
     pub(crate) recipe: Recipe,
     source: Option<Arc<TaskSet>>,
+    /// Of the source, if it is a trace.
+    parts: Option<Parts>,
     pub(crate) learner: Learner<D>,
     pub(crate) memory: Memory<D>,
     pub(crate) progress: Progress,
@@ -171,6 +174,7 @@ impl<D: Device<Real = f32>> Run<D> {
         let weights = begin_with.cloned().unwrap_or_else(random);
         let learner = Learner::new(device, &weights, recipe.optimizer.adam);
         let mut run = Run {
+            parts: set.as_ref().and_then(Trace::split),
             source: set.map(Arc::new),
             learner,
             memory: Memory::Nothing,
@@ -194,8 +198,8 @@ impl<D: Device<Real = f32>> Run<D> {
             Method::Ppo(_) | Method::Stay(_) => Memory::Nothing,
             Method::Offline(settings) => {
                 let mut dqn_settings = settings.dqn.clone();
-                if let OfflineAlgorithm::Cql { conservative, cloning } = settings.algorithm {
-                    dqn_settings = DqnSettings { conservative, cloning, ..dqn_settings };
+                if let OfflineAlgorithm::Cql { conservative } = settings.algorithm {
+                    dqn_settings = DqnSettings { conservative, ..dqn_settings };
                 }
                 let dqn = Box::new(Dqn::new(dqn_settings, &mut self.learner));
                 let judge = matches!(settings.algorithm, OfflineAlgorithm::Iql { .. }).then(|| {
@@ -276,10 +280,11 @@ impl<D: Device<Real = f32>> Run<D> {
     }
 
     fn episodes(&self, stage: &Stage, teacher: Option<String>) -> Episodes {
-        let source = match (&self.source, &stage.workload) {
-            (Some(set), _) => Source::Fixed(set.clone()),
-            (None, Some(ranges)) => Source::Drawn(Box::new(ranges.clone())),
-            (None, None) => Source::Drawn(Box::new(self.recipe.workload.clone())),
+        let source = match (&self.parts, &self.source, &stage.workload) {
+            (Some(parts), ..) => Source::Trace(parts.training.clone()),
+            (None, Some(set), _) => Source::Fixed(set.clone()),
+            (None, None, Some(ranges)) => Source::Drawn(Box::new(ranges.clone())),
+            (None, None, None) => Source::Drawn(Box::new(self.recipe.workload.clone())),
         };
         let episode = self.recipe.episode;
         Episodes {
@@ -450,9 +455,13 @@ impl<D: Device<Real = f32>> Run<D> {
     pub fn validate(&self, model: &Arc<Model>) -> Result<Validated, TrainError> {
         let (validation, reward) = (self.recipe.validation, self.recipe.episode.reward);
         let own_seed = mix(self.recipe.seed, VALIDATION);
-        let source = match &self.source {
-            Some(set) => Source::Fixed(set.clone()),
-            None => Source::Drawn(Box::new(self.recipe.workload.clone())),
+        // One run says all there is to say where no two differ.
+        let is_random = self.source.as_ref().is_none_or(|set| set.is_random() || self.parts.is_some());
+        let count = if is_random { validation.runs as u64 } else { 1 };
+        let source = match (&self.parts, &self.source) {
+            (Some(parts), _) => Source::Trace(parts.validation.clone()),
+            (None, Some(set)) => Source::Fixed(set.clone()),
+            (None, None) => Source::Drawn(Box::new(self.recipe.workload.clone())),
         };
         let one = |run: u64| -> Result<(f64, Metrics), TrainError> {
             let seed = mix(own_seed, run);
@@ -464,7 +473,7 @@ impl<D: Device<Real = f32>> Run<D> {
             let metrics = simulate(&set, seed, horizon, &mut scheduler, &mut purse)?;
             Ok((purse.share(), metrics))
         };
-        let runs = (0..validation.runs as u64).into_par_iter().map(one).collect::<Result<Vec<_>, TrainError>>()?;
+        let runs = (0..count).into_par_iter().map(one).collect::<Result<Vec<_>, TrainError>>()?;
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
         let scores: Vec<f64> = runs.iter().map(|(score, _)| *score).collect();
         let met: Vec<f64> = runs.iter().map(|(_, metrics)| metrics.jobs.compliance()).collect();

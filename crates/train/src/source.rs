@@ -9,6 +9,8 @@ use temponet_sim::generate::{Critical, Deadlines, GenerateError, Lengths, Rule, 
 use temponet_sim::is_for_evaluation;
 use temponet_task::{Costs, ExecutionModel, TaskSet, Time};
 
+use crate::trace::Trace;
+
 /// How execution times vary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -166,6 +168,8 @@ impl Ranges {
 pub enum Source {
     /// Always the same, with other jobs each time.
     Fixed(Arc<TaskSet>),
+    /// A part of a trace, from another date on each time.
+    Trace(Arc<Trace>),
     /// Drawn anew each time.
     Drawn(Box<Ranges>),
 }
@@ -175,6 +179,7 @@ impl Source {
     pub fn set(&self, seed: u64) -> Result<Arc<TaskSet>, GenerateError> {
         match self {
             Source::Fixed(set) => Ok(set.clone()),
+            Source::Trace(trace) => Ok(Arc::new(trace.window(seed))),
             Source::Drawn(ranges) => ranges.draw(seed).map(Arc::new),
         }
     }

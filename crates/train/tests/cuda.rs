@@ -46,7 +46,7 @@ fn both_devices_learn_the_same() {
             double: false,
             dueling: false,
             huber: None,
-            cloning: 0.1,
+            conservative: 0.1,
             ..DqnSettings::default()
         }),
         Method::Cloning(CloningSettings {

@@ -237,7 +237,7 @@ fn every_method_solves_the_counterexample() {
         let teachers = vec!["edf".into(), "srpt".into()];
         Method::Offline(OfflineSettings { teachers, transitions: 3_000, updates: 200, algorithm, dqn: dqn.clone() })
     };
-    let cql = OfflineAlgorithm::Cql { conservative: 0.1, cloning: 0.0 };
+    let cql = OfflineAlgorithm::Cql { conservative: 0.1 };
     assert_eq!(trained(offline(cql), 4, &set), 1.0, "cql");
     let iql = OfflineAlgorithm::Iql { expectile: 0.8, sharpness: 3.0 };
     assert_eq!(trained(offline(iql), 4, &set), 1.0, "iql");

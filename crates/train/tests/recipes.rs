@@ -26,10 +26,8 @@ fn everything() -> Vec<Recipe> {
         RewardShape::Risk { weight },
         RewardShape::Energy { weight },
     ];
-    let algorithms = [
-        OfflineAlgorithm::Cql { conservative: 1.0, cloning: 0.5 },
-        OfflineAlgorithm::Iql { expectile: 0.8, sharpness: 3.0 },
-    ];
+    let algorithms =
+        [OfflineAlgorithm::Cql { conservative: 1.0 }, OfflineAlgorithm::Iql { expectile: 0.8, sharpness: 3.0 }];
     let mut methods = vec![
         Method::Cloning(CloningSettings { teacher: "optimum".into(), ..CloningSettings::default() }),
         Method::Ppo(PpoSettings::default()),
@@ -84,6 +82,14 @@ fn the_recipes_of_the_repository_can_be_followed() {
         methods.extend(recipe.stage.iter().map(|stage| stage.method.name()));
     }
     assert!(["cloning", "dqn", "ppo", "offline"].iter().all(|name| methods.contains(name)), "{methods:?}");
+}
+
+#[test]
+fn one_coefficient_is_not_written_as_two() {
+    let text =
+        "[[stage]]\nphases = 1\n[stage.method.offline]\nalgorithm = { cql = { conservative = 1.0, cloning = 0.5 } }";
+    let error = toml::from_str::<Recipe>(text).unwrap_err().to_string();
+    assert!(error.contains("unknown field `cloning`") && error.contains("`conservative`"), "{error}");
 }
 
 #[test]

@@ -94,7 +94,7 @@ pub fn run(args: Args) -> Result<()> {
     let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     let progress = Progress::new(runs * schedulers.len() as u64, horizon);
     let oracle = (!args.no_oracle).then_some(args.oracle_budget);
-    let (seed, latency) = (args.setup.seed, args.latency);
+    let (seed, latency) = (args.setup.seed(), args.latency);
     let goal = set.goal_led_by(&args.rank_by);
     let shield = schedulers.iter().any(|name| name == SHIELDED).then(|| shield_role(&set));
     let plan = Plan { set, goal, horizon, seed, runs, schedulers, roster, latency, record_until, oracle };

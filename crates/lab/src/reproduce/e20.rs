@@ -184,7 +184,7 @@ fn inspect(variant: &Variant, case: &Case, settings: &Settings) -> Result<Inspec
         timed.decide(&view, &mut assignment);
         if timed.latencies.count().is_multiple_of(settings.look_every) && !view.active.is_empty() {
             observation.read(&model.tokenizer, &scale, &view, true);
-            let is_overloaded = observation.urgent() > OVERLOADED;
+            let is_overloaded = timed.inner().is_overloaded();
             fired.push(f64::from(u8::from(is_overloaded)));
             if !variant.options.keep_attention && is_overloaded {
                 observation.halve_attention();
@@ -209,9 +209,6 @@ fn entropy(weights: &[f32]) -> f64 {
     let positive = weights.iter().map(|weight| f64::from(*weight)).filter(|weight| *weight > 0.0);
     positive.map(|weight| -weight * weight.ln()).sum()
 }
-
-/// The share of urgent jobs above which attention is halved; the scheduler has it with hysteresis, here it is plain.
-const OVERLOADED: f32 = 0.30;
 
 /// Timed runs of the network, one after the other, and what is seen inside it.
 fn look_inside(

@@ -151,7 +151,7 @@ impl Context<'_> {
     fn train(&self, training: &Training<'_>, progress: &Progress) -> Result<Trained, ReproduceError> {
         let recipe = serde_json::to_string(training.recipe).map_err(|error| self.broken("recipe", &error))?;
         let set = training.set.map_or(String::new(), |set| format!("{set:?}"));
-        let begun = training.begin_with.map_or(String::new(), |model| model.weights.checksum());
+        let begun = training.begin_with.map_or(String::new(), |model| model.checksum().unwrap_or_default());
         let kind = self.trainer.kind();
         let name = format!("model-{}", key(&[env!("CARGO_PKG_VERSION"), &recipe, &set, &begun, kind]));
         let files = [".safetensors", ".json", ".checkpoint"].map(|ending| name.clone() + ending);

@@ -21,8 +21,10 @@ pub(super) fn parse(text: &str, name: String) -> Read {
     let mut tasks: Vec<(String, Vec<ListedJob>)> = Vec::new();
     let mut index_of = std::collections::HashMap::new();
     let mut warnings = Vec::new();
+    let mut states_wcets = false;
     while let Some(row) = rows.next_row()? {
-        let (task_name, job) = job(&row, &mut warnings)?;
+        let (task_name, job, states_wcet) = job(&row, &mut warnings)?;
+        states_wcets |= states_wcet;
         let index = *index_of.entry(task_name.clone()).or_insert_with(|| {
             tasks.push((task_name, Vec::new()));
             tasks.len() - 1
@@ -32,20 +34,25 @@ pub(super) fn parse(text: &str, name: String) -> Read {
     if tasks.is_empty() {
         return Err(Problem::whole_file("has no jobs"));
     }
+    if !states_wcets {
+        tasks.iter_mut().flat_map(|(_, jobs)| jobs).for_each(|job| job.bcet = job.wcet);
+    }
     let tasks = tasks.into_iter().map(|(name, jobs)| listed_task(name, jobs)).collect();
     Ok((TaskSet::new(name, tasks, 1), warnings))
 }
 
 const JOB_KEYS: &[&str] = &["name", "release", "execution", "deadline", "wcet", "criticality", "value"];
 
-fn job(row: &Node, warnings: &mut Vec<Problem>) -> Result<(String, ListedJob), Problem> {
+/// A row: its task, its job, and whether it states a wcet.
+fn job(row: &Node, warnings: &mut Vec<Problem>) -> Result<(String, ListedJob, bool), Problem> {
     let line = row.line;
     let mut fields = Fields::of(row, "job")?.only(JOB_KEYS)?;
     let (name, _) = name(&mut fields)?;
     let release = fields.need("release")?.time("release", TimeUnit::Ms)?;
     let execution = fields.need("execution")?.positive_time("execution", TimeUnit::Ms)?;
     let deadline = fields.need("deadline")?.time("deadline", TimeUnit::Ms)?;
-    let wcet = fields.positive_time("wcet", TimeUnit::Ms)?.unwrap_or(execution);
+    let stated = fields.positive_time("wcet", TimeUnit::Ms)?;
+    let wcet = stated.unwrap_or(execution);
     let criticality = fields.take("criticality").map(criticality).transpose()?.unwrap_or(0);
     let value = fields.take("value").map(|node| node.number("value", 0.0, MOST_VALUE)).transpose()?.unwrap_or(1.0);
     fields.finish()?;
@@ -59,7 +66,9 @@ fn job(row: &Node, warnings: &mut Vec<Problem>) -> Result<(String, ListedJob), P
         let window = deadline - release;
         warnings.push(Problem::at(line, format!("warning: job of {name:?} has wcet {wcet} > its window {window}")));
     }
-    Ok((name, ListedJob { release, deadline, execution, wcet, criticality, value }))
+    // Whether times are known is said by the list as a whole.
+    let bcet = Time(1);
+    Ok((name, ListedJob { release, deadline, execution, wcet, bcet, criticality, value }, stated.is_some()))
 }
 
 /// A task that stands for the jobs of one name; its own figures are the largest of theirs.
@@ -70,7 +79,7 @@ pub(super) fn listed_task(name: String, mut jobs: Vec<ListedJob>) -> Task {
     let most = |time: fn(&ListedJob) -> Time| jobs.iter().map(time).max().unwrap_or_default();
     Task {
         deadline: longest_window,
-        bcet: jobs.iter().map(ListedJob::bcet).min().unwrap_or_default(),
+        bcet: jobs.iter().map(|job| job.bcet).min().unwrap_or_default(),
         criticality: jobs.iter().map(|job| job.criticality).max().unwrap_or(0),
         value: jobs.iter().map(|job| job.value).fold(0.0, f64::max),
         wcet: most(|job| job.wcet),

@@ -335,7 +335,6 @@ fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
         let what = format!("the priority of {:?}, whose jobs are listed,", task.name);
         return Err(NotRepresentable { what, format: "CSV", hint: "" });
     }
-    let header = ["name", "release_ns", "execution_ns", "deadline_ns", "wcet_ns", "criticality", "value"];
     let mut jobs: Vec<(&ListedJob, usize)> = Vec::new();
     for (index, task) in set.tasks.iter().enumerate() {
         if let Arrival::Listed(list) = &task.arrival {
@@ -343,11 +342,15 @@ fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
         }
     }
     jobs.sort_by_key(|(job, index)| (job.release, *index));
-    let mut table = vec![header.map(String::from).to_vec()];
+    // A list that states wcets does not tell how long jobs take; one of known times states none.
+    let is_known = jobs.iter().all(|(job, _)| job.bcet == job.wcet && job.wcet == job.execution);
+    let wcet = if is_known { None } else { Some("wcet_ns") };
+    let header = ["name", "release_ns", "execution_ns", "deadline_ns"].into_iter().chain(wcet);
+    let mut table = vec![header.chain(["criticality", "value"]).map(String::from).collect::<Vec<_>>()];
     for (job, index) in jobs {
-        let times = [job.release, job.execution, job.deadline, job.wcet].map(|time| time.0.to_string());
+        let times = [job.release, job.execution, job.deadline].into_iter().chain(wcet.map(|_| job.wcet));
         let mut row = vec![set.tasks[index].name.clone()];
-        row.extend(times);
+        row.extend(times.map(|time| time.0.to_string()));
         row.extend([job.criticality.to_string(), job.value.to_string()]);
         table.push(row);
     }

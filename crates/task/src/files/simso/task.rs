@@ -114,6 +114,7 @@ impl Reader<'_> {
                     deadline: release + deadline,
                     execution: wcet,
                     wcet,
+                    bcet: wcet,
                     criticality: 0,
                     value: 1.0,
                 });
