@@ -12,6 +12,7 @@ use temponet::{Mapping, Model, Tokenizer};
 use temponet_infer::{Architecture, Kernel, Network, Options, Precision, Rows, Vocabulary, Weights, reference};
 
 use temponet_lab::measure::{attention as measured, control, decision};
+use temponet_lab::progress::Progress;
 use temponet_lab::stats::power_law;
 
 use super::{agreement, attention};
@@ -40,6 +41,9 @@ pub struct Args {
     /// Decisions and forward passes per case
     #[arg(long, value_name = "K", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     passes: u64,
+    /// A first impression in seconds: 20 decisions and passes per case, and the machine is looked at less often
+    #[arg(long, conflicts_with = "passes")]
+    quick: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -53,6 +57,8 @@ pub struct Args {
 
 /// Steps of the control loop between decisions are timed so often.
 const CONTROLS: u64 = 21;
+/// In a hurry: the decisions and passes, and how often the control loop is timed.
+const QUICK: (u64, u64) = (20, 1);
 /// Values of the job's only feature in the paper's architecture.
 const SLACKS: u16 = 130;
 const JOBS: [usize; 6] = [16, 64, 200, 600, 2000, 10_000];
@@ -138,14 +144,21 @@ pub fn run(args: Args) -> Result<()> {
             vec![Kernel::from_name(name).with_context(|| format!("there is no kernel {name:?}; there are {names}"))?]
         }
     };
+    let (passes, controls) = if args.quick { QUICK } else { (args.passes, CONTROLS) };
+    let models = 3 + usize::from(args.model.is_some());
+    let cases_in_all = kernels.len() * (JOBS.len() + 1) + models * JOBS.len() + attention::JOBS.len() + 1;
+    let progress = Progress::steps(cases_in_all as u64);
     let (mut cases, mut growths) = (Vec::new(), Vec::new());
     for kernel in kernels {
+        progress.say(kernel.name());
         let first = cases.len();
         for jobs in JOBS {
-            cases.push(measure(kernel, &drawn, &Case::drawn(jobs), args.passes)?);
+            cases.push(measure(kernel, &drawn, &Case::drawn(jobs), passes)?);
+            progress.step();
         }
         growths.push(growth(kernel, &cases[first..]));
-        cases.push(measure(kernel, &distinct, &Case::all_distinct(), args.passes)?);
+        cases.push(measure(kernel, &distinct, &Case::all_distinct(), passes)?);
+        progress.step();
     }
     let mut models = vec![
         ("paper", Model::random(Tokenizer::paper(), SEED)),
@@ -155,17 +168,26 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(name) = &args.model {
         models.push(("given", setup::model(name)?));
     }
-    let effort = decision::Effort { passes: args.passes, controls: CONTROLS, mapping: Mapping::Greedy };
+    let effort = decision::Effort { passes, controls, mapping: Mapping::Greedy };
     let mut decisions = Vec::new();
     for (name, model) in models {
         let model = Arc::new(model);
+        progress.say(name);
         for jobs in JOBS {
             decisions.push(decision::measure(name, &model, jobs, effort)?);
+            progress.step();
         }
     }
-    let attentions = attention::JOBS.into_iter().map(|jobs| measured::measure(jobs, args.passes));
+    progress.say("attention");
+    let attentions = attention::JOBS.into_iter().map(|jobs| {
+        let measured = measured::measure(jobs, passes);
+        progress.step();
+        measured
+    });
     let attentions = attentions.collect::<Result<Vec<_>, _>>()?;
-    let agreements = agreement::measure(args.passes)?;
+    progress.say("agreement");
+    let agreements = agreement::measure(passes)?;
+    progress.finish();
     let of_paper = decisions.iter().filter(|figures| figures.model == "paper");
     let times = of_paper.map(|figures| (figures.n as f64, figures.end_to_end_ns_p50)).collect::<Vec<_>>();
     let exponent = power_law(&times).exponent;
@@ -202,12 +224,16 @@ pub fn run(args: Args) -> Result<()> {
         let micro = |ns: f64| format!("{:.1} µs", ns / 1e3);
         let whole = [figures.end_to_end_ns_p50, figures.end_to_end_ns_p99, figures.end_to_end_ns_p999];
         let parts = [figures.tokens_ns_p50, figures.encoder_ns_p50, figures.mapping_ns_p50];
-        let mut cells = vec![figures.model.to_string(), figures.n.to_string(), figures.distinct.to_string()];
+        let jobs = format!("{}{}", figures.n, if figures.is_fallback { "*" } else { "" });
+        let mut cells = vec![figures.model.to_string(), jobs, figures.distinct.to_string()];
         cells.extend(parts.into_iter().chain(whole).map(micro));
         cells.push(format!("{:.3}", figures.control_ns_p50));
         cells
     };
     text += &table::render(&header, &decisions.iter().map(row).collect::<Vec<_>>());
+    if decisions.iter().any(|figures| figures.is_fallback) {
+        text += "* beyond the model's reach: the decision is the fallback's (mh-edf); tokens, network and mapping are what they would take\n";
+    }
     text += &format!("paper: a decision's time grows as N^{exponent:.2}\n\n");
     text += &attention::text(&attentions);
     text += "\n";

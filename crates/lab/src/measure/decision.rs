@@ -30,6 +30,8 @@ pub struct Figures {
     pub n: usize,
     /// Rows of the network, without the idle one.
     pub distinct: usize,
+    /// The fallback took the whole decisions: so many jobs are beyond the model's reach.
+    pub is_fallback: bool,
     /// From jobs to rows.
     pub tokens_ns_p50: f64,
     /// The network.
@@ -100,6 +102,7 @@ pub fn measure(name: &'static str, model: &Arc<Model>, n: usize, effort: Effort)
         model: name,
         n,
         distinct: observation.distinct(),
+        is_fallback: scheduler.counters().contains(&("fallbacks", passes)),
         tokens_ns_p50: quantile(tokens, 0.5),
         encoder_ns_p50: quantile(encoder, 0.5),
         mapping_ns_p50: quantile(mapping, 0.5),
