@@ -48,7 +48,7 @@ pub fn plot(arena: &Arena) -> String {
     let extent = most_apart(arena);
     // Where the notes begin, and the middle of the differences.
     let (notes, zero) = match extent {
-        Some(_) => (LABELS + PLOT + PAIRED + 54.0, LABELS + PLOT + 30.0 + PAIRED / 2.0),
+        Some(_) => (LABELS + PLOT + PAIRED + 84.0, LABELS + PLOT + 56.0 + PAIRED / 2.0),
         None => (LABELS + PLOT + 14.0, 0.0),
     };
     let mut out = Svg::new(notes + NOTES, bottom + 30.0, label).font(13.0);

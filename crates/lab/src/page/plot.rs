@@ -152,7 +152,8 @@ fn draw(out: &mut Svg, panel: &Panel, names: &[String]) {
         out.add(text(at + 2.0, TOP - 5.0, word).class("soft"));
     }
     out.add(text((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 10.0, panel.x_label).middle());
-    for (index, curve) in panel.curves.iter().enumerate().filter(|(_, curve)| !curve.is_empty()) {
+    // The first in the legend is drawn last, over the others.
+    for (index, curve) in panel.curves.iter().enumerate().rev().filter(|(_, curve)| !curve.is_empty()) {
         let name = names.get(index).map_or("", String::as_str);
         // A single point is no line.
         out.add(match curve[..] {

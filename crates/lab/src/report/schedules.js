@@ -22,9 +22,9 @@ const known = new Map();
 function schedule(index) {
   if (known.has(index)) return known.get(index);
   const { name, same } = page.schedules[index];
-  const { slices = [], missed = [], open = [] } = page.schedules[same ?? index];
+  const { slices = [], missed = [], open = [], until } = page.schedules[same ?? index];
   let start = 0;
-  const read = { name, same, why: new Map(), open: new Set(open), ends: new Map() };
+  const read = { name, same, until: until === undefined ? page.until_ns : until * unit, why: new Map(), open: new Set(open), ends: new Map() };
   read.slices = tuples(slices, 4).map(([core, job, after, length]) => {
     start += after * unit;
     read.ends.set(job, Math.max(read.ends.get(job) ?? 0, start + length * unit));
@@ -156,6 +156,7 @@ class Chart {
     c.clip();
     this.axis();
     this.schedule.slices.forEach((slice) => this.bar(slice));
+    this.veil();
     if (page.by_task) jobs.forEach((job, index) => this.window(job, index));
     this.schedule.missed.forEach((job) => this.cross(job));
     c.restore();
@@ -199,6 +200,18 @@ class Chart {
       c.textAlign = "left";
       c.fillText(page.tasks[task], x + 3, y + tall / 2 + 4);
     }
+  }
+
+  /** Over the time in which the slices are too many to be kept. */
+  veil() {
+    const from = Math.max(this.x(this.schedule.until), LEFT);
+    if (this.schedule.until >= page.until_ns || from >= this.width) return;
+    const c = this.context;
+    c.fillStyle = theme.line;
+    c.fillRect(from, TOP, this.width - from, this.height - TOP - AXIS);
+    c.fillStyle = theme.soft;
+    c.textAlign = "left";
+    c.fillText("not drawn: too many slices", from + 6, TOP + 14);
   }
 
   /** Release up, deadline down. */
@@ -336,7 +349,7 @@ class Chart {
     lines.push(`released ${time(job.release)}, deadline ${time(job.deadline)}`);
     if (why.has(index)) lines.push(`MISSED: ${why.get(index)}`);
     else if (!open.has(index) && ends.has(index)) lines.push(`completed ${time(ends.get(index))}`);
-    else lines.push("still open at the end of what is recorded");
+    else lines.push("its end is not drawn");
     return lines;
   }
 

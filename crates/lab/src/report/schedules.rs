@@ -1,6 +1,6 @@
 //! The schedules of a comparison as the page's script reads them: short arrays of whole numbers, jobs listed once for all schedulers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use temponet_sim::{End, JobRecord, Recorder};
@@ -49,10 +49,16 @@ struct Course {
     /// Job, reason, time, one after the other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missed: Vec<u64>,
-    /// Jobs whose end the window does not show.
+    /// Jobs whose end is not drawn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     open: Vec<u64>,
+    /// From when on nothing is drawn, where that is earlier than for the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<u64>,
 }
+
+/// Slices that are drawn of one schedule: some schedulers cut time so fine that they would be most of the page.
+const MOST_SLICES: usize = 4000;
 
 /// A job's task and number.
 type Id = (u32, u64);
@@ -96,7 +102,7 @@ pub(super) fn schedules(comparison: &Comparison) -> Schedules {
         [u64::from(id.0), id.1, release / unit_ns, deadline / unit_ns]
     };
     let jobs = ids.iter().flat_map(job).collect();
-    let courses = all.into_iter().map(|full| (full.name.clone(), full.shortened(unit_ns, &places)));
+    let courses = all.into_iter().map(|full| (full.name.clone(), full.shortened(unit_ns, &places, MOST_SLICES)));
     let schedules = without_doubles(courses.collect());
     Schedules { unit_ns, reasons: REASONS, jobs, schedules }
 }
@@ -121,8 +127,10 @@ fn common_divisor(a: u64, b: u64) -> u64 {
 }
 
 impl Full {
-    fn shortened(mut self, unit_ns: u64, places: &BTreeMap<Id, u64>) -> Course {
+    fn shortened(mut self, unit_ns: u64, places: &BTreeMap<Id, u64>, most: usize) -> Course {
         self.slices.sort_by_key(|(core, _, start, _)| (*start, *core));
+        let cut = self.slices.split_off(self.slices.len().min(most));
+        let until = cut.first().map(|(_, _, start, _)| start / unit_ns);
         let place = |id: &Id| places.get(id).copied();
         let (mut slices, mut before) = (Vec::new(), 0);
         for (core, id, start, end) in &self.slices {
@@ -130,9 +138,11 @@ impl Full {
             slices.extend([u64::from(*core), job, (start - before) / unit_ns, (end - start) / unit_ns]);
             before = *start;
         }
+        let mut open: BTreeSet<u64> =
+            self.open.iter().chain(cut.iter().map(|(_, id, ..)| id)).filter_map(place).collect();
+        self.missed.iter().filter_map(|(id, ..)| place(id)).for_each(|missed| drop(open.remove(&missed)));
         let missed = self.missed.iter().filter_map(|(id, why, time)| Some([place(id)?, *why, time / unit_ns]));
-        let missed = missed.flatten().collect();
-        Course { slices, missed, open: self.open.iter().filter_map(place).collect() }
+        Course { slices, missed: missed.flatten().collect(), open: open.into_iter().collect(), until }
     }
 }
 
@@ -188,14 +198,25 @@ mod tests {
         }
     }
 
-    #[test]
-    fn short_arrays_hold_the_whole_schedule() {
+    fn full() -> Full {
         let (a, b) = ((0, 0), (1, 0));
         let slices = vec![(0, b, 30, 50), (0, a, 10, 30), (1, b, 10, 20)];
-        let full = Full { name: "x".into(), slices, missed: vec![(b, 1, 20)], open: vec![a] };
-        let short = full.shortened(10, &[(a, 0), (b, 1)].into());
+        Full { name: "x".into(), slices, missed: vec![(b, 1, 20)], open: vec![a] }
+    }
+
+    #[test]
+    fn short_arrays_hold_the_whole_schedule() {
+        let short = full().shortened(10, &[((0, 0), 0), ((1, 0), 1)].into(), MOST_SLICES);
         assert_eq!(short.slices, [0, 0, 1, 2, 1, 1, 0, 1, 0, 1, 2, 2]);
-        assert_eq!((short.missed, short.open), (vec![1, 1, 2], vec![0]));
+        assert_eq!((short.missed, short.open, short.until), (vec![1, 1, 2], vec![0], None));
+    }
+
+    #[test]
+    fn a_scheduler_that_cuts_time_fine_does_not_make_the_page_huge() {
+        let whole = Full { missed: Vec::new(), open: Vec::new(), ..full() };
+        let short = whole.shortened(10, &[((0, 0), 0), ((1, 0), 1)].into(), 2);
+        assert_eq!((short.slices.len(), short.until), (2 * 4, Some(3)));
+        assert_eq!(short.open, [1], "where a job ends is not told if its end is not drawn");
     }
 
     #[test]
