@@ -181,3 +181,66 @@ impl Comparison {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use temponet_task::{Aim, Task, TaskSet, Time};
+
+    use crate::comparison::{Comparison, Plan, compare};
+    use crate::progress::Progress;
+    use crate::roster::Roster;
+
+    /// Two long jobs that fill the core beside three short ones.
+    fn overloaded() -> TaskSet {
+        let ms = Time::from_ms;
+        let mut tasks = vec![Task::periodic("long", ms(100), ms(60))];
+        tasks.extend(["a", "b", "c"].map(|name| Task::periodic(name, ms(100), ms(30))));
+        TaskSet::new("s", tasks, 1)
+    }
+
+    fn outcome(set: TaskSet, schedulers: &[&str], first: &[Aim]) -> Comparison {
+        let horizon = Time::from_secs(2);
+        let plan = Plan {
+            goal: set.goal_led_by(first),
+            set,
+            horizon,
+            seed: 1,
+            runs: 1,
+            schedulers: schedulers.iter().map(|name| name.to_string()).collect(),
+            roster: Roster::classical(),
+            latency: false,
+            record_until: Time::ZERO,
+            oracle: Some(1.0),
+        };
+        compare(plan, &Progress::new(1, horizon)).unwrap()
+    }
+
+    #[test]
+    fn a_scheduler_with_half_of_the_value_is_not_recommended() {
+        let mut set = overloaded();
+        set.tasks[0].value = 20.0;
+        let comparison = outcome(set.clone(), &["srpt", "dasa"], &[]);
+        assert_eq!(comparison.rows[0].scheduler, "dasa", "srpt has more jobs and a seventh of the value");
+        assert!(comparison.verdict().starts_with("dasa serves the goal best"), "{}", comparison.verdict());
+        let by_number = outcome(set, &["srpt", "dasa"], &[Aim::Met]);
+        assert_eq!(by_number.rows[0].scheduler, "srpt");
+    }
+
+    #[test]
+    fn critical_jobs_outrank_value_and_number_level_by_level() {
+        let mut set = overloaded();
+        (set.tasks[0].criticality, set.tasks[1].value, set.tasks[2].criticality) = (2, 100.0, 1);
+        let comparison = outcome(set, &["srpt", "dasa", "muf"], &[]);
+        assert_eq!(comparison.rows[0].scheduler, "muf");
+        assert_eq!(comparison.rows[0].scores[0][..2], [1.0, 1.0], "both levels");
+    }
+
+    #[test]
+    fn a_verdict_names_starvation_and_violated_constraints() {
+        let mut set = overloaded();
+        set.tasks[0].mk = Some((1, 3));
+        let verdict = outcome(set, &["srpt"], &[Aim::Met]).verdict();
+        assert!(verdict.contains("But long never finishes."), "{verdict}");
+        assert!(verdict.contains("(m,k) is violated: long (1,3) in 18 of 18 windows"), "{verdict}");
+    }
+}

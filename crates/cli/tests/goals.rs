@@ -1,0 +1,47 @@
+//! The goal of a set at the command line: what `compare` ranks by, and `--fail-if`.
+
+use std::process::Command;
+
+fn compare(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let command = Command::new(env!("CARGO_BIN_EXE_temponet")).arg("compare").args(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (command.status.code(), text(command.stdout), text(command.stderr))
+}
+
+/// A critical job that takes all the time of two worthless ones.
+fn set() -> tempfile::NamedTempFile {
+    let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    let text = "[[task]]\nname = \"brake\"\nperiod = 10\nwcet = 6\ncriticality = 1\n\
+        [[task]]\nname = \"log\"\nperiod = 10\nwcet = 3\n[[task]]\nname = \"stats\"\nperiod = 10\nwcet = 3\n";
+    std::fs::write(file.path(), text).unwrap();
+    file
+}
+
+#[test]
+fn the_goal_is_shown_and_can_be_led_by_another_aim() {
+    let set = set();
+    let path = set.path().to_str().unwrap();
+    let (code, table, _) = compare(&[path, "--schedulers", "srpt,muf"]);
+    assert_eq!(code, Some(0));
+    assert!(table.contains("goal: critical jobs, then jobs in time"), "{table}");
+    assert!(table.contains("muf serves the goal best: 100.00% of the critical jobs"), "{table}");
+    let (_, table, _) = compare(&[path, "--schedulers", "srpt,muf", "--rank-by", "met"]);
+    let place = |name: &str| table.find(&format!("\n{name} ")).unwrap();
+    assert!(place("srpt") <= place("muf") && table.contains("goal: jobs in time, then critical jobs"), "{table}");
+    let (code, _, error) = compare(&[path, "--rank-by", "speed"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("critical, mk, value, met, worst-task"), "{error}");
+}
+
+#[test]
+fn fail_if_ends_with_exit_code_one_and_says_why() {
+    let set = set();
+    let path = set.path().to_str().unwrap();
+    let (code, table, error) = compare(&[path, "--schedulers", "srpt,muf", "--fail-if", "srpt:critical<100%"]);
+    assert_eq!((code, table.contains("scheduler")), (Some(1), true), "the table is there all the same");
+    assert_eq!(error, "failed: srpt:critical<100%: critical of srpt is 0.00%\n");
+    let (code, ..) = compare(&[path, "--schedulers", "srpt,muf", "--fail-if", "critical<100%"]);
+    assert_eq!(code, Some(0), "the best one meets them all");
+    let (code, _, error) = compare(&[path, "--schedulers", "muf", "--fail-if", "edf:met<1"]);
+    assert_eq!((code, error.contains("no result of edf")), (Some(2), true), "{error}");
+}
