@@ -202,3 +202,14 @@ fn a_printed_recipe_reads_back() {
     folder.write("recipe.toml", &printed);
     assert_eq!(folder.stdout(&["train", "--recipe", "recipe.toml", "--print-recipe"]), printed);
 }
+
+#[test]
+fn a_seed_of_one_overrides_that_of_a_recipe() {
+    let folder = Folder::new("seed-one");
+    folder.write("recipe.toml", "seed = 7\n");
+    let seed = |more: &[&str]| {
+        let printed = folder.stdout(&[&["train", "--recipe", "recipe.toml", "--print-recipe"], more].concat());
+        printed.lines().find(|line| line.starts_with("seed = ")).unwrap().to_string()
+    };
+    assert_eq!((seed(&[]).as_str(), seed(&["--seed", "1"]).as_str()), ("seed = 7", "seed = 1"));
+}

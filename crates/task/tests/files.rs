@@ -197,6 +197,26 @@ fn a_header_with_release_makes_a_job_list() {
 }
 
 #[test]
+fn a_trace_does_not_tell_which_jobs_take_their_whole_wcet() {
+    let told = |text: &str| {
+        let set = read(text, Format::Csv).unwrap().set;
+        let again = read(&write(&set, Format::Csv).unwrap(), Format::Csv).unwrap().set;
+        assert_eq!(again.tasks, set.tasks, "written and read again");
+        let Arrival::Listed(jobs) = &set.tasks[0].arrival else { panic!() };
+        let told: Vec<(Time, Time)> = jobs.iter().map(|job| (job.bcet, job.wcet)).collect();
+        (told, set.system().mean_utilizations())
+    };
+    let header = "name,release,execution,deadline,wcet\n";
+    let (one, other) = ("a,0,4,10,4\na,5,1,15,4\n", "a,0,1,10,4\na,5,4,15,4\n");
+    assert_eq!(told(&(header.to_string() + one)), told(&(header.to_string() + other)), "whatever they really take");
+    assert!(told(&(header.to_string() + one)).0.iter().all(|(bcet, _)| *bcet == Time(1)));
+    // A list without wcets is one of known times.
+    let (known, load) = told("name,release,execution,deadline\na,0,4,10\nb,5,1,15\n");
+    assert!(known.iter().all(|(bcet, wcet)| bcet == wcet));
+    assert_eq!(load, [4.0 / 15.0, 1.0 / 15.0], "over the time of all jobs together");
+}
+
+#[test]
 fn wcet_beyond_the_deadline_is_a_warning_with_its_line() {
     let loaded = read(&with_line("wcet = 14"), Format::Toml).unwrap();
     assert_eq!(loaded.warnings, ["set.toml:1: warning: task \"a\" has wcet 14ms > deadline 10ms"]);
