@@ -138,6 +138,7 @@ pub fn run(args: Args) -> Result<()> {
     let trials = trials(&recipe, set, args.trials)?;
     let roster = Roster { model: Some(Arc::new(model)) };
     // Every other scheduler there is: which of them suits a load is not known beforehand. Those that do not apply are left out.
+    let _progress = temponet_lab::progress::Progress::busy("verdict");
     let verdict = judge(&roster, &Roster::classical().names(), &trials, ORACLE_SECONDS)?;
     if let Some(file) = plot {
         let is_picture = file.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));

@@ -103,9 +103,9 @@ fn simulate_writes_jobs_trace_and_picture() {
     let row = folder.json(&[&args[..], &["--jobs", "jobs.csv", "--trace", "trace.json", "--gantt", "g.svg"]].concat());
     let jobs = folder.read("jobs.csv");
     let mut lines = jobs.lines();
-    let header = "task,job,release_ns,deadline_ns,start_ns,completion_ns,executed_ns,met";
+    let header = "task,job,release_ns,deadline_ns,start_ns,completion_ns,executed_ns,met,core,criticality,why_missed,ran_instead";
     assert_eq!(lines.next(), Some(header));
-    let (released, met) = (jobs.lines().count() - 1, lines.filter(|line| line.ends_with(",true")).count());
+    let (released, met) = (jobs.lines().count() - 1, lines.filter(|line| line.contains(",true,")).count());
     assert_eq!((row["released"].as_u64(), row["met"].as_u64()), (Some(released as u64), Some(met as u64)));
     let trace: Value = serde_json::from_str(&folder.read("trace.json")).unwrap();
     assert!(trace["traceEvents"].as_array().unwrap().len() > 20);
