@@ -126,8 +126,19 @@ pub fn run(args: Args) -> Result<()> {
     let (goal, scores) = (set.goal(), vec![metrics.scores(&set.goal())]);
     let row = Row { scheduler, metrics, compliance, scores, latency, recording, counters };
     let (schedulers, latency) = (vec![name.into()], args.latency);
-    let plan =
-        Plan { set, goal, horizon, seed, runs: 1, schedulers, roster, latency, record_until: window, oracle: None };
+    let plan = Plan {
+        set,
+        goal,
+        horizon,
+        seed,
+        runs: 1,
+        schedulers,
+        roster,
+        latency,
+        charge_latency: false,
+        record_until: window,
+        oracle: None,
+    };
     match args.json {
         true => output::print_json(&JsonRun {
             task_set: &plan.set.name,

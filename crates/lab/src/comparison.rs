@@ -2,12 +2,12 @@
 
 use rayon::prelude::*;
 use temponet_sched::SpecError;
-use temponet_sim::{Histogram, Metrics, Recorder, SimError, simulate};
+use temponet_sim::{Histogram, Metrics, Recorder, SimError, Unobserved, simulate};
 use temponet_task::{Goal, Measure, Scheduler, TaskSet, Time};
 
 use crate::clairvoyant::{Clairvoyant, Range, clairvoyant};
 use crate::horizon::expected_jobs;
-use crate::latency::Timed;
+use crate::latency::{Timed, charged};
 use crate::progress::Progress;
 use crate::ranking;
 use crate::roster::Roster;
@@ -32,6 +32,8 @@ pub struct Plan {
     pub roster: Roster,
     /// Time every decision; runs then follow each other instead of sharing the cores.
     pub latency: bool,
+    /// Charge each scheduler its median latency for every decision; only with `latency`.
+    pub charge_latency: bool,
     /// Keep the first run's schedule until this date, for pictures.
     pub record_until: Time,
     /// How long finding the clairvoyant optimum may take, in seconds of one core; none: it is left out.
@@ -147,17 +149,19 @@ fn run_one(plan: &Plan, spec: &str, run: u64, progress: &Progress) -> Result<Row
     progress.say(spec);
     let seed = plan.seed.wrapping_add(run);
     let mut scheduler = plan.roster.build(spec)?;
+    let failed = |error: SimError| CompareError::Run(spec.to_string(), error);
+    let latency = match plan.latency {
+        true => {
+            let mut timed = Timed::new(&mut *scheduler);
+            simulate(&plan.set, seed, plan.horizon, &mut timed, &mut Unobserved).map_err(failed)?;
+            Some(timed.latencies)
+        }
+        false => None,
+    };
+    let charged = latency.as_ref().filter(|_| plan.charge_latency).map(|latencies| charged(&plan.set, latencies));
+    let set = charged.as_ref().unwrap_or(&plan.set);
     let mut watched = progress.watch(Recorder::until(if run == 0 { plan.record_until } else { Time::ZERO }));
-    let mut simulate = |scheduler: &mut dyn Scheduler| {
-        let metrics = simulate(&plan.set, seed, plan.horizon, scheduler, &mut watched);
-        metrics.map_err(|error| CompareError::Run(spec.to_string(), error))
-    };
-    let (metrics, latency) = if plan.latency {
-        let mut timed = Timed::new(&mut *scheduler);
-        (simulate(&mut timed)?, Some(timed.latencies))
-    } else {
-        (simulate(&mut *scheduler)?, None)
-    };
+    let metrics = simulate(set, seed, plan.horizon, &mut *scheduler, &mut watched).map_err(failed)?;
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
     let (scheduler, counters) = (plan.roster.label(spec), scheduler.counters());
     Ok(Row { scheduler, metrics, compliance, scores, latency, recording: watched.done(plan.horizon), counters })
@@ -280,6 +284,7 @@ mod tests {
             runs,
             schedulers,
             latency: false,
+            charge_latency: false,
             record_until: Time::ZERO,
             oracle: Some(1.0),
         }

@@ -170,7 +170,10 @@ impl Comparison {
             Some(edge) if edge.is_clear() && edge.measure != goal.first() => gain(row) > edge.difference.max(0.0),
             _ => false,
         };
-        let row = self.rows.iter().filter(trade).max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
+        let lost =
+            |row: &Row| ranking::edge(goal, &best.scores, &row.scores).map_or(0.0, |edge| edge.difference.max(0.0));
+        let profit = |row: &Row| gain(row) - lost(row);
+        let row = self.rows.iter().filter(trade).max_by(|a, b| profit(a).total_cmp(&profit(b)))?;
         let edge = ranking::edge(goal, &best.scores, &row.scores)?;
         let (name, more) = (&row.scheduler, format!("{:.2} points more of {}", 100.0 * gain(row), goal.noun(last)));
         Some(match edge.difference > 0.0 && edge.measure != last {
@@ -209,6 +212,7 @@ mod tests {
             schedulers: schedulers.iter().map(|name| name.to_string()).collect(),
             roster: Roster::classical(),
             latency: false,
+            charge_latency: false,
             record_until: Time::ZERO,
             oracle: Some(1.0),
         };

@@ -233,6 +233,7 @@ fn compare_all(set: &TaskSet, horizon: Time) -> Result<u64> {
         schedulers,
         roster: Roster::classical(),
         latency: false,
+        charge_latency: false,
         record_until,
         oracle: None,
     };

@@ -61,6 +61,9 @@ pub struct Args {
     /// Measure how long the schedulers' own decisions take
     #[arg(long)]
     pub latency: bool,
+    /// Charge every scheduler the median of its own decisions' latency, measured here, for each decision
+    #[arg(long, requires = "latency")]
+    pub charge_latency: bool,
     /// Leave the clairvoyant optimum out
     #[arg(long)]
     pub no_oracle: bool,
@@ -98,7 +101,19 @@ pub fn run(args: Args) -> Result<()> {
     let (seed, latency) = (args.setup.seed(), args.latency);
     let goal = set.goal_led_by(&args.rank_by);
     let shield = schedulers.iter().any(|name| name == SHIELDED).then(|| shield_role(&set));
-    let plan = Plan { set, goal, horizon, seed, runs, schedulers, roster, latency, record_until, oracle };
+    let plan = Plan {
+        set,
+        goal,
+        horizon,
+        seed,
+        runs,
+        schedulers,
+        roster,
+        latency,
+        charge_latency: args.charge_latency,
+        record_until,
+        oracle,
+    };
     let comparison = compare(plan, &progress)?;
     if let Some(file) = report_file {
         file.write(report::html(&comparison))?;

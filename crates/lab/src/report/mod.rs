@@ -171,6 +171,7 @@ mod tests {
             schedulers: schedulers.iter().map(|name| name.to_string()).collect(),
             roster: Roster::classical(),
             latency: false,
+            charge_latency: false,
             record_until: horizon,
             oracle,
         };

@@ -140,7 +140,9 @@ impl Full {
         }
         let mut open: BTreeSet<u64> =
             self.open.iter().chain(cut.iter().map(|(_, id, ..)| id)).filter_map(place).collect();
-        self.missed.iter().filter_map(|(id, ..)| place(id)).for_each(|missed| drop(open.remove(&missed)));
+        self.missed.iter().filter_map(|(id, ..)| place(id)).for_each(|missed| {
+            open.remove(&missed);
+        });
         let missed = self.missed.iter().filter_map(|(id, why, time)| Some([place(id)?, *why, time / unit_ns]));
         Course { slices, missed: missed.flatten().collect(), open: open.into_iter().collect(), until }
     }
