@@ -45,7 +45,9 @@ fn episode(
 ) -> Result<(f64, u64), String> {
     let mut edf = build("edf").map_err(|error| error.to_string())?;
     edf.start(&set.system()).map_err(|error| error.to_string())?;
-    let mut environment = Environment::new(set, scale, seed, horizon, Reward::default(), None);
+    // Every job counts as one, whatever the goal of its set is.
+    let reward = Reward { by_value: Some(false), ..Reward::default() };
+    let mut environment = Environment::new(set, scale, seed, horizon, reward, None);
     let sizes: Vec<usize> = tokenizer.job_vocabularies().iter().map(|vocabulary| vocabulary.size).collect();
     let (mut observation, mut assignment) = (Observation::default(), Assignment::default());
     let (mut earned, mut decisions) = (0.0, 0);
