@@ -58,11 +58,11 @@ pub fn order(a: &[f64], b: &[f64]) -> Ordering {
 
 /// What tells two schedulers apart: the first clear difference, else the first difference; none if every run came to the same.
 pub fn edge(goal: &Goal, a: &Scores, b: &Scores) -> Option<Edge> {
-    let edges = goal.measures().iter().enumerate().filter_map(|(place, measure)| {
-        a.iter().zip(b).any(|(a, b)| (a[place] - b[place]).abs() > ROUNDING).then(|| {
-            let (difference, interval) = stats::paired_difference(&values(a, place), &values(b, place));
-            Edge { measure: *measure, difference, interval }
-        })
+    let differs = |place: usize| a.iter().zip(b).any(|(a, b)| (a[place] - b[place]).abs() > ROUNDING);
+    let differing = goal.measures().iter().enumerate().filter(|(place, _)| differs(*place));
+    let edges = differing.map(|(place, measure)| {
+        let (difference, interval) = stats::paired_difference(&values(a, place), &values(b, place));
+        Edge { measure: *measure, difference, interval }
     });
     let edges: Vec<Edge> = edges.collect();
     edges.iter().find(|edge| edge.is_clear()).or(edges.first()).copied()

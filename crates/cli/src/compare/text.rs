@@ -98,15 +98,14 @@ impl<'a> Folded<'a> {
             represented.push((first, others.map(|row| row.scheduler.as_str()).collect()));
             represented.extend(kept.iter().skip(1).map(|row| (*row, Vec::new())));
         }
-        let kept_later = represented.iter().skip(MOST_ROWS).filter(|(row, _)| is_kept(row)).count();
-        let mut seen = 0;
+        let mut room = MOST_ROWS.saturating_sub(comparison.rows.iter().filter(|row| is_kept(row)).count());
         let mut folded = Folded { shown: Vec::new(), ties: Vec::new(), hidden: 0 };
         for (row, others) in represented {
-            seen += usize::from(!is_kept(row) || seen < MOST_ROWS - kept_later);
-            if seen > MOST_ROWS - kept_later && !is_kept(row) {
+            if !is_kept(row) && room == 0 {
                 folded.hidden += 1 + others.len();
                 continue;
             }
+            room -= usize::from(!is_kept(row));
             folded.shown.push(row);
             if !others.is_empty() {
                 folded.ties.push((row.scheduler.as_str(), others));
