@@ -11,8 +11,17 @@ use serde_json::Value;
 fn compare_without_arguments_answers_on_an_overloaded_example() {
     let folder = Folder::new("compare");
     let text = folder.stdout(&["compare"]);
-    assert!(text.contains("standard-125") && text.contains("mh-edf") && text.contains("for edf."), "{text}");
-    assert!(text.contains("horizon"), "the default horizon is printed");
+    assert!(text.starts_with("robot: 12 tasks on 3 cores") && text.contains("horizon"), "{text}");
+    assert!(text.contains("goal: critical jobs of level 2, then level 1, then jobs in time"), "{text}");
+    let rule = text.lines().position(|line| line.starts_with('─')).unwrap();
+    let rows: Vec<&str> = text.lines().skip(rule + 1).take_while(|line| line.contains('%')).collect();
+    let names: Vec<&str> = rows.iter().map(|row| row.split_whitespace().next().unwrap()).collect();
+    assert_eq!(names.len(), 1 + 10, "the bound and ten schedulers: {names:?}");
+    assert!(names.contains(&"edf") && names.contains(&"temponet"), "{names:?}");
+    assert!(text.contains("\nas edf: ") && text.contains("--all shows every one"), "{text}");
+    assert!(text.contains("temponet: the shield guarantees nothing: the set is overloaded"), "{text}");
+    let all = folder.stdout(&["compare", "standard-125", "--all"]);
+    assert!(all.lines().count() > 45 && !all.contains("\nas "), "{all}");
 }
 
 #[test]
@@ -63,7 +72,7 @@ fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
 #[test]
 fn compare_says_what_it_skips_and_refuses_what_it_does_not_know() {
     let folder = Folder::new("names");
-    let text = folder.stdout(&["compare", "--cores", "2"]);
+    let text = folder.stdout(&["compare", "standard-125", "--cores", "2", "--all"]);
     assert!(text.contains("not run: d-over (d-over is defined for one core, not for 2)"), "{text}");
     assert!(folder.error(&["compare", "--schedulers", "edf,eddf"]).contains("there is no scheduler \"eddf\""));
     assert!(folder.error(&["compare", "--schedulers", ","]).contains("names no scheduler"));
@@ -138,7 +147,7 @@ fn latency_is_reported_when_asked_for() {
 #[test]
 fn analyze_says_in_one_sentence_what_is_proved() {
     let folder = Folder::new("analyze");
-    let text = folder.stdout(&["analyze"]);
+    let text = folder.stdout(&["analyze", "standard-125"]);
     assert!(
         text.starts_with("Overloaded: utilisation 1.25 on 1 core, so no scheduler can meet every deadline"),
         "{text}"
@@ -502,7 +511,7 @@ fn a_model_can_be_written_shown_run_and_explained() {
     // The built-in one is used where none is named, and is nobody's random weights.
     let shown = folder.json(&["model", "show", "built-in", "--json"]);
     assert_eq!((shown["untrained"].as_bool(), shown["reach"].as_f64().is_some()), (Some(false), true));
-    let built_in = folder.json(&["compare", "--schedulers", "edf,mh-edf,temponet", "--json"]);
+    let built_in = folder.json(&["compare", "standard-125", "--schedulers", "edf,mh-edf,temponet", "--json"]);
     let met = |name: &str| {
         let rows = built_in["results"].as_array().unwrap();
         rows.iter().find(|row| row["scheduler"] == name).unwrap()["met"].as_u64().unwrap()
@@ -609,7 +618,7 @@ fn the_arena_prints_scores_beside_the_optimum() {
     let json = folder.json(&with(&["--json"]));
     assert_eq!(json, folder.json(&with(&["--json"])), "the same every time");
     let scenario = &json["scenarios"][0];
-    assert_eq!((&scenario["name"], &scenario["metric"]), (&"standard-sets".into(), &"compliance".into()));
+    assert_eq!((&scenario["name"], &scenario["goal"]), (&"standard-sets".into(), &"met".into()));
     let schedulers = scenario["schedulers"].as_array().unwrap();
     let names: Vec<&str> = schedulers.iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert!(names.contains(&"temponet (untrained)") && names.len() == 4, "{names:?}");
@@ -621,7 +630,10 @@ fn the_arena_prints_scores_beside_the_optimum() {
     }
     assert_eq!(scenario["best_classical"], "mh-edf");
     assert!(scenario["paired_delta"]["mean"].as_f64().unwrap() <= 0.0 && scenario["paired_delta"]["ci95"].is_f64());
-    assert_eq!(["below", "level", "above"].map(|key| json["summary"][key].as_u64().unwrap()).iter().sum::<u64>(), 1);
+    assert_eq!(
+        ["below", "level", "undecided", "above"].map(|key| json["summary"][key].as_u64().unwrap()).iter().sum::<u64>(),
+        1
+    );
     let classical = folder.json(&["arena", "--scenario", "standard-sets", "--schedulers", "edf", "--json"]);
     assert!(classical["scenarios"][0]["paired_delta"].is_null() && classical["summary"].is_null());
     let text = folder.stdout(&with(&["--report", "arena.html"]));
@@ -703,7 +715,8 @@ fn lists_and_manuals_print() {
         assert!(folder.stdout(&["sets"]).contains(set.name));
         assert_eq!(folder.stdout(&["sets", set.name]), set.text);
     }
-    let names: Vec<_> = temponet_sched::ALL.iter().map(|entry| entry.name).collect();
+    let classical = temponet_sched::ALL.iter().map(|entry| entry.name);
+    let names: Vec<_> = ["temponet", "temponet-unshielded"].into_iter().chain(classical).collect();
     let listed = folder.json(&["schedulers", "--json"]);
     let listed: Vec<_> =
         listed["schedulers"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();

@@ -224,17 +224,6 @@ impl Comparison {
         }
     }
 
-    /// The greatest share of the critical jobs that any scheduler could have met, or a bound on it.
-    pub fn critical_possible(&self) -> Option<f64> {
-        let critical = self.rows.first()?.metrics.critical().released;
-        Some(self.clairvoyant.as_ref()?.critical?.upper / critical.max(1) as f64)
-    }
-
-    /// The greatest share of the value that any scheduler could have had, or a bound on it.
-    pub fn value_possible(&self) -> Option<f64> {
-        self.possible(Measure::Value).map(|(share, _)| share)
-    }
-
     /// The schedulers that do as well as the best one as far as these runs can tell, the best one included.
     pub fn level_with_best(&self) -> Vec<&Row> {
         let Some(best) = self.rows.first() else { return Vec::new() };

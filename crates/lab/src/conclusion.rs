@@ -165,23 +165,20 @@ impl Comparison {
         let goal = &self.plan.goal;
         let last = *goal.measures().last()?;
         let gain = |row: &Row| row.metrics.score(last) - best.metrics.score(last);
-        let trade = |row: &&Row| match ranking::edge(goal, &best.scores, &row.scores) {
-            // The most important measure is never up for trade.
-            Some(edge) if edge.is_clear() && edge.measure != goal.first() => gain(row) > edge.difference.max(0.0),
-            _ => false,
-        };
-        let lost =
-            |row: &Row| ranking::edge(goal, &best.scores, &row.scores).map_or(0.0, |edge| edge.difference.max(0.0));
-        let profit = |row: &Row| gain(row) - lost(row);
-        let row = self.rows.iter().filter(trade).max_by(|a, b| profit(a).total_cmp(&profit(b)))?;
-        let edge = ranking::edge(goal, &best.scores, &row.scores)?;
-        let (name, more) = (&row.scheduler, format!("{:.2} points more of {}", 100.0 * gain(row), goal.noun(last)));
-        Some(match edge.difference > 0.0 && edge.measure != last {
-            true => {
-                format!("If {} points of {} may be lost, {name} has {more}.", edge.points(), goal.noun(edge.measure))
-            }
-            false => format!("{name} has {more}, and these runs cannot tell the two apart in what comes before."),
-        })
+        // The most important measure is never up for trade.
+        let edge = |row: &Row| self.lead_over(best, row).filter(|edge| ![goal.first(), last].contains(&edge.measure));
+        let profit = |row: &Row| edge(row).map(|edge| gain(row) - edge.difference).filter(|profit| *profit > 0.0);
+        let fair = self.rows.iter().filter_map(|row| Some((row, profit(row)?)));
+        let (row, _) = fair.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let edge = edge(row)?;
+        Some(format!(
+            "If {} points of {} may be lost, {} has {:.2} points more of {}.",
+            edge.points(),
+            goal.noun(edge.measure),
+            row.scheduler,
+            100.0 * gain(row),
+            goal.noun(last)
+        ))
     }
 }
 

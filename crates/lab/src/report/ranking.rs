@@ -1,6 +1,8 @@
 //! The ranked table, with bars on a scale that shows the differences.
 
-use crate::clairvoyant::{Clairvoyant, Range};
+use temponet_task::Measure;
+
+use crate::clairvoyant::Clairvoyant;
 use crate::comparison::{Comparison, Row};
 use crate::page::{Cell, Table};
 use crate::stats::percent;
@@ -21,10 +23,10 @@ impl Scale {
     fn over(mut shares: Vec<f64>, optimum: Option<f64>) -> Scale {
         shares.sort_by(f64::total_cmp);
         let most = shares.last().copied().unwrap_or(1.0).max(optimum.unwrap_or(0.0));
-        // A few that are far behind would flatten all the others; as few as possible are left out.
+        // Those far behind would flatten all the others; as few as possible are left out, a quarter at most.
         let first = shares.first().copied().unwrap_or(most);
         let is_near = |share: &&f64| most - **share < (most - first) / 3.0;
-        let few = (shares.len() / 8).max(1);
+        let few = (shares.len() / 4).max(1);
         let least = shares.iter().skip(1).take(few).find(is_near).copied().unwrap_or(first);
         if most <= least {
             return Scale { low: 0.0, high: 1.0 };
@@ -94,7 +96,7 @@ pub(super) fn time(ns: Option<f64>) -> String {
 }
 
 /// A column: header, meaning, class, and the cell of a row.
-type Column<'a> = (&'static str, &'static str, &'static str, Box<dyn Fn(&Row) -> Cell + 'a>);
+type Column<'a> = (String, &'static str, &'static str, Box<dyn Fn(&Row) -> Cell + 'a>);
 
 fn columns(comparison: &Comparison) -> Vec<Column<'_>> {
     let plan = &comparison.plan;
@@ -109,32 +111,36 @@ fn columns(comparison: &Comparison) -> Vec<Column<'_>> {
     let capacity = plan.horizon.0 as f64 * plan.set.cores as f64;
     let mut columns: Vec<Column<'_>> = vec![
         (
-            "#",
+            "#".into(),
             "rank by the verdict",
             "rank",
             Box::new(move |row| Cell::figure(rank(row).to_string(), Some(-(rank(row) as f64)))),
         ),
-        ("scheduler", "", "words", Box::new(|row| Cell::text(&row.scheduler).class("words"))),
-        (
-            "deadlines met",
-            "share of the jobs that met their deadline",
-            "met",
-            Box::new(move |row| {
-                let share = row.metrics.jobs.compliance();
-                scale.bar(share, row.ci95(), &percent(share))
-            }),
-        ),
+        ("scheduler".into(), "", "words", Box::new(|row| Cell::text(&row.scheduler).class("words"))),
     ];
+    for measure in plan.goal.measures().iter().copied().filter(|measure| *measure != Measure::Met) {
+        let cell = move |row: &Row| share(Some(row.metrics.score(measure)));
+        columns.push((plan.goal.label(measure), "what the goal has before the jobs in time", "", Box::new(cell)));
+    }
+    columns.push((
+        "deadlines met".into(),
+        "share of the jobs that met their deadline",
+        "met",
+        Box::new(move |row| {
+            let share = row.metrics.jobs.compliance();
+            scale.bar(share, row.ci95(), &percent(share))
+        }),
+    ));
     if plan.runs > 1 {
         columns.push((
-            "± 95%",
+            "± 95%".into(),
             "half the confidence interval of the mean over the runs",
             "minor",
             Box::new(move |row| share(row.ci95()).class("minor")),
         ));
     }
     columns.push((
-        "missed",
+        "missed".into(),
         "jobs that missed their deadline",
         "",
         Box::new(|row| Cell::figure(thousands(row.metrics.missed()), Some(row.metrics.missed() as f64))),
@@ -145,48 +151,36 @@ fn columns(comparison: &Comparison) -> Vec<Column<'_>> {
             let share = comparison.of_optimum(row);
             Cell::figure(share.map_or("–".into(), |share| format!("{at_least}{}", percent(share))), share)
         };
-        columns.push(("of optimum", "share of what the clairvoyant optimum meets", "", Box::new(of)));
-    }
-    if plan.set.has_critical_tasks() {
-        columns.push((
-            "critical met",
-            "share of the critical jobs that met their deadline",
-            "",
-            Box::new(move |row| share(row.metrics.pitmd())),
-        ));
-    }
-    if plan.set.has_values() {
-        let value = move |row: &Row| share(Some(row.metrics.value / row.metrics.value_possible.max(f64::MIN_POSITIVE)));
-        columns.push(("value", "value of the jobs in time, as a share of all", "", Box::new(value)));
+        columns.push(("of optimum".into(), "share of what the clairvoyant optimum meets", "", Box::new(of)));
     }
     columns.push((
-        "response",
+        "response (completed)".into(),
         "mean response time of completed jobs",
         "",
         Box::new(move |row| duration(row.metrics.art_completed())),
     ));
     columns.push((
-        "of all",
+        "response (all)".into(),
         "mean time from release to end over all jobs",
         "minor",
         Box::new(move |row| duration(row.metrics.art_all()).class("minor")),
     ));
     let lateness = move |row: &Row| duration(row.metrics.lateness.quantile(0.95).map(|ns| ns as f64)).class("minor");
     columns.push((
-        "lateness p95",
+        "lateness p95".into(),
         "95% of the jobs end at most this long after their deadline; negative: before it",
         "minor",
         Box::new(lateness),
     ));
     columns.push((
-        "preempt / job",
+        "preempt / job".into(),
         "preemptions per job",
         "minor",
         Box::new(move |row| per_job(row, row.metrics.preemptions).class("minor")),
     ));
     if plan.set.cores > 1 {
         columns.push((
-            "migr / job",
+            "migr / job".into(),
             "migrations per job",
             "minor",
             Box::new(move |row| per_job(row, row.metrics.migrations).class("minor")),
@@ -195,7 +189,7 @@ fn columns(comparison: &Comparison) -> Vec<Column<'_>> {
     let idle = move |row: &Row| {
         share(Some(row.metrics.idle_ns as f64 / (capacity * row.metrics.runs.max(1) as f64))).class("minor")
     };
-    columns.push(("idle", "core time without a job", "minor", Box::new(idle)));
+    columns.push(("idle".into(), "core time without a job", "minor", Box::new(idle)));
     columns
 }
 
@@ -219,9 +213,11 @@ pub(super) fn html(comparison: &Comparison) -> String {
 fn optimum_cell(comparison: &Comparison, optimum: &Clairvoyant, column: &str, class: &'static str) -> Cell {
     let is_exact = optimum.met.is_exact();
     let (at_most, at_least) = if is_exact { ("", "") } else { ("≤ ", "≥ ") };
-    let bound = |range: Option<Range>, share: Option<f64>| {
-        let at_most = if range.is_some_and(|range| range.is_exact()) { "" } else { "≤ " };
-        Cell::text(share.map_or(String::new(), |share| format!("{at_most}{}", percent(share))))
+    let goal = &comparison.plan.goal;
+    let bound = || {
+        let measure = goal.measures().iter().find(|measure| goal.label(**measure) == column)?;
+        let (share, is_exact) = comparison.possible(*measure)?;
+        Some(format!("{}{}", if is_exact { "" } else { "≤ " }, percent(share)))
     };
     let cell = match column {
         "scheduler" => Cell::text(if is_exact { "clairvoyant optimum" } else { "clairvoyant bound" }),
@@ -230,9 +226,7 @@ fn optimum_cell(comparison: &Comparison, optimum: &Clairvoyant, column: &str, cl
             Scale::of(comparison).bar(share, None, &format!("{at_most}{}", percent(share)))
         }
         "missed" => Cell::text(format!("{at_least}{}", thousands(optimum.released - optimum.met.upper as u64))),
-        "critical met" => bound(optimum.critical, comparison.critical_possible()),
-        "value" => bound(optimum.value, comparison.value_possible()),
-        _ => Cell::text(""),
+        _ => Cell::text(bound().unwrap_or_default()),
     };
     if class.is_empty() { cell } else { cell.class(class) }
 }
