@@ -155,7 +155,12 @@ impl Analysis {
                 "On {cores} even EDF misses deadlines if every job takes its wcet, so no scheduler can meet every deadline then{shrunk}."
             );
         }
-        format!("Nothing is proved on {cores}, though the utilisation of {utilization:.2} fits{shrunk}.")
+        let fits = if utilization <= self.set.cores as f64 {
+            " fits"
+        } else {
+            " may fit: costs count as work that need not be paid each time"
+        };
+        format!("Nothing is proved on {cores}, though the utilisation of {utilization:.2}{fits}{shrunk}.")
     }
 
     /// The well-known ones first.

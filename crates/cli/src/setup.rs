@@ -182,8 +182,13 @@ pub fn heading(set: &TaskSet, horizon: Time) -> String {
     };
     let per_core = if set.cores > 1 { " per core" } else { "" };
     let rule = set.on_miss.name();
+    let costs =
+        [("switch", set.costs.context_switch), ("migration", set.costs.migration), ("decision", set.costs.decision)];
+    let costs =
+        costs.iter().filter(|(_, cost)| *cost > Time::ZERO).map(|(what, cost)| format!(", a {what} costs {cost}"));
+    let costs: String = costs.collect();
     format!(
-        "{}: {} on {cores}, {load}{per_core}; horizon {horizon}, on a miss: {rule}",
+        "{}: {} on {cores}, {load}{per_core}{costs}; horizon {horizon}, on a miss: {rule}",
         set.name,
         counted(set.tasks.len(), "task")
     )

@@ -44,4 +44,19 @@ fn fail_if_ends_with_exit_code_one_and_says_why() {
     assert_eq!(code, Some(0), "the best one meets them all");
     let (code, _, error) = compare(&[path, "--schedulers", "muf", "--fail-if", "edf:met<1"]);
     assert_eq!((code, error.contains("no result of edf")), (Some(2), true), "{error}");
+    let (code, _, error) = compare(&["standard-125", "--schedulers", "edf", "--fail-if", "critical<100%"]);
+    assert_eq!((code, error.contains("no job or window to measure")), (Some(2), true), "a check of nothing: {error}");
+    let (code, _, error) = compare(&["standard-125", "--schedulers", "edf", "--rank-by", "mk"]);
+    assert_eq!((code, error.contains("no task has an (m,k) constraint")), (Some(2), true), "{error}");
+}
+
+#[test]
+fn figures_of_the_optimum_that_no_schedule_has_together_are_bounds() {
+    let set = set();
+    let path = set.path().to_str().unwrap();
+    let (_, table, _) = compare(&[path, "--schedulers", "muf"]);
+    assert!(table.contains("clairvoyant bound") && table.contains("≤66.67%"), "{table}");
+    // It switches for nothing.
+    let (_, table, _) = compare(&["standard-125", "--schedulers", "edf", "--switch-cost", "90ms"]);
+    assert!(table.contains("clairvoyant bound") && table.contains("a switch costs 90ms"), "{table}");
 }

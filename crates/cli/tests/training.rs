@@ -118,7 +118,10 @@ fn killed_and_resumed_is_the_same_as_never_killed() {
     let resumed = run("3", &[&others[..], &["--resume"]].concat());
     assert!(resumed.0 == whole.0, "another model");
     assert_eq!((resumed.1, resumed.2), (whole.1, whole.2));
-    assert_eq!(folder.files(), ["log.csv", "m.safetensors", "p.svg", "recipe.toml"]);
+    // Who is killed outright while he writes cannot tidy up.
+    let mut files = folder.files();
+    files.retain(|name| !name.ends_with(".partial"));
+    assert_eq!(files, ["log.csv", "m.safetensors", "p.svg", "recipe.toml"]);
     assert!(folder.error(&with(&["--resume"])).contains("there is no interrupted training to go on with"));
     assert!(folder.bytes("m.safetensors") == whole.0);
 }

@@ -52,6 +52,13 @@ pub struct Clairvoyant {
 }
 
 impl Clairvoyant {
+    /// The optimum switches and migrates for nothing: where that costs something, what it has is only a bound.
+    pub fn forget_schedules(&mut self) {
+        let ranges = [Some(&mut self.met), self.value.as_mut(), self.critical.as_mut()].into_iter().flatten();
+        ranges.chain(self.levels.iter_mut().map(|(_, range)| range)).for_each(|range| range.lower = 0.0);
+        self.met_critical_first = None;
+    }
+
     /// The best schedule found for the first run, until a date: pieces with indices into `first_run`.
     pub fn schedule(&self, cores: usize, until: Time) -> Vec<Piece> {
         let early: Vec<usize> =

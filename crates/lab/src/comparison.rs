@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use temponet_sched::SpecError;
 use temponet_sim::{Histogram, Metrics, Recorder, SimError, Unobserved, simulate};
-use temponet_task::{Goal, Measure, Scheduler, TaskSet, Time};
+use temponet_task::{Costs, Goal, Measure, Scheduler, TaskSet, Time};
 
 use crate::clairvoyant::{Clairvoyant, Range, clairvoyant};
 use crate::horizon::expected_jobs;
@@ -138,6 +138,9 @@ pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareErr
     rows.sort_by(|a, b| ranking::order(&ranking::means(&a.scores), &ranking::means(&b.scores)));
     let mut clairvoyant = clairvoyant.filter(|optimum| optimum.released > 0);
     if let Some(optimum) = &mut clairvoyant {
+        if plan.charge_latency || plan.set.costs != Costs::default() {
+            optimum.forget_schedules();
+        }
         // Where only bounds are known, a scheduler may have found a better schedule than they have.
         let most = rows.iter().map(|row| row.metrics.jobs.met).max().unwrap_or(0);
         optimum.met.lower = optimum.met.lower.max(most as f64);
@@ -208,20 +211,27 @@ impl Comparison {
         if is_valued { Measure::Value } else { Measure::Met }
     }
 
-    /// The most that any scheduler could have had in a measure, all runs together, and whether that is exact or only a bound.
+    /// The most that any scheduler could have had in a measure, all runs together, and whether that is exact. Each measure is maximised alone:
+    /// behind the first one of the goal it is only a bound.
     pub fn possible(&self, measure: Measure) -> Option<(f64, bool)> {
         let (optimum, metrics) = (self.clairvoyant.as_ref()?, &self.rows.first()?.metrics);
-        let share = |range: Range, of: f64| (range.upper / of.max(f64::MIN_POSITIVE), range.is_exact());
+        let is_first = measure == self.plan.goal.first();
+        let share = |range: Range, of: f64| (of > 0.0).then(|| (range.upper / of, is_first && range.is_exact()));
         match measure {
-            Measure::Met => Some(share(optimum.met, optimum.released as f64)),
-            Measure::Value => Some(share(optimum.value?, metrics.value_possible)),
+            Measure::Met => share(optimum.met, optimum.released as f64),
+            Measure::Value => share(optimum.value?, metrics.value_possible),
             Measure::Critical(level) => {
                 let (_, range) = optimum.levels.iter().find(|(other, _)| *other == level)?;
                 let count = metrics.by_criticality.get(usize::from(level))?;
-                Some(share(*range, count.released as f64))
+                share(*range, count.released as f64)
             }
             Measure::Mk | Measure::WorstTask => None,
         }
+    }
+
+    /// Whether every figure of the optimum is one, and no bound.
+    pub fn is_exact(&self) -> bool {
+        self.plan.goal.measures().iter().all(|measure| self.possible(*measure).is_some_and(|(_, is_exact)| is_exact))
     }
 
     /// The schedulers that do as well as the best one as far as these runs can tell, the best one included.

@@ -34,14 +34,18 @@ impl Comparison {
 
     fn all_met(&self) -> String {
         let all_met: Vec<&Row> = self.rows.iter().filter(|row| row.metrics.missed() == 0).collect();
+        let fewest = all_met[0];
+        let is_alone = all_met.iter().filter(|row| row.metrics.preemptions == fewest.metrics.preemptions).count() == 1;
         match all_met[..] {
+            [only] if self.rows.len() == 1 => format!("{} meets every deadline.", only.scheduler),
             [only] => format!("Only {} meets every deadline.", only.scheduler),
-            _ => format!(
+            _ if is_alone => format!(
                 "{} of {} schedulers meet every deadline; {} does it with the fewest preemptions.",
                 all_met.len(),
                 self.rows.len(),
-                all_met[0].scheduler
+                fewest.scheduler
             ),
+            _ => format!("{} of {} schedulers meet every deadline.", all_met.len(), self.rows.len()),
         }
     }
 
@@ -56,6 +60,7 @@ impl Comparison {
             let figure = percent(best.metrics.jobs.compliance());
             let share = self.share_of_optimum(best);
             return match level.len() {
+                1 if self.rows.len() == 1 => format!("{names} meets {figure} of the deadlines{share}."),
                 1 => format!("{names} meets the most deadlines: {figure}{share}{against}."),
                 _ if is_tie => format!("{names} tie for the most deadlines met: {figure}{share}{against}."),
                 _ => format!(
@@ -74,8 +79,10 @@ impl Comparison {
     /// All measures of the goal, as in "100.00% of the critical jobs and 94.10% of the value in time".
     fn figures(&self, row: &Row) -> String {
         let goal = &self.plan.goal;
-        let figure = |measure: &Measure| format!("{} of {}", percent(row.metrics.score(*measure)), goal.noun(*measure));
-        let figures: Vec<String> = goal.measures().iter().map(figure).collect();
+        let figure = |measure: &Measure| {
+            Some(format!("{} of {}", percent(row.metrics.measured(*measure)?), goal.noun(*measure)))
+        };
+        let figures: Vec<String> = goal.measures().iter().filter_map(figure).collect();
         format!("{} in time", listed(&figures.iter().map(String::as_str).collect::<Vec<_>>()))
     }
 
@@ -137,7 +144,7 @@ impl Comparison {
         });
         let violated: Vec<String> = violated.collect();
         let names: Vec<&str> = violated.iter().map(String::as_str).collect();
-        (!names.is_empty()).then(|| format!("But (m,k) is violated: {}.", listed(&names)))
+        (!names.is_empty()).then(|| format!("(m,k) is violated: {}.", listed(&names)))
     }
 
     /// The task that loses most by the choice, against EDF. Tasks that starve are named already.
@@ -150,7 +157,8 @@ impl Comparison {
         let visible = percent(own) != percent(under_edf) && own < under_edf;
         visible.then(|| {
             let (own, under_edf) = (percent(own), percent(under_edf));
-            format!("It costs {} most: {own} of its jobs in time, {under_edf} under edf.", task.name)
+            let best = &best.scheduler;
+            format!("{best} costs {} most: {own} of its jobs in time, {under_edf} under edf.", task.name)
         })
     }
 

@@ -34,8 +34,10 @@ impl Edge {
 
     /// The size of the difference, as in "2.31 ± 0.20".
     pub fn points(&self) -> String {
-        let interval = self.interval.map(|half| format!(" ± {:.2}", 100.0 * half)).unwrap_or_default();
-        format!("{:.2}{interval}", 100.0 * self.difference.abs())
+        // Where two digits would hide it, more show it.
+        let digits = if self.difference.abs() < 5e-5 { 5 } else { 2 };
+        let interval = self.interval.map(|half| format!(" ± {:.digits$}", 100.0 * half)).unwrap_or_default();
+        format!("{:.digits$}{interval}", 100.0 * self.difference.abs())
     }
 }
 

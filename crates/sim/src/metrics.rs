@@ -122,13 +122,18 @@ impl Metrics {
 
     /// One measure; 1 where there is nothing to measure.
     pub fn score(&self, measure: Measure) -> f64 {
+        self.measured(measure).unwrap_or(1.0)
+    }
+
+    /// One measure; none where there is nothing to measure.
+    pub fn measured(&self, measure: Measure) -> Option<f64> {
+        let share = |count: Count| (count.released > 0).then(|| count.compliance());
         match measure {
-            Measure::Critical(level) => self.by_criticality.get(usize::from(level)).map_or(1.0, Count::compliance),
-            Measure::Mk => self.windows().kept(),
-            Measure::Value if self.value_possible > 0.0 => self.value / self.value_possible,
-            Measure::Value => 1.0,
-            Measure::Met => self.jobs.compliance(),
-            Measure::WorstTask => self.worst_task().map_or(1.0, |(_, share)| share),
+            Measure::Critical(level) => share(*self.by_criticality.get(usize::from(level))?),
+            Measure::Mk => Some(self.windows()).filter(|windows| windows.all > 0).map(|windows| windows.kept()),
+            Measure::Value => (self.value_possible > 0.0).then(|| self.value / self.value_possible),
+            Measure::Met => share(self.jobs),
+            Measure::WorstTask => self.worst_task().map(|(_, share)| share),
         }
     }
 

@@ -4,7 +4,9 @@ use anyhow::{Result, bail};
 use temponet_lab::arena::scenario::share;
 use temponet_lab::comparison::Comparison;
 use temponet_lab::stats::percent;
-use temponet_task::Aim;
+use temponet_task::{Aim, Measure};
+
+use temponet_task::wording::did_you_mean;
 
 use crate::Failed;
 use crate::setup::aim;
@@ -49,6 +51,17 @@ pub fn parse(text: &str) -> Result<Condition, String> {
     Ok(Condition { text: text.into(), scheduler, aim, comparison, share })
 }
 
+/// Refuses conditions on schedulers that will not run.
+pub fn refuse_unknown(conditions: &[Condition], schedulers: &[String]) -> Result<()> {
+    for condition in conditions {
+        if let Some(name) = condition.scheduler.as_ref().filter(|name| !schedulers.contains(name)) {
+            let meant = did_you_mean(name, schedulers.iter().map(String::as_str));
+            bail!("--fail-if {:?}: there will be no result of {name}{meant}", condition.text);
+        }
+    }
+    Ok(())
+}
+
 /// Fails if a condition holds.
 pub fn check(conditions: &[Condition], comparison: &Comparison) -> Result<()> {
     for condition in conditions {
@@ -60,6 +73,16 @@ pub fn check(conditions: &[Condition], comparison: &Comparison) -> Result<()> {
             let name = condition.scheduler.as_deref().unwrap_or("any scheduler");
             bail!("--fail-if {:?}: there is no result of {name}", condition.text);
         };
+        let is_measured = match condition.aim {
+            Aim::Critical => row.metrics.pitmd().is_some(),
+            Aim::Mk => row.metrics.measured(Measure::Mk).is_some(),
+            Aim::Value => row.metrics.measured(Measure::Value).is_some(),
+            Aim::Met | Aim::WorstTask => row.metrics.jobs.released > 0,
+        };
+        if !is_measured {
+            // A check of nothing must not pass for a check.
+            bail!("--fail-if {:?}: there is no job or window to measure", condition.text);
+        }
         let share = share(condition.aim, &row.metrics);
         let holds = match condition.comparison {
             Relation::Less => share < condition.share,

@@ -15,6 +15,7 @@ pub struct JsonReport<'a> {
     utilization: f64,
     horizon_ns: u64,
     on_miss: &'static str,
+    costs_ns: JsonCosts,
     seed: u64,
     runs: u64,
     /// What ranks the schedulers, the most important measure first.
@@ -30,6 +31,14 @@ pub struct JsonReport<'a> {
     /// What the file of another tool says and the set does not.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
+}
+
+/// What dispatching costs.
+#[derive(Serialize)]
+struct JsonCosts {
+    context_switch: u64,
+    migration: u64,
+    decision: u64,
 }
 
 /// The clairvoyant optimum in jobs, summed over the runs; `met`, `value` and `critical_met` only where they are exact.
@@ -95,8 +104,8 @@ pub struct JsonRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     of_optimum: Option<f64>,
     run_success: f64,
-    /// The measures of the goal, in its order.
-    goal: Vec<f64>,
+    /// The measures of the goal, in its order; null where there is nothing to measure.
+    goal: Vec<Option<f64>>,
     /// The share of the task that fares worst.
     worst_task: f64,
     /// The share of (m,k) windows kept; null where no task has such a constraint.
@@ -158,6 +167,11 @@ impl<'a> JsonReport<'a> {
             utilization: plan.set.utilization(),
             horizon_ns: plan.horizon.0,
             on_miss: plan.set.on_miss.name(),
+            costs_ns: JsonCosts {
+                context_switch: plan.set.costs.context_switch.0,
+                migration: plan.set.costs.migration.0,
+                decision: plan.set.costs.decision.0,
+            },
             seed: plan.seed,
             runs: plan.runs,
             goal: plan.goal.measures().iter().map(|measure| plan.goal.label(*measure)).collect(),
@@ -191,7 +205,7 @@ impl<'a> JsonRow<'a> {
             pitmd: metrics.pitmd(),
             of_optimum,
             run_success: metrics.successful_runs as f64 / metrics.runs.max(1) as f64,
-            goal: metrics.scores(&plan.goal),
+            goal: plan.goal.measures().iter().map(|measure| metrics.measured(*measure)).collect(),
             worst_task: metrics.score(Measure::WorstTask),
             mk_kept: plan.set.tasks.iter().any(|task| task.mk.is_some()).then(|| metrics.score(Measure::Mk)),
             by_criticality: levels

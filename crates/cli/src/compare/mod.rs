@@ -94,6 +94,13 @@ pub fn run(args: Args) -> Result<()> {
             schedulers.push(name.into());
         }
     }
+    fail_if::refuse_unknown(&args.fail_if, &schedulers)?;
+    if args.rank_by.contains(&Aim::Critical) && set.levels().is_empty() {
+        bail!("--rank-by critical: no task is critical");
+    }
+    if args.rank_by.contains(&Aim::Mk) && set.tasks.iter().all(|task| task.mk.is_none()) {
+        bail!("--rank-by mk: no task has an (m,k) constraint");
+    }
     // Claimed first: a path that cannot be written should not cost a long run.
     let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     let progress = Progress::new(runs * schedulers.len() as u64, horizon);

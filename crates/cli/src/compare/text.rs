@@ -43,7 +43,7 @@ pub fn text(comparison: &Comparison, is_whole: bool, shield: Option<&str>) -> St
         out += &format!("as {name}: {}\n", others.join(", "));
     }
     if folded.hidden > 0 {
-        out += &format!("behind them: {}; --all shows every one\n", counted(folded.hidden, "scheduler"));
+        out += &format!("left out: {}; --all shows every one\n", counted(folded.hidden, "scheduler"));
     }
     if is_whole {
         for (name, why) in &comparison.skipped {
@@ -167,14 +167,14 @@ fn cells(comparison: &Comparison, row: &Row, columns: &[Column]) -> Vec<String> 
 
 /// The line of the clairvoyant optimum, or of the bound on it.
 fn optimum_cells(comparison: &Comparison, optimum: &Clairvoyant, columns: &[Column]) -> Vec<String> {
-    let is_exact = optimum.met.is_exact();
+    let (is_exact, counts_exactly) = (comparison.is_exact(), optimum.met.is_exact());
     let cell = |column: &Column| match (column.measure, column.head.as_str()) {
         (Some(measure), _) => comparison.possible(measure).map_or(String::new(), |(share, is_exact)| {
             format!("{}{}", if is_exact { "" } else { "≤" }, percent(share))
         }),
         (_, "scheduler") => if is_exact { "clairvoyant optimum" } else { "clairvoyant bound" }.into(),
         (_, "missed") => {
-            let at_least = if is_exact { "" } else { "≥" };
+            let at_least = if counts_exactly { "" } else { "≥" };
             format!("{at_least}{}", table::count(optimum.released - optimum.met.upper as u64))
         }
         _ => String::new(),

@@ -119,7 +119,7 @@ fn columns(comparison: &Comparison) -> Vec<Column<'_>> {
         ("scheduler".into(), "", "words", Box::new(|row| Cell::text(&row.scheduler).class("words"))),
     ];
     for measure in plan.goal.measures().iter().copied().filter(|measure| *measure != Measure::Met) {
-        let cell = move |row: &Row| share(Some(row.metrics.score(measure)));
+        let cell = move |row: &Row| share(row.metrics.measured(measure));
         columns.push((plan.goal.label(measure), "what the goal has before the jobs in time", "", Box::new(cell)));
     }
     columns.push((
@@ -220,7 +220,7 @@ fn optimum_cell(comparison: &Comparison, optimum: &Clairvoyant, column: &str, cl
         Some(format!("{}{}", if is_exact { "" } else { "≤ " }, percent(share)))
     };
     let cell = match column {
-        "scheduler" => Cell::text(if is_exact { "clairvoyant optimum" } else { "clairvoyant bound" }),
+        "scheduler" => Cell::text(if comparison.is_exact() { "clairvoyant optimum" } else { "clairvoyant bound" }),
         "deadlines met" => {
             let share = optimum.met.upper / optimum.released as f64;
             Scale::of(comparison).bar(share, None, &format!("{at_most}{}", percent(share)))
