@@ -87,7 +87,7 @@ const FREE_JOBS: u64 = 200_000;
 /// Steps that a further job must be worth.
 const STEPS_PER_JOB: u64 = 100;
 
-/// More jobs of one run than this are not looked at within so many steps: the memory that they take grows with the budget only, to some
+/// More jobs of one run than this are not looked at within this many steps: the memory that they take grows with the budget only, to some
 /// hundred megabytes with 5 seconds.
 pub fn most_jobs(steps: u64) -> u64 {
     FREE_JOBS + steps / STEPS_PER_JOB

@@ -10,6 +10,7 @@ use serde::Serialize;
 use temponet::{Model, Scale, Tokenizer};
 use temponet_grad::{AdamSettings, Device};
 use temponet_infer::Weights;
+use temponet_lab::progress::Progress;
 use temponet_sim::generate::{Spec, generate};
 use temponet_task::{Assignment, Time};
 use temponet_train::{
@@ -109,20 +110,29 @@ pub fn run(args: Args) -> Result<()> {
 
 fn measure<D: Device<Real = f32>>(device: &D, rounds: u32, policy: &[(usize, usize)]) -> Result<Figures> {
     let before = control();
+    let progress = Progress::steps((CASES.len() + 2 + policy.len()) as u64);
+    progress.say("learning");
     let case = |(batch, tokens, merged)| {
         let steps_per_s = learning(device.another(), batch, tokens, merged, rounds);
+        progress.step();
         Case { batch, tokens, merged, steps_per_s }
     };
     let cases = CASES.into_iter().map(case).collect();
-    let (env_decisions_per_s, loop_steps_per_s) = (environment(rounds)?, acting(device.another(), rounds)?);
+    progress.say("environments");
+    let env_decisions_per_s = environment(rounds)?;
+    progress.step();
+    let loop_steps_per_s = acting(device.another(), rounds)?;
+    progress.step();
     let mut policy_cases = Vec::new();
     for (tokens, width) in policy {
         let samples_per_s = optimizing(device.another(), *tokens, *width, rounds)?;
+        progress.step();
         policy_cases.push(PolicyCase { environments: ENVIRONMENTS, tokens: *tokens, width: *width, samples_per_s });
     }
     if let Some(failure) = device.failure() {
         bail!(failure);
     }
+    progress.finish();
     let control_ns = (before + control()) / 2.0;
     Ok(Figures { cases, env_decisions_per_s, loop_steps_per_s, policy: policy_cases, control_ns })
 }

@@ -30,7 +30,7 @@ pub struct Figures {
     pub n: usize,
     /// Rows of the network, without the idle one.
     pub distinct: usize,
-    /// The fallback took the whole decisions: so many jobs are beyond the model's reach.
+    /// The fallback took the whole decisions: this many jobs are beyond the model's reach.
     pub is_fallback: bool,
     /// From jobs to rows.
     pub tokens_ns_p50: f64,

@@ -1,6 +1,7 @@
 //! The ranked table, with bars on a scale that shows the differences.
 
 use temponet_task::Measure;
+use temponet_task::wording::grouped;
 
 use crate::clairvoyant::Clairvoyant;
 use crate::comparison::{Comparison, Row};
@@ -231,17 +232,9 @@ fn optimum_cell(comparison: &Comparison, optimum: &Clairvoyant, column: &str, cl
     if class.is_empty() { cell } else { cell.class(class) }
 }
 
-/// 1 234 567.
+/// 1 234 567, with thin spaces.
 fn thousands(count: u64) -> String {
-    let digits = count.to_string();
-    let mut out = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            out.push('\u{2009}');
-        }
-        out.push(digit);
-    }
-    out
+    grouped(count).replace(' ', "\u{2009}")
 }
 
 #[cfg(test)]
