@@ -153,18 +153,25 @@ fn run_one(plan: &Plan, spec: &str, run: u64, progress: &Progress) -> Result<Row
     let seed = plan.seed.wrapping_add(run);
     let mut scheduler = plan.roster.build(spec)?;
     let failed = |error: SimError| CompareError::Run(spec.to_string(), error);
-    let latency = match plan.latency {
-        true => {
-            let mut timed = Timed::new(&mut *scheduler);
-            simulate(&plan.set, seed, plan.horizon, &mut timed, &mut Unobserved).map_err(failed)?;
-            Some(timed.latencies)
-        }
-        false => None,
-    };
-    let charged = latency.as_ref().filter(|_| plan.charge_latency).map(|latencies| charged(&plan.set, latencies));
-    let set = charged.as_ref().unwrap_or(&plan.set);
     let mut watched = progress.watch(Recorder::until(if run == 0 { plan.record_until } else { Time::ZERO }));
-    let metrics = simulate(set, seed, plan.horizon, &mut *scheduler, &mut watched).map_err(failed)?;
+    let mut latency = None;
+    let mut charged_set = None;
+    if plan.latency && plan.charge_latency {
+        // What a decision takes must be known before it can be charged.
+        let mut timed = Timed::new(&mut *scheduler);
+        simulate(&plan.set, seed, plan.horizon, &mut timed, &mut Unobserved).map_err(failed)?;
+        charged_set = Some(charged(&plan.set, &timed.latencies));
+        latency = Some(timed.latencies);
+    }
+    let set = charged_set.as_ref().unwrap_or(&plan.set);
+    let metrics = if plan.latency && latency.is_none() {
+        let mut timed = Timed::new(&mut *scheduler);
+        let metrics = simulate(set, seed, plan.horizon, &mut timed, &mut watched).map_err(failed)?;
+        latency = Some(timed.latencies);
+        metrics
+    } else {
+        simulate(set, seed, plan.horizon, &mut *scheduler, &mut watched).map_err(failed)?
+    };
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
     let (scheduler, counters) = (plan.roster.label(spec), scheduler.counters());
     Ok(Row { scheduler, metrics, compliance, scores, latency, recording: watched.done(plan.horizon), counters })

@@ -26,7 +26,7 @@ impl<K: Ord> Default for Plan<K> {
 }
 
 impl<K: Ord> Plan<K> {
-    /// Makes room for so many jobs.
+    /// Makes room for this many jobs.
     pub fn reserve(&mut self, jobs: usize, cores: usize) {
         self.accepted.reserve(jobs);
         self.worst.reserve(jobs);

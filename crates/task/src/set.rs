@@ -200,10 +200,7 @@ impl TaskSet {
 
     /// Whether any job is critical, so that PITMD means something.
     pub fn has_critical_tasks(&self) -> bool {
-        self.tasks.iter().any(|task| match &task.arrival {
-            Arrival::Listed(jobs) => jobs.iter().any(|job| job.criticality > 0),
-            _ => task.criticality > 0,
-        })
+        !self.levels().is_empty()
     }
 }
 

@@ -1,10 +1,10 @@
 //! `--fail-if 'critical<100%'`: a comparison as a check of a build, which ends with exit code 1 where the condition holds.
 
 use anyhow::{Result, bail};
-use temponet_lab::arena::scenario::share;
+use temponet_lab::arena::scenario::measured;
 use temponet_lab::comparison::Comparison;
 use temponet_lab::stats::percent;
-use temponet_task::{Aim, Measure};
+use temponet_task::Aim;
 
 use temponet_task::wording::did_you_mean;
 
@@ -73,17 +73,10 @@ pub fn check(conditions: &[Condition], comparison: &Comparison) -> Result<()> {
             let name = condition.scheduler.as_deref().unwrap_or("any scheduler");
             bail!("--fail-if {:?}: there is no result of {name}", condition.text);
         };
-        let is_measured = match condition.aim {
-            Aim::Critical => row.metrics.pitmd().is_some(),
-            Aim::Mk => row.metrics.measured(Measure::Mk).is_some(),
-            Aim::Value => row.metrics.measured(Measure::Value).is_some(),
-            Aim::Met | Aim::WorstTask => row.metrics.jobs.released > 0,
-        };
-        if !is_measured {
+        let Some(share) = measured(condition.aim, &row.metrics) else {
             // A check of nothing must not pass for a check.
             bail!("--fail-if {:?}: there is no job or window to measure", condition.text);
-        }
-        let share = share(condition.aim, &row.metrics);
+        };
         let holds = match condition.comparison {
             Relation::Less => share < condition.share,
             Relation::AtMost => share <= condition.share,

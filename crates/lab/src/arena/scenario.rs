@@ -41,15 +41,20 @@ const FILES: &[(&str, &str)] = scenarios![
     "values",
 ];
 
-/// The share, from 0 to 1, that a run comes to.
+/// The share, from 0 to 1, that a run comes to; 1 where there is nothing to measure.
 pub fn share(aim: Aim, metrics: &Metrics) -> f64 {
-    match aim {
-        Aim::Critical => metrics.pitmd().unwrap_or(1.0),
-        Aim::Mk => metrics.score(Measure::Mk),
-        Aim::Value => metrics.score(Measure::Value),
-        Aim::Met => metrics.score(Measure::Met),
-        Aim::WorstTask => metrics.score(Measure::WorstTask),
-    }
+    measured(aim, metrics).unwrap_or(1.0)
+}
+
+/// The same; none where there is nothing to measure.
+pub fn measured(aim: Aim, metrics: &Metrics) -> Option<f64> {
+    metrics.measured(match aim {
+        Aim::Critical => return metrics.pitmd(),
+        Aim::Mk => Measure::Mk,
+        Aim::Value => Measure::Value,
+        Aim::Met => Measure::Met,
+        Aim::WorstTask => Measure::WorstTask,
+    })
 }
 
 /// What a job in time adds to the share, up to a factor; none for aims that are no sum over jobs.
