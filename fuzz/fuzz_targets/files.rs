@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use temponet_task::files::{Format, parse, to_rt_app, write};
+use temponet_formats::{Format, parse, to_rt_app, write};
 
 fuzz_target!(|data: (u8, &str)| {
     let formats = [Format::Toml, Format::Json, Format::Csv, Format::SimSo];

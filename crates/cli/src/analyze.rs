@@ -3,13 +3,12 @@
 mod json;
 
 use anyhow::Result;
+use temponet_analysis::{Outcome, PriorityRule, ResponseTimes, TESTS, Test, WorstCase, response_times};
 use temponet_lab::comparison::listed;
 use temponet_lab::overload::{OverloadPlan, Survivals};
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
-use temponet_sched::analysis::{
-    Model, Outcome, Policy, Proof, ResponseTimes, Scaling, TESTS, Test, proofs, response_times, scalings,
-};
+use temponet_sched::{Proof, Scaling, proofs, scalings};
 use temponet_task::wording::counted;
 use temponet_task::{TaskSet, Time};
 
@@ -50,10 +49,10 @@ const RUNS: u64 = 3;
 struct Analysis {
     set: TaskSet,
     /// None, and why, if the set is not analysable.
-    model: Result<Model, String>,
+    worst_case: Result<WorstCase, String>,
     tests: Vec<(&'static Test, Outcome)>,
     /// On one core only.
-    responses: Vec<(Policy, ResponseTimes)>,
+    responses: Vec<(PriorityRule, ResponseTimes)>,
     proofs: Vec<Proof>,
     scalings: Vec<Scaling>,
     /// None if no simulation was wanted.
@@ -83,34 +82,34 @@ pub fn run(args: Args) -> Result<()> {
 impl Analysis {
     fn of(set: TaskSet, survivals: Option<Survivals>) -> Analysis {
         let progress = Progress::busy("analysis");
-        let model = Model::of(&set);
+        let worst_case = WorstCase::of(&set);
         let (mut tests, mut responses) = (Vec::new(), Vec::new());
-        if let Ok(model) = &model {
+        if let Ok(worst_case) = &worst_case {
             let concerned = TESTS.iter().filter(|test| (test.concerns)(&set));
             for test in concerned {
                 progress.say(test.name);
-                tests.push((test, (test.run)(&set, model)));
+                tests.push((test, (test.run)(&set, worst_case)));
             }
             progress.say("response times");
             let has_priorities = set.tasks.iter().any(|task| task.priority.is_some());
-            let policies = [Policy::RateMonotonic, Policy::DeadlineMonotonic, Policy::Given];
-            let asked = policies.into_iter().filter(|policy| *policy != Policy::Given || has_priorities);
-            responses.extend(asked.filter(|_| set.cores == 1).map(|policy| (policy, response_times(model, policy))));
+            let policies = [PriorityRule::RateMonotonic, PriorityRule::DeadlineMonotonic, PriorityRule::Given];
+            let asked = policies.into_iter().filter(|rule| *rule != PriorityRule::Given || has_priorities);
+            responses.extend(asked.filter(|_| set.cores == 1).map(|rule| (rule, response_times(worst_case, rule))));
         }
         progress.say("proofs");
         let proofs = proofs(&set);
         progress.say("longer execution times");
         let scalings = scalings(&set);
-        Analysis { set, model, tests, responses, proofs, scalings, survivals }
+        Analysis { set, worst_case, tests, responses, proofs, scalings, survivals }
     }
 
     /// What to conclude, in one sentence.
     fn verdict(&self) -> String {
-        let model = match &self.model {
-            Ok(model) => model,
+        let worst_case = match &self.worst_case {
+            Ok(worst_case) => worst_case,
             Err(why) => return format!("Not analysable: {why}."),
         };
-        let (cores, utilization) = (cores(&self.set), model.utilization());
+        let (cores, utilization) = (cores(&self.set), worst_case.utilization());
         let best = self.scalings.first();
         let shrunk = best.filter(|best| best.factor < 1.0).map_or(String::new(), |best| {
             format!(
@@ -141,7 +140,7 @@ impl Analysis {
                 listed(&keeping)
             );
         }
-        if model.is_overloaded() == Some(true) {
+        if worst_case.is_overloaded() == Some(true) {
             // Where rounding would hide the overload, more digits show it.
             let near = utilization / (self.set.cores as f64) < 1.005;
             let utilization = if near { utilization.to_string() } else { format!("{utilization:.2}") };
@@ -174,7 +173,8 @@ impl Analysis {
 
     fn text(&self) -> String {
         let set = &self.set;
-        let density = self.model.as_ref().map_or("–".into(), |model| format!("{:.4}", model.density()));
+        let density =
+            self.worst_case.as_ref().map_or("–".into(), |worst_case| format!("{:.4}", worst_case.density()));
         let hyperperiod = set.hyperperiod().map_or("–".into(), |time| time.to_string());
         let figures = [set.tasks.len().to_string(), set.cores.to_string(), format!("{:.4}", set.utilization())];
         let figures = [&[set.name.clone()][..], &figures, &[density, hyperperiod]].concat();
@@ -210,12 +210,12 @@ impl Analysis {
             return String::new();
         }
         let by_policy: Vec<String> =
-            self.responses.iter().map(|(policy, _)| format!("under {}", policy.scheduler())).collect();
+            self.responses.iter().map(|(rule, _)| format!("under {}", rule.scheduler())).collect();
         let mut header = vec!["response times", "wcet", "deadline"];
         header.extend(by_policy.iter().map(String::as_str));
         let time = |time: Time| table::time(time.0 as f64);
         let rows = self.set.tasks.iter().enumerate().take(MOST_ROWS).map(|(index, task)| {
-            let bound = |(_, responses): &(Policy, ResponseTimes)| match responses.bounds[index] {
+            let bound = |(_, responses): &(PriorityRule, ResponseTimes)| match responses.bounds[index] {
                 Some(bound) if bound > task.deadline => format!("{} !", time(bound)),
                 Some(bound) => time(bound),
                 None => "–".into(),

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
+use temponet_formats::{Format, Loaded};
 use temponet_lab::progress::Progress;
-use temponet_task::files::{self, Format, Loaded};
 
 use crate::paths::{Kind, Output, Replace};
 use crate::{output, setup};
@@ -28,7 +28,7 @@ pub fn new(args: NewArgs) -> Result<()> {
     if Format::of(&args.file) != Some(Format::Toml) {
         return Err(anyhow!("{}: the template is TOML; the name must end in .toml", args.file.display()));
     }
-    Output::claim(&args.file, Kind::TaskSet, Replace::nothing_or(args.force))?.write(files::TEMPLATE)?;
+    Output::claim(&args.file, Kind::TaskSet, Replace::nothing_or(args.force))?.write(temponet_formats::TEMPLATE)?;
     written(&args.file, args.json)
 }
 
@@ -71,12 +71,12 @@ pub fn run(args: Args) -> Result<()> {
         .with_context(|| format!("{}: the name must end in .toml, .csv or .json", args.file.display()))?;
     let file = Output::claim(&args.file, Kind::TaskSet, Replace::nothing_or(args.force))?;
     let text = match args.to {
-        None => files::write(&set, format)?,
+        None => temponet_formats::write(&set, format)?,
         Some(Tool::RtApp) if format != Format::Json => {
             return Err(anyhow!("{}: the name of a workload of rt-app must end in .json", args.file.display()));
         }
         Some(Tool::RtApp) => {
-            let exported = files::to_rt_app(&set)?;
+            let exported = temponet_formats::to_rt_app(&set)?;
             for note in exported.notes {
                 let note = format!("{}: {note}", args.file.display());
                 output::say(&format!("note: {note}"));

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use temponet_formats::Format;
 use temponet_lab::progress::Progress;
 use temponet_sim::generate::{BurstSpec, Spec, generate};
 use temponet_task::Time;
-use temponet_task::files::{self, Format};
 use temponet_task::wording::counted;
 
 use crate::convert::written;
@@ -120,6 +120,6 @@ pub fn run(args: Args) -> Result<()> {
     }
     let (tasks, total, mean) = (counted(set.tasks.len(), "random task"), set.utilization(), set.mean_utilization());
     set.description = format!("{tasks}, total utilisation {total:.4} (mean {mean:.4}), seed {}", args.seed);
-    file.write(files::write(&set, format)?)?;
+    file.write(temponet_formats::write(&set, format)?)?;
     written(&args.output, args.json)
 }

@@ -2,9 +2,9 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use temponet_formats::Format;
+use temponet_formats::builtin::{self, Builtin};
 use temponet_lab::roster::{SHIELDED, UNSHIELDED};
-use temponet_task::builtin::{self, Builtin};
-use temponet_task::files::{self, Format};
 
 use crate::{output, table};
 
@@ -36,7 +36,7 @@ pub fn sets(args: SetsArgs) -> Result<()> {
         let set = Builtin::find(name)
             .with_context(|| format!("there is no built-in set {name:?}; `temponet sets` lists them"))?;
         return match args.json {
-            true => output::print(&files::write(&set.load()?.set, Format::Json)?),
+            true => output::print(&temponet_formats::write(&set.load()?.set, Format::Json)?),
             false => output::print(set.text),
         };
     }

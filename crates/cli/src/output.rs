@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use temponet_task::files::is_pipe;
+use temponet_formats::is_pipe;
 use temponet_task::wording::{visible, visible_lines};
 
 use crate::interrupt::Unfinished;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use temponet_task::files::read_bytes;
+use temponet_formats::read_bytes;
 use temponet_train::Recipe;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};

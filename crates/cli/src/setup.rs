@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use temponet::{Continuous, Model, Tokenizer};
+use temponet_formats::Loaded;
+use temponet_formats::builtin::{self, Builtin};
 use temponet_lab::horizon::{default_horizon, uncounted};
 use temponet_lab::roster::{Roster, SHIELDED, UNSHIELDED};
 use temponet_sched::shield::Role;
 pub use temponet_sim::generate::text::{positive_time, time as any_time};
-use temponet_task::builtin::{self, Builtin};
-use temponet_task::files::Loaded;
 use temponet_task::wording::{counted, did_you_mean};
-use temponet_task::{Aim, OnMiss, TaskSet, Time, files};
+use temponet_task::{Aim, OnMiss, TaskSet, Time};
 
 use crate::{output, paths};
 
@@ -97,7 +97,8 @@ pub fn model(name: &str) -> Result<Model> {
         None => {
             let path = Path::new(name);
             paths::reads(path)?;
-            let bytes = files::read_bytes(path).map_err(|error| anyhow!("{name}: cannot be read: {error}"))?;
+            let bytes =
+                temponet_formats::read_bytes(path).map_err(|error| anyhow!("{name}: cannot be read: {error}"))?;
             Model::from_bytes(&bytes).map_err(|error| anyhow!("{name}: {error}"))
         }
     }
@@ -148,7 +149,7 @@ pub fn load(name: &str) -> Result<Loaded> {
         }
         _ => {
             paths::reads(path)?;
-            files::load(path)?
+            temponet_formats::load(path)?
         }
     };
     loaded.files.iter().try_for_each(|file| paths::reads(file))?;

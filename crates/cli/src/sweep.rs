@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
+use temponet_formats::read_bytes;
 use temponet_lab::progress::Progress;
 use temponet_lab::roster::is_classical;
 use temponet_lab::stats::percent;
@@ -13,7 +14,6 @@ use temponet_lab::sweep::{Point, Summary, SweepPlan, SweepRow};
 use temponet_lab::sweep_files;
 use temponet_sim::generate::text;
 use temponet_task::Time;
-use temponet_task::files::read_bytes;
 use temponet_task::wording::counted;
 
 use crate::compare::chosen;

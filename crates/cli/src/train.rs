@@ -8,6 +8,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use temponet::{Model, Scale};
+use temponet_formats::read_bytes;
 use temponet_grad::Device;
 use temponet_infer::Weights;
 use temponet_lab::arena::Case;
@@ -15,7 +16,6 @@ use temponet_lab::curves;
 use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
 use temponet_lab::verdict::{Judged, Verdict, judge};
-use temponet_task::files::read_bytes;
 use temponet_task::{Arrival, Measure, TaskSet, Time};
 use temponet_train::{
     Events, FEWEST_JOBS, Parts, PhaseFigures, Ranges, Recipe, Run, Source, Trace, TrainError, UpdateFigures, Validated,

@@ -323,8 +323,7 @@ fn a_simulation_of_simso_is_a_task_set_with_notes() {
             .into_iter()
             .chain(["LRE_TL", "DP_WRAP", "CC_EDF", "Static_EDF"])
     {
-        let loaded =
-            temponet_task::files::parse(&simulation(class), temponet_task::files::Format::SimSo, Path::new("s"));
+        let loaded = temponet_formats::parse(&simulation(class), temponet_formats::Format::SimSo, Path::new("s"));
         let note = loaded.unwrap().notes.remove(1);
         let ours = note.split(" is ").nth(1).and_then(|rest| rest.strip_suffix(" here")).unwrap_or_default();
         assert!(temponet_sched::build(ours).is_ok(), "{note}");
@@ -711,7 +710,7 @@ fn a_job_list_runs_to_its_last_deadline() {
 #[test]
 fn lists_and_manuals_print() {
     let folder = Folder::new("lists");
-    for set in temponet_task::builtin::ALL {
+    for set in temponet_formats::builtin::ALL {
         assert!(folder.stdout(&["sets"]).contains(set.name));
         assert_eq!(folder.stdout(&["sets", set.name]), set.text);
     }

@@ -90,7 +90,7 @@ fn every_key_of_a_task_is_documented() {
 #[test]
 fn every_test_of_the_analysis_is_documented() {
     let text = read("docs/analysis.md");
-    for test in temponet_sched::analysis::TESTS {
+    for test in temponet_analysis::TESTS {
         assert!(text.contains(test.name), "{}", test.name);
     }
 }

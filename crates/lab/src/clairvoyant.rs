@@ -1,7 +1,7 @@
 //! The clairvoyant optimum of a comparison's runs: what any scheduler could have met that knew the future.
 
 use rayon::prelude::*;
-use temponet_sched::oracle::{self, Optimum, OracleJob, Piece, STEPS_PER_SECOND, optimum};
+use temponet_oracle::{Optimum, OracleJob, Piece, STEPS_PER_SECOND, optimum};
 use temponet_sim::{Release, Workload};
 use temponet_task::{TaskSet, Time};
 
@@ -65,7 +65,7 @@ impl Clairvoyant {
             (0..self.first_run.len()).filter(|index| self.first_run[*index].0.time < until).collect();
         let releases: Vec<Release> = early.iter().map(|index| self.first_run[*index].0).collect();
         let chosen: Vec<bool> = early.iter().map(|index| self.first_run[*index].1).collect();
-        let mut pieces = oracle::schedule(&jobs(&releases, |_| 1.0), &chosen, cores).unwrap_or_default();
+        let mut pieces = temponet_oracle::schedule(&jobs(&releases, |_| 1.0), &chosen, cores).unwrap_or_default();
         pieces.iter_mut().for_each(|piece| piece.job = early[piece.job]);
         pieces
     }

@@ -3,7 +3,7 @@
 //! By simulation, so it holds for these jobs; by bisection, which takes for granted that more work never means more deadlines met.
 
 use rayon::prelude::*;
-use temponet_sched::oracle::STEPS_PER_SECOND;
+use temponet_oracle::STEPS_PER_SECOND;
 use temponet_sim::{Count, Unobserved, simulate};
 use temponet_task::{TaskSet, Time};
 

@@ -1,61 +1,20 @@
-//! The classical schedulers, one short file each, with reference and tie-breaks in its header.
+//! The schedulers, the catalog that names them, what is proved about them, and the shield.
 //!
-//! Users ask for one by name ([`build`]); [`ALL`] is the list. What can be proved about them is in [`analysis`];
-//! [`shield`] makes any of them safe where that is proved.
+//! - [`build`] makes a scheduler from its name; [`ALL`] lists the catalog.
+//! - [`proofs`] says which schedulers are proved to meet every deadline of a set, [`scalings`] how much execution times may grow.
+//! - [`shield`] overrules any scheduler where its choice could cost a deadline that is proved to be safe.
+//! - [`advice`] asks several simple schedulers at once, for the learned one.
 
-pub mod analysis;
-
-mod amc;
+pub mod advice;
 mod catalog;
-mod cbs;
-mod cd_split;
-mod criticality;
-mod d_over;
-mod dasa;
-mod deadline_order;
-mod dios;
-mod dm;
-mod dp_wrap;
-mod dvfs;
-mod edcl;
-mod edf;
-mod edf_skip;
-mod edf_us;
-mod edf_vd;
-mod edzl;
-mod fcfs;
-mod fluid;
-mod fp;
-mod fpedf;
-mod g_fl;
-mod lbesa;
-mod llf;
-mod llref;
-mod look_ahead;
-mod mh_edf;
-mod mk_dbp;
-mod mllf;
-mod muf;
-mod overload;
-mod p_edf;
-mod p_rm;
-mod panel;
-mod partition;
-mod pd2;
-mod plan;
-mod quantum;
-mod ranked;
-mod red;
-mod rm;
-mod rr;
-mod run;
-mod selection;
-mod skip_over;
-mod srpt;
-
-pub mod oracle;
+mod proofs;
+mod schedulers;
+mod sensitivity;
+mod shared;
 pub mod shield;
 
-pub use catalog::{ALL, Entry, SHIELD, SpecError, advisors, build, fallback, global_edf, is_classical, planners};
-pub use look_ahead::LookAhead;
-pub use panel::Panel;
+pub use advice::{Panel, advisors, fallback, planners};
+pub use catalog::{ALL, Entry, SHIELD, SpecError, build, global_edf, is_classical};
+pub use proofs::{Proof, proofs};
+pub use schedulers::look_ahead::LookAhead;
+pub use sensitivity::{Scaling, scalings};

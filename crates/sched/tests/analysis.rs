@@ -3,8 +3,8 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_sched::analysis::{self, Model, Order, Outcome, Policy, TESTS, proofs, response_times, scalings};
-use temponet_sched::build;
+use temponet_analysis::{self as analysis, Order, Outcome, PriorityRule, TESTS, WorstCase, response_times};
+use temponet_sched::{build, proofs, scalings};
 use temponet_sim::{Metrics, Recorder, Unobserved, simulate};
 use temponet_task::{Arrival, Costs, ExecutionModel, Gap, ListedJob, Mode, Speed, Task, TaskSet, Time};
 
@@ -21,11 +21,11 @@ fn set(tasks: &[(u64, u64, u64)], cores: usize) -> TaskSet {
     TaskSet::new("test", tasks.iter().enumerate().map(task).collect(), cores)
 }
 
-fn model(set: &TaskSet) -> Model {
-    Model::of(set).unwrap()
+fn model(set: &TaskSet) -> WorstCase {
+    WorstCase::of(set).unwrap()
 }
 
-fn bounds(set: &TaskSet, policy: Policy) -> Vec<Option<u64>> {
+fn bounds(set: &TaskSet, policy: PriorityRule) -> Vec<Option<u64>> {
     let bounds = response_times(&model(set), policy).bounds;
     bounds.into_iter().map(|bound| bound.map(|time| time.0 / 1_000_000)).collect()
 }
@@ -43,10 +43,10 @@ fn lehoczkys_arbitrary_deadlines_come_out_as_published() {
     // Lehoczky 1990: C = 26, T = 70 and C = 62, T = 100. The busy period lasts 694; the responses of its seven jobs of the second task are
     // 114, 102, 116, 104, 118, 106 and 94, so the fifth one is the longest and not the first.
     let example = set(&[(26, 70, 70), (62, 120, 100)], 1);
-    assert_eq!(bounds(&example, Policy::RateMonotonic), [Some(26), Some(118)]);
+    assert_eq!(bounds(&example, PriorityRule::RateMonotonic), [Some(26), Some(118)]);
     assert!(is_proved(&example, "rm"));
     let tighter = set(&[(26, 70, 70), (62, 117, 100)], 1);
-    assert_eq!(response_times(&model(&tighter), Policy::RateMonotonic).outcome, Outcome::NotSchedulable);
+    assert_eq!(response_times(&model(&tighter), PriorityRule::RateMonotonic).outcome, Outcome::NotSchedulable);
     assert!(run("rm", &tighter, 0, ms(700)).missed() > 0);
 }
 
@@ -54,12 +54,12 @@ fn lehoczkys_arbitrary_deadlines_come_out_as_published() {
 fn response_times_with_jitter_and_classical_sets() {
     // Burns and Wellings: C = 3, 3, 5; T = 7, 12, 20: the textbook's responses are 3, 6 and 20.
     let classical = set(&[(3, 7, 7), (3, 12, 12), (5, 20, 20)], 1);
-    assert_eq!(bounds(&classical, Policy::RateMonotonic), [Some(3), Some(6), Some(20)]);
+    assert_eq!(bounds(&classical, PriorityRule::RateMonotonic), [Some(3), Some(6), Some(20)]);
     assert_eq!(analysis::hyperbolic(&model(&classical)), Outcome::NotProved);
     // By hand: 2 ms of jitter let the first come again 5 after it came, so the second waits for it twice: 3 + 2·3 = 9.
     let mut jittery = set(&[(3, 7, 7), (3, 12, 12)], 1);
     jittery.tasks[0].jitter = ms(2);
-    assert_eq!(bounds(&jittery, Policy::RateMonotonic), [Some(5), Some(9)]);
+    assert_eq!(bounds(&jittery, PriorityRule::RateMonotonic), [Some(5), Some(9)]);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn demand_and_interference_checked_by_hand() {
     // Two cores, priorities by period: the first two run at once, with slacks of 3 and 4; in the 5 after its release each keeps a core
     // for 2, so the third is done after 2 + 3.
     let third = |deadline| model(&set(&[(2, 5, 5), (2, 6, 6), (3, deadline, 7)], 2));
-    let order = Order::Fixed(Policy::RateMonotonic);
+    let order = Order::Fixed(PriorityRule::RateMonotonic);
     assert_eq!(analysis::rta(&third(5), order), Outcome::Schedulable);
     assert_eq!(analysis::rta(&third(4), order), Outcome::NotProved);
 }
@@ -134,10 +134,10 @@ fn what_no_test_covers_is_refused_with_its_reason() {
     let plain = set(&[(1, 10, 10), (2, 20, 20)], 1);
     let mut moded = plain.clone();
     moded.modes.push(Mode { name: "hot".into(), at: ms(5), work: 9.0, rate: 1.0, tasks: None });
-    assert!(Model::of(&moded).unwrap_err().contains("mode") && proofs(&moded).is_empty());
+    assert!(WorstCase::of(&moded).unwrap_err().contains("mode") && proofs(&moded).is_empty());
     let mut deciding = plain.clone();
     deciding.costs.decision = Time(1);
-    assert!(Model::of(&deciding).unwrap_err().contains("decisions") && proofs(&deciding).is_empty());
+    assert!(WorstCase::of(&deciding).unwrap_err().contains("decisions") && proofs(&deciding).is_empty());
     let job = ListedJob {
         release: ms(0),
         deadline: ms(5),
@@ -149,7 +149,7 @@ fn what_no_test_covers_is_refused_with_its_reason() {
     };
     let mut listed = plain.clone();
     listed.tasks[0].arrival = Arrival::Listed([job].into());
-    assert!(Model::of(&listed).unwrap_err().contains("list") && proofs(&listed).is_empty());
+    assert!(WorstCase::of(&listed).unwrap_err().contains("list") && proofs(&listed).is_empty());
     let mut skipping = plain.clone();
     skipping.tasks[0].skip = Some(2);
     assert!(is_proved(&plain, "skip-over-rto") && !is_proved(&skipping, "skip-over-rto"));
@@ -348,7 +348,8 @@ fn response_times_bound_every_response() {
     for round in 0..3_000u64 {
         let kind = if round % 3 == 0 { Kind::Plain } else { Kind::Wild };
         let set = drawn(&mut rng, 1, kind);
-        let policies = [Policy::RateMonotonic, Policy::DeadlineMonotonic, Policy::Given, Policy::Equal];
+        let policies =
+            [PriorityRule::RateMonotonic, PriorityRule::DeadlineMonotonic, PriorityRule::Given, PriorityRule::Equal];
         let policy = policies[round as usize % 4];
         let analysis = response_times(&model(&set), policy);
         let mut recorder = Recorder::until(Time::NEVER);
@@ -390,8 +391,8 @@ fn exact_tests_are_exact() {
         assert_eq!(quick, plain, "{set:?}");
         let tests = [
             ("edf", quick),
-            ("rm", response_times(&model, Policy::RateMonotonic).outcome),
-            ("dm", response_times(&model, Policy::DeadlineMonotonic).outcome),
+            ("rm", response_times(&model, PriorityRule::RateMonotonic).outcome),
+            ("dm", response_times(&model, PriorityRule::DeadlineMonotonic).outcome),
         ];
         for (at, (scheduler, outcome)) in tests.into_iter().enumerate() {
             // Long enough for every cycle; overload shows when the backlog has outgrown the longest deadline.
@@ -413,16 +414,16 @@ fn stronger_tests_prove_what_weaker_ones_do() {
         let cores = rng.random_range(2..=4);
         let set = drawn(&mut rng, cores, Kind::Wild);
         let model = model(&set);
-        for order in [Order::Edf, Order::Fixed(Policy::DeadlineMonotonic)] {
+        for order in [Order::Edf, Order::Fixed(PriorityRule::DeadlineMonotonic)] {
             let (iterative, response) = (analysis::bcl(&model, order), analysis::rta(&model, order));
             assert!(iterative != Outcome::Schedulable || response == Outcome::Schedulable, "{order:?} {set:?}");
             counts[0] += u64::from(iterative == Outcome::Schedulable);
             counts[1] += u64::from(response == Outcome::Schedulable);
         }
         let one = TaskSet { cores: 1, ..set };
-        let one_model = Model::of(&one).unwrap();
+        let one_model = WorstCase::of(&one).unwrap();
         let is_met = |outcome: Outcome| outcome == Outcome::Schedulable;
-        let rate_monotonic = is_met(response_times(&one_model, Policy::RateMonotonic).outcome);
+        let rate_monotonic = is_met(response_times(&one_model, PriorityRule::RateMonotonic).outcome);
         let hyperbolic = is_met(analysis::hyperbolic(&one_model));
         assert!(!hyperbolic || rate_monotonic, "{one:?}");
         assert!(!is_met(analysis::liu_layland(&one_model)) || hyperbolic, "{one:?}");

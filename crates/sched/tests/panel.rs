@@ -1,5 +1,6 @@
 //! Contract: asked together, advisors and planners choose what each of them chooses alone.
 
+use temponet_sched::advice::{Advisor, Planner};
 use temponet_sched::{LookAhead, Panel, advisors, build, planners};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved};
@@ -47,11 +48,11 @@ fn a_panel_chooses_what_its_members_choose() {
         while engine.advance(&mut Unobserved) {
             let view = engine.view();
             panel.look(&view, true);
-            for (place, advisor) in advisors.iter_mut().enumerate() {
-                assert_eq!(sorted(panel.advisor(place, &view)), alone(&mut **advisor, &view), "advisor {place}");
+            for (name, advisor) in Advisor::ALL.into_iter().zip(&mut advisors) {
+                assert_eq!(sorted(panel.advisor(name, &view)), alone(&mut **advisor, &view), "{name:?}");
             }
-            for (place, planner) in planners.iter_mut().enumerate() {
-                assert_eq!(sorted(panel.planner(place, &view)), alone(planner, &view), "planner {place}");
+            for (name, planner) in Planner::ALL.into_iter().zip(&mut planners) {
+                assert_eq!(sorted(panel.planner(name, &view)), alone(planner, &view), "{name:?}");
             }
             let expected = by_id(LookAhead::pressures(&planners[0], &view));
             assert_eq!(by_id(panel.pressures(&view)), expected);

@@ -3,8 +3,6 @@
 //! Everything else of TempoNet builds on this crate and it builds on nothing of ours. It knows no simulator: a
 //! scheduler written against it also runs inside a real-time program.
 
-pub mod builtin;
-pub mod files;
 mod goal;
 mod scheduler;
 mod set;

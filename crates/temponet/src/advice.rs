@@ -3,19 +3,14 @@
 use std::fmt;
 
 use temponet_sched::Panel;
+use temponet_sched::advice::{Advisor, Planner};
 use temponet_task::{JobId, System, SystemView};
 
 use crate::tokenizer::Scale;
 
-/// How many there are; see [`temponet_sched::advisors`] and [`temponet_sched::planners`].
-const ADVISORS: usize = 5;
-const PLANNERS: usize = 3;
-/// Which advisor plans by importance.
-const BY_IMPORTANCE: usize = 4;
-
 /// Values of the features: every subset of the advisors, and of the planners.
-pub(crate) const ADVICE_VALUES: usize = 1 << ADVISORS;
-pub(crate) const PLAN_VALUES: usize = 1 << PLANNERS;
+pub(crate) const ADVICE_VALUES: usize = 1 << Advisor::ALL.len();
+pub(crate) const PLAN_VALUES: usize = 1 << Planner::ALL.len();
 
 /// With more ready jobs than this, importance-aware planning is asked only where jobs differ in importance: it takes long.
 const MANY: usize = 64;
@@ -62,18 +57,18 @@ impl Advice {
         self.counsels.clear();
         self.counsels.resize(view.jobs.len(), Counsel { pressure: f64::INFINITY, ..Counsel::default() });
         self.panel.look(view, of_planners);
-        for place in (0..ADVISORS).filter(|_| of_advisors) {
-            if place == BY_IMPORTANCE && !scale.differs && view.active.len() > MANY {
+        for advisor in Advisor::ALL.into_iter().filter(|_| of_advisors) {
+            if advisor == Advisor::Dios && !scale.differs && view.active.len() > MANY {
                 continue;
             }
-            for id in self.panel.advisor(place, view) {
-                self.counsels[id.index()].advisors |= 1 << place;
+            for id in self.panel.advisor(advisor, view) {
+                self.counsels[id.index()].advisors |= 1 << advisor as u16;
             }
         }
         if of_planners {
-            for place in 0..PLANNERS {
-                for id in self.panel.planner(place, view) {
-                    self.counsels[id.index()].planners |= 1 << place;
+            for planner in Planner::ALL {
+                for id in self.panel.planner(planner, view) {
+                    self.counsels[id.index()].planners |= 1 << planner as u16;
                 }
             }
             self.panel.pressures(view).for_each(|(id, pressure)| self.counsels[id.index()].pressure = pressure);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use temponet_sched::oracle::{OracleJob, STEPS_PER_SECOND, optimum};
+use temponet_oracle::{OracleJob, STEPS_PER_SECOND, optimum};
 use temponet_sched::{SpecError, build};
 use temponet_sim::Workload;
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, TaskSet, Time};

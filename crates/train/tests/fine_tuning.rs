@@ -1,8 +1,9 @@
 //! Training that goes on with a model must not lose what it can do.
 
 use temponet::Model;
+use temponet_formats::builtin;
 use temponet_grad::{AdamSettings, Cpu};
-use temponet_task::{TaskSet, builtin};
+use temponet_task::TaskSet;
 use temponet_train::{DqnSettings, Learner, Method, PpoSettings, Recipe, Run, Sample, Stage, Unwatched};
 
 type Device = Cpu<f32>;

@@ -1,14 +1,14 @@
 //! The analysis as one JSON object.
 
 use serde_json::{Value, json};
+use temponet_analysis::Outcome;
 use temponet_lab::overload::{Survival, Survivals};
-use temponet_sched::analysis::Outcome;
 
 use super::Analysis;
 
 pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
     let set = &analysis.set;
-    let overloaded = analysis.model.as_ref().ok().and_then(|model| model.is_overloaded());
+    let overloaded = analysis.worst_case.as_ref().ok().and_then(|worst_case| worst_case.is_overloaded());
     let tests = analysis.tests.iter().map(|(test, outcome)| {
         let (name, reason) = match outcome {
             Outcome::Schedulable => ("schedulable", None),
@@ -19,12 +19,12 @@ pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
         };
         json!({ "test": test.name, "for": test.scheduler, "exact": test.is_exact, "result": name, "reason": reason })
     });
-    let responses = analysis.responses.iter().map(|(policy, responses)| {
+    let responses = analysis.responses.iter().map(|(rule, responses)| {
         let bounds = set.tasks.iter().zip(&responses.bounds).map(|(task, bound)| {
             json!({ "task": task.name, "deadline_ns": task.deadline.0, "response_ns": bound.map(|bound| bound.0) })
         });
         let bounds: Vec<Value> = bounds.collect();
-        json!({ "scheduler": policy.scheduler(), "from_schedule": responses.from_schedule, "tasks": bounds })
+        json!({ "scheduler": rule.scheduler(), "from_schedule": responses.from_schedule, "tasks": bounds })
     });
     let proofs = analysis.proofs.iter().map(|proof| json!({ "scheduler": proof.scheduler, "by": proof.by }));
     let scalings = analysis.scalings.iter();
@@ -34,10 +34,10 @@ pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
         "tasks": set.tasks.len(),
         "cores": set.cores,
         "utilization": set.utilization(),
-        "density": analysis.model.as_ref().ok().map(|model| model.density()),
+        "density": analysis.worst_case.as_ref().ok().map(|worst_case| worst_case.density()),
         "hyperperiod_ns": set.hyperperiod().map(|time| time.0),
         "verdict": analysis.verdict(),
-        "not_analysable": analysis.model.as_ref().err(),
+        "not_analysable": analysis.worst_case.as_ref().err(),
         "overloaded": overloaded,
         "tests": tests.collect::<Vec<_>>(),
         "response_times": responses.collect::<Vec<_>>(),

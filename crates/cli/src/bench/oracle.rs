@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Serialize;
 use temponet_lab::clairvoyant::equal_jobs;
-use temponet_sched::oracle::{Optimum, OracleJob, STEPS_PER_SECOND, optimum};
+use temponet_oracle::{Optimum, OracleJob, STEPS_PER_SECOND, optimum};
 use temponet_sim::generate::{Spec, generate};
 use temponet_task::Time;
 

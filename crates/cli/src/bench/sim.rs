@@ -7,13 +7,13 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
+use temponet_formats::Format;
 use temponet_lab::comparison::{Plan, compare};
 use temponet_lab::measure::{control, peak_rss_mb};
 use temponet_lab::progress::Progress;
 use temponet_lab::roster::Roster;
 use temponet_sim::generate::{Method, Spec, generate};
 use temponet_sim::{Unobserved, simulate};
-use temponet_task::files::{self, Format};
 use temponet_task::{TaskSet, Time};
 
 use crate::paths::{Kind, Output, Replace};
@@ -136,7 +136,7 @@ pub fn run(args: Args) -> Result<()> {
         for case in chosen {
             let path = folder.join(case.name).with_extension("json");
             let file = Output::claim(&path, Kind::BenchData, Replace::earlier_or(args.force))?;
-            file.write(files::write(&set(case)?, Format::Json)?)?;
+            file.write(temponet_formats::write(&set(case)?, Format::Json)?)?;
         }
         return Ok(());
     }

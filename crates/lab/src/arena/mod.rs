@@ -10,7 +10,7 @@ pub mod page;
 pub mod scenario;
 
 use rayon::prelude::*;
-use temponet_sched::oracle::{STEPS_PER_SECOND, optimum};
+use temponet_oracle::{STEPS_PER_SECOND, optimum};
 use temponet_sim::generate::GenerateError;
 use temponet_sim::{SimError, Unobserved, Workload, simulate};
 use temponet_task::{Aim, Costs, Scheduler};

@@ -4,9 +4,9 @@
 use std::ops::RangeInclusive;
 
 use serde::Deserialize;
+use temponet_formats::builtin::Builtin;
 use temponet_sim::generate::{BurstSpec, Critical, Lengths, Method, Spec, text};
 use temponet_sim::{EVALUATION_SEEDS, Metrics};
-use temponet_task::builtin::Builtin;
 use temponet_task::wording::did_you_mean;
 use temponet_task::{Aim, Costs, Measure, OnMiss, Time};
 

@@ -1,9 +1,10 @@
 //! What is proved of a system before the run: what the shield may rely on, or why there is nothing.
 
+use temponet_analysis::{Demand, Outcome, Sporadic, WorstCase, is_schedulable, qpa};
 use temponet_task::{ExecutionModel, Scheduler, System, TaskSet, Time};
 
-use crate::analysis::uniprocessor_edf::{Demand, is_schedulable};
-use crate::analysis::{Model, Outcome, Sporadic, any_proved, qpa};
+use crate::catalog::Entry;
+use crate::proofs::Facts;
 
 /// Who can meet every deadline.
 pub(super) enum Guard {
@@ -34,46 +35,58 @@ pub(super) fn prove(system: &System) -> Result<Premise, String> {
         // EDF decides at a job's release and at its completion, as often as it may switch for it.
         set.costs.context_switch += std::mem::take(&mut set.costs.decision);
     }
-    let model = Model::of(&set)?;
-    if let Some(task) = model.tasks.iter().find(|task| task.jitter > task.period) {
+    let worst_case = WorstCase::of(&set)?;
+    if let Some(task) = worst_case.tasks.iter().find(|task| task.jitter > task.period) {
         return Err(format!("releases of task {:?} can overtake each other", system.tasks[task.index].name));
     }
-    if let Some(task) = model.tasks.iter().find(|task| task.jobs > 1 && task.jitter > Time::ZERO) {
+    if let Some(task) = worst_case.tasks.iter().find(|task| task.jobs > 1 && task.jitter > Time::ZERO) {
         return Err(format!("the jobs of a burst of task {:?} are released one by one", system.tasks[task.index].name));
     }
     // With overruns if that is enough, else until one happens.
-    if let Some(premise) = proved(&set, model.clone()) {
+    if let Some(premise) = proved(&set, worst_case.clone()) {
         return Ok(premise);
     }
-    if model.may_overrun {
+    if worst_case.may_overrun {
         for task in set.tasks.iter_mut().filter(|task| task.wcet_high.is_some()) {
             (task.wcet_high, task.execution) = (None, ExecutionModel::Wcet);
         }
-        if let Some(premise) = Model::of(&set).ok().and_then(|model| proved(&set, model)) {
+        if let Some(premise) = WorstCase::of(&set).ok().and_then(|worst_case| proved(&set, worst_case)) {
             return Ok(premise);
         }
     }
-    Err(match model.is_overloaded() {
+    Err(match worst_case.is_overloaded() {
         Some(true) => "the set is overloaded".into(),
         _ => "no scheduler is proved to meet every deadline".into(),
     })
 }
 
-fn proved(set: &TaskSet, model: Model) -> Option<Premise> {
-    let (guard, is_exact) = if model.cores == 1 && model.has_costs {
+fn proved(set: &TaskSet, worst_case: WorstCase) -> Option<Premise> {
+    let (guard, is_exact) = if worst_case.cores == 1 && worst_case.has_costs {
         // What switches cost that EDF would not make cannot be bounded.
-        (qpa(&model) == Outcome::Schedulable).then_some(())?;
+        (qpa(&worst_case) == Outcome::Schedulable).then_some(())?;
         (stand_in("edf")?, false)
-    } else if model.cores == 1 {
-        let demands: Vec<Demand> = model.tasks.iter().map(Demand::from).collect();
+    } else if worst_case.cores == 1 {
+        let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
         let fits = is_schedulable(&demands);
         // Or only because tasks do not all arrive together.
-        (fits || qpa(&model) == Outcome::Schedulable).then_some((Guard::Edf, !fits))?
+        (fits || qpa(&worst_case) == Outcome::Schedulable).then_some((Guard::Edf, !fits))?
     } else {
-        let name = any_proved(set, &model)?;
-        (stand_in(name)?, name == "dp-wrap")
+        let name = any_proved(set, &worst_case)?;
+        (stand_in(name)?, name == DP_WRAP)
     };
-    Some(Premise { guard, tasks: model.tasks, is_exact })
+    Some(Premise { guard, tasks: worst_case.tasks, is_exact })
+}
+
+const DP_WRAP: &str = "dp-wrap";
+
+/// Returns the name of a scheduler that is proved to meet every deadline on several cores: of these, the first and so the one that migrates least.
+fn any_proved(set: &TaskSet, worst_case: &WorstCase) -> Option<&'static str> {
+    if worst_case.is_overloaded() == Some(true) {
+        return None;
+    }
+    let facts = Facts::with(set, worst_case.clone());
+    let is_proved = |name: &&str| Entry::find(name).is_some_and(|entry| entry.proof(&facts).is_some());
+    ["p-edf", "cd-split", DP_WRAP, "edf"].into_iter().find(is_proved)
 }
 
 fn stand_in(name: &'static str) -> Option<Guard> {

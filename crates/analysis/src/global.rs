@@ -1,0 +1,156 @@
+//! Global EDF and global fixed priorities on several cores, from the interference that a job can meet before its deadline.
+//!
+//! Reference: Bertogna, Cirinei and Lipari, IEEE TPDS 20(4), 2009 (the iterative test, BCL: a task's slack, once known, limits the work that
+//! it carries into the windows of others); Bertogna and Cirinei, RTSS 2007 (response-time analysis on several cores, RTA). Both are
+//! sufficient, and RTA proves whatever BCL does.
+//!
+//! For deadlines up to the period, so that two jobs of one task are never active together. With release jitter, a job has its deadline less
+//! the jitter, and interferes wherever it can lie between arrival and deadline. Equal priorities interfere both ways.
+
+use temponet_task::Time;
+
+use super::Outcome;
+use super::effort::Effort;
+use super::response_time::{Key, PriorityRule};
+use super::worst_case::{Sporadic, WorstCase};
+
+/// Who runs first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The earliest deadline.
+    Edf,
+    /// The highest priority.
+    Fixed(PriorityRule),
+}
+
+/// The tasks that tests of global scheduling look at, or why there are none.
+pub(crate) fn global_tasks(worst_case: &WorstCase, constrained: bool) -> Result<Vec<Sporadic>, Outcome> {
+    if worst_case.has_costs {
+        return Err(Outcome::NotApplicable("switching or migration costs time".into()));
+    }
+    if constrained && !worst_case.is_constrained() {
+        return Err(Outcome::NotApplicable("a deadline is longer than its period".into()));
+    }
+    worst_case.single_jobs().map_err(Outcome::NotApplicable)
+}
+
+/// The iterative test of Bertogna, Cirinei and Lipari.
+pub fn bcl(worst_case: &WorstCase, order: Order) -> Outcome {
+    run(worst_case, order, |tasks, place, effort| tasks.slack_at_deadline(place, effort))
+}
+
+/// Response-time analysis on several cores.
+pub fn rta(worst_case: &WorstCase, order: Order) -> Outcome {
+    run(worst_case, order, |tasks, place, effort| tasks.slack_by_response(place, effort))
+}
+
+/// Finds slacks task by task until all are known or none gets better. `slack` gives none inside where the task may miss, none outside
+/// where it takes too long.
+fn run(
+    worst_case: &WorstCase,
+    order: Order,
+    slack: impl Fn(&Tasks, usize, &mut Effort) -> Option<Option<u64>>,
+) -> Outcome {
+    let tasks = match global_tasks(worst_case, true) {
+        Ok(tasks) => tasks,
+        Err(outcome) => return outcome,
+    };
+    let keys = match order {
+        Order::Edf => None,
+        Order::Fixed(rule) => Some(rule.keys(&tasks)),
+    };
+    let slacks = vec![0; tasks.len()];
+    let mut tasks = Tasks { tasks, keys, cores: worst_case.cores as u128, slacks };
+    let mut effort = Effort::new();
+    loop {
+        let (mut all_met, mut improved) = (true, false);
+        for place in 0..tasks.tasks.len() {
+            match slack(&tasks, place, &mut effort) {
+                None => return Outcome::Undecided,
+                Some(None) => all_met = false,
+                Some(Some(slack)) if slack > tasks.slacks[place] => {
+                    tasks.slacks[place] = slack;
+                    improved = true;
+                }
+                Some(Some(_)) => {}
+            }
+        }
+        if all_met {
+            return Outcome::Schedulable;
+        }
+        if !improved {
+            return Outcome::NotProved;
+        }
+    }
+}
+
+struct Tasks {
+    tasks: Vec<Sporadic>,
+    /// None under EDF.
+    keys: Option<Vec<Key>>,
+    cores: u128,
+    /// How long before its deadline each task is known to be done, as long as nobody has missed.
+    slacks: Vec<u64>,
+}
+
+impl Tasks {
+    /// What each of the others can do, at most, in `length` time after a release of the task at `place`.
+    fn interfering(&self, place: usize, length: u64) -> impl Iterator<Item = u64> + '_ {
+        let window = self.tasks[place].window();
+        let goes_first = move |other: usize| self.keys.as_ref().is_none_or(|keys| keys[other] <= keys[place]);
+        let others = (0..self.tasks.len()).filter(move |other| *other != place && goes_first(*other));
+        others.map(move |other| {
+            let (task, slack) = (&self.tasks[other], self.slacks[other]);
+            let due = if self.keys.is_none() { due_work(task, slack, window) } else { u64::MAX };
+            workload(task, slack, length).min(due)
+        })
+    }
+
+    /// The window up to the deadline as a whole.
+    fn slack_at_deadline(&self, place: usize, effort: &mut Effort) -> Option<Option<u64>> {
+        effort.spend(self.tasks.len())?;
+        let own = &self.tasks[place];
+        let Some(room) = own.window().checked_sub(own.wcet.0) else { return Some(None) };
+        let work = self.interfering(place, own.window()).map(|work| u128::from(work.min(room + 1)));
+        let waiting = work.sum::<u128>() / self.cores;
+        Some(u128::from(room).checked_sub(waiting).map(|slack| slack as u64))
+    }
+
+    /// The least R with R = C + ⌊Σ min(W(R), R − C + 1)/m⌋. Stepping there can take as many steps as nanoseconds; but for given W it is
+    /// C plus the least, over j < m, of all W but the j largest divided by m − j.
+    fn slack_by_response(&self, place: usize, effort: &mut Effort) -> Option<Option<u64>> {
+        let own = &self.tasks[place];
+        let mut response = own.wcet.0;
+        while response <= own.window() {
+            effort.spend(4 * self.tasks.len())?;
+            let mut work: Vec<u64> = self.interfering(place, response).collect();
+            work.sort_unstable_by_key(|work| std::cmp::Reverse(*work));
+            let mut rest: u128 = work.iter().copied().map(u128::from).sum();
+            let mut waiting = u128::MAX;
+            for (larger, free) in (1..=self.cores).rev().enumerate() {
+                waiting = waiting.min(rest / free);
+                rest -= work.get(larger).copied().map_or(0, u128::from);
+            }
+            let next = own.wcet.0.saturating_add(u64::try_from(waiting).unwrap_or(u64::MAX));
+            if next == response {
+                return Some(Some(own.window() - response));
+            }
+            response = next;
+        }
+        Some(None)
+    }
+}
+
+/// What a task can do in any interval of `length` if it is done `slack` before its deadlines.
+fn workload(task: &Sporadic, slack: u64, length: u64) -> u64 {
+    let Time(wcet) = task.wcet;
+    let Some(reach) = (length + task.deadline.0).checked_sub(wcet + slack) else { return wcet };
+    (reach / task.period.0).saturating_mul(wcet).saturating_add(wcet.min(reach % task.period.0))
+}
+
+/// What it can do of that with deadlines up to the end of a window.
+fn due_work(task: &Sporadic, slack: u64, window: u64) -> u64 {
+    let Time(wcet) = task.wcet;
+    let carried = wcet.min((window % task.period.0).saturating_sub(slack));
+    (window / task.period.0).saturating_mul(wcet).saturating_add(carried)
+}

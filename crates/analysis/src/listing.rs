@@ -1,0 +1,103 @@
+//! Every test by name, as `temponet analyze` shows them.
+
+use temponet_task::TaskSet;
+
+use super::global::Order;
+use super::packing::Fit;
+use super::response_time::{PriorityRule, response_times};
+use super::{Outcome, WorstCase, bounds, global, mixed_criticality, partitioned, uniprocessor_edf};
+
+/// A test that can be asked of a set.
+pub struct Test {
+    /// What it is called in the field.
+    pub name: &'static str,
+    /// Whose deadlines it is about.
+    pub scheduler: &'static str,
+    /// Whether it can also say "not schedulable".
+    pub is_exact: bool,
+    /// Whether it has something to say about such a set.
+    pub concerns: fn(&TaskSet) -> bool,
+    /// The verdict.
+    pub run: fn(&TaskSet, &WorstCase) -> Outcome,
+}
+
+fn one_core(set: &TaskSet) -> bool {
+    set.cores == 1
+}
+
+fn many_cores(set: &TaskSet) -> bool {
+    set.cores > 1
+}
+
+fn has_priorities(set: &TaskSet) -> bool {
+    set.tasks.iter().any(|task| task.priority.is_some())
+}
+
+const fn test(
+    name: &'static str,
+    scheduler: &'static str,
+    is_exact: bool,
+    concerns: fn(&TaskSet) -> bool,
+    run: fn(&TaskSet, &WorstCase) -> Outcome,
+) -> Test {
+    Test { name, scheduler, is_exact, concerns, run }
+}
+
+/// The tests, those of one core first.
+pub const TESTS: &[Test] = &[
+    test("QPA", "edf", true, one_core, |_, worst_case| uniprocessor_edf::qpa(worst_case)),
+    test("processor demand", "edf", true, one_core, |_, worst_case| uniprocessor_edf::processor_demand(worst_case)),
+    test("density", "edf", false, one_core, |_, worst_case| bounds::density(worst_case)),
+    test("response times", "rm", true, one_core, |_, worst_case| {
+        response_times(worst_case, PriorityRule::RateMonotonic).outcome
+    }),
+    test("response times", "dm", true, one_core, |_, worst_case| {
+        response_times(worst_case, PriorityRule::DeadlineMonotonic).outcome
+    }),
+    test(
+        "response times",
+        "fp",
+        true,
+        |set| one_core(set) && has_priorities(set),
+        |_, worst_case| response_times(worst_case, PriorityRule::Given).outcome,
+    ),
+    test("hyperbolic bound", "rm", false, one_core, |_, worst_case| bounds::hyperbolic(worst_case)),
+    test("Liu and Layland", "rm", false, one_core, |_, worst_case| bounds::liu_layland(worst_case)),
+    test("GFB", "edf", false, many_cores, |_, worst_case| bounds::gfb(worst_case)),
+    test("BAK", "edf", false, many_cores, |_, worst_case| bounds::bak(worst_case)),
+    test("BCL iterative", "edf", false, many_cores, |_, worst_case| global::bcl(worst_case, Order::Edf)),
+    test("RTA", "edf", false, many_cores, |_, worst_case| global::rta(worst_case, Order::Edf)),
+    test("BCL iterative", "rm", false, many_cores, |_, worst_case| {
+        global::bcl(worst_case, Order::Fixed(PriorityRule::RateMonotonic))
+    }),
+    test("RTA", "rm", false, many_cores, |_, worst_case| {
+        global::rta(worst_case, Order::Fixed(PriorityRule::RateMonotonic))
+    }),
+    test("BCL iterative", "dm", false, many_cores, |_, worst_case| {
+        global::bcl(worst_case, Order::Fixed(PriorityRule::DeadlineMonotonic))
+    }),
+    test("RTA", "dm", false, many_cores, |_, worst_case| {
+        global::rta(worst_case, Order::Fixed(PriorityRule::DeadlineMonotonic))
+    }),
+    test(
+        "RTA",
+        "fp",
+        false,
+        |set| many_cores(set) && has_priorities(set),
+        |_, worst_case| global::rta(worst_case, Order::Fixed(PriorityRule::Given)),
+    ),
+    test("first fit, QPA", "partitioned EDF", false, many_cores, |_, worst_case| {
+        partitioned::partitioned_edf(worst_case, Fit::First)
+    }),
+    test("best fit, QPA", "partitioned EDF", false, many_cores, |_, worst_case| {
+        partitioned::partitioned_edf(worst_case, Fit::Best)
+    }),
+    test("worst fit, QPA", "partitioned EDF", false, many_cores, |_, worst_case| {
+        partitioned::partitioned_edf(worst_case, Fit::Worst)
+    }),
+    test("first fit, RTA", "partitioned DM", false, many_cores, |_, worst_case| {
+        partitioned::partitioned_fixed(worst_case, Fit::First, PriorityRule::DeadlineMonotonic)
+    }),
+    test("EDF-VD", "edf-vd, critical", false, mixed_criticality::is_mixed, mixed_criticality::edf_vd),
+    test("AMC-rtb", "amc, critical", false, mixed_criticality::is_mixed, mixed_criticality::amc_rtb),
+];

@@ -1,0 +1,138 @@
+//! Packing of tasks onto clusters of cores, for partitioned and clustered scheduling.
+//!
+//! Tasks are packed in order of decreasing load: their density where the deadline is shorter than the period, their utilization otherwise. A task that
+//! fits no cluster goes to the one with the most room, so overload is not an error.
+
+use temponet_task::Task;
+
+/// Which of the clusters that have room a task goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// The cluster with the lowest index.
+    First,
+    /// The fullest cluster.
+    Best,
+    /// The emptiest cluster.
+    Worst,
+}
+
+/// What has been packed onto a cluster so far.
+#[derive(Clone, Copy, Debug)]
+pub struct Packed {
+    cores: usize,
+    /// Sum of the loads.
+    sum: f64,
+    /// Product of the loads plus one.
+    product: f64,
+}
+
+impl Packed {
+    fn with(self, load: f64) -> Packed {
+        Packed { sum: self.sum + load, product: self.product * (load + 1.0), ..self }
+    }
+
+    /// Whether the loads surely fit one core, rounding included.
+    pub fn surely_fits_one(&self) -> bool {
+        self.cores == 1 && self.sum <= 1.0 - 1e-6
+    }
+
+    fn room(&self) -> f64 {
+        self.cores as f64 - self.sum
+    }
+}
+
+/// Whether a cluster with its tasks so far and one more is still good.
+pub type Admits = fn(Packed) -> bool;
+
+/// What a task asks of its cluster.
+fn load(task: &Task) -> f64 {
+    match task.period() {
+        Some(period) if task.deadline < period => task.utilization() * period.0 as f64 / task.deadline.0 as f64,
+        _ => task.utilization(),
+    }
+}
+
+/// The cluster of each task.
+pub fn pack(tasks: &[Task], cores: &[usize], fit: Fit, admits: Admits) -> Vec<usize> {
+    let loads: Vec<f64> = tasks.iter().map(load).collect();
+    pack_by(&loads, cores, fit, |packed, _, _| admits(packed)).cluster_of
+}
+
+/// Who is where.
+pub struct Partition {
+    /// The cluster of each task.
+    pub cluster_of: Vec<usize>,
+    /// The tasks of each cluster.
+    pub members: Vec<Vec<usize>>,
+}
+
+/// Packs tasks of these loads, in decreasing order. `admits` is asked with what a cluster would be like, the tasks that it has, and the
+/// one that would come.
+pub fn pack_by(
+    loads: &[f64],
+    cores: &[usize],
+    fit: Fit,
+    mut admits: impl FnMut(Packed, &[usize], usize) -> bool,
+) -> Partition {
+    let mut order: Vec<usize> = (0..loads.len()).collect();
+    order.sort_by(|a, b| loads[*b].total_cmp(&loads[*a]));
+    let mut clusters: Vec<Packed> =
+        cores.iter().map(|cores| Packed { cores: *cores, sum: 0.0, product: 1.0 }).collect();
+    let mut members: Vec<Vec<usize>> = vec![Vec::new(); cores.len()];
+    let mut cluster_of = vec![0; loads.len()];
+    for index in order {
+        let task_load = loads[index];
+        let by_room = |a: &usize, b: &usize| clusters[*a].room().total_cmp(&clusters[*b].room());
+        // Among equals the lowest index: `max_by` would take the last, so it is asked backwards.
+        let roomiest = |candidates: &mut dyn DoubleEndedIterator<Item = usize>| candidates.rev().max_by(by_room);
+        let mut fitting =
+            (0..clusters.len()).filter(|cluster| admits(clusters[*cluster].with(task_load), &members[*cluster], index));
+        let found = match fit {
+            Fit::First => fitting.next(),
+            Fit::Best => fitting.min_by(by_room),
+            Fit::Worst => roomiest(&mut fitting),
+        };
+        let cluster = found.or_else(|| roomiest(&mut (0..clusters.len()))).unwrap_or(0);
+        clusters[cluster] = clusters[cluster].with(task_load);
+        members[cluster].push(index);
+        cluster_of[index] = cluster;
+    }
+    Partition { cluster_of, members }
+}
+
+/// Total load at most the number of cores: exact for EDF on one core, optimistic on several.
+pub fn fills_cores(packed: Packed) -> bool {
+    packed.room() >= -1e-9
+}
+
+/// The hyperbolic bound of rate-monotonic scheduling on each core.
+pub fn hyperbolic_bound(packed: Packed) -> bool {
+    packed.product <= 2.0 + 1e-9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::Time;
+
+    fn tasks(loads: &[u64]) -> Vec<Task> {
+        let named = loads.iter().enumerate();
+        named.map(|(i, load)| Task::periodic(format!("t{i}"), Time::from_ms(100), Time::from_ms(*load))).collect()
+    }
+
+    #[test]
+    fn fits_differ_as_their_names_say() {
+        // Decreasing: 60, 50, 30, 20. After 60 | 50, first fit puts 30 on core 0, best fit too, worst fit on core 1.
+        let tasks = tasks(&[20, 60, 30, 50]);
+        assert_eq!(pack(&tasks, &[1, 1], Fit::First, fills_cores), [1, 0, 0, 1]);
+        assert_eq!(pack(&tasks, &[1, 1], Fit::Worst, fills_cores), [0, 0, 1, 1]);
+        // 50 | 40 with 45 before it: best fit takes the fuller core.
+        assert_eq!(pack(&self::tasks(&[60, 70, 25]), &[1, 1], Fit::Best, fills_cores), [1, 0, 0]);
+        assert_eq!(pack(&self::tasks(&[60, 70, 25]), &[1, 1], Fit::Worst, fills_cores), [1, 0, 1]);
+    }
+
+    #[test]
+    fn what_fits_nowhere_goes_where_most_room_is() {
+        assert_eq!(pack(&tasks(&[90, 80, 70]), &[1, 1], Fit::First, fills_cores), [0, 1, 1]);
+    }
+}

@@ -1,0 +1,73 @@
+//! Partitioned scheduling: tasks packed onto cores by decreasing load, each core held against the exact test of one core.
+//!
+//! Reference: Lopez, Diaz and Garcia, Real-Time Systems 28, 2004. Packing is that of the partitioned schedulers, but what fits is asked of
+//! the exact test and not of a utilisation bound, so more sets pass.
+
+use super::Outcome;
+use super::effort::Effort;
+use super::packing::{Fit, pack_by};
+use super::response_time::{PriorityRule, response_times};
+use super::uniprocessor_edf::{Demand, quick_test};
+use super::worst_case::WorstCase;
+
+/// Whether `fit` finds a core for every task such that EDF meets every deadline on each.
+pub fn partitioned_edf(worst_case: &WorstCase, fit: Fit) -> Outcome {
+    let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
+    let mut effort = Effort::new();
+    packed(worst_case, fit, true, |members| {
+        let demands: Vec<Demand> = members.iter().map(|place| demands[*place]).collect();
+        quick_test(&demands, &mut effort)
+    })
+}
+
+/// Whether `fit` finds a core for every task such that the fixed priorities of `rule` meet every deadline on each.
+pub fn partitioned_fixed(worst_case: &WorstCase, fit: Fit, rule: PriorityRule) -> Outcome {
+    if worst_case.tasks.len() > MOST_TASKS {
+        return Outcome::Undecided;
+    }
+    packed(worst_case, fit, false, |members| {
+        match response_times(&worst_case.part(members.iter().copied(), 1), rule).outcome {
+            Outcome::Undecided => None,
+            outcome => Some(outcome == Outcome::Schedulable),
+        }
+    })
+}
+
+/// Packing many tasks asks for many response-time analyses.
+const MOST_TASKS: usize = 500;
+
+fn packed(
+    worst_case: &WorstCase,
+    fit: Fit,
+    by_density: bool,
+    mut fits: impl FnMut(&[usize]) -> Option<bool>,
+) -> Outcome {
+    let load = |(work, time): (u64, u64)| work as f64 / time as f64;
+    let loads: Vec<f64> = worst_case.tasks.iter().map(|task| load(task.density())).collect();
+    let (mut all_fit, mut undecided) = (true, false);
+    let mut members = Vec::new();
+    let partition = pack_by(&loads, &vec![1; worst_case.cores], fit, |packed, present, task| {
+        // Densities up to one are enough for EDF; nothing is asked any more once the effort is spent.
+        if by_density && packed.surely_fits_one() {
+            return true;
+        }
+        if undecided {
+            return false;
+        }
+        members.clear();
+        members.extend(present.iter().copied().chain([task]));
+        fits(&members).unwrap_or_else(|| {
+            undecided = true;
+            false
+        })
+    });
+    for core in partition.members {
+        let density: f64 = core.iter().map(|place| loads[*place]).sum();
+        all_fit &= (by_density && density <= 1.0 - 1e-6) || (!undecided && fits(&core) == Some(true));
+    }
+    match (all_fit, undecided) {
+        (true, _) => Outcome::Schedulable,
+        (false, true) => Outcome::Undecided,
+        (false, false) => Outcome::NotProved,
+    }
+}

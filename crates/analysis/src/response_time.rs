@@ -1,0 +1,177 @@
+//! Response times under fixed priorities on one core.
+//!
+//! Reference: Lehoczky, RTSS 1990 (arbitrary deadlines: every job of the level-i busy period); Audsley et al. and Tindell, Burns and
+//! Wellings 1993 (release jitter); George, Rivierre and Spuri 1996 (equal priorities, which our schedulers serve in the order of release).
+//! Exact for tasks that may arrive together and have different priorities. Offsets and ties: a strictly periodic set whose cycle is short is
+//! followed through its whole schedule, which is exact; otherwise offsets are ignored, which is safe.
+
+use std::cmp::Ordering;
+
+use temponet_task::Time;
+
+use super::effort::Effort;
+use super::fractions::compare_sum;
+use super::worst_case::{Sporadic, WorstCase};
+use super::{Outcome, cycle};
+
+/// A rule that gives every task a priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PriorityRule {
+    /// Shortest period first: `rm`.
+    RateMonotonic,
+    /// Shortest relative deadline first: `dm`.
+    DeadlineMonotonic,
+    /// The file's priorities: `fp`.
+    Given,
+    /// The file's priorities if every task has one, else shortest relative deadline: `amc` as long as nobody overruns.
+    GivenOrDeadline,
+    /// All the same: `fcfs`.
+    Equal,
+}
+
+/// The less, the earlier it runs.
+pub(crate) type Key = (i128, u64);
+
+impl PriorityRule {
+    /// The scheduler that follows it.
+    pub fn scheduler(self) -> &'static str {
+        match self {
+            PriorityRule::RateMonotonic => "rm",
+            PriorityRule::DeadlineMonotonic => "dm",
+            PriorityRule::Given => "fp",
+            PriorityRule::GivenOrDeadline => "amc",
+            PriorityRule::Equal => "fcfs",
+        }
+    }
+
+    /// The key of each task.
+    pub(crate) fn keys(self, tasks: &[Sporadic]) -> Vec<Key> {
+        let given = |task: &Sporadic| task.priority.map_or(i128::MAX, |priority| -i128::from(priority));
+        let all_given = tasks.iter().all(|task| task.priority.is_some());
+        let key = |task: &Sporadic| match self {
+            PriorityRule::RateMonotonic => (0, task.period.0),
+            PriorityRule::DeadlineMonotonic => (0, task.deadline.0),
+            PriorityRule::Given => (given(task), 0),
+            PriorityRule::GivenOrDeadline if all_given => (given(task), task.deadline.0),
+            PriorityRule::GivenOrDeadline => (0, task.deadline.0),
+            PriorityRule::Equal => (0, 0),
+        };
+        tasks.iter().map(key).collect()
+    }
+}
+
+/// What the analysis says about a set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResponseTimes {
+    /// From the arrival to the completion at most, task by task; none where it is unbounded or was not found.
+    pub bounds: Vec<Option<Time>>,
+    /// Whether the whole schedule was followed.
+    pub from_schedule: bool,
+    /// The verdict.
+    pub outcome: Outcome,
+}
+
+/// Bounds on the response times of `rule` on one core.
+pub fn response_times(worst_case: &WorstCase, rule: PriorityRule) -> ResponseTimes {
+    let keys = rule.keys(&worst_case.tasks);
+    let mut sorted = keys.clone();
+    sorted.sort_unstable();
+    let has_ties = sorted.windows(2).any(|pair| pair[0] == pair[1]);
+    if (has_ties || !worst_case.is_synchronous())
+        && let Some(exact) = cycle::responses(worst_case, |place, _| keys[place])
+    {
+        let outcome = Outcome::exactly(cycle::all_met(worst_case, &exact));
+        let bounds = exact.into_iter().map(|response| Some(Time(response))).collect();
+        return ResponseTimes { bounds, from_schedule: true, outcome };
+    }
+    let mut effort = Effort::new();
+    let mut too_long = false;
+    let mut bound = |place: usize| match longest_response(&worst_case.tasks, &keys, place, &mut effort) {
+        Some(bound) => bound.map(Time),
+        None => {
+            too_long = true;
+            None
+        }
+    };
+    let bounds: Vec<Option<Time>> = (0..worst_case.tasks.len()).map(&mut bound).collect();
+    let is_met = |(task, bound): (&Sporadic, &Option<Time>)| bound.is_some_and(|bound| bound <= task.deadline);
+    let all_met = worst_case.tasks.iter().zip(&bounds).all(is_met);
+    // Someone who surely misses; where the search was cut short, a bound that is not there says nothing.
+    let misses = |(task, bound): (&Sporadic, &Option<Time>)| bound.map_or(!too_long, |bound| bound > task.deadline);
+    let overloaded = worst_case.is_overloaded() == Some(true);
+    let is_exact = worst_case.is_synchronous() && !has_ties;
+    let outcome = match () {
+        () if all_met => Outcome::Schedulable,
+        () if overloaded || is_exact && worst_case.tasks.iter().zip(&bounds).any(misses) => Outcome::NotSchedulable,
+        () if too_long => Outcome::Undecided,
+        () => Outcome::NotProved,
+    };
+    ResponseTimes { bounds, from_schedule: false, outcome }
+}
+
+/// The longest time from arrival to completion of the task at `place`; none inside if it is unbounded, none outside if it took too long
+/// to find.
+fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, effort: &mut Effort) -> Option<Option<u64>> {
+    effort.spend(8 * tasks.len())?;
+    let own = &tasks[place];
+    let having = |order: Ordering| {
+        let others = tasks
+            .iter()
+            .enumerate()
+            .filter(move |(other, _)| *other != place && keys[*other].cmp(&keys[place]) == order);
+        others.map(|(_, task)| task)
+    };
+    let higher: Vec<&Sporadic> = having(Ordering::Less).collect();
+    let equal: Vec<&Sporadic> = having(Ordering::Equal).collect();
+    let level = || higher.iter().chain(&equal).copied().chain([own]);
+    let steps = level().count();
+    // At full load, a busy period that jitter makes begin with more than its share never ends.
+    let has_jitter = level().any(|task| task.jitter > Time::ZERO);
+    match compare_sum(level().map(Sporadic::utilization), 1)? {
+        Ordering::Greater => return Some(None),
+        Ordering::Equal if has_jitter => return Some(None),
+        _ => {}
+    }
+    let released_before = |task: &Sporadic, date: u64| date.saturating_add(task.jitter.0).div_ceil(task.period.0);
+    let mut busy: u64 = 1;
+    loop {
+        effort.spend(steps)?;
+        let work = level().map(|task| released_before(task, busy).saturating_mul(task.work()));
+        let next = work.fold(0, u64::saturating_add);
+        if next == busy {
+            break;
+        }
+        if next == u64::MAX {
+            return None;
+        }
+        busy = next;
+    }
+    // With jitter beyond its period, later arrivals may be released before this one and go first.
+    let overtaking = own.jitter.0.div_ceil(own.period.0).saturating_sub(1);
+    let mut longest = 0;
+    // Releases at which the number of jobs that go first changes, counted from the start of the busy period.
+    let starts = equal.iter().copied().map(|task| (task.period.0, task.jitter.0)).chain([(own.period.0, 0)]);
+    for (period, jitter) in starts {
+        let mut release = (jitter.div_ceil(period) * period) - jitter;
+        while release < busy {
+            let own_jobs = release / own.period.0 + 1 + overtaking;
+            let in_turn = equal
+                .iter()
+                .map(|task| ((release.saturating_add(task.jitter.0)) / task.period.0 + 1).saturating_mul(task.work()));
+            let first = in_turn.fold(own_jobs.saturating_mul(own.work()), u64::saturating_add);
+            let mut end = first;
+            loop {
+                effort.spend(steps)?;
+                let work = higher.iter().map(|task| released_before(task, end).saturating_mul(task.work()));
+                let next = work.fold(first, u64::saturating_add);
+                if next == end {
+                    break;
+                }
+                end = next;
+            }
+            longest = longest.max(end.saturating_sub(release).saturating_add(own.jitter.0));
+            release = release.saturating_add(period);
+        }
+    }
+    Some(Some(longest))
+}

@@ -1,0 +1,151 @@
+//! CSV text to nodes: one task a row, the columns named as the keys of TOML. A time column may carry its unit in its
+//! name (`period_us`). Cells are separated by commas or, as spreadsheets of many countries write them, by semicolons or tabs. Lines that begin with `#` are comments, empty cells are absent keys.
+
+use crate::node::{Node, Table, Value};
+use crate::{Lines, Problem, one_line};
+
+/// What separates the cells: what the header, the first line that is no comment, has most of.
+pub(super) fn delimiter(text: &str) -> u8 {
+    let header = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#')).unwrap_or_default();
+    let count = |delimiter: &u8| header.bytes().filter(|byte| byte == delimiter).count();
+    // The last of equals is taken: a comma, unless there is none.
+    [b'\t', b';', b','].into_iter().max_by_key(count).unwrap_or(b',')
+}
+
+pub(super) fn parse(text: &str) -> Result<Node, Problem> {
+    let mut rows = Rows::of(text)?;
+    let mut tasks = Vec::new();
+    while let Some(row) = rows.next_row()? {
+        tasks.push(row);
+    }
+    let tasks = Node { line: 1, value: Value::List(tasks) };
+    Ok(Node { line: 1, value: Value::Table(Table { entries: vec![("task".into(), tasks)] }) })
+}
+
+/// A CSV text row by row, each a table of its non-empty cells by column.
+pub(super) struct Rows<'a> {
+    text: &'a str,
+    lines: Lines,
+    reader: ::csv::Reader<&'a [u8]>,
+    columns: Vec<Column>,
+    record: ::csv::StringRecord,
+    delimiter: u8,
+}
+
+/// A column: its name, its key, and the unit of its bare numbers if the header names one.
+struct Column {
+    header: String,
+    key: String,
+    unit: Option<&'static str>,
+}
+
+/// The columns that hold times, which may carry a unit in their name.
+const TIMES: [&str; 9] = ["period", "wcet", "deadline", "offset", "jitter", "bcet", "acet", "wcet_high", "release"];
+
+impl<'a> Rows<'a> {
+    pub fn of(text: &'a str) -> Result<Rows<'a>, Problem> {
+        let mut builder = ::csv::ReaderBuilder::new();
+        let delimiter = delimiter(text);
+        builder.comment(Some(b'#')).trim(::csv::Trim::All).delimiter(delimiter);
+        let reader = builder.from_reader(text.as_bytes());
+        let record = ::csv::StringRecord::new();
+        let mut rows = Rows { text, lines: Lines::of(text), reader, columns: Vec::new(), record, delimiter };
+        let headers = rows.reader.headers().map_err(|error| broken(&error))?.clone();
+        if headers.is_empty() {
+            return Err(Problem::whole_file("is empty: a header such as name,period,wcet is expected"));
+        }
+        for header in &headers {
+            let units = [("_ns", "ns"), ("_us", "us"), ("_ms", "ms"), ("_s", "s")];
+            let unit = units.iter().find_map(|(ending, unit)| Some((header.strip_suffix(ending)?, *unit)));
+            let unit = unit.filter(|(key, _)| TIMES.contains(key) || *key == "execution" || *key == "time");
+            let (key, unit) = unit.map_or((header, None), |(key, unit)| (key, Some(unit)));
+            if rows.columns.iter().any(|column| column.key == key) {
+                return Err(Problem::at(rows.line_of(&headers), format!("column {key:?} stands twice")));
+            }
+            rows.columns.push(Column { header: header.to_string(), key: key.to_string(), unit });
+        }
+        Ok(rows)
+    }
+
+    /// The next row as a table.
+    pub fn next_row(&mut self) -> Result<Option<Node>, Problem> {
+        if !self.reader.read_record(&mut self.record).map_err(|error| self.located(&error))? {
+            return Ok(None);
+        }
+        let line = self.line_of(&self.record);
+        let mut entries = Vec::new();
+        for (column, cell) in self.columns.iter().zip(&self.record) {
+            if self.delimiter != b',' && column.key != "name" && has_decimal_comma(cell) {
+                let header = &column.header;
+                return Err(Problem::at(
+                    line,
+                    format!("{header} = {cell} has a decimal comma: write a point, {}", cell.replace(',', ".")),
+                ));
+            }
+            if !cell.is_empty() {
+                entries.push((column.key.clone(), Node { line, value: Value::Cell(column.with_unit(cell)) }));
+            }
+        }
+        Ok(Some(Node { line, value: Value::Table(Table { entries }) }))
+    }
+
+    /// The key of the column with this header or key.
+    pub fn key_of(&self, wanted: &str) -> Option<String> {
+        let column = self.columns.iter().find(|column| column.header == wanted || column.key == wanted);
+        column.map(|column| column.key.clone())
+    }
+
+    /// The line of a record's first cell. The reader's own count begins at the blank and comment lines before it.
+    fn line_of(&self, record: &::csv::StringRecord) -> usize {
+        let start = record.position().map_or(0, |position| position.byte() as usize).min(self.text.len());
+        let mut at = start;
+        for line in self.text[start..].split_inclusive('\n') {
+            if !line.trim().is_empty() && !line.starts_with('#') {
+                break;
+            }
+            at += line.len();
+        }
+        self.lines.at(at)
+    }
+
+    fn located(&self, error: &::csv::Error) -> Problem {
+        match error.position() {
+            Some(position) => {
+                let mut record = ::csv::StringRecord::new();
+                record.set_position(Some(position.clone()));
+                Problem { line: Some(self.line_of(&record)), ..broken(error) }
+            }
+            None => broken(error),
+        }
+    }
+}
+
+impl Column {
+    /// The cell with the column's unit after it, unless it has one of its own.
+    fn with_unit(&self, cell: &str) -> String {
+        match self.unit {
+            Some(unit) if !cell.ends_with('s') => format!("{cell}{unit}"),
+            _ => cell.to_string(),
+        }
+    }
+}
+
+/// `2,5` or `2,5ms`: a number as spreadsheets of many countries write it.
+fn has_decimal_comma(cell: &str) -> bool {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    cell.split_once(',').is_some_and(|(whole, fraction)| {
+        let whole = whole.strip_prefix(['-', '+']).unwrap_or(whole);
+        !whole.is_empty() && digits(whole) == whole.len() && digits(fraction) > 0
+    })
+}
+
+fn broken(error: &::csv::Error) -> Problem {
+    let line = error.position().map(|position| position.line() as usize);
+    let message = match error.kind() {
+        ::csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("{len} cells where the header has {expected_len}")
+        }
+        _ => one_line(&error.to_string()),
+    };
+    Problem { file: None, line, message }
+}

@@ -1,0 +1,90 @@
+//! A list of single jobs, such as a recorded trace: a CSV whose header has `release`. Rows with one name are jobs of
+//! one task, counted in the order of their releases.
+
+use temponet_task::{Arrival, ListedJob, Task, TaskSet, Time, TimeUnit};
+
+use crate::Problem;
+use crate::csv::{Rows, delimiter};
+use crate::node::{Fields, Node};
+use crate::read::{MOST_VALUE, Read, criticality, name};
+
+/// Whether the header, the first line that is no comment, has a release column.
+pub(super) fn is_job_list(text: &str) -> bool {
+    let header = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    header.is_some_and(|header| {
+        let cells = header.split(char::from(delimiter(text))).map(|cell| cell.trim().trim_matches('"'));
+        cells.into_iter().any(|cell| cell == "release" || cell.starts_with("release_"))
+    })
+}
+
+pub(super) fn parse(text: &str, name: String) -> Read {
+    let mut rows = Rows::of(text)?;
+    let mut tasks: Vec<(String, Vec<ListedJob>)> = Vec::new();
+    let mut index_of = std::collections::HashMap::new();
+    let mut warnings = Vec::new();
+    let mut states_wcets = false;
+    while let Some(row) = rows.next_row()? {
+        let (task_name, job, states_wcet) = job(&row, &mut warnings)?;
+        states_wcets |= states_wcet;
+        let index = *index_of.entry(task_name.clone()).or_insert_with(|| {
+            tasks.push((task_name, Vec::new()));
+            tasks.len() - 1
+        });
+        tasks[index].1.push(job);
+    }
+    if tasks.is_empty() {
+        return Err(Problem::whole_file("has no jobs"));
+    }
+    if !states_wcets {
+        tasks.iter_mut().flat_map(|(_, jobs)| jobs).for_each(|job| job.bcet = job.wcet);
+    }
+    let tasks = tasks.into_iter().map(|(name, jobs)| listed_task(name, jobs)).collect();
+    Ok((TaskSet::new(name, tasks, 1), warnings))
+}
+
+const JOB_KEYS: &[&str] = &["name", "release", "execution", "deadline", "wcet", "criticality", "value"];
+
+/// A row: its task, its job, and whether it states a wcet.
+fn job(row: &Node, warnings: &mut Vec<Problem>) -> Result<(String, ListedJob, bool), Problem> {
+    let line = row.line;
+    let mut fields = Fields::of(row, "job")?.only(JOB_KEYS)?;
+    let (name, _) = name(&mut fields)?;
+    let release = fields.need("release")?.time("release", TimeUnit::Ms)?;
+    let execution = fields.need("execution")?.positive_time("execution", TimeUnit::Ms)?;
+    let deadline = fields.need("deadline")?.time("deadline", TimeUnit::Ms)?;
+    let stated = fields.positive_time("wcet", TimeUnit::Ms)?;
+    let wcet = stated.unwrap_or(execution);
+    let criticality = fields.take("criticality").map(criticality).transpose()?.unwrap_or(0);
+    let value = fields.take("value").map(|node| node.number("value", 0.0, MOST_VALUE)).transpose()?.unwrap_or(1.0);
+    fields.finish()?;
+    if deadline <= release {
+        return Err(Problem::at(line, format!("deadline {deadline} is not after the release {release}")));
+    }
+    if wcet < execution {
+        return Err(Problem::at(line, format!("wcet {wcet} is less than the execution {execution}")));
+    }
+    if release + wcet > deadline {
+        let window = deadline - release;
+        warnings.push(Problem::at(line, format!("warning: job of {name:?} has wcet {wcet} > its window {window}")));
+    }
+    // Whether times are known is said by the list as a whole.
+    let bcet = Time(1);
+    Ok((name, ListedJob { release, deadline, execution, wcet, bcet, criticality, value }, stated.is_some()))
+}
+
+/// A task that stands for the jobs of one name; its own figures are the largest of theirs.
+pub(super) fn listed_task(name: String, mut jobs: Vec<ListedJob>) -> Task {
+    jobs.sort_by_key(|job| job.release);
+    let window = |job: &ListedJob| job.deadline - job.release;
+    let longest_window = jobs.iter().map(window).max().unwrap_or_default();
+    let most = |time: fn(&ListedJob) -> Time| jobs.iter().map(time).max().unwrap_or_default();
+    Task {
+        deadline: longest_window,
+        bcet: jobs.iter().map(|job| job.bcet).min().unwrap_or_default(),
+        criticality: jobs.iter().map(|job| job.criticality).max().unwrap_or(0),
+        value: jobs.iter().map(|job| job.value).fold(0.0, f64::max),
+        wcet: most(|job| job.wcet),
+        arrival: Arrival::Listed(jobs.into()),
+        ..Task::periodic(name, longest_window, Time(1))
+    }
+}

@@ -1,0 +1,207 @@
+//! A value with its line, and strict reading of tables: what all file formats have in common.
+
+use temponet_task::wording::did_you_mean;
+use temponet_task::{Time, TimeUnit};
+
+use crate::Problem;
+
+/// A value of a file.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub line: usize,
+    pub value: Value,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    /// A number as it was written, so that times stay exact.
+    Number(String),
+    /// A quoted text.
+    Text(String),
+    /// A CSV cell: a number or a text, as it is needed.
+    Cell(String),
+    Bool(bool),
+    List(Vec<Node>),
+    Table(Table),
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    pub entries: Vec<(String, Node)>,
+}
+
+/// A text for messages, cut if it is long.
+fn cut(text: &str) -> String {
+    const LONGEST: usize = 60;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
+impl Node {
+    fn is_wrong(&self, message: impl std::fmt::Display) -> Problem {
+        Problem::at(self.line, message.to_string())
+    }
+
+    /// The value as the user wrote it, for messages: on one line, and cut if it is long.
+    pub fn shown(&self) -> String {
+        match &self.value {
+            Value::Number(text) | Value::Cell(text) if !text.contains(char::is_control) => cut(text),
+            Value::Number(text) | Value::Cell(text) | Value::Text(text) => format!("{:?}", cut(text)),
+            Value::Bool(value) => value.to_string(),
+            Value::List(_) => "a list".into(),
+            Value::Table(_) => "a table".into(),
+        }
+    }
+
+    pub fn table(&self, what: &str) -> Result<&Table, Problem> {
+        match &self.value {
+            Value::Table(table) => Ok(table),
+            _ => Err(self.is_wrong(format_args!("{what} must be a table, not {}", self.shown()))),
+        }
+    }
+
+    pub fn list(&self, what: &str) -> Result<&[Node], Problem> {
+        match &self.value {
+            Value::List(list) => Ok(list),
+            _ => Err(self.is_wrong(format_args!("{what} must be a list, not {}", self.shown()))),
+        }
+    }
+
+    pub fn text(&self, key: &str) -> Result<&str, Problem> {
+        match &self.value {
+            Value::Text(text) | Value::Cell(text) => Ok(text),
+            _ => Err(self.is_wrong(format_args!("{key} must be a text, not {}", self.shown()))),
+        }
+    }
+
+    pub fn time(&self, key: &str, unit: TimeUnit) -> Result<Time, Problem> {
+        let (Value::Number(text) | Value::Text(text) | Value::Cell(text)) = &self.value else {
+            return Err(self.is_wrong(format_args!("{key} must be a time, not {}", self.shown())));
+        };
+        Time::parse(text, unit).map_err(|error| self.is_wrong(format_args!("{key} = {} {error}", self.shown())))
+    }
+
+    pub fn positive_time(&self, key: &str, unit: TimeUnit) -> Result<Time, Problem> {
+        match self.time(key, unit)? {
+            Time::ZERO => Err(self.is_wrong(format_args!("{key} = {} must be greater than zero", self.shown()))),
+            time => Ok(time),
+        }
+    }
+
+    /// A finite number from `least` to `most`.
+    pub fn number(&self, key: &str, least: f64, most: f64) -> Result<f64, Problem> {
+        let parsed = match &self.value {
+            Value::Number(text) | Value::Cell(text) => text.trim().replace('_', "").parse::<f64>().ok(),
+            _ => None,
+        };
+        match parsed {
+            Some(number) if number.is_finite() && (least..=most).contains(&number) => Ok(number),
+            Some(_) => {
+                Err(self.is_wrong(format_args!("{key} = {} must be a number from {least} to {most}", self.shown())))
+            }
+            None => Err(self.is_wrong(format_args!("{key} = {} is not a number", self.shown()))),
+        }
+    }
+
+    /// A whole number from `least` to `most`.
+    pub fn integer(&self, key: &str, least: i64, most: i64) -> Result<i64, Problem> {
+        let parsed = match &self.value {
+            Value::Number(text) | Value::Cell(text) => text.trim().replace('_', "").parse::<i64>().ok(),
+            _ => None,
+        };
+        parsed.filter(|number| (least..=most).contains(number)).ok_or_else(|| {
+            self.is_wrong(format_args!("{key} = {} must be a whole number from {least} to {most}", self.shown()))
+        })
+    }
+}
+
+/// Takes the entries of a table one by one and in the end refuses those that nobody asked for.
+pub(super) struct Fields<'a> {
+    /// What it is and, if it has one, its name: `task "lidar"`.
+    what: String,
+    line: usize,
+    left: Vec<(&'a str, &'a Node)>,
+    asked: Vec<&'static str>,
+    /// The keys that there are, where the reader lists them beforehand.
+    known: &'static [&'static str],
+}
+
+impl<'a> Fields<'a> {
+    pub fn of(node: &'a Node, what: &'static str) -> Result<Fields<'a>, Problem> {
+        let entries = &node.table(what)?.entries;
+        let name = entries.iter().find_map(|(key, value)| match &value.value {
+            Value::Text(name) | Value::Cell(name) if key == "name" && !name.trim().is_empty() => Some(name.trim()),
+            _ => None,
+        });
+        let what = name.map_or(what.into(), |name| format!("{what} {:?}", cut(name)));
+        let left = entries.iter().map(|(key, value)| (key.as_str(), value)).collect();
+        Ok(Fields { what, line: node.line, left, asked: Vec::new(), known: &[] })
+    }
+
+    /// Refuses all keys but these at once, so that a misspelt key is named before what is missing without it.
+    pub fn only(mut self, known: &'static [&'static str]) -> Result<Fields<'a>, Problem> {
+        self.known = known;
+        let unknown = self.left.iter().filter(|(key, _)| !known.contains(key));
+        match unknown.min_by_key(|(key, node)| (node.line, *key)) {
+            Some((key, node)) => Err(self.unknown(key, node, known)),
+            None => Ok(self),
+        }
+    }
+
+    fn unknown(&self, key: &str, node: &Node, known: &[&str]) -> Problem {
+        // The columns of a CSV may carry a unit in their names.
+        let without_unit =
+            key.rsplit_once('_').filter(|(_, unit)| TimeUnit::from_name(unit).is_some()).map(|(key, _)| key);
+        let mut hints =
+            [Some(key), without_unit].into_iter().flatten().map(|key| did_you_mean(key, known.iter().copied()));
+        let hint = match hints.find(|hint| !hint.is_empty()).unwrap_or_default() {
+            hint if hint.is_empty() => format!("; known are {}", known.join(", ")),
+            hint => hint,
+        };
+        Problem::at(node.line, format!("{}: unknown key {:?}{hint}", self.what, cut(key)))
+    }
+
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    pub fn take(&mut self, key: &'static str) -> Option<&'a Node> {
+        debug_assert!(
+            self.known.is_empty() || self.known.contains(&key),
+            "{key} is missing from the keys of {}",
+            self.what
+        );
+        self.asked.push(key);
+        let at = self.left.iter().position(|(name, _)| *name == key)?;
+        Some(self.left.remove(at).1)
+    }
+
+    pub fn need(&mut self, key: &'static str) -> Result<&'a Node, Problem> {
+        let node = self.take(key);
+        node.ok_or_else(|| Problem::at(self.line, format!("{} has no {key}", self.what)))
+    }
+
+    pub fn time(&mut self, key: &'static str, unit: TimeUnit) -> Result<Option<Time>, Problem> {
+        self.take(key).map(|node| node.time(key, unit)).transpose()
+    }
+
+    pub fn positive_time(&mut self, key: &'static str, unit: TimeUnit) -> Result<Option<Time>, Problem> {
+        self.take(key).map(|node| node.positive_time(key, unit)).transpose()
+    }
+
+    /// What nobody asked for, in its order, for readers that do not refuse it. A key that was asked for and stands there
+    /// once more is refused all the same.
+    pub fn rest(self) -> Result<Vec<(&'a str, &'a Node)>, Problem> {
+        match self.left.iter().find(|(key, _)| self.asked.contains(key)) {
+            Some((key, node)) => Err(Problem::at(node.line, format!("key {key:?} stands twice"))),
+            None => Ok(self.left),
+        }
+    }
+
+    pub fn finish(self) -> Result<(), Problem> {
+        let Some((key, node)) = self.left.iter().min_by_key(|(key, node)| (node.line, *key)) else { return Ok(()) };
+        Err(self.unknown(key, node, &self.asked))
+    }
+}

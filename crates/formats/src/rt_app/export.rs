@@ -1,0 +1,114 @@
+//! A task set as a workload of rt-app: one SCHED_DEADLINE thread per task, woken by a timer of its own.
+
+use temponet_task::{Arrival, Costs, ExecutionModel, OnMiss, Speed, Task, TaskSet, Time};
+
+use super::MOST_MICROS;
+use crate::NotRepresentable;
+
+/// The text of a file for another tool, and what it does not say of the set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// The file.
+    pub text: String,
+    /// One line each.
+    pub notes: Vec<String>,
+}
+
+/// The set as a workload of rt-app. Tasks that it has no threads for are left out and named; where none is left, that is
+/// an error.
+pub fn to_rt_app(set: &TaskSet) -> Result<Exported, NotRepresentable> {
+    let mut notes = Vec::new();
+    let mut threads = Vec::new();
+    for task in &set.tasks {
+        let mut say = |message: String| notes.push(format!("task {:?}: {message}", task.name));
+        match thread(task, &mut say) {
+            Ok(thread) => threads.push(format!("    {}: {thread}", serde_json::Value::from(task.name.as_str()))),
+            Err(why) => say(format!("is left out: {why}")),
+        }
+    }
+    if threads.is_empty() {
+        let what = notes.pop().unwrap_or_else(|| "a set without tasks".into());
+        return Err(NotRepresentable { what, format: "a workload of rt-app", hint: ", and no other task is left" });
+    }
+    whole_set(set, &mut notes);
+    let global = r#""duration": -1, "default_policy": "SCHED_DEADLINE", "calibration": "CPU0""#;
+    let threads = threads.join(",\n");
+    let text = format!("{{\n  \"global\": {{ {global} }},\n  \"tasks\": {{\n{threads}\n  }}\n}}\n");
+    Ok(Exported { text, notes })
+}
+
+fn thread(task: &Task, say: &mut impl FnMut(String)) -> Result<String, String> {
+    let period = match task.arrival {
+        Arrival::Periodic { period } => period,
+        Arrival::Sporadic { minimum, .. } => {
+            say(format!("it is sporadic: its thread wakes every {minimum}, the least time between its jobs"));
+            minimum
+        }
+        Arrival::Burst { .. } => return Err("rt-app has no bursts".into()),
+        Arrival::Listed(_) => return Err("rt-app has no lists of single jobs".into()),
+    };
+    let mut micros = |key: &str, time: Time, up: bool| {
+        let us = if up { time.0.div_ceil(1_000) } else { time.0 / 1_000 };
+        if us > MOST_MICROS as u64 {
+            return Err(format!("its {key} {time} is longer than rt-app can be told"));
+        }
+        if us == 0 && time > Time::ZERO {
+            return Err(format!("its {key} {time} is less than a microsecond"));
+        }
+        if us * 1_000 != time.0 {
+            say(format!("its {key} {time} is rounded to {}", Time::from_us(us)));
+        }
+        Ok(us)
+    };
+    let wcet = micros("wcet", task.wcet, true)?;
+    let period = micros("period", period, false)?;
+    let deadline = micros("deadline", task.deadline, false)?;
+    let offset = micros("offset", task.offset, true)?;
+    if wcet > deadline || deadline > period {
+        say("Linux admits SCHED_DEADLINE threads only with wcet <= deadline <= period".into());
+    }
+    for what in unsaid(task) {
+        say(format!("{what} not represented"));
+    }
+    let delay = if offset > 0 { format!("\"delay\": {offset}, ") } else { String::new() };
+    Ok(format!(
+        "{{ \"policy\": \"SCHED_DEADLINE\", \"dl-runtime\": {wcet}, \"dl-deadline\": {deadline}, \"dl-period\": {period}, \
+         {delay}\"run\": {wcet}, \
+         \"timer\": {{ \"ref\": \"unique\", \"period\": {period}, \"mode\": \"absolute\" }} }}"
+    ))
+}
+
+/// What a task says beyond its times, each with its verb.
+fn unsaid(task: &Task) -> Vec<&'static str> {
+    let facts = [
+        (task.jitter > Time::ZERO, "jitter is"),
+        (
+            task.execution != ExecutionModel::Wcet || task.bcet != task.wcet || task.acet.is_some(),
+            "execution times below the wcet are",
+        ),
+        (task.wcet_high.is_some(), "wcet_high is"),
+        (task.criticality > 0, "criticality is"),
+        (task.value != 1.0, "value is"),
+        (task.priority.is_some(), "priority is"),
+        (task.skip.is_some(), "skip is"),
+        (task.mk.is_some(), "mk is"),
+        (task.server.is_some(), "its server is"),
+    ];
+    facts.into_iter().filter(|(holds, _)| *holds).map(|(_, what)| what).collect()
+}
+
+fn whole_set(set: &TaskSet, notes: &mut Vec<String>) {
+    notes.push(format!("cores = {} is not represented: rt-app uses the machine it runs on", set.cores));
+    if set.on_miss == OnMiss::Abort {
+        notes.push("on_miss = abort is not represented: rt-app lets a late job go on".into());
+    }
+    let facts = [
+        (!set.description.is_empty(), "description is"),
+        (set.costs != Costs::default(), "costs are"),
+        (set.speeds != [Speed::FULL], "speeds are"),
+        (!set.modes.is_empty(), "modes are"),
+        (!set.servers.is_empty(), "servers are"),
+    ];
+    let unsaid = facts.into_iter().filter(|(holds, _)| *holds);
+    notes.extend(unsaid.map(|(_, what)| format!("{what} not represented")));
+}

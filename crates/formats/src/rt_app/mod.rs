@@ -1,0 +1,185 @@
+//! Workloads of rt-app (<https://github.com/scheduler-tools/rt-app>): JSON with an object `tasks` of threads, times in
+//! microseconds. A thread that comes back with a period becomes a task; what else it does (locks, memory, signals)
+//! has no place in a set of independent tasks and becomes a note.
+
+mod export;
+mod lenient;
+mod pattern;
+mod policy;
+mod thread;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use temponet_task::{OnMiss, TaskSet, Time, TimeUnit};
+
+use crate::json;
+use crate::node::{Fields, Node, Value};
+use crate::notes::{Imported, Notes};
+use crate::read::{Names, hopeless};
+use crate::{Problem, read};
+use policy::Policy;
+use thread::Thread;
+
+pub use export::{Exported, to_rt_app};
+
+/// More threads than any machine is given.
+const MOST_THREADS: usize = 100_000;
+
+/// The set, if the text is a workload of rt-app.
+pub(super) fn read(text: &str, name: &str) -> Option<Result<Imported, Problem>> {
+    let plain = lenient::plain(text);
+    lenient::is_workload(&plain).then(|| json::parse_repeating(&plain).and_then(|root| workload(&root, name)))
+}
+
+fn workload(root: &Node, name: &str) -> Result<Imported, Problem> {
+    let mut notes = Notes::default();
+    let mut fields = Fields::of(root, "the workload")?;
+    let default_policy = fields.take("global").map_or(Ok(Policy::Other), |node| global(node, &mut notes))?;
+    if let Some(node) = fields.take("resources").filter(|node| !is_empty(node)) {
+        notes.add(node.line, "\"resources\" are not represented: tasks share none here");
+    }
+    let tasks = fields.need("tasks")?.table("tasks")?;
+    for (key, node) in fields.rest()? {
+        notes.add(node.line, format!("unknown key {key:?} is ignored"));
+    }
+    let mut threads = Vec::new();
+    for (key, node) in &tasks.entries {
+        threads.push(thread::read(&read::printable(key, node.line)?, node, default_policy, &mut notes)?);
+    }
+    let set = TaskSet {
+        on_miss: OnMiss::Continue,
+        time_unit: TimeUnit::Us,
+        cores: cores(&threads, &mut notes),
+        ..TaskSet::new(name, Vec::new(), 1)
+    };
+    shared_timers(&threads, &mut notes);
+    policies(&threads, &mut notes);
+    with_tasks(set, &threads, notes)
+}
+
+/// The set with as many copies of each thread's task as it has instances.
+fn with_tasks(mut set: TaskSet, threads: &[Thread], notes: Notes) -> Result<Imported, Problem> {
+    let (mut names, mut warnings) = (Names::default(), Vec::new());
+    for thread in threads {
+        let Some(task) = &thread.task else { continue };
+        if set.tasks.len() + thread.instances > MOST_THREADS {
+            return Err(Problem::at(thread.line, format!("more than {MOST_THREADS} threads")));
+        }
+        for copy in 0..thread.instances {
+            let mut task = task.clone();
+            if thread.instances > 1 {
+                task.name = format!("{}-{copy}", task.name);
+            }
+            task.name = names.add(task.name, thread.line)?;
+            warnings.extend(hopeless(thread.line, &task));
+            set.tasks.push(task);
+        }
+    }
+    if set.tasks.is_empty() {
+        let why = notes.into_lines().into_iter().find(|note| note.message.contains("is left out"));
+        let why = why.map_or(String::new(), |note| format!(": {}", note.message));
+        return Err(Problem::whole_file(format!("has no thread that can become a task{why}")));
+    }
+    Ok(Imported { set, warnings, notes, files: Vec::new() })
+}
+
+/// The default policy; the rest of `global` is about rt-app itself.
+fn global(node: &Node, notes: &mut Notes) -> Result<Policy, Problem> {
+    let mut fields = Fields::of(node, "global")?;
+    let policy = fields.take("default_policy").map_or(Ok(Policy::Other), Policy::of)?;
+    if let Some(node) = fields.take("duration") {
+        let seconds = node.integer("duration", i64::from(i32::MIN), i64::from(i32::MAX))?;
+        if seconds > 0 {
+            let message = format!("\"duration\" is not part of a task set: --horizon {seconds}s runs as long");
+            notes.add(node.line, message);
+        }
+    }
+    const OF_THE_TOOL: [&str; 11] = [
+        "calibration",
+        "pi_enabled",
+        "lock_pages",
+        "logdir",
+        "log_basename",
+        "log_size",
+        "ftrace",
+        "gnuplot",
+        "io_device",
+        "mem_buffer_size",
+        "cumulative_slack",
+    ];
+    let (known, unknown): (Vec<_>, Vec<_>) = fields.rest()?.into_iter().partition(|(key, _)| OF_THE_TOOL.contains(key));
+    if !known.is_empty() {
+        let keys: Vec<&str> = known.iter().map(|(key, _)| *key).collect();
+        notes.add(node.line, format!("\"global\": {} concern rt-app itself and are ignored", keys.join(", ")));
+    }
+    for (key, node) in unknown {
+        notes.add(node.line, format!("\"global\": unknown key {key:?} is ignored"));
+    }
+    Ok(policy)
+}
+
+/// As many cores as CPUs are named. rt-app runs on the machine it finds, so that a file need not say.
+fn cores(threads: &[Thread], notes: &mut Notes) -> usize {
+    let all: BTreeSet<i64> =
+        threads.iter().flat_map(|thread| thread.cpus.iter().flat_map(|(cpus, _)| cpus)).copied().collect();
+    for thread in threads.iter().filter(|thread| thread.task.is_some()) {
+        if let Some((cpus, line)) = thread.cpus.as_ref().filter(|(cpus, _)| *cpus != all) {
+            let cpus: Vec<_> = cpus.iter().map(i64::to_string).collect();
+            let message = format!("the affinity to CPU {} is not represented", cpus.join(", "));
+            notes.task(*line, &thread.name, message);
+        }
+    }
+    match all.len() {
+        0 => notes.whole_file("does not say how many cores there are: 1 is taken; --cores changes it"),
+        count if threads.iter().any(|thread| thread.cpus.is_none()) => {
+            notes.whole_file(format!("names {count} CPUs, so cores = {count}; --cores changes it"));
+        }
+        _ => {}
+    }
+    all.len().max(1)
+}
+
+/// A timer that several threads use wakes each of them in turn.
+fn shared_timers(threads: &[Thread], notes: &mut Notes) {
+    let mut users: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for thread in threads.iter().filter(|thread| thread.task.is_some()) {
+        let names: BTreeSet<&str> = thread.timers.iter().map(String::as_str).collect();
+        for name in names {
+            let (count, line) = users.entry(name).or_insert((0, thread.line));
+            *count += thread.instances;
+            *line = thread.line;
+        }
+    }
+    for (name, (count, line)) in users.into_iter().filter(|(_, (count, _))| *count > 1) {
+        notes.add(line, format!("timer {name:?} is shared by {count} threads: each has a period of its own here"));
+    }
+}
+
+/// A run has one scheduler for all tasks; which of ours comes closest to each policy of the file.
+fn policies(threads: &[Thread], notes: &mut Notes) {
+    let imported = threads.iter().filter(|thread| thread.task.is_some());
+    let used: BTreeSet<Policy> = imported.map(|thread| thread.policy).collect();
+    for policy in &used {
+        notes.whole_file(format!("{}: {}", policy.name(), policy.scheduler()));
+    }
+    if used.len() > 1 {
+        notes.whole_file("that policies take precedence over one another is not represented");
+    }
+}
+
+/// A length of time in microseconds, as rt-app counts them: a whole number of 32 bits.
+fn micros(node: &Node, key: &str) -> Result<Time, Problem> {
+    node.integer(key, 0, MOST_MICROS).map(|us| Time::from_us(us as u64))
+}
+
+/// The longest time that rt-app can be told.
+const MOST_MICROS: i64 = i32::MAX as i64;
+
+fn is_empty(node: &Node) -> bool {
+    match &node.value {
+        Value::Table(table) => table.entries.is_empty(),
+        Value::List(list) => list.is_empty(),
+        Value::Text(text) => text.is_empty(),
+        _ => false,
+    }
+}

@@ -1,0 +1,172 @@
+//! What a simulation says of the machine: processors, their overheads and speeds, caches, and the scheduler.
+
+use roxmltree::Node as Element;
+
+use temponet_task::{TaskSet, Time};
+
+use super::{Clock, Source};
+use crate::Problem;
+use crate::node::Fields;
+use crate::notes::Notes;
+use crate::read::MOST_CORES;
+
+/// A processor's speed in millionths, so that scaled times stay whole.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Speed(u64);
+
+impl Speed {
+    pub const ONE: Speed = Speed(1_000_000);
+
+    /// What takes `time` at speed 1, rounded up.
+    pub fn scale(self, time: Time) -> Time {
+        let scaled = (u128::from(time.0) * u128::from(Speed::ONE.0)).div_ceil(u128::from(self.0));
+        Time(u64::try_from(scaled).unwrap_or(u64::MAX)).min(Time::MAX_INPUT)
+    }
+}
+
+/// Sets cores and costs; the speed that all processors share.
+pub(super) fn processors(
+    source: Source<'_>,
+    section: Element<'_, '_>,
+    clock: Clock,
+    set: &mut TaskSet,
+    notes: &mut Notes,
+) -> Result<Speed, Problem> {
+    let node = source.attributes(section);
+    let mut fields = Fields::of(&node, "processors")?;
+    if let Some(node) = fields.take("migration_overhead") {
+        set.costs.migration = clock.time(node, "migration_overhead")?;
+    }
+    ignore(fields, notes)?;
+    let (mut cores, mut speeds, mut overheads) = (0, Vec::new(), Vec::new());
+    for element in section.children().filter(Element::is_element) {
+        let line = source.line(element);
+        match element.tag_name().name() {
+            "processor" => {}
+            "field" => {
+                notes.add(line, "a \"field\" of the processors is ignored");
+                continue;
+            }
+            other => {
+                notes.add(line, format!("<{other}> in <processors> is ignored"));
+                continue;
+            }
+        }
+        cores += 1;
+        let node = source.attributes(element);
+        let mut fields = Fields::of(&node, "processor")?;
+        for key in ["name", "id"] {
+            fields.take(key);
+        }
+        let speed = fields.take("speed").map_or(Ok(1.0), |node| node.number("speed", 0.001, 1000.0))?;
+        speeds.push(Speed((speed * Speed::ONE.0 as f64).round() as u64));
+        let mut overhead = Time::ZERO;
+        for key in ["cl_overhead", "cs_overhead"] {
+            if let Some(node) = fields.take(key) {
+                overhead += clock.time(node, key)?;
+            }
+        }
+        overheads.push(overhead);
+        ignore(fields, notes)?;
+    }
+    let line = source.line(section);
+    if cores == 0 || cores > MOST_CORES as usize {
+        return Err(Problem::at(line, format!("{cores} processors: 1 to {MOST_CORES} are possible")));
+    }
+    set.cores = cores;
+    let most = overheads.iter().copied().max().unwrap_or_default();
+    set.costs.context_switch = most.min(Time::MAX_INPUT);
+    if most > Time::ZERO {
+        let message = format!(
+            "cl_overhead and cs_overhead become a context switch of {most}, paid when a job is put on a core; SimSo also \
+             charges them when a job is interrupted and goes on"
+        );
+        notes.add(line, message);
+        if overheads.iter().any(|overhead| *overhead != most) {
+            notes.add(line, format!("the overheads differ between processors: the largest, {most}, is taken"));
+        }
+    }
+    match speeds.first() {
+        Some(first) if speeds.iter().all(|speed| speed == first) => Ok(*first),
+        _ => {
+            notes.add(line, "the processors' speeds differ, which is not represented: all run at speed 1");
+            Ok(Speed::ONE)
+        }
+    }
+}
+
+/// Caches have no effect here.
+pub(super) fn caches(source: Source<'_>, section: Element<'_, '_>, notes: &mut Notes) {
+    if section.children().any(|child| child.is_element()) {
+        notes.add(source.line(section), "<caches> are not represented");
+    }
+}
+
+/// Schedulers of SimSo that are among ours.
+const SCHEDULERS: [(&str, &str); 24] = [
+    ("CC_EDF", "cc-edf"),
+    ("DP_WRAP", "dp-wrap"),
+    ("EDCL", "edcl"),
+    ("EDF", "edf"),
+    ("EDF2", "edf"),
+    ("EDF_US", "edf-us"),
+    ("EDF_mono", "edf"),
+    ("EDZL", "edzl"),
+    ("ER_PD2", "er-pd2"),
+    ("FP", "fp"),
+    ("G_FL", "g-fl"),
+    ("LLF", "llf"),
+    ("LLREF", "llref"),
+    ("LLREF2", "llref"),
+    ("LRE_TL", "lre-tl"),
+    ("MLLF", "mllf"),
+    ("PD2", "pd2"),
+    ("P_EDF", "p-edf"),
+    ("P_EDF2", "p-edf"),
+    ("P_EDF_WF", "p-edf"),
+    ("P_RM", "p-rm"),
+    ("RM", "rm"),
+    ("RM_mono", "rm"),
+    ("Static_EDF", "static-edf"),
+];
+
+/// A set has no scheduler; the note says which of ours it was.
+pub(super) fn scheduler(
+    source: Source<'_>,
+    section: Element<'_, '_>,
+    clock: Clock,
+    notes: &mut Notes,
+) -> Result<(), Problem> {
+    let node = source.attributes(section);
+    let mut fields = Fields::of(&node, "sched")?;
+    for key in ["class", "className"] {
+        let Some(node) = fields.take(key) else { continue };
+        let class = node.text(key)?;
+        let short = class.rsplit(['.', '/']).next().unwrap_or_default();
+        match SCHEDULERS.iter().find(|(theirs, _)| key == "class" && *theirs == short) {
+            Some((_, ours)) => notes.add(node.line, format!("the scheduler {} is {ours} here", node.shown())),
+            None if class.is_empty() => {}
+            None => notes.add(node.line, format!("the scheduler {} has no counterpart by its name here", node.shown())),
+        }
+    }
+    for key in ["overhead", "overhead_activate", "overhead_terminate"] {
+        let Some(node) = fields.take(key) else { continue };
+        let time = clock.time(node, key)?;
+        if time > Time::ZERO {
+            notes.add(node.line, format!("{key:?} = {time} is not represented: --decision-cost comes close"));
+        }
+    }
+    for child in section.children().filter(Element::is_element) {
+        let name = child.attribute("name").unwrap_or_default();
+        notes.add(source.line(child), format!("the scheduler's field {name:?} is ignored"));
+    }
+    ignore(fields, notes)
+}
+
+/// Names the attributes that nobody asked for.
+fn ignore(fields: Fields<'_>, notes: &mut Notes) -> Result<(), Problem> {
+    for (key, node) in fields.rest()? {
+        notes.add(node.line, format!("attribute {key:?} = {} is ignored", node.shown()));
+    }
+    Ok(())
+}

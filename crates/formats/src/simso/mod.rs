@@ -1,0 +1,169 @@
+//! Simulations of SimSo (<https://projects.laas.fr/simso/>): XML whose root is `<simulation>`. Task times are in
+//! milliseconds, overheads and the duration in cycles.
+
+mod machine;
+mod task;
+
+use roxmltree::{Document, Node as Element};
+
+use temponet_task::{OnMiss, TaskSet, Time};
+
+use crate::node::{Fields, Node, Table, Value};
+use crate::notes::{Imported, Notes};
+use crate::read::{Names, hopeless};
+use crate::{Lines, Problem, one_line};
+
+/// The set of a simulation.
+pub(super) fn read(text: &str, name: &str) -> Result<Imported, Problem> {
+    let lines = Lines::of(text);
+    let document = Document::parse(text).map_err(|error| {
+        let message = error.to_string();
+        let message = message.split(" at ").next().unwrap_or_default();
+        Problem::at(error.pos().row as usize, format!("is not XML: {}", one_line(message)))
+    })?;
+    let root = document.root_element();
+    let source = Source { lines: &lines };
+    if !root.has_tag_name("simulation") {
+        let tag = root.tag_name().name();
+        return Err(Problem::at(
+            source.line(root),
+            format!("is no file of SimSo: its root is <{tag}>, not <simulation>"),
+        ));
+    }
+    let mut notes = Notes::default();
+    let model = simulation(source, root, &mut notes)?;
+    let mut set = TaskSet::new(name, Vec::new(), 1);
+    let clock = model.clock;
+    let (mut found_processors, mut tasks) = (false, None);
+    let mut speed = machine::Speed::ONE;
+    for section in root.children().filter(Element::is_element) {
+        match section.tag_name().name() {
+            "processors" if !found_processors => {
+                found_processors = true;
+                speed = machine::processors(source, section, clock, &mut set, &mut notes)?;
+            }
+            "tasks" if tasks.is_none() => tasks = Some(section),
+            "sched" => machine::scheduler(source, section, clock, &mut notes)?,
+            "caches" => machine::caches(source, section, &mut notes),
+            other => notes.add(source.line(section), format!("<{other}> is ignored")),
+        }
+    }
+    if !found_processors {
+        return Err(Problem::at(source.line(root), "has no <processors>"));
+    }
+    let tasks = tasks.ok_or_else(|| Problem::at(source.line(root), "has no <tasks>"))?;
+    let (mut names, mut warnings, mut rules) = (Names::default(), Vec::new(), Vec::new());
+    for (task, on_miss, line) in task::all(source, tasks, &model, speed, &mut notes)? {
+        names.add(task.name.clone(), line)?;
+        warnings.extend(hopeless(line, &task));
+        rules.push((on_miss, line));
+        set.tasks.push(task);
+    }
+    if set.tasks.is_empty() {
+        return Err(Problem::at(source.line(tasks), "has no task that can be simulated here"));
+    }
+    set.on_miss = rules[0].0;
+    if let Some((_, line)) = rules.iter().find(|(rule, _)| *rule != set.on_miss) {
+        set.on_miss = OnMiss::Abort;
+        notes.add(
+            *line,
+            "\"abort_on_miss\" differs between tasks, but a set has one rule: on_miss = \"abort\" is taken",
+        );
+    }
+    Ok(Imported { set, warnings, notes, files: Vec::new() })
+}
+
+/// Where elements are in the text.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    lines: &'a Lines,
+}
+
+impl Source<'_> {
+    fn line(self, element: Element<'_, '_>) -> usize {
+        self.lines.at(element.range().start)
+    }
+
+    /// The attributes as a table.
+    fn attributes(self, element: Element<'_, '_>) -> Node {
+        let entries = element.attributes().map(|attribute| {
+            let line = self.lines.at(attribute.range().start);
+            (attribute.name().to_string(), Node { line, value: Value::Cell(attribute.value().trim().to_string()) })
+        });
+        Node { line: self.line(element), value: Value::Table(Table { entries: entries.collect() }) }
+    }
+}
+
+/// How many cycles a millisecond has.
+#[derive(Clone, Copy)]
+struct Clock {
+    cycles_per_ms: u64,
+}
+
+impl Clock {
+    /// A number of cycles, such as `1000` or `1000.0`; fractions are cut off, as SimSo does.
+    fn time(self, node: &Node, key: &str) -> Result<Time, Problem> {
+        let cycles = node.number(key, 0.0, 1e18)? as u128;
+        let ns = (cycles * 1_000_000).div_ceil(u128::from(self.cycles_per_ms));
+        match u64::try_from(ns).map(Time) {
+            Ok(time) if time <= Time::MAX_INPUT => Ok(time),
+            _ => Err(Problem::at(node.line, format!("{key} = {} cycles is longer than 30 years", node.shown()))),
+        }
+    }
+}
+
+/// Where SimSo's execution times come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ExecutionTimes {
+    Wcet,
+    Acet,
+}
+
+/// What the root says.
+struct Model {
+    clock: Clock,
+    times: ExecutionTimes,
+}
+
+fn simulation(source: Source<'_>, root: Element<'_, '_>, notes: &mut Notes) -> Result<Model, Problem> {
+    let node = source.attributes(root);
+    let mut fields = Fields::of(&node, "simulation")?;
+    let cycles_per_ms = match fields.take("cycles_per_ms") {
+        Some(node) => node.integer("cycles_per_ms", 1, 1_000_000_000_000)? as u64,
+        None => 1_000_000,
+    };
+    let clock = Clock { cycles_per_ms };
+    if let Some(node) = fields.take("duration") {
+        let time = clock.time(node, "duration")?;
+        notes.add(node.line, format!("\"duration\" is not part of a task set: --horizon {time} runs as long"));
+    }
+    let (etm, use_wcet) = (fields.take("etm"), fields.take("use_wcet"));
+    let (name, line) = match (etm, use_wcet) {
+        (Some(node), _) => (node.text("etm")?, node.line),
+        (None, Some(node)) if !["true", "yes"].contains(&node.text("use_wcet")?) => ("cache", node.line),
+        _ => ("wcet", node.line),
+    };
+    let times = if name == "acet" { ExecutionTimes::Acet } else { ExecutionTimes::Wcet };
+    match name {
+        "wcet" | "acet" => {}
+        "cache" => {
+            let parts = "caches, instructions, mix, base_cpi and stack";
+            notes.add(line, format!("etm = \"cache\" is not represented: jobs take their WCET, without {parts}"));
+        }
+        "fixedpenalty" => {
+            let message = "the penalties of etm = \"fixedpenalty\" are not represented: --switch-cost and --migration-cost \
+                           come close";
+            notes.add(line, message);
+        }
+        other => notes.add(line, format!("the execution-time model etm = {other:?} is unknown: jobs take their WCET")),
+    }
+    for key in ["penalty_preemption", "penalty_migration"] {
+        if let Some(node) = fields.take(key).filter(|_| name == "fixedpenalty") {
+            notes.add(node.line, format!("{key:?} = {} is not represented", clock.time(node, key)?));
+        }
+    }
+    for (key, node) in fields.rest()? {
+        notes.add(node.line, format!("unknown attribute {key:?} is ignored"));
+    }
+    Ok(Model { clock, times })
+}

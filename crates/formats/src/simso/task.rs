@@ -1,0 +1,182 @@
+//! `<task>` elements to tasks.
+
+use roxmltree::Node as Element;
+
+use temponet_task::{ExecutionModel, ListedJob, OnMiss, Task, Time, TimeUnit};
+
+use super::machine::Speed;
+use super::{ExecutionTimes, Model, Source};
+use crate::Problem;
+use crate::jobs::listed_task;
+use crate::node::{Fields, Node};
+use crate::notes::Notes;
+use crate::read::name;
+
+/// The tasks that can be ones of ours, each with what happens at a miss and its line; the others are named.
+pub(super) fn all(
+    source: Source<'_>,
+    section: Element<'_, '_>,
+    model: &Model,
+    speed: Speed,
+    notes: &mut Notes,
+) -> Result<Vec<(Task, OnMiss, usize)>, Problem> {
+    let mut tasks = Vec::new();
+    for element in section.children().filter(Element::is_element) {
+        match element.tag_name().name() {
+            "task" => {
+                let node = source.attributes(element);
+                let mut reader = Reader { model, speed, notes };
+                if let Some((task, on_miss)) = reader.task(&node)? {
+                    tasks.push((task, on_miss, node.line));
+                }
+            }
+            // Declares an attribute of the tasks, which is named where it stands.
+            "field" => {}
+            other => notes.add(source.line(element), format!("<{other}> in <tasks> is ignored")),
+        }
+    }
+    Ok(tasks)
+}
+
+struct Reader<'a> {
+    model: &'a Model,
+    speed: Speed,
+    notes: &'a mut Notes,
+}
+
+impl Reader<'_> {
+    fn task(&mut self, node: &Node) -> Result<Option<(Task, OnMiss)>, Problem> {
+        let mut fields = Fields::of(node, "task")?;
+        let (name, _) = name(&mut fields)?;
+        let on_miss = match fields.take("abort_on_miss").map(|node| node.text("abort_on_miss")).transpose()? {
+            None | Some("yes") => OnMiss::Abort,
+            Some(_) => OnMiss::Continue,
+        };
+        // Of use to SimSo's cache model only, of which the root's note speaks; and what is told apart by its name here.
+        for key in ["id", "instructions", "mix", "base_cpi", "stack"] {
+            fields.take(key);
+        }
+        let deadline = fields.need("deadline")?.positive_time("deadline", TimeUnit::Ms)?;
+        let wcet = self.speed.scale(fields.need("WCET")?.time("WCET", TimeUnit::Ms)?);
+        if wcet == Time::ZERO {
+            self.notes.task(node.line, &name, "is left out: its WCET is 0");
+            return Ok(None);
+        }
+        let Some(mut task) = self.arrivals(&mut fields, name, deadline, wcet)? else { return Ok(None) };
+        self.execution_times(&mut fields, &mut task)?;
+        if let Some(node) = fields.take("priority") {
+            task.priority = Some(node.integer("priority", i64::from(i32::MIN), i64::from(i32::MAX))?);
+        }
+        if let Some(node) = fields.take("followed_by") {
+            let message = format!("\"followed_by\" = {} is not represented: tasks are independent", node.shown());
+            self.notes.task(node.line, &task.name, message);
+        }
+        if let Some(node) = fields.take("preemption_cost").filter(|node| !is_zero(node)) {
+            let message = format!("\"preemption_cost\" = {} is not represented", node.shown());
+            self.notes.task(node.line, &task.name, message);
+        }
+        for (key, node) in fields.rest()? {
+            self.notes.task(node.line, &task.name, format_args!("attribute {key:?} = {} is ignored", node.shown()));
+        }
+        Ok(Some((task, on_miss)))
+    }
+
+    /// The task with its arrivals, if it has any of its own.
+    fn arrivals(
+        &mut self,
+        fields: &mut Fields<'_>,
+        name: String,
+        deadline: Time,
+        wcet: Time,
+    ) -> Result<Option<Task>, Problem> {
+        let line = fields.line();
+        let (kind, periodic) = (fields.take("task_type"), fields.take("periodic"));
+        let (offset, dates) = (fields.time("activationDate", TimeUnit::Ms)?, fields.take("list_activation_dates"));
+        let period = fields.take("period");
+        let kind = match (kind, periodic) {
+            (Some(node), _) => (node.text("task_type")?, node.line),
+            (None, Some(node)) if node.text("periodic")? == "no" => ("APeriodic", node.line),
+            _ => ("Periodic", line),
+        };
+        match kind {
+            ("Periodic", _) => {
+                let node = period.ok_or_else(|| Problem::at(line, format!("task {name:?} has no period")))?;
+                let period = node.positive_time("period", TimeUnit::Ms)?;
+                Ok(Some(Task { deadline, offset: offset.unwrap_or_default(), ..Task::periodic(name, period, wcet) }))
+            }
+            ("Sporadic", _) => {
+                let dates = dates.map_or(Ok(Vec::new()), activation_dates)?;
+                if dates.is_empty() {
+                    self.notes.task(line, &name, "is left out: it has no activation dates");
+                    return Ok(None);
+                }
+                let jobs = dates.into_iter().map(|release| ListedJob {
+                    release,
+                    deadline: release + deadline,
+                    execution: wcet,
+                    wcet,
+                    bcet: wcet,
+                    criticality: 0,
+                    value: 1.0,
+                });
+                Ok(Some(listed_task(name, jobs.collect())))
+            }
+            ("APeriodic", _) => {
+                self.notes.task(line, &name, "is left out: another task activates it (followed_by)");
+                Ok(None)
+            }
+            (other, line) => {
+                Err(Problem::at(line, format!("task_type = {other:?} is none of Periodic, Sporadic, APeriodic")))
+            }
+        }
+    }
+
+    /// `ACET` and `et_stddev`, which count under etm = "acet" only.
+    fn execution_times(&mut self, fields: &mut Fields<'_>, task: &mut Task) -> Result<(), Problem> {
+        let line = fields.line();
+        let (acet_node, deviation_node) = (fields.take("ACET"), fields.take("et_stddev"));
+        let time = |node: Option<&Node>, key| node.map_or(Ok(Time::ZERO), |node| node.time(key, TimeUnit::Ms));
+        let acet = self.speed.scale(time(acet_node, "ACET")?);
+        let deviation = self.speed.scale(time(deviation_node, "et_stddev")?);
+        if self.model.times == ExecutionTimes::Wcet {
+            if acet > Time::ZERO || deviation > Time::ZERO {
+                self.notes.whole_file("\"ACET\" and \"et_stddev\" are ignored, as SimSo does unless etm = \"acet\"");
+            }
+            return Ok(());
+        }
+        if task.period().is_none() || acet == Time::ZERO {
+            let why = if acet == Time::ZERO { "its ACET is 0" } else { "single jobs have no random execution times" };
+            self.notes.task(line, &task.name, format_args!("{why}: each job takes its WCET"));
+            return Ok(());
+        }
+        if acet >= task.wcet && deviation == Time::ZERO {
+            return Ok(());
+        }
+        if acet > task.wcet {
+            let message = format!("its ACET {acet} is more than its WCET {}: that is taken for the mean", task.wcet);
+            self.notes.task(line, &task.name, message);
+        }
+        let mean = acet.min(task.wcet);
+        task.acet = Some(mean);
+        (task.bcet, task.execution) = match deviation {
+            Time::ZERO => (mean, ExecutionModel::Empirical { samples: [mean].into() }),
+            // SimSo knows no least time.
+            deviation => (Time(1), ExecutionModel::Normal { deviation }),
+        };
+        Ok(())
+    }
+}
+
+/// Dates separated by commas, in ms.
+fn activation_dates(node: &Node) -> Result<Vec<Time>, Problem> {
+    let dates = node.text("list_activation_dates")?.split(',').map(str::trim).filter(|date| !date.is_empty());
+    let time = |date: &str| {
+        let message = |error| format!("list_activation_dates: {date:?} {error}");
+        Time::parse(date, TimeUnit::Ms).map_err(|error| Problem::at(node.line, message(error)))
+    };
+    dates.map(time).collect()
+}
+
+fn is_zero(node: &Node) -> bool {
+    node.number("", 0.0, 0.0).is_ok()
+}

@@ -1,0 +1,369 @@
+//! A task set back to a file. Whatever is written reads back as the same set; what a format cannot hold is an error
+//! that names it.
+
+use temponet_task::{Arrival, Costs, ExecutionModel, Gap, ListedJob, OnMiss, Speed, Task, TaskSet, Time};
+
+use crate::Format;
+
+/// What the asked-for format has no place for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} cannot be written as {format}{hint}")]
+pub struct NotRepresentable {
+    pub(super) what: String,
+    pub(super) format: &'static str,
+    pub(super) hint: &'static str,
+}
+
+/// The set as the text of a file.
+pub fn write(set: &TaskSet, format: Format) -> Result<String, NotRepresentable> {
+    let is_listed = |task: &Task| matches!(task.arrival, Arrival::Listed(_));
+    let listed = set.tasks.iter().any(is_listed);
+    match format {
+        Format::SimSo => Err(NotRepresentable {
+            what: "a task set".into(),
+            format: "SimSo XML",
+            hint: ": the name must end in .toml, .csv or .json",
+        }),
+        _ if listed && !set.tasks.iter().all(is_listed) => Err(NotRepresentable {
+            what: "single jobs beside tasks that recur".into(),
+            format: "one file",
+            hint: "; the file they come from can be simulated as it is",
+        }),
+        Format::Csv if listed => job_list(set),
+        Format::Csv => csv(set),
+        Format::Toml | Format::Json if listed => Err(NotRepresentable {
+            what: "a list of single jobs".into(),
+            format: if format == Format::Toml { "TOML" } else { "JSON" },
+            hint: ": use CSV",
+        }),
+        Format::Toml => Ok(toml(set)),
+        Format::Json => Ok(json(set)),
+    }
+}
+
+/// A value to write.
+enum Out {
+    Text(String),
+    Number(f64),
+    Integer(i64),
+    List(Vec<Out>),
+    Table(Entries),
+}
+
+type Entries = Vec<(&'static str, Out)>;
+
+fn time(time: Time) -> Out {
+    Out::Text(time.to_string())
+}
+
+fn text(value: impl Into<String>) -> Out {
+    Out::Text(value.into())
+}
+
+fn head(set: &TaskSet) -> Entries {
+    let mut entries: Entries = Vec::new();
+    if !set.description.is_empty() {
+        entries.push(("description", text(&set.description)));
+    }
+    entries.push(("time_unit", text(set.time_unit.name())));
+    entries.push(("cores", Out::Integer(set.cores as i64)));
+    if set.on_miss != OnMiss::default() {
+        entries.push(("on_miss", text(set.on_miss.name())));
+    }
+    if !set.aims.is_empty() {
+        entries.push(("goal", Out::List(set.aims.iter().map(|aim| text(aim.name())).collect())));
+    }
+    if set.speeds != [Speed::FULL] {
+        let shares = set.speeds.iter().map(|speed| Out::Number(f64::from(speed.0) / 1000.0));
+        entries.push(("speeds", Out::List(shares.collect())));
+    }
+    if set.costs != Costs::default() {
+        let Costs { context_switch, migration, decision } = set.costs;
+        let costs = vec![
+            ("context_switch", time(context_switch)),
+            ("migration", time(migration)),
+            ("decision", time(decision)),
+        ];
+        entries.push(("costs", Out::Table(costs)));
+    }
+    entries
+}
+
+/// The tables of a set, by the name of their list.
+fn tables(set: &TaskSet) -> Vec<(&'static str, Vec<Entries>)> {
+    let is_burst = |task: &&Task| matches!(task.arrival, Arrival::Burst { .. });
+    let servers = set.servers.iter().map(|server| {
+        vec![("name", text(&server.name)), ("budget", time(server.budget)), ("period", time(server.period))]
+    });
+    let tasks = set.tasks.iter().filter(|task| !is_burst(task)).map(|task| task_entries(task, set));
+    let bursts = set.tasks.iter().filter(is_burst).map(burst_entries);
+    let modes = set.modes.iter().map(|mode| {
+        let mut entries = vec![("name", text(&mode.name)), ("at", time(mode.at))];
+        entries.push(("work", Out::Number(mode.work)));
+        entries.push(("rate", Out::Number(mode.rate)));
+        if let Some(tasks) = &mode.tasks {
+            let names = tasks.iter().map(|index| text(&set.tasks[*index].name));
+            entries.push(("tasks", Out::List(names.collect())));
+        }
+        entries
+    });
+    let lists = [
+        ("server", servers.collect::<Vec<_>>()),
+        ("task", tasks.collect()),
+        ("burst", bursts.collect()),
+        ("mode", modes.collect()),
+    ];
+    lists.into_iter().filter(|(_, tables)| !tables.is_empty()).collect()
+}
+
+fn task_entries(task: &Task, set: &TaskSet) -> Entries {
+    let period = task.period().unwrap_or_default();
+    let mut entries: Entries = vec![("name", text(&task.name))];
+    if let Arrival::Sporadic { gap, .. } = task.arrival {
+        entries.push(("kind", text("sporadic")));
+        entries.push((
+            "gap",
+            Out::Table(match gap {
+                Gap::Uniform { max } => vec![("model", text("uniform")), ("max", time(max))],
+                Gap::Exponential { mean } => vec![("model", text("exponential")), ("mean", time(mean))],
+            }),
+        ));
+    }
+    entries.push(("period", time(period)));
+    entries.push(("wcet", time(task.wcet)));
+    if task.deadline != period {
+        entries.push(("deadline", time(task.deadline)));
+    }
+    for (key, value) in [("offset", task.offset), ("jitter", task.jitter)] {
+        if value > Time::ZERO {
+            entries.push((key, time(value)));
+        }
+    }
+    let (model, overrun) = match &task.execution {
+        ExecutionModel::Overrun { probability, below } => (&**below, Some(*probability)),
+        model => (model, None),
+    };
+    if task.bcet != task.wcet || *model != ExecutionModel::Wcet {
+        entries.push(("bcet", time(task.bcet)));
+        entries.push(("execution", execution(model)));
+    }
+    if let Some(acet) = task.acet {
+        entries.push(("acet", time(acet)));
+    }
+    if let Some(high) = task.wcet_high {
+        entries.push(("wcet_high", time(high)));
+    }
+    if let Some(probability) = overrun {
+        entries.push(("overrun", Out::Number(probability)));
+    }
+    entries.extend(importance(task));
+    if let Some(priority) = task.priority {
+        entries.push(("priority", Out::Integer(priority)));
+    }
+    if let Some(skip) = task.skip {
+        entries.push(("skip", Out::Integer(i64::from(skip))));
+    }
+    if let Some((m, k)) = task.mk {
+        entries.push(("mk", Out::List(vec![Out::Integer(i64::from(m)), Out::Integer(i64::from(k))])));
+    }
+    if let Some(server) = task.server {
+        entries.push(("server", text(&set.servers[server].name)));
+    }
+    entries
+}
+
+fn importance(task: &Task) -> Entries {
+    let mut entries: Entries = Vec::new();
+    if task.criticality > 0 {
+        entries.push(("criticality", Out::Integer(i64::from(task.criticality))));
+    }
+    if task.value != 1.0 {
+        entries.push(("value", Out::Number(task.value)));
+    }
+    entries
+}
+
+fn execution(model: &ExecutionModel) -> Out {
+    match model {
+        ExecutionModel::Wcet | ExecutionModel::Overrun { .. } => text("wcet"),
+        ExecutionModel::Uniform => text("uniform"),
+        ExecutionModel::Normal { deviation } => {
+            Out::Table(vec![("model", text("normal")), ("deviation", time(*deviation))])
+        }
+        ExecutionModel::Weibull { exceed } => {
+            Out::Table(vec![("model", text("weibull")), ("exceed", Out::Number(*exceed))])
+        }
+        ExecutionModel::Pareto { shape } => Out::Table(vec![("model", text("pareto")), ("shape", Out::Number(*shape))]),
+        ExecutionModel::Empirical { samples } => {
+            let samples = samples.iter().map(|sample| time(*sample)).collect();
+            Out::Table(vec![("model", text("empirical")), ("samples", Out::List(samples))])
+        }
+    }
+}
+
+fn burst_entries(task: &Task) -> Entries {
+    let mut entries: Entries = vec![("name", text(&task.name))];
+    if let Arrival::Burst { jobs, every, until } = task.arrival {
+        entries.push(("jobs", Out::Integer(i64::from(jobs))));
+        entries.push(("every", time(every)));
+        entries.push(("wcet", time(task.wcet)));
+        entries.push(("deadline", time(task.deadline)));
+        entries.push(("start", time(task.offset)));
+        if until != Time::NEVER {
+            entries.push(("for", time(until - task.offset)));
+        }
+    }
+    entries.extend(importance(task));
+    entries
+}
+
+fn toml(set: &TaskSet) -> String {
+    let mut out = String::new();
+    for (key, value) in head(set) {
+        out += &format!("{key} = {}\n", toml_value(&value));
+    }
+    for (list, tables) in tables(set) {
+        for table in tables {
+            out += &format!("\n[[{list}]]\n");
+            for (key, value) in table {
+                out += &format!("{key} = {}\n", toml_value(&value));
+            }
+        }
+    }
+    out
+}
+
+fn toml_value(value: &Out) -> String {
+    match value {
+        Out::Text(text) => ::toml::Value::String(text.clone()).to_string(),
+        Out::Number(number) => format!("{number:?}"),
+        Out::Integer(number) => number.to_string(),
+        Out::List(items) => format!("[{}]", items.iter().map(toml_value).collect::<Vec<_>>().join(", ")),
+        Out::Table(entries) => {
+            let entries: Vec<_> = entries.iter().map(|(key, value)| format!("{key} = {}", toml_value(value))).collect();
+            format!("{{ {} }}", entries.join(", "))
+        }
+    }
+}
+
+fn json(set: &TaskSet) -> String {
+    let mut root = head(set);
+    for (list, tables) in tables(set) {
+        root.push((list, Out::List(tables.into_iter().map(Out::Table).collect())));
+    }
+    let mut out = String::new();
+    json_value(&Out::Table(root), 0, &mut out);
+    out.push('\n');
+    out
+}
+
+/// Pretty-printed down to one line per task, which is how people read and compare such files.
+fn json_value(value: &Out, depth: usize, out: &mut String) {
+    let (open, close, items): (_, _, Vec<(Option<&str>, &Out)>) = match value {
+        Out::Text(text) => return out.push_str(&serde_json::Value::from(text.as_str()).to_string()),
+        Out::Number(number) => return out.push_str(&format!("{number:?}")),
+        Out::Integer(number) => return out.push_str(&number.to_string()),
+        Out::List(items) => ('[', ']', items.iter().map(|item| (None, item)).collect()),
+        Out::Table(entries) => ('{', '}', entries.iter().map(|(key, item)| (Some(*key), item)).collect()),
+    };
+    let holds_tables = items.iter().any(|(_, item)| matches!(item, Out::Table(_)));
+    let line_break = if depth == 0 || (depth == 1 && holds_tables) { "\n" } else { " " };
+    let indent = |depth| if line_break == "\n" { "  ".repeat(depth) } else { String::new() };
+    out.push(open);
+    for (at, (key, item)) in items.iter().enumerate() {
+        out.push_str(if at > 0 { "," } else { "" });
+        out.push_str(line_break);
+        out.push_str(&indent(depth + 1));
+        if let Some(key) = key {
+            out.push_str(&format!("\"{key}\": "));
+        }
+        json_value(item, depth + 1, out);
+    }
+    out.push_str(line_break);
+    out.push_str(&indent(depth));
+    out.push(close);
+}
+
+/// Refuses what a set says as a whole.
+fn no_head(set: &TaskSet, hint: &'static str) -> Result<(), NotRepresentable> {
+    for (key, value) in head(set) {
+        let default = matches!((key, &value), ("cores", Out::Integer(1)) | ("time_unit" | "description", _));
+        if !default {
+            return Err(NotRepresentable { what: format!("{key:?} of the whole set"), format: "CSV", hint });
+        }
+    }
+    Ok(())
+}
+
+fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
+    const HINT: &str = ": use TOML or JSON";
+    let refuse = |what: &str| Err(NotRepresentable { what: what.into(), format: "CSV", hint: HINT });
+    for (list, _) in tables(set) {
+        if list != "task" {
+            return refuse(&format!("[[{list}]]"));
+        }
+    }
+    no_head(set, HINT)?;
+    let rows: Vec<Entries> = set.tasks.iter().map(|task| task_entries(task, set)).collect();
+    let mut columns: Vec<&str> = Vec::new();
+    for (key, _) in rows.iter().flatten() {
+        if !columns.contains(key) {
+            columns.push(key);
+        }
+    }
+    let mut table = vec![columns.iter().map(|key| key.to_string()).collect::<Vec<_>>()];
+    for row in &rows {
+        let mut cells = vec![String::new(); columns.len()];
+        for (key, value) in row {
+            let cell = match (*key, value) {
+                (_, Out::Text(text)) => text.clone(),
+                (_, Out::Number(number)) => number.to_string(),
+                (_, Out::Integer(number)) => number.to_string(),
+                ("mk", Out::List(items)) => items.iter().map(toml_value).collect::<Vec<_>>().join("/"),
+                _ => return refuse(&format!("{key} with parameters")),
+            };
+            let at = columns.iter().position(|column| column == key).unwrap_or_default();
+            cells[at] = cell;
+        }
+        table.push(cells);
+    }
+    Ok(csv_text(&table))
+}
+
+fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
+    no_head(set, "")?;
+    if let Some(task) = set.tasks.iter().find(|task| task.priority.is_some()) {
+        let what = format!("the priority of {:?}, whose jobs are listed,", task.name);
+        return Err(NotRepresentable { what, format: "CSV", hint: "" });
+    }
+    let mut jobs: Vec<(&ListedJob, usize)> = Vec::new();
+    for (index, task) in set.tasks.iter().enumerate() {
+        if let Arrival::Listed(list) = &task.arrival {
+            jobs.extend(list.iter().map(|job| (job, index)));
+        }
+    }
+    jobs.sort_by_key(|(job, index)| (job.release, *index));
+    // A list that states wcets does not tell how long jobs take; one of known times states none.
+    let is_known = jobs.iter().all(|(job, _)| job.bcet == job.wcet && job.wcet == job.execution);
+    let wcet = if is_known { None } else { Some("wcet_ns") };
+    let header = ["name", "release_ns", "execution_ns", "deadline_ns"].into_iter().chain(wcet);
+    let mut table = vec![header.chain(["criticality", "value"]).map(String::from).collect::<Vec<_>>()];
+    for (job, index) in jobs {
+        let times = [job.release, job.execution, job.deadline].into_iter().chain(wcet.map(|_| job.wcet));
+        let mut row = vec![set.tasks[index].name.clone()];
+        row.extend(times.map(|time| time.0.to_string()));
+        row.extend([job.criticality.to_string(), job.value.to_string()]);
+        table.push(row);
+    }
+    Ok(csv_text(&table))
+}
+
+fn csv_text(table: &[Vec<String>]) -> String {
+    // A cell that begins like a comment is quoted.
+    let mut writer = ::csv::WriterBuilder::new().comment(Some(b'#')).from_writer(Vec::new());
+    for row in table {
+        // Writing to memory cannot fail, and all rows have the header's length.
+        let _ = writer.write_record(row);
+    }
+    String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
+}

@@ -1,0 +1,466 @@
+//! Contract: files are read strictly, with file, line and value in every error; no text makes a parser panic; what is
+//! written reads back as the same set.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use temponet_formats::{Format, Loaded, TEMPLATE, builtin, load, parse, write};
+use temponet_task::{
+    Arrival, Costs, ExecutionModel, Gap, ListedJob, Mode, OnMiss, Server, Speed, Task, TaskSet, Time, TimeUnit,
+};
+
+fn read(text: &str, format: Format) -> Result<Loaded, String> {
+    let file = match format {
+        Format::Toml => "set.toml",
+        Format::Json => "set.json",
+        Format::Csv => "set.csv",
+        Format::SimSo => "set.xml",
+    };
+    parse(text, format, Path::new(file)).map_err(|error| error.to_string())
+}
+
+fn toml_error(text: &str) -> String {
+    read(text, Format::Toml).expect_err("must be refused")
+}
+
+/// A task in line 1 to 4 whose extra line is the fourth.
+fn with_line(line: &str) -> String {
+    format!("[[task]]\nname = \"a\"\nperiod = 10\n{line}\n")
+}
+
+#[test]
+fn toml_reads_units_defaults_and_everything_else() {
+    let text = r#"
+        time_unit = "us"
+        cores = 2
+        on_miss = "continue"
+        speeds = [0.5, 1.0]
+        costs = { context_switch = "1us", migration = 5 }
+        [[server]]
+        name = "s"
+        budget = 10
+        period = 100
+        [[task]]
+        name = "a"
+        period = 1000
+        wcet = "0.2ms"
+        deadline = 900
+        offset = 1
+        jitter = 2
+        criticality = "high"
+        wcet_high = 300
+        overrun = 0.1
+        value = 2.5
+        priority = -3
+        skip = 4
+        mk = [2, 3]
+        server = "s"
+        [[task]]
+        name = "b"
+        kind = "sporadic"
+        period = 500
+        gap = { model = "exponential", mean = 700 }
+        bcet = 10
+        acet = 20
+        wcet = 100
+        [[burst]]
+        name = "peak"
+        jobs = 10
+        every = 20000
+        wcet = 100
+        deadline = 10000
+        start = 500
+        for = 10000000
+        [[mode]]
+        at = "1s"
+        work = 1.5
+        tasks = ["a"]
+    "#;
+    let set = read(text, Format::Toml).unwrap().set;
+    let us = Time::from_us;
+    assert_eq!((set.cores, set.on_miss, &set.speeds), (2, OnMiss::Continue, &vec![Speed(500), Speed::FULL]));
+    assert_eq!(set.costs, Costs { context_switch: us(1), migration: us(5), decision: us(0) });
+    let [a, b, peak] = &set.tasks[..] else { panic!("{:?}", set.tasks) };
+    assert_eq!((a.wcet, a.deadline, a.offset, a.jitter), (us(200), us(900), us(1), us(2)));
+    assert_eq!((a.criticality, a.value, a.priority, a.skip, a.mk), (1, 2.5, Some(-3), Some(4), Some((2, 3))));
+    assert_eq!((a.wcet_high, a.server), (Some(us(300)), Some(0)));
+    let overrun = ExecutionModel::Overrun { probability: 0.1, below: Box::new(ExecutionModel::Wcet) };
+    assert_eq!(a.execution, overrun);
+    assert_eq!(b.arrival, Arrival::Sporadic { minimum: us(500), gap: Gap::Exponential { mean: us(700) } });
+    assert_eq!((b.deadline, b.acet, &b.execution), (us(500), Some(us(20)), &ExecutionModel::Weibull { exceed: 0.005 }));
+    assert_eq!(peak.arrival, Arrival::Burst { jobs: 10, every: us(20_000), until: us(10_000_500) });
+    assert_eq!(set.modes.len(), 1);
+    assert_eq!((set.modes[0].at, &set.modes[0].tasks), (Time::from_secs(1), &Some(vec![0])));
+}
+
+#[test]
+fn every_error_is_one_line_with_file_line_and_value() {
+    let cases = [
+        (with_line("wcet = 0"), "set.toml:4: wcet = 0 must be greater than zero"),
+        (with_line("wcet = -2"), "set.toml:4: wcet = -2 is negative"),
+        (with_line("wcet = nan"), "set.toml:4: wcet = nan is not a time"),
+        (with_line("wcet = \"3 parsec\""), "set.toml:4: wcet = \"3 parsec\" has an unknown unit"),
+        (with_line("wcet = 1e40"), "set.toml:4: wcet = 1e40 is too large"),
+        (with_line("wcet = 99999999999999999999"), "set.toml:4:"),
+        (with_line("wcet = true"), "set.toml:4: wcet must be a time, not true"),
+        (with_line("offset = 3"), "set.toml:1: task \"a\" has no wcet"),
+        (
+            with_line("wcet = 3\ncolour = \"red\""),
+            "set.toml:5: task \"a\": unknown key \"colour\"; known are name, period",
+        ),
+        (with_line("wcet = 3\nbcet = 4"), "bcet 4ms is more than the wcet 3ms"),
+        (with_line("wcet = 3\nvalue = inf"), "set.toml:5: value = inf must be a number from 0 to 1000000000000"),
+        (with_line("wcet = 3\ncriticality = \"huge\""), "set.toml:5: criticality = \"huge\""),
+        (with_line("wcet = 3\nmk = [3, 2]"), "set.toml:5: mk = a list must be [m, k]"),
+        (with_line("wcet = 3\nserver = \"x\""), "set.toml:5: there is no server \"x\""),
+        (with_line("wcet = 3\nkind = \"odd\""), "set.toml:5: kind = \"odd\" is none of periodic, sporadic"),
+        (with_line("wcet = 3\nexecution = \"weibull\""), "need a bcet"),
+        (with_line("wcet = 3\nbcet = 1\nexecution = \"gamma\""), "set.toml:6: execution model \"gamma\" is none of"),
+        (with_line("wcet = 3") + &with_line("wcet = 3"), "set.toml:6: the name \"a\" stands already in line 2"),
+        ("cores = 0\n".into(), "set.toml:1: cores = 0 must be a whole number from 1 to 4096"),
+        ("cores = 2\n".into(), "set.toml: has no tasks"),
+        (String::new(), "set.toml: has no tasks"),
+        ("[[task]\n".into(), "set.toml:1: "),
+        ("time_unit = \"h\"".into(), "set.toml:1: time_unit = \"h\" is none of ns, us, ms, s"),
+    ];
+    for (text, expected) in cases {
+        let error = toml_error(&text);
+        assert!(error.contains(expected) && !error.contains('\n'), "{error:?} should contain {expected:?}");
+        assert!(error.starts_with("set.toml"), "{error}");
+    }
+}
+
+#[test]
+fn json_has_the_same_keys_and_lines() {
+    let set =
+        read("{\"task\": [\n {\"name\": \"a\", \"period\": \"10ms\", \"wcet\": 2.5}]}", Format::Json).unwrap().set;
+    assert_eq!(set.tasks[0].wcet, Time::from_us(2_500));
+    let error = |text| read(text, Format::Json).unwrap_err();
+    assert_eq!(
+        error("{\"task\": [\n {\"name\": \"a\",\n \"period\": 0, \"wcet\": 1}]}"),
+        "set.json:3: period = 0 must be greater than zero"
+    );
+    assert!(error("{\"task\": [\n{\"name\": \"a\",,}]}").starts_with("set.json:2:"));
+    assert!(error("{\"cores\": 1,\n\"cores\": 2}").contains("set.json:2: key \"cores\" stands twice"));
+    assert!(error("").starts_with("set.json:"));
+    assert!(error("[1, 2]").contains("must be a table"));
+    let deep = format!("{{\"task\": {}1{}}}", "[".repeat(100), "]".repeat(100));
+    assert_eq!(error(&deep), "set.json:1: nested too deeply");
+}
+
+#[test]
+fn csv_reads_tasks_with_units_in_cells_or_headers() {
+    let text = "# comment\nname,period,wcet_us,mk,criticality,kind\na,10,2500,2/3,high,\nb,20ms,1ms,,,sporadic\n";
+    let set = read(text, Format::Csv).unwrap().set;
+    assert_eq!((set.tasks[0].period(), set.tasks[0].wcet), (Some(Time::from_ms(10)), Time::from_us(2_500)));
+    assert_eq!((set.tasks[0].mk, set.tasks[0].criticality), (Some((2, 3)), 1));
+    assert_eq!(set.tasks[1].wcet, Time::from_ms(1));
+    let error = |text| read(text, Format::Csv).unwrap_err();
+    assert_eq!(error("name,period,wcet\na,10,1\nb,0,1\n"), "set.csv:3: period = 0 must be greater than zero");
+    assert!(error("name,period,wcet\na,10\n").contains("set.csv:2: 2 cells where the header has 3"));
+    assert!(error("name,period,wcet,colour\na,10,1,red\n").contains("unknown key \"colour\""));
+    assert!(error("").contains("set.csv: is empty"));
+    // A quote that is never closed swallows lines; the message stays one line, and short.
+    let open = format!("name,period,wcet\na,\"1\n{}", "b,2,1\n".repeat(100));
+    assert!(!error(&open).contains('\n') && error(&open).len() < 200, "{}", error(&open));
+    // Blank lines, comments and DOS line ends do not shift the count.
+    let shifted = "\n# one\nname,period,wcet\r\n\r\n# two\r\na,10,1\r\n\n# three\nb,0,1\r\n";
+    assert_eq!(error(shifted), "set.csv:9: period = 0 must be greater than zero");
+}
+
+#[test]
+fn a_header_with_release_makes_a_job_list() {
+    let text = "name,release,execution,deadline,value,wcet\ncam,0,2,10,3,4\ncam,5,1,8,1,\nlog,0.5,1,3,1,\n";
+    let loaded = read(text, Format::Csv).unwrap();
+    assert!(loaded.warnings.is_empty());
+    let [cam, log] = &loaded.set.tasks[..] else { panic!() };
+    let Arrival::Listed(jobs) = &cam.arrival else { panic!() };
+    let ms = Time::from_ms;
+    let first = ListedJob {
+        release: ms(0),
+        deadline: ms(10),
+        execution: ms(2),
+        wcet: ms(4),
+        bcet: Time(1),
+        criticality: 0,
+        value: 3.0,
+    };
+    assert_eq!((jobs.len(), jobs[0], jobs[1].wcet), (2, first, ms(1)));
+    assert_eq!(log.name, "log");
+    assert_eq!(loaded.set.utilization(), 6.0 / 10.0, "4 + 1 + 1 ms at the wcet in 10 ms");
+    let error = |text| read(text, Format::Csv).unwrap_err();
+    assert!(error("name,release,execution,deadline\na,5,1,5\n").contains("set.csv:2: deadline 5ms is not after"));
+    assert!(error("name,release,execution,deadline,wcet\na,0,3,5,2\n").contains("wcet 2ms is less than the execution"));
+    assert!(error("name,release,execution,deadline\n").contains("has no jobs"));
+    let hopeless = read("name,release,execution,deadline\na,0,9,5\n", Format::Csv).unwrap();
+    assert!(hopeless.warnings[0].contains("set.csv:2: warning: job of \"a\" has wcet 9ms > its window 5ms"));
+}
+
+#[test]
+fn a_trace_does_not_tell_which_jobs_take_their_whole_wcet() {
+    let told = |text: &str| {
+        let set = read(text, Format::Csv).unwrap().set;
+        let again = read(&write(&set, Format::Csv).unwrap(), Format::Csv).unwrap().set;
+        assert_eq!(again.tasks, set.tasks, "written and read again");
+        let Arrival::Listed(jobs) = &set.tasks[0].arrival else { panic!() };
+        let told: Vec<(Time, Time)> = jobs.iter().map(|job| (job.bcet, job.wcet)).collect();
+        (told, set.system().mean_utilizations())
+    };
+    let header = "name,release,execution,deadline,wcet\n";
+    let (one, other) = ("a,0,4,10,4\na,5,1,15,4\n", "a,0,1,10,4\na,5,4,15,4\n");
+    assert_eq!(told(&(header.to_string() + one)), told(&(header.to_string() + other)), "whatever they really take");
+    assert!(told(&(header.to_string() + one)).0.iter().all(|(bcet, _)| *bcet == Time(1)));
+    // A list without wcets is one of known times.
+    let (known, load) = told("name,release,execution,deadline\na,0,4,10\nb,5,1,15\n");
+    assert!(known.iter().all(|(bcet, wcet)| bcet == wcet));
+    assert_eq!(load, [4.0 / 15.0, 1.0 / 15.0], "over the time of all jobs together");
+}
+
+#[test]
+fn wcet_beyond_the_deadline_is_a_warning_with_its_line() {
+    let loaded = read(&with_line("wcet = 14"), Format::Toml).unwrap();
+    assert_eq!(loaded.warnings, ["set.toml:1: warning: task \"a\" has wcet 14ms > deadline 10ms"]);
+}
+
+#[test]
+fn empirical_times_come_from_a_column_of_a_csv_beside_the_file() {
+    let folder = std::env::temp_dir().join(format!("temponet-files-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("times.csv"), "n,time_us\n1,100\n2,250.5\n3,300\n").unwrap();
+    let file = folder.join("set.toml");
+    let task = |column: &str| {
+        with_line(&format!("execution = {{ model = \"empirical\", file = \"times.csv\", column = \"{column}\" }}"))
+    };
+    std::fs::write(&file, task("time_us")).unwrap();
+    let set = load(&file).unwrap().set;
+    let samples = [Time::from_us(100), Time(250_500), Time::from_us(300)].into();
+    assert_eq!(set.tasks[0].execution, ExecutionModel::Empirical { samples });
+    assert_eq!((set.tasks[0].bcet, set.tasks[0].wcet), (Time::from_us(100), Time::from_us(300)));
+    std::fs::write(&file, task("nowhere")).unwrap();
+    assert!(load(&file).unwrap_err().to_string().contains("has no column \"nowhere\""));
+    std::fs::write(folder.join("times.csv"), "n,time_us\n1,100\n2,-1\n").unwrap();
+    std::fs::write(&file, task("time_us")).unwrap();
+    assert!(load(&file).unwrap_err().to_string().contains("times.csv:3: time_us = -1us is negative"));
+    std::fs::write(&file, b"cores = 1\n\xff\xfe").unwrap();
+    assert!(load(&file).unwrap_err().to_string().ends_with("set.toml:2: is not UTF-8 text"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn the_template_is_a_valid_set_also_with_everything_uncommented() {
+    let loaded = read(TEMPLATE, Format::Toml).unwrap();
+    assert_eq!((loaded.set.tasks.len(), loaded.warnings.len()), (3, 0));
+    assert!(loaded.set.mean_utilization() > 1.0);
+    // The commented blocks at the end are valid as they stand, and every other commented key is a known one.
+    let (tasks, blocks) = TEMPLATE.split_at(TEMPLATE.find("# A load peak").unwrap());
+    let is_data = |line: &&str| line.starts_with("[[") || line.contains(" = ");
+    let blocks: Vec<&str> = blocks.lines().filter_map(|line| line.strip_prefix("# ")).filter(is_data).collect();
+    let set = read(&format!("{tasks}\n{}", blocks.join("\n")), Format::Toml).unwrap().set;
+    assert_eq!((set.tasks.len(), set.modes.len(), set.servers.len()), (4, 1, 1));
+    let keys: Vec<&str> = tasks.lines().filter(|line| line.starts_with("# ") && line.contains(" = ")).collect();
+    assert!(keys.len() > 10);
+    for key in keys {
+        let error = read(&tasks.replace(key, &key[2..]), Format::Toml).err().unwrap_or_default();
+        assert!(!error.contains("unknown key"), "{error}");
+    }
+}
+
+#[test]
+fn built_in_sets_survive_every_format_that_can_hold_them() {
+    for set in builtin::ALL {
+        let set = set.load().unwrap().set;
+        for format in [Format::Toml, Format::Json] {
+            let text = write(&set, format).unwrap();
+            let again = read(&text, format).unwrap().set;
+            assert_eq!(TaskSet { name: set.name.clone(), ..again }, set, "{text}");
+        }
+    }
+}
+
+#[test]
+fn csv_says_what_it_cannot_hold() {
+    let tasks = vec![Task::periodic("a", Time::from_ms(10), Time::from_ms(2))];
+    let mut set = TaskSet::new("set", tasks, 2);
+    assert!(write(&set, Format::Csv).unwrap_err().to_string().contains("\"cores\""));
+    set.cores = 1;
+    assert!(write(&set, Format::Csv).unwrap().starts_with("name,period,wcet\na,10ms,2ms\n"));
+}
+
+fn any_time() -> impl Strategy<Value = Time> {
+    (1u64..1_000_000_000_000).prop_map(Time)
+}
+
+fn any_task() -> impl Strategy<Value = Task> {
+    let times = (any_time(), any_time(), any_time(), any_time(), any_time());
+    let extras = (0..6usize, 0..3usize, 0u8..4, 0.0..10.0f64, proptest::option::of(-5i64..5), "[a-z \"\\\\é]{1,8}");
+    (times, extras).prop_map(
+        |((period, low, high, deadline, offset), (model, arrival, criticality, value, priority, name))| {
+            let (bcet, wcet) = (low.min(high), low.max(high));
+            let mut task = Task::periodic(name, period, wcet);
+            (task.deadline, task.offset, task.jitter) = (deadline, offset, Time(offset.0 / 2));
+            (task.criticality, task.value, task.priority) = (criticality, value, priority);
+            (task.bcet, task.acet) = (bcet, Some(Time(bcet.0 / 2 + wcet.0 / 2)).filter(|acet| *acet >= bcet));
+            task.execution = match model {
+                0 => ExecutionModel::Uniform,
+                1 => ExecutionModel::Normal { deviation: bcet },
+                2 if task.acet.is_some() => ExecutionModel::Weibull { exceed: 0.01 },
+                3 => ExecutionModel::Pareto { shape: 1.5 },
+                4 => ExecutionModel::Empirical { samples: [bcet, wcet].into() },
+                _ => ExecutionModel::Wcet,
+            };
+            if arrival == 1 {
+                task.arrival = Arrival::Sporadic { minimum: period, gap: Gap::Uniform { max: period + period } };
+            } else if arrival == 2 {
+                (task.wcet_high, task.mk, task.skip) = (Some(wcet + bcet), Some((1, 2)), Some(3));
+                task.execution = ExecutionModel::Overrun { probability: 0.25, below: Box::new(task.execution) };
+            }
+            task
+        },
+    )
+}
+
+fn any_set() -> impl Strategy<Value = TaskSet> {
+    (prop::collection::vec(any_task(), 1..5), 1usize..9, any::<bool>()).prop_map(|(mut tasks, cores, more)| {
+        for (index, task) in tasks.iter_mut().enumerate() {
+            task.name = format!("#{} {index}", task.name);
+        }
+        let mut set = TaskSet::new("set", tasks, cores);
+        if more {
+            set.description = "with \"quotes\"".into();
+            (set.on_miss, set.time_unit) = (OnMiss::Continue, TimeUnit::Us);
+            set.speeds = vec![Speed(250), Speed::FULL];
+            set.costs.migration = Time::from_us(5);
+            set.servers = vec![Server { name: "s".into(), budget: Time(5), period: Time(9) }];
+            set.tasks[0].server = Some(0);
+            set.modes = vec![Mode { name: "m".into(), at: Time(7), work: 1.25, rate: 0.5, tasks: Some(vec![0]) }];
+            let arrival = Arrival::Burst { jobs: 2, every: Time(50), until: Time(500) };
+            set.tasks.push(Task { arrival, ..Task::periodic("burst", Time(50), Time(3)) });
+        }
+        set
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_reads_back(set in any_set()) {
+        for format in [Format::Toml, Format::Json, Format::Csv] {
+            match write(&set, format) {
+                Ok(text) => match read(&text, format) {
+                    Ok(loaded) => prop_assert_eq!(&TaskSet { time_unit: set.time_unit, ..loaded.set }, &set, "{}", text),
+                    Err(error) => prop_assert!(false, "{}\n{}", error, text),
+                },
+                Err(_) => prop_assert_eq!(format, Format::Csv),
+            }
+        }
+    }
+
+    #[test]
+    fn no_text_makes_a_parser_panic(text in ".{0,200}") {
+        for format in [Format::Toml, Format::Json, Format::Csv] {
+            let _ = read(&text, format);
+        }
+    }
+
+    #[test]
+    fn no_mutation_of_a_file_makes_a_parser_panic(
+        which in 0..builtin::ALL.len() + 1, at in 0.0..1.0f64, length in 0usize..30, insert in "[\\[\\]\"=,.0-9a-z\\-\n#{}]{0,8}",
+    ) {
+        let text = builtin::ALL.get(which).map_or(TEMPLATE, |set| set.text);
+        let set = read(text, Format::Toml).unwrap().set;
+        for format in [Format::Toml, Format::Json, Format::Csv] {
+            let Ok(mut text) = write(&set, format) else { continue };
+            let boundary = |mut at: usize, text: &str| { while !text.is_char_boundary(at) { at -= 1 } at };
+            let start = boundary((at * text.len() as f64) as usize, &text);
+            let end = boundary((start + length).min(text.len()), &text);
+            text.replace_range(start..end, &insert);
+            if let Err(error) = read(&text, format) {
+                prop_assert!(!error.contains('\n'));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_misspelt_key_is_named_with_its_task_and_the_key_that_was_meant() {
+    let cases = [
+        (with_line("wect = 3"), "set.toml:4: task \"a\": unknown key \"wect\"; did you mean \"wcet\"?"),
+        (with_line("wcet = 3\nperoid = 4"), "set.toml:5: task \"a\": unknown key \"peroid\"; did you mean \"period\"?"),
+        (
+            "[[task]]\nname = \"lidar\"\nperod = 4\n".into(),
+            "set.toml:3: task \"lidar\": unknown key \"perod\"; did you mean \"period\"?",
+        ),
+        ("[[task]]\nnmae = \"lidar\"\n".into(), "set.toml:2: task: unknown key \"nmae\"; did you mean \"name\"?"),
+        ("core = 2\n".into(), "set.toml:1: the file: unknown key \"core\"; did you mean \"cores\"?"),
+        (
+            "costs = { Migration = 2 }\n".into(),
+            "set.toml:1: costs: unknown key \"Migration\"; did you mean \"migration\"?",
+        ),
+        (
+            with_line("wcet = 3\n[[mode]]\nat = 1\ntasks = [\"A\"]"),
+            "set.toml:7: there is no task \"A\"; did you mean \"a\"?",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(toml_error(&text), expected);
+    }
+    let column = read("name,perod_ms,wcet\na,1,2\n", Format::Csv).expect_err("must be refused");
+    assert_eq!(column, "set.csv:2: task \"a\": unknown key \"perod_ms\"; did you mean \"period\"?");
+}
+
+#[test]
+fn semicolons_and_tabs_separate_cells_as_spreadsheets_write_them() {
+    let text = "name,period,wcet,value\n\"a,b\",10,2.5,3\nc,20us,5us,\n";
+    let expected = read(text, Format::Csv).unwrap().set;
+    for separator in [";", "\t"] {
+        let other = text.replace("\"a,b\"", "A").replace(',', separator).replace('A', "a,b");
+        assert_eq!(read(&other, Format::Csv).unwrap().set, expected, "{other}");
+    }
+    let jobs = read("name;release_ms;execution_ms;deadline_ms\na;1;2;4\n", Format::Csv).unwrap().set;
+    assert!(matches!(&jobs.tasks[0].arrival, Arrival::Listed(jobs) if jobs.len() == 1));
+}
+
+#[test]
+fn a_decimal_comma_is_named_and_not_read_as_something_else() {
+    let error = |text: &str| read(text, Format::Csv).expect_err("must be refused");
+    let comma = "set.csv:3: wcet_ms = 2,5 has a decimal comma: write a point, 2.5";
+    assert_eq!(error("name;period_ms;wcet_ms\na;10;2\nb;10;2,5\n"), comma);
+    assert!(error("name\tperiod\twcet\na\t10ms\t1,25ms\n").contains("write a point, 1.25ms"));
+}
+
+#[test]
+fn an_endless_device_and_a_folder_are_errors() {
+    let folder = std::env::temp_dir().join(format!("temponet-input-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("set.toml")).unwrap();
+    assert!(load(&folder.join("set.toml")).unwrap_err().to_string().ends_with("is a folder, not a file"));
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("/dev/zero", folder.join("zero.csv")).unwrap();
+        assert!(load(&folder.join("zero.csv")).unwrap_err().to_string().ends_with("is too large: more than 64 MiB"));
+    }
+    let large = folder.join("large.toml");
+    std::fs::File::create(&large).unwrap().set_len((1 << 30) + 1).unwrap();
+    assert!(load(&large).unwrap_err().to_string().ends_with("is too large: more than 1024 MiB"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_file_name_with_control_characters_gives_a_printable_set() {
+    let text = with_line("wcet = 3");
+    let set = parse(&text, Format::Toml, Path::new("a\x1b[31m\nb.toml")).unwrap().set;
+    assert_eq!(set.name, "a\\u{1b}[31m\\nb");
+    let error = toml_error(&(text + "[[mode]]\nat = 1\nname = \"\\u001b[2J\"\n"));
+    assert!(error.contains("must be a printable text") && !error.contains('\x1b'), "{error}");
+}
+
+#[test]
+fn the_files_that_a_set_refers_to_are_known() {
+    let folder = std::env::temp_dir().join(format!("temponet-refers-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("times.csv"), "t_ms;u\n1;2\n").unwrap();
+    let text = with_line("execution = { model = \"empirical\", file = \"times.csv\", column = \"u\" }");
+    std::fs::write(folder.join("set.toml"), text).unwrap();
+    assert_eq!(load(&folder.join("set.toml")).unwrap().files, [folder.join("times.csv")]);
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -1,0 +1,92 @@
+//! The schedulers that the learned one takes advice from, asked together: each chooses what it would choose alone ([`crate::advisors`],
+//! [`crate::planners`]), but what most of them need, the jobs in deadline order, is found once.
+
+use super::deadline_order::DeadlineOrder;
+use super::{Advisor, Planner, planners};
+use crate::schedulers::dios::Dios;
+use crate::schedulers::look_ahead::LookAhead;
+use crate::schedulers::mh_edf::MhEdf;
+use crate::schedulers::srpt::Srpt;
+use temponet_task::{JobId, Scheduler, System, SystemView};
+
+/// Keeps its memory between decisions.
+pub struct Panel {
+    order: DeadlineOrder,
+    edf_skip: Vec<JobId>,
+    srpt: Srpt,
+    mh_edf: MhEdf,
+    mh_edf_by_mean: MhEdf,
+    dios: Dios,
+    /// In the order of [`Planner::ALL`].
+    planners: [LookAhead; Planner::ALL.len()],
+}
+
+impl Default for Panel {
+    fn default() -> Panel {
+        Panel {
+            order: DeadlineOrder::default(),
+            edf_skip: Vec::new(),
+            srpt: Srpt::skipping(),
+            mh_edf: MhEdf::default(),
+            mh_edf_by_mean: MhEdf::by_mean(),
+            dios: Dios::default(),
+            planners: planners(),
+        }
+    }
+}
+
+impl Panel {
+    /// Prepares for a system.
+    pub fn start(&mut self, system: &System) {
+        self.order.reserve(system.tasks.len());
+        self.edf_skip.clear();
+        self.edf_skip.reserve(system.cores);
+        let others: [&mut dyn Scheduler; 4] =
+            [&mut self.srpt, &mut self.mh_edf, &mut self.mh_edf_by_mean, &mut self.dios];
+        others.into_iter().for_each(|advisor| drop(advisor.start(system)));
+        self.planners.iter_mut().for_each(|planner| drop(planner.start(system)));
+    }
+
+    /// Takes a decision's jobs; `ahead` if planners will be asked.
+    pub fn look(&mut self, view: &SystemView<'_>, ahead: bool) {
+        self.order.gather(view);
+        if ahead {
+            self.order.look_ahead(view);
+        }
+    }
+
+    /// The jobs of the decision that was looked at, in deadline order.
+    pub fn ready(&self) -> &[JobId] {
+        self.order.ready()
+    }
+
+    /// The jobs that an advisor would run at the decision that was looked at, as [`Advisor::scheduler`] would alone.
+    pub fn advisor(&mut self, advisor: Advisor, view: &SystemView<'_>) -> &[JobId] {
+        let order = self.order.ready();
+        match advisor {
+            Advisor::EdfSkip => {
+                let with = |late: bool| {
+                    let is_it = move |id: &&JobId| view.job(**id).is_late_by_wcet(view.now) == late;
+                    order.iter().filter(is_it).copied()
+                };
+                self.edf_skip.clear();
+                self.edf_skip.extend(with(false).chain(with(true)).take(view.cores()));
+                &self.edf_skip
+            }
+            Advisor::Srpt => self.srpt.choose(view),
+            Advisor::MhEdf => self.mh_edf.choose(view, order),
+            Advisor::MhEdfByMean => self.mh_edf_by_mean.choose(view, order),
+            Advisor::Dios => self.dios.choose(view, order),
+        }
+    }
+
+    /// The jobs that a planner would run.
+    pub fn planner(&mut self, planner: Planner, view: &SystemView<'_>) -> &[JobId] {
+        self.planners[planner as usize].choose(view, self.order.entries())
+    }
+
+    /// What [`Planner::Cautious`], once it was asked, knows of the pressure on jobs; see [`LookAhead::pressures`].
+    pub fn pressures(&self, view: &SystemView<'_>) -> impl Iterator<Item = (JobId, f64)> {
+        self.planners[Planner::Cautious as usize].pressures(view)
+    }
+}

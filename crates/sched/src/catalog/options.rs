@@ -1,0 +1,63 @@
+//! Options of a scheduler as a user writes them: `name:option=value`.
+
+use temponet_analysis::packing::Fit;
+use temponet_task::Time;
+
+use super::Entry;
+
+pub(super) const QUANTUM: (&str, &str, &str) =
+    ("quantum", "1ms", "time between comparisons; follows sets far from milliseconds");
+pub(super) const FIT: (&str, &str, &str) = ("fit", "first", "packing by decreasing load: first, best or worst");
+
+/// What the user gave, with the defaults behind it.
+pub(crate) struct Options<'a> {
+    pub(super) entry: &'static Entry,
+    pub(super) given: Vec<(&'a str, &'a str)>,
+}
+
+impl Options<'_> {
+    pub fn given(&self, key: &str) -> Option<&str> {
+        self.given.iter().rev().find(|(name, _)| *name == key).map(|(_, value)| *value)
+    }
+
+    pub fn text(&self, key: &str) -> &str {
+        let default = self.entry.options.iter().find(|(name, ..)| *name == key).map_or("", |(_, default, _)| *default);
+        self.given(key).unwrap_or(default)
+    }
+
+    pub fn quantum(&self) -> Result<Option<Time>, String> {
+        let Some(text) = self.given("quantum") else { return Ok(None) };
+        match Time::with_unit(text) {
+            Ok(Time::ZERO) => Err("quantum must be greater than zero".into()),
+            Ok(time) => Ok(Some(time)),
+            Err(error) => Err(format!("quantum = {text:?}: {error}")),
+        }
+    }
+
+    pub fn number(&self, key: &str) -> Result<Option<f64>, String> {
+        let Some(text) = self.given(key) else { return Ok(None) };
+        let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 1.0);
+        number.map(Some).ok_or_else(|| format!("{key} = {text:?} must be a number, at least 1"))
+    }
+
+    pub fn share(&self, key: &str) -> Result<f64, String> {
+        let text = self.text(key);
+        let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+        share.ok_or_else(|| format!("{key} = {text:?} must be a number from 0 to 1"))
+    }
+
+    pub fn count(&self, key: &str) -> Result<usize, String> {
+        let text = self.text(key);
+        let count = text.parse::<usize>().ok().filter(|count| *count >= 1);
+        count.ok_or_else(|| format!("{key} = {text:?} must be a whole number, at least 1"))
+    }
+
+    pub fn fit(&self) -> Result<Fit, String> {
+        match self.text("fit") {
+            "first" => Ok(Fit::First),
+            "best" => Ok(Fit::Best),
+            "worst" => Ok(Fit::Worst),
+            other => Err(format!("fit = {other:?} is none of first, best, worst")),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Adaptive mixed criticality: fixed priorities (deadline monotonic, or those of the file where every task has one); when a critical job
+//! overruns its wcet, all jobs of criticality 0 are given up until the cores are idle.
+//!
+//! Reference: Baruah, Burns and Davis, Response-Time Analysis for Mixed Criticality Systems, RTSS 2011.
+//! Ties: earlier release, then lower task index.
+
+use std::cmp::Reverse;
+
+use crate::shared::criticality_mode::CriticalityMode;
+use crate::shared::selection::Selection;
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
+pub(crate) struct Amc {
+    mode: CriticalityMode,
+    has_priorities: bool,
+    selection: Selection<(bool, Reverse<Option<i64>>, Time)>,
+}
+
+impl Amc {
+    pub fn new() -> Amc {
+        Amc { mode: CriticalityMode::default(), has_priorities: false, selection: Selection::new() }
+    }
+}
+
+impl Scheduler for Amc {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.mode.reset();
+        self.has_priorities = system.tasks.iter().all(|task| task.priority.is_some());
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        let is_high = self.mode.update(view, assignment);
+        let served = view.ready().filter(|(_, job)| !is_high || job.criticality > 0).count();
+        let chosen = self.selection.select(view, view.cores(), |job| {
+            let priority = view.task_of(job).priority.filter(|_| self.has_priorities);
+            (is_high && job.criticality == 0, Reverse(priority), job.deadline.saturating_sub(job.release))
+        });
+        let chosen = &chosen[..served.min(chosen.len())];
+        assignment.place(view, chosen);
+        self.mode.watch(view, chosen, assignment);
+    }
+}

@@ -1,0 +1,98 @@
+//! Constant bandwidth servers for aperiodic work: the jobs of a task with a `server` are served one after the other under the server's
+//! own deadline, and use no more than its budget per period; everything else runs by EDF. Hard tasks keep their deadlines however
+//! much aperiodic work arrives, as long as their load and the servers' bandwidths fit.
+//!
+//! Reference: Abeni and Buttazzo, Integrating Multimedia Applications in Hard Real-Time Systems, RTSS 1998. A job that finds its server
+//! idle keeps its deadline d and budget c if c < (d − t)·Q/P, else d = t + P and c = Q; an exhausted server gets c = Q and d + P at once.
+//! Ties: earlier release, then lower task index.
+
+use std::collections::VecDeque;
+
+use crate::shared::selection::Selection;
+use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+
+pub(crate) struct Cbs {
+    servers: Vec<ServerState>,
+    selection: Selection<(bool, Time)>,
+}
+
+#[derive(Default)]
+struct ServerState {
+    deadline: Time,
+    budget: Time,
+    queue: VecDeque<JobId>,
+    /// What its first job had executed at the last decision.
+    seen: Time,
+}
+
+impl Cbs {
+    pub fn new() -> Cbs {
+        Cbs { servers: Vec::new(), selection: Selection::new() }
+    }
+}
+
+impl ServerState {
+    /// Takes what the first job has executed since the last decision off the budget.
+    fn charge(&mut self, view: &SystemView<'_>) {
+        if let Some(first) = self.queue.front() {
+            let executed = view.job(*first).executed;
+            self.budget = self.budget.saturating_sub(executed.saturating_sub(self.seen));
+            self.seen = executed;
+        }
+    }
+
+    fn remove(&mut self, id: JobId) {
+        if self.queue.front() == Some(&id) {
+            self.seen = Time::ZERO;
+        }
+        self.queue.retain(|queued| *queued != id);
+    }
+}
+
+impl Scheduler for Cbs {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.servers = system.servers.iter().map(|_| ServerState::default()).collect();
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        let now = view.now;
+        self.servers.iter_mut().for_each(|server| server.charge(view));
+        for event in view.events {
+            let (Event::Released(id) | Event::Completed(id) | Event::Aborted(id)) = *event else { continue };
+            let Some(index) = view.task_of(view.job(id)).server else { continue };
+            let (server, rule) = (&mut self.servers[index], &view.system.servers[index]);
+            if !matches!(event, Event::Released(_)) {
+                server.remove(id);
+                continue;
+            }
+            if server.queue.is_empty() {
+                let left = u128::from(server.deadline.saturating_sub(now).0) * u128::from(rule.budget.0);
+                if u128::from(server.budget.0) * u128::from(rule.period.0) >= left {
+                    (server.deadline, server.budget) = (now + rule.period, rule.budget);
+                }
+            }
+            server.queue.push_back(id);
+        }
+        for (server, rule) in self.servers.iter_mut().zip(&view.system.servers) {
+            if server.budget == Time::ZERO && !server.queue.is_empty() {
+                (server.deadline, server.budget) = (server.deadline + rule.period, rule.budget);
+            }
+        }
+        // A served job runs under its server's deadline, and only the first of each server.
+        let key = |id: JobId, task: u32, deadline: Time| match view.system.tasks[task as usize].server {
+            Some(index) => (self.servers[index].queue.front() != Some(&id), self.servers[index].deadline),
+            None => (false, deadline),
+        };
+        let chosen = self.selection.select_by_id(view, view.cores(), |id, job| key(id, job.task, job.deadline));
+        let eligible = chosen.iter().filter(|id| !key(**id, view.job(**id).task, Time::ZERO).0).count();
+        let chosen = &chosen[..eligible];
+        assignment.place(view, chosen);
+        for (id, job) in chosen.iter().map(|id| (*id, view.job(*id))) {
+            if let Some(index) = view.task_of(job).server {
+                debug_assert_eq!(self.servers[index].queue.front(), Some(&id));
+                assignment.wake_at(now + self.servers[index].budget + job.overhead);
+            }
+        }
+    }
+}

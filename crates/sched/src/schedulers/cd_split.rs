@@ -1,0 +1,170 @@
+//! C=D semi-partitioning: tasks are packed onto cores, and the task that does not fit whole is split: a first piece whose deadline
+//! equals its length (so it runs at once, without pause) fills its core, the rest goes to the next one. Nearly all of U ≤ m
+//! with at most m − 1 tasks that ever migrate.
+//!
+//! Reference: Burns, Davis, Wang and Zhang, Partitioned EDF Scheduling for Multiprocessors Using a C=D Task Splitting Scheme,
+//! Real-Time Systems 48(1), 2012. Cores are filled one after the other in order of decreasing utilisation; each is held schedulable by
+//! the exact demand test. What does not fit at all goes whole to the core with the most room: best effort.
+//! Ties: earlier piece deadline, then earlier release and lower task index.
+
+use temponet_analysis::{Demand, Effort, quick_test};
+use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time};
+
+#[derive(Default)]
+pub(crate) struct CdSplit {
+    /// The pieces of each task, in the order in which they run.
+    pieces: Vec<Vec<Piece>>,
+    best: Vec<Option<Best>>,
+}
+
+/// The job a core runs: piece deadline, tie, id, and what is left of a piece that is not the last.
+type Best = (Time, Tie, JobId, Option<Time>);
+
+/// A part of a task's work that runs on one core.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    core: usize,
+    /// Work done when this piece ends; none for the last, which takes all that is left.
+    until: Option<Time>,
+    /// Relative to the release; none for the last, which has the job's own.
+    deadline: Option<Time>,
+}
+
+/// What a task or its rest asks for.
+fn demand_of(task: &Task, done: Time) -> Demand {
+    let period = task.period().unwrap_or(task.deadline);
+    Demand { wcet: task.wcet - done, deadline: task.deadline.saturating_sub(done), period }
+}
+
+/// Whether every task finds its place, so that each core passes the exact test. For deadlines up to the period and releases without
+/// jitter: a piece then runs as soon as the one before it is done.
+pub(crate) fn fits(tasks: &[Task], cores: usize) -> bool {
+    split(tasks, cores).1
+}
+
+/// What is packed onto a core.
+#[derive(Clone, Default)]
+struct Packed {
+    parts: Vec<Demand>,
+    /// Sums of utilisations and of densities.
+    load: f64,
+    density: f64,
+}
+
+/// Room for the rounding of sums of loads.
+const MARGIN: f64 = 1e-6;
+
+impl Packed {
+    fn push(&mut self, part: Demand) {
+        (self.load, self.density) = self.with(part);
+        self.parts.push(part);
+    }
+
+    fn with(&self, part: Demand) -> (f64, f64) {
+        let share = |time: Time| part.wcet.0 as f64 / time.0.max(1) as f64;
+        (self.load + share(part.period), self.density + share(part.deadline.min(part.period)))
+    }
+
+    /// Whether EDF meets every deadline with this part too. Mostly the sums tell; the exact test looks at every part, and with hundreds of
+    /// thousands of them the effort ends: then it does not fit.
+    fn admits(&self, part: Demand, effort: &mut Effort) -> bool {
+        match self.with(part) {
+            (load, _) if load > 1.0 + MARGIN => false,
+            (_, density) if density <= 1.0 - MARGIN => true,
+            _ => {
+                // What is copied is spent before it is.
+                let parts = |_| [&self.parts[..], &[part]].concat();
+                effort.spend(self.parts.len()).map(parts).and_then(|parts| quick_test(&parts, effort)) == Some(true)
+            }
+        }
+    }
+}
+
+/// The pieces of each task, and whether all found a place.
+fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<Piece>>, bool) {
+    let mut order: Vec<usize> = (0..tasks.len()).collect();
+    order.sort_by(|a, b| tasks[*b].utilization().total_cmp(&tasks[*a].utilization()));
+    let mut pieces: Vec<Vec<Piece>> = vec![Vec::new(); tasks.len()];
+    let mut packed = vec![Packed::default(); cores];
+    let mut effort = Effort::large();
+    let mut first_open = 0;
+    let mut all_fit = true;
+    for index in order {
+        let task = &tasks[index];
+        let mut done = Time::ZERO;
+        let placed = loop {
+            let rest = demand_of(task, done);
+            let fits = |core: &usize| packed[*core].admits(rest, &mut effort);
+            // A task that has not been split may go anywhere; a rest must not return to a core it used.
+            if let Some(core) = (first_open..cores).find(fits) {
+                break Some((core, rest));
+            }
+            if first_open >= cores {
+                break None;
+            }
+            let length = longest_piece(&packed[first_open], rest, &mut effort);
+            if length > Time::ZERO {
+                done += length;
+                packed[first_open].push(Demand { wcet: length, deadline: length, ..rest });
+                pieces[index].push(Piece { core: first_open, until: Some(done), deadline: Some(done) });
+            }
+            first_open += 1;
+        };
+        let emptiest = || (0..cores).min_by(|a, b| packed[*a].load.total_cmp(&packed[*b].load)).unwrap_or(0);
+        let core = placed.map_or_else(emptiest, |(core, _)| core);
+        packed[core].push(demand_of(task, done));
+        if placed.is_none() {
+            pieces[index].clear();
+            all_fit = false;
+        }
+        pieces[index].push(Piece { core, until: None, deadline: None });
+    }
+    (pieces, all_fit)
+}
+
+/// The longest piece with C = D that a core still takes, to the nanosecond.
+fn longest_piece(packed: &Packed, rest: Demand, effort: &mut Effort) -> Time {
+    let (mut low, mut high) = (0, rest.wcet.0 - 1);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        let piece = Demand { wcet: Time(middle), deadline: Time(middle), ..rest };
+        if packed.admits(piece, effort) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    Time(low)
+}
+
+impl Scheduler for CdSplit {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.pieces = split(&system.tasks, system.cores).0;
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        self.best.clear();
+        self.best.resize(view.cores(), None);
+        for (id, job) in view.ready() {
+            let pieces = &self.pieces[job.task as usize];
+            let present = pieces.iter().find(|piece| piece.until.is_none_or(|until| job.executed < until));
+            let Some(piece) = present else { continue };
+            let deadline = piece.deadline.map_or(job.deadline, |relative| job.release + relative);
+            let left = piece.until.map(|until| until - job.executed + job.overhead);
+            let entry = (deadline, job.tie(), id, left);
+            let best = &mut self.best[piece.core];
+            if best.is_none_or(|(deadline, tie, ..)| (entry.0, entry.1) < (deadline, tie)) {
+                *best = Some(entry);
+            }
+        }
+        for (core, best) in self.best.iter().enumerate() {
+            if let Some((_, _, id, left)) = best {
+                assignment.run(core, *id);
+                if let Some(left) = left {
+                    assignment.wake_at(view.now + *left);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! DASA for independent jobs: at every event, jobs enter a tentative EDF plan in the order of decreasing value density, each
+//! only if the plan stays feasible; the plan's head runs. Good for value in overload, EDF when there is none.
+//!
+//! Reference: Clark, Scheduling Dependent Real-Time Activities, CMU-CS-90-155, 1990.
+//! Ties: equal densities go to the earlier deadline, then to the earlier release and the lower task index. Cores that are left take
+//! the other jobs by density.
+
+use crate::shared::candidates::Candidates;
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
+
+#[derive(Default)]
+pub(crate) struct Dasa {
+    candidates: Candidates,
+}
+
+impl Scheduler for Dasa {
+    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        self.candidates.gather(view);
+        self.candidates.accept_in_order(|job| -job.density);
+        self.candidates.assign(view, assignment, |job| -job.density);
+    }
+}

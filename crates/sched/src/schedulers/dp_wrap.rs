@@ -1,0 +1,65 @@
+//! DP-Wrap, the simplest optimal multicore scheduler: the jobs' fluid shares of an interval are laid end to end and cut into core-long
+//! pieces (McNaughton's wrap-around). Meets every deadline at U ≤ m (implicit deadlines) with at most m − 1 migrations an interval.
+//!
+//! Reference: Levin et al., DP-FAIR, ECRTS 2010; McNaughton, Management Science 6(1), 1959.
+//! Ties: shares are laid by task index. A core whose job is done early stays idle until its next piece.
+
+use crate::shared::fluid::Fluid;
+use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+
+#[derive(Default)]
+pub(crate) struct DpWrap {
+    fluid: Fluid,
+    /// Core, job, from, to; all of the present interval.
+    pieces: Vec<(usize, JobId, Time, Time)>,
+}
+
+impl DpWrap {
+    fn wrap(&mut self, cores: usize) {
+        self.pieces.clear();
+        let (begin, length) = (self.fluid.begin, self.fluid.end - self.fluid.begin);
+        let (mut core, mut used) = (0, Time::ZERO);
+        for share in &self.fluid.shares {
+            let mut local = share.local;
+            while local > Time::ZERO && core < cores {
+                let piece = local.min(length - used);
+                self.pieces.push((core, share.id, begin + used, begin + used + piece));
+                (local, used) = (local - piece, used + piece);
+                if used == length {
+                    (core, used) = (core + 1, Time::ZERO);
+                }
+            }
+        }
+    }
+}
+
+impl Scheduler for DpWrap {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.fluid.start(system);
+        self.pieces.clear();
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        if self.fluid.update(view) {
+            self.wrap(view.cores());
+        } else if self.fluid.forget(view) {
+            self.pieces.retain(|(_, id, ..)| self.fluid.shares.iter().any(|share| share.id == *id));
+        }
+        let mut wake = self.fluid.end;
+        for (core, id, from, to) in &self.pieces {
+            if (*from..*to).contains(&view.now) {
+                assignment.run(*core, *id);
+                wake = wake.min(*to);
+            } else if *from > view.now {
+                wake = wake.min(*from);
+            }
+        }
+        assignment.wake_at(wake);
+    }
+
+    /// Everybody gets a share of every interval, which is as many switches.
+    fn most_ready(&self) -> usize {
+        crate::shared::fluid::MOST_SHARED
+    }
+}

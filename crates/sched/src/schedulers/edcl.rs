@@ -1,0 +1,37 @@
+//! EDCL, earliest deadline until critical laxity: global EDF that looks at laxities only at releases and completions, and there
+//! puts a job first if it would run out of laxity before the next chance to do so. Fewer decisions than EDZL for most of its gain.
+//!
+//! Reference: Kato and Yamasaki, Global EDF-Based Scheduling with Efficient Priority Promotion, RTCSA 2008. A waiting job is critical
+//! if its laxity is less than the shortest remaining work of the jobs that EDF would run: no core is sure to be free sooner.
+//! Ties: earlier release, then lower task index; critical jobs are ordered by deadline.
+
+use crate::shared::selection::Selection;
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
+pub(crate) struct Edcl {
+    selection: Selection<(bool, Time)>,
+}
+
+impl Edcl {
+    pub fn new() -> Edcl {
+        Edcl { selection: Selection::new() }
+    }
+}
+
+impl Scheduler for Edcl {
+    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        let by_deadline = self.selection.select(view, view.cores(), |job| (false, job.deadline));
+        if view.active.len() <= view.cores() {
+            return assignment.place(view, by_deadline);
+        }
+        let soonest = by_deadline.iter().map(|id| view.job(*id).remaining()).min().unwrap_or_default();
+        let now = view.now;
+        let is_critical = |slack: i64| slack >= 0 && slack < soonest.0 as i64;
+        let chosen = self.selection.select(view, view.cores(), |job| (!is_critical(job.slack(now)), job.deadline));
+        assignment.place(view, chosen);
+    }
+}

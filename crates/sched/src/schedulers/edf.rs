@@ -1,0 +1,16 @@
+//! Earliest deadline first, global on several cores. Optimal on one core as long as all deadlines can be met; in
+//! overload it lets hopeless jobs pull the others down (the domino effect).
+//!
+//! Reference: Liu and Layland, JACM 20(1), 1973; Dertouzos, IFIP 1974.
+//! Ties: earlier release, then lower task index.
+
+use crate::shared::ranked::FixedKey;
+use temponet_task::{Job, Scheduler, SystemView, Time};
+
+pub(crate) fn edf() -> impl Scheduler {
+    FixedKey::new(deadline)
+}
+
+pub(crate) fn deadline(_view: &SystemView<'_>, job: &Job) -> Time {
+    job.deadline
+}

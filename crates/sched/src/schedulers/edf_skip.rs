@@ -1,0 +1,31 @@
+//! EDF that runs jobs which are *late by wcet* last: EDF among those that still fit, then EDF among the rest. With known
+//! execution times it never lets a hopeless job harm one that can still make it.
+//!
+//! Reference: the usual practical remedy for EDF's domino effect; compare RED (Buttazzo and Stankovic 1993).
+//! Ties: earlier release, then lower task index.
+//!
+//! No wake-ups are needed: a waiting job that becomes late only falls further behind, and a running one keeps its slack.
+
+use crate::shared::selection::Selection;
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
+pub(crate) struct EdfSkip {
+    selection: Selection<(bool, Time)>,
+}
+
+impl EdfSkip {
+    pub fn new() -> EdfSkip {
+        EdfSkip { selection: Selection::new() }
+    }
+}
+
+impl Scheduler for EdfSkip {
+    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        let key = |job: &temponet_task::Job| (job.is_late_by_wcet(view.now), job.deadline);
+        assignment.place(view, self.selection.select(view, view.cores(), key));
+    }
+}

@@ -1,0 +1,12 @@
+//! First come, first served: the job released earliest runs, and nothing preempts it but the number of cores.
+//!
+//! Reference: the queueing discipline; with deadlines it stands in tables as the careless baseline.
+//! Ties: lower task index, then lower job number.
+
+use crate::shared::ranked::FixedKey;
+use temponet_task::Scheduler;
+
+pub(crate) fn fcfs() -> impl Scheduler {
+    // The release is the first part of the common tie-break, so no key is needed before it.
+    FixedKey::new(|_, _| ())
+}

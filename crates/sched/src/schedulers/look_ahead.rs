@@ -1,0 +1,246 @@
+//! Look-ahead EDF, ours: Moore and Hodgson's rule over the ready jobs and over those that periodic tasks will release before the last of their
+//! deadlines. A long job that fits now makes way if that would cost several short ones soon.
+//!
+//! The rule: add jobs, ready ones and coming ones, in deadline order; when the work up to a deadline is more than the cores can do until then, drop
+//! the job with the most work for its importance. Of the ready jobs that stay the earliest deadlines run; then the dropped ones by deadline, then
+//! those that are late. Work is estimated between its mean and its wcet: `caution` 0 is the mean, 1 the wcet. `capacity` is the share of the cores'
+//! time that is planned with. With more than 2048 ready jobs only the earliest deadlines of those that are still possible are planned.
+//!
+//! Ties: equal deadlines go to ready jobs before coming ones, then to the earlier release, then the lower task index; of jobs with equally much work for
+//! their importance the one last in that order is dropped.
+
+use std::collections::BinaryHeap;
+
+use crate::advice::deadline_order::{AHEAD, DeadlineOrder, Entry};
+use crate::shared::candidates::MOST_PLANNED;
+use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Time};
+
+/// Jobs in a plan, those to come included.
+const MOST_ENTRIES: usize = (AHEAD as usize + 1) * MOST_PLANNED;
+
+/// See the file's header.
+#[derive(Clone, Debug)]
+pub struct LookAhead {
+    caution: f64,
+    capacity: f64,
+    /// For each task, where between its bcet and its wcet its work is estimated.
+    shares: Vec<f64>,
+    order: DeadlineOrder,
+    /// In deadline order.
+    plan: Vec<Planned>,
+    late: Vec<JobId>,
+    /// Of the jobs that stay.
+    longest: BinaryHeap<Length>,
+    chosen: Vec<JobId>,
+}
+
+/// Work for its importance, as bits, and below them the place in the plan: one number, since that is compared fastest.
+type Length = u128;
+
+/// A job in the plan: a ready one with its id, or one to come.
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    deadline: Time,
+    id: Option<JobId>,
+    work: f64,
+    importance: f64,
+    /// The work of all jobs due until then. Not in `Time`, of which decades of work of many jobs are too much.
+    demand: f64,
+    stays: bool,
+}
+
+impl LookAhead {
+    /// With an estimate of work from the mean (0) to the wcet (1), and a share of the cores' time to plan with.
+    pub fn new(caution: f64, capacity: f64) -> LookAhead {
+        LookAhead {
+            caution,
+            capacity,
+            shares: Vec::new(),
+            order: DeadlineOrder::default(),
+            plan: Vec::new(),
+            late: Vec::new(),
+            longest: BinaryHeap::new(),
+            chosen: Vec::new(),
+        }
+    }
+
+    /// Each ready job of the last decision that was not late, and the work due until its deadline as a share of what the cores can do until then.
+    pub fn pressures(&self, view: &SystemView<'_>) -> impl Iterator<Item = (JobId, f64)> {
+        let (now, cores) = (view.now, view.cores() as f64);
+        let pressure = move |job: &Planned| job.demand / (cores * (job.deadline - now).0.max(1) as f64);
+        self.plan.iter().filter_map(move |job| Some((job.id?, pressure(job))))
+    }
+
+    fn estimate(&self, system: &System) -> Vec<f64> {
+        let share = |task: &Task| {
+            let (least, most) = (task.bcet.0 as f64, task.wcet.0 as f64);
+            let mean = if most > least { (task.mean_execution() - least) / (most - least) } else { 1.0 };
+            let mean = mean.clamp(0.0, 1.0);
+            mean + self.caution * (1.0 - mean)
+        };
+        system.tasks.iter().map(share).collect()
+    }
+
+    /// The jobs to run, the best first, of ready and coming jobs in deadline order.
+    pub(crate) fn choose(&mut self, view: &SystemView<'_>, entries: &[Entry]) -> &[JobId] {
+        if self.shares.len() != view.system.tasks.len() {
+            self.shares = self.estimate(view.system);
+        }
+        self.list(view.now, entries);
+        self.drop_longest(view);
+        let ready = |stays: bool| self.plan.iter().filter(move |job| job.stays == stays).filter_map(|job| job.id);
+        self.chosen.clear();
+        self.chosen.extend(ready(true).chain(ready(false)).chain(self.late.iter().copied()).take(view.cores()));
+        &self.chosen
+    }
+
+    /// What is to be planned: ready jobs that are not late, and those that come before the last of their deadlines.
+    fn list(&mut self, now: Time, entries: &[Entry]) {
+        let shares = &self.shares;
+        let work = |entry: &Entry| entry.work(shares[entry.task as usize]);
+        let is_late = |entry: &Entry, work: Time| entry.id.is_some() && now + work > entry.deadline;
+        let is_planned = |entry: &&Entry| entry.id.is_some() && !is_late(entry, work(entry));
+        // Of a larger backlog, the earliest deadlines.
+        let last = match entries.len() > MOST_PLANNED {
+            true => entries.iter().filter(is_planned).take(MOST_PLANNED).last(),
+            false => entries.iter().rev().find(is_planned),
+        };
+        let last = last.map(|entry| entry.deadline);
+        self.plan.clear();
+        self.late.clear();
+        for entry in entries {
+            let Entry { deadline, id, importance, .. } = *entry;
+            let work = work(entry);
+            if is_late(entry, work) {
+                self.late.extend(id);
+            } else if Some(deadline) <= last && self.plan.len() < MOST_ENTRIES {
+                let work = work.0 as f64;
+                self.plan.push(Planned { deadline, id, work, importance, demand: 0.0, stays: true });
+            }
+        }
+    }
+
+    /// Drops what does not fit.
+    fn drop_longest(&mut self, view: &SystemView<'_>) {
+        self.longest.clear();
+        let speed = view.cores() as f64 * self.capacity;
+        let (mut demand, mut kept) = (0.0, 0.0);
+        // Those before have not been looked at for the longest, as nothing had to be dropped.
+        let mut unlisted = 0;
+        for place in 0..self.plan.len() {
+            let job = &mut self.plan[place];
+            demand += job.work;
+            kept += job.work;
+            job.demand = demand;
+            let possible = speed * (job.deadline - view.now).0 as f64;
+            if kept <= possible {
+                continue;
+            }
+            for earlier in unlisted..place {
+                self.longest.push(self.plan[earlier].length(earlier));
+            }
+            unlisted = place + 1;
+            // One makes way at least: this one, or a longer one whose place in the heap it takes.
+            let mut dropped = self.plan[place].length(place);
+            if let Some(mut longest) = self.longest.peek_mut()
+                && *longest > dropped
+            {
+                std::mem::swap(&mut *longest, &mut dropped);
+            }
+            let mut next = Some(dropped);
+            while let Some(dropped) = next {
+                let dropped = &mut self.plan[dropped as u64 as usize];
+                kept -= dropped.work;
+                dropped.stays = false;
+                next = if kept > possible { self.longest.pop() } else { None };
+            }
+        }
+    }
+}
+
+impl Planned {
+    fn length(&self, place: usize) -> Length {
+        Length::from((self.work / self.importance).to_bits()) << 64 | place as Length
+    }
+}
+
+impl Scheduler for LookAhead {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.shares = self.estimate(system);
+        let tasks = system.tasks.len();
+        let most = (AHEAD as usize + 1) * tasks;
+        self.order.reserve(tasks);
+        self.plan.clear();
+        self.plan.reserve(most);
+        self.longest.clear();
+        self.longest.reserve(most);
+        self.late.clear();
+        self.late.reserve(tasks);
+        self.chosen.clear();
+        self.chosen.reserve(system.cores);
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        let mut order = std::mem::take(&mut self.order);
+        order.gather_earliest(view, MOST_PLANNED);
+        order.look_ahead(view);
+        assignment.place(view, self.choose(view, order.entries()));
+        self.order = order;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::{Job, TaskSet};
+
+    /// At 0 a long job is ready that fits alone, and two short ones come before its deadline, for which there is then no room.
+    #[test]
+    fn a_long_job_makes_way_for_short_ones_to_come() {
+        let ms = Time::from_ms;
+        let long = Task { deadline: ms(12), ..Task::periodic("long", ms(100), ms(9)) };
+        let other = Task { deadline: ms(20), ..Task::periodic("other", ms(100), ms(2)) };
+        let short = |name: &str| Task { deadline: ms(4), offset: ms(6), ..Task::periodic(name, ms(100), ms(3)) };
+        let system = TaskSet::new("set", vec![long, other, short("one"), short("two")], 1).system();
+        let job = |task: u32| Job::first(task, &system.tasks[task as usize]);
+        let (jobs, active) = ([job(0), job(1)], [JobId(0), JobId(1)]);
+        let view = SystemView {
+            now: Time::ZERO,
+            system: &system,
+            active: &active,
+            jobs: &jobs,
+            running: &[None],
+            events: &[],
+        };
+        let choice = |scheduler: &mut dyn Scheduler| {
+            let mut assignment = Assignment::default();
+            assignment.reset(1);
+            scheduler.start(&system).unwrap();
+            scheduler.decide(&view, &mut assignment);
+            assignment.cores()[0]
+        };
+        let mut ahead = LookAhead::new(1.0, 1.0);
+        assert_eq!(choice(&mut ahead), Some(JobId(1)));
+        assert_eq!(choice(&mut crate::schedulers::mh_edf::MhEdf::default()), Some(JobId(0)));
+        // 15 ms of work are due until 12 ms, 17 ms until 20 ms.
+        assert_eq!(ahead.pressures(&view).collect::<Vec<_>>(), [(JobId(0), 15.0 / 12.0), (JobId(1), 17.0 / 20.0)]);
+    }
+
+    /// The demand of jobs of decades is more than a `Time` can hold.
+    #[test]
+    fn decades_of_work_are_added_up() {
+        let tasks =
+            (0..40).map(|index| Task::periodic(format!("t{index}"), Time::MAX_INPUT, Time::MAX_INPUT)).collect();
+        let set = TaskSet::new("set", tasks, 1);
+        let mut engine = temponet_sim::Engine::new(&set, 1, Time::MAX_INPUT);
+        assert!(engine.advance(&mut temponet_sim::Unobserved), "there is something to decide");
+        let mut ahead = LookAhead::new(1.0, 1.0);
+        ahead.start(engine.system()).unwrap();
+        let mut assignment = Assignment::default();
+        assignment.reset(1);
+        ahead.decide(&engine.view(), &mut assignment);
+        let pressures: Vec<f64> = ahead.pressures(&engine.view()).map(|(_, pressure)| pressure).collect();
+        assert_eq!(pressures, (1..=40).map(f64::from).collect::<Vec<_>>());
+    }
+}

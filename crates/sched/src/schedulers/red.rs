@@ -1,0 +1,66 @@
+//! Robust earliest deadline (RED): EDF with admission. When a job's arrival overloads the EDF plan, the least valuable job
+//! whose removal mends it is rejected; when a job completes early, rejected ones come back by value if they fit.
+//!
+//! Reference: Buttazzo and Stankovic, RED: A Robust Earliest Deadline Scheduling Algorithm, 1993. Deadline tolerances are zero.
+//! A job that removes the overrun alone is one that takes at least the largest overrun; if none does, the least valuable goes
+//! and the rest is looked at again.
+//! Ties: of equal values the later deadline is rejected. Cores that are left take rejected jobs by value.
+
+use crate::shared::candidates::Candidates;
+use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView, Time};
+
+#[derive(Default)]
+pub(crate) struct Red {
+    candidates: Candidates,
+    /// By job id.
+    is_rejected: Vec<bool>,
+}
+
+impl Red {
+    /// The least valuable accepted job up to the first late one, of those long enough if there are any.
+    fn victim(&mut self) -> Option<usize> {
+        let last = self.candidates.jobs.len().checked_sub(1)?;
+        let (late, overrun) = self.candidates.first_late(last)?;
+        let cheapest = |at_least: Time| {
+            let accepted = self.candidates.jobs[..=late].iter().enumerate().filter(|(_, job)| job.accepted);
+            let long_enough = accepted.filter(|(_, job)| job.remaining >= at_least);
+            long_enough.rev().min_by(|(_, a), (_, b)| a.value.total_cmp(&b.value)).map(|(place, _)| place)
+        };
+        cheapest(overrun).or_else(|| cheapest(Time::ZERO))
+    }
+}
+
+impl Scheduler for Red {
+    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
+        self.is_rejected.clear();
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        let mut freed = false;
+        self.is_rejected.resize(view.jobs.len().max(self.is_rejected.len()), false);
+        for event in view.events {
+            if let Event::Completed(id) | Event::Aborted(id) = *event {
+                self.is_rejected[id.index()] = false;
+                freed = true;
+            }
+        }
+        self.candidates.gather(view);
+        for job in &mut self.candidates.jobs {
+            job.accepted = !self.is_rejected[job.id.index()];
+        }
+        while let Some(victim) = self.victim() {
+            self.candidates.jobs[victim].accepted = false;
+        }
+        if freed {
+            let jobs = &self.candidates.jobs;
+            let mut waiting: Vec<usize> = (0..jobs.len()).filter(|place| !jobs[*place].accepted).collect();
+            waiting.sort_by(|a, b| jobs[*b].value.total_cmp(&jobs[*a].value));
+            self.candidates.accept_each(&waiting);
+        }
+        for job in &self.candidates.jobs {
+            self.is_rejected[job.id.index()] = !job.accepted;
+        }
+        self.candidates.assign(view, assignment, |job| -job.value);
+    }
+}

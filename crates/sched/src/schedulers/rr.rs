@@ -1,0 +1,84 @@
+//! Round robin: the ready jobs take turns of one quantum, in the order in which they came.
+//!
+//! Reference: time sharing (Kleinrock 1964); it knows no deadlines.
+//! Ties: jobs released together queue by release, then task index; turns that end together queue by core. A job that waits
+//! for nobody renews its turn.
+
+use std::collections::VecDeque;
+
+use crate::shared::quantum::quantum;
+use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+
+pub(crate) struct RoundRobin {
+    given: Option<Time>,
+    quantum: Time,
+    waiting: VecDeque<JobId>,
+    /// Jobs in their turn with its end, in core order.
+    turns: Vec<(JobId, Time)>,
+    chosen: Vec<JobId>,
+}
+
+impl RoundRobin {
+    pub fn new(given: Option<Time>) -> RoundRobin {
+        RoundRobin { given, quantum: Time::ZERO, waiting: VecDeque::new(), turns: Vec::new(), chosen: Vec::new() }
+    }
+}
+
+impl Scheduler for RoundRobin {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.quantum = quantum(self.given, system);
+        self.waiting.clear();
+        self.turns.clear();
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        let now = view.now;
+        for (_, end) in &mut self.turns {
+            // Nobody waited when this turn ended, or there would have been a decision then.
+            if *end < now {
+                *end += self.quantum * now.signed_sub(*end).unsigned_abs().div_ceil(self.quantum.0);
+            }
+        }
+        for event in view.events {
+            match *event {
+                Event::Released(id) => self.waiting.push_back(id),
+                Event::Completed(id) | Event::Aborted(id) => {
+                    self.waiting.retain(|waiting| *waiting != id);
+                    self.turns.retain(|(running, _)| *running != id);
+                }
+                Event::DeadlinePassed(_) => {}
+            }
+        }
+        self.turns.sort_by_key(|(id, _)| view.job(*id).last_core);
+        let free = view.cores() - self.turns.len();
+        let mut over = self.waiting.len().saturating_sub(free);
+        let mut ended = Vec::new();
+        self.turns.retain_mut(|(id, end)| {
+            if *end > now {
+                return true;
+            }
+            // Those who wait beyond the free cores push out the turns that are over, in core order.
+            if over > 0 {
+                over -= 1;
+                ended.push(*id);
+                return false;
+            }
+            *end = now + self.quantum;
+            true
+        });
+        self.waiting.extend(ended);
+        while self.turns.len() < view.cores() {
+            let Some(id) = self.waiting.pop_front() else { break };
+            self.turns.push((id, now + self.quantum));
+        }
+        if !self.waiting.is_empty()
+            && let Some(end) = self.turns.iter().map(|(_, end)| *end).min()
+        {
+            assignment.wake_at(end);
+        }
+        self.chosen.clear();
+        self.chosen.extend(self.turns.iter().map(|(id, _)| *id));
+        assignment.place(view, &self.chosen);
+    }
+}

@@ -1,0 +1,41 @@
+//! Shortest remaining processing time first, by the remaining wcet. Optimal for the mean response time on one core when
+//! execution times are known; blind to deadlines.
+//!
+//! Reference: Schrage, Operations Research 16(3), 1968.
+//! Ties: earlier release, then lower task index.
+
+use crate::shared::selection::Selection;
+use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+
+pub(crate) struct Srpt {
+    selection: Selection<(bool, Time)>,
+    /// Jobs that are impossible come last.
+    skips: bool,
+}
+
+impl Srpt {
+    pub fn new() -> Srpt {
+        Srpt { selection: Selection::new(), skips: false }
+    }
+
+    /// The same, but no impossible job before one that can still make it.
+    pub fn skipping() -> Srpt {
+        Srpt { skips: true, ..Srpt::new() }
+    }
+
+    /// The jobs to run.
+    pub fn choose(&mut self, view: &SystemView<'_>) -> &[JobId] {
+        let key = |job: &Job| (self.skips && job.is_impossible(view.now), job.remaining());
+        self.selection.select(view, view.cores(), key)
+    }
+}
+
+impl Scheduler for Srpt {
+    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        assignment.place(view, self.choose(view));
+    }
+}

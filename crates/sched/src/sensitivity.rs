@@ -1,0 +1,55 @@
+//! How much longer jobs could take: the largest factor on all execution times at which a scheduler is still proved to meet everything.
+
+use temponet_task::TaskSet;
+
+use crate::catalog::Entry;
+use crate::proofs::Facts;
+
+/// The answer for one scheduler.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scaling {
+    /// Its name.
+    pub scheduler: &'static str,
+    /// In steps of a ten-thousandth; below 1 if the set as it is is not proved.
+    pub factor: f64,
+    /// Why it is proved at that factor.
+    pub by: String,
+}
+
+/// Factors are multiples of one part in so many.
+const WHOLE: u64 = 10_000;
+/// Nobody asks beyond.
+const MOST: u64 = 1_000 * WHOLE;
+
+/// The main schedulers whose proofs differ.
+const SCHEDULERS: &[&str] = &["edf", "rm", "dm", "fp", "p-edf", "p-rm", "edf-us", "fpedf", "cd-split", "dp-wrap"];
+
+/// The largest factor for each of the main schedulers, the greatest first; those that are never proved are left out.
+pub fn scalings(set: &TaskSet) -> Vec<Scaling> {
+    let one_core = |name: &str| matches!(name, "edf" | "rm" | "dm" | "fp");
+    let has_priorities = set.tasks.iter().any(|task| task.priority.is_some());
+    let asked = SCHEDULERS.iter().copied().filter(|name| set.cores > 1 || one_core(name));
+    let asked = asked.filter(|name| *name != "fp" || has_priorities);
+    let mut found: Vec<Scaling> = asked.filter_map(|scheduler| largest(set, scheduler)).collect();
+    found.sort_by(|a, b| b.factor.total_cmp(&a.factor));
+    found
+}
+
+/// By bisection: what is proved at a factor is proved, even where a sufficient test is not monotonic.
+fn largest(set: &TaskSet, scheduler: &'static str) -> Option<Scaling> {
+    let entry = Entry::find(scheduler)?;
+    Facts::of(set)?;
+    let at = |parts: u64| entry.proof(&Facts::of(&set.with_work(parts, WHOLE))?);
+    let fits = set.cores as f64 / set.utilization();
+    let mut above = ((fits * WHOLE as f64) as u64).saturating_add(2).min(MOST);
+    let mut best = (0, None);
+    while best.0 + 1 < above {
+        let middle = best.0 + (above - best.0) / 2;
+        match at(middle) {
+            Some(by) => best = (middle, Some(by)),
+            None => above = middle,
+        }
+    }
+    let by = best.1?;
+    Some(Scaling { scheduler, factor: best.0 as f64 / WHOLE as f64, by })
+}

@@ -1,0 +1,338 @@
+//! What the planning schedulers for overload have in common: the ready jobs as candidates in deadline order, some of them
+//! accepted so that all accepted ones are on time, and the cores given out accordingly.
+//!
+//! "On time" is asked of an EDF list schedule of the remaining wcets on all cores: exact on one core, a good guess on several.
+//! Jobs that are late by wcet are no candidates. Cores that the accepted jobs leave free take the others.
+//!
+//! Planning takes time that grows faster than the number of jobs, so of a larger backlog only the [`MOST_PLANNED`] earliest deadlines are
+//! candidates; the rest waits until it is among them.
+
+use temponet_task::{Assignment, Job, JobId, SystemView, Tie, Time};
+
+/// Jobs that one decision plans with; far more than ordinary sets have ready.
+pub(crate) const MOST_PLANNED: usize = 2_048;
+
+/// A ready job that can still make it by its wcet.
+#[derive(Clone, Copy)]
+pub(crate) struct Candidate {
+    pub id: JobId,
+    pub deadline: Time,
+    pub tie: Tie,
+    pub remaining: Time,
+    pub value: f64,
+    /// Value per remaining work.
+    pub density: f64,
+    pub criticality: u8,
+    pub accepted: bool,
+}
+
+impl Candidate {
+    fn new(id: JobId, job: &Job, estimate: fn(&Job) -> Time) -> Candidate {
+        let remaining = estimate(job);
+        Candidate {
+            id,
+            deadline: job.deadline,
+            tie: job.tie(),
+            remaining,
+            value: job.value,
+            density: job.value / remaining.0 as f64,
+            criticality: job.criticality,
+            accepted: false,
+        }
+    }
+}
+
+/// The ready jobs of one decision; keeps its memory between decisions.
+pub(crate) struct Candidates {
+    /// What a job is planned with.
+    estimate: fn(&Job) -> Time,
+    now: Time,
+    /// In deadline order.
+    pub jobs: Vec<Candidate>,
+    hopeless: Vec<Candidate>,
+    /// Which decision this is; not zero.
+    decision: u64,
+    /// For every id, the decision that last saw it ready and has not listed it yet.
+    seen: Vec<u64>,
+    /// When each core is free in the list schedule, ascending.
+    free_at: Vec<Time>,
+    chosen: Vec<JobId>,
+    places: Vec<usize>,
+}
+
+impl Default for Candidates {
+    /// Planned with their remaining wcets.
+    fn default() -> Self {
+        Candidates::planned_with(Job::remaining)
+    }
+}
+
+impl Candidates {
+    /// Jobs that are planned with an estimate of what is left of them.
+    pub fn planned_with(estimate: fn(&Job) -> Time) -> Candidates {
+        Candidates {
+            estimate,
+            now: Time::ZERO,
+            jobs: Vec::new(),
+            hopeless: Vec::new(),
+            decision: 0,
+            seen: Vec::new(),
+            free_at: Vec::new(),
+            chosen: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+
+    /// Makes room for so many jobs.
+    pub fn reserve(&mut self, jobs: usize) {
+        self.jobs.reserve(jobs.saturating_sub(self.jobs.len()));
+        self.hopeless.reserve(jobs.saturating_sub(self.hopeless.len()));
+        // Ids of jobs that have just left are still taken.
+        self.seen.reserve((2 * jobs).saturating_sub(self.seen.len()));
+        self.places.clear();
+        self.places.reserve(jobs);
+        self.chosen.clear();
+        self.chosen.reserve(jobs);
+    }
+
+    /// Takes the ready jobs of a decision, none accepted yet.
+    pub fn gather(&mut self, view: &SystemView<'_>) {
+        self.now = view.now;
+        self.hopeless.clear();
+        self.reserve(view.active.len());
+        self.decision += 1;
+        self.seen.resize(view.jobs.len().max(self.seen.len()), 0);
+        view.active.iter().for_each(|id| self.seen[id.index()] = self.decision);
+        // Those that were there at the last decision are in order already, and sorting makes use of that.
+        let mut kept = 0;
+        for at in 0..self.jobs.len() {
+            let Candidate { id, tie, .. } = self.jobs[at];
+            if self.seen[id.index()] != self.decision || view.job(id).tie() != tie {
+                continue;
+            }
+            self.seen[id.index()] = 0;
+            let candidate = Candidate::new(id, view.job(id), self.estimate);
+            if view.now + candidate.remaining > candidate.deadline {
+                self.hopeless.push(candidate);
+            } else {
+                self.jobs[kept] = candidate;
+                kept += 1;
+            }
+        }
+        self.jobs.truncate(kept);
+        for (id, job) in view.ready() {
+            if self.seen[id.index()] == self.decision {
+                self.take(id, job);
+            }
+        }
+        let order = |candidate: &Candidate| (candidate.deadline, candidate.tie);
+        if self.jobs.len() > MOST_PLANNED {
+            self.jobs.select_nth_unstable_by_key(MOST_PLANNED, order);
+            self.jobs.truncate(MOST_PLANNED);
+        }
+        self.jobs.sort_unstable_by_key(order);
+        self.free_at.clear();
+        self.free_at.resize(view.cores(), view.now);
+    }
+
+    /// As [`Candidates::gather`], from ready jobs that are in deadline order already.
+    pub fn gather_in_order(&mut self, view: &SystemView<'_>, order: &[JobId]) {
+        self.now = view.now;
+        self.hopeless.clear();
+        self.jobs.clear();
+        self.reserve(order.len());
+        order.iter().for_each(|id| self.take(*id, view.job(*id)));
+        self.jobs.truncate(MOST_PLANNED);
+        self.free_at.clear();
+        self.free_at.resize(view.cores(), view.now);
+    }
+
+    /// Puts a job among the candidates, or among those that will be late.
+    fn take(&mut self, id: JobId, job: &Job) {
+        let candidate = Candidate::new(id, job, self.estimate);
+        let is_late = self.now + candidate.remaining > candidate.deadline;
+        if is_late { &mut self.hopeless } else { &mut self.jobs }.push(candidate);
+    }
+
+    /// The first of the accepted candidates up to `last` that the list schedule makes late, and by how much.
+    pub fn first_late(&mut self, last: usize) -> Option<(usize, Time)> {
+        self.free_at.fill(self.now);
+        for (place, candidate) in self.jobs[..=last].iter().enumerate().filter(|(_, candidate)| candidate.accepted) {
+            let completion = add(&mut self.free_at, candidate.remaining);
+            if completion > candidate.deadline {
+                return Some((place, completion - candidate.deadline));
+            }
+        }
+        None
+    }
+
+    /// Whether all accepted candidates are on time.
+    pub fn all_on_time(&mut self) -> bool {
+        self.jobs.is_empty() || self.first_late(self.jobs.len() - 1).is_none()
+    }
+
+    /// Accepts candidates one by one, the least by `order` first, each if all accepted ones are then on time.
+    pub fn accept_in_order<K: PartialOrd>(&mut self, order: impl Fn(&Candidate) -> K) {
+        let mut places = std::mem::take(&mut self.places);
+        places.clear();
+        places.extend(0..self.jobs.len());
+        places.sort_unstable_by(|a, b| {
+            let key = |place: &usize| order(&self.jobs[*place]);
+            key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal).then(a.cmp(b))
+        });
+        self.accept_each(&places);
+        self.places = places;
+    }
+
+    /// Accepts the candidates at these places one by one, each if all accepted ones are then on time.
+    pub fn accept_each(&mut self, places: &[usize]) {
+        // Fewer jobs are never later, so as many at a time as are on time together: all of them, or half as many, and then more again.
+        let (mut first, mut step) = (0, places.len());
+        while first < places.len() {
+            let next = &places[first..(first + step).min(places.len())];
+            next.iter().for_each(|place| self.jobs[*place].accepted = true);
+            let is_on_time = self.all_on_time();
+            if !is_on_time {
+                next.iter().for_each(|place| self.jobs[*place].accepted = false);
+            }
+            if is_on_time || step == 1 {
+                first += next.len();
+            }
+            step = if is_on_time { step * 2 } else { (next.len() / 2).max(1) };
+        }
+    }
+
+    /// Gives out the cores; see [`Candidates::choose`].
+    pub fn assign<K: PartialOrd>(
+        &mut self,
+        view: &SystemView<'_>,
+        assignment: &mut Assignment,
+        spare: impl Fn(&Candidate) -> K,
+    ) {
+        assignment.place(view, self.choose(view.cores(), spare));
+    }
+
+    /// Who gets a core: on several, accepted jobs without slack first; accepted ones by deadline; then the others, the
+    /// least by `spare` first.
+    pub fn choose<K: PartialOrd>(&mut self, cores: usize, spare: impl Fn(&Candidate) -> K) -> &[JobId] {
+        let now = self.now;
+        let is_urgent = |candidate: &Candidate| cores > 1 && now + candidate.remaining >= candidate.deadline;
+        self.chosen.clear();
+        for urgent in [true, false] {
+            let accepted = self.jobs.iter().filter(|job| job.accepted && is_urgent(job) == urgent);
+            self.chosen.extend(accepted.map(|candidate| candidate.id));
+        }
+        if self.chosen.len() < cores {
+            self.hopeless.extend(self.jobs.iter().filter(|candidate| !candidate.accepted));
+            let order = |a: &Candidate, b: &Candidate| {
+                let by_key = spare(a).partial_cmp(&spare(b)).unwrap_or(std::cmp::Ordering::Equal);
+                by_key.then(a.tie.cmp(&b.tie))
+            };
+            if self.hopeless.len() > cores {
+                self.hopeless.select_nth_unstable_by(cores, order);
+                self.hopeless.truncate(cores);
+            }
+            self.hopeless.sort_unstable_by(order);
+            self.chosen.extend(self.hopeless.iter().map(|candidate| candidate.id));
+        }
+        self.chosen.truncate(cores);
+        &self.chosen
+    }
+}
+
+/// Puts a job on the core that is free first; when it completes. The cores are in the order in which they are free, and stay so.
+pub(crate) fn add(free_at: &mut [Time], remaining: Time) -> Time {
+    let completion = free_at[0] + remaining;
+    let mut at = 0;
+    while at + 1 < free_at.len() && free_at[at + 1] < completion {
+        free_at[at] = free_at[at + 1];
+        at += 1;
+    }
+    free_at[at] = completion;
+    completion
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_pcg::Pcg64;
+    use temponet_task::{Task, TaskSet};
+
+    /// Whether a list schedule from scratch, on cores in any order, has all accepted jobs on time.
+    fn is_on_time(jobs: &[Candidate], now: Time, cores: usize) -> bool {
+        let mut free_at = vec![now; cores];
+        jobs.iter().filter(|job| job.accepted).all(|job| {
+            let first = (0..cores).min_by_key(|core| free_at[*core]).unwrap();
+            free_at[first] += job.remaining;
+            free_at[first] <= job.deadline
+        })
+    }
+
+    /// Every decision planned a burst of a million as a whole.
+    #[test]
+    fn a_backlog_is_planned_by_its_earliest_deadlines() {
+        let count = 3 * MOST_PLANNED as u32;
+        let task = |index: u32| Task {
+            deadline: Time(1_000 + u64::from(count - index)),
+            ..Task::periodic(format!("t{index}"), Time(1_000_000), Time(10))
+        };
+        let system = TaskSet::new("set", (0..count).map(task).collect(), 1).system();
+        let jobs: Vec<Job> = (0..count).map(|index| Job::first(index, &system.tasks[index as usize])).collect();
+        let active: Vec<JobId> = (0..count).map(JobId).collect();
+        let (now, running, events) = (Time::ZERO, &[None], &[]);
+        let view = SystemView { now, system: &system, active: &active, jobs: &jobs, running, events };
+        let mut order = active.clone();
+        order.reverse();
+        let earliest = &order[..MOST_PLANNED];
+        let ids = |candidates: &Candidates| candidates.jobs.iter().map(|job| job.id).collect::<Vec<JobId>>();
+        let mut candidates = Candidates::default();
+        for _ in 0..2 {
+            candidates.gather(&view);
+            assert_eq!(ids(&candidates), earliest);
+        }
+        candidates.gather_in_order(&view, &order);
+        assert_eq!(ids(&candidates), earliest);
+        let mut ordered = crate::advice::deadline_order::DeadlineOrder::default();
+        ordered.gather_earliest(&view, MOST_PLANNED);
+        assert_eq!(ordered.ready(), earliest);
+    }
+
+    #[test]
+    fn accepting_many_at_a_time_accepts_what_one_at_a_time_does() {
+        let mut rng = Pcg64::seed_from_u64(2);
+        let mut refused = 0;
+        for case in 0..2_000 {
+            let (now, cores) = (Time(rng.random_range(0..100)), rng.random_range(1..=9));
+            let mut candidates = Candidates { now, free_at: vec![now; cores], ..Candidates::default() };
+            for index in 0..rng.random_range(0..60) {
+                let remaining = Time(rng.random_range(1..=20));
+                let deadline = now + remaining + Time(rng.random_range(0..100));
+                let (id, tie, value) = (JobId(index), (Time::ZERO, index, 0), f64::from(rng.random_range(1..=5)));
+                candidates.jobs.push(Candidate {
+                    id,
+                    deadline,
+                    tie,
+                    remaining,
+                    value,
+                    density: value / remaining.0 as f64,
+                    criticality: 0,
+                    accepted: false,
+                });
+            }
+            candidates.jobs.sort_by_key(|job| (job.deadline, job.tie));
+            let mut expected = candidates.jobs.clone();
+            let mut order: Vec<usize> = (0..expected.len()).collect();
+            order.sort_by(|a, b| expected[*b].density.total_cmp(&expected[*a].density).then(a.cmp(b)));
+            for place in order {
+                expected[place].accepted = true;
+                expected[place].accepted = is_on_time(&expected, now, cores);
+            }
+            candidates.accept_in_order(|job| -job.density);
+            let accepted = |jobs: &[Candidate]| jobs.iter().map(|job| job.accepted).collect::<Vec<bool>>();
+            assert_eq!(accepted(&candidates.jobs), accepted(&expected), "case {case}");
+            refused += expected.iter().filter(|job| !job.accepted).count();
+        }
+        assert!(refused > 5_000, "{refused}: overload is what this is about");
+    }
+}

@@ -1,0 +1,65 @@
+//! Partitioned and clustered scheduling: every task is bound to one cluster of cores for good, and each cluster runs a
+//! global scheduler of its own on its tasks. A cluster of one core is partitioned scheduling.
+//!
+//! Packing is by decreasing utilisation (density, where the deadline is shorter than the period). A task that fits nowhere
+//! goes to the cluster with the most room, so overload is no error.
+
+use std::ops::Range;
+
+use temponet_analysis::packing::{Admits, Fit, pack};
+use temponet_task::{Assignment, Event, Job, NotApplicable, Scheduler, System, SystemView};
+
+use super::ranked::Ranked;
+
+/// A scheduler of fixed job keys inside each cluster.
+pub(crate) struct Clustered<K> {
+    key: fn(&SystemView<'_>, &Job) -> K,
+    admits: Admits,
+    fit: Fit,
+    /// Cores per cluster; the last cluster may be smaller.
+    size: usize,
+    clusters: Vec<Cluster<K>>,
+    cluster_of_task: Vec<usize>,
+}
+
+struct Cluster<K> {
+    cores: Range<usize>,
+    ready: Ranked<K>,
+}
+
+impl<K: Ord + Copy> Clustered<K> {
+    pub fn new(key: fn(&SystemView<'_>, &Job) -> K, admits: Admits, fit: Fit, size: usize) -> Clustered<K> {
+        Clustered { key, admits, fit, size, clusters: Vec::new(), cluster_of_task: Vec::new() }
+    }
+}
+
+impl<K: Ord + Copy + Send> Scheduler for Clustered<K> {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        let starts = (0..system.cores).step_by(self.size);
+        let ranges = starts.map(|start| start..(start + self.size).min(system.cores));
+        self.clusters = ranges.map(|cores| Cluster { cores, ready: Ranked::new() }).collect();
+        let sizes: Vec<usize> = self.clusters.iter().map(|cluster| cluster.cores.len()).collect();
+        self.cluster_of_task = pack(&system.tasks, &sizes, self.fit, self.admits);
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        for event in view.events {
+            if let Event::Released(id) | Event::Completed(id) | Event::Aborted(id) = *event {
+                let job = view.job(id);
+                let cluster = &mut self.clusters[self.cluster_of_task[job.task as usize]];
+                match event {
+                    Event::Released(_) => cluster.ready.insert((self.key)(view, job), job, id),
+                    _ => cluster.ready.remove(job, id),
+                }
+            }
+        }
+        for cluster in &mut self.clusters {
+            assignment.place_on(view, cluster.ready.best(cluster.cores.len()), cluster.cores.clone());
+        }
+    }
+
+    fn most_ready(&self) -> usize {
+        usize::MAX
+    }
+}

@@ -1,0 +1,157 @@
+//! The plan of Moore and Hodgson's rule, whatever is dropped first: jobs are added in deadline order, and when one would be late in the
+//! list schedule of all accepted ones, the worst of them is dropped.
+//!
+//! Leaving a job out of a list schedule delays nobody, so only the job added last can ever be late, and the plan is taken up from the
+//! dropped job and not from the beginning. On one core it is a sum, and planning takes n log n steps.
+
+use std::collections::BinaryHeap;
+
+use crate::shared::candidates::{Candidate, add};
+use temponet_task::Time;
+
+/// The list schedule of the jobs accepted so far, as it was after each of them. Keeps its memory between decisions.
+pub(crate) struct Plan<K> {
+    /// The accepted jobs, by place.
+    accepted: Vec<usize>,
+    /// When each core is free: at first, after one accepted job, after two, …
+    free_at: Vec<Time>,
+    /// Key and place of the accepted jobs; the greatest is dropped.
+    worst: BinaryHeap<(K, usize)>,
+}
+
+impl<K: Ord> Default for Plan<K> {
+    fn default() -> Plan<K> {
+        Plan { accepted: Vec::new(), free_at: Vec::new(), worst: BinaryHeap::new() }
+    }
+}
+
+impl<K: Ord> Plan<K> {
+    /// Makes room for this many jobs.
+    pub fn reserve(&mut self, jobs: usize, cores: usize) {
+        self.accepted.reserve(jobs);
+        self.worst.reserve(jobs);
+        self.free_at.reserve((jobs + 1) * cores);
+    }
+
+    /// Accepts jobs that are in deadline order; those with the greatest keys are dropped first, the last of equal ones.
+    pub fn choose(&mut self, jobs: &mut [Candidate], now: Time, cores: usize, key: impl Fn(&Candidate) -> K) {
+        self.worst.clear();
+        if cores == 1 {
+            return self.choose_on_one_core(jobs, now, key);
+        }
+        self.accepted.clear();
+        self.free_at.clear();
+        self.free_at.resize(cores, now);
+        // Those before have not been looked at for the worst, as nothing had to be dropped.
+        let mut unlisted = 0;
+        for last in 0..jobs.len() {
+            self.accepted.push(last);
+            while self.completion(jobs, cores) > jobs[last].deadline {
+                self.worst.extend((unlisted..=last).map(|place| (key(&jobs[place]), place)));
+                unlisted = last + 1;
+                let dropped = self.worst.pop().map_or(last, |(_, place)| place);
+                let at = self.accepted.partition_point(|place| *place < dropped);
+                self.accepted.remove(at);
+                self.free_at.truncate((at + 1) * cores);
+                if dropped == last {
+                    break;
+                }
+            }
+        }
+        self.accepted.iter().for_each(|place| jobs[*place].accepted = true);
+    }
+
+    fn choose_on_one_core(&mut self, jobs: &mut [Candidate], now: Time, key: impl Fn(&Candidate) -> K) {
+        let (mut done, mut unlisted) = (now, 0);
+        for last in 0..jobs.len() {
+            jobs[last].accepted = true;
+            done += jobs[last].remaining;
+            while done > jobs[last].deadline {
+                self.worst.extend((unlisted..=last).map(|place| (key(&jobs[place]), place)));
+                unlisted = last + 1;
+                let Some((_, dropped)) = self.worst.pop() else { break };
+                jobs[dropped].accepted = false;
+                done = done - jobs[dropped].remaining;
+            }
+        }
+    }
+
+    /// Plans the accepted jobs that are not planned yet; when the last one completes.
+    fn completion(&mut self, jobs: &[Candidate], cores: usize) -> Time {
+        let mut completion = Time::ZERO;
+        for at in self.free_at.len() / cores - 1..self.accepted.len() {
+            self.free_at.extend_from_within(at * cores..);
+            completion = add(&mut self.free_at[(at + 1) * cores..], jobs[self.accepted[at]].remaining);
+        }
+        completion
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_pcg::Pcg64;
+    use temponet_task::JobId;
+
+    /// The rule word for word: the whole list schedule again after each job dropped.
+    fn plain<K: Ord>(jobs: &mut [Candidate], now: Time, cores: usize, key: impl Fn(&Candidate) -> K) {
+        let is_late = |jobs: &[Candidate]| {
+            let mut free_at = vec![now; cores];
+            jobs.iter().filter(|job| job.accepted).any(|job| {
+                let first = (0..cores).min_by_key(|core| free_at[*core]).unwrap();
+                free_at[first] += job.remaining;
+                free_at[first] > job.deadline
+            })
+        };
+        for last in 0..jobs.len() {
+            jobs[last].accepted = true;
+            while is_late(&jobs[..=last]) {
+                let accepted = (0..=last).filter(|place| jobs[*place].accepted);
+                let worst = accepted.max_by_key(|place| (key(&jobs[*place]), *place)).unwrap();
+                jobs[worst].accepted = false;
+            }
+        }
+    }
+
+    #[test]
+    fn taking_the_plan_up_from_the_dropped_job_chooses_what_planning_again_chooses() {
+        let mut rng = Pcg64::seed_from_u64(1);
+        let (mut plan, mut dropped) = (Plan::default(), 0);
+        for case in 0..3_000 {
+            let cores = rng.random_range(1..=9);
+            let now = Time(rng.random_range(0..100));
+            // Few lengths make many ties.
+            let longest = if case % 2 == 0 { 6 } else { 1_000 };
+            let window = longest * rng.random_range(1..=12);
+            let mut jobs: Vec<Candidate> = (0..rng.random_range(0..70))
+                .map(|index| {
+                    let remaining = Time(rng.random_range(1..=longest));
+                    let deadline = now + remaining + Time(rng.random_range(0..window));
+                    let (id, tie) = (JobId(index), (Time::ZERO, index, 0));
+                    Candidate {
+                        id,
+                        deadline,
+                        tie,
+                        remaining,
+                        value: f64::from(rng.random_range(1..=9)),
+                        density: 1.0,
+                        criticality: 0,
+                        accepted: false,
+                    }
+                })
+                .collect();
+            jobs.sort_by_key(|job| (job.deadline, job.tie));
+            let mut expected = jobs.clone();
+            // The longest first, as Moore and Hodgson drop them, or the least worth, as Locke does.
+            let by_value = case % 3 == 0;
+            let key = |job: &Candidate| if by_value { Time(100 - job.value as u64) } else { job.remaining };
+            plain(&mut expected, now, cores, key);
+            plan.choose(&mut jobs, now, cores, key);
+            let accepted = |jobs: &[Candidate]| jobs.iter().map(|job| job.accepted).collect::<Vec<bool>>();
+            assert_eq!(accepted(&jobs), accepted(&expected), "case {case}");
+            dropped += jobs.iter().filter(|job| !job.accepted).count();
+        }
+        assert!(dropped > 10_000, "{dropped}: overload is what this is about");
+    }
+}
