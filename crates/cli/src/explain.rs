@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use temponet::diagnostics::{Agreement, Distribution, RunReport, Spread};
+use temponet_lab::diagnostics::{Agreement, Distribution, RunReport, Spread};
 use temponet_lab::explain::{ExplainedDecision, explain_at, page};
 use temponet_lab::explain_run::{self, explain_run};
 use temponet_lab::roster::{SHIELDED, UNSHIELDED};
@@ -107,7 +107,7 @@ fn facts(decision: &ExplainedDecision, no_shield: bool) -> String {
         None => "It never idles".into(),
         Some(idle_q) => format!("Idling was worth {idle_q:.4}"),
     };
-    let stayed = |kept: &temponet::diagnostics::KeptLine| {
+    let stayed = |kept: &temponet_lab::diagnostics::KeptLine| {
         let name = |(task, job): &(String, u64)| format!("{task}#{job}");
         format!(
             " {} kept its core from {}, whose Q is {:.4} more: moving would have wasted {}, so that staying was worth {:.4}.",
@@ -171,7 +171,7 @@ const MOST_ROWS: usize = 40;
 fn text(decision: &ExplainedDecision, no_shield: bool) -> String {
     let network = &decision.network;
     let header = ["job", "due in", "slack", "remaining", "token", "Q", "attention", "core"];
-    let row = |job: &temponet::diagnostics::JobLine| {
+    let row = |job: &temponet_lab::diagnostics::JobLine| {
         let row = &network.rows[job.row as usize - 1];
         let token = row.token.iter().map(u16::to_string).chain(row.real.iter().map(|number| format!("{number:.3}")));
         vec![

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde::Serialize;
-use temponet_lab::reproduce::{self, ALL, Cache, Experiment, Findings, Line, Mode, On, Trainer, Verdict, page};
+use temponet_paper::{ALL, Cache, Experiment, Findings, Line, Mode, On, Trainer, Verdict, page};
 
 use crate::device::{self, Opened};
 use crate::output;
@@ -71,14 +71,14 @@ pub fn run(args: Args) -> Result<()> {
     let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     let mut all = Vec::new();
     for experiment in chosen {
-        let known = if args.force { None } else { reproduce::known(experiment, mode, &roster, &cache) };
+        let known = if args.force { None } else { temponet_paper::known(experiment, mode, &roster, &cache) };
         let findings = match known {
             Some(findings) => {
                 output::say(&format!("{}: known", experiment.id));
                 findings
             }
             None => {
-                let findings = reproduce::run(experiment, mode, &roster, &cache, &*trainer)?;
+                let findings = temponet_paper::run(experiment, mode, &roster, &cache, &*trainer)?;
                 output::say(&format!("{}: {:.1} s", experiment.id, findings.seconds));
                 findings
             }
@@ -113,14 +113,14 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>> {
         if name.eq_ignore_ascii_case("all") {
             return Ok(ALL.iter().collect());
         }
-        wanted.push(reproduce::find(name)?.id);
+        wanted.push(temponet_paper::find(name)?.id);
     }
     Ok(ALL.iter().filter(|experiment| wanted.contains(&experiment.id)).collect())
 }
 
 fn list() -> Result<()> {
     let row = |experiment: &Experiment| -> Result<Vec<String>> {
-        Ok(vec![experiment.id.to_string(), reproduce::title(experiment)?])
+        Ok(vec![experiment.id.to_string(), temponet_paper::title(experiment)?])
     };
     let rows = ALL.iter().map(row).collect::<Result<Vec<_>>>()?;
     output::print(&table::render_with(&["id", "experiment"], &rows, 2))

@@ -2,10 +2,10 @@
 
 use temponet_train::PhaseFigures;
 
-use crate::page::plot::{Panel, Span, picture};
-use crate::page::svg::Svg;
-use crate::page::{Cell, Page, Table};
 use crate::stats::percent;
+use temponet_page::plot::{Panel, Span, picture};
+use temponet_page::svg::Svg;
+use temponet_page::{Cell, Page, Table};
 
 /// A scheduler to beat: its name and its share of jobs in time on unseen jobs.
 pub type Baseline = (String, f64);

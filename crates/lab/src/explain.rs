@@ -1,13 +1,13 @@
 //! One decision of the learned scheduler, found in a run and laid open for people.
 
+use crate::diagnostics::{AttentionMap, Explanation, explain};
 use temponet::Model;
-use temponet::diagnostics::{AttentionMap, Explanation, explain};
 use temponet_sched::global_edf;
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, JobId, Scheduler, SystemView, TaskSet, Time};
 
-use crate::page::charts::Grid;
-use crate::page::{Cell, Page, Table};
+use temponet_page::charts::Grid;
+use temponet_page::{Cell, Page, Table};
 
 /// A decision and what others would have done.
 #[derive(Clone, Debug)]

@@ -1,13 +1,13 @@
 //! All decisions of the learned scheduler in a run, laid open for people.
 
-use temponet::diagnostics::{Cell as RunCell, ENTROPY_STEP, REMAINING_BINS, RunDiagnostics, RunReport};
+use crate::diagnostics::{Cell as RunCell, ENTROPY_STEP, REMAINING_BINS, RunDiagnostics, RunReport};
 use temponet::{Model, Tokenizer};
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, Scheduler, TaskSet, Time};
 
-use crate::page::charts::{Grid, histogram};
-use crate::page::svg::Svg;
-use crate::page::{Cell, Page, Table};
+use temponet_page::charts::{Grid, histogram};
+use temponet_page::svg::Svg;
+use temponet_page::{Cell, Page, Table};
 
 /// Schedulers that a network's choices are compared with, by name.
 pub type Others<'a> = [(&'a str, Box<dyn Scheduler>)];
@@ -120,7 +120,7 @@ fn cells(report: &RunReport) -> String {
 }
 
 /// How often a ready job is chosen, by slack bin and remaining.
-pub(crate) fn heat_map(tokenizer: &Tokenizer, cells: &[RunCell]) -> Svg {
+pub fn heat_map(tokenizer: &Tokenizer, cells: &[RunCell]) -> Svg {
     // From the left: impossible, late by wcet, then the bins in use.
     let bins = tokenizer.bins as u16;
     let extra = if tokenizer.clip { 0 } else { 2 };
@@ -157,7 +157,7 @@ pub(crate) fn heat_map(tokenizer: &Tokenizer, cells: &[RunCell]) -> Svg {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::colours::shade;
+    use temponet_page::colours::shade;
 
     #[test]
     fn late_jobs_stand_to_the_left_of_the_bins() {

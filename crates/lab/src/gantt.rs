@@ -5,7 +5,7 @@
 use temponet_sim::{End, JobRecord, Recorder};
 use temponet_task::{TaskSet, Time};
 
-use crate::page::svg::{Shape, Svg, fill, line, path, rect, text};
+use temponet_page::svg::{Shape, Svg, fill, line, path, rect, text};
 
 /// More tasks than this are drawn by core.
 pub const MOST_TASK_ROWS: usize = 24;

@@ -9,9 +9,9 @@ use temponet_task::{Scheduler, TaskSet, Time};
 use crate::clairvoyant::equal_optimum;
 use crate::comparison::CompareError;
 use crate::horizon::jobs_per_second;
-use crate::page::plot::{Panel, Span, picture};
-use crate::page::svg::Svg;
 use crate::roster::Roster;
+use temponet_page::plot::{Panel, Span, picture};
+use temponet_page::svg::Svg;
 
 /// What to run.
 #[derive(Clone, Debug)]

@@ -9,9 +9,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
-use crate::page::{Cell, Page, Table};
 use crate::stats::percent;
 use crate::sweep::{Summary, SweepPlan, SweepRow};
+use temponet_page::{Cell, Page, Table};
 
 const SCHEMA: &str = "message sweep {
     required double load; required int64 cores; required int64 tasks; required int64 set;

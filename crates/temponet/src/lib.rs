@@ -18,7 +18,6 @@ pub mod assignment;
 mod binning;
 mod bins;
 mod continuous;
-pub mod diagnostics;
 mod learned;
 mod mapping;
 mod model;

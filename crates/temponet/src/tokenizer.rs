@@ -282,7 +282,7 @@ impl Tokenizer {
 
     /// The slack bin of a job; beyond the bins: late by wcet, impossible, unless they are clipped.
     #[inline]
-    pub(crate) fn slack_token(&self, job: &Job, now: Time, scale: &Scale) -> u16 {
+    pub fn slack_token(&self, job: &Job, now: Time, scale: &Scale) -> u16 {
         if !self.clip && job.is_impossible(now) {
             return self.bins as u16 + 1;
         }

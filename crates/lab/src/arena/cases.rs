@@ -3,7 +3,8 @@
 use temponet_sim::generate::{GenerateError, Spec, generate};
 use temponet_task::{Arrival, ExecutionModel, Mode, Task, TaskSet, Time};
 
-use super::scenario::{Execution, Scenario, Source};
+use super::scenario::{Scenario, Sets};
+use super::scenario_file::Execution;
 use crate::horizon::horizon_of;
 
 /// One run that every scheduler is scored on.
@@ -35,11 +36,11 @@ impl Scenario {
         let seed = self.seeds.start() + number;
         let load = self.load.map(|[low, high]| low + (high - low) * (number as f64 + 0.5) / all as f64);
         let mut set = match &self.source {
-            Source::Generated(tasks, spec) => {
+            Sets::Generated(tasks, spec) => {
                 let tasks = tasks.map(|[least, most]| least + number as usize % (most - least + 1));
                 self.draw(&Spec { tasks, ..(**spec).clone() }, load.unwrap_or(1.0), seed)?
             }
-            Source::Builtin(sets) => {
+            Sets::Builtin(sets) => {
                 let builtin = sets[number as usize % sets.len()];
                 let loaded = builtin.load().map_err(|error| GenerateError::Invalid(error.to_string()))?;
                 let mut set = TaskSet { cores: self.cores.unwrap_or(loaded.set.cores), ..loaded.set };
@@ -126,7 +127,7 @@ mod tests {
             let Some([low, high]) = scenario.load else { continue };
             // Runnables of the automotive benchmark are few and long: one more or less moves the load.
             let is_automotive =
-                matches!(&scenario.source, Source::Generated(_, spec) if spec.method == Method::Waters2015);
+                matches!(&scenario.source, Sets::Generated(_, spec) if spec.method == Method::Waters2015);
             let tolerance = if is_automotive { 0.1 } else { 0.01 };
             for (number, case) in cases.iter().enumerate() {
                 let wanted = low + (high - low) * (number as f64 + 0.5) / cases.len() as f64;

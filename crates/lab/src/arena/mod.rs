@@ -8,6 +8,7 @@ pub mod cases;
 mod outcome;
 pub mod page;
 pub mod scenario;
+pub mod scenario_file;
 
 use rayon::prelude::*;
 use temponet_oracle::{STEPS_PER_SECOND, optimum};

@@ -1,10 +1,10 @@
 //! The arena as one page: a dot plot over the scenarios, and a table for each.
 
 use super::outcome::{Arena, LEVEL, Outcome, Row};
-use crate::page::svg::{Svg, circle, fill, line, stroke, text};
-use crate::page::{Cell, Page, Table, escape};
 use crate::roster::{SHIELDED, UNSHIELDED};
 use crate::stats::{percent, points};
+use temponet_page::svg::{Svg, circle, fill, line, stroke, text};
+use temponet_page::{Cell, Page, Table, escape};
 
 const LABELS: f64 = 190.0;
 const PLOT: f64 = 540.0;

@@ -3,12 +3,13 @@
 
 use std::ops::RangeInclusive;
 
-use serde::Deserialize;
 use temponet_formats::builtin::Builtin;
-use temponet_sim::generate::{BurstSpec, Critical, Lengths, Method, Spec, text};
+use temponet_sim::generate::{Method, Spec};
 use temponet_sim::{EVALUATION_SEEDS, Metrics};
 use temponet_task::wording::did_you_mean;
-use temponet_task::{Aim, Costs, Measure, OnMiss, Time};
+use temponet_task::{Aim, Costs, Measure, OnMiss};
+
+use super::scenario_file::{Execution, ScenarioFile, Switch};
 
 macro_rules! scenarios {
     ($($name:literal),* $(,)?) => {
@@ -78,57 +79,13 @@ pub fn meaning(aim: Aim) -> &'static str {
     }
 }
 
-pub(crate) fn read_aim<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Aim, D::Error> {
-    let name = String::deserialize(from)?;
-    Aim::from_name(&name).ok_or_else(|| serde::de::Error::custom(format!("goal = {name:?} is no aim")))
-}
-
-/// What true execution times are, as shares of the wcet.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Execution {
-    /// Uniform from `bcet` on.
-    Uniform {
-        /// The best case.
-        bcet: f64,
-    },
-    /// Weibull from `bcet` with mean `acet`; a share `exceed` of its mass lay beyond the wcet before it was cut off there.
-    Weibull {
-        /// The best case.
-        bcet: f64,
-        /// The mean.
-        acet: f64,
-        /// The share cut off.
-        exceed: f64,
-    },
-    /// Pareto from `bcet`, cut off at the wcet.
-    Pareto {
-        /// The best case.
-        bcet: f64,
-        /// The tail index.
-        shape: f64,
-    },
-}
-
 /// Where the sets come from.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub enum Sets {
     /// Drawn: numbers of tasks from the first to the second in turn (none: the method finds its own), and what else is asked for.
     Generated(Option<[usize; 2]>, Box<Spec>),
     /// Built-in sets in turn.
     Builtin(Vec<&'static Builtin>),
-}
-
-/// A change of all execution times during the run.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Switch {
-    /// What the mode is called.
-    pub name: String,
-    /// When it begins, as a share of the run.
-    pub from: f64,
-    /// What execution times are multiplied by.
-    pub work: f64,
 }
 
 /// A fixed protocol.
@@ -159,7 +116,7 @@ pub struct Scenario {
     /// How long the clairvoyant optimum of one set may take, in seconds of one core.
     pub oracle_seconds: f64,
     /// Where the sets come from.
-    pub source: Source,
+    pub source: Sets,
     /// True execution times, where they are not the sets' own.
     pub execution: Option<Execution>,
     /// Changes during the run.
@@ -194,113 +151,17 @@ pub fn find(name: &str) -> Result<Scenario, ScenarioError> {
     Scenario::parse(name, text)
 }
 
-/// What a file says.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct File {
-    pub version: u32,
-    pub description: String,
-    #[serde(deserialize_with = "read_aim")]
-    pub goal: Aim,
-    pub seeds: [u64; 2],
-    pub quick_sets: u64,
-    pub jobs: u64,
-    pub load: Option<[f64; 2]>,
-    pub cores: Option<usize>,
-    pub on_miss: String,
-    pub oracle_seconds: f64,
-    pub builtin: Option<Vec<String>>,
-    pub generate: Option<Generate>,
-    pub execution: Option<Execution>,
-    pub burst: Option<Burst>,
-    #[serde(default)]
-    pub costs: FileCosts,
-    #[serde(default)]
-    pub mode: Vec<Switch>,
-}
-
-/// What is drawn, as `temponet generate` has it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Generate {
-    method: String,
-    pub tasks: Option<[usize; 2]>,
-    periods: Option<String>,
-    wcets: Option<String>,
-    deadlines: Option<String>,
-    values: Option<[f64; 2]>,
-    critical: Option<f64>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Burst {
-    jobs: u32,
-    deadline: String,
-    every: String,
-    /// The load it adds, per core.
-    load: f64,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct FileCosts {
-    context_switch: Option<String>,
-    migration: Option<String>,
-    decision: Option<String>,
-}
-
-impl FileCosts {
-    fn read(&self) -> Result<Costs, String> {
-        let time = |text: &Option<String>| text.as_deref().map_or(Ok(Time::ZERO), text::time);
-        Ok(Costs {
-            context_switch: time(&self.context_switch)?,
-            migration: time(&self.migration)?,
-            decision: time(&self.decision)?,
-        })
-    }
-}
-
-impl Generate {
-    fn spec(&self, cores: usize, burst: Option<&Burst>) -> Result<Spec, String> {
-        let plain = Spec::new(1, cores, 0.0);
-        let lengths = match (&self.periods, &self.wcets) {
-            (Some(_), Some(_)) => return Err("either periods or wcets are drawn".into()),
-            (Some(rule), _) => Lengths::Periods(text::rule(rule)?),
-            (_, Some(rule)) => Lengths::Wcets(text::rule(rule)?),
-            _ => plain.lengths.clone(),
-        };
-        let burst = burst
-            .map(|burst| -> Result<BurstSpec, String> {
-                let (deadline, every) = (text::positive_time(&burst.deadline)?, text::positive_time(&burst.every)?);
-                let utilization = burst.load * cores as f64;
-                Ok(BurstSpec { jobs: burst.jobs, deadline, every, until: Time::NEVER, utilization })
-            })
-            .transpose()?;
-        let critical = Critical { share: self.critical.unwrap_or(0.0), ..plain.critical };
-        let [low, high] = self.values.unwrap_or([1.0, 1.0]);
-        Ok(Spec {
-            method: text::method(&self.method)?,
-            lengths,
-            deadlines: self.deadlines.as_deref().map_or(Ok(plain.deadlines), text::deadlines)?,
-            critical,
-            values: (low, high),
-            burst,
-            ..plain
-        })
-    }
-}
-
 impl Scenario {
     /// Reads a file.
     pub fn parse(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
         let wrong = |why: String| ScenarioError::File(name.into(), why);
-        let file: File = toml::from_str(text).map_err(|error| wrong(error.to_string().trim().replace('\n', " ")))?;
+        let file: ScenarioFile =
+            toml::from_str(text).map_err(|error| wrong(error.to_string().trim().replace('\n', " ")))?;
         Scenario::of(name, file).map_err(wrong)
     }
 
     /// The scenario that a file describes.
-    pub(crate) fn of(name: &str, file: File) -> Result<Scenario, String> {
+    pub fn of(name: &str, file: ScenarioFile) -> Result<Scenario, String> {
         let [first, last] = file.seeds;
         if first > last || !EVALUATION_SEEDS.contains(&first) || !EVALUATION_SEEDS.contains(&last) {
             let (from, to) = (EVALUATION_SEEDS.start(), EVALUATION_SEEDS.end());
@@ -316,11 +177,11 @@ impl Scenario {
                 if generate.tasks.map_or(!is_counted, |[least, most]| least < 1 || least > most) {
                     return Err("generate needs tasks = [LEAST, MOST]".into());
                 }
-                Source::Generated(generate.tasks, Box::new(spec))
+                Sets::Generated(generate.tasks, Box::new(spec))
             }
             (None, Some(names)) if !names.is_empty() => {
                 let find = |name: &String| Builtin::find(name).ok_or(format!("there is no built-in set {name:?}"));
-                Source::Builtin(names.iter().map(find).collect::<Result<_, _>>()?)
+                Sets::Builtin(names.iter().map(find).collect::<Result<_, _>>()?)
             }
             _ => return Err("either [generate] or builtin says where the sets come from".into()),
         };

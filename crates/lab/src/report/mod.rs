@@ -11,9 +11,9 @@ use temponet_sim::Metrics;
 
 use crate::comparison::{Comparison, Row, picture_window};
 use crate::gantt::MOST_TASK_ROWS;
-use crate::page::{Cell, Page, Table, escape, printable};
 use crate::stats::percent;
 use schedules::{Schedules, schedules};
+use temponet_page::{Cell, Page, Table, escape, printable};
 
 const STYLE: &str = include_str!("report.css");
 const SCHEDULES: &str = include_str!("schedules.html");

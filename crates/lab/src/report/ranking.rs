@@ -5,8 +5,8 @@ use temponet_task::wording::grouped;
 
 use crate::clairvoyant::Clairvoyant;
 use crate::comparison::{Comparison, Row};
-use crate::page::{Cell, Table};
 use crate::stats::percent;
+use temponet_page::{Cell, Table};
 
 /// What the bars span: round shares around all schedulers but a few that are far behind.
 #[derive(Clone, Copy, Debug, PartialEq)]

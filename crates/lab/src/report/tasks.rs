@@ -3,8 +3,8 @@
 use temponet_task::{Arrival, Task};
 
 use crate::comparison::Comparison;
-use crate::page::colours::LEVELS;
-use crate::page::{Cell, Table, escape};
+use temponet_page::colours::LEVELS;
+use temponet_page::{Cell, Table, escape};
 
 /// Rows of the table.
 const MOST_TASKS: usize = 200;

@@ -1,0 +1,134 @@
+//! E8: heavy-tailed deadlines: are tasks with short ones treated worse? The share in time by quartile of the deadlines, and a
+//! Kolmogorov–Smirnov test between the shortest and the longest.
+
+use rayon::prelude::*;
+use serde::Deserialize;
+use temponet_sim::{Count, Unobserved, simulate};
+
+use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Unit};
+use temponet_lab::arena::Case;
+use temponet_lab::comparison::CompareError;
+use temponet_lab::roster::SHIELDED;
+use temponet_lab::stats::{kolmogorov_smirnov, mean, percent};
+use temponet_page::charts::bars;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    size: Size,
+}
+
+/// The workloads: the paper's, and one where something has to be missed.
+const WORKLOADS: [(&str, &str); 2] = [("", "sets"), ("overload_", "overload")];
+
+pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
+    let protocol = context.protocol::<Settings>()?;
+    let size = protocol.settings(context.mode).size;
+    let mut series: Vec<(String, Vec<f64>)> = Vec::new();
+    for (prefix, workload) in WORKLOADS {
+        let cases = protocol.cases(workload, size)?;
+        let borders = borders(&cases);
+        let shares = |name: &str| by_quartile(context, name, &cases, borders);
+        let (learned, edf, planner) = (shares(SHIELDED)?, shares("edf")?, shares("mh-edf")?);
+        for quartile in 0..4 {
+            let name = format!("{prefix}q{}", quartile + 1);
+            let of = |all: &[Vec<f64>; 4]| Some(mean(&all[quartile]));
+            let line = Line::share(name, Estimate::of(&learned[quartile]));
+            findings.add(line.headline().beside("edf", None, of(&edf)).beside("mh-edf", None, of(&planner)));
+        }
+        if let Some(test) = kolmogorov_smirnov(&learned[0], &learned[3]) {
+            findings.add(Line::new(
+                format!("{prefix}p_value"),
+                Unit::Number,
+                Better::Neither,
+                Estimate::single(test.p),
+            ));
+            findings.add(Line::new(
+                format!("{prefix}distance"),
+                Unit::Number,
+                Better::Neither,
+                Estimate::single(test.statistic),
+            ));
+        }
+        if prefix.is_empty() {
+            add_deadlines(findings, &cases, borders);
+        }
+        let load = if prefix.is_empty() { "load up to 1" } else { "overload" };
+        for (name, of) in [("temponet", &learned), ("edf", &edf)] {
+            series.push((format!("{name}, {load}"), of.iter().map(|shares| mean(shares)).collect()));
+        }
+    }
+    let groups = ["q1, shortest", "q2", "q3", "q4, longest"].map(String::from);
+    let picture = bars(&groups, &series, 1.0, |share| format!("{:.0}", 100.0 * share));
+    findings.picture("In time by quartile of the deadlines", "Means over the sets that have such tasks.", picture);
+    let of = |name: &str| findings.line(name).map_or(f64::NAN, |line| line.ours.mean);
+    let is_biased = of("overload_p_value") < 0.05;
+    let beside = format!(
+        "up to a load of 1 the test has p = {:.3}; in overload q1 meets {} and q4 {}, p = {:.2e}, {}; the stated distribution has quartile means of \
+         {:.1}, {:.1}, {:.1} and {:.1} ms, not 12, 25, 55 and 180",
+        of("p_value"),
+        percent(of("overload_q1")),
+        percent(of("overload_q4")),
+        of("overload_p_value"),
+        if is_biased { "so the deadline does matter there" } else { "no difference that can be told" },
+        of("q1_deadline"),
+        of("q2_deadline"),
+        of("q3_deadline"),
+        of("q4_deadline"),
+    );
+    findings.judge(&beside);
+    Ok(())
+}
+
+fn deadlines(cases: &[Case]) -> Vec<f64> {
+    let mut all: Vec<f64> =
+        cases.iter().flat_map(|case| &case.set.tasks).map(|task| task.deadline.0 as f64 / 1e6).collect();
+    all.sort_by(f64::total_cmp);
+    all
+}
+
+/// The deadlines, in ms, that end the first three quarters of all tasks.
+fn borders(cases: &[Case]) -> [f64; 3] {
+    let all = deadlines(cases);
+    [1, 2, 3].map(|quarter| all[(all.len() * quarter / 4).min(all.len() - 1)])
+}
+
+fn quartile_of(deadline: f64, borders: [f64; 3]) -> usize {
+    borders.iter().filter(|border| deadline >= **border).count()
+}
+
+fn add_deadlines(findings: &mut Findings, cases: &[Case], borders: [f64; 3]) {
+    let mut groups: [Vec<f64>; 4] = Default::default();
+    deadlines(cases).into_iter().for_each(|deadline| groups[quartile_of(deadline, borders)].push(deadline));
+    for (quartile, group) in groups.iter().enumerate() {
+        let name = format!("q{}_deadline", quartile + 1);
+        findings.add(Line::new(name, Unit::Milliseconds, Better::Neither, Estimate::of(group)));
+    }
+}
+
+/// The shares in time of each quartile's jobs, set by set; sets without such jobs are left out.
+fn by_quartile(
+    context: &Context<'_>,
+    name: &str,
+    cases: &[Case],
+    borders: [f64; 3],
+) -> Result<[Vec<f64>; 4], ReproduceError> {
+    let one = |case: &Case| -> Result<[Count; 4], CompareError> {
+        let mut scheduler = context.roster.build(name)?;
+        let metrics = simulate(&case.set, case.seed, case.horizon, &mut *scheduler, &mut Unobserved)
+            .map_err(|error| CompareError::Run(name.into(), error))?;
+        let mut counts = [Count::default(); 4];
+        for (task, of) in case.set.tasks.iter().zip(&metrics.tasks) {
+            let count = &mut counts[quartile_of(task.deadline.0 as f64 / 1e6, borders)];
+            count.released += of.jobs.released;
+            count.met += of.jobs.met;
+        }
+        Ok(counts)
+    };
+    let counts = cases.par_iter().map(one).collect::<Result<Vec<_>, CompareError>>()?;
+    let shares = |quartile: usize| {
+        let of = counts.iter().map(move |counts| counts[quartile]);
+        of.filter(|count| count.released > 0).map(|count| count.compliance()).collect()
+    };
+    Ok([0, 1, 2, 3].map(shares))
+}

@@ -1,0 +1,252 @@
+//! E22: the paper's remaining pictures, measured: bin width × network width, Q-values over utilisation, attention entropy per layer, attention over
+//! tasks, and its correlation with criticality.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use temponet::{Binning, Learned, Model, Options, Tokenizer};
+use temponet_lab::diagnostics::{ENTROPY_STEP, RunReport, explain};
+use temponet_sim::{Engine, SimError, Unobserved};
+use temponet_task::{Assignment, Scheduler};
+use temponet_train::{Recipe, Tokens};
+
+use super::e21::reports;
+use crate::ablation::Variant;
+use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Unit};
+use temponet_lab::arena::Case;
+use temponet_lab::stats::{mean, percent};
+use temponet_page::charts::{Grid, bars, histogram};
+use temponet_page::plot::{Panel, Span, svg};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    contour: Contour,
+    /// At each load.
+    inside: Size,
+    loads: Vec<f64>,
+    critical: Size,
+    /// Decisions of the attention heat map.
+    shown: usize,
+}
+
+/// Models of every bin width and network width, trained and tested alike.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Contour {
+    size: Size,
+    /// Widths of a slack bin, in median wcets.
+    bins: Vec<f64>,
+    /// Widths of the network.
+    widths: Vec<usize>,
+    /// Trainings of each.
+    seeds: u64,
+    recipe: Recipe,
+}
+
+/// What the bins of every width span together, in median wcets: the paper's 128 bins of a quarter.
+const RANGE: f64 = 32.0;
+
+pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
+    let protocol = context.protocol::<Settings>()?;
+    let settings = protocol.settings(context.mode);
+    let model = context.model_alone()?;
+    let range = contour(context, findings, &settings.contour)?;
+    let mut by_load = Vec::new();
+    for (n, load) in settings.loads.iter().enumerate() {
+        let cases = protocol.cases_at("one_core", settings.inside, *load, n)?;
+        by_load.push((*load, reports(&format!("load {load}"), &cases, &model)?));
+    }
+    q_values(findings, &by_load);
+    entropies(findings, &by_load);
+    let critical = protocol.cases("critical", settings.critical)?;
+    let graded: Vec<Case> = critical.into_iter().map(graded).collect();
+    let looked = reports("criticality", &graded, &model)?;
+    let correlations: Vec<f64> = looked.iter().filter_map(|report| report.attention_criticality).collect();
+    findings
+        .add(Line::new("attention_criticality", Unit::Number, Better::Higher, Estimate::of(&correlations)).headline());
+    let urgency: Vec<f64> = looked.iter().filter_map(|report| report.attention_urgency).collect();
+    findings.add(Line::new("attention_urgency", Unit::Number, Better::Higher, Estimate::of(&urgency)));
+    if let Some(case) = graded.first() {
+        attention(findings, case, &model, settings.shown)?;
+    }
+    let layers: Vec<String> = (1..)
+        .map_while(|layer| findings.line(&format!("entropy_layer_{layer}")))
+        .map(|line| format!("{:.2}", line.ours.mean))
+        .collect();
+    let beside = format!(
+        "compliance over bin width and network width lies between {} and {}, where the paper's contour is by its own caption synthetic; mean attention entropy is {} \
+         bits from layer to layer",
+        percent(range.0),
+        percent(range.1),
+        layers.join(", "),
+    );
+    findings.judge(&beside);
+    Ok(())
+}
+
+/// Criticalities 0 to 3 in turn.
+fn graded(mut case: Case) -> Case {
+    (0..).zip(&mut case.set.tasks).for_each(|(place, task): (usize, _)| task.criticality = (place % 4) as u8);
+    case
+}
+
+/// Trains the models of the contour and draws it; gives the least and the greatest share in time.
+fn contour(context: &Context<'_>, findings: &mut Findings, contour: &Contour) -> Result<(f64, f64), ReproduceError> {
+    let protocol = context.protocol::<Settings>()?;
+    let cases = protocol.cases("one_core", contour.size)?;
+    let mut variants = Vec::new();
+    for bin in &contour.bins {
+        for width in &contour.widths {
+            let mut recipe = contour.recipe.clone();
+            let tokenizer = Tokenizer {
+                bins: (RANGE / bin).round().max(2.0) as usize,
+                binning: Binning::Uniform { width: *bin },
+                ..Tokenizer::paper()
+            };
+            recipe.tokens = Tokens::Custom(Box::new(tokenizer));
+            (recipe.network.width, recipe.network.feed_forward) = (*width, 2 * width);
+            variants.push(Variant::new(format!("compliance_bin_{bin}_width_{width}"), recipe));
+        }
+    }
+    let seconds = contour.size.oracle_seconds;
+    let ablation = context.ablation("contour", &variants, contour.seeds, &cases, &protocol.schedulers, seconds)?;
+    for tried in &ablation.tried {
+        findings.add(ablation.share_line(&tried.name, tried));
+    }
+    let means: Vec<f64> = ablation.tried.iter().map(|tried| mean(&tried.shares())).collect();
+    let range = means.iter().fold((1.0f64, 0.0f64), |(low, high), share| (low.min(*share), high.max(*share)));
+    let cells = means.chunks(contour.widths.len()).map(|row| row.iter().copied().map(Some).collect()).collect();
+    let contest = &ablation.contest;
+    let of = |name: &str| contest.of(name).and_then(|of| of.mean(|run| run.in_time())).map_or("–".into(), percent);
+    let optimum = contest.optimum().map_or("–".into(), |(share, _)| percent(share));
+    let grid = Grid {
+        x_label: "width of the network, d".into(),
+        y_label: "bin width, Δ".into(),
+        columns: contour.widths.iter().map(usize::to_string).collect(),
+        rows: contour.bins.iter().map(|bin| format!("{bin}")).collect(),
+        cells,
+        label: Some(percent),
+        cell: None,
+        span: None,
+    };
+    let caption = format!(
+        "Jobs in time, mean over {} trainings of each, network alone, slack its only feature; Δ in median wcets. On the same runs EDF meets {}, MH-EDF {}, the \
+         optimum {optimum}.",
+        contour.seeds,
+        of("edf"),
+        of("mh-edf"),
+    );
+    findings.picture("Δ × d", &caption, grid.svg());
+    Ok(range)
+}
+
+fn q_values(findings: &mut Findings, by_load: &[(f64, Vec<RunReport>)]) {
+    // Of the seven quantiles: 5%, 25%, 50%, 75%, 95%.
+    let names = ["5%", "25%", "median", "75%", "95%"];
+    let mut curves: Vec<Vec<(f64, f64)>> = vec![Vec::new(); names.len()];
+    for (load, reports) in by_load {
+        for (place, curve) in curves.iter_mut().enumerate() {
+            let values: Vec<f64> = reports
+                .iter()
+                .filter_map(|report| report.q_chosen.quantiles.get(place + 1))
+                .map(|(_, q)| f64::from(*q))
+                .collect();
+            curve.push((*load, mean(&values)));
+        }
+    }
+    let ends = curves.iter().flatten().fold((f64::MAX, f64::MIN), |(low, high), (_, q)| (low.min(*q), high.max(*q)));
+    let panel = Panel {
+        title: "Q-values of chosen jobs".into(),
+        x_label: "utilisation",
+        curves,
+        y: Span::Numbers(ends.0, ends.1.max(ends.0 + 1e-6)),
+        marks: Vec::new(),
+        is_log: false,
+    };
+    findings.picture(
+        "Q-values over utilisation",
+        "Quantiles over decisions, mean over the sets.",
+        svg(&[panel], 1, &names.map(String::from)),
+    );
+}
+
+fn entropies(findings: &mut Findings, by_load: &[(f64, Vec<RunReport>)]) {
+    let reports: Vec<&RunReport> = by_load.iter().flat_map(|(_, reports)| reports).collect();
+    let layers = reports.first().map_or(0, |report| report.entropy_bits.len());
+    for layer in 0..layers {
+        let means: Vec<f64> = reports.iter().map(|report| report.entropy_bits[layer].mean).collect();
+        findings.add(Line::new(
+            format!("entropy_layer_{}", layer + 1),
+            Unit::Bits,
+            Better::Neither,
+            Estimate::of(&means),
+        ));
+        let steps = reports.first().map_or(0, |report| report.entropy_counts[layer].len());
+        let counts: Vec<u64> =
+            (0..steps).map(|bar| reports.iter().map(|report| report.entropy_counts[layer][bar]).sum()).collect();
+        let total = counts.iter().sum::<u64>().max(1) as f64;
+        let last = counts.iter().rposition(|count| *count > 0).map_or(1, |last| last + 1);
+        let shares: Vec<f64> = counts[..last].iter().map(|count| *count as f64 / total).collect();
+        let picture = histogram((0.0, f64::from(last as f32 * ENTROPY_STEP)), &[("decisions", &shares)]);
+        let title = format!("Attention entropy, layer {}", layer + 1);
+        findings.picture(
+            &title,
+            "In bits, decision by decision; the further to the right, the more spread out.",
+            picture,
+        );
+    }
+}
+
+/// What the decision token attends to in the last layer, task by task over the first decisions with several ready jobs.
+fn attention(findings: &mut Findings, case: &Case, model: &Arc<Model>, shown: usize) -> Result<(), ReproduceError> {
+    let wrong = |error: temponet::NetworkError| ReproduceError::Network(error.to_string());
+    let mut scheduler = Learned::new(model.clone(), Options::default()).map_err(wrong)?;
+    let mut engine = Engine::new(&case.set, case.seed, case.horizon);
+    scheduler.start(engine.system()).map_err(SimError::NotApplicable)?;
+    let mut columns: Vec<Vec<Option<f64>>> = Vec::new();
+    let mut assignment = Assignment::default();
+    // By criticality: attention relative to an even share.
+    let mut relative: [Vec<f64>; 4] = Default::default();
+    while columns.len() < shown && engine.advance(&mut Unobserved) {
+        let view = engine.view();
+        assignment.reset(case.set.cores);
+        scheduler.decide(&view, &mut assignment);
+        if view.active.len() > 1 {
+            let mut column = vec![None; case.set.tasks.len()];
+            let explained = explain(model, &view, &assignment);
+            for job in &explained.jobs {
+                let place = case.set.tasks.iter().position(|task| task.name == job.task);
+                // Equal jobs share their row's attention.
+                let share = f64::from(job.attention) / explained.rows[job.row as usize - 1].count.max(1) as f64;
+                if let Some(place) = place {
+                    let level = usize::from(case.set.tasks[place].criticality).min(3);
+                    relative[level].push(share * explained.jobs.len() as f64);
+                    column[place] = Some(column[place].unwrap_or(0.0) + share);
+                }
+            }
+            columns.push(column);
+        }
+        engine.apply(&assignment, &mut Unobserved)?;
+    }
+    let row = |task: usize| columns.iter().map(|column| column[task]).collect();
+    let grid = Grid {
+        x_label: "decision by decision, from the left".into(),
+        y_label: "task".into(),
+        columns: Vec::new(),
+        rows: case.set.tasks.iter().map(|task| format!("{} ({})", task.name, task.criticality)).collect(),
+        cells: (0..case.set.tasks.len()).map(row).collect(),
+        label: None,
+        cell: Some((9.0, 20.0)),
+        span: None,
+    };
+    let caption = "Attention of the decision token to each ready job, last layer, mean over heads; a task's criticality in brackets. Brighter is more; no colour: no job is ready.";
+    findings.picture("Attention over tasks", caption, grid.svg());
+    let groups: Vec<String> = (0..relative.len()).map(|level| format!("criticality {level}")).collect();
+    let means: Vec<f64> = relative.iter().map(|shares| mean(shares)).collect();
+    let top = means.iter().copied().fold(1.0, f64::max);
+    let series = [("attention, 1 is an even share".to_string(), means)];
+    let caption = "Mean over the ready jobs of these decisions.";
+    findings.picture("Attention by criticality", caption, bars(&groups, &series, top, |value| format!("{value:.2}")));
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! Contract of the experiments: every protocol is read, every experiment runs through, and nothing is computed twice.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use temponet::Model;
+use temponet_grad::Cpu;
+use temponet_lab::arena::scenario;
+use temponet_lab::roster::Roster;
+use temponet_paper::{
+    ALL, Cache, Context, Mode, On, Protocol, Size, Trained, Training, Variant, find, known, names, run,
+};
+use temponet_train::{DqnSettings, Method, NetworkShape, Recipe, RolloutSettings, Stage};
+
+/// A fresh folder that is removed at the end of the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("temponet-reproduce-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Folder(path)
+    }
+
+    fn cache(&self) -> Cache {
+        Cache::open(&self.0).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn roster() -> Roster {
+    Roster { model: Some(Arc::new(Model::built_in().unwrap())) }
+}
+
+#[test]
+fn every_protocol_is_read_and_every_file_is_listed() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/experiments");
+    let files = std::fs::read_dir(folder).unwrap().count();
+    assert_eq!(files, ALL.len());
+    for experiment in ALL {
+        let protocol: Protocol<toml::Table> = Protocol::parse(experiment.id, experiment.protocol).unwrap();
+        assert!(!protocol.title.is_empty() && !protocol.claim.is_empty() && !protocol.reading.is_empty());
+        assert!(std::ptr::eq(find(&experiment.id.to_lowercase()).unwrap(), experiment));
+    }
+    let unknown = find("E99").err().unwrap().to_string();
+    assert!(names().iter().all(|name| unknown.contains(name)), "{unknown}");
+}
+
+#[test]
+fn a_key_that_means_nothing_is_refused() {
+    let text = ALL[0].protocol.replace("\ntitle", "\nverison = 2\ntitle");
+    let error = Protocol::<toml::Table>::parse("E1", &text).unwrap_err().to_string();
+    assert!(error.contains("E1") && error.contains("unknown field `verison`"), "{error}");
+}
+
+#[test]
+fn seeds_are_reserved_and_of_one_experiment_only() {
+    /// At most so many sets of one workload.
+    const SPAN: u64 = 1_000;
+    let mut taken: Vec<(u64, u64)> =
+        scenario::all().unwrap().iter().map(|of| (*of.seeds.start(), *of.seeds.end())).collect();
+    for experiment in ALL {
+        let protocol: Protocol<toml::Table> = Protocol::parse(experiment.id, experiment.protocol).unwrap();
+        let mut seeds: Vec<u64> = protocol.workload.values().map(|workload| workload.first_seed).collect();
+        seeds.sort_unstable();
+        let Some((first, last)) = seeds.first().copied().zip(seeds.last().copied()) else { continue };
+        assert!(temponet_sim::is_for_evaluation(first) && temponet_sim::is_for_evaluation(last + SPAN));
+        assert!(taken.iter().all(|(from, to)| first > *to || last < *from), "{}", experiment.id);
+        taken.push((first, last));
+    }
+}
+
+#[test]
+fn every_experiment_runs_through_and_says_something() {
+    let (folder, roster) = (Folder::new("smallest"), roster());
+    let cache = folder.cache();
+    for experiment in ALL {
+        let findings = run(experiment, Mode::Smallest, &roster, &cache, &On::cpu())
+            .unwrap_or_else(|error| panic!("{}: {error}", experiment.id));
+        let id = experiment.id;
+        assert!(!findings.lines.is_empty(), "{id} has no figures");
+        assert!(findings.sentence.len() > 40 && findings.sentence.ends_with('.'), "{id}: {}", findings.sentence);
+        for name in findings.paper.keys() {
+            assert!(findings.line(name).is_some(), "{id}: the paper has {name}, we do not: {:?}", findings.notes);
+        }
+        assert!(findings.pictures.iter().all(|picture| !picture.svg.contains("NaN")), "{id}");
+        assert_eq!(
+            known(experiment, Mode::Smallest, &roster, &cache).unwrap().lines,
+            findings.lines,
+            "{id} is not kept"
+        );
+        assert!(known(experiment, Mode::Quick, &roster, &cache).is_none());
+    }
+}
+
+/// A recipe that is trained in no time.
+fn tiny(seed: u64) -> Recipe {
+    let method = Method::Dqn(DqnSettings { steps: 200, learn_from: 50, episodes: Some(3), ..DqnSettings::default() });
+    let stage = Stage { phases: 2, method, rate: None, workload: None, reward: None };
+    let mut recipe = Recipe { seed, stage: vec![stage], ..Recipe::default() };
+    recipe.network = NetworkShape { width: 8, layers: 1, heads: 2, feed_forward: 8, slots: None };
+    recipe.validation.runs = 2;
+    recipe.workload.cores = vec![1, 2];
+    recipe
+}
+
+#[test]
+fn many_trainings_at_once_are_those_one_by_one() {
+    let (folder, other, roster) = (Folder::new("many"), Folder::new("one"), roster());
+    let (cache, other) = (folder.cache(), other.cache());
+    let recipes: Vec<Recipe> = (1..6).map(tiny).collect();
+    let training = |recipe| Training { name: "tiny", recipe, set: None, begin_with: None };
+    let trainings: Vec<Training<'_>> = recipes.iter().map(training).collect();
+    let trainer = On::cpu();
+    let context =
+        |cache| Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache, trainer: &trainer };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    let together = pool.install(|| context(&cache).trained_all(&trainings)).unwrap();
+    for (training, trained) in trainings.iter().zip(&together) {
+        let alone = context(&other).trained(training).unwrap();
+        assert_eq!(alone.history.phases, trained.history.phases);
+        assert_eq!(alone.model.weights.checksum(), trained.model.weights.checksum());
+    }
+    let again = context(&cache).trained_all(&trainings).unwrap();
+    let histories = |all: &[Trained]| all.iter().map(|trained| trained.history.clone()).collect::<Vec<_>>();
+    assert_eq!(histories(&again), histories(&together), "even the seconds are those of the first time");
+}
+
+#[test]
+fn a_variant_is_trained_with_every_seed_and_stands_beside_edf_and_the_optimum() {
+    let (folder, roster) = (Folder::new("variants"), roster());
+    let cache = folder.cache();
+    let trainer = On::cpu();
+    let context =
+        Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache: &cache, trainer: &trainer };
+    let protocol = context.protocol::<toml::Table>().unwrap();
+    let cases = protocol.cases("abort", Size { sets: 3, jobs: 60, oracle_seconds: 0.1 }).unwrap();
+    let variants = [Variant::new("one", tiny(1)), Variant::new("two", tiny(9))];
+    let held = context.ablation("test", &variants, 2, &cases, &["edf".into(), "rm".into()], 0.1).unwrap();
+    assert_eq!(held.tried.iter().map(|tried| tried.runs.len()).collect::<Vec<_>>(), [2, 2]);
+    let seeds: Vec<&str> = held.tried[0].trained.iter().filter_map(|trained| trained.model.provenance()).collect();
+    assert!(seeds[0].ends_with("seed 1") && seeds[1].ends_with("seed 2"), "{seeds:?}");
+    let line = held.share_line("one", &held.tried[0]);
+    let columns: Vec<&str> = line.references.iter().map(|reference| reference.column.as_str()).collect();
+    assert_eq!((columns, line.ours.count), (vec!["edf", "best classical", "optimum"], Some(2)));
+    let wrong = Variant::new("wrong", Recipe { stage: vec![], ..tiny(1) });
+    let error = context.train_variants(&[wrong], 1).unwrap_err().to_string();
+    assert!(error.contains("E1") && error.contains("wrong: 0 stages"), "{error}");
+}
+
+#[test]
+fn a_model_is_trained_once() {
+    let (folder, roster) = (Folder::new("trained"), roster());
+    let cache = folder.cache();
+    let trainer = On::cpu();
+    let context =
+        Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache: &cache, trainer: &trainer };
+    let method = Method::Rollouts(RolloutSettings { states: 40, updates: 3, ..RolloutSettings::default() });
+    let stage = Stage { phases: 2, method, rate: None, workload: None, reward: None };
+    let mut recipe = Recipe { stage: vec![stage], ..Recipe::default() };
+    recipe.network.width = 16;
+    recipe.validation.runs = 2;
+    let training = Training { name: "small", recipe: &recipe, set: None, begin_with: None };
+    let first = context.trained(&training).unwrap();
+    assert_eq!(first.history.phases.len(), 2);
+    let again = context.trained(&training).unwrap();
+    let checksum = |model: &Model| model.weights.checksum();
+    assert_eq!(again.history, first.history, "the seconds are those of the first");
+    assert_eq!(checksum(&again.model), checksum(&first.model));
+    let other = context.trained(&Training { begin_with: Some(&first.model), ..training }).unwrap();
+    assert_ne!(checksum(&other.model), checksum(&first.model));
+    let trainer = On::new("elsewhere", Cpu::default());
+    let elsewhere = Context { trainer: &trainer, ..context };
+    let other = elsewhere.trained(&training).unwrap();
+    assert_ne!(other.history.seconds, first.history.seconds, "another kind of device has models of its own");
+    assert_eq!(checksum(&other.model), checksum(&first.model));
+}
