@@ -4,6 +4,8 @@
 //! scheduler written against it also runs inside a real-time program.
 
 mod goal;
+mod invalid;
+pub mod ready_jobs;
 mod scheduler;
 mod set;
 mod task;
@@ -12,6 +14,8 @@ mod view;
 pub mod wording;
 
 pub use goal::{Aim, Goal, Measure, Worths};
+pub use invalid::InvalidSystem;
+pub use ready_jobs::{Decision, ReadyJobs, ReadyJobsError, Release};
 pub use scheduler::{Assignment, MOST_LOOKED_AT, NotApplicable, Scheduler};
 pub use set::{Costs, Mode, OnMiss, Server, Speed, TaskSet};
 pub use task::{Arrival, ExecutionModel, Gap, ListedJob, Task};

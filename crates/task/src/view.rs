@@ -148,6 +148,15 @@ pub enum Event {
     DeadlinePassed(JobId),
 }
 
+impl Event {
+    /// The job that the event is about.
+    pub fn job(self) -> JobId {
+        match self {
+            Event::Released(id) | Event::Completed(id) | Event::Aborted(id) | Event::DeadlinePassed(id) => id,
+        }
+    }
+}
+
 /// The state at a decision point.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemView<'a> {

@@ -1,0 +1,492 @@
+//! The ready jobs of a program that embeds a scheduler: the program reports what happens, [`ReadyJobs`] keeps ids, events and cores, and asks.
+//!
+//! ```text
+//!            release (1)             decide (2)              complete (3)
+//!  (outside) ───────────► waiting ◄────────────► running ───────────────► (left)
+//!                            │                      │                       ▲
+//!                            └──────────────────────┴───────────────────────┘
+//!                         decide: deadline passed under `abort` (4), or given up (5)
+//! ```
+//!
+//! 1. [`ReadyJobs::release`] gives the job an id and records [`Event::Released`].
+//! 2. [`ReadyJobs::decide`] shows the scheduler a [`SystemView`] and puts jobs on cores, or takes them off, as it decides.
+//! 3. [`ReadyJobs::complete`] takes the job off its core and records [`Event::Completed`].
+//! 4. [`ReadyJobs::decide`] finds the deadlines that have passed. Under [`OnMiss::Abort`] the job leaves with [`Event::Aborted`]; under
+//!    [`OnMiss::Continue`] it stays and [`Event::DeadlinePassed`] is recorded once.
+//! 5. The scheduler may give a job up ([`Assignment::abandon`]); it leaves.
+//!
+//! An id is used again only after the scheduler has been told that its job left, so ids never alias.
+
+use crate::{Assignment, Event, InvalidSystem, Job, JobId, OnMiss, Scheduler, Speed, System, SystemView, Task, Time};
+
+/// Mistake in what a program reports, or in what a scheduler decides. The jobs stay on the cores that they have.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadyJobsError {
+    /// Time ran backwards, or beyond [`Time::MAX_INPUT`].
+    #[error("time goes from {from} to {to}; it must not go back, nor beyond {max}", max = Time::MAX_INPUT)]
+    Time {
+        /// Date so far.
+        from: Time,
+        /// Date reported.
+        to: Time,
+    },
+    /// There is no task of this index.
+    #[error("there is no task {0}")]
+    UnknownTask(usize),
+    /// No ready job has this id.
+    #[error("no ready job has the id {}", .0.0)]
+    UnknownJob(JobId),
+    /// A release that cannot be: in the future, due before it is released, without work, or with a negative value.
+    #[error("task {task:?}: {what}")]
+    Release {
+        /// Name of the task.
+        task: String,
+        /// What is wrong.
+        what: ReleaseProblem,
+    },
+    /// The scheduler put a job on a core that is not ready, or on two cores, or asked for a speed or a date that it cannot have.
+    #[error("illegal assignment: {0}")]
+    Assignment(AssignmentProblem),
+}
+
+/// What is wrong with a [`Release`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReleaseProblem {
+    /// The release lies in the future.
+    #[error("the release lies in the future")]
+    Future,
+    /// The deadline is not after the release, or beyond [`Time::MAX_INPUT`] from it.
+    #[error("the deadline is not after the release, or too far away")]
+    Deadline,
+    /// The wcet is zero, longer than [`Time::MAX_INPUT`], or less than the bcet.
+    #[error("the wcet is zero, too long, or less than the bcet")]
+    Work,
+    /// The value is not a number from zero on.
+    #[error("the value is not a number from zero on")]
+    Value,
+}
+
+/// What is wrong with an [`Assignment`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AssignmentProblem {
+    /// The assignment is for another number of cores.
+    #[error("it has {0} cores")]
+    Cores(usize),
+    /// No ready job has this id.
+    #[error("no ready job has the id {}", .0.0)]
+    UnknownJob(JobId),
+    /// A job is on two cores.
+    #[error("the job with the id {} is on two cores", .0.0)]
+    TwoCores(JobId),
+    /// A job is given up and put on a core, or given up twice.
+    #[error("the job with the id {} is given up and used", .0.0)]
+    GivenUp(JobId),
+    /// A core does not have this speed.
+    #[error("no core has the speed {}/1000", .0.0)]
+    Speed(Speed),
+    /// A decision is asked for at a date that is not in the future.
+    #[error("a decision is asked for at {0}, which is not in the future")]
+    Wake(Time),
+}
+
+/// A release of a job. [`Release::of`] fills it from the task; change what is known better about this job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Release {
+    /// Date of the release; not in the future.
+    pub release: Time,
+    /// Absolute deadline.
+    pub deadline: Time,
+    /// Worst-case execution time.
+    pub wcet: Time,
+    /// Best-case execution time.
+    pub bcet: Time,
+    /// Criticality; 0 is low.
+    pub criticality: u8,
+    /// Value of meeting the deadline.
+    pub value: f64,
+}
+
+impl Release {
+    /// A job of `task` that is released at `release` and has the task's deadline, execution times, criticality and value.
+    pub fn of(task: &Task, release: Time) -> Release {
+        let Task { deadline, wcet, bcet, criticality, value, .. } = *task;
+        Release { release, deadline: Time(release.0.saturating_add(deadline.0)), wcet, bcet, criticality, value }
+    }
+
+    fn problem(&self, now: Time) -> Option<ReleaseProblem> {
+        let window = self.deadline.saturating_sub(self.release);
+        if self.release > now {
+            return Some(ReleaseProblem::Future);
+        }
+        if window == Time::ZERO || window > Time::MAX_INPUT {
+            return Some(ReleaseProblem::Deadline);
+        }
+        if self.bcet == Time::ZERO || self.bcet > self.wcet || self.wcet > Time::MAX_INPUT {
+            return Some(ReleaseProblem::Work);
+        }
+        (!(self.value.is_finite() && self.value >= 0.0)).then_some(ReleaseProblem::Value)
+    }
+}
+
+/// What to do until the next decision.
+#[derive(Clone, Copy, Debug)]
+pub struct Decision<'a> {
+    assignment: &'a Assignment,
+    left: &'a [JobId],
+    next: Option<Time>,
+}
+
+impl<'a> Decision<'a> {
+    /// The job to run on each core.
+    pub fn cores(&self) -> &'a [Option<JobId>] {
+        self.assignment.cores()
+    }
+
+    /// The speed of a core.
+    pub fn speed(&self, core: usize) -> Speed {
+        self.assignment.speed(core)
+    }
+
+    /// Jobs that left without completing: aborted at their deadline, or given up by the scheduler. The program must stop them.
+    pub fn stopped(&self) -> &'a [JobId] {
+        self.left
+    }
+
+    /// Latest date of the next decision: the next deadline, or the date that the scheduler asked for. None if only a release or a completion can change
+    /// anything.
+    pub fn next(&self) -> Option<Time> {
+        self.next
+    }
+}
+
+const GONE: u32 = u32::MAX;
+
+/// The ready jobs of a running system, and the jobs on its cores. See the [module header](self) for the life of a job.
+///
+/// ```
+/// use temponet_task::{Assignment, NotApplicable, ReadyJobs, Scheduler, System, SystemView, Task, TaskSet, Time};
+/// # struct First;
+/// # impl Scheduler for First {
+/// #     fn start(&mut self, _: &System) -> Result<(), NotApplicable> { Ok(()) }
+/// #     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+/// #         assignment.place(view, &view.active[..view.active.len().min(1)]);
+/// #     }
+/// # }
+/// # let mut scheduler = First;
+/// let tasks = vec![Task::periodic("control", Time::from_ms(10), Time::from_ms(4))];
+/// let mut ready = ReadyJobs::new(TaskSet::new("robot", tasks, 1).system())?;
+/// ready.start(&mut scheduler)?;
+/// let job = ready.release(0)?;
+/// assert_eq!(ready.decide(&mut scheduler)?.cores(), [Some(job)]);
+/// ready.advance(Time::from_ms(3))?;
+/// ready.complete(job)?;
+/// assert_eq!(ready.decide(&mut scheduler)?.cores(), [None]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ReadyJobs {
+    system: System,
+    now: Time,
+    /// By id.
+    jobs: Vec<Job>,
+    /// Place of each id in `active`, or [`GONE`].
+    places: Vec<u32>,
+    /// Whether the scheduler knows that the deadline has passed, by id.
+    deadline_told: Vec<bool>,
+    active: Vec<JobId>,
+    running: Vec<Option<JobId>>,
+    events: Vec<Event>,
+    /// Ids that may be used again.
+    free: Vec<JobId>,
+    /// Ids of jobs that left since the last decision.
+    leaving: Vec<JobId>,
+    /// Jobs that the program must stop, and whether it has been told.
+    stopped: Vec<JobId>,
+    is_told: bool,
+    /// Number of jobs released so far, by task.
+    released: Vec<u64>,
+    /// Assignment in force.
+    assignment: Assignment,
+    /// Assignment that a scheduler fills.
+    proposed: Assignment,
+}
+
+impl ReadyJobs {
+    /// A system at time zero without ready jobs.
+    pub fn new(system: System) -> Result<ReadyJobs, InvalidSystem> {
+        system.validate()?;
+        let room = system.tasks.len();
+        Ok(ReadyJobs {
+            now: Time::ZERO,
+            jobs: Vec::with_capacity(room),
+            places: Vec::with_capacity(room),
+            deadline_told: Vec::with_capacity(room),
+            active: Vec::with_capacity(room),
+            running: vec![None; system.cores],
+            events: Vec::with_capacity(2 * room),
+            free: Vec::with_capacity(room),
+            leaving: Vec::with_capacity(room),
+            stopped: Vec::with_capacity(room),
+            is_told: true,
+            released: vec![0; room],
+            assignment: Assignment::default(),
+            proposed: Assignment::default(),
+            system,
+        })
+    }
+
+    /// Tasks and cores.
+    pub fn system(&self) -> &System {
+        &self.system
+    }
+
+    /// Current date.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Number of ready jobs, running ones included.
+    pub fn len(&self) -> usize {
+        self.active.len()
+    }
+
+    /// Whether no job is ready.
+    pub fn is_empty(&self) -> bool {
+        self.active.is_empty()
+    }
+
+    /// A ready job.
+    pub fn job(&self, id: JobId) -> Option<&Job> {
+        self.is_active(id).then(|| &self.jobs[id.index()])
+    }
+
+    /// Starts a scheduler. Jobs that are already ready are announced to it at the next decision, so a scheduler can be exchanged while the system runs.
+    pub fn start(&mut self, scheduler: &mut (impl Scheduler + ?Sized)) -> Result<(), crate::NotApplicable> {
+        scheduler.start(&self.system)?;
+        self.events.clear();
+        self.events.extend(self.active.iter().copied().map(Event::Released));
+        let jobs = &self.jobs;
+        self.events.sort_by_key(|event| jobs[event.job().index()].tie());
+        self.deadline_told.fill(false);
+        Ok(())
+    }
+
+    /// Moves on to the date `now` and adds the time that has passed to the execution of the running jobs. A program that measures processor time corrects
+    /// that with [`ReadyJobs::set_executed`].
+    pub fn advance(&mut self, now: Time) -> Result<(), ReadyJobsError> {
+        if now < self.now || now > Time::MAX_INPUT {
+            return Err(ReadyJobsError::Time { from: self.now, to: now });
+        }
+        let passed = now - self.now;
+        for (core, id) in self.running.iter().enumerate() {
+            let Some(id) = id else { continue };
+            let speed = u128::from(self.assignment.speed(core).0);
+            let done = Time((u128::from(passed.0) * speed / u128::from(Speed::FULL.0)) as u64);
+            self.jobs[id.index()].executed += done;
+        }
+        self.now = now;
+        Ok(())
+    }
+
+    /// Releases a job of a task now. Returns its id.
+    pub fn release(&mut self, task: usize) -> Result<JobId, ReadyJobsError> {
+        let release = Release::of(self.task(task)?, self.now);
+        self.release_with(task, release)
+    }
+
+    /// Releases a job of a task that has a release date, deadline, execution time, criticality or value of its own.
+    pub fn release_with(&mut self, task: usize, release: Release) -> Result<JobId, ReadyJobsError> {
+        let name = &self.task(task)?.name;
+        if let Some(what) = release.problem(self.now) {
+            return Err(ReadyJobsError::Release { task: name.clone(), what });
+        }
+        let Release { release, deadline, wcet, bcet, criticality, value } = release;
+        let job = Job {
+            task: task as u32,
+            criticality,
+            running: false,
+            last_core: None,
+            number: self.released[task],
+            release,
+            deadline,
+            wcet,
+            bcet,
+            executed: Time::ZERO,
+            overhead: Time::ZERO,
+            value,
+        };
+        self.released[task] += 1;
+        let place = self.active.len() as u32;
+        let id = match self.free.pop() {
+            Some(id) => {
+                (self.jobs[id.index()], self.places[id.index()]) = (job, place);
+                self.deadline_told[id.index()] = false;
+                id
+            }
+            None => {
+                self.jobs.push(job);
+                self.places.push(place);
+                self.deadline_told.push(false);
+                JobId(self.jobs.len() as u32 - 1)
+            }
+        };
+        self.active.push(id);
+        self.events.push(Event::Released(id));
+        Ok(id)
+    }
+
+    /// Corrects the execution time of a ready job so far, as a processor-time clock measures it.
+    pub fn set_executed(&mut self, id: JobId, executed: Time) -> Result<(), ReadyJobsError> {
+        self.check(id)?;
+        self.jobs[id.index()].executed = executed.min(Time::MAX_INPUT);
+        Ok(())
+    }
+
+    /// Reports that a job is done. A job that completes exactly at its deadline is on time.
+    pub fn complete(&mut self, id: JobId) -> Result<(), ReadyJobsError> {
+        self.check(id)?;
+        self.leave(id);
+        self.events.push(Event::Completed(id));
+        Ok(())
+    }
+
+    /// The state as a scheduler sees it.
+    pub fn view(&self) -> SystemView<'_> {
+        SystemView {
+            now: self.now,
+            system: &self.system,
+            active: &self.active,
+            jobs: &self.jobs,
+            running: &self.running,
+            events: &self.events,
+        }
+    }
+
+    /// Finds passed deadlines, asks the scheduler, and puts its jobs on the cores.
+    ///
+    /// Call it after every release and completion (those of one date together), and at [`Decision::next`]. An illegal assignment is an error; the jobs then
+    /// stay on the cores they have, and another scheduler can be started and asked.
+    pub fn decide(&mut self, scheduler: &mut (impl Scheduler + ?Sized)) -> Result<Decision<'_>, ReadyJobsError> {
+        if std::mem::take(&mut self.is_told) {
+            self.stopped.clear();
+        }
+        self.pass_deadlines();
+        let mut proposed = std::mem::take(&mut self.proposed);
+        proposed.reset(self.system.cores);
+        scheduler.decide(&self.view(), &mut proposed);
+        let problem = self.problem(&proposed);
+        self.proposed = proposed;
+        if let Some(problem) = problem {
+            return Err(ReadyJobsError::Assignment(problem));
+        }
+        std::mem::swap(&mut self.assignment, &mut self.proposed);
+        self.dispatch();
+        self.events.clear();
+        self.free.append(&mut self.leaving);
+        self.is_told = true;
+        let deadlines = self.active.iter().map(|id| self.jobs[id.index()].deadline).filter(|date| *date > self.now);
+        let next = deadlines.chain(self.assignment.wake()).min();
+        Ok(Decision { assignment: &self.assignment, left: &self.stopped, next })
+    }
+
+    /// Takes jobs whose deadline has passed out, or tells the scheduler.
+    fn pass_deadlines(&mut self) {
+        let mut place = 0;
+        while place < self.active.len() {
+            let id = self.active[place];
+            let told = &mut self.deadline_told[id.index()];
+            if self.jobs[id.index()].deadline > self.now || *told {
+                place += 1;
+                continue;
+            }
+            match self.system.on_miss {
+                OnMiss::Abort => {
+                    self.leave(id);
+                    self.stopped.push(id);
+                    self.events.push(Event::Aborted(id));
+                }
+                OnMiss::Continue => {
+                    *told = true;
+                    self.events.push(Event::DeadlinePassed(id));
+                    place += 1;
+                }
+            }
+        }
+    }
+
+    fn problem(&self, assignment: &Assignment) -> Option<AssignmentProblem> {
+        let (cores, given_up) = (assignment.cores(), assignment.abandoned());
+        if cores.len() != self.system.cores {
+            return Some(AssignmentProblem::Cores(cores.len()));
+        }
+        for (core, id) in cores.iter().enumerate().filter_map(|(core, id)| Some((core, (*id)?))) {
+            if !self.is_active(id) {
+                return Some(AssignmentProblem::UnknownJob(id));
+            }
+            if cores[..core].contains(&Some(id)) {
+                return Some(AssignmentProblem::TwoCores(id));
+            }
+        }
+        for (place, id) in given_up.iter().enumerate() {
+            if !self.is_active(*id) {
+                return Some(AssignmentProblem::UnknownJob(*id));
+            }
+            if cores.contains(&Some(*id)) || given_up[..place].contains(id) {
+                return Some(AssignmentProblem::GivenUp(*id));
+            }
+        }
+        let speeds = (0..cores.len()).map(|core| assignment.speed(core));
+        let unknown = speeds.into_iter().find(|speed| !self.system.speeds.contains(speed));
+        let past = assignment.wake().filter(|date| *date <= self.now);
+        unknown.map(AssignmentProblem::Speed).or(past.map(AssignmentProblem::Wake))
+    }
+
+    /// Carries a legal assignment out.
+    fn dispatch(&mut self) {
+        for place in 0..self.assignment.abandoned().len() {
+            let id = self.assignment.abandoned()[place];
+            self.leave(id);
+            self.stopped.push(id);
+        }
+        for id in self.running.iter().flatten() {
+            self.jobs[id.index()].running = false;
+        }
+        self.running.copy_from_slice(self.assignment.cores());
+        for (core, id) in self.running.iter().enumerate() {
+            let Some(id) = id else { continue };
+            let job = &mut self.jobs[id.index()];
+            (job.running, job.last_core) = (true, Some(core as u32));
+        }
+    }
+
+    /// Takes a job off its core and out of the ready jobs. Its id stays taken until the next decision.
+    fn leave(&mut self, id: JobId) {
+        let place = std::mem::replace(&mut self.places[id.index()], GONE) as usize;
+        self.active.swap_remove(place);
+        if let Some(moved) = self.active.get(place) {
+            self.places[moved.index()] = place as u32;
+        }
+        let job = &mut self.jobs[id.index()];
+        if let (true, Some(core)) = (job.running, job.last_core) {
+            self.running[core as usize] = None;
+            job.running = false;
+        }
+        self.leaving.push(id);
+    }
+
+    fn task(&self, task: usize) -> Result<&Task, ReadyJobsError> {
+        self.system.tasks.get(task).ok_or(ReadyJobsError::UnknownTask(task))
+    }
+
+    fn is_active(&self, id: JobId) -> bool {
+        self.places.get(id.index()).is_some_and(|place| *place != GONE)
+    }
+
+    fn check(&self, id: JobId) -> Result<(), ReadyJobsError> {
+        if self.is_active(id) { Ok(()) } else { Err(ReadyJobsError::UnknownJob(id)) }
+    }
+}

@@ -1,0 +1,207 @@
+//! Contract of [`ReadyJobs`]: what a program reports is what a scheduler sees, ids never alias, and mistakes are errors.
+
+use temponet_task::ready_jobs::{AssignmentProblem, ReleaseProblem};
+use temponet_task::{
+    Assignment, Event, InvalidSystem, JobId, NotApplicable, OnMiss, ReadyJobs, ReadyJobsError, Release, Scheduler,
+    Speed, System, SystemView, Task, TaskSet, Time,
+};
+
+const fn ms(n: u64) -> Time {
+    Time::from_ms(n)
+}
+
+/// A scheduler that does what the test says, and remembers what it was shown.
+#[derive(Default)]
+struct Scripted {
+    decide: Option<fn(&SystemView<'_>, &mut Assignment)>,
+    seen: Vec<Event>,
+}
+
+impl Scheduler for Scripted {
+    fn start(&mut self, _: &System) -> Result<(), NotApplicable> {
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        self.seen = view.events.to_vec();
+        match self.decide {
+            Some(decide) => decide(view, assignment),
+            None => {
+                let mut ready: Vec<JobId> = view.active.to_vec();
+                ready.sort_by_key(|id| (view.job(*id).deadline, view.job(*id).tie()));
+                ready.truncate(view.cores());
+                assignment.place(view, &ready);
+            }
+        }
+    }
+}
+
+fn two_tasks(cores: usize) -> TaskSet {
+    let tasks = vec![Task::periodic("fast", ms(10), ms(4)), Task::periodic("slow", ms(30), ms(10))];
+    TaskSet::new("test", tasks, cores)
+}
+
+fn ready(set: &TaskSet) -> (ReadyJobs, Scripted) {
+    let (mut ready, mut scheduler) = (ReadyJobs::new(set.system()).unwrap(), Scripted::default());
+    ready.start(&mut scheduler).unwrap();
+    (ready, scheduler)
+}
+
+#[test]
+fn jobs_are_released_run_preempted_and_completed() {
+    let (mut ready, mut scheduler) = ready(&two_tasks(1));
+    let slow = ready.release(1).unwrap();
+    let decision = ready.decide(&mut scheduler).unwrap();
+    assert_eq!((decision.cores(), decision.next()), (&[Some(slow)][..], Some(ms(30))));
+    ready.advance(ms(5)).unwrap();
+    let fast = ready.release(0).unwrap();
+    assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(fast)]);
+    assert_eq!(scheduler.seen, [Event::Released(fast)]);
+    let job = *ready.job(slow).unwrap();
+    assert_eq!((job.executed, job.running, job.last_core), (ms(5), false, Some(0)));
+    ready.advance(ms(8)).unwrap();
+    ready.complete(fast).unwrap();
+    assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(slow)]);
+    assert_eq!(scheduler.seen, [Event::Completed(fast)]);
+    assert_eq!((ready.len(), ready.job(fast)), (1, None));
+}
+
+#[test]
+fn an_id_is_taken_until_the_scheduler_knows_that_its_job_left() {
+    let (mut ready, mut scheduler) = ready(&two_tasks(1));
+    let first = ready.release(0).unwrap();
+    ready.decide(&mut scheduler).unwrap();
+    ready.complete(first).unwrap();
+    let second = ready.release(0).unwrap();
+    assert_ne!(first, second, "the completion has not been told yet");
+    ready.decide(&mut scheduler).unwrap();
+    assert_eq!(scheduler.seen, [Event::Completed(first), Event::Released(second)]);
+    assert_eq!(ready.release(1).unwrap(), first);
+    assert_eq!(ready.job(second).unwrap().number, 1);
+}
+
+#[test]
+fn a_passed_deadline_stops_the_job_or_is_told_once() {
+    let mut set = two_tasks(1);
+    let (mut ready_jobs, mut scheduler) = ready(&set);
+    let job = ready_jobs.release(0).unwrap();
+    ready_jobs.decide(&mut scheduler).unwrap();
+    ready_jobs.advance(ms(10)).unwrap();
+    let decision = ready_jobs.decide(&mut scheduler).unwrap();
+    assert_eq!((decision.stopped(), decision.cores(), decision.next()), (&[job][..], &[None][..], None));
+    assert_eq!(scheduler.seen, [Event::Aborted(job)]);
+    assert_eq!(ready_jobs.complete(job), Err(ReadyJobsError::UnknownJob(job)));
+
+    set.on_miss = OnMiss::Continue;
+    let (mut ready_jobs, mut scheduler) = ready(&set);
+    let job = ready_jobs.release(0).unwrap();
+    ready_jobs.advance(ms(12)).unwrap();
+    for expected in [&[Event::Released(job), Event::DeadlinePassed(job)][..], &[]] {
+        let decision = ready_jobs.decide(&mut scheduler).unwrap();
+        assert_eq!((decision.stopped(), decision.cores()), (&[][..], &[Some(job)][..]));
+        assert_eq!(scheduler.seen, expected);
+    }
+}
+
+#[test]
+fn a_completion_at_the_deadline_is_on_time() {
+    let (mut ready, mut scheduler) = ready(&two_tasks(1));
+    let job = ready.release(0).unwrap();
+    ready.decide(&mut scheduler).unwrap();
+    ready.advance(ms(10)).unwrap();
+    ready.complete(job).unwrap();
+    assert!(ready.decide(&mut scheduler).unwrap().stopped().is_empty());
+}
+
+#[test]
+fn a_job_that_the_scheduler_gives_up_is_stopped() {
+    let (mut ready, mut scheduler) = ready(&two_tasks(1));
+    let job = ready.release(0).unwrap();
+    ready.decide(&mut scheduler).unwrap();
+    scheduler.decide = Some(|view, assignment| assignment.abandon(view.active[0]));
+    assert_eq!(ready.decide(&mut scheduler).unwrap().stopped(), [job]);
+    assert!(ready.is_empty());
+}
+
+#[test]
+fn illegal_assignments_are_errors_and_change_nothing() {
+    let decisions: [(fn(&SystemView<'_>, &mut Assignment), AssignmentProblem); 6] = [
+        (|_, to| to.run(0, JobId(7)), AssignmentProblem::UnknownJob(JobId(7))),
+        (|_, to| (0..2).for_each(|core| to.run(core, JobId(0))), AssignmentProblem::TwoCores(JobId(0))),
+        (|_, to| to.set_speed(1, Speed(500)), AssignmentProblem::Speed(Speed(500))),
+        (|view, to| to.wake_at(view.now), AssignmentProblem::Wake(Time::ZERO)),
+        (|_, to| (to.abandon(JobId(0)), to.run(0, JobId(0))).1, AssignmentProblem::GivenUp(JobId(0))),
+        (|_, to| to.reset(3), AssignmentProblem::Cores(3)),
+    ];
+    for (decide, problem) in decisions {
+        let (mut ready, mut scheduler) = ready(&two_tasks(2));
+        let job = ready.release(0).unwrap();
+        assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(job), None]);
+        let mut wrong = Scripted { decide: Some(decide), ..Scripted::default() };
+        assert_eq!(ready.decide(&mut wrong).err(), Some(ReadyJobsError::Assignment(problem)));
+        assert_eq!(ready.view().running, [Some(job), None]);
+        // Another scheduler takes over, and hears of the job that is there.
+        ready.start(&mut scheduler).unwrap();
+        assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(job), None]);
+        assert_eq!(scheduler.seen, [Event::Released(job)]);
+    }
+}
+
+#[test]
+fn a_job_stopped_at_a_failed_decision_is_reported_by_the_next() {
+    let (mut ready, mut scheduler) = ready(&two_tasks(1));
+    let job = ready.release(0).unwrap();
+    ready.decide(&mut scheduler).unwrap();
+    ready.advance(ms(10)).unwrap();
+    let mut wrong = Scripted { decide: Some(|_, to| to.run(0, JobId(0))), ..Scripted::default() };
+    assert!(ready.decide(&mut wrong).is_err(), "the job was aborted");
+    ready.start(&mut scheduler).unwrap();
+    let other = ready.release(1).unwrap();
+    assert_ne!(other, job);
+    let decision = ready.decide(&mut scheduler).unwrap();
+    assert_eq!((decision.stopped(), decision.cores()), (&[job][..], &[Some(other)][..]));
+}
+
+#[test]
+fn wrong_reports_are_errors() {
+    let (mut ready, _) = ready(&two_tasks(1));
+    ready.advance(ms(5)).unwrap();
+    assert_eq!(ready.advance(ms(4)), Err(ReadyJobsError::Time { from: ms(5), to: ms(4) }));
+    assert!(ready.advance(Time::NEVER).is_err());
+    assert_eq!(ready.release(2), Err(ReadyJobsError::UnknownTask(2)));
+    assert_eq!(ready.set_executed(JobId(0), ms(1)), Err(ReadyJobsError::UnknownJob(JobId(0))));
+    let task = ready.system().tasks[0].clone();
+    let mut wrong = |change: fn(&mut Release), problem: ReleaseProblem| {
+        let mut release = Release::of(&task, ms(5));
+        change(&mut release);
+        assert_eq!(ready.release_with(0, release), Err(ReadyJobsError::Release { task: "fast".into(), what: problem }));
+    };
+    wrong(|release| release.release = ms(6), ReleaseProblem::Future);
+    wrong(|release| release.deadline = ms(5), ReleaseProblem::Deadline);
+    wrong(|release| release.deadline = Time::NEVER, ReleaseProblem::Deadline);
+    wrong(|release| release.wcet = Time::ZERO, ReleaseProblem::Work);
+    wrong(|release| release.bcet = ms(20), ReleaseProblem::Work);
+    wrong(|release| release.value = f64::NAN, ReleaseProblem::Value);
+    assert!(ready.is_empty());
+}
+
+#[test]
+fn systems_that_make_no_sense_are_refused() {
+    let refused = |change: fn(&mut System)| {
+        let mut system = two_tasks(1).system();
+        change(&mut system);
+        ReadyJobs::new(system).unwrap_err()
+    };
+    assert_eq!(refused(|system| system.cores = 0), InvalidSystem::NoCores);
+    assert_eq!(refused(|system| system.speeds.clear()), InvalidSystem::Speeds);
+    assert_eq!(refused(|system| system.speeds = vec![Speed(0), Speed::FULL]), InvalidSystem::Speeds);
+    assert!(matches!(
+        refused(|system| system.tasks[0].wcet = Time::ZERO),
+        InvalidSystem::TaskTime { what: "wcet", .. }
+    ));
+    let period = |system: &mut System| system.tasks[1] = Task::periodic("slow", Time::ZERO, ms(1));
+    assert!(matches!(refused(period), InvalidSystem::TaskTime { .. }));
+    assert!(matches!(refused(|system| system.tasks[0].bcet = ms(5)), InvalidSystem::BcetAboveWcet { .. }));
+    assert!(matches!(refused(|system| system.tasks[0].value = -1.0), InvalidSystem::Value { .. }));
+    assert!(matches!(refused(|system| system.tasks[0].server = Some(0)), InvalidSystem::UnknownServer { .. }));
+}
