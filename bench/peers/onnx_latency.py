@@ -1,12 +1,12 @@
-"""The network's forward pass against ONNX Runtime on the same weights and rows, both on one thread.
+"""Compares the network's forward pass with ONNX Runtime on the same weights and rows, both on one thread.
 
     pip install numpy onnx onnxruntime safetensors
     cargo build --release
     python3 bench/peers/onnx_latency.py [--jobs 64,200,600] [--passes 300]
 
-Writes the weights and rows with `temponet bench infer`, builds the same network as an ONNX graph, checks that both give the same numbers,
-and prints the medians and their ratio: ONNX Runtime on all rows, as an exported network would run, and on the distinct rows with their
-multiplicities as a bias of the attention, as TempoNet does.
+`temponet bench infer` writes the weights and rows. The script builds the same network as an ONNX graph, checks that both give the same
+outputs, and prints the median times and their ratio. ONNX Runtime is timed twice: on all rows, as an exported network would run, and on the
+distinct rows with their multiplicities as an attention bias, as TempoNet does.
 """
 
 import argparse
@@ -29,7 +29,7 @@ CLOSE = 1e-4
 
 
 class Graph:
-    """An ONNX graph in the making; every operation gives the name of its result."""
+    """Builder of an ONNX graph; every operation returns the name of its result."""
 
     def __init__(self):
         self.nodes, self.constants = [], []

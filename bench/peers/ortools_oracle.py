@@ -1,10 +1,10 @@
-"""The clairvoyant optimum against OR-Tools' CP-SAT, an independent exact solver, on the same instances.
+"""Compares the clairvoyant optimum with OR-Tools' CP-SAT, an independent exact solver, on the same instances.
 
     pip install ortools
     cargo build --release
     python3 bench/peers/ortools_oracle.py [--cases one-60,one-200,burst-60,two-40] [--instances 7] [--limit 120]
 
-Prints, for each case, on how many instances both agree (where both are exact) and the median time of each.
+For each case, prints on how many instances both agree (where both are exact) and the median time of each.
 """
 
 import argparse
@@ -42,14 +42,14 @@ def solve(jobs, cores, limit):
     model = cp_model.CpModel()
     taken = [model.new_bool_var(f"x{i}") for i in range(len(jobs))]
     if cores == 1:
-        # Of any jobs with windows inside [a, b], at most b - a of work can be in time.
+        # Jobs whose windows lie inside [a, b] can have at most b - a of work in time.
         for a in sorted({r for r, _, _ in jobs}):
             for b in sorted({d for _, _, d in jobs}):
                 inside = [i for i, (r, _, d) in enumerate(jobs) if r >= a and d <= b]
                 if sum(jobs[i][1] for i in inside) > b - a > 0:
                     model.add(sum(jobs[i][1] * taken[i] for i in inside) <= b - a)
     else:
-        # Horn's network: work of each job in each interval between two dates.
+        # Horn's network: the work of each job in each interval between two consecutive releases or deadlines.
         dates = sorted({date for r, _, d in jobs for date in (r, d)})
         loads = [[] for _ in dates]
         for i, (r, p, d) in enumerate(jobs):

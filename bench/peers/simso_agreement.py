@@ -1,11 +1,12 @@
-"""Do we and SimSo schedule alike? Random sets, every job compared, under the abort rule.
+"""Checks that TempoNet and SimSo schedule alike: random sets under the abort rule, every job compared.
 
     pip install simso
     cargo build --release
     python bench/peers/simso_agreement.py target/release/temponet
 
-Times are multiples of 1/64 ms, which SimSo's floating-point milliseconds hold exactly, and equal deadlines are
-excluded: on a tie two right simulators may differ. Prints, per scheduler, how many jobs agree in completion (or abortion), and the first that does not.
+Times are multiples of 1/64 ms, which SimSo's floating-point milliseconds represent exactly. Equal deadlines are excluded, because two
+correct simulators can break a tie differently. For each scheduler, prints how many jobs agree in completion (or abortion), and the first
+job that does not.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ from pathlib import Path
 from simso.configuration import Configuration
 from simso.core import Model
 
-# Ours, SimSo's, cores, and the range of loads per core.
+# TempoNet's scheduler, SimSo's scheduler, number of cores, range of loads per core.
 PAIRS = [
     ("edf", "simso.schedulers.EDF_mono", 1, (0.5, 1.3)),
     ("rm", "simso.schedulers.RM_mono", 1, (0.5, 1.3)),
@@ -30,7 +31,7 @@ PAIRS = [
     ("rm", "simso.schedulers.RM", 2, (0.2, 0.5)),
     ("edzl", "simso.schedulers.EDZL", 2, (0.2, 0.6)),
     ("p-edf:fit=first", "simso.schedulers.P_EDF", 3, (0.3, 0.7)),
-    # In overload SimSo's global RM makes jobs wait that are among the m of highest priority.
+    # In overload SimSo's global RM makes jobs wait although they are among the m of highest priority.
     ("rm", "simso.schedulers.RM", 2, (0.5, 1.3)),
 ]
 SETS = 40
@@ -39,7 +40,7 @@ GRAIN = 15_625  # ns
 
 
 def random_set(rng, cores, loads):
-    """Tasks as (name, period, wcet) in ns, no two deadlines of different tasks equal."""
+    """Returns tasks as (name, period, wcet) in ns; no two deadlines of different tasks are equal."""
     while True:
         tasks = any_set(rng, cores, loads)
         deadlines = [date for _, period, _ in tasks for date in range(period, HORIZON_MS * 1_000_000, period)]

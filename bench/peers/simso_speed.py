@@ -1,10 +1,10 @@
-"""How fast is SimSo on our benchmark's own task sets, beside us in the same run?
+"""Measures the speed of SimSo and TempoNet on the task sets of our benchmark, in the same run.
 
     pip install simso
     cargo build --release
     python bench/peers/simso_speed.py target/release/temponet
 
-Prints jobs per second of both, and the ratio, for every case of `temponet bench sim` that SimSo has a scheduler for.
+Prints the jobs per second of both and the ratio, for every case of `temponet bench sim` for which SimSo has a scheduler.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from pathlib import Path
 from simso.configuration import Configuration
 from simso.core import Model
 
-# Case, SimSo's scheduler, jobs to give it.
+# Case, SimSo's scheduler, number of jobs to simulate.
 CASES = [
     ("edf-1x5", "simso.schedulers.EDF_mono", 20_000),
     ("edf-8x100", "simso.schedulers.EDF", 5_000),
@@ -49,7 +49,7 @@ def simso_jobs_per_second(task_set, scheduler, jobs):
     configuration.check_all()
     model = Model(configuration)
     begin = time.perf_counter()
-    with contextlib.redirect_stdout(io.StringIO()):  # its schedulers print
+    with contextlib.redirect_stdout(io.StringIO()):  # SimSo's schedulers print
         model.run_model()
     seconds = time.perf_counter() - begin
     return sum(len(task.jobs) for task in model.results.tasks.values()) / seconds

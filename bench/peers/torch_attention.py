@@ -1,8 +1,9 @@
-"""Dense attention of PyTorch, `scaled_dot_product_attention`, for the shape of the micro-benchmark of sparse attention, on the same card.
+"""Times PyTorch's dense attention, `scaled_dot_product_attention`, on the shape of the sparse-attention micro-benchmark.
 
     python3 bench/peers/torch_attention.py [--jobs 600] [--batch 32]
 
-Prints medians between events after a warm-up as JSON, for each kind of numbers and each implementation that takes this shape; to be read beside
+Prints JSON: the median time between CUDA events after a warm-up, for each number format and each implementation that takes this shape.
+Compare it, on the same card, with
 
     cargo run --release -p temponet-grad --features cuda --example attention_cuda
 """
@@ -47,7 +48,7 @@ def main():
         raise SystemExit("no GPU")
     rows = args.jobs + 1
     generator = torch.Generator("cuda").manual_seed(1)
-    # Rows of all heads side by side, as a layer has them.
+    # Rows of all heads side by side, the layout of a layer.
     inputs = [
         4 * torch.rand(args.batch, rows, HEADS, WIDTH // HEADS, device="cuda", generator=generator) - 2 for _ in range(3)
     ]

@@ -1,13 +1,13 @@
-"""Whole updates of Q-learning in PyTorch against ours: the same weights, transitions and draws, then the time of an update on one thread.
+"""Repeats whole updates of Q-learning in PyTorch, with the same weights, transitions and draws, then times an update on one thread.
 
     pip install torch
     cargo build --release
     python3 bench/peers/torch_training_step.py [--temponet target/release/temponet] [--case case.json] [--rounds 5]
 
-The updates are those of `cargo run -p temponet-train --example training_step` (or of its output in a file, with --case): Huber's loss against a
-target network, Adam, soft update. The losses, the gradients' norms, Adam's moments and the weights after them must be the same, up to
-rounding; if they are not, the exit code is 1. The times are those of the paper's network (d = 128, L = 2, H = 4, feed-forward 512), every
-job with its own row, beside `temponet bench train --json` if a binary is given.
+The updates are those of `cargo run -p temponet-train --example training_step` (or of its output in a file, with --case): Huber loss against a
+target network, Adam, soft update. The losses, the gradient norms, Adam's moments and the resulting weights must be the same, up to rounding;
+otherwise the exit code is 1. The timed network is the paper's (d = 128, L = 2, H = 4, feed-forward 512), every job with its own row. If a
+binary is given, the times of `temponet bench train --json` are printed beside it.
 """
 
 import argparse
@@ -22,14 +22,14 @@ import torch
 import torch.nn.functional as F
 
 ROOT = Path(__file__).resolve().parents[2]
-# Greatest difference allowed, as a share of the greatest number of its kind.
+# Greatest difference allowed, relative to the greatest number of its kind.
 CLOSE = 1e-5
 PAPER = {"width": 128, "layers": 2, "heads": 4, "feed_forward": 512}
 CASES = [(64, 6), (64, 33), (16, 601)]
 
 
 def rows(samples):
-    """Samples as a padded batch: features of idle and job rows, and the bias of every key, -inf where there is none."""
+    """Returns samples as a padded batch: features of idle and job rows, and the attention bias of every key (-inf for padding)."""
     longest = max(len(sample["counts"]) for sample in samples)
     width = len(samples[0]["tokens"]) // len(samples[0]["counts"])
     idle = torch.tensor([sample["idle"] for sample in samples])
@@ -43,7 +43,7 @@ def rows(samples):
 
 
 def forward(weights, architecture, batch):
-    """A number for every row, the idle one first, and one for every state."""
+    """Returns an output for every row, the idle row first, and a value for every state."""
     idle, jobs, bias = batch
     tables = lambda kind: [weights[f"embed.{kind}.{feature['name']}"] for feature in architecture[kind]]
     sums = lambda kind, values: sum(table[values[..., place]] for place, table in enumerate(tables(kind)))
@@ -67,7 +67,7 @@ def forward(weights, architecture, batch):
 
 
 def best_rows(q, counts, cores):
-    """The rows of the jobs with the best numbers, for so many cores."""
+    """Returns the rows of the jobs with the highest outputs, one for each core."""
     chosen = []
     for row in sorted(range(1, len(counts) + 1), key=lambda row: -q[row]):
         chosen += [row] * min(cores - len(chosen), counts[row - 1])
@@ -75,7 +75,7 @@ def best_rows(q, counts, cores):
 
 
 def choice(transitions, rows_of, width):
-    """How often each row was chosen."""
+    """Returns how often each row was chosen."""
     chosen = torch.zeros(len(transitions), width)
     for place, rows in enumerate(rows_of):
         for row in rows:
@@ -84,7 +84,7 @@ def choice(transitions, rows_of, width):
 
 
 def worth(q, value, chosen):
-    """V + Σ (A_k − A_idle) over the jobs chosen."""
+    """Returns V + Σ (A_k − A_idle) over the chosen jobs."""
     return value + (q * chosen).sum(1) - q[:, 0] * chosen.sum(1)
 
 
@@ -94,12 +94,12 @@ class Learner:
         self.target = {name: tensor.clone() for name, tensor in target.items()}
         self.architecture, self.settings = architecture, settings
         adam = settings["adam"]
-        # In single precision, as ours are; PyTorch would hold them in double.
+        # In single precision, like ours; PyTorch would keep them in double precision.
         betas = tuple(torch.tensor(adam[key], dtype=torch.float32).item() for key in ("beta1", "beta2"))
         self.adam = torch.optim.Adam(self.weights.values(), lr=settings["rate"], betas=betas, eps=adam["epsilon"])
 
     def update(self, states, chosen, reward, discount, following, best):
-        """One update; `best` says which rows are chosen next, given the target network's numbers."""
+        """Does one update; `best` selects the rows chosen next, given the target network's outputs."""
         with torch.no_grad():
             q, value = forward(self.target, self.architecture, following)
             target = reward + discount * worth(q, value, best(q))
@@ -120,7 +120,7 @@ def lists(tensors, name):
 
 
 def check(case):
-    """Does the case's updates again and prints how far apart both are; whether that is close."""
+    """Repeats the case's updates, prints how far apart both are, and returns whether that is close enough."""
     before, after = case["before"], case["after"]
     learner = Learner(lists(before, "parameters"), lists(before, "target"), case["architecture"], case)
     gaps = {"loss": 0.0, "gradient norm": 0.0}
@@ -154,7 +154,7 @@ def check(case):
 
 
 def tensors_of(shape):
-    """Random weights of the paper's network."""
+    """Returns random weights of the paper's network."""
     d, wide = shape["width"], shape["feed_forward"]
     table = lambda size: torch.rand(size, d) * 2 - 1
     weights = {"embed.job.slack": table(128), "embed.idle.cores": table(8), "embed.idle.load": table(16)}
@@ -174,7 +174,7 @@ def tensors_of(shape):
 
 
 def steps_per_second(batch, tokens, rounds):
-    """The median rate of some rounds. The rows are put together beforehand, which for TempoNet is part of its time."""
+    """Returns the median rate of several rounds. The rows are assembled beforehand; for TempoNet that is part of the timed work."""
     names = lambda *list: [{"name": name} for name in list]
     architecture = PAPER | {"job": names("slack"), "idle": names("cores", "load")}
     adam = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
