@@ -1,0 +1,58 @@
+//! No report of a program makes [`ReadyJobs`] panic, and no scheduler of ours answers an accepted report with an illegal assignment.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use temponet::{Model, Options, Temponet};
+use temponet_sched::build;
+use temponet_task::{JobId, OnMiss, ReadyJobs, Release, Scheduler, Task, TaskSet, Time};
+
+fn scheduler(choice: u8) -> Box<dyn Scheduler> {
+    const NAMES: [&str; 9] =
+        ["edf", "llf", "mh-edf", "look-ahead", "p-edf", "dp-wrap", "muf", "shield:srpt", "shield:fcfs"];
+    match NAMES.get(usize::from(choice) % (NAMES.len() + 1)) {
+        Some(name) => build(name).expect("it is in the catalog"),
+        None => {
+            let model = Model::built_in().expect("the built-in model is whole");
+            Box::new(Temponet::new(model.into(), Options::default()).expect("it runs everywhere"))
+        }
+    }
+}
+
+fn set(data: &[u8; 8]) -> TaskSet {
+    let task = |(index, shape): (usize, &[u8])| {
+        let (period, wcet) = (u64::from(shape[0]) + 1, u64::from(shape[1]) % 16 + 1);
+        Task { criticality: shape[0] % 3, ..Task::periodic(format!("t{index}"), Time::from_us(period), Time::from_us(wcet)) }
+    };
+    let tasks = data[..6].chunks_exact(2).enumerate().map(task).collect();
+    let mut set = TaskSet::new("fuzz", tasks, usize::from(data[6] % 3) + 1);
+    set.on_miss = if data[7] % 2 == 0 { OnMiss::Abort } else { OnMiss::Continue };
+    set
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((shape, [choice, rest @ ..])) = data.split_first_chunk::<8>() else { return };
+    let mut ready = ReadyJobs::new(set(shape).system()).expect("the system makes sense");
+    let mut scheduler = scheduler(*choice);
+    if ready.start(&mut *scheduler).is_err() {
+        return;
+    }
+    for report in rest.chunks_exact(2) {
+        let (what, value) = (report[0] % 8, u64::from(report[1]));
+        match what {
+            0 | 1 => drop(ready.release(value as usize % 4)),
+            2 => {
+                let mut release = Release::of(&ready.system().tasks[0], ready.now());
+                (release.deadline, release.wcet) = (Time::from_us(value), Time(value));
+                drop(ready.release_with(0, release));
+            }
+            3 => drop(ready.complete(JobId(value as u32))),
+            4 => drop(ready.set_executed(JobId(0), Time::from_us(value))),
+            5 => drop(ready.advance(Time(ready.now().0.saturating_add(value * 100)))),
+            6 => drop(ready.advance(Time::from_us(value))),
+            _ => {
+                let decision = ready.decide(&mut *scheduler).expect("our schedulers decide what is legal");
+                assert!(decision.cores().iter().flatten().all(|id| !decision.stopped().contains(id)));
+            }
+        }
+    }
+});
