@@ -1,36 +1,50 @@
-//! The learned scheduler in a program of your own: fill a view from your queues, ask, dispatch.
+//! The learned scheduler in a program of your own: report what happens, ask, dispatch.
 //!
 //! `cargo run -p temponet --example embed`
+//!
+//! A real program waits for timers and for its workers. This one plays 100 ms of them: both tasks are periodic, and jobs take less than their wcet.
 
-use temponet::{Model, Options, Temponet, Tokenizer};
-use temponet_task::{Assignment, Event, Job, JobId, Scheduler, SystemView, Task, TaskSet, Time};
+use temponet::{JobId, ReadyJobs, Task, TaskSet, Temponet, Time};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Once, before real time begins: what runs here, and the model (`Temponet::load("mine.safetensors")?` for your own).
+    // Once, before real time begins: the tasks, the cores, the model (`Temponet::load("mine.safetensors")?` for one of your own).
     let tasks = vec![
         Task::periodic("control", Time::from_ms(10), Time::from_ms(4)),
-        Task::periodic("vision", Time::from_ms(40), Time::from_ms(25)),
+        Task::periodic("vision", Time::from_ms(40), Time::from_ms(22)),
     ];
-    let system = TaskSet::new("robot", tasks, 1).system();
-    let model = Model::random(Tokenizer::full(), 1);
-    let mut scheduler = Temponet::new(model.into(), Options::default())?;
-    scheduler.start(&system)?;
+    let mut ready = ReadyJobs::new(TaskSet::new("robot", tasks, 1).system())?;
+    let mut scheduler = Temponet::built_in()?;
+    ready.start(&mut scheduler)?;
+    println!("the shield {}", scheduler.shield_role().sentence("the network"));
 
-    // At every release, completion and deadline: the ready jobs, and who is running.
-    let jobs = [Job::first(0, &system.tasks[0]), Job::first(1, &system.tasks[1])];
-    let active = [JobId(0), JobId(1)];
-    let events = active.map(Event::Released);
-    let view = SystemView {
-        now: Time::ZERO,
-        system: &system,
-        active: &active,
-        jobs: &jobs,
-        running: &[None],
-        events: &events,
-    };
-    let mut assignment = Assignment::default();
-    assignment.reset(1);
-    scheduler.decide(&view, &mut assignment);
-    println!("core 0 runs {:?}; ask again at {:?} at the latest", assignment.cores()[0], assignment.wake());
-    Ok(())
+    let periods = [Time::from_ms(10), Time::from_ms(40)];
+    let takes = [Time::from_ms(3), Time::from_ms(20)];
+    let mut next_release = [Time::ZERO; 2];
+    let mut running: Option<JobId> = None;
+    loop {
+        // 1. Sleep until something happens: a release, the end of the running job, or the date that the scheduler asked for.
+        let end = running.and_then(|id| ready.job(id)).map(|job| {
+            let left = takes[job.task as usize].saturating_sub(job.executed);
+            ready.now() + left
+        });
+        let now = next_release.into_iter().chain(end).min().unwrap_or(Time::NEVER);
+        if now >= Time::from_ms(100) {
+            return Ok(());
+        }
+        // 2. Report it: first the time, then completions, then releases.
+        ready.advance(now)?;
+        if let Some(id) = running.filter(|_| end == Some(now)) {
+            ready.complete(id)?;
+        }
+        for (task, date) in next_release.iter_mut().enumerate().filter(|(_, date)| **date == now) {
+            ready.release(task)?;
+            *date = now + periods[task];
+        }
+        // 3. Ask, and dispatch. A real program also sets a timer for `decision.next()` and stops the jobs in `decision.stopped()`.
+        let decision = ready.decide(&mut scheduler)?;
+        assert!(decision.stopped().is_empty(), "the shield guarantees this set");
+        running = decision.cores()[0];
+        let name = running.and_then(|id| ready.job(id)).map(|job| &ready.system().tasks[job.task as usize].name);
+        println!("{now:>6}  {}", name.map_or("idle", String::as_str));
+    }
 }

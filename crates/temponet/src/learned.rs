@@ -1,4 +1,4 @@
-//! The network as a scheduler: observe, read, map. What makes it safe is around it (`scheduler.rs`).
+//! The network as a scheduler: read the ready jobs, run the network, map Q-values to cores. The shield around it is in `scheduler.rs`.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ use crate::staying::Staying;
 use crate::tokenizer::Scale;
 use crate::{Model, Observation};
 
-/// How a model is used.
+/// Options of the learned scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
-    /// From Q-values to cores.
+    /// Mapping from Q-values to cores.
     pub mapping: Mapping,
-    /// The paper's sparse attention instead of the dense one over distinct rows.
+    /// Whether attention is sparse, as in the paper, instead of dense over distinct rows.
     pub sparse: bool,
-    /// Keep sparse attention whole in overload too, without the paper's mitigation.
+    /// Whether sparse attention keeps all its blocks in overload, without the paper's mitigation.
     pub keep_attention: bool,
-    /// The kernel and its precision.
+    /// Kernel and precision of the network.
     pub network: temponet_infer::Options,
-    /// A decision that is expected to take longer than this many ns is left to the fallback; none: there is no limit.
+    /// Time budget of a decision, in nanoseconds. A decision that is expected to take longer is left to the fallback. There is no limit by default.
     pub budget_ns: Option<u64>,
 }
 
-/// The share of urgent jobs above which sparse attention is halved, and below which it is whole again.
+/// Shares of urgent jobs above which sparse attention is halved, and below which it is whole again.
 const OVERLOAD: (f32, f32) = (0.30, 0.20);
 
-/// The learned scheduler, without a shield.
+/// The learned scheduler without a shield.
 pub struct Learned {
     model: Arc<Model>,
     network: Network,
@@ -38,19 +38,28 @@ pub struct Learned {
     observation: Observation,
     mapper: Mapper,
     is_overloaded: bool,
-    /// More ready jobs than this are beyond what the model has learned.
+    /// Number of ready jobs up to which the model has been trained.
     most_jobs: usize,
-    /// Decides where the network cannot: beyond its reach, over budget, or not finite.
+    /// Scheduler for decisions that the network cannot take: more jobs than it was trained for, over budget, or an output that is not finite.
     fallback: Box<dyn Scheduler>,
     fallbacks: u64,
     q: Vec<f32>,
 }
 
 impl Learned {
-    /// A scheduler that asks this model.
+    /// A scheduler with this model.
     pub fn new(model: Arc<Model>, options: Options) -> Result<Learned, NetworkError> {
-        Ok(Learned {
-            network: Network::new(&model.weights, options.network)?,
+        Ok(Learned::over(Network::new(&model.weights, options.network)?, model, options))
+    }
+
+    /// Another scheduler over the same prepared weights. It has to be started like a new one.
+    pub fn share(&self) -> Learned {
+        Learned::over(self.network.clone(), self.model.clone(), self.options)
+    }
+
+    fn over(network: Network, model: Arc<Model>, options: Options) -> Learned {
+        Learned {
+            network,
             model,
             options,
             scale: Scale::default(),
@@ -61,21 +70,21 @@ impl Learned {
             fallback: fallback(false),
             fallbacks: 0,
             q: Vec::new(),
-        })
+        }
     }
 
-    /// Whether its overload detector fired when the network was last asked; it minds this even where attention is kept whole.
+    /// Whether the overload detector fired at the last decision of the network. The detector works even where attention is kept whole.
     pub fn is_overloaded(&self) -> bool {
         self.is_overloaded
     }
 
-    /// What a decision over so many rows takes at most, in ns: the work of the network at a rate that every machine reaches.
+    /// Upper estimate of the time of a decision over this many rows, in nanoseconds: the work of the network at a rate that every machine reaches.
     fn expected_ns(&self, rows: usize) -> u64 {
         2_000 + self.model.weights.architecture.operations(rows) as u64 / FLOP_PER_NS
     }
 }
 
-/// Floating-point operations per nanosecond that are taken for granted.
+/// Floating-point operations per nanosecond that every machine is assumed to reach.
 const FLOP_PER_NS: u64 = 20;
 
 impl Scheduler for Learned {
@@ -98,7 +107,7 @@ impl Scheduler for Learned {
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         self.q.clear();
         if view.active.len() <= view.cores() {
-            // There is nothing to choose.
+            // Every job gets a core.
             return assignment.place(view, view.active);
         }
         if view.active.len() > self.most_jobs {

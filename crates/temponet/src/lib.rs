@@ -1,20 +1,65 @@
-//! The learned scheduler, to embed: ready jobs become urgency tokens, a small Transformer reads them all at once, every job gets a Q-value, and the
-//! best ones get the cores. A shield around it keeps it from missing what is proved to be safe.
+//! TempoNet to embed: a deadline scheduler that learns, with a safety net.
 //!
-//! ```no_run
-//! # use temponet_task::{Assignment, Scheduler, System, SystemView};
-//! # fn run(system: &System, view: &SystemView<'_>) -> Result<(), Box<dyn std::error::Error>> {
-//! let mut scheduler = temponet::Temponet::load("mine.safetensors")?;
-//! scheduler.start(system)?;
-//! let mut assignment = Assignment::default();
-//! assignment.reset(system.cores);
-//! scheduler.decide(view, &mut assignment);
-//! # Ok(())
-//! # }
+//! At every decision the ready jobs become urgency tokens, a small Transformer reads all of them at once, every job gets a Q-value, and the best jobs
+//! get the cores. A shield around the network overrules a choice that could cost a deadline which is proved to be safe.
+//!
+//! # Quick start
+//!
+//! A program describes its tasks once, reports releases and completions to [`ReadyJobs`], and runs what each [`Decision`] says:
+//!
 //! ```
+//! use temponet::{ReadyJobs, Task, TaskSet, Temponet, Time};
+//!
+//! let tasks = vec![
+//!     Task::periodic("control", Time::from_ms(10), Time::from_ms(4)),
+//!     Task::periodic("vision", Time::from_ms(40), Time::from_ms(22)),
+//! ];
+//! let mut ready = ReadyJobs::new(TaskSet::new("robot", tasks, 1).system())?;
+//! let mut scheduler = Temponet::built_in()?; // or `Temponet::load("mine.safetensors")?`
+//! ready.start(&mut scheduler)?;
+//!
+//! let (control, vision) = (ready.release(0)?, ready.release(1)?);
+//! let decision = ready.decide(&mut scheduler)?;
+//! let first = decision.cores()[0].expect("two jobs are ready");
+//! assert!(first == control || first == vision);
+//! let latest = decision.next().expect("a deadline is ahead");
+//!
+//! // … 3 ms later the job is done.
+//! ready.advance(Time::from_ms(3).min(latest))?;
+//! ready.complete(first)?;
+//! assert!(ready.decide(&mut scheduler)?.cores()[0].is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `cargo run -p temponet --example embed` runs a whole loop. Any other [`Scheduler`] can stand in the place of [`Temponet`].
+//!
+//! # What a program must honour
+//!
+//! [`ReadyJobs`] takes care of the first three. A program that fills a [`SystemView`] itself has to do so on its own.
+//!
+//! - **Events are complete.** Every release, completion, abort and passed deadline appears exactly once, in the [`SystemView::events`] of the next decision.
+//!   Many schedulers keep the ready jobs in order by these events alone and never see a job that was not announced.
+//! - **Ids are unique until they are told.** A [`JobId`] may be used again only after a decision has shown the event with which its job left.
+//! - **Running state is true.** [`SystemView::running`] and [`Job::running`](Job::running) agree with each other and with the last assignment.
+//! - **Wake-ups are kept.** The program decides again after every release and completion, and at [`Decision::next`] at the latest. The shield's guarantee
+//!   and schedulers that watch slack rely on this date ([`Assignment::wake`]).
+//! - **Time is one clock.** [`SystemView::now`] never goes back. All times are nanoseconds from one origin.
+//! - **Tasks are what they were said to be.** The guarantee of the shield holds as long as jobs take no longer than their wcet and arrive no more often than
+//!   their task says. [`Temponet::shield_role`] says what is guaranteed on a system.
+//! - **A change of tasks or cores is a new start.** Make new [`ReadyJobs`] and call [`ReadyJobs::start`] again.
+//!
+//! # Threads and memory
+//!
+//! A scheduler belongs to one thread. [`Temponet::share`] makes another one over the same prepared weights, for another thread or another system. After the
+//! first decisions of a load, a decision allocates nothing.
+//!
+//! # Stability
+//!
+//! Everything at the top of this crate follows semantic versioning. The modules of [`stages`] are the steps of one decision, which training and diagnostics
+//! share with the scheduler; they may change at any time.
 
 mod advice;
-pub mod assignment;
+mod assignment;
 mod binning;
 mod bins;
 mod continuous;
@@ -26,14 +71,28 @@ mod scheduler;
 mod staying;
 mod tokenizer;
 
-pub use advice::Counsel;
-pub use binning::Binning;
-pub use continuous::Continuous;
-pub use learned::{Learned, Options};
-pub use mapping::{Mapper, Mapping};
-pub use model::{Model, ModelError, provenance};
-pub use observation::Observation;
+pub use learned::Options;
+pub use mapping::Mapping;
+pub use model::{Model, ModelError};
 pub use scheduler::Temponet;
-pub use staying::{Kept, Staying};
 pub use temponet_infer::NetworkError;
-pub use tokenizer::{Feature, Scale, Tokenizer};
+pub use temponet_sched::shield::Role;
+pub use temponet_task::{
+    Arrival, Assignment, Costs, Decision, Event, ExecutionModel, Gap, InvalidSystem, Job, JobId, NotApplicable, OnMiss,
+    ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, System, SystemView, Task, TaskSet, Time,
+};
+
+/// The steps of one decision, for training and diagnostics. These items may change at any time.
+pub mod stages {
+    pub use crate::advice::Counsel;
+    pub use crate::assignment::{Hungarian, Sinkhorn};
+    pub use crate::binning::Binning;
+    pub use crate::continuous::Continuous;
+    pub use crate::learned::Learned;
+    pub use crate::mapping::Mapper;
+    pub use crate::model::provenance;
+    pub use crate::observation::Observation;
+    pub use crate::staying::{Kept, Staying};
+    pub use crate::tokenizer::{Feature, Scale, Tokenizer};
+}
+pub use stages::*;

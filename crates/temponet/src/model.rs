@@ -6,50 +6,51 @@ use temponet_infer::{Architecture, Weights, WeightsError, file_checksum};
 
 use crate::tokenizer::Tokenizer;
 
-/// What a weights file holds.
+/// A model, as a weights file holds it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// How jobs become tokens.
+    /// Tokenizer: how jobs become tokens.
     pub tokenizer: Tokenizer,
-    /// The network.
+    /// Weights of the network.
     pub weights: Weights,
 }
 
-/// Why a file is no model.
+/// Reason why a file is not a usable model.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ModelError {
     /// The weights file cannot be used.
     #[error(transparent)]
     Weights(#[from] WeightsError),
-    /// The weights are whole, but the tokenizer is not.
+    /// The weights are valid, but the tokenizer is not.
     #[error("its \"tokenizer\" is wrong: {0}")]
     Tokenizer(String),
-    /// It is whole, but cannot run.
+    /// The model is valid, but cannot run on this machine.
     #[error(transparent)]
     Network(#[from] temponet_infer::NetworkError),
 }
 
 const TOKENIZER_KEY: &str = "tokenizer";
-/// Where the model comes from, in one line; random weights say so here.
+/// Provenance of the model, in one line; random weights say so here.
 const PROVENANCE_KEY: &str = "provenance";
 const UNTRAINED: &str = "untrained";
-/// Ready jobs per core up to which it has learned.
+/// Number of ready jobs per core up to which the model has been trained.
 const REACH_KEY: &str = "reach";
-/// Says that it never leaves a core idle while a job waits.
+/// Set to [`NEVER`] if the model never leaves a core idle while a job waits.
 const IDLES_KEY: &str = "idles";
 const NEVER: &str = "never";
-/// The idle head by which files said so before: no weights and this bias.
+/// Bias of the idle head, with zero weights, by which older files said the same.
 const OLD_NEVER_IDLE: f32 = -1e6;
-/// What staying is worth at most, in units of Q. Files of before have a "stay", which any cost added to every running job: it is not used.
+/// Greatest Q-value bonus of a running job. Older files have a "stay" with another meaning, which is not used.
 const STAY_KEY: &str = "staying";
 
-/// Where weights come from, if their file says.
+/// Provenance of weights, if their file states it.
 pub fn provenance(weights: &Weights) -> Option<&str> {
     weights.metadata.get(PROVENANCE_KEY).map(String::as_str)
 }
 
 impl Model {
-    /// Untrained weights for a tokenizer.
+    /// An untrained model for a tokenizer.
     pub fn random(tokenizer: Tokenizer, seed: u64) -> Model {
         let paper = Architecture::paper(tokenizer.job_vocabularies(), tokenizer.idle_vocabularies());
         let architecture = Architecture { real: tokenizer.real_input(), slots: tokenizer.slots, ..paper };
@@ -58,42 +59,42 @@ impl Model {
         model
     }
 
-    /// The model that comes with the program: `docs/model-card.md` says what it learned and what it is good for.
+    /// The built-in model. `docs/model-card.md` says how it was trained and where it helps.
     pub fn built_in() -> Result<Model, ModelError> {
         Model::from_bytes(include_bytes!("../models/default.safetensors"))
     }
 
-    /// Whether nobody has taught it anything.
+    /// Whether the model has not been trained.
     pub fn is_untrained(&self) -> bool {
         self.provenance().is_none_or(|text| text.starts_with(UNTRAINED))
     }
 
-    /// Where it comes from, if the file says.
+    /// Provenance of the model, if the file states it.
     pub fn provenance(&self) -> Option<&str> {
         provenance(&self.weights)
     }
 
-    /// Says where it comes from.
+    /// Sets the provenance.
     pub fn set_provenance(&mut self, text: String) {
         self.weights.metadata.insert(PROVENANCE_KEY.into(), text);
     }
 
-    /// Ready jobs per core up to which it has learned, if the file says. Beyond, it does not decide.
+    /// Number of ready jobs per core up to which the model has been trained, if the file states it. Beyond that, the fallback decides.
     pub fn reach(&self) -> Option<f64> {
         self.weights.metadata.get(REACH_KEY)?.parse().ok().filter(|reach: &f64| *reach > 0.0)
     }
 
-    /// Says up to how many ready jobs per core it has learned.
+    /// Sets the number of ready jobs per core up to which the model has been trained.
     pub fn set_reach(&mut self, jobs_per_core: f64) {
         self.weights.metadata.insert(REACH_KEY.into(), jobs_per_core.to_string());
     }
 
-    /// Whether it never leaves a core idle while a job waits, whatever its idle head says.
+    /// Whether the model never leaves a core idle while a job waits, regardless of its idle head.
     pub fn never_idles(&self) -> bool {
         self.weights.metadata.get(IDLES_KEY).is_some_and(|text| text == NEVER)
     }
 
-    /// Says whether it never leaves a core idle while a job waits.
+    /// Sets whether the model never leaves a core idle while a job waits.
     pub fn set_never_idles(&mut self, never: bool) {
         match never {
             true => self.weights.metadata.insert(IDLES_KEY.into(), NEVER.into()),
@@ -101,12 +102,12 @@ impl Model {
         };
     }
 
-    /// What a job must be worth to run, where idling is worth `idle_q` to the network.
+    /// Least Q-value with which a job runs, given the Q-value of idling.
     pub fn threshold(&self, idle_q: f32) -> f32 {
         if self.never_idles() { f32::NEG_INFINITY } else { idle_q }
     }
 
-    /// What it is worth at most, in units of Q, that a running job keeps its core; how much of it counts depends on what moving costs ([`crate::Staying`]).
+    /// Greatest Q-value bonus for a running job. How much of it applies depends on the costs of dispatching ([`crate::Staying`]).
     pub fn stay(&self) -> f32 {
         self.weights
             .metadata
@@ -116,17 +117,17 @@ impl Model {
             .unwrap_or(0.0)
     }
 
-    /// Says what staying is worth at most.
+    /// Sets the greatest Q-value bonus for a running job.
     pub fn set_stay(&mut self, stay: f32) {
         self.weights.metadata.insert(STAY_KEY.into(), stay.to_string());
     }
 
-    /// Reads a file.
+    /// Reads a weights file.
     pub fn load(path: &Path) -> Result<Model, ModelError> {
         Model::of(Weights::load(path)?)
     }
 
-    /// Reads the content of a file.
+    /// Reads the content of a weights file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Model, ModelError> {
         Model::of(Weights::from_bytes(bytes)?)
     }
@@ -153,7 +154,7 @@ impl Model {
         Ok(model)
     }
 
-    /// A file of before says in its weights what is now said in the metadata; with such weights no training can go on.
+    /// Moves "never idles" of an older file from the weights into the metadata, so that training can continue.
     fn mend_old_idle_head(&mut self) {
         let (weight, bias) = (self.weights.tensor("head.idle.weight"), self.weights.tensor("head.idle.bias"));
         if *bias == [OLD_NEVER_IDLE] && weight.iter().all(|weight| *weight == 0.0) {
@@ -162,12 +163,12 @@ impl Model {
         }
     }
 
-    /// The checksum of its file: of the weights and of all that the metadata say.
+    /// Checksum of the weights file, metadata included.
     pub fn checksum(&self) -> Result<String, ModelError> {
         Ok(file_checksum(&self.to_bytes()?).unwrap_or_default())
     }
 
-    /// The content of a file.
+    /// Content of the weights file.
     pub fn to_bytes(&self) -> Result<Vec<u8>, ModelError> {
         let mut weights = self.weights.clone();
         let tokenizer =

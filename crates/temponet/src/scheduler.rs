@@ -4,36 +4,56 @@ use std::path::Path;
 use std::sync::Arc;
 
 use temponet_infer::NetworkError;
-use temponet_sched::shield::Shield;
+use temponet_sched::shield::{Role, Shield};
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 use crate::learned::{Learned, Options};
 use crate::{Model, ModelError};
 
-/// The learned scheduler. Whatever its weights say, it misses no deadline that is proved to be safe.
+/// The learned scheduler behind its shield. Whatever its weights say, it misses no deadline that is proved to be safe.
 pub struct Temponet {
     shielded: Shield<Learned>,
 }
 
 impl Temponet {
-    /// A scheduler that asks a model, used as the options say.
-    pub fn new(model: Arc<Model>, options: Options) -> Result<Temponet, NetworkError> {
-        Ok(Temponet { shielded: Shield::new(Learned::new(model, options)?) })
+    /// A scheduler with the built-in model and default options.
+    pub fn built_in() -> Result<Temponet, ModelError> {
+        Ok(Temponet::new(Model::built_in()?.into(), Options::default())?)
     }
 
-    /// A scheduler from a weights file.
+    /// A scheduler with the model of a weights file and default options.
     pub fn load(path: impl AsRef<Path>) -> Result<Temponet, ModelError> {
         Ok(Temponet::new(Model::load(path.as_ref())?.into(), Options::default())?)
     }
 
-    /// What the shield does on this system: what it guarantees, and whether the network is asked. One sentence, which goes on after "the shield".
-    pub fn shield_role(&self) -> String {
-        self.shielded.role().sentence("the network")
+    /// A scheduler with this model and these options.
+    pub fn new(model: Arc<Model>, options: Options) -> Result<Temponet, NetworkError> {
+        Ok(Temponet { shielded: Shield::new(Learned::new(model, options)?) })
     }
 
-    /// Why the shield guarantees nothing on this system; none if it does.
-    pub fn why_unguarded(&self) -> Option<&str> {
-        self.shielded.why_disarmed()
+    /// Another scheduler over the same prepared weights, for another thread or another system. It has to be started like a new one.
+    ///
+    /// ```
+    /// use temponet::Temponet;
+    ///
+    /// let one = Temponet::built_in()?;
+    /// let other = one.share();
+    /// std::thread::spawn(move || drop(other)).join().expect("it ran");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn share(&self) -> Temponet {
+        Temponet { shielded: Shield::new(self.shielded.inner().share()) }
+    }
+
+    /// What the shield guarantees on the system that the scheduler was started with, and who decides.
+    pub fn shield_role(&self) -> Role {
+        self.shielded.role()
+    }
+}
+
+impl std::fmt::Debug for Temponet {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Temponet").field("shield", &self.shield_role()).finish_non_exhaustive()
     }
 }
 

@@ -202,7 +202,7 @@ fn behind_the_shield_no_weights_miss_what_is_safe() {
         misses += simulate(&set, seed, horizon, &mut alone, &mut Unobserved).unwrap().missed();
         let mut shielded = Temponet::new(model, Options::default()).unwrap();
         let metrics = simulate(&set, seed, horizon, &mut shielded, &mut Unobserved).unwrap();
-        assert_eq!(metrics.missed(), 0, "seed {seed}: {:?}", shielded.why_unguarded());
+        assert_eq!(metrics.missed(), 0, "seed {seed}: {:?}", shielded.shield_role());
         overrides += shielded.counters()[0].1;
     }
     assert!(misses > 1_000 && overrides > 1_000, "{misses} misses, {overrides} overrides");

@@ -80,6 +80,11 @@ impl<S: Scheduler> Shield<S> {
         self.counters
     }
 
+    /// The scheduler behind the shield.
+    pub fn inner(&self) -> &S {
+        &self.inner
+    }
+
     /// Whether it guarantees every deadline at present.
     pub fn is_armed(&self) -> bool {
         self.is_armed
