@@ -10,8 +10,8 @@
 use temponet_task::Time;
 
 use super::Outcome;
-use super::effort::Effort;
 use super::response_time::{Key, PriorityRule};
+use super::step_budget::StepBudget;
 use super::worst_case::{Sporadic, WorstCase};
 
 /// Who runs first.
@@ -36,12 +36,12 @@ pub(crate) fn global_tasks(worst_case: &WorstCase, constrained: bool) -> Result<
 
 /// The iterative test of Bertogna, Cirinei and Lipari.
 pub fn bcl(worst_case: &WorstCase, order: Order) -> Outcome {
-    run(worst_case, order, |tasks, place, effort| tasks.slack_at_deadline(place, effort))
+    run(worst_case, order, |tasks, place, budget| tasks.slack_at_deadline(place, budget))
 }
 
 /// Response-time analysis on several cores.
 pub fn rta(worst_case: &WorstCase, order: Order) -> Outcome {
-    run(worst_case, order, |tasks, place, effort| tasks.slack_by_response(place, effort))
+    run(worst_case, order, |tasks, place, budget| tasks.slack_by_response(place, budget))
 }
 
 /// Finds slacks task by task until all are known or none gets better. `slack` gives none inside where the task may miss, none outside
@@ -49,7 +49,7 @@ pub fn rta(worst_case: &WorstCase, order: Order) -> Outcome {
 fn run(
     worst_case: &WorstCase,
     order: Order,
-    slack: impl Fn(&Tasks, usize, &mut Effort) -> Option<Option<u64>>,
+    slack: impl Fn(&Tasks, usize, &mut StepBudget) -> Option<Option<u64>>,
 ) -> Outcome {
     let tasks = match global_tasks(worst_case, true) {
         Ok(tasks) => tasks,
@@ -61,11 +61,11 @@ fn run(
     };
     let slacks = vec![0; tasks.len()];
     let mut tasks = Tasks { tasks, keys, cores: worst_case.cores as u128, slacks };
-    let mut effort = Effort::new();
+    let mut budget = StepBudget::new();
     loop {
         let (mut all_met, mut improved) = (true, false);
         for place in 0..tasks.tasks.len() {
-            match slack(&tasks, place, &mut effort) {
+            match slack(&tasks, place, &mut budget) {
                 None => return Outcome::Undecided,
                 Some(None) => all_met = false,
                 Some(Some(slack)) if slack > tasks.slacks[place] => {
@@ -107,8 +107,8 @@ impl Tasks {
     }
 
     /// The window up to the deadline as a whole.
-    fn slack_at_deadline(&self, place: usize, effort: &mut Effort) -> Option<Option<u64>> {
-        effort.spend(self.tasks.len())?;
+    fn slack_at_deadline(&self, place: usize, budget: &mut StepBudget) -> Option<Option<u64>> {
+        budget.spend(self.tasks.len())?;
         let own = &self.tasks[place];
         let Some(room) = own.window().checked_sub(own.wcet.0) else { return Some(None) };
         let work = self.interfering(place, own.window()).map(|work| u128::from(work.min(room + 1)));
@@ -118,11 +118,11 @@ impl Tasks {
 
     /// The least R with R = C + ⌊Σ min(W(R), R − C + 1)/m⌋. Stepping there can take as many steps as nanoseconds; but for given W it is
     /// C plus the least, over j < m, of all W but the j largest divided by m − j.
-    fn slack_by_response(&self, place: usize, effort: &mut Effort) -> Option<Option<u64>> {
+    fn slack_by_response(&self, place: usize, budget: &mut StepBudget) -> Option<Option<u64>> {
         let own = &self.tasks[place];
         let mut response = own.wcet.0;
         while response <= own.window() {
-            effort.spend(4 * self.tasks.len())?;
+            budget.spend(4 * self.tasks.len())?;
             let mut work: Vec<u64> = self.interfering(place, response).collect();
             work.sort_unstable_by_key(|work| std::cmp::Reverse(*work));
             let mut rest: u128 = work.iter().copied().map(u128::from).sum();

@@ -7,7 +7,6 @@
 
 mod bounds;
 mod cycle;
-mod effort;
 mod fractions;
 mod global;
 mod listing;
@@ -16,17 +15,18 @@ mod optimal;
 pub mod packing;
 mod partitioned;
 mod response_time;
+mod step_budget;
 mod uniprocessor_edf;
 mod worst_case;
 
 pub use bounds::{bak, density, gfb, hyperbolic, liu_layland};
-pub use effort::Effort;
 pub use global::{Order, bcl, rta};
 pub use listing::{TESTS, Test};
 pub use mixed_criticality::{amc_rtb, edf_vd, is_mixed, meets_virtual_deadlines, shrink_factor};
 pub use optimal::{fluid, is_in_quanta, pfair};
 pub use partitioned::{partitioned_edf, partitioned_fixed};
 pub use response_time::{PriorityRule, ResponseTimes, response_times};
+pub use step_budget::StepBudget;
 pub use uniprocessor_edf::{Demand, is_schedulable, processor_demand, qpa, quick_test};
 pub use worst_case::{Sporadic, WorstCase};
 

@@ -6,9 +6,9 @@
 use temponet_task::{Task, TaskSet, Time};
 
 use super::Outcome;
-use super::effort::Effort;
 use super::fractions::MARGIN;
 use super::response_time::PriorityRule;
+use super::step_budget::StepBudget;
 use super::uniprocessor_edf::{Demand, quick_test};
 use super::worst_case::{Sporadic, WorstCase, may_overrun};
 
@@ -22,7 +22,7 @@ fn not_applicable(why: &str) -> Outcome {
 }
 
 /// What both tests take for granted.
-fn common(set: &TaskSet, worst_case: &WorstCase) -> Result<(), Outcome> {
+fn check_model(set: &TaskSet, worst_case: &WorstCase) -> Result<(), Outcome> {
     if set.cores != 1 {
         return Err(not_applicable("for one core only"));
     }
@@ -62,7 +62,7 @@ fn virtual_deadline(task: &Task, shrink: f64) -> Time {
 
 /// EDF-VD: x·U_LO + U_HI(HI) ≤ 1, and while nobody overruns the exact test with the virtual deadlines that the scheduler uses.
 pub fn edf_vd(set: &TaskSet, worst_case: &WorstCase) -> Outcome {
-    if let Err(outcome) = common(set, worst_case) {
+    if let Err(outcome) = check_model(set, worst_case) {
         return outcome;
     }
     if set.tasks.iter().any(|task| task.period() != Some(task.deadline)) {
@@ -88,19 +88,19 @@ pub fn meets_virtual_deadlines(set: &TaskSet) -> bool {
     // Larger times are not whole in the scheduler's arithmetic.
     let is_exact = set.tasks.iter().all(|task| task.deadline.0 < 1 << 53);
     let demands: Vec<Demand> = set.tasks.iter().map(demand).collect();
-    is_exact && quick_test(&demands, &mut Effort::new()) == Some(true)
+    is_exact && quick_test(&demands, &mut StepBudget::new()) == Some(true)
 }
 
 /// AMC with response-time bounds: low mode, high mode, and the change between them.
 pub fn amc_rtb(set: &TaskSet, worst_case: &WorstCase) -> Outcome {
-    if let Err(outcome) = common(set, worst_case) {
+    if let Err(outcome) = check_model(set, worst_case) {
         return outcome;
     }
     if !worst_case.is_constrained() {
         return not_applicable("a deadline is longer than its period");
     }
     let keys = PriorityRule::GivenOrDeadline.keys(&worst_case.tasks);
-    let mut effort = Effort::new();
+    let mut budget = StepBudget::new();
     for (place, task) in set.tasks.iter().enumerate() {
         let others = (0..set.tasks.len()).filter(|other| *other != place && keys[*other] <= keys[place]);
         let higher: Vec<(&Task, &Sporadic)> =
@@ -108,7 +108,7 @@ pub fn amc_rtb(set: &TaskSet, worst_case: &WorstCase) -> Outcome {
         let mut fixed_point = |first: u64, work: &dyn Fn(u64) -> u64| {
             let mut response = first;
             loop {
-                effort.spend(higher.len() + 1)?;
+                budget.spend(higher.len() + 1)?;
                 let next = first.saturating_add(work(response));
                 if next == response || next > task.deadline.0 {
                     return Some(next);

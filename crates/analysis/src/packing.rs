@@ -18,7 +18,7 @@ pub enum Fit {
 
 /// What has been packed onto a cluster so far.
 #[derive(Clone, Copy, Debug)]
-pub struct Packed {
+pub struct ClusterLoad {
     cores: usize,
     /// Sum of the loads.
     sum: f64,
@@ -26,9 +26,9 @@ pub struct Packed {
     product: f64,
 }
 
-impl Packed {
-    fn with(self, load: f64) -> Packed {
-        Packed { sum: self.sum + load, product: self.product * (load + 1.0), ..self }
+impl ClusterLoad {
+    fn with(self, load: f64) -> ClusterLoad {
+        ClusterLoad { sum: self.sum + load, product: self.product * (load + 1.0), ..self }
     }
 
     /// Whether the loads surely fit one core, rounding included.
@@ -42,7 +42,7 @@ impl Packed {
 }
 
 /// Whether a cluster with its tasks so far and one more is still good.
-pub type Admits = fn(Packed) -> bool;
+pub type Admits = fn(ClusterLoad) -> bool;
 
 /// What a task asks of its cluster.
 fn load(task: &Task) -> f64 {
@@ -72,12 +72,12 @@ pub fn pack_by(
     loads: &[f64],
     cores: &[usize],
     fit: Fit,
-    mut admits: impl FnMut(Packed, &[usize], usize) -> bool,
+    mut admits: impl FnMut(ClusterLoad, &[usize], usize) -> bool,
 ) -> Partition {
     let mut order: Vec<usize> = (0..loads.len()).collect();
     order.sort_by(|a, b| loads[*b].total_cmp(&loads[*a]));
-    let mut clusters: Vec<Packed> =
-        cores.iter().map(|cores| Packed { cores: *cores, sum: 0.0, product: 1.0 }).collect();
+    let mut clusters: Vec<ClusterLoad> =
+        cores.iter().map(|cores| ClusterLoad { cores: *cores, sum: 0.0, product: 1.0 }).collect();
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); cores.len()];
     let mut cluster_of = vec![0; loads.len()];
     for index in order {
@@ -101,13 +101,13 @@ pub fn pack_by(
 }
 
 /// Total load at most the number of cores: exact for EDF on one core, optimistic on several.
-pub fn fills_cores(packed: Packed) -> bool {
-    packed.room() >= -1e-9
+pub fn fills_cores(load: ClusterLoad) -> bool {
+    load.room() >= -1e-9
 }
 
 /// The hyperbolic bound of rate-monotonic scheduling on each core.
-pub fn hyperbolic_bound(packed: Packed) -> bool {
-    packed.product <= 2.0 + 1e-9
+pub fn hyperbolic_bound(load: ClusterLoad) -> bool {
+    load.product <= 2.0 + 1e-9
 }
 
 #[cfg(test)]

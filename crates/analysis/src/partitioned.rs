@@ -4,19 +4,19 @@
 //! the exact test and not of a utilisation bound, so more sets pass.
 
 use super::Outcome;
-use super::effort::Effort;
 use super::packing::{Fit, pack_by};
 use super::response_time::{PriorityRule, response_times};
+use super::step_budget::StepBudget;
 use super::uniprocessor_edf::{Demand, quick_test};
 use super::worst_case::WorstCase;
 
 /// Whether `fit` finds a core for every task such that EDF meets every deadline on each.
 pub fn partitioned_edf(worst_case: &WorstCase, fit: Fit) -> Outcome {
     let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
-    let mut effort = Effort::new();
+    let mut budget = StepBudget::new();
     packed(worst_case, fit, true, |members| {
         let demands: Vec<Demand> = members.iter().map(|place| demands[*place]).collect();
-        quick_test(&demands, &mut effort)
+        quick_test(&demands, &mut budget)
     })
 }
 

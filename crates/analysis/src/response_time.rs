@@ -9,8 +9,8 @@ use std::cmp::Ordering;
 
 use temponet_task::Time;
 
-use super::effort::Effort;
 use super::fractions::compare_sum;
+use super::step_budget::StepBudget;
 use super::worst_case::{Sporadic, WorstCase};
 use super::{Outcome, cycle};
 
@@ -84,9 +84,9 @@ pub fn response_times(worst_case: &WorstCase, rule: PriorityRule) -> ResponseTim
         let bounds = exact.into_iter().map(|response| Some(Time(response))).collect();
         return ResponseTimes { bounds, from_schedule: true, outcome };
     }
-    let mut effort = Effort::new();
+    let mut budget = StepBudget::new();
     let mut too_long = false;
-    let mut bound = |place: usize| match longest_response(&worst_case.tasks, &keys, place, &mut effort) {
+    let mut bound = |place: usize| match longest_response(&worst_case.tasks, &keys, place, &mut budget) {
         Some(bound) => bound.map(Time),
         None => {
             too_long = true;
@@ -111,8 +111,8 @@ pub fn response_times(worst_case: &WorstCase, rule: PriorityRule) -> ResponseTim
 
 /// The longest time from arrival to completion of the task at `place`; none inside if it is unbounded, none outside if it took too long
 /// to find.
-fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, effort: &mut Effort) -> Option<Option<u64>> {
-    effort.spend(8 * tasks.len())?;
+fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, budget: &mut StepBudget) -> Option<Option<u64>> {
+    budget.spend(8 * tasks.len())?;
     let own = &tasks[place];
     let having = |order: Ordering| {
         let others = tasks
@@ -135,7 +135,7 @@ fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, effort: &mut
     let released_before = |task: &Sporadic, date: u64| date.saturating_add(task.jitter.0).div_ceil(task.period.0);
     let mut busy: u64 = 1;
     loop {
-        effort.spend(steps)?;
+        budget.spend(steps)?;
         let work = level().map(|task| released_before(task, busy).saturating_mul(task.work()));
         let next = work.fold(0, u64::saturating_add);
         if next == busy {
@@ -161,7 +161,7 @@ fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, effort: &mut
             let first = in_turn.fold(own_jobs.saturating_mul(own.work()), u64::saturating_add);
             let mut end = first;
             loop {
-                effort.spend(steps)?;
+                budget.spend(steps)?;
                 let work = higher.iter().map(|task| released_before(task, end).saturating_mul(task.work()));
                 let next = work.fold(first, u64::saturating_add);
                 if next == end {

@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 
 use temponet_task::Time;
 
-use super::effort::Effort;
 use super::fractions::{compare_sum, sum_is_at_most};
+use super::step_budget::StepBudget;
 use super::worst_case::{Sporadic, WorstCase};
 use super::{Outcome, cycle};
 
@@ -31,19 +31,19 @@ impl From<&Sporadic> for Demand {
 
 /// Whether EDF on one core surely meets every deadline of these tasks.
 pub fn is_schedulable(tasks: &[Demand]) -> bool {
-    quick_test(tasks, &mut Effort::new()) == Some(true)
+    quick_test(tasks, &mut StepBudget::new()) == Some(true)
 }
 
 /// QPA as an exact test where the set allows one: of tasks that arrive together, or of the whole cycle of a strictly periodic set.
 pub fn qpa(worst_case: &WorstCase) -> Outcome {
     let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
-    outcome(worst_case, quick_test(&demands, &mut Effort::new()))
+    outcome(worst_case, quick_test(&demands, &mut StepBudget::new()))
 }
 
 /// The processor demand at every deadline, one by one.
 pub fn processor_demand(worst_case: &WorstCase) -> Outcome {
     let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
-    outcome(worst_case, plain_test(&demands, &mut Effort::new()))
+    outcome(worst_case, plain_test(&demands, &mut StepBudget::new()))
 }
 
 /// What a demand test says about a set.
@@ -62,15 +62,15 @@ fn outcome(worst_case: &WorstCase, fits: Option<bool>) -> Outcome {
 }
 
 /// QPA. None if it takes too long.
-pub fn quick_test(tasks: &[Demand], effort: &mut Effort) -> Option<bool> {
-    let limit = match interval(tasks, effort)? {
+pub fn quick_test(tasks: &[Demand], budget: &mut StepBudget) -> Option<bool> {
+    let limit = match interval(tasks, budget)? {
         Interval::Decided(fits) => return Some(fits),
         Interval::Until(limit) => limit,
     };
     let least = tasks.iter().map(|task| task.deadline.0).min().unwrap_or_default();
     let mut date = latest_deadline_before(tasks, limit);
     while let Some(t) = date {
-        effort.spend(2 * tasks.len())?;
+        budget.spend(2 * tasks.len())?;
         let demanded = demand(tasks, t);
         if demanded > t {
             return Some(false);
@@ -84,14 +84,14 @@ pub fn quick_test(tasks: &[Demand], effort: &mut Effort) -> Option<bool> {
 }
 
 /// The definition, from the first deadline on. None if it takes too long.
-pub(crate) fn plain_test(tasks: &[Demand], effort: &mut Effort) -> Option<bool> {
-    let limit = match interval(tasks, effort)? {
+pub(crate) fn plain_test(tasks: &[Demand], budget: &mut StepBudget) -> Option<bool> {
+    let limit = match interval(tasks, budget)? {
         Interval::Decided(fits) => return Some(fits),
         Interval::Until(limit) => limit,
     };
     let mut t = 0u64;
     loop {
-        effort.spend(2 * tasks.len())?;
+        budget.spend(2 * tasks.len())?;
         let next = |task: &Demand| match t.checked_sub(task.deadline.0) {
             None => task.deadline.0,
             Some(passed) => (passed / task.period.0 + 1).saturating_mul(task.period.0).saturating_add(task.deadline.0),
@@ -120,8 +120,8 @@ enum Interval {
     Until(u64),
 }
 
-fn interval(tasks: &[Demand], effort: &mut Effort) -> Option<Interval> {
-    effort.spend(tasks.len())?;
+fn interval(tasks: &[Demand], budget: &mut StepBudget) -> Option<Interval> {
+    budget.spend(tasks.len())?;
     let loads = tasks.iter().map(|task| (task.wcet.0, task.period.0));
     let overloaded = compare_sum(loads.clone(), 1)? == Ordering::Greater;
     if overloaded || tasks.iter().any(|task| task.wcet > task.deadline) {
@@ -149,7 +149,7 @@ fn interval(tasks: &[Demand], effort: &mut Effort) -> Option<Interval> {
         if by_load.is_some_and(|bound| busy >= bound) {
             return by_load.map(Interval::Until);
         }
-        if effort.spend(tasks.len()).is_none() || busy == u64::MAX {
+        if budget.spend(tasks.len()).is_none() || busy == u64::MAX {
             return by_load.map(Interval::Until);
         }
         let jobs = |task: &Demand| busy.div_ceil(task.period.0).saturating_mul(task.wcet.0);
@@ -192,8 +192,8 @@ mod tests {
                 })
                 .collect();
             let expected = by_definition(&tasks);
-            assert_eq!(quick_test(&tasks, &mut Effort::new()), Some(expected), "{tasks:?}");
-            assert_eq!(plain_test(&tasks, &mut Effort::new()), Some(expected), "{tasks:?}");
+            assert_eq!(quick_test(&tasks, &mut StepBudget::new()), Some(expected), "{tasks:?}");
+            assert_eq!(plain_test(&tasks, &mut StepBudget::new()), Some(expected), "{tasks:?}");
             if expected { yes += 1 } else { no += 1 }
         }
         assert!(yes > 300 && no > 300, "{yes} {no}");

@@ -4,7 +4,7 @@ use super::relaxation::{Fixed, Relaxation, beats, by_density, relax, tighten};
 use super::{OracleJob, weight_of};
 
 /// What a search came to.
-pub(super) struct Outcome {
+pub(super) struct BranchResult {
     pub weight: f64,
     pub chosen: Vec<bool>,
     /// No set has more.
@@ -23,11 +23,11 @@ pub(super) fn search(
     known: f64,
     has_whole_weights: bool,
     most_steps: u64,
-) -> Outcome {
+) -> BranchResult {
     let order = by_density(jobs);
     let free = vec![Fixed::Free; jobs.len()];
     let Some(root) = relax(jobs, cores, &order, &free, most_steps) else {
-        return Outcome { weight: 0.0, chosen: vec![false; jobs.len()], upper: known };
+        return BranchResult { weight: 0.0, chosen: vec![false; jobs.len()], upper: known };
     };
     let bound = tighten(root.upper, has_whole_weights).min(known);
     // A relaxation that was not solved wholly bounds nothing below the root.
@@ -72,7 +72,7 @@ pub(super) fn search(
         open.extend(branches.into_iter().map(|fixed| Node { bound, fixed }));
     }
     let upper = open.iter().map(|node| node.bound).fold(unsolved, f64::max).max(weight);
-    Outcome { weight, chosen, upper }
+    BranchResult { weight, chosen, upper }
 }
 
 /// The two halves of a problem at the job that is done most nearly, but not wholly; the half that does it is looked at first.

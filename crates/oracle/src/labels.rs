@@ -11,7 +11,7 @@ use super::OracleJob;
 use super::relaxation::{beats, tighten};
 
 /// What a search came to.
-pub(super) struct Outcome {
+pub(super) struct LabelResult {
     /// The best set found, if it beats what was known.
     pub better: Option<(f64, Vec<bool>)>,
     /// No set has more.
@@ -78,7 +78,7 @@ pub(super) fn search(
     has_whole_weights: bool,
     width: usize,
     most_steps: u64,
-) -> Outcome {
+) -> LabelResult {
     let prices = Prices::new(bounds, price);
     let index = |time: u64| bounds.partition_point(|bound| *bound < time);
     let places: Vec<(usize, usize)> = jobs.iter().map(|job| (index(job.release.0), index(job.deadline.0))).collect();
@@ -140,13 +140,13 @@ pub(super) fn search(
     if !is_complete {
         // It stopped half-way: what is open bounds the rest.
         let open = layer.iter().map(|state| state.bound).fold(dropped, f64::max);
-        return Outcome { better: None, upper: tighten(open, has_whole_weights).max(known), steps };
+        return LabelResult { better: None, upper: tighten(open, has_whole_weights).max(known), steps };
     }
     let best = layer.iter().enumerate().max_by(|(_, a), (_, b)| a.weight.total_cmp(&b.weight));
     let better = best.map(|(place, state)| (state.weight, trace(&history, place)));
     let found = better.as_ref().map_or(known, |(weight, _)| *weight);
     let upper = tighten(dropped, has_whole_weights).max(found).max(known);
-    Outcome { better: better.filter(|(weight, _)| *weight > known), upper, steps }
+    LabelResult { better: better.filter(|(weight, _)| *weight > known), upper, steps }
 }
 
 /// The backlog after the core has worked on it for `passed`.

@@ -6,9 +6,9 @@
 //! sets. Several cores: [`branch`] and bound on the relaxation, which is NP-hard; the result then says how far it may be off.
 
 mod branch;
+mod flow_network;
 mod labels;
 mod lawler;
-mod network;
 mod parts;
 mod relaxation;
 
@@ -81,7 +81,7 @@ pub fn optimum(jobs: &[OracleJob], cores: usize, steps: u64) -> Optimum {
 pub fn schedule(jobs: &[OracleJob], chosen: &[bool], cores: usize) -> Option<Vec<Piece>> {
     let indices: Vec<usize> = (0..jobs.len()).filter(|index| chosen[*index]).collect();
     let taken: Vec<OracleJob> = indices.iter().map(|index| jobs[*index]).collect();
-    let mut network = network::Network::new(&taken, cores);
+    let mut network = flow_network::FlowNetwork::new(&taken, cores);
     for (index, job) in taken.iter().enumerate() {
         if network.push(index, job.execution.0) < job.execution.0 {
             return None;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::network::dates;
+use super::flow_network::dates;
 use super::relaxation::{Fixed, by_density, relax, tighten};
 use super::{Optimum, OracleJob, branch, labels, weight_of};
 use temponet_task::Time;
@@ -36,9 +36,9 @@ pub(super) fn split(jobs: &[OracleJob], cores: usize) -> Vec<Vec<usize>> {
 }
 
 /// A part as seen from its first release: equal parts have equal answers.
-type Shape = Vec<(u64, u64, u64, u64)>;
+type PartKey = Vec<(u64, u64, u64, u64)>;
 
-fn shape_of(jobs: &[OracleJob], part: &[usize]) -> Shape {
+fn key_of(jobs: &[OracleJob], part: &[usize]) -> PartKey {
     let first = jobs[part[0]].release;
     let of =
         |job: &OracleJob| ((job.release - first).0, (job.deadline - first).0, job.execution.0, job.weight.to_bits());
@@ -48,10 +48,10 @@ fn shape_of(jobs: &[OracleJob], part: &[usize]) -> Shape {
 /// Solves all parts; each may take its share of the steps, and what one does not need goes to those after it.
 pub(super) fn solve(jobs: &[OracleJob], parts: &[Vec<usize>], cores: usize, steps: u64) -> Optimum {
     let mut total = Optimum { upper: 0.0, lower: 0.0, chosen: vec![false; jobs.len()] };
-    let mut shapes: HashMap<Shape, usize> = HashMap::new();
+    let mut kind_of: HashMap<PartKey, usize> = HashMap::new();
     let mut kinds: Vec<(Vec<OracleJob>, Vec<&Vec<usize>>)> = Vec::new();
     for part in parts {
-        let kind = *shapes.entry(shape_of(jobs, part)).or_insert(kinds.len());
+        let kind = *kind_of.entry(key_of(jobs, part)).or_insert(kinds.len());
         if kind == kinds.len() {
             kinds.push((part.iter().map(|index| jobs[*index]).collect(), Vec::new()));
         }
@@ -91,7 +91,7 @@ fn solve_part(jobs: &[OracleJob], cores: usize, steps: u64) -> (Optimum, u64) {
     if cores > 1 {
         let is_small = jobs.len() <= MOST_EMULATED;
         let speedup = if is_small { emulated(jobs, cores, has_whole_weights, steps / 4) } else { all };
-        let branch::Outcome { weight, chosen, upper } =
+        let branch::BranchResult { weight, chosen, upper } =
             branch::search(jobs, cores, speedup.min(all), has_whole_weights, steps.saturating_sub(steps / 4));
         let (simple_weight, simple) = without_hopeless(jobs, cores);
         return match simple_weight > weight {

@@ -1,6 +1,6 @@
 //! The linear relaxation of "as much weight in time as possible", and a good set of jobs near its solution.
 
-use super::network::Network;
+use super::flow_network::FlowNetwork;
 use super::{OracleJob, WHOLE};
 
 /// What a relaxation says.
@@ -9,7 +9,7 @@ pub(super) struct Relaxation {
     pub upper: f64,
     /// The share of each job that is done.
     pub share: Vec<f64>,
-    pub network: Network,
+    pub network: FlowNetwork,
 }
 
 /// Jobs by descending weight per work.
@@ -31,7 +31,7 @@ pub(super) fn relax(
     fixed: &[Fixed],
     steps: u64,
 ) -> Option<Relaxation> {
-    let mut network = Network::new(jobs, cores);
+    let mut network = FlowNetwork::new(jobs, cores);
     network.reach = (steps / (jobs.len() * (cores + 2)) as u64).clamp(64, 1 << 40) as usize;
     let mut share = vec![0.0; jobs.len()];
     let mut upper = 0.0;

@@ -17,13 +17,13 @@ pub(crate) struct DeadlineOrder {
     /// Deadlines and places of what is put in order.
     keys: Vec<(Time, u32)>,
     ready: Vec<JobId>,
-    coming: Vec<(Tie, Entry)>,
-    entries: Vec<Entry>,
+    coming: Vec<(Tie, PlanEntry)>,
+    entries: Vec<PlanEntry>,
 }
 
 /// A job to plan: a ready one with its id, or one to come.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct PlanEntry {
     pub deadline: Time,
     pub id: Option<JobId>,
     pub task: u32,
@@ -53,7 +53,7 @@ impl DeadlineOrder {
     }
 
     /// Those with the jobs to come; see [`DeadlineOrder::look_ahead`].
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[PlanEntry] {
         &self.entries
     }
 
@@ -103,7 +103,7 @@ impl DeadlineOrder {
                 if deadline > last {
                     break;
                 }
-                self.coming.push(((release, index as u32, number), Entry::coming(index as u32, task, deadline)));
+                self.coming.push(((release, index as u32, number), PlanEntry::coming(index as u32, task, deadline)));
             }
         }
         self.keys.clear();
@@ -116,7 +116,7 @@ impl DeadlineOrder {
             while let Some(entry) = coming.next_if(|entry| entry.deadline < job.deadline) {
                 self.entries.push(entry);
             }
-            self.entries.push(Entry::ready(*id, job));
+            self.entries.push(PlanEntry::ready(*id, job));
         }
         self.entries.extend(coming);
     }
@@ -130,16 +130,16 @@ fn sort(keys: &mut [(Time, u32)], tie: impl Fn(u32) -> Tie) {
     }
 }
 
-impl Entry {
-    fn ready(id: JobId, job: &Job) -> Entry {
+impl PlanEntry {
+    fn ready(id: JobId, job: &Job) -> PlanEntry {
         let Job { deadline, task, .. } = *job;
         let importance = importance(job.value, job.criticality);
-        Entry { deadline, id: Some(id), task, least: job.least_remaining(), most: job.remaining(), importance }
+        PlanEntry { deadline, id: Some(id), task, least: job.least_remaining(), most: job.remaining(), importance }
     }
 
-    fn coming(index: u32, task: &Task, deadline: Time) -> Entry {
+    fn coming(index: u32, task: &Task, deadline: Time) -> PlanEntry {
         let importance = importance(task.value, task.criticality);
-        Entry { deadline, id: None, task: index, least: task.bcet, most: task.wcet, importance }
+        PlanEntry { deadline, id: None, task: index, least: task.bcet, most: task.wcet, importance }
     }
 
     /// An estimate of its work, at a share of the way from the least to the most.

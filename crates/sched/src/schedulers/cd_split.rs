@@ -7,13 +7,13 @@
 //! the exact demand test. What does not fit at all goes whole to the core with the most room: best effort.
 //! Ties: earlier piece deadline, then earlier release and lower task index.
 
-use temponet_analysis::{Demand, Effort, quick_test};
+use temponet_analysis::{Demand, StepBudget, quick_test};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time};
 
 #[derive(Default)]
 pub(crate) struct CdSplit {
     /// The pieces of each task, in the order in which they run.
-    pieces: Vec<Vec<Piece>>,
+    pieces: Vec<Vec<TaskPiece>>,
     best: Vec<Option<Best>>,
 }
 
@@ -22,7 +22,7 @@ type Best = (Time, Tie, JobId, Option<Time>);
 
 /// A part of a task's work that runs on one core.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct TaskPiece {
     core: usize,
     /// Work done when this piece ends; none for the last, which takes all that is left.
     until: Option<Time>,
@@ -44,7 +44,7 @@ pub(crate) fn fits(tasks: &[Task], cores: usize) -> bool {
 
 /// What is packed onto a core.
 #[derive(Clone, Default)]
-struct Packed {
+struct PackedCore {
     parts: Vec<Demand>,
     /// Sums of utilisations and of densities.
     load: f64,
@@ -54,7 +54,7 @@ struct Packed {
 /// Room for the rounding of sums of loads.
 const MARGIN: f64 = 1e-6;
 
-impl Packed {
+impl PackedCore {
     fn push(&mut self, part: Demand) {
         (self.load, self.density) = self.with(part);
         self.parts.push(part);
@@ -67,26 +67,26 @@ impl Packed {
 
     /// Whether EDF meets every deadline with this part too. Mostly the sums tell; the exact test looks at every part, and with hundreds of
     /// thousands of them the effort ends: then it does not fit.
-    fn admits(&self, part: Demand, effort: &mut Effort) -> bool {
+    fn admits(&self, part: Demand, budget: &mut StepBudget) -> bool {
         match self.with(part) {
             (load, _) if load > 1.0 + MARGIN => false,
             (_, density) if density <= 1.0 - MARGIN => true,
             _ => {
                 // What is copied is spent before it is.
                 let parts = |_| [&self.parts[..], &[part]].concat();
-                effort.spend(self.parts.len()).map(parts).and_then(|parts| quick_test(&parts, effort)) == Some(true)
+                budget.spend(self.parts.len()).map(parts).and_then(|parts| quick_test(&parts, budget)) == Some(true)
             }
         }
     }
 }
 
 /// The pieces of each task, and whether all found a place.
-fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<Piece>>, bool) {
+fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<TaskPiece>>, bool) {
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by(|a, b| tasks[*b].utilization().total_cmp(&tasks[*a].utilization()));
-    let mut pieces: Vec<Vec<Piece>> = vec![Vec::new(); tasks.len()];
-    let mut packed = vec![Packed::default(); cores];
-    let mut effort = Effort::large();
+    let mut pieces: Vec<Vec<TaskPiece>> = vec![Vec::new(); tasks.len()];
+    let mut packed = vec![PackedCore::default(); cores];
+    let mut budget = StepBudget::large();
     let mut first_open = 0;
     let mut all_fit = true;
     for index in order {
@@ -94,7 +94,7 @@ fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<Piece>>, bool) {
         let mut done = Time::ZERO;
         let placed = loop {
             let rest = demand_of(task, done);
-            let fits = |core: &usize| packed[*core].admits(rest, &mut effort);
+            let fits = |core: &usize| packed[*core].admits(rest, &mut budget);
             // A task that has not been split may go anywhere; a rest must not return to a core it used.
             if let Some(core) = (first_open..cores).find(fits) {
                 break Some((core, rest));
@@ -102,11 +102,11 @@ fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<Piece>>, bool) {
             if first_open >= cores {
                 break None;
             }
-            let length = longest_piece(&packed[first_open], rest, &mut effort);
+            let length = longest_piece(&packed[first_open], rest, &mut budget);
             if length > Time::ZERO {
                 done += length;
                 packed[first_open].push(Demand { wcet: length, deadline: length, ..rest });
-                pieces[index].push(Piece { core: first_open, until: Some(done), deadline: Some(done) });
+                pieces[index].push(TaskPiece { core: first_open, until: Some(done), deadline: Some(done) });
             }
             first_open += 1;
         };
@@ -117,18 +117,18 @@ fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<Piece>>, bool) {
             pieces[index].clear();
             all_fit = false;
         }
-        pieces[index].push(Piece { core, until: None, deadline: None });
+        pieces[index].push(TaskPiece { core, until: None, deadline: None });
     }
     (pieces, all_fit)
 }
 
 /// The longest piece with C = D that a core still takes, to the nanosecond.
-fn longest_piece(packed: &Packed, rest: Demand, effort: &mut Effort) -> Time {
+fn longest_piece(packed: &PackedCore, rest: Demand, budget: &mut StepBudget) -> Time {
     let (mut low, mut high) = (0, rest.wcet.0 - 1);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
         let piece = Demand { wcet: Time(middle), deadline: Time(middle), ..rest };
-        if packed.admits(piece, effort) {
+        if packed.admits(piece, budget) {
             low = middle;
         } else {
             high = middle - 1;

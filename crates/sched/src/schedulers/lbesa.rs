@@ -7,13 +7,13 @@
 use std::cmp::{Ordering, Reverse};
 
 use crate::shared::candidates::Candidates;
-use crate::shared::moore_hodgson::Plan;
+use crate::shared::moore_hodgson::ListSchedule;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 #[derive(Default)]
 pub(crate) struct Lbesa {
     candidates: Candidates,
-    plan: Plan<Reverse<Density>>,
+    schedule: ListSchedule<Reverse<Density>>,
 }
 
 /// A value density in its order.
@@ -42,7 +42,7 @@ impl Scheduler for Lbesa {
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let candidates = &mut self.candidates;
         candidates.gather(view);
-        self.plan.choose(&mut candidates.jobs, view.now, view.cores(), |job| Reverse(Density(job.density)));
+        self.schedule.choose(&mut candidates.jobs, view.now, view.cores(), |job| Reverse(Density(job.density)));
         candidates.assign(view, assignment, |job| -job.density);
     }
 }

@@ -11,7 +11,7 @@
 
 use std::collections::BinaryHeap;
 
-use crate::advice::deadline_order::{AHEAD, DeadlineOrder, Entry};
+use crate::advice::deadline_order::{AHEAD, DeadlineOrder, PlanEntry};
 use crate::shared::candidates::MOST_PLANNED;
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Time};
 
@@ -82,7 +82,7 @@ impl LookAhead {
     }
 
     /// The jobs to run, the best first, of ready and coming jobs in deadline order.
-    pub(crate) fn choose(&mut self, view: &SystemView<'_>, entries: &[Entry]) -> &[JobId] {
+    pub(crate) fn choose(&mut self, view: &SystemView<'_>, entries: &[PlanEntry]) -> &[JobId] {
         if self.shares.len() != view.system.tasks.len() {
             self.shares = self.estimate(view.system);
         }
@@ -95,11 +95,11 @@ impl LookAhead {
     }
 
     /// What is to be planned: ready jobs that are not late, and those that come before the last of their deadlines.
-    fn list(&mut self, now: Time, entries: &[Entry]) {
+    fn list(&mut self, now: Time, entries: &[PlanEntry]) {
         let shares = &self.shares;
-        let work = |entry: &Entry| entry.work(shares[entry.task as usize]);
-        let is_late = |entry: &Entry, work: Time| entry.id.is_some() && now + work > entry.deadline;
-        let is_planned = |entry: &&Entry| entry.id.is_some() && !is_late(entry, work(entry));
+        let work = |entry: &PlanEntry| entry.work(shares[entry.task as usize]);
+        let is_late = |entry: &PlanEntry, work: Time| entry.id.is_some() && now + work > entry.deadline;
+        let is_planned = |entry: &&PlanEntry| entry.id.is_some() && !is_late(entry, work(entry));
         // Of a larger backlog, the earliest deadlines.
         let last = match entries.len() > MOST_PLANNED {
             true => entries.iter().filter(is_planned).take(MOST_PLANNED).last(),
@@ -109,7 +109,7 @@ impl LookAhead {
         self.plan.clear();
         self.late.clear();
         for entry in entries {
-            let Entry { deadline, id, importance, .. } = *entry;
+            let PlanEntry { deadline, id, importance, .. } = *entry;
             let work = work(entry);
             if is_late(entry, work) {
                 self.late.extend(id);

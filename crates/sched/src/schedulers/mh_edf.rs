@@ -10,26 +10,26 @@
 //! long jobs the one last in that order is dropped.
 
 use crate::shared::candidates::Candidates;
-use crate::shared::moore_hodgson::Plan;
+use crate::shared::moore_hodgson::ListSchedule;
 use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
 #[derive(Default)]
 pub(crate) struct MhEdf {
     candidates: Candidates,
-    plan: Plan<Time>,
+    schedule: ListSchedule<Time>,
 }
 
 impl MhEdf {
     /// Plans with the middle between the least and the most that may be left of each job.
     pub fn by_mean() -> MhEdf {
         let mean = |job: &Job| Time((job.least_remaining().0 + job.remaining().0) / 2);
-        MhEdf { candidates: Candidates::planned_with(mean), plan: Plan::default() }
+        MhEdf { candidates: Candidates::planned_with(mean), schedule: ListSchedule::default() }
     }
 
     /// The jobs to run, of ready ones that are in deadline order already.
     pub fn choose(&mut self, view: &SystemView<'_>, order: &[JobId]) -> &[JobId] {
         self.candidates.gather_in_order(view, order);
-        self.plan.choose(&mut self.candidates.jobs, view.now, view.cores(), |job| job.remaining);
+        self.schedule.choose(&mut self.candidates.jobs, view.now, view.cores(), |job| job.remaining);
         self.candidates.choose(view.cores(), |job| job.remaining)
     }
 }
@@ -37,13 +37,13 @@ impl MhEdf {
 impl Scheduler for MhEdf {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.candidates.reserve(system.tasks.len());
-        self.plan.reserve(system.tasks.len(), system.cores);
+        self.schedule.reserve(system.tasks.len(), system.cores);
         Ok(())
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         self.candidates.gather(view);
-        self.plan.choose(&mut self.candidates.jobs, view.now, view.cores(), |job| job.remaining);
+        self.schedule.choose(&mut self.candidates.jobs, view.now, view.cores(), |job| job.remaining);
         self.candidates.assign(view, assignment, |job| job.remaining);
     }
 }

@@ -10,7 +10,7 @@ use crate::shared::candidates::{Candidate, add};
 use temponet_task::Time;
 
 /// The list schedule of the jobs accepted so far, as it was after each of them. Keeps its memory between decisions.
-pub(crate) struct Plan<K> {
+pub(crate) struct ListSchedule<K> {
     /// The accepted jobs, by place.
     accepted: Vec<usize>,
     /// When each core is free: at first, after one accepted job, after two, …
@@ -19,13 +19,13 @@ pub(crate) struct Plan<K> {
     worst: BinaryHeap<(K, usize)>,
 }
 
-impl<K: Ord> Default for Plan<K> {
-    fn default() -> Plan<K> {
-        Plan { accepted: Vec::new(), free_at: Vec::new(), worst: BinaryHeap::new() }
+impl<K: Ord> Default for ListSchedule<K> {
+    fn default() -> ListSchedule<K> {
+        ListSchedule { accepted: Vec::new(), free_at: Vec::new(), worst: BinaryHeap::new() }
     }
 }
 
-impl<K: Ord> Plan<K> {
+impl<K: Ord> ListSchedule<K> {
     /// Makes room for this many jobs.
     pub fn reserve(&mut self, jobs: usize, cores: usize) {
         self.accepted.reserve(jobs);
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn taking_the_plan_up_from_the_dropped_job_chooses_what_planning_again_chooses() {
         let mut rng = Pcg64::seed_from_u64(1);
-        let (mut plan, mut dropped) = (Plan::default(), 0);
+        let (mut schedule, mut dropped) = (ListSchedule::default(), 0);
         for case in 0..3_000 {
             let cores = rng.random_range(1..=9);
             let now = Time(rng.random_range(0..100));
@@ -147,7 +147,7 @@ mod tests {
             let by_value = case % 3 == 0;
             let key = |job: &Candidate| if by_value { Time(100 - job.value as u64) } else { job.remaining };
             plain(&mut expected, now, cores, key);
-            plan.choose(&mut jobs, now, cores, key);
+            schedule.choose(&mut jobs, now, cores, key);
             let accepted = |jobs: &[Candidate]| jobs.iter().map(|job| job.accepted).collect::<Vec<bool>>();
             assert_eq!(accepted(&jobs), accepted(&expected), "case {case}");
             dropped += jobs.iter().filter(|job| !job.accepted).count();

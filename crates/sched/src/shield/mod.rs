@@ -10,25 +10,25 @@
 //! Statement, proof and premises in words: `docs/shield.md`.
 //! Ties: those of the inner scheduler; where EDF runs, earlier release, then lower task index.
 
+mod monitor;
 mod premise;
 mod role;
 mod slack;
-mod watch;
 
 use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView};
 
 pub use role::Role;
 
-use premise::{Guard, Premise};
+use monitor::{Monitor, is_idle_instant};
+use premise::{Premise, SafeScheduler};
 use slack::{Claims, Slack};
-use watch::{Watch, is_idle_instant};
 
 /// A scheduler behind the shield.
 pub struct Shield<S> {
     inner: S,
     premise: Result<Premise, String>,
     is_armed: bool,
-    watch: Watch,
+    monitor: Monitor,
     claims: Claims,
     /// What the inner scheduler wants.
     proposal: Assignment,
@@ -67,7 +67,7 @@ impl<S: Scheduler> Shield<S> {
             inner,
             premise: Err("the run has not begun".into()),
             is_armed: false,
-            watch: Watch::default(),
+            monitor: Monitor::default(),
             claims: Claims::default(),
             proposal: Assignment::default(),
             plan: Assignment::default(),
@@ -98,12 +98,12 @@ impl<S: Scheduler> Shield<S> {
     /// Disarms after what the premise does not allow for, and arms again when nothing of it is left.
     fn look_around(&mut self, view: &SystemView<'_>) {
         let Ok(premise) = &self.premise else { return };
-        let seen = self.watch.observe(view, premise);
+        let violations = self.monitor.observe(view, premise);
         let was_armed = self.is_armed;
-        let is_sound = (was_armed && !seen.is_overload) || is_idle_instant(view);
-        self.is_armed = is_sound && !seen.is_strange && !seen.is_off_beat;
+        let is_sound = (was_armed && !violations.is_overload) || is_idle_instant(view);
+        self.is_armed = is_sound && !violations.breaks_model && !violations.breaks_pattern;
         self.counters.lapses += u64::from(was_armed && !self.is_armed);
-        if seen.is_off_beat {
+        if violations.breaks_pattern {
             self.premise = Err("tasks do not arrive in the pattern that makes them schedulable".into());
         }
     }
@@ -149,7 +149,7 @@ impl<S: Scheduler> Shield<S> {
             self.claims.add_job(other.deadline, premise.remaining(other));
         }
         for (place, task) in premise.tasks.iter().enumerate() {
-            let Some(arrival) = self.watch.next_arrival(view.now, place, premise) else { continue };
+            let Some(arrival) = self.monitor.next_arrival(view.now, place, premise) else { continue };
             if arrival + task.deadline < job.deadline {
                 self.claims.add_task(arrival + task.deadline, task.period, task.work());
             }
@@ -193,11 +193,11 @@ impl<S: Scheduler> Scheduler for Shield<S> {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.inner.start(system)?;
         self.premise = premise::prove(system);
-        if let Ok(Premise { guard: Guard::StandIn { scheduler: stand_in, .. }, .. }) = &mut self.premise {
+        if let Ok(Premise { safe: SafeScheduler::StandIn { scheduler: stand_in, .. }, .. }) = &mut self.premise {
             stand_in.start(system)?;
         }
         self.is_armed = self.premise.is_ok();
-        self.watch.start(system);
+        self.monitor.start(system);
         self.claims.reserve(2 * system.tasks.len());
         self.counters = ShieldCounters::default();
         Ok(())
@@ -214,7 +214,7 @@ impl<S: Scheduler> Scheduler for Shield<S> {
         }
         self.look_around(view);
         let mut keeps_all = false;
-        if let Ok(Premise { guard: Guard::StandIn { scheduler: stand_in, .. }, .. }) = &mut self.premise {
+        if let Ok(Premise { safe: SafeScheduler::StandIn { scheduler: stand_in, .. }, .. }) = &mut self.premise {
             // It must see every event, and every job whose end it does not: so it is always asked, and nothing is given up.
             self.plan.reset(view.cores());
             stand_in.decide(view, &mut self.plan);

@@ -7,7 +7,7 @@ use crate::catalog::Entry;
 use crate::proofs::Facts;
 
 /// Who can meet every deadline.
-pub(super) enum Guard {
+pub(super) enum SafeScheduler {
     /// EDF, on one core.
     Edf,
     /// This scheduler, on several cores, or where every switch from one job to another costs time.
@@ -20,7 +20,7 @@ pub(super) enum Guard {
 
 /// What holds as long as jobs come and take their time as they should.
 pub(super) struct Premise {
-    pub guard: Guard,
+    pub safe: SafeScheduler,
     /// In the set's order; the wcet is the bound that jobs have to keep to.
     pub tasks: Vec<Sporadic>,
     /// It is proved for these very arrivals; otherwise they may come later as well.
@@ -61,7 +61,7 @@ pub(super) fn prove(system: &System) -> Result<Premise, String> {
 }
 
 fn proved(set: &TaskSet, worst_case: WorstCase) -> Option<Premise> {
-    let (guard, is_exact) = if worst_case.cores == 1 && worst_case.has_costs {
+    let (safe, is_exact) = if worst_case.cores == 1 && worst_case.has_costs {
         // What switches cost that EDF would not make cannot be bounded.
         (qpa(&worst_case) == Outcome::Schedulable).then_some(())?;
         (stand_in("edf")?, false)
@@ -69,12 +69,12 @@ fn proved(set: &TaskSet, worst_case: WorstCase) -> Option<Premise> {
         let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
         let fits = is_schedulable(&demands);
         // Or only because tasks do not all arrive together.
-        (fits || qpa(&worst_case) == Outcome::Schedulable).then_some((Guard::Edf, !fits))?
+        (fits || qpa(&worst_case) == Outcome::Schedulable).then_some((SafeScheduler::Edf, !fits))?
     } else {
         let name = any_proved(set, &worst_case)?;
         (stand_in(name)?, name == DP_WRAP)
     };
-    Some(Premise { guard, tasks: worst_case.tasks, is_exact })
+    Some(Premise { safe, tasks: worst_case.tasks, is_exact })
 }
 
 const DP_WRAP: &str = "dp-wrap";
@@ -89,8 +89,8 @@ fn any_proved(set: &TaskSet, worst_case: &WorstCase) -> Option<&'static str> {
     ["p-edf", "cd-split", DP_WRAP, "edf"].into_iter().find(is_proved)
 }
 
-fn stand_in(name: &'static str) -> Option<Guard> {
-    Some(Guard::StandIn { name, scheduler: crate::build(name).ok()? })
+fn stand_in(name: &'static str) -> Option<SafeScheduler> {
+    Some(SafeScheduler::StandIn { name, scheduler: crate::build(name).ok()? })
 }
 
 impl Premise {

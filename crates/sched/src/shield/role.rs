@@ -2,7 +2,7 @@
 
 use temponet_task::System;
 
-use super::premise::{Guard, Premise, prove};
+use super::premise::{Premise, SafeScheduler, prove};
 
 /// What the shield does as long as jobs keep to what was proved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +23,8 @@ impl Role {
 
     pub(super) fn of(premise: &Result<Premise, String>) -> Role {
         match premise {
-            Ok(Premise { guard: Guard::Edf, .. }) => Role::StealsSlack,
-            Ok(Premise { guard: Guard::StandIn { name, .. }, .. }) => Role::StandIn(name),
+            Ok(Premise { safe: SafeScheduler::Edf, .. }) => Role::StealsSlack,
+            Ok(Premise { safe: SafeScheduler::StandIn { name, .. }, .. }) => Role::StandIn(name),
             Err(why) => Role::Disarmed(why.clone()),
         }
     }

@@ -10,7 +10,7 @@ use super::{OracleJob, Piece};
 use temponet_task::Time;
 
 /// Jobs, intervals and the work sent from one to the other.
-pub(super) struct Network {
+pub(super) struct FlowNetwork {
     /// The ends of the intervals, ascending.
     bounds: Vec<u64>,
     /// Not cut at every release and deadline.
@@ -85,8 +85,8 @@ fn cuts(jobs: &[OracleJob]) -> (Vec<u64>, bool) {
     (dates, false)
 }
 
-impl Network {
-    pub fn new(jobs: &[OracleJob], cores: usize) -> Network {
+impl FlowNetwork {
+    pub fn new(jobs: &[OracleJob], cores: usize) -> FlowNetwork {
         let (bounds, is_coarse) = cuts(jobs);
         let mut offset = 0;
         let mut windows = Vec::with_capacity(jobs.len());
@@ -99,7 +99,7 @@ impl Network {
         }
         let intervals = bounds.len().saturating_sub(1);
         let cores = cores as u64;
-        Network {
+        FlowNetwork {
             spare: bounds.windows(2).map(|pair| cores * (pair[1] - pair[0])).collect(),
             bounds,
             is_coarse,

@@ -2,17 +2,17 @@
 
 /// Elementary steps that are left.
 #[derive(Debug)]
-pub struct Effort(u64);
+pub struct StepBudget(u64);
 
-impl Effort {
+impl StepBudget {
     /// Some tenths of a second.
-    pub fn new() -> Effort {
-        Effort(5_000_000)
+    pub fn new() -> StepBudget {
+        StepBudget(5_000_000)
     }
 
     /// Some seconds, for a search that asks a test many times.
-    pub fn large() -> Effort {
-        Effort(50_000_000)
+    pub fn large() -> StepBudget {
+        StepBudget(50_000_000)
     }
 
     /// Takes `steps` off; none when there is nothing left.

@@ -6,7 +6,7 @@ use super::premise::Premise;
 
 /// The arrivals of every task.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct Monitor {
     /// No job of the task that is not released yet arrives before.
     next: Vec<Time>,
     /// No job arrives from then on.
@@ -15,16 +15,16 @@ pub(super) struct Watch {
 
 /// What has happened since the last decision that the premise does not allow for.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct Violations {
     /// A job that comes too early, too late, too long or too urgent.
-    pub is_strange: bool,
+    pub breaks_model: bool,
     /// Arrivals have left the beat they are proved for, for good.
-    pub is_off_beat: bool,
+    pub breaks_pattern: bool,
     /// A job took too long, or missed its deadline.
     pub is_overload: bool,
 }
 
-impl Watch {
+impl Monitor {
     pub fn start(&mut self, system: &System) {
         self.next.clear();
         self.next.extend(system.tasks.iter().map(|task| task.offset));
@@ -36,32 +36,32 @@ impl Watch {
     }
 
     /// Takes note of what happened.
-    pub fn observe(&mut self, view: &SystemView<'_>, premise: &Premise) -> Seen {
-        let mut seen = Seen::default();
+    pub fn observe(&mut self, view: &SystemView<'_>, premise: &Premise) -> Violations {
+        let mut violations = Violations::default();
         let bound = |job: &Job| premise.tasks[job.task as usize].wcet;
         for event in view.events {
             match *event {
-                Event::Released(id) => self.released(view.job(id), premise, &mut seen),
-                Event::Completed(id) => seen.is_overload |= view.job(id).executed > bound(view.job(id)),
-                Event::Aborted(_) | Event::DeadlinePassed(_) => seen.is_overload = true,
+                Event::Released(id) => self.released(view.job(id), premise, &mut violations),
+                Event::Completed(id) => violations.is_overload |= view.job(id).executed > bound(view.job(id)),
+                Event::Aborted(_) | Event::DeadlinePassed(_) => violations.is_overload = true,
             }
         }
         // A job that goes beyond its bound is on a core.
         let overruns = |job: &Job| job.executed >= bound(job);
-        seen.is_overload |= view.running.iter().flatten().any(|id| overruns(view.job(*id)));
-        seen
+        violations.is_overload |= view.running.iter().flatten().any(|id| overruns(view.job(*id)));
+        violations
     }
 
-    fn released(&mut self, job: &Job, premise: &Premise, seen: &mut Seen) {
+    fn released(&mut self, job: &Job, premise: &Premise, violations: &mut Violations) {
         let task = &premise.tasks[job.task as usize];
         let next = &mut self.next[job.task as usize];
         let arrival = job.deadline.saturating_sub(task.deadline);
         let is_in_time = arrival + task.deadline == job.deadline && arrival <= job.release;
         let is_expected = arrival == *next || (task.jobs > 1 && arrival + task.period == *next);
-        seen.is_off_beat |= premise.is_exact && !is_expected;
+        violations.breaks_pattern |= premise.is_exact && !is_expected;
         let keeps_apart = arrival >= *next || is_expected;
         let keeps_promise = is_in_time && job.release <= arrival + task.jitter && job.wcet <= task.wcet;
-        seen.is_strange |= !keeps_apart || !keeps_promise;
+        violations.breaks_model |= !keeps_apart || !keeps_promise;
         *next = (*next).max(arrival + task.period);
     }
 
