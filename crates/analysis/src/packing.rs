@@ -112,8 +112,9 @@ pub fn hyperbolic_bound(load: ClusterLoad) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use temponet_task::Time;
+
+    use super::*;
 
     fn tasks(loads: &[u64]) -> Vec<Task> {
         let named = loads.iter().enumerate();

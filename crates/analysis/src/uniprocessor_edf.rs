@@ -168,9 +168,10 @@ fn latest_deadline_before(tasks: &[Demand], t: u64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
+
+    use super::*;
 
     /// The definition: every deadline up to the hyperperiod and the longest deadline.
     fn by_definition(tasks: &[Demand]) -> bool {

@@ -6,8 +6,9 @@
 //! solved by being greedy: jobs in order of weight per work, each as much as still fits. Intervals that a job
 //! found closed stay closed; the weight per work at which that happened is their price, the dual solution.
 
-use super::{OracleJob, Piece};
 use temponet_task::Time;
+
+use super::{OracleJob, Piece};
 
 /// Jobs, intervals and the work sent from one to the other.
 pub(super) struct FlowNetwork {

@@ -12,9 +12,9 @@ mod lawler;
 mod parts;
 mod relaxation;
 
-pub use lawler::lawler;
-
 use temponet_task::Time;
+
+pub use lawler::lawler;
 
 /// Room for the rounding of sums of floating-point numbers.
 const WHOLE: f64 = 1e-6;

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use temponet_task::Time;
+
 use super::flow_network::dates;
 use super::relaxation::{Fixed, by_density, relax, tighten};
 use super::{Optimum, OracleJob, branch, labels, weight_of};
-use temponet_task::Time;
 
 /// Widths of the search that are tried one after the other: the first ones find a good set, which makes the later ones narrow.
 const WIDTHS: [usize; 5] = [8, 64, 512, 4_096, 32_768];

@@ -7,13 +7,13 @@ mod panel;
 
 use temponet_task::Scheduler;
 
-pub use panel::Panel;
-
 use crate::schedulers::dios::Dios;
 use crate::schedulers::edf_skip::EdfSkip;
 use crate::schedulers::look_ahead::LookAhead;
 use crate::schedulers::mh_edf::MhEdf;
 use crate::schedulers::srpt::Srpt;
+
+pub use panel::Panel;
 
 /// A simple scheduler that gives advice. It looks only at the ready jobs, so it can be asked at any decision.
 ///

@@ -1,13 +1,14 @@
 //! The schedulers that the learned one takes advice from, asked together: each chooses what it would choose alone ([`crate::advisors`],
 //! [`crate::planners`]), but what most of them need, the jobs in deadline order, is found once.
 
+use temponet_task::{JobId, Scheduler, System, SystemView};
+
 use super::deadline_order::DeadlineOrder;
 use super::{Advisor, Planner, planners};
 use crate::schedulers::dios::Dios;
 use crate::schedulers::look_ahead::LookAhead;
 use crate::schedulers::mh_edf::MhEdf;
 use crate::schedulers::srpt::Srpt;
-use temponet_task::{JobId, Scheduler, System, SystemView};
 
 /// Keeps its memory between decisions.
 pub struct Panel {

@@ -6,12 +6,12 @@ mod options;
 use temponet_task::Scheduler;
 use temponet_task::wording::did_you_mean;
 
-pub use entries::ALL;
-pub(crate) use options::Options;
-
 use crate::proofs::{Facts, unproved};
 use crate::schedulers::edf;
 use crate::shield::Shield;
+
+pub use entries::ALL;
+pub(crate) use options::Options;
 
 /// A scheduler that can be asked for by name.
 pub struct Entry {

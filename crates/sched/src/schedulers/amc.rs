@@ -6,9 +6,10 @@
 
 use std::cmp::Reverse;
 
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
 use crate::shared::criticality_mode::CriticalityMode;
 use crate::shared::selection::Selection;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
 
 pub(crate) struct Amc {
     mode: CriticalityMode,

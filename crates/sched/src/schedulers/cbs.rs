@@ -8,8 +8,9 @@
 
 use std::collections::VecDeque;
 
-use crate::shared::selection::Selection;
 use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::selection::Selection;
 
 pub(crate) struct Cbs {
     servers: Vec<ServerState>,

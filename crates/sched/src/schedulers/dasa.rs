@@ -5,8 +5,9 @@
 //! Ties: equal densities go to the earlier deadline, then to the earlier release and the lower task index. Cores that are left take
 //! the other jobs by density.
 
-use crate::shared::candidates::Candidates;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
+
+use crate::shared::candidates::Candidates;
 
 #[derive(Default)]
 pub(crate) struct Dasa {

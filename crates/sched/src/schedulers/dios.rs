@@ -7,8 +7,9 @@
 
 use std::cmp::Reverse;
 
-use crate::shared::candidates::{Candidate, Candidates};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView};
+
+use crate::shared::candidates::{Candidate, Candidates};
 
 #[derive(Default)]
 pub(crate) struct Dios {

@@ -4,8 +4,9 @@
 //! Reference: Levin et al., DP-FAIR, ECRTS 2010; McNaughton, Management Science 6(1), 1959.
 //! Ties: shares are laid by task index. A core whose job is done early stays idle until its next piece.
 
-use crate::shared::fluid::Fluid;
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::fluid::Fluid;
 
 #[derive(Default)]
 pub(crate) struct DpWrap {

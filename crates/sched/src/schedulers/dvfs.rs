@@ -6,8 +6,9 @@
 //! the load is shared evenly and no task gets less speed than its own utilisation: best effort.
 //! Ties: earlier release, then lower task index.
 
-use crate::shared::ranked::Ranked;
 use temponet_task::{Assignment, Event, NotApplicable, Scheduler, Speed, System, SystemView, Time};
+
+use crate::shared::ranked::Ranked;
 
 pub(crate) struct SlowEdf {
     conserves_cycles: bool,

@@ -5,8 +5,9 @@
 //! if its laxity is less than the shortest remaining work of the jobs that EDF would run: no core is sure to be free sooner.
 //! Ties: earlier release, then lower task index; critical jobs are ordered by deadline.
 
-use crate::shared::selection::Selection;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::selection::Selection;
 
 pub(crate) struct Edcl {
     selection: Selection<(bool, Time)>,

@@ -4,8 +4,9 @@
 //! Reference: Liu and Layland, JACM 20(1), 1973; Dertouzos, IFIP 1974.
 //! Ties: earlier release, then lower task index.
 
-use crate::shared::ranked::FixedKey;
 use temponet_task::{Job, Scheduler, SystemView, Time};
+
+use crate::shared::ranked::FixedKey;
 
 pub(crate) fn edf() -> impl Scheduler {
     FixedKey::new(deadline)

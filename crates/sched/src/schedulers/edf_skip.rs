@@ -6,8 +6,9 @@
 //!
 //! No wake-ups are needed: a waiting job that becomes late only falls further behind, and a running one keeps its slack.
 
-use crate::shared::selection::Selection;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::selection::Selection;
 
 pub(crate) struct EdfSkip {
     selection: Selection<(bool, Time)>,

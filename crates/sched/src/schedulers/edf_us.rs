@@ -4,8 +4,9 @@
 //! Reference: Srinivasan and Baruah, Information Processing Letters 84(2), 2002.
 //! Ties: among the heavy tasks and among equal deadlines the earlier release, then the lower task index.
 
-use crate::shared::ranked::FixedKey;
 use temponet_task::{Scheduler, Task, Time};
+
+use crate::shared::ranked::FixedKey;
 
 pub(crate) fn edf_us() -> impl Scheduler {
     FixedKey::new(|view, job| if is_heavy(view.task_of(job), view.cores()) { Time::ZERO } else { job.deadline })

@@ -5,10 +5,11 @@
 //! fit at their high wcets anyway. On one core, x·U_LO(LO) + U_HI(HI) ≤ 1 guarantees all critical jobs in both modes.
 //! Ties: earlier release, then lower task index.
 
-use crate::shared::criticality_mode::CriticalityMode;
-use crate::shared::selection::Selection;
 use temponet_analysis::shrink_factor;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::criticality_mode::CriticalityMode;
+use crate::shared::selection::Selection;
 
 pub(crate) struct EdfVd {
     mode: CriticalityMode,

@@ -4,8 +4,9 @@
 //! Reference: Lee, TENCON 1994; Cirinei and Baker, ECRTS 2007.
 //! Ties: earlier release, then lower task index. Jobs at or below zero laxity are ordered by deadline.
 
-use crate::shared::selection::Selection;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::selection::Selection;
 
 pub(crate) struct Edzl {
     selection: Selection<(bool, Time)>,

@@ -3,8 +3,9 @@
 //! Reference: the queueing discipline; with deadlines it stands in tables as the careless baseline.
 //! Ties: lower task index, then lower job number.
 
-use crate::shared::ranked::FixedKey;
 use temponet_task::Scheduler;
+
+use crate::shared::ranked::FixedKey;
 
 pub(crate) fn fcfs() -> impl Scheduler {
     // The release is the first part of the common tie-break, so no key is needed before it.

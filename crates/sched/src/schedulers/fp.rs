@@ -5,8 +5,9 @@
 
 use std::cmp::Reverse;
 
-use crate::shared::ranked::FixedKey;
 use temponet_task::Scheduler;
+
+use crate::shared::ranked::FixedKey;
 
 pub(crate) fn fp() -> impl Scheduler {
     FixedKey::new(|view, job| Reverse(view.task_of(job).priority))

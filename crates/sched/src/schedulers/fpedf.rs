@@ -5,8 +5,9 @@
 //! Multiprocessors, IEEE TC 53(6), 2004.
 //! Ties: equal utilisations by task index; among the heavy tasks and equal deadlines the earlier release, then task index.
 
-use crate::shared::ranked::Ranked;
 use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Task, Time};
+
+use crate::shared::ranked::Ranked;
 
 pub(crate) struct FpEdf {
     goes_first: Vec<bool>,

@@ -4,8 +4,9 @@
 //! Reference: Erickson, Anderson and Ward, Fair Lateness Scheduling, Real-Time Systems 50(1), 2014.
 //! Ties: earlier release, then lower task index.
 
-use crate::shared::ranked::FixedKey;
 use temponet_task::Scheduler;
+
+use crate::shared::ranked::FixedKey;
 
 pub(crate) fn g_fl() -> impl Scheduler {
     FixedKey::new(|view, job| {

@@ -6,9 +6,10 @@
 
 use std::cmp::{Ordering, Reverse};
 
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
+
 use crate::shared::candidates::Candidates;
 use crate::shared::moore_hodgson::ListSchedule;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 #[derive(Default)]
 pub(crate) struct Lbesa {

@@ -7,9 +7,10 @@
 //! A running job keeps its laxity and a waiting one loses it at the pace of time. So the date of the first crossing is
 //! known, and the scheduler sleeps until the quantum boundary at or after it: the same schedule, far fewer decisions.
 
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
 use crate::shared::quantum::quantum;
 use crate::shared::selection::Selection;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
 
 pub(crate) struct Llf {
     given: Option<Time>,

@@ -9,8 +9,9 @@
 
 use std::cmp::Reverse;
 
-use crate::shared::fluid::Fluid;
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Tie, Time};
+
+use crate::shared::fluid::Fluid;
 
 /// Whether it must run without pause, whether it should keep running, what is left of its share, tie, id.
 type Rank = (Reverse<bool>, Reverse<bool>, Reverse<Time>, Tie, JobId);

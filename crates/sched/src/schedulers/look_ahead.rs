@@ -11,9 +11,10 @@
 
 use std::collections::BinaryHeap;
 
+use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Time};
+
 use crate::advice::deadline_order::{AHEAD, DeadlineOrder, PlanEntry};
 use crate::shared::candidates::MOST_PLANNED;
-use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Time};
 
 /// Jobs in a plan, those to come included.
 const MOST_ENTRIES: usize = (AHEAD as usize + 1) * MOST_PLANNED;
@@ -192,8 +193,9 @@ impl Scheduler for LookAhead {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use temponet_task::{Job, TaskSet};
+
+    use super::*;
 
     /// At 0 a long job is ready that fits alone, and two short ones come before its deadline, for which there is then no room.
     #[test]

@@ -9,9 +9,10 @@
 //! Ties: equal deadlines, equal lengths and equal remaining go to the earlier release, then the lower task index; of equally
 //! long jobs the one last in that order is dropped.
 
+use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+
 use crate::shared::candidates::Candidates;
 use crate::shared::moore_hodgson::ListSchedule;
-use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
 #[derive(Default)]
 pub(crate) struct MhEdf {

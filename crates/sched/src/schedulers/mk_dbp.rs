@@ -8,8 +8,9 @@
 
 use std::collections::VecDeque;
 
-use crate::shared::ranked::Ranked;
 use temponet_task::{Assignment, Event, Job, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::ranked::Ranked;
 
 pub(crate) struct MkDbp {
     /// The last k outcomes of each task, the most recent first.

@@ -5,8 +5,9 @@
 //! runs until the earliest relative deadline of a waiting job with an earlier deadline, less L.
 //! Ties: equal laxities go to the earlier deadline, then the earlier release and the lower task index.
 
-use crate::shared::selection::Selection;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::selection::Selection;
 
 pub(crate) struct Mllf {
     selection: Selection<(i64, Time)>,

@@ -8,9 +8,10 @@
 
 use std::cmp::Reverse;
 
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
 use crate::shared::quantum::quantum;
 use crate::shared::selection::Selection;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
 
 /// Criticality, laxity, user priority.
 type Urgency = (Reverse<(u8, bool)>, i64, Reverse<Option<i64>>);

@@ -12,9 +12,10 @@
 
 use std::cmp::Reverse;
 
+use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Time};
+
 use crate::shared::quantum::quantum;
 use crate::shared::selection::Selection;
-use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Time};
 
 pub(crate) struct Pd2 {
     given: Option<Time>,

@@ -6,8 +6,9 @@
 //! and the rest is looked at again.
 //! Ties: of equal values the later deadline is rejected. Cores that are left take rejected jobs by value.
 
-use crate::shared::candidates::Candidates;
 use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::candidates::Candidates;
 
 #[derive(Default)]
 pub(crate) struct Red {

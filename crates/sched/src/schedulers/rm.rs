@@ -4,8 +4,9 @@
 //! Reference: Liu and Layland, JACM 20(1), 1973; Bini, Buttazzo and Buttazzo, IEEE TC 52(7), 2003.
 //! Ties: earlier release, then lower task index. A list of single jobs has no periods; its relative deadlines stand in.
 
-use crate::shared::ranked::FixedKey;
 use temponet_task::{Job, Scheduler, SystemView, Time};
+
+use crate::shared::ranked::FixedKey;
 
 pub(crate) fn rm() -> impl Scheduler {
     FixedKey::new(period)

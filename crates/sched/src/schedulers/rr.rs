@@ -6,8 +6,9 @@
 
 use std::collections::VecDeque;
 
-use crate::shared::quantum::quantum;
 use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::quantum::quantum;
 
 pub(crate) struct RoundRobin {
     given: Option<Time>,

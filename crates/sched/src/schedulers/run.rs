@@ -10,8 +10,9 @@
 
 use std::cmp::Reverse;
 
-use crate::schedulers::dp_wrap::DpWrap;
 use temponet_task::{Arrival, Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time};
+
+use crate::schedulers::dp_wrap::DpWrap;
 
 /// Rates this close to one are one.
 const UNIT: f64 = 1.0 - 1e-9;

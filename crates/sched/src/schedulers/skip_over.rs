@@ -6,8 +6,9 @@
 //! by EDF. The first s − 1 jobs are red (deeply red). Tasks without `skip` are always red.
 //! Ties: earlier release, then lower task index.
 
-use crate::shared::ranked::Ranked;
 use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::ranked::Ranked;
 
 pub(crate) struct SkipOver {
     runs_blue: bool,

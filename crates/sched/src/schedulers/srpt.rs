@@ -4,8 +4,9 @@
 //! Reference: Schrage, Operations Research 16(3), 1968.
 //! Ties: earlier release, then lower task index.
 
-use crate::shared::selection::Selection;
 use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::selection::Selection;
 
 pub(crate) struct Srpt {
     selection: Selection<(bool, Time)>,

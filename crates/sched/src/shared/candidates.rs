@@ -254,10 +254,11 @@ pub(crate) fn add(free_at: &mut [Time], remaining: Time) -> Time {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
     use temponet_task::{Task, TaskSet};
+
+    use super::*;
 
     /// Whether a list schedule from scratch, on cores in any order, has all accepted jobs on time.
     fn is_on_time(jobs: &[Candidate], now: Time, cores: usize) -> bool {

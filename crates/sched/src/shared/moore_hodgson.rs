@@ -6,8 +6,9 @@
 
 use std::collections::BinaryHeap;
 
-use crate::shared::candidates::{Candidate, add};
 use temponet_task::Time;
+
+use crate::shared::candidates::{Candidate, add};
 
 /// The list schedule of the jobs accepted so far, as it was after each of them. Keeps its memory between decisions.
 pub(crate) struct ListSchedule<K> {
@@ -89,10 +90,11 @@ impl<K: Ord> ListSchedule<K> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
     use temponet_task::JobId;
+
+    use super::*;
 
     /// The rule word for word: the whole list schedule again after each job dropped.
     fn plain<K: Ord>(jobs: &mut [Candidate], now: Time, cores: usize, key: impl Fn(&Candidate) -> K) {

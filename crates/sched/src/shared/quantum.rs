@@ -20,8 +20,9 @@ pub(crate) fn quantum(given: Option<Time>, system: &System) -> Time {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use temponet_task::{Task, TaskSet};
+
+    use super::*;
 
     #[test]
     fn follows_the_scale_of_the_set() {

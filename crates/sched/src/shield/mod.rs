@@ -17,11 +17,11 @@ mod slack;
 
 use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView};
 
-pub use role::Role;
-
 use monitor::{Monitor, is_idle_instant};
 use premise::{Premise, SafeScheduler};
 use slack::{Claims, Slack};
+
+pub use role::Role;
 
 /// A scheduler behind the shield.
 pub struct Shield<S> {

@@ -115,9 +115,10 @@ impl Claims {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
+
+    use super::*;
 
     /// The definition: every date is looked at, and those that are nobody's deadline are passed over.
     fn by_definition(claims: &Claims, now: u64, from: u64, to: u64, cap: u64) -> i64 {
