@@ -237,7 +237,7 @@ fn offsets_that_make_a_set_schedulable_are_relied_on_as_long_as_they_hold() {
     set.modes.push(Mode { name: "fast".into(), at: ms(80), work: 1.0, rate: 1.1, tasks: None });
     let mut shield = Shield::new(build("edf").unwrap());
     simulate(&set, 0, ms(160), &mut shield, &mut Unobserved).unwrap();
-    assert!(shield.why_disarmed().is_some_and(|why| why.contains("pattern")) && !shield.is_armed());
+    assert!(shield.why_disarmed().is_some_and(|why| why.to_string().contains("pattern")) && !shield.is_armed());
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn what_it_cannot_rely_on_is_said() {
     let why = |set: &TaskSet| {
         let mut shield = Shield::new(build("edf").unwrap());
         shield.start(&set.system()).unwrap();
-        shield.why_disarmed().unwrap_or_default().to_string()
+        shield.why_disarmed().map(ToString::to_string).unwrap_or_default()
     };
     let set = TaskSet::new("s", vec![Task::periodic("a", ms(10), ms(11))], 1);
     assert!(why(&set).contains("overloaded"));

@@ -36,4 +36,5 @@ pub use observation::Observation;
 pub use scheduler::Temponet;
 pub use staying::{Kept, Staying};
 pub use temponet_infer::NetworkError;
+pub use temponet_sched::shield::NoGuarantee;
 pub use tokenizer::{Feature, Scale, Tokenizer};

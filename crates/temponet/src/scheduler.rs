@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use temponet_infer::NetworkError;
-use temponet_sched::shield::Shield;
+use temponet_sched::shield::{NoGuarantee, Shield};
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 use crate::learned::{Learned, Options};
@@ -32,7 +32,7 @@ impl Temponet {
     }
 
     /// Why the shield guarantees nothing on this system; none if it does.
-    pub fn why_unguarded(&self) -> Option<&str> {
+    pub fn why_unguarded(&self) -> Option<&NoGuarantee> {
         self.shielded.why_disarmed()
     }
 }

@@ -11,6 +11,7 @@
 //! Ties: those of the inner scheduler; where EDF runs, earlier release, then lower task index.
 
 mod monitor;
+mod no_guarantee;
 mod premise;
 mod role;
 mod slack;
@@ -21,12 +22,13 @@ use monitor::{Monitor, is_idle_instant};
 use premise::{Premise, SafeScheduler};
 use slack::{Claims, Slack};
 
+pub use no_guarantee::NoGuarantee;
 pub use role::Role;
 
 /// A scheduler behind the shield.
 pub struct Shield<S> {
     inner: S,
-    premise: Result<Premise, String>,
+    premise: Result<Premise, NoGuarantee>,
     is_armed: bool,
     monitor: Monitor,
     claims: Claims,
@@ -65,7 +67,7 @@ impl<S: Scheduler> Shield<S> {
     pub fn new(inner: S) -> Shield<S> {
         Shield {
             inner,
-            premise: Err("the run has not begun".into()),
+            premise: Err(NoGuarantee::NotStarted),
             is_armed: false,
             monitor: Monitor::default(),
             claims: Claims::default(),
@@ -86,8 +88,8 @@ impl<S: Scheduler> Shield<S> {
     }
 
     /// Why it is not armed at any time of this run; none if it is.
-    pub fn why_disarmed(&self) -> Option<&str> {
-        self.premise.as_ref().err().map(String::as_str)
+    pub fn why_disarmed(&self) -> Option<&NoGuarantee> {
+        self.premise.as_ref().err()
     }
 
     /// What it does on this system as long as jobs keep to what was proved.
@@ -104,7 +106,7 @@ impl<S: Scheduler> Shield<S> {
         self.is_armed = is_sound && !violations.breaks_model && !violations.breaks_pattern;
         self.counters.lapses += u64::from(was_armed && !self.is_armed);
         if violations.breaks_pattern {
-            self.premise = Err("tasks do not arrive in the pattern that makes them schedulable".into());
+            self.premise = Err(NoGuarantee::PatternBroken);
         }
     }
 

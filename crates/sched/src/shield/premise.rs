@@ -3,6 +3,7 @@
 use temponet_analysis::{Demand, Outcome, Sporadic, WorstCase, is_schedulable, qpa};
 use temponet_task::{ExecutionModel, Scheduler, System, TaskSet, Time};
 
+use super::no_guarantee::NoGuarantee;
 use crate::catalog::Entry;
 use crate::proofs::Facts;
 
@@ -28,7 +29,7 @@ pub(super) struct Premise {
 }
 
 /// The premise of a system, or why it has none.
-pub(super) fn prove(system: &System) -> Result<Premise, String> {
+pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
     let mut set = TaskSet::new("", system.tasks.clone(), system.cores);
     (set.speeds, set.servers, set.costs) = (system.speeds.clone(), system.servers.clone(), system.costs);
     if system.cores == 1 {
@@ -36,11 +37,12 @@ pub(super) fn prove(system: &System) -> Result<Premise, String> {
         set.costs.context_switch += std::mem::take(&mut set.costs.decision);
     }
     let worst_case = WorstCase::of(&set)?;
+    let name_of = |task: &Sporadic| system.tasks[task.index].name.to_string();
     if let Some(task) = worst_case.tasks.iter().find(|task| task.jitter > task.period) {
-        return Err(format!("releases of task {:?} can overtake each other", system.tasks[task.index].name));
+        return Err(NoGuarantee::OvertakingReleases(name_of(task)));
     }
     if let Some(task) = worst_case.tasks.iter().find(|task| task.jobs > 1 && task.jitter > Time::ZERO) {
-        return Err(format!("the jobs of a burst of task {:?} are released one by one", system.tasks[task.index].name));
+        return Err(NoGuarantee::ScatteredBurst(name_of(task)));
     }
     // With overruns if that is enough, else until one happens.
     if let Some(premise) = proved(&set, worst_case.clone()) {
@@ -55,8 +57,8 @@ pub(super) fn prove(system: &System) -> Result<Premise, String> {
         }
     }
     Err(match worst_case.is_overloaded() {
-        Some(true) => "the set is overloaded".into(),
-        _ => "no scheduler is proved to meet every deadline".into(),
+        Some(true) => NoGuarantee::Overloaded,
+        _ => NoGuarantee::NotProved,
     })
 }
 

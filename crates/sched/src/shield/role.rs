@@ -2,6 +2,7 @@
 
 use temponet_task::System;
 
+use super::no_guarantee::NoGuarantee;
 use super::premise::{Premise, SafeScheduler, prove};
 
 /// What the shield does as long as jobs keep to what was proved.
@@ -12,7 +13,7 @@ pub enum Role {
     /// Every deadline is guaranteed, because this scheduler decides and the inner one does not.
     StandIn(&'static str),
     /// Nothing is guaranteed, and why.
-    Disarmed(String),
+    Disarmed(NoGuarantee),
 }
 
 impl Role {
@@ -21,7 +22,7 @@ impl Role {
         Role::of(&prove(system))
     }
 
-    pub(super) fn of(premise: &Result<Premise, String>) -> Role {
+    pub(super) fn of(premise: &Result<Premise, NoGuarantee>) -> Role {
         match premise {
             Ok(Premise { safe: SafeScheduler::Edf, .. }) => Role::StealsSlack,
             Ok(Premise { safe: SafeScheduler::StandIn { name, .. }, .. }) => Role::StandIn(name),
