@@ -119,7 +119,7 @@ fn awkward_sets_end_as_undecided_and_soon() {
         let set = TaskSet { cores, ..largest.clone() };
         assert!(proofs(&set).is_empty());
     }
-    // Cycles that end just before and just after the largest date.
+    // Cycles that end just before and just after the largest representable date.
     for period in [Time(1 << 59), Time((1 << 59) - 1), Time(huge.0 - 1)] {
         let tasks = [16, 15, 14, 13]
             .map(|part| Task::periodic(format!("t{part}"), Time(period.0 / 16 * part), Time(period.0 / 5)));
@@ -134,7 +134,7 @@ fn awkward_sets_end_as_undecided_and_soon() {
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
 
-/// Long enough for `times` of the longest periods.
+/// Length of `times` longest periods.
 fn horizon(set: &TaskSet, times: u64) -> Time {
     set.tasks.iter().filter_map(Task::period).max().unwrap() * times
 }
@@ -215,7 +215,7 @@ fn response_times_bound_every_response() {
         simulate(&set, round, horizon(&set, 12), &mut *build(rule.scheduler()).unwrap(), &mut recorder).unwrap();
         let mut longest = vec![Time::ZERO; set.tasks.len()];
         for job in &recorder.jobs {
-            // An aborted job has not completed, but it has been there.
+            // Aborted jobs have no completion and are left out.
             let arrival = job.deadline - set.tasks[job.task as usize].deadline;
             if let Some(completion) = job.completion() {
                 let seen = &mut longest[job.task as usize];
@@ -252,7 +252,7 @@ fn exact_tests_are_exact() {
             ("dm", response_times(&model, PriorityRule::DeadlineMonotonic).outcome),
         ];
         for (at, (scheduler, outcome)) in tests.into_iter().enumerate() {
-            // Long enough for every cycle; overload shows when the backlog has outgrown the longest deadline.
+            // Long enough for every cycle. Overload shows once the backlog has outgrown the longest deadline.
             let missed = run(scheduler, &set, 0, horizon(&set, 67)).missed() > 0;
             let expected = if missed { Outcome::NotSchedulable } else { Outcome::Schedulable };
             let is_slow = !missed && model.is_overloaded() == Some(true);
@@ -300,7 +300,8 @@ fn mixed_criticality_tests_hold_in_overruns() {
 
 #[test]
 fn the_largest_scaling_is_the_edge() {
-    // One core, U = 4/10 + 4/20 = 0.6: EDF up to 1/0.6; RM too, since the periods are harmonic.
+    // One core, U = 4/10 + 4/20 = 0.6: EDF is schedulable up to the factor 1/0.6, and so is RM, because the periods are
+    // harmonic.
     let harmonic = set(&[(4, 10, 10), (4, 20, 20)], 1);
     for scaling in scalings(&harmonic) {
         assert_eq!(scaling.factor, 1.6666, "{scaling:?}");

@@ -1,6 +1,7 @@
-//! Advice: what simple schedulers would do at a decision, for a learned scheduler that takes it into account.
+//! Advice: what simple schedulers would do at a decision, as an input of the learned scheduler.
 //!
-//! [`Advisor`] and [`Planner`] name the schedulers that give advice. [`Panel`] asks them together, which costs less than asking each alone.
+//! [`Advisor`] and [`Planner`] name the schedulers that give advice. [`Panel`] asks them together, which costs less
+//! than asking each one alone.
 
 pub(crate) mod deadline_order;
 mod panel;
@@ -22,11 +23,11 @@ pub use panel::Panel;
 pub enum Advisor {
     /// EDF that runs jobs late by wcet last.
     EdfSkip,
-    /// Shortest remaining processing time first, jobs late by wcet last.
+    /// Shortest remaining processing time first, impossible jobs last.
     Srpt,
     /// EDF over the largest set of ready jobs that fits.
     MhEdf,
-    /// As [`Advisor::MhEdf`], with mean execution times instead of wcets.
+    /// Like [`Advisor::MhEdf`], with mean execution times instead of wcets.
     MhEdfByMean,
     /// Admission by importance: criticality, then value density.
     Dios,
@@ -87,8 +88,8 @@ pub fn planners() -> [LookAhead; Planner::ALL.len()] {
     Planner::ALL.map(Planner::scheduler)
 }
 
-/// The scheduler to fall back on when the learned one cannot decide: EDF where everything fits, and one of the best classical schedulers in
-/// overload. Where jobs differ in importance, it is one that respects importance.
+/// The scheduler to fall back on when the learned one cannot decide: EDF where everything fits, and one of the best
+/// classical schedulers in overload. With `minds_importance` it is one that respects criticality and value.
 pub fn fallback(minds_importance: bool) -> Box<dyn Scheduler> {
     let advisor = if minds_importance { Advisor::Dios } else { Advisor::MhEdf };
     advisor.scheduler()

@@ -1,5 +1,5 @@
-//! Adaptive mixed criticality: fixed priorities (deadline monotonic, or those of the file where every task has one); when a critical job
-//! overruns its wcet, all jobs of criticality 0 are given up until the cores are idle.
+//! Adaptive mixed criticality: fixed priorities, from the file if every task has one, else deadline monotonic. When a
+//! critical job overruns its wcet, all jobs of criticality 0 are abandoned until the cores are idle.
 //!
 //! Reference: Baruah, Burns and Davis, Response-Time Analysis for Mixed Criticality Systems, RTSS 2011.
 //! Ties: earlier release, then lower task index.

@@ -1,4 +1,4 @@
-//! Deadline monotonic: the task with the shortest relative deadline first. Optimal among fixed priorities for
+//! Deadline monotonic: the task with the shortest relative deadline runs first. Optimal among fixed priorities for
 //! constrained deadlines without offsets on one core.
 //!
 //! Reference: Leung and Whitehead, Performance Evaluation 2(4), 1982.

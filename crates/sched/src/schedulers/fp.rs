@@ -1,4 +1,4 @@
-//! Fixed priorities from the file, the larger number first; tasks without a priority come after all others.
+//! Fixed priorities from the file: the larger number runs first, tasks without a priority run last.
 //!
 //! Reference: any fixed-priority real-time operating system (POSIX SCHED_FIFO).
 //! Ties: earlier release, then lower task index.

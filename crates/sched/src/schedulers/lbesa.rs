@@ -1,8 +1,9 @@
-//! Locke's best effort (LBESA): an EDF plan of all ready jobs; as long as one in it would be late, the job of the lowest
-//! value density up to that one is shed.
+//! Locke's best effort (LBESA): an EDF plan of all ready jobs. As long as a job in it would be late, the job with the
+//! lowest value density up to that one is shed.
 //!
-//! Reference: Locke, Best-Effort Decision Making for Real-Time Scheduling, CMU-CS-86-134, 1986 (with known execution times).
-//! Ties: of equal densities the later deadline is shed. Cores that are left take the shed jobs by density.
+//! Reference: Locke, Best-Effort Decision Making for Real-Time Scheduling, CMU-CS-86-134, 1986 (with known execution
+//! times).
+//! Ties: of equal densities the later deadline is shed. Free cores take the shed jobs by density.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -17,7 +18,7 @@ pub(crate) struct Lbesa {
     schedule: ListSchedule<Reverse<Density>>,
 }
 
-/// A value density in its order.
+/// A value density, totally ordered.
 #[derive(Clone, Copy, PartialEq)]
 struct Density(f64);
 
