@@ -64,7 +64,7 @@ fn run(
     };
     let slacks = vec![0; tasks.len()];
     let mut tasks = Tasks { tasks, keys, cores: worst_case.cores as u128, slacks };
-    let mut budget = StepBudget::new();
+    let mut budget = StepBudget::standard();
     loop {
         let (mut all_met, mut improved) = (true, false);
         for place in 0..tasks.tasks.len() {

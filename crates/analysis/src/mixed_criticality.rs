@@ -90,7 +90,7 @@ pub fn meets_virtual_deadlines(set: &TaskSet) -> bool {
     // The scheduler multiplies in floating point, where larger times are not exact.
     let is_exact = set.tasks.iter().all(|task| task.deadline.0 < 1 << 53);
     let demands: Vec<Demand> = set.tasks.iter().map(demand).collect();
-    is_exact && quick_test(&demands, &mut StepBudget::new()) == Some(true)
+    is_exact && quick_test(&demands, &mut StepBudget::standard()) == Some(true)
 }
 
 /// AMC-rtb: response-time bounds for the low mode and for the change to the high mode.
@@ -102,7 +102,7 @@ pub fn amc_rtb(set: &TaskSet, worst_case: &WorstCase) -> Outcome {
         return not_applicable("a deadline is longer than its period");
     }
     let keys = PriorityRule::GivenOrDeadline.keys(&worst_case.tasks);
-    let mut budget = StepBudget::new();
+    let mut budget = StepBudget::standard();
     for (place, task) in set.tasks.iter().enumerate() {
         let others = (0..set.tasks.len()).filter(|other| *other != place && keys[*other] <= keys[place]);
         let higher: Vec<(&Task, &Sporadic)> =

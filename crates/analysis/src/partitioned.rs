@@ -14,7 +14,7 @@ use super::worst_case::WorstCase;
 /// Whether `fit` finds a core for every task such that EDF meets every deadline on each core.
 pub fn partitioned_edf(worst_case: &WorstCase, fit: Fit) -> Outcome {
     let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
-    let mut budget = StepBudget::new();
+    let mut budget = StepBudget::standard();
     packed(worst_case, fit, true, |members| {
         let demands: Vec<Demand> = members.iter().map(|place| demands[*place]).collect();
         quick_test(&demands, &mut budget)

@@ -89,7 +89,7 @@ pub fn response_times(worst_case: &WorstCase, rule: PriorityRule) -> ResponseTim
         let bounds = exact.into_iter().map(|response| Some(Time(response))).collect();
         return ResponseTimes { bounds, from_schedule: true, outcome };
     }
-    let mut budget = StepBudget::new();
+    let mut budget = StepBudget::standard();
     let mut too_long = false;
     let mut bound = |place: usize| match longest_response(&worst_case.tasks, &keys, place, &mut budget) {
         Some(bound) => bound.map(Time),

@@ -7,7 +7,7 @@ pub struct StepBudget(u64);
 
 impl StepBudget {
     /// Budget of a few tenths of a second.
-    pub fn new() -> StepBudget {
+    pub fn standard() -> StepBudget {
         StepBudget(5_000_000)
     }
 

@@ -34,20 +34,20 @@ impl From<&Sporadic> for Demand {
 
 /// Whether EDF on one core is proved to meet every deadline of these tasks.
 pub fn is_schedulable(tasks: &[Demand]) -> bool {
-    quick_test(tasks, &mut StepBudget::new()) == Some(true)
+    quick_test(tasks, &mut StepBudget::standard()) == Some(true)
 }
 
 /// QPA, exact where the set allows it: for tasks that arrive together, and for strictly periodic sets with a short
 /// cycle.
 pub fn qpa(worst_case: &WorstCase) -> Outcome {
     let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
-    outcome(worst_case, quick_test(&demands, &mut StepBudget::new()))
+    outcome(worst_case, quick_test(&demands, &mut StepBudget::standard()))
 }
 
 /// Processor-demand test: checks the demand at every deadline, one by one.
 pub fn processor_demand(worst_case: &WorstCase) -> Outcome {
     let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
-    outcome(worst_case, plain_test(&demands, &mut StepBudget::new()))
+    outcome(worst_case, plain_test(&demands, &mut StepBudget::standard()))
 }
 
 /// Turns the result of a demand test into a verdict.
@@ -197,8 +197,8 @@ mod tests {
                 })
                 .collect();
             let expected = by_definition(&tasks);
-            assert_eq!(quick_test(&tasks, &mut StepBudget::new()), Some(expected), "{tasks:?}");
-            assert_eq!(plain_test(&tasks, &mut StepBudget::new()), Some(expected), "{tasks:?}");
+            assert_eq!(quick_test(&tasks, &mut StepBudget::standard()), Some(expected), "{tasks:?}");
+            assert_eq!(plain_test(&tasks, &mut StepBudget::standard()), Some(expected), "{tasks:?}");
             if expected { yes += 1 } else { no += 1 }
         }
         assert!(yes > 300 && no > 300, "{yes} {no}");

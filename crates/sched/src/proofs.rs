@@ -207,11 +207,15 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// A schedulability test and its name.
+type NamedTest = (&'static str, fn(&WorstCase) -> Outcome);
+
+/// Proof of global EDF: QPA on one core, the first test that succeeds on several.
 fn edf_proof(worst_case: &WorstCase) -> Option<String> {
     if worst_case.cores == 1 {
         return (qpa(worst_case) == Outcome::Schedulable).then(|| "QPA".into());
     }
-    let tests: [(&str, fn(&WorstCase) -> Outcome); 4] = [
+    let tests: [NamedTest; 4] = [
         ("GFB", gfb),
         ("BAK", bak),
         ("BCL", |worst_case| bcl(worst_case, Order::Edf)),
