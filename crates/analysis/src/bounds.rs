@@ -1,4 +1,5 @@
-//! Tests that look only at utilisations and densities: quick, and safe on the side of "not proved".
+//! Tests that look only at utilizations and densities. They are quick and sufficient: a set that fails may still be
+//! schedulable.
 //!
 //! Reference: Liu and Layland, JACM 20(1), 1973; Bini, Buttazzo and Buttazzo, IEEE TC 52(7), 2003 (hyperbolic bound); Goossens, Funk and
 //! Baruah, Real-Time Systems 25, 2003 (GFB, here by densities); Baker, RTSS 2003 (BAK).
@@ -10,7 +11,8 @@ use super::fractions::{MARGIN, product_is_at_most, sum_is_at_most};
 use super::global::global_tasks;
 use super::worst_case::{Sporadic, WorstCase};
 
-/// What the two bounds of rate monotonic scheduling take for granted.
+/// Checks the assumptions of the two bounds for rate-monotonic scheduling: no jitter, and no deadline shorter than its
+/// period.
 fn rate_monotonic_only(worst_case: &WorstCase) -> Result<(), Outcome> {
     if worst_case.tasks.iter().any(|task| task.jitter > Time::ZERO) {
         return Err(Outcome::NotApplicable("releases have jitter".into()));
@@ -21,7 +23,7 @@ fn rate_monotonic_only(worst_case: &WorstCase) -> Result<(), Outcome> {
     Ok(())
 }
 
-/// Rate monotonic on one core: U ≤ n(2^{1/n} − 1).
+/// Liu and Layland's bound for rate-monotonic scheduling on one core: U ≤ n(2^{1/n} − 1).
 pub fn liu_layland(worst_case: &WorstCase) -> Outcome {
     if let Err(outcome) = rate_monotonic_only(worst_case) {
         return outcome;
@@ -32,7 +34,7 @@ pub fn liu_layland(worst_case: &WorstCase) -> Outcome {
     Outcome::if_proved(alone || load < n * ((1.0 / n).exp2() - 1.0) * (1.0 - MARGIN))
 }
 
-/// Rate monotonic on one core: Π(Uᵢ + 1) ≤ 2.
+/// Hyperbolic bound for rate-monotonic scheduling on one core: Π(Uᵢ + 1) ≤ 2.
 pub fn hyperbolic(worst_case: &WorstCase) -> Outcome {
     if let Err(outcome) = rate_monotonic_only(worst_case) {
         return outcome;
@@ -41,12 +43,12 @@ pub fn hyperbolic(worst_case: &WorstCase) -> Outcome {
     Outcome::if_proved(product_is_at_most(factors, 2))
 }
 
-/// EDF on one core: the densities add up to at most 1.
+/// Density bound for EDF on one core: the densities add up to at most 1.
 pub fn density(worst_case: &WorstCase) -> Outcome {
     Outcome::if_proved(sum_is_at_most(worst_case.tasks.iter().map(Sporadic::density), 1))
 }
 
-/// Global EDF: Σλ ≤ m − (m − 1)·λmax.
+/// Goossens, Funk and Baruah's bound for global EDF: Σλ ≤ m − (m − 1)·λmax, where λ are the densities.
 pub fn gfb(worst_case: &WorstCase) -> Outcome {
     let tasks = match global_tasks(worst_case, false) {
         Ok(tasks) => tasks,
@@ -60,7 +62,7 @@ pub fn gfb(worst_case: &WorstCase) -> Outcome {
     Outcome::if_proved(sum_is_at_most(with_heaviest, worst_case.cores as u64))
 }
 
-/// Global EDF: Baker's test of every task against the load of the others in its problem window.
+/// Baker's test for global EDF: checks every task against the load of the others in its problem window.
 pub fn bak(worst_case: &WorstCase) -> Outcome {
     let tasks = match global_tasks(worst_case, true) {
         Ok(tasks) => tasks,
@@ -87,5 +89,5 @@ pub fn bak(worst_case: &WorstCase) -> Outcome {
     Outcome::if_proved(tasks.iter().all(passes))
 }
 
-/// Larger sets take too long for a test that looks at every pair of tasks.
+/// Largest number of tasks that [`bak`] looks at. Its running time is quadratic in the number of tasks.
 const MOST_TASKS: usize = 4_000;

@@ -1,8 +1,10 @@
-//! The schedule itself, where every release is known and the whole is short: jobs of a strictly periodic set on one core, each taking its
-//! whole wcet, from the start until the schedule repeats. Shorter jobs never make another one later on one core, so this is exact.
+//! Simulation of the worst-case schedule on one core, for strictly periodic sets with a short cycle.
+//! Every job takes its whole wcet, and the schedule is followed from the start until it repeats. On one core a job that
+//! ends earlier never delays another one, so the result is exact.
 //!
-//! Reference: Leung and Merrill, Information Processing Letters 11(3), 1980: after the last offset and two hyperperiods nothing new
-//! comes. That it repeats is not taken for granted: the state after one and after two hyperperiods must be the same.
+//! Reference: Leung and Merrill, Information Processing Letters 11(3), 1980: the schedule repeats after the last offset
+//! and two hyperperiods. This is also checked: the state one hyperperiod before the end must equal the state at the
+//! end.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,14 +12,15 @@ use std::collections::BinaryHeap;
 use super::fractions::{gcd, sum_is_at_most};
 use super::worst_case::{Sporadic, WorstCase};
 
-/// Longer schedules are not looked at.
+/// Largest number of jobs in a schedule that is followed.
 const MOST_JOBS: u64 = 50_000;
 
-/// A waiting job: key, release, task; then its remaining work.
+/// A waiting job: key, release, place of its task, remaining work.
 type Ready<K> = Reverse<(K, u64, usize, u64)>;
 
-/// The longest response of each task on one core when the least keys run first; `key` gets the task's place and the absolute
-/// deadline. None if the set has no such schedule or a long one.
+/// Returns the longest response time of each task, in nanoseconds, on one core where the job with the least key runs.
+/// `key` gets the place of the task and the absolute deadline of the job. Returns none if the set is not strictly
+/// periodic, has costs or is overloaded, or if its cycle is too long.
 pub(crate) fn responses<K: Ord + Copy>(worst_case: &WorstCase, key: impl Fn(usize, u64) -> K) -> Option<Vec<u64>> {
     let tasks = &worst_case.tasks;
     let hyperperiod = hyperperiod(tasks)?;
@@ -64,7 +67,7 @@ pub(crate) fn responses<K: Ord + Copy>(worst_case: &WorstCase, key: impl Fn(usiz
     (states[0] == states[1]).then_some(longest)
 }
 
-/// Whether responses are within the deadlines.
+/// Whether every response time is within the deadline of its task.
 pub(crate) fn all_met(worst_case: &WorstCase, responses: &[u64]) -> bool {
     worst_case.tasks.iter().zip(responses).all(|(task, response)| *response <= task.deadline.0)
 }

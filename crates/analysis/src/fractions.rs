@@ -1,19 +1,21 @@
-//! Sums and products of fractions compared without rounding: whether a load is exactly one decides a verdict.
+//! Exact comparison of sums and products of fractions. A verdict can depend on whether a load is exactly one, so
+//! rounding is not allowed here.
 
 use std::cmp::Ordering;
 
-/// A fraction of whole numbers.
+/// A fraction of whole numbers: numerator, denominator.
 pub(crate) type Fraction = (u64, u64);
 
-/// How Σ `terms` compares with `bound`. None if they are too close to tell and their common denominator does not fit.
+/// Compares Σ `terms` with `bound`. Returns none if they are too close to tell in floating point and the common
+/// denominator does not fit in 128 bits.
 pub(crate) fn compare_sum(terms: impl Iterator<Item = Fraction> + Clone, bound: u64) -> Option<Ordering> {
-    // Mostly they are far apart.
+    // Mostly the two are far apart, and floating point decides.
     let (count, estimate) =
         terms.clone().fold((0u32, 0.0), |(count, sum), (part, whole)| (count + 1, sum + part as f64 / whole as f64));
     if count <= MOST_TERMS && (estimate - bound as f64).abs() > MARGIN * bound as f64 {
         return estimate.partial_cmp(&(bound as f64));
     }
-    // In parts of 2⁻⁶⁴, each term rounded down and up.
+    // Otherwise in units of 2⁻⁶⁴, with each term rounded down and up.
     let (mut low, mut high) = (0u128, 0u128);
     for (part, whole) in terms.clone() {
         let scaled = u128::from(part % whole) << 64;
@@ -42,7 +44,8 @@ pub(crate) fn sum_is_at_most(terms: impl Iterator<Item = Fraction> + Clone, boun
     matches!(compare_sum(terms, bound), Some(Ordering::Less | Ordering::Equal))
 }
 
-/// Whether Π `terms` ≤ `bound` for certain: exactly where the product fits, else with a margin for rounding.
+/// Whether Π `terms` ≤ `bound` for certain. The comparison is exact if the product fits in 128 bits; otherwise it
+/// leaves a margin for rounding.
 pub(crate) fn product_is_at_most(terms: impl Iterator<Item = Fraction> + Clone, bound: u64) -> bool {
     let exact = terms.clone().try_fold((1u128, 1u128), |product, (part, whole)| {
         let (a, b) = reduced(product.0, u128::from(whole));
@@ -55,7 +58,7 @@ pub(crate) fn product_is_at_most(terms: impl Iterator<Item = Fraction> + Clone, 
     }
 }
 
-/// What floating-point sums and products of up to [`MOST_TERMS`] terms are off by, at most, relative to their size.
+/// Upper bound on the relative error of a floating-point sum or product of up to [`MOST_TERMS`] terms.
 pub(crate) const MARGIN: f64 = 1e-9;
 const MOST_TERMS: u32 = 1_000_000;
 
@@ -71,7 +74,7 @@ fn reduced(part: u128, whole: u128) -> (u128, u128) {
     (part / common, whole / common)
 }
 
-/// The greatest common divisor; of 0 and a number, that number.
+/// Greatest common divisor. If one number is 0, the result is the other one.
 pub(crate) fn gcd(mut a: u128, mut b: u128) -> u128 {
     while b > 0 {
         (a, b) = (b, a % b);

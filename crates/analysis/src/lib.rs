@@ -1,13 +1,17 @@
-//! Schedulability analysis: what can be proved about a set without running it.
+//! Schedulability analysis: what can be proved about a task set without running it.
 //!
-//! [`WorstCase`] is the worst case of a set; each file beside it holds one family of tests on it, [`TESTS`] lists them, and [`proofs`] says
-//! which schedulers of the catalog are proved to meet every deadline, and by what. A test is *exact* or *sufficient*: only an exact one
-//! can say "not schedulable". All comparisons that decide are made in whole numbers, or with a margin on the safe side, and every search
-//! is bounded: what takes too long is undecided.
+//! [`WorstCase`] is the worst case of a set, and each test takes it as input. The modules hold one family of tests
+//! each, and [`TESTS`] lists all of them. A test is *exact* or *sufficient*: only an exact test can say "not
+//! schedulable".
+//!
+//! Every comparison that decides a verdict is made in whole numbers or with a margin on the safe side. Every search is
+//! bounded by a [`StepBudget`]; a test that would take longer is undecided.
+//!
+//! The analysis knows tasks and rules, not schedulers. Which schedulers of the catalog are proved on a set is answered
+//! by `temponet_sched::proofs`.
 
 mod bounds;
 mod cycle;
-mod effort;
 mod fractions;
 mod global;
 mod listing;
@@ -16,32 +20,33 @@ mod optimal;
 pub mod packing;
 mod partitioned;
 mod response_time;
+mod step_budget;
 mod uniprocessor_edf;
 mod worst_case;
 
 pub use bounds::{bak, density, gfb, hyperbolic, liu_layland};
-pub use effort::Effort;
 pub use global::{Order, bcl, rta};
 pub use listing::{TESTS, Test};
 pub use mixed_criticality::{amc_rtb, edf_vd, is_mixed, meets_virtual_deadlines, shrink_factor};
 pub use optimal::{fluid, is_in_quanta, pfair};
 pub use partitioned::{partitioned_edf, partitioned_fixed};
 pub use response_time::{PriorityRule, ResponseTimes, response_times};
+pub use step_budget::StepBudget;
 pub use uniprocessor_edf::{Demand, is_schedulable, processor_demand, qpa, quick_test};
-pub use worst_case::{Sporadic, WorstCase};
+pub use worst_case::{NotAnalyzable, Sporadic, WorstCase};
 
-/// What a test says.
+/// The verdict of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Every deadline is met, always.
+    /// Every deadline is always met.
     Schedulable,
-    /// Some deadline is missed, if jobs arrive as they may and take as long as they may.
+    /// Some deadline is missed if jobs arrive as often and take as long as the set allows.
     NotSchedulable,
     /// A sufficient test failed: nothing is known.
     NotProved,
-    /// It would have taken too long.
+    /// The test would have taken too long.
     Undecided,
-    /// The test does not cover such sets, and why.
+    /// The test does not cover such sets; the text says why.
     NotApplicable(String),
 }
 

@@ -1,4 +1,4 @@
-//! Every test by name, as `temponet analyze` shows them.
+//! The list of all tests with their names, as `temponet analyze` shows them.
 
 use temponet_task::TaskSet;
 
@@ -7,17 +7,17 @@ use super::packing::Fit;
 use super::response_time::{PriorityRule, response_times};
 use super::{Outcome, WorstCase, bounds, global, mixed_criticality, partitioned, uniprocessor_edf};
 
-/// A test that can be asked of a set.
+/// A test that can be applied to a set.
 pub struct Test {
-    /// What it is called in the field.
+    /// Name of the test in the literature.
     pub name: &'static str,
-    /// Whose deadlines it is about.
+    /// Scheduler whose deadlines the test is about.
     pub scheduler: &'static str,
-    /// Whether it can also say "not schedulable".
+    /// Whether the test can also say "not schedulable".
     pub is_exact: bool,
-    /// Whether it has something to say about such a set.
+    /// Whether the test is meant for a set like this one.
     pub concerns: fn(&TaskSet) -> bool,
-    /// The verdict.
+    /// Applies the test to a set and its worst case.
     pub run: fn(&TaskSet, &WorstCase) -> Outcome,
 }
 
@@ -43,7 +43,7 @@ const fn test(
     Test { name, scheduler, is_exact, concerns, run }
 }
 
-/// The tests, those of one core first.
+/// All tests, those for one core first.
 pub const TESTS: &[Test] = &[
     test("QPA", "edf", true, one_core, |_, worst_case| uniprocessor_edf::qpa(worst_case)),
     test("processor demand", "edf", true, one_core, |_, worst_case| uniprocessor_edf::processor_demand(worst_case)),

@@ -1,18 +1,19 @@
-//! Two criticalities: everything is met as long as no critical job overruns its wcet, and the critical jobs are even if some do, up to their
-//! `wcet_high`. On one core; arrivals without jitter.
+//! Tests for two levels of criticality on one core, without release jitter.
+//! Every deadline is met as long as no critical job overruns its wcet. If critical jobs overrun, up to their
+//! `wcet_high`, all critical deadlines are still met.
 //!
 //! Reference: Baruah et al., ECRTS 2012 (EDF-VD); Baruah, Burns and Davis, RTSS 2011 (AMC-rtb).
 
 use temponet_task::{Task, TaskSet, Time};
 
 use super::Outcome;
-use super::effort::Effort;
 use super::fractions::MARGIN;
 use super::response_time::PriorityRule;
+use super::step_budget::StepBudget;
 use super::uniprocessor_edf::{Demand, quick_test};
 use super::worst_case::{Sporadic, WorstCase, may_overrun};
 
-/// Whether the set has critical tasks with a higher wcet, so that these tests say something.
+/// Whether the set has critical tasks with a higher wcet, so that these tests apply.
 pub fn is_mixed(set: &TaskSet) -> bool {
     set.tasks.iter().any(|task| task.criticality > 0 && task.wcet_high.is_some())
 }
@@ -21,8 +22,8 @@ fn not_applicable(why: &str) -> Outcome {
     Outcome::NotApplicable(why.into())
 }
 
-/// What both tests take for granted.
-fn common(set: &TaskSet, worst_case: &WorstCase) -> Result<(), Outcome> {
+/// Checks the assumptions of both tests.
+fn check_model(set: &TaskSet, worst_case: &WorstCase) -> Result<(), Outcome> {
     if set.cores != 1 {
         return Err(not_applicable("for one core only"));
     }
@@ -39,7 +40,7 @@ fn high(task: &Task) -> Time {
     task.wcet_high.unwrap_or(task.wcet)
 }
 
-/// x: what the relative deadlines of critical tasks are multiplied by.
+/// Factor x, from 0 to 1, by which `edf-vd` multiplies the relative deadlines of critical tasks.
 pub fn shrink_factor(tasks: &[Task], cores: usize) -> f64 {
     let load = |critical: bool, high: bool| -> f64 {
         let chosen = tasks.iter().filter(|task| (task.criticality > 0) == critical);
@@ -55,14 +56,15 @@ pub fn shrink_factor(tasks: &[Task], cores: usize) -> f64 {
     if low + load(true, true) <= cores as f64 || room <= 0.0 { 1.0 } else { (load(true, false) / room).min(1.0) }
 }
 
-/// The deadline that `edf-vd` gives a task while nobody has overrun.
+/// Relative deadline that `edf-vd` gives a task as long as no job has overrun.
 fn virtual_deadline(task: &Task, shrink: f64) -> Time {
     if task.criticality > 0 { Time((task.deadline.0 as f64 * shrink) as u64) } else { task.deadline }
 }
 
-/// EDF-VD: x·U_LO + U_HI(HI) ≤ 1, and while nobody overruns the exact test with the virtual deadlines that the scheduler uses.
+/// EDF-VD: x·U_LO + U_HI(HI) ≤ 1. The mode without overruns is checked by the exact test, with the virtual deadlines
+/// that the scheduler uses.
 pub fn edf_vd(set: &TaskSet, worst_case: &WorstCase) -> Outcome {
-    if let Err(outcome) = common(set, worst_case) {
+    if let Err(outcome) = check_model(set, worst_case) {
         return outcome;
     }
     if set.tasks.iter().any(|task| task.period() != Some(task.deadline)) {
@@ -78,29 +80,29 @@ pub fn edf_vd(set: &TaskSet, worst_case: &WorstCase) -> Outcome {
     Outcome::if_proved(fits_high && meets_virtual_deadlines(set))
 }
 
-/// Whether `edf-vd` on one core meets everything as long as nobody overruns.
+/// Whether `edf-vd` on one core meets every deadline as long as no job overruns.
 pub fn meets_virtual_deadlines(set: &TaskSet) -> bool {
     let shrink = shrink_factor(&set.tasks, 1);
     let demand = |task: &Task| {
         let period = task.period().unwrap_or(task.deadline);
         Demand { wcet: task.wcet, deadline: virtual_deadline(task, shrink), period }
     };
-    // Larger times are not whole in the scheduler's arithmetic.
+    // The scheduler multiplies in floating point, where larger times are not exact.
     let is_exact = set.tasks.iter().all(|task| task.deadline.0 < 1 << 53);
     let demands: Vec<Demand> = set.tasks.iter().map(demand).collect();
-    is_exact && quick_test(&demands, &mut Effort::new()) == Some(true)
+    is_exact && quick_test(&demands, &mut StepBudget::standard()) == Some(true)
 }
 
-/// AMC with response-time bounds: low mode, high mode, and the change between them.
+/// AMC-rtb: response-time bounds for the low mode and for the change to the high mode.
 pub fn amc_rtb(set: &TaskSet, worst_case: &WorstCase) -> Outcome {
-    if let Err(outcome) = common(set, worst_case) {
+    if let Err(outcome) = check_model(set, worst_case) {
         return outcome;
     }
     if !worst_case.is_constrained() {
         return not_applicable("a deadline is longer than its period");
     }
     let keys = PriorityRule::GivenOrDeadline.keys(&worst_case.tasks);
-    let mut effort = Effort::new();
+    let mut budget = StepBudget::standard();
     for (place, task) in set.tasks.iter().enumerate() {
         let others = (0..set.tasks.len()).filter(|other| *other != place && keys[*other] <= keys[place]);
         let higher: Vec<(&Task, &Sporadic)> =
@@ -108,7 +110,7 @@ pub fn amc_rtb(set: &TaskSet, worst_case: &WorstCase) -> Outcome {
         let mut fixed_point = |first: u64, work: &dyn Fn(u64) -> u64| {
             let mut response = first;
             loop {
-                effort.spend(higher.len() + 1)?;
+                budget.spend(higher.len() + 1)?;
                 let next = first.saturating_add(work(response));
                 if next == response || next > task.deadline.0 {
                     return Some(next);

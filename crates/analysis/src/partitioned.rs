@@ -1,26 +1,27 @@
-//! Partitioned scheduling: tasks packed onto cores by decreasing load, each core held against the exact test of one core.
+//! Partitioned scheduling: tasks are packed onto cores by decreasing load, and each core must pass the exact test for
+//! one core.
 //!
-//! Reference: Lopez, Diaz and Garcia, Real-Time Systems 28, 2004. Packing is that of the partitioned schedulers, but what fits is asked of
-//! the exact test and not of a utilisation bound, so more sets pass.
+//! Reference: Lopez, Diaz and Garcia, Real-Time Systems 28, 2004. The partitioned schedulers pack in the same order,
+//! but by a utilization bound. The exact test admits more tasks, so more sets pass here.
 
 use super::Outcome;
-use super::effort::Effort;
 use super::packing::{Fit, pack_by};
 use super::response_time::{PriorityRule, response_times};
+use super::step_budget::StepBudget;
 use super::uniprocessor_edf::{Demand, quick_test};
 use super::worst_case::WorstCase;
 
-/// Whether `fit` finds a core for every task such that EDF meets every deadline on each.
+/// Whether `fit` finds a core for every task such that EDF meets every deadline on each core.
 pub fn partitioned_edf(worst_case: &WorstCase, fit: Fit) -> Outcome {
     let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
-    let mut effort = Effort::new();
+    let mut budget = StepBudget::standard();
     packed(worst_case, fit, true, |members| {
         let demands: Vec<Demand> = members.iter().map(|place| demands[*place]).collect();
-        quick_test(&demands, &mut effort)
+        quick_test(&demands, &mut budget)
     })
 }
 
-/// Whether `fit` finds a core for every task such that the fixed priorities of `rule` meet every deadline on each.
+/// Whether `fit` finds a core for every task such that the fixed priorities of `rule` meet every deadline on each core.
 pub fn partitioned_fixed(worst_case: &WorstCase, fit: Fit, rule: PriorityRule) -> Outcome {
     if worst_case.tasks.len() > MOST_TASKS {
         return Outcome::Undecided;
@@ -33,7 +34,7 @@ pub fn partitioned_fixed(worst_case: &WorstCase, fit: Fit, rule: PriorityRule) -
     })
 }
 
-/// Packing many tasks asks for many response-time analyses.
+/// Largest number of tasks that are packed by response times. Packing more would take too many analyses.
 const MOST_TASKS: usize = 500;
 
 fn packed(
@@ -47,7 +48,7 @@ fn packed(
     let (mut all_fit, mut undecided) = (true, false);
     let mut members = Vec::new();
     let partition = pack_by(&loads, &vec![1; worst_case.cores], fit, |packed, present, task| {
-        // Densities up to one are enough for EDF; nothing is asked any more once the effort is spent.
+        // For EDF, densities up to one are enough. Once the budget is spent, no other test is run.
         if by_density && packed.surely_fits_one() {
             return true;
         }

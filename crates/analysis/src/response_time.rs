@@ -1,16 +1,19 @@
 //! Response times under fixed priorities on one core.
 //!
-//! Reference: Lehoczky, RTSS 1990 (arbitrary deadlines: every job of the level-i busy period); Audsley et al. and Tindell, Burns and
-//! Wellings 1993 (release jitter); George, Rivierre and Spuri 1996 (equal priorities, which our schedulers serve in the order of release).
-//! Exact for tasks that may arrive together and have different priorities. Offsets and ties: a strictly periodic set whose cycle is short is
-//! followed through its whole schedule, which is exact; otherwise offsets are ignored, which is safe.
+//! Reference: Lehoczky, RTSS 1990 (arbitrary deadlines: every job of the level-i busy period); Audsley et al. and
+//! Tindell, Burns and Wellings 1993 (release jitter); George, Rivierre and Spuri 1996 (equal priorities, which our
+//! schedulers serve in order of release).
+//!
+//! The bounds are exact for tasks that may arrive together and have different priorities. With offsets or equal
+//! priorities, a strictly periodic set with a short cycle is followed through its whole schedule, which is exact as
+//! well. Otherwise offsets are ignored, which is safe.
 
 use std::cmp::Ordering;
 
 use temponet_task::Time;
 
-use super::effort::Effort;
 use super::fractions::compare_sum;
+use super::step_budget::StepBudget;
 use super::worst_case::{Sporadic, WorstCase};
 use super::{Outcome, cycle};
 
@@ -21,19 +24,20 @@ pub enum PriorityRule {
     RateMonotonic,
     /// Shortest relative deadline first: `dm`.
     DeadlineMonotonic,
-    /// The file's priorities: `fp`.
+    /// Priorities from the file: `fp`.
     Given,
-    /// The file's priorities if every task has one, else shortest relative deadline: `amc` as long as nobody overruns.
+    /// Priorities from the file if every task has one, else shortest relative deadline first: `amc` as long as no job
+    /// overruns.
     GivenOrDeadline,
-    /// All the same: `fcfs`.
+    /// Equal priorities: `fcfs`.
     Equal,
 }
 
-/// The less, the earlier it runs.
+/// Priority of a task; the task with the lesser key runs first.
 pub(crate) type Key = (i128, u64);
 
 impl PriorityRule {
-    /// The scheduler that follows it.
+    /// Name of the scheduler that follows the rule.
     pub fn scheduler(self) -> &'static str {
         match self {
             PriorityRule::RateMonotonic => "rm",
@@ -44,7 +48,7 @@ impl PriorityRule {
         }
     }
 
-    /// The key of each task.
+    /// Returns the key of each task.
     pub(crate) fn keys(self, tasks: &[Sporadic]) -> Vec<Key> {
         let given = |task: &Sporadic| task.priority.map_or(i128::MAX, |priority| -i128::from(priority));
         let all_given = tasks.iter().all(|task| task.priority.is_some());
@@ -60,18 +64,19 @@ impl PriorityRule {
     }
 }
 
-/// What the analysis says about a set.
+/// Result of a response-time analysis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResponseTimes {
-    /// From the arrival to the completion at most, task by task; none where it is unbounded or was not found.
+    /// Upper bound on the response time of each task, from arrival to completion. None where it is unbounded or was not
+    /// found.
     pub bounds: Vec<Option<Time>>,
-    /// Whether the whole schedule was followed.
+    /// Whether the bounds come from the whole schedule of the set. They are exact then.
     pub from_schedule: bool,
     /// The verdict.
     pub outcome: Outcome,
 }
 
-/// Bounds on the response times of `rule` on one core.
+/// Computes bounds on the response times under `rule` on one core.
 pub fn response_times(worst_case: &WorstCase, rule: PriorityRule) -> ResponseTimes {
     let keys = rule.keys(&worst_case.tasks);
     let mut sorted = keys.clone();
@@ -84,9 +89,9 @@ pub fn response_times(worst_case: &WorstCase, rule: PriorityRule) -> ResponseTim
         let bounds = exact.into_iter().map(|response| Some(Time(response))).collect();
         return ResponseTimes { bounds, from_schedule: true, outcome };
     }
-    let mut effort = Effort::new();
+    let mut budget = StepBudget::standard();
     let mut too_long = false;
-    let mut bound = |place: usize| match longest_response(&worst_case.tasks, &keys, place, &mut effort) {
+    let mut bound = |place: usize| match longest_response(&worst_case.tasks, &keys, place, &mut budget) {
         Some(bound) => bound.map(Time),
         None => {
             too_long = true;
@@ -96,7 +101,7 @@ pub fn response_times(worst_case: &WorstCase, rule: PriorityRule) -> ResponseTim
     let bounds: Vec<Option<Time>> = (0..worst_case.tasks.len()).map(&mut bound).collect();
     let is_met = |(task, bound): (&Sporadic, &Option<Time>)| bound.is_some_and(|bound| bound <= task.deadline);
     let all_met = worst_case.tasks.iter().zip(&bounds).all(is_met);
-    // Someone who surely misses; where the search was cut short, a bound that is not there says nothing.
+    // Tasks that miss for certain. If the budget ran out, a bound that was not found says nothing.
     let misses = |(task, bound): (&Sporadic, &Option<Time>)| bound.map_or(!too_long, |bound| bound > task.deadline);
     let overloaded = worst_case.is_overloaded() == Some(true);
     let is_exact = worst_case.is_synchronous() && !has_ties;
@@ -109,10 +114,10 @@ pub fn response_times(worst_case: &WorstCase, rule: PriorityRule) -> ResponseTim
     ResponseTimes { bounds, from_schedule: false, outcome }
 }
 
-/// The longest time from arrival to completion of the task at `place`; none inside if it is unbounded, none outside if it took too long
-/// to find.
-fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, effort: &mut Effort) -> Option<Option<u64>> {
-    effort.spend(8 * tasks.len())?;
+/// Longest time from arrival to completion of the task at `place`. The inner `None` means unbounded, the outer `None`
+/// that the budget is spent.
+fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, budget: &mut StepBudget) -> Option<Option<u64>> {
+    budget.spend(8 * tasks.len())?;
     let own = &tasks[place];
     let having = |order: Ordering| {
         let others = tasks
@@ -125,7 +130,7 @@ fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, effort: &mut
     let equal: Vec<&Sporadic> = having(Ordering::Equal).collect();
     let level = || higher.iter().chain(&equal).copied().chain([own]);
     let steps = level().count();
-    // At full load, a busy period that jitter makes begin with more than its share never ends.
+    // At full load, a busy period never ends if jitter adds work at its beginning.
     let has_jitter = level().any(|task| task.jitter > Time::ZERO);
     match compare_sum(level().map(Sporadic::utilization), 1)? {
         Ordering::Greater => return Some(None),
@@ -135,7 +140,7 @@ fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, effort: &mut
     let released_before = |task: &Sporadic, date: u64| date.saturating_add(task.jitter.0).div_ceil(task.period.0);
     let mut busy: u64 = 1;
     loop {
-        effort.spend(steps)?;
+        budget.spend(steps)?;
         let work = level().map(|task| released_before(task, busy).saturating_mul(task.work()));
         let next = work.fold(0, u64::saturating_add);
         if next == busy {
@@ -146,10 +151,10 @@ fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, effort: &mut
         }
         busy = next;
     }
-    // With jitter beyond its period, later arrivals may be released before this one and go first.
+    // With jitter beyond the period, later arrivals may be released before this one and run first.
     let overtaking = own.jitter.0.div_ceil(own.period.0).saturating_sub(1);
     let mut longest = 0;
-    // Releases at which the number of jobs that go first changes, counted from the start of the busy period.
+    // Releases at which the number of jobs that run first changes, counted from the start of the busy period.
     let starts = equal.iter().copied().map(|task| (task.period.0, task.jitter.0)).chain([(own.period.0, 0)]);
     for (period, jitter) in starts {
         let mut release = (jitter.div_ceil(period) * period) - jitter;
@@ -161,7 +166,7 @@ fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, effort: &mut
             let first = in_turn.fold(own_jobs.saturating_mul(own.work()), u64::saturating_add);
             let mut end = first;
             loop {
-                effort.spend(steps)?;
+                budget.spend(steps)?;
                 let work = higher.iter().map(|task| released_before(task, end).saturating_mul(task.work()));
                 let next = work.fold(first, u64::saturating_add);
                 if next == end {

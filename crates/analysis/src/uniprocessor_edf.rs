@@ -1,25 +1,28 @@
-//! EDF on one core: the processor demand never exceeds the time there is. Exact for tasks that may arrive together.
+//! EDF on one core: the set is schedulable if the processor demand never exceeds the time available. Exact for tasks
+//! that may arrive together.
 //!
 //! Reference: Baruah, Rosier and Howell 1990 (processor demand); the quick convergence (QPA) of Zhang and Burns, IEEE TC 58(9), 2009.
-//! A release that comes up to J late leaves D − J of its deadline: the demand of a task with jitter is that of the deadline D − J.
+//! A release up to J late leaves D − J of the relative deadline, so the demand of a task with jitter is that of the
+//! deadline D − J.
 
 use std::cmp::Ordering;
 
 use temponet_task::Time;
 
-use super::effort::Effort;
 use super::fractions::{compare_sum, sum_is_at_most};
+use super::step_budget::StepBudget;
 use super::worst_case::{Sporadic, WorstCase};
 use super::{Outcome, cycle};
 
-/// What a sporadic task asks for at most: `wcet` within `deadline` of each arrival, arrivals at least `period` apart.
+/// Upper bound on the demand of a sporadic task: `wcet` within `deadline` of each arrival, with arrivals at least
+/// `period` apart.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand {
     /// Worst-case execution time of one arrival.
     pub wcet: Time,
     /// Relative deadline.
     pub deadline: Time,
-    /// Minimal separation of two arrivals.
+    /// Minimum time between two arrivals.
     pub period: Time,
 }
 
@@ -29,24 +32,25 @@ impl From<&Sporadic> for Demand {
     }
 }
 
-/// Whether EDF on one core surely meets every deadline of these tasks.
+/// Whether EDF on one core is proved to meet every deadline of these tasks.
 pub fn is_schedulable(tasks: &[Demand]) -> bool {
-    quick_test(tasks, &mut Effort::new()) == Some(true)
+    quick_test(tasks, &mut StepBudget::standard()) == Some(true)
 }
 
-/// QPA as an exact test where the set allows one: of tasks that arrive together, or of the whole cycle of a strictly periodic set.
+/// QPA, exact where the set allows it: for tasks that arrive together, and for strictly periodic sets with a short
+/// cycle.
 pub fn qpa(worst_case: &WorstCase) -> Outcome {
     let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
-    outcome(worst_case, quick_test(&demands, &mut Effort::new()))
+    outcome(worst_case, quick_test(&demands, &mut StepBudget::standard()))
 }
 
-/// The processor demand at every deadline, one by one.
+/// Processor-demand test: checks the demand at every deadline, one by one.
 pub fn processor_demand(worst_case: &WorstCase) -> Outcome {
     let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
-    outcome(worst_case, plain_test(&demands, &mut Effort::new()))
+    outcome(worst_case, plain_test(&demands, &mut StepBudget::standard()))
 }
 
-/// What a demand test says about a set.
+/// Turns the result of a demand test into a verdict.
 fn outcome(worst_case: &WorstCase, fits: Option<bool>) -> Outcome {
     match fits {
         Some(true) => Outcome::Schedulable,
@@ -61,16 +65,16 @@ fn outcome(worst_case: &WorstCase, fits: Option<bool>) -> Outcome {
     }
 }
 
-/// QPA. None if it takes too long.
-pub fn quick_test(tasks: &[Demand], effort: &mut Effort) -> Option<bool> {
-    let limit = match interval(tasks, effort)? {
+/// QPA: whether the tasks fit. Returns none if the budget is spent.
+pub fn quick_test(tasks: &[Demand], budget: &mut StepBudget) -> Option<bool> {
+    let limit = match interval(tasks, budget)? {
         Interval::Decided(fits) => return Some(fits),
         Interval::Until(limit) => limit,
     };
     let least = tasks.iter().map(|task| task.deadline.0).min().unwrap_or_default();
     let mut date = latest_deadline_before(tasks, limit);
     while let Some(t) = date {
-        effort.spend(2 * tasks.len())?;
+        budget.spend(2 * tasks.len())?;
         let demanded = demand(tasks, t);
         if demanded > t {
             return Some(false);
@@ -83,15 +87,15 @@ pub fn quick_test(tasks: &[Demand], effort: &mut Effort) -> Option<bool> {
     Some(true)
 }
 
-/// The definition, from the first deadline on. None if it takes too long.
-pub(crate) fn plain_test(tasks: &[Demand], effort: &mut Effort) -> Option<bool> {
-    let limit = match interval(tasks, effort)? {
+/// The demand criterion as defined, checked from the first deadline on. Returns none if the budget is spent.
+pub(crate) fn plain_test(tasks: &[Demand], budget: &mut StepBudget) -> Option<bool> {
+    let limit = match interval(tasks, budget)? {
         Interval::Decided(fits) => return Some(fits),
         Interval::Until(limit) => limit,
     };
     let mut t = 0u64;
     loop {
-        effort.spend(2 * tasks.len())?;
+        budget.spend(2 * tasks.len())?;
         let next = |task: &Demand| match t.checked_sub(task.deadline.0) {
             None => task.deadline.0,
             Some(passed) => (passed / task.period.0 + 1).saturating_mul(task.period.0).saturating_add(task.deadline.0),
@@ -106,22 +110,22 @@ pub(crate) fn plain_test(tasks: &[Demand], effort: &mut Effort) -> Option<bool> 
     }
 }
 
-/// Work with release and deadline inside an interval of length `t`, at most.
+/// Greatest work with release and deadline inside an interval of length `t`.
 fn demand(tasks: &[Demand], t: u64) -> u64 {
     let jobs = |task: &Demand| t.checked_sub(task.deadline.0).map_or(0, |room| room / task.period.0 + 1);
     tasks.iter().map(|task| jobs(task).saturating_mul(task.wcet.0)).fold(0, u64::saturating_add)
 }
 
-/// What must be looked at.
+/// The deadlines that a demand test has to check.
 enum Interval {
-    /// Nothing: it is decided.
+    /// None: the result is known.
     Decided(bool),
-    /// Every deadline before this date.
+    /// All deadlines before this date.
     Until(u64),
 }
 
-fn interval(tasks: &[Demand], effort: &mut Effort) -> Option<Interval> {
-    effort.spend(tasks.len())?;
+fn interval(tasks: &[Demand], budget: &mut StepBudget) -> Option<Interval> {
+    budget.spend(tasks.len())?;
     let loads = tasks.iter().map(|task| (task.wcet.0, task.period.0));
     let overloaded = compare_sum(loads.clone(), 1)? == Ordering::Greater;
     if overloaded || tasks.iter().any(|task| task.wcet > task.deadline) {
@@ -131,7 +135,7 @@ fn interval(tasks: &[Demand], effort: &mut Effort) -> Option<Interval> {
     if sum_is_at_most(densities, 1) {
         return Some(Interval::Decided(true));
     }
-    // Beyond Σ (T − D)⁺·U / (1 − U) the demand is surely less than the time.
+    // Beyond Σ (T − D)⁺·U / (1 − U) the demand is less than the time available.
     let scaled = |task: &Demand| (u128::from(task.wcet.0) << 64).div_ceil(u128::from(task.period.0));
     let load = tasks.iter().map(scaled).fold(0, u128::saturating_add);
     let slack = |task: &Demand| {
@@ -143,13 +147,13 @@ fn interval(tasks: &[Demand], effort: &mut Effort) -> Option<Interval> {
         let date = slack.checked_mul(1 << 64)?.div_ceil(spare).checked_add(1)?;
         u64::try_from(date).ok()
     });
-    // So it is beyond the longest interval in which the core is never idle.
+    // The same holds beyond the longest interval in which the core is never idle.
     let mut busy = tasks.iter().map(|task| task.wcet.0).fold(0, u64::saturating_add);
     loop {
         if by_load.is_some_and(|bound| busy >= bound) {
             return by_load.map(Interval::Until);
         }
-        if effort.spend(tasks.len()).is_none() || busy == u64::MAX {
+        if budget.spend(tasks.len()).is_none() || busy == u64::MAX {
             return by_load.map(Interval::Until);
         }
         let jobs = |task: &Demand| busy.div_ceil(task.period.0).saturating_mul(task.wcet.0);
@@ -168,11 +172,12 @@ fn latest_deadline_before(tasks: &[Demand], t: u64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
 
-    /// The definition: every deadline up to the hyperperiod and the longest deadline.
+    use super::*;
+
+    /// The definition: every deadline up to the hyperperiod plus the longest deadline.
     fn by_definition(tasks: &[Demand]) -> bool {
         let loads = tasks.iter().map(|task| (task.wcet.0, task.period.0));
         sum_is_at_most(loads, 1) && (1..=30_030).all(|t| demand(tasks, t) <= t)
@@ -192,8 +197,8 @@ mod tests {
                 })
                 .collect();
             let expected = by_definition(&tasks);
-            assert_eq!(quick_test(&tasks, &mut Effort::new()), Some(expected), "{tasks:?}");
-            assert_eq!(plain_test(&tasks, &mut Effort::new()), Some(expected), "{tasks:?}");
+            assert_eq!(quick_test(&tasks, &mut StepBudget::standard()), Some(expected), "{tasks:?}");
+            assert_eq!(plain_test(&tasks, &mut StepBudget::standard()), Some(expected), "{tasks:?}");
             if expected { yes += 1 } else { no += 1 }
         }
         assert!(yes > 300 && no > 300, "{yes} {no}");

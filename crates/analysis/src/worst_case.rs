@@ -1,44 +1,48 @@
-//! What the tests know of a set: every task as a sporadic one, jobs at least so far apart, each with a bounded delay of its release.
+//! The model of a set that the tests work on: every task is sporadic, with a minimum time between arrivals and a
+//! bounded release jitter.
 //!
-//! Bursts are jobs that arrive together. Lists of single jobs and mode switches have no such model, and a cost of decisions, which falls
-//! on whichever job happens to run, is covered by no test: those sets are not analysable, and say why.
+//! A burst is a group of jobs that arrive together. Lists of single jobs and mode switches do not fit the model. A cost
+//! of decisions falls on whichever job happens to run, which no test covers. [`WorstCase::of`] refuses such sets and
+//! says why.
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use temponet_task::{Arrival, ExecutionModel, Task, TaskSet, Time};
 
 use super::fractions::{Fraction, compare_sum};
 
-/// A task as its worst case.
+/// The worst case of a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sporadic {
-    /// Its place in the set.
+    /// Index of the task in the set.
     pub index: usize,
-    /// What one job takes at most, switching included.
+    /// Upper bound on the execution time of one job, switching included.
     pub wcet: Time,
-    /// Jobs that arrive together, more than one only for bursts.
+    /// Number of jobs that arrive together; more than one only for bursts.
     pub jobs: u32,
-    /// From the arrival.
+    /// Relative deadline, from the arrival.
     pub deadline: Time,
-    /// The least time between arrivals.
+    /// Minimum time between arrivals.
     pub period: Time,
-    /// A release comes up to this long after the arrival.
+    /// Longest time from an arrival to its release.
     pub jitter: Time,
-    /// First arrival.
+    /// Date of the first arrival.
     pub offset: Time,
-    /// As [`Task::priority`].
+    /// Priority as in [`Task::priority`].
     pub priority: Option<i64>,
-    /// Arrivals are exactly a period apart, for ever.
+    /// Whether arrivals are exactly one period apart, forever.
     pub is_periodic: bool,
 }
 
 impl Sporadic {
-    /// What all jobs of one arrival take together.
+    /// Upper bound on the execution time of all jobs of one arrival, in nanoseconds.
     pub fn work(&self) -> u64 {
         self.wcet.0.saturating_mul(u64::from(self.jobs))
     }
 
-    /// From the latest release to the deadline; zero if the release can be later than that.
+    /// Time from the latest release to the deadline, in nanoseconds; zero if the release can be later than the
+    /// deadline.
     pub fn window(&self) -> u64 {
         self.deadline.saturating_sub(self.jitter).0
     }
@@ -47,8 +51,8 @@ impl Sporadic {
         (self.work(), self.period.0)
     }
 
-    /// Work over the time it surely has for itself before the deadline and before the next arrival; more than any machine has if
-    /// jitter can take all of that.
+    /// Work divided by the time that an arrival has for itself before its deadline and the next arrival. If jitter can
+    /// take all of that time, the density exceeds any number of cores.
     pub(crate) fn density(&self) -> Fraction {
         match self.deadline.min(self.period).saturating_sub(self.jitter) {
             Time::ZERO => (u64::MAX, 1),
@@ -57,39 +61,66 @@ impl Sporadic {
     }
 }
 
-/// A set as its worst case.
+/// The worst case of a set.
 #[derive(Clone, Debug)]
 pub struct WorstCase {
-    /// In the set's order.
+    /// The tasks in the order of the set.
     pub tasks: Vec<Sporadic>,
-    /// Identical cores.
+    /// Number of identical cores.
     pub cores: usize,
-    /// What dispatching adds to a job at most; it is part of every wcet here, and verdicts are no longer exact.
+    /// Upper bound on what dispatching adds to a job. It is included in every wcet here; with it, verdicts are no
+    /// longer exact.
     pub switching: Time,
-    /// Dispatching or migrating takes time.
+    /// Whether dispatching or migrating takes time.
     pub has_costs: bool,
-    /// Jobs may take longer than the wcet that schedulers are told.
+    /// Whether jobs may take longer than the wcet that schedulers know.
     pub may_overrun: bool,
-    /// A burst ends some day, so that the load in the long run is less than it looks.
+    /// Whether some burst ends, so that the long-term load is less than the utilization says.
     pub has_end: bool,
 }
 
-/// Whether jobs can take longer than the wcet.
+/// Reason why a set does not fit the model of the tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotAnalyzable {
+    /// The load changes at mode switches.
+    ModeSwitches,
+    /// Decisions take time.
+    DecisionCosts,
+    /// A task is a list of single jobs.
+    ListedJobs,
+}
+
+impl fmt::Display for NotAnalyzable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotAnalyzable::ModeSwitches => "mode switches change the load; analyse each mode as a set of its own",
+            NotAnalyzable::DecisionCosts => {
+                "decisions cost time, which falls on whichever job runs and which no test covers"
+            }
+            NotAnalyzable::ListedJobs => "it is a list of single jobs, which do not recur",
+        })
+    }
+}
+
+impl std::error::Error for NotAnalyzable {}
+
+/// Whether jobs of the task can take longer than its wcet.
 pub(crate) fn may_overrun(task: &Task) -> bool {
     let overruns = matches!(task.execution, ExecutionModel::Overrun { probability, .. } if probability > 0.0);
     overruns && task.wcet_high.is_some_and(|high| high > task.wcet)
 }
 
 impl WorstCase {
-    /// The worst case of a set, or why it has none that the tests understand.
-    pub fn of(set: &TaskSet) -> Result<WorstCase, String> {
+    /// Returns the worst case of a set, or why the tests do not cover it.
+    pub fn of(set: &TaskSet) -> Result<WorstCase, NotAnalyzable> {
         if !set.modes.is_empty() {
-            return Err("mode switches change the load; analyse each mode as a set of its own".into());
+            return Err(NotAnalyzable::ModeSwitches);
         }
         if set.costs.decision > Time::ZERO {
-            return Err("decisions cost time, which falls on whichever job runs and which no test covers".into());
+            return Err(NotAnalyzable::DecisionCosts);
         }
-        // A job that starts, and one that resumes after it.
+        // One switch when the job starts, one when the preempted job resumes.
         let switching = set.costs.context_switch * 2;
         let mut tasks = Vec::with_capacity(set.tasks.len());
         for (index, task) in set.tasks.iter().enumerate() {
@@ -97,7 +128,7 @@ impl WorstCase {
                 Arrival::Periodic { .. } => (1, true),
                 Arrival::Sporadic { .. } => (1, false),
                 Arrival::Burst { jobs, until, .. } => (jobs, until == Time::NEVER),
-                Arrival::Listed(_) => return Err("it is a list of single jobs, which do not recur".into()),
+                Arrival::Listed(_) => return Err(NotAnalyzable::ListedJobs),
             };
             let Some(period) = task.period() else { continue };
             let wcet = if may_overrun(task) { task.wcet_high.unwrap_or(task.wcet) } else { task.wcet };
@@ -116,13 +147,13 @@ impl WorstCase {
         })
     }
 
-    /// The same machine with some of the tasks only, on so many cores.
+    /// The worst case of some of the tasks, given by their places, on this many cores.
     pub fn part(&self, tasks: impl IntoIterator<Item = usize>, cores: usize) -> WorstCase {
         WorstCase { tasks: tasks.into_iter().map(|place| self.tasks[place]).collect(), cores, ..*self }
     }
 
-    /// Whether the utilisation exceeds the cores, to the last nanosecond, so that no scheduler can meet every deadline if jobs arrive as
-    /// often as they may and take as long as they may. None if it is too close to tell.
+    /// Whether the utilization exceeds the number of cores, exactly. If it does, no scheduler can meet every deadline
+    /// when jobs arrive as often and take as long as they may. Returns none if the comparison is too close to tell.
     pub fn is_overloaded(&self) -> Option<bool> {
         if self.has_end {
             return Some(false);
@@ -131,12 +162,13 @@ impl WorstCase {
         Some(compare_sum(self.tasks.iter().map(own), self.cores as u64)? == Ordering::Greater)
     }
 
-    /// Σ of work over the time between arrivals.
+    /// Sum over the tasks of work divided by the minimum time between arrivals.
     pub fn utilization(&self) -> f64 {
         self.utilizations().map(|(work, time)| work as f64 / time as f64).sum()
     }
 
-    /// Σ of work over the time that each arrival surely has for itself; infinite if jitter can take all of that.
+    /// Sum of the densities: work divided by the time that each arrival has for itself. Infinite if jitter can take all
+    /// of that time.
     pub fn density(&self) -> f64 {
         if self.tasks.iter().any(|task| task.deadline.min(task.period) <= task.jitter) {
             return f64::INFINITY;
@@ -144,29 +176,31 @@ impl WorstCase {
         self.tasks.iter().map(Sporadic::density).map(|(work, time)| work as f64 / time as f64).sum()
     }
 
-    /// The utilisations.
+    /// The utilization of each task.
     pub(crate) fn utilizations(&self) -> impl Iterator<Item = Fraction> + Clone + '_ {
         self.tasks.iter().map(Sporadic::utilization)
     }
 
-    /// All tasks may arrive together and then as often as they can, so that a worst case of the model is one of the set.
+    /// Whether all tasks may arrive together and then as often as possible, so that the worst case of the model can
+    /// really happen in the set.
     pub fn is_synchronous(&self) -> bool {
         let first = self.tasks.first().map(|task| task.offset);
         let together = self.tasks.iter().all(|task| Some(task.offset) == first && task.jitter == Time::ZERO);
         together && !self.has_costs && !self.has_end
     }
 
-    /// Every release is known beforehand.
+    /// Whether every release is known beforehand.
     pub fn is_strictly_periodic(&self) -> bool {
         self.tasks.iter().all(|task| task.is_periodic && task.jitter == Time::ZERO)
     }
 
-    /// No deadline is longer than the period.
+    /// Whether no deadline is longer than its period.
     pub fn is_constrained(&self) -> bool {
         self.tasks.iter().all(|task| task.deadline <= task.period)
     }
 
-    /// As [`WorstCase::tasks`], but the jobs of a burst, which can run side by side on several cores, as tasks of their own.
+    /// Like [`WorstCase::tasks`], with each job of a burst as a task of its own, because on several cores these jobs
+    /// can run in parallel.
     pub(crate) fn single_jobs(&self) -> Result<Vec<Sporadic>, String> {
         if let Some(long) = self.tasks.iter().find(|task| task.jobs > MOST_BURST_JOBS) {
             return Err(format!("a burst of {} jobs at once is too long", long.jobs));
@@ -176,5 +210,5 @@ impl WorstCase {
     }
 }
 
-/// Longer bursts are not analysed on several cores.
+/// Longest burst that is analyzed on several cores, in jobs.
 const MOST_BURST_JOBS: u32 = 1_000;

@@ -3,7 +3,7 @@
 mod json;
 
 use anyhow::Result;
-use temponet_analysis::{Outcome, PriorityRule, ResponseTimes, TESTS, Test, WorstCase, response_times};
+use temponet_analysis::{NotAnalyzable, Outcome, PriorityRule, ResponseTimes, TESTS, Test, WorstCase, response_times};
 use temponet_lab::comparison::listed;
 use temponet_lab::overload::{OverloadPlan, Survivals};
 use temponet_lab::progress::Progress;
@@ -49,7 +49,7 @@ const RUNS: u64 = 3;
 struct Analysis {
     set: TaskSet,
     /// None, and why, if the set is not analysable.
-    worst_case: Result<WorstCase, String>,
+    worst_case: Result<WorstCase, NotAnalyzable>,
     tests: Vec<(&'static Test, Outcome)>,
     /// On one core only.
     responses: Vec<(PriorityRule, ResponseTimes)>,

@@ -1,13 +1,14 @@
-//! Several cores: branch and bound on the linear relaxation. A job that the relaxation does by halves is either done or not.
+//! Search on several cores: branch and bound on the linear relaxation. It branches on a job that the relaxation
+//! completes only partly: the job is taken, or it is left out.
 
 use super::relaxation::{Fixed, Relaxation, beats, by_density, relax, tighten};
 use super::{OracleJob, weight_of};
 
-/// What a search came to.
-pub(super) struct Outcome {
+/// The result of a search.
+pub(super) struct BranchResult {
     pub weight: f64,
     pub chosen: Vec<bool>,
-    /// No set has more.
+    /// Upper bound on the weight of any set.
     pub upper: f64,
 }
 
@@ -16,21 +17,22 @@ struct Node {
     fixed: Vec<Fixed>,
 }
 
-/// The best set found within about so many steps, and a bound; `known` is a bound from elsewhere.
+/// Returns the best set found within about `most_steps` steps, and an upper bound. `known` is an upper bound that the
+/// caller already has.
 pub(super) fn search(
     jobs: &[OracleJob],
     cores: usize,
     known: f64,
     has_whole_weights: bool,
     most_steps: u64,
-) -> Outcome {
+) -> BranchResult {
     let order = by_density(jobs);
     let free = vec![Fixed::Free; jobs.len()];
     let Some(root) = relax(jobs, cores, &order, &free, most_steps) else {
-        return Outcome { weight: 0.0, chosen: vec![false; jobs.len()], upper: known };
+        return BranchResult { weight: 0.0, chosen: vec![false; jobs.len()], upper: known };
     };
     let bound = tighten(root.upper, has_whole_weights).min(known);
-    // A relaxation that was not solved wholly bounds nothing below the root.
+    // A relaxation that was not solved to the end gives no bounds below the root.
     let is_solved = !root.network.is_coarse && !root.network.was_cut;
     let branches = if is_solved { branch(&root, &free) } else { Vec::new() };
     let (mut chosen, mut steps) = root.rounded(jobs, &order, &free, most_steps / 4);
@@ -57,7 +59,7 @@ pub(super) fn search(
             steps += relaxed.network.steps;
             continue;
         }
-        // What was not solved wholly cannot be cut in two: its bound stands.
+        // A relaxation that was not solved to the end cannot be branched on: its bound stands.
         let is_solved = !relaxed.network.was_cut;
         if !is_solved {
             unsolved = unsolved.max(bound);
@@ -72,10 +74,11 @@ pub(super) fn search(
         open.extend(branches.into_iter().map(|fixed| Node { bound, fixed }));
     }
     let upper = open.iter().map(|node| node.bound).fold(unsolved, f64::max).max(weight);
-    Outcome { weight, chosen, upper }
+    BranchResult { weight, chosen, upper }
 }
 
-/// The two halves of a problem at the job that is done most nearly, but not wholly; the half that does it is looked at first.
+/// Splits a problem at the partly completed job that is closest to completion. The branch that takes the job comes
+/// last, so it is searched first.
 fn branch(relaxed: &Relaxation, fixed: &[Fixed]) -> Vec<Vec<Fixed>> {
     let halves = relaxed.share.iter().enumerate().filter(|(_, share)| **share > 0.0 && **share < 1.0);
     let Some((job, _)) = halves.max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0))) else { return Vec::new() };

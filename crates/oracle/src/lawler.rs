@@ -1,14 +1,15 @@
-//! Lawler's dynamic program: the greatest number of jobs that one core can do in time, in polynomial time whatever the instance.
+//! Lawler's dynamic program: the greatest number of jobs that one core can complete in time, in polynomial time for
+//! every instance.
 //!
-//! Reference: Lawler, A dynamic programming algorithm for preemptive scheduling of a single machine to minimize the number of late jobs,
-//! Annals of Operations Research 26, 1990. O(n³k²) for n jobs with k distinct releases: for short runs, and to hold the faster search
-//! (`labels.rs`) against.
+//! Reference: Lawler, A dynamic programming algorithm for preemptive scheduling of a single machine to minimize the
+//! number of late jobs, Annals of Operations Research 26, 1990. It takes O(n³k²) steps for n jobs with k distinct
+//! releases, so it serves for short runs and as a check of the faster search in `labels.rs`.
 
 use super::OracleJob;
 
 const NEVER: i128 = i128::MAX / 4;
 
-/// The greatest number of jobs in time on one core.
+/// Returns the greatest number of jobs that one core can complete in time.
 pub fn lawler(jobs: &[OracleJob]) -> usize {
     let mut jobs: Vec<(i128, i128, i128)> = jobs
         .iter()
@@ -20,13 +21,13 @@ pub fn lawler(jobs: &[OracleJob]) -> usize {
     releases.sort_unstable();
     releases.dedup();
     let (n, k) = (jobs.len(), releases.len());
-    // ends[i][w]: the least completion time of w of the jobs so far that are released at releases[i] or later.
+    // ends[i][w]: the least completion time of w of the jobs seen so far, among those released at releases[i] or later.
     let mut ends = vec![vec![NEVER; n + 1]; k + 1];
     ends.iter_mut().for_each(|row| row[0] = -NEVER);
     for (count, (release, work, deadline)) in jobs.iter().copied().enumerate() {
         let own = releases.partition_point(|other| *other < release);
         let mut next = ends.clone();
-        // busy[e][i][w]: the least work, of that many jobs, that lies between `release` and releases[e].
+        // busy[e][i][w]: the least work of w such jobs that lies between `release` and releases[e].
         let busy: Vec<Vec<Vec<i128>>> = (0..k)
             .map(|e| if e > own { busy_before(&ends, &releases, release, e, count) } else { Vec::new() })
             .collect();
@@ -57,7 +58,8 @@ fn within(end: i128, deadline: i128) -> i128 {
     if end <= deadline { end } else { NEVER }
 }
 
-/// `[i][w]`: the least work inside `[release, releases[e]]` of w jobs released from releases[i] on and done by releases[e].
+/// `[i][w]`: the least work inside `[release, releases[e]]` of w jobs that are released at releases[i] or later and
+/// complete by releases[e].
 fn busy_before(ends: &[Vec<i128>], releases: &[i128], release: i128, e: usize, count: usize) -> Vec<Vec<i128>> {
     let mut busy = vec![vec![NEVER; count + 1]; e + 1];
     busy.iter_mut().for_each(|row| row[0] = 0);

@@ -1,50 +1,52 @@
-//! The clairvoyant optimum: how many deadlines, or how much weight of them, *any* scheduler could have met that knew every release and every
-//! true execution time beforehand. Preemption and migration are free, so no schedule of ours can beat it.
+//! The clairvoyant optimum: the greatest number, or the greatest weight, of deadlines that any scheduler could have met
+//! that knew every release and every execution time beforehand. Preemption and migration are free here, so no real
+//! schedule can beat it.
 //!
-//! A run falls into parts that do not touch each other (nobody's window reaches across; on one core, also where even all the work is done).
-//! Each part is solved on its own; equal parts once. One core: [`labels`] on the prices of the linear relaxation, exact for most
-//! sets. Several cores: [`branch`] and bound on the relaxation, which is NP-hard; the result then says how far it may be off.
+//! A run is cut into parts that do not affect each other: no window reaches across, or, on one core, all work is done
+//! before the next release. Each part is solved on its own, and equal parts only once. On one core, [`labels`] searches
+//! at the prices of the linear relaxation, which is exact for most sets. On several cores the problem is NP-hard;
+//! [`branch`] does branch and bound on the relaxation, and the result says how far it may be off.
 
 mod branch;
+mod flow_network;
 mod labels;
 mod lawler;
-mod network;
 mod parts;
 mod relaxation;
 
-pub use lawler::lawler;
-
 use temponet_task::Time;
 
-/// Room for the rounding of sums of floating-point numbers.
+pub use lawler::lawler;
+
+/// Tolerance for the rounding of floating-point sums.
 const WHOLE: f64 = 1e-6;
 
-/// A job, with hindsight.
+/// A job whose execution time is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OracleJob {
-    /// When it could begin.
+    /// Earliest start.
     pub release: Time,
-    /// By when it had to be done.
+    /// Absolute deadline.
     pub deadline: Time,
-    /// What it really took.
+    /// Actual execution time.
     pub execution: Time,
-    /// What meeting its deadline is worth; positive.
+    /// Weight of meeting the deadline; positive.
     pub weight: f64,
 }
 
-/// How much weight can be in time.
+/// Bounds on the greatest weight of jobs in time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Optimum {
-    /// No schedule has more in time.
+    /// Upper bound: no schedule has more weight in time.
     pub upper: f64,
-    /// A schedule with so much is known: `chosen` can be in time together.
+    /// Lower bound: the jobs in `chosen` have this weight and can be in time together.
     pub lower: f64,
-    /// The jobs of that schedule.
+    /// Whether each job belongs to the schedule behind `lower`.
     pub chosen: Vec<bool>,
 }
 
 impl Optimum {
-    /// Whether it is proved that there is nothing better.
+    /// Whether `lower` is proved to be the optimum.
     pub fn is_exact(&self) -> bool {
         self.upper <= self.lower * (1.0 + 1e-12)
     }
@@ -54,34 +56,35 @@ fn weight_of(jobs: &[OracleJob], chosen: &[bool]) -> f64 {
     jobs.iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(job, _)| job.weight).sum()
 }
 
-/// A stretch of one core given to one job.
+/// A stretch of time on one core that is given to one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The core.
+    /// Index of the core.
     pub core: usize,
     /// Index of the job.
     pub job: usize,
-    /// From here.
+    /// Start date.
     pub start: Time,
-    /// To here.
+    /// End date.
     pub end: Time,
 }
 
-/// Steps that take about a second.
+/// Number of steps that take about one second.
 pub const STEPS_PER_SECOND: f64 = 4e7;
 
-/// The greatest weight that `cores` cores can have in time. The effort is about `steps` elementary steps (see [`STEPS_PER_SECOND`]), counted
-/// and not timed, so that the result does not depend on the machine.
+/// Computes the greatest weight of jobs that `cores` cores can complete in time. The search takes about `steps`
+/// elementary steps (see [`STEPS_PER_SECOND`]). They are counted, not timed, so the result does not depend on the
+/// machine.
 pub fn optimum(jobs: &[OracleJob], cores: usize, steps: u64) -> Optimum {
     let parts = parts::split(jobs, cores);
     parts::solve(jobs, &parts, cores, steps)
 }
 
-/// A schedule that has the chosen jobs in time; none if they cannot be.
+/// Returns a schedule that completes the chosen jobs in time, or none if there is no such schedule.
 pub fn schedule(jobs: &[OracleJob], chosen: &[bool], cores: usize) -> Option<Vec<Piece>> {
     let indices: Vec<usize> = (0..jobs.len()).filter(|index| chosen[*index]).collect();
     let taken: Vec<OracleJob> = indices.iter().map(|index| jobs[*index]).collect();
-    let mut network = network::Network::new(&taken, cores);
+    let mut network = flow_network::FlowNetwork::new(&taken, cores);
     for (index, job) in taken.iter().enumerate() {
         if network.push(index, job.execution.0) < job.execution.0 {
             return None;

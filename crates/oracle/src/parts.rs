@@ -1,26 +1,31 @@
-//! Cutting a run into parts that can be solved apart, and putting the answers together.
+//! Cutting a run into parts that can be solved independently, and combining the answers.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
-use super::network::dates;
-use super::relaxation::{Fixed, by_density, relax, tighten};
-use super::{Optimum, OracleJob, branch, labels, weight_of};
 use temponet_task::Time;
 
-/// Widths of the search that are tried one after the other: the first ones find a good set, which makes the later ones narrow.
+use super::branch::{self, BranchResult};
+use super::flow_network::dates;
+use super::labels::LabelSearch;
+use super::relaxation::{Fixed, by_density, relax, tighten};
+use super::{Optimum, OracleJob, weight_of};
+
+/// Widths of the search, tried in turn: the narrow searches find a good set, which lets the wide ones drop more states.
 const WIDTHS: [usize; 5] = [8, 64, 512, 4_096, 32_768];
 
-/// Beyond so many jobs on several cores the relaxation alone bounds: emulating them on one core costs as much and seldom says more.
+/// Largest number of jobs on several cores for which the bound by one fast core is computed. For more jobs it costs as
+/// much as the relaxation and rarely gives a better bound.
 const MOST_EMULATED: usize = 2_000;
 
-/// The jobs that can be in time at all, sorted by release, cut into parts.
+/// Drops the jobs that can never be in time, sorts the others by release and cuts them into independent parts.
 pub(super) fn split(jobs: &[OracleJob], cores: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..jobs.len())
         .filter(|index| jobs[*index].release + jobs[*index].execution <= jobs[*index].deadline)
         .collect();
     order.sort_by_key(|index| (jobs[*index].release, jobs[*index].deadline, *index));
     let mut parts: Vec<Vec<usize>> = Vec::new();
-    // When the last window ends, and when one core would have done all work.
+    // End of the last window, and the date by which one core would have done all work.
     let (mut last_deadline, mut all_done) = (Time::ZERO, Time::ZERO);
     for index in order {
         let job = &jobs[index];
@@ -35,23 +40,23 @@ pub(super) fn split(jobs: &[OracleJob], cores: usize) -> Vec<Vec<usize>> {
     parts
 }
 
-/// A part as seen from its first release: equal parts have equal answers.
-type Shape = Vec<(u64, u64, u64, u64)>;
+/// A part relative to its first release. Parts with equal keys have equal answers.
+type PartKey = Vec<(u64, u64, u64, u64)>;
 
-fn shape_of(jobs: &[OracleJob], part: &[usize]) -> Shape {
+fn key_of(jobs: &[OracleJob], part: &[usize]) -> PartKey {
     let first = jobs[part[0]].release;
     let of =
         |job: &OracleJob| ((job.release - first).0, (job.deadline - first).0, job.execution.0, job.weight.to_bits());
     part.iter().map(|index| of(&jobs[*index])).collect()
 }
 
-/// Solves all parts; each may take its share of the steps, and what one does not need goes to those after it.
+/// Solves all parts. Each part may use its share of the steps; what it does not use goes to the parts after it.
 pub(super) fn solve(jobs: &[OracleJob], parts: &[Vec<usize>], cores: usize, steps: u64) -> Optimum {
     let mut total = Optimum { upper: 0.0, lower: 0.0, chosen: vec![false; jobs.len()] };
-    let mut shapes: HashMap<Shape, usize> = HashMap::new();
+    let mut kind_of: HashMap<PartKey, usize> = HashMap::new();
     let mut kinds: Vec<(Vec<OracleJob>, Vec<&Vec<usize>>)> = Vec::new();
     for part in parts {
-        let kind = *shapes.entry(shape_of(jobs, part)).or_insert(kinds.len());
+        let kind = *kind_of.entry(key_of(jobs, part)).or_insert(kinds.len());
         if kind == kinds.len() {
             kinds.push((part.iter().map(|index| jobs[*index]).collect(), Vec::new()));
         }
@@ -75,7 +80,7 @@ pub(super) fn solve(jobs: &[OracleJob], parts: &[Vec<usize>], cores: usize, step
     total
 }
 
-/// One part and the steps it took. Its jobs are sorted by release.
+/// Solves one part, whose jobs are sorted by release. Returns the answer and the steps taken.
 fn solve_part(jobs: &[OracleJob], cores: usize, steps: u64) -> (Optimum, u64) {
     let all: f64 = jobs.iter().map(|job| job.weight).sum();
     if jobs.len() <= cores || (cores == 1 && fits_one_core(jobs)) {
@@ -83,7 +88,7 @@ fn solve_part(jobs: &[OracleJob], cores: usize, steps: u64) -> (Optimum, u64) {
     }
     let last = jobs.iter().map(|job| job.deadline.0).max().unwrap_or(0);
     if last.checked_mul(2 * cores as u64).is_none() {
-        // Beyond centuries of core time the sums would not fit: only the simplest bounds.
+        // With centuries of core time the sums would overflow, so only the simplest bounds are computed.
         let (lower, chosen) = without_hopeless(jobs, cores);
         return (Optimum { upper: all, lower, chosen }, jobs.len() as u64);
     }
@@ -91,7 +96,7 @@ fn solve_part(jobs: &[OracleJob], cores: usize, steps: u64) -> (Optimum, u64) {
     if cores > 1 {
         let is_small = jobs.len() <= MOST_EMULATED;
         let speedup = if is_small { emulated(jobs, cores, has_whole_weights, steps / 4) } else { all };
-        let branch::Outcome { weight, chosen, upper } =
+        let BranchResult { weight, chosen, upper } =
             branch::search(jobs, cores, speedup.min(all), has_whole_weights, steps.saturating_sub(steps / 4));
         let (simple_weight, simple) = without_hopeless(jobs, cores);
         return match simple_weight > weight {
@@ -118,17 +123,20 @@ fn solve_one_core(jobs: &[OracleJob], has_whole_weights: bool, steps: u64) -> (O
         if upper <= lower || used > steps {
             break;
         }
-        let outcome = labels::search(jobs, &dates, &price, lower, has_whole_weights, width, steps - used);
-        used += outcome.steps;
-        upper = upper.min(outcome.upper);
-        if let Some((weight, better)) = outcome.better {
+        let most_steps = steps - used;
+        let search =
+            LabelSearch { jobs, dates: &dates, price: &price, known: lower, has_whole_weights, width, most_steps };
+        let found = search.run();
+        used += found.steps;
+        upper = upper.min(found.upper);
+        if let Some((weight, better)) = found.better {
             (lower, chosen) = (weight, better);
         }
     }
     (Optimum { upper: upper.max(lower), lower, chosen }, used)
 }
 
-/// A bound for several cores: one core that is as fast as all of them together can do what they do.
+/// Upper bound for several cores: one core with the speed of all of them can do whatever they can do.
 fn emulated(jobs: &[OracleJob], cores: usize, has_whole_weights: bool, steps: u64) -> f64 {
     let scaled = |time: Time| time.0.checked_mul(cores as u64).map(Time);
     let fast: Option<Vec<OracleJob>> = jobs
@@ -143,9 +151,9 @@ fn emulated(jobs: &[OracleJob], cores: usize, has_whole_weights: bool, steps: u6
     })
 }
 
-/// Whether EDF has all of them in time on one core. They are sorted by release.
+/// Whether EDF completes all jobs, which are sorted by release, in time on one core.
 fn fits_one_core(jobs: &[OracleJob]) -> bool {
-    let mut ready: std::collections::BinaryHeap<std::cmp::Reverse<(Time, u64)>> = Default::default();
+    let mut ready: BinaryHeap<Reverse<(Time, u64)>> = Default::default();
     let mut now = Time::ZERO;
     let mut next = 0;
     while next < jobs.len() || !ready.is_empty() {
@@ -153,10 +161,10 @@ fn fits_one_core(jobs: &[OracleJob]) -> bool {
             now = now.max(jobs[next].release);
         }
         while next < jobs.len() && jobs[next].release <= now {
-            ready.push(std::cmp::Reverse((jobs[next].deadline, jobs[next].execution.0)));
+            ready.push(Reverse((jobs[next].deadline, jobs[next].execution.0)));
             next += 1;
         }
-        let Some(std::cmp::Reverse((deadline, left))) = ready.pop() else { continue };
+        let Some(Reverse((deadline, left))) = ready.pop() else { continue };
         let until = jobs.get(next).map_or(Time::NEVER, |job| job.release);
         let done = left.min((until - now).0);
         now += Time(done);
@@ -164,13 +172,14 @@ fn fits_one_core(jobs: &[OracleJob]) -> bool {
             return false;
         }
         if done < left {
-            ready.push(std::cmp::Reverse((deadline, left - done)));
+            ready.push(Reverse((deadline, left - done)));
         }
     }
     true
 }
 
-/// A simple schedule for large instances: the earliest deadlines among the jobs that can still be in time.
+/// A simple schedule for large instances: EDF among the jobs that can still be in time. Returns its weight and whether
+/// each job is in time.
 fn without_hopeless(jobs: &[OracleJob], cores: usize) -> (f64, Vec<bool>) {
     let mut left: Vec<u64> = jobs.iter().map(|job| job.execution.0).collect();
     let mut ready: BTreeSet<(Time, usize)> = BTreeSet::new();

@@ -1,18 +1,18 @@
-//! The linear relaxation of "as much weight in time as possible", and a good set of jobs near its solution.
+//! The linear relaxation of "maximize the weight of the jobs in time", and a good set of jobs near its solution.
 
-use super::network::Network;
+use super::flow_network::FlowNetwork;
 use super::{OracleJob, WHOLE};
 
-/// What a relaxation says.
+/// A solution of the relaxation.
 pub(super) struct Relaxation {
-    /// No set of jobs has more weight.
+    /// Upper bound on the weight of any set of jobs.
     pub upper: f64,
-    /// The share of each job that is done.
+    /// Share of each job that is done, from 0 to 1.
     pub share: Vec<f64>,
-    pub network: Network,
+    pub network: FlowNetwork,
 }
 
-/// Jobs by descending weight per work.
+/// Returns the jobs by descending weight per work.
 pub(super) fn by_density(jobs: &[OracleJob]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     let density = |job: &OracleJob| job.weight / job.execution.0 as f64;
@@ -22,8 +22,8 @@ pub(super) fn by_density(jobs: &[OracleJob]) -> Vec<usize> {
     order
 }
 
-/// Solves it with some jobs fixed. None if the taken ones cannot be done together. It takes about `steps`; where they do not suffice for
-/// the relaxation itself, its prices still give a bound.
+/// Solves the relaxation with some jobs fixed. Returns none if the taken jobs cannot be done together. It takes about
+/// `steps` steps; if they do not suffice, the prices found so far still give a bound.
 pub(super) fn relax(
     jobs: &[OracleJob],
     cores: usize,
@@ -31,14 +31,14 @@ pub(super) fn relax(
     fixed: &[Fixed],
     steps: u64,
 ) -> Option<Relaxation> {
-    let mut network = Network::new(jobs, cores);
+    let mut network = FlowNetwork::new(jobs, cores);
     network.reach = (steps / (jobs.len() * (cores + 2)) as u64).clamp(64, 1 << 40) as usize;
     let mut share = vec![0.0; jobs.len()];
     let mut upper = 0.0;
     for index in order.iter().copied().filter(|index| fixed[*index] == Fixed::Taken) {
         let work = jobs[index].execution.0;
         if network.push(index, work) < work {
-            // If the search was cut short, they might fit after all: the caller's bound stands.
+            // If the search was cut short, the jobs might fit after all: the caller's bound stands.
             return network.was_cut.then(|| Relaxation { upper: f64::INFINITY, share: vec![0.0; jobs.len()], network });
         }
         share[index] = 1.0;
@@ -60,7 +60,7 @@ pub(super) fn relax(
     Some(Relaxation { upper, share, network })
 }
 
-/// What is known about a job.
+/// What a branch has decided about a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fixed {
     Free,
@@ -69,13 +69,14 @@ pub(super) enum Fixed {
 }
 
 impl Relaxation {
-    /// The jobs that are done wholly, which can be done together; none if the network is too coarse to tell.
+    /// Returns the jobs that are done completely, which can be done together. Returns no job if the network is too
+    /// coarse to tell.
     pub fn whole(&self) -> Vec<bool> {
         self.share.iter().map(|share| *share >= 1.0 && !self.network.is_coarse).collect()
     }
 
-    /// Those, and whoever else fits once the unfinished ones make room; at most so many steps. Nothing if the network is too coarse to
-    /// tell. Also the steps since the network was built.
+    /// Returns the jobs of [`Relaxation::whole`] and others that fit once the unfinished jobs are removed, within about
+    /// `steps` steps; and the steps since the network was built. Returns no job if the network is too coarse to tell.
     pub fn rounded(mut self, jobs: &[OracleJob], order: &[usize], fixed: &[Fixed], steps: u64) -> (Vec<bool>, u64) {
         if self.network.is_coarse {
             return (vec![false; jobs.len()], self.network.steps);
@@ -104,13 +105,13 @@ impl Relaxation {
     }
 }
 
-/// The greatest whole weight that an upper bound allows, with room for the rounding of sums.
+/// Greatest whole weight that an upper bound allows, with a tolerance for the rounding of sums.
 pub(super) fn tighten(upper: f64, has_whole_weights: bool) -> f64 {
     let room = WHOLE + 1e-13 * upper.abs();
     if has_whole_weights { (upper + room).floor() } else { upper }
 }
 
-/// Whether a bound leaves room for anything better than a known weight.
+/// Whether a bound leaves room for a weight greater than the known one.
 pub(super) fn beats(bound: f64, known: f64, has_whole_weights: bool) -> bool {
     match has_whole_weights {
         true => tighten(bound, true) > known,

@@ -1,4 +1,5 @@
-//! Contract: the clairvoyant optimum is the optimum. Brute force, Lawler's dynamic program and theory agree with it, and no scheduler beats it.
+//! Contract: the clairvoyant optimum is optimal. It agrees with brute force, with Lawler's dynamic program and with
+//! theory, and no scheduler beats it.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -14,7 +15,7 @@ fn job(release: u64, execution: u64, deadline: u64) -> OracleJob {
     OracleJob { release: Time(release), deadline: Time(deadline), execution: Time(execution), weight: 1.0 }
 }
 
-/// Random jobs of a few ticks; every third list is bursty: many released together.
+/// Random jobs of a few nanoseconds. About every third list is bursty: many jobs are released together.
 fn random_jobs(n: usize, span: u64, rng: &mut Pcg64) -> Vec<OracleJob> {
     let burst = rng.random_range(0..3) == 0;
     let draw = |rng: &mut Pcg64| {
@@ -25,7 +26,7 @@ fn random_jobs(n: usize, span: u64, rng: &mut Pcg64) -> Vec<OracleJob> {
     (0..n).map(|_| draw(rng)).collect()
 }
 
-/// Whether these jobs can be in time together, by the plainest max-flow there is: unit steps of work, one at a time.
+/// Whether these jobs can be in time together, by the simplest maximum flow: unit steps of work, one at a time.
 fn fits(jobs: &[OracleJob], cores: usize) -> bool {
     let end = jobs.iter().map(|job| job.deadline.0).max().unwrap_or(0) as usize;
     let mut users: Vec<Vec<usize>> = vec![Vec::new(); end];
@@ -69,7 +70,8 @@ fn brute_force(jobs: &[OracleJob], cores: usize) -> f64 {
     subsets.into_iter().find(|(_, mask)| fits(&subset(*mask), cores)).map_or(0.0, |(weight, _)| weight)
 }
 
-/// The schedule does what it says: whole jobs, inside their windows, one core each, one job a core.
+/// Checks a schedule: chosen jobs run completely and inside their windows, no job on two cores at once, no core with
+/// two jobs at once.
 fn assert_legal(jobs: &[OracleJob], chosen: &[bool], cores: usize, pieces: &[Piece]) {
     for (index, job) in jobs.iter().enumerate() {
         let mut own: Vec<&Piece> = pieces.iter().filter(|piece| piece.job == index).collect();
@@ -130,7 +132,7 @@ fn with_hindsight(releases: &[Release], weight: impl Fn(&Release) -> f64) -> Vec
     releases.iter().map(job).collect()
 }
 
-/// A random set with any load, deadlines, values, criticalities, costs and execution-time model.
+/// A random set with any load, deadlines, values, criticalities, costs and execution-time models.
 fn any_set(seed: u64) -> TaskSet {
     let mut rng = Pcg64::seed_from_u64(seed);
     let cores = rng.random_range(1..=3);
@@ -202,7 +204,7 @@ fn no_scheduler_ever_beats_it() {
         best_reached += usize::from(best as f64 >= most.lower);
     }
     assert!(runs > 8_000 && exact > 220, "{runs} runs, {exact} exact");
-    // It is a bound worth having: often the best of all schedulers reaches it.
+    // The bound is useful: often the best of all schedulers reaches it.
     assert!(best_reached > 60, "{best_reached}");
 }
 
@@ -213,7 +215,7 @@ fn what_fits_needs_no_search_and_more_cores_or_slack_never_hurt() {
         let spec = Spec::new(cores + 4, cores, cores as f64 * 0.99);
         let fitting =
             with_hindsight(&Workload::counted(&generate(&spec, seed).unwrap(), 0, Time::from_ms(900)), |_| 1.0);
-        // Periodic with implicit deadlines and U ≤ m: everything can be in time. On one core no search is needed to see it.
+        // Periodic with implicit deadlines and U ≤ m: all jobs can be in time. On one core this needs no search.
         let found = optimum(&fitting, cores, if cores == 1 { 0 } else { STEPS });
         assert_eq!((found.lower, found.upper), (fitting.len() as f64, fitting.len() as f64), "seed {seed}");
     }
@@ -234,8 +236,8 @@ fn what_fits_needs_no_search_and_more_cores_or_slack_never_hurt() {
     }
 }
 
-/// A list of jobs where dropping the longest of those that came so far (Moore and Hodgson, online) is not the best: with hindsight, the
-/// long job is worth keeping.
+/// Lists of jobs on which dropping the longest job so far (Moore and Hodgson, online) is not optimal: with hindsight,
+/// some long jobs are worth keeping.
 #[test]
 fn bursts_where_the_best_online_rule_loses() {
     let mut rng = Pcg64::seed_from_u64(4);

@@ -1,4 +1,4 @@
-//! What a shielded decision costs beside a bare one: `cargo run --release -p temponet-sched --example shield_cost`.
+//! Cost of a shielded decision compared with a bare one: `cargo run --release -p temponet-sched --example shield_cost`.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use temponet_sim::generate::{Lengths, Rule, Spec, generate};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
 
-/// Times every decision of a scheduler, in ns.
+/// A scheduler and the duration of each of its decisions, in nanoseconds.
 struct Timed<S>(S, Vec<u64>);
 
 impl<S: Scheduler> Scheduler for Timed<S> {

@@ -1,9 +1,12 @@
-//! The schedulers, the catalog that names them, what is proved about them, and the shield.
+//! The schedulers, the catalog that names them, the proofs about them, and the shield.
 //!
 //! - [`build`] makes a scheduler from its name; [`ALL`] lists the catalog.
-//! - [`proofs`] says which schedulers are proved to meet every deadline of a set, [`scalings`] how much execution times may grow.
-//! - [`shield`] overrules any scheduler where its choice could cost a deadline that is proved to be safe.
-//! - [`advice`] asks several simple schedulers at once, for the learned one.
+//! - [`proofs`] tells which schedulers are proved to meet every deadline of a set, and [`scalings`] how much execution
+//!   times may grow.
+//! - [`shield`] overrules any scheduler whose choice could cost a deadline that is proved to be safe.
+//! - [`advice`] asks several simple schedulers at once, for the learned scheduler.
+//!
+//! The schedulability tests behind the proofs are in `temponet_analysis`.
 
 pub mod advice;
 mod catalog;

@@ -1,12 +1,12 @@
 //! Proofs that schedulers of the catalog meet every deadline of a set.
 //!
-//! A proof holds for our implementation of the scheduler with its default options, for every arrival and every execution time that the set allows.
-//! What is not proved here may still be true. Which proof a scheduler has stands in its entry of the catalog; this file has the facts about a set that
-//! those entries ask for.
+//! A proof holds for our implementation of the scheduler with its default options, for every arrival and every
+//! execution time that the set allows. A scheduler without a proof may still meet every deadline. The entry of a
+//! scheduler in the catalog names its proof; this module provides the facts about a set that the entries ask for.
 //!
-//! Many schedulers are identical to EDF as long as EDF is sure to meet every deadline. No ready job can then be late by its wcet, wait without
-//! slack, or fail to fit a plan: it could take its whole wcet from that point on, and EDF would miss its deadline. So these schedulers never deviate
-//! from EDF, and the proof of EDF is theirs.
+//! Many schedulers are identical to EDF as long as EDF is certain to meet every deadline. In that case no ready job can
+//! be late by its wcet, wait without slack, or fail to fit a plan: it could take its whole wcet from that point on, and
+//! EDF would miss its deadline. So these schedulers never deviate from EDF, and the proof of EDF applies to them.
 
 use std::cell::OnceCell;
 
@@ -36,7 +36,7 @@ pub fn proofs(set: &TaskSet) -> Vec<Proof> {
     ALL.iter().filter_map(proof).collect()
 }
 
-/// Proof of a scheduler that has none.
+/// The proof function of a scheduler without a proof.
 pub(crate) fn unproved(_: &Facts, _: &Options) -> Option<String> {
     None
 }
@@ -45,7 +45,7 @@ pub(crate) fn unproved(_: &Facts, _: &Options) -> Option<String> {
 pub(crate) struct Facts<'a> {
     set: &'a TaskSet,
     worst_case: WorstCase,
-    /// Computed when the first scheduler asks.
+    /// Computed when the first scheduler asks for it.
     edf: OnceCell<Option<String>>,
 }
 
@@ -65,12 +65,12 @@ impl<'a> Facts<'a> {
         self.edf.get_or_init(|| edf_proof(&self.worst_case)).clone()
     }
 
-    /// Proof of a scheduler that is EDF on this set; `name` says in what sense.
+    /// Proof of a scheduler that is identical to EDF on this set; `name` says in what sense.
     pub fn as_edf(&self, name: &str) -> Option<String> {
         self.edf().map(|by| format!("{name} by {by}"))
     }
 
-    /// Proof of a scheduler that is EDF if every task is `plain`.
+    /// Proof of a scheduler that is identical to EDF if every task is `plain`.
     pub fn as_edf_if(&self, plain: fn(&Task) -> bool) -> Option<String> {
         if self.set.tasks.iter().all(plain) { self.as_edf("EDF") } else { None }
     }
@@ -89,18 +89,19 @@ impl<'a> Facts<'a> {
         (outcome == Outcome::Schedulable).then(|| name.into())
     }
 
-    /// Proof of fixed priorities that change on an overrun of a wcet, where no overrun can happen.
+    /// Proof of fixed priorities that change when a job overruns its wcet, on sets where no job can.
     pub fn without_overruns(&self, rule: PriorityRule) -> Option<String> {
         if self.has_jitter() || !self.keeps_to_wcets() { None } else { self.fixed_priorities(rule) }
     }
 
-    /// Proof of EDF with virtual deadlines, where no overrun can happen.
+    /// Proof of EDF with virtual deadlines, on sets where no job can overrun its wcet.
     pub fn virtual_deadlines(&self) -> Option<String> {
         let applies = !self.has_jitter() && self.keeps_to_wcets() && self.is_one_core() && self.has_single_jobs();
         (applies && meets_virtual_deadlines(self.set)).then(|| "QPA with virtual deadlines".into())
     }
 
-    /// Proof of least laxity first with this quantum: optimal on one core, in whole quanta if nothing ever happens between them.
+    /// Proof of least laxity first with this quantum: optimal on one core, if all times are whole quanta and nothing
+    /// happens between them.
     pub fn least_laxity(&self, given: Option<Time>) -> Option<String> {
         let always_wcet = self.set.tasks.iter().all(|task| matches!(task.execution, ExecutionModel::Wcet));
         let in_quanta = always_wcet
@@ -124,7 +125,8 @@ impl<'a> Facts<'a> {
         (self.is_one_core() && fits()).then(|| "QPA at its speed".into())
     }
 
-    /// Proof of EDF behind the tasks that `heavy` marks, which always go first and so have a core each.
+    /// Proof of EDF with precedence for the tasks that `heavy` marks. These always go first, so each of them has a core
+    /// to itself.
     pub fn heavy_tasks_first(&self, heavy: fn(&[Task], usize) -> Vec<bool>) -> Option<String> {
         let worst_case = &self.worst_case;
         let goes_first = heavy(&self.set.tasks, worst_case.cores);
@@ -205,11 +207,15 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// A schedulability test and its name.
+type NamedTest = (&'static str, fn(&WorstCase) -> Outcome);
+
+/// Proof of global EDF: QPA on one core, the first test that succeeds on several.
 fn edf_proof(worst_case: &WorstCase) -> Option<String> {
     if worst_case.cores == 1 {
         return (qpa(worst_case) == Outcome::Schedulable).then(|| "QPA".into());
     }
-    let tests: [(&str, fn(&WorstCase) -> Outcome); 4] = [
+    let tests: [NamedTest; 4] = [
         ("GFB", gfb),
         ("BAK", bak),
         ("BCL", |worst_case| bcl(worst_case, Order::Edf)),

@@ -1,30 +1,31 @@
-//! How much longer jobs could take: the largest factor on all execution times at which a scheduler is still proved to meet everything.
+//! Sensitivity: the largest factor on all execution times at which a scheduler is still proved to meet every deadline.
 
 use temponet_task::TaskSet;
 
 use crate::catalog::Entry;
 use crate::proofs::Facts;
 
-/// The answer for one scheduler.
+/// Sensitivity of one scheduler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scaling {
-    /// Its name.
+    /// Name of the scheduler in the catalog.
     pub scheduler: &'static str,
-    /// In steps of a ten-thousandth; below 1 if the set as it is is not proved.
+    /// Largest factor, a multiple of 1/10 000; below 1 if there is no proof for the set as it is.
     pub factor: f64,
-    /// Why it is proved at that factor.
+    /// Name of the test or theorem that proves it at that factor.
     pub by: String,
 }
 
-/// Factors are multiples of one part in so many.
+/// Factors are multiples of 1/`WHOLE`.
 const WHOLE: u64 = 10_000;
-/// Nobody asks beyond.
+/// Largest factor that is looked for, in units of 1/`WHOLE`.
 const MOST: u64 = 1_000 * WHOLE;
 
 /// The main schedulers whose proofs differ.
 const SCHEDULERS: &[&str] = &["edf", "rm", "dm", "fp", "p-edf", "p-rm", "edf-us", "fpedf", "cd-split", "dp-wrap"];
 
-/// The largest factor for each of the main schedulers, the greatest first; those that are never proved are left out.
+/// Returns the largest factor for each of the main schedulers, the greatest first. Schedulers that are not proved at
+/// any factor are left out.
 pub fn scalings(set: &TaskSet) -> Vec<Scaling> {
     let one_core = |name: &str| matches!(name, "edf" | "rm" | "dm" | "fp");
     let has_priorities = set.tasks.iter().any(|task| task.priority.is_some());
@@ -35,7 +36,8 @@ pub fn scalings(set: &TaskSet) -> Vec<Scaling> {
     found
 }
 
-/// By bisection: what is proved at a factor is proved, even where a sufficient test is not monotonic.
+/// Finds the largest factor by bisection. Some sufficient tests are not monotonic, so a larger factor may exist; the
+/// one returned is proved.
 fn largest(set: &TaskSet, scheduler: &'static str) -> Option<Scaling> {
     let entry = Entry::find(scheduler)?;
     Facts::of(set)?;

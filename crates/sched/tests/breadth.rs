@@ -1,4 +1,5 @@
-//! Contract: each of these schedulers does what it is for, in a way that plain EDF would not, and the optimal ones are optimal.
+//! Contract: each of these schedulers does what it is meant for where plain EDF does not, and the optimal schedulers
+//! are optimal.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -46,8 +47,8 @@ fn list(jobs: &[(u64, u64, u64, f64)]) -> TaskSet {
     TaskSet::new("list", jobs.iter().enumerate().map(task).collect(), 1)
 }
 
-/// A random set whose total utilisation is at most `cores`: in whole milliseconds, every third one in steps of 10 µs, and every
-/// fifth one fills the cores to the last nanosecond.
+/// A random set whose total utilization is at most `cores`: in whole milliseconds, every third set in steps of 10 µs,
+/// and every fifth set fills the cores to the last nanosecond.
 fn feasible_set(cores: usize, seed: u64) -> TaskSet {
     let mut rng = Pcg64::seed_from_u64(seed);
     if seed.is_multiple_of(5) {
@@ -58,14 +59,15 @@ fn feasible_set(cores: usize, seed: u64) -> TaskSet {
         let tasks = rng.random_range(cores + 1..=cores + 6);
         let utilization = cores as f64 * rng.random_range(0.7..1.0);
         let set = drawn(tasks, cores, utilization, (ms(3), ms(40)), granularity, rng.random::<u64>());
-        // Rounding may have overloaded it.
+        // Rounding may have overloaded the set.
         if set.utilization() <= cores as f64 - 1e-9 {
             return set;
         }
     }
 }
 
-/// Tasks with periods that divide 120 ms, and fillers of that period that take what is left; every second set in odd nanoseconds.
+/// Tasks with periods that divide 120 ms, and tasks with a period of 120 ms that fill the rest; about every second set
+/// in odd nanoseconds.
 fn full_set(cores: usize, rng: &mut Pcg64) -> TaskSet {
     let grain = if rng.random::<bool>() { Time::from_ms(1).0 } else { 1 };
     let cycle = ms(120).0;
@@ -184,12 +186,12 @@ fn muf_keeps_the_critical_task_where_edf_loses_it() {
     overloaded.tasks[1].criticality = 1;
     assert_eq!(met("muf", &overloaded, 1), 1.0);
     assert!(met("edf", &overloaded, 1) < 1.0);
-    // Without criticalities, the shortest periods that fit are the critical set.
+    // Without criticalities, the tasks with the shortest periods that fit together are the critical set.
     overloaded.tasks[1].criticality = 0;
     assert_eq!(met("muf", &overloaded, 0), 1.0);
 }
 
-/// Two light tasks and a heavy one on two cores: global EDF lets the heavy one miss (Dhall's effect).
+/// Two light tasks and a heavy one on two cores: under global EDF the heavy task misses (Dhall's effect).
 fn dhall() -> TaskSet {
     set(&[(9, 2), (9, 2), (10, 9)], 2)
 }
@@ -244,7 +246,7 @@ fn edcl_decides_only_at_events_and_still_meets_more_than_edf() {
 
 #[test]
 fn value_schedulers_drop_the_cheap_job() {
-    // A cheap job with the earlier deadline, a dear one that fits only alone.
+    // A cheap job with an earlier deadline, and a valuable job that fits only alone.
     let clash = list(&[(0, 5, 6, 1.0), (0, 6, 7, 10.0), (20, 5, 30, 1.0)]);
     assert_eq!(run("edf", &clash, ms(100)).value, 2.0);
     for scheduler in ["red", "lbesa", "dasa", "dios"] {
@@ -265,7 +267,7 @@ fn value_schedulers_are_edf_when_everything_fits() {
 
 #[test]
 fn red_takes_a_rejected_job_back_when_time_comes_free() {
-    // j1 is rejected at 0 for j0's wcet of 6; j0 takes only 2, and then j1 fits.
+    // j1 is rejected at 0 because of j0's wcet of 6. j0 takes only 2, and then j1 fits.
     let mut set = list(&[(0, 6, 6, 5.0), (0, 4, 8, 1.0)]);
     let short = ListedJob {
         release: ms(0),
@@ -282,11 +284,11 @@ fn red_takes_a_rejected_job_back_when_time_comes_free() {
 
 #[test]
 fn dasa_prefers_density_and_lbesa_and_dios_differ_where_they_should() {
-    // One long job of value 3 against two short ones of value 2 each: density says the short ones.
+    // One long job of value 3 against two short ones of value 2 each: the short ones have the higher density.
     let set = list(&[(0, 9, 10, 3.0), (0, 3, 9, 2.0), (0, 3, 9, 2.0)]);
     assert_eq!(run("dasa", &set, ms(50)).value, 4.0);
     assert_eq!(run("lbesa", &set, ms(50)).value, 4.0);
-    // Importance: criticality before density.
+    // Importance puts criticality before density.
     let mut critical = set.clone();
     let job = ListedJob {
         release: ms(0),
@@ -304,7 +306,7 @@ fn dasa_prefers_density_and_lbesa_and_dios_differ_where_they_should() {
 
 #[test]
 fn skip_over_meets_all_red_jobs_and_bwp_more_than_rto() {
-    // U = 1.24; with one job in two and in three skipped, what must be met fits.
+    // U = 1.24. With one job in two and one in three skipped, the rest fits.
     let mut set = set(&[(10, 6), (25, 16)], 1);
     set.tasks[0].skip = Some(2);
     set.tasks[1].skip = Some(3);
@@ -346,7 +348,8 @@ fn mk_dbp_keeps_m_of_k_where_edf_does_not() {
     assert!(violations("edf") > 50);
 }
 
-/// A low-criticality task and a critical one that overruns now and then; EDF lets it miss, the mixed-criticality ones do not.
+/// A task of low criticality and a critical one that overruns at times. Under EDF the critical task misses, under the
+/// mixed-criticality schedulers it does not.
 fn mixed_criticality() -> TaskSet {
     let mut set = set(&[(10, 6), (21, 4)], 1);
     let critical = &mut set.tasks[1];
@@ -431,7 +434,7 @@ fn cbs_protects_hard_tasks_from_aperiodic_work() {
 
 #[test]
 fn cd_split_beats_partitioned_edf_with_few_migrating_tasks() {
-    // Three tasks of 2/3 on two cores: no partition exists, a split does.
+    // Three tasks of utilization 2/3 on two cores: there is no partition, but there is a split.
     let thirds = set(&[(30, 20), (30, 20), (30, 20)], 2);
     assert!(run("p-edf", &thirds, ms(900)).missed() > 0);
     assert_eq!(run("cd-split", &thirds, ms(900)).missed(), 0);

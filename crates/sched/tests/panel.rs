@@ -1,4 +1,4 @@
-//! Contract: asked together, advisors and planners choose what each of them chooses alone.
+//! Contract: advisors and planners that are asked together choose what each of them chooses alone.
 
 use temponet_sched::advice::{Advisor, Planner};
 use temponet_sched::{LookAhead, Panel, advisors, build, planners};
@@ -34,7 +34,7 @@ fn a_panel_chooses_what_its_members_choose() {
         (spec.values, spec.critical.share, spec.bcet) = ((1.0, 5.0), 0.3, 0.4);
         let mut set = generate(&spec, seed).unwrap();
         if seed % 2 == 0 {
-            // Jobs that are late stay ready.
+            // Late jobs stay ready.
             set.on_miss = OnMiss::Continue;
         }
         let system = set.system();

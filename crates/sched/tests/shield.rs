@@ -1,5 +1,5 @@
-//! Contract of the shield: behind it no scheduler, however bad, misses a deadline that is proved to be safe; it is not just EDF; and where
-//! nothing is proved it keeps out of the way.
+//! Contract of the shield: behind it no scheduler, however bad, misses a deadline that is proved to be safe; it is not
+//! just EDF; and where nothing is proved it does not interfere.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -12,24 +12,24 @@ use temponet_task::{
     Task, TaskSet, Time,
 };
 
-/// Schedulers that nobody should use.
+/// Bad schedulers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bad {
-    /// Any ready jobs, others at every decision, and sometimes none.
+    /// Random ready jobs, other ones at every decision, and sometimes none.
     Random,
-    /// The latest deadline first.
+    /// Latest deadline first.
     LatestDeadline,
-    /// The longest job first.
+    /// Longest remaining work first.
     Longest,
-    /// The last to come is the first to go.
+    /// Last come, first served.
     LastComeFirst,
-    /// Nothing, ever.
+    /// Never runs a job.
     Idle,
-    /// Now the first, now the last by deadline.
+    /// Earliest or latest deadline first, at random.
     Fickle,
-    /// The latest deadline first, and gives up whatever is urgent.
+    /// Latest deadline first; at times abandons the job with the earliest deadline.
     Quitter,
-    /// The latest deadline first, and wants to be asked at odd dates.
+    /// Latest deadline first; requests wake-ups at odd dates.
     Restless,
 }
 
@@ -66,7 +66,7 @@ impl Scheduler for BadScheduler {
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         self.ready.clear();
         self.ready.extend(view.active);
-        // The best is the last.
+        // The job to run first is the last in the list.
         match self.kind {
             Bad::Random => self.ready.sort_by_cached_key(|_| self.rng.next_u32()),
             Bad::Longest => self.ready.sort_by_key(|id| (view.job(*id).remaining(), *id)),
@@ -91,7 +91,7 @@ impl Scheduler for BadScheduler {
     }
 }
 
-/// One of the bad ones, or one of the catalog.
+/// A bad scheduler or one of the catalog.
 fn inner(choice: usize, seed: u64) -> (String, Box<dyn Scheduler>) {
     match BAD.get(choice) {
         Some(bad) => (format!("{bad:?}"), Box::new(BadScheduler::new(*bad, seed))),
@@ -112,14 +112,14 @@ fn bare(mut scheduler: Box<dyn Scheduler>, set: &TaskSet, seed: u64, horizon: Ti
     simulate(set, seed, horizon, &mut scheduler, &mut Unobserved).unwrap()
 }
 
-/// Whether the shield has something to rely on.
+/// Whether the shield can be armed on this set.
 fn is_proved(set: &TaskSet) -> bool {
     let mut shield = Shield::new(BadScheduler::new(Bad::Idle, 0));
     shield.start(&set.system()).unwrap();
     shield.why_disarmed().is_none()
 }
 
-/// A load of exactly one, in whole milliseconds (and a hyperperiod of 120 ms).
+/// A random set with a utilization of exactly one, in whole milliseconds, with a hyperperiod of 120 ms.
 fn full(rng: &mut Pcg64) -> TaskSet {
     let (mut left, mut tasks) = (120, Vec::new());
     while left > 0 {
@@ -132,7 +132,8 @@ fn full(rng: &mut Pcg64) -> TaskSet {
     TaskSet::new("full", tasks, 1)
 }
 
-/// Log-uniform periods over one to three orders of magnitude, implicit, constrained or longer deadlines.
+/// A random set with log-uniform periods over one to three orders of magnitude and implicit, constrained or longer
+/// deadlines.
 fn drawn(rng: &mut Pcg64, load: f64, cores: usize) -> TaskSet {
     let (tasks, longest) = (rng.random_range(2 * cores..=10 * cores), [10, 100, 1_000][rng.random_range(0..3)]);
     let lengths = Lengths::Periods(Rule::LogUniform(Time::from_ms(1), Time::from_ms(longest)));
@@ -144,7 +145,7 @@ fn drawn(rng: &mut Pcg64, load: f64, cores: usize) -> TaskSet {
     generate(&Spec { lengths, deadlines, ..Spec::new(tasks, cores, load) }, rng.next_u64()).unwrap()
 }
 
-/// Offsets, jitter, sporadic arrivals, bursts, and jobs that take less than they may.
+/// Adds offsets, jitter, sporadic arrivals, bursts, and execution times below the wcet.
 fn vary(rng: &mut Pcg64, set: &mut TaskSet) {
     let [offsets, jitter, sporadic, short] = [0.3, 0.15, 0.5, 0.5].map(|share| rng.random_bool(share));
     for task in &mut set.tasks {
@@ -171,7 +172,7 @@ fn vary(rng: &mut Pcg64, set: &mut TaskSet) {
     }
 }
 
-/// The time of some hundred jobs, and of several of the longest period.
+/// A horizon of some hundred jobs and several of the longest periods.
 fn horizon(set: &TaskSet) -> Time {
     let rate: f64 = set.tasks.iter().map(|task| 1.0 / task.period().unwrap().0 as f64).sum();
     let longest = set.tasks.iter().filter_map(Task::period).max().unwrap();
@@ -225,7 +226,7 @@ fn offsets_that_make_a_set_schedulable_are_relied_on_as_long_as_they_hold() {
     let ms = Time::from_ms;
     let task =
         |name: &str, offset: u64| Task { deadline: ms(2), offset: ms(offset), ..Task::periodic(name, ms(8), ms(2)) };
-    // Together they would miss; one after the other they fill three quarters of the time.
+    // Released together they would miss; one after the other they fill three quarters of the time.
     let slow = Task { deadline: ms(16), ..Task::periodic("slow", ms(16), ms(4)) };
     let mut set = TaskSet::new("apart", vec![task("a", 0), task("b", 2), slow], 1);
     assert!(is_proved(&set));
@@ -233,11 +234,11 @@ fn offsets_that_make_a_set_schedulable_are_relied_on_as_long_as_they_hold() {
         let (metrics, counters) = shielded(inner(choice, 1).1, &set, 0, ms(160));
         assert_eq!((metrics.missed(), counters.lapses), (0, 0), "{bad:?}");
     }
-    // When they leave their pattern nothing is proved any more.
+    // Once the arrivals leave their pattern, nothing is proved any more.
     set.modes.push(Mode { name: "fast".into(), at: ms(80), work: 1.0, rate: 1.1, tasks: None });
     let mut shield = Shield::new(build("edf").unwrap());
     simulate(&set, 0, ms(160), &mut shield, &mut Unobserved).unwrap();
-    assert!(shield.why_disarmed().is_some_and(|why| why.contains("pattern")) && !shield.is_armed());
+    assert!(shield.why_disarmed().is_some_and(|why| why.to_string().contains("pattern")) && !shield.is_armed());
 }
 
 #[test]
@@ -272,7 +273,7 @@ fn on_several_cores_nothing_proved_is_missed() {
         if rng.random_bool(0.5) {
             vary(&mut rng, &mut set);
         }
-        // Periodic with implicit deadlines, up to full load: always.
+        // Periodic sets with implicit deadlines are proved up to full load.
         let is_plain = |task: &Task| {
             let known = matches!(task.arrival, Arrival::Periodic { .. }) && task.offset.0.is_multiple_of(1_000);
             known && Some(task.deadline) == task.period() && task.jitter == Time::ZERO
@@ -314,7 +315,7 @@ fn after_an_overload_it_is_armed_again_at_the_first_idle_instant() {
             assert!(counters.lapses > 0 && counters.armed < counters.decisions, "{bad:?} {counters:?}");
             if bad != Bad::Idle && bad != Bad::Random {
                 assert!(shield.is_armed(), "{bad:?}");
-                // All misses are of the peak and of what it leaves behind.
+                // All misses belong to the peak and to the backlog that it leaves.
                 let short = simulate(&set, 0, ms(400), &mut shield, &mut Unobserved).unwrap();
                 assert_eq!(long.missed(), short.missed(), "{bad:?} ({choice}), {on_miss:?}");
             }
@@ -377,7 +378,7 @@ fn what_it_cannot_rely_on_is_said() {
     let why = |set: &TaskSet| {
         let mut shield = Shield::new(build("edf").unwrap());
         shield.start(&set.system()).unwrap();
-        shield.why_disarmed().unwrap_or_default().to_string()
+        shield.why_disarmed().map(ToString::to_string).unwrap_or_default()
     };
     let set = TaskSet::new("s", vec![Task::periodic("a", ms(10), ms(11))], 1);
     assert!(why(&set).contains("overloaded"));

@@ -1,4 +1,4 @@
-//! Contract: what theory proves of a scheduler holds in simulation, on thousands of random sets.
+//! Contract: what theory proves about a scheduler holds in simulation, on thousands of random sets.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -18,7 +18,7 @@ fn drawn(tasks: usize, cores: usize, utilization: f64, periods: (Time, Time), gr
     generate(&Spec { method, lengths, granularity, ..Spec::new(tasks, cores, utilization) }, seed).unwrap()
 }
 
-/// A random set of whole milliseconds whose total utilisation is at most `cores`.
+/// A random set of whole milliseconds whose total utilization is at most `cores`.
 fn feasible_set(cores: usize, seed: u64) -> TaskSet {
     let mut rng = Pcg64::seed_from_u64(seed);
     loop {
@@ -26,7 +26,7 @@ fn feasible_set(cores: usize, seed: u64) -> TaskSet {
         let utilization = cores as f64 * rng.random_range(0.7..1.0);
         let periods = (Time::from_ms(3), Time::from_ms(40));
         let set = drawn(tasks, cores, utilization, periods, Time::from_ms(1), rng.random::<u64>());
-        // Rounding up to whole milliseconds may have overloaded it.
+        // Rounding up to whole milliseconds may have overloaded the set.
         if set.utilization() <= cores as f64 + 1e-12 {
             return set;
         }
@@ -101,7 +101,7 @@ fn edzl_meets_whatever_global_edf_meets() {
     assert!(better > 50, "{better}");
 }
 
-/// Random single jobs whose value is their length, so that all value densities are equal.
+/// Random single jobs with their length as value, so that all value densities are equal.
 fn job_list(seed: u64) -> Vec<ListedJob> {
     let mut rng = Pcg64::seed_from_u64(seed);
     let jobs = rng.random_range(3..=8);
@@ -116,7 +116,7 @@ fn job_list(seed: u64) -> Vec<ListedJob> {
         .collect()
 }
 
-/// Each job a task of its own, so that any subset is a task set.
+/// A set with one task per job, so that any subset is a task set.
 fn as_set(jobs: &[ListedJob]) -> TaskSet {
     let task = |(index, job): (usize, &ListedJob)| Task {
         arrival: Arrival::Listed([*job].into()),
@@ -125,7 +125,7 @@ fn as_set(jobs: &[ListedJob]) -> TaskSet {
     TaskSet::new("list", jobs.iter().enumerate().map(task).collect(), 1)
 }
 
-/// The greatest value of a subset that EDF, which is optimal where all can be met, completes in time.
+/// Greatest value of a subset that EDF completes in time. EDF is optimal where every deadline can be met.
 fn best_value(jobs: &[ListedJob]) -> f64 {
     let subsets = (0u32..1 << jobs.len()).map(|subset| {
         let chosen = jobs.iter().enumerate().filter(|(index, _)| subset >> index & 1 == 1);
@@ -155,7 +155,7 @@ fn d_over_completes_every_feasible_list_and_keeps_its_quarter_bound() {
 
 #[test]
 fn d_over_is_not_edf_in_overload() {
-    // Domino effect: EDF starts the hopeless long job's rival first and loses both; D-over keeps the valuable one.
+    // EDF preempts the long job for two short ones and loses it; D-over keeps the valuable long job.
     let ms = Time::from_ms;
     let job = |release: u64, length: u64, deadline: u64, value: f64| {
         let (release, deadline, execution, wcet) = (ms(release), ms(deadline), ms(length), ms(length));
@@ -183,7 +183,8 @@ fn overload_schedulers_beat_edf_where_it_collapses() {
 
 #[test]
 fn llf_sleeping_until_crossings_is_llf_at_every_quantum() {
-    // On a set full of ties and crossings a finer quantum changes the schedule, so the quantum is really in force.
+    // On a set with many ties and crossings a finer quantum changes the schedule, which shows that the quantum is in
+    // force.
     let ms = Time::from_ms;
     let tasks =
         vec![Task::periodic("a", ms(10), ms(5)), Task::periodic("b", ms(12), ms(6)), Task::periodic("c", ms(9), ms(3))];

@@ -76,7 +76,7 @@ pub use mapping::Mapping;
 pub use model::{Model, ModelError};
 pub use scheduler::Temponet;
 pub use temponet_infer::NetworkError;
-pub use temponet_sched::shield::Role;
+pub use temponet_sched::shield::{NoGuarantee, Role};
 pub use temponet_task::{
     Arrival, Assignment, Costs, Decision, Event, ExecutionModel, Gap, InvalidSystem, Job, JobId, NotApplicable, OnMiss,
     ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, System, SystemView, Task, TaskSet, Time,

@@ -37,7 +37,7 @@ pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
         "density": analysis.worst_case.as_ref().ok().map(|worst_case| worst_case.density()),
         "hyperperiod_ns": set.hyperperiod().map(|time| time.0),
         "verdict": analysis.verdict(),
-        "not_analysable": analysis.worst_case.as_ref().err(),
+        "not_analysable": analysis.worst_case.as_ref().err().map(ToString::to_string),
         "overloaded": overloaded,
         "tests": tests.collect::<Vec<_>>(),
         "response_times": responses.collect::<Vec<_>>(),

@@ -1,40 +1,40 @@
-//! Jobs in deadline order, found once for everyone who plans in that order: the ready ones, and with them those that periodic tasks will release
-//! before the last of their deadlines.
+//! Jobs in deadline order, computed once for all schedulers that plan in that order: the ready jobs, and the jobs that
+//! periodic tasks will release before the last deadline of these.
 //!
-//! Ties: equal deadlines go to ready jobs before coming ones, then to the earlier release, then the lower task index.
+//! Ties: among equal deadlines ready jobs come before future ones, then the earlier release, then the lower task index.
 
 use temponet_task::{Arrival, Job, JobId, SystemView, Task, Tie, Time};
 
-/// Jobs of each task that are looked ahead to.
+/// Maximum number of future jobs per task.
 pub(crate) const AHEAD: u64 = 3;
 
-/// A job that is critical weighs so many times as much as one that is one level less so.
+/// Factor by which one level of criticality multiplies the importance of a job.
 const CRITICAL: f64 = 8.0;
 
-/// Keeps its memory between decisions.
+/// The jobs of one decision. The buffers are reused between decisions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeadlineOrder {
-    /// Deadlines and places of what is put in order.
+    /// Deadlines of the jobs to sort, with their ids or places.
     keys: Vec<(Time, u32)>,
     ready: Vec<JobId>,
-    coming: Vec<(Tie, Entry)>,
-    entries: Vec<Entry>,
+    coming: Vec<(Tie, PlanEntry)>,
+    entries: Vec<PlanEntry>,
 }
 
-/// A job to plan: a ready one with its id, or one to come.
+/// A job to plan: a ready job with its id, or a future job.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct PlanEntry {
     pub deadline: Time,
     pub id: Option<JobId>,
     pub task: u32,
-    /// What is left of it at least and at most.
+    /// Least and greatest remaining work.
     pub least: Time,
     pub most: Time,
     pub importance: f64,
 }
 
 impl DeadlineOrder {
-    /// Makes room for a job of each task and for those to come.
+    /// Reserves memory for one ready job per task and for the future jobs.
     pub fn reserve(&mut self, tasks: usize) {
         let coming = AHEAD as usize * tasks;
         self.keys.clear();
@@ -47,13 +47,13 @@ impl DeadlineOrder {
         self.entries.reserve(coming + tasks);
     }
 
-    /// The ready jobs of the last decision.
+    /// The ready jobs of the last decision, in deadline order.
     pub fn ready(&self) -> &[JobId] {
         &self.ready
     }
 
-    /// Those with the jobs to come; see [`DeadlineOrder::look_ahead`].
-    pub fn entries(&self) -> &[Entry] {
+    /// The ready and future jobs in deadline order; see [`DeadlineOrder::look_ahead`].
+    pub fn entries(&self) -> &[PlanEntry] {
         &self.entries
     }
 
@@ -64,8 +64,9 @@ impl DeadlineOrder {
         self.put_in_order(view);
     }
 
-    /// As [`DeadlineOrder::gather`], but of more jobs only the earliest deadlines, and of these only jobs that are still possible if there are
-    /// enough of them for the cores: of a backlog the rest could not run anyway.
+    /// Like [`DeadlineOrder::gather`], but takes at most `most` jobs, those with the earliest deadlines. If there are
+    /// more, impossible jobs are left out, provided that enough others remain for the cores: in such a backlog they
+    /// could not run anyway.
     pub fn gather_earliest(&mut self, view: &SystemView<'_>, most: usize) {
         if view.active.len() <= most {
             return self.gather(view);
@@ -90,7 +91,7 @@ impl DeadlineOrder {
         self.ready.extend(self.keys.iter().map(|(_, id)| JobId(*id)));
     }
 
-    /// Puts the jobs to come between the ready ones that were gathered, up to the last deadline of these.
+    /// Merges the future jobs into the ready ones that were gathered, up to the last deadline of these.
     pub fn look_ahead(&mut self, view: &SystemView<'_>) {
         let last = self.ready.last().map_or(Time::ZERO, |id| view.job(*id).deadline);
         self.coming.clear();
@@ -103,7 +104,7 @@ impl DeadlineOrder {
                 if deadline > last {
                     break;
                 }
-                self.coming.push(((release, index as u32, number), Entry::coming(index as u32, task, deadline)));
+                self.coming.push(((release, index as u32, number), PlanEntry::coming(index as u32, task, deadline)));
             }
         }
         self.keys.clear();
@@ -116,13 +117,13 @@ impl DeadlineOrder {
             while let Some(entry) = coming.next_if(|entry| entry.deadline < job.deadline) {
                 self.entries.push(entry);
             }
-            self.entries.push(Entry::ready(*id, job));
+            self.entries.push(PlanEntry::ready(*id, job));
         }
         self.entries.extend(coming);
     }
 }
 
-/// By deadline, and equal deadlines by their ties, which are rarely asked for.
+/// Sorts by deadline. The tie-break is computed only for equal deadlines, which are rare.
 fn sort(keys: &mut [(Time, u32)], tie: impl Fn(u32) -> Tie) {
     keys.sort_unstable_by_key(|(deadline, _)| *deadline);
     for same in keys.chunk_by_mut(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
@@ -130,19 +131,19 @@ fn sort(keys: &mut [(Time, u32)], tie: impl Fn(u32) -> Tie) {
     }
 }
 
-impl Entry {
-    fn ready(id: JobId, job: &Job) -> Entry {
+impl PlanEntry {
+    fn ready(id: JobId, job: &Job) -> PlanEntry {
         let Job { deadline, task, .. } = *job;
         let importance = importance(job.value, job.criticality);
-        Entry { deadline, id: Some(id), task, least: job.least_remaining(), most: job.remaining(), importance }
+        PlanEntry { deadline, id: Some(id), task, least: job.least_remaining(), most: job.remaining(), importance }
     }
 
-    fn coming(index: u32, task: &Task, deadline: Time) -> Entry {
+    fn coming(index: u32, task: &Task, deadline: Time) -> PlanEntry {
         let importance = importance(task.value, task.criticality);
-        Entry { deadline, id: None, task: index, least: task.bcet, most: task.wcet, importance }
+        PlanEntry { deadline, id: None, task: index, least: task.bcet, most: task.wcet, importance }
     }
 
-    /// An estimate of its work, at a share of the way from the least to the most.
+    /// Estimate of the work; `share` is 0 for the least work and 1 for the greatest.
     pub fn work(&self, share: f64) -> Time {
         Time(self.least.0 + (share * self.most.0.saturating_sub(self.least.0) as f64) as u64)
     }

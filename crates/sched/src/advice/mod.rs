@@ -1,19 +1,20 @@
-//! Advice: what simple schedulers would do at a decision, for a learned scheduler that takes it into account.
+//! Advice: what simple schedulers would do at a decision, as an input of the learned scheduler.
 //!
-//! [`Advisor`] and [`Planner`] name the schedulers that give advice. [`Panel`] asks them together, which costs less than asking each alone.
+//! [`Advisor`] and [`Planner`] name the schedulers that give advice. [`Panel`] asks them together, which costs less
+//! than asking each one alone.
 
 pub(crate) mod deadline_order;
 mod panel;
 
 use temponet_task::Scheduler;
 
-pub use panel::Panel;
-
 use crate::schedulers::dios::Dios;
 use crate::schedulers::edf_skip::EdfSkip;
 use crate::schedulers::look_ahead::LookAhead;
 use crate::schedulers::mh_edf::MhEdf;
 use crate::schedulers::srpt::Srpt;
+
+pub use panel::Panel;
 
 /// A simple scheduler that gives advice. It looks only at the ready jobs, so it can be asked at any decision.
 ///
@@ -22,11 +23,11 @@ use crate::schedulers::srpt::Srpt;
 pub enum Advisor {
     /// EDF that runs jobs late by wcet last.
     EdfSkip,
-    /// Shortest remaining processing time first, jobs late by wcet last.
+    /// Shortest remaining processing time first, impossible jobs last.
     Srpt,
     /// EDF over the largest set of ready jobs that fits.
     MhEdf,
-    /// As [`Advisor::MhEdf`], with mean execution times instead of wcets.
+    /// Like [`Advisor::MhEdf`], with mean execution times instead of wcets.
     MhEdfByMean,
     /// Admission by importance: criticality, then value density.
     Dios,
@@ -87,8 +88,8 @@ pub fn planners() -> [LookAhead; Planner::ALL.len()] {
     Planner::ALL.map(Planner::scheduler)
 }
 
-/// The scheduler to fall back on when the learned one cannot decide: EDF where everything fits, and one of the best classical schedulers in
-/// overload. Where jobs differ in importance, it is one that respects importance.
+/// The scheduler to fall back on when the learned one cannot decide: EDF where everything fits, and one of the best
+/// classical schedulers in overload. With `minds_importance` it is one that respects criticality and value.
 pub fn fallback(minds_importance: bool) -> Box<dyn Scheduler> {
     let advisor = if minds_importance { Advisor::Dios } else { Advisor::MhEdf };
     advisor.scheduler()

@@ -1,5 +1,8 @@
-//! The schedulers that the learned one takes advice from, asked together: each chooses what it would choose alone ([`crate::advisors`],
-//! [`crate::planners`]), but what most of them need, the jobs in deadline order, is found once.
+//! The advisors and planners of the learned scheduler, asked together. Each one chooses what it would choose alone
+//! ([`crate::advisors`], [`crate::planners`]), but the deadline order of the jobs, which most of them need, is computed
+//! once.
+
+use temponet_task::{JobId, Scheduler, System, SystemView};
 
 use super::deadline_order::DeadlineOrder;
 use super::{Advisor, Planner, planners};
@@ -7,9 +10,8 @@ use crate::schedulers::dios::Dios;
 use crate::schedulers::look_ahead::LookAhead;
 use crate::schedulers::mh_edf::MhEdf;
 use crate::schedulers::srpt::Srpt;
-use temponet_task::{JobId, Scheduler, System, SystemView};
 
-/// Keeps its memory between decisions.
+/// All advisors and planners. The buffers are reused between decisions.
 pub struct Panel {
     order: DeadlineOrder,
     edf_skip: Vec<JobId>,
@@ -47,7 +49,7 @@ impl Panel {
         self.planners.iter_mut().for_each(|planner| drop(planner.start(system)));
     }
 
-    /// Takes a decision's jobs; `ahead` if planners will be asked.
+    /// Takes the jobs of a decision; `ahead` if planners will be asked as well.
     pub fn look(&mut self, view: &SystemView<'_>, ahead: bool) {
         self.order.gather(view);
         if ahead {
@@ -55,12 +57,13 @@ impl Panel {
         }
     }
 
-    /// The jobs of the decision that was looked at, in deadline order.
+    /// The ready jobs of the last [`Panel::look`], in deadline order.
     pub fn ready(&self) -> &[JobId] {
         self.order.ready()
     }
 
-    /// The jobs that an advisor would run at the decision that was looked at, as [`Advisor::scheduler`] would alone.
+    /// Returns the jobs that an advisor would run, the same as [`Advisor::scheduler`] alone. Call [`Panel::look`]
+    /// before.
     pub fn advisor(&mut self, advisor: Advisor, view: &SystemView<'_>) -> &[JobId] {
         let order = self.order.ready();
         match advisor {
@@ -80,12 +83,13 @@ impl Panel {
         }
     }
 
-    /// The jobs that a planner would run.
+    /// Returns the jobs that a planner would run. Call [`Panel::look`] with `ahead` before.
     pub fn planner(&mut self, planner: Planner, view: &SystemView<'_>) -> &[JobId] {
         self.planners[planner as usize].choose(view, self.order.entries())
     }
 
-    /// What [`Planner::Cautious`], once it was asked, knows of the pressure on jobs; see [`LookAhead::pressures`].
+    /// Pressure on the ready jobs as [`Planner::Cautious`] sees it, once it has been asked; see
+    /// [`LookAhead::pressures`].
     pub fn pressures(&self, view: &SystemView<'_>) -> impl Iterator<Item = (JobId, f64)> {
         self.planners[Planner::Cautious as usize].pressures(view)
     }

@@ -1,4 +1,4 @@
-//! The catalog: every scheduler by name, and how a user's `name:option=value` becomes one.
+//! The catalog: every scheduler by name, and the way from a user's `name:option=value` to a scheduler.
 
 mod entries;
 mod options;
@@ -6,25 +6,26 @@ mod options;
 use temponet_task::Scheduler;
 use temponet_task::wording::did_you_mean;
 
-pub use entries::ALL;
-pub(crate) use options::Options;
-
 use crate::proofs::{Facts, unproved};
 use crate::schedulers::edf;
 use crate::shield::Shield;
 
-/// A scheduler that can be asked for by name.
+pub use entries::ALL;
+pub(crate) use options::Options;
+
+/// A scheduler that users can name.
 pub struct Entry {
-    /// What users write.
+    /// Name that users write.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// The rule of the scheduler, in one line.
     pub summary: &'static str,
-    /// What it is for, or what it guarantees.
+    /// What the scheduler is good for, or what it guarantees, in one line.
     pub purpose: &'static str,
-    /// What can be set: name, default and meaning.
+    /// Options: name, default and meaning.
     pub options: &'static [(&'static str, &'static str, &'static str)],
     build: fn(&Options) -> Result<Box<dyn Scheduler>, String>,
-    /// Proof that the scheduler with these options meets every deadline, if there is one: the name of the test or theorem.
+    /// Proof that the scheduler with these options meets every deadline, if there is one: the name of the test or
+    /// theorem.
     proof: fn(&Facts, &Options) -> Option<String>,
 }
 
@@ -34,47 +35,49 @@ impl Entry {
         ALL.iter().find(|entry| entry.name == name)
     }
 
-    /// Returns what proves that the scheduler, with its default options, meets every deadline of the set behind `facts`.
+    /// Returns the proof that the scheduler, with its default options, meets every deadline of the set behind `facts`.
     pub(crate) fn proof(&'static self, facts: &Facts) -> Option<String> {
         (self.proof)(facts, &Options { entry: self, given: Vec::new() })
     }
 }
 
-/// How any of them is put behind the shield ([`crate::shield`]): `shield:` before its name. For listings.
+/// The `shield:` prefix, which puts any scheduler behind the shield ([`crate::shield`]). This entry is for listings
+/// only.
 pub const SHIELD: Entry = Entry {
     name: "shield:NAME",
-    summary: "any of these, overruled where its choice could cost a deadline that is safe otherwise",
-    purpose: "misses nothing that is proved schedulable, whoever chooses; in overload impossible jobs make way",
+    summary: "any of these schedulers, overruled where its choice could cost a deadline that is otherwise safe",
+    purpose: "no deadline that is proved safe is missed, whatever the scheduler chooses; in overload impossible jobs make way",
     options: &[],
     build: |_| Err(SHIELD_USE.into()),
     proof: unproved,
 };
 const SHIELD_USE: &str = "write the name of the scheduler behind it, as in shield:srpt";
 
-/// Global EDF, the field's yardstick.
+/// Global EDF, the baseline of most comparisons.
 pub fn global_edf() -> Box<dyn Scheduler> {
     Box::new(edf::edf())
 }
 
 const LOOK_AHEAD: &str = "look-ahead";
 
-/// Whether a scheduler of the catalog, named with or without options, is one that others have published.
+/// Whether a scheduler of the catalog, named with or without options, has been published by others.
 pub fn is_classical(spec: &str) -> bool {
     spec.split(':').all(|word| word != LOOK_AHEAD)
 }
 
-/// Why a text names no scheduler.
+/// Reason why a text does not name a scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// No such name.
+    /// There is no scheduler of this name; the second text suggests another one.
     #[error("there is no scheduler {0:?}; `temponet schedulers` lists them{1}")]
     Unknown(String, String),
-    /// An option that it does not have, or a value that the option cannot take.
+    /// The scheduler does not have the option, or the option cannot take the value.
     #[error("scheduler {0:?}: {1}")]
     Option(String, String),
 }
 
-/// Makes the scheduler that `spec` names: `edf`, `llf:quantum=500us`, `c-edf:size=4:fit=worst`, `shield:srpt`.
+/// Makes the scheduler that `spec` names, such as `edf`, `llf:quantum=500us`, `c-edf:size=4:fit=worst` or
+/// `shield:srpt`.
 pub fn build(spec: &str) -> Result<Box<dyn Scheduler>, SpecError> {
     match spec.split_once(':').unwrap_or((spec, "")) {
         ("shield", inner) if inner.is_empty() || inner.starts_with("shield") => {

@@ -6,25 +6,29 @@ use temponet_task::Time;
 use super::Entry;
 
 pub(super) const QUANTUM: (&str, &str, &str) =
-    ("quantum", "1ms", "time between comparisons; follows sets far from milliseconds");
-pub(super) const FIT: (&str, &str, &str) = ("fit", "first", "packing by decreasing load: first, best or worst");
+    ("quantum", "1ms", "time between comparisons of laxities; the default adapts to sets on another time scale");
+pub(super) const FIT: (&str, &str, &str) =
+    ("fit", "first", "core for the next task, by decreasing load: first, best (fullest) or worst (emptiest)");
 
-/// What the user gave, with the defaults behind it.
+/// The options that a user gave, and the defaults of the entry.
 pub(crate) struct Options<'a> {
     pub(super) entry: &'static Entry,
     pub(super) given: Vec<(&'a str, &'a str)>,
 }
 
 impl Options<'_> {
+    /// Value that the user gave for an option, none if there is none; the last one if there are several.
     pub fn given(&self, key: &str) -> Option<&str> {
         self.given.iter().rev().find(|(name, _)| *name == key).map(|(_, value)| *value)
     }
 
+    /// Value of an option, or its default.
     pub fn text(&self, key: &str) -> &str {
         let default = self.entry.options.iter().find(|(name, ..)| *name == key).map_or("", |(_, default, _)| *default);
         self.given(key).unwrap_or(default)
     }
 
+    /// The `quantum` that the user gave; none lets the scheduler choose its default.
     pub fn quantum(&self) -> Result<Option<Time>, String> {
         let Some(text) = self.given("quantum") else { return Ok(None) };
         match Time::with_unit(text) {
@@ -34,24 +38,28 @@ impl Options<'_> {
         }
     }
 
+    /// A number of at least 1 that the user gave for an option.
     pub fn number(&self, key: &str) -> Result<Option<f64>, String> {
         let Some(text) = self.given(key) else { return Ok(None) };
         let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 1.0);
         number.map(Some).ok_or_else(|| format!("{key} = {text:?} must be a number, at least 1"))
     }
 
+    /// A number from 0 to 1.
     pub fn share(&self, key: &str) -> Result<f64, String> {
         let text = self.text(key);
         let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
         share.ok_or_else(|| format!("{key} = {text:?} must be a number from 0 to 1"))
     }
 
+    /// A whole number of at least 1.
     pub fn count(&self, key: &str) -> Result<usize, String> {
         let text = self.text(key);
         let count = text.parse::<usize>().ok().filter(|count| *count >= 1);
         count.ok_or_else(|| format!("{key} = {text:?} must be a whole number, at least 1"))
     }
 
+    /// The rule for packing tasks.
     pub fn fit(&self) -> Result<Fit, String> {
         match self.text("fit") {
             "first" => Ok(Fit::First),

@@ -1,14 +1,15 @@
-//! Adaptive mixed criticality: fixed priorities (deadline monotonic, or those of the file where every task has one); when a critical job
-//! overruns its wcet, all jobs of criticality 0 are given up until the cores are idle.
+//! Adaptive mixed criticality: fixed priorities, from the file if every task has one, else deadline monotonic. When a
+//! critical job overruns its wcet, all jobs of criticality 0 are abandoned until the cores are idle.
 //!
 //! Reference: Baruah, Burns and Davis, Response-Time Analysis for Mixed Criticality Systems, RTSS 2011.
 //! Ties: earlier release, then lower task index.
 
 use std::cmp::Reverse;
 
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
 use crate::shared::criticality_mode::CriticalityMode;
 use crate::shared::selection::Selection;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
 
 pub(crate) struct Amc {
     mode: CriticalityMode,

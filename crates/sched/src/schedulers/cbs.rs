@@ -1,15 +1,18 @@
-//! Constant bandwidth servers for aperiodic work: the jobs of a task with a `server` are served one after the other under the server's
-//! own deadline, and use no more than its budget per period; everything else runs by EDF. Hard tasks keep their deadlines however
-//! much aperiodic work arrives, as long as their load and the servers' bandwidths fit.
+//! Constant bandwidth servers for aperiodic work. The jobs of a task with a `server` are served one after the other
+//! under the deadline of the server, and use no more than its budget per period. All other jobs run by EDF. However
+//! much aperiodic work arrives, hard tasks keep their deadlines as long as their load and the bandwidths of the servers
+//! fit.
 //!
-//! Reference: Abeni and Buttazzo, Integrating Multimedia Applications in Hard Real-Time Systems, RTSS 1998. A job that finds its server
-//! idle keeps its deadline d and budget c if c < (d − t)·Q/P, else d = t + P and c = Q; an exhausted server gets c = Q and d + P at once.
+//! Reference: Abeni and Buttazzo, Integrating Multimedia Applications in Hard Real-Time Systems, RTSS 1998. When a job
+//! finds its server idle, the server keeps its deadline d and budget c if c < (d − t)·Q/P; otherwise d = t + P and c =
+//! Q. An exhausted server gets c = Q and d + P at once.
 //! Ties: earlier release, then lower task index.
 
 use std::collections::VecDeque;
 
-use crate::shared::selection::Selection;
 use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::selection::Selection;
 
 pub(crate) struct Cbs {
     servers: Vec<ServerState>,
@@ -21,7 +24,7 @@ struct ServerState {
     deadline: Time,
     budget: Time,
     queue: VecDeque<JobId>,
-    /// What its first job had executed at the last decision.
+    /// Execution of the first job in the queue up to the last decision.
     seen: Time,
 }
 
@@ -32,7 +35,7 @@ impl Cbs {
 }
 
 impl ServerState {
-    /// Takes what the first job has executed since the last decision off the budget.
+    /// Takes the execution of the first job since the last decision off the budget.
     fn charge(&mut self, view: &SystemView<'_>) {
         if let Some(first) = self.queue.front() {
             let executed = view.job(*first).executed;
@@ -79,7 +82,7 @@ impl Scheduler for Cbs {
                 (server.deadline, server.budget) = (server.deadline + rule.period, rule.budget);
             }
         }
-        // A served job runs under its server's deadline, and only the first of each server.
+        // A served job runs under the deadline of its server. Only the first job of each server is eligible.
         let key = |id: JobId, task: u32, deadline: Time| match view.system.tasks[task as usize].server {
             Some(index) => (self.servers[index].queue.front() != Some(&id), self.servers[index].deadline),
             None => (false, deadline),

@@ -1,60 +1,61 @@
-//! C=D semi-partitioning: tasks are packed onto cores, and the task that does not fit whole is split: a first piece whose deadline
-//! equals its length (so it runs at once, without pause) fills its core, the rest goes to the next one. Nearly all of U ≤ m
-//! with at most m − 1 tasks that ever migrate.
+//! C=D semi-partitioning: tasks are packed onto cores, and a task that does not fit whole is split. Its first piece,
+//! whose deadline equals its length so that it runs at once and without pause, fills the core; the rest goes to the
+//! next core. This reaches nearly U = m, and at most m − 1 tasks ever migrate.
 //!
-//! Reference: Burns, Davis, Wang and Zhang, Partitioned EDF Scheduling for Multiprocessors Using a C=D Task Splitting Scheme,
-//! Real-Time Systems 48(1), 2012. Cores are filled one after the other in order of decreasing utilisation; each is held schedulable by
-//! the exact demand test. What does not fit at all goes whole to the core with the most room: best effort.
+//! Reference: Burns, Davis, Wang and Zhang, Partitioned EDF Scheduling for Multiprocessors Using a C=D Task Splitting
+//! Scheme, Real-Time Systems 48(1), 2012. Cores are filled one after the other in order of decreasing utilization of
+//! the tasks; each core must pass the exact demand test. A task that fits nowhere goes whole to the core with the
+//! lowest load: best effort.
 //! Ties: earlier piece deadline, then earlier release and lower task index.
 
-use temponet_analysis::{Demand, Effort, quick_test};
+use temponet_analysis::{Demand, StepBudget, quick_test};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time};
 
 #[derive(Default)]
 pub(crate) struct CdSplit {
-    /// The pieces of each task, in the order in which they run.
-    pieces: Vec<Vec<Piece>>,
+    /// Pieces of each task, in the order in which they run.
+    pieces: Vec<Vec<TaskPiece>>,
     best: Vec<Option<Best>>,
 }
 
-/// The job a core runs: piece deadline, tie, id, and what is left of a piece that is not the last.
+/// The job that a core runs: piece deadline, tie, id, and the remaining work of a piece that is not the last.
 type Best = (Time, Tie, JobId, Option<Time>);
 
-/// A part of a task's work that runs on one core.
+/// A part of the work of a task that runs on one core.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct TaskPiece {
     core: usize,
-    /// Work done when this piece ends; none for the last, which takes all that is left.
+    /// Work of the job that is done when this piece ends; none for the last piece, which takes all remaining work.
     until: Option<Time>,
-    /// Relative to the release; none for the last, which has the job's own.
+    /// Deadline relative to the release; none for the last piece, which has the deadline of the job.
     deadline: Option<Time>,
 }
 
-/// What a task or its rest asks for.
+/// Demand of a task after `done` of its work.
 fn demand_of(task: &Task, done: Time) -> Demand {
     let period = task.period().unwrap_or(task.deadline);
     Demand { wcet: task.wcet - done, deadline: task.deadline.saturating_sub(done), period }
 }
 
-/// Whether every task finds its place, so that each core passes the exact test. For deadlines up to the period and releases without
-/// jitter: a piece then runs as soon as the one before it is done.
+/// Whether every task finds a place, so that each core passes the exact test. This holds for deadlines up to the period
+/// and releases without jitter: a piece then runs as soon as the piece before it is done.
 pub(crate) fn fits(tasks: &[Task], cores: usize) -> bool {
     split(tasks, cores).1
 }
 
-/// What is packed onto a core.
+/// The pieces and tasks packed onto a core.
 #[derive(Clone, Default)]
-struct Packed {
+struct PackedCore {
     parts: Vec<Demand>,
-    /// Sums of utilisations and of densities.
+    /// Sums of their utilizations and densities.
     load: f64,
     density: f64,
 }
 
-/// Room for the rounding of sums of loads.
+/// Margin for the rounding of sums of loads.
 const MARGIN: f64 = 1e-6;
 
-impl Packed {
+impl PackedCore {
     fn push(&mut self, part: Demand) {
         (self.load, self.density) = self.with(part);
         self.parts.push(part);
@@ -65,28 +66,28 @@ impl Packed {
         (self.load + share(part.period), self.density + share(part.deadline.min(part.period)))
     }
 
-    /// Whether EDF meets every deadline with this part too. Mostly the sums tell; the exact test looks at every part, and with hundreds of
-    /// thousands of them the effort ends: then it does not fit.
-    fn admits(&self, part: Demand, effort: &mut Effort) -> bool {
+    /// Whether EDF meets every deadline with this part added. Mostly the sums decide. The exact test looks at every
+    /// part; if it exceeds the budget, the part is not admitted.
+    fn admits(&self, part: Demand, budget: &mut StepBudget) -> bool {
         match self.with(part) {
             (load, _) if load > 1.0 + MARGIN => false,
             (_, density) if density <= 1.0 - MARGIN => true,
             _ => {
-                // What is copied is spent before it is.
+                // The budget is charged before the parts are copied.
                 let parts = |_| [&self.parts[..], &[part]].concat();
-                effort.spend(self.parts.len()).map(parts).and_then(|parts| quick_test(&parts, effort)) == Some(true)
+                budget.spend(self.parts.len()).map(parts).and_then(|parts| quick_test(&parts, budget)) == Some(true)
             }
         }
     }
 }
 
-/// The pieces of each task, and whether all found a place.
-fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<Piece>>, bool) {
+/// Returns the pieces of each task, and whether all tasks found a place.
+fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<TaskPiece>>, bool) {
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by(|a, b| tasks[*b].utilization().total_cmp(&tasks[*a].utilization()));
-    let mut pieces: Vec<Vec<Piece>> = vec![Vec::new(); tasks.len()];
-    let mut packed = vec![Packed::default(); cores];
-    let mut effort = Effort::large();
+    let mut pieces: Vec<Vec<TaskPiece>> = vec![Vec::new(); tasks.len()];
+    let mut packed = vec![PackedCore::default(); cores];
+    let mut budget = StepBudget::large();
     let mut first_open = 0;
     let mut all_fit = true;
     for index in order {
@@ -94,19 +95,20 @@ fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<Piece>>, bool) {
         let mut done = Time::ZERO;
         let placed = loop {
             let rest = demand_of(task, done);
-            let fits = |core: &usize| packed[*core].admits(rest, &mut effort);
-            // A task that has not been split may go anywhere; a rest must not return to a core it used.
+            let fits = |core: &usize| packed[*core].admits(rest, &mut budget);
+            // A task that has not been split may go to any core from `first_open` on; a rest must not return to a core
+            // that the task already uses.
             if let Some(core) = (first_open..cores).find(fits) {
                 break Some((core, rest));
             }
             if first_open >= cores {
                 break None;
             }
-            let length = longest_piece(&packed[first_open], rest, &mut effort);
+            let length = longest_piece(&packed[first_open], rest, &mut budget);
             if length > Time::ZERO {
                 done += length;
                 packed[first_open].push(Demand { wcet: length, deadline: length, ..rest });
-                pieces[index].push(Piece { core: first_open, until: Some(done), deadline: Some(done) });
+                pieces[index].push(TaskPiece { core: first_open, until: Some(done), deadline: Some(done) });
             }
             first_open += 1;
         };
@@ -117,18 +119,18 @@ fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<Piece>>, bool) {
             pieces[index].clear();
             all_fit = false;
         }
-        pieces[index].push(Piece { core, until: None, deadline: None });
+        pieces[index].push(TaskPiece { core, until: None, deadline: None });
     }
     (pieces, all_fit)
 }
 
-/// The longest piece with C = D that a core still takes, to the nanosecond.
-fn longest_piece(packed: &Packed, rest: Demand, effort: &mut Effort) -> Time {
+/// Returns the longest piece with C = D that a core admits, to the nanosecond.
+fn longest_piece(packed: &PackedCore, rest: Demand, budget: &mut StepBudget) -> Time {
     let (mut low, mut high) = (0, rest.wcet.0 - 1);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
         let piece = Demand { wcet: Time(middle), deadline: Time(middle), ..rest };
-        if packed.admits(piece, effort) {
+        if packed.admits(piece, budget) {
             low = middle;
         } else {
             high = middle - 1;

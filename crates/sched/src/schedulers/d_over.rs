@@ -1,11 +1,12 @@
-//! D-over, the best possible online scheduler for value on one core: it obtains at least 1/(1+√k)² of what a clairvoyant
-//! scheduler could, where k is the ratio of the highest to the lowest value density, and everything when everything is
-//! feasible. For equal densities that is a quarter, and no online scheduler can guarantee more.
+//! D-over, the best possible online scheduler for value on one core. It obtains at least 1/(1+√k)² of the value of a
+//! clairvoyant scheduler, where k is the ratio of the highest to the lowest value density, and all of the value if
+//! every deadline can be met. For equal densities the guarantee is a quarter, and no online scheduler can guarantee
+//! more.
 //!
 //! Reference: Koren and Shasha, SIAM J. Computing 24(2), 1995. Execution times are the remaining wcets. Densities are
-//! value/wcet over the set's tasks, unless `k` is given.
-//! Ties: equal deadlines go to the earlier release, then the lower task index; a new job preempts only with a strictly earlier
-//! deadline. At one instant completions come first, then releases, then latest-start alarms in deadline order.
+//! value/wcet over the tasks of the set, unless `k` is given.
+//! Ties: equal deadlines go to the earlier release, then the lower task index; a new job preempts only with a strictly
+//! earlier deadline. At one instant completions come first, then releases, then latest-start alarms in deadline order.
 
 use std::collections::VecDeque;
 
@@ -16,9 +17,9 @@ pub(crate) struct DOver {
     /// 1 + √k.
     threshold: f64,
     current: Option<JobId>,
-    /// How much work can be put before the current job and the preempted ones without making one of them late.
+    /// Work that can run before the current job and the preempted ones without making one of them late, in nanoseconds.
     available: i64,
-    /// Preempted by a job with an earlier deadline while there was time for both; a stack.
+    /// Stack of jobs that were preempted by a job with an earlier deadline while there was time for both.
     privileged: Vec<Preempted>,
     /// All other waiting jobs, by deadline.
     other: VecDeque<(Time, Tie, JobId)>,
@@ -43,7 +44,7 @@ impl DOver {
         self.other.insert(at, entry);
     }
 
-    /// Those that have left, all at once: a whole burst may leave together.
+    /// Removes all jobs that have left in one pass, because a whole burst may leave together.
     fn forget(&mut self, mut gone: Vec<JobId>) {
         gone.sort_unstable();
         let stays = |id: &JobId| gone.binary_search(id).is_err();
@@ -93,7 +94,8 @@ impl DOver {
         }
     }
 
-    /// A waiting job must start now or be late: it takes the core if it is worth much more than all that would be lost.
+    /// Handles a waiting job that must start now or be late. It takes the core if its value exceeds the threshold times
+    /// the value that would be lost; otherwise it is abandoned.
     fn alarm(&mut self, view: &SystemView<'_>, id: JobId, assignment: &mut Assignment) {
         let Some(current) = self.current else {
             self.current = Some(id);
@@ -115,7 +117,7 @@ impl DOver {
     }
 }
 
-/// Highest over lowest value density of the set.
+/// Ratio of the highest to the lowest value density of the set.
 fn importance_ratio(tasks: &[Task]) -> f64 {
     let mut densities = Vec::new();
     for task in tasks {
@@ -162,7 +164,8 @@ impl Scheduler for DOver {
                 self.released(view, id);
             }
         }
-        // Alarms: latest start times that have come. A job that was moved here by an alarm may have passed its own.
+        // Alarms: jobs whose latest start has come. A job that an alarm moved to `other` may already be past its latest
+        // start.
         while let Some(at) = self.other.iter().position(|(_, _, id)| view.job(*id).slack(view.now) <= 0) {
             let Some((_, _, id)) = self.other.remove(at) else { break };
             if view.job(id).slack(view.now) < 0 {

@@ -1,12 +1,14 @@
-//! DASA for independent jobs: at every event, jobs enter a tentative EDF plan in the order of decreasing value density, each
-//! only if the plan stays feasible; the plan's head runs. Good for value in overload, EDF when there is none.
+//! DASA for independent jobs: at every event, jobs enter a tentative EDF plan in order of decreasing value density,
+//! each only if the plan stays feasible, and the head of the plan runs. Good for value in overload; identical to EDF
+//! without overload.
 //!
 //! Reference: Clark, Scheduling Dependent Real-Time Activities, CMU-CS-90-155, 1990.
-//! Ties: equal densities go to the earlier deadline, then to the earlier release and the lower task index. Cores that are left take
-//! the other jobs by density.
+//! Ties: equal densities go to the earlier deadline, then to the earlier release and the lower task index. Free cores
+//! take the other jobs by density.
+
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 use crate::shared::candidates::Candidates;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 #[derive(Default)]
 pub(crate) struct Dasa {

@@ -1,27 +1,29 @@
-//! Importance-aware online scheduling: critical jobs are planned before all others, then by value density; each job is accepted
-//! if everything accepted so far stays on time, and the accepted ones run by deadline.
+//! Importance-aware online scheduling: jobs are considered by criticality, then by value density. A job is accepted if
+//! all jobs accepted so far stay on time, and the accepted jobs run by deadline.
 //!
-//! Reference: the paper's DIOS baseline, of which it gives no description; this is our reading of "importance-aware online
-//! scheduling" and stands for the family (importance as the order of admission, EDF as the order of execution).
+//! Reference: the paper's DIOS baseline, which the paper does not describe. This is our reading of "importance-aware
+//! online scheduling", and it stands for the family: importance as the order of admission, EDF as the order of
+//! execution.
 //! Ties: equal importance goes to the earlier deadline, then to the earlier release and the lower task index.
 
 use std::cmp::Reverse;
 
-use crate::shared::candidates::{Candidate, Candidates};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView};
+
+use crate::shared::candidates::{Candidate, Candidates};
 
 #[derive(Default)]
 pub(crate) struct Dios {
     candidates: Candidates,
 }
 
-/// The more important first.
+/// Order of admission: the least key is the most important job.
 fn importance(job: &Candidate) -> (Reverse<u8>, f64) {
     (Reverse(job.criticality), -job.density)
 }
 
 impl Dios {
-    /// The jobs to run, of ready ones that are in deadline order already.
+    /// Returns the jobs to run, from ready jobs that are already in deadline order.
     pub fn choose(&mut self, view: &SystemView<'_>, order: &[JobId]) -> &[JobId] {
         self.candidates.gather_in_order(view, order);
         self.candidates.accept_in_order(importance);

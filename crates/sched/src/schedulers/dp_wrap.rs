@@ -1,16 +1,18 @@
-//! DP-Wrap, the simplest optimal multicore scheduler: the jobs' fluid shares of an interval are laid end to end and cut into core-long
-//! pieces (McNaughton's wrap-around). Meets every deadline at U ≤ m (implicit deadlines) with at most m − 1 migrations an interval.
+//! DP-Wrap, the simplest optimal multicore scheduler: the fluid shares of an interval are laid end to end and cut into
+//! pieces that fill one core each (McNaughton's wrap-around). Meets every deadline at U ≤ m (implicit deadlines) with
+//! at most m − 1 migrations per interval.
 //!
 //! Reference: Levin et al., DP-FAIR, ECRTS 2010; McNaughton, Management Science 6(1), 1959.
-//! Ties: shares are laid by task index. A core whose job is done early stays idle until its next piece.
+//! Ties: shares are laid in order of the task index. A core whose job completes early stays idle until its next piece.
+
+use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
 use crate::shared::fluid::Fluid;
-use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
 #[derive(Default)]
 pub(crate) struct DpWrap {
     fluid: Fluid,
-    /// Core, job, from, to; all of the present interval.
+    /// Pieces of the current interval: core, job, start, end.
     pieces: Vec<(usize, JobId, Time, Time)>,
 }
 
@@ -58,7 +60,7 @@ impl Scheduler for DpWrap {
         assignment.wake_at(wake);
     }
 
-    /// Everybody gets a share of every interval, which is as many switches.
+    /// Every ready job gets a share of every interval, so the number of switches grows with the number of ready jobs.
     fn most_ready(&self) -> usize {
         crate::shared::fluid::MOST_SHARED
     }

@@ -1,17 +1,20 @@
-//! EDF that saves energy by running the cores no faster than needed, on machines with several `speeds`. `static-edf` sets the speed once,
-//! from the utilisation at the wcet. `cc-edf` (cycle conserving) counts a job that completed early with what it really took until its
-//! task's next release, and slows down accordingly. Both meet every deadline at U ≤ 1 on one core.
+//! EDF that saves energy by running the cores no faster than needed, on machines with several `speeds`. `static-edf`
+//! sets the speed once, from the utilization at the wcets. `cc-edf` (cycle conserving) charges a job that completed
+//! early with its actual execution time until the next release of its task, and slows down accordingly. Both meet every
+//! deadline at U ≤ 1 on one core.
 //!
-//! Reference: Pillai and Shin, Real-Time Dynamic Voltage Scaling for Low-Power Embedded Operating Systems, SOSP 2001. On several cores
-//! the load is shared evenly and no task gets less speed than its own utilisation: best effort.
+//! Reference: Pillai and Shin, Real-Time Dynamic Voltage Scaling for Low-Power Embedded Operating Systems, SOSP 2001.
+//! On several cores the load is divided evenly, and the speed is at least the utilization of every single task: best
+//! effort.
 //! Ties: earlier release, then lower task index.
 
-use crate::shared::ranked::Ranked;
 use temponet_task::{Assignment, Event, NotApplicable, Scheduler, Speed, System, SystemView, Time};
+
+use crate::shared::ranked::Ranked;
 
 pub(crate) struct SlowEdf {
     conserves_cycles: bool,
-    /// What each task asks of a core at present.
+    /// Current load of each task, as a share of one core at full speed.
     loads: Vec<f64>,
     ready: Ranked<Time>,
 }
@@ -26,14 +29,14 @@ impl SlowEdf {
     }
 }
 
-/// The least speed that serves the loads, with a margin for the rounding of a sum.
+/// Lowest speed that serves the loads, with a tolerance for the rounding of the sum.
 fn speed(loads: &[f64], system: &System) -> Speed {
     let share = loads.iter().sum::<f64>() / system.cores as f64;
     let needed = 1000.0 * loads.iter().copied().fold(share, f64::max) - 1e-6;
     system.speeds.iter().copied().find(|speed| f64::from(speed.0) >= needed).unwrap_or(Speed::FULL)
 }
 
-/// The speed that `static-edf` sets.
+/// Speed that `static-edf` sets.
 pub(crate) fn constant_speed(system: &System) -> Speed {
     speed(&full_loads(system), system)
 }

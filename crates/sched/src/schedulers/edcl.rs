@@ -1,12 +1,15 @@
-//! EDCL, earliest deadline until critical laxity: global EDF that looks at laxities only at releases and completions, and there
-//! puts a job first if it would run out of laxity before the next chance to do so. Fewer decisions than EDZL for most of its gain.
+//! EDCL, earliest deadline until critical laxity: global EDF that checks laxities only at releases and completions.
+//! There it runs a job first if its laxity would run out before the next chance to do so. Fewer decisions than EDZL,
+//! with most of its gain.
 //!
-//! Reference: Kato and Yamasaki, Global EDF-Based Scheduling with Efficient Priority Promotion, RTCSA 2008. A waiting job is critical
-//! if its laxity is less than the shortest remaining work of the jobs that EDF would run: no core is sure to be free sooner.
+//! Reference: Kato and Yamasaki, Global EDF-Based Scheduling with Efficient Priority Promotion, RTCSA 2008. A waiting
+//! job is critical if its laxity is less than the shortest remaining work of the jobs that EDF would run, because no
+//! core is certain to be free sooner.
 //! Ties: earlier release, then lower task index; critical jobs are ordered by deadline.
 
-use crate::shared::selection::Selection;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::selection::Selection;
 
 pub(crate) struct Edcl {
     selection: Selection<(bool, Time)>,

@@ -1,11 +1,12 @@
-//! Earliest deadline first, global on several cores. Optimal on one core as long as all deadlines can be met; in
-//! overload it lets hopeless jobs pull the others down (the domino effect).
+//! Earliest deadline first, global on several cores. Optimal on one core as long as all deadlines can be met. In
+//! overload, jobs that cannot meet their deadlines make others late (the domino effect).
 //!
 //! Reference: Liu and Layland, JACM 20(1), 1973; Dertouzos, IFIP 1974.
 //! Ties: earlier release, then lower task index.
 
-use crate::shared::ranked::FixedKey;
 use temponet_task::{Job, Scheduler, SystemView, Time};
+
+use crate::shared::ranked::FixedKey;
 
 pub(crate) fn edf() -> impl Scheduler {
     FixedKey::new(deadline)

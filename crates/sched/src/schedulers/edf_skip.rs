@@ -1,13 +1,14 @@
-//! EDF that runs jobs which are *late by wcet* last: EDF among those that still fit, then EDF among the rest. With known
-//! execution times it never lets a hopeless job harm one that can still make it.
+//! EDF that runs jobs which are *late by wcet* last: EDF among the jobs that can still be on time, then EDF among the
+//! rest. With known execution times a hopeless job never harms a job that can still meet its deadline.
 //!
 //! Reference: the usual practical remedy for EDF's domino effect; compare RED (Buttazzo and Stankovic 1993).
 //! Ties: earlier release, then lower task index.
 //!
-//! No wake-ups are needed: a waiting job that becomes late only falls further behind, and a running one keeps its slack.
+//! No wake-ups are needed: a waiting job that becomes late only moves further back, and a running job keeps its slack.
+
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
 
 use crate::shared::selection::Selection;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
 
 pub(crate) struct EdfSkip {
     selection: Selection<(bool, Time)>,

@@ -1,11 +1,12 @@
-//! EDF-US[m/(2m−1)]: tasks that use more than m/(2m−1) of a core always go first, EDF orders the rest. It avoids Dhall's
-//! effect and meets every deadline at U ≤ m²/(2m−1) (implicit deadlines).
+//! EDF-US[m/(2m−1)]: tasks with a utilization above m/(2m−1) always go first, and EDF orders the rest. This avoids
+//! Dhall's effect and meets every deadline at U ≤ m²/(2m−1) (implicit deadlines).
 //!
 //! Reference: Srinivasan and Baruah, Information Processing Letters 84(2), 2002.
-//! Ties: among the heavy tasks and among equal deadlines the earlier release, then the lower task index.
+//! Ties: among heavy tasks and among equal deadlines the earlier release, then the lower task index.
+
+use temponet_task::{Scheduler, Task, Time};
 
 use crate::shared::ranked::FixedKey;
-use temponet_task::{Scheduler, Task, Time};
 
 pub(crate) fn edf_us() -> impl Scheduler {
     FixedKey::new(|view, job| if is_heavy(view.task_of(job), view.cores()) { Time::ZERO } else { job.deadline })
@@ -16,7 +17,7 @@ fn is_heavy(task: &Task, cores: usize) -> bool {
     task.utilization() > cores / (2.0 * cores - 1.0)
 }
 
-/// Whether each task goes before all others.
+/// Returns, for each task, whether it goes before all others.
 pub(crate) fn heavy(tasks: &[Task], cores: usize) -> Vec<bool> {
     tasks.iter().map(|task| is_heavy(task, cores)).collect()
 }

@@ -1,14 +1,17 @@
-//! EDF with virtual deadlines, for two criticalities: as long as nobody overruns its wcet, critical jobs pretend an earlier deadline, so
-//! that enough time is left if one does; from then on only critical jobs run, with their real deadlines.
+//! EDF with virtual deadlines, for two levels of criticality. As long as no critical job overruns its wcet, critical
+//! jobs get an earlier, virtual deadline, so that enough time is left if one does. After an overrun only critical jobs
+//! run, with their real deadlines.
 //!
-//! Reference: Baruah et al., ECRTS 2012. x = U_HI(LO) / (m − U_LO(LO)) shortens the critical tasks' relative deadlines, unless all would
-//! fit at their high wcets anyway. On one core, x·U_LO(LO) + U_HI(HI) ≤ 1 guarantees all critical jobs in both modes.
+//! Reference: Baruah et al., ECRTS 2012. The factor x = U_HI(LO) / (m − U_LO(LO)) shortens the relative deadlines of
+//! critical tasks, unless the set fits even at the high wcets. On one core, x·U_LO(LO) + U_HI(HI) ≤ 1 guarantees all
+//! critical jobs in both modes.
 //! Ties: earlier release, then lower task index.
+
+use temponet_analysis::shrink_factor;
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
 
 use crate::shared::criticality_mode::CriticalityMode;
 use crate::shared::selection::Selection;
-use temponet_analysis::shrink_factor;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
 
 pub(crate) struct EdfVd {
     mode: CriticalityMode,

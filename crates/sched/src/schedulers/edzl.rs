@@ -1,11 +1,12 @@
-//! EDF until zero laxity: a job whose slack has run out goes before all others, EDF decides the rest. On several cores it
+//! EDF until zero laxity: a job without slack goes before all others, and EDF orders the rest. On several cores it
 //! meets every deadline that global EDF meets, and more.
 //!
 //! Reference: Lee, TENCON 1994; Cirinei and Baker, ECRTS 2007.
 //! Ties: earlier release, then lower task index. Jobs at or below zero laxity are ordered by deadline.
 
-use crate::shared::selection::Selection;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::selection::Selection;
 
 pub(crate) struct Edzl {
     selection: Selection<(bool, Time)>,
@@ -26,7 +27,7 @@ impl Scheduler for Edzl {
         let now = view.now;
         let chosen = self.selection.select(view, view.cores(), |job| (job.slack(now) > 0, job.deadline));
         assignment.place(view, chosen);
-        // Running jobs keep their slack; a waiting one reaches zero when its slack has passed.
+        // Running jobs keep their slack; a waiting job reaches zero after its slack has passed.
         if view.active.len() > view.cores() {
             let waiting = view.ready().filter(|(id, _)| !chosen.contains(id));
             let crossings = waiting.map(|(_, job)| job.slack(now)).filter(|slack| *slack > 0);

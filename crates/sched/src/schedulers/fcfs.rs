@@ -1,12 +1,13 @@
-//! First come, first served: the job released earliest runs, and nothing preempts it but the number of cores.
+//! First come, first served: the jobs released first run until they complete.
 //!
-//! Reference: the queueing discipline; with deadlines it stands in tables as the careless baseline.
+//! Reference: the queueing discipline. It ignores deadlines and serves as the simplest baseline.
 //! Ties: lower task index, then lower job number.
 
-use crate::shared::ranked::FixedKey;
 use temponet_task::Scheduler;
 
+use crate::shared::ranked::FixedKey;
+
 pub(crate) fn fcfs() -> impl Scheduler {
-    // The release is the first part of the common tie-break, so no key is needed before it.
+    // The release is the first part of the common tie-break, so the key can be empty.
     FixedKey::new(|_, _| ())
 }

@@ -1,12 +1,13 @@
-//! Fixed priorities from the file, the larger number first; tasks without a priority come after all others.
+//! Fixed priorities from the file: the larger number runs first, tasks without a priority run last.
 //!
 //! Reference: any fixed-priority real-time operating system (POSIX SCHED_FIFO).
 //! Ties: earlier release, then lower task index.
 
 use std::cmp::Reverse;
 
-use crate::shared::ranked::FixedKey;
 use temponet_task::Scheduler;
+
+use crate::shared::ranked::FixedKey;
 
 pub(crate) fn fp() -> impl Scheduler {
     FixedKey::new(|view, job| Reverse(view.task_of(job).priority))

@@ -1,12 +1,15 @@
-//! fpEDF: the up to m − 1 tasks of highest utilisation always go first, as long as they use more than half a core; EDF orders
-//! the rest. The best utilisation bound of any job-fixed-priority scheduler: U ≤ (m + 1)/2 (implicit deadlines).
+//! fpEDF: up to m − 1 tasks of highest utilization always go first, as long as each uses more than half a core; EDF
+//! orders the rest. It has the best utilization bound of any scheduler with fixed job priorities: U ≤ (m + 1)/2
+//! (implicit deadlines).
 //!
 //! Reference: Baruah, Optimal Utilization Bounds for the Fixed-Priority Scheduling of Periodic Task Systems on Identical
 //! Multiprocessors, IEEE TC 53(6), 2004.
-//! Ties: equal utilisations by task index; among the heavy tasks and equal deadlines the earlier release, then task index.
+//! Ties: equal utilizations by task index; among heavy tasks and among equal deadlines the earlier release, then the
+//! lower task index.
+
+use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Task, Time};
 
 use crate::shared::ranked::Ranked;
-use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Task, Time};
 
 pub(crate) struct FpEdf {
     goes_first: Vec<bool>,
@@ -19,7 +22,7 @@ impl FpEdf {
     }
 }
 
-/// Whether each task goes before all others.
+/// Returns, for each task, whether it goes before all others.
 pub(crate) fn heavy(tasks: &[Task], cores: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by(|a, b| tasks[*b].utilization().total_cmp(&tasks[*a].utilization()));

@@ -1,22 +1,24 @@
-//! Locke's best effort (LBESA): an EDF plan of all ready jobs; as long as one in it would be late, the job of the lowest
-//! value density up to that one is shed.
+//! Locke's best effort (LBESA): an EDF plan of all ready jobs. As long as a job in it would be late, the job with the
+//! lowest value density up to that one is shed.
 //!
-//! Reference: Locke, Best-Effort Decision Making for Real-Time Scheduling, CMU-CS-86-134, 1986 (with known execution times).
-//! Ties: of equal densities the later deadline is shed. Cores that are left take the shed jobs by density.
+//! Reference: Locke, Best-Effort Decision Making for Real-Time Scheduling, CMU-CS-86-134, 1986 (with known execution
+//! times).
+//! Ties: of equal densities the later deadline is shed. Free cores take the shed jobs by density.
 
 use std::cmp::{Ordering, Reverse};
 
-use crate::shared::candidates::Candidates;
-use crate::shared::moore_hodgson::Plan;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
+
+use crate::shared::candidates::Candidates;
+use crate::shared::moore_hodgson::ListSchedule;
 
 #[derive(Default)]
 pub(crate) struct Lbesa {
     candidates: Candidates,
-    plan: Plan<Reverse<Density>>,
+    schedule: ListSchedule<Reverse<Density>>,
 }
 
-/// A value density in its order.
+/// A value density, totally ordered.
 #[derive(Clone, Copy, PartialEq)]
 struct Density(f64);
 
@@ -42,7 +44,7 @@ impl Scheduler for Lbesa {
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let candidates = &mut self.candidates;
         candidates.gather(view);
-        self.plan.choose(&mut candidates.jobs, view.now, view.cores(), |job| Reverse(Density(job.density)));
+        self.schedule.choose(&mut candidates.jobs, view.now, view.cores(), |job| Reverse(Density(job.density)));
         candidates.assign(view, assignment, |job| -job.density);
     }
 }

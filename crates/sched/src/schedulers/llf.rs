@@ -1,15 +1,18 @@
-//! Least laxity first: the job with the least slack runs. Optimal on one core where all deadlines can be met. Laxities are
-//! compared at every event and at every multiple of the quantum, since equal laxities would otherwise swap without end.
+//! Least laxity first: the job with the least slack runs. Optimal on one core if all deadlines can be met. Laxities are
+//! compared at every event and at every multiple of the quantum; jobs of equal laxity would otherwise preempt each
+//! other without end.
 //!
-//! Reference: Dertouzos and Mok, IEEE TSE 15(12), 1989 (there: least laxity / least slack).
+//! Reference: Dertouzos and Mok, IEEE TSE 15(12), 1989 (least laxity, also called least slack).
 //! Ties: earlier release, then lower task index.
 //!
-//! A running job keeps its laxity and a waiting one loses it at the pace of time. So the date of the first crossing is
-//! known, and the scheduler sleeps until the quantum boundary at or after it: the same schedule, far fewer decisions.
+//! A running job keeps its laxity, and a waiting job loses laxity as time passes. So the date of the first crossing is
+//! known, and the scheduler sleeps until the quantum boundary at or after it: the schedule is the same, with far fewer
+//! decisions.
+
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
 
 use crate::shared::quantum::quantum;
 use crate::shared::selection::Selection;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
 
 pub(crate) struct Llf {
     given: Option<Time>,
@@ -39,7 +42,7 @@ impl Scheduler for Llf {
         let Some((worst_slack, worst_tie)) = self.selection.worst() else { return };
         let crossings = view.ready().filter_map(|(_, job)| {
             let (slack, tie) = (job.slack(now), job.tie());
-            // A tie that the waiting job wins is a crossing already; otherwise it must get below.
+            // If the waiting job wins the tie, equal laxities are a crossing; otherwise its laxity must fall below.
             let below = u64::from(tie > worst_tie);
             ((slack, tie) > (worst_slack, worst_tie)).then(|| (slack - worst_slack) as u64 + below)
         });

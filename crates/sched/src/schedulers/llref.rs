@@ -1,26 +1,30 @@
-//! Largest local remaining execution first: inside each interval between deadlines, the m jobs with most of their fluid share left
-//! run; it is looked at again when one has none left or one must run without pause. Optimal at U ≤ m (implicit deadlines).
+//! Largest local remaining execution first: inside each interval between deadlines, the m jobs with most of their fluid
+//! share left run. The choice is made again when a share is used up or a waiting job has to run without pause. Optimal
+//! at U ≤ m (implicit deadlines).
 //!
-//! `lre-tl` is its cheap variant: as optimal, but running jobs go on until they have to make room, which saves most preemptions.
+//! `lre-tl` is the cheaper variant: it is optimal as well, but running jobs continue until they have to make room,
+//! which saves most preemptions.
 //!
-//! Reference: Cho, Ravindran and Jensen, RTSS 2006; Funk, LRE-TL: An Optimal Multiprocessor Algorithm for Sporadic Task Sets, Real-Time
-//! Systems 46(3), 2010.
-//! Ties: equal rests go to the earlier release, then the lower task index.
+//! Reference: Cho, Ravindran and Jensen, RTSS 2006; Funk, LRE-TL: An Optimal Multiprocessor Algorithm for Sporadic Task
+//! Sets, Real-Time Systems 46(3), 2010.
+//! Ties: equal remaining shares go to the earlier release, then the lower task index.
 
 use std::cmp::Reverse;
 
-use crate::shared::fluid::Fluid;
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Tie, Time};
 
-/// Whether it must run without pause, whether it should keep running, what is left of its share, tie, id.
+use crate::shared::fluid::Fluid;
+
+/// Order of the jobs: whether the job must run without pause, whether it should continue to run, remaining share, tie,
+/// id.
 type Rank = (Reverse<bool>, Reverse<bool>, Reverse<Time>, Tie, JobId);
 
 #[derive(Default)]
 pub(crate) struct Llref {
-    /// LRE-TL: do not preempt without need.
+    /// LRE-TL: preempts only when necessary.
     lazy: bool,
     fluid: Fluid,
-    /// Jobs with something left to do in this interval.
+    /// Jobs with work left in this interval.
     order: Vec<Rank>,
     chosen: Vec<JobId>,
 }
@@ -61,7 +65,8 @@ impl Scheduler for Llref {
             if place < running {
                 wake = wake.min(view.now + *left + view.job(*id).overhead);
             } else if *left < rest {
-                // It runs out of local laxity. One that already has and still waits cannot be helped in this interval.
+                // The date at which the job has no local laxity left. A waiting job without local laxity cannot be
+                // helped in this interval.
                 wake = wake.min(view.now + (rest - *left));
             }
         }
@@ -71,7 +76,7 @@ impl Scheduler for Llref {
         assignment.place(view, &self.chosen);
     }
 
-    /// Everybody gets a share of every interval, which is as many switches.
+    /// Every ready job gets a share of every interval, so the number of switches grows with the number of ready jobs.
     fn most_ready(&self) -> usize {
         crate::shared::fluid::MOST_SHARED
     }

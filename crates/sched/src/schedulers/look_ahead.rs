@@ -1,56 +1,62 @@
-//! Look-ahead EDF, ours: Moore and Hodgson's rule over the ready jobs and over those that periodic tasks will release before the last of their
-//! deadlines. A long job that fits now makes way if that would cost several short ones soon.
+//! Look-ahead EDF, our own scheduler: Moore and Hodgson's rule over the ready jobs and over the jobs that periodic
+//! tasks will release before the last deadline of these. A long job that fits now makes way if it would cost several
+//! short ones soon.
 //!
-//! The rule: add jobs, ready ones and coming ones, in deadline order; when the work up to a deadline is more than the cores can do until then, drop
-//! the job with the most work for its importance. Of the ready jobs that stay the earliest deadlines run; then the dropped ones by deadline, then
-//! those that are late. Work is estimated between its mean and its wcet: `caution` 0 is the mean, 1 the wcet. `capacity` is the share of the cores'
-//! time that is planned with. With more than 2048 ready jobs only the earliest deadlines of those that are still possible are planned.
+//! The rule: add ready and future jobs in deadline order; when the work up to a deadline exceeds what the cores can do
+//! until then, drop the job with the most work relative to its importance. Of the ready jobs, those that stay run
+//! first, by deadline; then the dropped ones by deadline; then those that are late. Work is estimated between its mean
+//! (`caution` 0) and its wcet (`caution` 1). `capacity` is the share of the cores' time to plan with. With more than
+//! 2048 ready jobs, only the earliest deadlines among those that are still possible are planned.
 //!
-//! Ties: equal deadlines go to ready jobs before coming ones, then to the earlier release, then the lower task index; of jobs with equally much work for
-//! their importance the one last in that order is dropped.
+//! Ties: among equal deadlines ready jobs come before future ones, then the earlier release, then the lower task index;
+//! among jobs with equal work relative to their importance, the last in that order is dropped.
 
 use std::collections::BinaryHeap;
 
-use crate::advice::deadline_order::{AHEAD, DeadlineOrder, Entry};
-use crate::shared::candidates::MOST_PLANNED;
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Time};
 
-/// Jobs in a plan, those to come included.
+use crate::advice::deadline_order::{AHEAD, DeadlineOrder, PlanEntry};
+use crate::shared::candidates::MOST_PLANNED;
+
+/// Maximum number of jobs in a plan, future ones included.
 const MOST_ENTRIES: usize = (AHEAD as usize + 1) * MOST_PLANNED;
 
-/// See the file's header.
+/// Look-ahead EDF: plans with the ready jobs and the next jobs of periodic tasks, and drops the jobs that cost most.
 #[derive(Clone, Debug)]
 pub struct LookAhead {
     caution: f64,
     capacity: f64,
-    /// For each task, where between its bcet and its wcet its work is estimated.
+    /// For each task, the estimate of its work as a share of the way from its bcet (0) to its wcet (1).
     shares: Vec<f64>,
     order: DeadlineOrder,
-    /// In deadline order.
+    /// The plan, in deadline order.
     plan: Vec<Planned>,
     late: Vec<JobId>,
-    /// Of the jobs that stay.
+    /// Jobs that stay, as a heap by length.
     longest: BinaryHeap<Length>,
     chosen: Vec<JobId>,
 }
 
-/// Work for its importance, as bits, and below them the place in the plan: one number, since that is compared fastest.
+/// Work divided by importance, as bits, and below them the place in the plan. A single number is the fastest to
+/// compare.
 type Length = u128;
 
-/// A job in the plan: a ready one with its id, or one to come.
+/// A job in the plan: a ready job with its id, or a future job.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
     deadline: Time,
     id: Option<JobId>,
     work: f64,
     importance: f64,
-    /// The work of all jobs due until then. Not in `Time`, of which decades of work of many jobs are too much.
+    /// Work of all jobs in the plan up to this deadline, in nanoseconds. It can exceed the range of `Time` when many
+    /// jobs have decades of work.
     demand: f64,
     stays: bool,
 }
 
 impl LookAhead {
-    /// With an estimate of work from the mean (0) to the wcet (1), and a share of the cores' time to plan with.
+    /// A scheduler with this `caution` (0 estimates work by its mean, 1 by its wcet) and this `capacity`, the share of
+    /// the cores' time to plan with.
     pub fn new(caution: f64, capacity: f64) -> LookAhead {
         LookAhead {
             caution,
@@ -64,7 +70,8 @@ impl LookAhead {
         }
     }
 
-    /// Each ready job of the last decision that was not late, and the work due until its deadline as a share of what the cores can do until then.
+    /// Pressure on each ready job of the last decision that was not late: the work due until its deadline divided by
+    /// what the cores can do until then.
     pub fn pressures(&self, view: &SystemView<'_>) -> impl Iterator<Item = (JobId, f64)> {
         let (now, cores) = (view.now, view.cores() as f64);
         let pressure = move |job: &Planned| job.demand / (cores * (job.deadline - now).0.max(1) as f64);
@@ -81,8 +88,8 @@ impl LookAhead {
         system.tasks.iter().map(share).collect()
     }
 
-    /// The jobs to run, the best first, of ready and coming jobs in deadline order.
-    pub(crate) fn choose(&mut self, view: &SystemView<'_>, entries: &[Entry]) -> &[JobId] {
+    /// Returns the jobs to run, the best first, from ready and future jobs in deadline order.
+    pub(crate) fn choose(&mut self, view: &SystemView<'_>, entries: &[PlanEntry]) -> &[JobId] {
         if self.shares.len() != view.system.tasks.len() {
             self.shares = self.estimate(view.system);
         }
@@ -94,13 +101,13 @@ impl LookAhead {
         &self.chosen
     }
 
-    /// What is to be planned: ready jobs that are not late, and those that come before the last of their deadlines.
-    fn list(&mut self, now: Time, entries: &[Entry]) {
+    /// Lists the jobs to plan: ready jobs that are not late, and future jobs up to the last deadline of these.
+    fn list(&mut self, now: Time, entries: &[PlanEntry]) {
         let shares = &self.shares;
-        let work = |entry: &Entry| entry.work(shares[entry.task as usize]);
-        let is_late = |entry: &Entry, work: Time| entry.id.is_some() && now + work > entry.deadline;
-        let is_planned = |entry: &&Entry| entry.id.is_some() && !is_late(entry, work(entry));
-        // Of a larger backlog, the earliest deadlines.
+        let work = |entry: &PlanEntry| entry.work(shares[entry.task as usize]);
+        let is_late = |entry: &PlanEntry, work: Time| entry.id.is_some() && now + work > entry.deadline;
+        let is_planned = |entry: &&PlanEntry| entry.id.is_some() && !is_late(entry, work(entry));
+        // Of a larger backlog, only the earliest deadlines.
         let last = match entries.len() > MOST_PLANNED {
             true => entries.iter().filter(is_planned).take(MOST_PLANNED).last(),
             false => entries.iter().rev().find(is_planned),
@@ -109,7 +116,7 @@ impl LookAhead {
         self.plan.clear();
         self.late.clear();
         for entry in entries {
-            let Entry { deadline, id, importance, .. } = *entry;
+            let PlanEntry { deadline, id, importance, .. } = *entry;
             let work = work(entry);
             if is_late(entry, work) {
                 self.late.extend(id);
@@ -120,12 +127,12 @@ impl LookAhead {
         }
     }
 
-    /// Drops what does not fit.
+    /// Drops jobs until the rest fits.
     fn drop_longest(&mut self, view: &SystemView<'_>) {
         self.longest.clear();
         let speed = view.cores() as f64 * self.capacity;
         let (mut demand, mut kept) = (0.0, 0.0);
-        // Those before have not been looked at for the longest, as nothing had to be dropped.
+        // Jobs before this place are in `longest`. Jobs are added to it only when something has to be dropped.
         let mut unlisted = 0;
         for place in 0..self.plan.len() {
             let job = &mut self.plan[place];
@@ -140,7 +147,7 @@ impl LookAhead {
                 self.longest.push(self.plan[earlier].length(earlier));
             }
             unlisted = place + 1;
-            // One makes way at least: this one, or a longer one whose place in the heap it takes.
+            // At least one job makes way: this one, or a longer one, whose place in the heap this one takes.
             let mut dropped = self.plan[place].length(place);
             if let Some(mut longest) = self.longest.peek_mut()
                 && *longest > dropped
@@ -192,10 +199,12 @@ impl Scheduler for LookAhead {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use temponet_task::{Job, TaskSet};
 
-    /// At 0 a long job is ready that fits alone, and two short ones come before its deadline, for which there is then no room.
+    use super::*;
+
+    /// At time 0 a long job is ready that fits alone. Two short jobs arrive before its deadline, and then there is no
+    /// room for them.
     #[test]
     fn a_long_job_makes_way_for_short_ones_to_come() {
         let ms = Time::from_ms;
@@ -227,7 +236,7 @@ mod tests {
         assert_eq!(ahead.pressures(&view).collect::<Vec<_>>(), [(JobId(0), 15.0 / 12.0), (JobId(1), 17.0 / 20.0)]);
     }
 
-    /// The demand of jobs of decades is more than a `Time` can hold.
+    /// The demand of jobs with decades of work exceeds the range of `Time`.
     #[test]
     fn decades_of_work_are_added_up() {
         let tasks =

@@ -1,18 +1,19 @@
-//! Distance-based priority for (m,k)-firm tasks: the closer a task is to violating "m of any k consecutive jobs", the higher its
-//! job's priority. The distance is the number of further misses in a row that would violate it.
+//! Distance-based priority for (m,k)-firm tasks: the closer a task is to violating "m of any k consecutive jobs", the
+//! higher the priority of its job. The distance is the number of further misses in a row that would violate it.
 //!
-//! Reference: Hamdaoui and Ramanathan, IEEE TC 44(12), 1995. With l the place, from the most recent, of the m-th met job among the last
-//! k, the distance is k − l + 1, and 0 if fewer than m were met. Tasks without `mk` count as (1,1). The past before the first job
-//! counts as met.
+//! Reference: Hamdaoui and Ramanathan, IEEE TC 44(12), 1995. Let l be the position, counted from the most recent job,
+//! of the m-th met job among the last k. The distance is k − l + 1, and 0 if fewer than m were met. Tasks without `mk`
+//! count as (1,1). Jobs before the first one count as met.
 //! Ties: earlier deadline, then earlier release and lower task index.
 
 use std::collections::VecDeque;
 
-use crate::shared::ranked::Ranked;
 use temponet_task::{Assignment, Event, Job, NotApplicable, Scheduler, System, SystemView, Time};
 
+use crate::shared::ranked::Ranked;
+
 pub(crate) struct MkDbp {
-    /// The last k outcomes of each task, the most recent first.
+    /// Whether each of the last k jobs of a task was met, the most recent first.
     history: Vec<VecDeque<bool>>,
     ready: Ranked<(u32, Time)>,
 }
@@ -54,7 +55,7 @@ impl Scheduler for MkDbp {
                 Event::Completed(id) => {
                     let job = view.job(id);
                     self.ready.remove(job, id);
-                    // A late one was noted when its deadline passed.
+                    // A late job was recorded when its deadline passed.
                     if view.now <= job.deadline {
                         self.note(job, true);
                     }

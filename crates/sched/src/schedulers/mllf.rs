@@ -1,12 +1,14 @@
-//! Modified least laxity first: like LLF, but on a laxity tie the running job goes on as long as that harms nobody, so that
-//! equal laxities do not swap at every instant. As optimal as LLF on one core, with few of its preemptions.
+//! Modified least laxity first: like LLF, but on a tie of laxities the running job continues as long as that harms no
+//! other job, so that jobs of equal laxity do not preempt each other at every instant. As optimal as LLF on one core,
+//! with far fewer preemptions.
 //!
-//! Reference: Oh and Yang, A Modified Least-Laxity-First Scheduling Algorithm for Real-Time Tasks, RTCSA 1998. A job of laxity L
-//! runs until the earliest relative deadline of a waiting job with an earlier deadline, less L.
+//! Reference: Oh and Yang, A Modified Least-Laxity-First Scheduling Algorithm for Real-Time Tasks, RTCSA 1998. A job
+//! with laxity L runs until the earliest deadline, relative to now, of a waiting job with an earlier deadline, less L.
 //! Ties: equal laxities go to the earlier deadline, then the earlier release and the lower task index.
 
-use crate::shared::selection::Selection;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::selection::Selection;
 
 pub(crate) struct Mllf {
     selection: Selection<(i64, Time)>,

@@ -1,4 +1,4 @@
-//! The schedulers, one file each. Every header gives the rule, its reference and its tie-breaks.
+//! The schedulers, one file each. The header of each file gives the rule, its reference and its tie-breaks.
 
 pub(crate) mod amc;
 pub(crate) mod cbs;

@@ -1,16 +1,17 @@
-//! Maximum urgency first: critical jobs before all others; among equals the least laxity, then the user's priority. In a
-//! transient overload the critical jobs keep their deadlines.
+//! Maximum urgency first: critical jobs before all others; within a level the least laxity, then the user's priority.
+//! In a transient overload the critical jobs keep their deadlines.
 //!
-//! Reference: Stewart and Khosla, Real-Time Scheduling of Sensor-Based Control Systems, 1991. Critical are the jobs of criticality
-//! above 0; in a set without any, the tasks of shortest period whose loads together fit the cores. Laxities are compared at
-//! every event and every quantum.
+//! Reference: Stewart and Khosla, Real-Time Scheduling of Sensor-Based Control Systems, 1991. Jobs of criticality above
+//! 0 are critical. In a set without any, the critical tasks are those with the shortest periods whose total load fits
+//! the cores. Laxities are compared at every event and every quantum.
 //! Ties: larger priority, then earlier release and lower task index.
 
 use std::cmp::Reverse;
 
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+
 use crate::shared::quantum::quantum;
 use crate::shared::selection::Selection;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
 
 /// Criticality, laxity, user priority.
 type Urgency = (Reverse<(u8, bool)>, i64, Reverse<Option<i64>>);

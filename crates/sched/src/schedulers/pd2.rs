@@ -1,20 +1,25 @@
 //! PD², the Pfair scheduler: each job is cut into subtasks of one quantum whose windows follow the fluid schedule, and
-//! the earliest pseudo-deadline runs. Meets every deadline at U ≤ m on any number of cores when times are whole quanta.
+//! the earliest pseudo-deadline runs. Meets every deadline at U ≤ m on any number of cores if all times are whole
+//! quanta.
 //!
-//! ER-PD² (`er-pd2`) lets a subtask run before its window begins, once the one before it is done: as optimal, shorter responses.
+//! ER-PD² (`er-pd2`) lets a subtask run before its window begins, once the subtask before it is done. It is optimal as
+//! well, with shorter response times.
 //!
-//! Reference: Anderson and Srinivasan, JCSS 68(1), 2004. Subtask i (from 1) of a job of e quanta in a window of p quanta has
-//! the window [⌊(i−1)p/e⌋, ⌈ip/e⌉). Order: pseudo-deadline, then overlap bit 1 first, then the later group deadline.
+//! Reference: Anderson and Srinivasan, JCSS 68(1), 2004. Subtask i (from 1) of a job of e quanta in a window of p
+//! quanta has the window [⌊(i−1)p/e⌋, ⌈ip/e⌉). Order: pseudo-deadline, then overlap bit 1 first, then the later group
+//! deadline.
 //! Ties: earlier release, then lower task index.
 //!
-//! Decisions fall on multiples of the quantum; between them, a core freed early stays idle, as Pfair has it. Execution times are
-//! rounded up and windows rounded inward to whole quanta. Without whole quanta, or in overload, it is best effort.
+//! Decisions are made at multiples of the quantum. As usual in Pfair scheduling, a core that becomes free between them
+//! stays idle. Execution times are rounded up and windows rounded inward to whole quanta. If times are not whole
+//! quanta, or in overload, the scheduler is best effort.
 
 use std::cmp::Reverse;
 
+use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Time};
+
 use crate::shared::quantum::quantum;
 use crate::shared::selection::Selection;
-use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Time};
 
 pub(crate) struct Pd2 {
     given: Option<Time>,
@@ -24,7 +29,8 @@ pub(crate) struct Pd2 {
     selection: Selection<Priority>,
 }
 
-/// Jobs whose subtask is not released yet come last and are not run.
+/// Priority of a job. The first part is whether its subtask has to wait for its window; such jobs come last and are not
+/// run.
 type Priority = (bool, Time, Reverse<bool>, Reverse<u64>);
 
 impl Pd2 {
@@ -37,7 +43,8 @@ impl Pd2 {
     }
 }
 
-/// The job's next subtask: whether it must still wait at `now`, pseudo-deadline, overlap bit, group deadline.
+/// Priority of the next subtask of a job: whether it must still wait at `now`, pseudo-deadline, overlap bit, group
+/// deadline.
 fn priority(job: &Job, quantum: Time, now: Time) -> Priority {
     let quanta = |time: Time| time.0.div_ceil(quantum.0);
     let first = quanta(job.release);
@@ -53,7 +60,8 @@ fn priority(job: &Job, quantum: Time, now: Time) -> Priority {
     let group_deadline = if !overlaps || !is_heavy {
         0
     } else {
-        // The fluid complement runs at rate (window − needed)/window; its windows end the cascades of this job's.
+        // The complement of the fluid schedule has the rate (window − needed)/window; its windows end the cascades of
+        // this job's.
         let spare = window - needed;
         let gaps = (wide(ceil(subtask)) * wide(spare)).div_ceil(wide(window));
         first + (gaps * wide(window)).div_ceil(wide(spare)) as u64

@@ -1,23 +1,26 @@
-//! Robust earliest deadline (RED): EDF with admission. When a job's arrival overloads the EDF plan, the least valuable job
-//! whose removal mends it is rejected; when a job completes early, rejected ones come back by value if they fit.
+//! Robust earliest deadline (RED): EDF with admission. When a new job overloads the EDF plan, the least valuable job
+//! whose removal resolves the overload is rejected. When a job completes early, rejected jobs are accepted again, by
+//! value, if they fit.
 //!
-//! Reference: Buttazzo and Stankovic, RED: A Robust Earliest Deadline Scheduling Algorithm, 1993. Deadline tolerances are zero.
-//! A job that removes the overrun alone is one that takes at least the largest overrun; if none does, the least valuable goes
-//! and the rest is looked at again.
-//! Ties: of equal values the later deadline is rejected. Cores that are left take rejected jobs by value.
+//! Reference: Buttazzo and Stankovic, RED: A Robust Earliest Deadline Scheduling Algorithm, 1993. Deadline tolerances are
+//! zero. A single job resolves the overload if its remaining work is at least the tardiness of the first late job. If there
+//! is none, the least valuable job is rejected and the plan is checked again.
+//! Ties: of equal values the later deadline is rejected. Free cores take rejected jobs by value.
+
+use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView, Time};
 
 use crate::shared::candidates::Candidates;
-use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView, Time};
 
 #[derive(Default)]
 pub(crate) struct Red {
     candidates: Candidates,
-    /// By job id.
+    /// Whether each job is rejected, by job id.
     is_rejected: Vec<bool>,
 }
 
 impl Red {
-    /// The least valuable accepted job up to the first late one, of those long enough if there are any.
+    /// Returns the place of the least valuable accepted job up to the first late one, among those that are long enough
+    /// if there are any.
     fn victim(&mut self) -> Option<usize> {
         let last = self.candidates.jobs.len().checked_sub(1)?;
         let (late, overrun) = self.candidates.first_late(last)?;

@@ -1,19 +1,20 @@
-//! Round robin: the ready jobs take turns of one quantum, in the order in which they came.
+//! Round robin: the ready jobs take turns of one quantum, in order of release.
 //!
-//! Reference: time sharing (Kleinrock 1964); it knows no deadlines.
-//! Ties: jobs released together queue by release, then task index; turns that end together queue by core. A job that waits
-//! for nobody renews its turn.
+//! Reference: time sharing (Kleinrock 1964). It does not know deadlines.
+//! Ties: jobs released together queue by release, then task index; turns that end together queue by core. If no other
+//! job waits, a job renews its turn.
 
 use std::collections::VecDeque;
 
-use crate::shared::quantum::quantum;
 use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::quantum::quantum;
 
 pub(crate) struct RoundRobin {
     given: Option<Time>,
     quantum: Time,
     waiting: VecDeque<JobId>,
-    /// Jobs in their turn with its end, in core order.
+    /// Jobs that have their turn and the end of the turn, in core order.
     turns: Vec<(JobId, Time)>,
     chosen: Vec<JobId>,
 }
@@ -35,7 +36,7 @@ impl Scheduler for RoundRobin {
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let now = view.now;
         for (_, end) in &mut self.turns {
-            // Nobody waited when this turn ended, or there would have been a decision then.
+            // No job waited when this turn ended, or there would have been a decision.
             if *end < now {
                 *end += self.quantum * now.signed_sub(*end).unsigned_abs().div_ceil(self.quantum.0);
             }
@@ -58,7 +59,7 @@ impl Scheduler for RoundRobin {
             if *end > now {
                 return true;
             }
-            // Those who wait beyond the free cores push out the turns that are over, in core order.
+            // Jobs that wait beyond the free cores replace jobs whose turn is over, in core order.
             if over > 0 {
                 over -= 1;
                 ended.push(*id);

@@ -1,61 +1,64 @@
-//! RUN, reduction to uniprocessor: tasks are packed into servers of at most one core; a server that must *not* run is as good a thing to
-//! schedule as one that must (its dual), there are fewer of them, and they pack again, until one core is left to schedule
-//! with EDF. Optimal at U ≤ m (implicit deadlines) with about two preemptions a job, and partitioned EDF where that is enough.
+//! RUN, reduction to uniprocessor: tasks are packed into servers of at most one core each. Scheduling the times in
+//! which a server must *not* run (its dual) is equivalent to scheduling the server. There are fewer duals, and they are
+//! packed again, until one core is left to schedule with EDF. Optimal at U ≤ m (implicit deadlines) with about two
+//! preemptions per job; identical to partitioned EDF where that is enough.
 //!
-//! Reference: Regnier, Lima, Massa, Levin and Brandt, RUN: Optimal Multiprocessor Real-Time Scheduling via Reduction to Uniprocessor,
-//! RTSS 2011. Idle time is shared out among the servers; beyond full load the rates are scaled down: best effort. Budgets are
-//! whole nanoseconds: what rounding takes from a window, the next one gets back. The idle time covers that; a set that leaves its servers
-//! less than a few nanoseconds in their shortest window is run by DP-Wrap instead. Cores that are left over take waiting jobs by deadline.
+//! Reference: Regnier, Lima, Massa, Levin and Brandt, RUN: Optimal Multiprocessor Real-Time Scheduling via Reduction to
+//! Uniprocessor, RTSS 2011. Idle time is divided among the servers; beyond full load the rates are scaled down: best
+//! effort. Budgets are whole nanoseconds: what rounding takes from a window is added to the next one. The idle time
+//! covers that error. A set that leaves its servers less than a few nanoseconds of idle time in their shortest window
+//! is run by DP-Wrap instead. Free cores take waiting jobs by deadline.
 //! Ties: servers by index, jobs by earlier release, then lower task index.
 
 use std::cmp::Reverse;
 
-use crate::schedulers::dp_wrap::DpWrap;
 use temponet_task::{Arrival, Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time};
 
-/// Rates this close to one are one.
+use crate::schedulers::dp_wrap::DpWrap;
+
+/// Rates at or above this value count as one.
 const UNIT: f64 = 1.0 - 1e-9;
 
 #[derive(Default)]
 pub(crate) struct Run {
-    /// All levels; a server comes after its clients.
+    /// Servers of all levels; a server comes after its clients.
     servers: Vec<Server>,
-    /// Servers of the first level, whose clients are tasks.
+    /// Number of servers of the first level, whose clients are tasks.
     first_level: usize,
     server_of_task: Vec<usize>,
-    /// When the window of each task ends: its deadline, or its next release.
+    /// End of the window of each task: its deadline or its next release.
     window_of_task: Vec<Time>,
     last: Time,
-    /// Runs the sets that leave too little room for rounding.
+    /// Runs sets that leave too little idle time for rounding.
     exact: Option<DpWrap>,
     jobs: Vec<Ready>,
     /// Jobs whose server does not run them now.
     waiting: Vec<(Time, Tie, JobId)>,
     chosen: Vec<JobId>,
-    /// Servers, by index: has a job running, has a window that begins now.
+    /// By server index: whether the server already has a job to run, and whether a window begins now.
     is_served: Vec<bool>,
     begins: Vec<bool>,
 }
 
-/// Whether its server runs, deadline, tie; server, id.
+/// A ready job: whether its server runs, deadline, tie, server, id.
 type Ready = (Reverse<bool>, Time, Tie, usize, JobId);
 
-/// Idle time, in ns, that a server needs in its shortest window so that rounding never costs a deadline.
+/// Idle time, in nanoseconds, that a server needs in its shortest window so that rounding never costs a deadline.
 const ROOM: f64 = 32.0;
 
 struct Server {
-    /// Tasks on the first level, servers (by their duals) above.
+    /// Tasks on the first level; above it, servers, represented by their duals.
     clients: Vec<usize>,
     rate: f64,
-    /// It is always run; there is nothing above it.
+    /// Whether the server always runs; there is no level above it.
     is_root: bool,
     end: Time,
-    /// Time in this window in which it must not run.
+    /// Time left in this window in which the server must not run.
     dual_left: Time,
-    /// What rounding has kept back from the dual.
+    /// Part of the dual's time that rounding has kept back so far, in nanoseconds.
     credit: f64,
     runs: bool,
-    /// The client whose dual runs; above the first level only.
+    /// The client whose dual runs; only above the first level.
     paused: Option<usize>,
 }
 
@@ -65,19 +68,19 @@ impl Server {
         Server { clients, rate, is_root: rate >= UNIT, end, dual_left, credit: 0.0, runs: false, paused: None }
     }
 
-    /// Begins a window; what an unfinished one had planned beyond `now` is taken back.
+    /// Begins a window. The time that an unfinished window had planned beyond `now` is taken back.
     fn begin_window(&mut self, now: Time, end: Time) {
         let planned = (1.0 - self.rate) * self.end.saturating_sub(now).0 as f64;
         let missing = if self.end > now { self.dual_left.0 as f64 - planned } else { 0.0 };
         self.credit += missing + (1.0 - self.rate) * (end - now).0 as f64;
-        // A hair more, so that sums that are whole stay whole.
+        // The tolerance keeps whole sums whole.
         let whole = (self.credit + 1e-6).floor().clamp(0.0, (end - now).0 as f64);
         (self.end, self.dual_left) = (end, Time(whole as u64));
         self.credit -= whole;
     }
 }
 
-/// Packs rates into bins of at most one, the largest first, each into the first bin with room.
+/// Packs rates into bins of at most one, largest rate first, each into the first bin with room.
 fn pack(rates: &[f64]) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..rates.len()).collect();
     order.sort_by(|a, b| rates[*b].total_cmp(&rates[*a]));
@@ -94,7 +97,7 @@ fn pack(rates: &[f64]) -> Vec<Vec<usize>> {
     bins.into_iter().map(|(_, bin)| bin).collect()
 }
 
-/// The servers of all levels, those of the first level first, and how many these are.
+/// Returns the servers of all levels, the first level first, and the number of servers on the first level.
 fn reduce(rates: &[f64], cores: usize) -> (Vec<Server>, usize) {
     let total: f64 = rates.iter().sum();
     let scale = (cores as f64 / total).min(1.0);
@@ -123,14 +126,14 @@ fn reduce(rates: &[f64], cores: usize) -> (Vec<Server>, usize) {
             servers.push(Server::new(bin.iter().map(|client| open[*client]).collect(), rate));
         }
         if servers.len() - begin >= open.len() {
-            // Only rounding can keep a level from shrinking; what is left runs whenever there is a core.
+            // Only rounding can keep a level from shrinking. Its servers become roots and run whenever a core is free.
             servers[begin..].iter_mut().for_each(|server| server.is_root = true);
         }
         level = begin..servers.len();
     }
 }
 
-/// The longest time between a release of the task and the end of what it asks for.
+/// Longest time from a release of the task to the end of its window.
 fn window(task: &Task) -> Time {
     task.period().map_or(task.deadline, |period| period.min(task.deadline))
 }
@@ -152,7 +155,7 @@ impl Scheduler for Run {
             (server.rate - needed) * shortest.unwrap_or_default().0 as f64 <= ROOM
         };
         let servers = &self.servers[..self.first_level];
-        // Servers that have a core for themselves need no room.
+        // Servers with a core to themselves need no idle time.
         let mut open = servers.iter().filter(|server| !server.is_root);
         self.exact = (fits && open.any(is_tight)).then(DpWrap::default);
         match &mut self.exact {
@@ -173,7 +176,7 @@ impl Scheduler for Run {
             let at = self.server_of_task[job.task as usize];
             self.jobs.push((Reverse(self.servers[at].runs), job.deadline, job.tie(), at, id));
         }
-        // The first job of each server that runs, and then whoever waits.
+        // First one job for each running server, then the waiting jobs.
         self.jobs.sort_unstable();
         self.is_served.clear();
         self.is_served.resize(self.first_level, false);
@@ -195,14 +198,14 @@ impl Scheduler for Run {
         }
     }
 
-    /// Everybody gets a share of every interval, which is as many switches.
+    /// Every ready job gets a share of every interval, so the number of switches grows with the number of ready jobs.
     fn most_ready(&self) -> usize {
         crate::shared::fluid::MOST_SHARED
     }
 }
 
 impl Run {
-    /// Takes the time since the last decision from the duals that ran.
+    /// Charges the duals that ran with the time since the last decision.
     fn spend(&mut self, now: Time) {
         let passed = now - self.last;
         self.last = now;
@@ -241,7 +244,7 @@ impl Run {
             let ends = server.clients.iter().map(|client| match is_above {
                 true => self.servers[*client].end,
                 false => {
-                    // Nobody came: an idle window of the usual length.
+                    // No job was released: an idle window of the usual length.
                     let idle = now + window(&view.system.tasks[*client]);
                     let end = &mut self.window_of_task[*client];
                     *end = if *end <= now { idle } else { *end };
@@ -254,7 +257,7 @@ impl Run {
         self.begins = begins;
     }
 
-    /// Decides, from the top, which servers run. Returns when that must be looked at again.
+    /// Decides, from the top level down, which servers run. Returns the date of the next decision.
     fn run_servers(&mut self, now: Time) -> Time {
         let mut wake = self.servers.iter().map(|server| server.end).min().unwrap_or(Time::NEVER);
         for server in &mut self.servers {
@@ -262,7 +265,7 @@ impl Run {
         }
         for at in (self.first_level..self.servers.len()).rev() {
             let runs = self.servers[at].runs;
-            // Where rounding left no dual anything to do, the one that rounding took most from goes on.
+            // If rounding left no dual with time, the one from which rounding took most continues.
             let key = |client: usize| {
                 let server = &self.servers[client];
                 let is_done = server.dual_left == Time::ZERO;

@@ -1,17 +1,19 @@
-//! Skip-over scheduling: a task with `skip = s` may lose one job in every s, so its jobs are *red* (must be met) or, after s − 1
-//! reds in a row, *blue* (may be skipped). Red-tasks-only (`skip-over-rto`) rejects every blue job; blue-when-possible
-//! (`skip-over-bwp`) runs blue jobs by deadline when no red one is ready, and a blue job met lets the next be blue again.
+//! Skip-over scheduling: a task with `skip = s` may lose one job in every s. Its jobs are *red* (must be met) or, after
+//! s − 1 red ones in a row, *blue* (may be skipped). Red-tasks-only (`skip-over-rto`) rejects every blue job.
+//! Blue-when-possible (`skip-over-bwp`) runs blue jobs by deadline when no red one is ready, and after a blue job that
+//! was met the next one is blue again.
 //!
-//! Reference: Koren and Shasha, Skip-Over: Algorithms and Complexity for Overloaded Systems that Allow Skips, RTSS 1995. Red jobs run
-//! by EDF. The first s − 1 jobs are red (deeply red). Tasks without `skip` are always red.
+//! Reference: Koren and Shasha, Skip-Over: Algorithms and Complexity for Overloaded Systems that Allow Skips, RTSS
+//! 1995. Red jobs run by EDF. The first s − 1 jobs are red (deeply red). Tasks without `skip` are always red.
 //! Ties: earlier release, then lower task index.
 
-use crate::shared::ranked::Ranked;
 use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::ranked::Ranked;
 
 pub(crate) struct SkipOver {
     runs_blue: bool,
-    /// Jobs of each task since the last skip.
+    /// Number of jobs of each task since its last skip.
     since_skip: Vec<u32>,
     /// Blue jobs that are ready.
     blue: Vec<JobId>,

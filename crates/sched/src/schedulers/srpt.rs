@@ -1,15 +1,16 @@
-//! Shortest remaining processing time first, by the remaining wcet. Optimal for the mean response time on one core when
-//! execution times are known; blind to deadlines.
+//! Shortest remaining processing time first, by the remaining wcet. Optimal for the mean response time on one core if
+//! execution times are known; it ignores deadlines.
 //!
 //! Reference: Schrage, Operations Research 16(3), 1968.
 //! Ties: earlier release, then lower task index.
 
-use crate::shared::selection::Selection;
 use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+
+use crate::shared::selection::Selection;
 
 pub(crate) struct Srpt {
     selection: Selection<(bool, Time)>,
-    /// Jobs that are impossible come last.
+    /// Whether impossible jobs come last.
     skips: bool,
 }
 
@@ -18,12 +19,12 @@ impl Srpt {
         Srpt { selection: Selection::new(), skips: false }
     }
 
-    /// The same, but no impossible job before one that can still make it.
+    /// The variant that runs impossible jobs last.
     pub fn skipping() -> Srpt {
         Srpt { skips: true, ..Srpt::new() }
     }
 
-    /// The jobs to run.
+    /// Returns the jobs to run.
     pub fn choose(&mut self, view: &SystemView<'_>) -> &[JobId] {
         let key = |job: &Job| (self.skips && job.is_impossible(view.now), job.remaining());
         self.selection.select(view, view.cores(), key)

@@ -1,18 +1,19 @@
-//! What the planning schedulers for overload have in common: the ready jobs as candidates in deadline order, some of them
-//! accepted so that all accepted ones are on time, and the cores given out accordingly.
+//! Planning for overload: the ready jobs are candidates in deadline order, a scheduler accepts as many as can be on
+//! time together, and the cores go to the accepted jobs.
 //!
-//! "On time" is asked of an EDF list schedule of the remaining wcets on all cores: exact on one core, a good guess on several.
-//! Jobs that are late by wcet are no candidates. Cores that the accepted jobs leave free take the others.
+//! "On time" refers to an EDF list schedule of the remaining wcets on all cores. This is exact on one core and a good
+//! estimate on several. Jobs that are late by wcet are no candidates. Cores that the accepted jobs leave free take the
+//! other jobs.
 //!
-//! Planning takes time that grows faster than the number of jobs, so of a larger backlog only the [`MOST_PLANNED`] earliest deadlines are
-//! candidates; the rest waits until it is among them.
+//! The running time of planning grows faster than the number of jobs. Of a larger backlog only the [`MOST_PLANNED`]
+//! earliest deadlines are candidates; the other jobs wait until they are among these.
 
 use temponet_task::{Assignment, Job, JobId, SystemView, Tie, Time};
 
-/// Jobs that one decision plans with; far more than ordinary sets have ready.
+/// Maximum number of jobs that one decision plans with, far more than ordinary sets have ready.
 pub(crate) const MOST_PLANNED: usize = 2_048;
 
-/// A ready job that can still make it by its wcet.
+/// A ready job that can still be on time if it takes its estimated remaining work.
 #[derive(Clone, Copy)]
 pub(crate) struct Candidate {
     pub id: JobId,
@@ -42,33 +43,33 @@ impl Candidate {
     }
 }
 
-/// The ready jobs of one decision; keeps its memory between decisions.
+/// The ready jobs of one decision. The buffers are reused between decisions.
 pub(crate) struct Candidates {
-    /// What a job is planned with.
+    /// Estimate of the remaining work of a job.
     estimate: fn(&Job) -> Time,
     now: Time,
-    /// In deadline order.
+    /// The candidates, in deadline order.
     pub jobs: Vec<Candidate>,
     hopeless: Vec<Candidate>,
-    /// Which decision this is; not zero.
+    /// Number of the decision, from 1.
     decision: u64,
-    /// For every id, the decision that last saw it ready and has not listed it yet.
+    /// For every job id, the last decision at which the job was ready and had not been listed yet.
     seen: Vec<u64>,
-    /// When each core is free in the list schedule, ascending.
+    /// Dates at which the cores become free in the list schedule, ascending.
     free_at: Vec<Time>,
     chosen: Vec<JobId>,
     places: Vec<usize>,
 }
 
 impl Default for Candidates {
-    /// Planned with their remaining wcets.
+    /// Candidates that are planned with their remaining wcets.
     fn default() -> Self {
         Candidates::planned_with(Job::remaining)
     }
 }
 
 impl Candidates {
-    /// Jobs that are planned with an estimate of what is left of them.
+    /// Candidates that are planned with this estimate of their remaining work.
     pub fn planned_with(estimate: fn(&Job) -> Time) -> Candidates {
         Candidates {
             estimate,
@@ -83,11 +84,11 @@ impl Candidates {
         }
     }
 
-    /// Makes room for so many jobs.
+    /// Reserves memory for this many jobs.
     pub fn reserve(&mut self, jobs: usize) {
         self.jobs.reserve(jobs.saturating_sub(self.jobs.len()));
         self.hopeless.reserve(jobs.saturating_sub(self.hopeless.len()));
-        // Ids of jobs that have just left are still taken.
+        // The ids of jobs that have just left are still in use.
         self.seen.reserve((2 * jobs).saturating_sub(self.seen.len()));
         self.places.clear();
         self.places.reserve(jobs);
@@ -95,7 +96,7 @@ impl Candidates {
         self.chosen.reserve(jobs);
     }
 
-    /// Takes the ready jobs of a decision, none accepted yet.
+    /// Takes the ready jobs of a decision; none is accepted yet.
     pub fn gather(&mut self, view: &SystemView<'_>) {
         self.now = view.now;
         self.hopeless.clear();
@@ -103,7 +104,7 @@ impl Candidates {
         self.decision += 1;
         self.seen.resize(view.jobs.len().max(self.seen.len()), 0);
         view.active.iter().for_each(|id| self.seen[id.index()] = self.decision);
-        // Those that were there at the last decision are in order already, and sorting makes use of that.
+        // Jobs that were ready at the last decision are already in order, which makes sorting faster.
         let mut kept = 0;
         for at in 0..self.jobs.len() {
             let Candidate { id, tie, .. } = self.jobs[at];
@@ -135,7 +136,7 @@ impl Candidates {
         self.free_at.resize(view.cores(), view.now);
     }
 
-    /// As [`Candidates::gather`], from ready jobs that are in deadline order already.
+    /// Like [`Candidates::gather`], for ready jobs that are already in deadline order.
     pub fn gather_in_order(&mut self, view: &SystemView<'_>, order: &[JobId]) {
         self.now = view.now;
         self.hopeless.clear();
@@ -147,14 +148,14 @@ impl Candidates {
         self.free_at.resize(view.cores(), view.now);
     }
 
-    /// Puts a job among the candidates, or among those that will be late.
+    /// Adds a job to the candidates, or to the hopeless jobs if it will be late.
     fn take(&mut self, id: JobId, job: &Job) {
         let candidate = Candidate::new(id, job, self.estimate);
         let is_late = self.now + candidate.remaining > candidate.deadline;
         if is_late { &mut self.hopeless } else { &mut self.jobs }.push(candidate);
     }
 
-    /// The first of the accepted candidates up to `last` that the list schedule makes late, and by how much.
+    /// Returns the first accepted candidate up to `last` that is late in the list schedule, and its tardiness.
     pub fn first_late(&mut self, last: usize) -> Option<(usize, Time)> {
         self.free_at.fill(self.now);
         for (place, candidate) in self.jobs[..=last].iter().enumerate().filter(|(_, candidate)| candidate.accepted) {
@@ -171,7 +172,8 @@ impl Candidates {
         self.jobs.is_empty() || self.first_late(self.jobs.len() - 1).is_none()
     }
 
-    /// Accepts candidates one by one, the least by `order` first, each if all accepted ones are then on time.
+    /// Accepts candidates one by one, the least by `order` first. A candidate is accepted if all accepted ones are then
+    /// on time.
     pub fn accept_in_order<K: PartialOrd>(&mut self, order: impl Fn(&Candidate) -> K) {
         let mut places = std::mem::take(&mut self.places);
         places.clear();
@@ -184,9 +186,11 @@ impl Candidates {
         self.places = places;
     }
 
-    /// Accepts the candidates at these places one by one, each if all accepted ones are then on time.
+    /// Accepts the candidates at these places one by one. A candidate is accepted if all accepted ones are then on
+    /// time.
     pub fn accept_each(&mut self, places: &[usize]) {
-        // Fewer jobs are never later, so as many at a time as are on time together: all of them, or half as many, and then more again.
+        // Fewer jobs are never later, so several can be accepted at a time: first all of them, half as many after a
+        // failure, twice as many after a success.
         let (mut first, mut step) = (0, places.len());
         while first < places.len() {
             let next = &places[first..(first + step).min(places.len())];
@@ -202,7 +206,7 @@ impl Candidates {
         }
     }
 
-    /// Gives out the cores; see [`Candidates::choose`].
+    /// Assigns the cores; see [`Candidates::choose`].
     pub fn assign<K: PartialOrd>(
         &mut self,
         view: &SystemView<'_>,
@@ -212,8 +216,8 @@ impl Candidates {
         assignment.place(view, self.choose(view.cores(), spare));
     }
 
-    /// Who gets a core: on several, accepted jobs without slack first; accepted ones by deadline; then the others, the
-    /// least by `spare` first.
+    /// Returns the jobs that get a core. On several cores the accepted jobs without slack come first; then the accepted
+    /// jobs by deadline; then the others, the least by `spare` first.
     pub fn choose<K: PartialOrd>(&mut self, cores: usize, spare: impl Fn(&Candidate) -> K) -> &[JobId] {
         let now = self.now;
         let is_urgent = |candidate: &Candidate| cores > 1 && now + candidate.remaining >= candidate.deadline;
@@ -240,7 +244,7 @@ impl Candidates {
     }
 }
 
-/// Puts a job on the core that is free first; when it completes. The cores are in the order in which they are free, and stay so.
+/// Puts a job on the core that becomes free first. Returns its completion. `free_at` is ascending and stays so.
 pub(crate) fn add(free_at: &mut [Time], remaining: Time) -> Time {
     let completion = free_at[0] + remaining;
     let mut at = 0;
@@ -254,12 +258,13 @@ pub(crate) fn add(free_at: &mut [Time], remaining: Time) -> Time {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
     use temponet_task::{Task, TaskSet};
 
-    /// Whether a list schedule from scratch, on cores in any order, has all accepted jobs on time.
+    use super::*;
+
+    /// Whether a list schedule computed from scratch, with the cores in any order, has all accepted jobs on time.
     fn is_on_time(jobs: &[Candidate], now: Time, cores: usize) -> bool {
         let mut free_at = vec![now; cores];
         jobs.iter().filter(|job| job.accepted).all(|job| {
@@ -269,7 +274,7 @@ mod tests {
         })
     }
 
-    /// Every decision planned a burst of a million as a whole.
+    /// Planning the whole of a very large burst at every decision would take too long.
     #[test]
     fn a_backlog_is_planned_by_its_earliest_deadlines() {
         let count = 3 * MOST_PLANNED as u32;

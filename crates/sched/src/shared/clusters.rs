@@ -1,8 +1,8 @@
-//! Partitioned and clustered scheduling: every task is bound to one cluster of cores for good, and each cluster runs a
-//! global scheduler of its own on its tasks. A cluster of one core is partitioned scheduling.
+//! Partitioned and clustered scheduling: every task is bound to one cluster of cores, and each cluster runs a global
+//! scheduler on its own tasks. With clusters of one core this is partitioned scheduling.
 //!
-//! Packing is by decreasing utilisation (density, where the deadline is shorter than the period). A task that fits nowhere
-//! goes to the cluster with the most room, so overload is no error.
+//! Tasks are packed by decreasing utilization, or by density where the deadline is shorter than the period. A task that
+//! fits no cluster goes to the one with the most room, so overload is not an error.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use temponet_task::{Assignment, Event, Job, NotApplicable, Scheduler, System, Sy
 
 use super::ranked::Ranked;
 
-/// A scheduler of fixed job keys inside each cluster.
+/// A scheduler with fixed job keys inside each cluster.
 pub(crate) struct Clustered<K> {
     key: fn(&SystemView<'_>, &Job) -> K,
     admits: Admits,

@@ -1,5 +1,5 @@
-//! The mode of a mixed-criticality system: low until a critical job runs longer than its wcet, then high, in which jobs of criticality
-//! 0 are given up, until the cores are idle.
+//! The mode of a mixed-criticality system. It is low until a critical job overruns its wcet. It is then high until the
+//! cores are idle, and jobs of criticality 0 are abandoned.
 
 use temponet_task::{Assignment, JobId, SystemView, Time};
 
@@ -13,7 +13,7 @@ impl CriticalityMode {
         self.is_high = false;
     }
 
-    /// Brings the mode up to date, and gives up what it does not serve. Returns whether it is high.
+    /// Updates the mode, and abandons jobs of criticality 0 in high mode. Returns whether the mode is high.
     pub fn update(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) -> bool {
         if view.active.is_empty() {
             self.is_high = false;
@@ -26,7 +26,7 @@ impl CriticalityMode {
         self.is_high
     }
 
-    /// Asks to be woken when one of the jobs chosen to run would overrun its wcet.
+    /// Requests a wake-up at the time when one of the chosen jobs would overrun its wcet.
     pub fn watch(&self, view: &SystemView<'_>, chosen: &[JobId], assignment: &mut Assignment) {
         for job in chosen.iter().map(|id| view.job(*id)) {
             let may_overrun = view.task_of(job).wcet_high.is_some_and(|high| high > job.wcet);

@@ -1,23 +1,25 @@
-//! The fluid schedule cut at deadlines, which the optimal multicore schedulers share (DP-fair scheduling): between two consecutive
-//! releases or deadlines every job receives its share of its window, however it is placed inside that interval.
+//! The fluid schedule cut at deadlines (DP-fair scheduling), which the optimal multicore schedulers share. Between two
+//! consecutive releases or deadlines every job receives its fluid share of that interval. Where inside the interval it
+//! runs is up to the scheduler.
 //!
-//! Reference: Levin et al., DP-FAIR: A Simple Model for Understanding Optimal Multiprocessor Scheduling, ECRTS 2010. Shares are whole
-//! nanoseconds: each job gets its fluid share rounded down, and the nanoseconds that are left go, one each, to those with the
-//! largest fractions (boundary fairness: Zhu, Mossé and Melhem, RTSS 2003), so no job is ever a whole nanosecond behind.
+//! Reference: Levin et al., DP-FAIR: A Simple Model for Understanding Optimal Multiprocessor Scheduling, ECRTS 2010.
+//! Shares are whole nanoseconds: each job gets its fluid share rounded down, and the nanoseconds left over go, one
+//! each, to the jobs with the largest fractions (boundary fairness: Zhu, Mossé and Melhem, RTSS 2003). So no job is
+//! ever a whole nanosecond behind.
 //!
-//! If the shares exceed the cores, the earliest deadlines get theirs first: best effort. Releases that cannot be foreseen (sporadic
-//! tasks, jitter) begin a new interval when they come.
+//! If the shares exceed the cores, the earliest deadlines get theirs first: best effort. Releases that are not known
+//! beforehand (sporadic tasks, jitter) begin a new interval when they happen.
 
 use temponet_task::{Arrival, Event, JobId, System, SystemView, Tie, Time};
 
-/// Ready jobs that can have a share of every interval in a time worth waiting for.
+/// Number of ready jobs up to which computing a share for each in every interval takes a reasonable time.
 pub(crate) const MOST_SHARED: usize = 4_096;
 
-/// A job's part of the present interval.
+/// Share of a job in the current interval.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {
     pub id: JobId,
-    /// Work it is to do before the interval ends.
+    /// Work to do before the interval ends.
     pub local: Time,
     executed_before: Time,
     deadline: Time,
@@ -25,14 +27,14 @@ pub(crate) struct Share {
     fraction: f64,
 }
 
-/// The present interval and everyone's share of it.
+/// The current interval and the share of every job.
 #[derive(Default)]
 pub(crate) struct Fluid {
     pub begin: Time,
     pub end: Time,
-    /// Sorted by task, so that the same tasks tend to meet the same cores.
+    /// Sorted by task, so that a task tends to stay on the same core.
     pub shares: Vec<Share>,
-    /// The next release of each task that can be foreseen.
+    /// Next known release of each task.
     next_release: Vec<Time>,
 }
 
@@ -43,7 +45,7 @@ impl Fluid {
         self.next_release = system.tasks.iter().map(|task| task.offset).collect();
     }
 
-    /// Begins a new interval if it is time for one. Returns whether it did.
+    /// Begins a new interval if one is due. Returns whether it did.
     pub fn update(&mut self, view: &SystemView<'_>) -> bool {
         let mut changed = view.now >= self.end;
         for event in view.events {
@@ -70,7 +72,7 @@ impl Fluid {
         self.end = releases.chain(deadlines).min().unwrap_or(Time::NEVER);
         self.shares.clear();
         if self.end == Time::NEVER {
-            // Only late jobs are left, and nobody is expected.
+            // Only late jobs are left, and no release is known.
             self.end = Time(view.now.0 + 1_000_000);
         }
         let length = self.end - self.begin;
@@ -88,7 +90,7 @@ impl Fluid {
         self.shares.sort_by_key(|share| (share.tie.1, share.tie));
     }
 
-    /// Cuts the shares to the capacity, or hands out the nanoseconds that rounding left over.
+    /// Cuts the shares down to the capacity, or hands out the nanoseconds that rounding left over.
     fn fit(&mut self, capacity: u128, length: Time) {
         let asked: u128 = self.shares.iter().map(|share| u128::from(share.local.0)).sum();
         let mut left = capacity;
@@ -110,13 +112,13 @@ impl Fluid {
         }
     }
 
-    /// What is left of a share.
+    /// Remaining part of a share.
     pub fn left(&self, share: &Share, view: &SystemView<'_>) -> Time {
         let job = view.job(share.id);
         share.local.saturating_sub(job.executed.saturating_sub(share.executed_before))
     }
 
-    /// Forgets jobs that have left. Returns whether there were any.
+    /// Removes jobs that have left. Returns whether there were any.
     pub fn forget(&mut self, view: &SystemView<'_>) -> bool {
         let before = self.shares.len();
         for event in view.events {

@@ -1,4 +1,4 @@
-//! Pieces that several schedulers share.
+//! Building blocks that several schedulers share.
 //!
 //! - [`ranked`]: ready jobs in the order of a key that does not change while a job is ready.
 //! - [`selection`]: the m best ready jobs by a key that changes with time.

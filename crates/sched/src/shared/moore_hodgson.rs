@@ -1,39 +1,43 @@
-//! The plan of Moore and Hodgson's rule, whatever is dropped first: jobs are added in deadline order, and when one would be late in the
-//! list schedule of all accepted ones, the worst of them is dropped.
+//! Moore and Hodgson's rule with any order of dropping: jobs are added in deadline order; when one would be late in the
+//! list schedule of all accepted jobs, the worst accepted job is dropped.
 //!
-//! Leaving a job out of a list schedule delays nobody, so only the job added last can ever be late, and the plan is taken up from the
-//! dropped job and not from the beginning. On one core it is a sum, and planning takes n log n steps.
+//! Leaving a job out of a list schedule delays no other job. So only the job added last can ever be late, and after a
+//! drop the schedule is recomputed from the dropped job and not from the beginning. On one core the schedule is a sum,
+//! and planning takes O(n log n) steps.
 
 use std::collections::BinaryHeap;
 
-use crate::shared::candidates::{Candidate, add};
 use temponet_task::Time;
 
-/// The list schedule of the jobs accepted so far, as it was after each of them. Keeps its memory between decisions.
-pub(crate) struct Plan<K> {
-    /// The accepted jobs, by place.
+use crate::shared::candidates::{Candidate, add};
+
+/// The list schedule of the jobs accepted so far, with its state after each of them. The buffers are reused between
+/// decisions.
+pub(crate) struct ListSchedule<K> {
+    /// Places of the accepted jobs.
     accepted: Vec<usize>,
-    /// When each core is free: at first, after one accepted job, after two, …
+    /// Dates at which the cores become free: before any job, after the first accepted job, after the second, and so on.
     free_at: Vec<Time>,
-    /// Key and place of the accepted jobs; the greatest is dropped.
+    /// Keys and places of the accepted jobs; the greatest is dropped.
     worst: BinaryHeap<(K, usize)>,
 }
 
-impl<K: Ord> Default for Plan<K> {
-    fn default() -> Plan<K> {
-        Plan { accepted: Vec::new(), free_at: Vec::new(), worst: BinaryHeap::new() }
+impl<K: Ord> Default for ListSchedule<K> {
+    fn default() -> ListSchedule<K> {
+        ListSchedule { accepted: Vec::new(), free_at: Vec::new(), worst: BinaryHeap::new() }
     }
 }
 
-impl<K: Ord> Plan<K> {
-    /// Makes room for this many jobs.
+impl<K: Ord> ListSchedule<K> {
+    /// Reserves memory for this many jobs and cores.
     pub fn reserve(&mut self, jobs: usize, cores: usize) {
         self.accepted.reserve(jobs);
         self.worst.reserve(jobs);
         self.free_at.reserve((jobs + 1) * cores);
     }
 
-    /// Accepts jobs that are in deadline order; those with the greatest keys are dropped first, the last of equal ones.
+    /// Accepts jobs, which must be in deadline order. Jobs with the greatest keys are dropped first; among equal keys
+    /// the last job.
     pub fn choose(&mut self, jobs: &mut [Candidate], now: Time, cores: usize, key: impl Fn(&Candidate) -> K) {
         self.worst.clear();
         if cores == 1 {
@@ -42,7 +46,7 @@ impl<K: Ord> Plan<K> {
         self.accepted.clear();
         self.free_at.clear();
         self.free_at.resize(cores, now);
-        // Those before have not been looked at for the worst, as nothing had to be dropped.
+        // Jobs before this place are in `worst`. Jobs are added to it only when something has to be dropped.
         let mut unlisted = 0;
         for last in 0..jobs.len() {
             self.accepted.push(last);
@@ -76,7 +80,7 @@ impl<K: Ord> Plan<K> {
         }
     }
 
-    /// Plans the accepted jobs that are not planned yet; when the last one completes.
+    /// Adds the accepted jobs that are not in the schedule yet. Returns the completion of the last one.
     fn completion(&mut self, jobs: &[Candidate], cores: usize) -> Time {
         let mut completion = Time::ZERO;
         for at in self.free_at.len() / cores - 1..self.accepted.len() {
@@ -89,12 +93,13 @@ impl<K: Ord> Plan<K> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
     use temponet_task::JobId;
 
-    /// The rule word for word: the whole list schedule again after each job dropped.
+    use super::*;
+
+    /// The rule as stated: the whole list schedule is computed again after each drop.
     fn plain<K: Ord>(jobs: &mut [Candidate], now: Time, cores: usize, key: impl Fn(&Candidate) -> K) {
         let is_late = |jobs: &[Candidate]| {
             let mut free_at = vec![now; cores];
@@ -117,11 +122,11 @@ mod tests {
     #[test]
     fn taking_the_plan_up_from_the_dropped_job_chooses_what_planning_again_chooses() {
         let mut rng = Pcg64::seed_from_u64(1);
-        let (mut plan, mut dropped) = (Plan::default(), 0);
+        let (mut schedule, mut dropped) = (ListSchedule::default(), 0);
         for case in 0..3_000 {
             let cores = rng.random_range(1..=9);
             let now = Time(rng.random_range(0..100));
-            // Few lengths make many ties.
+            // Few distinct lengths make many ties.
             let longest = if case % 2 == 0 { 6 } else { 1_000 };
             let window = longest * rng.random_range(1..=12);
             let mut jobs: Vec<Candidate> = (0..rng.random_range(0..70))
@@ -143,11 +148,11 @@ mod tests {
                 .collect();
             jobs.sort_by_key(|job| (job.deadline, job.tie));
             let mut expected = jobs.clone();
-            // The longest first, as Moore and Hodgson drop them, or the least worth, as Locke does.
+            // Drops the longest job first, as Moore and Hodgson do, or the least valuable one, as Locke does.
             let by_value = case % 3 == 0;
             let key = |job: &Candidate| if by_value { Time(100 - job.value as u64) } else { job.remaining };
             plain(&mut expected, now, cores, key);
-            plan.choose(&mut jobs, now, cores, key);
+            schedule.choose(&mut jobs, now, cores, key);
             let accepted = |jobs: &[Candidate]| jobs.iter().map(|job| job.accepted).collect::<Vec<bool>>();
             assert_eq!(accepted(&jobs), accepted(&expected), "case {case}");
             dropped += jobs.iter().filter(|job| !job.accepted).count();

@@ -1,12 +1,12 @@
-//! The quantum of schedulers that look at the jobs again and again: what the user says, else 1 ms, which suits sets in
-//! milliseconds and seconds; sets far from that get a quantum of their own scale.
+//! The quantum of schedulers that compare jobs at regular intervals. A quantum given by the user is taken as it is. The
+//! default is 1 ms, which suits sets in milliseconds and seconds; sets on another scale get a quantum of that scale.
 
 use temponet_task::{System, Time};
 
 const USUAL: Time = Time::from_ms(1);
 
-/// The quantum for a system: given, or a power of ten that is at most a tenth of periods below a millisecond, or a thousandth of
-/// periods above ten seconds.
+/// Returns the quantum for a system: the given one, or else 1 ms. If the shortest period or deadline is below 1 ms, it
+/// is a power of ten of at most a tenth of it; if it is above 10 s, a power of ten of at most a thousandth of it.
 pub(crate) fn quantum(given: Option<Time>, system: &System) -> Time {
     let shortest = system.tasks.iter().map(|task| task.period().unwrap_or(task.deadline).min(task.deadline)).min();
     let power_of_ten = |time: u64| Time(10u64.pow(time.max(1).ilog10()));
@@ -20,8 +20,9 @@ pub(crate) fn quantum(given: Option<Time>, system: &System) -> Time {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use temponet_task::{Task, TaskSet};
+
+    use super::*;
 
     #[test]
     fn follows_the_scale_of_the_set() {

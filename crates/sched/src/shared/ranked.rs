@@ -1,17 +1,17 @@
-//! Ready jobs kept in priority order, for schedulers whose key for a job never changes while it is ready.
+//! Ready jobs in priority order, for schedulers whose key for a job does not change while the job is ready.
 //!
-//! A sorted ring: jobs leave near its front (the best run) and, in a long backlog, come in near its back, and it moves the
-//! shorter side. That beats heaps and trees at every size we measured; a backlog that keeps inserting into its own middle
-//! would be the exception.
+//! The order is kept in a sorted ring buffer. Jobs leave near its front, because the best jobs run, and in a long
+//! backlog they enter near its back; the ring moves the shorter side. That was faster than heaps and trees at every
+//! measured size. A backlog with many insertions in its middle would be the exception.
 
 use std::collections::VecDeque;
 
 use temponet_task::{Assignment, Event, Job, JobId, NotApplicable, Scheduler, System, SystemView, Tie};
 
-/// Ready jobs by key, then by the common tie-break.
+/// Ready jobs sorted by key, then by the common tie-break.
 pub(crate) struct Ranked<K> {
     order: VecDeque<(K, Tie, JobId)>,
-    /// The key each job id was inserted with.
+    /// Key with which each job id was inserted.
     keys: Vec<Option<K>>,
     best: Vec<JobId>,
 }
@@ -28,7 +28,7 @@ impl<K: Ord + Copy> Ranked<K> {
 
     pub fn insert(&mut self, key: K, job: &Job, id: JobId) {
         let entry = (key, job.tie(), id);
-        // Most come in at one of the ends.
+        // Most jobs are inserted at one of the ends.
         if self.order.back().is_none_or(|worst| *worst < entry) {
             self.order.push_back(entry);
         } else if self.order.front().is_some_and(|best| entry < *best) {
@@ -43,9 +43,9 @@ impl<K: Ord + Copy> Ranked<K> {
         self.keys[id.index()] = Some(key);
     }
 
-    /// Takes a job out; nothing happens if it is not in.
+    /// Removes a job; does nothing if it is not there.
     pub fn remove(&mut self, job: &Job, id: JobId) {
-        // Mostly it is the best one, which has just run to its end.
+        // Mostly it is the best job, which has just completed.
         if self.order.front().is_some_and(|(_, _, first)| *first == id) {
             self.order.pop_front();
         } else if let Some(key) = self.keys.get(id.index()).copied().flatten()
@@ -55,7 +55,7 @@ impl<K: Ord + Copy> Ranked<K> {
         }
     }
 
-    /// Takes in the jobs that were released, with the keys they get, and takes out those that have left.
+    /// Inserts the jobs that were released, with the keys that `key` returns, and removes those that have left.
     pub fn follow(&mut self, view: &SystemView<'_>, key: impl Fn(&Job) -> K) {
         for event in view.events {
             match *event {
@@ -69,14 +69,14 @@ impl<K: Ord + Copy> Ranked<K> {
     /// Puts the best jobs on all cores.
     pub fn assign(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         match (view.cores(), self.order.front()) {
-            // On one core there is nothing to place.
+            // On one core no placement is needed.
             (1, Some((_, _, id))) => assignment.run(0, *id),
             (1, None) => {}
             (cores, _) => assignment.place(view, self.best(cores)),
         }
     }
 
-    /// The `n` best jobs, best first.
+    /// Returns the `n` best jobs, best first.
     pub fn best(&mut self, n: usize) -> &[JobId] {
         let (front, back) = self.order.as_slices();
         let (front, back) = (&front[..n.min(front.len())], &back[..n.saturating_sub(front.len()).min(back.len())]);
@@ -86,7 +86,7 @@ impl<K: Ord + Copy> Ranked<K> {
     }
 }
 
-/// A global scheduler that runs the jobs with the least keys. The key is asked for at the release.
+/// A global scheduler that runs the jobs with the least keys. The key of a job is computed at its release.
 pub(crate) struct FixedKey<K> {
     key: fn(&SystemView<'_>, &Job) -> K,
     ranked: Ranked<K>,

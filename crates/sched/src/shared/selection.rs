@@ -1,8 +1,8 @@
-//! The m best of the ready jobs by a key that changes with time, found in one pass.
+//! The m best ready jobs by a key that changes with time, found in one pass.
 
 use temponet_task::{Job, JobId, SystemView, Tie};
 
-/// Keeps its memory between decisions.
+/// Selects jobs by a key. The buffers are reused between decisions.
 pub(crate) struct Selection<K> {
     best: Vec<(K, Tie, JobId)>,
     ids: Vec<JobId>,
@@ -13,12 +13,12 @@ impl<K: Ord + Copy> Selection<K> {
         Selection { best: Vec::new(), ids: Vec::new() }
     }
 
-    /// The `n` ready jobs with the least keys, best first.
+    /// Returns the `n` ready jobs with the least keys, best first.
     pub fn select(&mut self, view: &SystemView<'_>, n: usize, key: impl Fn(&Job) -> K) -> &[JobId] {
         self.select_by_id(view, n, |_, job| key(job))
     }
 
-    /// As [`Selection::select`], for keys that depend on which job it is.
+    /// Like [`Selection::select`], for keys that depend on the job id.
     pub fn select_by_id(&mut self, view: &SystemView<'_>, n: usize, key: impl Fn(JobId, &Job) -> K) -> &[JobId] {
         self.best.clear();
         for (id, job) in view.ready() {
@@ -37,7 +37,7 @@ impl<K: Ord + Copy> Selection<K> {
         &self.ids
     }
 
-    /// The last of the jobs just selected, with its key.
+    /// Returns the key and tie-break of the last of the jobs just selected.
     pub fn worst(&self) -> Option<(K, Tie)> {
         self.best.last().map(|(key, tie, _)| (*key, *tie))
     }

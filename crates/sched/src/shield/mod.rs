@@ -1,62 +1,68 @@
-//! The shield: any scheduler chooses, and is overruled where its choice could cost a deadline that is otherwise safe.
+//! The shield: any scheduler chooses, and it is overruled where its choice could cost a deadline that is otherwise
+//! safe.
 //!
-//! *One core.* If EDF is proved to meet every deadline, the shield is *armed*. At each decision it works out for how long the chosen job
-//! can run without endangering one that is due earlier, allows for just that, and runs EDF where there is no such time. So no deadline
-//! is missed, whoever chooses.
-//! *Several cores.* If some scheduler is proved to meet every deadline, that one runs instead.
-//! *Disarmed*, that is where nothing is proved, or from an overload until the next idle instant, the inner scheduler rules, except that a
-//! job that is impossible never takes a core from one that can still make it.
+//! - *One core.* If EDF is proved to meet every deadline, the shield is *armed*. At each decision it computes how long
+//!   the chosen job can run without endangering a job with an earlier deadline. It lets the job run for that long, and
+//!   runs EDF where there is no such time. So no deadline is missed, whichever job the scheduler chooses.
+//! - *Several cores.* If some scheduler is proved to meet every deadline, that scheduler stands in and decides.
+//! - *Disarmed.* Where nothing is proved, or from an overload until the next idle instant, the inner scheduler decides.
+//!   The only exception: an impossible job never takes a core from a job that can still meet its deadline.
 //!
 //! Statement, proof and premises in words: `docs/shield.md`.
+//!
 //! Ties: those of the inner scheduler; where EDF runs, earlier release, then lower task index.
 
+mod monitor;
+mod no_guarantee;
 mod premise;
 mod role;
 mod slack;
-mod watch;
 
 use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView};
 
-pub use role::Role;
-
-use premise::{Guard, Premise};
+use monitor::{Monitor, is_idle_instant};
+use premise::{Premise, SafeScheduler};
 use slack::{Claims, Slack};
-use watch::{Watch, is_idle_instant};
+
+pub use no_guarantee::NoGuarantee;
+pub use role::Role;
 
 /// A scheduler behind the shield.
 pub struct Shield<S> {
     inner: S,
-    premise: Result<Premise, String>,
+    premise: Result<Premise, NoGuarantee>,
     is_armed: bool,
-    watch: Watch,
+    monitor: Monitor,
     claims: Claims,
-    /// What the inner scheduler wants.
+    /// Assignment that the inner scheduler proposes.
     proposal: Assignment,
-    /// What the stand-in wants, on several cores.
+    /// Assignment of the stand-in.
     plan: Assignment,
     counters: ShieldCounters,
 }
 
-/// What a shield did since the run began.
+/// Counts of what a shield did since the run began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShieldCounters {
-    /// Decisions in all.
+    /// All decisions.
     pub decisions: u64,
-    /// Of these, those taken while it was armed.
+    /// Decisions made while the shield was armed.
     pub armed: u64,
-    /// Decisions that are not what the inner scheduler wanted, armed or not.
+    /// Decisions that differ from what the inner scheduler proposed, armed or not.
     pub overrides: u64,
-    /// Armed, one core: the inner scheduler wanted another job than EDF and was allowed to.
+    /// Armed, one core: decisions in which the inner scheduler chose another job than EDF and was allowed to.
     pub deviations: u64,
-    /// Armed, a stand-in decided alone: what the inner scheduler wanted was not used.
+    /// Armed: decisions of a stand-in, which does not use the proposal of the inner scheduler.
     pub stand_in: u64,
-    /// Jobs given up that were kept, because where everything can be met nothing needs to be given up.
+    /// Jobs that the inner scheduler abandoned and the shield kept. Where every deadline can be met, no job has to be
+    /// abandoned.
     pub kept: u64,
-    /// Impossible jobs that lost their core to one that can still make it.
+    /// Impossible jobs that lost their core to a job that can still meet its deadline.
     pub impossible: u64,
-    /// Times it was disarmed during the run.
+    /// Number of times the shield was disarmed during the run.
     pub lapses: u64,
-    /// Armed, one core: it would have taken too long to tell whether the choice is safe, so EDF ran. These are overrides, too.
+    /// Armed, one core: decisions in which it would have taken too long to tell whether the choice is safe, so EDF ran.
+    /// They count as overrides, too.
     pub unknown: u64,
 }
 
@@ -65,9 +71,9 @@ impl<S: Scheduler> Shield<S> {
     pub fn new(inner: S) -> Shield<S> {
         Shield {
             inner,
-            premise: Err("the run has not begun".into()),
+            premise: Err(NoGuarantee::NotStarted),
             is_armed: false,
-            watch: Watch::default(),
+            monitor: Monitor::default(),
             claims: Claims::default(),
             proposal: Assignment::default(),
             plan: Assignment::default(),
@@ -75,7 +81,7 @@ impl<S: Scheduler> Shield<S> {
         }
     }
 
-    /// What it did since the run began.
+    /// What the shield did since the run began.
     pub fn counters(&self) -> ShieldCounters {
         self.counters
     }
@@ -85,35 +91,35 @@ impl<S: Scheduler> Shield<S> {
         &self.inner
     }
 
-    /// Whether it guarantees every deadline at present.
+    /// Whether the shield guarantees every deadline at present.
     pub fn is_armed(&self) -> bool {
         self.is_armed
     }
 
-    /// Why it is not armed at any time of this run; none if it is.
-    pub fn why_disarmed(&self) -> Option<&str> {
-        self.premise.as_ref().err().map(String::as_str)
+    /// Reason why the shield is never armed in this run; none if it can be armed.
+    pub fn why_disarmed(&self) -> Option<&NoGuarantee> {
+        self.premise.as_ref().err()
     }
 
-    /// What it does on this system as long as jobs keep to what was proved.
+    /// What the shield does on this system as long as jobs keep to the premise.
     pub fn role(&self) -> Role {
         Role::of(&self.premise)
     }
 
-    /// Disarms after what the premise does not allow for, and arms again when nothing of it is left.
+    /// Disarms when the premise is violated, and arms again when no effect of the violation is left.
     fn look_around(&mut self, view: &SystemView<'_>) {
         let Ok(premise) = &self.premise else { return };
-        let seen = self.watch.observe(view, premise);
+        let violations = self.monitor.observe(view, premise);
         let was_armed = self.is_armed;
-        let is_sound = (was_armed && !seen.is_overload) || is_idle_instant(view);
-        self.is_armed = is_sound && !seen.is_strange && !seen.is_off_beat;
+        let is_sound = (was_armed && !violations.is_overload) || is_idle_instant(view);
+        self.is_armed = is_sound && !violations.breaks_model && !violations.breaks_pattern;
         self.counters.lapses += u64::from(was_armed && !self.is_armed);
-        if seen.is_off_beat {
-            self.premise = Err("tasks do not arrive in the pattern that makes them schedulable".into());
+        if violations.breaks_pattern {
+            self.premise = Err(NoGuarantee::PatternBroken);
         }
     }
 
-    /// Armed, on one core.
+    /// Decides on one core while armed.
     fn decide_on_one_core(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let earliest = view.ready().min_by_key(|(_, job)| (job.deadline, job.tie()));
         let wanted = self.proposal.cores()[0];
@@ -130,7 +136,8 @@ impl<S: Scheduler> Shield<S> {
                     self.counters.deviations += 1;
                     id
                 }
-                // Overdrawn, time is lost to something that is in no wcet, such as switching: EDF still loses least.
+                // Overdrawn: time was lost to something that is not part of any wcet, such as switching. EDF still
+                // loses least.
                 Slack::Spare(_) | Slack::Overdrawn => edf,
                 Slack::Unknown => {
                     self.counters.unknown += 1;
@@ -146,7 +153,8 @@ impl<S: Scheduler> Shield<S> {
         }
     }
 
-    /// For how long `job` can run before `first`, which is due earliest, and all that is due before `job`; at most what it needs.
+    /// Returns how long `job` can run before `first`, the job with the earliest deadline, and all other work with
+    /// deadlines before that of `job`; at most the remaining work of `job`.
     fn slack(&mut self, view: &SystemView<'_>, first: &Job, job: &Job) -> Slack {
         let Ok(premise) = &self.premise else { return Slack::Overdrawn };
         self.claims.clear();
@@ -154,7 +162,7 @@ impl<S: Scheduler> Shield<S> {
             self.claims.add_job(other.deadline, premise.remaining(other));
         }
         for (place, task) in premise.tasks.iter().enumerate() {
-            let Some(arrival) = self.watch.next_arrival(view.now, place, premise) else { continue };
+            let Some(arrival) = self.monitor.next_arrival(view.now, place, premise) else { continue };
             if arrival + task.deadline < job.deadline {
                 self.claims.add_task(arrival + task.deadline, task.period, task.work());
             }
@@ -162,7 +170,7 @@ impl<S: Scheduler> Shield<S> {
         self.claims.slack(view.now, first.deadline, job.deadline, premise.remaining(job))
     }
 
-    /// The inner scheduler rules, but impossible jobs make way. `keeps_all`: nothing is given up.
+    /// The inner scheduler decides, but impossible jobs make way. With `keeps_all`, no job is abandoned.
     fn let_inner_rule(&mut self, view: &SystemView<'_>, assignment: &mut Assignment, keeps_all: bool) {
         if keeps_all {
             let cores = self.proposal.cores().iter().enumerate();
@@ -198,11 +206,11 @@ impl<S: Scheduler> Scheduler for Shield<S> {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.inner.start(system)?;
         self.premise = premise::prove(system);
-        if let Ok(Premise { guard: Guard::StandIn { scheduler: stand_in, .. }, .. }) = &mut self.premise {
+        if let Ok(Premise { safe: SafeScheduler::StandIn { scheduler: stand_in, .. }, .. }) = &mut self.premise {
             stand_in.start(system)?;
         }
         self.is_armed = self.premise.is_ok();
-        self.watch.start(system);
+        self.monitor.start(system);
         self.claims.reserve(2 * system.tasks.len());
         self.counters = ShieldCounters::default();
         Ok(())
@@ -212,15 +220,16 @@ impl<S: Scheduler> Scheduler for Shield<S> {
         self.counters.decisions += 1;
         self.proposal.reset(view.cores());
         self.inner.decide(view, &mut self.proposal);
-        // Whoever runs the decisions tells what is wrong with this one.
+        // An illegal proposal is passed on, so that the caller reports the error.
         if self.proposal.cores().iter().flatten().any(|id| !view.active.contains(id)) {
             std::mem::swap(assignment, &mut self.proposal);
             return;
         }
         self.look_around(view);
         let mut keeps_all = false;
-        if let Ok(Premise { guard: Guard::StandIn { scheduler: stand_in, .. }, .. }) = &mut self.premise {
-            // It must see every event, and every job whose end it does not: so it is always asked, and nothing is given up.
+        if let Ok(Premise { safe: SafeScheduler::StandIn { scheduler: stand_in, .. }, .. }) = &mut self.premise {
+            // The stand-in must see every event, and it does not see jobs that others abandon. So it is asked at every
+            // decision, and no job is abandoned.
             self.plan.reset(view.cores());
             stand_in.decide(view, &mut self.plan);
             keeps_all = true;

@@ -1,37 +1,39 @@
-//! What the shield does on a system, in words: it must not be silent where somebody else decides.
+//! The role of the shield on a system, in words. Users must be told where another scheduler decides.
 
 use temponet_task::System;
 
-use super::premise::{Guard, Premise, prove};
+use super::no_guarantee::NoGuarantee;
+use super::premise::{Premise, SafeScheduler, prove};
 
-/// What the shield does as long as jobs keep to what was proved.
+/// What the shield does as long as jobs keep to the premise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Every deadline is guaranteed, and the inner scheduler chooses within the slack.
     StealsSlack,
-    /// Every deadline is guaranteed, because this scheduler decides and the inner one does not.
+    /// Every deadline is guaranteed, because the scheduler with this name decides and the inner one does not.
     StandIn(&'static str),
-    /// Nothing is guaranteed, and why.
-    Disarmed(String),
+    /// Nothing is guaranteed, for this reason.
+    Disarmed(NoGuarantee),
 }
 
 impl Role {
-    /// What a shield would do on this system, whatever scheduler is behind it.
+    /// Role of a shield on this system, whatever the inner scheduler is.
     pub fn on(system: &System) -> Role {
         Role::of(&prove(system))
     }
 
-    pub(super) fn of(premise: &Result<Premise, String>) -> Role {
+    pub(super) fn of(premise: &Result<Premise, NoGuarantee>) -> Role {
         match premise {
-            Ok(Premise { guard: Guard::Edf, .. }) => Role::StealsSlack,
-            Ok(Premise { guard: Guard::StandIn { name, .. }, .. }) => Role::StandIn(name),
+            Ok(Premise { safe: SafeScheduler::Edf, .. }) => Role::StealsSlack,
+            Ok(Premise { safe: SafeScheduler::StandIn { name, .. }, .. }) => Role::StandIn(name),
             Err(why) => Role::Disarmed(why.clone()),
         }
     }
 }
 
 impl Role {
-    /// In one sentence, which goes on after "the shield"; `inner` is what to call the scheduler behind it, such as "the network".
+    /// The role as a predicate of "the shield", in one sentence. `inner` is the name of the inner scheduler in that
+    /// sentence, such as "the network".
     pub fn sentence(&self, inner: &str) -> String {
         match self {
             Role::StealsSlack => "guarantees every deadline by slack stealing".into(),

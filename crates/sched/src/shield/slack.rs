@@ -1,16 +1,17 @@
-//! How long a job may run before one with an earlier deadline has to: the least of `d − now − h(d)` over the deadlines `d` before its
-//! own, where h(d) is what may be asked for by `d`. Found from the last deadline down, as QPA does: h never falls, so from the
-//! demand at one deadline follows which of the earlier ones cannot be worse, and these are skipped.
+//! Slack of a job: how long it may run before a job with an earlier deadline has to.
+//! The slack is the least `d − now − h(d)` over the deadlines `d` before the job's own, where h(d) is an upper bound on
+//! the demand by `d`. It is computed from the last deadline down, as in QPA: h never decreases with d, so the demand at
+//! one deadline tells which earlier deadlines cannot leave less, and these are skipped.
 
 use temponet_task::Time;
 
-/// Looking at a claim costs a nanosecond or two; a decision looks at so many at most.
+/// Maximum number of claims that a decision looks at. One claim takes a nanosecond or two.
 const EFFORT: usize = 16_384;
 
-/// What floating-point numbers may be off by, and much more.
+/// Factor for floating-point rounding, far greater than the possible error.
 const MARGIN: f64 = 1.0 + 1e-6;
 
-/// Work that may be due: `work` by `first`, and again every `period`.
+/// Upper bound on the demand of a job or task: `work` is due at `first`, and again every `period`.
 #[derive(Clone, Copy, Debug)]
 struct Claim {
     first: u64,
@@ -18,18 +19,18 @@ struct Claim {
     work: u64,
 }
 
-/// What may be asked for from now on. Keeps its memory between decisions.
+/// Upper bounds on all demand from now on. The buffer is reused between decisions.
 #[derive(Debug, Default)]
 pub(super) struct Claims(Vec<Claim>);
 
-/// What [`Claims::slack`] finds.
+/// Result of [`Claims::slack`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slack {
-    /// So much time can be spent on something else.
+    /// Time that can be spent on another job.
     Spare(Time),
-    /// More may be asked for than there is time: some deadline is not safe, whatever runs.
+    /// The demand may exceed the time available: some deadline is not safe, whichever job runs.
     Overdrawn,
-    /// It would have taken too long to tell.
+    /// The computation would have taken too long.
     Unknown,
 }
 
@@ -38,26 +39,28 @@ impl Claims {
         self.0.clear();
     }
 
-    /// Makes room for so many claims: the next one of every task, and those of its jobs that are ready.
+    /// Reserves memory for this many claims: the next arrival of every task, and its ready jobs.
     pub fn reserve(&mut self, claims: usize) {
         self.clear();
         self.0.reserve(claims);
     }
 
-    /// A job: work that is due once.
+    /// Adds a ready job, whose work is due once.
     pub fn add_job(&mut self, deadline: Time, work: Time) {
         self.0.push(Claim { first: deadline.0, period: u64::MAX, work: work.0 });
     }
 
-    /// Jobs to come: work that is due at `first` for the first time.
+    /// Adds the future jobs of a task, whose work is due at `first` for the first time.
     pub fn add_task(&mut self, first: Time, period: Time, work: u64) {
         self.0.push(Claim { first: first.0, period: period.0.max(1), work });
     }
 
-    /// The least of `d − now − h(d)` over all deadlines d with `from` ≤ d < `to`, or `cap` if that is less. Uses the claims up.
+    /// Returns the least `d − now − h(d)` over all deadlines d with `from` ≤ d < `to`, at most `cap`. Removes claims on
+    /// the way.
     pub fn slack(&mut self, now: Time, from: Time, to: Time, cap: Time) -> Slack {
         let (mut least, mut before, mut effort) = (cap.0, to.0, EFFORT);
-        // The first deadlines are the likeliest to leave little, and the less is known to be left, the more can be skipped.
+        // The first deadlines are the likeliest to leave little time, and the smaller `least` is, the more deadlines
+        // can be skipped.
         for date in [from.0.saturating_add(1), from.0.saturating_add(to.0.saturating_sub(from.0) / 8)] {
             let (deadline, demand) = self.last_before(date);
             if date > from.0 && date < to.0 && deadline >= from.0 {
@@ -81,14 +84,14 @@ impl Claims {
             let busy = now.0.saturating_add(demand);
             let Some(spare) = deadline.checked_sub(busy) else { return Slack::Overdrawn };
             least = least.min(spare);
-            // Earlier deadlines from `busy + least` on leave `least` or more.
+            // Earlier deadlines at or after `busy + least` leave at least `least`.
             before = deadline.min(busy.saturating_add(least));
         }
         Slack::Spare(Time(least))
     }
 
-    /// A date from which on every deadline surely leaves `least`. A claim asks for at most its share of the time, and for its work
-    /// once more: h(d) ≤ U·(d − now) + K.
+    /// Returns a date from which on every deadline leaves at least `least`. The demand of a claim is at most its share
+    /// of the time plus its work once more: h(d) ≤ U·(d − now) + K.
     fn all_leave(&self, least: u64, now: Time) -> u64 {
         let (mut load, mut once) = (0.0, least as f64);
         for claim in &self.0 {
@@ -97,11 +100,11 @@ impl Claims {
             once += share * claim.period.saturating_sub(claim.first.saturating_sub(now.0)) as f64;
         }
         let date = once / (1.0 - load) * MARGIN + 1.0;
-        // Too close to full load, rounding could tell otherwise.
+        // Close to full load, rounding could decide.
         if load < 1.0 - 1e-6 { now.0.saturating_add(date as u64) } else { u64::MAX }
     }
 
-    /// The last deadline before a date, 0 if there is none, and the demand by then.
+    /// Returns the last deadline before a date, 0 if there is none, and the demand by then.
     fn last_before(&self, date: u64) -> (u64, u64) {
         let (mut last, mut demand) = (0, 0u64);
         for claim in self.0.iter().filter(|claim| claim.first < date) {
@@ -115,11 +118,12 @@ impl Claims {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
 
-    /// The definition: every date is looked at, and those that are nobody's deadline are passed over.
+    use super::*;
+
+    /// The definition: every date is visited, and dates that are no deadline are skipped.
     fn by_definition(claims: &Claims, now: u64, from: u64, to: u64, cap: u64) -> i64 {
         let mut least = cap as i64;
         for date in from..to {
@@ -162,7 +166,7 @@ mod tests {
             let shown = format!("{claims:?}");
             match claims.slack(Time(now), Time(from), Time(to), Time(cap)) {
                 Slack::Spare(Time(0)) => {
-                    // It stops at the first deadline that leaves nothing.
+                    // The descent stops at the first deadline that leaves no time.
                     assert!(expected <= 0, "{shown}");
                     none += 1;
                 }
@@ -184,7 +188,7 @@ mod tests {
     fn what_takes_too_long_is_unknown_and_the_largest_times_do_no_harm() {
         let mut claims = Claims::default();
         for step in 0..100 {
-            // Full load: every deadline leaves just as much as the next.
+            // Full load: every deadline leaves the same time.
             claims.add_task(Time(1_000 + step), Time(100), 1);
         }
         assert_eq!(claims.slack(Time(0), Time(500), Time(1_000_000), Time(1_000)), Slack::Unknown);

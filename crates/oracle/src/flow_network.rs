@@ -1,48 +1,52 @@
-//! Preemptive scheduling with migration as a flow (Horn 1974): time is cut at all releases and deadlines; a job sends its work into the
-//! intervals of its window, at most the interval's length into each, and an interval takes as much as its cores give. Large
-//! instances are cut more coarsely, which asks a little less than feasibility does: bounds hold, schedules need not.
+//! Preemptive scheduling with migration as a flow network (Horn 1974).
 //!
-//! The amounts of work that can be done together form a polymatroid, so the linear relaxation of "as much weight in time as possible" is
-//! solved by being greedy: jobs in order of weight per work, each as much as still fits. Intervals that a job
-//! found closed stay closed; the weight per work at which that happened is their price, the dual solution.
+//! Time is cut at all releases and deadlines. A job sends its work into the intervals of its window, at most the length
+//! of an interval into each. An interval takes as much work as its cores can do. Large instances are cut more coarsely,
+//! which relaxes feasibility slightly: bounds still hold, but there may be no schedule.
+//!
+//! The amounts of work that can be done together form a polymatroid. The linear relaxation of "maximize the weight of
+//! the jobs in time" is therefore solved greedily: jobs in order of weight per work, each as much as still fits.
+//! Intervals that a job found closed stay closed. The weight per work at which that happened is their price, and the
+//! prices are the dual solution.
 
-use super::{OracleJob, Piece};
 use temponet_task::Time;
 
-/// Jobs, intervals and the work sent from one to the other.
-pub(super) struct Network {
-    /// The ends of the intervals, ascending.
+use super::{OracleJob, Piece};
+
+/// Jobs, intervals, and the work sent from jobs to intervals.
+pub(super) struct FlowNetwork {
+    /// Ends of the intervals, ascending.
     bounds: Vec<u64>,
-    /// Not cut at every release and deadline.
+    /// Whether time is cut in equal steps and not at every release and deadline.
     pub is_coarse: bool,
     cores: u64,
-    /// Cores × length, less what is used.
+    /// Free capacity of each interval: cores × length less the work in it.
     spare: Vec<u64>,
     is_closed: Vec<bool>,
     /// Weight per unit of work of the first job that found the interval closed; zero if none did.
     pub price: Vec<f64>,
-    /// The intervals `first..end` of each job and where its flows begin.
+    /// Intervals `first..end` of each job, and the index of its first flow.
     windows: Vec<Window>,
     flow: Vec<u64>,
-    /// The jobs that may have work in an interval.
+    /// Jobs that may have work in each interval.
     users: Vec<Vec<u32>>,
     /// Elementary steps taken so far, the measure of effort.
     pub steps: u64,
-    /// Intervals that one search looks at, at most.
+    /// Maximum number of intervals that one search visits.
     pub reach: usize,
-    /// Whether a search ended there, so that pushes may have fallen short of what is possible.
+    /// Whether a search stopped at that limit, so that a push may have sent less than possible.
     pub was_cut: bool,
-    // For searching.
+    // State of the search.
     round: u32,
     interval_seen: Vec<u32>,
-    /// An interval further on such that all between are closed or seen.
+    /// A later interval such that all intervals in between are closed (`skip_closed`) or visited (`skip_seen`).
     skip_closed: Vec<u32>,
     skip_seen: Vec<u32>,
     job_seen: Vec<u32>,
-    /// The job that moves its work here, and from which interval; none where the search began.
+    /// The job that moves work into the interval, and the interval it moves it from; none where the search began.
     came_by: Vec<Option<(u32, u32)>>,
     queue: Vec<u32>,
-    /// Intervals with room that were found.
+    /// Intervals with free capacity that the search has reached.
     goals: Vec<u32>,
 }
 
@@ -63,12 +67,13 @@ pub(super) fn dates(jobs: &[OracleJob]) -> Vec<u64> {
     dates
 }
 
-/// Intervals per window, on average, of a coarse network.
+/// Average number of intervals per window in a coarse network.
 const COARSE: u64 = 32;
-/// Networks with more flows than this are cut coarsely.
+/// Largest number of flows of a network that is cut at every release and deadline.
 const MOST_FLOWS: usize = 4_000_000;
 
-/// The ends of the intervals: every release and deadline if that makes no more than so many flows, else equal steps.
+/// Returns the ends of the intervals, and whether they are coarse: every release and deadline if that makes at most
+/// [`MOST_FLOWS`] flows, else equal steps.
 fn cuts(jobs: &[OracleJob]) -> (Vec<u64>, bool) {
     let dates = dates(jobs);
     let index = |time: Time| dates.partition_point(|date| *date < time.0);
@@ -85,8 +90,8 @@ fn cuts(jobs: &[OracleJob]) -> (Vec<u64>, bool) {
     (dates, false)
 }
 
-impl Network {
-    pub fn new(jobs: &[OracleJob], cores: usize) -> Network {
+impl FlowNetwork {
+    pub fn new(jobs: &[OracleJob], cores: usize) -> FlowNetwork {
         let (bounds, is_coarse) = cuts(jobs);
         let mut offset = 0;
         let mut windows = Vec::with_capacity(jobs.len());
@@ -99,7 +104,7 @@ impl Network {
         }
         let intervals = bounds.len().saturating_sub(1);
         let cores = cores as u64;
-        Network {
+        FlowNetwork {
             spare: bounds.windows(2).map(|pair| cores * (pair[1] - pair[0])).collect(),
             bounds,
             is_coarse,
@@ -127,13 +132,13 @@ impl Network {
         self.bounds[interval + 1] - self.bounds[interval]
     }
 
-    /// Where the job's flow into an interval is kept.
+    /// Index of the flow from a job into an interval.
     fn edge(&self, job: usize, interval: usize) -> usize {
         let window = self.windows[job];
         window.offset + interval - window.first
     }
 
-    /// How much of an interval lies in the window.
+    /// Length of the part of an interval that lies in the window.
     fn overlap(&self, window: &Window, interval: usize) -> u64 {
         self.bounds[interval + 1].min(window.deadline) - self.bounds[interval].max(window.release)
     }
@@ -151,7 +156,8 @@ impl Network {
         self.flow[edge] += amount;
     }
 
-    /// Sends up to `amount` of the job's work, moving that of others where it helps. Returns how much went.
+    /// Sends up to `amount` of the work of a job, moving work of other jobs where that makes room. Returns how much was
+    /// sent.
     pub fn push(&mut self, job: usize, amount: u64) -> u64 {
         let mut left = amount;
         let Window { first, end, .. } = self.windows[job];
@@ -179,7 +185,7 @@ impl Network {
         amount - left
     }
 
-    /// After a push that fell short: what it found closed stays so, at this price.
+    /// Closes, after a push that fell short, every interval that it visited, at this price.
     pub fn close_seen(&mut self, price: f64) {
         for interval in &self.queue {
             let interval = *interval as usize;
@@ -189,7 +195,7 @@ impl Network {
         }
     }
 
-    /// Takes all work of a job back. Closed intervals are open again.
+    /// Takes back all work of a job. Closed intervals may have room again then: [`FlowNetwork::reopen`] opens them.
     pub fn withdraw(&mut self, job: usize) {
         let Window { first, end, offset, .. } = self.windows[job];
         for interval in first..end {
@@ -201,13 +207,13 @@ impl Network {
         }
     }
 
-    /// Forgets what is closed; needed after withdrawing.
+    /// Opens all closed intervals again.
     pub fn reopen(&mut self) {
         self.is_closed.fill(false);
         self.skip_closed.iter_mut().enumerate().for_each(|(interval, next)| *next = interval as u32);
     }
 
-    /// The first interval from here on that is neither closed nor seen in this round.
+    /// Returns the first interval from here on that is neither closed nor visited in this round.
     fn next_new(&mut self, from: usize) -> usize {
         let mut at = from;
         loop {
@@ -230,8 +236,8 @@ impl Network {
         }
     }
 
-    /// Paths from the job to intervals with room, over jobs that can move; enough of them for `amount`, if there are. Without any,
-    /// `queue` holds every interval seen.
+    /// Finds paths from the job to intervals with free capacity, through jobs whose work can be moved, until they
+    /// suffice for `amount`. If there are none, `queue` holds every interval visited.
     fn search(&mut self, job: usize, amount: u64) {
         self.round += 1;
         self.queue.clear();
@@ -262,7 +268,7 @@ impl Network {
         }
     }
 
-    /// Looks at all intervals a job can still use.
+    /// Visits all intervals that a job can still use.
     fn look_from(&mut self, job: usize, came_by: Option<(u32, u32)>, wanted: &mut u64) {
         self.job_seen[job] = self.round;
         let Window { first, end, .. } = self.windows[job];
@@ -284,7 +290,7 @@ impl Network {
         }
     }
 
-    /// Sends work along the path that was found.
+    /// Sends work along a path that the search found. Returns how much was sent.
     fn augment(&mut self, job: usize, goal: usize, amount: u64) -> u64 {
         let mut part = amount.min(self.spare[goal]);
         let mut interval = goal;
@@ -311,8 +317,8 @@ impl Network {
         part
     }
 
-    /// A bound on the weight in time that holds at any prices: all time is worth its price, and each job, at best, its weight less the
-    /// cheapest time it can take.
+    /// Upper bound on the weight in time, valid at any prices: all time is worth its price, and each job is worth at
+    /// best its weight less the cheapest time that it can take.
     pub fn dual_bound(&mut self, jobs: &[OracleJob]) -> f64 {
         let time: f64 = (0..self.price.len()).map(|at| self.price[at] * (self.cores * self.length(at)) as f64).sum();
         let mut offers: Vec<(f64, u64)> = Vec::new();
@@ -336,13 +342,13 @@ impl Network {
         time + gains
     }
 
-    /// The price of each interval between these dates, at its beginning.
+    /// Price at the beginning of each interval between these dates.
     pub fn prices_at(&self, dates: &[u64]) -> Vec<f64> {
         let price = |date: &u64| self.price[self.bounds.partition_point(|bound| bound <= date).saturating_sub(1)];
         dates.split_last().map_or(Vec::new(), |(_, begins)| begins.iter().map(price).collect())
     }
 
-    /// The pieces of a schedule that does what the flow says: in each interval, McNaughton's wrap-around over the cores.
+    /// Turns the flow into a schedule: in each interval, McNaughton's wrap-around over the cores.
     pub fn schedule(&self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         for interval in 0..self.spare.len() {
