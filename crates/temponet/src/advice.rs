@@ -13,11 +13,11 @@ pub(crate) const ADVICE_VALUES: usize = 1 << Advisor::ALL.len();
 pub(crate) const PLAN_VALUES: usize = 1 << Planner::ALL.len();
 
 /// With more ready jobs than this, importance-aware planning is asked only where jobs differ in importance: it takes long.
-const MANY: usize = 64;
+const MANY_JOBS: usize = 64;
 
 /// What is said of one job.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Counsel {
+pub struct JobAdvice {
     /// The advisors that would run it, one bit each.
     pub advisors: u16,
     /// The planners that would, likewise.
@@ -31,12 +31,12 @@ pub struct Counsel {
 pub(crate) struct Advice {
     panel: Panel,
     /// By job id.
-    counsels: Vec<Counsel>,
+    by_job: Vec<JobAdvice>,
 }
 
 impl fmt::Debug for Advice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Advice").field("counsels", &self.counsels).finish_non_exhaustive()
+        formatter.debug_struct("Advice").field("by_job", &self.by_job).finish_non_exhaustive()
     }
 }
 
@@ -47,31 +47,31 @@ impl Advice {
     }
 
     /// Puts the ready jobs in order and asks the advisors, the planners, both or nobody.
-    pub(crate) fn ask(&mut self, view: &SystemView<'_>, scale: &Scale, of_advisors: bool, of_planners: bool) {
-        if self.counsels.capacity() < view.jobs.len() {
+    pub(crate) fn ask(&mut self, view: &SystemView<'_>, scale: &Scale, ask_advisors: bool, ask_planners: bool) {
+        if self.by_job.capacity() < view.jobs.len() {
             // Ids of jobs that have just left are still taken.
-            self.counsels.reserve(2 * view.system.tasks.len().max(view.jobs.len()));
+            self.by_job.reserve(2 * view.system.tasks.len().max(view.jobs.len()));
             // One that has no room for so many takes it now.
             self.start(view.system);
         }
-        self.counsels.clear();
-        self.counsels.resize(view.jobs.len(), Counsel { pressure: f64::INFINITY, ..Counsel::default() });
-        self.panel.look(view, of_planners);
-        for advisor in Advisor::ALL.into_iter().filter(|_| of_advisors) {
-            if advisor == Advisor::Dios && !scale.differs && view.active.len() > MANY {
+        self.by_job.clear();
+        self.by_job.resize(view.jobs.len(), JobAdvice { pressure: f64::INFINITY, ..JobAdvice::default() });
+        self.panel.look(view, ask_planners);
+        for advisor in Advisor::ALL.into_iter().filter(|_| ask_advisors) {
+            if advisor == Advisor::Dios && !scale.differs && view.active.len() > MANY_JOBS {
                 continue;
             }
             for id in self.panel.advisor(advisor, view) {
-                self.counsels[id.index()].advisors |= 1 << advisor as u16;
+                self.by_job[id.index()].advisors |= 1 << advisor as u16;
             }
         }
-        if of_planners {
+        if ask_planners {
             for planner in Planner::ALL {
                 for id in self.panel.planner(planner, view) {
-                    self.counsels[id.index()].planners |= 1 << planner as u16;
+                    self.by_job[id.index()].planners |= 1 << planner as u16;
                 }
             }
-            self.panel.pressures(view).for_each(|(id, pressure)| self.counsels[id.index()].pressure = pressure);
+            self.panel.pressures(view).for_each(|(id, pressure)| self.by_job[id.index()].pressure = pressure);
         }
     }
 
@@ -81,7 +81,7 @@ impl Advice {
     }
 
     /// What is said of a job.
-    pub(crate) fn of(&self, id: JobId) -> Counsel {
-        self.counsels.get(id.index()).copied().unwrap_or_default()
+    pub(crate) fn about(&self, id: JobId) -> JobAdvice {
+        self.by_job.get(id.index()).copied().unwrap_or_default()
     }
 }

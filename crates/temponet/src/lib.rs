@@ -26,7 +26,7 @@ mod scheduler;
 mod staying;
 mod tokenizer;
 
-pub use advice::Counsel;
+pub use advice::JobAdvice;
 pub use binning::Binning;
 pub use continuous::Continuous;
 pub use learned::{Learned, Options};

@@ -68,13 +68,13 @@ pub struct Mapper {
 }
 
 /// So many jobs per core take part in a matching: it may prefer a job a little worse that need not move.
-const MATCHED: usize = 2;
+const CANDIDATES_PER_CORE: usize = 2;
 
 impl Mapper {
     /// Makes room for so many cores.
     pub fn reserve(&mut self, mapping: Mapping, cores: usize) {
         self.candidates.clear();
-        self.candidates.reserve(MATCHED * cores + 1);
+        self.candidates.reserve(CANDIDATES_PER_CORE * cores + 1);
         self.chosen.clear();
         self.chosen.reserve(cores);
         self.lost.clear();
@@ -83,7 +83,7 @@ impl Mapper {
         self.kept.reserve(cores);
         self.gains.clear();
         if mapping != Mapping::Greedy {
-            self.gains.resize(MATCHED * cores * cores, 0.0);
+            self.gains.resize(CANDIDATES_PER_CORE * cores * cores, 0.0);
         }
         // A matching of the greatest size takes all the room that there is to take.
         match mapping {
@@ -135,7 +135,7 @@ impl Mapper {
         let cores = view.cores();
         let kept = match mapping {
             Mapping::Greedy => cores,
-            Mapping::Sinkhorn { .. } | Mapping::Hungarian { .. } => MATCHED * cores,
+            Mapping::Sinkhorn { .. } | Mapping::Hungarian { .. } => CANDIDATES_PER_CORE * cores,
         };
         self.keep_best(kept, jobs.clone(), idle, view);
         self.kept.clear();

@@ -3,7 +3,7 @@
 use temponet_infer::{Rows, Sparsity};
 use temponet_task::{JobId, System, SystemView};
 
-use crate::advice::{Advice, Counsel};
+use crate::advice::{Advice, JobAdvice};
 use crate::tokenizer::{Feature, Scale, Tokenizer};
 
 /// One decision's rows; its buffers are kept from decision to decision.
@@ -86,9 +86,9 @@ impl Observation {
 
     /// Rows of any tokens. How many jobs are urgent.
     fn read_tokens(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, by_job: bool) -> usize {
-        let of_advisors = tokenizer.features.contains(&Feature::Advice);
-        let of_planners = tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure));
-        self.advice.ask(view, scale, of_advisors, of_planners);
+        let ask_advisors = tokenizer.features.contains(&Feature::Advice);
+        let ask_planners = tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure));
+        self.advice.ask(view, scale, ask_advisors, ask_planners);
         // By deadline, whatever the view's order is: rounding may tell rows apart that are added up in another one.
         self.jobs.extend(self.advice.ready().iter().map(|id| (*id, 0)));
         if by_job {
@@ -101,12 +101,12 @@ impl Observation {
         let mut urgent = 0;
         for place in 0..self.jobs.len() {
             let id = self.jobs[place].0;
-            let counsel = self.advice.of(id);
+            let advice = self.advice.about(id);
             // Written as a new row, and taken back if there is one like it.
-            tokenizer.token(view.job(id), view.now, scale, counsel, &mut self.tokens, &mut self.numbers);
+            tokenizer.token(view.job(id), view.now, scale, advice, &mut self.tokens, &mut self.numbers);
             let row = self.counts.len() as u32 + 1;
             urgent += usize::from(tokenizer.is_urgent(tokenizer.bin(self.token(row), self.real(row), scale)));
-            self.jobs[place].1 = if by_job { row } else { self.row_like(row) };
+            self.jobs[place].1 = if by_job { row } else { self.first_equal_row(row) };
             if self.jobs[place].1 == row {
                 self.counts.push(1);
             } else {
@@ -138,7 +138,7 @@ impl Observation {
     }
 
     /// The first row that says the same as one, which is the last.
-    fn row_like(&mut self, last: u32) -> u32 {
+    fn first_equal_row(&mut self, last: u32) -> u32 {
         let mix = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let four = |four: &[u16]| four.iter().fold(0, |four, value| four << 16 | u64::from(*value));
         let hash = self.token(last).chunks(4).fold(0, |hash, values| mix(hash, four(values)));
@@ -180,7 +180,7 @@ impl Observation {
 
     /// How many simple schedulers would run a ready job; none where the tokenizer does not ask them.
     pub fn supporters(&self, id: JobId) -> u32 {
-        let Counsel { advisors, planners, .. } = self.advice.of(id);
+        let JobAdvice { advisors, planners, .. } = self.advice.about(id);
         advisors.count_ones() + planners.count_ones()
     }
 

@@ -41,7 +41,7 @@ impl Staying {
     }
 
     /// Whether it is worth nothing whatever happens.
-    pub fn is_nothing(&self) -> bool {
+    pub fn is_zero(&self) -> bool {
         self.coefficient <= 0.0 || self.context_switch + self.migration <= 0.0
     }
 
@@ -74,10 +74,10 @@ impl Staying {
         jobs: impl Iterator<Item = Candidate> + Clone,
         idle: f32,
         view: &SystemView<'_>,
-        mut tell: impl FnMut(Kept),
+        mut report: impl FnMut(Kept),
     ) {
         lost.clear();
-        if self.is_nothing() || view.running.iter().flatten().all(|id| chosen.iter().any(|other| other.id == *id)) {
+        if self.is_zero() || view.running.iter().flatten().all(|id| chosen.iter().any(|other| other.id == *id)) {
             return;
         }
         let is_lost = |job: &Candidate| view.job(job.id).running && chosen.iter().all(|other| other.id != job.id);
@@ -107,7 +107,7 @@ impl Staying {
                 continue;
             };
             let incoming = chosen[place];
-            tell(Kept {
+            report(Kept {
                 job: running.id,
                 instead_of: incoming.id,
                 worth: worth(&incoming),

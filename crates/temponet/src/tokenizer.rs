@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use temponet_infer::{RealInput, SLOT, Vocabulary};
 use temponet_task::{Arrival, Job, OnMiss, System, Task, Time};
 
-use crate::advice::{ADVICE_VALUES, Counsel, PLAN_VALUES};
+use crate::advice::{ADVICE_VALUES, JobAdvice, PLAN_VALUES};
 use crate::bins::Bins;
 use crate::{Binning, Continuous};
 
@@ -238,13 +238,13 @@ impl Tokenizer {
         Some(format!("the model has a slot for one job of each task, and {:?} may have several at once", task.name))
     }
 
-    /// Appends a job's token and, where slack is continuous, its numbers. `counsel` is what simple schedulers say of it.
+    /// Appends a job's token and, where slack is continuous, its numbers. `advice` is what simple schedulers say of it.
     pub fn token(
         &self,
         job: &Job,
         now: Time,
         scale: &Scale,
-        counsel: Counsel,
+        advice: JobAdvice,
         out: &mut Vec<u16>,
         real: &mut Vec<f32>,
     ) {
@@ -269,9 +269,9 @@ impl Tokenizer {
                     ((share * 8.0) as u16).min(7)
                 }
                 Feature::Due => scale.bins.of(job.deadline.saturating_sub(now).0 as f64),
-                Feature::Advice => counsel.advisors,
-                Feature::Plan => counsel.planners,
-                Feature::Pressure => ((counsel.pressure * 8.0) as u16).min(15),
+                Feature::Advice => advice.advisors,
+                Feature::Plan => advice.planners,
+                Feature::Pressure => ((advice.pressure * 8.0) as u16).min(15),
                 Feature::Rank => scale.ranks.get(job.task as usize).copied().unwrap_or(0),
             });
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet::{Binning, Counsel, Feature, Learned, Mapping, Model, Options, Scale, Temponet, Tokenizer};
+use temponet::{Binning, Feature, JobAdvice, Learned, Mapping, Model, Options, Scale, Temponet, Tokenizer};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved, simulate};
 use temponet_task::{Assignment, Scheduler, Task, TaskSet, Time};
@@ -129,7 +129,7 @@ fn hopeless_jobs_have_tokens_of_their_own_unless_clipped() {
             &job,
             job.deadline - Time::from_ms(left),
             &scale,
-            Counsel::default(),
+            JobAdvice::default(),
             &mut out,
             &mut Vec::new(),
         );
@@ -140,8 +140,8 @@ fn hopeless_jobs_have_tokens_of_their_own_unless_clipped() {
     let paper = Tokenizer::paper();
     assert_eq!([token(&paper, 1), token(&paper, 3), token(&paper, 4)], [0, 0, 0]);
     let mut out = Vec::new();
-    let counsel = Counsel { advisors: 3, planners: 5, pressure: 0.9 };
-    full.token(&job, Time::ZERO, &Scale::of(&full, &set.system()), counsel, &mut out, &mut Vec::new());
+    let advice = JobAdvice { advisors: 3, planners: 5, pressure: 0.9 };
+    full.token(&job, Time::ZERO, &Scale::of(&full, &set.system()), advice, &mut out, &mut Vec::new());
     assert_eq!(out.len(), full.job_vocabularies().len());
 }
 
