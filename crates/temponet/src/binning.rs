@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::TokenizerError;
+
 /// How slack, in units of the set's own scale, is cut into bins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -80,13 +82,13 @@ impl Binning {
     }
 
     /// Why it cuts nothing into bins, if it does not.
-    pub fn problem(&self, bins: usize) -> Option<String> {
+    pub fn problem(&self, bins: usize) -> Option<TokenizerError> {
         let is_good = |value: f64| value.is_finite() && value > 0.0;
         match self {
             Binning::Uniform { width } if is_good(*width) => None,
             Binning::Log { first, last } if is_good(*first) && is_good(*last) && last > first => None,
             Binning::Fitted { edges } if edges.len() < bins && edges.is_sorted_by(|a, b| a < b) => None,
-            _ => Some(format!("{self:?} does not make {bins} bins")),
+            _ => Some(TokenizerError::Binning { binning: self.clone(), bins }),
         }
     }
 }

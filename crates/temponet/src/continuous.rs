@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use temponet_infer::RealInput;
 
+use crate::TokenizerError;
+
 /// How slack and remaining wcet, in units of the set's own scale, become the two numbers that a network reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -48,15 +50,15 @@ impl Continuous {
     }
 
     /// Why it is none, if it is none.
-    pub fn problem(&self) -> Option<String> {
+    pub fn problem(&self) -> Option<TokenizerError> {
         match self {
-            Continuous::Mlp { hidden: 0 } => Some("a hidden layer without units".into()),
+            Continuous::Mlp { hidden: 0 } => Some(TokenizerError::EmptyHiddenLayer),
             Continuous::ZScore { mean, deviation } => {
                 let is_good = |(mean, deviation): (&f64, &f64)| {
                     mean.abs() <= LIMIT && (LEAST_DEVIATION..=LIMIT).contains(deviation)
                 };
                 let is_bad = !mean.iter().zip(deviation).all(is_good);
-                is_bad.then(|| format!("z-scores with the mean {mean:?} and the deviation {deviation:?}"))
+                is_bad.then_some(TokenizerError::ZScores { mean: *mean, deviation: *deviation })
             }
             _ => None,
         }
@@ -109,7 +111,7 @@ mod tests {
             assert!(continuous.numbers([-1e300, f64::INFINITY]).iter().all(|number| number.is_finite()));
         }
         let narrow = Continuous::ZScore { mean: [0.0; 2], deviation: [1.0, 0.0] };
-        assert!(narrow.problem().unwrap().contains("deviation [1.0, 0.0]"));
+        assert!(narrow.problem().unwrap().to_string().contains("deviation [1.0, 0.0]"));
         assert!(Continuous::Mlp { hidden: 0 }.problem().is_some());
     }
 }

@@ -25,6 +25,7 @@ mod observation;
 mod scheduler;
 mod staying;
 mod tokenizer;
+mod tokenizer_error;
 
 pub use advice::JobAdvice;
 pub use binning::Binning;
@@ -37,3 +38,4 @@ pub use scheduler::Temponet;
 pub use staying::{Kept, Staying};
 pub use temponet_infer::NetworkError;
 pub use tokenizer::{Feature, Scale, Tokenizer};
+pub use tokenizer_error::TokenizerError;

@@ -10,7 +10,7 @@ use temponet_task::{Arrival, Job, OnMiss, System, Task, Time};
 
 use crate::advice::{ADVICE_VALUES, JobAdvice, PLAN_VALUES};
 use crate::bins::Bins;
-use crate::{Binning, Continuous};
+use crate::{Binning, Continuous, TokenizerError};
 
 /// How jobs become tokens; part of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -210,32 +210,32 @@ impl Tokenizer {
     }
 
     /// Why it is none, if it is none.
-    pub fn problem(&self) -> Option<String> {
+    pub fn problem(&self) -> Option<TokenizerError> {
         if !(1..=4096).contains(&self.bins) {
-            return Some(format!("{} slack bins, not from 1 to 4096", self.bins));
+            return Some(TokenizerError::SlackBins { bins: self.bins });
         }
         if !self.long_slack_reserve.is_finite() {
-            return Some(format!("a long-slack reserve of {}", self.long_slack_reserve));
+            return Some(TokenizerError::LongSlackReserve { reserve: self.long_slack_reserve });
         }
         self.binning.problem(self.bins).or_else(|| self.continuous.as_ref()?.problem())
     }
 
     /// Why jobs of this system have no tokens, if they have none: a feed-forward network has a place for each task and for one job of it.
-    pub fn not_applicable(&self, system: &System) -> Option<String> {
+    pub fn not_applicable(&self, system: &System) -> Option<TokenizerError> {
         let slots = self.slots?;
         let tasks = system.tasks.len();
         if tasks > slots {
-            return Some(format!("the model has {slots} slots for tasks, and the set has {tasks} tasks"));
+            return Some(TokenizerError::TooManyTasks { slots, tasks });
         }
         if system.on_miss == OnMiss::Continue {
-            return Some("the model has a slot for one job of each task, and late jobs keep running".into());
+            return Some(TokenizerError::LateJobsContinue);
         }
         let is_single = |task: &Task| match task.arrival {
             Arrival::Periodic { period: gap } | Arrival::Sporadic { minimum: gap, .. } => task.deadline <= gap,
             Arrival::Burst { .. } | Arrival::Listed(_) => false,
         };
         let task = system.tasks.iter().find(|task| !is_single(task))?;
-        Some(format!("the model has a slot for one job of each task, and {:?} may have several at once", task.name))
+        Some(TokenizerError::SeveralJobs { task: task.name.clone() })
     }
 
     /// Appends a job's token and, where slack is continuous, its numbers. `advice` is what simple schedulers say of it.
