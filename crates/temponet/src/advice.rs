@@ -1,4 +1,7 @@
-//! What simple schedulers would do, as part of a job's token: whoever knows that cannot fall far behind them, and can learn when to differ.
+//! Advice of simple schedulers about each ready job, as part of the job's token.
+//!
+//! A network that sees what the simple schedulers would do can imitate them, so it does not fall far behind, and it can learn when to differ. This module
+//! only collects the advice; the schedulers themselves are in [`temponet_sched::advice`].
 
 use std::fmt;
 
@@ -8,80 +11,82 @@ use temponet_task::{JobId, System, SystemView};
 
 use crate::tokenizer::Scale;
 
-/// Values of the features: every subset of the advisors, and of the planners.
+/// Number of values of [`crate::Feature::Advice`]: one for each subset of the advisors.
 pub(crate) const ADVICE_VALUES: usize = 1 << Advisor::ALL.len();
+/// Number of values of [`crate::Feature::Plan`]: one for each subset of the planners.
 pub(crate) const PLAN_VALUES: usize = 1 << Planner::ALL.len();
 
-/// With more ready jobs than this, importance-aware planning is asked only where jobs differ in importance: it takes long.
-const MANY: usize = 64;
+/// Number of ready jobs above which [`Advisor::Dios`] is asked only if tasks differ in value or criticality, because it is slow.
+const MANY_JOBS: usize = 64;
 
-/// What is said of one job.
+/// Advice about one job.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Counsel {
-    /// The advisors that would run it, one bit each.
+pub struct JobAdvice {
+    /// Advisors that would run the job, one bit each: bit `a as u16` for [`Advisor`] `a`.
     pub advisors: u16,
-    /// The planners that would, likewise.
+    /// Planners that would run the job, one bit each: bit `p as u16` for [`Planner`] `p`.
     pub planners: u16,
-    /// The work due until its deadline as a share of what the cores can do until then; infinite for a job that is late.
+    /// Work due by the job's deadline, as a share of what the cores can do until then. It is infinite for a job that is late or that the planner
+    /// left out of its plan.
     pub pressure: f64,
 }
 
-/// Asks them; keeps its memory between decisions.
+/// Asks the advisors and planners at a decision point. Its buffers are reused from decision to decision.
 #[derive(Default)]
 pub(crate) struct Advice {
     panel: Panel,
-    /// By job id.
-    counsels: Vec<Counsel>,
+    /// Advice by job id.
+    by_job: Vec<JobAdvice>,
 }
 
 impl fmt::Debug for Advice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Advice").field("counsels", &self.counsels).finish_non_exhaustive()
+        formatter.debug_struct("Advice").field("by_job", &self.by_job).finish_non_exhaustive()
     }
 }
 
 impl Advice {
-    /// Prepares for a system.
+    /// Prepares the advisors and planners for a system.
     pub(crate) fn start(&mut self, system: &System) {
         self.panel.start(system);
     }
 
-    /// Puts the ready jobs in order and asks the advisors, the planners, both or nobody.
-    pub(crate) fn ask(&mut self, view: &SystemView<'_>, scale: &Scale, of_advisors: bool, of_planners: bool) {
-        if self.counsels.capacity() < view.jobs.len() {
-            // Ids of jobs that have just left are still taken.
-            self.counsels.reserve(2 * view.system.tasks.len().max(view.jobs.len()));
-            // One that has no room for so many takes it now.
+    /// Sorts the ready jobs by deadline, then asks the advisors if `ask_advisors` is set and the planners if `ask_planners` is set.
+    pub(crate) fn ask(&mut self, view: &SystemView<'_>, scale: &Scale, ask_advisors: bool, ask_planners: bool) {
+        if self.by_job.capacity() < view.jobs.len() {
+            // Twice as many, because ids of jobs that have just left are not free yet.
+            self.by_job.reserve(2 * view.system.tasks.len().max(view.jobs.len()));
+            // The panel may lack room for this many jobs too; it reserves room when it starts.
             self.start(view.system);
         }
-        self.counsels.clear();
-        self.counsels.resize(view.jobs.len(), Counsel { pressure: f64::INFINITY, ..Counsel::default() });
-        self.panel.look(view, of_planners);
-        for advisor in Advisor::ALL.into_iter().filter(|_| of_advisors) {
-            if advisor == Advisor::Dios && !scale.differs && view.active.len() > MANY {
+        self.by_job.clear();
+        self.by_job.resize(view.jobs.len(), JobAdvice { pressure: f64::INFINITY, ..JobAdvice::default() });
+        self.panel.look(view, ask_planners);
+        for advisor in Advisor::ALL.into_iter().filter(|_| ask_advisors) {
+            if advisor == Advisor::Dios && !scale.differs && view.active.len() > MANY_JOBS {
                 continue;
             }
             for id in self.panel.advisor(advisor, view) {
-                self.counsels[id.index()].advisors |= 1 << advisor as u16;
+                self.by_job[id.index()].advisors |= 1 << advisor as u16;
             }
         }
-        if of_planners {
+        if ask_planners {
             for planner in Planner::ALL {
                 for id in self.panel.planner(planner, view) {
-                    self.counsels[id.index()].planners |= 1 << planner as u16;
+                    self.by_job[id.index()].planners |= 1 << planner as u16;
                 }
             }
-            self.panel.pressures(view).for_each(|(id, pressure)| self.counsels[id.index()].pressure = pressure);
+            self.panel.pressures(view).for_each(|(id, pressure)| self.by_job[id.index()].pressure = pressure);
         }
     }
 
-    /// The ready jobs in deadline order.
+    /// Ready jobs in deadline order, as of the last call of [`Advice::ask`].
     pub(crate) fn ready(&self) -> &[JobId] {
         self.panel.ready()
     }
 
-    /// What is said of a job.
-    pub(crate) fn of(&self, id: JobId) -> Counsel {
-        self.counsels.get(id.index()).copied().unwrap_or_default()
+    /// Returns the advice about a job; empty advice if the id is unknown.
+    pub(crate) fn about(&self, id: JobId) -> JobAdvice {
+        self.by_job.get(id.index()).copied().unwrap_or_default()
     }
 }

@@ -1,7 +1,9 @@
-//! Matching rows (jobs) to columns (cores) for the greatest gain: the relaxed way and the exact one. Gains are given row after row; a row or
-//! column may stay unmatched, which gains nothing. Both keep their buffers from matching to matching.
+//! Matching of rows (jobs) to columns (cores) for the greatest total gain: relaxed ([`Sinkhorn`]) and exact ([`Hungarian`]).
+//!
+//! Gains are given in row-major order. A row or column may stay unmatched; its gain is then zero. Both matchers reuse their buffers from call to
+//! call.
 
-/// Entropic optimal transport, and a matching from its plan.
+/// Entropy-regularized optimal transport by Sinkhorn iterations, and a matching that is rounded from its plan.
 #[derive(Clone, Debug, Default)]
 pub struct Sinkhorn {
     weights: Vec<f32>,
@@ -14,8 +16,11 @@ pub struct Sinkhorn {
 }
 
 impl Sinkhorn {
-    /// The transport plan: shares of rows in columns, row after row. Every row and column has one unit to give; a slack row and a slack
-    /// column of zero gain take what is better left alone.
+    /// Returns the transport plan in row-major order: the share of each row that goes to each column.
+    ///
+    /// Every row and every column has a mass of one. A slack row and a slack column of zero gain take the mass that gains more when it stays
+    /// unmatched; they are not part of the result. The lower the `temperature`, the closer the plan is to a matching. `iterations` is the number of
+    /// times that rows and columns are rescaled.
     pub fn plan(&mut self, gains: &[f32], columns: usize, temperature: f32, iterations: u32) -> &[f32] {
         let rows = gains.len() / columns.max(1);
         let temperature = temperature.max(1e-6);
@@ -48,8 +53,8 @@ impl Sinkhorn {
         &self.plan
     }
 
-    /// A legal matching from the plan, the column of each row: the greatest shares first, each row and column once, and only where there is a
-    /// gain.
+    /// Returns the column of each row, rounded from the plan: cells with the greatest shares first, each row and column at most once. Cells with a
+    /// negative gain are never matched. The parameters are those of [`Sinkhorn::plan`].
     pub fn matching(&mut self, gains: &[f32], columns: usize, temperature: f32, iterations: u32) -> &[Option<usize>] {
         self.plan(gains, columns, temperature, iterations);
         let plan = &self.plan;
@@ -71,12 +76,12 @@ impl Sinkhorn {
     }
 }
 
-/// The matching of greatest gain (Kuhn and Munkres, by shortest augmenting paths).
+/// Exact matching of greatest total gain: the Hungarian method of Kuhn and Munkres, by shortest augmenting paths.
 #[derive(Clone, Debug, Default)]
 pub struct Hungarian {
     row_price: Vec<f64>,
     column_price: Vec<f64>,
-    /// The row of each column, counted from 1; column 0 is where a search begins.
+    /// Row matched to each column. Rows and columns are counted from 1; row 0 means unmatched, and column 0 is where a search begins.
     row_of: Vec<usize>,
     least: Vec<f64>,
     came_from: Vec<usize>,
@@ -85,10 +90,10 @@ pub struct Hungarian {
 }
 
 impl Hungarian {
-    /// The column of each row.
+    /// Returns the column of each row.
     pub fn matching(&mut self, gains: &[f32], columns: usize) -> &[Option<usize>] {
         let rows = gains.len() / columns.max(1);
-        // Columns beyond the real ones stand for staying unmatched.
+        // One extra column per row, of zero cost: a row that is matched to an extra column stays unmatched.
         let width = columns + rows;
         let cost = |row: usize, column: usize| match column < columns {
             true => -f64::from(gains[row * columns + column]),
@@ -142,6 +147,7 @@ impl Hungarian {
     }
 }
 
+/// Sets `buffer` to `length` copies of `value`; reuses its memory.
 fn refill<T: Copy>(buffer: &mut Vec<T>, length: usize, value: T) {
     buffer.clear();
     buffer.resize(length, value);
@@ -153,17 +159,19 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
 
+    /// Total gain of a matching; panics if a column is matched twice.
     fn total(gains: &[f32], columns: usize, matched: &[Option<usize>]) -> f32 {
         let mut taken = vec![false; columns];
         let gain = |(row, column): (usize, &Option<usize>)| {
             column.map_or(0.0, |column| {
-                assert!(!std::mem::replace(&mut taken[column], true), "a column twice");
+                assert!(!std::mem::replace(&mut taken[column], true), "a column is matched twice");
                 gains[row * columns + column]
             })
         };
         matched.iter().enumerate().map(gain).sum()
     }
 
+    /// Greatest total gain of rows `row` and after, by exhaustive search.
     fn best(gains: &[f32], columns: usize, row: usize, taken: &mut Vec<bool>) -> f32 {
         if row * columns >= gains.len() {
             return 0.0;

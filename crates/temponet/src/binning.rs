@@ -1,32 +1,36 @@
-//! From a slack to one of a few bins.
+//! Edges of the slack bins: fixed by a formula, or fitted to observed slacks.
+//!
+//! This module defines the edges. Finding the bin of a slack, which is done for every job at every decision, is the job of `bins.rs`.
 
 use serde::{Deserialize, Serialize};
 
-/// How slack, in units of the set's own scale, is cut into bins.
+use crate::TokenizerError;
+
+/// How slack is divided into bins. Slacks are in units of [`crate::Scale::unit`], the median wcet of the task set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Binning {
-    /// Equal widths from zero: the paper's Δ.
+    /// Bins of equal width, starting at zero, as in the paper.
     Uniform {
-        /// Δ.
+        /// Width of a bin, the paper's Δ; positive.
         width: f64,
     },
-    /// The first bin is as wide as `first`; each further one is wider by the same factor, up to `last`.
+    /// Bins that widen by a constant factor. The factor is chosen so that the last bin begins at `last`.
     Log {
-        /// Width of the first bin.
+        /// Slack below which bins are nearly equal in width, and above which they are nearly logarithmic; positive and less than `last`.
         first: f64,
-        /// Where the last bin begins.
+        /// Slack at which the last bin begins.
         last: f64,
     },
-    /// Bins found in data: where each but the first begins, ascending.
+    /// Bins fitted to data; see [`Binning::fit`].
     Fitted {
-        /// One fewer than there are bins.
+        /// Slack at which each bin but the first begins, strictly ascending; fewer than there are bins.
         edges: Vec<f64>,
     },
 }
 
 impl Binning {
-    /// Where each of `bins` bins but the first begins, ascending.
+    /// Returns the slack at which each of `bins` bins but the first begins, ascending.
     pub fn edges(&self, bins: usize) -> Vec<f64> {
         let inner = 1..bins;
         match self {
@@ -39,7 +43,9 @@ impl Binning {
         }
     }
 
-    /// Bins around the clusters of observed slacks: k-means in one dimension, begun at the quantiles.
+    /// Fits bins to the clusters of observed slacks by one-dimensional k-means, starting from the quantiles.
+    ///
+    /// Negative and infinite slacks are ignored. There are fewer than `bins` bins if the slacks have too few distinct values.
     pub fn fit(slacks: &[f64], bins: usize) -> Binning {
         let mut sorted: Vec<f64> = slacks.iter().copied().filter(|slack| slack.is_finite() && *slack >= 0.0).collect();
         sorted.sort_by(f64::total_cmp);
@@ -79,14 +85,14 @@ impl Binning {
         Binning::Fitted { edges: borders(&centres) }
     }
 
-    /// Why it cuts nothing into bins, if it does not.
-    pub fn problem(&self, bins: usize) -> Option<String> {
+    /// Returns why the parameters do not define `bins` bins; none if they do.
+    pub fn problem(&self, bins: usize) -> Option<TokenizerError> {
         let is_good = |value: f64| value.is_finite() && value > 0.0;
         match self {
             Binning::Uniform { width } if is_good(*width) => None,
             Binning::Log { first, last } if is_good(*first) && is_good(*last) && last > first => None,
             Binning::Fitted { edges } if edges.len() < bins && edges.is_sorted_by(|a, b| a < b) => None,
-            _ => Some(format!("{self:?} does not make {bins} bins")),
+            _ => Some(TokenizerError::Binning { binning: self.clone(), bins }),
         }
     }
 }

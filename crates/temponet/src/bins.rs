@@ -1,30 +1,34 @@
-//! Bins by their edges, found without a search: the upper bits of a number, read off its floating-point form, lead to a bin at most a few
-//! before its own.
+//! Lookup of a number's bin without a binary search.
+//!
+//! The upper bits of the floating-point representation index a table. The table holds a bin that is at most a few bins below the right one; a
+//! fixed number of comparisons with the edges does the rest.
 
-/// Bins of numbers that are not negative.
+/// Bins of non-negative numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bins {
-    /// Where each bin but the first begins, ascending, and an infinite one.
+    /// Number at which each bin but the first begins, ascending; then infinity as a sentinel.
     edges: Vec<f64>,
-    /// The upper bits of the first edge, and for these and each greater ones the bin of the least number that has them.
+    /// Upper bits of the first positive edge: the first index of the table.
     first: u64,
+    /// The table: for upper bits `first + i`, entry `i` is the bin of the least number with these upper bits. Entry 0 also serves all smaller numbers,
+    /// and the last entry all greater ones.
     starts: Vec<u16>,
-    /// A number's bin is at most so many after the one where its upper bits lead.
+    /// Greatest distance from a table entry to the bin of a number that leads to this entry.
     steps: usize,
 }
 
 impl Default for Bins {
-    /// One bin.
+    /// A single bin.
     fn default() -> Bins {
         Bins::new(Vec::new())
     }
 }
 
-/// Exponent and eight bits after the leading one: 256 places to a doubling.
+/// Shift that leaves the exponent and the eight highest bits of the fraction: 256 table entries per doubling.
 const SHIFT: u32 = 44;
 
 impl Bins {
-    /// Bins that begin at these edges, of which there are less than 65 536.
+    /// Bins that begin at the given ascending edges; there must be fewer than 65 536 edges.
     pub(crate) fn new(mut edges: Vec<f64>) -> Bins {
         let is_positive = |edge: &&f64| **edge > 0.0;
         let place_of = |edge: Option<&f64>| edge.map_or(0, |edge| edge.to_bits() >> SHIFT);
@@ -32,7 +36,7 @@ impl Bins {
         let last = place_of(edges.last().filter(is_positive)).max(first);
         let below = edges.partition_point(|edge| *edge <= 0.0) as u16;
         let start = |place: u64| edges.partition_point(|edge| *edge <= f64::from_bits(place << SHIFT)) as u16;
-        // Whatever is less than the first edge comes to the first place, too.
+        // Numbers below the first positive edge lead to entry 0 too, so it holds their bin.
         let starts: Vec<u16> = [below].into_iter().chain((first + 1..=last).map(start)).collect();
         let ends = starts[1..].iter().map(|start| usize::from(*start)).chain([edges.len()]);
         let steps = starts.iter().zip(ends).map(|(start, end)| end - usize::from(*start)).max().unwrap_or(0);
@@ -40,7 +44,7 @@ impl Bins {
         Bins { edges, first, starts, steps }
     }
 
-    /// The bin of a number. Nothing here depends on the number but what is read, so there is nothing to guess wrong.
+    /// Returns the bin of a number. Its control flow does not depend on the number, so there are no branch mispredictions.
     pub(crate) fn of(&self, value: f64) -> u16 {
         let place = (value.to_bits() >> SHIFT).saturating_sub(self.first) as usize;
         let mut bin = usize::from(self.starts[place.min(self.starts.len() - 1)]);

@@ -1,35 +1,39 @@
-//! Slack as a number instead of a bin: the paper's ablation without the Urgency Tokenizer.
+//! Slack and remaining wcet as real numbers instead of a slack bin: the paper's ablation without the Urgency Tokenizer.
 
 use serde::{Deserialize, Serialize};
 use temponet_infer::RealInput;
 
-/// How slack and remaining wcet, in units of the set's own scale, become the two numbers that a network reads.
+use crate::TokenizerError;
+
+/// How slack and remaining wcet become the two numbers that a network reads.
+///
+/// Both are in units of [`crate::Scale::unit`], the median wcet of the task set, and are clamped to ±1000. In pairs, slack comes first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Continuous {
-    /// As they are.
+    /// The numbers themselves.
     Raw,
-    /// Less the mean, divided by the standard deviation, of observed ones: slack first, then remaining.
+    /// Z-scores: the mean of observed values is subtracted, and the result is divided by their standard deviation.
     ZScore {
-        /// What is taken away.
+        /// Means of slack and of remaining wcet, from −1000 to 1000.
         mean: [f64; 2],
-        /// What it is divided by.
+        /// Standard deviations of slack and of remaining wcet, from 10⁻⁶ to 1000.
         deviation: [f64; 2],
     },
-    /// As they are, through a hidden layer of the network.
+    /// The numbers themselves, which then pass through a hidden layer of the network.
     Mlp {
-        /// Its width.
+        /// Width of the hidden layer; at least 1.
         hidden: usize,
     },
 }
 
-/// Slack and remaining beyond so many units of the set's scale count as so much.
+/// Greatest magnitude of slack and remaining wcet, in units of the scale; greater values are clamped.
 const LIMIT: f64 = 1_000.0;
-/// Deviations below it are of no use.
+/// Least standard deviation to divide by; [`Continuous::fit`] replaces smaller ones by 1.
 const LEAST_DEVIATION: f64 = 1e-6;
 
 impl Continuous {
-    /// Z-scores by the mean and the deviation of observed pairs of slack and remaining; a number that never varies is only shifted.
+    /// Fits z-scores to observed pairs of slack and remaining wcet. A number that never varies is only shifted, with a deviation of 1.
     pub fn fit(observed: &[[f64; 2]]) -> Continuous {
         let count = observed.len().max(1) as f64;
         let mean = [0, 1].map(|of| observed.iter().map(|pair| limited(*pair)[of]).sum::<f64>() / count);
@@ -41,28 +45,28 @@ impl Continuous {
         Continuous::ZScore { mean, deviation }
     }
 
-    /// What the network has to read.
+    /// Returns the real inputs that the network must have.
     pub fn input(&self) -> RealInput {
         let hidden = if let Continuous::Mlp { hidden } = self { *hidden } else { 0 };
         RealInput { inputs: 2, hidden }
     }
 
-    /// Why it is none, if it is none.
-    pub fn problem(&self) -> Option<String> {
+    /// Returns why the parameters are invalid; none if they are valid.
+    pub fn problem(&self) -> Option<TokenizerError> {
         match self {
-            Continuous::Mlp { hidden: 0 } => Some("a hidden layer without units".into()),
+            Continuous::Mlp { hidden: 0 } => Some(TokenizerError::EmptyHiddenLayer),
             Continuous::ZScore { mean, deviation } => {
                 let is_good = |(mean, deviation): (&f64, &f64)| {
                     mean.abs() <= LIMIT && (LEAST_DEVIATION..=LIMIT).contains(deviation)
                 };
                 let is_bad = !mean.iter().zip(deviation).all(is_good);
-                is_bad.then(|| format!("z-scores with the mean {mean:?} and the deviation {deviation:?}"))
+                is_bad.then_some(TokenizerError::ZScores { mean: *mean, deviation: *deviation })
             }
             _ => None,
         }
     }
 
-    /// The numbers for a slack and a remaining wcet.
+    /// Returns the network's input for a pair of slack and remaining wcet.
     pub fn numbers(&self, pair: [f64; 2]) -> [f32; 2] {
         let pair = limited(pair);
         match self {
@@ -71,7 +75,7 @@ impl Continuous {
         }
     }
 
-    /// The slack that became a number.
+    /// Returns the slack that [`Continuous::numbers`] turned into `number`: its inverse, up to rounding and clamping.
     pub fn slack(&self, number: f32) -> f64 {
         match self {
             Continuous::ZScore { mean, deviation } => f64::from(number) * deviation[0] + mean[0],
@@ -97,7 +101,7 @@ mod tests {
         let mean = scores.iter().map(|pair| pair[0]).sum::<f32>() / 100.0;
         let variance = scores.iter().map(|pair| pair[0] * pair[0]).sum::<f32>() / 100.0;
         assert!(mean.abs() < 1e-5 && (variance - 1.0).abs() < 1e-5, "{mean} {variance}");
-        assert!(scores.iter().all(|pair| pair[1] == 0.0), "what never varies is nothing");
+        assert!(scores.iter().all(|pair| pair[1] == 0.0), "a number that never varies becomes zero");
         assert!(observed.iter().zip(&scores).all(|(pair, score)| (fitted.slack(score[0]) - pair[0]).abs() < 1e-4));
     }
 
@@ -109,7 +113,7 @@ mod tests {
             assert!(continuous.numbers([-1e300, f64::INFINITY]).iter().all(|number| number.is_finite()));
         }
         let narrow = Continuous::ZScore { mean: [0.0; 2], deviation: [1.0, 0.0] };
-        assert!(narrow.problem().unwrap().contains("deviation [1.0, 0.0]"));
+        assert!(narrow.problem().unwrap().to_string().contains("deviation [1.0, 0.0]"));
         assert!(Continuous::Mlp { hidden: 0 }.problem().is_some());
     }
 }

@@ -90,7 +90,7 @@ const FLOP_PER_NS: u64 = 20;
 impl Scheduler for Learned {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         if let Some(problem) = self.model.tokenizer.not_applicable(system) {
-            return Err(NotApplicable(problem));
+            return Err(NotApplicable(problem.to_string()));
         }
         self.scale = Scale::of(&self.model.tokenizer, system);
         self.mapper.reserve(self.options.mapping, system.cores);

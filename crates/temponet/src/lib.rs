@@ -70,6 +70,7 @@ mod observation;
 mod scheduler;
 mod staying;
 mod tokenizer;
+mod tokenizer_error;
 
 pub use learned::Options;
 pub use mapping::Mapping;
@@ -81,10 +82,11 @@ pub use temponet_task::{
     Arrival, Assignment, Costs, Decision, Event, ExecutionModel, Gap, InvalidSystem, Job, JobId, NotApplicable, OnMiss,
     ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, System, SystemView, Task, TaskSet, Time,
 };
+pub use tokenizer_error::TokenizerError;
 
 /// The steps of one decision, for training and diagnostics. These items may change at any time.
 pub mod stages {
-    pub use crate::advice::Counsel;
+    pub use crate::advice::JobAdvice;
     pub use crate::assignment::{Hungarian, Sinkhorn};
     pub use crate::binning::Binning;
     pub use crate::continuous::Continuous;

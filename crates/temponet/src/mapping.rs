@@ -1,4 +1,6 @@
-//! From Q-values to cores.
+//! Mapping of jobs to cores by their Q-values.
+//!
+//! The mapper keeps the few jobs with the highest Q-values and gives them cores, greedily or by a matching. It drops jobs worth less than idling.
 
 use std::cmp::Ordering;
 
@@ -8,23 +10,23 @@ use temponet_task::{Assignment, JobId, SystemView, Tie, Time};
 use crate::assignment::{Hungarian, Sinkhorn};
 use crate::staying::{Kept, Staying};
 
-/// How the jobs with the best Q-values get cores.
+/// How the jobs with the highest Q-values get cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Mapping {
-    /// The best unmasked job, again and again, until the cores are taken or idling is better. Running jobs keep their cores.
+    /// The job with the highest Q-value first, until every core is taken or idling is better. Chosen jobs that are running stay on their cores.
     #[default]
     Greedy,
-    /// Sinkhorn-relaxed matching of jobs and cores, where staying is cheaper than migrating, rounded to an assignment.
+    /// Matching of jobs and cores, relaxed by Sinkhorn iterations and rounded to an assignment. Migrations have a price.
     Sinkhorn {
-        /// The lower, the sharper.
+        /// Temperature of the relaxation, in units of Q: the lower, the sharper.
         temperature: f32,
-        /// Rescalings of rows and columns.
+        /// Number of Sinkhorn iterations, each of which rescales all rows and columns.
         iterations: u32,
         /// What a migration costs, in units of Q.
         migration: f32,
     },
-    /// The exact best matching: the reference of the one above.
+    /// Exact matching of the greatest total gain: the reference for [`Mapping::Sinkhorn`].
     Hungarian {
         /// What a migration costs, in units of Q.
         migration: f32,
@@ -46,20 +48,20 @@ impl Candidate {
         Candidate { q, deadline: job.deadline, tie: job.tie(), id }
     }
 
-    /// The best first; equal Q-values by deadline.
+    /// Orders by descending Q-value, then by deadline, then by [`temponet_task::Job::tie`].
     pub fn order(&self, other: &Candidate) -> Ordering {
         other.q.total_cmp(&self.q).then((self.deadline, self.tie).cmp(&(other.deadline, other.tie)))
     }
 }
 
-/// Maps Q-values to cores; keeps its buffers.
+/// Assigns jobs to cores by their Q-values. Its buffers are reused from decision to decision.
 #[derive(Clone, Debug, Default)]
 pub struct Mapper {
-    /// What it is worth that running jobs keep their cores; nothing at first. Matchings have a cost of migrating of their own and do not mind it.
+    /// Switching bonus of running jobs; zero by default. Only [`Mapping::Greedy`] uses it: the matchings have a migration cost of their own.
     pub staying: Staying,
     candidates: Vec<Candidate>,
     chosen: Vec<JobId>,
-    /// Running jobs that are not among the best.
+    /// Running jobs that are not among the candidates; working memory of [`Staying::keep`].
     lost: Vec<Candidate>,
     kept: Vec<Kept>,
     gains: Vec<f32>,
@@ -67,14 +69,15 @@ pub struct Mapper {
     hungarian: Hungarian,
 }
 
-/// So many jobs per core take part in a matching: it may prefer a job a little worse that need not move.
-const MATCHED: usize = 2;
+/// Number of jobs per core that take part in a matching. It is more than one because a matching may prefer a slightly worse job that need not
+/// migrate.
+const CANDIDATES_PER_CORE: usize = 2;
 
 impl Mapper {
-    /// Makes room for so many cores.
+    /// Reserves memory for decisions on this many cores.
     pub fn reserve(&mut self, mapping: Mapping, cores: usize) {
         self.candidates.clear();
-        self.candidates.reserve(MATCHED * cores + 1);
+        self.candidates.reserve(CANDIDATES_PER_CORE * cores + 1);
         self.chosen.clear();
         self.chosen.reserve(cores);
         self.lost.clear();
@@ -83,9 +86,9 @@ impl Mapper {
         self.kept.reserve(cores);
         self.gains.clear();
         if mapping != Mapping::Greedy {
-            self.gains.resize(MATCHED * cores * cores, 0.0);
+            self.gains.resize(CANDIDATES_PER_CORE * cores * cores, 0.0);
         }
-        // A matching of the greatest size takes all the room that there is to take.
+        // A matching of the greatest size makes the matcher allocate all the memory that it will ever need.
         match mapping {
             Mapping::Greedy => {}
             Mapping::Sinkhorn { temperature, .. } => _ = self.sinkhorn.matching(&self.gains, cores, temperature, 0),
@@ -93,11 +96,11 @@ impl Mapper {
         }
     }
 
-    /// Leaves the best of the jobs in the candidates, the best first; none that is worth less than idling. Most jobs are not worth a look at
-    /// anything but their Q-value.
-    fn keep_best(&mut self, kept: usize, jobs: impl Iterator<Item = (JobId, f32)>, idle: f32, view: &SystemView<'_>) {
+    /// Sets the candidates to the best `limit` jobs, best first, without jobs worth less than idling. For most jobs, only the Q-value is read.
+    fn keep_best(&mut self, limit: usize, jobs: impl Iterator<Item = (JobId, f32)>, idle: f32, view: &SystemView<'_>) {
         self.candidates.clear();
-        // What idling is worth, or the last candidate, once they are so many: one comparison, which soon fails always.
+        // Least Q-value that can still get in: that of idling, or of the last candidate once there are `limit` of them. So most jobs need a single
+        // comparison, whose outcome is easy to predict because it soon fails almost always.
         let mut least = idle;
         for (id, q) in jobs {
             if !matches!(q.partial_cmp(&least), Some(Ordering::Greater | Ordering::Equal)) {
@@ -105,25 +108,25 @@ impl Mapper {
             }
             let candidate = Candidate::of((id, q), view);
             let place = self.candidates.partition_point(|other| other.order(&candidate) == Ordering::Less);
-            if place == kept {
+            if place == limit {
                 continue;
             }
-            if self.candidates.len() == kept {
+            if self.candidates.len() == limit {
                 self.candidates.pop();
             }
             self.candidates.insert(place, candidate);
-            if let Some(last) = self.candidates.get(kept - 1) {
+            if let Some(last) = self.candidates.get(limit - 1) {
                 least = last.q;
             }
         }
     }
 
-    /// Running jobs that took their cores back in the last assignment.
+    /// Returns the running jobs that kept their cores in the last assignment because of the switching bonus.
     pub fn kept(&self) -> &[Kept] {
         &self.kept
     }
 
-    /// Assigns jobs, each given with its Q-value, to the cores. Jobs that are worth less than idling get none.
+    /// Assigns `jobs`, each given with its Q-value, to the cores. A job whose Q-value is below `idle`, the Q-value of idling, gets no core.
     pub fn assign(
         &mut self,
         mapping: Mapping,
@@ -133,11 +136,11 @@ impl Mapper {
         assignment: &mut Assignment,
     ) {
         let cores = view.cores();
-        let kept = match mapping {
+        let limit = match mapping {
             Mapping::Greedy => cores,
-            Mapping::Sinkhorn { .. } | Mapping::Hungarian { .. } => MATCHED * cores,
+            Mapping::Sinkhorn { .. } | Mapping::Hungarian { .. } => CANDIDATES_PER_CORE * cores,
         };
-        self.keep_best(kept, jobs.clone(), idle, view);
+        self.keep_best(limit, jobs.clone(), idle, view);
         self.kept.clear();
         let migration = match mapping {
             Mapping::Greedy => {
@@ -150,7 +153,8 @@ impl Mapper {
             }
             Mapping::Sinkhorn { migration, .. } | Mapping::Hungarian { migration } => migration,
         };
-        // Where idling is out of the question, by how much does not matter, and could not be told beside the jobs' own differences.
+        // Where idling is out of the question, its exact Q-value does not matter. A hugely negative one would swamp the differences between jobs in
+        // rounding, so it is raised.
         let least = self.candidates.iter().map(|candidate| candidate.q).fold(f32::INFINITY, f32::min);
         let idle = idle.max(least - migration - 1.0);
         self.gains.clear();
@@ -183,7 +187,7 @@ mod tests {
     use rand_pcg::Pcg64;
     use temponet_task::{Job, Task, TaskSet};
 
-    /// So many ready jobs with these deadlines, on four cores.
+    /// Calls `check` with a view of ready jobs with the given deadlines, on four cores.
     fn with_view(deadlines: &[u64], check: impl FnOnce(&SystemView<'_>)) {
         let task = |(index, deadline): (usize, &u64)| Task {
             deadline: Time(*deadline),
@@ -222,7 +226,7 @@ mod tests {
             [0, 1, 7, 8, 9, 200].into_iter().flat_map(|n| [f32::NEG_INFINITY, 3.0, 5.5].map(|idle| (n, idle)))
         {
             let deadlines: Vec<u64> = (0..n).map(|_| rng.random_range(1..5)).collect();
-            // Few values, so that many are equal.
+            // Few distinct Q-values, so that many are equal.
             let q: Vec<f32> = (0..n).map(|_| f32::from(rng.random_range(0u8..6))).collect();
             with_view(&deadlines, |view| {
                 let mut mapper = Mapper::default();

@@ -137,7 +137,7 @@ impl Model {
         let text = weights.metadata.get(TOKENIZER_KEY).ok_or_else(|| wrong("it is missing".into()))?;
         let tokenizer: Tokenizer = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
         if let Some(problem) = tokenizer.problem() {
-            return Err(wrong(problem));
+            return Err(wrong(problem.to_string()));
         }
         let Architecture { job, idle, real, slots, .. } = &weights.architecture;
         if *job != tokenizer.job_vocabularies() || *idle != tokenizer.idle_vocabularies() {

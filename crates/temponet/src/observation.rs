@@ -1,46 +1,55 @@
-//! The ready jobs as rows of the network: equal tokens are one row with a count.
+//! The ready jobs of a decision as rows of the network's input.
+//!
+//! Jobs with equal tokens share a row that carries their count. That keeps the network's input small, and the attention bias makes the result the same
+//! as with a row per job.
 
 use temponet_infer::{Rows, Sparsity};
 use temponet_task::{JobId, System, SystemView};
 
-use crate::advice::{Advice, Counsel};
+use crate::advice::{Advice, JobAdvice};
 use crate::tokenizer::{Feature, Scale, Tokenizer};
 
-/// One decision's rows; its buffers are kept from decision to decision.
+/// Rows of one decision. Its buffers are reused from decision to decision.
+///
+/// Job rows are counted from 1; row 0 is the idle row.
 #[derive(Debug, Default)]
 pub struct Observation {
+    /// Token of the idle row.
     idle: [u16; 2],
-    /// The tokens of the distinct rows, one after the other.
+    /// Tokens of the job rows, `width` values each.
     tokens: Vec<u16>,
-    /// Their numbers, where slack is continuous.
+    /// Real numbers of the job rows, `inputs` values each; empty unless slack is continuous.
     numbers: Vec<f32>,
-    /// How many jobs each row stands for.
+    /// Number of jobs that each job row stands for.
     counts: Vec<u32>,
-    /// Attention bias of the idle row and of each row.
+    /// Attention bias of each row, the idle row first.
     bias: Vec<f32>,
-    /// Each ready job and its row, counted from 1; row 0 is idle.
+    /// Each ready job and its row.
     jobs: Vec<(JobId, u32)>,
+    /// Sparse attention; none if attention is dense.
     sparsity: Option<Sparsity>,
-    /// Share of jobs with less slack than one bin.
+    /// Share of the ready jobs that are urgent, 0 to 1; see [`Tokenizer::is_urgent`].
     urgent: f32,
-    /// Of a row: values of its token, and numbers.
+    /// Number of values of a token.
     width: usize,
+    /// Number of real numbers of a row.
     inputs: usize,
     advice: Advice,
-    /// For each slack bin, how many jobs it has and which row it is.
+    /// Number of jobs and row of each slack bin; working memory.
     bins: Vec<(u32, u32)>,
-    /// An open hash table of rows; an entry counts if it is of this round.
+    /// Open-addressing hash table of (round, row). An entry is valid only in its own round, so the table need not be cleared for each decision.
     table: Vec<(u32, u32)>,
+    /// Number of the current round.
     round: u32,
 }
 
 impl Observation {
-    /// Prepares for a system; without it, what simple schedulers say of the jobs may be about another one.
+    /// Prepares for a system. Without this call, the advice of simple schedulers may rest on another system.
     pub fn start(&mut self, system: &System) {
         self.advice.start(system);
     }
 
-    /// Reads the view. With `by_job`, every job has a row of its own, in deadline order, as sparse attention wants it.
+    /// Reads the ready jobs of a view. With `by_job`, every job has a row of its own, in deadline order, as sparse attention needs it.
     pub fn read(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, by_job: bool) {
         self.idle = scale.idle;
         self.tokens.clear();
@@ -62,7 +71,7 @@ impl Observation {
         }
     }
 
-    /// Rows where the slack bin is all that a token says, in the order of the bins. How many jobs are urgent.
+    /// Reads rows whose token is the slack bin alone, in the order of the bins. Returns the number of urgent jobs.
     fn read_slacks(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>) -> usize {
         (self.width, self.inputs) = (1, 0);
         let Observation { tokens, counts, jobs, bins, .. } = self;
@@ -84,12 +93,12 @@ impl Observation {
         urgent
     }
 
-    /// Rows of any tokens. How many jobs are urgent.
+    /// Reads rows with any tokens. Returns the number of urgent jobs.
     fn read_tokens(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, by_job: bool) -> usize {
-        let of_advisors = tokenizer.features.contains(&Feature::Advice);
-        let of_planners = tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure));
-        self.advice.ask(view, scale, of_advisors, of_planners);
-        // By deadline, whatever the view's order is: rounding may tell rows apart that are added up in another one.
+        let ask_advisors = tokenizer.features.contains(&Feature::Advice);
+        let ask_planners = tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure));
+        self.advice.ask(view, scale, ask_advisors, ask_planners);
+        // Deadline order, whatever the order of the view: sums over rows in another order may round differently and change Q-values.
         self.jobs.extend(self.advice.ready().iter().map(|id| (*id, 0)));
         if by_job {
             self.sparsity = Some(Sparsity::paper(self.jobs.len()));
@@ -101,12 +110,12 @@ impl Observation {
         let mut urgent = 0;
         for place in 0..self.jobs.len() {
             let id = self.jobs[place].0;
-            let counsel = self.advice.of(id);
-            // Written as a new row, and taken back if there is one like it.
-            tokenizer.token(view.job(id), view.now, scale, counsel, &mut self.tokens, &mut self.numbers);
+            let advice = self.advice.about(id);
+            // The token is appended as a new row, and removed again if an equal row exists.
+            tokenizer.token(view.job(id), view.now, scale, advice, &mut self.tokens, &mut self.numbers);
             let row = self.counts.len() as u32 + 1;
             urgent += usize::from(tokenizer.is_urgent(tokenizer.bin(self.token(row), self.real(row), scale)));
-            self.jobs[place].1 = if by_job { row } else { self.row_like(row) };
+            self.jobs[place].1 = if by_job { row } else { self.first_equal_row(row) };
             if self.jobs[place].1 == row {
                 self.counts.push(1);
             } else {
@@ -118,7 +127,7 @@ impl Observation {
         urgent
     }
 
-    /// Room for as many rows as there are jobs, so that it is not taken in a later decision where fewer of them are equal.
+    /// Reserves memory for a row per job, so that a later decision with fewer equal jobs allocates nothing.
     fn reserve(&mut self, tokenizer: &Tokenizer, jobs: usize) {
         self.tokens.reserve(jobs * tokenizer.width());
         self.numbers.reserve(jobs * tokenizer.real_input().map_or(0, |real| real.inputs));
@@ -127,6 +136,7 @@ impl Observation {
         self.bias.reserve(1 + jobs);
     }
 
+    /// Begins a new round of the hash table, and enlarges the table if it is too small for the jobs.
     fn prepare_table(&mut self) {
         let size = (2 * self.jobs.len()).next_power_of_two().max(64);
         if self.table.len() < size || self.round == u32::MAX {
@@ -137,8 +147,8 @@ impl Observation {
         self.round += 1;
     }
 
-    /// The first row that says the same as one, which is the last.
-    fn row_like(&mut self, last: u32) -> u32 {
+    /// Returns the first row that equals row `last`, the one just appended. If there is none, enters `last` in the table and returns it.
+    fn first_equal_row(&mut self, last: u32) -> u32 {
         let mix = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let four = |four: &[u16]| four.iter().fold(0, |four, value| four << 16 | u64::from(*value));
         let hash = self.token(last).chunks(4).fold(0, |hash, values| mix(hash, four(values)));
@@ -158,48 +168,48 @@ impl Observation {
         }
     }
 
-    /// What the network reads.
+    /// Returns the input of the network.
     pub fn rows(&self) -> Rows<'_> {
         Rows { idle: &self.idle, jobs: &self.tokens, real: &self.numbers, bias: &self.bias, sparsity: self.sparsity }
     }
 
-    /// Keeps only half the keys of sparse attention.
+    /// Halves the keys per block of sparse attention; has no effect on dense attention.
     pub fn halve_attention(&mut self) {
         self.sparsity = self.sparsity.map(Sparsity::halved);
     }
 
-    /// How many jobs each row stands for, the idle row not among them.
+    /// Number of jobs that each job row stands for, without the idle row.
     pub fn counts(&self) -> &[u32] {
         &self.counts
     }
 
-    /// Each ready job with its row, counted from 1.
+    /// Each ready job with its row, which is counted from 1.
     pub fn jobs(&self) -> &[(JobId, u32)] {
         &self.jobs
     }
 
-    /// How many simple schedulers would run a ready job; none where the tokenizer does not ask them.
+    /// Number of simple schedulers that would run a ready job; zero if the tokenizer does not ask them.
     pub fn supporters(&self, id: JobId) -> u32 {
-        let Counsel { advisors, planners, .. } = self.advice.of(id);
+        let JobAdvice { advisors, planners, .. } = self.advice.about(id);
         advisors.count_ones() + planners.count_ones()
     }
 
-    /// The token of a row, counted from 1.
+    /// Token of a job row, which is counted from 1.
     pub fn token(&self, row: u32) -> &[u16] {
         &self.tokens[(row as usize - 1) * self.width..][..self.width]
     }
 
-    /// The numbers of a row, counted from 1; none unless slack is continuous.
+    /// Real numbers of a job row, which is counted from 1; empty unless slack is continuous.
     pub fn real(&self, row: u32) -> &[f32] {
         &self.numbers[(row as usize - 1) * self.inputs..][..self.inputs]
     }
 
-    /// Rows without the idle one.
+    /// Number of job rows, without the idle row.
     pub fn distinct(&self) -> usize {
         self.counts.len()
     }
 
-    /// Share of the jobs with less slack than one bin.
+    /// Share of the ready jobs that are urgent, 0 to 1; see [`Tokenizer::is_urgent`].
     pub fn urgent(&self) -> f32 {
         self.urgent
     }
@@ -210,7 +220,7 @@ mod tests {
     use super::*;
     use temponet_task::{Job, Task, TaskSet, Time};
 
-    /// Each job's token and how many jobs have it.
+    /// Each job with its token and the number of jobs that share the token.
     fn seen(observation: &Observation) -> Vec<(JobId, u16, u32)> {
         let of = |(id, row): &(JobId, u32)| {
             let place = *row as usize - 1;
@@ -227,7 +237,7 @@ mod tests {
             .into_iter()
             .flat_map(|tokenizer| [0, 1, 30, 500].map(|jobs| (tokenizer.clone(), jobs)))
         {
-            // Some are late by wcet, and some of these impossible.
+            // Some jobs are late by wcet, and some of these are impossible.
             let task = |index: u64| Task {
                 bcet: Time(60),
                 deadline: Time(200 + index * 131 % 1_499),

@@ -1,72 +1,81 @@
-//! What it is worth that a running job keeps its core, where taking it away costs time.
+//! The switching bonus: a Q-value bonus for a running job, on systems where a preemption costs time.
 //!
-//! The best jobs are chosen by their Q-values alone. Then a running job that lost its core may take it back from a job that came in: if the
-//! one that came in is not more critical, and is better by no more than `coefficient` · cost / (cost + remaining), where the cost is
-//! the time that the exchange wastes and the remaining work is the running job's. So staying is worth nothing where nothing is wasted, more the more is wasted and
-//! the sooner the running job would be done anyway, and never more than the coefficient. It never keeps a job on a core while a more critical one that the
-//! network prefers to it waits.
+//! Jobs are first chosen by their Q-values alone. Then a running job that was not chosen may take its core back from an incoming job. Two conditions
+//! must hold:
+//! - the incoming job is not more critical than the running one;
+//! - its Q-value is higher by at most the bonus, `coefficient` · cost / (cost + remaining). The cost is the time that the exchange wastes, and
+//!   remaining is the work left of the running job.
+//!
+//! The bonus is zero where switching is free. It grows with the cost and as the running job nears completion, and never exceeds the coefficient. It
+//! never keeps a job on a core while a more critical job waits that the network prefers.
 
 use temponet_task::{Costs, Job, System, SystemView, Time};
 
 use crate::mapping::Candidate;
 
-/// What staying is worth on a system.
+/// Switching bonus on a system: Q-value bonus for a running job.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Staying {
+    /// Upper limit of the bonus, in units of Q.
     coefficient: f32,
+    /// Cost of a context switch, in nanoseconds.
     context_switch: f64,
+    /// Cost of a migration, in nanoseconds.
     migration: f64,
     cores: usize,
 }
 
-/// A running job that took its core back.
+/// A running job that kept its core because of the switching bonus.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Kept {
-    /// The job that stays.
+    /// Job that kept its core.
     pub job: temponet_task::JobId,
-    /// The one that would have come in.
+    /// Job that would have got the core without the bonus.
     pub instead_of: temponet_task::JobId,
-    /// What staying was worth, in units of Q.
+    /// Bonus of the running job, in units of Q.
     pub worth: f32,
-    /// What its Q-value lacked.
+    /// Q-value of the other job minus the Q-value of the running job; at most `worth`.
     pub lacked: f32,
 }
 
 impl Staying {
-    /// On a system, with a model's coefficient; see [`crate::Model::stay`].
+    /// Returns the bonus on a system. `coefficient` is its upper limit, in units of Q; see [`crate::Model::stay`].
     pub fn on(system: &System, coefficient: f32) -> Staying {
         let Costs { context_switch, migration, .. } = system.costs;
         let [context_switch, migration] = [context_switch, migration].map(|cost| cost.0 as f64);
         Staying { coefficient, context_switch, migration, cores: system.cores }
     }
 
-    /// Whether it is worth nothing whatever happens.
-    pub fn is_nothing(&self) -> bool {
+    /// Whether the bonus is zero for all jobs.
+    pub fn is_zero(&self) -> bool {
         self.coefficient <= 0.0 || self.context_switch + self.migration <= 0.0
     }
 
-    /// The time, in ns, that is wasted if a job comes in for a running one: that one has to be switched to again later, perhaps on another core; the one
-    /// that comes in has to be switched to sooner or later, but it may have to migrate.
+    /// Expected time, in nanoseconds, that is wasted if `incoming` preempts `running`.
+    ///
+    /// The running job needs another context switch later. It also needs a migration unless it resumes on its own core; all cores are assumed to be
+    /// equally likely. The incoming job needs its context switch in any case, but may have to migrate now.
     pub fn cost(&self, running: &Job, incoming: &Job) -> f64 {
         let elsewhere = (self.cores - 1) as f64 / self.cores as f64;
         let moves = incoming.last_core.is_some() && incoming.last_core != running.last_core;
         self.context_switch + self.migration * (elsewhere + f64::from(u8::from(moves)))
     }
 
-    /// What it is worth, in units of Q, that a running job stays instead of another one coming in.
+    /// Bonus of `running`, in units of Q, when it competes with `incoming` for its core.
     pub fn worth(&self, running: &Job, incoming: &Job) -> f32 {
         let cost = self.cost(running, incoming);
         if cost <= 0.0 {
             return 0.0;
         }
-        // How much is left of a job that has overrun its wcet nobody knows: not that it is nearly done.
+        // The remaining work of a job that has overrun its wcet is unknown. It must not pass for nearly complete, so its whole wcet is taken.
         let has_overrun = running.executed >= running.wcet;
         let remaining = if has_overrun { running.wcet.max(Time(1)) } else { running.remaining() };
         self.coefficient * (cost / (cost + remaining.0 as f64)) as f32
     }
 
-    /// Lets running jobs that are not among the chosen take their cores back, and tells of each. `jobs` are all ready jobs with their Q-values, `lost` is
-    /// working memory.
+    /// Lets running jobs that are not among the `chosen` take their cores back, and calls `report` for each.
+    ///
+    /// `jobs` are all ready jobs with their Q-values, `idle` is the Q-value of idling, and `lost` is working memory.
     pub(crate) fn keep(
         &self,
         chosen: &mut [Candidate],
@@ -74,16 +83,16 @@ impl Staying {
         jobs: impl Iterator<Item = Candidate> + Clone,
         idle: f32,
         view: &SystemView<'_>,
-        mut tell: impl FnMut(Kept),
+        mut report: impl FnMut(Kept),
     ) {
         lost.clear();
-        if self.is_nothing() || view.running.iter().flatten().all(|id| chosen.iter().any(|other| other.id == *id)) {
+        if self.is_zero() || view.running.iter().flatten().all(|id| chosen.iter().any(|other| other.id == *id)) {
             return;
         }
         let is_lost = |job: &Candidate| view.job(job.id).running && chosen.iter().all(|other| other.id != job.id);
         lost.extend(jobs.clone().filter(|job| job.q >= idle && is_lost(job)).take(view.cores()));
         let criticality = |job: &Candidate| view.job(job.id).criticality;
-        // The most critical first: whoever comes later takes nothing from a more critical job, so what is kept stays right.
+        // The most critical job first: a later job takes no core from a more critical one, so earlier exchanges stay valid.
         lost.sort_unstable_by(|a, b| criticality(b).cmp(&criticality(a)).then(a.order(b)));
         for running in lost.iter() {
             let is_better =
@@ -101,13 +110,13 @@ impl Staying {
             };
             let worth = |incoming: &Candidate| self.worth(view.job(running.id), view.job(incoming.id));
             let gives_way = |incoming: &Candidate| may_wait(incoming) && running.q + worth(incoming) >= incoming.q;
-            // The worst of those that came in is the first to go.
+            // Of the incoming jobs that may wait, the one that ranks last gives way.
             let places = (0..chosen.len()).filter(|place| gives_way(&chosen[*place]));
             let Some(place) = places.reduce(|a, b| if chosen[a].order(&chosen[b]).is_lt() { b } else { a }) else {
                 continue;
             };
             let incoming = chosen[place];
-            tell(Kept {
+            report(Kept {
                 job: running.id,
                 instead_of: incoming.id,
                 worth: worth(&incoming),

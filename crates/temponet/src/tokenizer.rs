@@ -1,35 +1,37 @@
-//! The Urgency Tokenizer: what the network sees of a job, all of it discrete unless slack is left continuous. This one function serves training, simulation and
-//! deployment.
+//! The Urgency Tokenizer: what the network sees of a job.
 //!
-//! A job's token is its slack bin and, if wanted, a few more small features. Times are measured in the set's own scale, its median wcet, so that
-//! one model serves microsecond and second sets.
+//! A job's token is its slack bin and, optionally, a few more discrete features. Slack can also be left continuous. Times are measured in units of the
+//! task set's median wcet, so one model serves task sets in microseconds and in seconds. Training, simulation and deployment share this code, so a
+//! token means the same in all of them.
 
 use serde::{Deserialize, Serialize};
 use temponet_infer::{RealInput, SLOT, Vocabulary};
 use temponet_task::{Arrival, Job, OnMiss, System, Task, Time};
 
-use crate::advice::{ADVICE_VALUES, Counsel, PLAN_VALUES};
+use crate::advice::{ADVICE_VALUES, JobAdvice, PLAN_VALUES};
 use crate::bins::Bins;
-use crate::{Binning, Continuous};
+use crate::{Binning, Continuous, TokenizerError};
 
-/// How jobs become tokens; part of a model.
+/// How jobs become tokens. It is part of a model, and is stored in the model file as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tokenizer {
-    /// Slack bins, Q.
+    /// Number of slack bins, the paper's Q; 1 to 4096.
     pub bins: usize,
-    /// How slack is cut.
+    /// How slack is divided into bins.
     pub binning: Binning,
-    /// The paper's clip: every negative slack is bin 0. Else *late by wcet* and *impossible* are tokens of their own.
+    /// Whether every negative slack is clipped to bin 0, as in the paper. Otherwise, *late by wcet* and *impossible* have bins of their own.
     pub clip: bool,
-    /// Added to the attention logits of jobs in the last slack bin, so that they are not forgotten; the paper's long-slack reserve.
+    /// The paper's long-slack reserve: added to the attention logits of jobs in the last slack bin, so that they are not ignored. Zero switches it off.
     pub long_slack_reserve: f32,
-    /// What else a token says.
+    /// Further features of a token, after the slack bin.
     pub features: Vec<Feature>,
-    /// Slack and remaining wcet as numbers in the place of the slack bin. The bins then only tell which jobs are urgent or have long slack.
+    /// Slack and remaining wcet as real numbers that replace the slack bin; none by default. The bins then only tell which jobs are urgent or have
+    /// long slack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuous: Option<Continuous>,
-    /// Places for tasks in a feed-forward network; a token then ends with the number of its task. None: a network that takes any number of tasks.
+    /// Number of task slots of a feed-forward network; a token then ends with the index of the job's task. None, the default, is a network that takes
+    /// any number of tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<usize>,
 }
@@ -38,29 +40,30 @@ pub struct Tokenizer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
-    /// Remaining wcet on a logarithmic scale around the set's median wcet: 16 bins.
+    /// Remaining wcet, in 16 logarithmic bins around the task set's median wcet.
     Remaining,
-    /// Criticality 0, 1, 2, or 3 and above.
+    /// Criticality: 0, 1, 2, or 3 and above.
     Criticality,
-    /// Value relative to the set's mean, on a logarithmic scale: 8 bins.
+    /// Value relative to the mean value of the task set's tasks, in 8 logarithmic bins.
     Value,
-    /// Has not run yet, has run and lost its core, or is running.
+    /// Dispatch state: has not run yet (0), has run but lost its core (1), or is running (2).
     Core,
-    /// The least remaining as a share of the remaining wcet: 8 bins.
+    /// Least remaining work (by the bcet) as a share of the remaining wcet, in 8 bins.
     Uncertainty,
-    /// Time to the deadline, in the bins of the slack.
+    /// Time to the deadline, in the slack bins.
     Due,
-    /// Which of five classical schedulers would run it now.
+    /// The subset of the five advisors, which are classical schedulers, that would run the job now.
     Advice,
-    /// Which of three plans that look ahead to coming jobs would run it now.
+    /// The subset of the three planners, which look ahead to coming jobs, that would run the job now.
     Plan,
-    /// The work due until its deadline, jobs to come included, as a share of what the cores can do until then: 16 bins up to twice as much.
+    /// Work due by the job's deadline, coming jobs included, as a share of what the cores can do until then: 16 bins, the last from 1.875 on.
     Pressure,
-    /// The load per core of all tasks whose jobs take no longer for their value than this one's: 16 bins up to 1.5.
+    /// Utilization per core of all tasks whose mean execution time per value is no greater than that of the job's task: 16 bins, the last from 1.5 on.
     Rank,
 }
 
 impl Feature {
+    /// Name and number of values of the feature, where slack has `bins` bins.
     fn vocabulary(self, bins: usize) -> Vocabulary {
         let (name, size) = match self {
             Feature::Remaining => ("remaining", 16),
@@ -78,29 +81,30 @@ impl Feature {
     }
 }
 
-/// Bins of the idle token: number of cores, and utilisation per core.
+/// Number of bins for the number of cores in the idle token.
 const CORE_BINS: usize = 8;
+/// Number of bins for the utilization per core in the idle token.
 const LOAD_BINS: usize = 16;
 
-/// What a set looks like as a whole, found once at its start.
+/// Properties of a whole task set that tokens are relative to, computed once when a scheduler starts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scale {
-    /// The median wcet in ns.
+    /// Unit of time: the median wcet, in nanoseconds; at least 1.
     pub unit: f64,
-    /// The mean value.
+    /// Mean value of the tasks; positive.
     pub value: f64,
-    /// The idle token.
+    /// Token of the idle row: bin of the number of cores, and bin of the utilization per core.
     pub idle: [u16; 2],
-    /// Of slacks in ns.
+    /// Slack bins, with edges in nanoseconds.
     bins: Bins,
     /// Whether tasks differ in value or criticality.
     pub(crate) differs: bool,
-    /// Of each task's jobs.
+    /// [`Feature::Rank`] of the jobs of each task.
     ranks: Vec<u16>,
 }
 
 impl Scale {
-    /// The scale on which a tokenizer sees a system.
+    /// Computes the scale of a system for a tokenizer.
     pub fn of(tokenizer: &Tokenizer, system: &System) -> Scale {
         let mut wcets: Vec<u64> = system.tasks.iter().map(|task| task.wcet.0).collect();
         wcets.sort_unstable();
@@ -118,7 +122,7 @@ impl Scale {
     }
 }
 
-/// See [`Feature::Rank`].
+/// Computes the [`Feature::Rank`] of each task, where `loads` are the tasks' mean utilizations.
 fn ranks(system: &System, loads: &[f64]) -> Vec<u16> {
     let price = |place: &usize| system.tasks[*place].mean_execution() / system.tasks[*place].value;
     let mut order: Vec<usize> = (0..system.tasks.len()).collect();
@@ -133,7 +137,8 @@ fn ranks(system: &System, loads: &[f64]) -> Vec<u16> {
     ranks
 }
 
-/// A positive value on a scale that doubles with every two bins, the middle bin from one on: ⌊2·log₂⌋, read off the number's own bits.
+/// Returns the logarithmic bin of a positive number, two bins per doubling: ⌊2·log₂ ratio⌋ + `bins` / 2, clamped to the bins. It is read off the bits of
+/// the floating-point representation, which is faster than a logarithm.
 fn log_bin(ratio: f64, bins: usize) -> u16 {
     let exponent = (ratio.to_bits() >> 52) as i64 - 1023;
     let is_upper_half = ratio.to_bits() << 12 >= std::f64::consts::SQRT_2.to_bits() << 12;
@@ -142,7 +147,7 @@ fn log_bin(ratio: f64, bins: usize) -> u16 {
 }
 
 impl Tokenizer {
-    /// The paper's: 128 bins of equal width, every negative slack in the first, nothing else.
+    /// The paper's tokenizer: 128 bins of equal width, every negative slack in the first bin, and no further features.
     pub fn paper() -> Tokenizer {
         let binning = Binning::Uniform { width: 0.25 };
         Tokenizer {
@@ -156,7 +161,7 @@ impl Tokenizer {
         }
     }
 
-    /// Ours: logarithmic bins, tokens for jobs that are late by wcet or impossible, and all features.
+    /// This project's tokenizer: 64 logarithmic bins, separate bins for jobs that are late by wcet or impossible, and all features.
     pub fn full() -> Tokenizer {
         let binning = Binning::Log { first: 0.05, last: 200.0 };
         let features = vec![
@@ -174,12 +179,12 @@ impl Tokenizer {
         Tokenizer { bins: 64, binning, clip: false, long_slack_reserve: 0.0, features, continuous: None, slots: None }
     }
 
-    /// The paper's ablation: slack and remaining wcet as numbers, and no bin.
+    /// The tokenizer of the paper's ablation: slack and remaining wcet as real numbers, and no slack bin.
     pub fn continuous(how: Continuous) -> Tokenizer {
         Tokenizer { continuous: Some(how), ..Tokenizer::paper() }
     }
 
-    /// The features of a job's row.
+    /// Vocabularies of the features of a job row.
     pub fn job_vocabularies(&self) -> Vec<Vocabulary> {
         let size = self.bins + if self.clip { 0 } else { 2 };
         let slack = self.continuous.is_none().then(|| Vocabulary { name: "slack".into(), size });
@@ -193,58 +198,60 @@ impl Tokenizer {
         self.features.is_empty() && self.continuous.is_none() && self.slots.is_none()
     }
 
-    /// How many values a token has.
+    /// Number of values of a token.
     pub(crate) fn width(&self) -> usize {
         usize::from(self.continuous.is_none()) + self.features.len() + usize::from(self.slots.is_some())
     }
 
-    /// The numbers of a job's row.
+    /// Real inputs of a job row; none unless slack is continuous.
     pub fn real_input(&self) -> Option<RealInput> {
         self.continuous.as_ref().map(Continuous::input)
     }
 
-    /// The features of the idle row.
+    /// Vocabularies of the features of the idle row.
     pub fn idle_vocabularies(&self) -> Vec<Vocabulary> {
         let vocabulary = |(name, size): (&str, usize)| Vocabulary { name: name.into(), size };
         [("cores", CORE_BINS), ("load", LOAD_BINS)].map(vocabulary).to_vec()
     }
 
-    /// Why it is none, if it is none.
-    pub fn problem(&self) -> Option<String> {
+    /// Returns why the tokenizer is invalid; none if it is valid.
+    pub fn problem(&self) -> Option<TokenizerError> {
         if !(1..=4096).contains(&self.bins) {
-            return Some(format!("{} slack bins, not from 1 to 4096", self.bins));
+            return Some(TokenizerError::SlackBins { bins: self.bins });
         }
         if !self.long_slack_reserve.is_finite() {
-            return Some(format!("a long-slack reserve of {}", self.long_slack_reserve));
+            return Some(TokenizerError::LongSlackReserve { reserve: self.long_slack_reserve });
         }
         self.binning.problem(self.bins).or_else(|| self.continuous.as_ref()?.problem())
     }
 
-    /// Why jobs of this system have no tokens, if they have none: a feed-forward network has a place for each task and for one job of it.
-    pub fn not_applicable(&self, system: &System) -> Option<String> {
+    /// Returns why the tokenizer cannot read jobs of this system; none if it can.
+    ///
+    /// Only a feed-forward network has limits: it has a slot for each task, and each slot takes a single job.
+    pub fn not_applicable(&self, system: &System) -> Option<TokenizerError> {
         let slots = self.slots?;
         let tasks = system.tasks.len();
         if tasks > slots {
-            return Some(format!("the model has {slots} slots for tasks, and the set has {tasks} tasks"));
+            return Some(TokenizerError::TooManyTasks { slots, tasks });
         }
         if system.on_miss == OnMiss::Continue {
-            return Some("the model has a slot for one job of each task, and late jobs keep running".into());
+            return Some(TokenizerError::LateJobsContinue);
         }
         let is_single = |task: &Task| match task.arrival {
             Arrival::Periodic { period: gap } | Arrival::Sporadic { minimum: gap, .. } => task.deadline <= gap,
             Arrival::Burst { .. } | Arrival::Listed(_) => false,
         };
         let task = system.tasks.iter().find(|task| !is_single(task))?;
-        Some(format!("the model has a slot for one job of each task, and {:?} may have several at once", task.name))
+        Some(TokenizerError::SeveralJobs { task: task.name.clone() })
     }
 
-    /// Appends a job's token and, where slack is continuous, its numbers. `counsel` is what simple schedulers say of it.
+    /// Appends a job's token to `out` and, where slack is continuous, its real numbers to `real`. `advice` is the simple schedulers' advice about the job.
     pub fn token(
         &self,
         job: &Job,
         now: Time,
         scale: &Scale,
-        counsel: Counsel,
+        advice: JobAdvice,
         out: &mut Vec<u16>,
         real: &mut Vec<f32>,
     ) {
@@ -269,9 +276,9 @@ impl Tokenizer {
                     ((share * 8.0) as u16).min(7)
                 }
                 Feature::Due => scale.bins.of(job.deadline.saturating_sub(now).0 as f64),
-                Feature::Advice => counsel.advisors,
-                Feature::Plan => counsel.planners,
-                Feature::Pressure => ((counsel.pressure * 8.0) as u16).min(15),
+                Feature::Advice => advice.advisors,
+                Feature::Plan => advice.planners,
+                Feature::Pressure => ((advice.pressure * 8.0) as u16).min(15),
                 Feature::Rank => scale.ranks.get(job.task as usize).copied().unwrap_or(0),
             });
         }
@@ -280,7 +287,7 @@ impl Tokenizer {
         }
     }
 
-    /// The slack bin of a job; beyond the bins: late by wcet, impossible, unless they are clipped.
+    /// Returns the slack bin of a job. Unless negative slack is clipped, bin `bins` is *late by wcet* and bin `bins + 1` is *impossible*.
     #[inline]
     pub fn slack_token(&self, job: &Job, now: Time, scale: &Scale) -> u16 {
         if !self.clip && job.is_impossible(now) {
@@ -289,7 +296,7 @@ impl Tokenizer {
         self.slack_bin(job.slack(now) as f64, scale)
     }
 
-    /// The bin of a slack in ns.
+    /// Returns the bin of a slack in nanoseconds.
     fn slack_bin(&self, slack: f64, scale: &Scale) -> u16 {
         match slack < 0.0 {
             true if self.clip => 0,
@@ -298,7 +305,7 @@ impl Tokenizer {
         }
     }
 
-    /// The slack bin of a row with this token and these numbers.
+    /// Returns the slack bin of a row with the given token and real numbers.
     pub fn bin(&self, token: &[u16], real: &[f32], scale: &Scale) -> u16 {
         match &self.continuous {
             None => token[0],
@@ -306,12 +313,12 @@ impl Tokenizer {
         }
     }
 
-    /// Whether a bin is the reserved long-slack bin.
+    /// Whether a bin is the long-slack bin, the last one of non-negative slack.
     pub fn is_long(&self, bin: u16) -> bool {
         usize::from(bin) == self.bins - 1
     }
 
-    /// Whether a bin has less slack than one bin, or none: the overload detector counts these.
+    /// Whether a bin is urgent: the first bin, or a bin of negative slack. The overload detector counts urgent jobs.
     pub fn is_urgent(&self, bin: u16) -> bool {
         bin == 0 || usize::from(bin) >= self.bins
     }

@@ -1,5 +1,5 @@
-//! Contract: a whole decision, shield, network and mapping, allocates nothing once it has met so many jobs. A binary of its own, because it
-//! counts all allocations.
+//! Contract: a whole decision (shield, network and mapping) allocates nothing once the scheduler has seen as many jobs before. This test is a binary of
+//! its own because it counts all allocations.
 #![allow(unsafe_code, reason = "an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -17,7 +17,7 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: everything is left to the system's allocator.
+// SAFETY: every call is forwarded to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
@@ -34,7 +34,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Decisions of a run, and the allocations in the first of them, where all tasks are released at once, and in all others.
+/// Returns the number of decisions of a run, the number of allocations in the first decision, where all tasks release a job at once, and the number of
+/// allocations in all later decisions.
 fn run(set: &TaskSet, scheduler: &mut Temponet) -> (u64, u64, u64) {
     scheduler.start(&set.system()).unwrap();
     let mut engine = Engine::new(set, 1, Time::from_ms(150));
@@ -58,7 +59,7 @@ fn a_decision_does_not_allocate() {
     let mappings = [Mapping::Greedy, sinkhorn, Mapping::Hungarian { migration: 0.2 }];
     let tokenizers = [Tokenizer::full(), Tokenizer::continuous(Continuous::Mlp { hidden: 8 })];
     let models = tokenizers.map(|tokenizer| Arc::new(Model::random(tokenizer, 2)));
-    // Armed, armed on several cores, and in overload. With a budget of nothing, every decision is the fallback's.
+    // The shield is armed on one core, armed on several cores, and disarmed in overload. With a budget of zero, the fallback takes every decision.
     for (tasks, cores, load) in [(60, 1, 0.9), (60, 4, 0.5), (7, 4, 0.98), (60, 1, 1.3), (60, 4, 1.3)] {
         let set = generate(&Spec::new(tasks, cores, load * cores as f64), 3).unwrap();
         for (model, sparse) in models.iter().flat_map(|model| [(model, false), (model, true)]) {

@@ -1,5 +1,5 @@
-//! Contract: a model that reads slack as a number is a model like any other: legal, equivariant, the same by every kernel, and its file
-//! reads back.
+//! Contract: a model that reads slack as a number is a model like any other. Its schedules are legal, the order of jobs does not matter, every kernel
+//! agrees with the reference, and its file can be read back.
 
 use std::sync::Arc;
 
@@ -9,10 +9,12 @@ use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved, simulate};
 use temponet_task::{Assignment, Scheduler, SystemView, TaskSet, Time};
 
-/// Greatest gaps between Q-values of kernels and the reference.
+/// Greatest difference from the reference's Q-values that is allowed to f32 kernels.
 const CLOSE: f32 = 1e-3;
+/// Greatest difference from the reference's Q-values that is allowed to kernels of lower precision.
 const ROUGH: f32 = 0.06;
 
+/// A tokenizer for each kind of continuous slack, and one with further features.
 fn all() -> Vec<Tokenizer> {
     let fitted = Continuous::fit(&[[0.5, 1.0], [3.0, 2.0], [-1.0, 0.2]]);
     let beside = Tokenizer { features: vec![Feature::Core, Feature::Value], ..Tokenizer::continuous(Continuous::Raw) };
@@ -24,7 +26,7 @@ fn overloaded(tasks: usize, cores: usize) -> TaskSet {
     generate(&Spec::new(tasks, cores, 1.2 * cores as f64), 5).unwrap()
 }
 
-/// Calls `of` at every decision of a run under EDF.
+/// Calls `of` at every decision point of a run under EDF.
 fn at_decisions(set: &TaskSet, mut of: impl FnMut(&SystemView<'_>)) {
     let mut edf = temponet_sched::build("edf").unwrap();
     edf.start(&set.system()).unwrap();
@@ -144,7 +146,7 @@ fn its_file_reads_back_or_is_refused() {
     other.tokenizer.continuous = Some(Continuous::Raw);
     let error = Model::from_bytes(&other.to_bytes().unwrap()).unwrap_err();
     assert!(error.to_string().contains("not those of the network"), "{error}");
-    // A tokenizer that was written before slack could be continuous.
+    // A tokenizer without the field `continuous`, as older files have it.
     let old = r#"{"bins":4,"binning":{"uniform":{"width":0.5}},"clip":true,"long_slack_reserve":0.0,"features":[]}"#;
     let tokenizer: Tokenizer = serde_json::from_str(old).unwrap();
     assert_eq!(tokenizer.continuous, None);

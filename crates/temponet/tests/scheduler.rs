@@ -1,10 +1,10 @@
-//! Contract: whatever the weights say, decisions are legal, the order of jobs does not matter, and what cannot be computed falls back.
+//! Contract: whatever the weights are, decisions are legal, the order of jobs does not matter, and the fallback decides where the network cannot.
 
 use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet::{Binning, Counsel, Feature, Learned, Mapping, Model, Options, Scale, Temponet, Tokenizer};
+use temponet::{Binning, Feature, JobAdvice, Learned, Mapping, Model, Options, Scale, Temponet, Tokenizer};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved, simulate};
 use temponet_task::{Assignment, Scheduler, Task, TaskSet, Time};
@@ -58,7 +58,7 @@ fn the_order_of_jobs_does_not_matter() {
         one.decide(&view, &mut first);
         let turned: Vec<_> = view.active.iter().rev().copied().collect();
         other.decide(&temponet_task::SystemView { active: &turned, ..view }, &mut second);
-        // Where every job has a core, cores are given out in the view's order.
+        // Where there is a core for every job, cores are assigned in the order of the view.
         let chosen = |assignment: &Assignment| {
             let mut chosen = assignment.cores().to_vec();
             if view.active.len() <= 4 {
@@ -129,7 +129,7 @@ fn hopeless_jobs_have_tokens_of_their_own_unless_clipped() {
             &job,
             job.deadline - Time::from_ms(left),
             &scale,
-            Counsel::default(),
+            JobAdvice::default(),
             &mut out,
             &mut Vec::new(),
         );
@@ -140,8 +140,8 @@ fn hopeless_jobs_have_tokens_of_their_own_unless_clipped() {
     let paper = Tokenizer::paper();
     assert_eq!([token(&paper, 1), token(&paper, 3), token(&paper, 4)], [0, 0, 0]);
     let mut out = Vec::new();
-    let counsel = Counsel { advisors: 3, planners: 5, pressure: 0.9 };
-    full.token(&job, Time::ZERO, &Scale::of(&full, &set.system()), counsel, &mut out, &mut Vec::new());
+    let advice = JobAdvice { advisors: 3, planners: 5, pressure: 0.9 };
+    full.token(&job, Time::ZERO, &Scale::of(&full, &set.system()), advice, &mut out, &mut Vec::new());
     assert_eq!(out.len(), full.job_vocabularies().len());
 }
 
@@ -181,7 +181,7 @@ fn a_damaged_file_is_an_error_and_never_a_panic() {
         }
         refused += usize::from(Model::from_bytes(&damaged).is_err());
     }
-    // The few others say the same in other words, or change a text that means nothing.
+    // Each damaged file that is still accepted differs only in notation, or in a text that means nothing to the program.
     assert!(refused > 2_700, "{refused}");
     let mut flipped = bytes.clone();
     flipped[header + 5] ^= 1;
@@ -210,7 +210,7 @@ fn behind_the_shield_no_weights_miss_what_is_safe() {
 
 #[test]
 fn that_a_model_never_idles_is_in_its_metadata_and_not_in_its_weights() {
-    // As files had it before: an idle head that no training can go on with.
+    // Older files encode it as an idle head of zero weights and a huge negative bias, which training cannot continue from.
     let mut old = Model::random(Tokenizer::full(), 3);
     let width = old.weights.tensor("head.idle.weight").len();
     old.weights.set_tensor("head.idle.weight", vec![0.0; width]);
@@ -224,7 +224,7 @@ fn that_a_model_never_idles_is_in_its_metadata_and_not_in_its_weights() {
         (metrics.jobs.met, metrics.decisions, metrics.preemptions)
     };
     assert_eq!(run(&old), run(&mended), "it decides as before");
-    // Written and read again, with what training needs to go on.
+    // A file that is written today and read back keeps the weights that training needs to continue.
     let mut own = Model::random(Tokenizer::full(), 3);
     own.set_never_idles(true);
     own.weights.set_tensor("head.value.weight", vec![0.5; width]);

@@ -1,4 +1,5 @@
-//! Contract of staying: nothing where moving is free, continuous and monotone in the cost, never against criticality.
+//! Contract of the switching bonus: it is zero where switching is free, continuous and monotone in the cost, and never keeps a job against a more
+//! critical one.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use temponet_sim::generate::{Critical, Spec, generate};
 use temponet_sim::{Engine, Metrics, Unobserved, simulate};
 use temponet_task::{Assignment, Costs, Job, JobId, Scheduler, System, SystemView, Task, TaskSet, Time};
 
-/// An overloaded set, a third of it critical.
+/// An overloaded task set, a third of whose tasks are critical.
 fn set(cores: usize, seed: u64) -> TaskSet {
     let mut spec = Spec::new(6 * cores, cores, 1.3 * cores as f64);
     spec.bcet = 0.4;
@@ -44,7 +45,8 @@ fn without_costs_staying_changes_no_schedule() {
     }
 }
 
-/// Goes through a run and asks two schedulers about every view, the second about a system with these costs: how often they differ.
+/// Runs a task set without costs and asks two schedulers at every decision point: one for the free system, one for the same system with `costs`.
+/// Returns the number of decisions and the number of decisions in which the two differ.
 fn differing(set: &TaskSet, costs: Costs, stay: f32) -> (usize, usize) {
     let (free, costly) = (set.system(), TaskSet { costs, ..set.clone() }.system());
     let mut schedulers = [&free, &costly].map(|system| {
@@ -101,7 +103,7 @@ fn a_nanosecond_of_cost_does_not_cost_a_three_task_set_its_deadlines() {
     );
 }
 
-/// Ready jobs with Q-values, the first of which are running, on these cores.
+/// Ready jobs with Q-values. The first `cores` jobs are running, one on each core.
 #[derive(Clone, Debug)]
 struct Scene {
     jobs: Vec<Job>,
@@ -111,6 +113,7 @@ struct Scene {
 }
 
 impl Scene {
+    /// A random scene.
     fn draw(seed: u64) -> Scene {
         let mut rng = Pcg64::seed_from_u64(seed);
         let cores = rng.random_range(1..5usize);
@@ -133,7 +136,7 @@ impl Scene {
         Scene { jobs, q, cores, stay: rng.random_range(0.0..40.0) }
     }
 
-    /// What runs where switching and migrating cost this much.
+    /// Returns the job that each core runs under the given costs.
     fn chosen(&self, costs: Costs) -> Vec<Option<JobId>> {
         let tasks = (0..self.jobs.len())
             .map(|index| Task::periodic(format!("t{index}"), Time::from_ms(100), Time::from_ms(10)));
@@ -159,6 +162,7 @@ impl Scene {
     }
 }
 
+/// A context switch that costs this many microseconds, and a migration that costs three times as much.
 fn costs(us: u64) -> Costs {
     Costs { context_switch: Time::from_us(us), migration: Time::from_us(3 * us), ..Costs::default() }
 }

@@ -237,7 +237,7 @@ fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetErr
     let seed = mix(seed, episode);
     let set = episodes.source.set(mix(seed, 0))?;
     if let Some(problem) = episodes.tokenizer.not_applicable(&set.system()) {
-        return Err(FleetError::NotReadable(problem));
+        return Err(FleetError::NotReadable(problem.to_string()));
     }
     let scale = Scale::of(&episodes.tokenizer, &set.system());
     let units = |units: f64| Time((scale.unit * units).min(Time::MAX_INPUT.0 as f64) as u64).max(Time(1));
