@@ -9,24 +9,21 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod device;
-mod imitation;
+mod losses;
 mod optimizer;
-mod picks;
-mod policy;
 mod real;
 mod tape;
 mod tensors;
-mod values;
 
 pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
 pub use cuda::{Cuda, CudaError, Recorder};
 pub use device::{Activation, AdamRates, AttentionShape, Device, Product, Segments};
-pub use imitation::{Exchange, Imitation};
+pub use losses::{
+    Ahead, Choices, Exchange, Imitation, Likelihood, Made, Picks, PolicyWeights, Values, Way, best_rows, likelihood,
+    value_of,
+};
 pub use optimizer::{Adam, AdamSettings, Schedule};
-pub use picks::{Likelihood, Picks, best_rows, likelihood};
-pub use policy::{Choices, Made, PolicyWeights};
 pub use real::Real;
 pub use tape::{Embedding, Loss, RowNumbers, Tape, Var};
 pub use tensors::{TensorId, Tensors};
-pub use values::{Ahead, Values, Way, value_of};

@@ -1,9 +1,10 @@
 //! Losses with their gradients.
 
-use crate::imitation::{cross_entropy, logistic};
-use crate::picks::counts_of;
-use crate::values::{huber, target_of_one};
-use crate::{Ahead, Choices, Imitation, Real, Values, likelihood, policy, value_of, values};
+use crate::losses::imitation::{cross_entropy, logistic};
+use crate::losses::q_values::{huber, target_of_one};
+use crate::losses::selection::counts_of;
+use crate::losses::{policy, q_values};
+use crate::{Ahead, Choices, Imitation, Real, Values, likelihood, value_of};
 
 pub fn regression<R: Real>(delta: Option<R>, x: &[R], target: &[R], weights: &[R], out: &mut [R]) -> f64 {
     let mut total = 0.0;
@@ -57,7 +58,7 @@ pub fn values<R: Real>(
         let error = value_of(values.is_dueling, q, value[sample], picked) - target[sample];
         errors[sample] = error;
         let (weight, by_value) = (values.weights[sample], &mut by_value[sample]);
-        total += values::loss_of_one(values, weight, (counts, picked), error, q, by_q, by_value);
+        total += q_values::loss_of_one(values, weight, (counts, picked), error, q, by_q, by_value);
     }
     total
 }
