@@ -15,7 +15,7 @@ mod weights;
 
 pub use architecture::{Architecture, RealInput, SLOT, Vocabulary};
 pub use kernels::{Kernel, Precision};
-pub use network::{Network, NetworkError, Options};
+pub use network::{Network, NetworkError, NetworkOptions};
 pub use reference::{AttentionMap, Trace, reference};
 pub use rows::{Rows, Sparsity};
 pub use weights::{Metadata, Weights, WeightsError, check_file, file_checksum, write_tensors};

@@ -10,7 +10,7 @@ use crate::{Architecture, Rows, Weights};
 
 /// How a network is to compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct NetworkOptions {
     /// The kernel; none is the fastest that the machine has and that is precise enough.
     pub kernel: Option<Kernel>,
     /// The roughest arithmetic that is allowed.
@@ -19,16 +19,16 @@ pub struct Options {
     pub rows: usize,
 }
 
-impl Options {
+impl NetworkOptions {
     /// This kernel, however rough.
-    pub fn of(kernel: Kernel) -> Options {
-        Options { kernel: Some(kernel), precision: kernel.precision(), ..Options::default() }
+    pub fn of(kernel: Kernel) -> NetworkOptions {
+        NetworkOptions { kernel: Some(kernel), precision: kernel.precision(), ..NetworkOptions::default() }
     }
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { kernel: None, precision: Precision::Bf16, rows: 256 }
+impl Default for NetworkOptions {
+    fn default() -> NetworkOptions {
+        NetworkOptions { kernel: None, precision: Precision::Bf16, rows: 256 }
     }
 }
 
@@ -59,7 +59,7 @@ pub struct Network {
 
 impl Network {
     /// Packs the weights for a kernel and allocates.
-    pub fn new(weights: &Weights, options: Options) -> Result<Network, NetworkError> {
+    pub fn new(weights: &Weights, options: NetworkOptions) -> Result<Network, NetworkError> {
         if let Some(problem) = weights.architecture.problem() {
             return Err(NetworkError::Architecture(problem));
         }
@@ -100,7 +100,7 @@ impl Network {
 
     /// One number per row into `q`, the idle row's first. Values out of range count as their feature's last, missing ones as zero.
     ///
-    /// Allocates only if there are more rows than ever before (see [`Options::rows`]), or if `q` has no room for them.
+    /// Allocates only if there are more rows than ever before (see [`NetworkOptions::rows`]), or if `q` has no room for them.
     pub fn forward(&mut self, rows: &Rows<'_>, q: &mut Vec<f32>) {
         self.runner.forward(rows, q);
     }

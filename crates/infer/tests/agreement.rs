@@ -2,7 +2,7 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_infer::{Architecture, Kernel, Network, Options, Precision, Rows, Vocabulary, Weights};
+use temponet_infer::{Architecture, Kernel, Network, NetworkOptions, Precision, Rows, Vocabulary, Weights};
 
 const LEAST: f64 = 0.995;
 const NETWORKS: u64 = 20;
@@ -25,9 +25,9 @@ fn the_same_row_is_best() {
     let (mut expected, mut q) = (Vec::new(), Vec::new());
     for seed in 0..NETWORKS {
         let weights = Weights::random(architecture.clone(), seed);
-        let network = |options: Options| Network::new(&weights, options).unwrap();
-        let mut exact = network(Options { precision: Precision::F32, ..Options::default() });
-        let mut networks: Vec<Network> = rough.iter().map(|kernel| network(Options::of(*kernel))).collect();
+        let network = |options: NetworkOptions| Network::new(&weights, options).unwrap();
+        let mut exact = network(NetworkOptions { precision: Precision::F32, ..NetworkOptions::default() });
+        let mut networks: Vec<Network> = rough.iter().map(|kernel| network(NetworkOptions::of(*kernel))).collect();
         for _ in 0..DECISIONS {
             // The distinct slacks of up to 200 jobs, and how often each comes.
             let mut counts = [0u16; 130];

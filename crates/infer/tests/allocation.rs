@@ -4,7 +4,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use temponet_infer::{Architecture, Kernel, Network, Options, RealInput, Rows, SLOT, Sparsity, Vocabulary, Weights};
+use temponet_infer::{
+    Architecture, Kernel, Network, NetworkOptions, RealInput, Rows, SLOT, Sparsity, Vocabulary, Weights,
+};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -44,7 +46,7 @@ fn a_forward_pass_does_not_allocate() {
     let jobs: Vec<u16> = (0..300).map(|job| job % 130).collect();
     let bias = vec![0.0; 301];
     for kernel in Kernel::available() {
-        let options = Options { rows: 200, ..Options::of(kernel) };
+        let options = NetworkOptions { rows: 200, ..NetworkOptions::of(kernel) };
         let mut network = Network::new(&weights, options).unwrap();
         let mut q = Vec::with_capacity(301);
         let mut run = |count: usize, sparsity: Option<Sparsity>| {
@@ -67,7 +69,7 @@ fn neither_does_a_feed_forward_one() {
     let plain = Architecture::paper(vocabulary(SLOT, 7), vocabulary("cores", 8));
     let real = Some(RealInput { inputs: 1, hidden: 8 });
     let weights = Weights::random(Architecture { real, slots: Some(7), ..plain }, 1);
-    let mut network = Network::new(&weights, Options::default()).unwrap();
+    let mut network = Network::new(&weights, NetworkOptions::default()).unwrap();
     let mut q = Vec::with_capacity(8);
     let rows = Rows { idle: &[1], jobs: &[0, 6, 3], real: &[0.5; 3], bias: &[0.0; 4], sparsity: None };
     assert_eq!(allocations(|| network.forward(&rows, &mut q)), 0);

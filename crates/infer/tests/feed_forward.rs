@@ -2,7 +2,7 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_infer::{Architecture, Network, Options, RealInput, Rows, SLOT, Vocabulary, Weights, reference};
+use temponet_infer::{Architecture, Network, NetworkOptions, RealInput, Rows, SLOT, Vocabulary, Weights, reference};
 
 fn shape(slots: usize, layers: usize, real: Option<RealInput>) -> Architecture {
     let vocabulary = |name: &str, size: usize| Vocabulary { name: name.into(), size };
@@ -24,7 +24,7 @@ fn the_fast_pass_computes_what_the_reference_computes() {
     let reals = [None, Some(RealInput { inputs: 2, hidden: 0 }), Some(RealInput { inputs: 2, hidden: 9 })];
     for (layers, real) in (1..=3).flat_map(|layers| reals.map(|real| (layers, real))) {
         let weights = Weights::random(shape(6, layers, real), layers as u64);
-        let mut network = Network::new(&weights, Options::default()).unwrap().clone();
+        let mut network = Network::new(&weights, NetworkOptions::default()).unwrap().clone();
         for _ in 0..20 {
             let jobs = jobs(6, &mut rng);
             let inputs = real.map_or(0, |real| real.inputs);

@@ -3,8 +3,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_infer::{
-    Architecture, Kernel, Network, NetworkError, Options, Precision, RealInput, Rows, Sparsity, Vocabulary, Weights,
-    reference,
+    Architecture, Kernel, Network, NetworkError, NetworkOptions, Precision, RealInput, Rows, Sparsity, Vocabulary,
+    Weights, reference,
 };
 
 /// Greatest gaps between outputs, which are about one. Products of eight significant bits keep two or three digits.
@@ -61,7 +61,7 @@ impl Input {
 }
 
 fn network(weights: &Weights, kernel: Kernel) -> Network {
-    Network::new(weights, Options { rows: 1, ..Options::of(kernel) }).unwrap()
+    Network::new(weights, NetworkOptions { rows: 1, ..NetworkOptions::of(kernel) }).unwrap()
 }
 
 fn check(architecture: Architecture, counts: &[usize]) {
@@ -219,14 +219,14 @@ fn missing_real_numbers_are_zeros() {
 #[test]
 fn options_are_kept_or_refused() {
     let weights = weights(shape(32, 1, 4, 64), 4);
-    let exact = Options { precision: Precision::F32, ..Options::default() };
+    let exact = NetworkOptions { precision: Precision::F32, ..NetworkOptions::default() };
     assert_eq!(Network::new(&weights, exact).unwrap().kernel(), Kernel::best_of(Precision::F32));
-    assert_eq!(Network::new(&weights, Options::default()).unwrap().kernel(), Kernel::best());
-    let rough = Options { kernel: Some(Kernel::Amx), ..exact };
+    assert_eq!(Network::new(&weights, NetworkOptions::default()).unwrap().kernel(), Kernel::best());
+    let rough = NetworkOptions { kernel: Some(Kernel::Amx), ..exact };
     assert_eq!(Network::new(&weights, rough).unwrap_err(), NetworkError::Precision(Kernel::Amx));
     for kernel in Kernel::ALL {
         assert_eq!(Kernel::from_name(kernel.name()), Some(kernel));
-        let built = Network::new(&weights, Options::of(kernel));
+        let built = Network::new(&weights, NetworkOptions::of(kernel));
         match kernel.is_available() {
             true => assert_eq!(built.unwrap().kernel(), kernel),
             false => assert_eq!(built.unwrap_err(), NetworkError::Unavailable(kernel)),

@@ -21,7 +21,7 @@ pub struct Options {
     /// Keep sparse attention whole in overload too, without the paper's mitigation.
     pub keep_attention: bool,
     /// The kernel and its precision.
-    pub network: temponet_infer::Options,
+    pub network: temponet_infer::NetworkOptions,
     /// A decision that is expected to take longer than this many ns is left to the fallback; none: there is no limit.
     pub budget_ns: Option<u64>,
 }
