@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_grad::{Activation, Adam, AdamSettings, Cpu, Cuda, Device, Segments, Tape, TensorId, Tensors, Var};
+use temponet_grad::{
+    Activation, Adam, AdamSettings, Cpu, Cuda, Device, LearningLosses, Segments, Tape, TensorId, Tensors, Var,
+};
 
 const WIDTH: usize = 128;
 const HIDDEN: usize = 512;
@@ -47,7 +49,7 @@ fn layer<D: Device>(tape: &mut Tape<'_, D>, x: Var, ids: &[TensorId], segments: 
 }
 
 /// The median step in milliseconds, and the last loss.
-fn time<D: Device<Real = f32>>(device: &mut D, rows: usize, batch: usize) -> (f64, f64) {
+fn time<D: LearningLosses<Real = f32>>(device: &mut D, rows: usize, batch: usize) -> (f64, f64) {
     let mut rng = Pcg64::seed_from_u64(1);
     let mut parameters = Tensors::default();
     let shapes = [(TOKENS, WIDTH)].into_iter().chain(LAYER.repeat(LAYERS)).chain([(1, WIDTH), (1, 1)]);

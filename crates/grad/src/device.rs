@@ -1,6 +1,6 @@
 //! Where the numbers live and the operations happen.
 
-use crate::{Ahead, Choices, Imitation, Real, Values};
+use crate::Real;
 
 /// Which rows belong to which sample: sample i has the rows from `starts[i]` to `starts[i + 1]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -312,52 +312,6 @@ pub trait Device: Send {
     fn take_columns(&mut self, columns: (usize, usize), first: usize, x: &Self::Buffer, out: &mut Self::Buffer);
     /// Adds to columns of `out` from `first` on, `x` having fewer.
     fn add_columns(&mut self, columns: (usize, usize), first: usize, x: &Self::Buffer, out: &mut Self::Buffer);
-
-    /// Weighted loss of each number against its target: squared, or Huber's with `delta`. Gives the sum, and the gradient in `out`.
-    fn regression(
-        &mut self,
-        delta: Option<Self::Real>,
-        x: &Self::Buffer,
-        target: &Self::Buffer,
-        weights: &Self::Buffer,
-        out: &mut Self::Buffer,
-    ) -> f64;
-
-    /// The loss of doing what a teacher does, given what the network says of the rows; its gradient goes to `by_q`.
-    fn imitation_loss(&mut self, imitation: &Imitation<'_>, q: &Self::Buffer, by_q: &mut Self::Buffer) -> Self::Number;
-    /// The loss of policy optimisation, given what the network says of the choices' rows and samples; its gradients go to `by_q` and `by_value`.
-    fn policy_loss(
-        &mut self,
-        choices: &Choices<'_>,
-        q: &Self::Buffer,
-        value: &Self::Buffer,
-        by_q: &mut Self::Buffer,
-        by_value: &mut Self::Buffer,
-    ) -> Self::Number;
-
-    /// What each choice should have been worth: the reward, and discounted what the best rows ahead are worth by `q` and `value`. Which ones they are says
-    /// `chooser`, or `q` itself.
-    fn best_values(
-        &mut self,
-        ahead: &Ahead<'_>,
-        chooser: Option<&Self::Buffer>,
-        q: &Self::Buffer,
-        value: &Self::Buffer,
-        out: &mut Self::Buffer,
-    );
-    /// The loss of the choices' values against targets, given what the network says of their rows and samples; its gradients go to `by_q` and `by_value`, and
-    /// by how much the values are too great to `errors`.
-    #[allow(clippy::too_many_arguments)]
-    fn value_loss(
-        &mut self,
-        values: &Values<'_>,
-        q: &Self::Buffer,
-        value: &Self::Buffer,
-        target: &Self::Buffer,
-        by_q: &mut Self::Buffer,
-        by_value: &mut Self::Buffer,
-        errors: &mut Self::Buffer,
-    ) -> Self::Number;
 
     /// One step of Adam with decoupled weight decay; the rates already hold the corrections of the moments' bias.
     #[allow(clippy::too_many_arguments)]

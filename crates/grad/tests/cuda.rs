@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_grad::{
     Activation, Adam, AdamRates, AdamSettings, Ahead, AttentionShape, Choices, Cpu, Cuda, Device, Exchange, Imitation,
-    Loss, Made, Picks, PolicyWeights, Product, Segments, Tape, TensorId, Tensors, Values, Way,
+    LearningLosses, Loss, Made, Picks, PolicyWeights, Product, Segments, Tape, TensorId, Tensors, Values, Way,
 };
 
 /// Numbers that come from a few roundings.
@@ -556,7 +556,7 @@ fn cells() {
 }
 
 /// A small encoder with embeddings, attention, norms and a head, and a few steps of Adam.
-fn train<D: Device<Real = f32>>(device: &mut D, steps: usize) -> (Vec<f64>, Vec<Vec<f32>>) {
+fn train<D: LearningLosses<Real = f32>>(device: &mut D, steps: usize) -> (Vec<f64>, Vec<Vec<f32>>) {
     const WIDTH: usize = 32;
     let mut rng = Pcg64::seed_from_u64(9);
     let mut parameters = Tensors::default();

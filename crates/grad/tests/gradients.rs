@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_grad::{
-    Activation, Ahead, Cpu, Device as _, Embedding, Exchange, Imitation, Loss, Picks, Segments, Tape, TensorId,
-    Tensors, Values, Var, Way, value_of,
+    Activation, Ahead, Cpu, Device as _, Embedding, Exchange, Imitation, LearningLosses as _, Loss, Picks, Segments,
+    Tape, TensorId, Tensors, Values, Var, Way, value_of,
 };
 
 type Device = Cpu<f64>;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Device, Imitation, Picks, best_rows};
+use temponet_grad::{Device, Imitation, LearningLosses, Picks, best_rows};
 
 use crate::fleet::{Fleet, FleetError};
 use crate::learner::{Asked, Learner, Queued};
@@ -103,7 +103,7 @@ impl Lessons {
     }
 
     /// One step of learning: the cross-entropy of the pick of one job against any of the teacher's. Idling is out of the question.
-    pub fn update<D: Device<Real = f32>>(
+    pub fn update<D: LearningLosses<Real = f32>>(
         &self,
         settings: &CloningSettings,
         learner: &mut Learner<D>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Ahead, Device, Picks, Tape, Tensors, Values, Way};
+use temponet_grad::{Ahead, Device, LearningLosses, Picks, Tape, Tensors, Values, Way};
 use temponet_task::JobId;
 
 use crate::environment::Ending;
@@ -119,7 +119,7 @@ struct Pending {
     discount: f64,
 }
 
-impl<D: Device<Real = f32>> Dqn<D> {
+impl<D: LearningLosses<Real = f32>> Dqn<D> {
     /// With nothing learned from yet.
     pub fn new(settings: DqnSettings, learner: &mut Learner<D>) -> Dqn<D> {
         let replay = Replay::new(settings.replay, settings.priority);

@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Choices, Device, Made, Picks, PolicyWeights, likelihood};
+use temponet_grad::{Choices, Device, LearningLosses, Made, Picks, PolicyWeights, likelihood};
 
 use crate::environment::Ending;
 use crate::fleet::{Fleet, FleetError, Outcome, mix};
@@ -81,7 +81,7 @@ struct Seen {
 
 /// Acts and learns for a phase's rounds. `rate` is asked for the learning rate and the greatest norm of each update, and `done` is told after a round
 /// what each of them came to. What is seen does not depend on how fast either side is: a round acts with what was learned from the last but one.
-pub fn rounds<D: Device<Real = f32>, E: From<FleetError>>(
+pub fn rounds<D: LearningLosses<Real = f32>, E: From<FleetError>>(
     settings: &PpoSettings,
     learner: &mut Learner<D>,
     fleet: &mut Fleet,
@@ -134,7 +134,7 @@ fn look<D: Device<Real = f32>>(
 }
 
 /// Goes through what was seen several times. All updates are queued before the first is waited for.
-fn learn<D: Device<Real = f32>>(
+fn learn<D: LearningLosses<Real = f32>>(
     settings: &PpoSettings,
     learner: &mut Learner<D>,
     seen: Seen,

@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Device, Exchange, Imitation, Picks};
+use temponet_grad::{Device, Exchange, Imitation, LearningLosses, Picks};
 use temponet_task::JobId;
 
 use crate::base::choice;
@@ -98,7 +98,7 @@ impl Findings {
     }
 
     /// One step of learning: a logistic loss on whether to make each exchange, weighed by what it gains or loses, and cloning of the base.
-    pub fn update<D: Device<Real = f32>>(
+    pub fn update<D: LearningLosses<Real = f32>>(
         &self,
         settings: &RolloutSettings,
         learner: &mut Learner<D>,

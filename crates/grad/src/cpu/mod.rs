@@ -19,7 +19,7 @@ mod norm;
 use pulp::Arch;
 
 use crate::device::AdamRates;
-use crate::{Activation, Ahead, AttentionShape, Choices, Device, Imitation, Product, Real, Segments, Values};
+use crate::{Activation, AttentionShape, Device, Product, Real, Segments};
 
 /// Work that becomes part of the function compiled for the vector instructions. A bare closure would be called by way of `FnOnce::call_once`, which
 /// the compiler may leave a function of its own, for the oldest of processors.
@@ -374,49 +374,6 @@ impl<R: Real> Device for Cpu<R> {
         for (x, out) in x.chunks_exact(some).zip(out.chunks_exact_mut(all)) {
             loops::add(x, &mut out[first..][..some]);
         }
-    }
-
-    fn regression(&mut self, delta: Option<R>, x: &Vec<R>, target: &Vec<R>, weights: &Vec<R>, out: &mut Vec<R>) -> f64 {
-        losses::regression(delta, x, target, weights, out)
-    }
-
-    fn imitation_loss(&mut self, imitation: &Imitation<'_>, q: &Vec<R>, by_q: &mut Vec<R>) -> f64 {
-        losses::imitation(imitation, q, by_q)
-    }
-
-    fn policy_loss(
-        &mut self,
-        choices: &Choices<'_>,
-        q: &Vec<R>,
-        value: &Vec<R>,
-        by_q: &mut Vec<R>,
-        by_value: &mut Vec<R>,
-    ) -> f64 {
-        losses::policy(choices, q, value, by_q, by_value)
-    }
-
-    fn best_values(
-        &mut self,
-        ahead: &Ahead<'_>,
-        chooser: Option<&Vec<R>>,
-        q: &Vec<R>,
-        value: &Vec<R>,
-        out: &mut Vec<R>,
-    ) {
-        losses::best_values(ahead, chooser.unwrap_or(q), q, value, out);
-    }
-
-    fn value_loss(
-        &mut self,
-        values: &Values<'_>,
-        q: &Vec<R>,
-        value: &Vec<R>,
-        target: &Vec<R>,
-        by_q: &mut Vec<R>,
-        by_value: &mut Vec<R>,
-        errors: &mut Vec<R>,
-    ) -> f64 {
-        losses::values(values, (q, value, target), (by_q, by_value, errors))
     }
 
     fn clipped_adam_all(
