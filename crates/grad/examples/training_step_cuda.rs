@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_grad::{
-    Activation, Adam, AdamSettings, Cpu, Cuda, Device, LearningLosses, Segments, Tape, TensorId, Tensors, Var,
-};
+use temponet_grad::{Adam, AdamSettings, Cpu, Cuda, Device, LearningLosses, Segments, Tape, TensorId, Tensors, Var};
 
 const WIDTH: usize = 128;
 const HIDDEN: usize = 512;
@@ -43,7 +41,7 @@ fn layer<D: Device>(tape: &mut Tape<'_, D>, x: Var, ids: &[TensorId], segments: 
     let change = tape.linear(mixed, ids[3], None);
     let x = tape.norm(x, Some(change), ids[4], ids[5]);
     let up = tape.linear(x, ids[8], Some(ids[9]));
-    let active = tape.activate(up, Activation::Relu);
+    let active = tape.relu(up);
     let change = tape.linear(active, ids[10], Some(ids[11]));
     tape.norm(x, Some(change), ids[6], ids[7])
 }

@@ -23,12 +23,6 @@ impl<D: Device> Tape<'_, D> {
         }
     }
 
-    /// Takes a gradient out to add to it; noughts if there is none yet.
-    fn take(&mut self, var: Var, gradients: &mut [Option<D::Buffer>]) -> D::Buffer {
-        let node = &self.nodes[var.0];
-        gradients[var.0].take().unwrap_or_else(|| self.device.zeros(node.rows * node.columns))
-    }
-
     /// Passes a gradient on as it is.
     fn pass_on(&mut self, var: Var, dy: D::Buffer, gradients: &mut [Option<D::Buffer>]) {
         match &mut gradients[var.0] {
@@ -101,13 +95,6 @@ impl<D: Device> Tape<'_, D> {
                 self.pass_on(left, copy, gradients);
                 return self.pass_on(right, dy, gradients);
             }
-            Op::Multiply { left, right } => {
-                for (to, other) in [(*left, *right), (*right, *left)] {
-                    let mut gradient = self.take(to, gradients);
-                    self.device.add_multiplied(&dy, &self.nodes[other.0].value, &mut gradient);
-                    gradients[to.0] = Some(gradient);
-                }
-            }
             Op::Norm { x, change, weight, bias, normal, scales } => {
                 let (x, change) = (*x, *change);
                 let mut dx = self.device.blank(rows * columns);
@@ -135,41 +122,10 @@ impl<D: Device> Tape<'_, D> {
                     gradients[var.0] = Some(gradient);
                 }
             }
-            Op::Activate { x, activation } => {
-                let (x, activation) = (*x, *activation);
-                let dx = self.device.activate_backward(activation, &self.nodes[x.0].value, dy);
+            Op::Relu { x } => {
+                let x = *x;
+                let dx = self.device.relu_backward(&self.nodes[x.0].value, dy);
                 return self.pass_on(x, dx, gradients);
-            }
-            Op::Softmax { x, segments } => {
-                let (x, segments) = (*x, segments.clone());
-                let mut dx = self.take(x, gradients);
-                self.device.softmax_backward(&segments, &self.nodes[place].value, &dy, &mut dx);
-                gradients[x.0] = Some(dx);
-            }
-            Op::Lstm { gates, cell } => {
-                let (gates, cell) = (*gates, *cell);
-                let (mut dgates, mut dcell) = (self.take(gates, gradients), self.take(cell, gradients));
-                let (gate_values, cell_values) = (&self.nodes[gates.0].value, &self.nodes[cell.0].value);
-                self.device.lstm_cell_backward(columns / 2, gate_values, cell_values, &dy, &mut dgates, &mut dcell);
-                gradients[gates.0] = Some(dgates);
-                gradients[cell.0] = Some(dcell);
-            }
-            Op::Gru { input, hidden, state } => {
-                let vars = [*input, *hidden, *state];
-                let mut d = vars.map(|var| self.take(var, gradients));
-                let [dinput, dhidden, dstate] = &mut d;
-                let [i, g, s] = vars.map(|var| &self.nodes[var.0].value);
-                self.device.gru_cell_backward(columns, i, g, s, &dy, dinput, dhidden, dstate);
-                for (var, gradient) in vars.into_iter().zip(d) {
-                    gradients[var.0] = Some(gradient);
-                }
-            }
-            Op::Columns { x, first } => {
-                let (x, first) = (*x, *first);
-                let all = self.nodes[x.0].columns;
-                let mut dx = self.take(x, gradients);
-                self.device.add_columns((columns, all), first, &dy, &mut dx);
-                gradients[x.0] = Some(dx);
             }
         }
         self.device.recycle(dy);

@@ -68,17 +68,6 @@ pub struct Product {
     pub accumulate: bool,
 }
 
-/// A function of each number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activation {
-    /// Nothing below nought.
-    Relu,
-    /// The Gaussian error linear unit, by its usual approximation with tanh.
-    Gelu,
-    /// The hyperbolic tangent.
-    Tanh,
-}
-
 /// The shape of an attention: whose queries see whose keys, and in how many heads the columns are divided.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionShape<'a> {
@@ -150,8 +139,6 @@ pub trait Device: Send {
     /// out += share · (from − out).
     fn blend(&mut self, share: Self::Real, from: &Self::Buffer, out: &mut Self::Buffer);
     fn scale(&mut self, factor: Self::Real, out: &mut Self::Buffer);
-    /// out += left ∘ right.
-    fn add_multiplied(&mut self, left: &Self::Buffer, right: &Self::Buffer, out: &mut Self::Buffer);
     fn square_sum(&mut self, buffer: &Self::Buffer) -> f64;
 
     // The same for many buffers at once, which a device may do faster than one by one.
@@ -197,9 +184,9 @@ pub trait Device: Send {
     /// Adds all rows of `x` to the row `out`.
     fn add_sum_of_rows(&mut self, x: &Self::Buffer, out: &mut Self::Buffer);
 
-    fn activate(&mut self, activation: Activation, x: &Self::Buffer, out: &mut Self::Buffer);
+    fn relu(&mut self, x: &Self::Buffer, out: &mut Self::Buffer);
     /// From the gradient by what came out, which is not needed any more, to that by `x`.
-    fn activate_backward(&mut self, activation: Activation, x: &Self::Buffer, gradient: Self::Buffer) -> Self::Buffer;
+    fn relu_backward(&mut self, x: &Self::Buffer, gradient: Self::Buffer) -> Self::Buffer;
 
     /// Adds row `from[k]` of `x` to row `to[k]` of `out`, for every k below the first number of `shape`; rows have the second
     /// number of columns. Without a list it is row k.
@@ -269,49 +256,6 @@ pub trait Device: Send {
         dk: &mut Self::Buffer,
         dv: &mut Self::Buffer,
     );
-
-    /// Softmax over the rows of each sample; one column.
-    fn softmax(&mut self, segments: &Segments, x: &Self::Buffer, out: &mut Self::Buffer);
-    fn softmax_backward(&mut self, segments: &Segments, y: &Self::Buffer, dy: &Self::Buffer, dx: &mut Self::Buffer);
-
-    /// `gates` is n × 4h before activation (input, forget, cell, output), `cell` n × h; `out` is n × 2h: the output, then the new cell.
-    fn lstm_cell(&mut self, h: usize, gates: &Self::Buffer, cell: &Self::Buffer, out: &mut Self::Buffer);
-    #[allow(clippy::too_many_arguments)]
-    fn lstm_cell_backward(
-        &mut self,
-        h: usize,
-        gates: &Self::Buffer,
-        cell: &Self::Buffer,
-        dy: &Self::Buffer,
-        dgates: &mut Self::Buffer,
-        dcell: &mut Self::Buffer,
-    );
-    /// `input` and `hidden` are n × 3h before activation (reset, update, new), `state` n × h; `out` is the new state.
-    fn gru_cell(
-        &mut self,
-        h: usize,
-        input: &Self::Buffer,
-        hidden: &Self::Buffer,
-        state: &Self::Buffer,
-        out: &mut Self::Buffer,
-    );
-    #[allow(clippy::too_many_arguments)]
-    fn gru_cell_backward(
-        &mut self,
-        h: usize,
-        input: &Self::Buffer,
-        hidden: &Self::Buffer,
-        state: &Self::Buffer,
-        dy: &Self::Buffer,
-        dinput: &mut Self::Buffer,
-        dhidden: &mut Self::Buffer,
-        dstate: &mut Self::Buffer,
-    );
-
-    /// Copies columns of `x` from `first` on to `out`, which has fewer.
-    fn take_columns(&mut self, columns: (usize, usize), first: usize, x: &Self::Buffer, out: &mut Self::Buffer);
-    /// Adds to columns of `out` from `first` on, `x` having fewer.
-    fn add_columns(&mut self, columns: (usize, usize), first: usize, x: &Self::Buffer, out: &mut Self::Buffer);
 
     /// One step of Adam with decoupled weight decay; the rates already hold the corrections of the moments' bias.
     #[allow(clippy::too_many_arguments)]

@@ -18,7 +18,7 @@ mod tensors;
 pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
 pub use cuda::{Cuda, CudaError, Recorder};
-pub use device::{Activation, AdamRates, AttentionShape, Device, Product, Segments};
+pub use device::{AdamRates, AttentionShape, Device, Product, Segments};
 pub use losses::{
     Ahead, Choices, Exchange, Imitation, LearningLosses, Likelihood, Made, Picks, PolicyWeights, Values, Way,
     best_rows, likelihood, value_of,

@@ -68,15 +68,8 @@ impl<D: Device> Adam<D> {
         Adam { settings, steps: 0, first: parameters.zeros_like(device), second: parameters.zeros_like(device) }
     }
 
-    /// Moves the parameters against the gradients.
-    pub fn step(&mut self, device: &mut D, rate: f64, gradients: &Tensors<D>, parameters: &mut Tensors<D>) {
-        let rates = self.next_rates(rate);
-        let (first, second) = (&mut self.first.buffers, &mut self.second.buffers);
-        device.adam_all(&rates, &gradients.buffers, first, second, &mut parameters.buffers);
-    }
-
-    /// The same with gradients that are scaled down to a norm if theirs is greater; nothing moves if it is not finite. Gives the norm as it was,
-    /// which need not be waited for.
+    /// Moves the parameters against the gradients, which are scaled down to a norm of `most` first if theirs is greater; an infinite `most` never does. Nothing
+    /// moves if the norm is not finite. Returns the norm before scaling, which need not be waited for.
     pub fn clipped_step(
         &mut self,
         device: &mut D,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Activation, AttentionShape, Device, Product, Segments, TensorId, Tensors};
+use crate::{AttentionShape, Device, Product, Segments, TensorId, Tensors};
 
 /// A matrix on the tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,14 +50,9 @@ pub(crate) enum Op<D: Device> {
     Linear { x: Var, weight: TensorId, bias: Option<TensorId>, by_inputs: bool },
     Rows(Vec<Rows<D>>),
     Add { left: Var, right: Var },
-    Multiply { left: Var, right: Var },
     Norm { x: Var, change: Option<Var>, weight: TensorId, bias: TensorId, normal: D::Buffer, scales: D::Buffer },
     Attention { q: Var, k: Var, v: Var, queries: Arc<Segments>, keys: Arc<Segments>, heads: usize, weights: D::Buffer },
-    Activate { x: Var, activation: Activation },
-    Softmax { x: Var, segments: Arc<Segments> },
-    Lstm { gates: Var, cell: Var },
-    Gru { input: Var, hidden: Var, state: Var },
-    Columns { x: Var, first: usize },
+    Relu { x: Var },
 }
 
 /// A table, the rows of it to add, and to which rows of the result; to all in order if there is no list.
@@ -214,15 +209,6 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, columns, out, Op::Add { left, right })
     }
 
-    /// left ∘ right, number by number.
-    pub fn multiply(&mut self, left: Var, right: Var) -> Var {
-        let (rows, columns) = self.shape(left);
-        assert_eq!((rows, columns), self.shape(right));
-        let mut out = self.device.zeros(rows * columns);
-        self.device.add_multiplied(&self.nodes[left.0].value, &self.nodes[right.0].value, &mut out);
-        self.push(rows, columns, out, Op::Multiply { left, right })
-    }
-
     /// Layer norm of x, or of x + change.
     pub fn norm(&mut self, x: Var, change: Option<Var>, weight: TensorId, bias: TensorId) -> Var {
         let (rows, columns) = self.shape(x);
@@ -262,48 +248,12 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, columns, out, op)
     }
 
-    /// A function of each number.
-    pub fn activate(&mut self, x: Var, activation: Activation) -> Var {
+    /// The rectified linear unit of each number: max(x, 0).
+    pub fn relu(&mut self, x: Var) -> Var {
         let (rows, columns) = self.shape(x);
         let mut out = self.device.blank(rows * columns);
-        self.device.activate(activation, &self.nodes[x.0].value, &mut out);
-        self.push(rows, columns, out, Op::Activate { x, activation })
-    }
-
-    /// Softmax over the rows of each sample; x has one column.
-    pub fn softmax(&mut self, x: Var, segments: &Arc<Segments>) -> Var {
-        assert_eq!(self.shape(x), (segments.rows(), 1));
-        let mut out = self.device.blank(segments.rows());
-        self.device.softmax(segments, &self.nodes[x.0].value, &mut out);
-        self.push(segments.rows(), 1, out, Op::Softmax { x, segments: segments.clone() })
-    }
-
-    /// An LSTM cell from the sums before its gates (input, forget, cell, output) and the cell's state: the output and the new state, side by side.
-    pub fn lstm_cell(&mut self, gates: Var, cell: Var) -> Var {
-        let (rows, h) = self.shape(cell);
-        assert_eq!(self.shape(gates), (rows, 4 * h));
-        let mut out = self.device.blank(rows * 2 * h);
-        self.device.lstm_cell(h, &self.nodes[gates.0].value, &self.nodes[cell.0].value, &mut out);
-        self.push(rows, 2 * h, out, Op::Lstm { gates, cell })
-    }
-
-    /// A GRU cell from the sums before its gates (reset, update, new) of the input and of the hidden state, and that state: the new state.
-    pub fn gru_cell(&mut self, input: Var, hidden: Var, state: Var) -> Var {
-        let (rows, h) = self.shape(state);
-        assert!(self.shape(input) == (rows, 3 * h) && self.shape(hidden) == (rows, 3 * h));
-        let mut out = self.device.blank(rows * h);
-        let [i, g, s] = [input, hidden, state].map(|var| &self.nodes[var.0].value);
-        self.device.gru_cell(h, i, g, s, &mut out);
-        self.push(rows, h, out, Op::Gru { input, hidden, state })
-    }
-
-    /// Some columns of x.
-    pub fn columns(&mut self, x: Var, first: usize, count: usize) -> Var {
-        let (rows, columns) = self.shape(x);
-        assert!(first + count <= columns);
-        let mut out = self.device.blank(rows * count);
-        self.device.take_columns((columns, count), first, &self.nodes[x.0].value, &mut out);
-        self.push(rows, count, out, Op::Columns { x, first })
+        self.device.relu(&self.nodes[x.0].value, &mut out);
+        self.push(rows, columns, out, Op::Relu { x })
     }
 
     /// Keeps a matrix, where it is, and forgets the rest.

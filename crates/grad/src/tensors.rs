@@ -1,6 +1,6 @@
 //! Named tensors: the parameters of a network, or what belongs to each of them (gradients, moments).
 
-use crate::{Device, Real};
+use crate::Device;
 
 /// Which tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,19 +108,5 @@ impl<D: Device> Tensors<D> {
     /// Moves each number towards the other's: the soft update of a target network.
     pub fn blend(&mut self, device: &mut D, others: &Tensors<D>, share: D::Real) {
         device.blend_all(share, &others.buffers, &mut self.buffers);
-    }
-
-    /// The Euclidean norm of all numbers together.
-    pub fn norm(&self, device: &mut D) -> f64 {
-        device.square_sum_of_all(&self.buffers).sqrt()
-    }
-
-    /// Scales down to a norm if it is greater, and says what the norm was: gradient clipping.
-    pub fn clip(&mut self, device: &mut D, most: f64) -> f64 {
-        let norm = self.norm(device);
-        if norm > most {
-            device.scale_all(D::Real::of(most / norm), &mut self.buffers);
-        }
-        norm
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_grad::{
-    Activation, Adam, AdamRates, AdamSettings, Ahead, AttentionShape, Choices, Cpu, Cuda, Device, Exchange, Imitation,
+    Adam, AdamRates, AdamSettings, Ahead, AttentionShape, Choices, Cpu, Cuda, Device, Exchange, Imitation,
     LearningLosses, Loss, Made, Picks, PolicyWeights, Product, Segments, Tape, TensorId, Tensors, Values, Way,
 };
 
@@ -99,24 +99,21 @@ fn numbers_one_by_one() {
             device.add(&x, &mut out);
             device.scale(0.3, &mut out);
             device.blend(0.2, &y, &mut out);
-            device.add_multiplied(&x, &y, &mut out);
             let mut copy = device.zeros(n);
             device.copy(&out, &mut copy);
             device.add(&out, &mut copy);
             [out, copy]
         });
-        for activation in [Activation::Relu, Activation::Gelu, Activation::Tanh] {
-            let mut wide: Vec<f32> = a.iter().map(|value| 6.0 * value).collect();
-            // Something comes through, even of one.
-            wide[0] = wide[0].abs();
-            on_both!(gpu, &format!("{activation:?}"), CLOSE, |device| {
-                let (x, dy) = (device.upload(&wide), device.upload(&b));
-                let mut out = device.blank(n);
-                device.activate(activation, &x, &mut out);
-                let dx = device.activate_backward(activation, &x, dy);
-                [out, dx]
-            });
-        }
+        let mut wide: Vec<f32> = a.iter().map(|value| 6.0 * value).collect();
+        // Something comes through, even of one.
+        wide[0] = wide[0].abs();
+        on_both!(gpu, "relu", CLOSE, |device| {
+            let (x, dy) = (device.upload(&wide), device.upload(&b));
+            let mut out = device.blank(n);
+            device.relu(&x, &mut out);
+            let dx = device.relu_backward(&x, dy);
+            [out, dx]
+        });
         let rates = AdamRates { beta1: 0.9, beta2: 0.99, step: 0.02, correction: 1.3, epsilon: 1e-6, decay: 0.001 };
         let squares: Vec<f32> = c.iter().map(|value| value * value).collect();
         on_both!(gpu, "adam", CLOSE, |device| {
@@ -255,13 +252,6 @@ fn rows_to_rows() {
             [out]
         });
     }
-    let x = random(&mut rng, 60 * 12);
-    on_both!(gpu, "columns", CLOSE, |device| {
-        let (x, mut some, mut all) = (device.upload(&x), device.blank(60 * 5), device.upload(&x));
-        device.take_columns((12, 5), 3, &x, &mut some);
-        device.add_columns((5, 12), 7, &some, &mut all);
-        [some, all]
-    });
 }
 
 #[test]
@@ -358,13 +348,6 @@ fn samples_and_losses() {
         let segments = segments(&mut rng, samples, longest);
         let n = segments.rows();
         let (x, dy) = (random(&mut rng, n), random(&mut rng, n));
-        on_both!(gpu, "softmax", SUMMED, |device| {
-            let (x, dy) = (device.upload(&x), device.upload(&dy));
-            let (mut out, mut dx) = (device.blank(n), device.upload(&[1.0].repeat(n)));
-            device.softmax(&segments, &x, &mut out);
-            device.softmax_backward(&segments, &out, &dy, &mut dx);
-            [out, dx]
-        });
         let mut losses = Vec::new();
         let weights = random(&mut rng, n);
         for delta in [None, Some(0.3)] {
@@ -528,33 +511,6 @@ fn a_failure_is_kept() {
     );
 }
 
-#[test]
-fn cells() {
-    let Some(mut gpu) = gpu() else { return };
-    let mut rng = Pcg64::seed_from_u64(8);
-    for (rows, h) in [(1, 1), (9, 5), (200, 64)] {
-        let n = rows * h;
-        let (gates, dgates) = (random(&mut rng, 4 * n), random(&mut rng, 4 * n));
-        let (state, dy) = (random(&mut rng, n), random(&mut rng, 2 * n));
-        on_both!(gpu, "lstm", CLOSE, |device| {
-            let (gates, cell, dy) = (device.upload(&gates), device.upload(&state), device.upload(&dy));
-            let (mut out, mut dgates, mut dcell) = (device.blank(2 * n), device.upload(&dgates), device.upload(&state));
-            device.lstm_cell(h, &gates, &cell, &mut out);
-            device.lstm_cell_backward(h, &gates, &cell, &dy, &mut dgates, &mut dcell);
-            [out, dgates, dcell]
-        });
-        on_both!(gpu, "gru", CLOSE, |device| {
-            let [input, hidden] = [&gates[..3 * n], &dgates[..3 * n]].map(|values| device.upload(values));
-            let (state, dy) = (device.upload(&state), device.upload(&dy[..n]));
-            let (mut dinput, mut dhidden) = (device.zeros(3 * n), device.upload(&gates[n..]));
-            let (mut out, mut dstate) = (device.blank(n), device.zeros(n));
-            device.gru_cell(h, &input, &hidden, &state, &mut out);
-            device.gru_cell_backward(h, &input, &hidden, &state, &dy, &mut dinput, &mut dhidden, &mut dstate);
-            [out, dinput, dhidden, dstate]
-        });
-    }
-}
-
 /// A small encoder with embeddings, attention, norms and a head, and a few steps of Adam.
 fn train<D: LearningLosses<Real = f32>>(device: &mut D, steps: usize) -> (Vec<f64>, Vec<Vec<f32>>) {
     const WIDTH: usize = 32;
@@ -581,7 +537,7 @@ fn train<D: LearningLosses<Real = f32>>(device: &mut D, steps: usize) -> (Vec<f6
         let [q, k, v] = [1, 2, 3].map(|part| tape.linear(x, ids[part], None));
         let mixed = tape.attention(q, k, v, &segments, &segments, 4, None);
         let y = tape.norm(x, Some(mixed), ids[4], ids[5]);
-        let y = tape.activate(y, Activation::Gelu);
+        let y = tape.relu(y);
         let out = tape.linear(y, ids[6], Some(ids[7]));
         let loss: Loss<D> = tape.regression(out, Some(1.0), &target, &vec![1.0 / rows as f32; rows]);
         losses.push(loss.value);

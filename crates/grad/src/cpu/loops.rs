@@ -1,19 +1,11 @@
 //! Loops over numbers that compile to vector instructions.
 
-use crate::device::AdamRates;
-use crate::{Activation, Real};
+use crate::{AdamRates, Real};
 
 #[inline(always)]
 pub fn zip<R: Real>(from: &[R], out: &mut [R], each: impl Fn(R, &mut R)) {
     for (from, out) in from.iter().zip(out) {
         each(*from, out);
-    }
-}
-
-#[inline(always)]
-pub fn zip2<R: Real>(left: &[R], right: &[R], out: &mut [R], each: impl Fn(R, R, &mut R)) {
-    for ((left, right), out) in left.iter().zip(right).zip(out) {
-        each(*left, *right, out);
     }
 }
 
@@ -95,47 +87,6 @@ pub fn softmax<R: Real>(values: &mut [R], columns: usize, bias: Option<&[R]>) {
         let factor = R::ONE / sum(row);
         for value in row {
             *value = *value * factor;
-        }
-    }
-}
-
-#[inline(always)]
-pub fn softmax_backward<R: Real>(y: &[R], dy: &[R], dx: &mut [R]) {
-    let mean = dot(y, dy);
-    zip2(y, dy, dx, |y, dy, dx| *dx += y * (dy - mean));
-}
-
-/// √(2/π) and the cubic term of GELU's approximation.
-const GELU: (f64, f64) = (0.797_884_560_802_865_4, 0.044_715);
-
-#[inline(always)]
-pub fn activate<R: Real>(activation: Activation, x: &[R], out: &mut [R]) {
-    match activation {
-        Activation::Relu => zip(x, out, |x, out| *out = x.max(R::ZERO)),
-        Activation::Tanh => zip(x, out, |x, out| *out = x.tanh()),
-        Activation::Gelu => {
-            let (scale, cubic, half) = (R::of(GELU.0), R::of(GELU.1), R::of(0.5));
-            zip(x, out, |x, out| *out = half * x * (R::ONE + (scale * (x + cubic * x * x * x)).tanh()));
-        }
-    }
-}
-
-/// From the gradient by what came out to that by what went in, in place.
-#[inline(always)]
-pub fn activate_backward<R: Real>(activation: Activation, x: &[R], gradient: &mut [R]) {
-    match activation {
-        Activation::Relu => zip(x, gradient, |x, dy| *dy = if x > R::ZERO { *dy } else { R::ZERO }),
-        Activation::Tanh => zip(x, gradient, |x, dy| {
-            let y = x.tanh();
-            *dy = *dy * (R::ONE - y * y);
-        }),
-        Activation::Gelu => {
-            let (scale, cubic, half) = (R::of(GELU.0), R::of(GELU.1), R::of(0.5));
-            zip(x, gradient, |x, dy| {
-                let y = (scale * (x + cubic * x * x * x)).tanh();
-                let slope = scale * (R::ONE + R::of(3.0) * cubic * x * x);
-                *dy = *dy * half * (R::ONE + y + x * (R::ONE - y * y) * slope);
-            });
         }
     }
 }

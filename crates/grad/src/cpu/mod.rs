@@ -11,7 +11,6 @@ macro_rules! vectorized {
 }
 
 mod attention;
-mod cells;
 mod loops;
 mod losses;
 mod norm;
@@ -19,7 +18,7 @@ mod norm;
 use pulp::Arch;
 
 use crate::device::AdamRates;
-use crate::{Activation, AttentionShape, Device, Product, Real, Segments};
+use crate::{AttentionShape, Device, Product, Real};
 
 /// Work that becomes part of the function compiled for the vector instructions. A bare closure would be called by way of `FnOnce::call_once`, which
 /// the compiler may leave a function of its own, for the oldest of processors.
@@ -189,10 +188,6 @@ impl<R: Real> Device for Cpu<R> {
         vectorized!(self.arch, out.iter_mut().for_each(|value| *value = *value * factor));
     }
 
-    fn add_multiplied(&mut self, left: &Vec<R>, right: &Vec<R>, out: &mut Vec<R>) {
-        vectorized!(self.arch, loops::zip2(left, right, out, |left, right, out| *out += left * right));
-    }
-
     fn square_sum(&mut self, buffer: &Vec<R>) -> f64 {
         vectorized!(self.arch, buffer.chunks(4096).map(|part| loops::dot(part, part).to_f64()).sum())
     }
@@ -224,12 +219,12 @@ impl<R: Real> Device for Cpu<R> {
         });
     }
 
-    fn activate(&mut self, activation: Activation, x: &Vec<R>, out: &mut Vec<R>) {
-        vectorized!(self.arch, loops::activate(activation, x, out));
+    fn relu(&mut self, x: &Vec<R>, out: &mut Vec<R>) {
+        vectorized!(self.arch, loops::zip(x, out, |x, out| *out = x.max(R::ZERO)));
     }
 
-    fn activate_backward(&mut self, activation: Activation, x: &Vec<R>, mut gradient: Vec<R>) -> Vec<R> {
-        vectorized!(self.arch, loops::activate_backward(activation, x, &mut gradient));
+    fn relu_backward(&mut self, x: &Vec<R>, mut gradient: Vec<R>) -> Vec<R> {
+        vectorized!(self.arch, loops::zip(x, &mut gradient, |x, dy| *dy = if x > R::ZERO { *dy } else { R::ZERO }));
         gradient
     }
 
@@ -312,68 +307,6 @@ impl<R: Real> Device for Cpu<R> {
         dv: &mut Vec<R>,
     ) {
         attention::backward(self.arch, shape, [q, k, v], weights, dy, [dq, dk, dv], &mut self.scratch);
-    }
-
-    fn softmax(&mut self, segments: &Segments, x: &Vec<R>, out: &mut Vec<R>) {
-        out.copy_from_slice(x);
-        vectorized!(self.arch, {
-            for range in segments.ranges().filter(|range| !range.is_empty()) {
-                let rows = range.len();
-                loops::softmax(&mut out[range], rows, None);
-            }
-        });
-    }
-
-    fn softmax_backward(&mut self, segments: &Segments, y: &Vec<R>, dy: &Vec<R>, dx: &mut Vec<R>) {
-        for range in segments.ranges() {
-            loops::softmax_backward(&y[range.clone()], &dy[range.clone()], &mut dx[range]);
-        }
-    }
-
-    fn lstm_cell(&mut self, h: usize, gates: &Vec<R>, cell: &Vec<R>, out: &mut Vec<R>) {
-        vectorized!(self.arch, cells::lstm(h, gates, cell, out));
-    }
-
-    fn lstm_cell_backward(
-        &mut self,
-        h: usize,
-        gates: &Vec<R>,
-        cell: &Vec<R>,
-        dy: &Vec<R>,
-        dgates: &mut Vec<R>,
-        dcell: &mut Vec<R>,
-    ) {
-        vectorized!(self.arch, cells::lstm_backward(h, gates, cell, dy, dgates, dcell));
-    }
-
-    fn gru_cell(&mut self, h: usize, input: &Vec<R>, hidden: &Vec<R>, state: &Vec<R>, out: &mut Vec<R>) {
-        vectorized!(self.arch, cells::gru(h, input, hidden, state, out));
-    }
-
-    fn gru_cell_backward(
-        &mut self,
-        h: usize,
-        input: &Vec<R>,
-        hidden: &Vec<R>,
-        state: &Vec<R>,
-        dy: &Vec<R>,
-        dinput: &mut Vec<R>,
-        dhidden: &mut Vec<R>,
-        dstate: &mut Vec<R>,
-    ) {
-        vectorized!(self.arch, cells::gru_backward(h, [input, hidden, state], dy, [dinput, dhidden, dstate]));
-    }
-
-    fn take_columns(&mut self, (all, some): (usize, usize), first: usize, x: &Vec<R>, out: &mut Vec<R>) {
-        for (x, out) in x.chunks_exact(all).zip(out.chunks_exact_mut(some)) {
-            out.copy_from_slice(&x[first..][..some]);
-        }
-    }
-
-    fn add_columns(&mut self, (some, all): (usize, usize), first: usize, x: &Vec<R>, out: &mut Vec<R>) {
-        for (x, out) in x.chunks_exact(some).zip(out.chunks_exact_mut(all)) {
-            loops::add(x, &mut out[first..][..some]);
-        }
     }
 
     fn clipped_adam_all(

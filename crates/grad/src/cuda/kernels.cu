@@ -35,56 +35,19 @@ extern "C" __global__ void add(int n, const float *from, float *out) {
     if (k < n) out[k] += from[k];
 }
 
-extern "C" __global__ void add_multiplied(int n, const float *left, const float *right, float *out) {
-    int k = here();
-    if (k < n) out[k] += left[k] * right[k];
-}
-
 extern "C" __global__ void add_row(int n, int columns, const float *row, float *out) {
     int k = here();
     if (k < n) out[k] += row[k % columns];
 }
 
-#define RELU 0
-#define GELU 1
-// The square root of 2/π, and the cubic term of the approximation.
-#define GELU_SCALE 0.7978845608028654f
-#define GELU_CUBIC 0.044715f
-
-extern "C" __global__ void activate(int n, int kind, const float *x, float *out) {
+extern "C" __global__ void relu(int n, const float *x, float *out) {
     int k = here();
-    if (k >= n) return;
-    float v = x[k];
-    if (kind == RELU) out[k] = fmaxf(v, 0.0f);
-    else if (kind == GELU) out[k] = 0.5f * v * (1.0f + tanhf(GELU_SCALE * (v + GELU_CUBIC * v * v * v)));
-    else out[k] = tanhf(v);
+    if (k < n) out[k] = fmaxf(x[k], 0.0f);
 }
 
-extern "C" __global__ void activate_backward(int n, int kind, const float *x, const float *dy, float *dx) {
+extern "C" __global__ void relu_backward(int n, const float *x, const float *dy, float *dx) {
     int k = here();
-    if (k >= n) return;
-    float v = x[k], slope;
-    if (kind == RELU) {
-        slope = v > 0.0f ? 1.0f : 0.0f;
-    } else if (kind == GELU) {
-        float y = tanhf(GELU_SCALE * (v + GELU_CUBIC * v * v * v));
-        float inner = GELU_SCALE * (1.0f + 3.0f * GELU_CUBIC * v * v);
-        slope = 0.5f * (1.0f + y + v * (1.0f - y * y) * inner);
-    } else {
-        float y = tanhf(v);
-        slope = 1.0f - y * y;
-    }
-    dx[k] += dy[k] * slope;
-}
-
-extern "C" __global__ void take_columns(int n, int all, int some, int first, const float *x, float *out) {
-    int k = here();
-    if (k < n) out[k] = x[k / some * all + first + k % some];
-}
-
-extern "C" __global__ void add_columns(int n, int some, int all, int first, const float *x, float *out) {
-    int k = here();
-    if (k < n) out[k / some * all + first + k % some] += x[k];
+    if (k < n) dx[k] += dy[k] * (x[k] > 0.0f ? 1.0f : 0.0f);
 }
 
 // ---- Many matrices at once: the parameters of a network and what belongs to them.
@@ -287,89 +250,4 @@ extern "C" __global__ void layer_norm_backward(int rows, int columns, const floa
     float scale = scales[row];
     for (int k = lane; k < columns; k += 32)
         dx[first + k] = scale * (dy[first + k] * weight[k] - sum - normal[first + k] * along);
-}
-
-// ---- Over the rows of each sample, a warp for each; one column.
-
-extern "C" __global__ void softmax(int samples, const u32 *starts, const float *x, float *out) {
-    int sample = here() / 32, lane = threadIdx.x % 32;
-    if (sample >= samples) return;
-    int begin = starts[sample], end = starts[sample + 1];
-    float most = -1e30f, sum = 0.0f;
-    for (int k = begin + lane; k < end; k += 32) most = fmaxf(most, x[k]);
-    most = warp_greatest(most);
-    for (int k = begin + lane; k < end; k += 32) sum += expf(x[k] - most);
-    float factor = 1.0f / warp_sum(sum);
-    for (int k = begin + lane; k < end; k += 32) out[k] = expf(x[k] - most) * factor;
-}
-
-extern "C" __global__ void softmax_backward(int samples, const u32 *starts, const float *y, const float *dy, float *dx) {
-    int sample = here() / 32, lane = threadIdx.x % 32;
-    if (sample >= samples) return;
-    int begin = starts[sample], end = starts[sample + 1];
-    float mean = 0.0f;
-    for (int k = begin + lane; k < end; k += 32) mean += y[k] * dy[k];
-    mean = warp_sum(mean);
-    for (int k = begin + lane; k < end; k += 32) dx[k] += y[k] * (dy[k] - mean);
-}
-
-// ---- Recurrent cells, a thread for each place of each row.
-
-extern "C" __global__ void lstm_cell(int n, int h, const float *gates, const float *cell, float *out) {
-    int k = here();
-    if (k >= n) return;
-    int row = k / h, place = k % h;
-    const float *gate = gates + row * 4 * h + place;
-    float input = sigmoid(gate[0]), forget = sigmoid(gate[h]), output = sigmoid(gate[3 * h]);
-    float state = forget * cell[k] + input * tanhf(gate[2 * h]);
-    out[row * 2 * h + place] = output * tanhf(state);
-    out[row * 2 * h + h + place] = state;
-}
-
-extern "C" __global__ void lstm_cell_backward(int n, int h, const float *gates, const float *cell, const float *dy, float *dgates,
-                                              float *dcell) {
-    int k = here();
-    if (k >= n) return;
-    int row = k / h, place = k % h;
-    const float *gate = gates + row * 4 * h + place;
-    float *dgate = dgates + row * 4 * h + place;
-    float input = sigmoid(gate[0]), forget = sigmoid(gate[h]), output = sigmoid(gate[3 * h]), fresh = tanhf(gate[2 * h]);
-    float state = tanhf(forget * cell[k] + input * fresh);
-    float doutput = dy[row * 2 * h + place];
-    float dstate = dy[row * 2 * h + h + place] + doutput * output * (1.0f - state * state);
-    dgate[0] += dstate * fresh * input * (1.0f - input);
-    dgate[h] += dstate * cell[k] * forget * (1.0f - forget);
-    dgate[2 * h] += dstate * input * (1.0f - fresh * fresh);
-    dgate[3 * h] += doutput * state * output * (1.0f - output);
-    dcell[k] += dstate * forget;
-}
-
-extern "C" __global__ void gru_cell(int n, int h, const float *input, const float *hidden, const float *state, float *out) {
-    int k = here();
-    if (k >= n) return;
-    int first = k / h * 3 * h + k % h;
-    float reset = sigmoid(input[first] + hidden[first]);
-    float update = sigmoid(input[first + h] + hidden[first + h]);
-    float fresh = tanhf(input[first + 2 * h] + reset * hidden[first + 2 * h]);
-    out[k] = fresh + update * (state[k] - fresh);
-}
-
-extern "C" __global__ void gru_cell_backward(int n, int h, const float *input, const float *hidden, const float *state,
-                                             const float *dy, float *dinput, float *dhidden, float *dstate) {
-    int k = here();
-    if (k >= n) return;
-    int first = k / h * 3 * h + k % h;
-    float reset = sigmoid(input[first] + hidden[first]);
-    float update = sigmoid(input[first + h] + hidden[first + h]);
-    float fresh = tanhf(input[first + 2 * h] + reset * hidden[first + 2 * h]);
-    float dfresh = dy[k] * (1.0f - update) * (1.0f - fresh * fresh);
-    float dreset = dfresh * hidden[first + 2 * h] * reset * (1.0f - reset);
-    float dupdate = dy[k] * (state[k] - fresh) * update * (1.0f - update);
-    dinput[first] += dreset;
-    dhidden[first] += dreset;
-    dinput[first + h] += dupdate;
-    dhidden[first + h] += dupdate;
-    dinput[first + 2 * h] += dfresh;
-    dhidden[first + 2 * h] += dfresh * reset;
-    dstate[k] += dy[k] * update;
 }

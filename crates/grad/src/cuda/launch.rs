@@ -36,13 +36,9 @@ macro_rules! kernels {
 }
 
 kernels!(
-    activate,
-    activate_backward,
     adam_all,
     add,
-    add_columns,
     add_groups,
-    add_multiplied,
     add_row,
     add_rows,
     add_slices,
@@ -54,22 +50,17 @@ kernels!(
     best_values,
     blend_all,
     clear_all,
-    gru_cell,
-    gru_cell_backward,
     imitation_loss,
     layer_norm,
     layer_norm_backward,
-    lstm_cell,
-    lstm_cell_backward,
     policy_loss,
     regression,
+    relu,
+    relu_backward,
     scale_all,
-    softmax,
-    softmax_backward,
     square_sum_of_all,
     sum_of_parts,
     sum_of_rows,
-    take_columns,
     value_loss,
 );
 

@@ -29,7 +29,7 @@ use self::memory::{Failure, Memory, Pool};
 pub use self::recorder::Recorder;
 use self::table::{LISTS, Table};
 use crate::device::AdamRates;
-use crate::{Activation, AttentionShape, Device, Product, Segments};
+use crate::{AttentionShape, Device, Product, Segments};
 
 /// The widest head of an attention.
 const WIDEST_HEAD: usize = 128;
@@ -215,14 +215,6 @@ impl Cuda {
     }
 }
 
-fn kind(activation: Activation) -> Argument<'static> {
-    Int(match activation {
-        Activation::Relu => 0,
-        Activation::Gelu => 1,
-        Activation::Tanh => 2,
-    })
-}
-
 impl Device for Cuda {
     type Real = f32;
     type Buffer = Memory;
@@ -294,12 +286,6 @@ impl Device for Cuda {
 
     fn scale(&mut self, factor: f32, out: &mut Memory) {
         self.scale_all(factor, slice::from_mut(out));
-    }
-
-    fn add_multiplied(&mut self, left: &Memory, right: &Memory, out: &mut Memory) {
-        let n = out.len();
-        assert!(left.len() == n && right.len() == n);
-        self.launch(|kernels| &kernels.add_multiplied, Grid::each(n), &[Int(n), At(left), At(right), At(out)]);
     }
 
     fn square_sum(&mut self, buffer: &Memory) -> f64 {
@@ -399,18 +385,17 @@ impl Device for Cuda {
         self.add_sums(x, out, None);
     }
 
-    fn activate(&mut self, activation: Activation, x: &Memory, out: &mut Memory) {
+    fn relu(&mut self, x: &Memory, out: &mut Memory) {
         let n = out.len();
         assert_eq!(x.len(), n);
-        self.launch(|kernels| &kernels.activate, Grid::each(n), &[Int(n), kind(activation), At(x), At(out)]);
+        self.launch(|kernels| &kernels.relu, Grid::each(n), &[Int(n), At(x), At(out)]);
     }
 
-    fn activate_backward(&mut self, activation: Activation, x: &Memory, gradient: Memory) -> Memory {
+    fn relu_backward(&mut self, x: &Memory, gradient: Memory) -> Memory {
         let n = gradient.len();
         assert_eq!(x.len(), n);
         let dx = self.zeros(n);
-        let arguments = [Int(n), kind(activation), At(x), At(&gradient), At(&dx)];
-        self.launch(|kernels| &kernels.activate_backward, Grid::each(n), &arguments);
+        self.launch(|kernels| &kernels.relu_backward, Grid::each(n), &[Int(n), At(x), At(&gradient), At(&dx)]);
         self.recycle(gradient);
         dx
     }
@@ -543,82 +528,6 @@ impl Device for Cuda {
         let own = [At(q), At(weights), At(dy), At(&dlogits), At(dk), At(dv)];
         let arguments = [&common[..], &own[..]].concat();
         launch(&self.pool, &self.kernels.attention_backward_keys, by_keys, &arguments);
-    }
-
-    fn softmax(&mut self, segments: &Segments, x: &Memory, out: &mut Memory) {
-        assert!(x.len() == segments.rows() && out.len() == x.len());
-        let starts = &self.layouts.of(&self.pool, segments, segments).memory;
-        let arguments = [Int(segments.len()), At(starts), At(x), At(out)];
-        launch(&self.pool, &self.kernels.softmax, Grid::warps(segments.len()), &arguments);
-    }
-
-    fn softmax_backward(&mut self, segments: &Segments, y: &Memory, dy: &Memory, dx: &mut Memory) {
-        assert!([y, dy, dx].iter().all(|column| column.len() == segments.rows()));
-        let starts = &self.layouts.of(&self.pool, segments, segments).memory;
-        let arguments = [Int(segments.len()), At(starts), At(y), At(dy), At(dx)];
-        launch(&self.pool, &self.kernels.softmax_backward, Grid::warps(segments.len()), &arguments);
-    }
-
-    fn lstm_cell(&mut self, h: usize, gates: &Memory, cell: &Memory, out: &mut Memory) {
-        let n = cell.len();
-        assert!(n.is_multiple_of(h) && gates.len() == 4 * n && out.len() == 2 * n);
-        let arguments = [Int(n), Int(h), At(gates), At(cell), At(out)];
-        self.launch(|kernels| &kernels.lstm_cell, Grid::each(n), &arguments);
-    }
-
-    fn lstm_cell_backward(
-        &mut self,
-        h: usize,
-        gates: &Memory,
-        cell: &Memory,
-        dy: &Memory,
-        dgates: &mut Memory,
-        dcell: &mut Memory,
-    ) {
-        let n = cell.len();
-        assert!(n.is_multiple_of(h) && gates.len() == 4 * n && dy.len() == 2 * n);
-        assert!(dgates.len() == 4 * n && dcell.len() == n);
-        let arguments = [Int(n), Int(h), At(gates), At(cell), At(dy), At(dgates), At(dcell)];
-        self.launch(|kernels| &kernels.lstm_cell_backward, Grid::each(n), &arguments);
-    }
-
-    fn gru_cell(&mut self, h: usize, input: &Memory, hidden: &Memory, state: &Memory, out: &mut Memory) {
-        let n = state.len();
-        assert!(n.is_multiple_of(h) && input.len() == 3 * n && hidden.len() == 3 * n && out.len() == n);
-        let arguments = [Int(n), Int(h), At(input), At(hidden), At(state), At(out)];
-        self.launch(|kernels| &kernels.gru_cell, Grid::each(n), &arguments);
-    }
-
-    fn gru_cell_backward(
-        &mut self,
-        h: usize,
-        input: &Memory,
-        hidden: &Memory,
-        state: &Memory,
-        dy: &Memory,
-        dinput: &mut Memory,
-        dhidden: &mut Memory,
-        dstate: &mut Memory,
-    ) {
-        let n = state.len();
-        assert!(n.is_multiple_of(h) && dy.len() == n && dstate.len() == n);
-        assert!([input, hidden, dinput, dhidden].iter().all(|gates| gates.len() == 3 * n));
-        let arguments = [Int(n), Int(h), At(input), At(hidden), At(state), At(dy), At(dinput), At(dhidden), At(dstate)];
-        self.launch(|kernels| &kernels.gru_cell_backward, Grid::each(n), &arguments);
-    }
-
-    fn take_columns(&mut self, (all, some): (usize, usize), first: usize, x: &Memory, out: &mut Memory) {
-        let n = out.len();
-        assert!(first + some <= all && n * all == x.len() * some);
-        let arguments = [Int(n), Int(all), Int(some), Int(first), At(x), At(out)];
-        self.launch(|kernels| &kernels.take_columns, Grid::each(n), &arguments);
-    }
-
-    fn add_columns(&mut self, (some, all): (usize, usize), first: usize, x: &Memory, out: &mut Memory) {
-        let n = x.len();
-        assert!(first + some <= all && n * all == out.len() * some);
-        let arguments = [Int(n), Int(some), Int(all), Int(first), At(x), At(out)];
-        self.launch(|kernels| &kernels.add_columns, Grid::each(n), &arguments);
     }
 
     fn adam(
