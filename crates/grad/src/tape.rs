@@ -23,9 +23,9 @@ pub(crate) struct Node<D: Device> {
     pub op: Op<D>,
 }
 
-/// Rows added to other rows: from a matrix or a parameter, by lists of row numbers.
-pub(crate) struct Rows<D: Device> {
-    pub source: Source,
+/// One term of a sum of rows: rows of a matrix or of a parameter, and the rows of the result that they are added to.
+pub(crate) struct RowTerm<D: Device> {
+    pub operand: Operand,
     pub count: usize,
     pub from: Option<Arc<D::Index>>,
     pub to: Option<Arc<D::Index>>,
@@ -39,8 +39,9 @@ pub struct RowNumbers<D: Device> {
     end: usize,
 }
 
+/// What an operation reads: a matrix on the tape or a parameter.
 #[derive(Clone, Copy)]
-pub(crate) enum Source {
+pub(crate) enum Operand {
     Var(Var),
     Parameter(TensorId),
 }
@@ -48,7 +49,7 @@ pub(crate) enum Source {
 pub(crate) enum Op<D: Device> {
     Input,
     Linear { x: Var, weight: TensorId, bias: Option<TensorId>, by_inputs: bool },
-    Rows(Vec<Rows<D>>),
+    SumOfRows(Vec<RowTerm<D>>),
     Add { left: Var, right: Var },
     Norm { x: Var, change: Option<Var>, weight: TensorId, bias: TensorId, normal: D::Buffer, scales: D::Buffer },
     Attention { q: Var, k: Var, v: Var, queries: Arc<Segments>, keys: Arc<Segments>, heads: usize, weights: D::Buffer },
@@ -151,7 +152,7 @@ impl<'a, D: Device> Tape<'a, D> {
             assert!(width == columns && values.end <= entries);
             assert!(places.map_or(values.len == rows, |places| places.len == values.len && places.end <= rows));
             let (from, to) = (Some(values.index), places.map(|places| places.index.clone()));
-            list.push(Rows { source: Source::Parameter(*table), count: values.len, from, to });
+            list.push(RowTerm { operand: Operand::Parameter(*table), count: values.len, from, to });
         }
         self.sum_of_rows(rows, columns, list)
     }
@@ -162,8 +163,9 @@ impl<'a, D: Device> Tape<'a, D> {
         assert!(numbers.end <= rows);
         let mut out = self.device.blank(numbers.len * columns);
         self.device.take_rows((numbers.len, columns), &self.nodes[x.0].value, &numbers.index, &mut out);
-        let part = Rows { source: Source::Var(x), count: numbers.len, from: Some(numbers.index.clone()), to: None };
-        self.push(numbers.len, columns, out, Op::Rows(vec![part]))
+        let part =
+            RowTerm { operand: Operand::Var(x), count: numbers.len, from: Some(numbers.index.clone()), to: None };
+        self.push(numbers.len, columns, out, Op::SumOfRows(vec![part]))
     }
 
     /// Message passing: row `to[k]` of the result, of so many rows, is the sum of the rows `from[k]` of x.
@@ -171,7 +173,7 @@ impl<'a, D: Device> Tape<'a, D> {
         let (sources, columns) = self.shape(x);
         let (from, to) = (self.numbers(from), self.numbers(to));
         assert!(from.len == to.len && from.end <= sources && to.end <= rows);
-        let part = Rows { source: Source::Var(x), count: from.len, from: Some(from.index), to: Some(to.index) };
+        let part = RowTerm { operand: Operand::Var(x), count: from.len, from: Some(from.index), to: Some(to.index) };
         self.sum_of_rows(rows, columns, vec![part])
     }
 
@@ -182,21 +184,21 @@ impl<'a, D: Device> Tape<'a, D> {
         for (x, places) in parts {
             assert!(self.shape(*x) == (places.len, columns) && places.end <= rows);
             let to = Some(places.index.clone());
-            list.push(Rows { source: Source::Var(*x), count: places.len, from: None, to });
+            list.push(RowTerm { operand: Operand::Var(*x), count: places.len, from: None, to });
         }
         self.sum_of_rows(rows, columns, list)
     }
 
-    fn sum_of_rows(&mut self, rows: usize, columns: usize, parts: Vec<Rows<D>>) -> Var {
+    fn sum_of_rows(&mut self, rows: usize, columns: usize, parts: Vec<RowTerm<D>>) -> Var {
         let mut out = self.device.zeros(rows * columns);
         for part in &parts {
-            let source = match part.source {
-                Source::Var(x) => &self.nodes[x.0].value,
-                Source::Parameter(table) => &self.parameters.buffers[table.0],
+            let source = match part.operand {
+                Operand::Var(x) => &self.nodes[x.0].value,
+                Operand::Parameter(table) => &self.parameters.buffers[table.0],
             };
             self.device.add_rows((part.count, columns), source, part.from.as_deref(), &mut out, part.to.as_deref());
         }
-        self.push(rows, columns, out, Op::Rows(parts))
+        self.push(rows, columns, out, Op::SumOfRows(parts))
     }
 
     /// left + right.
