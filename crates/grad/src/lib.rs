@@ -20,8 +20,8 @@ pub use cpu::Cpu;
 pub use cuda::{Cuda, CudaError, Recorder};
 pub use device::{AdamRates, AttentionShape, Device, Product, Segments};
 pub use losses::{
-    Ahead, Choices, Exchange, Imitation, LearningLosses, Likelihood, Made, Picks, PolicyWeights, Values, Way,
-    best_rows, likelihood, value_of,
+    Exchange, ImitationBatch, LearningLosses, Likelihood, NStepReturn, NextStates, PolicyBatch, PolicySample,
+    PolicyWeights, QValueBatch, SelectedRows, best_rows, likelihood, q_value_of,
 };
 pub use optimizer::{Adam, AdamSettings, Schedule};
 pub use real::Real;

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_grad::{
-    Adam, AdamRates, AdamSettings, Ahead, AttentionShape, Choices, Cpu, Cuda, Device, Exchange, Imitation,
-    LearningLosses, Loss, Made, Picks, PolicyWeights, Product, Segments, Tape, TensorId, Tensors, Values, Way,
+    Adam, AdamRates, AdamSettings, AttentionShape, Cpu, Cuda, Device, Exchange, ImitationBatch, LearningLosses, Loss,
+    NStepReturn, NextStates, PolicyBatch, PolicySample, PolicyWeights, Product, QValueBatch, Segments, SelectedRows,
+    Tape, TensorId, Tensors,
 };
 
 /// Numbers that come from a few roundings.
@@ -394,13 +395,13 @@ fn policies() {
     for (samples, longest, places) in PICKED {
         let (rows, counts, picked) = picked(&mut rng, samples, longest, places);
         let one = |own: &Vec<u32>| {
-            let [log, advantage, worth] = [(); 3].map(|()| 2.0 * rng.random::<f32>() - 1.0);
-            Made { log: 0.2 * log - 1.5 * own.len() as f32, advantage, worth }
+            let [log, advantage, value_target] = [(); 3].map(|()| 2.0 * rng.random::<f32>() - 1.0);
+            PolicySample { log_likelihood: 0.2 * log - 1.5 * own.len() as f32, advantage, value_target }
         };
-        let made: Vec<Made> = picked.iter().map(one).collect();
+        let made: Vec<PolicySample> = picked.iter().map(one).collect();
         let weights = PolicyWeights { clip: 0.2, entropy: 0.1, value: 0.5, share: 1.0 / samples as f32 };
-        let picks = Picks::new(&rows, &counts, picked.iter().map(Vec::as_slice));
-        let choices = Choices { picks, made: &made, weights };
+        let selected = SelectedRows::new(&rows, &counts, picked.iter().map(Vec::as_slice));
+        let choices = PolicyBatch { selected, samples: &made, weights };
         let q: Vec<f32> = random(&mut rng, rows.rows()).iter().map(|q| 3.0 * q).collect();
         let value = random(&mut rng, samples);
         let mut losses = Vec::new();
@@ -431,11 +432,11 @@ fn imitations() {
             (0..rng.random_range(0..4)).map(|_| exchange(range.len() as u32, &mut rng)).collect()
         };
         let exchanges: Vec<Vec<Exchange>> = rows.ranges().map(own).collect();
-        let picks = || Picks::new(&rows, &counts, picked.iter().map(Vec::as_slice));
-        let both = Imitation::new(picks(), 0.3).with_exchanges(0.7, exchanges.iter().map(Vec::as_slice));
+        let picks = || SelectedRows::new(&rows, &counts, picked.iter().map(Vec::as_slice));
+        let both = ImitationBatch::new(picks(), 0.3).with_exchanges(0.7, exchanges.iter().map(Vec::as_slice));
         let q: Vec<f32> = random(&mut rng, rows.rows()).iter().map(|q| 3.0 * q).collect();
         let mut losses = Vec::new();
-        for imitation in [Imitation::new(picks(), 1.0 / samples as f32), both] {
+        for imitation in [ImitationBatch::new(picks(), 1.0 / samples as f32), both] {
             on_both!(gpu, &format!("imitation of {samples}"), SUMMED, |device| {
                 let (q, mut by_q) = (device.upload(&q), device.blank(rows.rows()));
                 let loss = device.imitation_loss(&imitation, &q, &mut by_q);
@@ -457,27 +458,30 @@ fn values_of_choices() {
         let chooser: Vec<f32> = (0..rows.rows()).map(|_| rng.random_range(-4..5) as f32 / 4.0).collect();
         let (q, value, weights) = (random(&mut rng, rows.rows()), random(&mut rng, samples), random(&mut rng, samples));
         let weights: Vec<f32> = weights.iter().map(|weight| weight.abs()).collect();
-        let way =
-            |_| Way { places: rng.random_range(0..=places as u32 + 1), reward: rng.random(), discount: rng.random() };
-        let ways: Vec<Way> = (0..samples).map(way).collect();
+        let n_step = |_| NStepReturn {
+            places: rng.random_range(0..=places as u32 + 1),
+            reward: rng.random(),
+            discount: rng.random(),
+        };
+        let returns: Vec<NStepReturn> = (0..samples).map(n_step).collect();
         for (is_dueling, may_idle, bound, likelihood) in [
             (true, false, Some(0.6), 0.0),
             (false, true, None, 0.4),
             (true, true, None, 0.0),
             (false, false, Some(0.2), 1.5),
         ] {
-            let ahead = Ahead { rows: &rows, counts: &counts, ways: &ways, is_dueling, may_idle };
-            let picks = Picks::new(&rows, &counts, picked.iter().map(Vec::as_slice));
-            let values = Values { picks, weights: &weights, is_dueling, bound, likelihood };
+            let next_states = NextStates { rows: &rows, counts: &counts, returns: &returns, is_dueling, may_idle };
+            let selected = SelectedRows::new(&rows, &counts, picked.iter().map(Vec::as_slice));
+            let values = QValueBatch { selected, weights: &weights, is_dueling, bound, likelihood };
             for is_double in [false, true] {
                 let mut losses = Vec::new();
-                on_both!(gpu, &format!("values of {samples}, {is_double} {ahead:?}"), SUMMED, |device| {
+                on_both!(gpu, &format!("values of {samples}, {is_double} {next_states:?}"), SUMMED, |device| {
                     let (chooser, q, value) = (device.upload(&chooser), device.upload(&q), device.upload(&value));
                     let mut by_q = device.blank(rows.rows());
                     let [mut target, mut by_value, mut errors] = [(); 3].map(|()| device.blank(samples));
-                    device.best_values(&ahead, is_double.then_some(&chooser), &q, &value, &mut target);
+                    device.bootstrap_targets(&next_states, is_double.then_some(&chooser), &q, &value, &mut target);
                     let (by, by_v, e) = (&mut by_q, &mut by_value, &mut errors);
-                    let loss = device.value_loss(&values, &q, &value, &target, by, by_v, e);
+                    let loss = device.q_value_loss(&values, &q, &value, &target, by, by_v, e);
                     losses.push(device.number(&loss));
                     [target, by_q, by_value, errors]
                 });

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_grad::{
-    Ahead, Cpu, Device as _, Embedding, Exchange, Imitation, LearningLosses as _, Loss, Picks, Segments, Tape,
-    TensorId, Tensors, Values, Var, Way, value_of,
+    Cpu, Device as _, Embedding, Exchange, ImitationBatch, LearningLosses as _, Loss, NStepReturn, NextStates,
+    QValueBatch, Segments, SelectedRows, Tape, TensorId, Tensors, Var, q_value_of,
 };
 
 type Device = Cpu<f64>;
@@ -175,9 +175,9 @@ fn losses() {
     };
     check("imitation", &[(7, 1)], |tape, ids| {
         let x = lift(tape, ids[0], 7);
-        let picks = Picks::new(&rows, &counts, [&[1, 1, 2][..], &[3]]);
+        let selected = SelectedRows::new(&rows, &counts, [&[1, 1, 2][..], &[3]]);
         let exchanges: [&[Exchange]; 2] = [&[(2, 1, 0.7), (0, 2, -0.4)], &[]];
-        told(tape.imitation_loss(x, &Imitation::new(picks, 0.5).with_exchanges(1.5, exchanges)))
+        told(tape.imitation_loss(x, &ImitationBatch::new(selected, 0.5).with_exchanges(1.5, exchanges)))
     });
     for (is_dueling, bound, likelihood) in [(true, Some(0.5), 0.0), (false, Some(0.5), 0.7), (true, None, 0.7)] {
         let shapes = [(7, 1), (2, 1)];
@@ -186,14 +186,14 @@ fn losses() {
         let mut device = Device::default();
         let tensors = parameters(&mut device, &shapes);
         let [q, value] = [0, 1].map(|place| tensors.values(&device, tensors.ids().nth(place).unwrap()));
-        let worth = |sample: usize| value_of(is_dueling, &q[rows.range(sample)], value[sample], picked[sample]);
+        let worth = |sample: usize| q_value_of(is_dueling, &q[rows.range(sample)], value[sample], picked[sample]);
         let targets = [worth(0) - 0.2, worth(1) + 3.0];
         check("values", &shapes, |tape, ids| {
             let (x, value) = (lift(tape, ids[0], 7), lift(tape, ids[1], 2));
-            let picks = Picks::new(&rows, &counts, picked);
-            let values = Values { picks, weights: &[0.8, 1.7], is_dueling, bound, likelihood };
+            let selected = SelectedRows::new(&rows, &counts, picked);
+            let values = QValueBatch { selected, weights: &[0.8, 1.7], is_dueling, bound, likelihood };
             let target = tape.device().upload(&targets);
-            let (losses, total, _) = tape.value_loss(x, value, &target, &values);
+            let (losses, total, _) = tape.q_value_loss(x, value, &target, &values);
             told((losses, total))
         });
     }
@@ -212,14 +212,15 @@ fn losses() {
 #[test]
 fn targets() {
     let (rows, counts) = (Segments::of_lengths([3, 4]), [2, 1, 1, 1, 3]);
-    let ways = [Way { places: 2, reward: 1.0, discount: 0.5 }, Way { places: 3, reward: 0.0, discount: 1.0 }];
+    let returns =
+        [NStepReturn { places: 2, reward: 1.0, discount: 0.5 }, NStepReturn { places: 3, reward: 0.0, discount: 1.0 }];
     let (chooser, q) = ([0.0, 1.0, 3.0, 0.5, 0.25, 2.0, -1.0], [0.5, 1.0, 2.0, -1.0, 4.0, 8.0, 16.0]);
     let target = |is_dueling: bool, may_idle: bool, is_double: bool| {
-        let ahead = Ahead { rows: &rows, counts: &counts, ways: &ways, is_dueling, may_idle };
+        let next_states = NextStates { rows: &rows, counts: &counts, returns: &returns, is_dueling, may_idle };
         let mut device = Device::default();
         let (chooser, q, value) = (chooser.to_vec(), q.to_vec(), vec![10.0, 20.0]);
         let mut out = device.blank(2);
-        device.best_values(&ahead, is_double.then_some(&chooser), &q, &value, &mut out);
+        device.bootstrap_targets(&next_states, is_double.then_some(&chooser), &q, &value, &mut out);
         out
     };
     // The rows 2 and 1 of the first sample, 2, 1 and 3 of the second, or there only 2, above the first row.

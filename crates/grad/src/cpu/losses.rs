@@ -4,7 +4,7 @@ use crate::losses::imitation::{cross_entropy, logistic};
 use crate::losses::q_values::{huber, target_of_one};
 use crate::losses::selection::counts_of;
 use crate::losses::{policy, q_values};
-use crate::{Ahead, Choices, Cpu, Imitation, LearningLosses, Real, Values, likelihood, value_of};
+use crate::{Cpu, ImitationBatch, LearningLosses, NextStates, PolicyBatch, QValueBatch, Real, likelihood, q_value_of};
 
 impl<R: Real> LearningLosses for Cpu<R> {
     fn regression(&mut self, delta: Option<R>, x: &Vec<R>, target: &Vec<R>, weights: &Vec<R>, out: &mut Vec<R>) -> f64 {
@@ -17,55 +17,57 @@ impl<R: Real> LearningLosses for Cpu<R> {
         total
     }
 
-    fn imitation_loss(&mut self, imitation: &Imitation<'_>, q: &Vec<R>, by_q: &mut Vec<R>) -> f64 {
+    fn imitation_loss(&mut self, imitation: &ImitationBatch<'_>, q: &Vec<R>, by_q: &mut Vec<R>) -> f64 {
         let [share, gain_share] = [imitation.share, imitation.gain_share].map(|share| R::of(f64::from(share)));
         let mut total = 0.0;
-        for ((rows, counts, picked), turns) in imitation.picks.samples().zip(imitation.turns.ranges()) {
+        for ((rows, counts, picked), exchanges) in
+            imitation.selected.samples().zip(imitation.exchange_segments.ranges())
+        {
             let (q, by_q) = (&q[rows.clone()], &mut by_q[rows]);
             total += cross_entropy(q, counts, picked, share, by_q);
-            total += logistic(q, &imitation.exchanges[turns], gain_share, by_q);
+            total += logistic(q, &imitation.exchanges[exchanges], gain_share, by_q);
         }
         total
     }
 
     fn policy_loss(
         &mut self,
-        choices: &Choices<'_>,
+        choices: &PolicyBatch<'_>,
         q: &Vec<R>,
         value: &Vec<R>,
         by_q: &mut Vec<R>,
         by_value: &mut Vec<R>,
     ) -> f64 {
-        let Choices { picks, made, weights } = choices;
+        let PolicyBatch { selected, samples, weights } = choices;
         let mut total = 0.0;
-        for (sample, (rows, counts, picked)) in picks.samples().enumerate() {
+        for (sample, (rows, counts, picked)) in selected.samples().enumerate() {
             let now = likelihood(&q[rows.clone()], counts, picked);
             let (by_q, by_value) = (&mut by_q[rows], &mut by_value[sample]);
-            total += policy::loss_of_one(weights, &made[sample], &now, value[sample], by_q, by_value);
+            total += policy::loss_of_one(weights, &samples[sample], &now, value[sample], by_q, by_value);
         }
         total
     }
 
-    fn best_values(
+    fn bootstrap_targets(
         &mut self,
-        ahead: &Ahead<'_>,
+        next_states: &NextStates<'_>,
         chooser: Option<&Vec<R>>,
         q: &Vec<R>,
         value: &Vec<R>,
         out: &mut Vec<R>,
     ) {
-        ahead.check();
+        next_states.check();
         let chooser = chooser.unwrap_or(q);
-        for (sample, (rows, out)) in ahead.rows.ranges().zip(out).enumerate() {
-            let counts = counts_of(ahead.counts, sample, &rows);
+        for (sample, (rows, out)) in next_states.rows.ranges().zip(out).enumerate() {
+            let counts = counts_of(next_states.counts, sample, &rows);
             let judged = (&q[rows.clone()], value[sample]);
-            *out = target_of_one(ahead, &ahead.ways[sample], counts, &chooser[rows], judged);
+            *out = target_of_one(next_states, &next_states.returns[sample], counts, &chooser[rows], judged);
         }
     }
 
-    fn value_loss(
+    fn q_value_loss(
         &mut self,
-        values: &Values<'_>,
+        values: &QValueBatch<'_>,
         q: &Vec<R>,
         value: &Vec<R>,
         target: &Vec<R>,
@@ -74,9 +76,9 @@ impl<R: Real> LearningLosses for Cpu<R> {
         errors: &mut Vec<R>,
     ) -> f64 {
         let mut total = 0.0;
-        for (sample, (rows, counts, picked)) in values.picks.samples().enumerate() {
+        for (sample, (rows, counts, picked)) in values.selected.samples().enumerate() {
             let (q, by_q) = (&q[rows.clone()], &mut by_q[rows]);
-            let error = value_of(values.is_dueling, q, value[sample], picked) - target[sample];
+            let error = q_value_of(values.is_dueling, q, value[sample], picked) - target[sample];
             errors[sample] = error;
             let (weight, by_value) = (values.weights[sample], &mut by_value[sample]);
             total += q_values::loss_of_one(values, weight, (counts, picked), error, q, by_q, by_value);

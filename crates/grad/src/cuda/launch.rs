@@ -47,7 +47,7 @@ kernels!(
     attention_backward_queries,
     attention_short,
     attention_short_backward,
-    best_values,
+    bootstrap_targets,
     blend_all,
     clear_all,
     imitation_loss,
@@ -61,7 +61,7 @@ kernels!(
     square_sum_of_all,
     sum_of_parts,
     sum_of_rows,
-    value_loss,
+    q_value_loss,
 );
 
 /// How many threads a block has where nothing else is said.

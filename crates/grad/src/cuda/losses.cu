@@ -29,15 +29,15 @@ __device__ __forceinline__ double warp_total(double value) {
 }
 
 // A sample's rows, from `begin` on, how many equal ones each but the first stands for (row r at r - 1), and the rows picked.
-struct Picks {
+struct SelectedRows {
     int begin, rows, turns;
     const u32 *counts, *picked;
 };
 
 // `lists` has where each sample's rows start, where its picks do, the picks, and the counts of all rows but each sample's first.
-__device__ __forceinline__ Picks picks_of(int sample, int samples, int picks, const u32 *lists) {
+__device__ __forceinline__ SelectedRows picks_of(int sample, int samples, int picks, const u32 *lists) {
     const u32 *starts = lists + sample, *turns = starts + samples + 1, *picked = lists + 2 * (samples + 1);
-    Picks own;
+    SelectedRows own;
     own.begin = starts[0];
     own.rows = starts[1] - starts[0];
     own.turns = turns[1] - turns[0];
@@ -67,7 +67,7 @@ struct Likelihood {
 };
 
 // In double precision. Writes the gradient of the likelihood's logarithm.
-__device__ Likelihood likelihood(const Picks &own, const float *q, float *by_q) {
+__device__ Likelihood likelihood(const SelectedRows &own, const float *q, float *by_q) {
     int lane = threadIdx.x % 32;
     float most = greatest_pick(own.rows, q);
     Likelihood now = {0.0, 0.0, 0.0, 1.0, most};
@@ -100,21 +100,21 @@ __device__ Likelihood likelihood(const Picks &own, const float *q, float *by_q) 
 }
 
 // What is known of a choice: its likelihood's logarithm when it was made, its advantage, and what the value should have been.
-struct Made {
+struct PolicySample {
     float log, advantage, worth;
 };
 
 // The loss of each sample goes to `losses`.
-extern "C" __global__ void policy_loss(int samples, int picks, const u32 *lists, const Made *made, float clip, float entropy_weight,
+extern "C" __global__ void policy_loss(int samples, int picks, const u32 *lists, const PolicySample *made, float clip, float entropy_weight,
                                        float value_weight, float share, const float *q, const float *value, float *by_q,
                                        float *by_value, double *losses) {
     int sample = here() / 32, lane = threadIdx.x % 32;
     if (sample >= samples) return;
-    Picks own = picks_of(sample, samples, picks, lists);
+    SelectedRows own = picks_of(sample, samples, picks, lists);
     q += own.begin;
     by_q += own.begin;
     Likelihood now = likelihood(own, q, by_q);
-    Made then = made[sample];
+    PolicySample then = made[sample];
     double advantage = then.advantage, ratio = exp(fmin(fmax(now.log - then.log, -20.0), 20.0));
     double clipped = fmin(fmax(ratio, 1.0 - clip), 1.0 + clip);
     double slope = ratio * advantage <= clipped * advantage ? -ratio * advantage : 0.0;
@@ -141,7 +141,7 @@ extern "C" __global__ void imitation_loss(int samples, int picks, const u32 *lis
                                           float share, float gain_share, const float *q, float *by_q, double *losses) {
     int sample = here() / 32, lane = threadIdx.x % 32;
     if (sample >= samples) return;
-    Picks own = picks_of(sample, samples, picks, lists);
+    SelectedRows own = picks_of(sample, samples, picks, lists);
     q += own.begin;
     by_q += own.begin;
     float most = greatest_pick(own.rows, q), sum = 0.0f;
@@ -177,7 +177,7 @@ extern "C" __global__ void imitation_loss(int samples, int picks, const u32 *lis
 // ---- Values of picks: V, or the first row's number, and what each row picked is above that number.
 
 // The way to a later state: how many rows can be picked there, what was earned, and the discount.
-struct Way {
+struct NStepReturn {
     u32 places;
     float reward, discount;
 };
@@ -191,7 +191,7 @@ __device__ __forceinline__ unsigned long long order_of(float value, int row) {
 
 // `lists` has where each sample's rows start and the counts of all rows but each sample's first. The best rows by `chooser` are picked one after the
 // other; what they are worth by `q` and `value` goes to `out`, discounted and with the reward.
-extern "C" __global__ void best_values(int samples, const u32 *lists, const Way *ways, int is_dueling, int may_idle,
+extern "C" __global__ void bootstrap_targets(int samples, const u32 *lists, const NStepReturn *ways, int is_dueling, int may_idle,
                                        const float *chooser, const float *q, const float *value, float *out) {
     int sample = here() / 32, lane = threadIdx.x % 32;
     if (sample >= samples) return;
@@ -199,7 +199,7 @@ extern "C" __global__ void best_values(int samples, const u32 *lists, const Way 
     const u32 *counts = lists + samples + 1 + begin - sample;
     chooser += begin;
     q += begin;
-    Way way = ways[sample];
+    NStepReturn way = ways[sample];
     float threshold = may_idle ? chooser[0] : -__int_as_float(0x7f800000), above = 0.0f;
     unsigned long long last = ~0ull;
     for (u32 places = way.places; places > 0;) {
@@ -224,12 +224,12 @@ extern "C" __global__ void best_values(int samples, const u32 *lists, const Way 
 }
 
 // The loss of each sample's value against its target goes to `losses`, by how much it is too great to `errors`.
-extern "C" __global__ void value_loss(int samples, int picks, const u32 *lists, const float *weights, int is_dueling, float bound,
+extern "C" __global__ void q_value_loss(int samples, int picks, const u32 *lists, const float *weights, int is_dueling, float bound,
                                       float likelihood_weight, const float *q, const float *value, const float *target,
                                       float *by_q, float *by_value, float *errors, double *losses) {
     int sample = here() / 32, lane = threadIdx.x % 32;
     if (sample >= samples) return;
-    Picks own = picks_of(sample, samples, picks, lists);
+    SelectedRows own = picks_of(sample, samples, picks, lists);
     q += own.begin;
     by_q += own.begin;
     float above = 0.0f, weight = weights[sample], slope;

@@ -4,15 +4,16 @@ use super::launch::Argument::{At, Float, From, Int};
 use super::launch::{Argument, Grid, THREADS};
 use super::memory::Memory;
 use super::{Cuda, Number};
-use crate::{Ahead, Choices, Device, Imitation, LearningLosses, Picks, Values};
+use crate::{Device, ImitationBatch, LearningLosses, NextStates, PolicyBatch, PolicySample, QValueBatch, SelectedRows};
 
 /// A loss is summed by at most so many blocks.
 const LOSS_BLOCKS: usize = 1024;
 
 impl Cuda {
     /// Rows picked, as the kernels have them, and more words after them: both together, and where the latter begin.
-    fn upload_picks(&self, picks: &Picks<'_>, more: impl IntoIterator<Item = u32>) -> (Memory, usize) {
-        let mut words = [picks.rows.starts(), picks.turns.starts(), &picks.picked, picks.counts].concat();
+    fn upload_selected(&self, selected: &SelectedRows<'_>, more: impl IntoIterator<Item = u32>) -> (Memory, usize) {
+        let mut words =
+            [selected.rows.starts(), selected.picked_segments.starts(), &selected.picked, selected.counts].concat();
         let first = words.len();
         words.extend(more);
         (self.pool.upload(&words), first)
@@ -37,19 +38,20 @@ impl LearningLosses for Cuda {
         self.number(&self.sum_of_parts(&parts, false))
     }
 
-    fn imitation_loss(&mut self, imitation: &Imitation<'_>, q: &Memory, by_q: &mut Memory) -> Number {
-        let Imitation { picks, share, turns, exchanges, gain_share } = imitation;
-        let samples = picks.rows.len();
-        assert!(q.len() == picks.rows.rows() && by_q.len() == q.len());
+    fn imitation_loss(&mut self, imitation: &ImitationBatch<'_>, q: &Memory, by_q: &mut Memory) -> Number {
+        let ImitationBatch { selected, share, exchange_segments, exchanges, gain_share } = imitation;
+        let samples = selected.rows.len();
+        assert!(q.len() == selected.rows.rows() && by_q.len() == q.len());
         let exchanges = exchanges.iter().flat_map(|(inward, outward, gain)| [*inward, *outward, gain.to_bits()]);
-        let (lists, first_turn) = self.upload_picks(picks, turns.starts().iter().copied().chain(exchanges));
-        let first_exchange = first_turn + turns.starts().len();
+        let (lists, first_segment) =
+            self.upload_selected(selected, exchange_segments.starts().iter().copied().chain(exchanges));
+        let first_exchange = first_segment + exchange_segments.starts().len();
         let losses = self.pool.blank::<f64>(samples);
         let arguments = [
             Int(samples),
-            Int(picks.picked.len()),
+            Int(selected.picked.len()),
             At(&lists),
-            From(&lists, first_turn),
+            From(&lists, first_segment),
             From(&lists, first_exchange),
             Float(*share),
             Float(*gain_share),
@@ -63,24 +65,25 @@ impl LearningLosses for Cuda {
 
     fn policy_loss(
         &mut self,
-        choices: &Choices<'_>,
+        choices: &PolicyBatch<'_>,
         q: &Memory,
         value: &Memory,
         by_q: &mut Memory,
         by_value: &mut Memory,
     ) -> Number {
-        let Choices { picks, made, weights } = choices;
-        let rows = picks.rows;
-        assert!([q, by_q].iter().all(|column| column.len() == rows.rows()) && made.len() == rows.len());
+        let PolicyBatch { selected, samples, weights } = choices;
+        let rows = selected.rows;
+        assert!([q, by_q].iter().all(|column| column.len() == rows.rows()) && samples.len() == rows.len());
         assert!([value, by_value].iter().all(|column| column.len() == rows.len()));
-        let made = made.iter().flat_map(|made| [made.log, made.advantage, made.worth].map(f32::to_bits));
-        let (lists, first_made) = self.upload_picks(picks, made);
+        let words =
+            |sample: &PolicySample| [sample.log_likelihood, sample.advantage, sample.value_target].map(f32::to_bits);
+        let (lists, first_sample) = self.upload_selected(selected, samples.iter().flat_map(words));
         let losses = self.pool.blank::<f64>(rows.len());
         let arguments = [
             Int(rows.len()),
-            Int(picks.picked.len()),
+            Int(selected.picked.len()),
             At(&lists),
-            From(&lists, first_made),
+            From(&lists, first_sample),
             Float(weights.clip),
             Float(weights.entropy),
             Float(weights.value),
@@ -95,27 +98,29 @@ impl LearningLosses for Cuda {
         self.sum_of_parts(&losses, false)
     }
 
-    fn best_values(
+    fn bootstrap_targets(
         &mut self,
-        ahead: &Ahead<'_>,
+        next_states: &NextStates<'_>,
         chooser: Option<&Memory>,
         q: &Memory,
         value: &Memory,
         out: &mut Memory,
     ) {
-        ahead.check();
-        let Ahead { rows, counts, ways, is_dueling, may_idle } = *ahead;
+        next_states.check();
+        let NextStates { rows, counts, returns, is_dueling, may_idle } = *next_states;
         let chooser = chooser.unwrap_or(q);
         assert!([chooser, q].iter().all(|column| column.len() == rows.rows()));
         assert!(value.len() == rows.len() && out.len() == rows.len());
         let mut words = [rows.starts(), counts].concat();
-        let first_way = words.len();
-        words.extend(ways.iter().flat_map(|way| [way.places, way.reward.to_bits(), way.discount.to_bits()]));
+        let first_return = words.len();
+        words.extend(
+            returns.iter().flat_map(|n_step| [n_step.places, n_step.reward.to_bits(), n_step.discount.to_bits()]),
+        );
         let lists = self.pool.upload(&words);
         let arguments = [
             Int(rows.len()),
             At(&lists),
-            From(&lists, first_way),
+            From(&lists, first_return),
             Int(usize::from(is_dueling)),
             Int(usize::from(may_idle)),
             At(chooser),
@@ -123,12 +128,12 @@ impl LearningLosses for Cuda {
             At(value),
             At(out),
         ];
-        self.launch(|kernels| &kernels.best_values, Grid::warps(rows.len()), &arguments);
+        self.launch(|kernels| &kernels.bootstrap_targets, Grid::warps(rows.len()), &arguments);
     }
 
-    fn value_loss(
+    fn q_value_loss(
         &mut self,
-        values: &Values<'_>,
+        values: &QValueBatch<'_>,
         q: &Memory,
         value: &Memory,
         target: &Memory,
@@ -136,15 +141,15 @@ impl LearningLosses for Cuda {
         by_value: &mut Memory,
         errors: &mut Memory,
     ) -> Number {
-        let Values { picks, weights, is_dueling, bound, likelihood } = values;
-        let rows = picks.rows;
+        let QValueBatch { selected, weights, is_dueling, bound, likelihood } = values;
+        let rows = selected.rows;
         assert!([q, by_q].iter().all(|column| column.len() == rows.rows()) && weights.len() == rows.len());
         assert!([value, target, by_value, errors].iter().all(|column| column.len() == rows.len()));
-        let (lists, first_weight) = self.upload_picks(picks, weights.iter().map(|weight| weight.to_bits()));
+        let (lists, first_weight) = self.upload_selected(selected, weights.iter().map(|weight| weight.to_bits()));
         let losses = self.pool.blank::<f64>(rows.len());
         let arguments = [
             Int(rows.len()),
-            Int(picks.picked.len()),
+            Int(selected.picked.len()),
             At(&lists),
             From(&lists, first_weight),
             Int(usize::from(*is_dueling)),
@@ -158,7 +163,7 @@ impl LearningLosses for Cuda {
             At(errors),
             At(&losses),
         ];
-        self.launch(|kernels| &kernels.value_loss, Grid::warps(rows.len()), &arguments);
+        self.launch(|kernels| &kernels.q_value_loss, Grid::warps(rows.len()), &arguments);
         self.sum_of_parts(&losses, false)
     }
 }

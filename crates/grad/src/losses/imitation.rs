@@ -1,46 +1,50 @@
 //! The loss of doing what others do, or what would have been better: picks against those of a teacher, and exchanges of one row for another
 //! that gain or lose something.
 
-use crate::{Picks, Real, Segments};
+use crate::{Real, Segments, SelectedRows};
 
 /// The row that comes in, the row that goes out, and what is gained by it.
 pub type Exchange = (u32, u32, f32);
 
 /// What should have been picked, sample by sample.
 #[derive(Clone, Debug)]
-pub struct Imitation<'a> {
+pub struct ImitationBatch<'a> {
     /// The rows that the teacher picked.
-    pub(crate) picks: Picks<'a>,
+    pub(crate) selected: SelectedRows<'a>,
     /// What the cross-entropy of one sample is multiplied by.
     pub(crate) share: f32,
     /// Whose exchanges are whose.
-    pub(crate) turns: Segments,
+    pub(crate) exchange_segments: Segments,
     /// What came of them.
     pub(crate) exchanges: Vec<Exchange>,
     /// What the loss of an exchange is multiplied by.
     pub(crate) gain_share: f32,
 }
 
-impl<'a> Imitation<'a> {
+impl<'a> ImitationBatch<'a> {
     /// A teacher's picks; the cross-entropy of each sample is multiplied by a share.
-    pub fn new(picks: Picks<'a>, share: f32) -> Imitation<'a> {
-        let turns = Segments::of_lengths(picks.rows.ranges().map(|_| 0));
-        Imitation { picks, share, turns, exchanges: Vec::new(), gain_share: 0.0 }
+    pub fn new(selected: SelectedRows<'a>, share: f32) -> ImitationBatch<'a> {
+        let exchange_segments = Segments::of_lengths(selected.rows.ranges().map(|_| 0));
+        ImitationBatch { selected, share, exchange_segments, exchanges: Vec::new(), gain_share: 0.0 }
     }
 
     /// The same with exchanges of rows of each sample, counted from its first; their losses are multiplied by a share. Panics if there are no such rows.
-    pub fn with_exchanges<'b>(self, share: f32, exchanges: impl IntoIterator<Item = &'b [Exchange]>) -> Imitation<'a> {
+    pub fn with_exchanges<'b>(
+        self,
+        share: f32,
+        exchanges: impl IntoIterator<Item = &'b [Exchange]>,
+    ) -> ImitationBatch<'a> {
         let mut all = Vec::new();
-        let turns = Segments::of_lengths(exchanges.into_iter().map(|own| {
+        let exchange_segments = Segments::of_lengths(exchanges.into_iter().map(|own| {
             all.extend_from_slice(own);
             own.len()
         }));
-        assert_eq!(turns.len(), self.picks.rows.len());
-        for (rows, turns) in self.picks.rows.ranges().zip(turns.ranges()) {
+        assert_eq!(exchange_segments.len(), self.selected.rows.len());
+        for (rows, own) in self.selected.rows.ranges().zip(exchange_segments.ranges()) {
             let rows = 0..rows.len() as u32;
-            assert!(all[turns].iter().all(|(inward, outward, _)| rows.contains(inward) && rows.contains(outward)));
+            assert!(all[own].iter().all(|(inward, outward, _)| rows.contains(inward) && rows.contains(outward)));
         }
-        Imitation { turns, exchanges: all, gain_share: share, ..self }
+        ImitationBatch { exchange_segments, exchanges: all, gain_share: share, ..self }
     }
 }
 

@@ -10,10 +10,10 @@ pub(crate) mod q_values;
 mod record;
 pub(crate) mod selection;
 
-pub use imitation::{Exchange, Imitation};
-pub use policy::{Choices, Made, PolicyWeights};
-pub use q_values::{Ahead, Values, Way, value_of};
-pub use selection::{Likelihood, Picks, best_rows, likelihood};
+pub use imitation::{Exchange, ImitationBatch};
+pub use policy::{PolicyBatch, PolicySample, PolicyWeights};
+pub use q_values::{NStepReturn, NextStates, QValueBatch, q_value_of};
+pub use selection::{Likelihood, SelectedRows, best_rows, likelihood};
 
 use crate::Device;
 
@@ -30,11 +30,16 @@ pub trait LearningLosses: Device {
     ) -> f64;
 
     /// The loss of doing what a teacher does, given what the network says of the rows; its gradient goes to `by_q`.
-    fn imitation_loss(&mut self, imitation: &Imitation<'_>, q: &Self::Buffer, by_q: &mut Self::Buffer) -> Self::Number;
+    fn imitation_loss(
+        &mut self,
+        imitation: &ImitationBatch<'_>,
+        q: &Self::Buffer,
+        by_q: &mut Self::Buffer,
+    ) -> Self::Number;
     /// The loss of policy optimisation, given what the network says of the choices' rows and samples; its gradients go to `by_q` and `by_value`.
     fn policy_loss(
         &mut self,
-        choices: &Choices<'_>,
+        choices: &PolicyBatch<'_>,
         q: &Self::Buffer,
         value: &Self::Buffer,
         by_q: &mut Self::Buffer,
@@ -43,9 +48,9 @@ pub trait LearningLosses: Device {
 
     /// What each choice should have been worth: the reward, and discounted what the best rows ahead are worth by `q` and `value`. Which ones they are says
     /// `chooser`, or `q` itself.
-    fn best_values(
+    fn bootstrap_targets(
         &mut self,
-        ahead: &Ahead<'_>,
+        next_states: &NextStates<'_>,
         chooser: Option<&Self::Buffer>,
         q: &Self::Buffer,
         value: &Self::Buffer,
@@ -54,9 +59,9 @@ pub trait LearningLosses: Device {
     /// The loss of the choices' values against targets, given what the network says of their rows and samples; its gradients go to `by_q` and `by_value`, and
     /// by how much the values are too great to `errors`.
     #[allow(clippy::too_many_arguments)]
-    fn value_loss(
+    fn q_value_loss(
         &mut self,
-        values: &Values<'_>,
+        values: &QValueBatch<'_>,
         q: &Self::Buffer,
         value: &Self::Buffer,
         target: &Self::Buffer,

@@ -1,14 +1,14 @@
 //! The loss of policy optimisation.
 
-use crate::{Likelihood, Picks, Real};
+use crate::{Likelihood, Real, SelectedRows};
 
 /// Choices to learn a policy from, sample by sample.
 #[derive(Clone, Debug)]
-pub struct Choices<'a> {
+pub struct PolicyBatch<'a> {
     /// The rows chosen.
-    pub picks: Picks<'a>,
+    pub selected: SelectedRows<'a>,
     /// What is known of each sample's choice.
-    pub made: &'a [Made],
+    pub samples: &'a [PolicySample],
     /// How they count.
     pub weights: PolicyWeights,
 }
@@ -16,13 +16,13 @@ pub struct Choices<'a> {
 /// What is known of a choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
-pub struct Made {
+pub struct PolicySample {
     /// The logarithm of its likelihood when it was made.
-    pub log: f32,
+    pub log_likelihood: f32,
     /// How much better than expected it was.
     pub advantage: f32,
     /// What the state's value should have been.
-    pub worth: f32,
+    pub value_target: f32,
 }
 
 /// How the parts of a policy's loss count.
@@ -41,7 +41,7 @@ pub struct PolicyWeights {
 /// The loss of one sample's choice; writes its gradients.
 pub(crate) fn loss_of_one<R: Real>(
     weights: &PolicyWeights,
-    made: &Made,
+    sample: &PolicySample,
     now: &Likelihood<R>,
     value: R,
     by_q: &mut [R],
@@ -49,12 +49,12 @@ pub(crate) fn loss_of_one<R: Real>(
 ) -> f64 {
     let PolicyWeights { clip, entropy, value: value_weight, share } = *weights;
     let [clip, entropy, value_weight, share] = [clip, entropy, value_weight, share].map(f64::from);
-    let advantage = f64::from(made.advantage);
-    let ratio = (now.log - f64::from(made.log)).clamp(-20.0, 20.0).exp();
+    let advantage = f64::from(sample.advantage);
+    let ratio = (now.log - f64::from(sample.log_likelihood)).clamp(-20.0, 20.0).exp();
     let clipped = ratio.clamp(1.0 - clip, 1.0 + clip);
     let slope = if ratio * advantage <= clipped * advantage { -ratio * advantage } else { 0.0 };
     let gain = (ratio * advantage).min(clipped * advantage);
-    let error = value.to_f64() - f64::from(made.worth);
+    let error = value.to_f64() - f64::from(sample.value_target);
     for ((by_q, by_log), by_entropy) in by_q.iter_mut().zip(&now.gradient).zip(&now.entropy_gradient) {
         *by_q = R::of(share * (slope * by_log.to_f64() - entropy * by_entropy.to_f64()));
     }
@@ -74,9 +74,9 @@ mod tests {
         let weights = PolicyWeights { clip: 0.2, entropy: 0.25, value: 0.5, share: 0.125 };
         let usual = likelihood(&q, &counts, &picked).log;
         for (moved, advantage) in [(0.05, 1.5), (-0.05, -1.5), (0.5, 1.5), (0.5, -1.5), (-0.5, 1.5), (-0.5, -1.5)] {
-            let made = Made { log: (usual - moved) as f32, advantage, worth: 0.2 };
+            let sample = PolicySample { log_likelihood: (usual - moved) as f32, advantage, value_target: 0.2 };
             let loss = |q: &[f64; 4], value: f64, by_q: &mut [f64], by_value: &mut f64| {
-                loss_of_one(&weights, &made, &likelihood(q, &counts, &picked), value, by_q, by_value)
+                loss_of_one(&weights, &sample, &likelihood(q, &counts, &picked), value, by_q, by_value)
             };
             let (mut by_q, mut by_value, mut unused) = ([0.0; 4], 0.0, ([0.0; 4], 0.0));
             loss(&q, value, &mut by_q, &mut by_value);

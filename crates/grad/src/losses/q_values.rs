@@ -1,33 +1,33 @@
 //! Q-learning: the value of picking some rows is V + Σ (q of the row − q of the first), so the best choice is the greedy one. What the best choice in a later
 //! state is worth, and the loss of values against that.
 
-use crate::{Picks, Real, Segments, best_rows, likelihood};
+use crate::{Real, Segments, SelectedRows, best_rows, likelihood};
 
 /// The states that came after some choices, sample by sample, and what came on the way there.
 #[derive(Clone, Copy, Debug)]
-pub struct Ahead<'a> {
+pub struct NextStates<'a> {
     /// The rows of each sample: one that stands for picking none, then the others.
     pub rows: &'a Segments,
     /// How many equal ones each of those others stands for.
     pub counts: &'a [u32],
     /// The way to each sample.
-    pub ways: &'a [Way],
+    pub returns: &'a [NStepReturn],
     /// Whether V is told apart; if not, it is the first row's number.
     pub is_dueling: bool,
     /// Whether only rows that are worth as much as the first are picked.
     pub may_idle: bool,
 }
 
-impl Ahead<'_> {
+impl NextStates<'_> {
     /// Panics unless the lists are of the lengths that the samples say.
     pub(crate) fn check(&self) {
-        assert!(self.counts.len() + self.rows.len() == self.rows.rows() && self.ways.len() == self.rows.len());
+        assert!(self.counts.len() + self.rows.len() == self.rows.rows() && self.returns.len() == self.rows.len());
     }
 }
 
 /// From a choice to a later state.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Way {
+pub struct NStepReturn {
     /// How many rows can be picked there.
     pub places: u32,
     /// What was earned on the way, discounted to the choice.
@@ -38,9 +38,9 @@ pub struct Way {
 
 /// Choices whose values are learned, sample by sample.
 #[derive(Clone, Debug)]
-pub struct Values<'a> {
+pub struct QValueBatch<'a> {
     /// The rows chosen.
-    pub picks: Picks<'a>,
+    pub selected: SelectedRows<'a>,
     /// What each sample's loss is multiplied by.
     pub weights: &'a [f32],
     /// Whether V is told apart; if not, it is the first row's number.
@@ -52,23 +52,23 @@ pub struct Values<'a> {
 }
 
 /// The value of picking some rows.
-pub fn value_of<R: Real>(is_dueling: bool, q: &[R], value: R, picked: &[u32]) -> R {
+pub fn q_value_of<R: Real>(is_dueling: bool, q: &[R], value: R, picked: &[u32]) -> R {
     let v = if is_dueling { value } else { q[0] };
     v + picked.iter().map(|row| q[*row as usize] - q[0]).sum::<R>()
 }
 
 /// What a choice should have been worth: `chooser` says which rows are the best in the state that came after it, `q` and `value` what they are worth.
 pub(crate) fn target_of_one<R: Real>(
-    ahead: &Ahead<'_>,
-    way: &Way,
+    next_states: &NextStates<'_>,
+    n_step: &NStepReturn,
     counts: &[u32],
     chooser: &[R],
     (q, value): (&[R], R),
 ) -> R {
-    let threshold = if ahead.may_idle { chooser[0] } else { R::of(f64::NEG_INFINITY) };
-    let best = best_rows(chooser, counts, way.places, threshold);
-    let [reward, discount] = [way.reward, way.discount].map(|number| R::of(f64::from(number)));
-    reward + discount * value_of(ahead.is_dueling, q, value, &best)
+    let threshold = if next_states.may_idle { chooser[0] } else { R::of(f64::NEG_INFINITY) };
+    let best = best_rows(chooser, counts, n_step.places, threshold);
+    let [reward, discount] = [n_step.reward, n_step.discount].map(|number| R::of(f64::from(number)));
+    reward + discount * q_value_of(next_states.is_dueling, q, value, &best)
 }
 
 /// A loss against a target and its slope by the error: half the square, or Huber's with `bound`.
@@ -83,7 +83,7 @@ pub(crate) fn huber<R: Real>(bound: Option<R>, error: R) -> (R, R) {
 
 /// The loss of one sample's value, which is so much too great; writes its gradients.
 pub(crate) fn loss_of_one<R: Real>(
-    values: &Values<'_>,
+    values: &QValueBatch<'_>,
     weight: f32,
     (counts, picked): (&[u32], &[u32]),
     error: R,

@@ -1,6 +1,6 @@
 //! Losses of matrices on a tape.
 
-use crate::{Ahead, Choices, Imitation, LearningLosses, Loss, Real, Tape, Values, Var};
+use crate::{ImitationBatch, LearningLosses, Loss, NextStates, PolicyBatch, QValueBatch, Real, Tape, Var};
 
 impl<D: LearningLosses> Tape<'_, D> {
     /// The weighted sum of the numbers' losses against targets: half the square, or Huber's with `delta`.
@@ -18,8 +18,8 @@ impl<D: LearningLosses> Tape<'_, D> {
 
     /// The loss of doing what a teacher does by what the network says of rows: to go backwards from, and what it comes to in all, which need not be
     /// waited for.
-    pub fn imitation_loss(&mut self, q: Var, imitation: &Imitation<'_>) -> (Vec<Loss<D>>, D::Number) {
-        let rows = imitation.picks.rows.rows();
+    pub fn imitation_loss(&mut self, q: Var, imitation: &ImitationBatch<'_>) -> (Vec<Loss<D>>, D::Number) {
+        let rows = imitation.selected.rows.rows();
         assert_eq!(self.shape(q), (rows, 1));
         let mut by_q = self.device.blank(rows);
         let total = self.device.imitation_loss(imitation, &self.nodes[q.0].value, &mut by_q);
@@ -27,10 +27,10 @@ impl<D: LearningLosses> Tape<'_, D> {
     }
 
     /// The same for the loss of policy optimisation, by what the network says of rows, `q`, and of samples, `value`.
-    pub fn policy_loss(&mut self, q: Var, value: Var, choices: &Choices<'_>) -> (Vec<Loss<D>>, D::Number) {
-        let rows = choices.picks.rows;
+    pub fn policy_loss(&mut self, q: Var, value: Var, choices: &PolicyBatch<'_>) -> (Vec<Loss<D>>, D::Number) {
+        let rows = choices.selected.rows;
         assert_eq!((self.shape(q), self.shape(value)), ((rows.rows(), 1), (rows.len(), 1)));
-        assert_eq!(choices.made.len(), rows.len());
+        assert_eq!(choices.samples.len(), rows.len());
         let (mut by_q, mut by_value) = (self.device.blank(rows.rows()), self.device.blank(rows.len()));
         let [q_value, value_value] = [q, value].map(|var| &self.nodes[var.0].value);
         let total = self.device.policy_loss(choices, q_value, value_value, &mut by_q, &mut by_value);
@@ -40,29 +40,35 @@ impl<D: LearningLosses> Tape<'_, D> {
 
     /// What choices should have been worth by what the network says of the rows and samples that came after them. Which rows are the best there says
     /// `chooser`, or `q` itself.
-    pub fn best_values(&mut self, ahead: &Ahead<'_>, chooser: Option<&D::Buffer>, q: Var, value: Var) -> D::Buffer {
-        assert_eq!((self.shape(q), self.shape(value)), ((ahead.rows.rows(), 1), (ahead.rows.len(), 1)));
-        let mut out = self.device.blank(ahead.rows.len());
+    pub fn bootstrap_targets(
+        &mut self,
+        next_states: &NextStates<'_>,
+        chooser: Option<&D::Buffer>,
+        q: Var,
+        value: Var,
+    ) -> D::Buffer {
+        assert_eq!((self.shape(q), self.shape(value)), ((next_states.rows.rows(), 1), (next_states.rows.len(), 1)));
+        let mut out = self.device.blank(next_states.rows.len());
         let [q, value] = [q, value].map(|var| &self.nodes[var.0].value);
-        self.device.best_values(ahead, chooser, q, value, &mut out);
+        self.device.bootstrap_targets(next_states, chooser, q, value, &mut out);
         out
     }
 
     /// The loss of choices' values against targets, as that of policy optimisation; with it by how much each is too great.
-    pub fn value_loss(
+    pub fn q_value_loss(
         &mut self,
         q: Var,
         value: Var,
         target: &D::Buffer,
-        values: &Values<'_>,
+        values: &QValueBatch<'_>,
     ) -> (Vec<Loss<D>>, D::Number, D::Buffer) {
-        let rows = values.picks.rows;
+        let rows = values.selected.rows;
         assert_eq!((self.shape(q), self.shape(value)), ((rows.rows(), 1), (rows.len(), 1)));
         assert_eq!(values.weights.len(), rows.len());
         let mut by_q = self.device.blank(rows.rows());
         let [mut by_value, mut errors] = [(); 2].map(|()| self.device.blank(rows.len()));
         let [q_value, v] = [q, value].map(|var| &self.nodes[var.0].value);
-        let total = self.device.value_loss(values, q_value, v, target, &mut by_q, &mut by_value, &mut errors);
+        let total = self.device.q_value_loss(values, q_value, v, target, &mut by_q, &mut by_value, &mut errors);
         let loss = |var, gradient| Loss { value: 0.0, var, gradient };
         (vec![loss(q, by_q), loss(value, by_value)], total, errors)
     }

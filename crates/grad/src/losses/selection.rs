@@ -7,40 +7,44 @@ use crate::{Real, Segments};
 
 /// Rows picked, sample by sample.
 #[derive(Clone, Debug)]
-pub struct Picks<'a> {
+pub struct SelectedRows<'a> {
     /// The rows of each sample: one that is never picked, then the others.
     pub(crate) rows: &'a Segments,
     /// How many equal ones each of those others stands for.
     pub(crate) counts: &'a [u32],
     /// Whose picks are whose.
-    pub(crate) turns: Segments,
+    pub(crate) picked_segments: Segments,
     /// The rows picked, in their order, counted from the sample's first.
     pub(crate) picked: Vec<u32>,
 }
 
-impl<'a> Picks<'a> {
+impl<'a> SelectedRows<'a> {
     /// From these rows of samples, of which the first is never picked and each other one stands for so many, those picked by each sample, in their order and
     /// counted from its first. Panics if there are none such.
-    pub fn new<'b>(rows: &'a Segments, counts: &'a [u32], picked: impl IntoIterator<Item = &'b [u32]>) -> Picks<'a> {
+    pub fn new<'b>(
+        rows: &'a Segments,
+        counts: &'a [u32],
+        picked: impl IntoIterator<Item = &'b [u32]>,
+    ) -> SelectedRows<'a> {
         assert_eq!(counts.len() + rows.len(), rows.rows());
         let mut all = Vec::new();
-        let turns = Segments::of_lengths(picked.into_iter().map(|own| {
+        let picked_segments = Segments::of_lengths(picked.into_iter().map(|own| {
             all.extend_from_slice(own);
             own.len()
         }));
-        assert_eq!(turns.len(), rows.len());
-        for (rows, turns) in rows.ranges().zip(turns.ranges()) {
-            assert!(all[turns].iter().all(|row| (1..rows.len() as u32).contains(row)));
+        assert_eq!(picked_segments.len(), rows.len());
+        for (rows, own) in rows.ranges().zip(picked_segments.ranges()) {
+            assert!(all[own].iter().all(|row| (1..rows.len() as u32).contains(row)));
         }
-        Picks { rows, counts, turns, picked: all }
+        SelectedRows { rows, counts, picked_segments, picked: all }
     }
 
     /// Of each sample its rows, their counts and those picked.
     pub(crate) fn samples(&self) -> impl Iterator<Item = (Range<usize>, &[u32], &[u32])> {
-        let each = self.rows.ranges().zip(self.turns.ranges()).enumerate();
-        each.map(|(sample, (rows, turns))| {
+        let each = self.rows.ranges().zip(self.picked_segments.ranges()).enumerate();
+        each.map(|(sample, (rows, own))| {
             let counts = counts_of(self.counts, sample, &rows);
-            (rows, counts, &self.picked[turns])
+            (rows, counts, &self.picked[own])
         })
     }
 }
