@@ -9,6 +9,8 @@ mod amx;
 #[cfg(target_arch = "x86_64")]
 mod amx_attention;
 #[cfg(target_arch = "x86_64")]
+mod amx_pipeline;
+#[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
