@@ -1,5 +1,5 @@
-//! How long a training step of the paper's encoder (d = 128, two layers, four heads, feed-forward 512) takes on one thread of the processor and on the GPU:
-//! forward, backward, clipping and Adam. Prints JSON.
+//! Time of a training step of the paper's encoder (d = 128, two layers, four heads, feed-forward 512) on one thread of the CPU and on the GPU: forward,
+//! backward, clipping and Adam. Prints JSON.
 //!
 //!     cargo run --release -p temponet-grad --features cuda --example training_step_cuda [-- ROWS BATCH]
 
@@ -16,10 +16,10 @@ const HIDDEN: usize = 512;
 const HEADS: usize = 4;
 const LAYERS: usize = 2;
 const TOKENS: usize = 130;
-/// A step is repeated for so long.
+/// Time for which steps are repeated.
 const LENGTH: Duration = Duration::from_secs(2);
 
-/// Shapes of a layer's parameters: queries, keys, values, output, two norms, up and down with their biases.
+/// Shapes of a layer's parameters: queries, keys, values, output, two norms, and the feed-forward maps up and down with their biases.
 const LAYER: [(usize, usize); 12] = [
     (WIDTH, WIDTH),
     (WIDTH, WIDTH),
@@ -46,7 +46,7 @@ fn layer<D: Device>(tape: &mut Tape<'_, D>, x: Var, ids: &[TensorId], segments: 
     tape.norm(x, Some(change), ids[6], ids[7])
 }
 
-/// The median step in milliseconds, and the last loss.
+/// Median time of a step in milliseconds, and the last loss.
 fn time<D: LearningLosses<Real = f32>>(device: &mut D, rows: usize, batch: usize) -> (f64, f64) {
     let mut rng = Pcg64::seed_from_u64(1);
     let mut parameters = Tensors::default();
@@ -62,7 +62,7 @@ fn time<D: LearningLosses<Real = f32>>(device: &mut D, rows: usize, batch: usize
     let (mut times, mut last) = (Vec::new(), 0.0);
     let begin = Instant::now();
     while times.len() < 5 || begin.elapsed() < LENGTH {
-        // Every batch has other lengths and tokens.
+        // Every batch has different lengths and tokens.
         let lengths: Vec<usize> = (0..batch).map(|_| rng.random_range(rows / 2..=rows)).collect();
         let segments = Arc::new(Segments::of_lengths(lengths));
         let count = segments.rows();
@@ -81,7 +81,7 @@ fn time<D: LearningLosses<Real = f32>>(device: &mut D, rows: usize, batch: usize
         tape.backward([loss], &mut gradients);
         drop(tape);
         adam.clipped_step(device, 1e-3, 1.0, &mut gradients, &mut parameters);
-        // Reading a parameter waits for the step's end.
+        // Reading a parameter waits for the end of the step.
         parameters.values(device, ids[ids.len() - 1]);
         times.push(start.elapsed().as_secs_f64() * 1e3);
     }

@@ -1,16 +1,16 @@
-//! The tape: computes forwards and remembers how.
+//! The tape: computes operations forwards and records them for the backward pass, which is in [`crate::backward`].
 
 use std::sync::Arc;
 
 use crate::{AttentionShape, Device, Product, Segments, TensorId, Tensors};
 
-/// A matrix on the tape.
+/// Handle of a matrix on a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Var(pub(crate) usize);
 
-/// A loss to go backwards from: its value, and its gradient with respect to a matrix on the tape.
+/// Starting point of a backward pass: the value of a loss and its gradient with respect to a matrix on the tape.
 pub struct Loss<D: Device> {
-    /// The sum over all samples; nought where it is told apart.
+    /// Sum over all samples; 0 where the total is returned separately.
     pub value: f64,
     pub(crate) var: Var,
     pub(crate) gradient: D::Buffer,
@@ -31,11 +31,11 @@ pub(crate) struct RowTerm<D: Device> {
     pub to: Option<Arc<D::Index>>,
 }
 
-/// Row numbers on a device, for as many operations as they are of use to.
+/// Row numbers on a device. Several operations can share them.
 pub struct RowNumbers<D: Device> {
     index: Arc<D::Index>,
     len: usize,
-    /// One above the greatest.
+    /// One more than the greatest row number.
     end: usize,
 }
 
@@ -56,10 +56,11 @@ pub(crate) enum Op<D: Device> {
     Relu { x: Var },
 }
 
-/// A table, the rows of it to add, and to which rows of the result; to all in order if there is no list.
+/// One term of [`Tape::embedding`]: a table, the row of it to add for each entry, and the row of the result that each entry is added to. Without the last
+/// list, entry `k` is added to row `k`.
 pub type Embedding<'a, D> = (TensorId, &'a [u32], Option<&'a RowNumbers<D>>);
 
-/// Records operations on a device.
+/// Records operations on a device. Dropping a tape gives its memory back to the device.
 pub struct Tape<'a, D: Device> {
     pub(crate) device: &'a mut D,
     pub(crate) parameters: &'a Tensors<D>,
@@ -67,7 +68,7 @@ pub struct Tape<'a, D: Device> {
 }
 
 impl<'a, D: Device> Tape<'a, D> {
-    /// An empty tape over these parameters.
+    /// Creates an empty tape over these parameters.
     pub fn new(device: &'a mut D, parameters: &'a Tensors<D>) -> Tape<'a, D> {
         Tape { device, parameters, nodes: Vec::new() }
     }
@@ -81,40 +82,40 @@ impl<'a, D: Device> Tape<'a, D> {
         &self.parameters.buffers[id.0]
     }
 
-    /// Rows and columns of a matrix.
+    /// Number of rows and columns of a matrix.
     pub fn shape(&self, var: Var) -> (usize, usize) {
         (self.nodes[var.0].rows, self.nodes[var.0].columns)
     }
 
-    /// Its numbers, row after row.
+    /// Values of a matrix in row-major order. Waits for the device.
     pub fn values(&self, var: Var) -> Vec<D::Real> {
         self.device.download(&self.nodes[var.0].value)
     }
 
-    /// The device.
+    /// The device that the tape computes on.
     pub fn device(&mut self) -> &mut D {
         self.device
     }
 
-    /// A given matrix; nothing goes backwards from it.
+    /// Puts a given matrix on the tape. It gets no gradient.
     pub fn input(&mut self, rows: usize, columns: usize, values: &[D::Real]) -> Var {
         assert_eq!(values.len(), rows * columns);
         let value = self.device.upload(values);
         self.push(rows, columns, value, Op::Input)
     }
 
-    /// Puts row numbers on the device.
+    /// Copies row numbers to the device.
     pub fn numbers(&mut self, rows: &[u32]) -> RowNumbers<D> {
         let end = rows.iter().max().map_or(0, |most| *most as usize + 1);
         RowNumbers { index: Arc::new(self.device.index(rows)), len: rows.len(), end }
     }
 
-    /// x · weightᵀ + bias; the weight has one row per output.
+    /// Linear map x · weightᵀ + bias. The weight has one row per output.
     pub fn linear(&mut self, x: Var, weight: TensorId, bias: Option<TensorId>) -> Var {
         self.map(x, weight, bias, false)
     }
 
-    /// x · weight + bias; the weight has one row per input.
+    /// Linear map x · weight + bias. The weight has one row per input.
     pub fn linear_by_inputs(&mut self, x: Var, weight: TensorId, bias: Option<TensorId>) -> Var {
         self.map(x, weight, bias, true)
     }
@@ -142,7 +143,7 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, outputs, out, Op::Linear { x, weight, bias, by_inputs })
     }
 
-    /// Sums of embeddings.
+    /// Sums of embeddings: a matrix of `rows` rows, each the sum of table rows.
     pub fn embedding(&mut self, rows: usize, parts: &[Embedding<'_, D>]) -> Var {
         let columns = parts.first().map_or(1, |(table, ..)| self.parameters.shape(*table).1);
         let mut list = Vec::new();
@@ -157,7 +158,7 @@ impl<'a, D: Device> Tape<'a, D> {
         self.sum_of_rows(rows, columns, list)
     }
 
-    /// The rows of x with these numbers.
+    /// The rows of `x` with these numbers, in this order. A row may be taken several times.
     pub fn gather(&mut self, x: Var, numbers: &RowNumbers<D>) -> Var {
         let (rows, columns) = self.shape(x);
         assert!(numbers.end <= rows);
@@ -168,7 +169,7 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(numbers.len, columns, out, Op::SumOfRows(vec![part]))
     }
 
-    /// Message passing: row `to[k]` of the result, of so many rows, is the sum of the rows `from[k]` of x.
+    /// Message passing: a matrix of `rows` rows, where row `to[k]` is the sum of the rows `from[k]` of `x`.
     pub fn message_sum(&mut self, x: Var, rows: usize, from: &[u32], to: &[u32]) -> Var {
         let (sources, columns) = self.shape(x);
         let (from, to) = (self.numbers(from), self.numbers(to));
@@ -177,7 +178,7 @@ impl<'a, D: Device> Tape<'a, D> {
         self.sum_of_rows(rows, columns, vec![part])
     }
 
-    /// A matrix of so many rows with rows of others in these places; noughts elsewhere.
+    /// A matrix of `rows` rows with the rows of each part added at the given places; zeros elsewhere.
     pub fn combine(&mut self, rows: usize, parts: &[(Var, &RowNumbers<D>)]) -> Var {
         let columns = parts.first().map_or(1, |(x, _)| self.shape(*x).1);
         let mut list = Vec::new();
@@ -201,7 +202,7 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, columns, out, Op::SumOfRows(parts))
     }
 
-    /// left + right.
+    /// Sum of two matrices of the same shape.
     pub fn add(&mut self, left: Var, right: Var) -> Var {
         let (rows, columns) = self.shape(left);
         assert_eq!((rows, columns), self.shape(right));
@@ -211,7 +212,7 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, columns, out, Op::Add { left, right })
     }
 
-    /// Layer norm of x, or of x + change.
+    /// Layer norm of `x`, or of x + change (a residual connection).
     pub fn norm(&mut self, x: Var, change: Option<Var>, weight: TensorId, bias: TensorId) -> Var {
         let (rows, columns) = self.shape(x);
         assert!(self.parameters.shape(weight) == (1, columns) && self.parameters.shape(bias) == (1, columns));
@@ -224,8 +225,8 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, columns, out, Op::Norm { x, change, weight, bias, normal, scales })
     }
 
-    /// Multi-head attention within each sample, a bias added to the logits of each key; nothing goes backwards from it. A key that stands for c equal
-    /// ones has the bias ln c.
+    /// Multi-head softmax attention within each sample. `bias`, one number per key, is added to the key's logits and gets no gradient. A key that stands for
+    /// c equal ones has the bias ln c, which is exactly attention over all c.
     #[allow(clippy::too_many_arguments)]
     pub fn attention(
         &mut self,
@@ -250,7 +251,7 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, columns, out, op)
     }
 
-    /// The rectified linear unit of each number: max(x, 0).
+    /// Rectified linear unit, max(x, 0), of each number.
     pub fn relu(&mut self, x: Var) -> Var {
         let (rows, columns) = self.shape(x);
         let mut out = self.device.blank(rows * columns);
@@ -258,13 +259,13 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, columns, out, Op::Relu { x })
     }
 
-    /// Keeps a matrix, where it is, and forgets the rest.
+    /// Ends the tape and returns one of its matrices, which stays in the device's memory.
     pub fn keep(mut self, var: Var) -> D::Buffer {
         let nothing = self.device.blank(0);
         std::mem::replace(&mut self.nodes[var.0].value, nothing)
     }
 
-    /// A loss worked out elsewhere: its value and its gradient with respect to x.
+    /// A loss that was computed elsewhere: its value and its gradient with respect to `x`.
     pub fn loss(&mut self, x: Var, value: f64, gradient: &[D::Real]) -> Loss<D> {
         let (rows, columns) = self.shape(x);
         assert_eq!(gradient.len(), rows * columns);

@@ -1,4 +1,4 @@
-//! Contract: the GPU computes what the processor computes, the same numbers each time, and where there is none that is said and nothing panics.
+//! Contract: the GPU computes the same results as the CPU, within rounding, and the same numbers each time. Without a GPU there is an error and no panic.
 
 #![cfg(feature = "cuda")]
 
@@ -12,21 +12,21 @@ use temponet_grad::{
     Tape, TensorId, Tensors,
 };
 
-/// Numbers that come from a few roundings.
+/// Tolerance of results of a few roundings.
 const CLOSE: f32 = 2e-6;
-/// Numbers that come from sums of many, which the devices make in different orders.
+/// Tolerance of sums of many numbers, which the devices add in different orders.
 const SUMMED: f32 = 3e-5;
-/// Numbers that the processor adds up one after the other, thousands of them.
+/// Tolerance of sums of thousands of numbers, which the CPU adds one after the other.
 const LONG: f32 = 3e-4;
-/// Sums in double precision.
+/// Tolerance of sums in double precision.
 const DOUBLE: f64 = 1e-10;
-/// Totals of losses in double precision, and of losses in single precision.
+/// Tolerances of totals of losses in double precision, and of losses in single precision.
 const TOTAL: f64 = 1e-6;
 const TOTAL_OF_SINGLES: f64 = 1e-5;
-/// Numbers whose factors were rounded to 10 bits.
+/// Tolerance of products whose factors are rounded to 10 bits.
 const TF32: f32 = 2e-2;
 
-/// The card, one test at a time; none where there is none.
+/// The GPU, for one test at a time; `None` if there is none.
 fn gpu() -> Option<MutexGuard<'static, Cuda>> {
     static GPU: OnceLock<Option<Mutex<Cuda>>> = OnceLock::new();
     let gpu = GPU.get_or_init(|| match Cuda::new() {
@@ -62,7 +62,7 @@ fn compare(name: &str, tolerance: f32, expected: &[Vec<f32>], found: &[Vec<f32>]
     }
 }
 
-/// Does the same on both devices and compares the buffers that come of it.
+/// Does the same work on both devices and compares the resulting buffers.
 macro_rules! on_both {
     ($gpu:expr, $name:expr, $tolerance:expr, |$device:ident| $work:expr) => {{
         let expected: Vec<Vec<f32>> = {
@@ -106,7 +106,7 @@ fn numbers_one_by_one() {
             [out, copy]
         });
         let mut wide: Vec<f32> = a.iter().map(|value| 6.0 * value).collect();
-        // Something comes through, even of one.
+        // At least one number is positive, so that the result is not all zero.
         wide[0] = wide[0].abs();
         on_both!(gpu, "relu", CLOSE, |device| {
             let (x, dy) = (device.upload(&wide), device.upload(&b));
@@ -124,7 +124,7 @@ fn numbers_one_by_one() {
             [first, second, parameter]
         });
     }
-    // More matrices than go into one call, of several lengths, one of them empty.
+    // More matrices than fit into one launch, of several lengths, one of them empty.
     let lengths: Vec<usize> = (0..150).map(|k| k * 37 % 2_100).collect();
     let all: Vec<Vec<f32>> = lengths.iter().map(|len| random(&mut rng, *len)).collect();
     let rates = AdamRates { beta1: 0.9, beta2: 0.99, step: 0.02, correction: 1.3, epsilon: 1e-6, decay: 0.001 };
@@ -139,7 +139,7 @@ fn numbers_one_by_one() {
         device.blend_all(0.25, &gradients, &mut parameters);
         [first, second, parameters].into_iter().flatten().collect::<Vec<_>>()
     });
-    // Clipped, not clipped, and not at all where the norm is not finite.
+    // Clipped, not clipped, and no step because the norm is not finite.
     for (most, spoiler) in [(0.5, 0.0), (1e6, 0.0), (0.5, f32::NAN)] {
         let mut norms = Vec::new();
         on_both!(gpu, "clipped", CLOSE, |device| {
@@ -244,7 +244,7 @@ fn rows_to_rows() {
             device.add_rows((count, columns), &gathered, None, &mut back, Some(&from));
             [out, gathered, back]
         });
-        // Each row to a place of its own, in no order.
+        // A permutation: each row goes to a place of its own.
         let shuffled: Vec<u32> = (0..targets as u32).map(|row| (row * 7 + 3) % targets as u32).collect();
         on_both!(gpu, "a permutation", CLOSE, |device| {
             let (x, mut out) = (device.upload(&out), device.zeros(targets * columns));
@@ -293,10 +293,10 @@ fn attention() {
     ];
     for _ in 0..3 {
         let queries = segments(&mut rng, 40, 90);
-        // A sample with queries has a key to see.
+        // Each sample has at least one key.
         let keys = Segments::of_lengths(queries.ranges().map(|range| range.len() / 2 + 1));
         shapes.push((queries, keys, 4, 64));
-        // Short ones.
+        // Short samples.
         let queries = Segments::of_lengths((0..300).map(|_| rng.random_range(1..8)));
         shapes.push((queries.clone(), queries, 4, 4 * rng.random_range(1..32)));
     }
@@ -323,7 +323,7 @@ fn attention() {
     }
 }
 
-/// Queries that see no key get noughts.
+/// The result is zero for queries of samples without keys.
 #[test]
 fn attention_to_nothing() {
     let (queries, keys) = (Segments::of_lengths([2, 3]), Segments::of_lengths([0, 1]));
@@ -363,7 +363,7 @@ fn samples_and_losses() {
     }
 }
 
-/// Samples of at least two rows, so many of each but the first, and as many of them picked as there are places, in some order.
+/// Random samples of two to `longest` rows with random counts, and up to `places` picked rows of each in random order.
 fn picked(rng: &mut Pcg64, samples: usize, longest: usize, places: usize) -> (Segments, Vec<u32>, Vec<Vec<u32>>) {
     let rows = Segments::of_lengths((0..samples).map(|_| rng.random_range(2..=longest)));
     let counts: Vec<u32> = (0..rows.rows() - samples).map(|_| rng.random_range(1..4)).collect();
@@ -378,7 +378,7 @@ fn picked(rng: &mut Pcg64, samples: usize, longest: usize, places: usize) -> (Se
     (rows, counts, picked)
 }
 
-/// Samples, their longest and how many rows are picked of each.
+/// Number of samples, rows of the longest, and picked rows of each.
 const PICKED: [(usize, usize, usize); 5] = [(1, 2, 1), (50, 7, 1), (300, 40, 4), (20, 130, 9), (70, 20, 2)];
 
 #[track_caller]
@@ -420,10 +420,10 @@ fn policies() {
 fn imitations() {
     let Some(mut gpu) = gpu() else { return };
     let mut rng = Pcg64::seed_from_u64(11);
-    // Where there is only one row to pick, there is nothing to learn.
+    // With only one row to pick, all gradients are zero.
     for (samples, longest, places) in PICKED.into_iter().skip(1) {
         let (rows, counts, picked) = picked(&mut rng, samples, longest, places);
-        // Any two rows, the first among them; gains, losses and what comes to nothing.
+        // Any two rows, including the first; gains, losses and zeros.
         let exchange = |rows: u32, rng: &mut Pcg64| {
             let gain = [2.0 * rng.random::<f32>() - 1.0, 0.0][usize::from(rng.random_bool(0.1))];
             (rng.random_range(0..rows), rng.random_range(0..rows), gain)
@@ -454,7 +454,7 @@ fn values_of_choices() {
     let mut rng = Pcg64::seed_from_u64(12);
     for (samples, longest, places) in PICKED {
         let (rows, counts, picked) = picked(&mut rng, samples, longest, places);
-        // Of few different numbers, so that some are equal and the earlier row comes first.
+        // Few different numbers, so that some are equal and the earlier row must come first.
         let chooser: Vec<f32> = (0..rows.rows()).map(|_| rng.random_range(-4..5) as f32 / 4.0).collect();
         let (q, value, weights) = (random(&mut rng, rows.rows()), random(&mut rng, samples), random(&mut rng, samples));
         let weights: Vec<f32> = weights.iter().map(|weight| weight.abs()).collect();
@@ -491,14 +491,14 @@ fn values_of_choices() {
     }
 }
 
-/// What cannot be done is said and not done; nothing panics, not even afterwards, and the processor's memory is not at stake.
+/// A failure is reported, and all further work is ignored without a panic. No memory of the host is needed for that.
 #[test]
 fn a_failure_is_kept() {
-    // The others must wait: there will be no memory.
+    // Other tests must wait, because there will be no GPU memory left.
     let Some(_others) = gpu() else { return };
     let mut gpu = Cuda::new().unwrap();
     assert_eq!(gpu.failure(), None);
-    // No card has the memory for them.
+    // More memory than any GPU has.
     let all: Vec<_> = (0..256).map(|_| gpu.blank(1 << 30)).collect();
     let failure = gpu.failure().expect("1 TiB is more than there is");
     assert!(failure.contains("MEMORY") && failure.contains("MiB"), "{failure}");
@@ -515,7 +515,7 @@ fn a_failure_is_kept() {
     );
 }
 
-/// A small encoder with embeddings, attention, norms and a head, and a few steps of Adam.
+/// Trains a small encoder with embeddings, attention, a norm and a head for a few steps of Adam.
 fn train<D: LearningLosses<Real = f32>>(device: &mut D, steps: usize) -> (Vec<f64>, Vec<Vec<f32>>) {
     const WIDTH: usize = 32;
     let mut rng = Pcg64::seed_from_u64(9);

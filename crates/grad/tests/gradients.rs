@@ -1,4 +1,4 @@
-//! Every operation's gradient against finite differences in double precision.
+//! Contract: the gradient of every operation agrees with finite differences in double precision.
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ fn parameters(device: &mut Device, shapes: &[(usize, usize)]) -> Tensors<Device>
     tensors
 }
 
-/// A parameter as a matrix on the tape.
+/// Puts a parameter on the tape as a matrix.
 fn lift(tape: &mut Tape<'_, Device>, id: TensorId, rows: usize) -> Var {
     let all: Vec<u32> = (0..rows as u32).collect();
     tape.embedding(rows, &[(id, &all, None)])
 }
 
-/// Holds the gradients of a function of the parameters against finite differences.
+/// Compares the gradients of a function of the parameters with finite differences.
 fn check(name: &str, shapes: &[(usize, usize)], f: impl Fn(&mut Tape<'_, Device>, &[TensorId]) -> Vec<Loss<Device>>) {
     let mut device = Device::default();
     let mut tensors = parameters(&mut device, shapes);
@@ -64,7 +64,7 @@ fn check(name: &str, shapes: &[(usize, usize)], f: impl Fn(&mut Tape<'_, Device>
     assert!(is_moved, "{name}: nothing depends on anything");
 }
 
-/// A loss that weighs every number of a matrix differently.
+/// A loss with a different weight for every number of a matrix.
 fn any_loss(tape: &mut Tape<'_, Device>, x: Var) -> Vec<Loss<Device>> {
     let (rows, columns) = tape.shape(x);
     let target: Vec<f64> = (0..rows * columns).map(|k| (k as f64 * 0.7).sin()).collect();
@@ -84,7 +84,7 @@ fn linear_maps() {
         let y = tape.linear_by_inputs(x, ids[1], Some(ids[2]));
         any_loss(tape, y)
     });
-    // A matrix used twice, and a map without a bias.
+    // A matrix that is used twice, and a linear map without a bias.
     check("linear twice", &[(4, 3), (3, 3)], |tape, ids| {
         let x = lift(tape, ids[0], 4);
         let y = tape.linear(x, ids[1], None);
@@ -182,7 +182,7 @@ fn losses() {
     for (is_dueling, bound, likelihood) in [(true, Some(0.5), 0.0), (false, Some(0.5), 0.7), (true, None, 0.7)] {
         let shapes = [(7, 1), (2, 1)];
         let picked: [&[u32]; 2] = [&[1, 1, 2], &[3]];
-        // One value is nearer to its target than the bound, the other not.
+        // One Q-value is nearer to its target than the Huber bound, the other is not.
         let mut device = Device::default();
         let tensors = parameters(&mut device, &shapes);
         let [q, value] = [0, 1].map(|place| tensors.values(&device, tensors.ids().nth(place).unwrap()));
@@ -208,7 +208,7 @@ fn losses() {
     });
 }
 
-/// What choices should have been worth: the best rows of either network, as far as there are places and, where it may idle, as far as they are worth it.
+/// Bootstrapped targets: the best rows by either network, up to the number of places and, where places may stay empty, not below the first row.
 #[test]
 fn targets() {
     let (rows, counts) = (Segments::of_lengths([3, 4]), [2, 1, 1, 1, 3]);
@@ -223,14 +223,14 @@ fn targets() {
         device.bootstrap_targets(&next_states, is_double.then_some(&chooser), &q, &value, &mut out);
         out
     };
-    // The rows 2 and 1 of the first sample, 2, 1 and 3 of the second, or there only 2, above the first row.
+    // Rows 2 and 1 of the first sample; rows 2, 1 and 3 of the second, or only row 2, which is above the first row.
     assert_eq!(target(true, false, true), [1.0 + 0.5 * (10.0 + 1.5 + 0.5), 20.0 + 9.0 + 5.0 + 17.0]);
     assert_eq!(target(true, true, true), [1.0 + 0.5 * (10.0 + 1.5 + 0.5), 20.0 + 9.0]);
-    // The row 3 of the second stands for three.
+    // Row 3 of the second sample stands for three.
     assert_eq!(target(false, false, false), [1.0 + 0.5 * (0.5 + 1.5 + 0.5), -1.0 + 3.0 * 17.0]);
 }
 
-/// A row that stands for several equal ones is exactly attention over all of them.
+/// Attention to a row that stands for several equal ones is exactly attention to all of them.
 #[test]
 fn multiplicities_are_exact() {
     let mut device = Device::default();

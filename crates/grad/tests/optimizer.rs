@@ -1,4 +1,4 @@
-//! Adam on problems whose answer is known.
+//! Contract: Adam solves problems whose solutions are known.
 
 use temponet_grad::{Adam, AdamSettings, Cpu, Tape, Tensors};
 
@@ -13,7 +13,7 @@ fn adam_takes_the_steps_it_should() {
     let settings = AdamSettings { weight_decay: 0.1, ..AdamSettings::default() };
     let mut adam = Adam::new(&mut device, settings, &parameters);
     adam.clipped_step(&mut device, 0.01, f64::INFINITY, &mut gradients, &mut parameters);
-    // The first step is the rate against the gradient's sign, after the decay.
+    // The first step decays the weights and then moves by the learning rate against the sign of the gradient.
     let values = parameters.values(&device, id);
     assert!((values[0] - (1.0 - 0.001 - 0.01)).abs() < 1e-9 && (values[1] - (-2.0 + 0.002 + 0.01)).abs() < 1e-9);
 }

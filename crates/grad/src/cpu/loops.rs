@@ -1,4 +1,4 @@
-//! Loops over numbers that compile to vector instructions.
+//! Loops over numbers that compile to vector instructions when they are inlined into `vectorized!`.
 
 use crate::{AdamRates, Real};
 
@@ -14,7 +14,7 @@ pub fn add<R: Real>(from: &[R], out: &mut [R]) {
     zip(from, out, |from, out| *out += from);
 }
 
-/// Sums are made in this many parts, so that they can be made at once; the order does not depend on the processor.
+/// Number of partial sums, which vector instructions compute at once. It is fixed, so the order of additions does not depend on the processor.
 const LANES: usize = 16;
 
 #[inline(always)]
@@ -31,7 +31,7 @@ pub fn dot<R: Real>(left: &[R], right: &[R]) -> R {
     halved(lanes, |left, right| left + right) + rest
 }
 
-/// All numbers joined two by two, beginning with `start`.
+/// Reduction of all numbers with an associative operation whose neutral element is `start`.
 #[inline(always)]
 fn joined<R: Real>(values: &[R], start: R, join: impl Fn(R, R) -> R) -> R {
     let mut lanes = [start; LANES];
@@ -45,7 +45,7 @@ fn joined<R: Real>(values: &[R], start: R, join: impl Fn(R, R) -> R) -> R {
     join(halved(lanes, &join), rest)
 }
 
-/// The lanes joined by halves.
+/// Reduction of the lanes, halving their number in each step.
 #[inline(always)]
 fn halved<R: Real>(mut lanes: [R; LANES], join: impl Fn(R, R) -> R) -> R {
     let mut half = LANES / 2;
@@ -68,7 +68,8 @@ pub fn greatest<R: Real>(values: &[R]) -> R {
     joined(values, R::of(-1e30), R::max)
 }
 
-/// Softmax in place of each row, a bias added to it first. All rows' exponentials are taken together: rows may be too short for vector instructions.
+/// Softmax of each row in place, after adding `bias` to it. The exponentials of all rows are computed in one loop, because single rows may be too short for
+/// vector instructions.
 #[inline(always)]
 pub fn softmax<R: Real>(values: &mut [R], columns: usize, bias: Option<&[R]>) {
     for row in values.chunks_exact_mut(columns) {

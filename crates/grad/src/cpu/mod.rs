@@ -1,6 +1,7 @@
-//! The processor itself, one thread. Loops are plain; `pulp` compiles them for the vector instructions at hand.
+//! The CPU as a device: one thread. Loops are plain Rust; `pulp` compiles them for the vector instructions that the processor has, and `gemm` multiplies
+//! matrices.
 
-/// Runs an expression compiled for the vector instructions at hand.
+/// Runs an expression that is compiled for the vector instructions that the processor has.
 macro_rules! vectorized {
     ($arch:expr, $work:expr) => {
         $arch.dispatch($crate::cpu::Vectorized(
@@ -20,8 +21,8 @@ use pulp::Arch;
 use crate::device::AdamRates;
 use crate::{AttentionShape, Device, Product, Real};
 
-/// Work that becomes part of the function compiled for the vector instructions. A bare closure would be called by way of `FnOnce::call_once`, which
-/// the compiler may leave a function of its own, for the oldest of processors.
+/// Work that is inlined into the function that `pulp` compiles for the vector instructions. A bare closure would be called through `FnOnce::call_once`, which
+/// the compiler may leave as a separate function for the baseline processor.
 struct Vectorized<F>(F);
 
 impl<R, F: FnMut() -> R> pulp::NullaryFnOnce for Vectorized<F> {
@@ -33,16 +34,16 @@ impl<R, F: FnMut() -> R> pulp::NullaryFnOnce for Vectorized<F> {
     }
 }
 
-/// A thread should have about this many rows of a batch.
+/// Number of rows of a batch that each thread should have.
 const SHARD_ROWS: usize = 448;
 
-/// One thread of the processor. Memory that is given back is used again.
+/// One thread of the CPU as a device. Recycled buffers are reused.
 #[derive(Debug)]
 pub struct Cpu<R> {
     arch: Arch,
-    /// Buffers given back, by the logarithm of what they can hold.
+    /// Recycled buffers, by the binary logarithm of their capacity.
     free: Vec<Vec<Vec<R>>>,
-    /// Working memory of an operation.
+    /// Working memory of the backward pass of attention.
     scratch: Vec<R>,
 }
 
@@ -52,7 +53,7 @@ impl<R: Real> Default for Cpu<R> {
     }
 }
 
-/// One matrix in a product: its numbers, and how far apart its rows and columns are.
+/// View of a matrix: its values, and the distances between consecutive rows and columns.
 #[derive(Clone, Copy)]
 struct Strided<'a, R> {
     data: &'a [R],
@@ -111,7 +112,7 @@ fn multiply<R: Real>(
 }
 
 impl<R: Real> Cpu<R> {
-    /// Which list holds buffers that can take so many numbers.
+    /// Index of the list of buffers that can hold `len` numbers.
     fn class(len: usize) -> usize {
         len.max(1).next_power_of_two().trailing_zeros() as usize
     }
@@ -147,7 +148,7 @@ impl<R: Real> Device for Cpu<R> {
     }
 
     fn recycle(&mut self, buffer: Vec<R>) {
-        // One that came from elsewhere may hold less than its class promises.
+        // A buffer that was allocated elsewhere may hold less than its class promises.
         let class = Self::class(buffer.capacity());
         if buffer.capacity() == 1 << class {
             self.free[class].push(buffer);

@@ -1,5 +1,5 @@
-// The device's own kernels, compiled at run time for the card at hand. Sums are made in an order that depends on the shapes alone and nothing is added
-// atomically, so the same input gives the same numbers. Matrices are stored row after row.
+// Kernels of the tensor operations, compiled at run time for the GPU at hand. The order of additions depends on the shapes alone, and there are no atomic
+// additions, so the same input always gives the same numbers. Matrices are row-major.
 
 typedef unsigned int u32;
 
@@ -15,7 +15,7 @@ __device__ __forceinline__ float warp_greatest(float value) {
     return value;
 }
 
-// The sum over a block of 256 threads, for the first of them.
+// Sum over a block of 256 threads; valid in the first thread.
 __device__ double block_sum(double value) {
     __shared__ double values[256];
     values[threadIdx.x] = value;
@@ -28,7 +28,7 @@ __device__ double block_sum(double value) {
 
 __device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
-// ---- Number by number.
+// ---- Elementwise operations.
 
 extern "C" __global__ void add(int n, const float *from, float *out) {
     int k = here();
@@ -50,19 +50,19 @@ extern "C" __global__ void relu_backward(int n, const float *x, const float *dy,
     if (k < n) dx[k] += dy[k] * (x[k] > 0.0f ? 1.0f : 0.0f);
 }
 
-// ---- Many matrices at once: the parameters of a network and what belongs to them.
+// ---- Operations on many matrices at once: parameters, gradients and moments of a network.
 
 #define TABLE 64
 #define CHUNK 1024
 
-// Up to 64 lists of up to four matrices of the same length. A block has a chunk of one list; list t has the blocks from blocks[t] on.
+// Up to 64 lists of up to four matrices of the same length. A block works on one chunk of one list; list t has the blocks from blocks[t] on.
 struct Table {
     int blocks[TABLE + 1];
     int len[TABLE];
     float *at[4][TABLE];
 };
 
-// Which list the block has, and which numbers.
+// The list of a block, and its range of values.
 struct Chunk {
     int list, begin, end;
 };
@@ -95,7 +95,7 @@ extern "C" __global__ void blend_all(const __grid_constant__ Table table, float 
     for (int k = chunk.begin + threadIdx.x; k < chunk.end; k += blockDim.x) out[k] += share * (from[k] - out[k]);
 }
 
-// The sum of each block goes to `parts`.
+// Writes the sum of each block to `parts`.
 extern "C" __global__ void square_sum_of_all(const __grid_constant__ Table table, double *parts) {
     Chunk chunk = chunk_of(table);
     const float *x = table.at[0][chunk.list];
@@ -105,7 +105,7 @@ extern "C" __global__ void square_sum_of_all(const __grid_constant__ Table table
     if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
-// With a norm, the gradients are scaled down to `most` if it is greater, and nothing is done if it is not finite.
+// If a norm is given, gradients are scaled down to the norm `most` if theirs is greater, and nothing changes if it is not finite.
 extern "C" __global__ void adam_all(const __grid_constant__ Table table, float beta1, float beta2, float step, float correction,
                                     float epsilon, float decay, float most, const double *norm) {
     float factor = 1.0f;
@@ -128,7 +128,7 @@ extern "C" __global__ void adam_all(const __grid_constant__ Table table, float b
 
 // ---- Sums.
 
-// One block. The sum or its root.
+// Sum or its square root, by one block.
 extern "C" __global__ void sum_of_parts(int n, int is_root, const double *parts, double *total) {
     double sum = 0.0;
     for (int k = threadIdx.x; k < n; k += blockDim.x) sum += parts[k];
@@ -136,7 +136,7 @@ extern "C" __global__ void sum_of_parts(int n, int is_root, const double *parts,
     if (threadIdx.x == 0) *total = is_root ? sqrt(sum) : sum;
 }
 
-// Sums of slices of the rows of x and, if there is a y, of x∘y. A block has 32 columns and one slice; `parts` has a row for each slice.
+// Sums over slices of the rows of x and, if y is given, of x∘y. A block has 32 columns of one slice; `parts` gets one row per slice.
 extern "C" __global__ void sum_of_rows(int rows, int columns, int slice, const float *x, const float *y, float *parts) {
     __shared__ float plain_sums[8][33], product_sums[8][33];
     int column = blockIdx.x * 32 + threadIdx.x;
@@ -162,7 +162,7 @@ extern "C" __global__ void sum_of_rows(int rows, int columns, int slice, const f
     if (y) parts[blockIdx.y * width + columns + column] = product;
 }
 
-// Adds the slices' sums; the products' where there are any.
+// Adds the sums of all slices to the result, and those of the products if there are any.
 extern "C" __global__ void add_slices(int slices, int columns, const float *parts, float *plain, float *product) {
     int place = here(), width = product ? 2 * columns : columns;
     if (place >= width) return;
@@ -172,9 +172,9 @@ extern "C" __global__ void add_slices(int slices, int columns, const float *part
     else product[place - columns] += sum;
 }
 
-// ---- Rows to rows.
+// ---- Adding rows to rows.
 
-// Adds row from[k] of x to row to[k] of out, no two of `to` being equal; without a list it is row k.
+// Adds row from[k] of x to row to[k] of out. No two numbers in `to` may be equal. A missing list stands for row k.
 extern "C" __global__ void add_rows(int n, int columns, const float *x, const u32 *from, float *out, const u32 *to) {
     int place = here();
     if (place >= n) return;
@@ -183,8 +183,8 @@ extern "C" __global__ void add_rows(int n, int columns, const float *x, const u3
     out[target * columns + column] += x[source * columns + column];
 }
 
-// The same where several rows go to one: a block adds all rows of one group, order[starts[g]] to order[starts[g + 1]], to its target; without
-// targets their sum is row g of `out`.
+// The same where several rows are added to one: a block adds all rows of group g, order[starts[g]] up to order[starts[g + 1]], to its target. Without
+// targets it writes their sum to row g of `out`.
 extern "C" __global__ void add_groups(int columns, const float *x, const u32 *from, float *out, const u32 *order,
                                       const u32 *starts, const u32 *targets) {
     __shared__ float sums[512];
@@ -208,7 +208,7 @@ extern "C" __global__ void add_groups(int columns, const float *x, const u32 *fr
     else out[group * columns + column] = sum;
 }
 
-// ---- Layer norm, a warp for each row.
+// ---- Layer norm: one warp per row.
 
 extern "C" __global__ void layer_norm(int rows, int columns, const float *x, const float *change, const float *weight,
                                       const float *bias, float *normals, float *scales, float *out) {

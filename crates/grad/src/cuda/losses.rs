@@ -1,4 +1,4 @@
-//! The losses of reinforcement learning on an NVIDIA GPU: what their kernels (losses.cu) are given.
+//! The losses of reinforcement learning on an NVIDIA GPU: uploads a batch's lists and starts the kernels of losses.cu.
 
 use super::launch::Argument::{At, Float, From, Int};
 use super::launch::{Argument, Grid, THREADS};
@@ -6,11 +6,11 @@ use super::memory::Memory;
 use super::{Cuda, Number};
 use crate::{Device, ImitationBatch, LearningLosses, NextStates, PolicyBatch, PolicySample, QValueBatch, SelectedRows};
 
-/// A loss is summed by at most so many blocks.
+/// Greatest number of blocks that sum a regression loss.
 const LOSS_BLOCKS: usize = 1024;
 
 impl Cuda {
-    /// Rows picked, as the kernels have them, and more words after them: both together, and where the latter begin.
+    /// Uploads selected rows in the layout of the kernels, followed by the words of `more`. Returns the memory and the place where those begin.
     fn upload_selected(&self, selected: &SelectedRows<'_>, more: impl IntoIterator<Item = u32>) -> (Memory, usize) {
         let mut words =
             [selected.rows.starts(), selected.picked_segments.starts(), &selected.picked, selected.counts].concat();
@@ -168,7 +168,7 @@ impl LearningLosses for Cuda {
     }
 }
 
-/// The bound of Huber's loss; a negative one stands for none.
+/// Bound of the Huber loss as an argument; a negative one stands for none.
 fn bound_of(bound: Option<f32>) -> Argument<'static> {
     Float(bound.unwrap_or(-1.0))
 }

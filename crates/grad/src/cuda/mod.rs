@@ -1,8 +1,8 @@
-//! An NVIDIA GPU. Matrix products are cuBLAS's, everything else our own kernels, compiled for the card when it is opened. All work is put in one queue;
-//! the processor waits for it only where numbers come back. The same input gives the same numbers on the same kind of card.
+//! An NVIDIA GPU as a device. cuBLAS computes matrix products; our own kernels, which are compiled for the GPU when it is opened, compute everything else.
+//! All work is queued on one stream, and the CPU waits for it only where values are downloaded. The same input gives the same numbers on the same model of GPU.
 //!
-//! The libraries are looked for at run time, so a program with this device starts on machines that have none of them. Each operation costs a few
-//! microseconds to start: small batches are faster on the processor.
+//! The CUDA libraries are loaded at run time, so a program with this device starts on machines without them. Starting an operation takes a few
+//! microseconds, so small batches are faster on the CPU.
 
 mod error;
 mod index;
@@ -29,42 +29,42 @@ pub use self::recorder::Recorder;
 use self::table::{LISTS, Table};
 use crate::{AdamRates, AttentionShape, Segments};
 
-/// The widest head of an attention.
+/// Greatest number of columns per attention head.
 const WIDEST_HEAD: usize = 128;
-/// Samples of at most so many queries and keys, and heads of at most so many columns, are short: a warp does all of one.
+/// Limit of short samples: with at most this many queries, keys and columns per head, one warp computes one head of one sample.
 const SHORT: usize = 32;
-/// Warps of a block that does short samples: as many as fit into so many bytes of shared memory.
+/// Greatest number of warps per block for short samples, and bytes of shared memory that they must fit into.
 const SHORT_WARPS: usize = 8;
 const SHORT_SHARED: usize = 48 << 10;
-/// Rows of queries or keys that a block of the attention has.
+/// Number of query or key rows per block of the attention kernels for long samples.
 const TILE: usize = 32;
-/// So many rows are summed by one block, and there are at most so many such slices.
+/// Least number of rows that one block sums, and greatest number of such slices.
 const SLICE: (usize, usize) = (128, 256);
 
-/// An NVIDIA GPU, single precision.
+/// An NVIDIA GPU as a device in single precision.
 pub struct Cuda {
     context: Arc<CudaContext>,
     blas: Arc<CudaBlas>,
     kernels: Kernels,
-    /// Its work comes before that of others with a higher number.
+    /// Priority of the stream. Streams with lower numbers go first.
     priority: i32,
     pool: Arc<Pool>,
     layouts: Layouts,
 }
 
-/// One number in double precision, in the GPU's memory.
+/// Scalar in double precision in the GPU's memory.
 pub struct Number(Memory);
 
-/// Fails unless a library can be loaded.
+/// Returns an error unless a library can be loaded.
 fn require(name: &'static str, is_present: bool) -> Result<(), CudaError> {
     if is_present { Ok(()) } else { Err(CudaError::Library(name)) }
 }
 
 #[allow(unsafe_code)]
 impl Cuda {
-    /// The first GPU of this machine.
+    /// Opens the first GPU of this machine and compiles the kernels for it.
     pub fn new() -> Result<Cuda, CudaError> {
-        // SAFETY: loading these libraries runs nothing but their own initialisers.
+        // SAFETY: loading these libraries runs nothing but their own initializers.
         unsafe {
             require("the NVIDIA driver (libcuda)", cudarc::driver::sys::is_culib_present())?;
             require("the CUDA run-time compiler (libnvrtc)", cudarc::nvrtc::sys::is_culib_present())?;
@@ -83,12 +83,13 @@ impl Cuda {
         Ok(Cuda { context, blas, kernels, priority, pool: Pool::new(stream, failure), layouts: Layouts::default() })
     }
 
-    /// What the card is called.
+    /// Name of the GPU.
     pub fn name(&self) -> String {
         self.context.name().unwrap_or_else(|error| format!("unknown ({error})"))
     }
 
-    /// Whether matrix products may round their factors to 10 bits, which the card multiplies several times faster. They do not at first.
+    /// Allows or forbids TF32: matrix products then round their factors to 10 bits of mantissa, which the GPU multiplies several times faster. Forbidden by
+    /// default.
     pub fn allow_tf32(&mut self, is_allowed: bool) {
         let mode = match is_allowed {
             true => blas_sys::cublasMath_t::CUBLAS_TF32_TENSOR_OP_MATH,
@@ -98,17 +99,17 @@ impl Cuda {
         self.pool.check(unsafe { blas_sys::cublasSetMathMode(*self.blas.handle(), mode) }.result());
     }
 
-    /// Waits until everything asked for is done.
+    /// Waits until all queued work is done.
     pub fn synchronize(&self) {
         self.pool.settle();
     }
 
-    /// To record what is asked of it.
+    /// Returns a recorder of the work that is queued on this device.
     pub fn recorder(&self) -> Recorder {
         Recorder { pool: self.pool.clone() }
     }
 
-    /// Bytes of the card's memory taken so far. Once a training step has been made, another like it takes no more.
+    /// Bytes of GPU memory allocated so far. A training step like an earlier one allocates no more.
     pub fn memory(&self) -> usize {
         self.pool.taken()
     }
@@ -117,7 +118,7 @@ impl Cuda {
         launch(&self.pool, kernel(&self.kernels), grid, arguments);
     }
 
-    /// Starts a kernel for all matrices of these rows, which are of the same lengths.
+    /// Starts a kernel for lists of matrices: list `k` holds the `k`-th matrix of each row. All matrices of a list have the same length.
     fn for_all<const N: usize>(
         &self,
         kernel: impl Fn(&Kernels) -> &CudaFunction,
@@ -131,7 +132,7 @@ impl Cuda {
         }
     }
 
-    /// Sums of all rows of `x` and, if there is a `y`, of x∘y; both are added to what is there.
+    /// Adds the sum of the rows of `x` to `plain` and, if `y` is given, the sum of the rows of x∘y to the vector beside it.
     fn add_sums(&mut self, x: &Memory, plain: &mut Memory, y: Option<(&Memory, &mut Memory)>) {
         let columns = plain.len();
         let rows = x.len().checked_div(columns).unwrap_or(0);
@@ -148,7 +149,7 @@ impl Cuda {
         self.launch(|kernels| &kernels.add_slices, Grid::each(width), &arguments);
     }
 
-    /// The sum of numbers in double precision, or its root.
+    /// Sum of numbers in double precision, or its square root.
     fn sum_of_parts(&self, parts: &Memory, is_root: bool) -> Number {
         let total = self.pool.blank::<f64>(1);
         let arguments = [Int(parts.len()), Int(usize::from(is_root)), At(parts), At(&total)];
@@ -156,13 +157,13 @@ impl Cuda {
         Number(total)
     }
 
-    /// The sum of all squares of some matrices, or its root.
+    /// Sum of the squares of all numbers of some matrices, or its square root.
     fn squares(&self, buffers: &[Memory], is_root: bool) -> Number {
         let tables: Vec<Table> = buffers.chunks(LISTS).map(|some| Table::new(&self.pool, &[some])).collect();
         let parts = self.pool.blank::<f64>(tables.iter().map(Table::blocks).sum());
         let mut first = 0;
         for table in &tables {
-            // In 4-byte numbers.
+            // Offsets count 4-byte numbers.
             let place = From(&parts, 2 * first);
             let grid = Grid::blocks(table.blocks());
             self.launch(|kernels| &kernels.square_sum_of_all, grid, &[Many(table), place]);
@@ -171,7 +172,7 @@ impl Cuda {
         self.sum_of_parts(&parts, is_root)
     }
 
-    /// A step of Adam; with a norm, of gradients that are scaled down to so much.
+    /// One step of Adam. `clip` is the greatest norm and the gradients' norm, by which they are scaled down.
     fn adam_with(&self, rates: &AdamRates<f32>, rows: [&[Memory]; 4], clip: Option<(f64, &Number)>) {
         let AdamRates { beta1, beta2, step, correction, epsilon, decay } = *rates;
         let most = clip.map_or(0.0, |(most, _)| most as f32);
@@ -180,8 +181,8 @@ impl Cuda {
         self.for_all(|kernels| &kernels.adam_all, rows, &arguments);
     }
 
-    /// How the attention of short samples is computed: a warp for each sample and head, with so many times the rows of queries and of keys in shared
-    /// memory. None if a sample is too long. With it the most queries and keys of a sample.
+    /// Grid of the attention kernels for short samples, with one warp per sample and head, and the greatest numbers of queries and keys of a sample as
+    /// arguments. `copies` is the number of matrices with the rows of queries and of keys in shared memory. `None` if a sample is too long.
     fn short_grid(shape: AttentionShape<'_>, copies: (usize, usize)) -> Option<(Grid, [Argument<'static>; 2])> {
         let longest = |rows: &Segments| rows.ranges().map(|range| range.len()).max().unwrap_or(0);
         let (queries, keys, size) = (longest(shape.queries), longest(shape.keys), shape.columns / shape.heads);
@@ -197,7 +198,8 @@ impl Cuda {
         ))
     }
 
-    /// How an attention is computed: a block for each sample, head and 32 of the rows.
+    /// Grid of the attention kernels for long samples: one block per sample, head and 32 of the `rows`. `tiles` is the number of 32 × 32 tiles in shared
+    /// memory.
     fn attention_grid(&self, shape: AttentionShape<'_>, rows: &Segments, tiles: usize) -> Grid {
         let size = shape.columns / shape.heads;
         if size > WIDEST_HEAD {

@@ -18,12 +18,13 @@ impl Device for Cuda {
     type Index = Index;
     type Number = Number;
 
-    /// Its work comes first: it is there to act or to judge, and waited for, while this one has a queue to work off.
+    /// The new device's stream has a higher priority: it is meant for acting or evaluating, whose results are waited for, while this device works off a
+    /// queue.
     fn another(&self) -> Self {
         let (context, kernels, priority) = (self.context.clone(), self.kernels.clone(), self.priority - 1);
         let failure = self.pool.failure().clone();
         Cuda::on(context.clone(), kernels.clone(), priority, failure).unwrap_or_else(|error| {
-            // This one's queue will do for a device that is asked nothing any more.
+            // A failed device ignores all work, so it can share this device's stream.
             self.pool.fail(error);
             let (blas, pool) = (self.blas.clone(), self.pool.clone());
             Cuda { context, blas, kernels, priority, pool, layouts: Layouts::default() }
@@ -38,7 +39,7 @@ impl Device for Cuda {
         number.0.download::<f64>()[0]
     }
 
-    /// One card takes any batch whole.
+    /// A GPU takes any batch whole.
     fn shard_rows(&self) -> usize {
         usize::MAX
     }
@@ -149,8 +150,8 @@ impl Device for Cuda {
         if self.pool.ask(|| Ok(())).is_none() {
             return;
         }
-        // cuBLAS stores columns one after the other: what it takes for matrices are their transposes, and outᵀ = rightᵀ · leftᵀ.
-        // SAFETY: the matrices are as large as they are said to be, as was just checked.
+        // cuBLAS matrices are column-major: it reads ours as their transposes, and outᵀ = rightᵀ · leftᵀ.
+        // SAFETY: the sizes of the matrices were checked above.
         let result = unsafe {
             blas::sgemm(
                 *self.blas.handle(),
@@ -340,7 +341,7 @@ impl Device for Cuda {
     }
 }
 
-/// What an attention's products are multiplied by.
+/// Factor on the logits: one divided by the square root of the head's width.
 fn scale_of(shape: AttentionShape<'_>) -> f32 {
     (1.0 / ((shape.columns / shape.heads) as f64).sqrt()) as f32
 }

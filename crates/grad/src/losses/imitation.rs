@@ -1,34 +1,38 @@
-//! The loss of doing what others do, or what would have been better: picks against those of a teacher, and exchanges of one row for another
-//! that gain or lose something.
+//! Imitation losses: the cross-entropy of the rows that a teacher selected, and a logistic loss of exchanging one row for another, weighted by the known
+//! gain of the exchange.
 
 use crate::{Real, Segments, SelectedRows};
 
-/// The row that comes in, the row that goes out, and what is gained by it.
+/// Exchange of one selected row for another: the row that comes in, the row that goes out, and the gain, which is negative for a loss.
 pub type Exchange = (u32, u32, f32);
 
-/// What should have been picked, sample by sample.
+/// Rows that should have been selected, sample by sample.
 #[derive(Clone, Debug)]
 pub struct ImitationBatch<'a> {
-    /// The rows that the teacher picked.
+    /// Rows that the teacher selected.
     pub(crate) selected: SelectedRows<'a>,
-    /// What the cross-entropy of one sample is multiplied by.
+    /// Factor on the cross-entropy of each sample.
     pub(crate) share: f32,
-    /// Whose exchanges are whose.
+    /// Exchanges of each sample.
     pub(crate) exchange_segments: Segments,
-    /// What came of them.
+    /// Exchanges of all samples.
     pub(crate) exchanges: Vec<Exchange>,
-    /// What the loss of an exchange is multiplied by.
+    /// Factor on the loss of each exchange.
     pub(crate) gain_share: f32,
 }
 
 impl<'a> ImitationBatch<'a> {
-    /// A teacher's picks; the cross-entropy of each sample is multiplied by a share.
+    /// Creates a batch of a teacher's selections without exchanges. The cross-entropy of each sample is multiplied by `share`.
     pub fn new(selected: SelectedRows<'a>, share: f32) -> ImitationBatch<'a> {
         let exchange_segments = Segments::of_lengths(selected.rows.ranges().map(|_| 0));
         ImitationBatch { selected, share, exchange_segments, exchanges: Vec::new(), gain_share: 0.0 }
     }
 
-    /// The same with exchanges of rows of each sample, counted from its first; their losses are multiplied by a share. Panics if there are no such rows.
+    /// Adds exchanges, one list per sample, with rows counted from the sample's first row. The loss of each exchange is multiplied by `share`.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the number of lists is not that of samples, or if a sample has no such row.
     pub fn with_exchanges<'b>(
         self,
         share: f32,
@@ -48,7 +52,8 @@ impl<'a> ImitationBatch<'a> {
     }
 }
 
-/// The cross-entropy, times a share, of the pick of one row against any of the teacher's; writes its gradient. The first row is out of the question.
+/// Cross-entropy of one sample, times `share`: the target is the uniform distribution over the rows that the teacher picked. Writes the gradient to `by_q`.
+/// The first row cannot be selected and takes no part.
 pub(crate) fn cross_entropy<R: Real>(q: &[R], counts: &[u32], picked: &[u32], share: R, by_q: &mut [R]) -> f64 {
     let most = q[1..].iter().fold(R::of(f64::NEG_INFINITY), |most, q| most.max(*q));
     by_q[0] = R::ZERO;
@@ -67,7 +72,7 @@ pub(crate) fn cross_entropy<R: Real>(q: &[R], counts: &[u32], picked: &[u32], sh
     loss
 }
 
-/// The logistic loss, times a share, of whether to make each exchange, weighed by what it gains or loses; adds its gradient.
+/// Logistic loss of one sample, times `share`: whether each exchange should be made, weighted by the magnitude of its gain. Adds the gradient to `by_q`.
 pub(crate) fn logistic<R: Real>(q: &[R], exchanges: &[Exchange], share: R, by_q: &mut [R]) -> f64 {
     let mut loss = 0.0;
     for (inward, outward, gain) in exchanges {

@@ -19,7 +19,8 @@ use crate::Device;
 
 /// A device that computes the losses of reinforcement learning. Gradients are written, not added.
 pub trait LearningLosses: Device {
-    /// Weighted loss of each number against its target: squared, or Huber's with `delta`. Gives the sum, and the gradient in `out`.
+    /// Weighted regression loss of each number against its target: half the squared error, or the Huber loss with bound `delta`. Returns the sum and writes its
+    /// gradient to `out`.
     fn regression(
         &mut self,
         delta: Option<Self::Real>,
@@ -29,14 +30,14 @@ pub trait LearningLosses: Device {
         out: &mut Self::Buffer,
     ) -> f64;
 
-    /// The loss of doing what a teacher does, given what the network says of the rows; its gradient goes to `by_q`.
+    /// Imitation loss of the Q-values `q` of all rows. Writes its gradient to `by_q`.
     fn imitation_loss(
         &mut self,
         imitation: &ImitationBatch<'_>,
         q: &Self::Buffer,
         by_q: &mut Self::Buffer,
     ) -> Self::Number;
-    /// The loss of policy optimisation, given what the network says of the choices' rows and samples; its gradients go to `by_q` and `by_value`.
+    /// Policy loss (PPO) of the Q-values `q` of all rows and the state values `value` of all samples. Writes its gradients to `by_q` and `by_value`.
     fn policy_loss(
         &mut self,
         choices: &PolicyBatch<'_>,
@@ -46,8 +47,8 @@ pub trait LearningLosses: Device {
         by_value: &mut Self::Buffer,
     ) -> Self::Number;
 
-    /// What each choice should have been worth: the reward, and discounted what the best rows ahead are worth by `q` and `value`. Which ones they are says
-    /// `chooser`, or `q` itself.
+    /// Bootstrapped target of each choice: its n-step reward plus the discounted Q-value of the best selection in the next state, by `q` and `value`. The
+    /// best rows are those with the highest Q-values in `chooser` (double Q-learning), or in `q` if there is none.
     fn bootstrap_targets(
         &mut self,
         next_states: &NextStates<'_>,
@@ -56,8 +57,8 @@ pub trait LearningLosses: Device {
         value: &Self::Buffer,
         out: &mut Self::Buffer,
     );
-    /// The loss of the choices' values against targets, given what the network says of their rows and samples; its gradients go to `by_q` and `by_value`, and
-    /// by how much the values are too great to `errors`.
+    /// Loss of the choices' Q-values against `target`, given the Q-values `q` of all rows and the state values `value` of all samples. Writes its gradients
+    /// to `by_q` and `by_value`, and the temporal-difference error of each sample, Q-value minus target, to `errors`.
     #[allow(clippy::too_many_arguments)]
     fn q_value_loss(
         &mut self,

@@ -1,44 +1,44 @@
-//! The loss of policy optimisation.
+//! The loss of proximal policy optimization (PPO): clipped policy gain, entropy bonus and squared error of the state value.
 
 use crate::{Likelihood, Real, SelectedRows};
 
-/// Choices to learn a policy from, sample by sample.
+/// Batch of choices to learn a policy from, one per sample.
 #[derive(Clone, Debug)]
 pub struct PolicyBatch<'a> {
-    /// The rows chosen.
+    /// Rows that were selected in each sample.
     pub selected: SelectedRows<'a>,
-    /// What is known of each sample's choice.
+    /// Known quantities of each sample's choice.
     pub samples: &'a [PolicySample],
-    /// How they count.
+    /// Weights of the parts of the loss.
     pub weights: PolicyWeights,
 }
 
-/// What is known of a choice.
+/// Quantities of a choice that were recorded when it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct PolicySample {
-    /// The logarithm of its likelihood when it was made.
+    /// Logarithm of the choice's likelihood under the policy that made it.
     pub log_likelihood: f32,
-    /// How much better than expected it was.
+    /// Advantage of the choice: by how much it was better than expected.
     pub advantage: f32,
-    /// What the state's value should have been.
+    /// Target of the state value.
     pub value_target: f32,
 }
 
-/// How the parts of a policy's loss count.
+/// Weights of the parts of the policy loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PolicyWeights {
-    /// How far a choice's likelihood may move before its gain stops counting.
+    /// Clipping bound ε: the likelihood ratio counts only between 1 − ε and 1 + ε.
     pub clip: f32,
-    /// Weight of the entropy.
+    /// Weight of the entropy bonus.
     pub entropy: f32,
-    /// Weight of the value's error.
+    /// Weight of the squared error of the state value.
     pub value: f32,
-    /// What the loss of one sample is multiplied by.
+    /// Factor on the loss of each sample.
     pub share: f32,
 }
 
-/// The loss of one sample's choice; writes its gradients.
+/// Loss of one sample, given the likelihood of its choice under the current policy. Writes the gradients to `by_q` and `by_value`.
 pub(crate) fn loss_of_one<R: Real>(
     weights: &PolicyWeights,
     sample: &PolicySample,
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::likelihood;
 
-    /// On either side of the bounds, with either sign of the advantage.
+    /// Likelihood ratios within and beyond both clipping bounds, with either sign of the advantage.
     #[test]
     fn a_policys_gradients_are_right() {
         let (q, counts, picked, value) = ([9.0, 0.3, -0.5, 1.2], [1, 2, 1], [2, 3], 0.7);

@@ -1,63 +1,63 @@
-//! Q-learning: the value of picking some rows is V + Σ (q of the row − q of the first), so the best choice is the greedy one. What the best choice in a later
-//! state is worth, and the loss of values against that.
+//! Q-learning over selections of rows. The Q-value of a selection is V + Σ (q of the row − q of the first row), so the best selection is the greedy one.
+//! Here are the bootstrapped targets of choices and the loss of their Q-values against targets.
 
 use crate::{Real, Segments, SelectedRows, best_rows, likelihood};
 
-/// The states that came after some choices, sample by sample, and what came on the way there.
+/// States that n-step targets are bootstrapped from: for each sample the state that was reached n choices later, and the rewards on the way there.
 #[derive(Clone, Copy, Debug)]
 pub struct NextStates<'a> {
-    /// The rows of each sample: one that stands for picking none, then the others.
+    /// Rows of each state. The first stands for selecting none, the others can be selected.
     pub rows: &'a Segments,
-    /// How many equal ones each of those others stands for.
+    /// Multiplicity of each row except the first of each state: the number of equal items that it stands for.
     pub counts: &'a [u32],
-    /// The way to each sample.
+    /// Rewards and discount of each sample.
     pub returns: &'a [NStepReturn],
-    /// Whether V is told apart; if not, it is the first row's number.
+    /// Whether the state value V is an output of its own (dueling network). Otherwise V is the Q-value of the first row.
     pub is_dueling: bool,
-    /// Whether only rows that are worth as much as the first are picked.
+    /// Whether places may stay empty: if `true`, only rows with at least the first row's Q-value are selected.
     pub may_idle: bool,
 }
 
 impl NextStates<'_> {
-    /// Panics unless the lists are of the lengths that the samples say.
+    /// Panics unless the lengths of all lists match the segments.
     pub(crate) fn check(&self) {
         assert!(self.counts.len() + self.rows.len() == self.rows.rows() && self.returns.len() == self.rows.len());
     }
 }
 
-/// From a choice to a later state.
+/// The n-step return of a choice up to a later state, before bootstrapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NStepReturn {
-    /// How many rows can be picked there.
+    /// Number of rows that can be selected in the later state.
     pub places: u32,
-    /// What was earned on the way, discounted to the choice.
+    /// Sum of the rewards on the way, discounted to the time of the choice.
     pub reward: f32,
-    /// The discount at the later state.
+    /// Discount of the later state's value.
     pub discount: f32,
 }
 
-/// Choices whose values are learned, sample by sample.
+/// Batch of choices whose Q-values are learned, one per sample.
 #[derive(Clone, Debug)]
 pub struct QValueBatch<'a> {
-    /// The rows chosen.
+    /// Rows that were selected in each sample.
     pub selected: SelectedRows<'a>,
-    /// What each sample's loss is multiplied by.
+    /// Factor on the loss of each sample.
     pub weights: &'a [f32],
-    /// Whether V is told apart; if not, it is the first row's number.
+    /// Whether the state value V is an output of its own (dueling network). Otherwise V is the Q-value of the first row.
     pub is_dueling: bool,
-    /// Huber's loss with this bound; none is half the squared error.
+    /// Bound of the Huber loss. `None` means half the squared error.
     pub bound: Option<f32>,
-    /// Weight of the choice's likelihood, which is raised beside.
+    /// Weight of the negative log-likelihood of the choice, which is added to the loss. 0 leaves it out.
     pub likelihood: f32,
 }
 
-/// The value of picking some rows.
+/// Q-value of selecting the rows `picked`: V plus the advantage of each row over the first. V is `value` for a dueling network and `q[0]` otherwise.
 pub fn q_value_of<R: Real>(is_dueling: bool, q: &[R], value: R, picked: &[u32]) -> R {
     let v = if is_dueling { value } else { q[0] };
     v + picked.iter().map(|row| q[*row as usize] - q[0]).sum::<R>()
 }
 
-/// What a choice should have been worth: `chooser` says which rows are the best in the state that came after it, `q` and `value` what they are worth.
+/// Bootstrapped target of one choice. `chooser` selects the best rows of the next state; `q` and `value` evaluate them.
 pub(crate) fn target_of_one<R: Real>(
     next_states: &NextStates<'_>,
     n_step: &NStepReturn,
@@ -71,7 +71,7 @@ pub(crate) fn target_of_one<R: Real>(
     reward + discount * q_value_of(next_states.is_dueling, q, value, &best)
 }
 
-/// A loss against a target and its slope by the error: half the square, or Huber's with `bound`.
+/// Regression loss of an error and its derivative: half the square, or the Huber loss with `bound`.
 pub(crate) fn huber<R: Real>(bound: Option<R>, error: R) -> (R, R) {
     match bound {
         Some(bound) if error.abs() > bound => {
@@ -81,7 +81,7 @@ pub(crate) fn huber<R: Real>(bound: Option<R>, error: R) -> (R, R) {
     }
 }
 
-/// The loss of one sample's value, which is so much too great; writes its gradients.
+/// Loss of one sample's Q-value, whose temporal-difference error is `error`. Writes the gradients to `by_q` and `by_value`.
 pub(crate) fn loss_of_one<R: Real>(
     values: &QValueBatch<'_>,
     weight: f32,

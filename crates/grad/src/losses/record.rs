@@ -1,9 +1,9 @@
-//! Losses of matrices on a tape.
+//! Losses of matrices on a tape: the methods of [`Tape`] that need [`LearningLosses`].
 
 use crate::{ImitationBatch, LearningLosses, Loss, NextStates, PolicyBatch, QValueBatch, Real, Tape, Var};
 
 impl<D: LearningLosses> Tape<'_, D> {
-    /// The weighted sum of the numbers' losses against targets: half the square, or Huber's with `delta`.
+    /// Weighted sum of regression losses of `x` against `target`: half the squared error, or the Huber loss with bound `delta`.
     pub fn regression(&mut self, x: Var, delta: Option<f64>, target: &[D::Real], weights: &[D::Real]) -> Loss<D> {
         let (rows, columns) = self.shape(x);
         assert!(target.len() == rows * columns && weights.len() == target.len());
@@ -16,8 +16,8 @@ impl<D: LearningLosses> Tape<'_, D> {
         Loss { value, var: x, gradient }
     }
 
-    /// The loss of doing what a teacher does by what the network says of rows: to go backwards from, and what it comes to in all, which need not be
-    /// waited for.
+    /// Imitation loss of the Q-values `q`, one per row. Returns the losses to pass to [`Tape::backward`], and their total, which may not have been computed
+    /// yet.
     pub fn imitation_loss(&mut self, q: Var, imitation: &ImitationBatch<'_>) -> (Vec<Loss<D>>, D::Number) {
         let rows = imitation.selected.rows.rows();
         assert_eq!(self.shape(q), (rows, 1));
@@ -26,7 +26,8 @@ impl<D: LearningLosses> Tape<'_, D> {
         (vec![Loss { value: 0.0, var: q, gradient: by_q }], total)
     }
 
-    /// The same for the loss of policy optimisation, by what the network says of rows, `q`, and of samples, `value`.
+    /// Policy loss of the Q-values `q`, one per row, and the state values `value`, one per sample. Returns the losses to pass to [`Tape::backward`], and
+    /// their total, which may not have been computed yet.
     pub fn policy_loss(&mut self, q: Var, value: Var, choices: &PolicyBatch<'_>) -> (Vec<Loss<D>>, D::Number) {
         let rows = choices.selected.rows;
         assert_eq!((self.shape(q), self.shape(value)), ((rows.rows(), 1), (rows.len(), 1)));
@@ -38,8 +39,8 @@ impl<D: LearningLosses> Tape<'_, D> {
         (vec![loss(q, by_q), loss(value, by_value)], total)
     }
 
-    /// What choices should have been worth by what the network says of the rows and samples that came after them. Which rows are the best there says
-    /// `chooser`, or `q` itself.
+    /// Bootstrapped targets of choices, from the Q-values `q` and the state values `value` of the next states. `chooser` selects the best rows there; without
+    /// it `q` does.
     pub fn bootstrap_targets(
         &mut self,
         next_states: &NextStates<'_>,
@@ -54,7 +55,8 @@ impl<D: LearningLosses> Tape<'_, D> {
         out
     }
 
-    /// The loss of choices' values against targets, as that of policy optimisation; with it by how much each is too great.
+    /// Loss of the choices' Q-values against `target`. Returns the losses to pass to [`Tape::backward`], their total, which may not have been computed yet,
+    /// and the temporal-difference error of each sample.
     pub fn q_value_loss(
         &mut self,
         q: Var,
