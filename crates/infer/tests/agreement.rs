@@ -1,4 +1,4 @@
-//! Contract: rougher products choose the same row as single precision in at least 995 of 1000 random decisions.
+//! Contract: kernels with less precise products choose the same row as single precision in at least 995 of 1000 random decisions.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -29,7 +29,7 @@ fn the_same_row_is_best() {
         let mut exact = network(NetworkOptions { precision: Precision::F32, ..NetworkOptions::default() });
         let mut networks: Vec<Network> = rough.iter().map(|kernel| network(NetworkOptions::of(*kernel))).collect();
         for _ in 0..DECISIONS {
-            // The distinct slacks of up to 200 jobs, and how often each comes.
+            // The distinct slacks of up to 200 jobs, and how often each occurs.
             let mut counts = [0u16; 130];
             (0..rng.random_range(2..=200)).for_each(|_| counts[rng.random_range(0..130)] += 1);
             let jobs: Vec<u16> = (0..130).filter(|slack| counts[usize::from(*slack)] > 0).collect();

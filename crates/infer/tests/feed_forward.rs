@@ -1,4 +1,4 @@
-//! Contract: a feed-forward network computes what is written in plain loops, tells its places apart, and is saved and read like any other.
+//! Contract: a feed-forward network computes the same as the reference, distinguishes its slots, and is saved and read like any other network.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -11,7 +11,7 @@ fn shape(slots: usize, layers: usize, real: Option<RealInput>) -> Architecture {
     Architecture { width: 24, layers, heads: 1, feed_forward: 40, job, idle, real, slots: Some(slots) }
 }
 
-/// Jobs in some of the places, in any order.
+/// Jobs in some of the slots, in random order.
 fn jobs(slots: u16, rng: &mut Pcg64) -> Vec<[u16; 2]> {
     let mut places: Vec<u16> = (0..slots).filter(|_| rng.random::<f64>() < 0.6).collect();
     places.sort_by_key(|_| rng.random::<u32>());

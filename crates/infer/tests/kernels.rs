@@ -1,4 +1,4 @@
-//! Contract: every kernel computes what the reference computes, the same bits each time, whatever the shape and the number of rows.
+//! Contract: every kernel computes the same as the reference within its precision, and the same bits each time, for any architecture and number of rows.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -7,10 +7,10 @@ use temponet_infer::{
     Weights, reference,
 };
 
-/// Greatest gaps between outputs, which are about one. Products of eight significant bits keep two or three digits.
+/// Greatest differences of outputs, which are about one. Products of eight significant bits keep two or three digits.
 const CLOSE: f32 = 1e-4;
 const ROUGH: f32 = 0.04;
-/// Rounding may swap two keys that are nearly equal, so single outputs of sparse attention may differ more; on average they do not.
+/// Greatest mean difference with sparse attention. Rounding may swap two nearly equal keys, so single outputs may differ more.
 const ROUGH_MEAN: f32 = 0.02;
 
 fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
@@ -23,7 +23,7 @@ fn shape(width: usize, layers: usize, heads: usize, feed_forward: usize) -> Arch
     Architecture { width, layers, heads, feed_forward, job, idle, real: None, slots: None }
 }
 
-/// Norms and biases that are not neutral, so that forgetting one shows.
+/// Random weights with norms and biases that are not neutral, so that a missing one is noticed.
 fn weights(architecture: Architecture, seed: u64) -> Weights {
     let plain = Weights::random(architecture.clone(), seed);
     let mut rng = Pcg64::seed_from_u64(seed);
@@ -130,7 +130,7 @@ fn shapes_that_fit_no_vector() {
 
 #[test]
 fn great_logits() {
-    // Queries so long that no bound on the logits is small: sharp attention, whose greatest logit must be found.
+    // Queries so long that logits have no small bound: the attention is sharp, and the greatest logit must be found.
     let plain = weights(shape(64, 1, 2, 64), 5);
     let sharp = Weights::new(plain.architecture.clone(), |name, _, _| {
         let factor = if name.contains("query") { 60.0 } else { 1.0 };
@@ -162,7 +162,7 @@ fn the_same_input_gives_the_same_bits() {
         let (mut q, mut again) = (Vec::new(), Vec::new());
         let mut network = network(&weights, kernel);
         network.forward(&small.rows(None), &mut q);
-        // What was computed between, and by whom, leaves no trace.
+        // Results do not depend on earlier passes or on the thread.
         network.forward(&large.rows(Some(Sparsity::paper(150))), &mut again);
         network.forward(&small.rows(None), &mut again);
         assert_eq!(q, again, "{kernel}");
@@ -173,7 +173,7 @@ fn the_same_input_gives_the_same_bits() {
     }
 }
 
-/// Rows that are equal have equal outputs, wherever they stand.
+/// Equal rows have equal outputs, wherever they are.
 fn equal_rows(network: &mut Network) {
     let jobs: Vec<u16> = (0..40).flat_map(|place| [[7, 3, 1], [90, 20, 0]][place % 2]).collect();
     let mut q = Vec::new();

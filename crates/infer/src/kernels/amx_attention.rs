@@ -1,8 +1,9 @@
-//! Attention of small heads by matrix tiles, from logits to mixed values in one loop, so that powers never leave the nearest cache.
+//! Attention of small heads by matrix tiles, from logits to mixed values in one loop, so that powers never leave the nearest cache. This module packs the
+//! queries, keys and values; [`super::amx_pipeline`] has the loop.
 //!
-//! Everything is the other way round: a tile of logits has sixteen keys as rows and sixteen queries as columns. Keys are multiplied as they
-//! lie, two rows of powers beside each other are what the next product wants, and a query's sum of powers is one more row of values, of ones.
-//! A key that stands for several has that number there, and as a factor of its values.
+//! Everything is transposed: a tile of logits has sixteen keys as rows and sixteen queries as columns. So keys are multiplied in the layout that they have
+//! in memory, interleaving two rows of powers gives the layout of the next product, and the sums of a query's powers are one more row of values, which
+//! consists of ones. A key that stands for several equal ones has its multiplicity in that row, and as a factor of its values.
 #![allow(unsafe_code, reason = "assembly on checked memory")]
 
 use std::arch::x86_64::*;
@@ -12,19 +13,19 @@ use super::amx_pipeline::{PackedHeads, ValueTiles};
 use super::bf16::{self, FRACTIONS, TILE, narrow};
 use super::{GROUP, Heads, PAD, ViewMut};
 
-/// In powers of two: two to this power, times any number of rows, is still a number; so are mixed values, unless they are huge.
+/// Greatest exponent of a power of two for which sums over any number of rows, and mixed values unless they are huge, stay finite.
 const MODERATE: f32 = 100.0;
-/// The widest head: a tile's depth.
+/// Greatest width of a head: the depth of a tile.
 const WIDEST: usize = 32;
-/// Elements that packed queries, keys and values need.
+/// Elements of working memory for packed queries, keys and values, and for partial sums.
 pub(super) fn room(heads: usize, size: usize, rows: usize) -> usize {
     let rows = rows.next_multiple_of(PAD);
     let block = ValueTiles::of(size).block();
-    // Sums are single numbers, which are two elements, of half as many queries as a block has keys.
+    // Partial sums are in single precision, two elements each, for tiles of half as many queries as a block has keys.
     if size > WIDEST { 0 } else { heads * (2 * rows * WIDEST + rows / PAD * block) + rows / GROUP * block }
 }
 
-/// See [`super::Engine::attend`]. The processor has tiles and what [`bf16::Bf16`] needs.
+/// See [`super::Engine::attend`]. The processor must have tiles and what [`bf16::Bf16`] needs.
 pub(super) fn attend(heads: &Heads<'_, u16>, room: &mut [u16], mut to: ViewMut<u16>) -> bool {
     let Heads { count, heads: number, size, weights, .. } = *heads;
     if size > WIDEST {
@@ -57,14 +58,14 @@ pub(super) fn attend(heads: &Heads<'_, u16>, room: &mut [u16], mut to: ViewMut<u
             count,
             mask: bf16::lanes(size),
         });
-        // SAFETY: the processor has the instructions; all rows are there, and room for them.
+        // SAFETY: the processor has the instructions; the views hold all rows, and the working memory has room for them.
         let most = unsafe { packed.pack(head, own, weights) };
         if most + heads.most_bias > MODERATE * FRACTIONS as f32 || most.is_nan() {
             return false;
         }
     }
     Configuration::of(shape.rows as u8).load();
-    // SAFETY: the processor has the instructions; everything has been packed, and there is room for the result.
+    // SAFETY: the processor has the instructions; everything has been packed, tiles are configured, and `to` has room for the result.
     unsafe {
         match shape.tiles {
             2 => packed.attend::<2>(),
@@ -75,7 +76,7 @@ pub(super) fn attend(heads: &Heads<'_, u16>, room: &mut [u16], mut to: ViewMut<u
     true
 }
 
-/// Rows of a head.
+/// Query, key or value rows of a head.
 #[derive(Clone, Copy)]
 struct HeadRows {
     from: *const u16,
@@ -85,17 +86,17 @@ struct HeadRows {
 }
 
 impl HeadRows {
-    /// Some of them, from the first one on; zeros where there is none.
+    /// Loads N rows from `first` on; zeros beyond the last row.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     unsafe fn load<const N: usize>(self, first: usize) -> [__m512i; N] {
         let mut rows = [_mm512_setzero_si512(); N];
         let from = self.from.wrapping_add(first * self.stride);
         let load = |place: usize| {
-            // SAFETY: the row is there, and masked lanes are not read.
+            // SAFETY: the row is within the view, and masked lanes are not read.
             unsafe { _mm512_maskz_loadu_epi16(self.mask, from.wrapping_add(place * self.stride).cast()) }
         };
-        // Most often all of them, which takes no counting.
+        // In most cases all rows exist, which is faster.
         if first + N <= self.count {
             rows.iter_mut().enumerate().for_each(|(place, row)| *row = load(place));
         } else {
@@ -106,7 +107,7 @@ impl HeadRows {
     }
 }
 
-/// The greater magnitudes; as whole numbers, they are in the same order.
+/// Greatest magnitudes of each column. Without their signs, elements have the same order as integers.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
 fn greatest(most: __m512i, rows: &[__m512i]) -> __m512i {
@@ -115,11 +116,11 @@ fn greatest(most: __m512i, rows: &[__m512i]) -> __m512i {
 }
 
 impl PackedHeads {
-    /// One head's rows; gives what no query times a key is more than: the greatest magnitudes of each column, whichever rows they are in.
+    /// Packs the rows of one head. Returns an upper bound of all products of a query and a key: the product of the greatest magnitudes of each column.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     unsafe fn pack(&self, head: usize, [queries, keys, values]: [HeadRows; 3], weights: &[u16]) -> f32 {
         let mut most = [_mm512_setzero_si512(); 2];
-        // SAFETY: rows are loaded where they are, and stored where there is room for them.
+        // SAFETY: the rows are within the views, and the working memory has room for them.
         unsafe {
             for tile in 0..self.tiles {
                 let mut rows = queries.load::<GROUP>(tile * GROUP);
@@ -145,17 +146,17 @@ impl PackedHeads {
         _mm512_reduce_add_ps(_mm512_dpbf16_ps(_mm512_setzero_ps(), queries, keys))
     }
 
-    /// 32 keys' values as columns, and the keys' weights as one more row.
+    /// Packs the values of 32 keys as columns, and the keys' multiplicities as one more row.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     unsafe fn pack_values(&self, head: usize, block: usize, rows: &[__m512i; PAD], weights: &[u16; PAD]) {
-        // Pairs of keys: the first sixteen columns of each, and the others.
+        // Pairs of keys: the first sixteen columns of each, and the other sixteen.
         let (mut left, mut right) = ([_mm512_setzero_si512(); GROUP], [_mm512_setzero_si512(); GROUP]);
         for (pair, keys) in rows.chunks_exact(2).enumerate() {
             (left[pair], right[pair]) = bf16::interleave(keys[0], keys[1]);
         }
         bf16::transpose(&mut left);
         bf16::transpose(&mut right);
-        // SAFETY: a block has room for as many rows as a head is wide and one more.
+        // SAFETY: a block has room for the width of a head plus one rows.
         unsafe {
             let to = self.values.add((head * self.blocks + block) * self.shape.block());
             store(&left[..self.size.min(GROUP)], to);
@@ -165,17 +166,17 @@ impl PackedHeads {
     }
 }
 
-/// Rows of 32 elements.
+/// Stores rows of 32 elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
 unsafe fn store(rows: &[__m512i], to: *mut u16) {
     for (place, row) in rows.iter().enumerate() {
-        // SAFETY: there is room for them.
+        // SAFETY: the caller guarantees the room.
         unsafe { _mm512_storeu_si512(to.add(place * PAD).cast(), *row) };
     }
 }
 
-/// Elements times a number.
+/// Product of elements and a number.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
 fn scaled(elements: __m512i, factor: f32) -> __m512i {

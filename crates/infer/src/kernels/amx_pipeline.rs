@@ -1,7 +1,7 @@
-//! The pipeline of [`super::amx_attention`]: from packed queries, keys and values to the attention's result.
+//! The pipeline of [`super::amx_attention`]: from packed queries, keys and values to the result of the attention.
 //!
-//! Three stages run beside each other, on different units of 32 keys and 16 queries: logits by tiles, powers by vectors, and mixing by tiles.
-//! None waits for what another has just written. In step `s` of the loop:
+//! The work is cut into units of 32 keys and 16 queries. Three stages run side by side on different units, so that none waits for what another has just
+//! written: logits by tiles, powers by vectors, and mixing of values by tiles. In step `s` of the loop:
 //!
 //! ```text
 //!           tiles                        vectors                      tiles
@@ -24,25 +24,26 @@ use super::amx::{LINE, SAME, tile};
 use super::bf16::{self, FRACTIONS, TILE};
 use super::{GROUP, PAD};
 
-/// Blocks of 32 keys that all queries see before the next ones: as many as stay in the nearest cache.
+/// Number of blocks of 32 keys that all queries attend to before the next blocks are taken: as many as stay in the nearest cache.
 const CHUNK: usize = 7;
-/// Units that are between their stages.
+/// Number of units whose logits and powers are buffered between the stages.
 const RING: usize = 4;
-/// How many units later a unit's powers are computed, and its values mixed.
+/// Number of steps after the logits of a unit at which its powers are computed, and at which its values are mixed.
 const POWERS_LATER: usize = 2;
 const MIXED_LATER: usize = 4;
 
-/// What logits start from: 128 times the exponent of one, so that whole numbers are elements but for [`bf16::EXCESS`]; 2^15, so that eight
-/// bits of fraction follow them; and a half of the last, to round.
+/// Initial value of the logits. It is the sum of 128 times the exponent of one, which makes whole numbers the bit patterns of elements except for
+/// [`bf16::EXCESS`]; 2^15, which leaves eight bits of fraction below the whole number; and one half of the last bit of the whole number, which rounds.
 #[repr(C, align(64))]
 struct Start([f32; 16]);
 static START: Start = Start([(1 << 15) as f32 + (127 * FRACTIONS) as f32 + 0.5; 16]);
 
-/// How values lie in tiles: as many rows as a head is wide, one of ones, and up to whole tiles whatever was there, for sums that nobody reads.
+/// Layout of values in tiles: one row per column of a head, one row of multiplicities, and up to whole tiles rows of arbitrary content, whose sums are never
+/// read.
 #[derive(Clone, Copy)]
 pub(super) struct ValueTiles {
     pub(super) tiles: usize,
-    /// Of a tile.
+    /// Number of rows per tile.
     pub(super) rows: usize,
 }
 
@@ -52,24 +53,24 @@ impl ValueTiles {
         ValueTiles { tiles, rows: (size + 1).div_ceil(tiles) }
     }
 
-    /// Elements of 32 keys' values.
+    /// Number of elements of the values of 32 keys.
     pub(super) fn block(self) -> usize {
         self.tiles * self.rows * PAD
     }
 }
 
-/// Powers of two of logits as tiles leave them: bits 8 to 23 are the element, but for the excess of its fraction.
+/// Powers of two of logits as the tiles leave them: bits 8 to 23 are the element's bit pattern, except for the excess of its fraction.
 #[derive(Clone, Copy)]
 struct PairPowers {
     excess: __m512i,
-    /// Brings those bits to the upper half of each number.
+    /// Byte permutation that moves those bits to the upper half of each number.
     up: __m512i,
 }
 
 impl PairPowers {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     fn new() -> PairPowers {
-        // SAFETY: they are 512 bits.
+        // SAFETY: the array has 512 bits.
         let excess = unsafe { _mm512_loadu_si512(bf16::EXCESS.as_ptr().cast()) };
         PairPowers {
             excess,
@@ -77,14 +78,14 @@ impl PairPowers {
         }
     }
 
-    /// Of one key's logits and of the next one's, in pairs. In assembly, because the compiler takes slower instructions for the same.
+    /// Powers of the logits of two consecutive keys, interleaved in pairs. This is assembly because the compiler chooses slower instructions.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     fn of(self, even: __m512i, odd: __m512i) -> __m512i {
         const UPPER_HALVES: u64 = 0xcccc_cccc_cccc_cccc;
         const LOWER_BYTES: u64 = 0x5555_5555_5555_5555;
         let power;
-        // SAFETY: touches no memory.
+        // SAFETY: the instructions do not access memory.
         unsafe {
             asm!(
                 "vpsrld {power}, {even}, 8",
@@ -107,37 +108,39 @@ impl PairPowers {
     }
 }
 
-/// All heads, packed.
+/// Packed queries, keys and values of all heads, and the destination of the result.
 pub(super) struct PackedHeads {
-    /// In tiles of sixteen queries, pairs of numbers beside each other.
+    /// Queries in tiles of sixteen, with pairs of numbers adjacent.
     pub(super) queries: *mut u16,
-    /// As rows.
+    /// Keys as rows.
     pub(super) keys: *mut u16,
-    /// In blocks of 32 keys, as columns.
+    /// Values in blocks of 32 keys, as columns.
     pub(super) values: *mut u16,
-    /// Of one head's tiles of queries.
+    /// Partial sums of each tile of queries of one head, between chunks of keys.
     pub(super) partial: *mut f32,
     pub(super) shape: ValueTiles,
-    /// Of sixteen queries, of each head.
+    /// Number of tiles of sixteen queries per head.
     pub(super) tiles: usize,
-    /// Of 32 keys, of each head.
+    /// Number of blocks of 32 keys per head.
     pub(super) blocks: usize,
-    /// Of a head.
+    /// Width of a head.
     pub(super) size: usize,
+    /// Number of units of all heads.
     pub(super) units: usize,
     pub(super) to: *mut u16,
     pub(super) to_stride: usize,
 }
 
-/// Where a stage is: a chunk of a head's keys, all queries one tile after the other, and for each the keys of the chunk.
+/// Unit of work. Units are ordered by head, chunk of keys, tile of queries, and block of keys within the chunk.
 #[derive(Clone, Copy)]
 struct Unit {
     head: usize,
     tile: usize,
     block: usize,
-    /// The chunk's first block, and where it ends.
+    /// First block of the chunk, and the end of the chunk.
     first: usize,
     end: usize,
+    /// Place in the ring.
     turn: usize,
 }
 
@@ -164,58 +167,69 @@ impl Unit {
     }
 }
 
-/// What is between the stages, at the start of a page, so that it lies the same way each time.
+/// Buffers between the stages. They start at a page, so that their placement in the cache is always the same.
 #[repr(C, align(4096))]
 struct Between {
-    /// Of units: 32 keys by 16 queries.
+    /// Logits and powers of units: 32 keys by 16 queries.
     logits: [[f32; TILE]; RING],
     powers: [[u16; TILE]; RING],
-    /// Of sixteen queries, one after the other: rows of values, and of sums.
+    /// Mixed values of sixteen queries and their sums of powers, used in turn.
     mixed: [[f32; 3 * GROUP * GROUP]; 2],
 }
 
-/// The three stages on their way through all units: see the diagram at the head of this module.
+/// State of the three stages while they run through all units. See the diagram in the module's documentation.
 ///
 /// Tiles 0 and 1 hold logits, 2 queries, 3 keys or powers, 4 to 6 mixed values, and 7 values. `TILES` is the number of tiles of values.
-/// The stages are parts of one loop: their tile instructions take turns with vector instructions, so each part is inlined into it.
+/// Each stage is divided into parts that are inlined into one loop, where tile instructions alternate with vector instructions.
 struct Pipeline<'a, const TILES: usize> {
     heads: &'a PackedHeads,
     powers: PairPowers,
     between: *mut Between,
-    /// The unit that each stage works on.
+    /// Unit that each stage works on.
     scored: Unit,
     powered: Unit,
     mixed: Unit,
-    /// The last unit of sixteen queries, whose mixed values have just been stored.
+    /// Last unit of sixteen queries, whose mixed values were stored in the step before.
     finished: Option<Unit>,
+    /// Number of elements of a block of values and of a tile of values, and of sums in a tile of mixed values. They are copied here so that the loop need
+    /// not reload them.
+    value_block: usize,
+    value_tile: usize,
+    mixed_tile: usize,
 }
 
 /// # Safety
-/// The processor has the instructions, and tiles are configured. Units are within what is packed, and a turn is within the ring.
+/// The processor must have the instructions, and tiles must be configured. Units must be within the packed heads.
 impl<const TILES: usize> Pipeline<'_, TILES> {
     #[inline(always)]
     unsafe fn logits(&self, turn: usize) -> *mut f32 {
-        // SAFETY: the ring is there.
+        // SAFETY: `between` is valid, and the index is within the ring.
         unsafe { (&raw mut (*self.between).logits[turn % RING]).cast() }
     }
 
     #[inline(always)]
     unsafe fn elements(&self, turn: usize) -> *mut u16 {
-        // SAFETY: the ring is there.
+        // SAFETY: `between` is valid, and the index is within the ring.
         unsafe { (&raw mut (*self.between).powers[turn % RING]).cast() }
     }
 
     #[inline(always)]
     unsafe fn room(&self, tile: usize) -> *mut f32 {
-        // SAFETY: there are two.
+        // SAFETY: `between` is valid, and there are two buffers.
         unsafe { (&raw mut (*self.between).mixed[tile % 2]).cast() }
     }
 
-    /// First stage, first half: stores the logits of the unit before, and multiplies sixteen keys with the queries.
+    /// Values of the keys of the unit that is mixed.
+    #[inline(always)]
+    fn values(&self) -> *const u16 {
+        self.heads.values.wrapping_add((self.mixed.head * self.heads.blocks + self.mixed.block) * self.value_block)
+    }
+
+    /// First stage, first half: stores the logits of the previous unit, and multiplies sixteen keys by the queries.
     #[inline(always)]
     unsafe fn score_first(&self, is_scoring: bool, is_storing: bool) {
         let unit = self.scored;
-        // SAFETY: as the caller says.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe {
             if is_scoring {
                 if unit.block == unit.first {
@@ -233,11 +247,11 @@ impl<const TILES: usize> Pipeline<'_, TILES> {
         }
     }
 
-    /// First stage, second half: the same with the unit's other sixteen keys.
+    /// First stage, second half: the same for the other sixteen keys, then moves on to the next unit.
     #[inline(always)]
     unsafe fn score_second(&mut self, is_scoring: bool, is_storing: bool) {
         let unit = self.scored;
-        // SAFETY: as the caller says.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe {
             if is_scoring {
                 tile!(load 3, self.heads.keys_of(unit).add(TILE), LINE);
@@ -253,10 +267,10 @@ impl<const TILES: usize> Pipeline<'_, TILES> {
         }
     }
 
-    /// Second stage: powers of two of some pairs of keys' logits.
+    /// Second stage: powers of two of the logits of some pairs of keys.
     #[inline(always)]
     unsafe fn power(&self, pairs: Range<usize>) {
-        // SAFETY: a unit has sixteen pairs.
+        // SAFETY: a unit has sixteen pairs of keys.
         unsafe {
             let (from, to) = (self.logits(self.powered.turn), self.elements(self.powered.turn));
             for pair in pairs {
@@ -267,11 +281,11 @@ impl<const TILES: usize> Pipeline<'_, TILES> {
         }
     }
 
-    /// Third stage, first tile of values: begins or takes up the sums, loads the powers and multiplies.
+    /// Third stage, first tile of values: starts or resumes the sums, loads the powers and multiplies.
     #[inline(always)]
     unsafe fn mix_first(&self) {
-        let (unit, mixed_tile) = (self.mixed, self.heads.shape.rows * GROUP);
-        // SAFETY: as the caller says.
+        let (unit, mixed_tile) = (self.mixed, self.mixed_tile);
+        // SAFETY: the caller's guarantees are passed on.
         unsafe {
             if unit.block == 0 {
                 tile!(zero 4);
@@ -286,7 +300,7 @@ impl<const TILES: usize> Pipeline<'_, TILES> {
                 }
             }
             tile!(load 3, self.elements(unit.turn), LINE);
-            tile!(load 7, self.heads.values_of(unit), LINE);
+            tile!(load 7, self.values(), LINE);
             tile!(add 4, 7, 3);
         }
     }
@@ -294,9 +308,9 @@ impl<const TILES: usize> Pipeline<'_, TILES> {
     /// Third stage, second tile of values.
     #[inline(always)]
     unsafe fn mix_second(&self) {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe {
-            tile!(load 7, self.heads.values_of(self.mixed).add(self.heads.shape.rows * PAD), LINE);
+            tile!(load 7, self.values().add(self.value_tile), LINE);
             tile!(add 5, 7, 3);
         }
     }
@@ -305,21 +319,21 @@ impl<const TILES: usize> Pipeline<'_, TILES> {
     #[inline(always)]
     unsafe fn mix_third(&self) {
         if TILES == 3 {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller's guarantees are passed on.
             unsafe {
-                tile!(load 7, self.heads.values_of(self.mixed).add(2 * self.heads.shape.rows * PAD), LINE);
+                tile!(load 7, self.values().add(2 * self.value_tile), LINE);
                 tile!(add 6, 7, 3);
             }
         }
     }
 
-    /// Third stage, end: stores the sums after the last keys of a chunk, and goes on to the next unit.
+    /// Third stage, end: stores the sums after the last block of a chunk, and moves on to the next unit.
     #[inline(always)]
     unsafe fn store_mixed(&mut self) {
-        let (unit, mixed_tile) = (self.mixed, self.heads.shape.rows * GROUP);
+        let (unit, mixed_tile) = (self.mixed, self.mixed_tile);
         if unit.block + 1 == unit.end {
             let is_whole = unit.end == self.heads.blocks;
-            // SAFETY: as the caller says.
+            // SAFETY: the caller's guarantees are passed on.
             unsafe {
                 let to = if is_whole { self.room(unit.tile) } else { self.heads.partial(unit.tile) };
                 tile!(store 4, to, LINE);
@@ -333,19 +347,21 @@ impl<const TILES: usize> Pipeline<'_, TILES> {
         self.mixed.next(self.heads);
     }
 
-    /// Gives the result for sixteen queries whose mixed values were stored a step ago, if there are any.
+    /// Writes the result of sixteen queries whose mixed values were stored in the step before, if there are any.
     #[inline(always)]
     unsafe fn finish_before(&mut self) {
         if let Some(unit) = self.finished.take() {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller's guarantees are passed on.
             unsafe { self.heads.finish(unit, self.room(unit.tile)) };
         }
     }
 }
 
 impl PackedHeads {
+    /// Computes the attention of all heads.
+    ///
     /// # Safety
-    /// Everything has been packed, there is room for the result, and tiles are configured for the shape of the values.
+    /// All heads must be packed, the destination must have room for the result, and tiles must be configured for the layout of the values.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     pub(super) unsafe fn attend<const TILES: usize>(&self) {
         let mut between = MaybeUninit::<Between>::uninit();
@@ -358,12 +374,15 @@ impl PackedHeads {
             powered,
             mixed,
             finished: None,
+            value_block: self.shape.block(),
+            value_tile: self.shape.rows * PAD,
+            mixed_tile: self.shape.rows * GROUP,
         };
         for step in 0..=self.units + MIXED_LATER {
             let (is_scoring, is_storing) = (step < self.units, (1..=self.units).contains(&step));
             let is_powering = (POWERS_LATER..self.units + POWERS_LATER).contains(&step);
             let is_mixing = (MIXED_LATER..self.units + MIXED_LATER).contains(&step);
-            // SAFETY: every stage is at one of the units, and the caller has seen to the rest.
+            // SAFETY: each running stage is at one of the units; the caller guarantees the rest.
             unsafe {
                 if is_mixing {
                     pipeline.mix_first();
@@ -399,28 +418,22 @@ impl PackedHeads {
         }
     }
 
-    /// The 32 keys of a unit.
+    /// Packed keys of a unit.
     #[inline(always)]
     fn keys_of(&self, unit: Unit) -> *const u16 {
         self.keys.wrapping_add((unit.head * self.blocks + unit.block) * 2 * TILE)
     }
 
-    /// The values of a unit's keys.
-    #[inline(always)]
-    fn values_of(&self, unit: Unit) -> *const u16 {
-        self.values.wrapping_add((unit.head * self.blocks + unit.block) * self.shape.block())
-    }
-
-    /// Where sixteen queries' mixed values wait for the next chunk.
+    /// Partial sums of a tile of queries.
     fn partial(&self, tile: usize) -> *mut f32 {
         self.partial.wrapping_add(tile * self.shape.tiles * self.shape.rows * GROUP)
     }
 
-    /// Sixteen queries' mixed values, divided by their sums, as rows of elements.
+    /// Divides the mixed values of sixteen queries by their sums of powers and writes them as rows of elements.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     unsafe fn finish(&self, unit: Unit, from: *const f32) {
         let row = |place: usize| {
-            // SAFETY: so many rows were mixed: a head's width and one, for the sums.
+            // SAFETY: there are as many rows as a head is wide, and one more for the sums.
             unsafe { _mm512_loadu_ps(from.add(place * GROUP)) }
         };
         let factor = _mm512_div_ps(_mm512_set1_ps(1.0), row(self.size));
@@ -432,7 +445,7 @@ impl PackedHeads {
         bf16::transpose(&mut pairs);
         for (place, query) in pairs.into_iter().enumerate() {
             let to = self.to.wrapping_add((unit.tile * GROUP + place) * self.to_stride + unit.head * self.size);
-            // SAFETY: the row is there, and masked lanes are not written.
+            // SAFETY: the row is within the destination, and masked lanes are not written.
             unsafe { _mm512_mask_storeu_epi16(to.cast(), bf16::lanes(self.size), query) };
         }
     }
