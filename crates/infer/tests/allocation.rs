@@ -10,6 +10,7 @@ use temponet_infer::{
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
 struct Counting;
@@ -18,6 +19,7 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        let _ = BYTES.try_with(|bytes| bytes.set(bytes.get() + layout.size()));
         // SAFETY: the caller's guarantees are passed on.
         unsafe { System.alloc(layout) }
     }
@@ -73,4 +75,22 @@ fn neither_does_a_feed_forward_one() {
     let mut q = Vec::with_capacity(8);
     let rows = Rows { idle: &[1], jobs: &[0, 6, 3], real: &[0.5; 3], bias: &[0.0; 4], sparsity: None };
     assert_eq!(allocations(|| network.forward(&rows, &mut q)), 0);
+}
+
+#[test]
+fn a_clone_shares_the_weights() {
+    let vocabulary = |name: &str, size: usize| vec![Vocabulary { name: name.into(), size }];
+    let plain = Architecture::paper(vocabulary(SLOT, 7), vocabulary("cores", 8));
+    for slots in [None, Some(7)] {
+        let weights = Weights::random(Architecture { slots, ..plain.clone() }, 1);
+        for kernel in Kernel::available() {
+            let network = Network::new(&weights, NetworkOptions { rows: 1, ..NetworkOptions::of(kernel) }).unwrap();
+            let before = BYTES.get();
+            let clone = network.clone();
+            let bytes = BYTES.get() - before;
+            // A copy of the weights would take at least one byte for each.
+            assert!(bytes < weights.architecture.parameters(), "{kernel}: a clone takes {bytes} bytes");
+            drop(clone);
+        }
+    }
 }

@@ -1,10 +1,12 @@
 //! Contract: every kernel computes the same as the reference within its precision, and the same bits each time, for any architecture and number of rows.
 
+use std::sync::Barrier;
+
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_infer::{
-    Architecture, Kernel, Network, NetworkError, NetworkOptions, Precision, RealInput, Rows, Sparsity, Vocabulary,
-    Weights, reference,
+    Architecture, Kernel, Network, NetworkError, NetworkOptions, Precision, RealInput, Rows, SLOT, Sparsity,
+    Vocabulary, Weights, reference,
 };
 
 /// Greatest differences of outputs, which are about one. Products of eight significant bits keep two or three digits.
@@ -140,7 +142,7 @@ fn great_logits() {
     let mut q = Vec::new();
     for (jobs, faint) in [(3, 0.0), (40, 0.0), (300, 0.0), (40, -90.0), (300, -90.0)] {
         let mut input = Input::random(jobs, &mut rng);
-        // Keys that hardly count may still have the greatest logits.
+        // Keys with a tiny weight may still have the greatest logits.
         input.bias.iter_mut().step_by(2).for_each(|bias| *bias += faint);
         let expected = reference(&sharp, &input.rows(None)).q;
         for kernel in Kernel::available() {
@@ -170,6 +172,43 @@ fn the_same_input_gives_the_same_bits() {
         std::thread::scope(|scope| scope.spawn(|| clone.forward(&small.rows(None), &mut again)).join()).unwrap();
         assert_eq!(q, again, "{kernel}, a clone in a thread");
         equal_rows(&mut network);
+    }
+}
+
+/// Networks in several threads that share one copy of the prepared weights compute what one network computes alone.
+#[test]
+fn threads_share_prepared_weights() {
+    fn is_shareable<T: Clone + Send + Sync>(_: &T) {}
+    let mut rng = Pcg64::seed_from_u64(12);
+    let job = vocabularies(&[("slack", 130), ("remaining", 40), (SLOT, 3)]);
+    let feed_forward = Architecture { job, slots: Some(3), ..shape(64, 2, 4, 128) };
+    let inputs: Vec<Input> = [0, 1, 20, 47, 150].into_iter().map(|jobs| Input::random(jobs, &mut rng)).collect();
+    for weights in [weights(shape(64, 2, 4, 128), 6), weights(feed_forward, 6)] {
+        for kernel in Kernel::available() {
+            let shared = network(&weights, kernel);
+            is_shareable(&shared);
+            let all = |network: &mut Network, first: usize| -> Vec<Vec<f32>> {
+                let mut q = vec![Vec::new(); inputs.len()];
+                for place in (0..inputs.len()).map(|place| (place + first) % inputs.len()) {
+                    network.forward(&inputs[place].rows(None), &mut q[place]);
+                }
+                q
+            };
+            let alone = all(&mut network(&weights, kernel), 0);
+            let start = Barrier::new(2);
+            std::thread::scope(|scope| {
+                for thread in 0..2 {
+                    let (shared, start, all, alone) = (&shared, &start, &all, &alone);
+                    scope.spawn(move || {
+                        let mut own = shared.clone();
+                        start.wait();
+                        for pass in 0..10 {
+                            assert_eq!(all(&mut own, thread + pass), *alone, "{kernel}, thread {thread}");
+                        }
+                    });
+                }
+            });
+        }
     }
 }
 
