@@ -73,7 +73,7 @@ macro_rules! on_both {
             let $device = &mut *$gpu;
             $work.iter().map(|buffer| $device.download(buffer)).collect()
         };
-        assert!(expected.iter().flatten().any(|value| *value != 0.0), "{}: all nought", $name);
+        assert!(expected.iter().flatten().any(|value| *value != 0.0), "{}: all zero", $name);
         compare($name, $tolerance, &expected, &found);
     }};
 }
