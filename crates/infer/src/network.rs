@@ -57,7 +57,7 @@ fn names(kernels: &[Kernel]) -> String {
 /// A network that is ready to run.
 ///
 /// Cloning is cheap: clones share the packed weights, which are immutable, and each has its own working memory. Give each thread a clone of its own; see the
-/// example of the [crate](crate). Networks are `Send` and `Sync`.
+/// example of the [crate]. Networks are `Send` and `Sync`.
 pub struct Network {
     architecture: Arc<Architecture>,
     kernel: Kernel,
