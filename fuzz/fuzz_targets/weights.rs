@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use temponet::{Model, Tokenizer};
-use temponet_infer::{Architecture, Network, Options, Rows, Weights};
+use temponet_infer::{Architecture, Network, NetworkOptions, Rows, Weights};
 
 /// Cuts, changes and grows whole files, so that what is behind the checks of the container is reached: the input is the changes.
 fn changed(data: &[u8]) -> Vec<u8> {
@@ -40,7 +40,7 @@ fn check(bytes: &[u8]) {
         let written = model.to_bytes().expect("what was read can be written");
         assert_eq!(Model::from_bytes(&written).expect("what we wrote reads back").tokenizer, model.tokenizer);
     }
-    let mut network = Network::new(&weights, Options::default()).expect("a network that was read can run");
+    let mut network = Network::new(&weights, NetworkOptions::default()).expect("a network that was read can run");
     let mut q = Vec::new();
     network.forward(&Rows { idle: &[0], jobs: &[1; 8], real: &[0.5; 8], bias: &[], sparsity: None }, &mut q);
     assert!(!q.is_empty());

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use temponet::{Model, Scale};
 use temponet_formats::read_bytes;
-use temponet_grad::Device;
+use temponet_grad::LearningLosses;
 use temponet_infer::Weights;
 use temponet_lab::arena::Case;
 use temponet_lab::curves;
@@ -182,7 +182,7 @@ struct Begin<'a> {
 
 impl Begin<'_> {
     /// Trains on a device: the best model, and whether the training came to its end.
-    fn train<D: Device<Real = f32>>(
+    fn train<D: LearningLosses<Real = f32>>(
         &self,
         device: D,
         watcher: &mut Watcher,

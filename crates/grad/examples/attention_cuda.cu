@@ -1,7 +1,7 @@
-// One layer's attention for the benchmark, dense and block top-k sparse, rows in deadline order with the idle row first. SIZE (columns of a head, 32) and
-// KEEP (keys kept per query and block) are defined when this is compiled. A block has 32 queries of one head of one sample, each of its warps EACH of
-// them: 8, which is best for products, or 4, which leaves more warps to wait for what they look up. All their logits are kept in shared memory. Neither
-// kernel writes the attention weights anywhere.
+// Attention of one layer for the benchmark, dense and block top-k sparse, with rows in deadline order and the idle row first. SIZE (columns of a head, 32)
+// and KEEP (keys kept per query and block) are defined at compile time. A block has 32 queries of one head of one sample, EACH of them per warp: 8, which is
+// best for products, or 4, which leaves more warps to hide the latency of lookups. All logits of the queries are kept in shared memory. Neither kernel
+// writes the attention weights to global memory.
 
 #define QUERIES 32
 #define KEYS 64
@@ -25,7 +25,7 @@ __device__ __forceinline__ float warp_greatest(float value) {
     return value;
 }
 
-// The thread's share of COUNT rows.
+// The thread's part of COUNT rows.
 template <int COUNT, int EACH> struct Rows {
     static constexpr int THREADS = 32 * QUERIES / EACH;
     static constexpr int LEN = COUNT * SIZE / 4 / THREADS;
@@ -49,7 +49,7 @@ template <int COUNT, int EACH> struct Rows {
     }
 };
 
-// The logits of the block's queries; a lane has two keys at a time. The next keys are on their way meanwhile.
+// Computes the logits of the block's queries; a lane has two keys at a time. The next keys are loaded meanwhile.
 template <int EACH>
 __device__ __forceinline__ void score(Shape shape, const float *q, const float *k, float *queries, float *rows, float *logits) {
     int lane = threadIdx.x % 32, own = threadIdx.x / 32 * EACH;
@@ -113,7 +113,7 @@ dense(Shape shape, const float *q, const float *k, const float *v, float *out) {
         next.store(rows);
         __syncthreads();
         next.fetch(shape, v + first, start + KEYS);
-        // Each half of the warp has four of eight values, each lane two columns of them.
+        // Each half of the warp has four of eight values, each lane two of their columns.
 #pragma unroll
         for (int j = 0; j < KEYS; j += 8) {
             const float *from = rows + (j + 4 * half) * STRIDE + column;
@@ -139,8 +139,8 @@ dense(Shape shape, const float *q, const float *k, const float *v, float *out) {
     }
 }
 
-// The keys that a query attends to, as a list of rows: the idle row, its own chunk, and of each block the KEEP others with the greatest logits; of equal
-// ones the earlier. A lane has a block: first its least logit that is kept, then the rows.
+// Lists the keys that a query attends to: the idle row, its own chunk, and of each block the KEEP other rows with the greatest logits, the earlier of equal
+// ones first. Each lane has one block: it first finds the least logit that is kept, then the rows.
 __device__ __forceinline__ int select(Shape shape, int query, int chunk, int block, const float *logits, unsigned short *list) {
     int lane = threadIdx.x % 32, jobs = shape.rows - 1;
     int begin = (query - 1) / chunk * chunk, end = min(begin + chunk, jobs);

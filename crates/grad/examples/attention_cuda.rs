@@ -1,9 +1,9 @@
-//! The paper's micro-benchmark of sparse attention: one layer on a GPU, rows in deadline order, block top-k against dense attention. Prints JSON.
+//! The paper's micro-benchmark of sparse attention: one layer on a GPU, rows in deadline order, block top-k compared with dense attention. Prints JSON.
 //!
 //!     cargo run --release -p temponet-grad --features cuda --example attention_cuda [-- JOBS BATCH]
 //!
-//! Both kernels are held against the processor before they are timed. Times are medians between events on the card's own queue; inputs stay
-//! where the last pass left them, as a network's activations do.
+//! Both kernels are checked against the CPU before they are timed. Times are medians between events on the GPU's own stream. The inputs stay in the caches
+//! as the pass before left them, as the activations of a network do.
 
 #![allow(unsafe_code)]
 
@@ -23,18 +23,18 @@ use temponet_grad::Cuda;
 const WIDTH: usize = 128;
 const HEADS: usize = 4;
 const SIZE: usize = WIDTH / HEADS;
-/// Queries of a block, and keys that it looks at together.
+/// Number of queries per block, and of keys that it loads at a time.
 const QUERIES: usize = 32;
 const KEYS: usize = 64;
-/// Warps of a block of each kernel.
+/// Number of warps per block of each kernel.
 const DENSE_WARPS: usize = 4;
 const SPARSE_WARPS: usize = 8;
 const WARM_UP: usize = 50;
 const TIMED: usize = 300;
-/// How far a result may be from the processor's.
+/// Greatest allowed difference from the CPU's result.
 const CLOSE: f64 = 1e-5;
 
-/// As the kernels have it.
+/// Shape of the attention, in the layout that the kernels read.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Shape {
@@ -45,10 +45,10 @@ struct Shape {
     scale: f32,
 }
 
-// SAFETY: plain numbers in C's layout.
+// SAFETY: it consists of plain numbers in C layout.
 unsafe impl DeviceRepr for Shape {}
 
-/// Rows per chunk, rows per block, and keys kept per query and block, as the paper has them.
+/// Sparsity of the paper: rows per chunk, rows per block, and keys kept per query and block.
 #[derive(Clone, Copy)]
 struct Sparsity {
     chunk: usize,
@@ -64,13 +64,13 @@ impl Sparsity {
         Sparsity { chunk: jobs.div_ceil((n.ln().ceil() as usize).max(1)), block, keep }
     }
 
-    /// The jobs of a query's own chunk.
+    /// Jobs of a query's own chunk.
     fn own(self, query: usize, jobs: usize) -> std::ops::Range<usize> {
         let first = (query - 1) / self.chunk * self.chunk;
         first..(first + self.chunk).min(jobs)
     }
 
-    /// The rows that a query attends to, given its logits.
+    /// Rows that a query attends to, given its logits.
     fn kept(self, query: usize, logits: &[f32]) -> Vec<usize> {
         if query == 0 {
             return (0..logits.len()).collect();
@@ -88,7 +88,7 @@ impl Sparsity {
     }
 }
 
-/// One sample's attention on the processor, row after row. Logits are rounded as the kernels round them, so that the same keys are kept.
+/// Attention of one sample on the CPU. Logits are rounded as the kernels round them, so that the same keys are kept.
 fn reference(sparsity: Option<Sparsity>, rows: usize, [q, k, v]: [&[f32]; 3]) -> Vec<f64> {
     let scale = 1.0 / (SIZE as f32).sqrt();
     let mut out = vec![0.0; rows * WIDTH];
@@ -128,7 +128,7 @@ impl Bench {
             block_dim: (32 * warps as u32, 1, 1),
             shared_mem_bytes: shared as u32,
         };
-        // SAFETY: the arguments are the kernel's, and it looks at no row beyond the shape's.
+        // SAFETY: the arguments are those of the kernel, and it reads no row beyond the shape.
         unsafe { arguments.launch(config) }?;
         Ok(())
     }
@@ -153,7 +153,7 @@ impl Bench {
         self.launch(&mut arguments, SPARSE_WARPS, shared + 2 * SPARSE_WARPS * longest)
     }
 
-    /// The median time in milliseconds.
+    /// Median time in milliseconds.
     fn time(
         &self,
         kernel: &CudaFunction,
@@ -175,7 +175,7 @@ impl Bench {
     }
 }
 
-/// The furthest that the first and the last sample are from the processor's result.
+/// Greatest difference of the first and the last sample from the CPU's result.
 fn error_of(sparsity: Option<Sparsity>, rows: usize, host: &[Vec<f32>; 3], found: &[f32]) -> f64 {
     let size = rows * WIDTH;
     let samples = [0, found.len() / size - 1];
@@ -188,7 +188,7 @@ fn error_of(sparsity: Option<Sparsity>, rows: usize, host: &[Vec<f32>; 3], found
             .map(|(expected, found)| (expected - f64::from(*found)).abs())
             .collect::<Vec<_>>()
     });
-    // A result that is no number is as far as can be.
+    // NaN must not be taken for a small error.
     errors.fold(0.0, |most, error| if error <= most { most } else { error })
 }
 
@@ -237,10 +237,10 @@ fn bench(jobs: usize, batch: usize) -> Result<(), Box<dyn Error>> {
         }
         figures.push((name, bench.time(&kernel, sparsity, &mut out)?, error));
     }
-    // How many keys a query attends to does not depend on the logits.
+    // The number of keys that a query attends to does not depend on the logits.
     let kept: usize = (0..rows).map(|query| sparsity.kept(query, &vec![0.0; rows]).len()).sum();
     let (parts, row_bytes, tiles) = (batch * HEADS, 4 * SIZE, rows.div_ceil(QUERIES));
-    // What each query looks at by itself, and what the kernels load: keys, and dense values, once for 32 queries.
+    // Bytes of keys and values that each query reads by itself, and bytes that the kernels load: keys and dense values once for 32 queries.
     let looked_at = [2 * rows * rows, rows * rows + kept].map(|count| count * parts * row_bytes);
     let loaded = [2 * tiles * rows, tiles * rows + kept].map(|count| count * parts * row_bytes);
     println!("{{");

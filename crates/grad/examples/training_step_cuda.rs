@@ -1,5 +1,5 @@
-//! How long a training step of the paper's encoder (d = 128, two layers, four heads, feed-forward 512) takes on one thread of the processor and on the GPU:
-//! forward, backward, clipping and Adam. Prints JSON.
+//! Time of a training step of the paper's encoder (d = 128, two layers, four heads, feed-forward 512) on one thread of the CPU and on the GPU: forward,
+//! backward, clipping and Adam. Prints JSON.
 //!
 //!     cargo run --release -p temponet-grad --features cuda --example training_step_cuda [-- ROWS BATCH]
 
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_grad::{Activation, Adam, AdamSettings, Cpu, Cuda, Device, Segments, Tape, TensorId, Tensors, Var};
+use temponet_grad::{Adam, AdamSettings, Cpu, Cuda, Device, LearningLosses, Segments, Tape, TensorId, Tensors, Var};
 
 const WIDTH: usize = 128;
 const HIDDEN: usize = 512;
 const HEADS: usize = 4;
 const LAYERS: usize = 2;
 const TOKENS: usize = 130;
-/// A step is repeated for so long.
+/// Time for which steps are repeated.
 const LENGTH: Duration = Duration::from_secs(2);
 
-/// Shapes of a layer's parameters: queries, keys, values, output, two norms, up and down with their biases.
+/// Shapes of a layer's parameters: queries, keys, values, output, two norms, and the feed-forward maps up and down with their biases.
 const LAYER: [(usize, usize); 12] = [
     (WIDTH, WIDTH),
     (WIDTH, WIDTH),
@@ -41,13 +41,13 @@ fn layer<D: Device>(tape: &mut Tape<'_, D>, x: Var, ids: &[TensorId], segments: 
     let change = tape.linear(mixed, ids[3], None);
     let x = tape.norm(x, Some(change), ids[4], ids[5]);
     let up = tape.linear(x, ids[8], Some(ids[9]));
-    let active = tape.activate(up, Activation::Relu);
+    let active = tape.relu(up);
     let change = tape.linear(active, ids[10], Some(ids[11]));
     tape.norm(x, Some(change), ids[6], ids[7])
 }
 
-/// The median step in milliseconds, and the last loss.
-fn time<D: Device<Real = f32>>(device: &mut D, rows: usize, batch: usize) -> (f64, f64) {
+/// Median time of a step in milliseconds, and the last loss.
+fn time<D: LearningLosses<Real = f32>>(device: &mut D, rows: usize, batch: usize) -> (f64, f64) {
     let mut rng = Pcg64::seed_from_u64(1);
     let mut parameters = Tensors::default();
     let shapes = [(TOKENS, WIDTH)].into_iter().chain(LAYER.repeat(LAYERS)).chain([(1, WIDTH), (1, 1)]);
@@ -62,7 +62,7 @@ fn time<D: Device<Real = f32>>(device: &mut D, rows: usize, batch: usize) -> (f6
     let (mut times, mut last) = (Vec::new(), 0.0);
     let begin = Instant::now();
     while times.len() < 5 || begin.elapsed() < LENGTH {
-        // Every batch has other lengths and tokens.
+        // Every batch has different lengths and tokens.
         let lengths: Vec<usize> = (0..batch).map(|_| rng.random_range(rows / 2..=rows)).collect();
         let segments = Arc::new(Segments::of_lengths(lengths));
         let count = segments.rows();
@@ -81,7 +81,7 @@ fn time<D: Device<Real = f32>>(device: &mut D, rows: usize, batch: usize) -> (f6
         tape.backward([loss], &mut gradients);
         drop(tape);
         adam.clipped_step(device, 1e-3, 1.0, &mut gradients, &mut parameters);
-        // Reading a parameter waits for the step's end.
+        // Reading a parameter waits for the end of the step.
         parameters.values(device, ids[ids.len() - 1]);
         times.push(start.elapsed().as_secs_f64() * 1e3);
     }

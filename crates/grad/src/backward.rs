@@ -1,37 +1,62 @@
-//! The way back along a tape.
+//! The backward pass: walks a tape from its end to its beginning and passes gradients from each operation to its operands.
+//!
+//! A matrix that several operations use gets the sum of their gradients. Gradients of parameters are added to the tensors that the caller gives, so
+//! that several tapes can contribute to one step.
 
-use crate::tape::{Loss, Op, Source, Tape, Var};
-use crate::{AttentionShape, Device, Product, Tensors};
+use crate::tape::{Loss, Node, Op, Operand, RowTerm, Tape, Var};
+use crate::{AttentionShape, Device, Product, Segments, TensorId, Tensors};
 
 impl<D: Device> Tape<'_, D> {
-    /// Adds the gradients of the losses' sum to those of the parameters.
+    /// Adds the gradients of the sum of `losses` with respect to the parameters to `parameters`.
     pub fn backward(&mut self, losses: impl IntoIterator<Item = Loss<D>>, parameters: &mut Tensors<D>) {
-        let mut gradients: Vec<Option<D::Buffer>> = self.nodes.iter().map(|_| None).collect();
+        let mut pass = BackwardPass {
+            device: &mut *self.device,
+            nodes: &self.nodes,
+            parameters: self.parameters,
+            parameter_gradients: parameters,
+            gradients: self.nodes.iter().map(|_| None).collect(),
+        };
         for loss in losses {
-            match &mut gradients[loss.var.0] {
-                Some(gradient) => {
-                    self.device.add(&loss.gradient, gradient);
-                    self.device.recycle(loss.gradient);
-                }
-                place => *place = Some(loss.gradient),
-            }
+            pass.pass_on(loss.var, loss.gradient);
         }
-        for place in (0..self.nodes.len()).rev() {
-            if let Some(dy) = gradients[place].take() {
-                self.step(place, dy, &mut gradients, parameters);
+        for (place, node) in self.nodes.iter().enumerate().rev() {
+            if let Some(dy) = pass.gradients[place].take() {
+                pass.step(node, dy);
             }
         }
     }
+}
 
-    /// Takes a gradient out to add to it; noughts if there is none yet.
-    fn take(&mut self, var: Var, gradients: &mut [Option<D::Buffer>]) -> D::Buffer {
+/// A backward pass under way. `dy` is always the gradient with respect to an operation's result, `dx` that with respect to its operand.
+struct BackwardPass<'a, D: Device> {
+    device: &'a mut D,
+    nodes: &'a [Node<D>],
+    parameters: &'a Tensors<D>,
+    parameter_gradients: &'a mut Tensors<D>,
+    /// Gradient with respect to each matrix on the tape, as far as it has arrived.
+    gradients: Vec<Option<D::Buffer>>,
+}
+
+/// A linear map on the tape.
+#[derive(Clone, Copy)]
+struct Linear {
+    x: Var,
+    weight: TensorId,
+    bias: Option<TensorId>,
+    /// Whether the weight has one row per input instead of one row per output.
+    by_inputs: bool,
+}
+
+impl<'a, D: Device> BackwardPass<'a, D> {
+    /// Takes a gradient out in order to add to it; zeros if none has arrived yet.
+    fn take(&mut self, var: Var) -> D::Buffer {
         let node = &self.nodes[var.0];
-        gradients[var.0].take().unwrap_or_else(|| self.device.zeros(node.rows * node.columns))
+        self.gradients[var.0].take().unwrap_or_else(|| self.device.zeros(node.rows * node.columns))
     }
 
-    /// Passes a gradient on as it is.
-    fn pass_on(&mut self, var: Var, dy: D::Buffer, gradients: &mut [Option<D::Buffer>]) {
-        match &mut gradients[var.0] {
+    /// Adds a whole gradient to that of a matrix.
+    fn pass_on(&mut self, var: Var, dy: D::Buffer) {
+        match &mut self.gradients[var.0] {
             Some(gradient) => {
                 self.device.add(&dy, gradient);
                 self.device.recycle(dy);
@@ -47,131 +72,104 @@ impl<D: Device> Tape<'_, D> {
         copy
     }
 
-    fn step(&mut self, place: usize, dy: D::Buffer, gradients: &mut [Option<D::Buffer>], parameters: &mut Tensors<D>) {
-        let (rows, columns) = (self.nodes[place].rows, self.nodes[place].columns);
-        match &self.nodes[place].op {
+    /// Passes the gradient with respect to a node's value on to its operands.
+    fn step(&mut self, node: &'a Node<D>, dy: D::Buffer) {
+        match &node.op {
             Op::Input => {}
             Op::Linear { x, weight, bias, by_inputs } => {
-                let (x, weight, bias, by_inputs) = (*x, *weight, *bias, *by_inputs);
-                let inputs = self.nodes[x.0].columns;
-                let (left, right) = (&dy, &self.nodes[x.0].value);
-                let (m, n, left, right) =
-                    if by_inputs { (inputs, columns, right, left) } else { (columns, inputs, left, right) };
-                let product =
-                    Product { m, n, k: rows, left_transposed: true, right_transposed: false, accumulate: true };
-                self.device.product(product, left, right, &mut parameters.buffers[weight.0]);
-                if let Some(bias) = bias {
-                    self.device.add_sum_of_rows(&dy, &mut parameters.buffers[bias.0]);
-                }
-                if !matches!(self.nodes[x.0].op, Op::Input) {
-                    let accumulate = gradients[x.0].is_some();
-                    let mut dx = gradients[x.0].take().unwrap_or_else(|| self.device.blank(rows * inputs));
-                    let product = Product {
-                        m: rows,
-                        n: inputs,
-                        k: columns,
-                        left_transposed: false,
-                        right_transposed: by_inputs,
-                        accumulate,
-                    };
-                    self.device.product(product, &dy, &self.parameters.buffers[weight.0], &mut dx);
-                    gradients[x.0] = Some(dx);
-                }
+                self.linear(node, Linear { x: *x, weight: *weight, bias: *bias, by_inputs: *by_inputs }, &dy);
             }
-            Op::Rows(parts) => {
-                for part in parts {
-                    let (count, from, to) = (part.count, part.from.as_deref(), part.to.as_deref());
-                    match part.source {
-                        Source::Parameter(table) => {
-                            self.device.add_rows((count, columns), &dy, to, &mut parameters.buffers[table.0], from);
-                        }
-                        Source::Var(x) => {
-                            let node = &self.nodes[x.0];
-                            let length = node.rows * node.columns;
-                            let mut dx = gradients[x.0].take().unwrap_or_else(|| self.device.zeros(length));
-                            self.device.add_rows((count, columns), &dy, to, &mut dx, from);
-                            gradients[x.0] = Some(dx);
-                        }
-                    }
-                }
-            }
+            Op::SumOfRows(terms) => terms.iter().for_each(|term| self.row_term(term, node.columns, &dy)),
             Op::Add { left, right } => {
-                let (left, right) = (*left, *right);
-                let copy = self.copy_of(&dy, left);
-                self.pass_on(left, copy, gradients);
-                return self.pass_on(right, dy, gradients);
-            }
-            Op::Multiply { left, right } => {
-                for (to, other) in [(*left, *right), (*right, *left)] {
-                    let mut gradient = self.take(to, gradients);
-                    self.device.add_multiplied(&dy, &self.nodes[other.0].value, &mut gradient);
-                    gradients[to.0] = Some(gradient);
-                }
+                let copy = self.copy_of(&dy, *left);
+                self.pass_on(*left, copy);
+                return self.pass_on(*right, dy);
             }
             Op::Norm { x, change, weight, bias, normal, scales } => {
-                let (x, change) = (*x, *change);
-                let mut dx = self.device.blank(rows * columns);
-                let weights = &self.parameters.buffers[weight.0];
-                let both = parameters.buffers.get_disjoint_mut([weight.0, bias.0]);
-                let [dweight, dbias] = both.expect("the weight and the bias of a norm are different tensors");
-                self.device.layer_norm_backward(normal, scales, weights, &dy, &mut dx, dweight, dbias);
+                let dx = self.norm((*weight, *bias), (normal, scales), node.rows * node.columns, &dy);
                 if let Some(change) = change {
-                    let copy = self.copy_of(&dx, x);
-                    self.pass_on(change, copy, gradients);
+                    let copy = self.copy_of(&dx, *x);
+                    self.pass_on(*change, copy);
                 }
-                self.pass_on(x, dx, gradients);
+                self.pass_on(*x, dx);
             }
             Op::Attention { q, k, v, queries, keys, heads, weights } => {
-                let shape = AttentionShape { queries, keys, heads: *heads, columns };
-                let [dq, dk, dv] = [*q, *k, *v].map(|var| {
-                    let node = &self.nodes[var.0];
-                    gradients[var.0].take().unwrap_or_else(|| self.device.zeros(node.rows * node.columns))
-                });
-                let mut d = [dq, dk, dv];
-                let [dq, dk, dv] = &mut d;
-                let [q_value, k_value, v_value] = [*q, *k, *v].map(|var| &self.nodes[var.0].value);
-                self.device.attention_backward(shape, q_value, k_value, v_value, weights, &dy, dq, dk, dv);
-                for (var, gradient) in [*q, *k, *v].into_iter().zip(d) {
-                    gradients[var.0] = Some(gradient);
-                }
+                self.attention([*q, *k, *v], (queries, keys), *heads, weights, &dy);
             }
-            Op::Activate { x, activation } => {
-                let (x, activation) = (*x, *activation);
-                let dx = self.device.activate_backward(activation, &self.nodes[x.0].value, dy);
-                return self.pass_on(x, dx, gradients);
-            }
-            Op::Softmax { x, segments } => {
-                let (x, segments) = (*x, segments.clone());
-                let mut dx = self.take(x, gradients);
-                self.device.softmax_backward(&segments, &self.nodes[place].value, &dy, &mut dx);
-                gradients[x.0] = Some(dx);
-            }
-            Op::Lstm { gates, cell } => {
-                let (gates, cell) = (*gates, *cell);
-                let (mut dgates, mut dcell) = (self.take(gates, gradients), self.take(cell, gradients));
-                let (gate_values, cell_values) = (&self.nodes[gates.0].value, &self.nodes[cell.0].value);
-                self.device.lstm_cell_backward(columns / 2, gate_values, cell_values, &dy, &mut dgates, &mut dcell);
-                gradients[gates.0] = Some(dgates);
-                gradients[cell.0] = Some(dcell);
-            }
-            Op::Gru { input, hidden, state } => {
-                let vars = [*input, *hidden, *state];
-                let mut d = vars.map(|var| self.take(var, gradients));
-                let [dinput, dhidden, dstate] = &mut d;
-                let [i, g, s] = vars.map(|var| &self.nodes[var.0].value);
-                self.device.gru_cell_backward(columns, i, g, s, &dy, dinput, dhidden, dstate);
-                for (var, gradient) in vars.into_iter().zip(d) {
-                    gradients[var.0] = Some(gradient);
-                }
-            }
-            Op::Columns { x, first } => {
-                let (x, first) = (*x, *first);
-                let all = self.nodes[x.0].columns;
-                let mut dx = self.take(x, gradients);
-                self.device.add_columns((columns, all), first, &dy, &mut dx);
-                gradients[x.0] = Some(dx);
+            Op::Relu { x } => {
+                let dx = self.device.relu_backward(&self.nodes[x.0].value, dy);
+                return self.pass_on(*x, dx);
             }
         }
         self.device.recycle(dy);
+    }
+
+    fn linear(&mut self, node: &Node<D>, linear: Linear, dy: &D::Buffer) {
+        let Linear { x, weight, bias, by_inputs } = linear;
+        let (rows, outputs, inputs) = (node.rows, node.columns, self.nodes[x.0].columns);
+        let value = &self.nodes[x.0].value;
+        let (m, n, left, right) = if by_inputs { (inputs, outputs, value, dy) } else { (outputs, inputs, dy, value) };
+        let product = Product { m, n, k: rows, left_transposed: true, right_transposed: false, accumulate: true };
+        self.device.product(product, left, right, &mut self.parameter_gradients.buffers[weight.0]);
+        if let Some(bias) = bias {
+            self.device.add_sum_of_rows(dy, &mut self.parameter_gradients.buffers[bias.0]);
+        }
+        if matches!(self.nodes[x.0].op, Op::Input) {
+            return;
+        }
+        let accumulate = self.gradients[x.0].is_some();
+        let mut dx = self.gradients[x.0].take().unwrap_or_else(|| self.device.blank(rows * inputs));
+        let product =
+            Product { m: rows, n: inputs, k: outputs, left_transposed: false, right_transposed: by_inputs, accumulate };
+        self.device.product(product, dy, &self.parameters.buffers[weight.0], &mut dx);
+        self.gradients[x.0] = Some(dx);
+    }
+
+    fn row_term(&mut self, term: &RowTerm<D>, columns: usize, dy: &D::Buffer) {
+        let (shape, from, to) = ((term.count, columns), term.from.as_deref(), term.to.as_deref());
+        match term.operand {
+            Operand::Parameter(table) => {
+                self.device.add_rows(shape, dy, to, &mut self.parameter_gradients.buffers[table.0], from);
+            }
+            Operand::Var(x) => {
+                let mut dx = self.take(x);
+                self.device.add_rows(shape, dy, to, &mut dx, from);
+                self.gradients[x.0] = Some(dx);
+            }
+        }
+    }
+
+    /// Returns the gradient with respect to the sum that was normalized, of `len` numbers.
+    fn norm(
+        &mut self,
+        (weight, bias): (TensorId, TensorId),
+        (normal, scales): (&D::Buffer, &D::Buffer),
+        len: usize,
+        dy: &D::Buffer,
+    ) -> D::Buffer {
+        let mut dx = self.device.blank(len);
+        let weights = &self.parameters.buffers[weight.0];
+        let both = self.parameter_gradients.buffers.get_disjoint_mut([weight.0, bias.0]);
+        let [dweight, dbias] = both.expect("the weight and the bias of a norm are different tensors");
+        self.device.layer_norm_backward(normal, scales, weights, dy, &mut dx, dweight, dbias);
+        dx
+    }
+
+    fn attention(
+        &mut self,
+        vars: [Var; 3],
+        (queries, keys): (&Segments, &Segments),
+        heads: usize,
+        weights: &D::Buffer,
+        dy: &D::Buffer,
+    ) {
+        let shape = AttentionShape { queries, keys, heads, columns: self.nodes[vars[0].0].columns };
+        let mut gradients = vars.map(|var| self.take(var));
+        let [dq, dk, dv] = &mut gradients;
+        let [q, k, v] = vars.map(|var| &self.nodes[var.0].value);
+        self.device.attention_backward(shape, q, k, v, weights, dy, dq, dk, dv);
+        for (var, gradient) in vars.into_iter().zip(gradients) {
+            self.gradients[var.0] = Some(gradient);
+        }
     }
 }

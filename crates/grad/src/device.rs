@@ -1,15 +1,18 @@
-//! Where the numbers live and the operations happen.
+//! The interface of a processor with memory of its own, and the shapes that its operations take.
+//!
+//! A [`Device`] provides plain tensor operations, forward and backward, and Adam. It knows nothing of reinforcement learning; the losses are in
+//! [`crate::LearningLosses`].
 
-use crate::{Ahead, Choices, Imitation, Real, Values};
+use crate::Real;
 
-/// Which rows belong to which sample: sample i has the rows from `starts[i]` to `starts[i + 1]`.
+/// Assignment of stacked rows to samples: sample `i` has the rows from `starts[i]` up to `starts[i + 1]`, exclusive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segments {
     starts: Vec<u32>,
 }
 
 impl Segments {
-    /// Samples of these lengths, one after the other.
+    /// Segments of samples with the given numbers of rows, one after the other.
     pub fn of_lengths(lengths: impl IntoIterator<Item = usize>) -> Segments {
         let mut starts = vec![0];
         let mut end = 0u32;
@@ -25,148 +28,148 @@ impl Segments {
         self.starts.len() - 1
     }
 
-    /// Whether there is no sample.
+    /// Returns `true` if there are no samples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Rows of all samples.
+    /// Total number of rows of all samples.
     pub fn rows(&self) -> usize {
         self.starts[self.len()] as usize
     }
 
-    /// The rows of one sample.
+    /// Range of the rows of one sample.
     pub fn range(&self, sample: usize) -> std::ops::Range<usize> {
         self.starts[sample] as usize..self.starts[sample + 1] as usize
     }
 
-    /// The rows of each sample.
+    /// Ranges of the rows of all samples, in order.
     pub fn ranges(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
         self.starts.windows(2).map(|pair| pair[0] as usize..pair[1] as usize)
     }
 
-    /// Where each sample starts, and the end.
+    /// First row of each sample, followed by the total number of rows.
     pub fn starts(&self) -> &[u32] {
         &self.starts
     }
 }
 
-/// A matrix product out = left · right, either of them transposed first if so asked; `out` is m × n.
+/// A matrix product out = left · right, where `out` is m × n. Either factor may be stored transposed.
 #[derive(Clone, Copy, Debug)]
 pub struct Product {
-    /// Rows of the result.
+    /// Number of rows of the result.
     pub m: usize,
-    /// Columns of the result.
+    /// Number of columns of the result.
     pub n: usize,
-    /// What is summed over.
+    /// Number of terms of each sum: columns of the left factor and rows of the right one.
     pub k: usize,
-    /// The left matrix is stored k × m.
+    /// Whether the left factor is stored transposed, as k × m.
     pub left_transposed: bool,
-    /// The right matrix is stored n × k.
+    /// Whether the right factor is stored transposed, as n × k.
     pub right_transposed: bool,
-    /// Add to what `out` holds instead of replacing it.
+    /// Whether the product is added to `out` instead of replacing it.
     pub accumulate: bool,
 }
 
-/// A function of each number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activation {
-    /// Nothing below nought.
-    Relu,
-    /// The Gaussian error linear unit, by its usual approximation with tanh.
-    Gelu,
-    /// The hyperbolic tangent.
-    Tanh,
-}
-
-/// The shape of an attention: whose queries see whose keys, and in how many heads the columns are divided.
+/// Shape of a multi-head attention. The queries of a sample attend to the keys of the same sample.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionShape<'a> {
-    /// Rows of queries of each sample.
+    /// Query rows of each sample.
     pub queries: &'a Segments,
-    /// Rows of keys and values of each sample.
+    /// Key and value rows of each sample.
     pub keys: &'a Segments,
-    /// Heads.
+    /// Number of heads, which divides `columns`.
     pub heads: usize,
-    /// Columns of all heads together.
+    /// Number of columns of all heads together.
     pub columns: usize,
 }
 
 impl AttentionShape<'_> {
-    /// How many attention weights there are: per sample and head, queries times keys.
+    /// Number of attention weights: the sum over all samples and heads of queries × keys.
     pub fn weights(&self) -> usize {
         self.queries.ranges().zip(self.keys.ranges()).map(|(q, k)| q.len() * k.len()).sum::<usize>() * self.heads
     }
 }
 
-/// A processor with memory of its own. All matrices are stored row after row; `out` is written unless the method's name or words say that
-/// it is added to. Backward methods add to the gradients they are given.
-#[allow(missing_docs)]
+/// A processor with memory of its own.
+///
+/// Matrices are stored in row-major order. A parameter `out` is overwritten unless the method's name or documentation says that it is added to. Backward
+/// methods add to the gradients that they are given.
 pub trait Device: Send {
-    /// Its numbers.
+    /// Floating-point type of the device.
     type Real: Real;
-    /// Numbers in its memory.
+    /// Buffer of numbers in the device's memory.
     type Buffer: Send + Sync;
-    /// Row numbers in its memory.
+    /// List of row numbers in the device's memory.
     type Index: Send + Sync;
-    /// One number that may still be under way.
+    /// Scalar result that may not have been computed yet.
     type Number: Send;
 
-    /// Another one of the same kind, with memory of its own; it may work at the same time as this one.
+    /// Creates another device of the same kind with memory of its own. Both may compute at the same time.
     fn another(&self) -> Self
     where
         Self: Sized;
-    /// Why it computes no longer, if it failed. Whatever it was asked since then was not done, and what it gave are noughts.
+    /// Returns why the device failed, if it did. A failed device ignores all further work and returns zeros.
     fn failure(&self) -> Option<String> {
         None
     }
-    /// A number, waited for.
+    /// Waits for a scalar result and returns it.
     fn number(&self, number: &Self::Number) -> f64;
-    /// Rows of a batch from which on it is worth cutting it up among several devices.
+    /// Number of rows of a batch that each device should have when a batch is split among several. `usize::MAX` means that a batch is never split.
     fn shard_rows(&self) -> usize;
-    /// Whether it is worth computing equal rows once and copying what comes out.
+    /// Whether computing equal rows once and copying the results pays on this device. `false` by default.
     fn shares_rows(&self) -> bool {
         false
     }
 
-    /// Memory of arbitrary content.
+    /// Allocates a buffer with arbitrary content.
     fn blank(&mut self, len: usize) -> Self::Buffer;
-    /// Memory of noughts.
+    /// Allocates a buffer of zeros.
     fn zeros(&mut self, len: usize) -> Self::Buffer {
         let mut buffer = self.blank(len);
         self.clear(&mut buffer);
         buffer
     }
-    /// Takes memory back for later use.
+    /// Takes a buffer back for later reuse.
     fn recycle(&mut self, buffer: Self::Buffer);
+    /// Copies values to the device.
     fn upload(&mut self, values: &[Self::Real]) -> Self::Buffer;
+    /// Waits for a buffer and copies its values from the device.
     fn download(&self, buffer: &Self::Buffer) -> Vec<Self::Real>;
+    /// Copies row numbers to the device.
     fn index(&mut self, rows: &[u32]) -> Self::Index;
 
+    /// Sets all numbers to zero.
     fn clear(&mut self, out: &mut Self::Buffer);
+    /// out = from.
     fn copy(&mut self, from: &Self::Buffer, out: &mut Self::Buffer);
     /// out += from.
     fn add(&mut self, from: &Self::Buffer, out: &mut Self::Buffer);
     /// out += share · (from − out).
     fn blend(&mut self, share: Self::Real, from: &Self::Buffer, out: &mut Self::Buffer);
+    /// out *= factor.
     fn scale(&mut self, factor: Self::Real, out: &mut Self::Buffer);
-    /// out += left ∘ right.
-    fn add_multiplied(&mut self, left: &Self::Buffer, right: &Self::Buffer, out: &mut Self::Buffer);
+    /// Sum of the squares of all numbers.
     fn square_sum(&mut self, buffer: &Self::Buffer) -> f64;
 
-    // The same for many buffers at once, which a device may do faster than one by one.
+    // The same operations on many buffers at once, which a device may do faster than one by one.
+    /// [`Device::clear`] for each buffer.
     fn clear_all(&mut self, out: &mut [Self::Buffer]) {
         out.iter_mut().for_each(|out| self.clear(out));
     }
+    /// [`Device::scale`] for each buffer.
     fn scale_all(&mut self, factor: Self::Real, out: &mut [Self::Buffer]) {
         out.iter_mut().for_each(|out| self.scale(factor, out));
     }
+    /// [`Device::blend`] for each pair of buffers.
     fn blend_all(&mut self, share: Self::Real, from: &[Self::Buffer], out: &mut [Self::Buffer]) {
         from.iter().zip(out).for_each(|(from, out)| self.blend(share, from, out));
     }
+    /// Sum of the squares of all numbers of all buffers.
     fn square_sum_of_all(&mut self, buffers: &[Self::Buffer]) -> f64 {
         buffers.iter().map(|buffer| self.square_sum(buffer)).sum()
     }
+    /// [`Device::adam`] for each parameter.
     fn adam_all(
         &mut self,
         rates: &AdamRates<Self::Real>,
@@ -180,7 +183,8 @@ pub trait Device: Send {
             self.adam(rates, gradient, first, second, parameter);
         }
     }
-    /// A step of Adam with gradients that are scaled down to a norm if theirs is greater; none if it is not finite. Gives the norm as it was.
+    /// One step of Adam with gradient clipping: the gradients are scaled down to a Euclidean norm of `most` if theirs is greater. If the norm is not
+    /// finite, nothing changes. Returns the norm before scaling. A device need not write the scaled gradients back.
     fn clipped_adam_all(
         &mut self,
         most: f64,
@@ -191,18 +195,20 @@ pub trait Device: Send {
         parameters: &mut [Self::Buffer],
     ) -> Self::Number;
 
+    /// Matrix product; see [`Product`].
     fn product(&mut self, product: Product, left: &Self::Buffer, right: &Self::Buffer, out: &mut Self::Buffer);
-    /// Adds a row to every row of `out`.
+    /// Adds the vector `row` to every row of `out`.
     fn add_row(&mut self, row: &Self::Buffer, out: &mut Self::Buffer);
-    /// Adds all rows of `x` to the row `out`.
+    /// Adds every row of `x` to the vector `out`.
     fn add_sum_of_rows(&mut self, x: &Self::Buffer, out: &mut Self::Buffer);
 
-    fn activate(&mut self, activation: Activation, x: &Self::Buffer, out: &mut Self::Buffer);
-    /// From the gradient by what came out, which is not needed any more, to that by `x`.
-    fn activate_backward(&mut self, activation: Activation, x: &Self::Buffer, gradient: Self::Buffer) -> Self::Buffer;
+    /// out = max(x, 0).
+    fn relu(&mut self, x: &Self::Buffer, out: &mut Self::Buffer);
+    /// Turns the gradient with respect to the result of [`Device::relu`] into the gradient with respect to `x`. Consumes the buffer so that it can be reused.
+    fn relu_backward(&mut self, x: &Self::Buffer, gradient: Self::Buffer) -> Self::Buffer;
 
-    /// Adds row `from[k]` of `x` to row `to[k]` of `out`, for every k below the first number of `shape`; rows have the second
-    /// number of columns. Without a list it is row k.
+    /// Adds row `from[k]` of `x` to row `to[k]` of `out` for every `k` below the row count. `shape` is the row count and the number of columns. A
+    /// missing list stands for row `k` itself.
     fn add_rows(
         &mut self,
         shape: (usize, usize),
@@ -212,14 +218,14 @@ pub trait Device: Send {
         to: Option<&Self::Index>,
     );
 
-    /// `out` gets the rows `from` of `x`; their number and that of their columns is `shape`.
+    /// Copies the rows `from` of `x` to `out`. `shape` is their number and the number of columns.
     fn take_rows(&mut self, shape: (usize, usize), x: &Self::Buffer, from: &Self::Index, out: &mut Self::Buffer) {
         self.clear(out);
         self.add_rows(shape, x, Some(from), out, None);
     }
 
-    /// `normal` gets the rows of `x`, or of x + change, brought to mean 0 and variance 1, and `out` those times weight plus bias; `scales` gets 1/deviation
-    /// of each row.
+    /// Layer norm of the rows of `x`, or of x + change. `normal` receives the rows with mean 0 and variance 1, `scales` the reciprocal standard deviation of
+    /// each row, and `out` the result normal ∘ weight + bias.
     #[allow(clippy::too_many_arguments)]
     fn layer_norm(
         &mut self,
@@ -231,7 +237,7 @@ pub trait Device: Send {
         scales: &mut Self::Buffer,
         out: &mut Self::Buffer,
     );
-    /// Backward from `dy`, given the normalised rows and their scales. `dx` is written.
+    /// Backward pass of [`Device::layer_norm`], given its `normal` and `scales`. `dx` is overwritten; `dweight` and `dbias` are added to.
     #[allow(clippy::too_many_arguments)]
     fn layer_norm_backward(
         &mut self,
@@ -244,7 +250,8 @@ pub trait Device: Send {
         dbias: &mut Self::Buffer,
     );
 
-    /// Softmax attention with a bias added to the logits of each key; `weights` keeps the attention weights.
+    /// Softmax attention within each sample. `bias` is added to the logits of each key. `weights` receives the attention weights, which the backward pass
+    /// needs.
     #[allow(clippy::too_many_arguments)]
     fn attention(
         &mut self,
@@ -256,6 +263,7 @@ pub trait Device: Send {
         weights: &mut Self::Buffer,
         out: &mut Self::Buffer,
     );
+    /// Backward pass of [`Device::attention`], given its `weights`. Adds to `dq`, `dk` and `dv`.
     #[allow(clippy::too_many_arguments)]
     fn attention_backward(
         &mut self,
@@ -270,96 +278,7 @@ pub trait Device: Send {
         dv: &mut Self::Buffer,
     );
 
-    /// Softmax over the rows of each sample; one column.
-    fn softmax(&mut self, segments: &Segments, x: &Self::Buffer, out: &mut Self::Buffer);
-    fn softmax_backward(&mut self, segments: &Segments, y: &Self::Buffer, dy: &Self::Buffer, dx: &mut Self::Buffer);
-
-    /// `gates` is n × 4h before activation (input, forget, cell, output), `cell` n × h; `out` is n × 2h: the output, then the new cell.
-    fn lstm_cell(&mut self, h: usize, gates: &Self::Buffer, cell: &Self::Buffer, out: &mut Self::Buffer);
-    #[allow(clippy::too_many_arguments)]
-    fn lstm_cell_backward(
-        &mut self,
-        h: usize,
-        gates: &Self::Buffer,
-        cell: &Self::Buffer,
-        dy: &Self::Buffer,
-        dgates: &mut Self::Buffer,
-        dcell: &mut Self::Buffer,
-    );
-    /// `input` and `hidden` are n × 3h before activation (reset, update, new), `state` n × h; `out` is the new state.
-    fn gru_cell(
-        &mut self,
-        h: usize,
-        input: &Self::Buffer,
-        hidden: &Self::Buffer,
-        state: &Self::Buffer,
-        out: &mut Self::Buffer,
-    );
-    #[allow(clippy::too_many_arguments)]
-    fn gru_cell_backward(
-        &mut self,
-        h: usize,
-        input: &Self::Buffer,
-        hidden: &Self::Buffer,
-        state: &Self::Buffer,
-        dy: &Self::Buffer,
-        dinput: &mut Self::Buffer,
-        dhidden: &mut Self::Buffer,
-        dstate: &mut Self::Buffer,
-    );
-
-    /// Copies columns of `x` from `first` on to `out`, which has fewer.
-    fn take_columns(&mut self, columns: (usize, usize), first: usize, x: &Self::Buffer, out: &mut Self::Buffer);
-    /// Adds to columns of `out` from `first` on, `x` having fewer.
-    fn add_columns(&mut self, columns: (usize, usize), first: usize, x: &Self::Buffer, out: &mut Self::Buffer);
-
-    /// Weighted loss of each number against its target: squared, or Huber's with `delta`. Gives the sum, and the gradient in `out`.
-    fn regression(
-        &mut self,
-        delta: Option<Self::Real>,
-        x: &Self::Buffer,
-        target: &Self::Buffer,
-        weights: &Self::Buffer,
-        out: &mut Self::Buffer,
-    ) -> f64;
-
-    /// The loss of doing what a teacher does, given what the network says of the rows; its gradient goes to `by_q`.
-    fn imitation_loss(&mut self, imitation: &Imitation<'_>, q: &Self::Buffer, by_q: &mut Self::Buffer) -> Self::Number;
-    /// The loss of policy optimisation, given what the network says of the choices' rows and samples; its gradients go to `by_q` and `by_value`.
-    fn policy_loss(
-        &mut self,
-        choices: &Choices<'_>,
-        q: &Self::Buffer,
-        value: &Self::Buffer,
-        by_q: &mut Self::Buffer,
-        by_value: &mut Self::Buffer,
-    ) -> Self::Number;
-
-    /// What each choice should have been worth: the reward, and discounted what the best rows ahead are worth by `q` and `value`. Which ones they are says
-    /// `chooser`, or `q` itself.
-    fn best_values(
-        &mut self,
-        ahead: &Ahead<'_>,
-        chooser: Option<&Self::Buffer>,
-        q: &Self::Buffer,
-        value: &Self::Buffer,
-        out: &mut Self::Buffer,
-    );
-    /// The loss of the choices' values against targets, given what the network says of their rows and samples; its gradients go to `by_q` and `by_value`, and
-    /// by how much the values are too great to `errors`.
-    #[allow(clippy::too_many_arguments)]
-    fn value_loss(
-        &mut self,
-        values: &Values<'_>,
-        q: &Self::Buffer,
-        value: &Self::Buffer,
-        target: &Self::Buffer,
-        by_q: &mut Self::Buffer,
-        by_value: &mut Self::Buffer,
-        errors: &mut Self::Buffer,
-    ) -> Self::Number;
-
-    /// One step of Adam with decoupled weight decay; the rates already hold the corrections of the moments' bias.
+    /// One step of Adam with decoupled weight decay. `rates` already includes the bias corrections of both moments.
     #[allow(clippy::too_many_arguments)]
     fn adam(
         &mut self,
@@ -371,19 +290,19 @@ pub trait Device: Send {
     );
 }
 
-/// The numbers of one Adam step.
+/// Coefficients of one Adam step.
 #[derive(Clone, Copy, Debug)]
 pub struct AdamRates<R> {
-    /// Decay of the first moment.
+    /// Decay rate of the first moment.
     pub beta1: R,
-    /// Decay of the second moment.
+    /// Decay rate of the second moment.
     pub beta2: R,
-    /// Step size, corrected for the first moment's bias.
+    /// Learning rate, divided by the bias correction of the first moment.
     pub step: R,
-    /// Factor on the second moment, its bias's correction.
+    /// Factor on the second moment: its bias correction.
     pub correction: R,
-    /// Keeps the quotient finite.
+    /// Term added to the denominator, which keeps the quotient finite.
     pub epsilon: R,
-    /// Share of each parameter that decays in the step.
+    /// Fraction of each parameter that decays in the step: learning rate × weight decay.
     pub decay: R,
 }

@@ -1,32 +1,52 @@
-//! A small reverse-mode tape of coarse operations on matrices, and optimisers. It knows no tasks and no schedulers.
+//! Reverse-mode automatic differentiation over coarse matrix operations, and the Adam optimizer. The crate knows nothing of tasks or schedulers.
 //!
-//! A [`Tape`] records operations as they are computed on a [`Device`] and walks them backwards; parameters and their gradients are kept
-//! apart from it ([`Tensors`]). Batches are ragged: the rows of all samples stand one below the other, and [`Segments`] says whose they are, so no
-//! work is done for padding.
+//! A [`Tape`] records operations as they are computed on a [`Device`] and then walks them backwards. Parameters and their gradients live outside the
+//! tape, in [`Tensors`]. Batches are ragged: the rows of all samples are stacked into one matrix, and [`Segments`] says which rows belong to which
+//! sample, so no work is spent on padding.
+//!
+//! There are two devices: [`Cpu`], one thread with vector instructions, and `Cuda` (feature `cuda`), an NVIDIA GPU. The losses of reinforcement
+//! learning are a second trait, [`LearningLosses`], which both devices implement.
+//!
+//! ```
+//! use temponet_grad::{Adam, AdamSettings, Cpu, Tape, Tensors};
+//!
+//! let mut device = Cpu::<f32>::default();
+//! let mut parameters = Tensors::default();
+//! let weight = parameters.add(&mut device, "weight", 1, 2, &[0.0, 0.0]);
+//! let mut gradients = parameters.zeros_like(&mut device);
+//! let mut adam = Adam::new(&mut device, AdamSettings::default(), &parameters);
+//!
+//! let mut tape = Tape::new(&mut device, &parameters);
+//! let x = tape.input(3, 2, &[1.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
+//! let y = tape.linear(x, weight, None);
+//! let loss = tape.regression(y, None, &[2.0, -1.0, 1.0], &[1.0; 3]);
+//! assert_eq!(loss.value, 3.0);
+//! tape.backward([loss], &mut gradients);
+//! drop(tape);
+//! adam.clipped_step(&mut device, 0.1, 1.0, &mut gradients, &mut parameters);
+//! assert!(parameters.values(&device, weight)[0] > 0.0);
+//! ```
 
 mod backward;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod device;
-mod imitation;
+mod losses;
 mod optimizer;
-mod picks;
-mod policy;
 mod real;
 mod tape;
 mod tensors;
-mod values;
 
 pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
 pub use cuda::{Cuda, CudaError, Recorder};
-pub use device::{Activation, AdamRates, AttentionShape, Device, Product, Segments};
-pub use imitation::{Exchange, Imitation};
+pub use device::{AdamRates, AttentionShape, Device, Product, Segments};
+pub use losses::{
+    Exchange, ImitationBatch, LearningLosses, Likelihood, NStepReturn, NextStates, PolicyBatch, PolicySample,
+    PolicyWeights, QValueBatch, SelectedRows, best_rows, likelihood, q_value_of,
+};
 pub use optimizer::{Adam, AdamSettings, Schedule};
-pub use picks::{Likelihood, Picks, best_rows, likelihood};
-pub use policy::{Choices, Made, PolicyWeights};
 pub use real::Real;
 pub use tape::{Embedding, Loss, RowNumbers, Tape, Var};
 pub use tensors::{TensorId, Tensors};
-pub use values::{Ahead, Values, Way, value_of};

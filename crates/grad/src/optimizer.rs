@@ -4,21 +4,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AdamRates, Device, Real, Tensors};
 
-/// How the learning rate changes over a training.
+/// Schedule of the learning rate over a training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Schedule {
-    /// Always the same.
+    /// Constant.
     #[default]
     Constant,
-    /// Falls in a straight line to nought.
+    /// Linear decay to zero.
     Linear,
-    /// Falls along half a cosine to nought.
+    /// Cosine decay to zero.
     Cosine,
 }
 
 impl Schedule {
-    /// The factor on the learning rate at a step of so many; the first `warm_up` steps rise to it in a straight line.
+    /// Factor on the learning rate at `step` of `steps`, 0 to 1. During the first `warm_up` steps it rises linearly.
     pub fn factor(self, step: u64, steps: u64, warm_up: u64) -> f64 {
         let rise = if step < warm_up { (step + 1) as f64 / warm_up as f64 } else { 1.0 };
         let done = (step.saturating_sub(warm_up) as f64 / steps.saturating_sub(warm_up).max(1) as f64).min(1.0);
@@ -30,17 +30,17 @@ impl Schedule {
     }
 }
 
-/// Adam's constants.
+/// Hyperparameters of Adam.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AdamSettings {
-    /// Decay of the mean gradient.
+    /// Decay rate of the mean gradient. Default 0.9.
     pub beta1: f64,
-    /// Decay of the mean squared gradient.
+    /// Decay rate of the mean squared gradient. Default 0.999.
     pub beta2: f64,
-    /// Keeps quotients finite.
+    /// Term added to the denominator, which keeps quotients finite. Default 1e-8.
     pub epsilon: f64,
-    /// Share of a parameter that decays in a step, in units of the learning rate.
+    /// Decoupled weight decay: the fraction of a parameter that decays in a step, in units of the learning rate. Default 0.
     pub weight_decay: f64,
 }
 
@@ -50,33 +50,27 @@ impl Default for AdamSettings {
     }
 }
 
-/// Adam's memory.
+/// State of the Adam optimizer.
 pub struct Adam<D: Device> {
-    /// Its constants.
+    /// Hyperparameters.
     pub settings: AdamSettings,
-    /// Steps done.
+    /// Number of steps done.
     pub steps: u64,
-    /// Mean gradients.
+    /// Mean gradients (first moments).
     pub first: Tensors<D>,
-    /// Mean squared gradients.
+    /// Mean squared gradients (second moments).
     pub second: Tensors<D>,
 }
 
 impl<D: Device> Adam<D> {
-    /// For these parameters.
+    /// Creates an optimizer for these parameters.
     pub fn new(device: &mut D, settings: AdamSettings, parameters: &Tensors<D>) -> Adam<D> {
         Adam { settings, steps: 0, first: parameters.zeros_like(device), second: parameters.zeros_like(device) }
     }
 
-    /// Moves the parameters against the gradients.
-    pub fn step(&mut self, device: &mut D, rate: f64, gradients: &Tensors<D>, parameters: &mut Tensors<D>) {
-        let rates = self.next_rates(rate);
-        let (first, second) = (&mut self.first.buffers, &mut self.second.buffers);
-        device.adam_all(&rates, &gradients.buffers, first, second, &mut parameters.buffers);
-    }
-
-    /// The same with gradients that are scaled down to a norm if theirs is greater; nothing moves if it is not finite. Gives the norm as it was,
-    /// which need not be waited for.
+    /// One step with learning rate `rate` and gradient clipping: gradients with a Euclidean norm above `most` are scaled down to it. With an infinite `most`
+    /// nothing is clipped. If the norm is not finite, the parameters stay as they are. Returns the norm before scaling, which may not have been computed
+    /// yet.
     pub fn clipped_step(
         &mut self,
         device: &mut D,
@@ -90,11 +84,11 @@ impl<D: Device> Adam<D> {
         device.clipped_adam_all(most, &rates, &mut gradients.buffers, first, second, &mut parameters.buffers)
     }
 
-    /// The numbers of one more step.
+    /// Counts one more step and returns its coefficients.
     fn next_rates(&mut self, rate: f64) -> AdamRates<D::Real> {
         self.steps += 1;
         let AdamSettings { beta1, beta2, epsilon, weight_decay } = self.settings;
-        // The device decays by the betas it can hold, and they must be undone as such: one less 0.999 in single precision is off by 1e-5.
+        // The bias corrections must use the betas as the device rounds them: in single precision, 1 − 0.999 is off by 1e-5.
         let power = |beta: f64| 1.0 - D::Real::of(beta).to_f64().powf(self.steps as f64);
         AdamRates {
             beta1: D::Real::of(beta1),

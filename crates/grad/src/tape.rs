@@ -1,18 +1,16 @@
-//! The tape: computes forwards and remembers how.
+//! The tape: computes operations forwards and records them for the backward pass, which is in [`crate::backward`].
 
 use std::sync::Arc;
 
-use crate::{
-    Activation, Ahead, AttentionShape, Choices, Device, Imitation, Product, Real, Segments, TensorId, Tensors, Values,
-};
+use crate::{AttentionShape, Device, Product, Segments, TensorId, Tensors};
 
-/// A matrix on the tape.
+/// Handle of a matrix on a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Var(pub(crate) usize);
 
-/// A loss to go backwards from: its value, and its gradient with respect to a matrix on the tape.
+/// Starting point of a backward pass: the value of a loss and its gradient with respect to a matrix on the tape.
 pub struct Loss<D: Device> {
-    /// The sum over all samples; nought where it is told apart.
+    /// Sum over all samples; 0 where the total is returned separately.
     pub value: f64,
     pub(crate) var: Var,
     pub(crate) gradient: D::Buffer,
@@ -25,24 +23,25 @@ pub(crate) struct Node<D: Device> {
     pub op: Op<D>,
 }
 
-/// Rows added to other rows: from a matrix or a parameter, by lists of row numbers.
-pub(crate) struct Rows<D: Device> {
-    pub source: Source,
+/// One term of a sum of rows: rows of a matrix or of a parameter, and the rows of the result that they are added to.
+pub(crate) struct RowTerm<D: Device> {
+    pub operand: Operand,
     pub count: usize,
     pub from: Option<Arc<D::Index>>,
     pub to: Option<Arc<D::Index>>,
 }
 
-/// Row numbers on a device, for as many operations as they are of use to.
+/// Row numbers on a device. Several operations can share them.
 pub struct RowNumbers<D: Device> {
     index: Arc<D::Index>,
     len: usize,
-    /// One above the greatest.
+    /// One more than the greatest row number.
     end: usize,
 }
 
+/// What an operation reads: a matrix on the tape or a parameter.
 #[derive(Clone, Copy)]
-pub(crate) enum Source {
+pub(crate) enum Operand {
     Var(Var),
     Parameter(TensorId),
 }
@@ -50,22 +49,18 @@ pub(crate) enum Source {
 pub(crate) enum Op<D: Device> {
     Input,
     Linear { x: Var, weight: TensorId, bias: Option<TensorId>, by_inputs: bool },
-    Rows(Vec<Rows<D>>),
+    SumOfRows(Vec<RowTerm<D>>),
     Add { left: Var, right: Var },
-    Multiply { left: Var, right: Var },
     Norm { x: Var, change: Option<Var>, weight: TensorId, bias: TensorId, normal: D::Buffer, scales: D::Buffer },
     Attention { q: Var, k: Var, v: Var, queries: Arc<Segments>, keys: Arc<Segments>, heads: usize, weights: D::Buffer },
-    Activate { x: Var, activation: Activation },
-    Softmax { x: Var, segments: Arc<Segments> },
-    Lstm { gates: Var, cell: Var },
-    Gru { input: Var, hidden: Var, state: Var },
-    Columns { x: Var, first: usize },
+    Relu { x: Var },
 }
 
-/// A table, the rows of it to add, and to which rows of the result; to all in order if there is no list.
+/// One term of [`Tape::embedding`]: a table, the row of it to add for each entry, and the row of the result that each entry is added to. Without the last
+/// list, entry `k` is added to row `k`.
 pub type Embedding<'a, D> = (TensorId, &'a [u32], Option<&'a RowNumbers<D>>);
 
-/// Records operations on a device.
+/// Records operations on a device. Dropping a tape gives its memory back to the device.
 pub struct Tape<'a, D: Device> {
     pub(crate) device: &'a mut D,
     pub(crate) parameters: &'a Tensors<D>,
@@ -73,7 +68,7 @@ pub struct Tape<'a, D: Device> {
 }
 
 impl<'a, D: Device> Tape<'a, D> {
-    /// An empty tape over these parameters.
+    /// Creates an empty tape over these parameters.
     pub fn new(device: &'a mut D, parameters: &'a Tensors<D>) -> Tape<'a, D> {
         Tape { device, parameters, nodes: Vec::new() }
     }
@@ -87,40 +82,40 @@ impl<'a, D: Device> Tape<'a, D> {
         &self.parameters.buffers[id.0]
     }
 
-    /// Rows and columns of a matrix.
+    /// Number of rows and columns of a matrix.
     pub fn shape(&self, var: Var) -> (usize, usize) {
         (self.nodes[var.0].rows, self.nodes[var.0].columns)
     }
 
-    /// Its numbers, row after row.
+    /// Values of a matrix in row-major order. Waits for the device.
     pub fn values(&self, var: Var) -> Vec<D::Real> {
         self.device.download(&self.nodes[var.0].value)
     }
 
-    /// The device.
+    /// The device that the tape computes on.
     pub fn device(&mut self) -> &mut D {
         self.device
     }
 
-    /// A given matrix; nothing goes backwards from it.
+    /// Puts a given matrix on the tape. It gets no gradient.
     pub fn input(&mut self, rows: usize, columns: usize, values: &[D::Real]) -> Var {
         assert_eq!(values.len(), rows * columns);
         let value = self.device.upload(values);
         self.push(rows, columns, value, Op::Input)
     }
 
-    /// Puts row numbers on the device.
+    /// Copies row numbers to the device.
     pub fn numbers(&mut self, rows: &[u32]) -> RowNumbers<D> {
         let end = rows.iter().max().map_or(0, |most| *most as usize + 1);
         RowNumbers { index: Arc::new(self.device.index(rows)), len: rows.len(), end }
     }
 
-    /// x · weightᵀ + bias; the weight has one row per output.
+    /// Linear map x · weightᵀ + bias. The weight has one row per output.
     pub fn linear(&mut self, x: Var, weight: TensorId, bias: Option<TensorId>) -> Var {
         self.map(x, weight, bias, false)
     }
 
-    /// x · weight + bias; the weight has one row per input.
+    /// Linear map x · weight + bias. The weight has one row per input.
     pub fn linear_by_inputs(&mut self, x: Var, weight: TensorId, bias: Option<TensorId>) -> Var {
         self.map(x, weight, bias, true)
     }
@@ -148,7 +143,7 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, outputs, out, Op::Linear { x, weight, bias, by_inputs })
     }
 
-    /// Sums of embeddings.
+    /// Sums of embeddings: a matrix of `rows` rows, each the sum of table rows.
     pub fn embedding(&mut self, rows: usize, parts: &[Embedding<'_, D>]) -> Var {
         let columns = parts.first().map_or(1, |(table, ..)| self.parameters.shape(*table).1);
         let mut list = Vec::new();
@@ -158,55 +153,56 @@ impl<'a, D: Device> Tape<'a, D> {
             assert!(width == columns && values.end <= entries);
             assert!(places.map_or(values.len == rows, |places| places.len == values.len && places.end <= rows));
             let (from, to) = (Some(values.index), places.map(|places| places.index.clone()));
-            list.push(Rows { source: Source::Parameter(*table), count: values.len, from, to });
+            list.push(RowTerm { operand: Operand::Parameter(*table), count: values.len, from, to });
         }
         self.sum_of_rows(rows, columns, list)
     }
 
-    /// The rows of x with these numbers.
+    /// The rows of `x` with these numbers, in this order. A row may be taken several times.
     pub fn gather(&mut self, x: Var, numbers: &RowNumbers<D>) -> Var {
         let (rows, columns) = self.shape(x);
         assert!(numbers.end <= rows);
         let mut out = self.device.blank(numbers.len * columns);
         self.device.take_rows((numbers.len, columns), &self.nodes[x.0].value, &numbers.index, &mut out);
-        let part = Rows { source: Source::Var(x), count: numbers.len, from: Some(numbers.index.clone()), to: None };
-        self.push(numbers.len, columns, out, Op::Rows(vec![part]))
+        let part =
+            RowTerm { operand: Operand::Var(x), count: numbers.len, from: Some(numbers.index.clone()), to: None };
+        self.push(numbers.len, columns, out, Op::SumOfRows(vec![part]))
     }
 
-    /// Message passing: row `to[k]` of the result, of so many rows, is the sum of the rows `from[k]` of x.
+    /// Message passing: a matrix of `rows` rows, where row `to[k]` is the sum of the rows `from[k]` of `x`.
     pub fn message_sum(&mut self, x: Var, rows: usize, from: &[u32], to: &[u32]) -> Var {
         let (sources, columns) = self.shape(x);
         let (from, to) = (self.numbers(from), self.numbers(to));
         assert!(from.len == to.len && from.end <= sources && to.end <= rows);
-        let part = Rows { source: Source::Var(x), count: from.len, from: Some(from.index), to: Some(to.index) };
+        let part = RowTerm { operand: Operand::Var(x), count: from.len, from: Some(from.index), to: Some(to.index) };
         self.sum_of_rows(rows, columns, vec![part])
     }
 
-    /// A matrix of so many rows with rows of others in these places; noughts elsewhere.
+    /// A matrix of `rows` rows with the rows of each part added at the given places; zeros elsewhere.
     pub fn combine(&mut self, rows: usize, parts: &[(Var, &RowNumbers<D>)]) -> Var {
         let columns = parts.first().map_or(1, |(x, _)| self.shape(*x).1);
         let mut list = Vec::new();
         for (x, places) in parts {
             assert!(self.shape(*x) == (places.len, columns) && places.end <= rows);
             let to = Some(places.index.clone());
-            list.push(Rows { source: Source::Var(*x), count: places.len, from: None, to });
+            list.push(RowTerm { operand: Operand::Var(*x), count: places.len, from: None, to });
         }
         self.sum_of_rows(rows, columns, list)
     }
 
-    fn sum_of_rows(&mut self, rows: usize, columns: usize, parts: Vec<Rows<D>>) -> Var {
+    fn sum_of_rows(&mut self, rows: usize, columns: usize, parts: Vec<RowTerm<D>>) -> Var {
         let mut out = self.device.zeros(rows * columns);
         for part in &parts {
-            let source = match part.source {
-                Source::Var(x) => &self.nodes[x.0].value,
-                Source::Parameter(table) => &self.parameters.buffers[table.0],
+            let source = match part.operand {
+                Operand::Var(x) => &self.nodes[x.0].value,
+                Operand::Parameter(table) => &self.parameters.buffers[table.0],
             };
             self.device.add_rows((part.count, columns), source, part.from.as_deref(), &mut out, part.to.as_deref());
         }
-        self.push(rows, columns, out, Op::Rows(parts))
+        self.push(rows, columns, out, Op::SumOfRows(parts))
     }
 
-    /// left + right.
+    /// Sum of two matrices of the same shape.
     pub fn add(&mut self, left: Var, right: Var) -> Var {
         let (rows, columns) = self.shape(left);
         assert_eq!((rows, columns), self.shape(right));
@@ -216,16 +212,7 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, columns, out, Op::Add { left, right })
     }
 
-    /// left ∘ right, number by number.
-    pub fn multiply(&mut self, left: Var, right: Var) -> Var {
-        let (rows, columns) = self.shape(left);
-        assert_eq!((rows, columns), self.shape(right));
-        let mut out = self.device.zeros(rows * columns);
-        self.device.add_multiplied(&self.nodes[left.0].value, &self.nodes[right.0].value, &mut out);
-        self.push(rows, columns, out, Op::Multiply { left, right })
-    }
-
-    /// Layer norm of x, or of x + change.
+    /// Layer norm of `x`, or of x + change (a residual connection).
     pub fn norm(&mut self, x: Var, change: Option<Var>, weight: TensorId, bias: TensorId) -> Var {
         let (rows, columns) = self.shape(x);
         assert!(self.parameters.shape(weight) == (1, columns) && self.parameters.shape(bias) == (1, columns));
@@ -238,8 +225,8 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, columns, out, Op::Norm { x, change, weight, bias, normal, scales })
     }
 
-    /// Multi-head attention within each sample, a bias added to the logits of each key; nothing goes backwards from it. A key that stands for c equal
-    /// ones has the bias ln c.
+    /// Multi-head softmax attention within each sample. `bias`, one number per key, is added to the key's logits and gets no gradient. A key that stands for
+    /// c equal ones has the bias ln c, which is exactly attention over all c.
     #[allow(clippy::too_many_arguments)]
     pub fn attention(
         &mut self,
@@ -264,121 +251,21 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, columns, out, op)
     }
 
-    /// A function of each number.
-    pub fn activate(&mut self, x: Var, activation: Activation) -> Var {
+    /// Rectified linear unit, max(x, 0), of each number.
+    pub fn relu(&mut self, x: Var) -> Var {
         let (rows, columns) = self.shape(x);
         let mut out = self.device.blank(rows * columns);
-        self.device.activate(activation, &self.nodes[x.0].value, &mut out);
-        self.push(rows, columns, out, Op::Activate { x, activation })
+        self.device.relu(&self.nodes[x.0].value, &mut out);
+        self.push(rows, columns, out, Op::Relu { x })
     }
 
-    /// Softmax over the rows of each sample; x has one column.
-    pub fn softmax(&mut self, x: Var, segments: &Arc<Segments>) -> Var {
-        assert_eq!(self.shape(x), (segments.rows(), 1));
-        let mut out = self.device.blank(segments.rows());
-        self.device.softmax(segments, &self.nodes[x.0].value, &mut out);
-        self.push(segments.rows(), 1, out, Op::Softmax { x, segments: segments.clone() })
-    }
-
-    /// An LSTM cell from the sums before its gates (input, forget, cell, output) and the cell's state: the output and the new state, side by side.
-    pub fn lstm_cell(&mut self, gates: Var, cell: Var) -> Var {
-        let (rows, h) = self.shape(cell);
-        assert_eq!(self.shape(gates), (rows, 4 * h));
-        let mut out = self.device.blank(rows * 2 * h);
-        self.device.lstm_cell(h, &self.nodes[gates.0].value, &self.nodes[cell.0].value, &mut out);
-        self.push(rows, 2 * h, out, Op::Lstm { gates, cell })
-    }
-
-    /// A GRU cell from the sums before its gates (reset, update, new) of the input and of the hidden state, and that state: the new state.
-    pub fn gru_cell(&mut self, input: Var, hidden: Var, state: Var) -> Var {
-        let (rows, h) = self.shape(state);
-        assert!(self.shape(input) == (rows, 3 * h) && self.shape(hidden) == (rows, 3 * h));
-        let mut out = self.device.blank(rows * h);
-        let [i, g, s] = [input, hidden, state].map(|var| &self.nodes[var.0].value);
-        self.device.gru_cell(h, i, g, s, &mut out);
-        self.push(rows, h, out, Op::Gru { input, hidden, state })
-    }
-
-    /// Some columns of x.
-    pub fn columns(&mut self, x: Var, first: usize, count: usize) -> Var {
-        let (rows, columns) = self.shape(x);
-        assert!(first + count <= columns);
-        let mut out = self.device.blank(rows * count);
-        self.device.take_columns((columns, count), first, &self.nodes[x.0].value, &mut out);
-        self.push(rows, count, out, Op::Columns { x, first })
-    }
-
-    /// The weighted sum of the numbers' losses against targets: half the square, or Huber's with `delta`.
-    pub fn regression(&mut self, x: Var, delta: Option<f64>, target: &[D::Real], weights: &[D::Real]) -> Loss<D> {
-        let (rows, columns) = self.shape(x);
-        assert!(target.len() == rows * columns && weights.len() == target.len());
-        let (target, weights) = (self.device.upload(target), self.device.upload(weights));
-        let mut gradient = self.device.blank(rows * columns);
-        let delta = delta.map(D::Real::of);
-        let value = self.device.regression(delta, &self.nodes[x.0].value, &target, &weights, &mut gradient);
-        self.device.recycle(target);
-        self.device.recycle(weights);
-        Loss { value, var: x, gradient }
-    }
-
-    /// The loss of doing what a teacher does by what the network says of rows: to go backwards from, and what it comes to in all, which need not be
-    /// waited for.
-    pub fn imitation_loss(&mut self, q: Var, imitation: &Imitation<'_>) -> (Vec<Loss<D>>, D::Number) {
-        let rows = imitation.picks.rows.rows();
-        assert_eq!(self.shape(q), (rows, 1));
-        let mut by_q = self.device.blank(rows);
-        let total = self.device.imitation_loss(imitation, &self.nodes[q.0].value, &mut by_q);
-        (vec![Loss { value: 0.0, var: q, gradient: by_q }], total)
-    }
-
-    /// The same for the loss of policy optimisation, by what the network says of rows, `q`, and of samples, `value`.
-    pub fn policy_loss(&mut self, q: Var, value: Var, choices: &Choices<'_>) -> (Vec<Loss<D>>, D::Number) {
-        let rows = choices.picks.rows;
-        assert_eq!((self.shape(q), self.shape(value)), ((rows.rows(), 1), (rows.len(), 1)));
-        assert_eq!(choices.made.len(), rows.len());
-        let (mut by_q, mut by_value) = (self.device.blank(rows.rows()), self.device.blank(rows.len()));
-        let [q_value, value_value] = [q, value].map(|var| &self.nodes[var.0].value);
-        let total = self.device.policy_loss(choices, q_value, value_value, &mut by_q, &mut by_value);
-        let loss = |var, gradient| Loss { value: 0.0, var, gradient };
-        (vec![loss(q, by_q), loss(value, by_value)], total)
-    }
-
-    /// What choices should have been worth by what the network says of the rows and samples that came after them. Which rows are the best there says
-    /// `chooser`, or `q` itself.
-    pub fn best_values(&mut self, ahead: &Ahead<'_>, chooser: Option<&D::Buffer>, q: Var, value: Var) -> D::Buffer {
-        assert_eq!((self.shape(q), self.shape(value)), ((ahead.rows.rows(), 1), (ahead.rows.len(), 1)));
-        let mut out = self.device.blank(ahead.rows.len());
-        let [q, value] = [q, value].map(|var| &self.nodes[var.0].value);
-        self.device.best_values(ahead, chooser, q, value, &mut out);
-        out
-    }
-
-    /// The loss of choices' values against targets, as that of policy optimisation; with it by how much each is too great.
-    pub fn value_loss(
-        &mut self,
-        q: Var,
-        value: Var,
-        target: &D::Buffer,
-        values: &Values<'_>,
-    ) -> (Vec<Loss<D>>, D::Number, D::Buffer) {
-        let rows = values.picks.rows;
-        assert_eq!((self.shape(q), self.shape(value)), ((rows.rows(), 1), (rows.len(), 1)));
-        assert_eq!(values.weights.len(), rows.len());
-        let mut by_q = self.device.blank(rows.rows());
-        let [mut by_value, mut errors] = [(); 2].map(|()| self.device.blank(rows.len()));
-        let [q_value, v] = [q, value].map(|var| &self.nodes[var.0].value);
-        let total = self.device.value_loss(values, q_value, v, target, &mut by_q, &mut by_value, &mut errors);
-        let loss = |var, gradient| Loss { value: 0.0, var, gradient };
-        (vec![loss(q, by_q), loss(value, by_value)], total, errors)
-    }
-
-    /// Keeps a matrix, where it is, and forgets the rest.
+    /// Ends the tape and returns one of its matrices, which stays in the device's memory.
     pub fn keep(mut self, var: Var) -> D::Buffer {
         let nothing = self.device.blank(0);
         std::mem::replace(&mut self.nodes[var.0].value, nothing)
     }
 
-    /// A loss worked out elsewhere: its value and its gradient with respect to x.
+    /// A loss that was computed elsewhere: its value and its gradient with respect to `x`.
     pub fn loss(&mut self, x: Var, value: f64, gradient: &[D::Real]) -> Loss<D> {
         let (rows, columns) = self.shape(x);
         assert_eq!(gradient.len(), rows * columns);

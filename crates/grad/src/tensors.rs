@@ -1,12 +1,12 @@
-//! Named tensors: the parameters of a network, or what belongs to each of them (gradients, moments).
+//! Named tensors: the parameters of a network, their gradients, or the moments of an optimizer.
 
-use crate::{Device, Real};
+use crate::Device;
 
-/// Which tensor.
+/// Handle of a tensor in [`Tensors`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorId(pub(crate) usize);
 
-/// A list of named matrices on a device.
+/// List of named matrices on a device.
 pub struct Tensors<D: Device> {
     names: Vec<String>,
     shapes: Vec<(usize, usize)>,
@@ -20,7 +20,7 @@ impl<D: Device> Default for Tensors<D> {
 }
 
 impl<D: Device> Tensors<D> {
-    /// Adds a matrix, row after row.
+    /// Adds a matrix in row-major order.
     pub fn add(&mut self, device: &mut D, name: &str, rows: usize, columns: usize, values: &[D::Real]) -> TensorId {
         assert_eq!(values.len(), rows * columns, "{name}");
         self.names.push(name.into());
@@ -29,13 +29,13 @@ impl<D: Device> Tensors<D> {
         TensorId(self.names.len() - 1)
     }
 
-    /// Tensors of the same names and shapes, all nought.
+    /// Tensors of the same names and shapes, all zero.
     pub fn zeros_like(&self, device: &mut D) -> Tensors<D> {
         let buffers = self.shapes.iter().map(|(rows, columns)| device.zeros(rows * columns)).collect();
         Tensors { names: self.names.clone(), shapes: self.shapes.clone(), buffers }
     }
 
-    /// A copy.
+    /// Copies all tensors on the same device.
     pub fn copy(&self, device: &mut D) -> Tensors<D> {
         let mut copy = self.zeros_like(device);
         for (to, from) in copy.buffers.iter_mut().zip(&self.buffers) {
@@ -44,83 +44,69 @@ impl<D: Device> Tensors<D> {
         copy
     }
 
-    /// Takes over the numbers of tensors of the same names and shapes on another device.
+    /// Replaces all values by those of tensors of the same names and shapes on another device.
     pub fn take_over(&mut self, device: &mut D, others: &Tensors<D>, other_device: &D) {
         for id in self.ids() {
             self.set(device, id, &others.values(other_device, id));
         }
     }
 
-    /// How many there are.
+    /// Number of tensors.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no tensors.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// All of them.
+    /// Handles of all tensors, in order.
     pub fn ids(&self) -> impl Iterator<Item = TensorId> + use<D> {
         (0..self.names.len()).map(TensorId)
     }
 
-    /// The tensor of a name.
+    /// Handle of the tensor with this name.
     pub fn find(&self, name: &str) -> Option<TensorId> {
         self.names.iter().position(|other| other == name).map(TensorId)
     }
 
-    /// Its name.
+    /// Name of a tensor.
     pub fn name(&self, id: TensorId) -> &str {
         &self.names[id.0]
     }
 
-    /// Its rows and columns.
+    /// Number of rows and columns of a tensor.
     pub fn shape(&self, id: TensorId) -> (usize, usize) {
         self.shapes[id.0]
     }
 
-    /// Its numbers, row after row.
+    /// Values of a tensor in row-major order. Waits for the device.
     pub fn values(&self, device: &D, id: TensorId) -> Vec<D::Real> {
         device.download(&self.buffers[id.0])
     }
 
-    /// Replaces its numbers.
+    /// Replaces the values of a tensor.
     pub fn set(&mut self, device: &mut D, id: TensorId, values: &[D::Real]) {
         let (rows, columns) = self.shapes[id.0];
         assert_eq!(values.len(), rows * columns, "{}", self.names[id.0]);
         self.buffers[id.0] = device.upload(values);
     }
 
-    /// Makes all nought.
+    /// Sets all values to zero.
     pub fn clear(&mut self, device: &mut D) {
         device.clear_all(&mut self.buffers);
     }
 
-    /// Adds others of the same shapes.
+    /// Adds tensors of the same shapes, one by one.
     pub fn add_all(&mut self, device: &mut D, others: &Tensors<D>) {
         for (to, from) in self.buffers.iter_mut().zip(&others.buffers) {
             device.add(from, to);
         }
     }
 
-    /// Moves each number towards the other's: the soft update of a target network.
+    /// Moves each value toward that of `others` by the fraction `share`: the soft update of a target network.
     pub fn blend(&mut self, device: &mut D, others: &Tensors<D>, share: D::Real) {
         device.blend_all(share, &others.buffers, &mut self.buffers);
-    }
-
-    /// The Euclidean norm of all numbers together.
-    pub fn norm(&self, device: &mut D) -> f64 {
-        device.square_sum_of_all(&self.buffers).sqrt()
-    }
-
-    /// Scales down to a norm if it is greater, and says what the norm was: gradient clipping.
-    pub fn clip(&mut self, device: &mut D, most: f64) -> f64 {
-        let norm = self.norm(device);
-        if norm > most {
-            device.scale_all(D::Real::of(most / norm), &mut self.buffers);
-        }
-        norm
     }
 }

@@ -1,4 +1,4 @@
-//! Contract: the GPU computes what the processor computes, the same numbers each time, and where there is none that is said and nothing panics.
+//! Contract: the GPU computes the same results as the CPU, within rounding, and the same numbers each time. Without a GPU there is an error and no panic.
 
 #![cfg(feature = "cuda")]
 
@@ -7,25 +7,26 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_grad::{
-    Activation, Adam, AdamRates, AdamSettings, Ahead, AttentionShape, Choices, Cpu, Cuda, Device, Exchange, Imitation,
-    Loss, Made, Picks, PolicyWeights, Product, Segments, Tape, TensorId, Tensors, Values, Way,
+    Adam, AdamRates, AdamSettings, AttentionShape, Cpu, Cuda, Device, Exchange, ImitationBatch, LearningLosses, Loss,
+    NStepReturn, NextStates, PolicyBatch, PolicySample, PolicyWeights, Product, QValueBatch, Segments, SelectedRows,
+    Tape, TensorId, Tensors,
 };
 
-/// Numbers that come from a few roundings.
+/// Tolerance of results of a few roundings.
 const CLOSE: f32 = 2e-6;
-/// Numbers that come from sums of many, which the devices make in different orders.
+/// Tolerance of sums of many numbers, which the devices add in different orders.
 const SUMMED: f32 = 3e-5;
-/// Numbers that the processor adds up one after the other, thousands of them.
+/// Tolerance of sums of thousands of numbers, which the CPU adds one after the other.
 const LONG: f32 = 3e-4;
-/// Sums in double precision.
+/// Tolerance of sums in double precision.
 const DOUBLE: f64 = 1e-10;
-/// Totals of losses in double precision, and of losses in single precision.
+/// Tolerances of totals of losses in double precision, and of losses in single precision.
 const TOTAL: f64 = 1e-6;
 const TOTAL_OF_SINGLES: f64 = 1e-5;
-/// Numbers whose factors were rounded to 10 bits.
+/// Tolerance of products whose factors are rounded to 10 bits.
 const TF32: f32 = 2e-2;
 
-/// The card, one test at a time; none where there is none.
+/// The GPU, for one test at a time; `None` if there is none.
 fn gpu() -> Option<MutexGuard<'static, Cuda>> {
     static GPU: OnceLock<Option<Mutex<Cuda>>> = OnceLock::new();
     let gpu = GPU.get_or_init(|| match Cuda::new() {
@@ -61,7 +62,7 @@ fn compare(name: &str, tolerance: f32, expected: &[Vec<f32>], found: &[Vec<f32>]
     }
 }
 
-/// Does the same on both devices and compares the buffers that come of it.
+/// Does the same work on both devices and compares the resulting buffers.
 macro_rules! on_both {
     ($gpu:expr, $name:expr, $tolerance:expr, |$device:ident| $work:expr) => {{
         let expected: Vec<Vec<f32>> = {
@@ -72,7 +73,7 @@ macro_rules! on_both {
             let $device = &mut *$gpu;
             $work.iter().map(|buffer| $device.download(buffer)).collect()
         };
-        assert!(expected.iter().flatten().any(|value| *value != 0.0), "{}: all nought", $name);
+        assert!(expected.iter().flatten().any(|value| *value != 0.0), "{}: all zero", $name);
         compare($name, $tolerance, &expected, &found);
     }};
 }
@@ -99,24 +100,21 @@ fn numbers_one_by_one() {
             device.add(&x, &mut out);
             device.scale(0.3, &mut out);
             device.blend(0.2, &y, &mut out);
-            device.add_multiplied(&x, &y, &mut out);
             let mut copy = device.zeros(n);
             device.copy(&out, &mut copy);
             device.add(&out, &mut copy);
             [out, copy]
         });
-        for activation in [Activation::Relu, Activation::Gelu, Activation::Tanh] {
-            let mut wide: Vec<f32> = a.iter().map(|value| 6.0 * value).collect();
-            // Something comes through, even of one.
-            wide[0] = wide[0].abs();
-            on_both!(gpu, &format!("{activation:?}"), CLOSE, |device| {
-                let (x, dy) = (device.upload(&wide), device.upload(&b));
-                let mut out = device.blank(n);
-                device.activate(activation, &x, &mut out);
-                let dx = device.activate_backward(activation, &x, dy);
-                [out, dx]
-            });
-        }
+        let mut wide: Vec<f32> = a.iter().map(|value| 6.0 * value).collect();
+        // At least one number is positive, so that the result is not all zero.
+        wide[0] = wide[0].abs();
+        on_both!(gpu, "relu", CLOSE, |device| {
+            let (x, dy) = (device.upload(&wide), device.upload(&b));
+            let mut out = device.blank(n);
+            device.relu(&x, &mut out);
+            let dx = device.relu_backward(&x, dy);
+            [out, dx]
+        });
         let rates = AdamRates { beta1: 0.9, beta2: 0.99, step: 0.02, correction: 1.3, epsilon: 1e-6, decay: 0.001 };
         let squares: Vec<f32> = c.iter().map(|value| value * value).collect();
         on_both!(gpu, "adam", CLOSE, |device| {
@@ -126,7 +124,7 @@ fn numbers_one_by_one() {
             [first, second, parameter]
         });
     }
-    // More matrices than go into one call, of several lengths, one of them empty.
+    // More matrices than fit into one launch, of several lengths, one of them empty.
     let lengths: Vec<usize> = (0..150).map(|k| k * 37 % 2_100).collect();
     let all: Vec<Vec<f32>> = lengths.iter().map(|len| random(&mut rng, *len)).collect();
     let rates = AdamRates { beta1: 0.9, beta2: 0.99, step: 0.02, correction: 1.3, epsilon: 1e-6, decay: 0.001 };
@@ -141,7 +139,7 @@ fn numbers_one_by_one() {
         device.blend_all(0.25, &gradients, &mut parameters);
         [first, second, parameters].into_iter().flatten().collect::<Vec<_>>()
     });
-    // Clipped, not clipped, and not at all where the norm is not finite.
+    // Clipped, not clipped, and no step because the norm is not finite.
     for (most, spoiler) in [(0.5, 0.0), (1e6, 0.0), (0.5, f32::NAN)] {
         let mut norms = Vec::new();
         on_both!(gpu, "clipped", CLOSE, |device| {
@@ -246,7 +244,7 @@ fn rows_to_rows() {
             device.add_rows((count, columns), &gathered, None, &mut back, Some(&from));
             [out, gathered, back]
         });
-        // Each row to a place of its own, in no order.
+        // A permutation: each row goes to a place of its own.
         let shuffled: Vec<u32> = (0..targets as u32).map(|row| (row * 7 + 3) % targets as u32).collect();
         on_both!(gpu, "a permutation", CLOSE, |device| {
             let (x, mut out) = (device.upload(&out), device.zeros(targets * columns));
@@ -255,13 +253,6 @@ fn rows_to_rows() {
             [out]
         });
     }
-    let x = random(&mut rng, 60 * 12);
-    on_both!(gpu, "columns", CLOSE, |device| {
-        let (x, mut some, mut all) = (device.upload(&x), device.blank(60 * 5), device.upload(&x));
-        device.take_columns((12, 5), 3, &x, &mut some);
-        device.add_columns((5, 12), 7, &some, &mut all);
-        [some, all]
-    });
 }
 
 #[test]
@@ -302,10 +293,10 @@ fn attention() {
     ];
     for _ in 0..3 {
         let queries = segments(&mut rng, 40, 90);
-        // A sample with queries has a key to see.
+        // Each sample has at least one key.
         let keys = Segments::of_lengths(queries.ranges().map(|range| range.len() / 2 + 1));
         shapes.push((queries, keys, 4, 64));
-        // Short ones.
+        // Short samples.
         let queries = Segments::of_lengths((0..300).map(|_| rng.random_range(1..8)));
         shapes.push((queries.clone(), queries, 4, 4 * rng.random_range(1..32)));
     }
@@ -332,7 +323,7 @@ fn attention() {
     }
 }
 
-/// Queries that see no key get noughts.
+/// The result is zero for queries of samples without keys.
 #[test]
 fn attention_to_nothing() {
     let (queries, keys) = (Segments::of_lengths([2, 3]), Segments::of_lengths([0, 1]));
@@ -358,13 +349,6 @@ fn samples_and_losses() {
         let segments = segments(&mut rng, samples, longest);
         let n = segments.rows();
         let (x, dy) = (random(&mut rng, n), random(&mut rng, n));
-        on_both!(gpu, "softmax", SUMMED, |device| {
-            let (x, dy) = (device.upload(&x), device.upload(&dy));
-            let (mut out, mut dx) = (device.blank(n), device.upload(&[1.0].repeat(n)));
-            device.softmax(&segments, &x, &mut out);
-            device.softmax_backward(&segments, &out, &dy, &mut dx);
-            [out, dx]
-        });
         let mut losses = Vec::new();
         let weights = random(&mut rng, n);
         for delta in [None, Some(0.3)] {
@@ -379,7 +363,7 @@ fn samples_and_losses() {
     }
 }
 
-/// Samples of at least two rows, so many of each but the first, and as many of them picked as there are places, in some order.
+/// Random samples of two to `longest` rows with random counts, and up to `places` picked rows of each in random order.
 fn picked(rng: &mut Pcg64, samples: usize, longest: usize, places: usize) -> (Segments, Vec<u32>, Vec<Vec<u32>>) {
     let rows = Segments::of_lengths((0..samples).map(|_| rng.random_range(2..=longest)));
     let counts: Vec<u32> = (0..rows.rows() - samples).map(|_| rng.random_range(1..4)).collect();
@@ -394,7 +378,7 @@ fn picked(rng: &mut Pcg64, samples: usize, longest: usize, places: usize) -> (Se
     (rows, counts, picked)
 }
 
-/// Samples, their longest and how many rows are picked of each.
+/// Number of samples, rows of the longest, and picked rows of each.
 const PICKED: [(usize, usize, usize); 5] = [(1, 2, 1), (50, 7, 1), (300, 40, 4), (20, 130, 9), (70, 20, 2)];
 
 #[track_caller]
@@ -411,13 +395,13 @@ fn policies() {
     for (samples, longest, places) in PICKED {
         let (rows, counts, picked) = picked(&mut rng, samples, longest, places);
         let one = |own: &Vec<u32>| {
-            let [log, advantage, worth] = [(); 3].map(|()| 2.0 * rng.random::<f32>() - 1.0);
-            Made { log: 0.2 * log - 1.5 * own.len() as f32, advantage, worth }
+            let [log, advantage, value_target] = [(); 3].map(|()| 2.0 * rng.random::<f32>() - 1.0);
+            PolicySample { log_likelihood: 0.2 * log - 1.5 * own.len() as f32, advantage, value_target }
         };
-        let made: Vec<Made> = picked.iter().map(one).collect();
+        let made: Vec<PolicySample> = picked.iter().map(one).collect();
         let weights = PolicyWeights { clip: 0.2, entropy: 0.1, value: 0.5, share: 1.0 / samples as f32 };
-        let picks = Picks::new(&rows, &counts, picked.iter().map(Vec::as_slice));
-        let choices = Choices { picks, made: &made, weights };
+        let selected = SelectedRows::new(&rows, &counts, picked.iter().map(Vec::as_slice));
+        let choices = PolicyBatch { selected, samples: &made, weights };
         let q: Vec<f32> = random(&mut rng, rows.rows()).iter().map(|q| 3.0 * q).collect();
         let value = random(&mut rng, samples);
         let mut losses = Vec::new();
@@ -436,10 +420,10 @@ fn policies() {
 fn imitations() {
     let Some(mut gpu) = gpu() else { return };
     let mut rng = Pcg64::seed_from_u64(11);
-    // Where there is only one row to pick, there is nothing to learn.
+    // With only one row to pick, all gradients are zero.
     for (samples, longest, places) in PICKED.into_iter().skip(1) {
         let (rows, counts, picked) = picked(&mut rng, samples, longest, places);
-        // Any two rows, the first among them; gains, losses and what comes to nothing.
+        // Any two rows, including the first; gains, losses and zeros.
         let exchange = |rows: u32, rng: &mut Pcg64| {
             let gain = [2.0 * rng.random::<f32>() - 1.0, 0.0][usize::from(rng.random_bool(0.1))];
             (rng.random_range(0..rows), rng.random_range(0..rows), gain)
@@ -448,11 +432,11 @@ fn imitations() {
             (0..rng.random_range(0..4)).map(|_| exchange(range.len() as u32, &mut rng)).collect()
         };
         let exchanges: Vec<Vec<Exchange>> = rows.ranges().map(own).collect();
-        let picks = || Picks::new(&rows, &counts, picked.iter().map(Vec::as_slice));
-        let both = Imitation::new(picks(), 0.3).with_exchanges(0.7, exchanges.iter().map(Vec::as_slice));
+        let picks = || SelectedRows::new(&rows, &counts, picked.iter().map(Vec::as_slice));
+        let both = ImitationBatch::new(picks(), 0.3).with_exchanges(0.7, exchanges.iter().map(Vec::as_slice));
         let q: Vec<f32> = random(&mut rng, rows.rows()).iter().map(|q| 3.0 * q).collect();
         let mut losses = Vec::new();
-        for imitation in [Imitation::new(picks(), 1.0 / samples as f32), both] {
+        for imitation in [ImitationBatch::new(picks(), 1.0 / samples as f32), both] {
             on_both!(gpu, &format!("imitation of {samples}"), SUMMED, |device| {
                 let (q, mut by_q) = (device.upload(&q), device.blank(rows.rows()));
                 let loss = device.imitation_loss(&imitation, &q, &mut by_q);
@@ -470,31 +454,34 @@ fn values_of_choices() {
     let mut rng = Pcg64::seed_from_u64(12);
     for (samples, longest, places) in PICKED {
         let (rows, counts, picked) = picked(&mut rng, samples, longest, places);
-        // Of few different numbers, so that some are equal and the earlier row comes first.
+        // Few different numbers, so that some are equal and the earlier row must come first.
         let chooser: Vec<f32> = (0..rows.rows()).map(|_| rng.random_range(-4..5) as f32 / 4.0).collect();
         let (q, value, weights) = (random(&mut rng, rows.rows()), random(&mut rng, samples), random(&mut rng, samples));
         let weights: Vec<f32> = weights.iter().map(|weight| weight.abs()).collect();
-        let way =
-            |_| Way { places: rng.random_range(0..=places as u32 + 1), reward: rng.random(), discount: rng.random() };
-        let ways: Vec<Way> = (0..samples).map(way).collect();
+        let n_step = |_| NStepReturn {
+            places: rng.random_range(0..=places as u32 + 1),
+            reward: rng.random(),
+            discount: rng.random(),
+        };
+        let returns: Vec<NStepReturn> = (0..samples).map(n_step).collect();
         for (is_dueling, may_idle, bound, likelihood) in [
             (true, false, Some(0.6), 0.0),
             (false, true, None, 0.4),
             (true, true, None, 0.0),
             (false, false, Some(0.2), 1.5),
         ] {
-            let ahead = Ahead { rows: &rows, counts: &counts, ways: &ways, is_dueling, may_idle };
-            let picks = Picks::new(&rows, &counts, picked.iter().map(Vec::as_slice));
-            let values = Values { picks, weights: &weights, is_dueling, bound, likelihood };
+            let next_states = NextStates { rows: &rows, counts: &counts, returns: &returns, is_dueling, may_idle };
+            let selected = SelectedRows::new(&rows, &counts, picked.iter().map(Vec::as_slice));
+            let values = QValueBatch { selected, weights: &weights, is_dueling, bound, likelihood };
             for is_double in [false, true] {
                 let mut losses = Vec::new();
-                on_both!(gpu, &format!("values of {samples}, {is_double} {ahead:?}"), SUMMED, |device| {
+                on_both!(gpu, &format!("values of {samples}, {is_double} {next_states:?}"), SUMMED, |device| {
                     let (chooser, q, value) = (device.upload(&chooser), device.upload(&q), device.upload(&value));
                     let mut by_q = device.blank(rows.rows());
                     let [mut target, mut by_value, mut errors] = [(); 3].map(|()| device.blank(samples));
-                    device.best_values(&ahead, is_double.then_some(&chooser), &q, &value, &mut target);
+                    device.bootstrap_targets(&next_states, is_double.then_some(&chooser), &q, &value, &mut target);
                     let (by, by_v, e) = (&mut by_q, &mut by_value, &mut errors);
-                    let loss = device.value_loss(&values, &q, &value, &target, by, by_v, e);
+                    let loss = device.q_value_loss(&values, &q, &value, &target, by, by_v, e);
                     losses.push(device.number(&loss));
                     [target, by_q, by_value, errors]
                 });
@@ -504,14 +491,14 @@ fn values_of_choices() {
     }
 }
 
-/// What cannot be done is said and not done; nothing panics, not even afterwards, and the processor's memory is not at stake.
+/// A failure is reported, and all further work is ignored without a panic. No memory of the host is needed for that.
 #[test]
 fn a_failure_is_kept() {
-    // The others must wait: there will be no memory.
+    // Other tests must wait, because there will be no GPU memory left.
     let Some(_others) = gpu() else { return };
     let mut gpu = Cuda::new().unwrap();
     assert_eq!(gpu.failure(), None);
-    // No card has the memory for them.
+    // More memory than any GPU has.
     let all: Vec<_> = (0..256).map(|_| gpu.blank(1 << 30)).collect();
     let failure = gpu.failure().expect("1 TiB is more than there is");
     assert!(failure.contains("MEMORY") && failure.contains("MiB"), "{failure}");
@@ -528,35 +515,8 @@ fn a_failure_is_kept() {
     );
 }
 
-#[test]
-fn cells() {
-    let Some(mut gpu) = gpu() else { return };
-    let mut rng = Pcg64::seed_from_u64(8);
-    for (rows, h) in [(1, 1), (9, 5), (200, 64)] {
-        let n = rows * h;
-        let (gates, dgates) = (random(&mut rng, 4 * n), random(&mut rng, 4 * n));
-        let (state, dy) = (random(&mut rng, n), random(&mut rng, 2 * n));
-        on_both!(gpu, "lstm", CLOSE, |device| {
-            let (gates, cell, dy) = (device.upload(&gates), device.upload(&state), device.upload(&dy));
-            let (mut out, mut dgates, mut dcell) = (device.blank(2 * n), device.upload(&dgates), device.upload(&state));
-            device.lstm_cell(h, &gates, &cell, &mut out);
-            device.lstm_cell_backward(h, &gates, &cell, &dy, &mut dgates, &mut dcell);
-            [out, dgates, dcell]
-        });
-        on_both!(gpu, "gru", CLOSE, |device| {
-            let [input, hidden] = [&gates[..3 * n], &dgates[..3 * n]].map(|values| device.upload(values));
-            let (state, dy) = (device.upload(&state), device.upload(&dy[..n]));
-            let (mut dinput, mut dhidden) = (device.zeros(3 * n), device.upload(&gates[n..]));
-            let (mut out, mut dstate) = (device.blank(n), device.zeros(n));
-            device.gru_cell(h, &input, &hidden, &state, &mut out);
-            device.gru_cell_backward(h, &input, &hidden, &state, &dy, &mut dinput, &mut dhidden, &mut dstate);
-            [out, dinput, dhidden, dstate]
-        });
-    }
-}
-
-/// A small encoder with embeddings, attention, norms and a head, and a few steps of Adam.
-fn train<D: Device<Real = f32>>(device: &mut D, steps: usize) -> (Vec<f64>, Vec<Vec<f32>>) {
+/// Trains a small encoder with embeddings, attention, a norm and a head for a few steps of Adam.
+fn train<D: LearningLosses<Real = f32>>(device: &mut D, steps: usize) -> (Vec<f64>, Vec<Vec<f32>>) {
     const WIDTH: usize = 32;
     let mut rng = Pcg64::seed_from_u64(9);
     let mut parameters = Tensors::default();
@@ -581,7 +541,7 @@ fn train<D: Device<Real = f32>>(device: &mut D, steps: usize) -> (Vec<f64>, Vec<
         let [q, k, v] = [1, 2, 3].map(|part| tape.linear(x, ids[part], None));
         let mixed = tape.attention(q, k, v, &segments, &segments, 4, None);
         let y = tape.norm(x, Some(mixed), ids[4], ids[5]);
-        let y = tape.activate(y, Activation::Gelu);
+        let y = tape.relu(y);
         let out = tape.linear(y, ids[6], Some(ids[7]));
         let loss: Loss<D> = tape.regression(out, Some(1.0), &target, &vec![1.0 / rows as f32; rows]);
         losses.push(loss.value);

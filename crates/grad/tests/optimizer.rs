@@ -1,4 +1,4 @@
-//! Adam on problems whose answer is known.
+//! Contract: Adam solves problems whose solutions are known.
 
 use temponet_grad::{Adam, AdamSettings, Cpu, Tape, Tensors};
 
@@ -12,8 +12,8 @@ fn adam_takes_the_steps_it_should() {
     gradients.set(&mut device, id, &[0.5, -4.0]);
     let settings = AdamSettings { weight_decay: 0.1, ..AdamSettings::default() };
     let mut adam = Adam::new(&mut device, settings, &parameters);
-    adam.step(&mut device, 0.01, &gradients, &mut parameters);
-    // The first step is the rate against the gradient's sign, after the decay.
+    adam.clipped_step(&mut device, 0.01, f64::INFINITY, &mut gradients, &mut parameters);
+    // The first step decays the weights and then moves by the learning rate against the sign of the gradient.
     let values = parameters.values(&device, id);
     assert!((values[0] - (1.0 - 0.001 - 0.01)).abs() < 1e-9 && (values[1] - (-2.0 + 0.002 + 0.01)).abs() < 1e-9);
 }
@@ -26,7 +26,7 @@ fn the_first_step_in_single_precision_is_the_whole_rate() {
     let mut gradients = parameters.zeros_like(&mut device);
     gradients.set(&mut device, id, &[3.0]);
     let mut adam = Adam::new(&mut device, AdamSettings::default(), &parameters);
-    adam.step(&mut device, 0.01, &gradients, &mut parameters);
+    adam.clipped_step(&mut device, 0.01, f64::INFINITY, &mut gradients, &mut parameters);
     assert!((parameters.values(&device, id)[0] / -0.01 - 1.0).abs() < 1e-6);
 }
 
@@ -48,9 +48,10 @@ fn adam_solves_a_regression_and_clipping_bounds_gradients() {
         let loss = tape.regression(output, None, &y, &[0.05; 20]);
         tape.backward([loss], &mut gradients);
         drop(tape);
-        let norm = gradients.clip(&mut device, 0.5);
-        assert!(gradients.norm(&mut device) <= norm.min(0.5) * 1.0001);
-        adam.step(&mut device, 0.02, &gradients, &mut parameters);
+        let norm = adam.clipped_step(&mut device, 0.02, 0.5, &mut gradients, &mut parameters);
+        let values = gradients.ids().flat_map(|id| gradients.values(&device, id));
+        let clipped = values.map(|value| f64::from(value * value)).sum::<f64>().sqrt();
+        assert!(clipped <= norm.min(0.5) * 1.0001);
     }
     let found = [parameters.values(&device, weight), parameters.values(&device, bias)].concat();
     let close = found.iter().zip([3.0, -2.0, 0.5]).all(|(found, expected)| (found - expected).abs() < 1e-3);

@@ -1,10 +1,10 @@
-//! Memory that starts at a cache line.
+//! Vectors whose memory starts at a cache line, which makes vector loads and stores faster.
 
 use std::ops::{Deref, DerefMut};
 
 const LINE: usize = 64;
 
-/// Numbers, the first of them at the start of a cache line.
+/// Fixed-length vector whose first number is at the start of a cache line.
 pub(crate) struct Aligned<T> {
     data: Vec<T>,
     start: usize,

@@ -1,70 +1,70 @@
-//! The shape of a network.
+//! The architecture of a network: its sizes, the names and shapes of its tensors, and its limits.
 
 use serde::{Deserialize, Serialize};
 
-/// A discrete feature and how many values it has.
+/// A discrete feature of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Vocabulary {
-    /// Its name, also that of its embedding.
+    /// Name of the feature and of its embedding.
     pub name: String,
-    /// Values are 0 to `size` − 1.
+    /// Number of values, which are 0 to `size` − 1.
     pub size: usize,
 }
 
-/// Real numbers that come with a job's row.
+/// Real-valued inputs of a job's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RealInput {
-    /// How many.
+    /// Number of inputs.
     pub inputs: usize,
-    /// Width of the layer with ReLU that they go through first; zero: there is none.
+    /// Width of the hidden layer with ReLU that the inputs go through first; 0 for none.
     pub hidden: usize,
 }
 
 impl RealInput {
-    /// What is mapped to a row in the end: the hidden units, or else the numbers themselves.
+    /// Number of units that are mapped to the row: the hidden units, or the inputs themselves if there is no hidden layer.
     pub(crate) fn units(self) -> usize {
         if self.hidden > 0 { self.hidden } else { self.inputs }
     }
 }
 
-/// The shape of a network: post-LayerNorm Transformer blocks over rows that are sums of embeddings, and one number per row. With `slots` it is
-/// feed-forward instead: the rows stand side by side, each in the place of its task, and go through hidden layers with ReLU together.
+/// Architecture of a network: post-LayerNorm Transformer blocks over rows that are sums of embeddings, with one output per row. With `slots` it is a
+/// feed-forward network instead: the rows are concatenated, each in the slot of its task, and go through hidden layers with ReLU together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Architecture {
-    /// Width of a row, d.
+    /// Width d of a row.
     pub width: usize,
-    /// Number of blocks, L, or of hidden layers.
+    /// Number L of Transformer blocks, or of hidden layers of a feed-forward network.
     pub layers: usize,
-    /// Attention heads, H; they divide the width. Without attention they mean nothing.
+    /// Number H of attention heads, which divides the width. Without attention it has no meaning.
     pub heads: usize,
-    /// Width inside the feed-forward part, or of the hidden layers.
+    /// Width of the feed-forward part of a block, or of the hidden layers of a feed-forward network.
     pub feed_forward: usize,
-    /// Features of a job's row; the row is the sum of their embeddings.
+    /// Features of a job's row, which is the sum of their embeddings.
     pub job: Vec<Vocabulary>,
     /// Features of the idle row.
     pub idle: Vec<Vocabulary>,
-    /// Real numbers of a job's row, whose image is added to the embeddings; a job may then have no feature at all.
+    /// Real-valued inputs of a job's row, whose linear map is added to the embeddings. With these a job may have no discrete feature at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealInput>,
-    /// Places for tasks in a feed-forward network. The last feature of a job's row, [`SLOT`], says which one is its own.
+    /// Number of task slots of a feed-forward network; `None` for a Transformer. The last feature of a job's row, [`SLOT`], is the number of its slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<usize>,
 }
 
-/// The feature that says in which place of a feed-forward network a job's row stands.
+/// Name of the feature that holds a job's slot in a feed-forward network.
 pub const SLOT: &str = "slot";
 const MOST_SLOTS: usize = 256;
 
 impl Architecture {
-    /// The paper's: d = 128, L = 2, H = 4, a feed-forward part four times as wide.
+    /// The paper's architecture: d = 128, L = 2, H = 4, and a feed-forward part four times as wide.
     pub fn paper(job: Vec<Vocabulary>, idle: Vec<Vocabulary>) -> Architecture {
         Architecture { width: 128, layers: 2, heads: 4, feed_forward: 512, job, idle, real: None, slots: None }
     }
 
-    /// Why no network has this shape, if none has.
+    /// Returns why the architecture is invalid, or `None` if it is valid.
     pub fn problem(&self) -> Option<String> {
         let within = |name: &str, value: usize, most: usize| {
             (!(1..=most).contains(&value)).then(|| format!("{name} is {value}, not from 1 to {most}"))
@@ -110,7 +110,7 @@ impl Architecture {
         None
     }
 
-    /// Every tensor a network of this shape has: name, and rows and columns (one row for a vector).
+    /// All tensors of a network of this architecture: name, number of rows (one for a vector) and number of columns.
     pub fn tensors(&self) -> Vec<(String, usize, usize)> {
         let (d, f) = (self.width, self.feed_forward);
         let mut tensors = Vec::new();
@@ -163,17 +163,17 @@ impl Architecture {
         tensors
     }
 
-    /// Tensors that a weights file may hold beside those of the network, so that training can go on: the value head, which judges states.
+    /// Tensors that a weights file may hold besides those of [`Architecture::tensors`], for further training: the value head, which estimates state values.
     pub fn training_tensors(&self) -> [(String, usize, usize); 2] {
         [("head.value.weight".into(), 1, self.head_width()), ("head.value.bias".into(), 1, 1)]
     }
 
-    /// Width of what the heads read.
+    /// Width of the input of the output heads.
     pub fn head_width(&self) -> usize {
         if self.slots.is_some() { self.feed_forward } else { self.width }
     }
 
-    /// Multiplications and additions that so many rows take, about.
+    /// Approximate number of multiplications and additions of a forward pass over `rows` rows.
     pub fn operations(&self, rows: usize) -> usize {
         let (d, f, layers) = (self.width, self.feed_forward, self.layers);
         match self.slots {
@@ -182,7 +182,7 @@ impl Architecture {
         }
     }
 
-    /// Numbers in all tensors.
+    /// Number of parameters in all tensors.
     pub fn parameters(&self) -> usize {
         self.tensors().iter().map(|(_, rows, columns)| rows * columns).sum()
     }

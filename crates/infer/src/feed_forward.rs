@@ -1,11 +1,11 @@
-//! The forward pass of a feed-forward network: a baseline, small enough that plain loops over whole rows do.
+//! The forward pass of a feed-forward network. It is a baseline and small enough for plain loops over whole rows.
 
 use std::sync::Arc;
 
 use crate::network::Forward;
 use crate::{RealInput, Rows, Weights};
 
-/// A linear map, one row per input, so that each input adds a whole row.
+/// Linear map with one weight row per input, so that each input adds a whole row to the output.
 struct Linear {
     weight: Vec<f32>,
     bias: Vec<f32>,
@@ -26,13 +26,13 @@ impl Linear {
     }
 }
 
-/// The weights, as they are read.
+/// Weights in the order in which the forward pass reads them.
 struct Prepared {
     width: usize,
     job: Vec<Vec<f32>>,
     idle: Vec<Vec<f32>>,
     real: Option<(RealInput, Linear, Linear)>,
-    /// From the place of each task, and at last from the idle row.
+    /// First layer's map of each slot, and last that of the idle row.
     inputs: Vec<Linear>,
     inputs_bias: Vec<f32>,
     hidden: Vec<Linear>,
@@ -73,7 +73,7 @@ impl Prepared {
         }
     }
 
-    /// Adds a token's embeddings.
+    /// Adds a token's embeddings to a row.
     fn embed(&self, tables: &[Vec<f32>], token: &[u16], row: &mut [f32]) {
         for (table, value) in tables.iter().zip(token) {
             let last = table.len() / self.width - 1;
@@ -83,7 +83,7 @@ impl Prepared {
     }
 }
 
-/// A feed-forward network that is ready to run, with its working memory.
+/// Feed-forward network that is ready to run, with its working memory.
 pub(crate) struct FeedForward {
     prepared: Arc<Prepared>,
     row: Vec<f32>,
@@ -93,7 +93,7 @@ pub(crate) struct FeedForward {
 }
 
 impl FeedForward {
-    /// From weights whose architecture has slots.
+    /// Creates a network from weights whose architecture has slots.
     pub(crate) fn new(weights: &Weights) -> FeedForward {
         FeedForward::over(Arc::new(Prepared::new(weights)))
     }

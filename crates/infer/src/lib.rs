@@ -1,5 +1,35 @@
-//! The network and nothing around it: the weights file, the kernels, the forward pass from tokens to one number per row. It knows
-//! no tasks. A [`Network`] allocates when it is built, or when it meets more rows than ever before, and never else.
+//! Inference of the Q-network: the weights file, the kernels for different processors, and the forward pass from tokens to one Q-value per row. The crate
+//! knows nothing of tasks or schedulers.
+//!
+//! [`Weights`] reads and writes weights files. A [`Network`] packs weights for the fastest kernel of the machine and runs forward passes. It allocates
+//! only when it is built and when it meets more rows than ever before. [`reference()`] computes the same in plain loops, with everything that diagnostics
+//! look at.
+//!
+//! Clones of a network share one immutable copy of the packed weights, and each has its own working memory, so every thread can have a clone:
+//!
+//! ```
+//! use temponet_infer::{Architecture, Network, NetworkOptions, Rows, Vocabulary, Weights};
+//!
+//! let vocabulary = |name: &str, size| vec![Vocabulary { name: name.into(), size }];
+//! let weights = Weights::random(Architecture::paper(vocabulary("slack", 130), vocabulary("cores", 8)), 1);
+//! let network = Network::new(&weights, NetworkOptions::default())?;
+//! let rows = Rows { idle: &[2], jobs: &[5, 17, 99], real: &[], bias: &[0.0; 4], sparsity: None };
+//!
+//! let results: Vec<Vec<f32>> = std::thread::scope(|scope| {
+//!     let threads: Vec<_> = (0..2).map(|_| {
+//!         let mut own = network.clone();
+//!         scope.spawn(move || {
+//!             let mut q = Vec::new();
+//!             own.forward(&rows, &mut q);
+//!             q
+//!         })
+//!     }).collect();
+//!     threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+//! });
+//! assert_eq!(results[0].len(), 4);
+//! assert_eq!(results[0], results[1]);
+//! # Ok::<(), temponet_infer::NetworkError>(())
+//! ```
 
 mod aligned;
 mod architecture;
@@ -15,7 +45,7 @@ mod weights;
 
 pub use architecture::{Architecture, RealInput, SLOT, Vocabulary};
 pub use kernels::{Kernel, Precision};
-pub use network::{Network, NetworkError, Options};
+pub use network::{Network, NetworkError, NetworkOptions};
 pub use reference::{AttentionMap, Trace, reference};
 pub use rows::{Rows, Sparsity};
 pub use weights::{Metadata, Weights, WeightsError, check_file, file_checksum, write_tensors};

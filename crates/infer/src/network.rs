@@ -1,4 +1,7 @@
-//! The forward pass that schedulers run: what [`crate::reference`] computes, fast and without allocating.
+//! The network that schedulers run: computes what [`crate::reference()`] computes, fast and without allocating.
+//!
+//! A [`Network`] consists of the packed weights ([`Prepared`]), which are immutable and shared between clones, and the working memory ([`Scratch`]), which
+//! each clone has for itself.
 
 use std::sync::Arc;
 
@@ -8,40 +11,41 @@ use crate::pass::Scratch;
 use crate::prepared::Prepared;
 use crate::{Architecture, Rows, Weights};
 
-/// How a network is to compute.
+/// Options of building a [`Network`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// The kernel; none is the fastest that the machine has and that is precise enough.
+pub struct NetworkOptions {
+    /// Kernel to compute with. `None`, the default, takes the fastest available kernel that is precise enough.
     pub kernel: Option<Kernel>,
-    /// The roughest arithmetic that is allowed.
+    /// Least precision that is allowed. Default [`Precision::Bf16`].
     pub precision: Precision,
-    /// Rows to have memory for from the beginning, the idle row included. More rows are taken when they come, by allocating once.
+    /// Number of rows, including the idle row, that memory is allocated for when the network is built. Default 256. A forward pass with more rows
+    /// allocates once.
     pub rows: usize,
 }
 
-impl Options {
-    /// This kernel, however rough.
-    pub fn of(kernel: Kernel) -> Options {
-        Options { kernel: Some(kernel), precision: kernel.precision(), ..Options::default() }
+impl NetworkOptions {
+    /// Options for this kernel, whatever its precision.
+    pub fn of(kernel: Kernel) -> NetworkOptions {
+        NetworkOptions { kernel: Some(kernel), precision: kernel.precision(), ..NetworkOptions::default() }
     }
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { kernel: None, precision: Precision::Bf16, rows: 256 }
+impl Default for NetworkOptions {
+    fn default() -> NetworkOptions {
+        NetworkOptions { kernel: None, precision: Precision::Bf16, rows: 256 }
     }
 }
 
-/// Why a network cannot be built.
+/// Reason why a network cannot be built.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum NetworkError {
-    /// There is no network of this shape.
+    /// The architecture is invalid.
     #[error("no network has this shape: {0}")]
     Architecture(String),
-    /// The processor or the system does not have what the kernel needs.
+    /// The processor or the operating system does not support the kernel.
     #[error("this machine has no {0}; it has {available}", available = names(&Kernel::available()))]
     Unavailable(Kernel),
-    /// The kernel is rougher than what is allowed.
+    /// The kernel is less precise than allowed.
     #[error("kernel {0} multiplies with less precision than asked for")]
     Precision(Kernel),
 }
@@ -50,7 +54,10 @@ fn names(kernels: &[Kernel]) -> String {
     kernels.iter().map(|kernel| kernel.name()).collect::<Vec<_>>().join(", ")
 }
 
-/// A network that is ready to run. Clones share the weights, and each has its own working memory: one for each thread.
+/// A network that is ready to run.
+///
+/// Cloning is cheap: clones share the packed weights, which are immutable, and each has its own working memory. Give each thread a clone of its own; see the
+/// example of the [crate]. Networks are `Send` and `Sync`.
 pub struct Network {
     architecture: Arc<Architecture>,
     kernel: Kernel,
@@ -58,8 +65,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Packs the weights for a kernel and allocates.
-    pub fn new(weights: &Weights, options: Options) -> Result<Network, NetworkError> {
+    /// Packs the weights for a kernel and allocates the working memory.
+    pub fn new(weights: &Weights, options: NetworkOptions) -> Result<Network, NetworkError> {
         if let Some(problem) = weights.architecture.problem() {
             return Err(NetworkError::Architecture(problem));
         }
@@ -88,19 +95,19 @@ impl Network {
         Ok(Network { architecture: Arc::new(weights.architecture.clone()), kernel, runner })
     }
 
-    /// What it computes with.
+    /// Kernel that the network computes with. A feed-forward network always uses [`Kernel::Scalar`].
     pub fn kernel(&self) -> Kernel {
         self.kernel
     }
 
-    /// Its shape.
+    /// Architecture of the network.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture
     }
 
-    /// One number per row into `q`, the idle row's first. Values out of range count as their feature's last, missing ones as zero.
+    /// Computes one Q-value per row into `q`, the idle row's first. Feature values out of range count as the feature's last value, missing ones as zero.
     ///
-    /// Allocates only if there are more rows than ever before (see [`Options::rows`]), or if `q` has no room for them.
+    /// Allocates only if there are more rows than ever before (see [`NetworkOptions::rows`]), or if the capacity of `q` is too small.
     pub fn forward(&mut self, rows: &Rows<'_>, q: &mut Vec<f32>) {
         self.runner.forward(rows, q);
     }
@@ -118,12 +125,16 @@ impl std::fmt::Debug for Network {
     }
 }
 
+/// A forward pass over packed weights of any kind.
 pub(crate) trait Forward: Send + Sync {
     fn forward(&mut self, rows: &Rows<'_>, q: &mut Vec<f32>);
+    /// Another one over the same weights, with working memory of its own.
     fn again(&self) -> Box<dyn Forward>;
 }
 
+/// A Transformer's forward pass on one engine.
 struct Runner<E: Engine> {
+    /// Shared by all clones of a network.
     prepared: Arc<Prepared<E>>,
     scratch: Scratch<E>,
 }

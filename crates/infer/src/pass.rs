@@ -1,4 +1,4 @@
-//! One forward pass over an engine's products.
+//! The forward pass of a Transformer on an engine, and its working memory, which each thread has for itself.
 
 use crate::aligned::Aligned;
 use crate::kernels::{Attention, Engine, GROUP, Heads, NEVER, PAD, Packed, PackedMut, QUERIES, View, ViewMut};
@@ -6,43 +6,43 @@ use crate::prepared::{Layer, Prepared, Table, Widths};
 use crate::sparse::mask;
 use crate::{Rows, Sparsity};
 
-/// So many keys make long rows of logits.
+/// Number of keys above which rows of logits are long, so that fewer are computed at a time.
 const LONG: usize = 256;
-/// Rows that go from one attention to the next together, so that what is between stays near.
+/// Number of rows that go from one attention to the next together, so that intermediate results stay in the nearest cache.
 const TOGETHER: usize = 4 * GROUP;
 
-/// The working memory. Padding inside rows is zero and stays so.
+/// Working memory of a forward pass. Padding inside rows is always zero.
 pub(crate) struct Scratch<E: Engine> {
     widths: Widths,
     capacity: usize,
-    /// The rows, as numbers and as elements.
+    /// Rows in single precision, and as elements of the engine.
     x: Aligned<f32>,
     elements: Aligned<E::Element>,
-    /// Queries, keys and values; a row's before they are elements.
+    /// Queries, keys and values of all rows as elements, and of one row in single precision.
     triples: Aligned<E::Element>,
     triple: Aligned<f32>,
-    /// For the engine alone.
+    /// Working memory of the engine.
     room: Aligned<E::Element>,
-    /// Of one head.
+    /// Packed keys and values of one head.
     keys: Aligned<E::Element>,
     values: Aligned<E::Element>,
-    /// Of some queries.
+    /// Logits, powers and mixed values of some queries.
     logits: Aligned<f32>,
     powers: Aligned<E::Element>,
     mixed: Aligned<f32>,
-    /// All heads'.
+    /// Results of the attention of all heads.
     attended: Aligned<E::Element>,
-    /// Of some rows: what is inside the feed-forward part, and what a sub-layer adds.
+    /// Hidden units of the feed-forward part, and the change that a sub-layer adds, of some rows.
     hidden: Aligned<E::Element>,
     change: Aligned<f32>,
-    /// In the unit of logits, and no key at all in the padding.
+    /// Bias of each key in the engine's unit of logits; [`NEVER`] in the padding.
     key_bias: Aligned<f32>,
-    /// For how many rows each key stands; none in the padding.
+    /// Multiplicity of each key; 0 in the padding.
     key_weights: Aligned<E::Element>,
     no_bias: Aligned<f32>,
-    /// The greatest magnitude of a key's bias.
+    /// Greatest magnitude of a key's bias.
     most_bias: f32,
-    /// Of a block of keys.
+    /// Order of the keys of a block, for sparse attention.
     order: Vec<u32>,
 }
 
@@ -105,7 +105,7 @@ impl<E: Engine> Scratch<E> {
         q.extend(jobs.chunks_exact(self.widths.row_stride).map(|row| prepared.job_head.of(row)));
     }
 
-    /// Rows and their triples for the first layer, from the tables; zeros up to a whole group.
+    /// Computes the rows and their triples for the first layer from the tables, with zeros up to a whole group.
     fn embed(&mut self, prepared: &Prepared<E>, rows: &Rows<'_>, count: usize) {
         let Widths { row_stride, triple_stride, .. } = self.widths;
         let of_job = |place: usize| rows.jobs.get((place - 1) * prepared.features..place * prepared.features);
@@ -157,7 +157,7 @@ impl<E: Engine> Scratch<E> {
             *logit = if is_key { (given(place) * std::f32::consts::LOG2_E * E::UNIT).max(NEVER) } else { NEVER };
         }
         self.most_bias = self.key_bias[..count].iter().fold(0.0, |most, logit| most.max(logit.abs()));
-        // Only an attention of the engine's own asks for these.
+        // Only engines with an attention of their own need the multiplicities.
         if E::attention_room(self.widths.heads, self.widths.head, count) > 0 {
             for (place, weight) in self.key_weights[..count.next_multiple_of(PAD)].iter_mut().enumerate() {
                 *weight = E::element(if place < count { given(place).max(NEVER).exp() } else { 0.0 });
@@ -165,7 +165,7 @@ impl<E: Engine> Scratch<E> {
         }
     }
 
-    /// All heads' attention.
+    /// Attention of all heads.
     fn attend(&mut self, engine: E, count: usize, sparsity: Option<Sparsity>) {
         let Widths { row, row_stride, triple_stride, heads, head: size, .. } = self.widths;
         let part = |kind: usize| View { data: &self.triples[kind * row..], stride: triple_stride };
@@ -188,7 +188,7 @@ impl<E: Engine> Scratch<E> {
         }
     }
 
-    /// One head's: logits, then powers, then what is mixed.
+    /// Attention of one head: logits, then powers, then mixed values.
     fn attend_head(&mut self, engine: E, head: usize, count: usize, sparsity: Option<Sparsity>) {
         let Widths { row, row_stride, triple_stride, head: size, head_depth, head_columns, .. } = self.widths;
         let (rows, keys) = (count.next_multiple_of(GROUP), count.next_multiple_of(PAD));
@@ -201,7 +201,7 @@ impl<E: Engine> Scratch<E> {
         let packed_values = Packed { data: &self.values, depth: keys, columns: head_columns };
         for first in (0..rows).step_by(QUERIES) {
             let here = QUERIES.min(rows - first);
-            // Queries are followed by whatever is beside them, and the keys by zeros.
+            // A query is read beyond its columns; that adds nothing, because the keys are padded with zeros.
             let queries = &self.triples[first * triple_stride + head * size..];
             let mut attention = Attention {
                 logits: &mut self.logits,
@@ -210,7 +210,7 @@ impl<E: Engine> Scratch<E> {
                 sums: &mut self.mixed,
                 no_bias: &self.no_bias,
             };
-            // Few logits at a time if they are long, so that they stay near.
+            // Few rows of logits at a time if they are long, so that they stay in the nearest cache.
             let step = if keys > LONG { GROUP } else { QUERIES };
             for begin in (0..here).step_by(step) {
                 let some = step.min(here - begin);
@@ -239,7 +239,7 @@ impl<E: Engine> Scratch<E> {
         }
     }
 
-    /// Some rows' way from one attention to the next.
+    /// Computes everything between one attention and the next for some rows.
     fn go_on(&mut self, engine: E, layer: &Layer<E>, next: Option<&Layer<E>>, first: usize, rows: usize) {
         let Widths { row_stride, triple_stride, hidden_stride, .. } = self.widths;
         let begin = first * row_stride;

@@ -1,34 +1,35 @@
-//! Weights as a kernel wants them: packed, padded, with everything folded in that can be.
+//! Weights prepared for an engine: packed, padded, and with everything folded in that can be computed in advance. They are immutable, so that many threads
+//! can share them.
 
 use crate::aligned::Aligned;
 use crate::kernels::{Engine, Map, Norm, PAD};
 use crate::{Architecture, RealInput, Vocabulary, Weights};
 
-/// Widths in memory, in numbers.
+/// Widths in memory, counted in numbers.
 #[derive(Clone, Copy)]
 pub(crate) struct Widths {
-    /// Of a row, and padded.
+    /// Width of a row, and the same padded.
     pub row: usize,
     pub row_stride: usize,
-    /// Of a query, a key and a value together, padded.
+    /// Width of a query, a key and a value together, padded.
     pub triple_stride: usize,
     pub heads: usize,
-    /// Of a head, as the depth of a product and as its columns.
+    /// Width of a head, the same padded to a product's depth, and padded to its columns.
     pub head: usize,
     pub head_depth: usize,
     pub head_columns: usize,
-    /// Of the feed-forward part, padded.
+    /// Width of the feed-forward part, padded.
     pub hidden_stride: usize,
 }
 
-/// A linear map.
+/// Linear map with packed weights.
 pub(crate) struct Linear<E: Engine> {
     matrix: E::Matrix,
     bias: Aligned<f32>,
 }
 
 impl<E: Engine> Linear<E> {
-    /// From one weight row per output.
+    /// Packs a linear map whose weight has one row per output.
     fn new(weight: &[f32], bias: &[f32]) -> Linear<E> {
         let (outputs, inputs) = (bias.len(), weight.len() / bias.len());
         let matrix = E::matrix(inputs, outputs, |input, output| weight[output * inputs + input]);
@@ -40,7 +41,7 @@ impl<E: Engine> Linear<E> {
     }
 }
 
-/// A layer norm.
+/// Parameters of a layer norm, padded with zeros.
 pub(crate) struct OwnNorm {
     width: usize,
     weight: Aligned<f32>,
@@ -53,9 +54,9 @@ impl OwnNorm {
     }
 }
 
-/// A block of the network.
+/// Transformer block.
 pub(crate) struct Layer<E: Engine> {
-    /// None in the first layer, whose triples come from the tables.
+    /// Map from a row to its query, key and value. `None` in the first layer, whose triples come from the tables.
     pub triple: Option<Linear<E>>,
     pub output: Linear<E>,
     pub attention_norm: OwnNorm,
@@ -64,7 +65,8 @@ pub(crate) struct Layer<E: Engine> {
     pub feed_forward_norm: OwnNorm,
 }
 
-/// For each value of a feature its embedding and its share of the first layer's query, key and value, whose bias is in the first feature's.
+/// For each value of a feature its embedding and its contribution to the first layer's query, key and value. Their bias is included in the first feature's
+/// table.
 pub(crate) struct Table {
     values: usize,
     stride: usize,
@@ -72,24 +74,24 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A value's row; values out of range are the last.
+    /// Row of a value. Values out of range count as the last.
     pub(crate) fn row(&self, value: u16) -> &[f32] {
         let value = usize::from(value).min(self.values - 1);
         &self.rows[value * self.stride..(value + 1) * self.stride]
     }
 }
 
-/// What real numbers add to a job's row: a table with a row for each of them or, if they go through a hidden layer, for each of its units.
+/// Real-valued inputs of a job's row: a table with one row per input or, if there is a hidden layer, per hidden unit.
 pub(crate) struct Real {
     pub inputs: usize,
-    /// The hidden layer, one weight row per unit; no weights if there is none.
+    /// Hidden layer with one weight row per unit; empty if there is none.
     weight: Vec<f32>,
     bias: Vec<f32>,
     table: Table,
 }
 
 impl Real {
-    /// What is added for some numbers: the table's rows and their factors. Numbers that are missing count as zero.
+    /// Terms that are added to a job's row: factors and rows of the table. Missing inputs count as zero.
     pub(crate) fn terms(&self, numbers: &[f32]) -> impl Iterator<Item = (f32, &[f32])> {
         let number = |place: usize| numbers.get(place).copied().unwrap_or(0.0);
         let hidden = move |unit: usize| {
@@ -103,7 +105,7 @@ impl Real {
     }
 }
 
-/// The last linear map of a kind of row.
+/// Output head of a kind of row: a linear map to one number.
 pub(crate) struct Head {
     weight: Aligned<f32>,
     bias: f32,
@@ -119,13 +121,13 @@ impl Head {
     }
 }
 
-/// A network, ready for an engine.
+/// Network prepared for an engine.
 pub(crate) struct Prepared<E: Engine> {
     pub engine: E,
     pub widths: Widths,
-    /// Features of a job.
+    /// Number of features of a job.
     pub features: usize,
-    /// Their tables; the bias of real numbers is one more, of a single value.
+    /// Tables of the job features. With real-valued inputs there is one more of a single value: the bias of their map.
     pub job: Vec<Table>,
     pub real: Option<Real>,
     pub idle: Vec<Table>,
@@ -202,7 +204,7 @@ fn widths<E: Engine>(architecture: &Architecture) -> Widths {
     Widths {
         row: width,
         row_stride: width.next_multiple_of(PAD),
-        // The last head's queries are read to their padded depth.
+        // The queries of the last head are read up to their padded depth.
         triple_stride: (3 * width).max(width - head + head_depth).next_multiple_of(PAD),
         heads,
         head,
@@ -212,8 +214,8 @@ fn widths<E: Engine>(architecture: &Architecture) -> Widths {
     }
 }
 
-/// Query, key and value as one linear map: weight and bias. The attention's scale is in the query, and so are the factor that lets it take
-/// powers of two for those of e and the engine's unit.
+/// Weight and bias of query, key and value as one linear map. The query includes the attention's scale, the factor log₂ e, so that powers of two can replace
+/// those of e, and the engine's unit of logits.
 fn triple<E: Engine>(weights: &Weights, layer: usize) -> (Vec<f32>, Vec<f32>) {
     let size = weights.architecture.width / weights.architecture.heads;
     let scale = E::UNIT * std::f32::consts::LOG2_E / (size as f32).sqrt();

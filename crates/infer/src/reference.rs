@@ -1,32 +1,37 @@
-//! The forward pass written for reading, in plain loops: what the fast one is held against, and what diagnostics look at. It allocates.
+//! The forward pass in plain loops, written for readability. Tests compare the fast one with it, and diagnostics read its attention maps. It allocates.
 
 use serde::Serialize;
 
 use crate::{Architecture, RealInput, Rows, Sparsity, Weights};
 
-/// One head's attention: `weights[query][key]`, each query's summing to one.
+/// Attention weights of one head: `weights[query][key]`, which sum to one for each query.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AttentionMap {
-    /// Which layer.
+    /// Layer, counted from 0.
     pub layer: usize,
-    /// Which head.
+    /// Head, counted from 0.
     pub head: usize,
-    /// Row after row; a row that stands for several jobs has their weight together.
+    /// Attention weights by query and key. A key that stands for several jobs has the sum of their weights.
     pub weights: Vec<Vec<f32>>,
 }
 
-/// A forward pass with everything that can be looked at.
+/// Result of a forward pass with its attention maps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// One number per row, the idle row first.
+    /// One Q-value per row, the idle row first.
     pub q: Vec<f32>,
-    /// By layer, then head.
+    /// Attention maps, by layer and then by head. Empty for feed-forward networks.
     pub attention: Vec<AttentionMap>,
 }
 
+/// Term added to the variance in layer norms.
 pub(crate) const EPSILON: f32 = 1e-5;
 
-/// Runs the network on some rows.
+/// Runs the network on some rows in plain loops.
+///
+/// # Panics
+///
+/// Panics if a feature value is out of range, or if the lengths in `rows` do not match.
 pub fn reference(weights: &Weights, rows: &Rows<'_>) -> Trace {
     let architecture = &weights.architecture;
     let mut x = embed(weights, rows);
@@ -59,7 +64,7 @@ pub fn reference(weights: &Weights, rows: &Rows<'_>) -> Trace {
     Trace { q: x.iter().enumerate().map(|(place, row)| head(place, row)).collect(), attention }
 }
 
-/// The other kind of network: rows side by side through hidden layers, and one number for each of their places.
+/// Forward pass of a feed-forward network: the rows, each in its slot, through hidden layers to one Q-value per row.
 fn feed_forward(weights: &Weights, rows: &Rows<'_>, x: &[Vec<f32>]) -> Trace {
     let features = weights.architecture.job.len();
     let slots = rows.jobs.chunks_exact(features).map(|token| token[features - 1].to_string());
@@ -82,7 +87,7 @@ fn feed_forward(weights: &Weights, rows: &Rows<'_>, x: &[Vec<f32>]) -> Trace {
     Trace { q: places.iter().map(head).collect(), attention: Vec::new() }
 }
 
-/// Sums of embeddings and, for jobs, of the image of their real numbers.
+/// Rows of the input: sums of embeddings and, for jobs, of the map of their real-valued inputs.
 fn embed(weights: &Weights, rows: &Rows<'_>) -> Vec<Vec<f32>> {
     let architecture = &weights.architecture;
     let width = architecture.width;
@@ -108,7 +113,7 @@ fn embed(weights: &Weights, rows: &Rows<'_>) -> Vec<Vec<f32>> {
     [idle].into_iter().chain((0..rows.count(features, inputs)).map(job)).collect()
 }
 
-/// The image of a job's real numbers: one weight row per number, or per hidden unit where there are any.
+/// Map of a job's real-valued inputs to a row. The weight has one row per input, or per hidden unit if there is a hidden layer.
 fn embed_real(weights: &Weights, real: RealInput, numbers: &[f32]) -> Vec<f32> {
     let mut units = numbers.to_vec();
     if real.hidden > 0 {
@@ -122,7 +127,7 @@ fn embed_real(weights: &Weights, real: RealInput, numbers: &[f32]) -> Vec<f32> {
     row
 }
 
-/// `weight · x + bias`; one weight row per output.
+/// Linear map `weight · x + bias`. The weight has one row per output.
 fn apply(weight: &[f32], bias: &[f32], x: &[f32]) -> Vec<f32> {
     let dot = |row: &[f32]| row.iter().zip(x).map(|(a, b)| a * b).sum::<f32>();
     weight.chunks_exact(x.len()).zip(bias).map(|(row, bias)| dot(row) + bias).collect()
@@ -155,7 +160,7 @@ fn attend(
     (0..architecture.heads).map(of_head).collect()
 }
 
-/// Takes away the keys that a query does not attend to. Row 0 is the idle row, which sees all and is seen by all.
+/// Masks the logits of keys that a query does not attend to. Row 0 is the idle row, which attends to all rows and which all rows attend to.
 pub(crate) fn mask(logits: &mut [f32], query: usize, sparsity: Sparsity) {
     if query == 0 {
         return;
@@ -165,7 +170,7 @@ pub(crate) fn mask(logits: &mut [f32], query: usize, sparsity: Sparsity) {
     let own = (query - 1) / chunk;
     for start in (0..jobs).step_by(block) {
         let end = (start + block).min(jobs);
-        // Keys of the own chunk are always kept and do not count.
+        // Keys of the query's own chunk are always kept and do not count.
         let mut others: Vec<usize> = (start..end).filter(|job| job / chunk != own).collect();
         others.sort_by(|a, b| logits[b + 1].total_cmp(&logits[a + 1]).then(a.cmp(b)));
         others.iter().skip(keep).for_each(|job| logits[job + 1] = f32::NEG_INFINITY);

@@ -1,42 +1,42 @@
-//! What a network reads.
+//! The input of a forward pass.
 
-/// The rows of one forward pass: the idle row first, then the jobs' in any order (by deadline for sparse attention).
+/// Input of one forward pass: the idle row, then one row per job in any order. Sparse attention needs them in order of deadline.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
-    /// One value per idle feature.
+    /// Value of each idle feature.
     pub idle: &'a [u16],
-    /// One value per job feature, row after row.
+    /// Value of each job feature, in row-major order.
     pub jobs: &'a [u16],
-    /// The real numbers of each job, row after row; empty if the network has no such input.
+    /// Real-valued inputs of each job, in row-major order; empty if the network has none.
     pub real: &'a [f32],
-    /// Added to the attention logits of each row as a key, the idle row first. A row that stands for c equal ones has ln c:
-    /// that is exactly attention over c rows.
+    /// Bias of each row, the idle row first, which is added to its attention logits as a key. A row that stands for c equal rows has the bias ln c, which is
+    /// exactly attention over c rows.
     pub bias: &'a [f32],
-    /// Restricts who attends to whom; none is dense attention.
+    /// Sparse attention, or `None` for dense attention.
     pub sparsity: Option<Sparsity>,
 }
 
 impl Rows<'_> {
-    /// How many jobs there are, where a job has so many features and so many real numbers.
+    /// Number of jobs, given the numbers of features and of real-valued inputs per job.
     pub(crate) fn count(&self, features: usize, inputs: usize) -> usize {
         self.jobs.len().checked_div(features).unwrap_or_else(|| self.real.len() / inputs.max(1))
     }
 }
 
-/// The paper's sparse attention over rows in deadline order: all keys of the own chunk, and of every block of other chunks the few with
-/// the highest scores. The idle row attends to all, and all attend to it.
+/// The paper's sparse attention over rows in deadline order. A query attends to all keys of its own chunk, and in each block to the `keep` keys of other
+/// chunks with the highest logits. The idle row attends to all rows, and all rows attend to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sparsity {
-    /// Rows per chunk.
+    /// Number of rows per chunk.
     pub chunk: usize,
-    /// Rows per block.
+    /// Number of rows per block.
     pub block: usize,
-    /// Keys kept per query and block.
+    /// Number of keys kept per query and block.
     pub keep: usize,
 }
 
 impl Sparsity {
-    /// The paper's parameters for n jobs: ⌈ln n⌉ chunks, blocks of ⌈√n⌉, and k = max(1, ⌊0.1·B⌋) up to 100 jobs, ⌊log₂ B⌋ + 1 above.
+    /// The paper's parameters for n = `jobs`: ⌈ln n⌉ chunks, blocks of ⌈√n⌉, and k = max(1, ⌊0.1·B⌋) up to 100 jobs, ⌊log₂ B⌋ + 1 above.
     pub fn paper(jobs: usize) -> Sparsity {
         let n = jobs.max(1) as f64;
         let chunks = (n.ln().ceil() as usize).max(1);
@@ -45,7 +45,7 @@ impl Sparsity {
         Sparsity { chunk: jobs.max(1).div_ceil(chunks), block, keep }
     }
 
-    /// How many keys a query of so many jobs keeps, counted from 1 as rows are; 0 is the idle row, which is kept always.
+    /// Number of keys that a query attends to. `query` is its row: 0 for the idle row, and 1 to `jobs` for jobs.
     pub fn kept(self, query: usize, jobs: usize) -> usize {
         if query == 0 {
             return jobs + 1;
@@ -58,7 +58,7 @@ impl Sparsity {
             + (0..jobs).step_by(block).map(|start| others(start).min(self.keep)).sum::<usize>()
     }
 
-    /// Half the keys per block, at least one: the mitigation under overload.
+    /// Half as many keys per block, but at least one: the paper's mitigation under overload.
     pub fn halved(self) -> Sparsity {
         Sparsity { keep: (self.keep / 2).max(1), ..self }
     }

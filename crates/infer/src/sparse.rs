@@ -1,12 +1,12 @@
-//! Which keys sparse attention leaves out.
+//! Masking of the keys that sparse attention leaves out, as [`crate::reference()`] does it, without allocating.
 
 use std::ops::Range;
 
 use crate::Sparsity;
 use crate::kernels::NEVER;
 
-/// Takes away the keys that a query does not attend to, as the reference does. `keep_best` does it in a block: it gets the block, those of it
-/// that are in the query's own chunk and always kept, and how many of the others are.
+/// Masks the logits of keys that a query does not attend to. `keep_best` is called for each block with its logits, the range of keys in the query's own
+/// chunk, which are always kept, and the number of other keys to keep.
 pub(crate) fn mask(
     logits: &mut [f32],
     query: usize,
@@ -27,9 +27,9 @@ pub(crate) fn mask(
     }
 }
 
-/// On any processor; `order` has room for the block.
+/// Masks all but the `keep` greatest logits of a block, besides those of the range `own`. `order` is working memory with room for the block.
 pub(crate) fn keep_best(keys: &mut [f32], own: Range<usize>, keep: usize, order: &mut [u32]) {
-    // The best so far, the best first; an equal one that comes later stands behind.
+    // `order` holds the best keys so far, best first. Of equal keys the earlier comes first.
     let mut kept = 0;
     for key in (0..own.start).chain(own.end..keys.len()) {
         let value = keys[key];
@@ -37,7 +37,7 @@ pub(crate) fn keep_best(keys: &mut [f32], own: Range<usize>, keep: usize, order:
         while place > 0 && value > keys[order[place - 1] as usize] {
             place -= 1;
         }
-        // Whoever falls out of the best is taken away, and so is who does not get in.
+        // A key that drops out of the best, or does not get among them, is masked.
         let out = match place < keep {
             false => key,
             true if kept < keep => {

@@ -1,7 +1,7 @@
-//! The weights file: safetensors with the architecture, the tokenizer, where it comes from and a checksum in its metadata.
+//! The weights file: safetensors with the architecture, the tokenizer, the provenance and a checksum in its metadata.
 //!
-//! The checksum is that of the whole file, taken while its own digits are zeros, so that no damaged bit goes unnoticed, in the numbers or in what
-//! the metadata say about them. Files of older versions have one of the numbers alone, and are read as well.
+//! The checksum covers the whole file, with its own digits counted as zeros, so that any damaged bit is noticed, in the numbers as well as in the metadata.
+//! Files of older versions have a checksum of the numbers alone; they are read as well.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -13,66 +13,66 @@ use safetensors::tensor::{Dtype, TensorView};
 
 use crate::Architecture;
 
-/// Texts that travel with the weights and mean nothing to the network: the tokenizer, the training's provenance.
+/// Entries of the metadata that the network itself does not use: the tokenizer, the provenance of the training.
 pub type Metadata = BTreeMap<String, String>;
 
-/// Everything in a weights file.
+/// Content of a weights file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
-    /// The shape.
+    /// Architecture of the network.
     pub architecture: Architecture,
-    /// What else the file says.
+    /// All other metadata.
     pub metadata: Metadata,
     tensors: HashMap<String, Vec<f32>>,
 }
 
-/// Why a weights file cannot be used.
+/// Reason why a weights file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WeightsError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot be read: {0}")]
     Io(#[from] std::io::Error),
-    /// It is no safetensors file, or is cut off.
+    /// The file is not a safetensors file, or it is truncated.
     #[error("is not a whole safetensors file: {0}")]
     Format(String),
-    /// It is one, but of something else.
+    /// The file is a safetensors file, but not a model of this crate.
     #[error("is not a TempoNet model: its metadata has no {0:?}")]
     NotAModel(&'static str),
-    /// Its metadata make no sense.
+    /// A metadata entry is invalid.
     #[error("its {key:?} is wrong: {why}")]
     Metadata {
-        /// Which entry.
+        /// Key of the entry.
         key: &'static str,
         /// What is wrong with it.
         why: String,
     },
-    /// A tensor is missing, has another shape, or is of no use.
+    /// A tensor is missing, has the wrong shape or type, or holds a value that is not finite.
     #[error("tensor {name:?}: {why}")]
     Tensor {
-        /// Which one.
+        /// Name of the tensor.
         name: String,
         /// What is wrong with it.
         why: String,
     },
-    /// The content is not what was written.
+    /// The content does not match the checksum.
     #[error("the checksum does not match: the file is damaged")]
     Checksum,
-    /// There is none, or one of another kind.
+    /// The checksum is missing or of an unknown kind.
     #[error("its checksum {0:?} is of no known kind: the file is damaged, or of another version")]
     UnknownChecksum(String),
 }
 
 const FORMAT: &str = "temponet-model-1";
-/// The metadata's own entries.
+/// Keys of the metadata entries of this format.
 const FORMAT_KEY: &str = "format";
 const ARCHITECTURE_KEY: &str = "architecture";
 const CHECKSUM_KEY: &str = "checksum";
-/// How the checksum of a whole file begins; eight hexadecimal digits follow.
+/// Prefix of the checksum of a whole file, which eight hexadecimal digits follow.
 const OF_FILE: &str = "crc32-file:";
 const NO_DIGITS: &[u8; 8] = b"00000000";
 
 impl Weights {
-    /// Weights of a shape, each tensor made by `fill` from its name and shape (rows, columns).
+    /// Creates weights of an architecture. `fill` returns each tensor from its name, number of rows and number of columns; missing values are zero.
     pub fn new(architecture: Architecture, mut fill: impl FnMut(&str, usize, usize) -> Vec<f32>) -> Weights {
         let tensors = architecture.tensors();
         let tensors = tensors.into_iter().map(|(name, rows, columns)| {
@@ -84,14 +84,14 @@ impl Weights {
         Weights { architecture, metadata: Metadata::new(), tensors }
     }
 
-    /// Random weights as a training begins with: embeddings and linear maps uniform with the usual variances, norms neutral.
+    /// Random initial weights for training. Embeddings and linear maps are uniform with the usual variances, biases zero, and norms neutral.
     pub fn random(architecture: Architecture, seed: u64) -> Weights {
         let mut rng = Pcg64::seed_from_u64(seed);
         let side_by_side = 1 + architecture.slots.unwrap_or(0);
         Weights::new(architecture, |name, rows, columns| {
             let bound = match name {
                 _ if name.starts_with("inputs.") => 1.0 / ((columns * side_by_side) as f32).sqrt(),
-                // One row for each that is added, not for each sum.
+                // This weight has one row per input, not per output.
                 "embed.real.weight" => 1.0 / (rows as f32).sqrt(),
                 "embed.real.hidden.weight" => 1.0 / (columns as f32).sqrt(),
                 _ if name.starts_with("embed.") => 1.0,
@@ -106,12 +106,13 @@ impl Weights {
         })
     }
 
-    /// One tensor, row after row. Every name of [`Architecture::tensors`] is there; one that is not is empty.
+    /// Values of a tensor in row-major order. All tensors of [`Architecture::tensors`] are present; for an unknown name the slice is empty.
     pub fn tensor(&self, name: &str) -> &[f32] {
         self.tensors.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Replaces a tensor, or adds one of [`Architecture::training_tensors`]. Values beyond its size are dropped, missing ones are zero; other names are ignored.
+    /// Replaces a tensor, or adds one of [`Architecture::training_tensors`]. Values beyond its size are dropped and missing values are zero. Unknown names are
+    /// ignored.
     pub fn set_tensor(&mut self, name: &str, mut values: Vec<f32>) {
         let known = self.architecture.tensors().into_iter().chain(self.architecture.training_tensors());
         if let Some((name, rows, columns)) = known.into_iter().find(|(known, ..)| known == name) {
@@ -120,19 +121,19 @@ impl Weights {
         }
     }
 
-    /// What the file holds: what the network needs, and what only training does, as far as it is there.
+    /// Tensors that the file holds: those of the network, and those for training that are present.
     fn held(&self) -> impl Iterator<Item = (String, usize, usize)> {
         let extra =
             self.architecture.training_tensors().into_iter().filter(|(name, ..)| self.tensors.contains_key(name));
         self.architecture.tensors().into_iter().chain(extra)
     }
 
-    /// Reads a file.
+    /// Reads a weights file.
     pub fn load(path: &Path) -> Result<Weights, WeightsError> {
         Weights::from_bytes(&std::fs::read(path)?)
     }
 
-    /// Reads the content of a file.
+    /// Reads the content of a weights file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Weights, WeightsError> {
         let format = |error: safetensors::SafeTensorError| WeightsError::Format(error.to_string());
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(format)?;
@@ -178,7 +179,7 @@ impl Weights {
         Ok(weights)
     }
 
-    /// The content of a file.
+    /// Returns the content of a weights file.
     pub fn to_bytes(&self) -> Result<Vec<u8>, WeightsError> {
         let format = |error: safetensors::SafeTensorError| WeightsError::Format(error.to_string());
         let architecture = serde_json::to_string(&self.architecture)
@@ -201,8 +202,8 @@ impl Weights {
         write_tensors(views, metadata).map_err(format)
     }
 
-    /// A checksum over all numbers and nothing else, in the order of [`Architecture::tensors`] and then of [`Architecture::training_tensors`]:
-    /// whether two networks are the same.
+    /// Checksum of the values of all tensors and nothing else, in the order of [`Architecture::tensors`] and then of [`Architecture::training_tensors`]. It
+    /// tells whether two networks are the same.
     pub fn checksum(&self) -> String {
         let mut hasher = crc32fast::Hasher::new();
         for (name, ..) in self.held() {
@@ -212,7 +213,7 @@ impl Weights {
     }
 }
 
-/// Where the digits of the checksum of a whole file are, if it has one. Quotes inside of a JSON text are escaped, so nothing else looks like it.
+/// Position of the digits of the whole-file checksum, if there is one. Quotes inside a JSON string are escaped, so nothing else can look like it.
 fn digits_at(bytes: &[u8]) -> Option<usize> {
     let length = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
     let header = bytes.get(8..8usize.checked_add(usize::try_from(length).ok()?)?)?;
@@ -221,7 +222,7 @@ fn digits_at(bytes: &[u8]) -> Option<usize> {
     (at + NO_DIGITS.len() <= bytes.len()).then_some(at)
 }
 
-/// The checksum of a whole file whose digits, which begin at `at`, count as zeros.
+/// Digits of the checksum of a whole file. Its own digits, which begin at `at`, count as zeros.
 fn file_digits(bytes: &[u8], at: usize) -> String {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&bytes[..at]);
@@ -230,13 +231,13 @@ fn file_digits(bytes: &[u8], at: usize) -> String {
     format!("{:08x}", hasher.finalize())
 }
 
-/// The checksum that the content of a file carries, if it carries one of the whole file.
+/// Returns the whole-file checksum that is written in the content of a file, if there is one. It is not verified.
 pub fn file_checksum(bytes: &[u8]) -> Option<String> {
     let at = digits_at(bytes)?;
     Some(format!("{OF_FILE}{}", String::from_utf8_lossy(&bytes[at..at + NO_DIGITS.len()])))
 }
 
-/// Whether a file of [`write_tensors`] has a checksum; an error if it does not match.
+/// Verifies the whole-file checksum of a file of [`write_tensors`]. Returns `false` if there is none, and an error if it does not match.
 pub fn check_file(bytes: &[u8]) -> Result<bool, WeightsError> {
     match digits_at(bytes) {
         Some(at) if bytes[at..].starts_with(file_digits(bytes, at).as_bytes()) => Ok(true),
@@ -245,8 +246,8 @@ pub fn check_file(bytes: &[u8]) -> Result<bool, WeightsError> {
     }
 }
 
-/// The content of a safetensors file, with a checksum of all of it, the same each time: the library writes its header in the arbitrary order of a
-/// hash table, this sorts it.
+/// Returns the content of a safetensors file with a checksum of the whole file. The same input gives the same bytes: the header, which the library writes in
+/// the arbitrary order of a hash table, is sorted.
 pub fn write_tensors<'a>(
     tensors: Vec<(&'a str, TensorView<'a>)>,
     mut metadata: HashMap<String, String>,
@@ -256,7 +257,7 @@ pub fn write_tensors<'a>(
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap_or_default()) as usize;
     let header: BTreeMap<String, BTreeMap<String, serde_json::Value>> = serde_json::from_slice(&bytes[8..8 + length])?;
     let sorted = serde_json::to_vec(&header)?;
-    // Spaces pad the header; sorting does not change its length otherwise.
+    // The header is padded with spaces; sorting does not change its length otherwise.
     if sorted.len() <= length {
         bytes[8..8 + length].fill(b' ');
         bytes[8..8 + sorted.len()].copy_from_slice(&sorted);

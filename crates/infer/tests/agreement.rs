@@ -1,8 +1,8 @@
-//! Contract: rougher products choose the same row as single precision in at least 995 of 1000 random decisions.
+//! Contract: kernels with less precise products choose the same row as single precision in at least 995 of 1000 random decisions.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_infer::{Architecture, Kernel, Network, Options, Precision, Rows, Vocabulary, Weights};
+use temponet_infer::{Architecture, Kernel, Network, NetworkOptions, Precision, Rows, Vocabulary, Weights};
 
 const LEAST: f64 = 0.995;
 const NETWORKS: u64 = 20;
@@ -25,11 +25,11 @@ fn the_same_row_is_best() {
     let (mut expected, mut q) = (Vec::new(), Vec::new());
     for seed in 0..NETWORKS {
         let weights = Weights::random(architecture.clone(), seed);
-        let network = |options: Options| Network::new(&weights, options).unwrap();
-        let mut exact = network(Options { precision: Precision::F32, ..Options::default() });
-        let mut networks: Vec<Network> = rough.iter().map(|kernel| network(Options::of(*kernel))).collect();
+        let network = |options: NetworkOptions| Network::new(&weights, options).unwrap();
+        let mut exact = network(NetworkOptions { precision: Precision::F32, ..NetworkOptions::default() });
+        let mut networks: Vec<Network> = rough.iter().map(|kernel| network(NetworkOptions::of(*kernel))).collect();
         for _ in 0..DECISIONS {
-            // The distinct slacks of up to 200 jobs, and how often each comes.
+            // The distinct slacks of up to 200 jobs, and how often each occurs.
             let mut counts = [0u16; 130];
             (0..rng.random_range(2..=200)).for_each(|_| counts[rng.random_range(0..130)] += 1);
             let jobs: Vec<u16> = (0..130).filter(|slack| counts[usize::from(*slack)] > 0).collect();

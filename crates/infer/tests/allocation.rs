@@ -1,27 +1,31 @@
-//! Contract: a forward pass allocates nothing, once it has met so many rows. A binary of its own, because it counts all allocations.
+//! Contract: a forward pass allocates nothing unless it has more rows than ever before. This is a test binary of its own because it counts all allocations.
 #![allow(unsafe_code, reason = "an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use temponet_infer::{Architecture, Kernel, Network, Options, RealInput, Rows, SLOT, Sparsity, Vocabulary, Weights};
+use temponet_infer::{
+    Architecture, Kernel, Network, NetworkOptions, RealInput, Rows, SLOT, Sparsity, Vocabulary, Weights,
+};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
 struct Counting;
 
-// SAFETY: everything is left to the system's allocator.
+// SAFETY: all calls are forwarded to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise is passed on.
+        let _ = BYTES.try_with(|bytes| bytes.set(bytes.get() + layout.size()));
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -44,7 +48,7 @@ fn a_forward_pass_does_not_allocate() {
     let jobs: Vec<u16> = (0..300).map(|job| job % 130).collect();
     let bias = vec![0.0; 301];
     for kernel in Kernel::available() {
-        let options = Options { rows: 200, ..Options::of(kernel) };
+        let options = NetworkOptions { rows: 200, ..NetworkOptions::of(kernel) };
         let mut network = Network::new(&weights, options).unwrap();
         let mut q = Vec::with_capacity(301);
         let mut run = |count: usize, sparsity: Option<Sparsity>| {
@@ -67,8 +71,26 @@ fn neither_does_a_feed_forward_one() {
     let plain = Architecture::paper(vocabulary(SLOT, 7), vocabulary("cores", 8));
     let real = Some(RealInput { inputs: 1, hidden: 8 });
     let weights = Weights::random(Architecture { real, slots: Some(7), ..plain }, 1);
-    let mut network = Network::new(&weights, Options::default()).unwrap();
+    let mut network = Network::new(&weights, NetworkOptions::default()).unwrap();
     let mut q = Vec::with_capacity(8);
     let rows = Rows { idle: &[1], jobs: &[0, 6, 3], real: &[0.5; 3], bias: &[0.0; 4], sparsity: None };
     assert_eq!(allocations(|| network.forward(&rows, &mut q)), 0);
+}
+
+#[test]
+fn a_clone_shares_the_weights() {
+    let vocabulary = |name: &str, size: usize| vec![Vocabulary { name: name.into(), size }];
+    let plain = Architecture::paper(vocabulary(SLOT, 7), vocabulary("cores", 8));
+    for slots in [None, Some(7)] {
+        let weights = Weights::random(Architecture { slots, ..plain.clone() }, 1);
+        for kernel in Kernel::available() {
+            let network = Network::new(&weights, NetworkOptions { rows: 1, ..NetworkOptions::of(kernel) }).unwrap();
+            let before = BYTES.get();
+            let clone = network.clone();
+            let bytes = BYTES.get() - before;
+            // A copy of the weights would take at least one byte for each.
+            assert!(bytes < weights.architecture.parameters(), "{kernel}: a clone takes {bytes} bytes");
+            drop(clone);
+        }
+    }
 }

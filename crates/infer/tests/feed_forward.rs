@@ -1,8 +1,8 @@
-//! Contract: a feed-forward network computes what is written in plain loops, tells its places apart, and is saved and read like any other.
+//! Contract: a feed-forward network computes the same as the reference, distinguishes its slots, and is saved and read like any other network.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_infer::{Architecture, Network, Options, RealInput, Rows, SLOT, Vocabulary, Weights, reference};
+use temponet_infer::{Architecture, Network, NetworkOptions, RealInput, Rows, SLOT, Vocabulary, Weights, reference};
 
 fn shape(slots: usize, layers: usize, real: Option<RealInput>) -> Architecture {
     let vocabulary = |name: &str, size: usize| Vocabulary { name: name.into(), size };
@@ -11,7 +11,7 @@ fn shape(slots: usize, layers: usize, real: Option<RealInput>) -> Architecture {
     Architecture { width: 24, layers, heads: 1, feed_forward: 40, job, idle, real, slots: Some(slots) }
 }
 
-/// Jobs in some of the places, in any order.
+/// Jobs in some of the slots, in random order.
 fn jobs(slots: u16, rng: &mut Pcg64) -> Vec<[u16; 2]> {
     let mut places: Vec<u16> = (0..slots).filter(|_| rng.random::<f64>() < 0.6).collect();
     places.sort_by_key(|_| rng.random::<u32>());
@@ -24,7 +24,7 @@ fn the_fast_pass_computes_what_the_reference_computes() {
     let reals = [None, Some(RealInput { inputs: 2, hidden: 0 }), Some(RealInput { inputs: 2, hidden: 9 })];
     for (layers, real) in (1..=3).flat_map(|layers| reals.map(|real| (layers, real))) {
         let weights = Weights::random(shape(6, layers, real), layers as u64);
-        let mut network = Network::new(&weights, Options::default()).unwrap().clone();
+        let mut network = Network::new(&weights, NetworkOptions::default()).unwrap().clone();
         for _ in 0..20 {
             let jobs = jobs(6, &mut rng);
             let inputs = real.map_or(0, |real| real.inputs);

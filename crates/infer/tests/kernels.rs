@@ -1,16 +1,18 @@
-//! Contract: every kernel computes what the reference computes, the same bits each time, whatever the shape and the number of rows.
+//! Contract: every kernel computes the same as the reference within its precision, and the same bits each time, for any architecture and number of rows.
+
+use std::sync::Barrier;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_infer::{
-    Architecture, Kernel, Network, NetworkError, Options, Precision, RealInput, Rows, Sparsity, Vocabulary, Weights,
-    reference,
+    Architecture, Kernel, Network, NetworkError, NetworkOptions, Precision, RealInput, Rows, SLOT, Sparsity,
+    Vocabulary, Weights, reference,
 };
 
-/// Greatest gaps between outputs, which are about one. Products of eight significant bits keep two or three digits.
+/// Greatest differences of outputs, which are about one. Products of eight significant bits keep two or three digits.
 const CLOSE: f32 = 1e-4;
 const ROUGH: f32 = 0.04;
-/// Rounding may swap two keys that are nearly equal, so single outputs of sparse attention may differ more; on average they do not.
+/// Greatest mean difference with sparse attention. Rounding may swap two nearly equal keys, so single outputs may differ more.
 const ROUGH_MEAN: f32 = 0.02;
 
 fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
@@ -23,7 +25,7 @@ fn shape(width: usize, layers: usize, heads: usize, feed_forward: usize) -> Arch
     Architecture { width, layers, heads, feed_forward, job, idle, real: None, slots: None }
 }
 
-/// Norms and biases that are not neutral, so that forgetting one shows.
+/// Random weights with norms and biases that are not neutral, so that a missing one is noticed.
 fn weights(architecture: Architecture, seed: u64) -> Weights {
     let plain = Weights::random(architecture.clone(), seed);
     let mut rng = Pcg64::seed_from_u64(seed);
@@ -61,7 +63,7 @@ impl Input {
 }
 
 fn network(weights: &Weights, kernel: Kernel) -> Network {
-    Network::new(weights, Options { rows: 1, ..Options::of(kernel) }).unwrap()
+    Network::new(weights, NetworkOptions { rows: 1, ..NetworkOptions::of(kernel) }).unwrap()
 }
 
 fn check(architecture: Architecture, counts: &[usize]) {
@@ -130,7 +132,7 @@ fn shapes_that_fit_no_vector() {
 
 #[test]
 fn great_logits() {
-    // Queries so long that no bound on the logits is small: sharp attention, whose greatest logit must be found.
+    // Queries so long that logits have no small bound: the attention is sharp, and the greatest logit must be found.
     let plain = weights(shape(64, 1, 2, 64), 5);
     let sharp = Weights::new(plain.architecture.clone(), |name, _, _| {
         let factor = if name.contains("query") { 60.0 } else { 1.0 };
@@ -140,7 +142,7 @@ fn great_logits() {
     let mut q = Vec::new();
     for (jobs, faint) in [(3, 0.0), (40, 0.0), (300, 0.0), (40, -90.0), (300, -90.0)] {
         let mut input = Input::random(jobs, &mut rng);
-        // Keys that hardly count may still have the greatest logits.
+        // Keys with a tiny weight may still have the greatest logits.
         input.bias.iter_mut().step_by(2).for_each(|bias| *bias += faint);
         let expected = reference(&sharp, &input.rows(None)).q;
         for kernel in Kernel::available() {
@@ -162,7 +164,7 @@ fn the_same_input_gives_the_same_bits() {
         let (mut q, mut again) = (Vec::new(), Vec::new());
         let mut network = network(&weights, kernel);
         network.forward(&small.rows(None), &mut q);
-        // What was computed between, and by whom, leaves no trace.
+        // Results do not depend on earlier passes or on the thread.
         network.forward(&large.rows(Some(Sparsity::paper(150))), &mut again);
         network.forward(&small.rows(None), &mut again);
         assert_eq!(q, again, "{kernel}");
@@ -173,7 +175,44 @@ fn the_same_input_gives_the_same_bits() {
     }
 }
 
-/// Rows that are equal have equal outputs, wherever they stand.
+/// Networks in several threads that share one copy of the prepared weights compute what one network computes alone.
+#[test]
+fn threads_share_prepared_weights() {
+    fn is_shareable<T: Clone + Send + Sync>(_: &T) {}
+    let mut rng = Pcg64::seed_from_u64(12);
+    let job = vocabularies(&[("slack", 130), ("remaining", 40), (SLOT, 3)]);
+    let feed_forward = Architecture { job, slots: Some(3), ..shape(64, 2, 4, 128) };
+    let inputs: Vec<Input> = [0, 1, 20, 47, 150].into_iter().map(|jobs| Input::random(jobs, &mut rng)).collect();
+    for weights in [weights(shape(64, 2, 4, 128), 6), weights(feed_forward, 6)] {
+        for kernel in Kernel::available() {
+            let shared = network(&weights, kernel);
+            is_shareable(&shared);
+            let all = |network: &mut Network, first: usize| -> Vec<Vec<f32>> {
+                let mut q = vec![Vec::new(); inputs.len()];
+                for place in (0..inputs.len()).map(|place| (place + first) % inputs.len()) {
+                    network.forward(&inputs[place].rows(None), &mut q[place]);
+                }
+                q
+            };
+            let alone = all(&mut network(&weights, kernel), 0);
+            let start = Barrier::new(2);
+            std::thread::scope(|scope| {
+                for thread in 0..2 {
+                    let (shared, start, all, alone) = (&shared, &start, &all, &alone);
+                    scope.spawn(move || {
+                        let mut own = shared.clone();
+                        start.wait();
+                        for pass in 0..10 {
+                            assert_eq!(all(&mut own, thread + pass), *alone, "{kernel}, thread {thread}");
+                        }
+                    });
+                }
+            });
+        }
+    }
+}
+
+/// Equal rows have equal outputs, wherever they are.
 fn equal_rows(network: &mut Network) {
     let jobs: Vec<u16> = (0..40).flat_map(|place| [[7, 3, 1], [90, 20, 0]][place % 2]).collect();
     let mut q = Vec::new();
@@ -219,14 +258,14 @@ fn missing_real_numbers_are_zeros() {
 #[test]
 fn options_are_kept_or_refused() {
     let weights = weights(shape(32, 1, 4, 64), 4);
-    let exact = Options { precision: Precision::F32, ..Options::default() };
+    let exact = NetworkOptions { precision: Precision::F32, ..NetworkOptions::default() };
     assert_eq!(Network::new(&weights, exact).unwrap().kernel(), Kernel::best_of(Precision::F32));
-    assert_eq!(Network::new(&weights, Options::default()).unwrap().kernel(), Kernel::best());
-    let rough = Options { kernel: Some(Kernel::Amx), ..exact };
+    assert_eq!(Network::new(&weights, NetworkOptions::default()).unwrap().kernel(), Kernel::best());
+    let rough = NetworkOptions { kernel: Some(Kernel::Amx), ..exact };
     assert_eq!(Network::new(&weights, rough).unwrap_err(), NetworkError::Precision(Kernel::Amx));
     for kernel in Kernel::ALL {
         assert_eq!(Kernel::from_name(kernel.name()), Some(kernel));
-        let built = Network::new(&weights, Options::of(kernel));
+        let built = Network::new(&weights, NetworkOptions::of(kernel));
         match kernel.is_available() {
             true => assert_eq!(built.unwrap().kernel(), kernel),
             false => assert_eq!(built.unwrap_err(), NetworkError::Unavailable(kernel)),

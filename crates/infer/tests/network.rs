@@ -1,4 +1,4 @@
-//! Contract: the network is equivariant, equal rows may be counted instead of repeated, and a weights file is whole or refused.
+//! Contract: the network is equivariant under permutations of jobs, equal rows may be counted instead of repeated, and a damaged weights file is refused.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -132,7 +132,7 @@ fn a_file_reads_back_or_is_refused() {
     let not_a_number = Weights::new(small(), |_, rows, columns| vec![f32::NAN; rows * columns]);
     let error = Weights::from_bytes(&not_a_number.to_bytes().unwrap()).unwrap_err();
     assert!(error.to_string().contains("value 0 is NaN"), "{error}");
-    // A file whose tensors do not have the shape that it claims.
+    // A file whose tensors do not have the shapes that its architecture claims.
     let text = String::from_utf8_lossy(&bytes).into_owned();
     assert!(text.contains("\\\"width\\\":32"));
     let claimed: Vec<u8> = sealed(replace(&bytes, b"\\\"heads\\\":4", b"\\\"heads\\\":5"));
@@ -141,7 +141,7 @@ fn a_file_reads_back_or_is_refused() {
     assert!(Weights::from_bytes(&claimed).unwrap_err().to_string().contains("has the shape"));
 }
 
-/// With the checksum that fits: somebody's own file, not a damaged one.
+/// Sets the matching checksum: an inconsistent file, but not a damaged one.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let mark = b"crc32-file:";
     let at = bytes.windows(mark.len()).position(|window| window == mark).expect("it is there") + mark.len();
@@ -164,7 +164,7 @@ fn a_flipped_bit_anywhere_in_a_weights_file_is_an_error() {
     let bytes = weights.to_bytes().unwrap();
     assert_eq!(Weights::from_bytes(&bytes).unwrap(), weights);
     let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
-    // Every bit of the header; of the numbers, one bit of each byte.
+    // Every bit of the header, and one bit of each byte of the numbers.
     let flips = (0..header * 8).chain((header..bytes.len()).map(|byte| byte * 8 + byte % 8));
     for bit in flips {
         let mut flipped = bytes.clone();

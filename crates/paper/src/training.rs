@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use temponet::Model;
-use temponet_grad::{Cpu, Device};
+use temponet_grad::{Cpu, LearningLosses};
 use temponet_task::TaskSet;
 use temponet_train::{PhaseFigures, Recipe, Run, TrainError, UpdateFigures, Watch};
 
@@ -80,7 +80,7 @@ impl On<Cpu<f32>> {
     }
 }
 
-impl<D: Device<Real = f32>> Trainer for On<D> {
+impl<D: LearningLosses<Real = f32>> Trainer for On<D> {
     fn kind(&self) -> &'static str {
         self.kind
     }

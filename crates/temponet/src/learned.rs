@@ -21,7 +21,7 @@ pub struct Options {
     /// Whether sparse attention keeps all its blocks in overload, without the paper's mitigation.
     pub keep_attention: bool,
     /// Kernel and precision of the network.
-    pub network: temponet_infer::Options,
+    pub network: temponet_infer::NetworkOptions,
     /// Time budget of a decision, in nanoseconds. A decision that is expected to take longer is left to the fallback. There is no limit by default.
     pub budget_ns: Option<u64>,
 }

@@ -68,7 +68,8 @@ fn every_kernel_gives_the_reference_and_the_order_does_not_matter() {
     for tokenizer in all() {
         let model = Model::random(tokenizer, 3);
         let scale = Scale::of(&model.tokenizer, &set.system());
-        let network = |kernel: Kernel| Network::new(&model.weights, temponet_infer::Options::of(kernel)).unwrap();
+        let network =
+            |kernel: Kernel| Network::new(&model.weights, temponet_infer::NetworkOptions::of(kernel)).unwrap();
         let mut networks: Vec<Network> = Kernel::available().into_iter().map(network).collect();
         let (mut straight, mut turned) = (Observation::default(), Observation::default());
         let (mut q, mut decisions) = (Vec::new(), 0);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
-use temponet_grad::Device;
+use temponet_grad::LearningLosses;
 use temponet_infer::{Weights, check_file, write_tensors};
 
 use crate::cloning::Lessons;
@@ -35,7 +35,7 @@ fn wrong(error: impl ToString) -> TrainError {
     TrainError::Checkpoint(error.to_string())
 }
 
-impl<D: Device<Real = f32>> Run<D> {
+impl<D: LearningLosses<Real = f32>> Run<D> {
     /// The recipe and the set, so that a checkpoint is not used with others.
     fn fingerprint(&self) -> Result<String, TrainError> {
         let recipe = serde_json::to_string(&self.recipe).map_err(wrong)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Device, Imitation, Picks, best_rows};
+use temponet_grad::{Device, ImitationBatch, LearningLosses, SelectedRows, best_rows};
 
 use crate::fleet::{Fleet, FleetError};
 use crate::learner::{Asked, Learner, Queued};
@@ -103,7 +103,7 @@ impl Lessons {
     }
 
     /// One step of learning: the cross-entropy of the pick of one job against any of the teacher's. Idling is out of the question.
-    pub fn update<D: Device<Real = f32>>(
+    pub fn update<D: LearningLosses<Real = f32>>(
         &self,
         settings: &CloningSettings,
         learner: &mut Learner<D>,
@@ -116,8 +116,8 @@ impl Lessons {
         let share = 1.0 / settings.batch as f32;
         let losses = learner.backward(&states, None, |tape, Asked { range, focus, output, .. }| {
             let taught = drawn[range].iter().map(|(_, rows)| &rows[..]);
-            let picks = Picks::new(&focus.segments, &focus.counts, taught);
-            tape.imitation_loss(output.q, &Imitation::new(picks, share))
+            let picks = SelectedRows::new(&focus.segments, &focus.counts, taught);
+            tape.imitation_loss(output.q, &ImitationBatch::new(picks, share))
         });
         learner.step(losses, rate, clip)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Ahead, Device, Picks, Tape, Tensors, Values, Way};
+use temponet_grad::{Device, LearningLosses, NStepReturn, NextStates, QValueBatch, SelectedRows, Tape, Tensors};
 use temponet_task::JobId;
 
 use crate::environment::Ending;
@@ -119,7 +119,7 @@ struct Pending {
     discount: f64,
 }
 
-impl<D: Device<Real = f32>> Dqn<D> {
+impl<D: LearningLosses<Real = f32>> Dqn<D> {
     /// With nothing learned from yet.
     pub fn new(settings: DqnSettings, learner: &mut Learner<D>) -> Dqn<D> {
         let replay = Replay::new(settings.replay, settings.priority);
@@ -267,14 +267,18 @@ impl<D: Device<Real = f32>> Dqn<D> {
             self.targets(device, network, parameters, &transitions[range])
         });
         let found = learner.backward(&states, wanted, |tape, Asked { shard, range, focus, output }| {
-            let values = Values {
-                picks: Picks::new(&focus.segments, &focus.counts, chosen[range.clone()].iter().map(Vec::as_slice)),
+            let values = QValueBatch {
+                selected: SelectedRows::new(
+                    &focus.segments,
+                    &focus.counts,
+                    chosen[range.clone()].iter().map(Vec::as_slice),
+                ),
                 weights: &weights[range],
                 is_dueling: settings.dueling,
                 bound: settings.huber.map(|bound| bound as f32),
                 likelihood,
             };
-            let (losses, total, errors) = tape.value_loss(output.q, output.value, &targets[shard], &values);
+            let (losses, total, errors) = tape.q_value_loss(output.q, output.value, &targets[shard], &values);
             (losses, (total, errors))
         });
         let (losses, errors): (Vec<D::Number>, Vec<D::Buffer>) = found.into_iter().unzip();
@@ -305,21 +309,21 @@ impl<D: Device<Real = f32>> Dqn<D> {
             let output = network.forward(&mut tape, &batch, &focus);
             tape.keep(output.q)
         });
-        let way = |transition: &&Transition| Way {
+        let way = |transition: &&Transition| NStepReturn {
             places: transition.next.cores,
             reward: transition.reward,
             discount: transition.discount,
         };
-        let ahead = Ahead {
+        let ahead = NextStates {
             rows: &batch.segments,
             counts: &batch.counts,
-            ways: &transitions.iter().map(way).collect::<Vec<_>>(),
+            returns: &transitions.iter().map(way).collect::<Vec<_>>(),
             is_dueling: self.settings.dueling,
             may_idle: self.settings.may_idle,
         };
         let mut judge = Tape::new(device, &self.target);
         let output = network.forward(&mut judge, &batch, &focus);
-        let targets = judge.best_values(&ahead, chooser.as_ref(), output.q, output.value);
+        let targets = judge.bootstrap_targets(&ahead, chooser.as_ref(), output.q, output.value);
         drop(judge);
         chooser.into_iter().for_each(|chooser| device.recycle(chooser));
         targets

@@ -1,6 +1,6 @@
 //! The feed-forward network on the tape: the rows of a sample stand side by side, each in the place of its task, and hidden layers read them all.
 
-use temponet_grad::{Activation, Device, RowNumbers, Tape, TensorId, Var};
+use temponet_grad::{Device, RowNumbers, Tape, TensorId, Var};
 
 use crate::network::Focus;
 use crate::sample::Batch;
@@ -60,10 +60,10 @@ impl FeedForward {
                 sums = tape.add(sums, part);
             }
         }
-        let mut layer = tape.activate(sums, Activation::Relu);
+        let mut layer = tape.relu(sums);
         for (weight, bias) in &self.hidden {
             let up = tape.linear(layer, *weight, Some(*bias));
-            layer = tape.activate(up, Activation::Relu);
+            layer = tape.relu(up);
         }
         let mut numbers = Vec::new();
         for (slot, (weight, bias)) in self.heads.iter().enumerate() {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use temponet_grad::{Activation, Device, Embedding, RowNumbers, Segments, Tape, TensorId, Tensors, Var};
+use temponet_grad::{Device, Embedding, RowNumbers, Segments, Tape, TensorId, Tensors, Var};
 use temponet_infer::{Architecture, Weights};
 
 use crate::feed_forward::FeedForward;
@@ -216,7 +216,7 @@ impl Network {
             let numbers = match real.hidden {
                 Some((weight, bias)) => {
                     let up = tape.linear(numbers, weight, Some(bias));
-                    tape.activate(up, Activation::Relu)
+                    tape.relu(up)
                 }
                 None => numbers,
             };
@@ -291,7 +291,7 @@ impl Network {
             let change = tape.linear(mixed, layer.output.0, Some(layer.output.1));
             x = tape.norm(x, Some(change), layer.attention_norm.0, layer.attention_norm.1);
             let up = tape.linear(x, layer.up.0, Some(layer.up.1));
-            let hidden = tape.activate(up, Activation::Relu);
+            let hidden = tape.relu(up);
             let change = tape.linear(hidden, layer.down.0, Some(layer.down.1));
             x = tape.norm(x, Some(change), layer.feed_forward_norm.0, layer.feed_forward_norm.1);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Device, Tensors, likelihood, value_of};
+use temponet_grad::{Device, Tensors, likelihood, q_value_of};
 
 use crate::dqn::{Dqn, DqnSettings};
 use crate::environment::Ending;
@@ -118,13 +118,13 @@ impl<D: Device<Real = f32>> Judge<D> {
         let next_values = self.learner.outputs(None, &next).value;
         let judged = self.learner.outputs(Some(&self.target), &states);
         let worth: Vec<f32> = (0..states.len())
-            .map(|place| value_of(IS_DUELING, judged.q(place), 0.0, &transitions[place].chosen))
+            .map(|place| q_value_of(IS_DUELING, judged.q(place), 0.0, &transitions[place].chosen))
             .collect();
         let share = 1.0 / settings.batch as f32;
         self.learner.gradients(&states, None, |place, q, value, by_q| {
             let transition = transitions[place];
             let target = transition.reward + transition.discount * next_values[place];
-            let error = value_of(IS_DUELING, q, 0.0, &transition.chosen) - target;
+            let error = q_value_of(IS_DUELING, q, 0.0, &transition.chosen) - target;
             by_q[0] += error * share;
             for row in &transition.chosen {
                 by_q[*row as usize] += error * share;

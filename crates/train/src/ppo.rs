@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Choices, Device, Made, Picks, PolicyWeights, likelihood};
+use temponet_grad::{Device, LearningLosses, PolicyBatch, PolicySample, PolicyWeights, SelectedRows, likelihood};
 
 use crate::environment::Ending;
 use crate::fleet::{Fleet, FleetError, Outcome, mix};
@@ -76,12 +76,12 @@ struct Choice {
 struct Seen {
     states: Vec<Arc<Sample>>,
     chosen: Vec<Vec<u32>>,
-    made: Vec<Made>,
+    made: Vec<PolicySample>,
 }
 
 /// Acts and learns for a phase's rounds. `rate` is asked for the learning rate and the greatest norm of each update, and `done` is told after a round
 /// what each of them came to. What is seen does not depend on how fast either side is: a round acts with what was learned from the last but one.
-pub fn rounds<D: Device<Real = f32>, E: From<FleetError>>(
+pub fn rounds<D: LearningLosses<Real = f32>, E: From<FleetError>>(
     settings: &PpoSettings,
     learner: &mut Learner<D>,
     fleet: &mut Fleet,
@@ -122,11 +122,11 @@ fn look<D: Device<Real = f32>>(
     let mean = choices.iter().map(|choice| choice.advantage).sum::<f64>() / choices.len().max(1) as f64;
     let variance = choices.iter().map(|choice| (choice.advantage - mean).powi(2)).sum::<f64>();
     let deviation = (variance / choices.len().max(1) as f64).sqrt().max(1e-6);
-    let made = |choice: &Choice| Made {
-        log: choice.log as f32,
+    let made = |choice: &Choice| PolicySample {
+        log_likelihood: choice.log as f32,
         advantage: ((choice.advantage - mean) / deviation) as f32,
         // The value's error counts on the scale of the value head.
-        worth: (choice.worth / settings.value_scale) as f32,
+        value_target: (choice.worth / settings.value_scale) as f32,
     };
     let made = choices.iter().map(made).collect();
     let (states, chosen) = choices.into_iter().map(|choice| (choice.state, choice.chosen)).unzip();
@@ -134,7 +134,7 @@ fn look<D: Device<Real = f32>>(
 }
 
 /// Goes through what was seen several times. All updates are queued before the first is waited for.
-fn learn<D: Device<Real = f32>>(
+fn learn<D: LearningLosses<Real = f32>>(
     settings: &PpoSettings,
     learner: &mut Learner<D>,
     seen: Seen,
@@ -156,9 +156,9 @@ fn learn<D: Device<Real = f32>>(
             };
             let losses = learner.backward(&states, None, |tape, Asked { range, focus, output, .. }| {
                 let chosen = places[range.clone()].iter().map(|place| &seen.chosen[*place][..]);
-                let picks = Picks::new(&focus.segments, &focus.counts, chosen);
-                let made: Vec<Made> = places[range].iter().map(|place| seen.made[*place]).collect();
-                tape.policy_loss(output.q, output.value, &Choices { picks, made: &made, weights })
+                let picks = SelectedRows::new(&focus.segments, &focus.counts, chosen);
+                let made: Vec<PolicySample> = places[range].iter().map(|place| seen.made[*place]).collect();
+                tape.policy_loss(output.q, output.value, &PolicyBatch { selected: picks, samples: &made, weights })
             });
             let (rate, clip) = rate();
             queued.push(learner.step(losses, rate, clip));

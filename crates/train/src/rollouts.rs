@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Device, Exchange, Imitation, Picks};
+use temponet_grad::{Device, Exchange, ImitationBatch, LearningLosses, SelectedRows};
 use temponet_task::JobId;
 
 use crate::base::choice;
@@ -98,7 +98,7 @@ impl Findings {
     }
 
     /// One step of learning: a logistic loss on whether to make each exchange, weighed by what it gains or loses, and cloning of the base.
-    pub fn update<D: Device<Real = f32>>(
+    pub fn update<D: LearningLosses<Real = f32>>(
         &self,
         settings: &RolloutSettings,
         learner: &mut Learner<D>,
@@ -111,8 +111,9 @@ impl Findings {
         let share = 1.0 / settings.batch as f32;
         let losses = learner.backward(&states, None, |tape, Asked { range, focus, output, .. }| {
             let drawn = &drawn[range];
-            let picks = Picks::new(&focus.segments, &focus.counts, drawn.iter().map(|finding| &finding.base[..]));
-            let imitation = Imitation::new(picks, settings.cloning as f32 * share)
+            let picks =
+                SelectedRows::new(&focus.segments, &focus.counts, drawn.iter().map(|finding| &finding.base[..]));
+            let imitation = ImitationBatch::new(picks, settings.cloning as f32 * share)
                 .with_exchanges(share, drawn.iter().map(|finding| &finding.exchanges[..]));
             tape.imitation_loss(output.q, &imitation)
         });

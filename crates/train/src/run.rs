@@ -9,7 +9,7 @@ use rand_pcg::Pcg64;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use temponet::{Learned, Model, NetworkError, Options, Scale, provenance};
-use temponet_grad::{Device, Tensors};
+use temponet_grad::{Device, LearningLosses, Tensors};
 use temponet_infer::Weights;
 use temponet_sim::{Metrics, SimError, simulate};
 use temponet_task::{TaskSet, Time};
@@ -166,7 +166,7 @@ const SPARE: f64 = 1.5;
 /// Validation and test jobs have seeds of their own.
 const VALIDATION: u64 = 0x7A11_DA7E;
 
-impl<D: Device<Real = f32>> Run<D> {
+impl<D: LearningLosses<Real = f32>> Run<D> {
     /// A training that has not begun, on the user's own set if there is one. It begins with a model's weights, or with random ones.
     pub fn new(device: D, recipe: Recipe, set: Option<TaskSet>, begin_with: Option<&Weights>) -> Run<D> {
         let tokenizer = recipe.tokenizer();

@@ -2,7 +2,7 @@
 #![cfg(feature = "cuda")]
 
 use temponet::{Learned, Model, Options};
-use temponet_grad::{Cpu, Cuda, Device};
+use temponet_grad::{Cpu, Cuda, LearningLosses};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
@@ -14,7 +14,7 @@ fn overloaded() -> TaskSet {
     TaskSet::new("overloaded", vec![task("a", 40, 18), task("b", 60, 24), task("c", 100, 40)], 1)
 }
 
-fn trained<D: Device<Real = f32>>(device: D, method: Method) -> Model {
+fn trained<D: LearningLosses<Real = f32>>(device: D, method: Method) -> Model {
     let mut recipe = Recipe {
         network: NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, slots: None },
         stage: vec![Stage { phases: 4, method, rate: None, workload: None, reward: None }],

@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Serialize;
 use temponet::{Mapper, Mapping, Model, Observation, Scale, Tokenizer};
-use temponet_infer::{Kernel, Network, Options, Precision};
+use temponet_infer::{Kernel, Network, NetworkOptions, Precision};
 use temponet_lab::measure::{Scene, chosen};
 
 use crate::table;
@@ -46,9 +46,9 @@ pub fn measure(passes: u64) -> Result<Vec<Figures>> {
         let (mut expected, mut q) = (Vec::new(), Vec::new());
         for seed in 0..NETWORKS {
             let model = make(seed);
-            let network = |options: Options| Network::new(&model.weights, options);
-            let mut exact = network(Options { precision: Precision::F32, ..Options::default() })?;
-            let of_kernel = |kernel: Kernel| network(Options::of(kernel));
+            let network = |options: NetworkOptions| Network::new(&model.weights, options);
+            let mut exact = network(NetworkOptions { precision: Precision::F32, ..NetworkOptions::default() })?;
+            let of_kernel = |kernel: Kernel| network(NetworkOptions::of(kernel));
             let mut networks = kernels.clone().map(of_kernel).collect::<Result<Vec<_>, _>>()?;
             for _ in 0..DECISIONS.min(passes.div_ceil(NETWORKS)) {
                 let scene = Scene::new(rng.random_range(JOBS), rng.random());

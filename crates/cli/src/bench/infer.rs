@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Serialize;
 use temponet::{Mapping, Model, Tokenizer};
-use temponet_infer::{Architecture, Kernel, Network, Options, Precision, Rows, Vocabulary, Weights, reference};
+use temponet_infer::{Architecture, Kernel, Network, NetworkOptions, Precision, Rows, Vocabulary, Weights, reference};
 
 use temponet_lab::measure::{attention as measured, control, decision};
 use temponet_lab::progress::Progress;
@@ -249,7 +249,8 @@ fn write(folder: &Path, weights: &Weights, force: bool) -> Result<()> {
     let case = |case: Case| {
         let q_of = |precision: Precision| -> Result<Vec<f32>> {
             let mut q = Vec::new();
-            Network::new(weights, Options { precision, ..Options::default() })?.forward(&case.rows(), &mut q);
+            Network::new(weights, NetworkOptions { precision, ..NetworkOptions::default() })?
+                .forward(&case.rows(), &mut q);
             Ok(q)
         };
         let Case { jobs, features, counts, .. } = &case;
@@ -274,7 +275,7 @@ fn paper(features: usize) -> Architecture {
 
 fn measure(kernel: Kernel, weights: &Weights, case: &Case, passes: u64) -> Result<Figures> {
     let rows = case.rows();
-    let options = Options { rows: case.bias.len(), ..Options::of(kernel) };
+    let options = NetworkOptions { rows: case.bias.len(), ..NetworkOptions::of(kernel) };
     let mut network = Network::new(weights, options)?;
     let mut q = Vec::with_capacity(case.bias.len());
     network.forward(&rows, &mut q);

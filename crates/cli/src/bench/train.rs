@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Serialize;
 use temponet::{Model, Scale, Tokenizer};
-use temponet_grad::{AdamSettings, Device};
+use temponet_grad::{AdamSettings, LearningLosses};
 use temponet_infer::Weights;
 use temponet_lab::progress::Progress;
 use temponet_sim::generate::{Spec, generate};
@@ -108,7 +108,7 @@ pub fn run(args: Args) -> Result<()> {
     output::print(&text)
 }
 
-fn measure<D: Device<Real = f32>>(device: &D, rounds: u32, policy: &[(usize, usize)]) -> Result<Figures> {
+fn measure<D: LearningLosses<Real = f32>>(device: &D, rounds: u32, policy: &[(usize, usize)]) -> Result<Figures> {
     let before = control();
     let progress = Progress::steps((CASES.len() + 2 + policy.len()) as u64);
     progress.say("learning");
@@ -156,13 +156,13 @@ fn median_rate(rounds: u32, mut round: impl FnMut() -> f64) -> f64 {
     rates[rates.len() / 2]
 }
 
-fn learner<D: Device<Real = f32>>(device: D) -> Learner<D> {
+fn learner<D: LearningLosses<Real = f32>>(device: D) -> Learner<D> {
     let model = Model::random(Tokenizer::paper(), 1);
     Learner::new(device, &model.weights, AdamSettings::default())
 }
 
 /// Updates per second on random samples.
-fn learning<D: Device<Real = f32>>(device: D, batch: usize, tokens: usize, merged: bool, rounds: u32) -> f64 {
+fn learning<D: LearningLosses<Real = f32>>(device: D, batch: usize, tokens: usize, merged: bool, rounds: u32) -> f64 {
     let mut learner = learner(device);
     let mut dqn = Dqn::new(DqnSettings { batch, double: false, ..DqnSettings::default() }, &mut learner);
     let mut rng = Pcg64::seed_from_u64(1);
@@ -235,7 +235,7 @@ fn episodes(tasks: usize) -> Result<Episodes> {
 }
 
 /// Choices per second of acting and learning together: five tasks on one core.
-fn acting<D: Device<Real = f32>>(device: D, rounds: u32) -> Result<f64> {
+fn acting<D: LearningLosses<Real = f32>>(device: D, rounds: u32) -> Result<f64> {
     let settings = DqnSettings { steps: 200, environments: 1, learn_from: 64, double: false, ..DqnSettings::default() };
     let mut learner = learner(device);
     let mut dqn = Dqn::new(settings, &mut learner);
@@ -252,7 +252,7 @@ fn acting<D: Device<Real = f32>>(device: D, rounds: u32) -> Result<f64> {
 }
 
 /// Choices per second of policy optimisation in many environments, learning included.
-fn optimizing<D: Device<Real = f32>>(device: D, tokens: usize, width: usize, rounds: u32) -> Result<f64> {
+fn optimizing<D: LearningLosses<Real = f32>>(device: D, tokens: usize, width: usize, rounds: u32) -> Result<f64> {
     let tokenizer = Tokenizer::paper();
     let shape = NetworkShape { width, layers: 2, heads: 4, feed_forward: 4 * width, slots: None };
     let weights = Weights::random(shape.architecture(&tokenizer), 1);

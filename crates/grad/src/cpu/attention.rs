@@ -1,4 +1,4 @@
-//! Softmax attention within each sample: small samples by plain loops, large ones by matrix products.
+//! Softmax attention within each sample. Small samples are computed by plain loops, large ones by matrix products.
 
 use std::ops::Range;
 
@@ -8,13 +8,13 @@ use super::loops::{dot, softmax};
 use super::{Strided, multiply};
 use crate::{AttentionShape, Real};
 
-/// From so many queries times keys on matrix products pay.
+/// Number of queries × keys of a sample from which on matrix products are faster than loops.
 const LARGE: usize = 400;
 
-/// So many attention weights stay in the nearest caches from one step to the next.
+/// Number of attention weights that stay in the nearest caches between the steps of a large sample.
 const NEAR: usize = 1 << 17;
 
-/// One head of one sample: where its queries and its keys begin, how many there are, and which columns are the head's.
+/// Some queries of one head of one sample: the first row and the number of queries and of keys, and the head's first column and number of columns.
 struct Part {
     query: usize,
     queries: usize,
@@ -26,12 +26,12 @@ struct Part {
 }
 
 impl Part {
-    /// The head's columns of query row i.
+    /// The head's columns of query row `i`.
     fn query<'a, R>(&self, data: &'a [R], i: usize) -> &'a [R] {
         &data[(self.query + i) * self.columns + self.first..][..self.size]
     }
 
-    /// The head's columns of key row j.
+    /// The head's columns of key row `j`.
     fn key<'a, R>(&self, data: &'a [R], j: usize) -> &'a [R] {
         &data[(self.key + j) * self.columns + self.first..][..self.size]
     }
@@ -53,7 +53,7 @@ impl Part {
     }
 }
 
-/// The heads of one sample, each with as many queries at once as is good.
+/// The heads of one sample, each cut into groups of queries whose attention weights stay in the nearest caches.
 fn parts(shape: AttentionShape<'_>, queries: Range<usize>, keys: Range<usize>) -> impl Iterator<Item = Part> {
     let AttentionShape { heads, columns, .. } = shape;
     let size = columns / heads;
@@ -145,7 +145,7 @@ fn small<R: Real>(
     }
 }
 
-/// Adds so many rows to `out`, each with a factor; sums are kept in registers.
+/// Adds `rows` rows to `out`, each times its factor. Sums are kept in registers.
 #[inline(always)]
 fn add_mixed<'a, R: Real>(row: impl Fn(usize) -> (R, &'a [R]), rows: usize, out: &mut [R]) {
     let (wide, narrow) = out.as_chunks_mut::<16>();
@@ -247,7 +247,7 @@ fn small_backward<R: Real>(
     }
 }
 
-/// From gradients by the rows of attention weights to those by the logits before their scale, in place.
+/// Turns gradients with respect to attention weights into gradients with respect to the unscaled logits, in place.
 #[inline(always)]
 fn softmax_backward<R: Real>(weights: &[R], keys: usize, scale: R, gradients: &mut [R]) {
     for (weights, gradients) in weights.chunks_exact(keys).zip(gradients.chunks_exact_mut(keys)) {

@@ -1,7 +1,6 @@
-//! Loops over numbers that compile to vector instructions.
+//! Loops over numbers that compile to vector instructions when they are inlined into `vectorized!`.
 
-use crate::device::AdamRates;
-use crate::{Activation, Real};
+use crate::{AdamRates, Real};
 
 #[inline(always)]
 pub fn zip<R: Real>(from: &[R], out: &mut [R], each: impl Fn(R, &mut R)) {
@@ -11,18 +10,11 @@ pub fn zip<R: Real>(from: &[R], out: &mut [R], each: impl Fn(R, &mut R)) {
 }
 
 #[inline(always)]
-pub fn zip2<R: Real>(left: &[R], right: &[R], out: &mut [R], each: impl Fn(R, R, &mut R)) {
-    for ((left, right), out) in left.iter().zip(right).zip(out) {
-        each(*left, *right, out);
-    }
-}
-
-#[inline(always)]
 pub fn add<R: Real>(from: &[R], out: &mut [R]) {
     zip(from, out, |from, out| *out += from);
 }
 
-/// Sums are made in this many parts, so that they can be made at once; the order does not depend on the processor.
+/// Number of partial sums, which vector instructions compute at once. It is fixed, so the order of additions does not depend on the processor.
 const LANES: usize = 16;
 
 #[inline(always)]
@@ -39,7 +31,7 @@ pub fn dot<R: Real>(left: &[R], right: &[R]) -> R {
     halved(lanes, |left, right| left + right) + rest
 }
 
-/// All numbers joined two by two, beginning with `start`.
+/// Reduction of all numbers with an associative operation whose neutral element is `start`.
 #[inline(always)]
 fn joined<R: Real>(values: &[R], start: R, join: impl Fn(R, R) -> R) -> R {
     let mut lanes = [start; LANES];
@@ -53,7 +45,7 @@ fn joined<R: Real>(values: &[R], start: R, join: impl Fn(R, R) -> R) -> R {
     join(halved(lanes, &join), rest)
 }
 
-/// The lanes joined by halves.
+/// Reduction of the lanes, halving their number in each step.
 #[inline(always)]
 fn halved<R: Real>(mut lanes: [R; LANES], join: impl Fn(R, R) -> R) -> R {
     let mut half = LANES / 2;
@@ -76,7 +68,8 @@ pub fn greatest<R: Real>(values: &[R]) -> R {
     joined(values, R::of(-1e30), R::max)
 }
 
-/// Softmax in place of each row, a bias added to it first. All rows' exponentials are taken together: rows may be too short for vector instructions.
+/// Softmax of each row in place, after adding `bias` to it. The exponentials of all rows are computed in one loop, because single rows may be too short for
+/// vector instructions.
 #[inline(always)]
 pub fn softmax<R: Real>(values: &mut [R], columns: usize, bias: Option<&[R]>) {
     for row in values.chunks_exact_mut(columns) {
@@ -95,47 +88,6 @@ pub fn softmax<R: Real>(values: &mut [R], columns: usize, bias: Option<&[R]>) {
         let factor = R::ONE / sum(row);
         for value in row {
             *value = *value * factor;
-        }
-    }
-}
-
-#[inline(always)]
-pub fn softmax_backward<R: Real>(y: &[R], dy: &[R], dx: &mut [R]) {
-    let mean = dot(y, dy);
-    zip2(y, dy, dx, |y, dy, dx| *dx += y * (dy - mean));
-}
-
-/// √(2/π) and the cubic term of GELU's approximation.
-const GELU: (f64, f64) = (0.797_884_560_802_865_4, 0.044_715);
-
-#[inline(always)]
-pub fn activate<R: Real>(activation: Activation, x: &[R], out: &mut [R]) {
-    match activation {
-        Activation::Relu => zip(x, out, |x, out| *out = x.max(R::ZERO)),
-        Activation::Tanh => zip(x, out, |x, out| *out = x.tanh()),
-        Activation::Gelu => {
-            let (scale, cubic, half) = (R::of(GELU.0), R::of(GELU.1), R::of(0.5));
-            zip(x, out, |x, out| *out = half * x * (R::ONE + (scale * (x + cubic * x * x * x)).tanh()));
-        }
-    }
-}
-
-/// From the gradient by what came out to that by what went in, in place.
-#[inline(always)]
-pub fn activate_backward<R: Real>(activation: Activation, x: &[R], gradient: &mut [R]) {
-    match activation {
-        Activation::Relu => zip(x, gradient, |x, dy| *dy = if x > R::ZERO { *dy } else { R::ZERO }),
-        Activation::Tanh => zip(x, gradient, |x, dy| {
-            let y = x.tanh();
-            *dy = *dy * (R::ONE - y * y);
-        }),
-        Activation::Gelu => {
-            let (scale, cubic, half) = (R::of(GELU.0), R::of(GELU.1), R::of(0.5));
-            zip(x, gradient, |x, dy| {
-                let y = (scale * (x + cubic * x * x * x)).tanh();
-                let slope = scale * (R::ONE + R::of(3.0) * cubic * x * x);
-                *dy = *dy * half * (R::ONE + y + x * (R::ONE - y * y) * slope);
-            });
         }
     }
 }

@@ -1,63 +1,88 @@
-//! Losses with their gradients.
+//! The losses of reinforcement learning on the CPU: the formulas of one sample, applied to all samples in turn.
 
-use crate::imitation::{cross_entropy, logistic};
-use crate::picks::counts_of;
-use crate::values::{huber, target_of_one};
-use crate::{Ahead, Choices, Imitation, Real, Values, likelihood, policy, value_of, values};
+use crate::losses::imitation::{cross_entropy, logistic};
+use crate::losses::q_values::{huber, target_of_one};
+use crate::losses::selection::counts_of;
+use crate::losses::{policy, q_values};
+use crate::{Cpu, ImitationBatch, LearningLosses, NextStates, PolicyBatch, QValueBatch, Real, likelihood, q_value_of};
 
-pub fn regression<R: Real>(delta: Option<R>, x: &[R], target: &[R], weights: &[R], out: &mut [R]) -> f64 {
-    let mut total = 0.0;
-    for (((x, target), weight), out) in x.iter().zip(target).zip(weights).zip(out) {
-        let (loss, slope) = huber(delta, *x - *target);
-        total += (loss * *weight).to_f64();
-        *out = slope * *weight;
+impl<R: Real> LearningLosses for Cpu<R> {
+    fn regression(&mut self, delta: Option<R>, x: &Vec<R>, target: &Vec<R>, weights: &Vec<R>, out: &mut Vec<R>) -> f64 {
+        let mut total = 0.0;
+        for (((x, target), weight), out) in x.iter().zip(target).zip(weights).zip(out) {
+            let (loss, slope) = huber(delta, *x - *target);
+            total += (loss * *weight).to_f64();
+            *out = slope * *weight;
+        }
+        total
     }
-    total
-}
 
-pub fn imitation<R: Real>(imitation: &Imitation<'_>, q: &[R], by_q: &mut [R]) -> f64 {
-    let [share, gain_share] = [imitation.share, imitation.gain_share].map(|share| R::of(f64::from(share)));
-    let mut total = 0.0;
-    for ((rows, counts, picked), turns) in imitation.picks.samples().zip(imitation.turns.ranges()) {
-        let (q, by_q) = (&q[rows.clone()], &mut by_q[rows]);
-        total += cross_entropy(q, counts, picked, share, by_q);
-        total += logistic(q, &imitation.exchanges[turns], gain_share, by_q);
+    fn imitation_loss(&mut self, imitation: &ImitationBatch<'_>, q: &Vec<R>, by_q: &mut Vec<R>) -> f64 {
+        let [share, gain_share] = [imitation.share, imitation.gain_share].map(|share| R::of(f64::from(share)));
+        let mut total = 0.0;
+        for ((rows, counts, picked), exchanges) in
+            imitation.selected.samples().zip(imitation.exchange_segments.ranges())
+        {
+            let (q, by_q) = (&q[rows.clone()], &mut by_q[rows]);
+            total += cross_entropy(q, counts, picked, share, by_q);
+            total += logistic(q, &imitation.exchanges[exchanges], gain_share, by_q);
+        }
+        total
     }
-    total
-}
 
-pub fn policy<R: Real>(choices: &Choices<'_>, q: &[R], value: &[R], by_q: &mut [R], by_value: &mut [R]) -> f64 {
-    let Choices { picks, made, weights } = choices;
-    let mut total = 0.0;
-    for (sample, (rows, counts, picked)) in picks.samples().enumerate() {
-        let now = likelihood(&q[rows.clone()], counts, picked);
-        let (by_q, by_value) = (&mut by_q[rows], &mut by_value[sample]);
-        total += policy::loss_of_one(weights, &made[sample], &now, value[sample], by_q, by_value);
+    fn policy_loss(
+        &mut self,
+        choices: &PolicyBatch<'_>,
+        q: &Vec<R>,
+        value: &Vec<R>,
+        by_q: &mut Vec<R>,
+        by_value: &mut Vec<R>,
+    ) -> f64 {
+        let PolicyBatch { selected, samples, weights } = choices;
+        let mut total = 0.0;
+        for (sample, (rows, counts, picked)) in selected.samples().enumerate() {
+            let now = likelihood(&q[rows.clone()], counts, picked);
+            let (by_q, by_value) = (&mut by_q[rows], &mut by_value[sample]);
+            total += policy::loss_of_one(weights, &samples[sample], &now, value[sample], by_q, by_value);
+        }
+        total
     }
-    total
-}
 
-pub fn best_values<R: Real>(ahead: &Ahead<'_>, chooser: &[R], q: &[R], value: &[R], out: &mut [R]) {
-    ahead.check();
-    for (sample, (rows, out)) in ahead.rows.ranges().zip(out).enumerate() {
-        let counts = counts_of(ahead.counts, sample, &rows);
-        let judged = (&q[rows.clone()], value[sample]);
-        *out = target_of_one(ahead, &ahead.ways[sample], counts, &chooser[rows], judged);
+    fn bootstrap_targets(
+        &mut self,
+        next_states: &NextStates<'_>,
+        chooser: Option<&Vec<R>>,
+        q: &Vec<R>,
+        value: &Vec<R>,
+        out: &mut Vec<R>,
+    ) {
+        next_states.check();
+        let chooser = chooser.unwrap_or(q);
+        for (sample, (rows, out)) in next_states.rows.ranges().zip(out).enumerate() {
+            let counts = counts_of(next_states.counts, sample, &rows);
+            let judged = (&q[rows.clone()], value[sample]);
+            *out = target_of_one(next_states, &next_states.returns[sample], counts, &chooser[rows], judged);
+        }
     }
-}
 
-pub fn values<R: Real>(
-    values: &Values<'_>,
-    (q, value, target): (&[R], &[R], &[R]),
-    (by_q, by_value, errors): (&mut [R], &mut [R], &mut [R]),
-) -> f64 {
-    let mut total = 0.0;
-    for (sample, (rows, counts, picked)) in values.picks.samples().enumerate() {
-        let (q, by_q) = (&q[rows.clone()], &mut by_q[rows]);
-        let error = value_of(values.is_dueling, q, value[sample], picked) - target[sample];
-        errors[sample] = error;
-        let (weight, by_value) = (values.weights[sample], &mut by_value[sample]);
-        total += values::loss_of_one(values, weight, (counts, picked), error, q, by_q, by_value);
+    fn q_value_loss(
+        &mut self,
+        values: &QValueBatch<'_>,
+        q: &Vec<R>,
+        value: &Vec<R>,
+        target: &Vec<R>,
+        by_q: &mut Vec<R>,
+        by_value: &mut Vec<R>,
+        errors: &mut Vec<R>,
+    ) -> f64 {
+        let mut total = 0.0;
+        for (sample, (rows, counts, picked)) in values.selected.samples().enumerate() {
+            let (q, by_q) = (&q[rows.clone()], &mut by_q[rows]);
+            let error = q_value_of(values.is_dueling, q, value[sample], picked) - target[sample];
+            errors[sample] = error;
+            let (weight, by_value) = (values.weights[sample], &mut by_value[sample]);
+            total += q_values::loss_of_one(values, weight, (counts, picked), error, q, by_q, by_value);
+        }
+        total
     }
-    total
 }

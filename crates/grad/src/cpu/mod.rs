@@ -1,6 +1,7 @@
-//! The processor itself, one thread. Loops are plain; `pulp` compiles them for the vector instructions at hand.
+//! The CPU as a device: one thread. Loops are plain Rust; `pulp` compiles them for the vector instructions that the processor has, and `gemm` multiplies
+//! matrices.
 
-/// Runs an expression compiled for the vector instructions at hand.
+/// Runs an expression that is compiled for the vector instructions that the processor has.
 macro_rules! vectorized {
     ($arch:expr, $work:expr) => {
         $arch.dispatch($crate::cpu::Vectorized(
@@ -11,7 +12,6 @@ macro_rules! vectorized {
 }
 
 mod attention;
-mod cells;
 mod loops;
 mod losses;
 mod norm;
@@ -19,10 +19,10 @@ mod norm;
 use pulp::Arch;
 
 use crate::device::AdamRates;
-use crate::{Activation, Ahead, AttentionShape, Choices, Device, Imitation, Product, Real, Segments, Values};
+use crate::{AttentionShape, Device, Product, Real};
 
-/// Work that becomes part of the function compiled for the vector instructions. A bare closure would be called by way of `FnOnce::call_once`, which
-/// the compiler may leave a function of its own, for the oldest of processors.
+/// Work that is inlined into the function that `pulp` compiles for the vector instructions. A bare closure would be called through `FnOnce::call_once`, which
+/// the compiler may leave as a separate function for the baseline processor.
 struct Vectorized<F>(F);
 
 impl<R, F: FnMut() -> R> pulp::NullaryFnOnce for Vectorized<F> {
@@ -34,16 +34,16 @@ impl<R, F: FnMut() -> R> pulp::NullaryFnOnce for Vectorized<F> {
     }
 }
 
-/// A thread should have about this many rows of a batch.
+/// Number of rows of a batch that each thread should have.
 const SHARD_ROWS: usize = 448;
 
-/// One thread of the processor. Memory that is given back is used again.
+/// One thread of the CPU as a device. Recycled buffers are reused.
 #[derive(Debug)]
 pub struct Cpu<R> {
     arch: Arch,
-    /// Buffers given back, by the logarithm of what they can hold.
+    /// Recycled buffers, by the binary logarithm of their capacity.
     free: Vec<Vec<Vec<R>>>,
-    /// Working memory of an operation.
+    /// Working memory of the backward pass of attention.
     scratch: Vec<R>,
 }
 
@@ -53,7 +53,7 @@ impl<R: Real> Default for Cpu<R> {
     }
 }
 
-/// One matrix in a product: its numbers, and how far apart its rows and columns are.
+/// View of a matrix: its values, and the distances between consecutive rows and columns.
 #[derive(Clone, Copy)]
 struct Strided<'a, R> {
     data: &'a [R],
@@ -112,7 +112,7 @@ fn multiply<R: Real>(
 }
 
 impl<R: Real> Cpu<R> {
-    /// Which list holds buffers that can take so many numbers.
+    /// Index of the list of buffers that can hold `len` numbers.
     fn class(len: usize) -> usize {
         len.max(1).next_power_of_two().trailing_zeros() as usize
     }
@@ -148,7 +148,7 @@ impl<R: Real> Device for Cpu<R> {
     }
 
     fn recycle(&mut self, buffer: Vec<R>) {
-        // One that came from elsewhere may hold less than its class promises.
+        // A buffer that was allocated elsewhere may hold less than its class promises.
         let class = Self::class(buffer.capacity());
         if buffer.capacity() == 1 << class {
             self.free[class].push(buffer);
@@ -189,10 +189,6 @@ impl<R: Real> Device for Cpu<R> {
         vectorized!(self.arch, out.iter_mut().for_each(|value| *value = *value * factor));
     }
 
-    fn add_multiplied(&mut self, left: &Vec<R>, right: &Vec<R>, out: &mut Vec<R>) {
-        vectorized!(self.arch, loops::zip2(left, right, out, |left, right, out| *out += left * right));
-    }
-
     fn square_sum(&mut self, buffer: &Vec<R>) -> f64 {
         vectorized!(self.arch, buffer.chunks(4096).map(|part| loops::dot(part, part).to_f64()).sum())
     }
@@ -224,12 +220,12 @@ impl<R: Real> Device for Cpu<R> {
         });
     }
 
-    fn activate(&mut self, activation: Activation, x: &Vec<R>, out: &mut Vec<R>) {
-        vectorized!(self.arch, loops::activate(activation, x, out));
+    fn relu(&mut self, x: &Vec<R>, out: &mut Vec<R>) {
+        vectorized!(self.arch, loops::zip(x, out, |x, out| *out = x.max(R::ZERO)));
     }
 
-    fn activate_backward(&mut self, activation: Activation, x: &Vec<R>, mut gradient: Vec<R>) -> Vec<R> {
-        vectorized!(self.arch, loops::activate_backward(activation, x, &mut gradient));
+    fn relu_backward(&mut self, x: &Vec<R>, mut gradient: Vec<R>) -> Vec<R> {
+        vectorized!(self.arch, loops::zip(x, &mut gradient, |x, dy| *dy = if x > R::ZERO { *dy } else { R::ZERO }));
         gradient
     }
 
@@ -312,111 +308,6 @@ impl<R: Real> Device for Cpu<R> {
         dv: &mut Vec<R>,
     ) {
         attention::backward(self.arch, shape, [q, k, v], weights, dy, [dq, dk, dv], &mut self.scratch);
-    }
-
-    fn softmax(&mut self, segments: &Segments, x: &Vec<R>, out: &mut Vec<R>) {
-        out.copy_from_slice(x);
-        vectorized!(self.arch, {
-            for range in segments.ranges().filter(|range| !range.is_empty()) {
-                let rows = range.len();
-                loops::softmax(&mut out[range], rows, None);
-            }
-        });
-    }
-
-    fn softmax_backward(&mut self, segments: &Segments, y: &Vec<R>, dy: &Vec<R>, dx: &mut Vec<R>) {
-        for range in segments.ranges() {
-            loops::softmax_backward(&y[range.clone()], &dy[range.clone()], &mut dx[range]);
-        }
-    }
-
-    fn lstm_cell(&mut self, h: usize, gates: &Vec<R>, cell: &Vec<R>, out: &mut Vec<R>) {
-        vectorized!(self.arch, cells::lstm(h, gates, cell, out));
-    }
-
-    fn lstm_cell_backward(
-        &mut self,
-        h: usize,
-        gates: &Vec<R>,
-        cell: &Vec<R>,
-        dy: &Vec<R>,
-        dgates: &mut Vec<R>,
-        dcell: &mut Vec<R>,
-    ) {
-        vectorized!(self.arch, cells::lstm_backward(h, gates, cell, dy, dgates, dcell));
-    }
-
-    fn gru_cell(&mut self, h: usize, input: &Vec<R>, hidden: &Vec<R>, state: &Vec<R>, out: &mut Vec<R>) {
-        vectorized!(self.arch, cells::gru(h, input, hidden, state, out));
-    }
-
-    fn gru_cell_backward(
-        &mut self,
-        h: usize,
-        input: &Vec<R>,
-        hidden: &Vec<R>,
-        state: &Vec<R>,
-        dy: &Vec<R>,
-        dinput: &mut Vec<R>,
-        dhidden: &mut Vec<R>,
-        dstate: &mut Vec<R>,
-    ) {
-        vectorized!(self.arch, cells::gru_backward(h, [input, hidden, state], dy, [dinput, dhidden, dstate]));
-    }
-
-    fn take_columns(&mut self, (all, some): (usize, usize), first: usize, x: &Vec<R>, out: &mut Vec<R>) {
-        for (x, out) in x.chunks_exact(all).zip(out.chunks_exact_mut(some)) {
-            out.copy_from_slice(&x[first..][..some]);
-        }
-    }
-
-    fn add_columns(&mut self, (some, all): (usize, usize), first: usize, x: &Vec<R>, out: &mut Vec<R>) {
-        for (x, out) in x.chunks_exact(some).zip(out.chunks_exact_mut(all)) {
-            loops::add(x, &mut out[first..][..some]);
-        }
-    }
-
-    fn regression(&mut self, delta: Option<R>, x: &Vec<R>, target: &Vec<R>, weights: &Vec<R>, out: &mut Vec<R>) -> f64 {
-        losses::regression(delta, x, target, weights, out)
-    }
-
-    fn imitation_loss(&mut self, imitation: &Imitation<'_>, q: &Vec<R>, by_q: &mut Vec<R>) -> f64 {
-        losses::imitation(imitation, q, by_q)
-    }
-
-    fn policy_loss(
-        &mut self,
-        choices: &Choices<'_>,
-        q: &Vec<R>,
-        value: &Vec<R>,
-        by_q: &mut Vec<R>,
-        by_value: &mut Vec<R>,
-    ) -> f64 {
-        losses::policy(choices, q, value, by_q, by_value)
-    }
-
-    fn best_values(
-        &mut self,
-        ahead: &Ahead<'_>,
-        chooser: Option<&Vec<R>>,
-        q: &Vec<R>,
-        value: &Vec<R>,
-        out: &mut Vec<R>,
-    ) {
-        losses::best_values(ahead, chooser.unwrap_or(q), q, value, out);
-    }
-
-    fn value_loss(
-        &mut self,
-        values: &Values<'_>,
-        q: &Vec<R>,
-        value: &Vec<R>,
-        target: &Vec<R>,
-        by_q: &mut Vec<R>,
-        by_value: &mut Vec<R>,
-        errors: &mut Vec<R>,
-    ) -> f64 {
-        losses::values(values, (q, value, target), (by_q, by_value, errors))
     }
 
     fn clipped_adam_all(

@@ -1,9 +1,9 @@
-//! Layer norm.
+//! Layer norm, forward and backward.
 
 use super::loops::{dot, sum, zip};
 use crate::Real;
 
-/// Added to the variance.
+/// Term added to the variance.
 const EPSILON: f64 = 1e-5;
 
 #[inline(always)]

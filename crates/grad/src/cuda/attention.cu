@@ -1,17 +1,17 @@
-// Softmax attention within each sample. A block has 32 queries (or keys) of one head of one sample, each of its 8 warps 4 of them, and walks over the
-// others 32 at a time through shared memory. A head's columns are padded to 32 · R there, so that all inner loops are of known length.
+// Softmax attention within each sample. A block has 32 queries (or keys) of one head of one sample, 4 for each of its 8 warps, and loads the keys (or
+// queries) into shared memory 32 at a time. A head's columns are padded to 32 · R there, so that the inner loops have constant lengths.
 
 #define TILE 32
 #define EACH 4
 #define THREADS 256
 
-// One head of one sample: where its queries, keys and attention weights begin, and how many there are.
+// One head of one sample: the first row and the number of its queries and keys, its first column, and the place of its attention weights.
 struct Part {
     int query, queries, key, keys, first;
     size_t weights;
 };
 
-// The layout has where each sample's queries start, where its keys do, and the products of both added up.
+// `layout` holds the first query of each sample, the first key of each sample, and the running sum of queries × keys.
 __device__ Part part_of(int number, int samples, const u32 *layout, int heads, int size) {
     int sample = number / heads, head = number % heads;
     const u32 *q = layout + sample, *k = q + samples + 1, *offset = k + samples + 1;
@@ -25,10 +25,10 @@ __device__ Part part_of(int number, int samples, const u32 *layout, int heads, i
     return part;
 }
 
-// Columns of a row in shared memory, and those that keep the lanes' rows in different banks.
+// Distance of rows in shared memory: the padded columns plus four, which keep the lanes' rows in different banks.
 template <int R> __device__ constexpr int stride() { return 32 * R + 4; }
 
-// A head's columns of up to 32 rows, noughts beyond.
+// Loads a head's columns of up to 32 rows into shared memory, padded with zeros.
 template <int R>
 __device__ void load(float *to, const float *data, int row, int count, int columns, int first, int size) {
     for (int k = threadIdx.x; k < TILE * 32 * R; k += THREADS) {
@@ -37,7 +37,7 @@ __device__ void load(float *to, const float *data, int row, int count, int colum
     }
 }
 
-// Products of the warp's own rows with the lane's.
+// Dot products of the warp's own rows with the lane's row.
 template <int R> __device__ void dots(const float *own, const float *others, float sums[EACH]) {
     const float4 *other = (const float4 *)(others + threadIdx.x % 32 * stride<R>());
     for (int e = 0; e < EACH; e++) sums[e] = 0.0f;
@@ -52,7 +52,7 @@ template <int R> __device__ void dots(const float *own, const float *others, flo
     }
 }
 
-// Adds the rows, each times the tile's share of it for each of the warp's own rows.
+// For each of the warp's own rows, adds the rows in shared memory, each times its factor in the tile.
 template <int R> __device__ void mix(const float *tile, const float *rows, float sums[EACH][R]) {
     int lane = threadIdx.x % 32;
 #pragma unroll 2
@@ -71,7 +71,7 @@ template <int R> __device__ void mix(const float *tile, const float *rows, float
     }
 }
 
-// The same with a tile that has a column for each of the warp's own rows.
+// The same with a transposed tile: one column for each of the warp's own rows.
 template <int R> __device__ void mix_columns(const float *tile, const float *rows, float sums[EACH][R]) {
     int lane = threadIdx.x % 32;
 #pragma unroll 4
@@ -153,7 +153,7 @@ __device__ void forward(Part part, int columns, int size, float scale, const flo
                 out[(size_t)(part.query + begin + own + e) * columns + part.first + 32 * r + lane] = mixed[e][r];
 }
 
-// Adds to the queries' gradients and leaves those of the logits, times the scale, in `dlogits`.
+// Adds to the gradients of the queries, and writes the gradients of the logits, times the scale, to `dlogits`.
 template <int R>
 __device__ void backward_queries(Part part, int columns, int size, float scale, const float *k, const float *v,
                                  const float *weights, const float *dy, float *dlogits, float *dq) {
@@ -211,7 +211,7 @@ __device__ void backward_queries(Part part, int columns, int size, float scale, 
                 dq[(size_t)(part.query + begin + own + e) * columns + part.first + 32 * r + lane] += mixed[e][r];
 }
 
-// 32 by 32 numbers of a matrix with a row for each query, noughts beyond its end.
+// Loads a 32 × 32 tile of a matrix with one row per query and one column per key, padded with zeros.
 __device__ void load_tile(float *tile, const float *matrix, int query, int queries, int key, int keys) {
     for (int k = threadIdx.x; k < TILE * TILE; k += THREADS) {
         int i = query + k / TILE, j = key + k % TILE;
@@ -219,7 +219,7 @@ __device__ void load_tile(float *tile, const float *matrix, int query, int queri
     }
 }
 
-// Adds to the keys' and the values' gradients.
+// Adds to the gradients of the keys and the values.
 template <int R>
 __device__ void backward_keys(Part part, int columns, int size, const float *q, const float *weights, const float *dy,
                               const float *dlogits, float *dk, float *dv) {
@@ -252,7 +252,7 @@ __device__ void backward_keys(Part part, int columns, int size, const float *q, 
             }
 }
 
-// Calls a function for the head's size.
+// Calls the instance of a function for the head's width.
 #define BY_SIZE(function, ...)                      \
     if (size <= 32) function<1>(__VA_ARGS__);       \
     else if (size <= 64) function<2>(__VA_ARGS__);  \
@@ -284,9 +284,9 @@ extern "C" __global__ void attention_backward_keys(int samples, const u32 *layou
     BY_SIZE(backward_keys, part, columns, size, q, weights, dy, dlogits, dk, dv);
 }
 
-// ---- Short samples: at most 32 queries and keys, and heads of at most 32 columns. A warp has one head of one sample, a lane one of the keys.
+// ---- Short samples: at most 32 queries and keys, and heads of at most 32 columns. A warp computes one head of one sample; each lane has one key.
 
-// A head's columns of some rows.
+// Loads a head's columns of some rows into shared memory.
 __device__ void load_short(float *to, const float *data, int row, int count, int columns, int first, int size) {
     int lane = threadIdx.x % 32, stride = size | 1;
     if (lane < size)
@@ -322,7 +322,7 @@ __device__ void forward_short(Part part, int columns, int size, float scale, int
     }
 }
 
-// Adds to the gradients of queries, keys and values. S is the size of a head or more.
+// Adds to the gradients of queries, keys and values. S is at least the head's width.
 template <int S>
 __device__ void backward_short(Part part, int columns, int size, float scale, int most_queries, int most_keys, const float *q,
                                const float *k, const float *v, const float *weights, const float *dy, float *dq, float *dk,
@@ -360,7 +360,7 @@ __device__ void backward_short(Part part, int columns, int size, float scale, in
             }
         }
     }
-    // Through shared memory, so that a row is written at once.
+    // Transpose through shared memory, so that the lanes write a row together.
     __syncwarp();
     if (is_key) {
 #pragma unroll

@@ -1,4 +1,4 @@
-//! Why there is no GPU to compute on.
+//! Errors of opening a GPU.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use cudarc::cublas::result::CublasError;
 use cudarc::driver::DriverError;
 use cudarc::nvrtc::CompileError;
 
-/// Why a GPU cannot be used.
+/// Reason why no GPU can be used.
 #[derive(Debug)]
 pub enum CudaError {
-    /// A library is not installed, or cannot be loaded.
+    /// A library is not installed or cannot be loaded.
     Library(&'static str),
-    /// The driver refuses: there is no GPU, or it is out of order.
+    /// The driver reported an error: there is no GPU, or it does not work.
     Driver(DriverError),
     /// The kernels do not compile for this GPU.
     Compilation(CompileError),
-    /// cuBLAS refuses.
+    /// cuBLAS reported an error.
     Blas(CublasError),
 }
 

@@ -1,4 +1,4 @@
-//! Row numbers on the GPU, and how rows that go to the same one are brought together so that they are always added in the same order.
+//! Row numbers on the GPU. Where several rows are added to the same row, their places are grouped, so that they are always added in the same order.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,25 +7,26 @@ use super::memory::{Memory, Pool};
 /// Row numbers in the GPU's memory.
 pub struct Index {
     rows: Vec<u32>,
-    /// One above the greatest.
+    /// One more than the greatest row number.
     end: usize,
     memory: Memory,
-    /// Made when rows are first added to the rows with these numbers.
+    /// Groups of equal row numbers, computed when rows are first added to the rows with these numbers.
     groups: OnceLock<Option<Groups>>,
 }
 
-/// The places of a list by the row number in them. A group is added up in chunks, so that one of many rows does not take longer than several of few.
+/// Places of a list, grouped by the row number in them. A group is summed in chunks, so that one large group does not take longer than several small
+/// ones.
 pub struct Groups {
-    /// The places in the order of the groups, then where each chunk starts in it and the end, then the first chunk of each group and the end,
-    /// then the row number of each group.
+    /// Four lists, one after the other: the places in the order of the groups; the start of each chunk in that list, and its end; the first chunk of each
+    /// group, and the number of chunks; the row number of each group.
     pub memory: Memory,
-    /// How many groups there are.
+    /// Number of groups.
     pub len: usize,
-    /// How many chunks they have.
+    /// Number of chunks of all groups.
     pub chunks: usize,
 }
 
-/// The most rows of a chunk.
+/// Greatest number of rows per chunk.
 const CHUNK: usize = 128;
 
 impl Index {
@@ -38,7 +39,7 @@ impl Index {
         self.rows.len()
     }
 
-    /// How many rows a matrix must have for these numbers.
+    /// Least number of rows of a matrix that has rows with all these numbers.
     pub fn end(&self) -> usize {
         self.end
     }
@@ -47,7 +48,7 @@ impl Index {
         &self.memory
     }
 
-    /// The groups of equal numbers; none if no two are equal.
+    /// Groups of equal row numbers; `None` if no two are equal.
     pub fn groups(&self, pool: &Arc<Pool>) -> Option<&Groups> {
         self.groups.get_or_init(|| group(pool, &self.rows, self.end)).as_ref()
     }

@@ -1,5 +1,5 @@
-// The device's own kernels, compiled at run time for the card at hand. Sums are made in an order that depends on the shapes alone and nothing is added
-// atomically, so the same input gives the same numbers. Matrices are stored row after row.
+// Kernels of the tensor operations, compiled at run time for the GPU at hand. The order of additions depends on the shapes alone, and there are no atomic
+// additions, so the same input always gives the same numbers. Matrices are row-major.
 
 typedef unsigned int u32;
 
@@ -15,7 +15,7 @@ __device__ __forceinline__ float warp_greatest(float value) {
     return value;
 }
 
-// The sum over a block of 256 threads, for the first of them.
+// Sum over a block of 256 threads; valid in the first thread.
 __device__ double block_sum(double value) {
     __shared__ double values[256];
     values[threadIdx.x] = value;
@@ -28,16 +28,11 @@ __device__ double block_sum(double value) {
 
 __device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
-// ---- Number by number.
+// ---- Elementwise operations.
 
 extern "C" __global__ void add(int n, const float *from, float *out) {
     int k = here();
     if (k < n) out[k] += from[k];
-}
-
-extern "C" __global__ void add_multiplied(int n, const float *left, const float *right, float *out) {
-    int k = here();
-    if (k < n) out[k] += left[k] * right[k];
 }
 
 extern "C" __global__ void add_row(int n, int columns, const float *row, float *out) {
@@ -45,61 +40,29 @@ extern "C" __global__ void add_row(int n, int columns, const float *row, float *
     if (k < n) out[k] += row[k % columns];
 }
 
-#define RELU 0
-#define GELU 1
-// The square root of 2/π, and the cubic term of the approximation.
-#define GELU_SCALE 0.7978845608028654f
-#define GELU_CUBIC 0.044715f
-
-extern "C" __global__ void activate(int n, int kind, const float *x, float *out) {
+extern "C" __global__ void relu(int n, const float *x, float *out) {
     int k = here();
-    if (k >= n) return;
-    float v = x[k];
-    if (kind == RELU) out[k] = fmaxf(v, 0.0f);
-    else if (kind == GELU) out[k] = 0.5f * v * (1.0f + tanhf(GELU_SCALE * (v + GELU_CUBIC * v * v * v)));
-    else out[k] = tanhf(v);
+    if (k < n) out[k] = fmaxf(x[k], 0.0f);
 }
 
-extern "C" __global__ void activate_backward(int n, int kind, const float *x, const float *dy, float *dx) {
+extern "C" __global__ void relu_backward(int n, const float *x, const float *dy, float *dx) {
     int k = here();
-    if (k >= n) return;
-    float v = x[k], slope;
-    if (kind == RELU) {
-        slope = v > 0.0f ? 1.0f : 0.0f;
-    } else if (kind == GELU) {
-        float y = tanhf(GELU_SCALE * (v + GELU_CUBIC * v * v * v));
-        float inner = GELU_SCALE * (1.0f + 3.0f * GELU_CUBIC * v * v);
-        slope = 0.5f * (1.0f + y + v * (1.0f - y * y) * inner);
-    } else {
-        float y = tanhf(v);
-        slope = 1.0f - y * y;
-    }
-    dx[k] += dy[k] * slope;
+    if (k < n) dx[k] += dy[k] * (x[k] > 0.0f ? 1.0f : 0.0f);
 }
 
-extern "C" __global__ void take_columns(int n, int all, int some, int first, const float *x, float *out) {
-    int k = here();
-    if (k < n) out[k] = x[k / some * all + first + k % some];
-}
-
-extern "C" __global__ void add_columns(int n, int some, int all, int first, const float *x, float *out) {
-    int k = here();
-    if (k < n) out[k / some * all + first + k % some] += x[k];
-}
-
-// ---- Many matrices at once: the parameters of a network and what belongs to them.
+// ---- Operations on many matrices at once: parameters, gradients and moments of a network.
 
 #define TABLE 64
 #define CHUNK 1024
 
-// Up to 64 lists of up to four matrices of the same length. A block has a chunk of one list; list t has the blocks from blocks[t] on.
+// Up to 64 lists of up to four matrices of the same length. A block works on one chunk of one list; list t has the blocks from blocks[t] on.
 struct Table {
     int blocks[TABLE + 1];
     int len[TABLE];
     float *at[4][TABLE];
 };
 
-// Which list the block has, and which numbers.
+// The list of a block, and its range of values.
 struct Chunk {
     int list, begin, end;
 };
@@ -132,7 +95,7 @@ extern "C" __global__ void blend_all(const __grid_constant__ Table table, float 
     for (int k = chunk.begin + threadIdx.x; k < chunk.end; k += blockDim.x) out[k] += share * (from[k] - out[k]);
 }
 
-// The sum of each block goes to `parts`.
+// Writes the sum of each block to `parts`.
 extern "C" __global__ void square_sum_of_all(const __grid_constant__ Table table, double *parts) {
     Chunk chunk = chunk_of(table);
     const float *x = table.at[0][chunk.list];
@@ -142,7 +105,7 @@ extern "C" __global__ void square_sum_of_all(const __grid_constant__ Table table
     if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
-// With a norm, the gradients are scaled down to `most` if it is greater, and nothing is done if it is not finite.
+// If a norm is given, gradients are scaled down to the norm `most` if theirs is greater, and nothing changes if it is not finite.
 extern "C" __global__ void adam_all(const __grid_constant__ Table table, float beta1, float beta2, float step, float correction,
                                     float epsilon, float decay, float most, const double *norm) {
     float factor = 1.0f;
@@ -165,7 +128,7 @@ extern "C" __global__ void adam_all(const __grid_constant__ Table table, float b
 
 // ---- Sums.
 
-// One block. The sum or its root.
+// Sum or its square root, by one block.
 extern "C" __global__ void sum_of_parts(int n, int is_root, const double *parts, double *total) {
     double sum = 0.0;
     for (int k = threadIdx.x; k < n; k += blockDim.x) sum += parts[k];
@@ -173,7 +136,7 @@ extern "C" __global__ void sum_of_parts(int n, int is_root, const double *parts,
     if (threadIdx.x == 0) *total = is_root ? sqrt(sum) : sum;
 }
 
-// Sums of slices of the rows of x and, if there is a y, of x∘y. A block has 32 columns and one slice; `parts` has a row for each slice.
+// Sums over slices of the rows of x and, if y is given, of x∘y. A block has 32 columns of one slice; `parts` gets one row per slice.
 extern "C" __global__ void sum_of_rows(int rows, int columns, int slice, const float *x, const float *y, float *parts) {
     __shared__ float plain_sums[8][33], product_sums[8][33];
     int column = blockIdx.x * 32 + threadIdx.x;
@@ -199,7 +162,7 @@ extern "C" __global__ void sum_of_rows(int rows, int columns, int slice, const f
     if (y) parts[blockIdx.y * width + columns + column] = product;
 }
 
-// Adds the slices' sums; the products' where there are any.
+// Adds the sums of all slices to the result, and those of the products if there are any.
 extern "C" __global__ void add_slices(int slices, int columns, const float *parts, float *plain, float *product) {
     int place = here(), width = product ? 2 * columns : columns;
     if (place >= width) return;
@@ -209,9 +172,9 @@ extern "C" __global__ void add_slices(int slices, int columns, const float *part
     else product[place - columns] += sum;
 }
 
-// ---- Rows to rows.
+// ---- Adding rows to rows.
 
-// Adds row from[k] of x to row to[k] of out, no two of `to` being equal; without a list it is row k.
+// Adds row from[k] of x to row to[k] of out. No two numbers in `to` may be equal. A missing list stands for row k.
 extern "C" __global__ void add_rows(int n, int columns, const float *x, const u32 *from, float *out, const u32 *to) {
     int place = here();
     if (place >= n) return;
@@ -220,8 +183,8 @@ extern "C" __global__ void add_rows(int n, int columns, const float *x, const u3
     out[target * columns + column] += x[source * columns + column];
 }
 
-// The same where several rows go to one: a block adds all rows of one group, order[starts[g]] to order[starts[g + 1]], to its target; without
-// targets their sum is row g of `out`.
+// The same where several rows are added to one: a block adds all rows of group g, order[starts[g]] up to order[starts[g + 1]], to its target. Without
+// targets it writes their sum to row g of `out`.
 extern "C" __global__ void add_groups(int columns, const float *x, const u32 *from, float *out, const u32 *order,
                                       const u32 *starts, const u32 *targets) {
     __shared__ float sums[512];
@@ -245,7 +208,7 @@ extern "C" __global__ void add_groups(int columns, const float *x, const u32 *fr
     else out[group * columns + column] = sum;
 }
 
-// ---- Layer norm, a warp for each row.
+// ---- Layer norm: one warp per row.
 
 extern "C" __global__ void layer_norm(int rows, int columns, const float *x, const float *change, const float *weight,
                                       const float *bias, float *normals, float *scales, float *out) {
@@ -287,89 +250,4 @@ extern "C" __global__ void layer_norm_backward(int rows, int columns, const floa
     float scale = scales[row];
     for (int k = lane; k < columns; k += 32)
         dx[first + k] = scale * (dy[first + k] * weight[k] - sum - normal[first + k] * along);
-}
-
-// ---- Over the rows of each sample, a warp for each; one column.
-
-extern "C" __global__ void softmax(int samples, const u32 *starts, const float *x, float *out) {
-    int sample = here() / 32, lane = threadIdx.x % 32;
-    if (sample >= samples) return;
-    int begin = starts[sample], end = starts[sample + 1];
-    float most = -1e30f, sum = 0.0f;
-    for (int k = begin + lane; k < end; k += 32) most = fmaxf(most, x[k]);
-    most = warp_greatest(most);
-    for (int k = begin + lane; k < end; k += 32) sum += expf(x[k] - most);
-    float factor = 1.0f / warp_sum(sum);
-    for (int k = begin + lane; k < end; k += 32) out[k] = expf(x[k] - most) * factor;
-}
-
-extern "C" __global__ void softmax_backward(int samples, const u32 *starts, const float *y, const float *dy, float *dx) {
-    int sample = here() / 32, lane = threadIdx.x % 32;
-    if (sample >= samples) return;
-    int begin = starts[sample], end = starts[sample + 1];
-    float mean = 0.0f;
-    for (int k = begin + lane; k < end; k += 32) mean += y[k] * dy[k];
-    mean = warp_sum(mean);
-    for (int k = begin + lane; k < end; k += 32) dx[k] += y[k] * (dy[k] - mean);
-}
-
-// ---- Recurrent cells, a thread for each place of each row.
-
-extern "C" __global__ void lstm_cell(int n, int h, const float *gates, const float *cell, float *out) {
-    int k = here();
-    if (k >= n) return;
-    int row = k / h, place = k % h;
-    const float *gate = gates + row * 4 * h + place;
-    float input = sigmoid(gate[0]), forget = sigmoid(gate[h]), output = sigmoid(gate[3 * h]);
-    float state = forget * cell[k] + input * tanhf(gate[2 * h]);
-    out[row * 2 * h + place] = output * tanhf(state);
-    out[row * 2 * h + h + place] = state;
-}
-
-extern "C" __global__ void lstm_cell_backward(int n, int h, const float *gates, const float *cell, const float *dy, float *dgates,
-                                              float *dcell) {
-    int k = here();
-    if (k >= n) return;
-    int row = k / h, place = k % h;
-    const float *gate = gates + row * 4 * h + place;
-    float *dgate = dgates + row * 4 * h + place;
-    float input = sigmoid(gate[0]), forget = sigmoid(gate[h]), output = sigmoid(gate[3 * h]), fresh = tanhf(gate[2 * h]);
-    float state = tanhf(forget * cell[k] + input * fresh);
-    float doutput = dy[row * 2 * h + place];
-    float dstate = dy[row * 2 * h + h + place] + doutput * output * (1.0f - state * state);
-    dgate[0] += dstate * fresh * input * (1.0f - input);
-    dgate[h] += dstate * cell[k] * forget * (1.0f - forget);
-    dgate[2 * h] += dstate * input * (1.0f - fresh * fresh);
-    dgate[3 * h] += doutput * state * output * (1.0f - output);
-    dcell[k] += dstate * forget;
-}
-
-extern "C" __global__ void gru_cell(int n, int h, const float *input, const float *hidden, const float *state, float *out) {
-    int k = here();
-    if (k >= n) return;
-    int first = k / h * 3 * h + k % h;
-    float reset = sigmoid(input[first] + hidden[first]);
-    float update = sigmoid(input[first + h] + hidden[first + h]);
-    float fresh = tanhf(input[first + 2 * h] + reset * hidden[first + 2 * h]);
-    out[k] = fresh + update * (state[k] - fresh);
-}
-
-extern "C" __global__ void gru_cell_backward(int n, int h, const float *input, const float *hidden, const float *state,
-                                             const float *dy, float *dinput, float *dhidden, float *dstate) {
-    int k = here();
-    if (k >= n) return;
-    int first = k / h * 3 * h + k % h;
-    float reset = sigmoid(input[first] + hidden[first]);
-    float update = sigmoid(input[first + h] + hidden[first + h]);
-    float fresh = tanhf(input[first + 2 * h] + reset * hidden[first + 2 * h]);
-    float dfresh = dy[k] * (1.0f - update) * (1.0f - fresh * fresh);
-    float dreset = dfresh * hidden[first + 2 * h] * reset * (1.0f - reset);
-    float dupdate = dy[k] * (state[k] - fresh) * update * (1.0f - update);
-    dinput[first] += dreset;
-    dhidden[first] += dreset;
-    dinput[first + h] += dupdate;
-    dhidden[first + h] += dupdate;
-    dinput[first + 2 * h] += dfresh;
-    dhidden[first + 2 * h] += dfresh * reset;
-    dstate[k] += dy[k] * update;
 }

@@ -1,4 +1,4 @@
-//! The kernels, and how they are started.
+//! Compilation and launch of the CUDA kernels.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use super::CudaError;
 use super::memory::{Memory, Pool};
 use super::table::Table;
 
-/// The kernels' source.
+/// Source code of all kernels.
 const SOURCE: &str = concat!(include_str!("kernels.cu"), include_str!("attention.cu"), include_str!("losses.cu"));
 
 macro_rules! kernels {
     ($($name:ident),* $(,)?) => {
-        /// Every kernel, by its name.
+        /// All kernels by name.
         #[derive(Clone)]
         pub struct Kernels {
             $(pub $name: CudaFunction,)*
         }
 
         impl Kernels {
-            /// Compiles them for the card of a context.
+            /// Compiles the kernels for the GPU of a context.
             pub fn compile(context: &Arc<CudaContext>) -> Result<Kernels, CudaError> {
                 let (major, minor) = context.compute_capability()?;
                 let options = vec![format!("--gpu-architecture=compute_{major}{minor}")];
@@ -36,13 +36,9 @@ macro_rules! kernels {
 }
 
 kernels!(
-    activate,
-    activate_backward,
     adam_all,
     add,
-    add_columns,
     add_groups,
-    add_multiplied,
     add_row,
     add_rows,
     add_slices,
@@ -51,81 +47,76 @@ kernels!(
     attention_backward_queries,
     attention_short,
     attention_short_backward,
-    best_values,
+    bootstrap_targets,
     blend_all,
     clear_all,
-    gru_cell,
-    gru_cell_backward,
     imitation_loss,
     layer_norm,
     layer_norm_backward,
-    lstm_cell,
-    lstm_cell_backward,
     policy_loss,
     regression,
+    relu,
+    relu_backward,
     scale_all,
-    softmax,
-    softmax_backward,
     square_sum_of_all,
     sum_of_parts,
     sum_of_rows,
-    take_columns,
-    value_loss,
+    q_value_loss,
 );
 
-/// How many threads a block has where nothing else is said.
+/// Default number of threads per block.
 pub const THREADS: usize = 256;
 
-/// How many threads compute.
+/// Number of blocks and threads of a launch.
 #[derive(Clone, Copy)]
 pub struct Grid {
     pub blocks: (usize, usize),
     pub threads: (usize, usize),
-    /// Bytes of shared memory of a block.
+    /// Bytes of shared memory per block.
     pub shared: usize,
 }
 
 impl Grid {
-    /// A thread for each of so many.
+    /// One thread for each of `count` items.
     pub fn each(count: usize) -> Grid {
         Grid { blocks: (count.div_ceil(THREADS), 1), threads: (THREADS, 1), shared: 0 }
     }
 
-    /// A warp for each of so many.
+    /// One warp for each of `count` items.
     pub fn warps(count: usize) -> Grid {
         Grid::each(32 * count)
     }
 
-    /// A block for each 32 or 128 columns of so many groups of rows, with as many rows of threads as leave each a few of them to add.
+    /// One block for each group of rows and each 32 or 128 columns. A block has as many rows of threads as leave each thread a few rows to add.
     pub fn groups(groups: usize, rows: usize, columns: usize) -> Grid {
         let deep = (rows / groups / 4).clamp(1, 16).next_power_of_two();
         let wide = if deep > 1 { 32 } else { 128 };
         Grid { blocks: (groups, columns.div_ceil(wide)), threads: (wide, deep), shared: 0 }
     }
 
-    /// So many blocks.
+    /// `count` blocks of the default number of threads.
     pub fn blocks(count: usize) -> Grid {
         Grid { blocks: (count, 1), threads: (THREADS, 1), shared: 0 }
     }
 }
 
-/// What a kernel is given.
+/// Argument of a kernel.
 #[derive(Clone, Copy)]
 pub enum Argument<'a> {
-    /// A whole number.
+    /// An integer.
     Int(usize),
     Float(f32),
-    /// Memory that is read or written.
+    /// A buffer.
     At(&'a Memory),
-    /// Memory from a 4-byte number on.
+    /// A buffer from an offset on, which counts 4-byte numbers.
     From(&'a Memory, usize),
-    /// Memory that may be left out.
+    /// An optional buffer; null if there is none.
     Maybe(Option<&'a Memory>),
-    /// Many matrices.
+    /// A table of matrices, passed by value.
     Many(&'a Table),
 }
 
-/// A kernel's parameter as it is stored for the call.
+/// Storage of a kernel parameter during the launch.
 #[repr(C)]
 union Parameter {
     int: i32,
@@ -133,8 +124,8 @@ union Parameter {
     pointer: CUdeviceptr,
 }
 
-/// Starts a kernel; nothing if there is nothing to do. The caller sees to it that the arguments are the kernel's and that it stays
-/// within the memory it is given.
+/// Starts a kernel, unless the grid is empty. The caller must pass the arguments that the kernel takes, and buffers that are large enough for what it
+/// reads and writes.
 #[allow(unsafe_code)]
 pub fn launch(pool: &Arc<Pool>, kernel: &CudaFunction, grid: Grid, arguments: &[Argument<'_>]) {
     let Grid { blocks, threads, shared } = grid;
@@ -159,12 +150,12 @@ pub fn launch(pool: &Arc<Pool>, kernel: &CudaFunction, grid: Grid, arguments: &[
         .iter_mut()
         .zip(arguments)
         .map(|(parameter, argument)| match argument {
-            // The call copies it and changes nothing.
+            // The launch copies the table and does not change it.
             Argument::Many(table) => std::ptr::from_ref(*table).cast_mut().cast(),
             _ => std::ptr::from_mut(parameter).cast(),
         })
         .collect();
-    // SAFETY: the pointers lead to parameters that live until the call returns; what the kernel does with them is the caller's promise.
+    // SAFETY: the pointers are valid until the call returns, which copies the parameters; the caller promises that they fit the kernel.
     pool.ask(|| unsafe {
         result::launch_kernel(
             kernel.cu_function(),

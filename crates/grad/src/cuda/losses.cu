@@ -1,6 +1,6 @@
-// Losses: what the processor would otherwise have to wait for. Like the other kernels, the same numbers each time.
+// Kernels of the losses, so that the CPU need not wait for the network's outputs. Like the other kernels they always give the same numbers.
 
-// Half the square of an error, or Huber's loss where `bound` is not negative; `slope` gets its slope.
+// Half the squared error, or the Huber loss if `bound` is not negative. `slope` receives the derivative.
 __device__ __forceinline__ float huber(float bound, float error, float &slope) {
     float size = fabsf(error);
     bool is_far = bound >= 0.0f && size > bound;
@@ -8,7 +8,7 @@ __device__ __forceinline__ float huber(float bound, float error, float &slope) {
     return is_far ? bound * (size - 0.5f * bound) : 0.5f * error * error;
 }
 
-// The sum of each block goes to `parts`.
+// Writes the sum of each block to `parts`.
 extern "C" __global__ void regression(int n, float delta, const float *x, const float *target, const float *weights, float *out,
                                       double *parts) {
     double sum = 0.0;
@@ -21,23 +21,23 @@ extern "C" __global__ void regression(int n, float delta, const float *x, const 
     if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
-// ---- Rows picked one after the other without putting any back, a warp for each sample.
+// ---- Selection of rows without replacement: one warp per sample.
 
 __device__ __forceinline__ double warp_total(double value) {
     for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
     return value;
 }
 
-// A sample's rows, from `begin` on, how many equal ones each but the first stands for (row r at r - 1), and the rows picked.
-struct Picks {
+// Rows of a sample, from `begin` on; the counts of all rows but the first (that of row r at r - 1); and the picked rows.
+struct SelectedRows {
     int begin, rows, turns;
     const u32 *counts, *picked;
 };
 
-// `lists` has where each sample's rows start, where its picks do, the picks, and the counts of all rows but each sample's first.
-__device__ __forceinline__ Picks picks_of(int sample, int samples, int picks, const u32 *lists) {
+// `lists` holds the first row of each sample, its first pick, the picked rows of all samples, and the counts of all rows but each sample's first.
+__device__ __forceinline__ SelectedRows picks_of(int sample, int samples, int picks, const u32 *lists) {
     const u32 *starts = lists + sample, *turns = starts + samples + 1, *picked = lists + 2 * (samples + 1);
-    Picks own;
+    SelectedRows own;
     own.begin = starts[0];
     own.rows = starts[1] - starts[0];
     own.turns = turns[1] - turns[0];
@@ -46,28 +46,29 @@ __device__ __forceinline__ Picks picks_of(int sample, int samples, int picks, co
     return own;
 }
 
-// The greatest number of all rows but the first.
+// Greatest Q-value of all rows but the first.
 __device__ __forceinline__ float greatest_pick(int rows, const float *q) {
     float most = -1e30f;
     for (int r = 1 + threadIdx.x % 32; r < rows; r += 32) most = fmaxf(most, q[r]);
     return warp_greatest(most);
 }
 
-// How many of a row are left at a turn.
+// Number of items of a row that are left at a turn.
 __device__ __forceinline__ double left_of(u32 count, int row, const u32 *picked, int turn) {
     int left = count;
     for (int k = 0; k < turn; k++) left -= picked[k] == row;
     return max(left, 0);
 }
 
-// A choice's likelihood; the entropy of its first pick, with the mean of what rows are above the greatest and the sum of their powers.
+// Log-likelihood of a selection; entropy of its first pick; and for the entropy's gradient the mean of q - most, the sum of the exponentials, and the
+// greatest Q-value.
 struct Likelihood {
     double log, entropy, mean, total;
     float most;
 };
 
-// In double precision. Writes the gradient of the likelihood's logarithm.
-__device__ Likelihood likelihood(const Picks &own, const float *q, float *by_q) {
+// Likelihood in double precision. Writes the gradient of the log-likelihood to `by_q`.
+__device__ Likelihood likelihood(const SelectedRows &own, const float *q, float *by_q) {
     int lane = threadIdx.x % 32;
     float most = greatest_pick(own.rows, q);
     Likelihood now = {0.0, 0.0, 0.0, 1.0, most};
@@ -94,27 +95,27 @@ __device__ Likelihood likelihood(const Picks &own, const float *q, float *by_q) 
             by_q[r] += (r == row ? 1.0f : 0.0f) - (float)(part / total);
         }
     }
-    // Whoever comes next may have the rows divided otherwise.
+    // The caller may assign rows to lanes in another way.
     __syncwarp();
     return now;
 }
 
-// What is known of a choice: its likelihood's logarithm when it was made, its advantage, and what the value should have been.
-struct Made {
+// A choice: log-likelihood under the policy that made it, advantage, and target of the state value.
+struct PolicySample {
     float log, advantage, worth;
 };
 
-// The loss of each sample goes to `losses`.
-extern "C" __global__ void policy_loss(int samples, int picks, const u32 *lists, const Made *made, float clip, float entropy_weight,
+// Writes the loss of each sample to `losses`.
+extern "C" __global__ void policy_loss(int samples, int picks, const u32 *lists, const PolicySample *made, float clip, float entropy_weight,
                                        float value_weight, float share, const float *q, const float *value, float *by_q,
                                        float *by_value, double *losses) {
     int sample = here() / 32, lane = threadIdx.x % 32;
     if (sample >= samples) return;
-    Picks own = picks_of(sample, samples, picks, lists);
+    SelectedRows own = picks_of(sample, samples, picks, lists);
     q += own.begin;
     by_q += own.begin;
     Likelihood now = likelihood(own, q, by_q);
-    Made then = made[sample];
+    PolicySample then = made[sample];
     double advantage = then.advantage, ratio = exp(fmin(fmax(now.log - then.log, -20.0), 20.0));
     double clipped = fmin(fmax(ratio, 1.0 - clip), 1.0 + clip);
     double slope = ratio * advantage <= clipped * advantage ? -ratio * advantage : 0.0;
@@ -129,19 +130,19 @@ extern "C" __global__ void policy_loss(int samples, int picks, const u32 *lists,
     losses[sample] = share * (-gain - entropy_weight * now.entropy + value_weight * 0.5 * error * error);
 }
 
-// The row that comes in, the row that goes out, and what is gained by it.
+// Exchange of one row for another: the row that comes in, the row that goes out, and the gain.
 struct Exchange {
     u32 inward, outward;
     float gain;
 };
 
-// The cross-entropy of one pick against any of those made, and the logistic loss of exchanges; sample s has those from starts[s] on. The loss of each
-// sample goes to `losses`.
+// Cross-entropy of the picked rows and logistic loss of the exchanges; sample s has the exchanges from starts[s] on. Writes the loss of each sample to
+// `losses`.
 extern "C" __global__ void imitation_loss(int samples, int picks, const u32 *lists, const u32 *starts, const Exchange *exchanges,
                                           float share, float gain_share, const float *q, float *by_q, double *losses) {
     int sample = here() / 32, lane = threadIdx.x % 32;
     if (sample >= samples) return;
-    Picks own = picks_of(sample, samples, picks, lists);
+    SelectedRows own = picks_of(sample, samples, picks, lists);
     q += own.begin;
     by_q += own.begin;
     float most = greatest_pick(own.rows, q), sum = 0.0f;
@@ -174,24 +175,24 @@ extern "C" __global__ void imitation_loss(int samples, int picks, const u32 *lis
     if (lane == 0) losses[sample] = loss;
 }
 
-// ---- Values of picks: V, or the first row's number, and what each row picked is above that number.
+// ---- Q-values of selections: V, or the first row's Q-value, plus the advantage of each picked row over the first.
 
-// The way to a later state: how many rows can be picked there, what was earned, and the discount.
-struct Way {
+// n-step return: number of rows that can be selected in the later state, discounted sum of rewards, and discount of the later state.
+struct NStepReturn {
     u32 places;
     float reward, discount;
 };
 
-// A number's place in an order of all, greater ones later; of equal ones the later row comes first.
+// Sort key of a row: greater for greater values, and of equal values greater for the earlier row.
 __device__ __forceinline__ unsigned long long order_of(float value, int row) {
     u32 bits = __float_as_uint(value);
     bits ^= bits >> 31 ? 0xffffffffu : 0x80000000u;
     return (unsigned long long)bits << 32 | (0xffffffffu - row);
 }
 
-// `lists` has where each sample's rows start and the counts of all rows but each sample's first. The best rows by `chooser` are picked one after the
-// other; what they are worth by `q` and `value` goes to `out`, discounted and with the reward.
-extern "C" __global__ void best_values(int samples, const u32 *lists, const Way *ways, int is_dueling, int may_idle,
+// `lists` holds the first row of each sample and the counts of all rows but each sample's first. Picks the best rows by `chooser` one after the other, and
+// writes the reward plus their discounted Q-value, by `q` and `value`, to `out`.
+extern "C" __global__ void bootstrap_targets(int samples, const u32 *lists, const NStepReturn *ways, int is_dueling, int may_idle,
                                        const float *chooser, const float *q, const float *value, float *out) {
     int sample = here() / 32, lane = threadIdx.x % 32;
     if (sample >= samples) return;
@@ -199,7 +200,7 @@ extern "C" __global__ void best_values(int samples, const u32 *lists, const Way 
     const u32 *counts = lists + samples + 1 + begin - sample;
     chooser += begin;
     q += begin;
-    Way way = ways[sample];
+    NStepReturn way = ways[sample];
     float threshold = may_idle ? chooser[0] : -__int_as_float(0x7f800000), above = 0.0f;
     unsigned long long last = ~0ull;
     for (u32 places = way.places; places > 0;) {
@@ -223,13 +224,13 @@ extern "C" __global__ void best_values(int samples, const u32 *lists, const Way 
     if (lane == 0) out[sample] = way.reward + way.discount * ((is_dueling ? value[sample] : q[0]) + above);
 }
 
-// The loss of each sample's value against its target goes to `losses`, by how much it is too great to `errors`.
-extern "C" __global__ void value_loss(int samples, int picks, const u32 *lists, const float *weights, int is_dueling, float bound,
+// Writes the loss of each sample's Q-value against its target to `losses`, and its temporal-difference error to `errors`.
+extern "C" __global__ void q_value_loss(int samples, int picks, const u32 *lists, const float *weights, int is_dueling, float bound,
                                       float likelihood_weight, const float *q, const float *value, const float *target,
                                       float *by_q, float *by_value, float *errors, double *losses) {
     int sample = here() / 32, lane = threadIdx.x % 32;
     if (sample >= samples) return;
-    Picks own = picks_of(sample, samples, picks, lists);
+    SelectedRows own = picks_of(sample, samples, picks, lists);
     q += own.begin;
     by_q += own.begin;
     float above = 0.0f, weight = weights[sample], slope;

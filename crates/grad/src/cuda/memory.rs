@@ -1,5 +1,5 @@
-//! The GPU's memory. What is dropped is kept by the power of two that it holds and used again; everything happens on one stream, so whoever gets it
-//! next comes after whoever had it last. A training step that is like the one before allocates nothing.
+//! Pool of GPU memory. Dropped buffers are kept in lists by the power of two that they hold, and reused. All work of a pool is on one stream, so the next
+//! user of a buffer runs after its last user. A training step like the one before it allocates nothing.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,32 +10,32 @@ use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, 
 
 use super::staging::Staging;
 
-/// What the kernels count with are 32-bit integers, and they step beyond the end by less than this.
+/// Greatest number of values in a buffer: kernels count with 32-bit integers and may step beyond the end by less than the margin.
 const MOST: usize = i32::MAX as usize - (1 << 20);
 
-/// What went wrong first on a card; nothing is done there any more.
+/// The first error on a GPU, after which no more work is done there.
 pub type Failure = Arc<OnceLock<String>>;
 
-/// All memory of one stream.
+/// Memory of one stream.
 pub struct Pool {
     stream: Arc<CudaStream>,
-    /// Memory given back, by the logarithm of its bytes.
+    /// Free buffers, by the binary logarithm of their size in bytes.
     free: Mutex<Vec<Vec<CudaSlice<u8>>>>,
-    /// Bytes taken from the driver.
+    /// Bytes allocated from the driver.
     taken: AtomicUsize,
     staging: Mutex<Staging>,
     failure: Failure,
 }
 
-/// Numbers in the GPU's memory.
+/// Buffer in the GPU's memory.
 pub struct Memory {
     pool: Arc<Pool>,
-    /// None if there was none left: then the pool has failed, and nobody looks where it points.
+    /// `None` if there was no memory left. The pool has failed then, and the pointer is never used.
     slice: Option<CudaSlice<u8>>,
     pointer: CUdeviceptr,
-    /// How many numbers.
+    /// Number of values.
     len: usize,
-    /// How many bytes they take together.
+    /// Size of all values in bytes.
     bytes: usize,
 }
 
@@ -46,7 +46,7 @@ impl Pool {
         Arc::new(Pool { stream, free, taken: AtomicUsize::new(0), staging: Mutex::default(), failure })
     }
 
-    /// Bytes taken from the driver so far; none of them goes back before the pool does, unless there is no other left.
+    /// Bytes allocated from the driver. They are released when the pool is dropped, or when the driver has no other memory left.
     pub fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
@@ -55,27 +55,27 @@ impl Pool {
         &self.stream
     }
 
-    /// What went wrong first, if anything did.
+    /// The first error, if there was one.
     pub fn failure(&self) -> &Failure {
         &self.failure
     }
 
-    /// Whether anything went wrong, so that nothing may be done any more.
+    /// Returns `true` after an error; no more work may be done then.
     pub fn has_failed(&self) -> bool {
         self.failure.get().is_some()
     }
 
-    /// Keeps why the GPU cannot go on.
+    /// Records an error, unless there was one before.
     pub fn fail(&self, why: impl Display) {
         let _ = self.failure.set(format!("the GPU failed: {why}"));
     }
 
-    /// What a call gave, if it gave anything.
+    /// Returns the result of a call, or records its error.
     pub fn check<T, E: Display>(&self, result: Result<T, E>) -> Option<T> {
         result.map_err(|error| self.fail(error)).ok()
     }
 
-    /// Makes the card this thread's and asks something of it, unless anything went wrong before.
+    /// Binds the GPU to this thread and makes a call, unless there was an error before.
     pub fn ask<T>(&self, call: impl FnOnce() -> Result<T, DriverError>) -> Option<T> {
         if self.has_failed() {
             return None;
@@ -83,7 +83,7 @@ impl Pool {
         self.check(self.stream.context().bind_to_thread().and_then(|()| call()))
     }
 
-    /// Waits until everything asked for is done.
+    /// Waits until all queued work is done.
     pub fn settle(&self) {
         self.ask(|| {
             self.stream.synchronize()?;
@@ -92,7 +92,7 @@ impl Pool {
         });
     }
 
-    /// Memory for so many numbers, of arbitrary content.
+    /// Buffer for `len` values, with arbitrary content.
     pub fn blank<T: DeviceRepr>(self: &Arc<Self>, len: usize) -> Memory {
         let bytes = len * size_of::<T>();
         let slice = self.take(len, bytes.max(256).next_power_of_two().trailing_zeros() as usize);
@@ -110,7 +110,7 @@ impl Pool {
         if kept.is_some() {
             return kept;
         }
-        // SAFETY: any bytes are numbers, and what is read before it is written is arbitrary by contract.
+        // SAFETY: all bit patterns are valid values, and the content is arbitrary by contract until it is written.
         let allocate = || unsafe { self.stream.alloc(1 << class) };
         let first = self.ask(|| Ok(allocate()))?;
         let slice = self.check(first.or_else(|_| {
@@ -128,7 +128,7 @@ impl Pool {
         Some(slice)
     }
 
-    /// Gives what is kept back to the driver.
+    /// Releases all free buffers to the driver.
     fn give_back_all(&self) {
         for class in self.free.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
             self.taken.fetch_sub(class.iter().map(CudaSlice::len).sum(), Ordering::Relaxed);
@@ -136,11 +136,11 @@ impl Pool {
         }
     }
 
-    /// A copy of these values; they are not needed any more when this returns, though the GPU may get them later.
+    /// Copies values to the GPU. The caller may change them once this returns, although the GPU may read its copy later.
     pub fn upload<T: DeviceRepr>(self: &Arc<Self>, values: &[T]) -> Memory {
         let memory = self.blank::<T>(values.len());
         if !values.is_empty() {
-            // SAFETY: these are plain numbers, as many bytes as they say.
+            // SAFETY: the values are plain numbers, and the slice has their size in bytes.
             let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values)) };
             self.ask(|| {
                 let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
@@ -157,20 +157,20 @@ impl Memory {
         self.len
     }
 
-    /// Where it is, for a kernel on its stream.
+    /// Address of the buffer, for a kernel on the stream of its pool. Panics if it is another pool.
     pub fn pointer(&self, pool: &Arc<Pool>) -> CUdeviceptr {
         assert!(Arc::ptr_eq(&self.pool, pool), "memory of another device");
         self.pointer
     }
 
-    /// Waits until it is computed.
+    /// Waits until the values are computed and copies them from the GPU.
     pub fn download<T: DeviceRepr + Default + Copy>(&self) -> Vec<T> {
         let mut values = vec![T::default(); self.len];
         if self.len > 0 {
             assert_eq!(size_of_val(values.as_slice()), self.bytes);
             let stream = &self.pool.stream;
             self.pool.ask(|| {
-                // SAFETY: the memory holds as many bytes, and the values outlive the copy, which is waited for.
+                // SAFETY: both sides have the same number of bytes, and the values outlive the copy, which is waited for.
                 unsafe { result::memcpy_dtoh_async(&mut values, self.pointer, stream.cu_stream()) }?;
                 stream.synchronize()
             });
@@ -181,7 +181,7 @@ impl Memory {
     pub fn clear(&mut self) {
         if self.len > 0 {
             let stream = self.pool.stream.cu_stream();
-            // SAFETY: the memory holds so many bytes.
+            // SAFETY: the buffer holds `bytes` bytes.
             self.pool.ask(|| unsafe { result::memset_d8_async(self.pointer, 0, self.bytes, stream) });
         }
     }
@@ -190,7 +190,7 @@ impl Memory {
         assert_eq!(self.bytes, from.bytes);
         if self.len > 0 {
             let (from, stream) = (from.pointer(&self.pool), self.pool.stream.cu_stream());
-            // SAFETY: both hold so many bytes and are different memory.
+            // SAFETY: both buffers hold `bytes` bytes and do not overlap.
             self.pool.ask(|| unsafe { result::memcpy_dtod_async(self.pointer, from, self.bytes, stream) });
         }
     }
@@ -198,7 +198,7 @@ impl Memory {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // Nothing may be read from memory that is given back. If this fails, so has everything before it.
+        // Memory must not be released while queued work may still read it. If this fails, all work before it has failed as well.
         let _ = self.stream.synchronize();
     }
 }

@@ -1,73 +1,70 @@
-//! An NVIDIA GPU. Matrix products are cuBLAS's, everything else our own kernels, compiled for the card when it is opened. All work is put in one queue;
-//! the processor waits for it only where numbers come back. The same input gives the same numbers on the same kind of card.
+//! An NVIDIA GPU as a device. cuBLAS computes matrix products; our own kernels, which are compiled for the GPU when it is opened, compute everything else.
+//! All work is queued on one stream, and the CPU waits for it only where values are downloaded. The same input gives the same numbers on the same model of GPU.
 //!
-//! The libraries are looked for at run time, so a program with this device starts on machines that have none of them. Each operation costs a few
-//! microseconds to start: small batches are faster on the processor.
+//! The CUDA libraries are loaded at run time, so a program with this device starts on machines without them. Starting an operation takes a few
+//! microseconds, so small batches are faster on the CPU.
 
 mod error;
 mod index;
 mod launch;
 mod layout;
+mod losses;
 mod memory;
+mod operations;
 mod recorder;
 mod staging;
 mod table;
 
-use std::slice;
 use std::sync::Arc;
 
-use cudarc::cublas::{CudaBlas, result as blas, sys as blas_sys};
+use cudarc::cublas::{CudaBlas, sys as blas_sys};
 use cudarc::driver::{CudaContext, CudaFunction};
 
 pub use self::error::CudaError;
-use self::index::{Groups, Index};
 use self::launch::Argument::{At, Float, From, Int, Many, Maybe};
-use self::launch::{Argument, Grid, Kernels, THREADS, launch};
+use self::launch::{Argument, Grid, Kernels, launch};
 use self::layout::Layouts;
 use self::memory::{Failure, Memory, Pool};
 pub use self::recorder::Recorder;
 use self::table::{LISTS, Table};
-use crate::device::AdamRates;
-use crate::{Activation, Ahead, AttentionShape, Choices, Device, Imitation, Picks, Product, Segments, Values};
+use crate::{AdamRates, AttentionShape, Segments};
 
-/// The widest head of an attention.
+/// Greatest number of columns per attention head.
 const WIDEST_HEAD: usize = 128;
-/// Samples of at most so many queries and keys, and heads of at most so many columns, are short: a warp does all of one.
+/// Limit of short samples: with at most this many queries, keys and columns per head, one warp computes one head of one sample.
 const SHORT: usize = 32;
-/// Warps of a block that does short samples: as many as fit into so many bytes of shared memory.
+/// Greatest number of warps per block for short samples, and bytes of shared memory that they must fit into.
 const SHORT_WARPS: usize = 8;
 const SHORT_SHARED: usize = 48 << 10;
-/// Rows of queries or keys that a block of the attention has.
+/// Number of query or key rows per block of the attention kernels for long samples.
 const TILE: usize = 32;
-/// A loss is summed by at most so many blocks.
-const LOSS_BLOCKS: usize = 1024;
-/// So many rows are summed by one block, and there are at most so many such slices.
+/// Least number of rows that one block sums, and greatest number of such slices.
 const SLICE: (usize, usize) = (128, 256);
 
-/// An NVIDIA GPU, single precision.
+/// An NVIDIA GPU as a device in single precision.
 pub struct Cuda {
     context: Arc<CudaContext>,
     blas: Arc<CudaBlas>,
     kernels: Kernels,
-    /// Its work comes before that of others with a higher number.
+    /// Priority of the stream. Streams with lower numbers go first.
     priority: i32,
     pool: Arc<Pool>,
     layouts: Layouts,
 }
 
-/// One number in double precision, in the GPU's memory.
+/// Scalar in double precision in the GPU's memory.
 pub struct Number(Memory);
 
-/// Fails unless a library can be loaded.
+/// Returns an error unless a library can be loaded.
 fn require(name: &'static str, is_present: bool) -> Result<(), CudaError> {
     if is_present { Ok(()) } else { Err(CudaError::Library(name)) }
 }
 
 #[allow(unsafe_code)]
 impl Cuda {
-    /// The first GPU of this machine.
+    /// Opens the first GPU of this machine and compiles the kernels for it.
     pub fn new() -> Result<Cuda, CudaError> {
-        // SAFETY: loading these libraries runs nothing but their own initialisers.
+        // SAFETY: loading these libraries runs nothing but their own initializers.
         unsafe {
             require("the NVIDIA driver (libcuda)", cudarc::driver::sys::is_culib_present())?;
             require("the CUDA run-time compiler (libnvrtc)", cudarc::nvrtc::sys::is_culib_present())?;
@@ -86,12 +83,13 @@ impl Cuda {
         Ok(Cuda { context, blas, kernels, priority, pool: Pool::new(stream, failure), layouts: Layouts::default() })
     }
 
-    /// What the card is called.
+    /// Name of the GPU.
     pub fn name(&self) -> String {
         self.context.name().unwrap_or_else(|error| format!("unknown ({error})"))
     }
 
-    /// Whether matrix products may round their factors to 10 bits, which the card multiplies several times faster. They do not at first.
+    /// Allows or forbids TF32: matrix products then round their factors to 10 bits of mantissa, which the GPU multiplies several times faster. Forbidden by
+    /// default.
     pub fn allow_tf32(&mut self, is_allowed: bool) {
         let mode = match is_allowed {
             true => blas_sys::cublasMath_t::CUBLAS_TF32_TENSOR_OP_MATH,
@@ -101,17 +99,17 @@ impl Cuda {
         self.pool.check(unsafe { blas_sys::cublasSetMathMode(*self.blas.handle(), mode) }.result());
     }
 
-    /// Waits until everything asked for is done.
+    /// Waits until all queued work is done.
     pub fn synchronize(&self) {
         self.pool.settle();
     }
 
-    /// To record what is asked of it.
+    /// Returns a recorder of the work that is queued on this device.
     pub fn recorder(&self) -> Recorder {
         Recorder { pool: self.pool.clone() }
     }
 
-    /// Bytes of the card's memory taken so far. Once a training step has been made, another like it takes no more.
+    /// Bytes of GPU memory allocated so far. A training step like an earlier one allocates no more.
     pub fn memory(&self) -> usize {
         self.pool.taken()
     }
@@ -120,7 +118,7 @@ impl Cuda {
         launch(&self.pool, kernel(&self.kernels), grid, arguments);
     }
 
-    /// Starts a kernel for all matrices of these rows, which are of the same lengths.
+    /// Starts a kernel for lists of matrices: list `k` holds the `k`-th matrix of each row. All matrices of a list have the same length.
     fn for_all<const N: usize>(
         &self,
         kernel: impl Fn(&Kernels) -> &CudaFunction,
@@ -134,7 +132,7 @@ impl Cuda {
         }
     }
 
-    /// Sums of all rows of `x` and, if there is a `y`, of x∘y; both are added to what is there.
+    /// Adds the sum of the rows of `x` to `plain` and, if `y` is given, the sum of the rows of x∘y to the vector beside it.
     fn add_sums(&mut self, x: &Memory, plain: &mut Memory, y: Option<(&Memory, &mut Memory)>) {
         let columns = plain.len();
         let rows = x.len().checked_div(columns).unwrap_or(0);
@@ -151,15 +149,7 @@ impl Cuda {
         self.launch(|kernels| &kernels.add_slices, Grid::each(width), &arguments);
     }
 
-    /// Rows picked, as the kernels have them, and more words after them: both together, and where the latter begin.
-    fn upload_picks(&self, picks: &Picks<'_>, more: impl IntoIterator<Item = u32>) -> (Memory, usize) {
-        let mut words = [picks.rows.starts(), picks.turns.starts(), &picks.picked, picks.counts].concat();
-        let first = words.len();
-        words.extend(more);
-        (self.pool.upload(&words), first)
-    }
-
-    /// The sum of numbers in double precision, or its root.
+    /// Sum of numbers in double precision, or its square root.
     fn sum_of_parts(&self, parts: &Memory, is_root: bool) -> Number {
         let total = self.pool.blank::<f64>(1);
         let arguments = [Int(parts.len()), Int(usize::from(is_root)), At(parts), At(&total)];
@@ -167,13 +157,13 @@ impl Cuda {
         Number(total)
     }
 
-    /// The sum of all squares of some matrices, or its root.
+    /// Sum of the squares of all numbers of some matrices, or its square root.
     fn squares(&self, buffers: &[Memory], is_root: bool) -> Number {
         let tables: Vec<Table> = buffers.chunks(LISTS).map(|some| Table::new(&self.pool, &[some])).collect();
         let parts = self.pool.blank::<f64>(tables.iter().map(Table::blocks).sum());
         let mut first = 0;
         for table in &tables {
-            // In 4-byte numbers.
+            // Offsets count 4-byte numbers.
             let place = From(&parts, 2 * first);
             let grid = Grid::blocks(table.blocks());
             self.launch(|kernels| &kernels.square_sum_of_all, grid, &[Many(table), place]);
@@ -182,7 +172,7 @@ impl Cuda {
         self.sum_of_parts(&parts, is_root)
     }
 
-    /// A step of Adam; with a norm, of gradients that are scaled down to so much.
+    /// One step of Adam. `clip` is the greatest norm and the gradients' norm, by which they are scaled down.
     fn adam_with(&self, rates: &AdamRates<f32>, rows: [&[Memory]; 4], clip: Option<(f64, &Number)>) {
         let AdamRates { beta1, beta2, step, correction, epsilon, decay } = *rates;
         let most = clip.map_or(0.0, |(most, _)| most as f32);
@@ -191,8 +181,8 @@ impl Cuda {
         self.for_all(|kernels| &kernels.adam_all, rows, &arguments);
     }
 
-    /// How the attention of short samples is computed: a warp for each sample and head, with so many times the rows of queries and of keys in shared
-    /// memory. None if a sample is too long. With it the most queries and keys of a sample.
+    /// Grid of the attention kernels for short samples, with one warp per sample and head, and the greatest numbers of queries and keys of a sample as
+    /// arguments. `copies` is the number of matrices with the rows of queries and of keys in shared memory. `None` if a sample is too long.
     fn short_grid(shape: AttentionShape<'_>, copies: (usize, usize)) -> Option<(Grid, [Argument<'static>; 2])> {
         let longest = |rows: &Segments| rows.ranges().map(|range| range.len()).max().unwrap_or(0);
         let (queries, keys, size) = (longest(shape.queries), longest(shape.keys), shape.columns / shape.heads);
@@ -208,7 +198,8 @@ impl Cuda {
         ))
     }
 
-    /// How an attention is computed: a block for each sample, head and 32 of the rows.
+    /// Grid of the attention kernels for long samples: one block per sample, head and 32 of the `rows`. `tiles` is the number of 32 × 32 tiles in shared
+    /// memory.
     fn attention_grid(&self, shape: AttentionShape<'_>, rows: &Segments, tiles: usize) -> Grid {
         let size = shape.columns / shape.heads;
         if size > WIDEST_HEAD {
@@ -222,575 +213,4 @@ impl Cuda {
             shared: 4 * (2 * TILE * (width + 4) + tiles * TILE * TILE),
         }
     }
-}
-
-fn kind(activation: Activation) -> Argument<'static> {
-    Int(match activation {
-        Activation::Relu => 0,
-        Activation::Gelu => 1,
-        Activation::Tanh => 2,
-    })
-}
-
-impl Device for Cuda {
-    type Real = f32;
-    type Buffer = Memory;
-    type Index = Index;
-    type Number = Number;
-
-    /// Its work comes first: it is there to act or to judge, and waited for, while this one has a queue to work off.
-    fn another(&self) -> Self {
-        let (context, kernels, priority) = (self.context.clone(), self.kernels.clone(), self.priority - 1);
-        let failure = self.pool.failure().clone();
-        Cuda::on(context.clone(), kernels.clone(), priority, failure).unwrap_or_else(|error| {
-            // This one's queue will do for a device that is asked nothing any more.
-            self.pool.fail(error);
-            let (blas, pool) = (self.blas.clone(), self.pool.clone());
-            Cuda { context, blas, kernels, priority, pool, layouts: Layouts::default() }
-        })
-    }
-
-    fn failure(&self) -> Option<String> {
-        self.pool.failure().get().cloned()
-    }
-
-    fn number(&self, number: &Number) -> f64 {
-        number.0.download::<f64>()[0]
-    }
-
-    /// One card takes any batch whole.
-    fn shard_rows(&self) -> usize {
-        usize::MAX
-    }
-
-    fn blank(&mut self, len: usize) -> Memory {
-        self.pool.blank::<f32>(len)
-    }
-
-    fn recycle(&mut self, buffer: Memory) {
-        drop(buffer);
-    }
-
-    fn upload(&mut self, values: &[f32]) -> Memory {
-        self.pool.upload(values)
-    }
-
-    fn download(&self, buffer: &Memory) -> Vec<f32> {
-        buffer.download()
-    }
-
-    fn index(&mut self, rows: &[u32]) -> Index {
-        Index::new(&self.pool, rows)
-    }
-
-    fn clear(&mut self, out: &mut Memory) {
-        out.clear();
-    }
-
-    fn copy(&mut self, from: &Memory, out: &mut Memory) {
-        out.copy_from(from);
-    }
-
-    fn add(&mut self, from: &Memory, out: &mut Memory) {
-        let n = out.len();
-        assert_eq!(from.len(), n);
-        self.launch(|kernels| &kernels.add, Grid::each(n), &[Int(n), At(from), At(out)]);
-    }
-
-    fn blend(&mut self, share: f32, from: &Memory, out: &mut Memory) {
-        self.blend_all(share, slice::from_ref(from), slice::from_mut(out));
-    }
-
-    fn scale(&mut self, factor: f32, out: &mut Memory) {
-        self.scale_all(factor, slice::from_mut(out));
-    }
-
-    fn add_multiplied(&mut self, left: &Memory, right: &Memory, out: &mut Memory) {
-        let n = out.len();
-        assert!(left.len() == n && right.len() == n);
-        self.launch(|kernels| &kernels.add_multiplied, Grid::each(n), &[Int(n), At(left), At(right), At(out)]);
-    }
-
-    fn square_sum(&mut self, buffer: &Memory) -> f64 {
-        self.square_sum_of_all(slice::from_ref(buffer))
-    }
-
-    fn clear_all(&mut self, out: &mut [Memory]) {
-        self.for_all(|kernels| &kernels.clear_all, [out], &[]);
-    }
-
-    fn scale_all(&mut self, factor: f32, out: &mut [Memory]) {
-        self.for_all(|kernels| &kernels.scale_all, [out], &[Float(factor)]);
-    }
-
-    fn blend_all(&mut self, share: f32, from: &[Memory], out: &mut [Memory]) {
-        self.for_all(|kernels| &kernels.blend_all, [from, out], &[Float(share)]);
-    }
-
-    fn square_sum_of_all(&mut self, buffers: &[Memory]) -> f64 {
-        self.number(&self.squares(buffers, false))
-    }
-
-    fn adam_all(
-        &mut self,
-        rates: &AdamRates<f32>,
-        gradients: &[Memory],
-        first: &mut [Memory],
-        second: &mut [Memory],
-        parameters: &mut [Memory],
-    ) {
-        self.adam_with(rates, [gradients, first, second, parameters], None);
-    }
-
-    fn clipped_adam_all(
-        &mut self,
-        most: f64,
-        rates: &AdamRates<f32>,
-        gradients: &mut [Memory],
-        first: &mut [Memory],
-        second: &mut [Memory],
-        parameters: &mut [Memory],
-    ) -> Number {
-        let norm = self.squares(gradients, true);
-        self.adam_with(rates, [gradients, first, second, parameters], Some((most, &norm)));
-        norm
-    }
-
-    #[allow(unsafe_code)]
-    fn product(&mut self, product: Product, left: &Memory, right: &Memory, out: &mut Memory) {
-        let Product { m, n, k, left_transposed, right_transposed, accumulate } = product;
-        assert!(left.len() == m * k && right.len() == k * n && out.len() == m * n);
-        if k == 0 && !accumulate {
-            out.clear();
-        }
-        if m == 0 || n == 0 || k == 0 {
-            return;
-        }
-        let operation = |is_transposed| match is_transposed {
-            true => blas_sys::cublasOperation_t::CUBLAS_OP_T,
-            false => blas_sys::cublasOperation_t::CUBLAS_OP_N,
-        };
-        let beta = if accumulate { 1.0 } else { 0.0 };
-        let pointer = |memory: &Memory| memory.pointer(&self.pool);
-        if self.pool.ask(|| Ok(())).is_none() {
-            return;
-        }
-        // cuBLAS stores columns one after the other: what it takes for matrices are their transposes, and outᵀ = rightᵀ · leftᵀ.
-        // SAFETY: the matrices are as large as they are said to be, as was just checked.
-        let result = unsafe {
-            blas::sgemm(
-                *self.blas.handle(),
-                operation(right_transposed),
-                operation(left_transposed),
-                n as i32,
-                m as i32,
-                k as i32,
-                &1.0,
-                pointer(right) as *const f32,
-                if right_transposed { k } else { n } as i32,
-                pointer(left) as *const f32,
-                if left_transposed { m } else { k } as i32,
-                &beta,
-                pointer(out) as *mut f32,
-                n as i32,
-            )
-        };
-        self.pool.check(result);
-    }
-
-    fn add_row(&mut self, row: &Memory, out: &mut Memory) {
-        let (n, columns) = (out.len(), row.len());
-        assert!(n == 0 || n.is_multiple_of(columns));
-        self.launch(|kernels| &kernels.add_row, Grid::each(n), &[Int(n), Int(columns), At(row), At(out)]);
-    }
-
-    fn add_sum_of_rows(&mut self, x: &Memory, out: &mut Memory) {
-        self.add_sums(x, out, None);
-    }
-
-    fn activate(&mut self, activation: Activation, x: &Memory, out: &mut Memory) {
-        let n = out.len();
-        assert_eq!(x.len(), n);
-        self.launch(|kernels| &kernels.activate, Grid::each(n), &[Int(n), kind(activation), At(x), At(out)]);
-    }
-
-    fn activate_backward(&mut self, activation: Activation, x: &Memory, gradient: Memory) -> Memory {
-        let n = gradient.len();
-        assert_eq!(x.len(), n);
-        let dx = self.zeros(n);
-        let arguments = [Int(n), kind(activation), At(x), At(&gradient), At(&dx)];
-        self.launch(|kernels| &kernels.activate_backward, Grid::each(n), &arguments);
-        self.recycle(gradient);
-        dx
-    }
-
-    fn add_rows(
-        &mut self,
-        (count, columns): (usize, usize),
-        x: &Memory,
-        from: Option<&Index>,
-        out: &mut Memory,
-        to: Option<&Index>,
-    ) {
-        let fits = |list: Option<&Index>, matrix: &Memory| {
-            list.is_none_or(|list| list.len() == count) && list.map_or(count, Index::end) * columns <= matrix.len()
-        };
-        assert!(fits(from, x) && fits(to, out));
-        let from = Maybe(from.map(Index::memory));
-        if let Some(groups) = to.and_then(|to| to.groups(&self.pool)) {
-            let Groups { memory, len, chunks } = groups;
-            let (order, of_chunks) = (From(memory, 0), From(memory, count));
-            let (of_groups, targets) = (From(memory, count + chunks + 1), From(memory, count + chunks + len + 2));
-            let nothing = Maybe(None);
-            if chunks == len {
-                let arguments = [Int(columns), At(x), from, At(out), order, of_chunks, targets];
-                self.launch(|kernels| &kernels.add_groups, Grid::groups(*len, count, columns), &arguments);
-            } else {
-                let parts = self.pool.blank::<f32>(chunks * columns);
-                let arguments = [Int(columns), At(x), from, At(&parts), order, of_chunks, nothing];
-                self.launch(|kernels| &kernels.add_groups, Grid::groups(*chunks, count, columns), &arguments);
-                let arguments = [Int(columns), At(&parts), nothing, At(out), nothing, of_groups, targets];
-                self.launch(|kernels| &kernels.add_groups, Grid::groups(*len, *chunks, columns), &arguments);
-            }
-        } else {
-            let n = count * columns;
-            let arguments = [Int(n), Int(columns), At(x), from, At(out), Maybe(to.map(Index::memory))];
-            self.launch(|kernels| &kernels.add_rows, Grid::each(n), &arguments);
-        }
-    }
-
-    fn layer_norm(
-        &mut self,
-        x: &Memory,
-        change: Option<&Memory>,
-        weight: &Memory,
-        bias: &Memory,
-        normal: &mut Memory,
-        scales: &mut Memory,
-        out: &mut Memory,
-    ) {
-        let (rows, columns) = (scales.len(), weight.len());
-        assert!([x, normal, out].iter().all(|matrix| matrix.len() == rows * columns) && bias.len() == columns);
-        assert!(change.is_none_or(|change| change.len() == x.len()));
-        let arguments =
-            [Int(rows), Int(columns), At(x), Maybe(change), At(weight), At(bias), At(normal), At(scales), At(out)];
-        self.launch(|kernels| &kernels.layer_norm, Grid::warps(rows), &arguments);
-    }
-
-    fn layer_norm_backward(
-        &mut self,
-        normal: &Memory,
-        scales: &Memory,
-        weight: &Memory,
-        dy: &Memory,
-        dx: &mut Memory,
-        dweight: &mut Memory,
-        dbias: &mut Memory,
-    ) {
-        let (rows, columns) = (scales.len(), weight.len());
-        assert!([normal, dy, dx].iter().all(|matrix| matrix.len() == rows * columns));
-        assert!(dweight.len() == columns && dbias.len() == columns);
-        let arguments = [Int(rows), Int(columns), At(normal), At(scales), At(weight), At(dy), At(dx)];
-        self.launch(|kernels| &kernels.layer_norm_backward, Grid::warps(rows), &arguments);
-        self.add_sums(dy, dbias, Some((normal, dweight)));
-    }
-
-    fn attention(
-        &mut self,
-        shape: AttentionShape<'_>,
-        q: &Memory,
-        k: &Memory,
-        v: &Memory,
-        bias: Option<&Memory>,
-        weights: &mut Memory,
-        out: &mut Memory,
-    ) {
-        let AttentionShape { queries, keys, heads, columns } = shape;
-        assert!([q, out].iter().all(|matrix| matrix.len() == queries.rows() * columns));
-        assert!([k, v].iter().all(|matrix| matrix.len() == keys.rows() * columns));
-        assert!(weights.len() == shape.weights() && bias.is_none_or(|bias| bias.len() == keys.rows()));
-        let by_queries = self.attention_grid(shape, queries, 1);
-        let layout = &self.layouts.of(&self.pool, queries, keys).memory;
-        let common = [Int(queries.len()), At(layout), Int(heads), Int(columns), Float(scale_of(shape))];
-        let own = [At(q), At(k), At(v), Maybe(bias), At(weights), At(out)];
-        if let Some((grid, longest)) = Cuda::short_grid(shape, (1, 2)) {
-            let arguments = [&common[..], &longest[..], &own[..]].concat();
-            return launch(&self.pool, &self.kernels.attention_short, grid, &arguments);
-        }
-        launch(&self.pool, &self.kernels.attention, by_queries, &[&common[..], &own[..]].concat());
-    }
-
-    fn attention_backward(
-        &mut self,
-        shape: AttentionShape<'_>,
-        q: &Memory,
-        k: &Memory,
-        v: &Memory,
-        weights: &Memory,
-        dy: &Memory,
-        dq: &mut Memory,
-        dk: &mut Memory,
-        dv: &mut Memory,
-    ) {
-        let AttentionShape { queries, keys, heads, columns } = shape;
-        assert!([q, dy, dq].iter().all(|matrix| matrix.len() == queries.rows() * columns));
-        assert!([k, v, dk, dv].iter().all(|matrix| matrix.len() == keys.rows() * columns));
-        assert_eq!(weights.len(), shape.weights());
-        let (by_queries, by_keys) = (self.attention_grid(shape, queries, 1), self.attention_grid(shape, keys, 2));
-        let layout = &self.layouts.of(&self.pool, queries, keys).memory;
-        let common = [Int(queries.len()), At(layout), Int(heads), Int(columns)];
-        let scale = [Float(scale_of(shape))];
-        if let Some((grid, longest)) = Cuda::short_grid(shape, (2, 2)) {
-            let own = [At(q), At(k), At(v), At(weights), At(dy), At(dq), At(dk), At(dv)];
-            let arguments = [&common[..], &scale[..], &longest[..], &own[..]].concat();
-            return launch(&self.pool, &self.kernels.attention_short_backward, grid, &arguments);
-        }
-        let dlogits = self.pool.blank::<f32>(weights.len());
-        let own = [scale[0], At(k), At(v), At(weights), At(dy), At(&dlogits), At(dq)];
-        let arguments = [&common[..], &own[..]].concat();
-        launch(&self.pool, &self.kernels.attention_backward_queries, by_queries, &arguments);
-        let own = [At(q), At(weights), At(dy), At(&dlogits), At(dk), At(dv)];
-        let arguments = [&common[..], &own[..]].concat();
-        launch(&self.pool, &self.kernels.attention_backward_keys, by_keys, &arguments);
-    }
-
-    fn softmax(&mut self, segments: &Segments, x: &Memory, out: &mut Memory) {
-        assert!(x.len() == segments.rows() && out.len() == x.len());
-        let starts = &self.layouts.of(&self.pool, segments, segments).memory;
-        let arguments = [Int(segments.len()), At(starts), At(x), At(out)];
-        launch(&self.pool, &self.kernels.softmax, Grid::warps(segments.len()), &arguments);
-    }
-
-    fn softmax_backward(&mut self, segments: &Segments, y: &Memory, dy: &Memory, dx: &mut Memory) {
-        assert!([y, dy, dx].iter().all(|column| column.len() == segments.rows()));
-        let starts = &self.layouts.of(&self.pool, segments, segments).memory;
-        let arguments = [Int(segments.len()), At(starts), At(y), At(dy), At(dx)];
-        launch(&self.pool, &self.kernels.softmax_backward, Grid::warps(segments.len()), &arguments);
-    }
-
-    fn lstm_cell(&mut self, h: usize, gates: &Memory, cell: &Memory, out: &mut Memory) {
-        let n = cell.len();
-        assert!(n.is_multiple_of(h) && gates.len() == 4 * n && out.len() == 2 * n);
-        let arguments = [Int(n), Int(h), At(gates), At(cell), At(out)];
-        self.launch(|kernels| &kernels.lstm_cell, Grid::each(n), &arguments);
-    }
-
-    fn lstm_cell_backward(
-        &mut self,
-        h: usize,
-        gates: &Memory,
-        cell: &Memory,
-        dy: &Memory,
-        dgates: &mut Memory,
-        dcell: &mut Memory,
-    ) {
-        let n = cell.len();
-        assert!(n.is_multiple_of(h) && gates.len() == 4 * n && dy.len() == 2 * n);
-        assert!(dgates.len() == 4 * n && dcell.len() == n);
-        let arguments = [Int(n), Int(h), At(gates), At(cell), At(dy), At(dgates), At(dcell)];
-        self.launch(|kernels| &kernels.lstm_cell_backward, Grid::each(n), &arguments);
-    }
-
-    fn gru_cell(&mut self, h: usize, input: &Memory, hidden: &Memory, state: &Memory, out: &mut Memory) {
-        let n = state.len();
-        assert!(n.is_multiple_of(h) && input.len() == 3 * n && hidden.len() == 3 * n && out.len() == n);
-        let arguments = [Int(n), Int(h), At(input), At(hidden), At(state), At(out)];
-        self.launch(|kernels| &kernels.gru_cell, Grid::each(n), &arguments);
-    }
-
-    fn gru_cell_backward(
-        &mut self,
-        h: usize,
-        input: &Memory,
-        hidden: &Memory,
-        state: &Memory,
-        dy: &Memory,
-        dinput: &mut Memory,
-        dhidden: &mut Memory,
-        dstate: &mut Memory,
-    ) {
-        let n = state.len();
-        assert!(n.is_multiple_of(h) && dy.len() == n && dstate.len() == n);
-        assert!([input, hidden, dinput, dhidden].iter().all(|gates| gates.len() == 3 * n));
-        let arguments = [Int(n), Int(h), At(input), At(hidden), At(state), At(dy), At(dinput), At(dhidden), At(dstate)];
-        self.launch(|kernels| &kernels.gru_cell_backward, Grid::each(n), &arguments);
-    }
-
-    fn take_columns(&mut self, (all, some): (usize, usize), first: usize, x: &Memory, out: &mut Memory) {
-        let n = out.len();
-        assert!(first + some <= all && n * all == x.len() * some);
-        let arguments = [Int(n), Int(all), Int(some), Int(first), At(x), At(out)];
-        self.launch(|kernels| &kernels.take_columns, Grid::each(n), &arguments);
-    }
-
-    fn add_columns(&mut self, (some, all): (usize, usize), first: usize, x: &Memory, out: &mut Memory) {
-        let n = x.len();
-        assert!(first + some <= all && n * all == out.len() * some);
-        let arguments = [Int(n), Int(some), Int(all), Int(first), At(x), At(out)];
-        self.launch(|kernels| &kernels.add_columns, Grid::each(n), &arguments);
-    }
-
-    fn regression(
-        &mut self,
-        delta: Option<f32>,
-        x: &Memory,
-        target: &Memory,
-        weights: &Memory,
-        out: &mut Memory,
-    ) -> f64 {
-        let n = x.len();
-        assert!([target, weights, out].iter().all(|column| column.len() == n));
-        let blocks = n.div_ceil(THREADS).min(LOSS_BLOCKS);
-        let parts = self.pool.blank::<f64>(blocks);
-        let arguments = [Int(n), bound_of(delta), At(x), At(target), At(weights), At(out), At(&parts)];
-        self.launch(|kernels| &kernels.regression, Grid::blocks(blocks), &arguments);
-        self.number(&self.sum_of_parts(&parts, false))
-    }
-
-    fn imitation_loss(&mut self, imitation: &Imitation<'_>, q: &Memory, by_q: &mut Memory) -> Number {
-        let Imitation { picks, share, turns, exchanges, gain_share } = imitation;
-        let samples = picks.rows.len();
-        assert!(q.len() == picks.rows.rows() && by_q.len() == q.len());
-        let exchanges = exchanges.iter().flat_map(|(inward, outward, gain)| [*inward, *outward, gain.to_bits()]);
-        let (lists, first_turn) = self.upload_picks(picks, turns.starts().iter().copied().chain(exchanges));
-        let first_exchange = first_turn + turns.starts().len();
-        let losses = self.pool.blank::<f64>(samples);
-        let arguments = [
-            Int(samples),
-            Int(picks.picked.len()),
-            At(&lists),
-            From(&lists, first_turn),
-            From(&lists, first_exchange),
-            Float(*share),
-            Float(*gain_share),
-            At(q),
-            At(by_q),
-            At(&losses),
-        ];
-        self.launch(|kernels| &kernels.imitation_loss, Grid::warps(samples), &arguments);
-        self.sum_of_parts(&losses, false)
-    }
-
-    fn policy_loss(
-        &mut self,
-        choices: &Choices<'_>,
-        q: &Memory,
-        value: &Memory,
-        by_q: &mut Memory,
-        by_value: &mut Memory,
-    ) -> Number {
-        let Choices { picks, made, weights } = choices;
-        let rows = picks.rows;
-        assert!([q, by_q].iter().all(|column| column.len() == rows.rows()) && made.len() == rows.len());
-        assert!([value, by_value].iter().all(|column| column.len() == rows.len()));
-        let made = made.iter().flat_map(|made| [made.log, made.advantage, made.worth].map(f32::to_bits));
-        let (lists, first_made) = self.upload_picks(picks, made);
-        let losses = self.pool.blank::<f64>(rows.len());
-        let arguments = [
-            Int(rows.len()),
-            Int(picks.picked.len()),
-            At(&lists),
-            From(&lists, first_made),
-            Float(weights.clip),
-            Float(weights.entropy),
-            Float(weights.value),
-            Float(weights.share),
-            At(q),
-            At(value),
-            At(by_q),
-            At(by_value),
-            At(&losses),
-        ];
-        self.launch(|kernels| &kernels.policy_loss, Grid::warps(rows.len()), &arguments);
-        self.sum_of_parts(&losses, false)
-    }
-
-    fn best_values(
-        &mut self,
-        ahead: &Ahead<'_>,
-        chooser: Option<&Memory>,
-        q: &Memory,
-        value: &Memory,
-        out: &mut Memory,
-    ) {
-        ahead.check();
-        let Ahead { rows, counts, ways, is_dueling, may_idle } = *ahead;
-        let chooser = chooser.unwrap_or(q);
-        assert!([chooser, q].iter().all(|column| column.len() == rows.rows()));
-        assert!(value.len() == rows.len() && out.len() == rows.len());
-        let mut words = [rows.starts(), counts].concat();
-        let first_way = words.len();
-        words.extend(ways.iter().flat_map(|way| [way.places, way.reward.to_bits(), way.discount.to_bits()]));
-        let lists = self.pool.upload(&words);
-        let arguments = [
-            Int(rows.len()),
-            At(&lists),
-            From(&lists, first_way),
-            Int(usize::from(is_dueling)),
-            Int(usize::from(may_idle)),
-            At(chooser),
-            At(q),
-            At(value),
-            At(out),
-        ];
-        self.launch(|kernels| &kernels.best_values, Grid::warps(rows.len()), &arguments);
-    }
-
-    fn value_loss(
-        &mut self,
-        values: &Values<'_>,
-        q: &Memory,
-        value: &Memory,
-        target: &Memory,
-        by_q: &mut Memory,
-        by_value: &mut Memory,
-        errors: &mut Memory,
-    ) -> Number {
-        let Values { picks, weights, is_dueling, bound, likelihood } = values;
-        let rows = picks.rows;
-        assert!([q, by_q].iter().all(|column| column.len() == rows.rows()) && weights.len() == rows.len());
-        assert!([value, target, by_value, errors].iter().all(|column| column.len() == rows.len()));
-        let (lists, first_weight) = self.upload_picks(picks, weights.iter().map(|weight| weight.to_bits()));
-        let losses = self.pool.blank::<f64>(rows.len());
-        let arguments = [
-            Int(rows.len()),
-            Int(picks.picked.len()),
-            At(&lists),
-            From(&lists, first_weight),
-            Int(usize::from(*is_dueling)),
-            bound_of(*bound),
-            Float(*likelihood),
-            At(q),
-            At(value),
-            At(target),
-            At(by_q),
-            At(by_value),
-            At(errors),
-            At(&losses),
-        ];
-        self.launch(|kernels| &kernels.value_loss, Grid::warps(rows.len()), &arguments);
-        self.sum_of_parts(&losses, false)
-    }
-
-    fn adam(
-        &mut self,
-        rates: &AdamRates<f32>,
-        gradient: &Memory,
-        first: &mut Memory,
-        second: &mut Memory,
-        parameter: &mut Memory,
-    ) {
-        let (first, second) = (slice::from_mut(first), slice::from_mut(second));
-        self.adam_all(rates, slice::from_ref(gradient), first, second, slice::from_mut(parameter));
-    }
-}
-
-/// What an attention's products are multiplied by.
-fn scale_of(shape: AttentionShape<'_>) -> f32 {
-    (1.0 / ((shape.columns / shape.heads) as f64).sqrt()) as f32
-}
-
-/// The bound of Huber's loss; a negative one stands for none.
-fn bound_of(bound: Option<f32>) -> Argument<'static> {
-    Float(bound.unwrap_or(-1.0))
 }

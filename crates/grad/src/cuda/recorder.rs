@@ -1,4 +1,4 @@
-//! Work that is recorded as a CUDA graph and done again and again, which tells what starting each kernel by itself costs.
+//! Recording of work as a CUDA graph and repeated execution of it, which shows what starting each kernel separately costs.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 
 use super::memory::Pool;
 
-/// Records what is asked of a device.
+/// Records the work that is queued on a device.
 pub struct Recorder {
     pub(super) pool: Arc<Pool>,
 }
 
 impl Recorder {
-    /// Records what `work` asks of the device instead of doing it, then does it so many times over and waits for it. `work` may wait for no numbers, and
-    /// must have been done before, so that the memory it takes is there: what cannot be recorded makes the device fail.
+    /// Records what `work` queues on the device instead of running it, then runs it `times` times and waits for the end. `work` must not download values,
+    /// and must have run before, so that it allocates no memory. Anything that cannot be recorded makes the device fail.
     pub fn repeat<T>(&self, times: usize, work: impl FnOnce() -> T) -> T {
         let stream = self.pool.stream();
         self.pool.settle();

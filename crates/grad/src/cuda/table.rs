@@ -1,4 +1,4 @@
-//! Many matrices as one argument of a kernel, so that all parameters of a network take one call and not one each.
+//! Table of matrices as one kernel argument, so that one launch can work on all parameters of a network.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use cudarc::driver::sys::CUdeviceptr;
 
 use super::memory::{Memory, Pool};
 
-/// As many lists of matrices go into one table.
+/// Greatest number of lists of matrices in a table.
 pub const LISTS: usize = 64;
-/// As many numbers are one block's.
+/// Number of values per block.
 const CHUNK: usize = 1024;
 
-/// Lists of up to four matrices of the same length, as the kernels have it.
+/// Lists of up to four matrices of the same length, in the layout that the kernels read.
 #[repr(C)]
 pub struct Table {
     blocks: [i32; LISTS + 1],
@@ -20,7 +20,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Of the first, second … of each of these rows of matrices a list; there are at most [`LISTS`].
+    /// Creates a table whose list `k` holds the `k`-th matrix of each row. Rows have at most [`LISTS`] matrices.
     pub fn new(pool: &Arc<Pool>, rows: &[&[Memory]]) -> Table {
         let mut table = Table { blocks: [0; LISTS + 1], len: [0; LISTS], at: [[0; LISTS]; 4] };
         let count = rows[0].len();
@@ -36,7 +36,7 @@ impl Table {
         table
     }
 
-    /// Blocks that its numbers take.
+    /// Number of blocks that the values of all lists take.
     pub fn blocks(&self) -> usize {
         self.blocks[LISTS] as usize
     }

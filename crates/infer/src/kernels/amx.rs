@@ -1,7 +1,7 @@
-//! Products of bfloat16 by matrix tiles (AMX), in assembly, because Rust has no stable intrinsics for them.
+//! Products of bfloat16 numbers by matrix tiles (AMX), in assembly, because Rust has no stable intrinsics for them.
 //!
-//! Eight tiles of a kilobyte: four sums, which are independent of each other, since one product takes the time of three to arrive; the others
-//! for what is multiplied. Tiles belong to the thread, are configured for a pass, again for its attention, and released after it.
+//! There are eight tiles of one kilobyte. Four hold sums, which are independent of each other because the latency of a product is several times its
+//! throughput; the other four hold factors. Tiles belong to a thread. They are configured for a pass, reconfigured for its attention, and released after it.
 #![allow(unsafe_code, reason = "assembly and a system call")]
 
 use std::arch::asm;
@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 use super::bf16::{Bf16, Multiplier, Product, TILE};
 use super::{Heads, ViewMut, amx_attention};
 
-/// One instruction on tiles, by their numbers; strides are in bytes. The compiler itself does not use tiles, and keeps these in order.
+/// One instruction on tiles, given by their numbers. Strides are in bytes. The compiler itself does not use tiles, and keeps these instructions in order.
 macro_rules! tile {
     (zero $to:literal) => {
         asm!(concat!("tilezero tmm", $to), options(nostack, nomem, preserves_flags))
@@ -30,19 +30,19 @@ macro_rules! tile {
 }
 pub(super) use tile;
 
-/// The stride of a tile whose rows follow each other, and of one whose rows are all the same.
+/// Stride of a tile whose rows are contiguous, and of a tile whose rows are all the same, in bytes.
 pub(super) const LINE: usize = 64;
 pub(super) const SAME: usize = 0;
 
-/// Multiplies by tiles. Only a part of [`Amx`], which checks the processor.
+/// Multiplies by tiles. Can only be created as part of [`Amx`], which checks the processor.
 #[derive(Clone, Copy)]
 pub(crate) struct Tiles(());
 
-/// The engine.
+/// Engine with bfloat16 products in tiles.
 pub(crate) type Amx = Bf16<Tiles>;
 
 impl Amx {
-    /// Only where the processor has tiles of bfloat16 and the system lets this process use them.
+    /// Returns the engine if the processor has bfloat16 tiles and the operating system lets this process use them.
     pub(crate) fn new() -> Option<Amx> {
         if !has_tiles() || !is_permitted() {
             return None;
@@ -54,20 +54,20 @@ impl Amx {
 fn has_tiles() -> bool {
     const AMX_BF16: u32 = 1 << 22;
     const AMX_TILE: u32 = 1 << 24;
-    // SAFETY: every x86-64 processor has the instruction, and those without the leaf answer with another's.
+    // SAFETY: every x86-64 processor has the instruction; for a missing leaf it returns the data of another one.
     #[allow(unused_unsafe)]
     let (leaves, features) = unsafe { (__cpuid(0).eax, __cpuid_count(7, 0).edx) };
     leaves >= 7 && features & AMX_BF16 != 0 && features & AMX_TILE != 0
 }
 
-/// Asks Linux for the tiles' registers, for all threads of this process.
+/// Asks Linux for permission to use the tile registers, for all threads of this process.
 #[cfg(target_os = "linux")]
 fn is_permitted() -> bool {
     const ARCH_PRCTL: i64 = 158;
     const ARCH_REQ_XCOMP_PERM: i64 = 0x1023;
     const TILE_DATA: i64 = 18;
     let result: i64;
-    // SAFETY: the system call reads no memory of ours; it overwrites the two registers that are named.
+    // SAFETY: the system call does not access the memory of this process; it overwrites the two registers that are declared.
     unsafe {
         asm!(
             "syscall",
@@ -87,7 +87,7 @@ fn is_permitted() -> bool {
     false
 }
 
-/// What `ldtilecfg` reads: eight tiles of rows of 64 bytes.
+/// Operand of `ldtilecfg`: eight tiles with rows of 64 bytes.
 #[repr(C, align(64))]
 pub(super) struct Configuration {
     palette: u8,
@@ -98,10 +98,10 @@ pub(super) struct Configuration {
 }
 
 impl Configuration {
-    /// Of tiles that are all whole.
+    /// Configuration in which all tiles have sixteen rows.
     pub(super) const WHOLE: &'static Configuration = &Configuration::of(16);
 
-    /// The last four tiles have so many rows, the others sixteen.
+    /// Configuration in which the last four tiles have `rows` rows and the others sixteen.
     pub(super) const fn of(rows: u8) -> Configuration {
         Configuration {
             palette: 1,
@@ -112,14 +112,14 @@ impl Configuration {
         }
     }
 
-    /// Of this thread, until it is released. All tiles are zeros then.
+    /// Configures the tiles of this thread and sets them to zero.
     pub(super) fn load(&self) {
-        // SAFETY: only an engine that exists comes here, so the processor has tiles; the configuration is a valid one.
+        // SAFETY: this is called only by an engine that exists, so the processor has tiles; the configuration is valid.
         unsafe { asm!("ldtilecfg [{}]", in(reg) self, options(nostack, readonly, preserves_flags)) }
     }
 }
 
-/// Sums on their way to becoming something else: 32 rows of 32, or 16 of 64.
+/// Sums of a block before they are taken: 32 rows of 32, or 16 rows of 64.
 #[repr(C, align(64))]
 struct Sums([f32; 1024]);
 
@@ -144,7 +144,7 @@ impl Multiplier for Tiles {
     unsafe fn multiply(self, product: &Product, bias: *const f32, c: *mut f32, c_stride: usize) {
         let mut before: Option<Stored> = None;
         for block in Blocks::of(product) {
-            // SAFETY: blocks are within the product, which the caller has checked, and tiles are configured.
+            // SAFETY: blocks are within the product, which the caller guarantees, and tiles are configured.
             unsafe {
                 block.start(product, bias.add(block.column), before);
                 for step in 1..product.depth / 32 {
@@ -155,7 +155,7 @@ impl Multiplier for Tiles {
             before = Some(Stored { block, to, stride: c_stride });
         }
         if let Some(before) = before {
-            // SAFETY: as above.
+            // SAFETY: the caller's guarantees are passed on.
             unsafe { before.store() };
         }
     }
@@ -167,7 +167,7 @@ impl Multiplier for Tiles {
         bias: Option<*const f32>,
         mut take: impl FnMut(usize, usize, __m512, __m512),
     ) {
-        // Between the products of a block are taken the sums of the one before, so that neither waits for the other.
+        // The sums of the previous block are taken between the products of a block, so that neither waits for the other.
         let mut sums = MaybeUninit::<Sums>::uninit();
         let sums = sums.as_mut_ptr().cast::<f32>();
         let mut before: Option<Stored> = None;
@@ -175,7 +175,7 @@ impl Multiplier for Tiles {
         loop {
             let block = blocks.next();
             let steps = if block.is_some() { product.depth / 32 } else { 1 };
-            // SAFETY: blocks are within the product, which the caller has checked; a block's sums fit; tiles are configured.
+            // SAFETY: blocks are within the product, which the caller guarantees; `sums` holds the sums of a block; tiles are configured.
             unsafe {
                 match (block, before) {
                     (Some(block), _) => {
@@ -192,13 +192,13 @@ impl Multiplier for Tiles {
                 if let Some(block) = block
                     && step < steps
                 {
-                    // SAFETY: as above.
+                    // SAFETY: the caller's guarantees are passed on.
                     unsafe { block.add_product(product, step) };
                 }
                 let Some(Stored { block: before, .. }) = before else { continue };
                 for row in (step - 1) * some..(step * some).min(rows) {
                     for column in (0..columns).step_by(32) {
-                        // SAFETY: that block has stored rows × columns sums there.
+                        // SAFETY: the previous block has stored rows × columns sums there.
                         unsafe {
                             let from = sums.add(row * columns + column);
                             let (left, right) = (_mm512_load_ps(from), _mm512_load_ps(from.add(16)));
@@ -212,12 +212,12 @@ impl Multiplier for Tiles {
     }
 }
 
-/// What sums start from that have no bias.
+/// Zeros that sums without a bias start from.
 #[repr(C, align(64))]
 struct Zeros([f32; 64]);
 static ZEROS: Zeros = Zeros([0.0; 64]);
 
-/// Where a block's sums go.
+/// Destination of a block's sums.
 #[derive(Clone, Copy)]
 struct Stored {
     block: Block,
@@ -227,15 +227,15 @@ struct Stored {
 
 impl Stored {
     /// # Safety
-    /// There is room for the block, whose sums are in the tiles.
+    /// The destination must hold the block, whose sums must be in the tiles.
     #[inline(always)]
     unsafe fn store(self) {
-        // SAFETY: as above.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { self.block.store(self.to, self.stride) };
     }
 }
 
-/// A block of a product, whose sums are in the first four tiles.
+/// Block of a product. Its sums are in the first four tiles.
 #[derive(Clone, Copy)]
 struct Block {
     shape: Shape,
@@ -243,7 +243,7 @@ struct Block {
     column: usize,
 }
 
-/// Rows by columns, in tiles.
+/// Shape of a block: rows by columns, in tiles.
 #[derive(Clone, Copy)]
 enum Shape {
     TwoByTwo,
@@ -252,7 +252,7 @@ enum Shape {
 }
 
 impl Shape {
-    /// Rows and columns.
+    /// Number of rows and columns.
     fn size(self) -> (usize, usize) {
         match self {
             Shape::TwoByTwo => (32, 32),
@@ -262,11 +262,11 @@ impl Shape {
     }
 }
 
-/// All blocks of a product: columns after columns, and last the rows that have no second tile.
+/// Iterator over all blocks of a product: first pairs of row tiles, 32 columns after 32, then the last tile of rows if their number is odd.
 struct Blocks {
     rows: usize,
     columns: usize,
-    /// Rows in pairs of tiles.
+    /// Number of rows in pairs of tiles.
     paired: usize,
     row: usize,
     column: usize,
@@ -305,13 +305,13 @@ impl Iterator for Blocks {
 }
 
 /// # Safety
-/// Tiles are configured, and the block's part of whatever is named is there.
+/// Tiles must be configured, and all pointers must be valid for the block.
 impl Block {
-    /// Stores the sums of the block before, and has those of this one: the bias, and the first products. One tile after the other, since a
-    /// sum that is stored right after its last product waits for it.
+    /// Stores the sums of the previous block, and starts those of this one with the bias and the first products. This is done tile by tile, because
+    /// storing a sum right after its last product would wait for it.
     #[inline(always)]
     unsafe fn start(&self, product: &Product, bias: *const f32, before: Option<Stored>) {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe {
             match (self.shape, before) {
                 (Shape::TwoByTwo, Some(before)) if matches!(before.block.shape, Shape::TwoByTwo) => {
@@ -334,9 +334,9 @@ impl Block {
         let (a, b) = (a.wrapping_add(self.row * a_stride), b.wrapping_add(self.column * depth));
         let (a_below, c, c_below) =
             (a.wrapping_add(16 * a_stride), before.to, before.to.wrapping_add(16 * before.stride));
-        // In bytes.
+        // Strides in bytes.
         let (a_stride, c_stride) = (2 * a_stride, 4 * before.stride);
-        // SAFETY: reads the block's rows of a, columns of b and bias, and writes the block before.
+        // SAFETY: this reads the block's rows of a, columns of b and bias, and writes the previous block.
         unsafe {
             tile!(load 4, a, a_stride);
             tile!(load 6, b, LINE);
@@ -357,10 +357,10 @@ impl Block {
         }
     }
 
-    /// Every row starts as the bias.
+    /// Sets every row of the sums to the bias.
     #[inline(always)]
     unsafe fn set(&self, bias: *const f32) {
-        // SAFETY: reads as many numbers as the block has columns.
+        // SAFETY: this reads as many numbers as the block has columns.
         unsafe {
             tile!(load 0, bias, SAME);
             tile!(load 1, bias.wrapping_add(16), SAME);
@@ -378,16 +378,16 @@ impl Block {
         }
     }
 
-    /// Adds the products of 32 columns of a and rows of b.
+    /// Adds the products of 32 columns of a and 32 rows of b.
     #[inline(always)]
     unsafe fn add_product(&self, product: &Product, step: usize) {
         let Product { a, a_stride, b, depth, .. } = *product;
         let a = a.wrapping_add(self.row * a_stride + 32 * step);
         let b = b.wrapping_add(self.column * depth + 2 * TILE * step);
         let (below, next) = (a.wrapping_add(16 * a_stride), b.wrapping_add(32 * depth));
-        // In bytes.
+        // Strides in bytes.
         let a_stride = 2 * a_stride;
-        // SAFETY: reads the block's rows of a and columns of b.
+        // SAFETY: this reads the block's rows of a and columns of b.
         unsafe {
             tile!(load 4, a, a_stride);
             tile!(load 6, b, LINE);
@@ -414,9 +414,9 @@ impl Block {
     #[inline(always)]
     unsafe fn store(&self, c: *mut f32, c_stride: usize) {
         let below = c.wrapping_add(16 * c_stride);
-        // In bytes.
+        // Strides in bytes.
         let c_stride = 4 * c_stride;
-        // SAFETY: writes the block.
+        // SAFETY: this writes the block.
         unsafe {
             tile!(store 0, c, c_stride);
             tile!(store 1, c.wrapping_add(16), c_stride);

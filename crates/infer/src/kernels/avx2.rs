@@ -1,4 +1,4 @@
-//! The engine for AVX2 and FMA: vectors of eight.
+//! The engine for AVX2 and FMA, with vectors of eight numbers.
 #![allow(unsafe_code, reason = "vector instructions on checked pointers")]
 
 use std::arch::x86_64::*;
@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use super::lanes::{f32_engine, lanes};
 use super::{Attention, Norm, PAD, Packed, PackedMut, View, ViewMut};
 
-/// Exists only where the processor has AVX2 and FMA.
+/// Engine that exists only if the processor has AVX2 and FMA.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2(());
 

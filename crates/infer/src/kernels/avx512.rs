@@ -1,4 +1,4 @@
-//! The engine for AVX-512: vectors of sixteen.
+//! The engine for AVX-512 in single precision, with vectors of sixteen numbers.
 #![allow(unsafe_code, reason = "vector instructions on checked pointers")]
 
 use std::arch::x86_64::*;
@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use super::lanes::{f32_engine, lanes};
 use super::{Attention, Norm, PAD, Packed, PackedMut, View, ViewMut};
 
-/// Exists only where the processor has AVX-512 F, BW, DQ and VL.
+/// Engine that exists only if the processor has AVX-512 F, BW, DQ and VL.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(());
 

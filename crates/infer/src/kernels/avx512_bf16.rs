@@ -1,15 +1,15 @@
-//! Products of bfloat16 by the dot-product instruction of AVX-512.
+//! Products of bfloat16 numbers by the dot-product instruction of AVX-512.
 #![allow(unsafe_code, reason = "vector instructions on checked pointers")]
 
 use std::arch::x86_64::*;
 
 use super::bf16::{Bf16, Multiplier, Product, pairs};
 
-/// Multiplies pairs of numbers, sixteen columns at a time. Only a part of [`Avx512Bf16`], which checks the processor.
+/// Multiplies pairs of numbers, sixteen columns at a time. Can only be created as part of [`Avx512Bf16`], which checks the processor.
 #[derive(Clone, Copy)]
 pub(crate) struct Pairs(());
 
-/// The engine.
+/// Engine with bfloat16 products in vectors.
 pub(crate) type Avx512Bf16 = Bf16<Pairs>;
 
 impl Avx512Bf16 {
@@ -18,12 +18,12 @@ impl Avx512Bf16 {
     }
 }
 
-/// Rows at a time.
+/// Number of rows that are multiplied at a time.
 const ROWS: usize = 8;
 
 impl Multiplier for Pairs {
     unsafe fn multiply(self, product: &Product, bias: *const f32, c: *mut f32, c_stride: usize) {
-        // SAFETY: the engine exists, so the processor has the instructions; the caller has checked the product.
+        // SAFETY: the engine exists, so the processor has the instructions; the caller guarantees the product.
         unsafe { multiply(self, product, bias, c, c_stride) }
     }
 
@@ -35,7 +35,7 @@ impl Multiplier for Pairs {
         mut take: impl FnMut(usize, usize, __m512, __m512),
     ) {
         let Product { rows, a, a_stride, b, depth, columns } = *product;
-        // SAFETY: the caller has all rows and columns, which are multiples of ROWS and of 32.
+        // SAFETY: the caller guarantees all rows and columns, which are multiples of ROWS and of 32.
         unsafe {
             for column in (0..columns).step_by(32) {
                 let panel = b.add(column * depth);
@@ -65,7 +65,7 @@ impl Multiplier for Pairs {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn multiply(pairs: Pairs, product: &Product, bias: *const f32, c: *mut f32, c_stride: usize) {
-    // SAFETY: the caller has checked all rows and columns.
+    // SAFETY: the caller guarantees all rows and columns.
     unsafe {
         pairs.each_sum(product, Some(bias), |row, column, left, right| {
             let to = c.add(row * c_stride + column);

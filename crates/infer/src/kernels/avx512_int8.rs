@@ -1,7 +1,7 @@
-//! Linear maps in integers of eight bits by AVX-512 VNNI, four products at a time; everything else is [`Avx512`]'s.
+//! Linear maps in 8-bit integers by AVX-512 VNNI, which adds four products at a time. [`Avx512`] does everything else.
 //!
-//! Weights have a scale for each output. A row has one of its own, and a zero of its own, so that what is never negative has all of the
-//! bits: value = scale · (whole − zero). Sums are exact.
+//! Weights are quantized with one scale per output. Each row of inputs is quantized with its own scale and zero point, value = scale · (whole − zero), so that
+//! rows without negative numbers can use all eight bits. Sums of integers are exact.
 #![allow(unsafe_code, reason = "vector instructions on checked pointers")]
 
 use std::arch::x86_64::*;
@@ -10,7 +10,7 @@ use super::avx512::Avx512;
 use super::{Attention, Engine, GROUP, Map, Norm, PAD, Packed, PackedMut, View, ViewMut};
 use crate::aligned::Aligned;
 
-/// Exists only where the processor has AVX-512 VNNI besides what [`Avx512`] needs.
+/// Engine that exists only if the processor has AVX-512 VNNI and what [`Avx512`] needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512Int8 {
     plain: Avx512,
@@ -23,19 +23,19 @@ impl Avx512Int8 {
     }
 }
 
-/// Weights of eight bits: 32 outputs after 32, and within them four numbers of each beside each other.
+/// Quantized weights in panels of 32 outputs. Within a panel, four consecutive inputs of an output are adjacent.
 pub(crate) struct Matrix {
     data: Aligned<i8>,
-    /// Of each output: its step, and the sum of its numbers.
+    /// Scale of each output, and the sum of its quantized weights.
     scales: Aligned<f32>,
     sums: Aligned<i32>,
     depth: usize,
     columns: usize,
 }
 
-/// Rows at a time.
+/// Number of rows that are multiplied at a time.
 const ROWS: usize = 8;
-/// What rows are padded to.
+/// Number of inputs that rows are padded to multiples of.
 const DEPTH: usize = 16;
 
 impl Engine for Avx512Int8 {
@@ -77,7 +77,7 @@ impl Engine for Avx512Int8 {
     }
 
     fn linear_room(inputs: usize) -> usize {
-        // As bytes, four of which are a number.
+        // Quantized rows are bytes, four in the memory of one number.
         GROUP * inputs.next_multiple_of(DEPTH) / 4
     }
 
@@ -154,7 +154,7 @@ impl Engine for Avx512Int8 {
     }
 }
 
-/// Sixteen rows as bytes, and where their products go.
+/// Sixteen quantized rows of inputs, and the destination of their products.
 struct Quantized {
     bytes: *mut u8,
     scales: [f32; GROUP],
@@ -166,13 +166,13 @@ struct Quantized {
 }
 
 impl Quantized {
-    /// Rows of so many numbers, a multiple of [`DEPTH`].
+    /// Quantizes sixteen rows of `depth` numbers, a multiple of [`DEPTH`].
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
     unsafe fn take(&mut self, from: *const f32, stride: usize, depth: usize) {
         let bytes = self.bytes;
         for (row, (scale, zero)) in self.scales.iter_mut().zip(&mut self.zeros).enumerate() {
             let load = |place: usize| {
-                // SAFETY: the row has so many numbers.
+                // SAFETY: the row has `depth` numbers.
                 unsafe { _mm512_loadu_ps(from.add(row * stride + place)) }
             };
             let (mut least, mut most, mut no_number) = (_mm512_setzero_ps(), _mm512_setzero_ps(), 0);
@@ -182,7 +182,7 @@ impl Quantized {
                 no_number |= _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(own, own);
             }
             let (least, most) = (_mm512_reduce_min_ps(least), _mm512_reduce_max_ps(most));
-            // A row with something in it that is no number gives none.
+            // A row with a NaN gets a NaN as its scale, so that all its results are NaN.
             *scale = if no_number == 0 { (most - least) / f32::from(u8::MAX) } else { f32::NAN };
             let steps = if *scale > 0.0 { 1.0 / *scale } else { 0.0 };
             *zero = (-least * steps).round_ties_even() as i32;
@@ -190,7 +190,7 @@ impl Quantized {
             for place in (0..depth).step_by(DEPTH) {
                 let whole = _mm512_add_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(load(place), steps)), zero);
                 let whole = _mm512_max_epi32(whole, _mm512_setzero_si512());
-                // SAFETY: there is room for sixteen rows of bytes.
+                // SAFETY: the memory holds sixteen rows of bytes.
                 unsafe { _mm_storeu_si128(bytes.add(row * depth + place).cast(), _mm512_cvtusepi32_epi8(whole)) };
             }
         }
@@ -225,11 +225,11 @@ impl Quantized {
         }
     }
 
-    /// Sixteen sums as numbers.
+    /// Converts sixteen sums to numbers and stores them.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
     unsafe fn put(&self, matrix: &Matrix, row: usize, column: usize, sum: __m512i) {
-        // SAFETY: the row and sixteen columns are there.
+        // SAFETY: the row has sixteen columns from here on.
         unsafe {
             let zero = _mm512_set1_epi32(self.zeros[row]);
             let zeros = _mm512_mullo_epi32(_mm512_loadu_si512(matrix.sums.as_ptr().add(column).cast()), zero);
@@ -251,7 +251,7 @@ mod tests {
     fn whole_numbers_of_eight_bits_are_multiplied_exactly() {
         let Some(engine) = Avx512Int8::new() else { return };
         for (inputs, outputs) in [(2usize, 1usize), (50, 40), (128, 33)] {
-            // Weights from -127 to 127 and rows from -100 to 155, both ends among them, so that one is the step of both.
+            // Weights from -127 to 127 and inputs from -100 to 155, including both ends, so that both scales are 1.
             let weight = |input: usize, output: usize| match input {
                 0 => 127.0,
                 _ => (input * 37 + output * 11) as f32 % 255.0 - 127.0,

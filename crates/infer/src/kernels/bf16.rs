@@ -1,7 +1,7 @@
-//! Products of bfloat16: everything but the product itself, which [`super::avx512_bf16`] and [`super::amx`] add.
+//! Engine with bfloat16 elements: everything but the product itself, which [`super::avx512_bf16`] and [`super::amx`] add.
 //!
-//! A packed matrix is a sequence of tiles of a kilobyte: 32 deep, 16 columns, two numbers of a column beside each other. A panel is two
-//! tiles wide. Both ways to multiply take it like that.
+//! A packed matrix is a sequence of tiles of one kilobyte: 32 rows deep and 16 columns wide, with two consecutive numbers of a column adjacent. A panel is two
+//! tiles wide. Both multipliers take this layout.
 #![allow(unsafe_code, reason = "vector instructions on checked pointers")]
 
 use std::arch::x86_64::*;
@@ -13,20 +13,20 @@ use super::{
     Attention, Engine, GROUP, Heads, Map, NEVER, Norm, OwnPacked, PAD, Packed, PackedMut, View, ViewMut, lanes, norm,
 };
 
-/// A way to multiply.
+/// Implementation of matrix products.
 pub(crate) trait Multiplier: Copy + Send + Sync + 'static {
     fn begin(self) {}
     fn end(self) {}
-    /// c = a·b + bias, single precision.
+    /// c = a·b + bias, with sums in single precision.
     ///
     /// # Safety
-    /// All of the product's rows and columns are there, also of bias and c; rows are a multiple of [`GROUP`].
+    /// All pointers must be valid for the product's rows and columns; rows must be a multiple of [`GROUP`].
     unsafe fn multiply(self, product: &Product, bias: *const f32, c: *mut f32, c_stride: usize);
-    /// Gives `take` each row and each 32nd column with the sums from there on, which start from the bias if there is one. A row's columns
-    /// come in order. To be inlined where the processor's features are known.
+    /// Calls `take` with each row, each 32nd column, and the 32 sums from there on, which include the bias if there is one. The columns of a row come in
+    /// order. Must be inlined into a function with the target features.
     ///
     /// # Safety
-    /// All of the product's rows and columns are there, also of the bias, rows a multiple of [`GROUP`].
+    /// All pointers must be valid for the product's rows and columns; rows must be a multiple of [`GROUP`].
     unsafe fn each_sum(
         self,
         product: &Product,
@@ -42,7 +42,7 @@ pub(crate) trait Multiplier: Copy + Send + Sync + 'static {
     }
 }
 
-/// What is multiplied; strides in numbers.
+/// Operands of a product. Strides count numbers.
 pub(crate) struct Product {
     pub rows: usize,
     pub a: *const u16,
@@ -52,7 +52,7 @@ pub(crate) struct Product {
     pub columns: usize,
 }
 
-/// The engine; exists only where the processor has AVX-512 BF16 and VBMI besides what [`Avx512`] needs.
+/// Engine that exists only if the processor has AVX-512 BF16 and VBMI and what [`Avx512`] needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Bf16<M> {
     plain: Avx512,
@@ -67,10 +67,10 @@ impl<M> Bf16<M> {
     }
 }
 
-/// One as an element.
+/// The number one as an element.
 pub(super) const ONE: u16 = 0x3f80;
 
-/// Numbers in a tile.
+/// Number of elements in a tile.
 pub(super) const TILE: usize = 32 * 16;
 
 impl<M: Multiplier> Engine for Bf16<M> {
@@ -80,7 +80,7 @@ impl<M: Multiplier> Engine for Bf16<M> {
     const COLUMNS: usize = 32;
     const UNIT: f32 = FRACTIONS as f32;
 
-    /// To nearest, ties to even.
+    /// Rounds to nearest, ties to even.
     fn element(value: f32) -> u16 {
         let bits = value.to_bits();
         ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
@@ -220,23 +220,23 @@ fn product(rows: usize, a: View<u16>, b: Packed<u16>) -> Product {
     Product { rows, a: a.pointer(rows, depth), a_stride: a.stride, b: b.pointer(), depth, columns }
 }
 
-/// Elements as what the dot product takes.
+/// Elements as the operand type of the dot-product instruction.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(crate) fn pairs(elements: __m512i) -> __m512bh {
-    // SAFETY: both are 512 bits of numbers.
+    // SAFETY: both types are 512 bits of numbers.
     unsafe { transmute::<__m512i, __m512bh>(elements) }
 }
 
-/// Two vectors as 32 elements.
+/// Rounds two vectors to 32 elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 pub(crate) fn narrow(low: __m512, high: __m512) -> __m512i {
-    // SAFETY: both are 512 bits of numbers.
+    // SAFETY: both types are 512 bits of numbers.
     unsafe { transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low)) }
 }
 
-/// The first so many of 32 lanes.
+/// Mask of the first `count` of 32 lanes.
 pub(super) fn lanes(count: usize) -> u32 {
     ((1u64 << count.min(32)) - 1) as u32
 }
@@ -249,11 +249,11 @@ unsafe fn multiply_elements<M: Multiplier, const RELU: bool>(
     c: *mut u16,
     c_stride: usize,
 ) {
-    // SAFETY: the caller has checked all rows and columns.
+    // SAFETY: the caller guarantees all rows and columns.
     unsafe {
         multiplier.each_sum(product, Some(bias), |row, column, left, right| {
             let sums = narrow(left, right);
-            // As whole numbers, elements have the same signs.
+            // The sign bit of an element is also that of a 16-bit integer.
             let sums = if RELU { _mm512_max_epi16(sums, _mm512_setzero_si512()) } else { sums };
             _mm512_storeu_si512(c.add(row * c_stride + column).cast(), sums);
         });
@@ -269,7 +269,7 @@ unsafe fn mix<M: Multiplier>(
     c: *mut u16,
     c_stride: usize,
 ) {
-    // SAFETY: the caller has checked all rows, each with a factor, and so many columns; the others are not written.
+    // SAFETY: the caller guarantees all rows, each with a factor, and `columns` columns; no others are written.
     unsafe {
         multiplier.each_sum(product, None, |row, column, left, right| {
             let factor = _mm512_set1_ps(*factors.get_unchecked(row));
@@ -283,7 +283,7 @@ unsafe fn mix<M: Multiplier>(
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn convert(count: usize, from: *const f32, to: *mut u16) {
     for place in (0..count).step_by(32) {
-        // SAFETY: so many are there, a multiple of 32.
+        // SAFETY: the caller guarantees `count` numbers, a multiple of 32.
         unsafe {
             let narrow = narrow(_mm512_loadu_ps(from.add(place)), _mm512_loadu_ps(from.add(place + 16)));
             _mm512_storeu_si512(to.add(place).cast(), narrow);
@@ -306,20 +306,20 @@ unsafe fn pack_keys(
             let mut tile = [_mm512_setzero_si512(); 16];
             for (place, pairs) in tile.iter_mut().enumerate().take(rows.saturating_sub(group * 16)) {
                 let from = from.wrapping_add((group * 16 + place) * stride + part * 32);
-                // SAFETY: the row is there, and masked lanes are not read.
+                // SAFETY: the row is within the matrix, and masked lanes are not read.
                 *pairs = unsafe { _mm512_maskz_loadu_epi16(mask, from.cast()) };
             }
             transpose(&mut tile);
             for (place, pairs) in tile.into_iter().enumerate() {
                 let at = (group / 2 * (depth / 32) * 2 + part * 2 + group % 2) * TILE + place * 32;
-                // SAFETY: it is within depth × padded numbers.
+                // SAFETY: the place is within depth × padded numbers.
                 unsafe { _mm512_storeu_si512(to.add(at).cast(), pairs) }
             }
         }
     }
 }
 
-/// Sixteen rows of sixteen pairs become sixteen columns of them.
+/// Transposes a 16 × 16 matrix of pairs of elements.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 pub(super) fn transpose(rows: &mut [__m512i; 16]) {
     let r = *rows;
@@ -357,13 +357,13 @@ unsafe fn pack_values(
         for pair in 0..depth / 2 {
             let load = |row: usize| {
                 let left = if row < rows { columns.saturating_sub(panel * 32) } else { 0 };
-                // SAFETY: the row is there if any lane is read, and masked lanes are not.
+                // SAFETY: the row is within the matrix if any lane is read, and masked lanes are not read.
                 unsafe { _mm512_maskz_loadu_epi16(lanes(left), from.wrapping_add(row * stride + panel * 32).cast()) }
             };
             let (even, odd) = (load(2 * pair), load(2 * pair + 1));
             let (left, right) = interleave(even, odd);
             let at = (panel * (depth / 32) + pair / 16) * 2 * TILE + in_packs(pair % 16) * 32;
-            // SAFETY: both are within depth × padded numbers.
+            // SAFETY: both places are within depth × padded numbers.
             unsafe {
                 _mm512_storeu_si512(to.add(at).cast(), left);
                 _mm512_storeu_si512(to.add(at + TILE).cast(), right);
@@ -372,18 +372,18 @@ unsafe fn pack_values(
     }
 }
 
-/// Two rows as pairs, each of an even and an odd one: the first sixteen columns, and the others.
+/// Interleaves two rows to pairs of an even and an odd element: the first sixteen columns, and the other sixteen.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 pub(super) fn interleave(even: __m512i, odd: __m512i) -> (__m512i, __m512i) {
-    // Within quarters, low halves and high halves apart.
+    // The instructions interleave the low halves and the high halves within quarters of a vector.
     let (low, high) = (_mm512_unpacklo_epi16(even, odd), _mm512_unpackhi_epi16(even, odd));
     let first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
     let second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
     (_mm512_permutex2var_epi64(low, first, high), _mm512_permutex2var_epi64(low, second, high))
 }
 
-/// Sixteen numbers of one row and sixteen of the next as pairs.
+/// Rounds sixteen numbers of one row and sixteen of the next to elements, interleaved in pairs.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 pub(super) fn narrow_pairs(even: __m512, odd: __m512) -> __m512i {
@@ -395,25 +395,25 @@ pub(super) fn narrow_pairs(even: __m512, odd: __m512) -> __m512i {
         }
         order
     };
-    // SAFETY: they are 512 bits.
+    // SAFETY: the array has 512 bits.
     let order = unsafe { _mm512_loadu_si512(ORDER.as_ptr().cast()) };
     _mm512_permutexvar_epi16(order, narrow(even, odd))
 }
 
-/// Of sixteen pairs of keys, which one is where: instructions pack two vectors by quarters, four of the first and four of the second. The
-/// keys' powers and their values come in that order, and sums do not care.
+/// Place of one of sixteen pairs of keys. Instructions pack two vectors by quarters, four numbers of the first and four of the second. The powers and the
+/// values of keys are both in this order, so it does not change their sums.
 fn in_packs(pair: usize) -> usize {
     pair % 8 / 2 * 4 + pair / 8 * 2 + pair % 2
 }
 
-/// A logit's unit: so many are one power of two, as many as an element has fractions.
+/// Unit of logits: this many double the attention weight. It is the number of fractions between two powers of two that an element can hold.
 pub(super) const FRACTIONS: usize = 128;
 
-/// What the fraction k/64 of an exponent is more than that of its power of two, in units of an element's last bit.
+/// By how much the fraction k/64 of an exponent exceeds the fraction of its power of two, in units of an element's last bit.
 pub(super) static EXCESS: [u8; 64] = excess();
 
 const fn excess() -> [u8; 64] {
-    // 2^(1/128), and every other of its powers: the middle of the two fractions that an entry is for.
+    // 2^(1/128). `power` runs through every other power of it: the middle of the two fractions that share an entry.
     const ROOT: f64 = 1.005_429_900_903_7;
     let (mut excess, mut power, mut k) = ([0; 64], 1.002_711_275_050_2, 0);
     while k < 64 {
@@ -423,36 +423,36 @@ const fn excess() -> [u8; 64] {
     excess
 }
 
-/// Powers of two as elements, 32 at a time. They have eight significant bits, so an exponent is rounded to 1/128. As a whole number that
-/// is the element already, but for a small excess of the fraction, since 2^f is nearly 1 + f between 0 and 1.
+/// Powers of two as elements, 32 at a time. Elements have eight significant bits, so exponents are rounded to multiples of 1/128. The rounded exponent, as a
+/// whole number, is already the element's bit pattern except for a small excess of the fraction, since 2^f is nearly 1 + f for f from 0 to 1.
 #[derive(Clone, Copy)]
 struct Powers {
     excess: __m512i,
 }
 
 impl Powers {
-    /// What logits are more when they come here: the exponent of one.
+    /// Offset of the logits: the exponent of the number one.
     const ONE: f32 = (127 * FRACTIONS) as f32;
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     fn new() -> Powers {
-        // SAFETY: they are 512 bits.
+        // SAFETY: the array has 512 bits.
         Powers { excess: unsafe { _mm512_loadu_si512(EXCESS.as_ptr().cast()) } }
     }
 
-    /// Of logits in their unit, in the order of [`in_packs`]; what is too small is nothing.
+    /// Powers of logits, in the order of [`in_packs`]. Powers that are too small become zero.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     fn of(self, left: __m512, right: __m512) -> __m512i {
         let both = _mm512_packus_epi32(_mm512_cvtps_epi32(left), _mm512_cvtps_epi32(right));
         const LOWER_BYTES: u64 = 0x5555_5555_5555_5555;
         let excess = _mm512_permutexvar_epi8(_mm512_srli_epi16::<1>(both), self.excess);
-        // A fraction's excess is never more than the fraction, so there is nothing to borrow.
+        // The excess is never greater than the fraction, so the subtraction does not borrow from the exponent.
         _mm512_mask_sub_epi8(both, LOWER_BYTES, both, excess)
     }
 }
 
-/// The sums of pairs of elements, added to others.
+/// Adds the sum of each pair of elements to `sums`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
 fn add_pairs(sums: __m512, elements: __m512i) -> __m512 {
@@ -463,7 +463,7 @@ fn add_pairs(sums: __m512, elements: __m512i) -> __m512 {
 unsafe fn softmax(columns: usize, logits: *const f32, to: *mut u16, factors: &mut [f32]) {
     let powers = Powers::new();
     for (row, factor) in factors.iter_mut().enumerate() {
-        // SAFETY: the caller has checked the rows, and the columns, a multiple of 32.
+        // SAFETY: the caller guarantees the rows, and the columns, a multiple of 32.
         unsafe {
             let (logits, to) = (logits.add(row * columns), to.add(row * columns));
             let shift = _mm512_set1_ps(Powers::ONE - lanes::greatest::<__m512>(columns, logits));
@@ -480,7 +480,7 @@ unsafe fn softmax(columns: usize, logits: *const f32, to: *mut u16, factors: &mu
     }
 }
 
-/// At most 32 keys. A key is one of the best if few are greater.
+/// [`Engine::keep_best`] for at most 32 keys. A key is one of the best if fewer than `keep` others are greater.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
 unsafe fn keep_best(keys: &mut [f32], own: Range<usize>, keep: usize) {
     let all = lanes(keys.len());
@@ -505,7 +505,7 @@ unsafe fn keep_best(keys: &mut [f32], own: Range<usize>, keep: usize) {
         let [left, right] = greater.map(|greater| u32::from(_mm512_cmplt_epi32_mask(greater, limit)));
         (left | right << 16) & others
     };
-    // Those that are certainly among the best; of equal ones at the border the earlier are kept.
+    // Keys with fewer than `keep` greater ones. If these are too many, the last of equal keys at the border are dropped.
     let mut kept = below(keep);
     if kept.count_ones() as usize > keep {
         let mut border = (0..keep).rev().map(|limit| kept & !below(limit)).find(|border| *border != 0).unwrap_or(0);

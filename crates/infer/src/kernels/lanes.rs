@@ -1,10 +1,10 @@
-//! Single precision: the loops, written once over vectors of any length, and compiled in each engine for its own.
+//! Loops in single precision, written once over vectors of any length. Each engine compiles them for its own vectors.
 #![allow(unsafe_code, reason = "vector loads and stores; engines check the bounds before they come here")]
 
 use super::{Norm, PAD};
 use crate::reference::EPSILON;
 
-/// A vector. Its functions may be called where the processor has its instructions, and on memory that holds a vector.
+/// A vector of `N` numbers. Its functions may be called only if the processor has the instructions, and with pointers to memory that holds a vector.
 pub(crate) trait Lanes: Copy {
     const N: usize;
     unsafe fn load(from: *const f32) -> Self;
@@ -15,16 +15,16 @@ pub(crate) trait Lanes: Copy {
     unsafe fn mul(a: Self, b: Self) -> Self;
     /// a·b + c.
     unsafe fn mul_add(a: Self, b: Self, c: Self) -> Self;
-    /// b where either is not a number.
+    /// The greater of two numbers; `b` if either is NaN.
     unsafe fn max(a: Self, b: Self) -> Self;
     unsafe fn round(v: Self) -> Self;
-    /// Two to a whole number of at least −127, which gives zero.
+    /// Two to the power of a whole number that is at least −127. The result for −127 is zero.
     unsafe fn power(whole: Self) -> Self;
     unsafe fn sum(v: Self) -> f32;
     unsafe fn greatest(v: Self) -> f32;
 }
 
-/// The functions of [`Lanes`] from expressions.
+/// Implements [`Lanes`] with one expression per function.
 macro_rules! lanes {
     ($vector:ty, $n:expr; $(fn $name:ident($($argument:ident: $type:ty),*) $(-> $out:ty)? { $($body:tt)* })*) => {
         impl $crate::kernels::lanes::Lanes for $vector {
@@ -32,7 +32,7 @@ macro_rules! lanes {
             $(
                 #[inline(always)]
                 unsafe fn $name($($argument: $type),*) $(-> $out)? {
-                    // SAFETY: the caller sees to the processor and to the memory, as the trait says.
+                    // SAFETY: the caller guarantees the instructions and the memory, as the trait requires.
                     #[allow(unused_unsafe)]
                     unsafe { $($body)* }
                 }
@@ -42,15 +42,15 @@ macro_rules! lanes {
 }
 pub(crate) use lanes;
 
-/// 2^x by a polynomial, within 2e-7 of it; zero below 2^−127.
+/// 2^x by a polynomial, with a relative error below 2e-7; zero for x below −127.
 ///
 /// # Safety
-/// The processor has the vector's instructions; so for all functions here.
+/// The processor must have the vector's instructions. This holds for all functions of this module.
 #[inline(always)]
 unsafe fn exp2<V: Lanes>(x: V) -> V {
     const COEFFICIENTS: [f32; 6] =
         [1.540_353_e-4, 1.333_355_8e-3, 9.618_129e-3, 5.550_411e-2, 2.402_265e-1, std::f32::consts::LN_2];
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees the instructions.
     unsafe {
         let x = V::max(V::splat(-127.0), x);
         let whole = V::round(x);
@@ -64,7 +64,7 @@ unsafe fn exp2<V: Lanes>(x: V) -> V {
     }
 }
 
-/// What [`multiply`] works on.
+/// Operands of [`multiply`]. Strides count numbers.
 pub(crate) struct Product {
     pub rows: usize,
     pub a: *const f32,
@@ -78,14 +78,14 @@ pub(crate) struct Product {
     pub relu: bool,
 }
 
-/// c = a·b + bias, R rows by two vectors at a time; a panel of b is two vectors wide.
+/// c = a·b + bias, or max(·, 0) of it, computed for R rows and two vectors of columns at a time. A panel of b is two vectors wide.
 ///
 /// # Safety
-/// All of the product's rows and columns are there.
+/// All pointers must be valid for the product's rows and columns.
 #[inline(always)]
 pub(crate) unsafe fn multiply<V: Lanes, const R: usize>(product: &Product) {
     let Product { rows, a, a_stride, b, depth, columns, bias, c, c_stride, relu } = *product;
-    // SAFETY: rows is a multiple of R and columns one of the panel's; the caller has checked that they are there.
+    // SAFETY: the caller guarantees the rows, a multiple of R, and the columns, a multiple of a panel's.
     unsafe {
         for column in (0..columns).step_by(2 * V::N) {
             let panel = b.add(column * depth);
@@ -112,13 +112,13 @@ pub(crate) unsafe fn multiply<V: Lanes, const R: usize>(product: &Product) {
     }
 }
 
-/// One row of [`super::Engine::softmax`]; gives one divided by the sum.
+/// One row of [`super::Engine::softmax`]. Returns one divided by the sum.
 ///
 /// # Safety
-/// Both rows have so many columns, a multiple of [`PAD`].
+/// Both rows must have `columns` columns, a multiple of [`PAD`].
 #[inline(always)]
 pub(crate) unsafe fn softmax_row<V: Lanes>(columns: usize, logits: *const f32, powers: *mut f32) -> f32 {
-    // SAFETY: the caller has checked the columns.
+    // SAFETY: the caller guarantees the columns.
     unsafe {
         let most = V::splat(greatest::<V>(columns, logits));
         let mut sum = V::splat(0.0);
@@ -131,13 +131,13 @@ pub(crate) unsafe fn softmax_row<V: Lanes>(columns: usize, logits: *const f32, p
     }
 }
 
-/// The greatest of a row.
+/// Greatest number of a row.
 ///
 /// # Safety
-/// The row has so many columns, a multiple of [`PAD`].
+/// The row must have `columns` columns, a multiple of [`PAD`].
 #[inline(always)]
 pub(crate) unsafe fn greatest<V: Lanes>(columns: usize, row: *const f32) -> f32 {
-    // SAFETY: the caller has checked the columns.
+    // SAFETY: the caller guarantees the columns.
     unsafe {
         let mut most = [V::splat(super::NEVER); 2];
         for column in (0..columns).step_by(2 * V::N) {
@@ -151,10 +151,10 @@ pub(crate) unsafe fn greatest<V: Lanes>(columns: usize, row: *const f32) -> f32 
 /// sum += other.
 ///
 /// # Safety
-/// Both have so many numbers, a multiple of [`PAD`].
+/// Both must have `count` numbers, a multiple of [`PAD`].
 #[inline(always)]
 pub(crate) unsafe fn add<V: Lanes>(count: usize, sum: *mut f32, other: *const f32) {
-    // SAFETY: the caller has checked the count.
+    // SAFETY: the caller guarantees the count.
     unsafe {
         for place in (0..count).step_by(V::N) {
             V::store(sum.add(place), V::add(V::load(sum.add(place)), V::load(other.add(place))));
@@ -165,10 +165,10 @@ pub(crate) unsafe fn add<V: Lanes>(count: usize, sum: *mut f32, other: *const f3
 /// sum += factor · other.
 ///
 /// # Safety
-/// Both have so many numbers, a multiple of [`PAD`].
+/// Both must have `count` numbers, a multiple of [`PAD`].
 #[inline(always)]
 pub(crate) unsafe fn add_scaled<V: Lanes>(count: usize, sum: *mut f32, other: *const f32, factor: f32) {
-    // SAFETY: the caller has checked the count.
+    // SAFETY: the caller guarantees the count.
     unsafe {
         let factor = V::splat(factor);
         for place in (0..count).step_by(V::N) {
@@ -177,13 +177,13 @@ pub(crate) unsafe fn add_scaled<V: Lanes>(count: usize, sum: *mut f32, other: *c
     }
 }
 
-/// x = norm(x + change) on one row of so many numbers, padded with zeros to `stride`.
+/// x = norm(x + change) of one row, which is padded with zeros to `stride`.
 ///
 /// # Safety
-/// Rows and parameters have `stride` numbers, a multiple of [`PAD`].
+/// Rows and parameters must have `stride` numbers, a multiple of [`PAD`].
 #[inline(always)]
 pub(crate) unsafe fn add_norm_row<V: Lanes>(stride: usize, norm: Norm<'_>, x: *mut f32, change: *const f32) {
-    // SAFETY: as above; the fixed counts are chosen so that they fill the stride.
+    // SAFETY: the caller guarantees the stride, and the fixed counts of vectors fill it.
     unsafe {
         match stride / V::N {
             4 => norm_fixed::<V, 4>(norm, x, change),
@@ -214,17 +214,17 @@ pub(crate) unsafe fn add_norm_row<V: Lanes>(stride: usize, norm: Norm<'_>, x: *m
     }
 }
 
-/// One divided by the deviation. Each number of the padding has added mean² to the squares.
+/// One divided by the standard deviation. `squares` includes mean² for each number of the padding, which is subtracted.
 #[inline(always)]
 fn scale(width: usize, stride: usize, mean: f32, squares: f32) -> f32 {
     let variance = (squares - (stride - width) as f32 * mean * mean) / width as f32;
     1.0 / (variance.max(0.0) + EPSILON).sqrt()
 }
 
-/// The same where the row is C vectors, which then stay in registers.
+/// [`add_norm_row`] of a row of C vectors, which stay in registers.
 #[inline(always)]
 unsafe fn norm_fixed<V: Lanes, const C: usize>(norm: Norm<'_>, x: *mut f32, change: *const f32) {
-    // SAFETY: the caller has a row of C vectors.
+    // SAFETY: the caller guarantees rows of C vectors.
     unsafe {
         let mut row = [V::splat(0.0); C];
         let mut sum = [V::splat(0.0); 2];
@@ -247,7 +247,7 @@ unsafe fn norm_fixed<V: Lanes, const C: usize>(norm: Norm<'_>, x: *mut f32, chan
     }
 }
 
-/// An engine of single precision from its vector: `$features` are what it is compiled with.
+/// Implements an engine of single precision from its vector, compiled with the target features `$features`.
 macro_rules! f32_engine {
     ($engine:ty, $vector:ty, $rows:expr, [$(#[$features:meta])?]) => {
         impl $crate::kernels::Engine for $engine {
@@ -302,13 +302,13 @@ macro_rules! f32_engine {
 
             fn add(self, sum: &mut [f32], other: &[f32]) {
                 assert!(sum.len() == other.len() && sum.len() % PAD == 0, "two padded rows");
-                // SAFETY: the engine exists, so the processor has the instructions; the assertion is about the bounds.
+                // SAFETY: the engine exists, so the processor has the instructions; the assertion checks the bounds.
                 unsafe { add(sum.len(), sum.as_mut_ptr(), other.as_ptr()) }
             }
 
             fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32) {
                 assert!(sum.len() == other.len() && sum.len() % PAD == 0, "two padded rows");
-                // SAFETY: the engine exists, so the processor has the instructions; the assertion is about the bounds.
+                // SAFETY: the engine exists, so the processor has the instructions; the assertion checks the bounds.
                 unsafe { add_scaled(sum.len(), sum.as_mut_ptr(), other.as_ptr(), factor) }
             }
 
@@ -339,7 +339,7 @@ macro_rules! f32_engine {
                 assert!(columns % PAD == 0, "padded rows");
                 let rows = logits.chunks_exact(columns).zip(powers.chunks_exact_mut(columns)).zip(&mut factors[..rows]);
                 for ((logits, powers), factor) in rows {
-                    // SAFETY: the engine exists, so the processor has the instructions; both have so many columns.
+                    // SAFETY: the engine exists, so the processor has the instructions; both rows have this many columns.
                     *factor = unsafe { softmax(columns, logits.as_ptr(), powers.as_mut_ptr()) };
                 }
             }
@@ -401,31 +401,31 @@ macro_rules! f32_engine {
 
         $(#[$features])?
         unsafe fn multiply(product: &$crate::kernels::lanes::Product) {
-            // SAFETY: as the caller's.
+            // SAFETY: the caller's guarantees are passed on.
             unsafe { $crate::kernels::lanes::multiply::<$vector, $rows>(product) }
         }
 
         $(#[$features])?
         unsafe fn add(count: usize, sum: *mut f32, other: *const f32) {
-            // SAFETY: as the caller's.
+            // SAFETY: the caller's guarantees are passed on.
             unsafe { $crate::kernels::lanes::add::<$vector>(count, sum, other) }
         }
 
         $(#[$features])?
         unsafe fn add_scaled(count: usize, sum: *mut f32, other: *const f32, factor: f32) {
-            // SAFETY: as the caller's.
+            // SAFETY: the caller's guarantees are passed on.
             unsafe { $crate::kernels::lanes::add_scaled::<$vector>(count, sum, other, factor) }
         }
 
         $(#[$features])?
         unsafe fn softmax(columns: usize, logits: *const f32, powers: *mut f32) -> f32 {
-            // SAFETY: as the caller's.
+            // SAFETY: the caller's guarantees are passed on.
             unsafe { $crate::kernels::lanes::softmax_row::<$vector>(columns, logits, powers) }
         }
 
         $(#[$features])?
         unsafe fn add_norm(stride: usize, norm: Norm<'_>, x: *mut f32, change: *const f32) {
-            // SAFETY: as the caller's.
+            // SAFETY: the caller's guarantees are passed on.
             unsafe { $crate::kernels::lanes::add_norm_row::<$vector>(stride, norm, x, change) }
         }
     };

@@ -1,13 +1,15 @@
-//! The arithmetic, one file for each kind of processor. A [`Kernel`] is chosen once, when a network is built; what it computes with is an
-//! [`Engine`], a value that exists only on a processor that has the instructions.
+//! The arithmetic, with one file for each instruction set. A [`Kernel`] is chosen once, when a network is built. It computes with an [`Engine`], a value
+//! that exists only if the processor has the instructions.
 //!
-//! Every engine multiplies rows by *packed* matrices: columns in panels of [`Engine::COLUMNS`], zeros up to whole panels. Rows come in
-//! sixteens ([`GROUP`]), and everything is padded to that, so the inner loops have no remainders.
+//! Every engine multiplies rows by *packed* matrices: columns in panels of [`Engine::COLUMNS`], padded with zeros to whole panels. Rows are computed sixteen
+//! at a time ([`GROUP`]), and everything is padded to that, so the inner loops have no remainders.
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
 #[cfg(target_arch = "x86_64")]
 mod amx_attention;
+#[cfg(target_arch = "x86_64")]
+mod amx_pipeline;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -32,30 +34,31 @@ use std::ops::Range;
 
 use crate::aligned::Aligned;
 
-/// Rows are computed this many at a time.
+/// Number of rows that are computed at a time.
 pub(crate) const GROUP: usize = 16;
 
-/// Queries whose attention is computed together.
+/// Number of queries whose attention is computed together.
 pub(crate) const QUERIES: usize = 2 * GROUP;
 
-/// Widths in memory are multiples of this many numbers.
+/// Widths in memory are padded to multiples of this many numbers.
 pub(crate) const PAD: usize = 32;
 
-/// Stands for minus infinity among attention logits, without its arithmetic.
+/// Attention logit of a key that is not attended to. It stands for minus infinity, but differences of it are never NaN.
 pub(crate) const NEVER: f32 = -1e30;
 
-/// How numbers are multiplied. Norms and what passes from layer to layer are single precision everywhere, and so are sums but those of integers.
+/// Precision of the factors of products, least precise first. Norms, activations between layers, and sums (except those of integers) are always in single
+/// precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Precision {
-    /// Products of integers of eight bits in linear maps, of single-precision numbers elsewhere.
+    /// Products of 8-bit integers in linear maps, and of single-precision numbers elsewhere.
     Int8,
-    /// Products of bfloat16 numbers, eight significant bits.
+    /// Products of bfloat16 numbers, which have eight significant bits.
     Bf16,
     /// Products of single-precision numbers.
     F32,
 }
 
-/// A way to compute, by the instructions it needs.
+/// Implementation of the arithmetic, by the instructions that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
     /// Plain Rust, on any processor.
@@ -64,36 +67,37 @@ pub enum Kernel {
     Avx2,
     /// x86-64 with AVX-512 F, BW, DQ and VL.
     Avx512,
-    /// The same with bfloat16 products.
+    /// AVX-512 with bfloat16 products (BF16 and VBMI).
     Avx512Bf16,
-    /// The same with VNNI: linear maps in integers of eight bits.
+    /// AVX-512 with VNNI: linear maps in 8-bit integers.
     Avx512Int8,
-    /// x86-64 with matrix tiles (AMX) of bfloat16, on Linux.
+    /// x86-64 with bfloat16 matrix tiles (AMX), on Linux.
     Amx,
 }
 
 impl Kernel {
-    /// All there are, slowest first. Intel's processors multiply bfloat16 in vectors no faster than single precision, which is better.
+    /// All kernels, slowest first. `Avx512` comes after `Avx512Bf16` because Intel processors multiply bfloat16 vectors no faster than the more precise single
+    /// precision.
     pub const ALL: [Kernel; 6] =
         [Kernel::Scalar, Kernel::Avx2, Kernel::Avx512Bf16, Kernel::Avx512, Kernel::Avx512Int8, Kernel::Amx];
 
-    /// The fastest one that this machine has.
+    /// The fastest available kernel of at least [`Precision::Bf16`].
     pub fn best() -> Kernel {
         Kernel::best_of(Precision::Bf16)
     }
 
-    /// The fastest one that this machine has and that is at least so precise.
+    /// The fastest available kernel of at least this precision.
     pub fn best_of(precision: Precision) -> Kernel {
         let fit = |kernel: &&Kernel| kernel.precision() >= precision && kernel.is_available();
         Kernel::ALL.iter().rev().find(fit).copied().unwrap_or(Kernel::Scalar)
     }
 
-    /// Those that this machine has, slowest first.
+    /// Kernels that this machine supports, slowest first.
     pub fn available() -> Vec<Kernel> {
         Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()).collect()
     }
 
-    /// Whether this machine has it.
+    /// Returns `true` if this machine supports the kernel.
     pub fn is_available(self) -> bool {
         match self {
             Kernel::Scalar => true,
@@ -112,7 +116,7 @@ impl Kernel {
         }
     }
 
-    /// How it multiplies.
+    /// Precision of the kernel's products.
     pub fn precision(self) -> Precision {
         match self {
             Kernel::Scalar | Kernel::Avx2 | Kernel::Avx512 => Precision::F32,
@@ -121,7 +125,7 @@ impl Kernel {
         }
     }
 
-    /// Its name, as users write it.
+    /// Name of the kernel, as users write it.
     pub fn name(self) -> &'static str {
         match self {
             Kernel::Scalar => "scalar",
@@ -133,7 +137,7 @@ impl Kernel {
         }
     }
 
-    /// The one of that name.
+    /// The kernel with this name.
     pub fn from_name(name: &str) -> Option<Kernel> {
         Kernel::ALL.into_iter().find(|kernel| kernel.name() == name)
     }
@@ -145,21 +149,21 @@ impl std::fmt::Display for Kernel {
     }
 }
 
-/// Rows in memory, each `stride` numbers after the one before.
+/// View of rows in memory. Each row begins `stride` numbers after the one before.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a, T> {
     pub data: &'a [T],
     pub stride: usize,
 }
 
-/// Rows that are written.
+/// Mutable view of rows in memory.
 pub(crate) struct ViewMut<'a, T> {
     pub data: &'a mut [T],
     pub stride: usize,
 }
 
 impl<T> View<'_, T> {
-    /// Where it starts, after a check that it has so many rows and columns.
+    /// Pointer to the first row. Panics unless the view has this many rows and columns.
     fn pointer(&self, rows: usize, columns: usize) -> *const T {
         assert!(fits(self.data.len(), self.stride, rows, columns), "rows within the view");
         self.data.as_ptr()
@@ -173,12 +177,12 @@ impl<T> ViewMut<'_, T> {
     }
 }
 
-/// Whether so many rows and columns are there; what follows the last row's columns need not be.
+/// Returns `true` if `len` numbers hold this many rows and columns. The last row may end after its columns.
 fn fits(len: usize, stride: usize, rows: usize, columns: usize) -> bool {
     rows == 0 || (columns <= stride && (rows - 1) * stride + columns <= len)
 }
 
-/// A packed matrix: `depth` numbers go into each of `columns`, both padded.
+/// View of a packed matrix of `depth` rows and `columns` columns, both padded.
 #[derive(Clone, Copy)]
 pub(crate) struct Packed<'a, T> {
     pub data: &'a [T],
@@ -193,14 +197,14 @@ impl<T> Packed<'_, T> {
     }
 }
 
-/// A linear map.
+/// View of a linear map.
 pub(crate) struct Map<'a, M> {
     pub matrix: &'a M,
-    /// As many as there are outputs, padded.
+    /// One number per output, padded.
     pub bias: &'a [f32],
 }
 
-/// A packed matrix with its own memory.
+/// Packed matrix with its own memory.
 pub(crate) struct OwnPacked<T> {
     data: Aligned<T>,
     depth: usize,
@@ -208,7 +212,7 @@ pub(crate) struct OwnPacked<T> {
 }
 
 impl<T: Copy + Default> OwnPacked<T> {
-    /// Padded with zeros.
+    /// Packs a matrix and pads it with zeros.
     pub(crate) fn new<E: Engine<Element = T>>(
         inputs: usize,
         outputs: usize,
@@ -227,7 +231,7 @@ impl<T: Copy + Default> OwnPacked<T> {
     }
 }
 
-/// A packed matrix that is written.
+/// Mutable view of a packed matrix.
 pub(crate) struct PackedMut<'a, T> {
     pub data: &'a mut [T],
     pub depth: usize,
@@ -241,32 +245,32 @@ impl<T> PackedMut<'_, T> {
     }
 }
 
-/// What a forward pass is made of. `rows` is a multiple of [`GROUP`] wherever it is not said to be anything.
+/// Operations of a forward pass. `rows` is a multiple of [`GROUP`] unless a method accepts any number.
 pub(crate) trait Engine: Copy + Send + Sync + 'static {
-    /// What is multiplied.
+    /// Number type of the factors of products.
     type Element: Copy + Default + Send + Sync + 'static;
-    /// The weights of a linear map.
+    /// Packed weights of a linear map.
     type Matrix: Send + Sync + 'static;
-    /// Packed depths are multiples of it.
+    /// Packed depths are padded to multiples of this.
     const DEPTH: usize;
-    /// Packed columns are multiples of it.
+    /// Packed columns are padded to multiples of this.
     const COLUMNS: usize;
-    /// So many of a logit are one power of two.
+    /// Unit of logits: adding `UNIT` to a logit doubles the attention weight.
     const UNIT: f32;
 
     fn element(value: f32) -> Self::Element;
-    /// Where an entry of a packed matrix is.
+    /// Place of an entry in a packed matrix.
     fn place(depth: usize, row: usize, column: usize) -> usize;
 
-    /// Before the first product of a pass, and after the last.
+    /// Called before the first product of a pass and after the last.
     fn begin(self) {}
     fn end(self) {}
 
     /// c = a·b + bias.
     fn multiply(self, rows: usize, a: View<Self::Element>, b: Packed<Self::Element>, bias: &[f32], c: ViewMut<f32>);
-    /// A linear map's weights, by input and output.
+    /// Packs the weights of a linear map, given by input and output.
     fn matrix(inputs: usize, outputs: usize, entry: impl Fn(usize, usize) -> f32) -> Self::Matrix;
-    /// Elements of room that a linear map of so many inputs wants.
+    /// Elements of working memory that a linear map with this many inputs needs.
     fn linear_room(_inputs: usize) -> usize {
         0
     }
@@ -279,7 +283,7 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
         room: &mut [Self::Element],
         c: ViewMut<f32>,
     );
-    /// The same as elements; with `relu`, zero where that is negative.
+    /// [`Engine::apply`] with the result as elements, and max(·, 0) of it if `relu` is set.
     fn apply_elements(
         self,
         rows: usize,
@@ -293,21 +297,21 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     fn add(self, sum: &mut [f32], other: &[f32]);
     /// sum += factor · other.
     fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32);
-    /// Numbers as elements, a multiple of [`PAD`] of them.
+    /// Converts numbers to elements. Their count is a multiple of [`PAD`].
     fn convert(self, from: &[f32], to: &mut [Self::Element]);
-    /// Rows as the columns of a packed matrix: depth is their width. Any number of rows; zeros in the place of the others.
+    /// Packs rows as the columns of a matrix, whose depth is their width. Accepts any number of rows and pads with zeros.
     fn pack_keys(self, rows: usize, columns: usize, from: View<Self::Element>, to: PackedMut<Self::Element>);
-    /// Rows as the rows of a packed matrix. Any number of rows; zeros in the place of the others.
+    /// Packs rows as the rows of a matrix. Accepts any number of rows and pads with zeros.
     fn pack_values(self, rows: usize, columns: usize, from: View<Self::Element>, to: PackedMut<Self::Element>);
-    /// Leaves so many of a block's keys, besides the own ones; see [`crate::sparse::mask`].
+    /// Masks all but the `keep` greatest logits of a block, besides those of the range `own`; see [`crate::sparse::mask`].
     fn keep_best(self, keys: &mut [f32], own: Range<usize>, keep: usize, order: &mut [u32]) {
         crate::sparse::keep_best(keys, own, keep, order);
     }
-    /// Elements of room that [`Engine::attend`] wants for so many rows.
+    /// Elements of working memory that [`Engine::attend`] needs; 0 if the engine does not implement it for this shape.
     fn attention_room(_heads: usize, _size: usize, _rows: usize) -> usize {
         0
     }
-    /// All heads' attention at once, if the engine has a way of its own for these; otherwise false, and nothing is done.
+    /// Computes the attention of all heads at once and returns `true`, if the engine can do so for this input. Otherwise returns `false` without a result.
     fn attend(
         self,
         _heads: &Heads<'_, Self::Element>,
@@ -316,9 +320,9 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     ) -> bool {
         false
     }
-    /// Powers of two of each row's logits less its greatest, and one divided by the sums of them.
+    /// For each row of logits computes the powers 2^((logit − greatest) / [`Engine::UNIT`]), and one divided by their sum.
     fn softmax(self, rows: usize, columns: usize, attention: &mut Attention<'_, Self::Element>);
-    /// Some columns of powers·b as elements, each row times its factor.
+    /// Computes the first `columns` columns of powers · b as elements, each row times its factor.
     fn mix(
         self,
         rows: usize,
@@ -327,7 +331,7 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
         b: Packed<Self::Element>,
         c: ViewMut<Self::Element>,
     );
-    /// x = norm(x + change), also as elements. Strides are padded with zeros, and stay so.
+    /// x = norm(x + change), also written as elements. The padding of rows is zero and stays zero.
     fn add_norm(
         self,
         rows: usize,
@@ -338,35 +342,35 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     );
 }
 
-/// The queries, keys and values of all heads, each head's beside the one before.
+/// Queries, keys and values of all heads, side by side.
 #[derive(Clone, Copy)]
 pub(crate) struct Heads<'a, T> {
-    /// Any number of rows.
+    /// Number of rows; not padded.
     pub count: usize,
     pub heads: usize,
-    /// Of a head.
+    /// Width of a head.
     pub size: usize,
     pub queries: View<'a, T>,
     pub keys: View<'a, T>,
     pub values: View<'a, T>,
-    /// For how many rows each key stands, rounded once for all that it is multiplied with; zeros up to a multiple of [`PAD`].
+    /// Multiplicity of each key, rounded to an element; zeros up to a multiple of [`PAD`].
     pub weights: &'a [T],
-    /// No weight's logarithm is of a greater magnitude, in the unit of logits.
+    /// Greatest magnitude of the multiplicities' logarithms, in the unit of logits.
     pub most_bias: f32,
 }
 
-/// The attention of some queries while it is computed. Rows of logits and powers follow each other without a gap.
+/// Intermediate results of the attention of some queries. Rows of logits and powers are contiguous.
 pub(crate) struct Attention<'a, T> {
     pub logits: &'a mut [f32],
     pub powers: &'a mut [T],
     /// One divided by each row's sum of powers.
     pub factors: &'a mut [f32],
-    /// Room for what is mixed, which starts from no bias.
+    /// Working memory for mixed values, and the zeros that they start from.
     pub sums: &'a mut [f32],
     pub no_bias: &'a [f32],
 }
 
-/// A layer norm's parameters, padded with zeros to whole strides.
+/// Parameters of a layer norm, padded with zeros to the stride of rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Norm<'a> {
     pub width: usize,
@@ -374,7 +378,7 @@ pub(crate) struct Norm<'a> {
     pub bias: &'a [f32],
 }
 
-/// The usual way to pack, entry by entry.
+/// Packs a matrix entry by entry.
 pub(crate) fn pack_from<E: Engine>(
     depth: usize,
     columns: usize,

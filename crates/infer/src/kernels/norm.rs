@@ -1,5 +1,5 @@
-//! Layer norms of sixteen rows at a time in AVX-512, for elements of bfloat16. What is one number per row, and takes long to arrive, is
-//! computed for all of them at once. The variance is the mean square less the mean's square: a little rough, but less than elements are.
+//! Layer norms of sixteen rows at a time in AVX-512, for engines with bfloat16 elements. The divisions and square roots, one per row, are computed for all
+//! sixteen rows at once. The variance is the mean square minus the squared mean, whose rounding error is smaller than that of bfloat16 elements.
 #![allow(unsafe_code, reason = "vector instructions on checked pointers")]
 
 use std::arch::x86_64::*;
@@ -8,11 +8,11 @@ use super::bf16::narrow;
 use super::{GROUP, Norm};
 use crate::reference::EPSILON;
 
-/// The sum of each vector.
+/// Sums of sixteen vectors, as one vector.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 fn sums(rows: &[__m512; GROUP]) -> __m512 {
     let add = |a, b| _mm512_add_ps(a, b);
-    // Four rows beside each other in every quarter of a vector, then the quarters.
+    // First four rows interleaved in every quarter of a vector, then the sums of quarters.
     let mut fours = [_mm512_setzero_ps(); 4];
     for (four, r) in fours.iter_mut().zip(rows.chunks_exact(4)) {
         let left = add(_mm512_unpacklo_ps(r[0], r[1]), _mm512_unpackhi_ps(r[0], r[1]));
@@ -28,7 +28,7 @@ fn sums(rows: &[__m512; GROUP]) -> __m512 {
 /// See [`super::Engine::add_norm`].
 ///
 /// # Safety
-/// All rows are there, a multiple of [`GROUP`] of them; `stride` is a multiple of 32, and the norm has as many parameters.
+/// All pointers must be valid for `rows` rows, a multiple of [`GROUP`]; `stride` must be a multiple of 32, and the norm must have as many parameters.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 pub(crate) unsafe fn add_norm(
     rows: usize,
@@ -48,7 +48,7 @@ pub(crate) unsafe fn add_norm(
             let (mut total, mut square) = ([_mm512_setzero_ps(); 2], [_mm512_setzero_ps(); 2]);
             for column in (0..stride).step_by(32) {
                 for half in 0..2 {
-                    // SAFETY: the row is there, and it has so many columns.
+                    // SAFETY: the row has `stride` columns.
                     unsafe {
                         let at = column + 16 * half;
                         let sum = _mm512_add_ps(_mm512_loadu_ps(x.add(at)), _mm512_loadu_ps(change.add(at)));
@@ -66,7 +66,7 @@ pub(crate) unsafe fn add_norm(
         let deviation = _mm512_sqrt_ps(_mm512_add_ps(variance, _mm512_set1_ps(EPSILON)));
         let scale = _mm512_div_ps(_mm512_set1_ps(1.0), deviation);
         let (mut scales, mut shifts) = ([0.0f32; GROUP], [0.0f32; GROUP]);
-        // SAFETY: arrays of 512 bits.
+        // SAFETY: both arrays have 512 bits.
         unsafe {
             _mm512_storeu_ps(scales.as_mut_ptr(), scale);
             _mm512_storeu_ps(shifts.as_mut_ptr(), _mm512_fnmadd_ps(mean, scale, _mm512_setzero_ps()));
@@ -75,7 +75,7 @@ pub(crate) unsafe fn add_norm(
             let (x, to) = (x.wrapping_add((first + place) * stride), to.wrapping_add((first + place) * to_stride));
             let (scale, shift) = (_mm512_set1_ps(scale), _mm512_set1_ps(shift));
             for column in (0..stride).step_by(32) {
-                // SAFETY: the row is there, and it has so many columns.
+                // SAFETY: the row has `stride` columns.
                 unsafe {
                     let scaled = |at: usize| {
                         let (weight, bias) = (norm.weight.as_ptr().add(at), norm.bias.as_ptr().add(at));

@@ -1,10 +1,10 @@
-//! The portable engine: vectors are arrays, which compilers turn into whatever the target has.
+//! The portable engine: vectors are arrays, which the compiler turns into the vector instructions of the target.
 #![allow(unsafe_code, reason = "the loops over vectors work on checked pointers")]
 
 use super::lanes::{f32_engine, lanes};
 use super::{Attention, Norm, PAD, Packed, PackedMut, View, ViewMut};
 
-/// Plain Rust.
+/// Engine in plain Rust.
 #[derive(Clone, Copy)]
 pub(crate) struct Scalar;
 
@@ -18,7 +18,7 @@ impl Array {
     }
 }
 
-/// Adding it and taking it away again rounds numbers up to four million.
+/// Adding and subtracting this number rounds numbers of a magnitude up to four million to whole numbers.
 const ROUNDER: f32 = 12_582_912.0;
 
 lanes! { Array, 8;

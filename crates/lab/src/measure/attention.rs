@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use temponet::{Mapper, Mapping, Model, Observation, Scale, Tokenizer};
-use temponet_infer::{Network, Options, Rows, Sparsity};
+use temponet_infer::{Network, NetworkOptions, Rows, Sparsity};
 
 use super::{MeasureError, Scene, chosen, control};
 
@@ -43,7 +43,7 @@ pub struct Figures {
 pub fn measure(jobs: usize, passes: u64) -> Result<Figures, MeasureError> {
     let model = Model::random(Tokenizer::full(), SEED);
     let shape = &model.weights.architecture;
-    let mut network = Network::new(&model.weights, Options { rows: jobs + 1, ..Options::default() })?;
+    let mut network = Network::new(&model.weights, NetworkOptions { rows: jobs + 1, ..NetworkOptions::default() })?;
     let (mut observation, mut mapper) = (Observation::default(), Mapper::default());
     let (mut q, mut differing) = (Vec::new(), 0);
     let decisions = passes.min(DECISIONS);

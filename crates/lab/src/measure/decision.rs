@@ -59,7 +59,7 @@ pub fn measure(name: &'static str, model: &Arc<Model>, n: usize, effort: Effort)
     let view = scene.view();
     let mut scheduler = Learned::new(model.clone(), Options { mapping, ..Options::default() })?;
     scheduler.start(&scene.system)?;
-    let mut network = Network::new(&model.weights, temponet_infer::Options::default())?;
+    let mut network = Network::new(&model.weights, temponet_infer::NetworkOptions::default())?;
     let (scale, mut observation, mut mapper) =
         (Scale::of(&model.tokenizer, &scene.system), Observation::default(), Mapper::default());
     let (mut assignment, mut q) = (Assignment::default(), Vec::new());

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::Deserialize;
 use temponet::Model;
-use temponet_infer::{Network, Options, Rows};
+use temponet_infer::{Network, NetworkOptions, Rows};
 use temponet_train::{NetworkShape, Recipe};
 
 use crate::ablation::{Ablation, Effort, Tried, Variant, span};
@@ -80,7 +80,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 /// The median time of a forward pass over distinct rows, in µs.
 fn latency(model: &Model, jobs: usize) -> Result<f64, ReproduceError> {
     let failed = |error: temponet::NetworkError| ReproduceError::Network(error.to_string());
-    let mut network = Network::new(&model.weights, Options::default()).map_err(failed)?;
+    let mut network = Network::new(&model.weights, NetworkOptions::default()).map_err(failed)?;
     let sizes: Vec<usize> = model.weights.architecture.job.iter().map(|feature| feature.size).collect();
     let tokens: Vec<u16> = (0..jobs).flat_map(|job| sizes.iter().map(move |size| (job % size) as u16)).collect();
     let bias = vec![0.0; jobs + 1];

@@ -1,47 +1,47 @@
-//! The loss of policy optimisation.
+//! The loss of proximal policy optimization (PPO): clipped policy gain, entropy bonus and squared error of the state value.
 
-use crate::{Likelihood, Picks, Real};
+use crate::{Likelihood, Real, SelectedRows};
 
-/// Choices to learn a policy from, sample by sample.
+/// Batch of choices to learn a policy from, one per sample.
 #[derive(Clone, Debug)]
-pub struct Choices<'a> {
-    /// The rows chosen.
-    pub picks: Picks<'a>,
-    /// What is known of each sample's choice.
-    pub made: &'a [Made],
-    /// How they count.
+pub struct PolicyBatch<'a> {
+    /// Rows that were selected in each sample.
+    pub selected: SelectedRows<'a>,
+    /// Known quantities of each sample's choice.
+    pub samples: &'a [PolicySample],
+    /// Weights of the parts of the loss.
     pub weights: PolicyWeights,
 }
 
-/// What is known of a choice.
+/// Quantities of a choice that were recorded when it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
-pub struct Made {
-    /// The logarithm of its likelihood when it was made.
-    pub log: f32,
-    /// How much better than expected it was.
+pub struct PolicySample {
+    /// Logarithm of the choice's likelihood under the policy that made it.
+    pub log_likelihood: f32,
+    /// Advantage of the choice: by how much it was better than expected.
     pub advantage: f32,
-    /// What the state's value should have been.
-    pub worth: f32,
+    /// Target of the state value.
+    pub value_target: f32,
 }
 
-/// How the parts of a policy's loss count.
+/// Weights of the parts of the policy loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PolicyWeights {
-    /// How far a choice's likelihood may move before its gain stops counting.
+    /// Clipping bound ε: the likelihood ratio counts only between 1 − ε and 1 + ε.
     pub clip: f32,
-    /// Weight of the entropy.
+    /// Weight of the entropy bonus.
     pub entropy: f32,
-    /// Weight of the value's error.
+    /// Weight of the squared error of the state value.
     pub value: f32,
-    /// What the loss of one sample is multiplied by.
+    /// Factor on the loss of each sample.
     pub share: f32,
 }
 
-/// The loss of one sample's choice; writes its gradients.
+/// Loss of one sample, given the likelihood of its choice under the current policy. Writes the gradients to `by_q` and `by_value`.
 pub(crate) fn loss_of_one<R: Real>(
     weights: &PolicyWeights,
-    made: &Made,
+    sample: &PolicySample,
     now: &Likelihood<R>,
     value: R,
     by_q: &mut [R],
@@ -49,12 +49,12 @@ pub(crate) fn loss_of_one<R: Real>(
 ) -> f64 {
     let PolicyWeights { clip, entropy, value: value_weight, share } = *weights;
     let [clip, entropy, value_weight, share] = [clip, entropy, value_weight, share].map(f64::from);
-    let advantage = f64::from(made.advantage);
-    let ratio = (now.log - f64::from(made.log)).clamp(-20.0, 20.0).exp();
+    let advantage = f64::from(sample.advantage);
+    let ratio = (now.log - f64::from(sample.log_likelihood)).clamp(-20.0, 20.0).exp();
     let clipped = ratio.clamp(1.0 - clip, 1.0 + clip);
     let slope = if ratio * advantage <= clipped * advantage { -ratio * advantage } else { 0.0 };
     let gain = (ratio * advantage).min(clipped * advantage);
-    let error = value.to_f64() - f64::from(made.worth);
+    let error = value.to_f64() - f64::from(sample.value_target);
     for ((by_q, by_log), by_entropy) in by_q.iter_mut().zip(&now.gradient).zip(&now.entropy_gradient) {
         *by_q = R::of(share * (slope * by_log.to_f64() - entropy * by_entropy.to_f64()));
     }
@@ -67,16 +67,16 @@ mod tests {
     use super::*;
     use crate::likelihood;
 
-    /// On either side of the bounds, with either sign of the advantage.
+    /// Likelihood ratios within and beyond both clipping bounds, with either sign of the advantage.
     #[test]
     fn a_policys_gradients_are_right() {
         let (q, counts, picked, value) = ([9.0, 0.3, -0.5, 1.2], [1, 2, 1], [2, 3], 0.7);
         let weights = PolicyWeights { clip: 0.2, entropy: 0.25, value: 0.5, share: 0.125 };
         let usual = likelihood(&q, &counts, &picked).log;
         for (moved, advantage) in [(0.05, 1.5), (-0.05, -1.5), (0.5, 1.5), (0.5, -1.5), (-0.5, 1.5), (-0.5, -1.5)] {
-            let made = Made { log: (usual - moved) as f32, advantage, worth: 0.2 };
+            let sample = PolicySample { log_likelihood: (usual - moved) as f32, advantage, value_target: 0.2 };
             let loss = |q: &[f64; 4], value: f64, by_q: &mut [f64], by_value: &mut f64| {
-                loss_of_one(&weights, &made, &likelihood(q, &counts, &picked), value, by_q, by_value)
+                loss_of_one(&weights, &sample, &likelihood(q, &counts, &picked), value, by_q, by_value)
             };
             let (mut by_q, mut by_value, mut unused) = ([0.0; 4], 0.0, ([0.0; 4], 0.0));
             loss(&q, value, &mut by_q, &mut by_value);

@@ -1,56 +1,66 @@
-//! Picking rows of samples one after the other, without putting any back: which are the best, how likely a choice is, and its gradients. Equal
-//! ones are one row with a count, so a row that stands for c is c times as likely.
+//! Selection of rows one after the other, without replacement: the best selection, the likelihood of a selection under a softmax policy, and its gradients.
+//!
+//! Equal items share one row with a count, so a row that stands for c items is c times as likely to be picked.
 
 use std::ops::Range;
 
 use crate::{Real, Segments};
 
-/// Rows picked, sample by sample.
+/// Rows that were selected in each sample of a batch, in order.
 #[derive(Clone, Debug)]
-pub struct Picks<'a> {
-    /// The rows of each sample: one that is never picked, then the others.
+pub struct SelectedRows<'a> {
+    /// Rows of each sample. The first is never picked.
     pub(crate) rows: &'a Segments,
-    /// How many equal ones each of those others stands for.
+    /// Multiplicity of each row except the first of each sample.
     pub(crate) counts: &'a [u32],
-    /// Whose picks are whose.
-    pub(crate) turns: Segments,
-    /// The rows picked, in their order, counted from the sample's first.
+    /// Picks of each sample.
+    pub(crate) picked_segments: Segments,
+    /// Picked rows of all samples, in order, counted from the sample's first row.
     pub(crate) picked: Vec<u32>,
 }
 
-impl<'a> Picks<'a> {
-    /// From these rows of samples, of which the first is never picked and each other one stands for so many, those picked by each sample, in their order and
-    /// counted from its first. Panics if there are none such.
-    pub fn new<'b>(rows: &'a Segments, counts: &'a [u32], picked: impl IntoIterator<Item = &'b [u32]>) -> Picks<'a> {
+impl<'a> SelectedRows<'a> {
+    /// Creates a batch of selections. `counts` holds the multiplicity of each row except the first of each sample, which is never picked; `picked` holds the
+    /// rows of each sample in the order of picking, counted from its first row.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the lengths do not match, or if a sample has no such row.
+    pub fn new<'b>(
+        rows: &'a Segments,
+        counts: &'a [u32],
+        picked: impl IntoIterator<Item = &'b [u32]>,
+    ) -> SelectedRows<'a> {
         assert_eq!(counts.len() + rows.len(), rows.rows());
         let mut all = Vec::new();
-        let turns = Segments::of_lengths(picked.into_iter().map(|own| {
+        let picked_segments = Segments::of_lengths(picked.into_iter().map(|own| {
             all.extend_from_slice(own);
             own.len()
         }));
-        assert_eq!(turns.len(), rows.len());
-        for (rows, turns) in rows.ranges().zip(turns.ranges()) {
-            assert!(all[turns].iter().all(|row| (1..rows.len() as u32).contains(row)));
+        assert_eq!(picked_segments.len(), rows.len());
+        for (rows, own) in rows.ranges().zip(picked_segments.ranges()) {
+            assert!(all[own].iter().all(|row| (1..rows.len() as u32).contains(row)));
         }
-        Picks { rows, counts, turns, picked: all }
+        SelectedRows { rows, counts, picked_segments, picked: all }
     }
 
-    /// Of each sample its rows, their counts and those picked.
+    /// For each sample the range of its rows, their counts and its picked rows.
     pub(crate) fn samples(&self) -> impl Iterator<Item = (Range<usize>, &[u32], &[u32])> {
-        let each = self.rows.ranges().zip(self.turns.ranges()).enumerate();
-        each.map(|(sample, (rows, turns))| {
+        let each = self.rows.ranges().zip(self.picked_segments.ranges()).enumerate();
+        each.map(|(sample, (rows, own))| {
             let counts = counts_of(self.counts, sample, &rows);
-            (rows, counts, &self.picked[turns])
+            (rows, counts, &self.picked[own])
         })
     }
 }
 
-/// The counts of a sample's rows, among those of all. Every sample before it, and itself, has a row without one.
+/// The part of `counts` that belongs to one sample. Each sample has one row without a count.
 pub(crate) fn counts_of<'a>(counts: &'a [u32], sample: usize, rows: &Range<usize>) -> &'a [u32] {
     &counts[rows.start - sample..rows.end - sample - 1]
 }
 
-/// The best rows for so many places, the best first: those whose number is at least the threshold. The first row of `q` is never chosen and has no count.
+/// Rows with the highest Q-values that are at least `threshold`, best first, for up to `places` places. A row is repeated up to its count. The first row
+/// of `q` is never selected and has no count.
 pub fn best_rows<R: Real>(q: &[R], counts: &[u32], places: u32, threshold: R) -> Vec<u32> {
     let mut rows: Vec<u32> = (1..q.len() as u32).filter(|row| q[*row as usize] >= threshold).collect();
     rows.sort_by(|a, b| q[*b as usize].total_cmp(&q[*a as usize]).then(a.cmp(b)));
@@ -65,20 +75,20 @@ pub fn best_rows<R: Real>(q: &[R], counts: &[u32], places: u32, threshold: R) ->
     chosen
 }
 
-/// A choice's likelihood under some numbers.
+/// Likelihood of a selection under the softmax policy of some Q-values.
 #[derive(Clone, Debug, Default)]
 pub struct Likelihood<R> {
-    /// The logarithm of the choice's probability.
+    /// Logarithm of the selection's probability.
     pub log: f64,
-    /// Its gradient with respect to each row's number; the first row's is nought.
+    /// Gradient of `log` with respect to each row's Q-value; 0 for the first row.
     pub gradient: Vec<R>,
     /// Entropy of the first pick.
     pub entropy: f64,
-    /// Its gradient.
+    /// Gradient of `entropy` with respect to each row's Q-value.
     pub entropy_gradient: Vec<R>,
 }
 
-/// The likelihood of picking `chosen` rows in this order. The first row of `q` is never chosen and has no count.
+/// Likelihood of picking the rows `chosen` in this order. The first row of `q` is never picked and has no count.
 pub fn likelihood<R: Real>(q: &[R], counts: &[u32], chosen: &[u32]) -> Likelihood<R> {
     let mut left: Vec<f64> = counts.iter().map(|count| f64::from(*count)).collect();
     let most = q[1..].iter().fold(R::of(f64::NEG_INFINITY), |most, q| most.max(*q));
