@@ -7,7 +7,7 @@ use temponet::{Learned, Model, Options, Temponet};
 use temponet_sim::{Metrics, SimError, Unobserved, simulate};
 use temponet_task::{Aim, Scheduler};
 
-use super::findings::{Better, Estimate, Line, Unit};
+use super::line::{Better, Estimate, Line, Unit};
 use super::{Context, ReproduceError};
 use temponet_lab::arena::{Case, possible};
 use temponet_lab::clairvoyant::Range;

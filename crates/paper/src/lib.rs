@@ -11,6 +11,7 @@ mod contest;
 mod experiments;
 mod ff_dqn;
 mod findings;
+mod line;
 mod observed;
 pub mod page;
 mod protocol;
@@ -27,7 +28,8 @@ pub use ablation::{Ablation, Effort, Tried, Variant};
 pub use cache::{Cache, key};
 pub use contest::{Contender, Contest, Entrant, Of, RunFigures, model_entrant};
 pub use experiments::ALL;
-pub use findings::{Better, Estimate, Findings, Line, Noise, Picture, Reference, Standing, Table, Unit, Verdict};
+pub use findings::{Findings, Picture, Table, Verdict};
+pub use line::{Better, Estimate, Line, Noise, Reference, Standing, Unit};
 pub use protocol::{Mode, Protocol, Size, Workload};
 pub use training::{History, On, Trained, Trainer, Training};
 
