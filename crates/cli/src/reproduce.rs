@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde::Serialize;
-use temponet_paper::{ALL, Cache, Experiment, Findings, Line, Mode, On, Trainer, Verdict, page};
+use temponet_paper::{ALL, Cache, DeviceTrainer, Experiment, Findings, Line, Mode, Trainer, Verdict, page};
 
 use crate::device::{self, Opened};
 use crate::output;
@@ -100,9 +100,9 @@ pub fn run(args: Args) -> Result<()> {
 
 fn trainer(device: &str) -> Result<Box<dyn Trainer>> {
     Ok(match device::open(device)? {
-        Opened::Cpu(device) => Box::new(On::new("cpu", device)),
+        Opened::Cpu(device) => Box::new(DeviceTrainer::new("cpu", device)),
         #[cfg(feature = "cuda")]
-        Opened::Cuda(device) => Box::new(On::new("cuda", *device)),
+        Opened::Cuda(device) => Box::new(DeviceTrainer::new("cuda", *device)),
     })
 }
 

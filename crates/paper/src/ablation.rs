@@ -10,8 +10,8 @@ use temponet_train::{Method, NetworkShape, Recipe};
 
 use super::contest::model_entrant;
 use super::{
-    Better, Contender, Contest, Context, Estimate, Findings, Line, Of, ReproduceError, Size, Table, Trained, Training,
-    Unit,
+    Better, Contender, Contest, Context, Estimate, Findings, FindingsTable, Line, ReproduceError, RunMetric, Size,
+    Trained, Training, Unit,
 };
 use temponet_lab::arena::Case;
 use temponet_lab::stats::{self, percent};
@@ -72,7 +72,7 @@ impl Variant<'_> {
 
 /// What became of a variant.
 #[derive(Clone, Debug)]
-pub struct Tried {
+pub struct VariantResult {
     /// Its name.
     pub name: String,
     /// Its trainings, seed by seed.
@@ -81,9 +81,9 @@ pub struct Tried {
     pub runs: Vec<Contender>,
 }
 
-impl Tried {
+impl VariantResult {
     /// A figure of each training: the mean over the sets.
-    pub fn values(&self, of: Of) -> Vec<f64> {
+    pub fn values(&self, of: RunMetric) -> Vec<f64> {
         self.runs.iter().filter_map(|run| run.mean(of)).collect()
     }
 
@@ -114,7 +114,7 @@ pub struct Ablation {
     /// The classical schedulers and the optimum.
     pub contest: Contest,
     /// The variants, in their order.
-    pub tried: Vec<Tried>,
+    pub results: Vec<VariantResult>,
 }
 
 impl Context<'_> {
@@ -123,7 +123,7 @@ impl Context<'_> {
         let mut recipes = Vec::new();
         for variant in variants {
             if let Some(problem) = variant.recipe.problem() {
-                return Err(self.wrong(format!("{}: {problem}", variant.name)));
+                return Err(self.protocol_error(format!("{}: {problem}", variant.name)));
             }
             let first = variant.recipe.seed;
             recipes.extend((0..seeds).map(|number| Recipe { seed: first + number, ..variant.recipe.clone() }));
@@ -139,7 +139,7 @@ impl Context<'_> {
     }
 
     /// Holds trained models against each other, the classical schedulers and the optimum.
-    pub fn hold(
+    pub fn contest_models(
         &self,
         what: &str,
         named: Vec<(String, Vec<Trained>)>,
@@ -156,16 +156,16 @@ impl Context<'_> {
         }
         let mut contest = self.contest(what, cases, &entrants, Some((Aim::Met, oracle_seconds)))?;
         if let Some((name, why)) = contest.skipped.iter().find(|(name, _)| !classical.contains(name)) {
-            return Err(self.wrong(format!("{name}: {why}")));
+            return Err(self.protocol_error(format!("{name}: {why}")));
         }
         let (classical, learned): (Vec<_>, Vec<_>) = contest.contenders.drain(..).partition(|of| of.is_classical);
         contest.contenders = classical;
         let mut learned = learned.into_iter();
         let tried = named.into_iter().map(|(name, trained)| {
             let runs = learned.by_ref().take(trained.len()).collect();
-            Tried { name, trained, runs }
+            VariantResult { name, trained, runs }
         });
-        Ok(Ablation { tried: tried.collect(), contest })
+        Ok(Ablation { results: tried.collect(), contest })
     }
 
     /// Trains every variant and holds all against each other.
@@ -180,28 +180,35 @@ impl Context<'_> {
     ) -> Result<Ablation, ReproduceError> {
         let trained = self.train_variants(variants, seeds)?;
         let named = variants.iter().map(|variant| variant.name.clone()).zip(trained).collect();
-        self.hold(what, named, cases, classical, oracle_seconds)
+        self.contest_models(what, named, cases, classical, oracle_seconds)
     }
 }
 
 impl Ablation {
     /// The variant of a name.
-    pub fn of(&self, name: &str) -> Option<&Tried> {
-        self.tried.iter().find(|tried| tried.name == name)
+    pub fn of(&self, name: &str) -> Option<&VariantResult> {
+        self.results.iter().find(|tried| tried.name == name)
     }
 
     /// The share of jobs in time over the trainings, with EDF, the best classical scheduler and the optimum beside it.
-    pub fn share_line(&self, name: impl Into<String>, tried: &Tried) -> Line {
+    pub fn share_line(&self, name: impl Into<String>, tried: &VariantResult) -> Line {
         self.contest.beside_optimum(self.line(name, tried, Unit::Share, Better::Higher, |run| run.in_time()))
     }
 
     /// A figure over the trainings, with EDF and the best classical scheduler beside it.
-    pub fn line(&self, name: impl Into<String>, tried: &Tried, unit: Unit, better: Better, of: Of) -> Line {
+    pub fn line(
+        &self,
+        name: impl Into<String>,
+        tried: &VariantResult,
+        unit: Unit,
+        better: Better,
+        of: RunMetric,
+    ) -> Line {
         self.contest.beside(Line::new(name, unit, better, Estimate::of(&tried.values(of))), of)
     }
 
     /// By how much one variant is above another, seed by seed.
-    pub fn gain(&self, name: &str, to: &Tried, from: &Tried, paper: Option<f64>) -> Line {
+    pub fn gain(&self, name: &str, to: &VariantResult, from: &VariantResult, paper: Option<f64>) -> Line {
         let gains: Vec<f64> = to.shares().iter().zip(from.shares()).map(|(to, from)| to - from).collect();
         Line { paper, ..Line::share(name, Estimate::of(&gains)) }
     }
@@ -230,13 +237,13 @@ impl Ablation {
         classical.sort_by(|a, b| b.1.total_cmp(&a.1));
         rows.extend(classical.iter().map(|(of, share)| row(&of.name, *share)));
         let header = ["scheduler", "in time"].map(String::from).to_vec();
-        findings.tables.push(Table { title: "The same sets".into(), header, rows });
+        findings.tables.push(FindingsTable { title: "The same sets".into(), header, rows });
     }
 
     /// Draws how the trainings of some variants went.
     pub fn add_convergence(&self, findings: &mut Findings, names: &[&str]) {
         let curves: Vec<Vec<(f64, f64)>> =
-            names.iter().map(|name| self.of(name).map(Tried::convergence).unwrap_or_default()).collect();
+            names.iter().map(|name| self.of(name).map(VariantResult::convergence).unwrap_or_default()).collect();
         let names: Vec<String> = names.iter().map(|name| name.replace('_', " ")).collect();
         let panel = Panel {
             title: "In time on validation jobs".into(),

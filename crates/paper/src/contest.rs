@@ -80,7 +80,7 @@ impl RunFigures {
 }
 
 /// Which figure of a run; none where the run has none.
-pub type Of = fn(&RunFigures) -> Option<f64>;
+pub type RunMetric = fn(&RunFigures) -> Option<f64>;
 
 /// One scheduler on all runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,18 +95,18 @@ pub struct Contender {
 
 impl Contender {
     /// A figure, run by run.
-    pub fn values(&self, of: Of) -> Vec<f64> {
+    pub fn values(&self, of: RunMetric) -> Vec<f64> {
         self.runs.iter().filter_map(of).collect()
     }
 
     /// Its mean; none if no run has it.
-    pub fn mean(&self, of: Of) -> Option<f64> {
+    pub fn mean(&self, of: RunMetric) -> Option<f64> {
         let values = self.values(of);
         (!values.is_empty()).then(|| stats::mean(&values))
     }
 
     /// The figure with its spread.
-    pub fn estimate(&self, of: Of) -> Estimate {
+    pub fn estimate(&self, of: RunMetric) -> Estimate {
         Estimate::of(&self.values(of))
     }
 }
@@ -218,7 +218,7 @@ impl Contest {
     }
 
     /// The classical scheduler with the best mean, and that mean.
-    pub fn best_classical(&self, better: Better, of: Of) -> Option<(&Contender, f64)> {
+    pub fn best_classical(&self, better: Better, of: RunMetric) -> Option<(&Contender, f64)> {
         let classical = self.contenders.iter().filter(|contender| contender.is_classical);
         let known = classical.filter_map(|contender| Some((contender, contender.mean(of)?)));
         known.reduce(|best, next| {
@@ -234,7 +234,7 @@ impl Contest {
     }
 
     /// Puts EDF's and the best classical scheduler's figure beside a line.
-    pub fn beside(&self, line: Line, of: Of) -> Line {
+    pub fn beside(&self, line: Line, of: RunMetric) -> Line {
         let best = self.best_classical(line.better, of);
         line.beside("edf", None, self.of("edf").and_then(|edf| edf.mean(of))).beside(
             "best classical",
@@ -252,12 +252,12 @@ impl Contest {
     }
 
     /// A figure of a contender as a line, with EDF and the best classical scheduler beside it.
-    pub fn line(&self, name: &str, who: &Contender, unit: Unit, better: Better, of: Of) -> Line {
+    pub fn line(&self, name: &str, who: &Contender, unit: Unit, better: Better, of: RunMetric) -> Line {
         self.beside(Line::new(name, unit, better, who.estimate(of)), of)
     }
 
     /// The share of jobs in time as a line, with the optimum beside it if it was asked for by that metric.
-    pub fn score_line(&self, name: &str, who: &Contender, of: Of) -> Line {
+    pub fn score_line(&self, name: &str, who: &Contender, of: RunMetric) -> Line {
         self.beside_optimum(self.line(name, who, Unit::Share, Better::Higher, of))
     }
 }

@@ -39,7 +39,7 @@ impl Verdict {
 
 /// A table of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Table {
+pub struct FindingsTable {
     /// Above it.
     pub title: String,
     /// The columns.
@@ -80,7 +80,7 @@ pub struct Findings {
     /// The figures.
     pub lines: Vec<Line>,
     /// Further tables.
-    pub tables: Vec<Table>,
+    pub tables: Vec<FindingsTable>,
     /// Pictures.
     pub pictures: Vec<Picture>,
     /// What else is to be known.

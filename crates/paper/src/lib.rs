@@ -24,14 +24,14 @@ use temponet::Model;
 use temponet_sim::SimError;
 use temponet_sim::generate::GenerateError;
 
-pub use ablation::{Ablation, Effort, Tried, Variant};
+pub use ablation::{Ablation, Effort, Variant, VariantResult};
 pub use cache::{Cache, key};
-pub use contest::{Contender, Contest, Entrant, Of, RunFigures, model_entrant};
+pub use contest::{Contender, Contest, Entrant, RunFigures, RunMetric, model_entrant};
 pub use experiments::ALL;
-pub use findings::{Findings, Picture, Table, Verdict};
+pub use findings::{Findings, FindingsTable, Picture, Verdict};
 pub use line::{Better, Estimate, Line, Noise, Reference, Standing, Unit};
 pub use protocol::{Mode, Protocol, Size, Workload};
-pub use training::{History, On, Trained, Trainer, Training};
+pub use training::{DeviceTrainer, History, Trained, Trainer, Training};
 
 use temponet_task::wording::did_you_mean;
 
@@ -119,7 +119,7 @@ impl Context<'_> {
     }
 
     /// An error of this experiment's protocol.
-    pub fn wrong(&self, why: impl Into<String>) -> ReproduceError {
+    pub fn protocol_error(&self, why: impl Into<String>) -> ReproduceError {
         ReproduceError::Protocol(self.experiment.id.into(), why.into())
     }
 }

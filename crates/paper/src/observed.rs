@@ -15,7 +15,7 @@ const SEED: u64 = 0x51AC;
 impl Context<'_> {
     /// Slack and remaining wcet, in median wcets, of the ready jobs that EDF meets on sets that a recipe draws.
     pub fn observed(&self, recipe: &Recipe) -> Result<Vec<[f64; 2]>, ReproduceError> {
-        let wrong = |error: temponet_train::FleetError| self.wrong(error.to_string());
+        let wrong = |error: temponet_train::FleetError| self.protocol_error(error.to_string());
         let episodes = Episodes {
             source: Source::Drawn(Box::new(recipe.workload.clone())),
             tokenizer: Arc::new(recipe.tokens.tokenizer()),

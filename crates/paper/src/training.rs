@@ -61,26 +61,26 @@ pub trait Trainer: Sync {
 }
 
 /// Trains on devices of one kind, every training on one of its own.
-pub struct On<D> {
+pub struct DeviceTrainer<D> {
     kind: &'static str,
     first: Mutex<D>,
 }
 
-impl<D> On<D> {
+impl<D> DeviceTrainer<D> {
     /// Devices like this one.
-    pub fn new(kind: &'static str, device: D) -> On<D> {
-        On { kind, first: Mutex::new(device) }
+    pub fn new(kind: &'static str, device: D) -> DeviceTrainer<D> {
+        DeviceTrainer { kind, first: Mutex::new(device) }
     }
 }
 
-impl On<Cpu<f32>> {
+impl DeviceTrainer<Cpu<f32>> {
     /// The processor.
-    pub fn cpu() -> On<Cpu<f32>> {
-        On::new("cpu", Cpu::default())
+    pub fn cpu() -> DeviceTrainer<Cpu<f32>> {
+        DeviceTrainer::new("cpu", Cpu::default())
     }
 }
 
-impl<D: Device<Real = f32>> Trainer for On<D> {
+impl<D: Device<Real = f32>> Trainer for DeviceTrainer<D> {
     fn kind(&self) -> &'static str {
         self.kind
     }

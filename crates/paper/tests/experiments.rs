@@ -8,7 +8,7 @@ use temponet_grad::Cpu;
 use temponet_lab::arena::scenario;
 use temponet_lab::roster::Roster;
 use temponet_paper::{
-    ALL, Cache, Context, Mode, On, Protocol, Size, Trained, Training, Variant, find, known, names, run,
+    ALL, Cache, Context, DeviceTrainer, Mode, Protocol, Size, Trained, Training, Variant, find, known, names, run,
 };
 use temponet_train::{DqnSettings, Method, NetworkShape, Recipe, RolloutSettings, Stage};
 
@@ -80,7 +80,7 @@ fn every_experiment_runs_through_and_says_something() {
     let (folder, roster) = (Folder::new("smallest"), roster());
     let cache = folder.cache();
     for experiment in ALL {
-        let findings = run(experiment, Mode::Smallest, &roster, &cache, &On::cpu())
+        let findings = run(experiment, Mode::Smallest, &roster, &cache, &DeviceTrainer::cpu())
             .unwrap_or_else(|error| panic!("{}: {error}", experiment.id));
         let id = experiment.id;
         assert!(!findings.lines.is_empty(), "{id} has no figures");
@@ -116,7 +116,7 @@ fn many_trainings_at_once_are_those_one_by_one() {
     let recipes: Vec<Recipe> = (1..6).map(tiny).collect();
     let training = |recipe| Training { name: "tiny", recipe, set: None, begin_with: None };
     let trainings: Vec<Training<'_>> = recipes.iter().map(training).collect();
-    let trainer = On::cpu();
+    let trainer = DeviceTrainer::cpu();
     let context =
         |cache| Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache, trainer: &trainer };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
@@ -135,17 +135,17 @@ fn many_trainings_at_once_are_those_one_by_one() {
 fn a_variant_is_trained_with_every_seed_and_stands_beside_edf_and_the_optimum() {
     let (folder, roster) = (Folder::new("variants"), roster());
     let cache = folder.cache();
-    let trainer = On::cpu();
+    let trainer = DeviceTrainer::cpu();
     let context =
         Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache: &cache, trainer: &trainer };
     let protocol = context.protocol::<toml::Table>().unwrap();
     let cases = protocol.cases("abort", Size { sets: 3, jobs: 60, oracle_seconds: 0.1 }).unwrap();
     let variants = [Variant::new("one", tiny(1)), Variant::new("two", tiny(9))];
     let held = context.ablation("test", &variants, 2, &cases, &["edf".into(), "rm".into()], 0.1).unwrap();
-    assert_eq!(held.tried.iter().map(|tried| tried.runs.len()).collect::<Vec<_>>(), [2, 2]);
-    let seeds: Vec<&str> = held.tried[0].trained.iter().filter_map(|trained| trained.model.provenance()).collect();
+    assert_eq!(held.results.iter().map(|tried| tried.runs.len()).collect::<Vec<_>>(), [2, 2]);
+    let seeds: Vec<&str> = held.results[0].trained.iter().filter_map(|trained| trained.model.provenance()).collect();
     assert!(seeds[0].ends_with("seed 1") && seeds[1].ends_with("seed 2"), "{seeds:?}");
-    let line = held.share_line("one", &held.tried[0]);
+    let line = held.share_line("one", &held.results[0]);
     let columns: Vec<&str> = line.references.iter().map(|reference| reference.column.as_str()).collect();
     assert_eq!((columns, line.ours.count), (vec!["edf", "best classical", "optimum"], Some(2)));
     let wrong = Variant::new("wrong", Recipe { stage: vec![], ..tiny(1) });
@@ -157,7 +157,7 @@ fn a_variant_is_trained_with_every_seed_and_stands_beside_edf_and_the_optimum() 
 fn a_model_is_trained_once() {
     let (folder, roster) = (Folder::new("trained"), roster());
     let cache = folder.cache();
-    let trainer = On::cpu();
+    let trainer = DeviceTrainer::cpu();
     let context =
         Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache: &cache, trainer: &trainer };
     let method = Method::Rollouts(RolloutSettings { states: 40, updates: 3, ..RolloutSettings::default() });
@@ -174,7 +174,7 @@ fn a_model_is_trained_once() {
     assert_eq!(checksum(&again.model), checksum(&first.model));
     let other = context.trained(&Training { begin_with: Some(&first.model), ..training }).unwrap();
     assert_ne!(checksum(&other.model), checksum(&first.model));
-    let trainer = On::new("elsewhere", Cpu::default());
+    let trainer = DeviceTrainer::new("elsewhere", Cpu::default());
     let elsewhere = Context { trainer: &trainer, ..context };
     let other = elsewhere.trained(&training).unwrap();
     assert_ne!(other.history.seconds, first.history.seconds, "another kind of device has models of its own");

@@ -6,7 +6,7 @@
 
 use serde::Deserialize;
 
-use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Table, Unit, Verdict};
+use crate::{Better, Context, Estimate, Findings, FindingsTable, Line, ReproduceError, Unit, Verdict};
 use temponet_page::plot::{Panel, Span, svg};
 
 #[derive(Deserialize)]
@@ -168,7 +168,11 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         findings.add(line(format!("{name}_gap_over_corrected_bound"), right));
     }
     let header = ["problem", "γ", "Δ", "gap", "bound as printed", "with the factor 2", "gap / bound as printed"];
-    findings.tables.push(Table { title: "Gaps and bounds".into(), header: header.map(String::from).to_vec(), rows });
+    findings.tables.push(FindingsTable {
+        title: "Gaps and bounds".into(),
+        header: header.map(String::from).to_vec(),
+        rows,
+    });
     let most = curves.iter().flatten().map(|(_, y)| *y).fold(1.0, f64::max);
     let panel = Panel {
         title: "Gap as a share of the bound as printed".into(),

@@ -2,7 +2,9 @@
 
 use crate::ablation::{Effort, Variant};
 use crate::ff_dqn;
-use crate::{Better, Contest, Context, Estimate, Findings, Line, Protocol, ReproduceError, Table, Unit, Verdict};
+use crate::{
+    Better, Contest, Context, Estimate, Findings, FindingsTable, Line, Protocol, ReproduceError, Unit, Verdict,
+};
 use temponet_lab::arena::Case;
 use temponet_lab::stats::percent;
 use temponet_task::Aim;
@@ -98,18 +100,19 @@ fn add_ff_dqn(
     let trained = context.train_variants(&variants, effort.seeds)?;
     for ((name, trained), case) in VARIANTS.into_iter().zip(trained).zip(cases) {
         let (named, alone) = (vec![(name.to_string(), trained)], std::slice::from_ref(case));
-        let held = context.hold(ff_dqn::NAME, named, alone, &protocol.schedulers, effort.test.oracle_seconds)?;
-        findings.add(held.share_line(format!("{}_{name}", ff_dqn::NAME), &held.tried[0]));
+        let held =
+            context.contest_models(ff_dqn::NAME, named, alone, &protocol.schedulers, effort.test.oracle_seconds)?;
+        findings.add(held.share_line(format!("{}_{name}", ff_dqn::NAME), &held.results[0]));
     }
     Ok(())
 }
 
-fn table(rule: &str, contest: &Contest) -> Table {
+fn table(rule: &str, contest: &Contest) -> FindingsTable {
     let header = ["scheduler"].into_iter().chain(VARIANTS).map(String::from).collect();
     let row = |name: &str, shares: Vec<f64>| -> Vec<String> {
         [name.to_string()].into_iter().chain(shares.into_iter().map(percent)).collect()
     };
     let mut rows = vec![row("clairvoyant, at most", contest.possible.iter().map(|range| range.upper).collect())];
     rows.extend(contest.contenders.iter().map(|of| row(&of.name, of.values(|run| run.in_time()))));
-    Table { title: format!("In time if late jobs {rule}"), header, rows }
+    FindingsTable { title: format!("In time if late jobs {rule}"), header, rows }
 }

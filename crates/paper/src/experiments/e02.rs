@@ -35,7 +35,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let baseline = ff_dqn::variant(&effort.recipe(&protocol.recipe), TASKS, None);
     let (seeds, seconds) = (effort.seeds, size.oracle_seconds);
     let held = context.ablation(ff_dqn::NAME, &[baseline], seeds, &cases, &protocol.schedulers, seconds)?;
-    for tried in &held.tried {
+    for tried in &held.results {
         let shares: Vec<f64> = tried.runs.iter().flat_map(|run| run.values(|run| run.in_time())).collect();
         let part = |share: f64| Estimate::single(stats::quantile(&shares, share).unwrap_or(f64::NAN));
         let name = &tried.name;

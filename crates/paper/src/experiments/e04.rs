@@ -11,7 +11,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let cases = protocol.cases("automotive", size)?;
     let entrants = context.learned_and(&protocol.schedulers);
     let contest = context.contest("automotive sets", &cases, &entrants, Some((Aim::Critical, size.oracle_seconds)))?;
-    let Some(learned) = contest.learned() else { return Err(context.wrong("nobody has learned anything")) };
+    let Some(learned) = contest.learned() else { return Err(context.protocol_error("nobody has learned anything")) };
     findings.add(contest.score_line("pitmd", learned, |run| run.pitmd).headline());
     findings.add(contest.line("compliance", learned, Unit::Share, Better::Higher, |run| run.in_time()));
     findings.add(contest.line("art_completed", learned, Unit::Milliseconds, Better::Lower, |run| run.art_completed));

@@ -7,7 +7,7 @@ use temponet::Model;
 use temponet_infer::{Network, Options, Rows};
 use temponet_train::{NetworkShape, Recipe};
 
-use crate::ablation::{Ablation, Effort, Tried, Variant, span};
+use crate::ablation::{Ablation, Effort, Variant, VariantResult, span};
 use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
 use temponet_lab::stats::{mean, percent, quantile};
 use temponet_page::plot::{Panel, Span, svg};
@@ -54,7 +54,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let mut points: Vec<(String, f64, f64)> = Vec::new();
     for (name, shape) in &shapes {
         let place = variants.iter().position(|variant| variant.recipe.network == *shape);
-        let Some(tried) = place.map(|place| &ablation.tried[place]) else { continue };
+        let Some(tried) = place.map(|place| &ablation.results[place]) else { continue };
         findings.add(ablation.share_line(name, tried));
         let latency = latency(&tried.trained[0].model, *latency_jobs)?;
         if name.starts_with("layers") {
@@ -128,17 +128,17 @@ fn conclude(findings: &mut Findings, ablation: &Ablation, of: impl Fn(&str) -> O
         [("gain_of_second_block", "layers_2", "layers_1", 0.088), ("gain_of_four_heads", "heads_4", "heads_2", 0.047)];
     for (name, to, from, paper) in pairs {
         if let (Some(to), Some(from)) = (of(to), of(from)) {
-            findings.add(ablation.gain(name, &ablation.tried[to], &ablation.tried[from], Some(paper)).headline());
+            findings.add(ablation.gain(name, &ablation.results[to], &ablation.results[from], Some(paper)).headline());
         }
     }
-    let spread = |tried: &Tried| temponet_lab::stats::deviation(&tried.shares());
-    let typical = mean(&ablation.tried.iter().map(spread).collect::<Vec<_>>());
+    let spread = |tried: &VariantResult| temponet_lab::stats::deviation(&tried.shares());
+    let typical = mean(&ablation.results.iter().map(spread).collect::<Vec<_>>());
     let spread = format!(
         "seeds alone move a figure by {} points (mean standard deviation) at d = {}",
         temponet_lab::stats::points(typical),
         base.width
     );
-    let shares: Vec<f64> = ablation.tried.iter().map(|tried| mean(&tried.shares())).collect();
+    let shares: Vec<f64> = ablation.results.iter().map(|tried| mean(&tried.shares())).collect();
     let ends = shares.iter().fold((1.0f64, 0.0f64), |(low, high), share| (low.min(*share), high.max(*share)));
     let range = format!("all shapes meet {} to {}", percent(ends.0), percent(ends.1));
     findings.judge_claim(&format!("{range}; {spread}; {}", ablation.beside()));

@@ -3,8 +3,8 @@
 use temponet::{Continuous, Tokenizer};
 use temponet_train::{NetworkShape, Recipe, Tokens};
 
-use crate::ablation::{Ablation, Effort, Tried, Variant};
-use crate::{Context, Findings, ReproduceError, Table};
+use crate::ablation::{Ablation, Effort, Variant, VariantResult};
+use crate::{Context, Findings, FindingsTable, ReproduceError};
 use temponet_lab::stats::{deviation, paired_t_test, percent, points};
 
 /// The variant that all others are held against.
@@ -25,7 +25,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let cases = protocol.cases("heterogeneous", effort.test)?;
     let (seeds, seconds) = (effort.seeds, effort.test.oracle_seconds);
     let ablation = context.ablation("slack as a number", &variants, seeds, &cases, &protocol.schedulers, seconds)?;
-    for tried in &ablation.tried {
+    for tried in &ablation.results {
         findings.add(ablation.share_line(&tried.name, tried));
     }
     for (name, from) in [("gain_over_without_ut", "without_ut"), ("gain_over_ff_dqn", "ff_dqn_mlp")] {
@@ -35,7 +35,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     }
     findings.tables.push(tests(&ablation));
     ablation.add_classical(findings);
-    let names: Vec<&str> = ablation.tried.iter().map(|tried| tried.name.as_str()).collect();
+    let names: Vec<&str> = ablation.results.iter().map(|tried| tried.name.as_str()).collect();
     ablation.add_convergence(findings, &names);
     let order = order(&ablation);
     findings.judge_claim(&format!("{order}; {}", ablation.beside()));
@@ -65,9 +65,9 @@ fn variants(context: &Context<'_>, recipe: &Recipe) -> Result<Vec<Variant<'stati
 }
 
 /// Each variant against ours, seed by seed.
-fn tests(ablation: &Ablation) -> Table {
-    let ours = ablation.of(OURS).map(Tried::shares).unwrap_or_default();
-    let row = |tried: &Tried| {
+fn tests(ablation: &Ablation) -> FindingsTable {
+    let ours = ablation.of(OURS).map(VariantResult::shares).unwrap_or_default();
+    let row = |tried: &VariantResult| {
         let shares = tried.shares();
         let test = paired_t_test(&shares, &ours).filter(|_| tried.name != OURS);
         let difference = temponet_lab::stats::mean(&shares) - temponet_lab::stats::mean(&ours);
@@ -83,18 +83,18 @@ fn tests(ablation: &Ablation) -> Table {
         ]
     };
     let header = ["variant", "points above temponet", "t", "p", "σ² over seeds", "the paper's σ²", "parameters"];
-    Table {
+    FindingsTable {
         title: "Paired two-sided t-tests against temponet, pair by seed (the paper: all p < 0.001)".into(),
         header: header.map(String::from).to_vec(),
-        rows: ablation.tried.iter().map(row).collect(),
+        rows: ablation.results.iter().map(row).collect(),
     }
 }
 
 /// Who is above whom, in words.
 fn order(ablation: &Ablation) -> String {
-    let ours = ablation.of(OURS).map(Tried::shares).unwrap_or_default();
-    let significant = |tried: &&Tried| paired_t_test(&ours, &tried.shares()).is_some_and(|test| test.p < 0.05);
-    let others = || ablation.tried.iter().filter(|tried| tried.name != OURS);
+    let ours = ablation.of(OURS).map(VariantResult::shares).unwrap_or_default();
+    let significant = |tried: &&VariantResult| paired_t_test(&ours, &tried.shares()).is_some_and(|test| test.p < 0.05);
+    let others = || ablation.results.iter().filter(|tried| tried.name != OURS);
     let count = others().filter(significant).count();
     let best = others()
         .max_by(|a, b| temponet_lab::stats::mean(&a.shares()).total_cmp(&temponet_lab::stats::mean(&b.shares())));

@@ -23,10 +23,10 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let settings = protocol.settings(context.mode);
     let mut all: Vec<Vec<Figures>> = Vec::new();
     for jobs in &settings.jobs {
-        let one = |_| measure(*jobs, settings.passes).map_err(|error| context.wrong(error.to_string()));
+        let one = |_| measure(*jobs, settings.passes).map_err(|error| context.protocol_error(error.to_string()));
         all.push((0..settings.repeats).map(one).collect::<Result<_, _>>()?);
     }
-    let Some(last) = all.last() else { return Err(context.wrong("there are no jobs to measure")) };
+    let Some(last) = all.last() else { return Err(context.protocol_error("there are no jobs to measure")) };
     let of = |value: &dyn Fn(&Figures) -> f64| Estimate::of(&last.iter().map(value).collect::<Vec<f64>>());
     let per_layer = |ns: f64, layers: usize| settings.batch * ns / layers as f64 / 1e6;
     let sparse = of(&|figures| per_layer(figures.sparse_ns_p50, figures.layers));

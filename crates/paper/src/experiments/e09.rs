@@ -3,7 +3,7 @@
 use temponet_sim::Workload;
 use temponet_task::Aim;
 
-use crate::{Better, Contest, Context, Estimate, Findings, Line, ReproduceError, Size, Table, Unit, Verdict};
+use crate::{Better, Contest, Context, Estimate, Findings, FindingsTable, Line, ReproduceError, Size, Unit, Verdict};
 use temponet_lab::arena::Case;
 use temponet_lab::stats::{mean, paired_t_test, percent};
 
@@ -65,12 +65,12 @@ fn add_lines(findings: &mut Findings, contest: &Contest, cases: &[Case]) {
     }
 }
 
-fn table(rule: &str, contest: &Contest) -> Table {
+fn table(rule: &str, contest: &Contest) -> FindingsTable {
     let header = ["scheduler", "in time", "response, completed", "response, all"].map(String::from).to_vec();
     let ms = |value: Option<f64>| value.map_or("–".into(), |value| format!("{value:.2} ms"));
     let row = |of: &crate::Contender| {
         let share = of.mean(|run| run.in_time()).map_or("–".into(), percent);
         vec![of.name.clone(), share, ms(of.mean(|run| run.art_completed)), ms(of.mean(|run| run.art_all))]
     };
-    Table { title: format!("Late jobs {rule}"), header, rows: contest.contenders.iter().map(row).collect() }
+    FindingsTable { title: format!("Late jobs {rule}"), header, rows: contest.contenders.iter().map(row).collect() }
 }

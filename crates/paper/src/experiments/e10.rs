@@ -54,8 +54,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
             contender.estimate(|run| Some(run.migrations)),
         ));
         let effort = Effort { passes: settings.passes, controls: 0, mapping };
-        let figures =
-            measure("given", &unlimited, settings.jobs, effort).map_err(|error| context.wrong(error.to_string()))?;
+        let figures = measure("given", &unlimited, settings.jobs, effort)
+            .map_err(|error| context.protocol_error(error.to_string()))?;
         let micro = |what: &str, ns: f64| {
             Line::new(format!("{name}_{what}"), Unit::Microseconds, Better::Lower, Estimate::single(ns / 1e3))
         };

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use temponet_train::{Recipe, RewardShape};
 
-use crate::ablation::{Ablation, Effort, Tried, Variant, span};
+use crate::ablation::{Ablation, Effort, Variant, VariantResult, span};
 use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
 use temponet_lab::stats::{deviation, mean, percent};
 use temponet_page::plot::{Panel, svg};
@@ -46,14 +46,14 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let seconds = effort.test.oracle_seconds;
     let ablation = context.ablation("rewards", &variants, effort.seeds, &cases, &protocol.schedulers, seconds)?;
     let base = ablation.of(ENERGY).map(energy).unwrap_or(f64::NAN);
-    for tried in &ablation.tried {
+    for tried in &ablation.results {
         findings.add(ablation.share_line(&tried.name, tried));
     }
-    for tried in &ablation.tried {
+    for tried in &ablation.results {
         let name = format!("lateness_{}", tried.name);
         findings.add(ablation.line(name, tried, Unit::Milliseconds, Better::Lower, |run| run.lateness_p95));
     }
-    for tried in &ablation.tried {
+    for tried in &ablation.results {
         let index: Vec<f64> = tried.values(|run| Some(run.energy_per_met)).iter().map(|energy| energy / base).collect();
         let line = Line::new(format!("energy_{}", tried.name), Unit::Number, Better::Lower, Estimate::of(&index));
         let edf = ablation.contest.of("edf").and_then(|edf| edf.mean(|run| Some(run.energy_per_met)));
@@ -81,12 +81,12 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 }
 
 /// Energy for each job in time.
-fn energy(tried: &Tried) -> f64 {
+fn energy(tried: &VariantResult) -> f64 {
     mean(&tried.values(|run| Some(run.energy_per_met)))
 }
 
 /// How much the score of each training moves in its second half.
-fn stability(tried: &Tried) -> Vec<f64> {
+fn stability(tried: &VariantResult) -> Vec<f64> {
     let of_one = |scores: Vec<f64>| deviation(&scores[scores.len() / 2..]);
     let scores = tried.trained.iter().map(|trained| trained.history.phases.iter().map(|phase| phase.score).collect());
     scores.map(of_one).collect()
@@ -94,17 +94,17 @@ fn stability(tried: &Tried) -> Vec<f64> {
 
 /// What is gained against what it costs.
 fn draw(findings: &mut Findings, ablation: &Ablation, base: f64) {
-    let names: Vec<String> = ablation.tried.iter().map(|tried| tried.name.replace('_', " ")).collect();
-    let y = span(ablation.tried.iter().map(|tried| mean(&tried.shares())));
-    let panel = |title: &str, x_label: &'static str, x: &dyn Fn(&Tried) -> f64| Panel {
+    let names: Vec<String> = ablation.results.iter().map(|tried| tried.name.replace('_', " ")).collect();
+    let y = span(ablation.results.iter().map(|tried| mean(&tried.shares())));
+    let panel = |title: &str, x_label: &'static str, x: &dyn Fn(&VariantResult) -> f64| Panel {
         title: title.into(),
         x_label,
-        curves: ablation.tried.iter().map(|tried| vec![(x(tried), mean(&tried.shares()))]).collect(),
+        curves: ablation.results.iter().map(|tried| vec![(x(tried), mean(&tried.shares()))]).collect(),
         y,
         marks: Vec::new(),
         is_log: false,
     };
-    let late = |tried: &Tried| mean(&tried.values(|run| run.lateness_p95));
+    let late = |tried: &VariantResult| mean(&tried.values(|run| run.lateness_p95));
     let panels = [
         panel("In time against lateness", "95th percentile of lateness, ms", &late),
         panel("In time against energy", "energy for a job in time, of R5's", &|tried| energy(tried) / base),

@@ -32,7 +32,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let mut most = Vec::new();
     for (prefix, name, model) in models {
         let time = |jobs: usize| -> Result<Figures, ReproduceError> {
-            measure(name, &model, jobs, effort).map_err(|error| context.wrong(error.to_string()))
+            measure(name, &model, jobs, effort).map_err(|error| context.protocol_error(error.to_string()))
         };
         for jobs in &settings.jobs {
             let figures = time(*jobs)?;

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::ablation::{Effort, Tried, Variant};
+use crate::ablation::{Effort, Variant, VariantResult};
 use crate::adaptation::adapted;
 use crate::{Context, Estimate, Findings, Line, ReproduceError, Trained};
 use temponet_lab::arena::Case;
@@ -44,8 +44,9 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         let mut named = vec![("0".to_string(), base.clone())];
         let trained = context.train_variants(&variants, effort.seeds)?;
         named.extend(variants.iter().map(|variant| variant.name.clone()).zip(trained));
-        let held = context.hold("mode switch", named, &cases, &protocol.schedulers, effort.test.oracle_seconds)?;
-        shares.iter_mut().zip(&held.tried).for_each(|(shares, tried)| shares.extend(Tried::shares(tried)));
+        let held =
+            context.contest_models("mode switch", named, &cases, &protocol.schedulers, effort.test.oracle_seconds)?;
+        shares.iter_mut().zip(&held.results).for_each(|(shares, tried)| shares.extend(VariantResult::shares(tried)));
         let of = |run: &crate::RunFigures| run.in_time();
         edf.extend(held.contest.of("edf").and_then(|edf| edf.mean(of)));
         best.extend(held.contest.best_classical(crate::Better::Higher, of).map(|(_, share)| share));

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use temponet::{Binning, Tokenizer};
 use temponet_train::{Recipe, Tokens};
 
-use crate::ablation::{Effort, Tried, Variant};
-use crate::{Context, Findings, ReproduceError, Table, Unit};
+use crate::ablation::{Effort, Variant, VariantResult};
+use crate::{Context, Findings, FindingsTable, ReproduceError, Unit};
 use temponet_lab::stats::{deviation, mean, percent};
 
 #[derive(Clone, Debug, Deserialize)]
@@ -40,16 +40,16 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let cases = protocol.cases("heterogeneous", effort.test)?;
     let seconds = effort.test.oracle_seconds;
     let ablation = context.ablation("slack bins", &variants, effort.seeds, &cases, &protocol.schedulers, seconds)?;
-    for tried in &ablation.tried {
+    for tried in &ablation.results {
         findings.add(ablation.share_line(&tried.name, tried));
     }
-    findings.tables.push(Table {
+    findings.tables.push(FindingsTable {
         title: "Response times and spread".into(),
         header: ["bins", "mean response, completed jobs", "σ² over seeds"].map(String::from).to_vec(),
-        rows: ablation.tried.iter().map(response).collect(),
+        rows: ablation.results.iter().map(response).collect(),
     });
     ablation.add_classical(findings);
-    let names: Vec<&str> = ablation.tried.iter().map(|tried| tried.name.as_str()).collect();
+    let names: Vec<&str> = ablation.results.iter().map(|tried| tried.name.as_str()).collect();
     ablation.add_convergence(findings, &names);
     let share = |name: &str| ablation.of(name).map(|tried| mean(&tried.shares()));
     let (few, many) = (settings.bins.first().unwrap_or(&0), settings.bins.last().unwrap_or(&0));
@@ -62,7 +62,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
             findings.add(ablation.gain(name, to, from, Some(paper)).headline());
         }
     }
-    let best = ablation.tried.iter().max_by(|a, b| mean(&a.shares()).total_cmp(&mean(&b.shares())));
+    let best = ablation.results.iter().max_by(|a, b| mean(&a.shares()).total_cmp(&mean(&b.shares())));
     let best = best.and_then(|best| {
         Some(format!("{} are best with {}", best.name.replace('_', " "), percent(share(&best.name)?)))
     });
@@ -77,7 +77,7 @@ fn with_bins(recipe: &Recipe, bins: usize, binning: Binning) -> Recipe {
     Recipe { tokens: Tokens::Custom(Box::new(tokenizer)), ..recipe.clone() }
 }
 
-fn response(tried: &Tried) -> Vec<String> {
+fn response(tried: &VariantResult) -> Vec<String> {
     let art = mean(&tried.values(|run| run.art_completed));
     vec![
         tried.name.replace('_', " "),

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use temponet_train::{Method, Recipe};
 
-use crate::ablation::{Effort, Tried, Variant, span};
+use crate::ablation::{Effort, Variant, VariantResult, span};
 use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
 use temponet_lab::stats::percent;
 use temponet_page::plot::{Panel, svg};
@@ -35,7 +35,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let seconds = effort.test.oracle_seconds;
     let ablation = context.ablation("warm start", &variants, effort.seeds, &cases, &protocol.schedulers, seconds)?;
     let mut episodes = Vec::new();
-    for tried in &ablation.tried {
+    for tried in &ablation.results {
         let name = &tried.name;
         let reached: Vec<Option<f64>> = episodes_to(tried, settings.threshold, settings.episodes_per_phase);
         let never = reached.iter().filter(|episodes| episodes.is_none()).count();
@@ -57,7 +57,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         findings.add(Line::share("episodes_saved", Estimate::of(&saved.collect::<Vec<_>>())).headline());
     }
     let curves: Vec<Vec<(f64, f64)>> =
-        ablation.tried.iter().map(|tried| scores(tried, settings.episodes_per_phase)).collect();
+        ablation.results.iter().map(|tried| scores(tried, settings.episodes_per_phase)).collect();
     let panel = Panel {
         title: "In time on validation jobs".into(),
         x_label: "episodes of Q-learning",
@@ -91,7 +91,7 @@ fn recipe(recipe: &Recipe, settings: &Settings) -> Recipe {
 }
 
 /// Episodes of Q-learning after which each training has reached a score; none if it never has. After cloning it may be none at all.
-fn episodes_to(tried: &Tried, threshold: f64, per_phase: u64) -> Vec<Option<f64>> {
+fn episodes_to(tried: &VariantResult, threshold: f64, per_phase: u64) -> Vec<Option<f64>> {
     let of_one = |trained: &crate::Trained| {
         let mut episodes = 0;
         trained.history.phases.iter().find_map(|phase| {
@@ -103,7 +103,7 @@ fn episodes_to(tried: &Tried, threshold: f64, per_phase: u64) -> Vec<Option<f64>
 }
 
 /// The score over episodes of Q-learning, mean over the trainings.
-fn scores(tried: &Tried, per_phase: u64) -> Vec<(f64, f64)> {
+fn scores(tried: &VariantResult, per_phase: u64) -> Vec<(f64, f64)> {
     let mut episodes = 0;
     let Some(first) = tried.trained.first() else { return Vec::new() };
     let points = first.history.phases.iter().zip(tried.convergence()).map(|(phase, (_, score))| {

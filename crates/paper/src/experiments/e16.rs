@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use temponet_train::Recipe;
 
-use crate::ablation::{Effort, Tried, Variant};
+use crate::ablation::{Effort, Variant, VariantResult};
 use crate::adaptation::adapted;
 use crate::{Better, Context, Estimate, Findings, Line, ReproduceError};
 use temponet_lab::stats::{mean, percent};
@@ -39,8 +39,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         let cases = protocol.cases(&format!("cores_{cores}_{load}"), effort.test)?;
         let named = vec![("zero".to_string(), base.clone()), ("adapted".to_string(), trained)];
         let what = format!("{cores} cores");
-        let held = context.hold(&what, named, &cases, &protocol.schedulers, effort.test.oracle_seconds)?;
-        let [zero, adapted] = &held.tried[..] else { return Err(context.wrong("there are not two models")) };
+        let held = context.contest_models(&what, named, &cases, &protocol.schedulers, effort.test.oracle_seconds)?;
+        let [zero, adapted] = &held.results[..] else { return Err(context.protocol_error("there are not two models")) };
         findings.add(held.share_line(format!("zero_shot_{cores}_cores_{load}"), zero));
         findings.add(held.share_line(format!("adapted_{cores}_cores_{load}"), adapted));
         let optimum = held.contest.optimum().map_or(f64::NAN, |(optimum, _)| optimum);
@@ -51,7 +51,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         is_worse += usize::from(mean(&adapted.shares()) < mean(&zero.shares()));
         let best =
             held.contest.best_classical(Better::Higher, |run| run.in_time()).map_or(f64::NAN, |(_, share)| share);
-        let shares = [mean(&Tried::shares(zero)), mean(&adapted.shares()), best, optimum];
+        let shares = [mean(&VariantResult::shares(zero)), mean(&adapted.shares()), best, optimum];
         series.iter_mut().zip(shares).for_each(|(series, share)| series.push(share));
     }
     let rows = WHERE.iter().map(|(cores, load)| format!("{cores}, {load}%")).collect();

@@ -25,7 +25,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     // Sparse and dense attention over a row for each job, and our default over distinct rows.
     let mut curves: Vec<Vec<(f64, f64)>> = vec![Vec::new(); 3];
     for jobs in &settings.jobs {
-        let wrong = |error: temponet_lab::measure::MeasureError| context.wrong(error.to_string());
+        let wrong = |error: temponet_lab::measure::MeasureError| context.protocol_error(error.to_string());
         let by_job = attention::measure(*jobs, settings.passes).map_err(wrong)?;
         let distinct = decision::measure("paper", &model, *jobs, effort).map_err(wrong)?;
         let times = [by_job.sparse_ns_p50, by_job.dense_ns_p50, distinct.end_to_end_ns_p50];

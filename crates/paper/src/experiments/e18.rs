@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use temponet_task::Aim;
 
-use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Table, Unit};
+use crate::{Better, Context, Estimate, Findings, FindingsTable, Line, ReproduceError, Size, Unit};
 use temponet_lab::stats::{mean, percent};
 use temponet_page::plot::{Panel, Span, svg};
 
@@ -72,7 +72,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         .chain(names.iter().cloned())
         .chain(["optimum", "1 − 1/U"].map(String::from))
         .collect();
-    findings.tables.push(Table { title: "Miss rate".into(), header, rows });
+    findings.tables.push(FindingsTable { title: "Miss rate".into(), header, rows });
     let below = |curve: &Vec<(f64, f64)>| curve.iter().filter(|(load, share)| *share < 1.0 - 1.0 / load).count();
     let (ours, best) = (below(&curves[0]), below(&curves[names.len()]));
     let legend: Vec<String> = names.iter().cloned().chain(["optimum", "1 − 1/U"].map(String::from)).collect();

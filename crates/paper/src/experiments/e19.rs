@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use temponet_train::{Bonus, Method, Recipe};
 
-use crate::ablation::{Effort, Tried, Variant};
+use crate::ablation::{Effort, Variant, VariantResult};
 use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
 use temponet_lab::stats::mean;
 
@@ -31,8 +31,10 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let cases = protocol.cases("heterogeneous", effort.test)?;
     let seconds = effort.test.oracle_seconds;
     let ablation = context.ablation("exploration", &variants, effort.seeds, &cases, &protocol.schedulers, seconds)?;
-    let [plain, bonus, ucb] = &ablation.tried[..] else { return Err(context.wrong("there are not three variants")) };
-    for tried in &ablation.tried {
+    let [plain, bonus, ucb] = &ablation.results[..] else {
+        return Err(context.protocol_error("there are not three variants"));
+    };
+    for tried in &ablation.results {
         findings.add(ablation.share_line(&tried.name, tried));
         let phases = Estimate::of(&stable_from(tried));
         findings.add(Line::new(format!("phases_{}", tried.name), Unit::Number, Better::Lower, phases));
@@ -68,7 +70,7 @@ fn with_bonus(recipe: &Recipe, bonus: Bonus) -> Recipe {
 }
 
 /// From which phase on each training is stable.
-fn stable_from(tried: &Tried) -> Vec<f64> {
+fn stable_from(tried: &VariantResult) -> Vec<f64> {
     let of_one = |scores: Vec<f64>| {
         let last = scores.last().copied().unwrap_or(0.0);
         let unstable = scores.iter().rposition(|score| (score - last).abs() > STABLE);

@@ -111,10 +111,10 @@ fn contour(context: &Context<'_>, findings: &mut Findings, contour: &Contour) ->
     }
     let seconds = contour.size.oracle_seconds;
     let ablation = context.ablation("contour", &variants, contour.seeds, &cases, &protocol.schedulers, seconds)?;
-    for tried in &ablation.tried {
+    for tried in &ablation.results {
         findings.add(ablation.share_line(&tried.name, tried));
     }
-    let means: Vec<f64> = ablation.tried.iter().map(|tried| mean(&tried.shares())).collect();
+    let means: Vec<f64> = ablation.results.iter().map(|tried| mean(&tried.shares())).collect();
     let range = means.iter().fold((1.0f64, 0.0f64), |(low, high), share| (low.min(*share), high.max(*share)));
     let cells = means.chunks(contour.widths.len()).map(|row| row.iter().copied().map(Some).collect()).collect();
     let contest = &ablation.contest;
