@@ -1,5 +1,6 @@
-//! What came of an experiment: our figures beside the paper's and those of EDF, the best classical scheduler and the optimum, pictures, and a
-//! verdict that follows from the figures.
+//! The result of an experiment: its figures, tables and pictures, and a verdict that follows from the figures.
+//!
+//! Findings are plain data that the cache stores as JSON. `page` and the command line show them.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +8,27 @@ use serde::{Deserialize, Serialize};
 
 use super::line::{Better, Line, Noise, Standing};
 use super::protocol::Mode;
+use temponet_lab::stats::percent;
 
-/// What to conclude.
+/// Conclusion of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// The same figures.
+    /// Our figures equal the paper's.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// Better ones.
+    /// Our figures are better than the paper's.
     #[serde(rename = "better")]
     Better,
-    /// Worse ones.
+    /// Our figures are worse than the paper's.
     #[serde(rename = "worse")]
     Worse,
-    /// What is claimed cannot be, or cannot be checked from what the paper says.
+    /// The claim is impossible, or cannot be checked with what the paper states.
     #[serde(rename = "not reproducible")]
     NotReproducible,
 }
 
 impl Verdict {
-    /// As in JSON.
+    /// Returns the name used in JSON and in tables.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Reproduced => "reproduced",
@@ -37,66 +39,73 @@ impl Verdict {
     }
 }
 
-/// A table of its own.
+/// An additional table of an experiment. Its cells are text; the figures that are judged are [`Line`]s.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FindingsTable {
-    /// Above it.
+    /// Heading above the table.
     pub title: String,
-    /// The columns.
+    /// Column headings.
     pub header: Vec<String>,
-    /// The rows, as text.
+    /// Cells, row by row.
     pub rows: Vec<Vec<String>>,
 }
 
-/// A picture.
+impl FindingsTable {
+    /// A table with fixed column headings.
+    pub fn new(title: impl Into<String>, header: &[&str], rows: Vec<Vec<String>>) -> FindingsTable {
+        FindingsTable { title: title.into(), header: header.iter().map(|column| column.to_string()).collect(), rows }
+    }
+}
+
+/// A picture of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
-    /// Above it.
+    /// Heading above the picture.
     pub title: String,
-    /// What to see in it.
+    /// Explanation below the picture.
     pub caption: String,
-    /// The picture itself.
+    /// The picture as an SVG element.
     pub svg: String,
 }
 
-/// What came of an experiment.
+/// Result of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
-    /// Such as `E1`.
+    /// Identifier of the experiment, such as `E1`.
     pub id: String,
-    /// What it is about.
+    /// Title of the experiment.
     pub title: String,
-    /// What the paper did and says.
+    /// What the paper did and claims.
     pub claim: String,
-    /// How we read it.
+    /// How the claim is interpreted here.
     pub reading: String,
-    /// `quick` or `full`.
+    /// Name of the mode: `smallest`, `quick` or `full`.
     pub mode: String,
     /// The paper's figures by name.
     pub paper: BTreeMap<String, f64>,
-    /// How far from them ours may be to count as the same.
+    /// Greatest difference from the paper's figure that counts as equal, by name.
     #[serde(skip)]
     pub tolerance: BTreeMap<String, f64>,
-    /// The figures.
+    /// Figures of the experiment.
     pub lines: Vec<Line>,
-    /// Further tables.
+    /// Additional tables.
     pub tables: Vec<FindingsTable>,
     /// Pictures.
     pub pictures: Vec<Picture>,
-    /// What else is to be known.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
-    /// What to conclude.
+    /// Conclusion.
     pub verdict: Verdict,
-    /// That in one sentence.
+    /// Conclusion as one sentence.
     pub sentence: String,
-    /// How long it took.
+    /// Wall-clock duration of the run, in seconds.
     pub seconds: f64,
-    /// The protocol file.
+    /// Text of the protocol file.
     pub protocol: String,
 }
 
 impl Findings {
-    /// Adds a figure, with the paper's of that name beside it. One that is no number is left out, and said to be.
+    /// Adds a figure and puts the paper's figure of the same name beside it. A figure that is not finite is replaced by a note.
     pub fn add(&mut self, line: Line) {
         if !line.ours.mean.is_finite() {
             return self.notes.push(format!("{}: there is no figure", line.name));
@@ -105,18 +114,35 @@ impl Findings {
         self.lines.push(Line { paper: line.paper.or(paper), tolerance: line.tolerance.or(tolerance), ..line });
     }
 
-    /// The figure of a name.
+    /// Returns the line with this name.
     pub fn line(&self, name: &str) -> Option<&Line> {
         self.lines.iter().find(|line| line.name == name)
     }
 
-    /// Concludes from the headline figures that the paper has as well: worse if one is, better if none is worse and one is better; where one cannot
-    /// be told, neither can the whole. `beside` says what else there is to know, such as what EDF and the optimum come to.
+    /// Returns our figure with this name; NaN if there is none.
+    pub fn value(&self, name: &str) -> f64 {
+        self.line(name).map_or(f64::NAN, |line| line.ours.mean)
+    }
+
+    /// Formats our figure with this name in percent; a dash if there is none.
+    pub fn percent(&self, name: &str) -> String {
+        self.line(name).map_or("–".into(), |line| percent(line.ours.mean))
+    }
+
+    /// Returns the paper's figure with this name; NaN if there is none.
+    pub fn paper_value(&self, name: &str) -> f64 {
+        self.paper.get(name).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Draws the verdict from the headline figures that the paper has as well.
+    ///
+    /// The verdict is *worse* if one figure is worse. Otherwise it is *not reproducible* if one figure is undecided, *better* if one is better,
+    /// and *reproduced* if all are the same. `beside` ends the sentence with further facts, such as the figures of EDF and of the optimum.
     pub fn judge(&mut self, beside: &str) {
         self.judge_headlines(beside, Verdict::Worse);
     }
 
-    /// Concludes about claimed differences: one that ours does not come near is not found here.
+    /// Draws the verdict on claimed differences: a claim that our figures do not reach is *not reproducible* rather than *worse*.
     pub fn judge_claim(&mut self, beside: &str) {
         let is_noise = |line: &Line| line.is_headline && line.noise() == Some(Noise::Few);
         let noise = if self.lines.iter().any(is_noise) { "; so few seeds are mere noise" } else { "" };
@@ -150,14 +176,14 @@ impl Findings {
         self.conclude(verdict, text.trim_end_matches([';', ' ']));
     }
 
-    /// Concludes.
+    /// Sets the verdict and its sentence.
     pub fn conclude(&mut self, verdict: Verdict, sentence: &str) {
         let name = verdict.name();
         self.verdict = verdict;
         self.sentence = format!("{}{}: {sentence}.", name[..1].to_uppercase(), &name[1..]);
     }
 
-    /// Figures that say little in this mode.
+    /// Returns the figures that carry little evidence in this mode.
     pub fn noisy(&self) -> Vec<&Line> {
         self.lines.iter().filter(|line| line.noise().is_some()).collect()
     }
@@ -167,14 +193,14 @@ impl Findings {
         self.pictures.push(Picture { title: title.into(), caption: caption.into(), svg });
     }
 
-    /// Whether this was a short look.
+    /// Whether the run was shorter than a full one.
     pub fn is_quick(&self) -> bool {
         self.mode != Mode::Full.name()
     }
 }
 
-/// A figure's name in a sentence.
-fn words(name: &str) -> String {
+/// Returns the name of a figure or a variant as words.
+pub fn words(name: &str) -> String {
     name.replace('_', " ")
 }
 

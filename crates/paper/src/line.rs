@@ -1,42 +1,69 @@
-//! One figure of an experiment: ours beside the paper's and those of others.
+//! One figure of an experiment: ours beside the paper's and beside the same figure of other schedulers.
+//!
+//! A [`Line`] also decides how our figure stands against the paper's, and whether it rests on enough repetitions. The verdict over all lines is
+//! drawn in `findings`.
 
 use serde::{Deserialize, Serialize};
 
 use temponet_lab::stats;
 
-/// A figure found by repeating something.
+/// Mean of a repeated measurement, with its spread.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The mean, or the only value.
+    /// Mean, or the only value.
     pub mean: f64,
-    /// The standard deviation over the repetitions.
+    /// Standard deviation over the repetitions.
     pub deviation: Option<f64>,
-    /// Half the 95% confidence interval of the mean.
+    /// Half the width of the 95% confidence interval of the mean.
     pub ci95: Option<f64>,
-    /// Repetitions; none where nothing is random, or where the figure is one of a whole (a fit, a test).
+    /// Number of repetitions; none where nothing is random, or where the figure belongs to the whole experiment (a fit, a test).
     pub count: Option<usize>,
 }
 
 impl Estimate {
-    /// From repetitions.
+    /// Estimates a figure from its repetitions.
     pub fn of(values: &[f64]) -> Estimate {
         let deviation = (values.len() > 1).then(|| stats::deviation(values));
         Estimate { mean: stats::mean(values), deviation, ci95: stats::ci95(values), count: Some(values.len()) }
     }
 
-    /// A figure of which there is only one.
+    /// A figure with a single value and no spread.
     pub fn single(value: f64) -> Estimate {
         Estimate { mean: value, deviation: None, ci95: None, count: None }
     }
 }
 
-/// What a figure is measured in.
+impl From<f64> for Estimate {
+    fn from(value: f64) -> Estimate {
+        Estimate::single(value)
+    }
+}
+
+impl From<&[f64]> for Estimate {
+    fn from(values: &[f64]) -> Estimate {
+        Estimate::of(values)
+    }
+}
+
+impl From<&Vec<f64>> for Estimate {
+    fn from(values: &Vec<f64>) -> Estimate {
+        Estimate::of(values)
+    }
+}
+
+impl From<Vec<f64>> for Estimate {
+    fn from(values: Vec<f64>) -> Estimate {
+        Estimate::of(&values)
+    }
+}
+
+/// Unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// A fraction, shown as per cent.
+    /// Fraction from 0 to 1, shown in percent.
     Share,
-    /// A plain number.
+    /// Dimensionless number.
     Number,
     /// Milliseconds.
     Milliseconds,
@@ -51,7 +78,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// A value for people.
+    /// Formats a value with its unit.
     pub fn show(self, value: f64) -> String {
         match self {
             Unit::Share => stats::percent(value),
@@ -64,7 +91,7 @@ impl Unit {
         }
     }
 
-    /// The width of an interval for people.
+    /// Formats the width of an interval, without the unit.
     pub fn show_width(self, value: f64) -> String {
         match self {
             Unit::Share => stats::points(value),
@@ -72,7 +99,7 @@ impl Unit {
         }
     }
 
-    /// Differences up to this are none, unless the protocol says otherwise: one point, or a twentieth.
+    /// Greatest difference that counts as equal where the protocol sets none: one percentage point, or 5% of the paper's figure.
     fn tolerance(self, paper: f64) -> f64 {
         match self {
             Unit::Share => 0.01,
@@ -81,7 +108,7 @@ impl Unit {
     }
 }
 
-/// Four significant digits.
+/// Formats a number with four significant digits.
 fn significant(value: f64) -> String {
     if value == 0.0 {
         return "0".into();
@@ -93,41 +120,41 @@ fn significant(value: f64) -> String {
     format!("{value:.*}", (3.0 - size).max(0.0) as usize)
 }
 
-/// Which values of a figure are good ones.
+/// Direction in which a figure improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// The higher, the better.
+    /// Higher values are better.
     Higher,
-    /// The lower, the better.
+    /// Lower values are better.
     Lower,
-    /// Neither: only whether it is the same counts.
+    /// Neither direction is better: only equality with the paper counts.
     Neither,
 }
 
-/// The same figure of somebody else.
+/// The same figure of another scheduler.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reference {
-    /// The column: `edf`, `best classical`, `optimum` or a scheduler's name.
+    /// Column of the table: `edf`, `best classical`, `optimum` or the name of a scheduler.
     pub column: String,
-    /// Who it is, where the column does not say.
+    /// Qualifier shown before the value: the scheduler's name where the column does not tell it, or `at most` for a bound.
     pub who: Option<String>,
-    /// The value.
+    /// Value, in the unit of the line.
     pub value: f64,
 }
 
-/// Why a figure says little.
+/// Reason why a figure carries little evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Noise {
-    /// Too few repetitions.
+    /// There are fewer than five repetitions.
     Few,
-    /// The interval is wider than the difference to the paper's figure.
+    /// The confidence interval is wider than the difference from the paper's figure.
     Wide,
 }
 
 impl Noise {
-    /// For people.
+    /// Returns the reason as text for a table.
     pub fn text(self) -> &'static str {
         match self {
             Noise::Few => "noise: too few seeds",
@@ -136,69 +163,84 @@ impl Noise {
     }
 }
 
-/// Fewer repetitions than this are called noise.
+/// Number of repetitions below which a figure is called noise.
 const FEWEST: usize = 5;
 
-/// One figure.
+/// One figure of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// Its name, also in JSON and in the protocol.
+    /// Name of the figure; the key in JSON and in the protocol.
     pub name: String,
-    /// What it is measured in.
+    /// Unit of all values of the line.
     pub unit: Unit,
-    /// Which values are good.
+    /// Direction in which the figure improves.
     pub better: Better,
-    /// Whether the verdict rests on it.
+    /// Whether the verdict rests on this figure.
     pub is_headline: bool,
-    /// Ours.
+    /// Our figure.
     pub ours: Estimate,
-    /// The paper's, if it has one.
+    /// The paper's figure, if it has one.
     pub paper: Option<f64>,
-    /// How far apart they may be to count as the same.
+    /// Greatest difference from the paper that counts as equal; none: the default of the unit.
     pub tolerance: Option<f64>,
-    /// The same of others.
+    /// The same figure of other schedulers and of the optimum.
     pub references: Vec<Reference>,
 }
 
-/// Ours beside the paper's.
+/// How our figure compares with the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// The same within the tolerance, or better by less than its interval.
+    /// Equal within the tolerance, or better by less than the confidence interval.
     Same,
-    /// Better by more than tolerance and interval.
+    /// Better by more than both tolerance and interval.
     Better,
-    /// Worse, or different where neither is better, by more than the tolerance but less than its interval: it cannot be told.
+    /// Worse (or different, where neither direction is better) by more than the tolerance but by less than the interval.
     Undecided,
-    /// The same, but by more than both.
+    /// Worse (or different, where neither direction is better) by more than both tolerance and interval.
     Worse,
 }
 
 impl Line {
-    /// A figure of ours.
-    pub fn new(name: impl Into<String>, unit: Unit, better: Better, ours: Estimate) -> Line {
+    /// A line with our figure only.
+    pub fn new(name: impl Into<String>, unit: Unit, better: Better, ours: impl Into<Estimate>) -> Line {
         Line {
             name: name.into(),
             unit,
             better,
             is_headline: false,
-            ours,
+            ours: ours.into(),
             paper: None,
             tolerance: None,
             references: Vec::new(),
         }
     }
 
-    /// The share of jobs in time, or another share of which more is better.
-    pub fn share(name: impl Into<String>, ours: Estimate) -> Line {
+    /// A share of which more is better, such as the share of jobs in time.
+    pub fn share(name: impl Into<String>, ours: impl Into<Estimate>) -> Line {
         Line::new(name, Unit::Share, Better::Higher, ours)
     }
 
-    /// The verdict rests on it.
+    /// A figure of which less is better.
+    pub fn lower(name: impl Into<String>, unit: Unit, ours: impl Into<Estimate>) -> Line {
+        Line::new(name, unit, Better::Lower, ours)
+    }
+
+    /// A figure of which neither more nor less is better.
+    pub fn neither(name: impl Into<String>, unit: Unit, ours: impl Into<Estimate>) -> Line {
+        Line::new(name, unit, Better::Neither, ours)
+    }
+
+    /// Makes the verdict rest on this line.
     pub fn headline(self) -> Line {
         Line { is_headline: true, ..self }
     }
 
-    /// Adds the same figure of somebody else.
+    /// Sets the paper's figure where the protocol has none under this name.
+    pub fn claimed(self, paper: f64) -> Line {
+        Line { paper: Some(paper), ..self }
+    }
+
+    /// Adds the same figure of another scheduler. A value that is missing or not finite is left out.
     pub fn beside(mut self, column: &str, who: Option<&str>, value: Option<f64>) -> Line {
         if let Some(value) = value.filter(|value| value.is_finite()) {
             self.references.push(Reference { column: column.into(), who: who.map(String::from), value });
@@ -206,7 +248,7 @@ impl Line {
         self
     }
 
-    /// Ours beside the paper's, if it has a figure.
+    /// Compares our figure with the paper's; none if the paper has no such figure.
     pub fn standing(&self) -> Option<Standing> {
         let paper = self.paper?;
         let tolerance = self.tolerance.unwrap_or_else(|| self.unit.tolerance(paper));
@@ -225,7 +267,7 @@ impl Line {
         })
     }
 
-    /// Why it says little, if it does.
+    /// Returns why the figure carries little evidence; none if it carries enough.
     pub fn noise(&self) -> Option<Noise> {
         let count = self.ours.count?;
         if count < FEWEST {
@@ -235,12 +277,13 @@ impl Line {
         (self.ours.ci95? > difference).then_some(Noise::Wide)
     }
 
-    /// Ours with its interval, for people.
+    /// Formats our figure with its confidence interval.
     pub fn shown(&self) -> String {
         let interval = self.ours.ci95.map(|half| format!(" ± {}", self.unit.show_width(half))).unwrap_or_default();
         self.unit.show(self.ours.mean) + &interval
     }
 }
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;

@@ -1,4 +1,4 @@
-//! Contract of the experiments: every protocol is read, every experiment runs through, and nothing is computed twice.
+//! Contract of the experiments: every protocol is valid, every experiment completes, and nothing is computed twice.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use temponet_grad::Cpu;
 use temponet_lab::arena::scenario;
 use temponet_lab::roster::Roster;
 use temponet_paper::{
-    ALL, Cache, Context, DeviceTrainer, Mode, Protocol, Size, Trained, Training, Variant, find, known, names, run,
+    ALL, Cache, Context, DeviceTrainer, Mode, Protocol, Size, TestBed, Trained, Training, Variant, cached, find, names,
+    run,
 };
 use temponet_train::{DqnSettings, Method, NetworkShape, Recipe, RolloutSettings, Stage};
 
@@ -60,7 +61,7 @@ fn a_key_that_means_nothing_is_refused() {
 
 #[test]
 fn seeds_are_reserved_and_of_one_experiment_only() {
-    /// At most so many sets of one workload.
+    /// Greatest number of sets of one workload.
     const SPAN: u64 = 1_000;
     let mut taken: Vec<(u64, u64)> =
         scenario::all().unwrap().iter().map(|of| (*of.seeds.start(), *of.seeds.end())).collect();
@@ -90,15 +91,15 @@ fn every_experiment_runs_through_and_says_something() {
         }
         assert!(findings.pictures.iter().all(|picture| !picture.svg.contains("NaN")), "{id}");
         assert_eq!(
-            known(experiment, Mode::Smallest, &roster, &cache).unwrap().lines,
+            cached(experiment, Mode::Smallest, &roster, &cache).unwrap().lines,
             findings.lines,
             "{id} is not kept"
         );
-        assert!(known(experiment, Mode::Quick, &roster, &cache).is_none());
+        assert!(cached(experiment, Mode::Quick, &roster, &cache).is_none());
     }
 }
 
-/// A recipe that is trained in no time.
+/// Returns a recipe whose training takes no time.
 fn tiny(seed: u64) -> Recipe {
     let method = Method::Dqn(DqnSettings { steps: 200, learn_from: 50, episodes: Some(3), ..DqnSettings::default() });
     let stage = Stage { phases: 2, method, rate: None, workload: None, reward: None };
@@ -139,10 +140,12 @@ fn a_variant_is_trained_with_every_seed_and_stands_beside_edf_and_the_optimum() 
     let context =
         Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache: &cache, trainer: &trainer };
     let protocol = context.protocol::<toml::Table>().unwrap();
-    let cases = protocol.cases("abort", Size { sets: 3, jobs: 60, oracle_seconds: 0.1 }).unwrap();
+    let size = Size { sets: 3, jobs: 60, oracle_seconds: 0.1 };
+    let classical = ["edf".into(), "rm".into()];
+    let bed = TestBed { classical: &classical, ..protocol.test_bed("test", "abort", size).unwrap() };
     let variants = [Variant::new("one", tiny(1)), Variant::new("two", tiny(9))];
-    let held = context.ablation("test", &variants, 2, &cases, &["edf".into(), "rm".into()], 0.1).unwrap();
-    assert_eq!(held.results.iter().map(|tried| tried.runs.len()).collect::<Vec<_>>(), [2, 2]);
+    let held = context.ablation(&bed, &variants, 2).unwrap();
+    assert_eq!(held.results.iter().map(|result| result.runs.len()).collect::<Vec<_>>(), [2, 2]);
     let seeds: Vec<&str> = held.results[0].trained.iter().filter_map(|trained| trained.model.provenance()).collect();
     assert!(seeds[0].ends_with("seed 1") && seeds[1].ends_with("seed 2"), "{seeds:?}");
     let line = held.share_line("one", &held.results[0]);
