@@ -134,7 +134,7 @@ impl Findings {
         self.paper.get(name).copied().unwrap_or(f64::NAN)
     }
 
-    /// Draws the verdict from the headline figures that the paper has as well.
+    /// Derives the verdict from the headline figures that the paper has as well.
     ///
     /// The verdict is *worse* if one figure is worse. Otherwise it is *not reproducible* if one figure is undecided, *better* if one is better,
     /// and *reproduced* if all are the same. `beside` ends the sentence with further facts, such as the figures of EDF and of the optimum.
@@ -142,7 +142,7 @@ impl Findings {
         self.judge_headlines(beside, Verdict::Worse);
     }
 
-    /// Draws the verdict on claimed differences: a claim that our figures do not reach is *not reproducible* rather than *worse*.
+    /// Derives the verdict on claimed differences: a claim that our figures do not reach is *not reproducible* rather than *worse*.
     pub fn judge_claim(&mut self, beside: &str) {
         let is_noise = |line: &Line| line.is_headline && line.noise() == Some(Noise::Few);
         let noise = if self.lines.iter().any(is_noise) { "; so few seeds are mere noise" } else { "" };

@@ -1,7 +1,7 @@
 //! One figure of an experiment: ours beside the paper's and beside the same figure of other schedulers.
 //!
 //! A [`Line`] also decides how our figure stands against the paper's, and whether it rests on enough repetitions. The verdict over all lines is
-//! drawn in `findings`.
+//! derived in `findings`.
 
 use serde::{Deserialize, Serialize};
 

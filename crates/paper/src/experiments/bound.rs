@@ -207,7 +207,7 @@ mod tests {
         }
         let constants = problem.constants();
         assert!((constants.transition - 1.0).abs() < 1e-9 && constants.greatest == 1.0);
-        // Two steps apart: twice the bound's slope, once its (1 − γ).
+        // Bins of three steps, so Δ = 0.2: the gap is 2 γ Δ / (1 − γ), the printed bound γ Δ / (1 − γ)².
         let gap = gap(&problem, points, gamma, 3);
         assert!((gap - 2.0 * gamma * 0.2 / (1.0 - gamma)).abs() < 1e-9, "{gap}");
         assert!(gap > allowed(&constants, gamma, 0.2, 1.0) && gap < allowed(&constants, gamma, 0.2, 2.0));

@@ -94,7 +94,7 @@ fn draw(findings: &mut Findings, curves: Vec<Curve>, legend: &[String]) {
     findings.plot("Miss rate over utilisation", caption, panel("Jobs missed", "utilisation", curves, y), legend);
 }
 
-/// Draws the verdict. `ours` and `best` are the numbers of loads at which our scheduler and the optimum miss less than the reference.
+/// Sets the verdict. `ours` and `best` are the numbers of loads at which our scheduler and the optimum miss less than the reference.
 fn conclude(findings: &mut Findings, ours: usize, best: usize, loads: usize) {
     let of = |name: &str| findings.line(name).map_or("–".into(), |line| line.shown());
     let beside = format!(

@@ -33,7 +33,7 @@ struct Settings {
     reserve: f32,
     /// Number of runs that are inspected and timed, one after the other.
     inspected: usize,
-    /// Distance between two decisions whose attention is inspected.
+    /// Interval between two inspected decisions, in decisions.
     look_every: u64,
 }
 
