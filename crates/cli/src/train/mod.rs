@@ -107,7 +107,7 @@ pub fn run(args: Args) -> Result<()> {
     say_parts(set.as_ref())?;
     check_teachers(&recipe, set.as_ref())?;
     let weights = args.begin_with.as_deref().map(|name| initial_weights(name, &recipe)).transpose()?;
-    // A resumed training may have left its model.
+    // An interrupted training may already have written its model.
     let replace = if args.resume { Replace::Earlier } else { Replace::nothing_or(args.force) };
     let model_file = Output::claim(&output, Kind::Model, replace)?;
     let checkpoint_file = Output::claim(&checkpoint, Kind::Checkpoint, Replace::earlier_or(args.force || args.resume))?;
