@@ -14,11 +14,12 @@ use crate::paths::{Kind, Output};
 use crate::setup::{ModelArgs, SetupArgs, any_time, heading};
 use crate::table;
 
-/// Explain one decision: ready jobs, tokens, Q-values, attention, and what the shield and EDF do; or all decisions of a run
+/// Explain one decision of the learned scheduler, or all decisions of a run
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet explain standard-125 --model random:1 --at 100ms\n  \
     temponet explain standard-125 --model random:1 --run --report run.html\n  \
-    temponet explain mytasks.toml --model mine.safetensors --at 2s --report decision.html")]
+    temponet explain mytasks.toml --model mine.safetensors --at 2s --report decision.html\n\n\
+    A decision is shown with its ready jobs, their tokens, Q-values and attention, and with what the shield and EDF do.")]
 pub struct Args {
     /// Task-set file (.toml, .csv, .json, rt-app's .json, SimSo's .xml) or a built-in set's name [default: robot]
     #[arg(value_name = "FILE|NAME")]

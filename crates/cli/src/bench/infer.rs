@@ -26,7 +26,7 @@ use crate::{output, setup, table};
     Dense and sparse attention: every job has its own row; \"kept\" is the size of the keys and values that queries attend to.\n\
     Agreement: share of decisions in which reduced precision puts the same jobs on 8 cores as single precision, for random networks.\n\
     Slacks are drawn over the whole vocabulary; equal jobs are merged into one row, as in a decision. The last case has no two equal rows.\n\
-    Results are checked against the reference implementation before anything is timed. control_ns is the time of one step of a fixed loop,\n\
+    Results are checked against the reference implementation before anything is timed. control_ns is the time of one step of a fixed loop, \
     which tells a slow machine from slow code.")]
 pub struct Args {
     /// Kernel to measure [default: the fastest on this machine]

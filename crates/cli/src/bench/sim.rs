@@ -22,7 +22,7 @@ use crate::{output, table};
 /// Measure the simulator: jobs per second and peak memory
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet bench sim\n  temponet bench sim --case edf-1x5 --jobs 1000000000\n\n\
-    Periods are log-uniform from 10 to 100 ms, deadlines implicit, traces off. Each case runs three times; the median\n\
+    Periods are log-uniform from 10 to 100 ms, deadlines implicit, traces off. Each case runs three times; the median \
     time is reported. control_ns is the time of one step of a fixed loop, which tells a slow machine from slow code.")]
 pub struct Args {
     /// Run only this case

@@ -25,8 +25,8 @@ use temponet_lab::measure::control;
 /// Measure training: learning steps, decisions of the environment, and both together
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet bench train\n  temponet bench train --json\n\n\
-    The paper's network (d = 128, L = 2, H = 4, feed-forward 512), one core. A step is a whole update of Q-learning: two forward passes, one\n\
-    backward pass, Adam, soft update. The median of several rounds is reported. control_ns is the time of one step of a fixed loop, which tells\n\
+    The paper's network (d = 128, L = 2, H = 4, feed-forward 512), one core. A step is a whole update of Q-learning: two forward passes, one \
+    backward pass, Adam, soft update. The median of several rounds is reported. control_ns is the time of one step of a fixed loop, which tells \
     a slow machine from slow code.")]
 pub struct Args {
     /// Number of rounds per case
