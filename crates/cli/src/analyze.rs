@@ -1,4 +1,4 @@
-//! `temponet analyze`: what can be proved about a set, and how far it is from the edge.
+//! `temponet analyze`: what can be proved about a task set, and how much more work it tolerates.
 
 mod json;
 
@@ -16,46 +16,46 @@ use crate::compare::chosen;
 use crate::setup::{ModelArgs, SetupArgs, cores};
 use crate::{output, table};
 
-/// Which deadlines are proved to be met, by which test, and how much longer may jobs take?
+/// Prove which deadlines are met, and find how much longer jobs may take
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  temponet analyze gap-avionics\n  temponet analyze mytasks.toml --cores 4 --json\n  \
     temponet analyze rosace --no-simulation\n\n\
-    The tests and what they take for granted are described in docs/analysis.md."
+    docs/analysis.md describes the tests and their assumptions."
 )]
 pub struct Args {
-    /// Task-set file (.toml, .csv, .json) or a built-in set's name [default: standard-125]
+    /// Task-set file (.toml, .csv, .json, rt-app's .json, SimSo's .xml) or a built-in set's name [default: robot]
     #[arg(value_name = "FILE|NAME")]
     set: Option<String>,
     #[command(flatten)]
     setup: SetupArgs,
     #[command(flatten)]
     model: ModelArgs,
-    /// Schedulers whose overload is looked for by simulation, separated by commas, or all; temponet is the learned one
+    /// Schedulers to simulate under rising load, separated by commas, or all; temponet is the learned scheduler
     #[arg(long, value_name = "LIST", default_value = "edf,rm,dm,llf,srpt,edf-skip,mh-edf,edzl,d-over")]
     schedulers: String,
-    /// Only prove: do not look by simulation for the overload that each scheduler survives
+    /// Skip the simulation that finds how much overload each scheduler survives
     #[arg(long)]
     no_simulation: bool,
-    /// Print one JSON object
+    /// Print the results as one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// Runs at each factor when something is random.
+/// Number of runs at each load factor if anything in the set is random.
 const RUNS: u64 = 3;
 
-/// Everything there is to say.
+/// Results of the analysis.
 struct Analysis {
     set: TaskSet,
-    /// None, and why, if the set is not analysable.
+    /// Worst case of the set, or the reason why it is not analyzable.
     worst_case: Result<WorstCase, NotAnalyzable>,
     tests: Vec<(&'static Test, Outcome)>,
-    /// On one core only.
+    /// Response times by priority rule; on one core only.
     responses: Vec<(PriorityRule, ResponseTimes)>,
     proofs: Vec<Proof>,
     scalings: Vec<Scaling>,
-    /// None if no simulation was wanted.
+    /// Overload that each scheduler survives; none if no simulation was wanted.
     survivals: Option<Survivals>,
 }
 
@@ -103,7 +103,7 @@ impl Analysis {
         Analysis { set, worst_case, tests, responses, proofs, scalings, survivals }
     }
 
-    /// What to conclude, in one sentence.
+    /// Returns the conclusion in one sentence.
     fn verdict(&self) -> String {
         let worst_case = match &self.worst_case {
             Ok(worst_case) => worst_case,
@@ -141,7 +141,7 @@ impl Analysis {
             );
         }
         if worst_case.is_overloaded() == Some(true) {
-            // Where rounding would hide the overload, more digits show it.
+            // More digits are shown where rounding would hide the overload.
             let near = utilization / (self.set.cores as f64) < 1.005;
             let utilization = if near { utilization.to_string() } else { format!("{utilization:.2}") };
             return format!(
@@ -162,7 +162,7 @@ impl Analysis {
         format!("Nothing is proved on {cores}, though the utilisation of {utilization:.2}{fits}{shrunk}.")
     }
 
-    /// The well-known ones first.
+    /// Returns the schedulers that are proved to meet all deadlines, the well-known ones first.
     fn proved_names(&self) -> Vec<&'static str> {
         let known = ["edf", "rm", "dm"];
         let is_known = |proof: &&Proof| known.contains(&proof.scheduler);
@@ -231,10 +231,10 @@ impl Analysis {
     }
 }
 
-/// Longer task lists are cut.
+/// Greatest number of tasks in a table.
 const MOST_ROWS: usize = 40;
 
-/// A table after an empty line; nothing if it has no rows.
+/// Renders a table after an empty line; an empty string if it has no rows.
 fn section(header: &[&str], rows: Vec<Vec<String>>, words: usize) -> String {
     if rows.is_empty() { String::new() } else { format!("\n{}", table::render_with(header, &rows, words)) }
 }

@@ -1,4 +1,4 @@
-//! `temponet arena`: every scheduler on the fixed scenarios, beside the clairvoyant optimum.
+//! `temponet arena`: schedulers on fixed scenarios, beside the clairvoyant optimum.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::paths::{Kind, Output};
 use crate::setup::ModelArgs;
 use crate::table;
 
-/// Run every scheduler on fixed scenarios, beside the clairvoyant optimum
+/// Run schedulers on fixed scenarios, beside the clairvoyant optimum
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  temponet arena --quick\n  temponet arena --model weights.safetensors --report arena.html\n  \
@@ -26,21 +26,21 @@ pub struct Args {
     /// Scenarios to run, separated by commas or spaces [default: all]
     #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     scenario: Vec<String>,
-    /// Schedulers, separated by commas, or all
+    /// Schedulers to run, separated by commas, or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     schedulers: String,
     #[command(flatten)]
     model: ModelArgs,
-    /// A few sets of each scenario only
+    /// Run only a few sets of each scenario
     #[arg(long)]
     quick: bool,
-    /// Write one self-contained HTML page with a plot over the scenarios and their tables
+    /// Write a self-contained HTML page with a plot over the scenarios and their tables
     #[arg(long, value_name = "OUT.html")]
     report: Option<PathBuf>,
-    /// Replace existing files, whatever is in them
+    /// Replace existing files of any kind
     #[arg(long)]
     force: bool,
-    /// Print one JSON object
+    /// Print the results as one JSON object
     #[arg(long, conflicts_with = "markdown")]
     json: bool,
     /// Print Markdown tables
@@ -55,7 +55,7 @@ pub fn run(args: Args) -> Result<()> {
     };
     let roster = args.model.roster()?;
     let schedulers = chosen(&args.schedulers, &roster)?;
-    // Claimed first: a path that cannot be written should not cost a long run.
+    // The output is claimed first, so that a path that cannot be written does not waste a long run.
     let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     let plan = Plan { scenarios, schedulers, roster, quick: args.quick };
     let arena = run_plan(&plan, &plan.progress())?;
@@ -107,7 +107,7 @@ fn scenario_text(outcome: &Outcome) -> String {
     out + "\n"
 }
 
-/// One line for each scenario: EDF, the best classical scheduler, the learned one if it ran, and the optimum.
+/// Returns a table with one row for each scenario: EDF, the best classical scheduler, the learned one if it ran, and the optimum.
 fn overview(arena: &Arena) -> (Vec<&str>, Vec<Vec<String>>) {
     let row_of = |name: &str| arena.outcomes.iter().find_map(|outcome| outcome.row(name));
     let has = |name: &str| row_of(name).is_some();
@@ -134,10 +134,10 @@ fn overview(arena: &Arena) -> (Vec<&str>, Vec<Vec<String>>) {
     (header, arena.outcomes.iter().map(line).collect())
 }
 
-/// Scenarios side by side in one Markdown table.
+/// Number of scenarios side by side in one Markdown table.
 const IN_TABLE: usize = 7;
 
-/// The overview, and every scheduler's score with its interval on every scenario.
+/// Renders the overview, and the score of every scheduler on every scenario with its confidence interval.
 fn markdown(arena: &Arena) -> String {
     let (header, rows) = overview(arena);
     let mut out = table::markdown(&header, &rows);
@@ -169,12 +169,12 @@ fn markdown(arena: &Arena) -> String {
     out + &arena.verdict().map_or(String::new(), |verdict| format!("\n{verdict}\n"))
 }
 
-/// All shares are fractions; `ci95` is half the width of the interval, null for one set.
+/// JSON report. All shares are fractions; `ci95` is half the width of the confidence interval, null for one set.
 #[derive(Serialize)]
 struct JsonArena<'a> {
     quick: bool,
     scenarios: Vec<JsonScenario<'a>>,
-    /// Null without a model.
+    /// Standings over all scenarios; null without a model.
     summary: Option<JsonSummary>,
 }
 
@@ -185,12 +185,12 @@ struct JsonScenario<'a> {
     description: &'a str,
     goal: &'static str,
     sets: usize,
-    /// Best first.
+    /// Schedulers, the best one first.
     schedulers: Vec<JsonRow<'a>>,
     best_classical: Option<&'a str>,
-    /// The learned scheduler less the best classical one, set by set; null without a model.
+    /// Score of the learned scheduler minus that of the best classical one, paired by set; null without a model.
     paired_delta: Option<JsonDelta>,
-    /// Below, level, undecided or above; null without a model.
+    /// `below`, `level`, `undecided` or `above`; null without a model.
     standing: Option<&'static str>,
     clairvoyant: JsonOptimum,
     skipped: Vec<JsonSkipped<'a>>,
@@ -210,7 +210,7 @@ struct JsonDelta {
     ci95: Option<f64>,
 }
 
-/// `exact`: whether `upper` is the optimum and no mere bound.
+/// Clairvoyant optimum. `exact` tells whether `upper` is the optimum rather than a bound.
 #[derive(Serialize)]
 struct JsonOptimum {
     exact: bool,
@@ -230,7 +230,7 @@ struct JsonSummary {
     level: usize,
     undecided: usize,
     above: usize,
-    /// The share of all gaps from the best classical scheduler to the optimum; null if there is no gap.
+    /// Closed share of all gaps between the best classical scheduler and the optimum; null if there is no gap.
     gap_closed: Option<f64>,
     verdict: String,
 }

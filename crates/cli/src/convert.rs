@@ -1,4 +1,4 @@
-//! `temponet new` and `temponet convert`: task-set files.
+//! `temponet new` and `temponet convert`: writing task-set files.
 
 use std::path::PathBuf;
 
@@ -13,13 +13,13 @@ use crate::{output, setup};
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  temponet new mytasks.toml && temponet compare mytasks.toml")]
 pub struct NewArgs {
-    /// The file to write; its name ends in .toml
+    /// File to write; its name must end in .toml
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Replace an existing file
     #[arg(long)]
     pub force: bool,
-    /// Print one JSON object
+    /// Print the results as one JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -32,7 +32,7 @@ pub fn new(args: NewArgs) -> Result<()> {
     written(&args.file, args.json)
 }
 
-/// Convert a task set between TOML, JSON and CSV; read files of rt-app and SimSo, write files of rt-app
+/// Convert a task set between TOML, JSON and CSV, from rt-app and SimSo, or to rt-app
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet convert mytasks.csv mytasks.toml\n  \
     temponet convert gap-avionics gap.json\n  \
@@ -43,24 +43,24 @@ pub struct Args {
     /// Task-set file (.toml, .csv, .json, rt-app's .json, SimSo's .xml) or a built-in set's name
     #[arg(value_name = "FILE|NAME")]
     pub from: String,
-    /// The file to write; its ending says the format
+    /// File to write; its extension (.toml, .json or .csv) determines the format
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Write the file of another tool instead
+    /// Write the format of another tool instead
     #[arg(long, value_name = "TOOL")]
     pub to: Option<Tool>,
     /// Replace an existing file
     #[arg(long)]
     pub force: bool,
-    /// Print one JSON object
+    /// Print the results as one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
-/// Tools that we write files for.
+/// Tools whose formats can be written.
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub enum Tool {
-    /// A workload of rt-app, whose name ends in .json
+    /// rt-app workload; the name of the file must end in .json
     RtApp,
 }
 
@@ -92,7 +92,7 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
-/// Says which file was written.
+/// Prints which file was written.
 pub fn written(path: &std::path::Path, json: bool) -> Result<()> {
     match json {
         true => output::print_json(&serde_json::json!({ "written": path.display().to_string() })),

@@ -1,23 +1,23 @@
-//! Where training computes.
+//! Devices that training can run on.
 
 use anyhow::{Result, bail};
 use temponet_grad::Cpu;
 
-/// A device that is ready.
+/// An open device.
 pub enum Opened {
-    /// The processor.
+    /// The CPU.
     Cpu(Cpu<f32>),
     /// An NVIDIA GPU.
     #[cfg(feature = "cuda")]
     Cuda(Box<temponet_grad::Cuda>),
 }
 
-/// The device of a name: `cpu`, `cuda`, or `auto` for a GPU if there is one.
+/// Opens a device by name: `cpu`, `cuda`, or `auto` for a GPU if there is one.
 pub fn open(name: &str) -> Result<Opened> {
     open_with(name, gpu)
 }
 
-/// As above, with what opens the GPU: not to be asked unless it is wanted, since that alone takes time and memory on it.
+/// Opens a device, calling `gpu` only if a GPU is wanted, because opening one takes time and GPU memory.
 fn open_with(name: &str, gpu: impl FnOnce() -> Result<Opened, String>) -> Result<Opened> {
     if name == "cpu" {
         return Ok(Opened::Cpu(Cpu::default()));

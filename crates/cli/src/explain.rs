@@ -1,4 +1,4 @@
-//! `temponet explain`: one decision of the learned scheduler, or all of a run, laid open.
+//! `temponet explain`: inspection of one decision of the learned scheduler, or of all decisions of a run.
 
 use std::path::PathBuf;
 
@@ -14,32 +14,34 @@ use crate::paths::{Kind, Output};
 use crate::setup::{ModelArgs, SetupArgs, any_time, heading};
 use crate::table;
 
-/// Show one decision: ready jobs, tokens, Q-values, attention, what the shield and EDF say; or all decisions of a run
+/// Explain one decision of the learned scheduler, or all decisions of a run
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet explain standard-125 --model random:1 --at 100ms\n  \
     temponet explain standard-125 --model random:1 --run --report run.html\n  \
-    temponet explain mytasks.toml --model mine.safetensors --at 2s --report decision.html")]
+    temponet explain mytasks.toml --model mine.safetensors --at 2s --report decision.html\n\n\
+    A decision is shown with its ready jobs, their tokens, Q-values and attention, and with what the shield and EDF do.")]
 pub struct Args {
-    /// Task-set file or a built-in set's name [default: standard-125]
+    /// Task-set file (.toml, .csv, .json, rt-app's .json, SimSo's .xml) or a built-in set's name [default: robot]
     #[arg(value_name = "FILE|NAME")]
     set: Option<String>,
     #[command(flatten)]
     setup: SetupArgs,
     #[command(flatten)]
     model: ModelArgs,
-    /// The first decision at or after this date, with a job ready
+    /// Explain the first decision with a ready job at or after this time, such as 100ms
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = any_time)]
     at: Time,
-    /// Look at all decisions up to the horizon [default: about 1 000 jobs]: alignment, entropy, Q-values, the rule that chooses likewise
+    /// Explain all decisions up to the horizon (about 1 000 jobs by default): alignment, entropy, Q-values, and the simple rule that decides most
+    /// alike
     #[arg(long, conflicts_with = "at")]
     run: bool,
-    /// Write a page with the attention, or what a run chose, as heat maps
+    /// Write an HTML page with heat maps of the attention, or of the jobs that a run chose
     #[arg(long, value_name = "OUT.html")]
     report: Option<PathBuf>,
-    /// Replace existing files, whatever is in them
+    /// Replace existing files of any kind
     #[arg(long)]
     force: bool,
-    /// Print one JSON object
+    /// Print the results as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -90,7 +92,7 @@ fn cores(jobs: &[Option<String>]) -> String {
     jobs.iter().map(|job| job.as_deref().unwrap_or("idle")).collect::<Vec<_>>().join(", ")
 }
 
-/// What was decided, in a few sentences.
+/// Describes the decision in a few sentences.
 fn facts(decision: &ExplainedDecision, no_shield: bool) -> String {
     let ExplainedDecision { network, done, wanted, edf } = decision;
     let shield = match done == wanted {
@@ -128,10 +130,10 @@ fn facts(decision: &ExplainedDecision, no_shield: bool) -> String {
     )
 }
 
-/// Every decision is looked at slowly, so a run is as many times shorter than others, unless it is said how long.
+/// Factor by which the default horizon is shorter than in other commands, because inspecting a decision is slow.
 const SHORTER: u64 = 10;
 
-/// What was found in a run, line by line.
+/// Returns the findings of a run as pairs of name and value.
 fn run_lines(run: &RunReport, model: &str) -> Vec<(String, String)> {
     let spread = |spread: &Spread| format!("{:.3} ± {:.3} bits", spread.mean, spread.deviation);
     let share = |share: f64| format!("{:.1}%", 100.0 * share);
@@ -165,7 +167,7 @@ fn run_lines(run: &RunReport, model: &str) -> Vec<(String, String)> {
     lines
 }
 
-/// Jobs that the table for people lists.
+/// Greatest number of jobs in the table.
 const MOST_ROWS: usize = 40;
 
 fn text(decision: &ExplainedDecision, no_shield: bool) -> String {

@@ -1,4 +1,4 @@
-//! `temponet generate`: random task sets.
+//! `temponet generate`: drawing a random task set.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::paths::{Kind, Output, Replace};
 use crate::setup::{any_time, positive_time};
 use crate::shape::{ShapeArgs, positive_number};
 
-/// Draw a random task set of a given total utilisation
+/// Draw a random task set with a given total utilization
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet generate --tasks 20 --utilization 3.2 --cores 4 -o random.toml\n  \
     temponet generate --tasks 8 --utilization 1.2 --periods list:10ms,20ms,50ms --seed 7 -o random.json\n  \
@@ -22,33 +22,33 @@ use crate::shape::{ShapeArgs, positive_number};
     temponet generate --tasks 200 --utilization 6 --cores 8 --modes low=5@0s,burst=11@5s,high=9@10s -o switch.toml\n  \
     temponet generate --tasks 600 --utilization 10 --cores 8 --burst 10,10ms,20ms,10s,1.2 -o stress.toml")]
 pub struct Args {
-    /// Number of tasks; unc:… and waters2015 find their own
+    /// Number of tasks, 1 to 100000; the methods unc:… and waters2015 choose their own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     tasks: Option<u32>,
-    /// Total utilisation; above the number of cores the set is overloaded
+    /// Total utilization over all cores; above the number of cores the set is overloaded
     #[arg(long, value_name = "U", value_parser = positive_number)]
     utilization: f64,
-    /// Number of cores
+    /// Number of cores, 1 to 4096
     #[arg(long, value_name = "M", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=4096))]
     cores: u16,
-    /// The same seed gives the same set
+    /// Seed; the same seed gives the same set
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
     shape: ShapeArgs,
-    /// A load peak on top: JOBS,DEADLINE,EVERY,UNTIL,UTILIZATION, such as 10,10ms,20ms,10s,1.2
+    /// Additional bursts of JOBS jobs with a relative deadline: JOBS,DEADLINE,EVERY,UNTIL,UTILIZATION, such as 10,10ms,20ms,10s,1.2
     #[arg(long, value_name = "PEAK", value_parser = burst)]
     burst: Option<BurstSpec>,
-    /// Total utilisation that changes over time: NAME=UTILIZATION@BEGIN,…
+    /// Modes with different total utilizations over time: NAME=UTILIZATION@BEGIN,…, such as low=5@0s,high=9@10s
     #[arg(long, value_name = "LIST", value_parser = modes)]
     modes: Option<Modes>,
-    /// The file to write; its ending says the format
+    /// File to write; its extension (.toml, .json or .csv) determines the format
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Replace an existing file
     #[arg(long)]
     force: bool,
-    /// Print one JSON object
+    /// Print the results as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -86,7 +86,7 @@ fn burst(text: &str) -> Result<BurstSpec, String> {
     })
 }
 
-/// Share by which rounding may move the total utilisation.
+/// Greatest relative change of the total utilization by rounding.
 const MOST_ROUNDING: f64 = 0.05;
 
 pub fn run(args: Args) -> Result<()> {

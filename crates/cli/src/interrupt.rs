@@ -1,14 +1,14 @@
-//! The end of the program by Ctrl-C or by a request to terminate: at once, whatever it is doing, with nothing left half-written.
+//! Handling of Ctrl-C and of requests to terminate: the program ends at once and leaves no temporary files behind.
 //!
-//! There is one handler for the whole program. What must not stay behind is registered here for as long as it is unfinished.
+//! There is one handler for the whole program. Temporary files are registered here until they are complete.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Files that are to be removed if the program ends now.
+/// Files to remove if the program is interrupted.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Begins to listen. SIGINT ends the program with exit code 130, SIGTERM with 143.
+/// Installs the handler. SIGINT ends the program with exit code 130, SIGTERM with 143.
 pub fn listen() -> std::io::Result<()> {
     #[cfg(unix)]
     {
@@ -19,7 +19,7 @@ pub fn listen() -> std::io::Result<()> {
                 for path in UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).iter() {
                     let _ = std::fs::remove_file(path);
                 }
-                // Without waiting for anybody: other threads are still at work.
+                // Other threads are still running, so the process exits without waiting for them.
                 signal_hook::low_level::exit(128 + signal);
             }
         })?;
@@ -27,11 +27,11 @@ pub fn listen() -> std::io::Result<()> {
     Ok(())
 }
 
-/// A file that is removed if the program is interrupted before this is dropped.
+/// Guard of a file that is removed if the program is interrupted while the guard exists.
 pub struct Unfinished(PathBuf);
 
 impl Unfinished {
-    /// Makes a file and registers it; an interruption cannot come between.
+    /// Creates a file and registers it, without an interruption in between.
     pub fn create<T>(
         make: impl FnOnce() -> std::io::Result<T>,
         path_of: fn(&T) -> &Path,

@@ -1,4 +1,4 @@
-//! `temponet sets` and `temponet schedulers`: what there is to choose from.
+//! `temponet sets` and `temponet schedulers`: lists of the built-in task sets and of the schedulers.
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -8,14 +8,14 @@ use temponet_lab::roster::{SHIELDED, UNSHIELDED};
 
 use crate::{output, table};
 
-/// List the built-in task sets, or print one as a file
+/// List the built-in task sets, or print one of them
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet sets\n  temponet sets democar > mytasks.toml\n\n\
-    Tasks are independent: shared resources and precedence of the originals are not modelled.")]
+    Tasks are independent: shared resources and precedence constraints of the originals are not modeled.")]
 pub struct SetsArgs {
-    /// Print this set's file
+    /// Name of a set to print as a task-set file
     pub name: Option<String>,
-    /// Print one JSON object
+    /// Print the results as one JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -71,19 +71,19 @@ pub fn sets(args: SetsArgs) -> Result<()> {
     output::print(&out)
 }
 
-/// List the schedulers: what they do, what they are for, what can be set
+/// List the schedulers, their purposes and their options
 #[derive(clap::Args)]
 #[command(
     after_help = "Example:\n  temponet schedulers\n\nOptions are written after the name: llf:quantum=500us, c-edf:size=4:fit=worst\n\
-    Any of them runs behind the shield: shield:srpt, shield:llf:quantum=500us"
+    Any scheduler can run behind the shield: shield:srpt, shield:llf:quantum=500us"
 )]
 pub struct SchedulersArgs {
-    /// Print one JSON object
+    /// Print the results as one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
-/// The learned scheduler, which is in no catalog of classical ones: names, what they do, what they are for.
+/// Names, summaries and purposes of the learned scheduler, which is not in the catalog of classical ones.
 const LEARNED: [(&str, &str, &str); 2] = [
     (
         SHIELDED,

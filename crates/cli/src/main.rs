@@ -1,7 +1,7 @@
 //! The `temponet` command.
 //!
-//! Data goes to stdout, everything else to stderr. Whatever the user got wrong ends with one line and exit code 2; a check that he asked for
-//! and that fails, with exit code 1.
+//! Results go to stdout, everything else to stderr. A mistake of the user ends the program with one line and exit code 2. A check that the user
+//! asked for and that fails ends it with exit code 1. Every subcommand has its own module; the work itself is done by the library crates.
 
 mod analyze;
 mod arena;
@@ -31,7 +31,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use temponet_task::wording::{visible, visible_lines};
 
-/// Which scheduler meets the most deadlines, and what does its schedule look like?
+/// Compare deadline schedulers: which one meets the most deadlines, and what does its schedule look like?
 #[derive(Parser)]
 #[command(name = "temponet", version, after_help = "Example:\n  temponet compare democar --report democar.html")]
 struct Cli {
@@ -56,18 +56,18 @@ enum Command {
     Arena(arena::Args),
     Reproduce(reproduce::Args),
     Bench(bench::Args),
-    /// Print the completions of a shell
+    /// Print shell completions
     #[command(
         after_help = "Example:\n  temponet completions bash > ~/.local/share/bash-completion/completions/temponet"
     )]
     Completions {
-        /// The shell
+        /// Shell to print completions for
         shell: clap_complete::Shell,
     },
-    /// Print the manual page (roff), or write one per command into a folder
+    /// Print the manual page as roff, or write one page per command into a folder
     #[command(after_help = "Example:\n  temponet man | man -l -")]
     Man {
-        /// Write the page of every command into this folder
+        /// Folder to write one manual page per command into
         #[arg(long, value_name = "FOLDER")]
         dir: Option<std::path::PathBuf>,
     },
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     }
     match run(command().command) {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader of our output has had enough, as in `temponet sets | head`.
+        // The reader of our output has closed the pipe, as in `temponet sets | head`.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) if error.is::<Failed>() => {
             output::say(&format!("failed: {error}"));
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the user asks for; a wrong call ends here. Control characters in it do not reach the terminal.
+/// Parses the command line. A wrong call ends the program here; control characters in it do not reach the terminal.
 fn command() -> Cli {
     let is_wrong = |error: &clap::Error| error.exit_code() != 0;
     match Cli::try_parse() {
@@ -106,7 +106,7 @@ fn command() -> Cli {
     }
 }
 
-/// Whether a text would not be shown as it is.
+/// Whether a text contains characters that are escaped when shown.
 fn is_hidden(text: &str) -> bool {
     matches!(visible(text), std::borrow::Cow::Owned(_))
 }
@@ -145,7 +145,7 @@ fn run(command: Command) -> anyhow::Result<()> {
     }
 }
 
-/// What a user asked to be told by exit code 1: the command itself went well.
+/// A check that the user asked for has failed, which exit code 1 reports. The command itself succeeded.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Failed(pub String);

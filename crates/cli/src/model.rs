@@ -1,4 +1,4 @@
-//! `temponet model`: weights files.
+//! `temponet model`: inspecting and writing model files.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::convert::written;
 use crate::paths::{Kind, Output, Replace};
 use crate::{output, setup, table};
 
-/// Look at a model, or write untrained weights to begin with
+/// Show a model, change its metadata, or write untrained weights
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  temponet model show mine.safetensors\n  temponet model new random:1 -o fresh.safetensors"
@@ -22,29 +22,29 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Shape, tokens, provenance and checksum of a model
+    /// Show the shape, tokens, provenance and checksum of a model
     #[command(after_help = "Example:\n  temponet model show mine.safetensors")]
     Show {
-        /// A weights file, built-in, or random:SEED
+        /// Weights file, built-in, or random:SEED
         #[arg(value_name = "FILE")]
         model: String,
-        /// Print one JSON object
+        /// Print the results as one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Write a model again with other words about it
+    /// Write a copy of a model with other metadata
     #[command(after_help = "Example:\n  temponet model note mine.safetensors --reach 12 -o noted.safetensors")]
     Note {
-        /// A weights file
+        /// Weights file
         #[arg(value_name = "FILE")]
         model: String,
-        /// Where it comes from
+        /// Provenance to record in the model
         #[arg(long, value_name = "TEXT")]
         provenance: Option<String>,
-        /// Ready jobs per core up to which it decides; beyond, mh-edf does
+        /// Greatest number of ready jobs per core at which the model decides; beyond it, mh-edf decides
         #[arg(long, value_name = "JOBS")]
         reach: Option<f64>,
-        /// The file to write
+        /// File to write
         #[arg(short, long, value_name = "FILE.safetensors")]
         output: PathBuf,
         /// Replace an existing file
@@ -54,16 +54,16 @@ enum What {
     /// Write untrained weights
     #[command(after_help = "Example:\n  temponet model new random:1 -o fresh.safetensors")]
     New {
-        /// random:SEED; random-paper:SEED for the paper's tokens, random-raw:SEED or random-mlp:SEED for continuous slack
+        /// random:SEED, random-paper:SEED for the paper's tokens, or random-raw:SEED or random-mlp:SEED for continuous slack
         #[arg(value_name = "NAME")]
         model: String,
-        /// The file to write
+        /// File to write
         #[arg(short, long, value_name = "FILE.safetensors")]
         output: PathBuf,
         /// Replace an existing file
         #[arg(long)]
         force: bool,
-        /// Print one JSON object
+        /// Print the results as one JSON object
         #[arg(long)]
         json: bool,
     },

@@ -1,6 +1,7 @@
-//! Where results go: stdout, or files that are never left half-written.
+//! Output to the terminal, and files that are never left half-written.
 //!
-//! Whatever reaches a terminal goes through here, where control characters, which names of files and tasks may hold, are escaped.
+//! Everything that reaches the terminal passes through this module, which escapes the control characters that names of files and tasks may
+//! contain.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -15,7 +16,7 @@ use temponet_task::wording::{visible, visible_lines};
 
 use crate::interrupt::Unfinished;
 
-/// How a part of a text is set in bold, where stdout is a terminal.
+/// Escape sequences that begin and end bold text on a terminal.
 pub const BOLD: [&str; 2] = ["\x1b[1m", "\x1b[0m"];
 
 /// Prints text to stdout.
@@ -23,23 +24,23 @@ pub fn print(text: &str) -> Result<()> {
     print_bytes(harmless(text).as_bytes())
 }
 
-/// The text without what steers a terminal, but for our own [`BOLD`].
+/// Escapes everything that controls a terminal except our own [`BOLD`].
 fn harmless(text: &str) -> String {
     let [begin, end] = BOLD;
     let plain = |part: &str| part.split(end).map(visible_lines).collect::<Vec<_>>().join(end);
     text.split(begin).map(plain).collect::<Vec<_>>().join(begin)
 }
 
-/// Prints to stdout as it is.
+/// Prints bytes to stdout without escaping.
 pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).context("cannot write to stdout")
 }
 
-/// Prints one JSON object to stdout.
+/// Prints one JSON value to stdout.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value)? + "\n";
-    // JSON escapes most control characters by itself; others occur in texts only, where they may be escaped as well.
+    // JSON itself escapes most control characters. The others occur only inside strings, where they can be escaped as well.
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match visible_lines(c.encode_utf8(&mut [0; 4])).len() > c.len_utf8() {
@@ -50,25 +51,26 @@ pub fn print_json(value: &impl Serialize) -> Result<()> {
     print_bytes(out.as_bytes())
 }
 
-/// Tells the user something on stderr, in one line. Nobody may be listening.
+/// Prints one line to stderr. Errors are ignored, because stderr may be closed.
 pub fn say(message: &str) {
     let _ = writeln!(std::io::stderr(), "{}", visible(message));
 }
 
-/// How long to wait for a reader of a pipe.
+/// Longest time to wait for a reader of a pipe.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A file under a temporary name beside its own, which it takes when it is complete. Until then an older file of that name stays as it was.
+/// A file that is written under a temporary name and takes its own name when it is complete. Until then, an older file of that name stays
+/// unchanged.
 pub struct NewFile {
     path: PathBuf,
-    /// None where the target is no ordinary file (a pipe, a device) and is written to as it is.
+    /// Temporary file; none where the target is not a regular file (a pipe, a device) and is written directly.
     temporary: Option<(tempfile::TempPath, Unfinished)>,
-    /// What to write to.
+    /// Writer of the content.
     pub out: BufWriter<File>,
 }
 
 impl NewFile {
-    /// Opens the temporary file for a target that is no link.
+    /// Opens the temporary file of a target, which must not be a link. `is_special` targets are opened directly.
     pub fn create(target: &Path, is_special: bool) -> Result<NewFile> {
         let cannot_write = || format!("cannot write {}", target.display());
         if is_special {
@@ -79,7 +81,7 @@ impl NewFile {
             Unfinished::create(|| temporary_in(folder_of(target)), |file| file.path()).with_context(cannot_write)?;
         let (file, path) = file.into_parts();
         if let Ok(old) = target.metadata() {
-            // The owner first, which only root can keep: another one resets the permissions.
+            // The owner is set first, because a change of owner resets the permissions. Only root can keep the owner.
             #[cfg(unix)]
             {
                 use std::os::unix::fs::{MetadataExt, fchown};
@@ -90,7 +92,7 @@ impl NewFile {
         Ok(NewFile { path: target.into(), temporary: Some((path, unfinished)), out: BufWriter::new(file) })
     }
 
-    /// Completes the file.
+    /// Completes the file: writes it to disk and renames it.
     pub fn finish(mut self) -> Result<()> {
         self.complete().with_context(|| format!("cannot write {}", self.path.display()))
     }
@@ -98,31 +100,31 @@ impl NewFile {
     fn complete(&mut self) -> std::io::Result<()> {
         self.out.flush()?;
         let Some((temporary, unfinished)) = self.temporary.take() else { return Ok(()) };
-        // On the disk before it takes the place of the old one, or a crash could leave an empty file under its name.
+        // The content must be on disk before the file takes its name; otherwise a crash could leave an empty file under that name.
         self.out.get_ref().sync_all()?;
         temporary.persist(&self.path).map_err(|error| error.error)?;
         drop(unfinished);
         #[cfg(unix)]
         if let Ok(folder) = File::open(folder_of(&self.path)) {
-            // Not every file system can; the file itself is safe.
+            // Not every file system can sync a folder; the file itself is safe.
             let _ = folder.sync_all();
         }
         Ok(())
     }
 
-    /// Writes everything and completes the file.
+    /// Writes the whole content and completes the file.
     pub fn write(mut self, content: &[u8]) -> Result<()> {
         self.out.write_all(content).with_context(|| format!("cannot write {}", self.path.display()))?;
         self.finish()
     }
 }
 
-/// The folder of a file.
+/// Returns the folder of a file.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A new file in a folder under a name that nobody can foresee, with the permissions of any new file.
+/// Creates a temporary file with an unpredictable name and the usual permissions of a new file.
 pub fn temporary_in(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".temponet-").suffix(".partial").rand_bytes(12);
@@ -131,9 +133,9 @@ pub fn temporary_in(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
     builder.tempfile_in(folder)
 }
 
-/// Opens a pipe or a device. Opening a pipe waits for a reader, who may never come.
+/// Opens a pipe or a device. Opening a pipe waits for a reader, but not for longer than [`PATIENCE`].
 fn open_special(path: &Path) -> Result<File> {
-    // What is open already goes on where it is, or one output would overwrite the other.
+    // A stream that is already open continues at its position; otherwise one output would overwrite the other.
     #[cfg(unix)]
     {
         use std::os::fd::AsFd;

@@ -1,9 +1,9 @@
-//! Every file that a command reads and writes, so that no output is ever written over an input, over another output, or over something that
-//! this program did not make.
+//! Registry of all files that a command reads and writes. It prevents an output from overwriting an input, another output, or a file that this
+//! program did not write.
 //!
-//! A process runs one command, so there is one list. Whoever reads a file of the user's says so with [`reads`]; whoever will write one asks for
-//! it with [`Output::claim`], before the work begins. Files are told apart by what they are (device and inode), not by how they are spelt: links,
-//! hard links, `./a` and `a` are one file.
+//! A process runs one command, so there is one registry. Code that reads a file of the user registers it with [`reads`]. Code that will write a
+//! file claims it with [`Output::claim`] before the work begins. Files are identified by device and inode, not by spelling: links, hard links,
+//! `./a` and `a` are the same file.
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
@@ -14,42 +14,42 @@ use anyhow::{Context, Result, bail};
 
 use crate::output::{NewFile, folder_of, temporary_in};
 
-/// What an output is.
+/// Kind of an output file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A self-contained page.
+    /// Self-contained HTML page.
     Page,
-    /// A picture.
+    /// SVG picture.
     Picture,
-    /// A picture, or a page with one.
+    /// SVG picture, or an HTML page with one.
     PictureOrPage,
-    /// One row per job.
+    /// CSV file with one row per job.
     Jobs,
-    /// A Chrome trace.
+    /// Chrome trace.
     Trace,
-    /// One row per phase of a training.
+    /// CSV file with one row per training phase.
     Log,
-    /// TensorBoard's events.
+    /// TensorBoard event file.
     Events,
-    /// The rows of a sweep.
+    /// CSV file with the rows of a sweep.
     Sweep,
-    /// The same rows as Parquet.
+    /// Parquet file with the rows of a sweep.
     Parquet,
-    /// A weights file.
+    /// Model file.
     Model,
-    /// All that a training needs to go on.
+    /// Checkpoint from which a training can continue.
     Checkpoint,
-    /// A task set in one of our formats.
+    /// Task set in one of our formats.
     TaskSet,
-    /// What `bench … --write` leaves for programs of others.
+    /// Data that `bench … --write` writes for other programs.
     BenchData,
 }
 
-/// Bytes at the beginning of a file that tell what it is.
+/// Number of leading bytes by which the kind of a file is recognized.
 const HEAD: u64 = 1 << 16;
 
 impl Kind {
-    /// How it is called in messages.
+    /// Returns the name used in messages.
     fn name(self) -> &'static str {
         match self {
             Kind::Page => "a page of this program",
@@ -68,7 +68,7 @@ impl Kind {
         }
     }
 
-    /// The endings that its name may have; any, if there are none.
+    /// Returns the allowed file extensions; empty if any extension is allowed.
     fn endings(self) -> &'static [&'static str] {
         match self {
             Kind::Page => &["html", "htm"],
@@ -83,7 +83,7 @@ impl Kind {
         }
     }
 
-    /// Whether a file that begins like this may be an earlier output of this kind.
+    /// Whether a file that begins with `head` may be an earlier output of this kind.
     fn begins(self, head: &[u8]) -> bool {
         let starts =
             |text: &str| head.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text.as_bytes()));
@@ -100,7 +100,7 @@ impl Kind {
             Kind::Parquet => starts("PAR1"),
             Kind::Model => holds("\"format\":\"temponet-model-"),
             Kind::Checkpoint => holds("\"format\":\"temponet-checkpoint-"),
-            // Nothing tells them from those that people write.
+            // Nothing distinguishes our task sets from those that people write.
             Kind::TaskSet => false,
             Kind::BenchData => {
                 holds("\"time_unit\"") || holds("name,release,execution,deadline") || starts("[{\"count\":")
@@ -123,35 +123,35 @@ impl Kind {
     }
 }
 
-/// What may be replaced by an output.
+/// Which existing files an output may replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replace {
-    /// No file at all, unless it is empty.
+    /// Only empty files.
     Nothing,
-    /// An earlier output of the same kind.
+    /// Earlier outputs of the same kind.
     Earlier,
-    /// Whatever is there: the user said `--force`.
+    /// Any file, because the user passed `--force`.
     Anything,
 }
 
 impl Replace {
-    /// What `--force` means for outputs that can be made again.
+    /// Returns the rule for outputs that can be produced again.
     pub fn earlier_or(force: bool) -> Replace {
         if force { Replace::Anything } else { Replace::Earlier }
     }
 
-    /// What `--force` means for files that people write themselves, or that took long to make.
+    /// Returns the rule for files that people write themselves, or that take long to produce.
     pub fn nothing_or(force: bool) -> Replace {
         if force { Replace::Anything } else { Replace::Nothing }
     }
 }
 
-/// What a file is, however it is spelt.
+/// Identity of a file, independent of the spelling of its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Identity {
-    /// One that is there: device and inode, or its full path where there are none.
+    /// An existing file: device and inode, or the full path on systems without them.
     There(Place),
-    /// One that is not there yet: its folder and its name.
+    /// A file that does not exist yet: its folder and name.
     New(Place, OsString),
 }
 
@@ -171,9 +171,10 @@ fn place(path: &Path) -> std::io::Result<Place> {
     path.canonicalize()
 }
 
-/// A file that this command reads or writes.
+/// A registered file.
 struct Taken {
     identity: Identity,
+    /// Path as the user spelled it.
     shown: String,
     is_output: bool,
 }
@@ -195,7 +196,7 @@ fn take(identity: Identity, path: &Path, is_output: bool) -> Result<()> {
     Ok(())
 }
 
-/// Notes that the command reads a file. One that is not there, or is no ordinary file, cannot be lost.
+/// Registers a file that the command reads. A file that does not exist or is not regular cannot be overwritten and is ignored.
 pub fn reads(path: &Path) -> Result<()> {
     match path.metadata() {
         Ok(metadata) if metadata.is_file() => take(Identity::There(place(path)?), path, false),
@@ -203,23 +204,23 @@ pub fn reads(path: &Path) -> Result<()> {
     }
 }
 
-/// A file that the command will write, checked as far as it can be before the work begins.
+/// A file that the command will write, checked as far as possible before the work begins.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
-    /// Where its links lead.
+    /// Path after following links.
     target: PathBuf,
-    /// No ordinary file: a pipe or a device.
+    /// Whether the target is a pipe or a device rather than a regular file.
     is_special: bool,
 }
 
 impl Output {
-    /// The output under a name that the user gave, if he gave one.
+    /// Claims an optional output that can be produced again.
     pub fn wanted(path: Option<&Path>, kind: Kind, force: bool) -> Result<Option<Output>> {
         path.map(|path| Output::claim(path, kind, Replace::earlier_or(force))).transpose()
     }
 
-    /// Makes sure that the file can be written, and that nothing is lost if it is.
+    /// Checks that the file can be written without losing anything, and registers it.
     pub fn claim(path: &Path, kind: Kind, replace: Replace) -> Result<Output> {
         let cannot_write = || format!("cannot write {}", path.display());
         let target = followed(path).with_context(cannot_write)?;
@@ -231,7 +232,7 @@ impl Output {
         if old.as_ref().is_some_and(|old| old.is_dir()) {
             bail!("cannot write {}: it is a folder", path.display());
         }
-        // What a program has open already, such as /dev/stdout, is written to as it is, even if it is a file.
+        // A stream that is already open, such as /dev/stdout, is written directly, even if it is a regular file.
         let is_open = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"].iter().any(|folder| path.starts_with(folder));
         if old.as_ref().is_some_and(|old| !old.is_file() || is_open) {
             return Ok(Output { path: path.into(), target: path.into(), is_special: true });
@@ -245,7 +246,7 @@ impl Output {
             Some(_) => Identity::There(place(&target).with_context(cannot_write)?),
             None => Identity::New(place(folder).with_context(cannot_write)?, name.into()),
         };
-        // First: what is read must not be lost, whatever the user forces.
+        // This check comes first: an input must not be overwritten, not even with --force.
         take(identity, path, true)?;
         kind.check_ending(path)?;
         if let Some(old) = old {
@@ -254,33 +255,33 @@ impl Output {
             }
             refuse_foreign(path, &target, kind, replace)?;
         }
-        // Rather now than after hours of work.
+        // A folder that cannot be written should be noticed before hours of work.
         temporary_in(folder).with_context(cannot_write)?;
         Ok(Output { path: path.into(), target, is_special: false })
     }
 
-    /// Its name as the user gave it.
+    /// Returns the path as the user gave it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where it is, links followed; nothing if it is no ordinary file and cannot be read back.
+    /// Returns the path after following links; none if the target is not a regular file and cannot be read back.
     pub fn ordinary(&self) -> Option<&Path> {
         (!self.is_special).then_some(&self.target)
     }
 
-    /// Opens it to be written bit by bit.
+    /// Opens the file for incremental writing.
     pub fn open(&self) -> Result<NewFile> {
         NewFile::create(&self.target, self.is_special)
     }
 
-    /// Writes it, completely or not at all.
+    /// Writes the file, completely or not at all.
     pub fn write(&self, content: impl AsRef<[u8]>) -> Result<()> {
         self.open()?.write(content.as_ref())
     }
 }
 
-/// Refuses to replace what may be worth something to its owner.
+/// Refuses to replace a file that the rule protects.
 fn refuse_foreign(path: &Path, target: &Path, kind: Kind, replace: Replace) -> Result<()> {
     if replace == Replace::Anything {
         return Ok(());
@@ -296,13 +297,13 @@ fn refuse_foreign(path: &Path, target: &Path, kind: Kind, replace: Replace) -> R
     }
 }
 
-/// Where a path leads: links are followed, also to a file that is not there yet.
+/// Follows links, also to a file that does not exist yet.
 fn followed(path: &Path) -> std::io::Result<PathBuf> {
     const MOST_LINKS: usize = 40;
     let mut at = path.to_path_buf();
     for _ in 0..MOST_LINKS {
         match at.symlink_metadata() {
-            // A link of the system, to something open, has no path that could be followed by hand.
+            // A link of the system to an open stream has no path that could be followed.
             Ok(metadata) if metadata.is_symlink() && at.metadata().is_ok_and(|metadata| !metadata.is_file()) => {
                 return Ok(at);
             }

@@ -1,4 +1,5 @@
-//! Recipe files: read strictly, with file and line in every error, those included that only show when a setting is looked at beside others.
+//! Reading of recipe files. Every error names the file and the line, including errors that only show when several settings are considered
+//! together.
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::paths;
 
-/// Reads a recipe that can be followed.
+/// Reads and checks a recipe.
 pub fn read(path: &Path) -> Result<Recipe> {
     paths::reads(path)?;
     let bytes = read_bytes(path).map_err(|error| anyhow!("{}: cannot be read: {error}", path.display()))?;
@@ -28,15 +29,15 @@ pub fn read(path: &Path) -> Result<Recipe> {
     }
 }
 
-/// Where in a recipe the setting is that a problem names, such as `stage 2: workload: load = 0 …`: the key itself, else its table. None where the
-/// file says nothing about it and a default is wrong beside what it does say.
+/// Finds the setting that a problem names, such as `stage 2: workload: load = 0 …`, and returns the position of its key, else of its table. None
+/// if the file does not mention it, because a default conflicts with other settings.
 fn place_of(text: &str, problem: &str) -> Option<usize> {
     let root = DeTable::parse(text).ok()?;
     let mut at = Found { table: root.get_ref(), start: None };
     let mut parts = problem.split(": ").peekable();
     while let Some(part) = parts.next() {
         if parts.peek().is_none() {
-            // The last part says what is wrong: `epsilon[0] = 2 is not …`.
+            // The last part states the problem: `epsilon[0] = 2 is not …`.
             let words = part.split(' ').next().unwrap_or_default();
             let words = words.split(['.', '[']).filter(|word| !word.is_empty() && !word.ends_with(']'));
             let mut start = at.start;
@@ -68,14 +69,14 @@ fn place_of(text: &str, problem: &str) -> Option<usize> {
     at.start
 }
 
-/// A table of the file, and where it begins; the whole file begins nowhere.
+/// A table of the file and its position; none for the whole file.
 struct Found<'a, 'i> {
     table: &'a DeTable<'i>,
     start: Option<usize>,
 }
 
 impl<'a, 'i> Found<'a, 'i> {
-    /// A key here or in the tables within, with where it stands.
+    /// Finds a key in this table or in nested ones. Returns its position and value.
     fn entry(&self, wanted: &str) -> Option<(usize, &'a Spanned<DeValue<'i>>)> {
         let mut tables = std::collections::VecDeque::from([self.table]);
         while let Some(table) = tables.pop_front() {

@@ -1,11 +1,11 @@
-//! `temponet reproduce`: the paper's experiments, the truth beside the claim.
+//! `temponet reproduce`: the paper's experiments, our figures beside the claimed ones.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use serde::Serialize;
-use temponet_paper::{ALL, Cache, Experiment, Findings, Line, Mode, On, Trainer, Verdict, page};
+use temponet_paper::{ALL, Cache, DeviceTrainer, Experiment, Findings, Line, Mode, Trainer, Verdict, page};
 
 use crate::device::{self, Opened};
 use crate::output;
@@ -13,40 +13,40 @@ use crate::paths::{Kind, Output};
 use crate::setup::ModelArgs;
 use crate::table;
 
-/// Run the paper's experiments, our figures beside its own
+/// Run the paper's experiments and compare the figures
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet reproduce E1\n  temponet reproduce E2 E18 --report out.html\n  \
     temponet reproduce all --quick --json\n  temponet reproduce all --full --report full.html\n\n\
-    What came of an experiment is kept: called again, or after an interruption, only what is missing is run.\n\
-    docs/reproduction.md says how to read the figures.")]
+    Results are cached. A second call, or a call after an interruption, runs only what is missing.\n\
+    docs/reproduction.md explains the figures.")]
 pub struct Args {
-    /// Experiments, such as E1 E18, or all; without one, they are listed
+    /// Experiments to run, such as E1 E18, or all [default: list the experiments]
     #[arg(value_name = "ID")]
     experiments: Vec<String>,
-    /// A short look: few sets and seeds, and what is then mere noise is marked [default]
+    /// Run few sets and seeds, and mark figures that are mere noise [default]
     #[arg(long, conflicts_with_all = ["full", "smallest"])]
     quick: bool,
-    /// The long run that is published: hours
+    /// Run the full extent that is published, which takes hours
     #[arg(long, conflicts_with = "smallest")]
     full: bool,
-    /// Hardly anything, to see that it runs
+    /// Run the least possible, to test that everything works
     #[arg(long, hide = true)]
     smallest: bool,
     #[command(flatten)]
     model: ModelArgs,
-    /// Keep findings and trained models in this folder [default: temponet in the user's cache folder]
+    /// Folder for findings and trained models [default: temponet in the user's cache folder]
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
-    /// Where models are trained: cpu, best for networks as small as these, cuda, or auto, which takes what is there
+    /// Device for training: cpu (the fastest for networks this small), cuda, or auto for a GPU if there is one
     #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = ["auto", "cpu", "cuda"])]
     device: String,
-    /// Run again what has been run before, and replace the report whatever is there; trained models are kept
+    /// Run experiments again even if their findings are cached, and replace any existing report; trained models are kept
     #[arg(long)]
     force: bool,
-    /// Write one self-contained HTML page with every figure and picture
+    /// Write a self-contained HTML page with all figures and pictures
     #[arg(long, value_name = "OUT.html")]
     report: Option<PathBuf>,
-    /// Print one JSON object
+    /// Print the results as one JSON object
     #[arg(long, conflicts_with = "markdown")]
     json: bool,
     /// Print Markdown
@@ -67,11 +67,11 @@ pub fn run(args: Args) -> Result<()> {
     let roster = args.model.roster()?;
     let cache = Cache::open(&args.cache.clone().unwrap_or_else(Cache::default_folder))?;
     let trainer = trainer(&args.device)?;
-    // Claimed first: a path that cannot be written should not cost hours.
+    // The output is claimed first, so that a path that cannot be written does not waste hours.
     let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     let mut all = Vec::new();
     for experiment in chosen {
-        let known = if args.force { None } else { temponet_paper::known(experiment, mode, &roster, &cache) };
+        let known = if args.force { None } else { temponet_paper::cached(experiment, mode, &roster, &cache) };
         let findings = match known {
             Some(findings) => {
                 output::say(&format!("{}: known", experiment.id));
@@ -100,13 +100,13 @@ pub fn run(args: Args) -> Result<()> {
 
 fn trainer(device: &str) -> Result<Box<dyn Trainer>> {
     Ok(match device::open(device)? {
-        Opened::Cpu(device) => Box::new(On::new("cpu", device)),
+        Opened::Cpu(device) => Box::new(DeviceTrainer::new("cpu", device)),
         #[cfg(feature = "cuda")]
-        Opened::Cuda(device) => Box::new(On::new("cuda", *device)),
+        Opened::Cuda(device) => Box::new(DeviceTrainer::new("cuda", *device)),
     })
 }
 
-/// The experiments asked for, each once, in the order of the list.
+/// Returns the experiments asked for, without duplicates, in the order of the list.
 fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>> {
     let mut wanted = Vec::new();
     for name in names.iter().flat_map(|names| names.split(',')).filter(|name| !name.is_empty()) {
@@ -147,7 +147,7 @@ fn strs(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).collect()
 }
 
-/// How many verdicts of each kind.
+/// Describes how many experiments have each verdict.
 fn summary(all: &[Findings]) -> String {
     let kinds = [Verdict::Reproduced, Verdict::Better, Verdict::Worse, Verdict::NotReproducible];
     let count = |kind: Verdict| all.iter().filter(|findings| findings.verdict == kind).count();
@@ -178,7 +178,7 @@ fn markdown(all: &[Findings]) -> String {
     out.trim_end().to_string() + "\n"
 }
 
-/// All shares are fractions; other figures are in the unit their detail says.
+/// JSON report. Shares are fractions; other figures are in the unit given in their details.
 #[derive(Serialize)]
 struct JsonReport<'a> {
     mode: &'static str,
@@ -189,14 +189,14 @@ struct JsonReport<'a> {
 struct JsonExperiment<'a> {
     id: &'a str,
     title: &'a str,
-    /// Figure by figure.
+    /// Our figures by name.
     ours: BTreeMap<&'a str, f64>,
     paper: &'a BTreeMap<String, f64>,
     verdict: Verdict,
     sentence: &'a str,
-    /// Figures that say little.
+    /// Figures that carry little evidence, and why.
     noise: BTreeMap<&'a str, &'static str>,
-    /// The figures with spread, interval, the paper's and those of others.
+    /// Figures with spread, confidence interval, the paper's figure and those of other schedulers.
     details: &'a [Line],
     notes: &'a [String],
     seconds: f64,

@@ -1,4 +1,4 @@
-//! What `compare`, `simulate` and `analyze` have in common: which set, on which machine, for how long.
+//! Options shared by several commands: the task set, the platform, the length of the run and the model of the learned scheduler.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,68 +16,68 @@ use temponet_task::{Aim, OnMiss, TaskSet, Time};
 
 use crate::{output, paths};
 
-/// Changes to the set and the length of the run.
+/// Options that change the task set and the length of the run.
 #[derive(clap::Args)]
 pub struct SetupArgs {
-    /// Number of cores [default: the file's]
+    /// Number of cores, 1 to 4096 [default: as in the file]
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub cores: Option<u16>,
-    /// How long to simulate, such as 10s or 500ms [default: whole hyperperiods, about 10 000 jobs]
+    /// Simulated time, such as 10s or 500ms [default: whole hyperperiods with about 10 000 jobs]
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub horizon: Option<Time>,
-    /// What happens to an unfinished job at its deadline: abort or continue [default: the file's]
+    /// Rule for a job that misses its deadline: abort or continue [default: as in the file]
     #[arg(long, value_name = "RULE", value_parser = on_miss)]
     pub on_miss: Option<OnMiss>,
-    /// Seed of execution times, jitter and sporadic arrivals [default: 1; train: the recipe's]
+    /// Seed of random execution times, jitter and sporadic arrivals [default: 1; train: as in the recipe]
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
-    /// Time a context switch takes, such as 10us [default: the file's, else none]
+    /// Duration of a context switch, such as 10us [default: as in the file, else 0]
     #[arg(long, value_name = "TIME", value_parser = any_time)]
     pub switch_cost: Option<Time>,
-    /// Time a migration to another core adds [default: the file's, else none]
+    /// Additional duration of a migration to another core, such as 50us [default: as in the file, else 0]
     #[arg(long, value_name = "TIME", value_parser = any_time)]
     pub migration_cost: Option<Time>,
-    /// Time a decision takes [default: the file's, else none]
+    /// Duration of a scheduling decision, such as 5us [default: as in the file, else 0]
     #[arg(long, value_name = "TIME", value_parser = any_time)]
     pub decision_cost: Option<Time>,
 }
 
-/// The model of the learned scheduler.
+/// Options of the learned scheduler.
 #[derive(clap::Args)]
 pub struct ModelArgs {
-    /// What the learned scheduler asks: a weights file, or random:SEED for untrained weights (random-paper, random-raw and random-mlp: with
+    /// Model of the learned scheduler: a weights file, or random:SEED for untrained weights (random-paper:, random-raw: and random-mlp:SEED use
     /// other tokens) [default: the built-in model]
     #[arg(long, value_name = "FILE|random:SEED")]
     pub model: Option<String>,
-    /// Run the learned scheduler without its shield, whatever deadlines that costs: temponet is temponet-unshielded
+    /// Run the learned scheduler without its shield, so that temponet means temponet-unshielded
     #[arg(long)]
     pub no_shield: bool,
 }
 
 impl ModelArgs {
-    /// The scheduler that a name stands for.
+    /// Returns the scheduler that a name stands for.
     pub fn scheduler<'a>(&self, name: &'a str) -> &'a str {
         if self.no_shield && name == SHIELDED { UNSHIELDED } else { name }
     }
 
-    /// The schedulers that names can stand for.
+    /// Returns all schedulers, with the model of these options.
     pub fn roster(&self) -> Result<Roster> {
         Ok(Roster { model: Some(Arc::new(self.named()?)) })
     }
 
-    /// The model asked for, or the built-in one.
+    /// Loads the model asked for, or the built-in one.
     pub fn named(&self) -> Result<Model> {
         model(self.model.as_deref().unwrap_or(BUILT_IN))
     }
 }
 
-/// The name of the model that comes with the program.
+/// Name of the model that comes with the program.
 pub const BUILT_IN: &str = "built-in";
 
-/// Width of the layer that continuous slack goes through in `random-mlp`.
+/// Width of the hidden layer that encodes continuous slack in `random-mlp`.
 const HIDDEN: usize = 64;
 
-/// The model that a text names.
+/// Loads a model by name: a path, `built-in`, or untrained weights such as `random:1`.
 pub fn model(name: &str) -> Result<Model> {
     if name == BUILT_IN {
         return Model::built_in().context("the built-in model is broken");
@@ -108,18 +108,18 @@ fn on_miss(text: &str) -> Result<OnMiss, String> {
     OnMiss::from_name(text).ok_or_else(|| "is none of abort, continue".into())
 }
 
-/// One thing to rank by.
+/// Parses a measure to rank by.
 pub fn aim(text: &str) -> Result<Aim, String> {
     Aim::from_name(text).ok_or_else(|| format!("is none of {}", Aim::ALL.map(Aim::name).join(", ")))
 }
 
 impl SetupArgs {
-    /// The seed, where no recipe has one.
+    /// Returns the seed of commands without a recipe.
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or(1)
     }
 
-    /// Loads the set and makes the user's changes to it; the horizon, and the notes on an imported file.
+    /// Loads the set, the default one if `name` is none, and applies the options. Returns the set, the horizon and the notes on an imported file.
     pub fn prepare(&self, name: Option<&str>) -> Result<(TaskSet, Time, Vec<String>)> {
         let Loaded { mut set, mut notes, .. } = load(name.unwrap_or(builtin::DEFAULT))?;
         if let Some(cores) = self.cores {
@@ -162,17 +162,17 @@ pub fn load(name: &str) -> Result<Loaded> {
     Ok(loaded)
 }
 
-/// What the shield does on a set, as a sentence goes on after "the shield".
+/// Describes what the shield does on a set, as the continuation of a sentence that begins with "the shield".
 pub fn shield_role(set: &TaskSet) -> String {
     Role::on(&set.system()).sentence("the network")
 }
 
-/// How many cores, in words.
+/// Returns the number of cores in words.
 pub fn cores(set: &TaskSet) -> String {
     counted(set.cores, "core")
 }
 
-/// One line on what runs where.
+/// Returns one line about the set, its load and the length of the run.
 pub fn heading(set: &TaskSet, horizon: Time) -> String {
     let cores = cores(set);
     let (load, mean) = (set.utilization() / set.cores as f64, set.mean_utilization() / set.cores as f64);

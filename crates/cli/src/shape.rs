@@ -1,54 +1,55 @@
-//! What `generate` and `sweep` have in common: how random sets are drawn.
+//! Options of `generate` and `sweep` that determine how random task sets are drawn.
 
 use temponet_sim::generate::text::{deadlines, method, number, positive_time, range, rule};
 use temponet_sim::generate::{Critical, Deadlines, Lengths, Method, Rule, Spec};
 use temponet_task::Time;
 
-/// How tasks are drawn.
+/// Options of random tasks.
 #[derive(clap::Args)]
 pub struct ShapeArgs {
-    /// How the total is shared out: randfixedsum, uunifast (discarding), capped:MOST or capped:A,B,… (one cap per task),
+    /// How the total utilization is divided among tasks: randfixedsum, uunifast (discarding), capped:MOST or capped:A,B,… (one cap per task),
     /// unc:NAME (uni-, exp- or bimo-light, -medium or -heavy), waters2015 (automotive)
     #[arg(long, value_name = "RULE", default_value = "randfixedsum", value_parser = method)]
     method: Method,
-    /// How periods are drawn: log:MIN,MAX, uniform:MIN,MAX, list:A,B,…, harmonic:BASE,MAX, pareto:SHAPE,MIN, or UNC's uni-short,
+    /// Distribution of periods: log:MIN,MAX, uniform:MIN,MAX, list:A,B,…, harmonic:BASE,MAX, pareto:SHAPE,MIN, or UNC's uni-short,
     /// uni-moderate, uni-long [default: log:10ms,100ms]
     #[arg(long, value_name = "RULE", value_parser = rule, conflicts_with = "wcets")]
     periods: Option<Rule>,
-    /// Draw execution times by such a rule instead; periods follow from the utilisations
+    /// Distribution of execution times, with the rules of --periods; periods then follow from the utilizations
     #[arg(long, value_name = "RULE", value_parser = rule)]
     wcets: Option<Rule>,
-    /// Deadlines: implicit, or slack:LOW,HIGH, shares of the way from the wcet (0) to the period (1)
+    /// Relative deadlines: implicit, or slack:LOW,HIGH, uniform between these shares of the way from the wcet (0) to the period (1)
     #[arg(long, value_name = "RULE", default_value = "implicit", value_parser = deadlines)]
     deadlines: Deadlines,
-    /// Best-case execution time as a share of the worst; times are then uniform in between
+    /// Best-case execution time as a share of the wcet, 0 to 1; execution times are uniform in between
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]
     bcet: f64,
-    /// Share of the tasks that are critical [default: 0; waters2015: 0.3]
+    /// Share of critical tasks, 0 to 1 [default: 0; waters2015: 0.3]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     critical: Option<f64>,
-    /// Their wcet at high criticality, as a multiple; a tenth of their jobs overrun up to it
+    /// Wcet of critical tasks at high criticality, as a multiple of their wcet; a tenth of their jobs overrun up to it
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     critical_factor: f64,
-    /// Values of the tasks are uniform between these: LOW,HIGH
+    /// Range of the tasks' values, which are uniform: LOW,HIGH
     #[arg(long, value_name = "RANGE", default_value = "1,1", value_parser = range)]
     values: (f64, f64),
-    /// Periods and execution times are whole multiples of this
+    /// Granularity: periods and execution times are whole multiples of it
     #[arg(long, value_name = "TIME", default_value = "1us", value_parser = positive_time)]
     granularity: Time,
 }
 
 impl ShapeArgs {
-    /// Whether the method finds its own number of tasks.
+    /// Whether the method determines the number of tasks itself.
     pub fn counts_tasks(&self) -> bool {
         matches!(self.method, Method::Unc(_) | Method::Waters2015)
     }
 
-    /// Periods and execution times are whole multiples of this.
+    /// Returns the granularity of periods and execution times.
     pub fn granularity(&self) -> Time {
         self.granularity
     }
 
+    /// Returns the specification of random sets with these options.
     pub fn spec(&self, tasks: Option<usize>, cores: usize, utilization: f64) -> anyhow::Result<Spec> {
         let plain = Spec::new(1, cores, utilization);
         let lengths = match (&self.periods, &self.wcets) {
@@ -78,7 +79,7 @@ impl ShapeArgs {
     }
 }
 
-/// A finite number above zero.
+/// Parses a finite number greater than zero.
 pub fn positive_number(text: &str) -> Result<f64, String> {
     number(text, f64::MIN_POSITIVE, f64::MAX).map_err(|_| "must be a number greater than zero".into())
 }

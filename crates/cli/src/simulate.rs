@@ -1,4 +1,4 @@
-//! `temponet simulate`: one scheduler, one run, with its jobs, trace and picture as files.
+//! `temponet simulate`: one run of one scheduler, with its jobs, trace and schedule as files.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ use crate::paths::{Kind, Output};
 use crate::setup::{ModelArgs, SetupArgs, heading, positive_time};
 use crate::table;
 
-/// Run one scheduler once: its jobs, its trace, its picture
+/// Run one scheduler once and write its jobs, trace or schedule
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet simulate standard-125 --scheduler mh-edf --gantt schedule.svg\n  \
     temponet simulate mytasks.toml --scheduler edf --jobs jobs.csv --trace trace.json")]
@@ -27,37 +27,37 @@ pub struct Args {
     /// Task-set file (.toml, .csv, .json, rt-app's .json, SimSo's .xml) or a built-in set's name
     #[arg(value_name = "FILE|NAME")]
     pub set: String,
-    /// The scheduler, with options if any, such as llf:quantum=500us
+    /// Scheduler to run, with its options, such as llf:quantum=500us
     #[arg(long, value_name = "NAME")]
     pub scheduler: String,
     #[command(flatten)]
     pub setup: SetupArgs,
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Write one CSV row per job
+    /// Write a CSV file with one row per job
     #[arg(long, value_name = "OUT.csv")]
     pub jobs: Option<PathBuf>,
-    /// Write a Chrome trace, which ui.perfetto.dev opens
+    /// Write a Chrome trace, for ui.perfetto.dev
     #[arg(long, value_name = "OUT.json")]
     pub trace: Option<PathBuf>,
-    /// Draw the beginning of the schedule
+    /// Write an SVG picture of the beginning of the schedule
     #[arg(long, value_name = "OUT.svg")]
     pub gantt: Option<PathBuf>,
-    /// Draw this much of it, such as 200ms [default: about 40 jobs]
+    /// Length of the schedule in the picture, such as 200ms [default: about 40 jobs]
     #[arg(long, value_name = "TIME", requires = "gantt", value_parser = positive_time)]
     pub gantt_until: Option<Time>,
-    /// Replace existing files, whatever is in them
+    /// Replace existing files of any kind
     #[arg(long)]
     pub force: bool,
-    /// Measure how long the scheduler's own decisions take
+    /// Measure the latency of the scheduler's decisions on this machine
     #[arg(long)]
     pub latency: bool,
-    /// Print one JSON object
+    /// Print the results as one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
-/// What was run, and the figures as in a comparison.
+/// JSON report: the run and the figures of the scheduler, as in a comparison.
 #[derive(Serialize)]
 struct JsonRun<'a> {
     task_set: &'a str,
@@ -65,87 +65,92 @@ struct JsonRun<'a> {
     horizon_ns: u64,
     on_miss: &'static str,
     seed: u64,
-    /// What the file of another tool says and the set does not.
+    /// Information in the file of another tool that the task set does not represent.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
     #[serde(flatten)]
     row: JsonRow<'a>,
 }
 
-/// Tasks that the table for people lists.
+/// Greatest number of tasks in the table.
 const MOST_ROWS: usize = 100;
-/// Jobs that a picture shows well.
+/// Number of jobs that a picture shows well.
 const PICTURE_JOBS: f64 = 40.0;
 
+impl Args {
+    /// Returns the run as a comparison of one scheduler, and the notes on an imported file.
+    fn plan(&self) -> Result<(Plan, Vec<String>)> {
+        let (set, horizon, notes) = self.setup.prepare(Some(&self.set))?;
+        let window = match self.gantt_until {
+            Some(until) => until.min(horizon),
+            None => picture_window(&set, horizon, PICTURE_JOBS),
+        };
+        let plan = Plan {
+            goal: set.goal(),
+            set,
+            horizon,
+            seed: self.setup.seed(),
+            runs: 1,
+            schedulers: vec![self.model.scheduler(&self.scheduler).into()],
+            roster: self.model.roster()?,
+            latency: self.latency,
+            charge_latency: false,
+            record_until: window,
+            oracle: None,
+        };
+        Ok((plan, notes))
+    }
+}
+
 pub fn run(args: Args) -> Result<()> {
-    let (set, horizon, notes) = args.setup.prepare(Some(&args.set))?;
-    let roster = args.model.roster()?;
-    let name = args.model.scheduler(&args.scheduler);
-    let mut scheduler = roster.build(name)?;
-    let window = match args.gantt_until {
-        Some(until) => until.min(horizon),
-        None => picture_window(&set, horizon, PICTURE_JOBS),
-    };
-    let recorder = args.gantt.is_some().then(|| Recorder::until(window));
-    // Claimed first: a path that cannot be written should not cost a long run.
+    let (plan, notes) = args.plan()?;
+    let (set, horizon, seed, name) = (&plan.set, plan.horizon, plan.seed, plan.schedulers[0].as_str());
+    let mut scheduler = plan.roster.build(name)?;
+    // The outputs are claimed first, so that a path that cannot be written does not waste a long run.
     let jobs_output = Output::wanted(args.jobs.as_deref(), Kind::Jobs, args.force)?;
     let trace_output = Output::wanted(args.trace.as_deref(), Kind::Trace, args.force)?;
     let gantt_output = Output::wanted(args.gantt.as_deref(), Kind::Picture, args.force)?;
     let mut jobs_file = jobs_output.as_ref().map(Output::open).transpose()?;
     let mut trace_file = trace_output.as_ref().map(Output::open).transpose()?;
-    let jobs = jobs_file.as_mut().map(|file| JobsCsv::new(&set, horizon, &mut file.out)).transpose()?;
-    let trace = trace_file.as_mut().map(|file| ChromeTrace::new(&set, horizon, &mut file.out)).transpose()?;
+    let recorder = args.gantt.is_some().then(|| Recorder::until(plan.record_until));
+    let jobs = jobs_file.as_mut().map(|file| JobsCsv::new(set, horizon, &mut file.out)).transpose()?;
+    let trace = trace_file.as_mut().map(|file| ChromeTrace::new(set, horizon, &mut file.out)).transpose()?;
     let progress = Progress::new(1, horizon);
     progress.say(name);
     let mut watched = progress.watch((recorder, (jobs, trace)));
-    let seed = args.setup.seed();
-    let (metrics, latency) = if args.latency {
+    let (metrics, latency) = if plan.latency {
         let mut timed = Timed::new(&mut *scheduler);
-        let metrics = simulate(&set, seed, horizon, &mut timed, &mut watched);
+        let metrics = simulate(set, seed, horizon, &mut timed, &mut watched);
         (metrics, Some(timed.latencies))
     } else {
-        (simulate(&set, seed, horizon, &mut *scheduler, &mut watched), None)
+        (simulate(set, seed, horizon, &mut *scheduler, &mut watched), None)
     };
     let metrics = metrics.map_err(|error| CompareError::Run(name.into(), error))?;
     let (recording, (jobs, trace)) = watched.done(horizon);
     progress.finish();
+    let cannot_write = |output: &Output| format!("cannot write {}", output.path().display());
     if let (Some(jobs), Some(output)) = (jobs, &jobs_output) {
-        jobs.finish().with_context(|| format!("cannot write {}", output.path().display()))?;
+        jobs.finish().with_context(|| cannot_write(output))?;
     }
     jobs_file.map(NewFile::finish).transpose()?;
     if let (Some(trace), Some(output)) = (trace, &trace_output) {
-        trace.finish().with_context(|| format!("cannot write {}", output.path().display()))?;
+        trace.finish().with_context(|| cannot_write(output))?;
     }
     trace_file.map(NewFile::finish).transpose()?;
     let recording = recording.unwrap_or_else(|| Recorder::until(Time::ZERO));
     if let Some(file) = gantt_output {
-        file.write(gantt::svg(&set, name, &recording, window))?;
+        file.write(gantt::svg(set, name, &recording, plan.record_until))?;
     }
-    let compliance = vec![metrics.jobs.compliance()];
-    let (scheduler, counters) = (roster.label(name), scheduler.counters());
-    let (goal, scores) = (set.goal(), vec![metrics.scores(&set.goal())]);
+    let (scheduler, counters) = (plan.roster.label(name), scheduler.counters());
+    let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
     let row = Row { scheduler, metrics, compliance, scores, latency, recording, counters };
-    let (schedulers, latency) = (vec![name.into()], args.latency);
-    let plan = Plan {
-        set,
-        goal,
-        horizon,
-        seed,
-        runs: 1,
-        schedulers,
-        roster,
-        latency,
-        charge_latency: false,
-        record_until: window,
-        oracle: None,
-    };
     match args.json {
         true => output::print_json(&JsonRun {
-            task_set: &plan.set.name,
-            cores: plan.set.cores,
-            horizon_ns: plan.horizon.0,
-            on_miss: plan.set.on_miss.name(),
-            seed: plan.seed,
+            task_set: &set.name,
+            cores: set.cores,
+            horizon_ns: horizon.0,
+            on_miss: set.on_miss.name(),
+            seed,
             notes: &notes,
             row: JsonRow::of(&row, &plan, None),
         }),
@@ -153,7 +158,7 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
-/// A sum of values: whole where it is, else with two digits.
+/// Formats a sum of values: without decimals if it is whole, else with two.
 fn amount(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.2}") }
 }

@@ -1,4 +1,4 @@
-//! `temponet sweep`: acceptance and compliance over many random sets, in parallel, resumable.
+//! `temponet sweep`: acceptance and compliance over many random task sets, computed in parallel and resumable.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
@@ -22,61 +22,61 @@ use crate::setup::ModelArgs;
 use crate::shape::{ShapeArgs, positive_number};
 use crate::{output, table};
 
-/// Random sets of rising load, on any cores: which share does each scheduler meet?
+/// Run schedulers on random task sets of rising load
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet sweep -o sweep.csv --plot sweep.svg\n  \
     temponet sweep --loads 0.6:1.4:0.1 --cores 2,4,8 --tasks 12,24 --sets 200 --schedulers edf,edzl,mh-edf,dp-wrap -o sweep.csv \
     --report sweep.html --parquet sweep.parquet\n\n\
-    The CSV grows by 64 sets at a time; started again with the same options, the command goes on where it stopped.")]
+    The CSV file grows by 64 sets at a time. Called again with the same options, the command continues where it stopped.")]
 pub struct Args {
-    /// Utilisations per core: FROM:TO:STEP, or a list
+    /// Utilizations per core: FROM:TO:STEP, or a list separated by commas
     #[arg(long, value_name = "RANGE", default_value = "0.5:1.5:0.1", value_parser = loads)]
     loads: List<f64>,
     /// Numbers of cores, separated by commas
     #[arg(long, value_name = "LIST", default_value = "1", value_parser = cores)]
     cores: List<usize>,
-    /// Tasks per set, separated by commas [default: 10; unc:… and waters2015 find their own]
+    /// Numbers of tasks per set, separated by commas [default: 10; unc:… and waters2015 choose their own]
     #[arg(long, value_name = "LIST", value_parser = tasks)]
     tasks: Option<List<usize>>,
-    /// Sets per load, cores and tasks
+    /// Number of sets for each combination of load, cores and tasks
     #[arg(long, value_name = "K", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     sets: u64,
-    /// Jobs per set, about
+    /// Approximate number of jobs per set
     #[arg(long, value_name = "J", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     jobs: u64,
-    /// Schedulers, separated by commas, or all; temponet is the learned one
+    /// Schedulers to run, separated by commas, or all; temponet is the learned scheduler
     #[arg(long, value_name = "LIST", default_value = "edf,rm,llf,srpt,edf-skip,mh-edf,edzl,p-edf,dp-wrap")]
     schedulers: String,
     #[command(flatten)]
     model: ModelArgs,
-    /// Seed of the sets
+    /// Seed of the random sets
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
     shape: ShapeArgs,
-    /// Leave the clairvoyant optimum out
+    /// Do not compute the clairvoyant optimum
     #[arg(long)]
     no_oracle: bool,
-    /// How long finding the clairvoyant optimum of one set may take, about, in seconds of one core; beyond it, bounds are given. It bounds the
-    /// memory too: 200 000 jobs and 400 000 more per second
+    /// Approximate time limit for the clairvoyant optimum of one set, in seconds of one core; beyond it, bounds are shown. The limit also bounds
+    /// memory: a set may have at most 200 000 jobs plus 400 000 per second
     #[arg(long, value_name = "SECONDS", default_value_t = 0.1, value_parser = positive_number, conflicts_with = "no_oracle")]
     oracle_budget: f64,
-    /// The CSV to write, or to go on with
+    /// CSV file to write or to continue
     #[arg(short, long, value_name = "FILE.csv")]
     output: PathBuf,
-    /// Write the same rows as Parquet
+    /// Write the same rows as a Parquet file
     #[arg(long, value_name = "OUT.parquet")]
     parquet: Option<PathBuf>,
-    /// Draw the curves
+    /// Write an SVG picture of the curves
     #[arg(long, value_name = "OUT.svg")]
     plot: Option<PathBuf>,
-    /// Write a page with the curves and their figures
+    /// Write a self-contained HTML page with the curves and their figures
     #[arg(long, value_name = "OUT.html")]
     report: Option<PathBuf>,
-    /// Replace existing files, whatever is in them; the sweep begins anew
+    /// Replace existing files of any kind and restart the sweep
     #[arg(long)]
     force: bool,
-    /// Print one JSON object
+    /// Print the results as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -103,7 +103,7 @@ fn loads(text: &str) -> Result<List<f64>, String> {
     let parts: Vec<f64> = text.split(':').map_while(|part| part.parse().ok()).collect();
     match parts[..] {
         [from, to, step] if from > 0.0 && to >= from && step > 0.0 && (to - from) / step < 10_000.0 => {
-            // Rounded, so that the loads read as they were written.
+            // Rounding makes the loads read as they were written.
             let load = |index: usize| ((from + step * index as f64) * 1e6).round() / 1e6;
             Ok(List((0..).map(load).take_while(|load| *load <= to + 1e-9).collect()))
         }
@@ -149,41 +149,27 @@ pub fn run(args: Args) -> Result<()> {
     let parquet = Output::wanted(args.parquet.as_deref(), Kind::Parquet, args.force)?;
     let plot = Output::wanted(args.plot.as_deref(), Kind::Picture, args.force)?;
     let report = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
-    // The schedulers that apply, by number of cores.
-    let mut apply: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for cores in plan.core_counts() {
-        let refused = plan.inapplicable(cores)?;
-        for (index, why) in &refused {
-            let cores = counted(cores, "core");
-            output::say(&format!("not run on {cores}: {} ({why})", plan.schedulers[*index]));
-        }
-        let left = (0..plan.schedulers.len()).filter(|index| refused.iter().all(|(refused, _)| refused != index));
-        apply.insert(cores, left.collect());
-    }
-    let schedulers_at = |point: usize| &apply[&plan.points[point].spec.cores];
+    let applicable = applicable(&plan)?;
+    let schedulers_at = |point: usize| &applicable[&plan.points[point].spec.cores];
     let optimum_rows = plan.names().len() - plan.schedulers.len();
-    // With --force whatever is there is begun anew.
+    // With --force an earlier sweep is not continued.
     let before = table.ordinary().filter(|_| !args.force);
     let mut rows = read_done(before, &plan, |point| schedulers_at(point).len() + optimum_rows)?;
     let names = plan.names();
-    // Only whole sets are kept, and the file begins with just them.
+    // Incomplete sets are dropped: the file restarts with the complete ones.
     let kept = rows.iter().fold(format!("{}\n{HEADER}\n", stamp(&plan)), |text, row| text + &line(&plan, &names, row));
     table.write(kept)?;
     let mut file = std::fs::File::options().append(true).open(&args.output)?;
-    let done: HashSet<(usize, u64)> = rows.iter().map(|row| (row.point, row.set)).collect();
-    let cells = (0..plan.points.len()).flat_map(|point| (0..plan.sets).map(move |set| (point, set)));
-    let left: Vec<(usize, u64)> = cells.filter(|cell| !done.contains(cell)).collect();
+    let left = remaining(&plan, &rows);
     let progress = Progress::new(left.len() as u64, Time::from_secs(1));
     progress.say("sets");
     for chunk in left.chunks(CHUNK) {
-        let outcomes: Result<Vec<Vec<SweepRow>>, _> = chunk
-            .par_iter()
-            .map(|(point, set)| {
-                let outcome = plan.run_set(*point, *set, schedulers_at(*point));
-                progress.advance(Time::from_secs(1));
-                outcome
-            })
-            .collect();
+        let one = |(point, set): &(usize, u64)| {
+            let outcome = plan.run_set(*point, *set, schedulers_at(*point));
+            progress.advance(Time::from_secs(1));
+            outcome
+        };
+        let outcomes: Result<Vec<Vec<SweepRow>>, _> = chunk.par_iter().map(one).collect();
         let new: Vec<SweepRow> = outcomes?.into_iter().flatten().collect();
         let text: String = new.iter().map(|row| line(&plan, &names, row)).collect();
         file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", args.output.display()))?;
@@ -206,10 +192,32 @@ pub fn run(args: Args) -> Result<()> {
     output::print(&tables(&plan, &summary))
 }
 
-/// Sets under way together; the file grows by so many at a time.
+/// Returns the indices of the applicable schedulers by number of cores, and tells the user about the others.
+fn applicable(plan: &SweepPlan) -> Result<BTreeMap<usize, Vec<usize>>> {
+    let mut applicable = BTreeMap::new();
+    for cores in plan.core_counts() {
+        let refused = plan.inapplicable(cores)?;
+        for (index, why) in &refused {
+            let cores = counted(cores, "core");
+            output::say(&format!("not run on {cores}: {} ({why})", plan.schedulers[*index]));
+        }
+        let left = (0..plan.schedulers.len()).filter(|index| refused.iter().all(|(refused, _)| refused != index));
+        applicable.insert(cores, left.collect());
+    }
+    Ok(applicable)
+}
+
+/// Returns the point and number of each set that has no rows yet.
+fn remaining(plan: &SweepPlan, rows: &[SweepRow]) -> Vec<(usize, u64)> {
+    let done: HashSet<(usize, u64)> = rows.iter().map(|row| (row.point, row.set)).collect();
+    let cells = (0..plan.points.len()).flat_map(|point| (0..plan.sets).map(move |set| (point, set)));
+    cells.filter(|cell| !done.contains(cell)).collect()
+}
+
+/// Number of sets that run together and are then appended to the file.
 const CHUNK: usize = 64;
 
-/// For each number of cores and tasks, both shares with a column per load.
+/// Renders acceptance and compliance for each number of cores and tasks, with a column for each load.
 fn tables(plan: &SweepPlan, summary: &[Vec<Summary>]) -> String {
     let mut groups: BTreeMap<(usize, Option<usize>), Vec<usize>> = BTreeMap::new();
     for (index, point) in plan.points.iter().enumerate() {
@@ -239,10 +247,11 @@ fn tables(plan: &SweepPlan, summary: &[Vec<Summary>]) -> String {
     out
 }
 
-/// The options that decide what a row means; a file with others is not gone on with.
+/// Returns the first line of the file, which records the options that determine the meaning of a row. A file with other options is not
+/// continued.
 fn stamp(plan: &SweepPlan) -> String {
     let SweepPlan { jobs, seed, points, oracle, .. } = plan;
-    // What is swept over is in the rows.
+    // The swept parameters are in the rows.
     let spec = points.first().map(|point| {
         let mut spec = point.spec.clone();
         (spec.tasks, spec.cores, spec.utilization) = (None, 0, 0.0);
@@ -250,14 +259,14 @@ fn stamp(plan: &SweepPlan) -> String {
     });
     let names = plan.names().join(" ");
     let oracle = oracle.map_or("none".into(), |seconds| format!("{seconds} s"));
-    // Sets are drawn alike if everything else of their shape is the same, and the model if its file is.
+    // Two sweeps draw the same sets if all other parameters are equal; the checksum identifies the model.
     let spec = spec.map_or(String::new(), |spec| text::described(&spec));
     let learned = plan.roster.model.as_ref().filter(|_| plan.schedulers.iter().any(|name| !is_classical(name)));
     let model = learned.and_then(|model| model.checksum().ok()).map_or(String::new(), |sum| format!(", model {sum}"));
     format!("# temponet sweep: jobs {jobs}, seed {seed}, schedulers {names}, oracle {oracle}, {spec}{model}")
 }
 
-/// The first three cells of a row: where it was measured.
+/// Returns the first three cells of a row: load, cores and tasks.
 fn place(point: &Point) -> String {
     let tasks = point.spec.tasks.map_or(String::new(), |tasks| tasks.to_string());
     format!("{},{},{tasks}", point.load, point.spec.cores)
@@ -268,7 +277,7 @@ fn line(plan: &SweepPlan, names: &[String], row: &SweepRow) -> String {
     format!("{},{set},{},{released},{met}\n", place(&plan.points[point]), names[scheduler])
 }
 
-/// The whole sets of an earlier run of the same plan; nothing if there is no file.
+/// Reads the complete sets of an earlier run of the same plan; empty if there is no file.
 fn read_done(path: Option<&Path>, plan: &SweepPlan, schedulers_at: impl Fn(usize) -> usize) -> Result<Vec<SweepRow>> {
     let Some(path) = path.filter(|path| path.exists()) else { return Ok(Vec::new()) };
     let bytes = read_bytes(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -285,7 +294,7 @@ fn read_done(path: Option<&Path>, plan: &SweepPlan, schedulers_at: impl Fn(usize
     let points: HashMap<String, usize> = plan.points.iter().enumerate().map(|(at, point)| (place(point), at)).collect();
     let names = plan.names();
     let mut sets: BTreeMap<(usize, u64), Vec<SweepRow>> = BTreeMap::new();
-    // A line without its end was cut off; a number in it may be too.
+    // A last line without its end may be cut off in the middle of a number.
     let whole_lines = text.rfind('\n').map_or("", |end| &text[..end]);
     for line in whole_lines.lines().skip(2) {
         let parse = || {
@@ -296,7 +305,7 @@ fn read_done(path: Option<&Path>, plan: &SweepPlan, schedulers_at: impl Fn(usize
             let (set, released, met) = (set.parse().ok()?, released.parse().ok()?, met.parse().ok()?);
             Some(SweepRow { point, set, scheduler, released, met })
         };
-        // A point that is not asked for now is left out.
+        // Points outside the present plan are left out.
         if let Some(row) = parse().filter(|row| row.set < plan.sets) {
             sets.entry((row.point, row.set)).or_default().push(row);
         }

@@ -1,11 +1,15 @@
-//! Aligned columns for people.
+//! Text tables with aligned columns, and numbers formatted for them.
+//!
+//! [`render_with`] is drawn by hand. `comfy-table` and `tabled` separate columns by padding cells, so their rule below the header would be wider
+//! than the table and lines would end in spaces; cutting both off again takes more code than these 20 lines, and a dependency. They also measure
+//! cells in terminal columns, not in characters.
 
-/// The first column to the left, the others to the right.
+/// Renders a table with the first column left-aligned and the others right-aligned.
 pub fn render(header: &[&str], rows: &[Vec<String>]) -> String {
     render_with(header, rows, 1)
 }
 
-/// The first `words` columns to the left, the others to the right.
+/// Renders a table with the first `words` columns left-aligned and the others right-aligned.
 pub fn render_with(header: &[&str], rows: &[Vec<String>], words: usize) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
@@ -27,7 +31,7 @@ pub fn render_with(header: &[&str], rows: &[Vec<String>], words: usize) -> Strin
     out
 }
 
-/// A Markdown table: the first column to the left, the others to the right.
+/// Renders a Markdown table with the first column left-aligned and the others right-aligned.
 pub fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: &mut dyn Iterator<Item = &str>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
     let rule = format!("|---|{}\n", "--:|".repeat(header.len().saturating_sub(1)));
@@ -35,7 +39,7 @@ pub fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
     line(&mut header.iter().copied()) + &rule + &body.collect::<String>()
 }
 
-/// A time for people: four significant digits and a fitting unit.
+/// Formats a time in nanoseconds with four significant digits and a suitable unit.
 pub fn time(ns: f64) -> String {
     let (value, unit) = match ns.abs() {
         0.0 => return "0".into(),
@@ -50,7 +54,7 @@ pub fn time(ns: f64) -> String {
 
 pub use temponet_task::wording::grouped as count;
 
-/// A number for people and CSV files: six significant digits.
+/// Formats a number with six significant digits, for text and CSV files.
 pub fn number(value: f64) -> String {
     match value.abs() {
         size if size == 0.0 || (1e-4..1e6).contains(&size) => {

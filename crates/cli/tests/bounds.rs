@@ -1,4 +1,4 @@
-//! What used to hang, to take all memory, or to contradict itself: every command ends and says what it left out.
+//! Extreme inputs, which could hang a command, exhaust memory or lead to contradictions: every command ends and reports what it left out.
 
 mod folder;
 

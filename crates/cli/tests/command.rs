@@ -1,4 +1,4 @@
-//! Contract of the command line: what it prints, where, with which exit code, and that nothing is ever lost.
+//! Contract of the command line: output, streams and exit codes, and that no file of the user is lost.
 
 mod folder;
 
@@ -178,7 +178,7 @@ fn analyze_json_has_every_figure_and_agrees_with_simulation() {
     assert!(rows("tests").iter().all(|row| row["result"].is_string() && row["exact"].is_boolean()));
     let survived = report["survived"]["rows"].as_array().unwrap();
     assert_eq!(survived.len(), 3);
-    // What is proved up to a factor is met at it, so simulation cannot survive less; a step of it is 1/512 of full load.
+    // A set that is proved schedulable up to a factor survives at least that factor in simulation, whose step is 1/512 of full load.
     let factor =
         |rows: &[Value], name: &str| rows.iter().find(|row| row["scheduler"] == name).unwrap()["factor"].as_f64();
     let step = 1.0 / 512.0 / report["utilization"].as_f64().unwrap();
@@ -255,7 +255,7 @@ fn a_workload_of_rt_app_is_a_task_set_with_notes() {
     assert!(notes[2].starts_with("w.json:5: task \"spin\": is left out: it runs without a pause"), "{notes:?}");
     assert_eq!(stderr, notes.iter().map(|note| format!("note: {note}\n")).collect::<String>());
     assert!(folder.read("set.toml").contains("period = \"10ms\"\nwcet = \"4ms\"\n"));
-    // Every command that takes a set takes it as it is.
+    // Every command that reads a task set reads this file too.
     let report = folder.json(&["compare", "w.json", "--schedulers", "edf,rm", "--json"]);
     assert_eq!((&report["on_miss"], &report["notes"]), (&"continue".into(), &printed["notes"]));
     let run = folder.json(&["simulate", "w.json", "--scheduler", "edf", "--json"]);
@@ -317,7 +317,7 @@ fn a_simulation_of_simso_is_a_task_set_with_notes() {
         folder.error(&["compare", "bad.xml"]),
         "error: bad.xml:4: WCET = 4 sec has an unknown unit: use ns, us, ms or s\n"
     );
-    // Whatever a note calls a scheduler of ours is one.
+    // Every scheduler that a note recommends exists.
     for class in
         ["RM", "FP", "LLF", "MLLF", "P_EDF", "P_RM", "EDZL", "EDCL", "EDF_US", "G_FL", "PD2", "ER_PD2", "LLREF"]
             .into_iter()
@@ -405,7 +405,7 @@ fn the_clairvoyant_optimum_stands_beside_every_result() {
     assert!(text.contains("clairvoyant optimum") && text.contains("of optimum"), "{text}");
     let without = folder.json(&["compare", "standard-125", "--schedulers", "edf", "--no-oracle", "--json"]);
     assert!(without.get("clairvoyant").is_none() && without["results"][0].get("of_optimum").is_none());
-    // Values and criticalities have optima of their own.
+    // Values and criticalities have their own optima.
     let text = "cores = 1\n[[task]]\nname=\"a\"\nperiod=\"10ms\"\nwcet=\"8ms\"\nvalue=5\n\
         [[task]]\nname=\"b\"\nperiod=\"10ms\"\nwcet=\"4ms\"\ncriticality=\"high\"\n\
         [[task]]\nname=\"c\"\nperiod=\"10ms\"\nwcet=\"4ms\"\n";
@@ -414,7 +414,7 @@ fn the_clairvoyant_optimum_stands_beside_every_result() {
     let optimum = &report["clairvoyant"];
     let expected = [("met", 20.0), ("value", 50.0), ("critical_met", 10.0), ("met_critical_first", 20.0)];
     assert!(expected.iter().all(|(key, value)| optimum[key].as_f64() == Some(*value)), "{optimum}");
-    // Without time to find it, bounds are given and called so.
+    // Without time to find the optimum, bounds are reported as such.
     folder.stdout(&["generate", "--tasks", "30", "--utilization", "5", "--cores", "4", "-o", "hard.toml"]);
     let args = ["compare", "hard.toml", "--schedulers", "edf", "--oracle-budget", "0.00001"];
     let report = folder.json(&[&args[..], &["--json"]].concat());
@@ -485,7 +485,7 @@ fn a_model_can_be_written_shown_run_and_explained() {
     let shown = folder.json(&["model", "show", "m.safetensors", "--json"]);
     assert_eq!((shown["untrained"].as_bool(), shown["architecture"]["width"].as_u64()), (Some(true), Some(128)));
     assert!(folder.stdout(&["model", "show", "m.safetensors"]).contains("seed 7"));
-    // Random weights are never reported as TempoNet's result, from a file no more than by name.
+    // Random weights are never reported as TempoNet's result, neither from a file nor by name.
     let run = |model: &str| {
         let args =
             ["compare", "democar", "--horizon", "200ms", "--schedulers", "edf,temponet-unshielded", "--model", model];
@@ -496,7 +496,7 @@ fn a_model_can_be_written_shown_run_and_explained() {
     let rows = from_file["results"].as_array().unwrap();
     let row = rows.iter().find(|row| row["scheduler"] == "temponet-unshielded (untrained)").unwrap();
     assert_eq!(row["fallbacks"], 0);
-    // A file that is cut off, damaged or of something else.
+    // Files that are truncated, damaged or of another kind are rejected.
     let bytes = folder.bytes("m.safetensors");
     let cases: [(&str, Vec<u8>, &str); 3] = [
         ("cut.safetensors", bytes[..bytes.len() / 2].to_vec(), "not a whole safetensors file"),
@@ -507,7 +507,7 @@ fn a_model_can_be_written_shown_run_and_explained() {
         std::fs::write(folder.0.join(name), content).unwrap();
         assert!(folder.error(&["model", "show", name]).contains(message), "{name}");
     }
-    // The built-in one is used where none is named, and is nobody's random weights.
+    // The built-in model is the default, and it is trained.
     let shown = folder.json(&["model", "show", "built-in", "--json"]);
     assert_eq!((shown["untrained"].as_bool(), shown["reach"].as_f64().is_some()), (Some(false), true));
     let built_in = folder.json(&["compare", "standard-125", "--schedulers", "edf,mh-edf,temponet", "--json"]);
@@ -516,7 +516,7 @@ fn a_model_can_be_written_shown_run_and_explained() {
         rows.iter().find(|row| row["scheduler"] == name).unwrap()["met"].as_u64().unwrap()
     };
     assert!(met("temponet") > met("edf") && met("temponet") == met("mh-edf"));
-    // Words about a model can be changed, its numbers cannot.
+    // The metadata of a model can be changed, its weights cannot.
     folder.stdout(&[
         "model",
         "note",
@@ -591,7 +591,7 @@ fn a_sweep_goes_on_where_it_stopped() {
         lines.sort();
         lines
     };
-    // Killed anywhere, in a number or within the very first set: broken sets are run again, the others are kept.
+    // Wherever the file is cut off, incomplete sets are run again and complete ones are kept.
     let first_rows = whole.lines().take(3).map(|line| line.len() + 1).sum::<usize>();
     for cut in [whole.len() * 2 / 3, whole.len() - 2, first_rows, first_rows - 2] {
         folder.write("s.csv", &whole[..cut]);
@@ -601,7 +601,7 @@ fn a_sweep_goes_on_where_it_stopped() {
     let report = folder.json(&[&args[..], &["--json"]].concat());
     let points = report["curves"][0]["points"].as_array().unwrap();
     assert_eq!((points.len(), points[0]["acceptance"].as_f64()), (3, Some(1.0)), "EDF meets all at 0.8");
-    // Other options would mix apples and pears.
+    // A file with other options is not continued.
     let other = [&args[..], &["--seed", "2"]].concat();
     assert!(folder.error(&other).contains("not made with these options"));
     assert_eq!(sorted(&folder.read("s.csv")), sorted(&whole));
@@ -674,7 +674,7 @@ fn an_experiment_of_the_paper_is_run_once_and_says_what_came_of_it() {
     assert_eq!(columns, ["edf", "best classical", "optimum"]);
     let page = folder.read("page.html");
     assert!(page.contains("id=\"E1\"") && page.contains("not reproducible") && !page.contains("NaN"));
-    // The second call runs nothing and prints the same.
+    // The second call finds everything in the cache and prints the same.
     let again = call(&["--json"]);
     let said = String::from_utf8_lossy(&again.stderr).to_string();
     assert_eq!(said, "E1: known\ncounterexample: known\n");

@@ -1,4 +1,4 @@
-//! Contract: what the documentation points at exists.
+//! Contract of the documentation: everything that it refers to exists, and everything that it must cover is covered.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -95,7 +95,7 @@ fn every_test_of_the_analysis_is_documented() {
     }
 }
 
-/// The keys of a table and of those in it.
+/// Returns the keys of a table and of all nested tables.
 fn keys(value: &toml::Value) -> Vec<String> {
     match value {
         toml::Value::Table(table) => {

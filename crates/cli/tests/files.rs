@@ -1,5 +1,5 @@
-//! Contract of the files that commands read and write: nothing of the user's is lost, nothing is left half-written, nothing hangs, and nothing
-//! that a name may hold steers the terminal.
+//! Contract of the files that commands read and write: no file of the user is lost, no file is left half-written, no command hangs, and no name
+//! controls the terminal.
 
 mod folder;
 
@@ -15,7 +15,7 @@ fn with<'a>(call: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [call, more].concat()
 }
 
-/// A folder with a task set of the user's.
+/// Returns a folder with a task set.
 fn folder(name: &str) -> Folder {
     let folder = Folder::new(name);
     folder.stdout(&["new", "my.toml"]);
@@ -97,7 +97,7 @@ fn a_file_of_the_users_is_replaced_only_if_forced() {
     assert_eq!(error, "error: thesis.html exists and is not a page of this program; --force replaces it\n");
     assert_eq!(folder.read("thesis.html"), "my thesis");
     folder.stdout(&with(&COMPARE, &["--report", "thesis.html", "--force"]));
-    // An earlier output, or an empty file, may go.
+    // An earlier output or an empty file may be replaced.
     folder.stdout(&with(&COMPARE, &["--report", "thesis.html"]));
     folder.write("empty.csv", "");
     let outputs = ["--jobs", "empty.csv", "--trace", "t.json", "--gantt", "g.svg"];
@@ -205,7 +205,7 @@ fn devices_and_pipes_neither_hang_nor_pass_for_success() {
     std::fs::create_dir(folder.0.join("folder.toml")).unwrap();
     assert!(folder.error(&["compare", "folder.toml"]).contains("is a folder, not a file"));
     assert!(folder.error(&with(&SIMULATE, &["--gantt", "folder.toml"])).contains("it is a folder"));
-    // A pipe that somebody writes to is read.
+    // A pipe with a writer is read.
     std::process::Command::new("mkfifo").arg(folder.0.join("pipe.toml")).status().unwrap();
     let (path, set) = (folder.0.join("pipe.toml"), folder.read("my.toml"));
     let writer = std::thread::spawn(move || std::fs::write(path, set).unwrap());

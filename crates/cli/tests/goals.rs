@@ -1,4 +1,4 @@
-//! The goal of a set at the command line: what `compare` ranks by, and `--fail-if`.
+//! Contract of the goal of a set: what `compare` ranks by, and `--fail-if`.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ fn compare(arguments: &[&str]) -> (Option<i32>, String, String) {
     (command.status.code(), text(command.stdout), text(command.stderr))
 }
 
-/// A critical job that takes all the time of two worthless ones.
+/// Returns a set with a critical task that leaves no time for both of two other tasks.
 fn set() -> tempfile::NamedTempFile {
     let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
     let text = "[[task]]\nname = \"brake\"\nperiod = 10\nwcet = 6\ncriticality = 1\n\
@@ -56,7 +56,7 @@ fn figures_of_the_optimum_that_no_schedule_has_together_are_bounds() {
     let path = set.path().to_str().unwrap();
     let (_, table, _) = compare(&[path, "--schedulers", "muf"]);
     assert!(table.contains("clairvoyant bound") && table.contains("≤66.67%"), "{table}");
-    // It switches for nothing.
+    // The optimum does not pay for context switches.
     let (_, table, _) = compare(&["standard-125", "--schedulers", "edf", "--switch-cost", "90ms"]);
     assert!(table.contains("clairvoyant bound") && table.contains("a switch costs 90ms"), "{table}");
 }

@@ -1,4 +1,5 @@
-//! Contract of `temponet train`: what it writes and prints, what it refuses before anything is written, and that an interruption changes nothing.
+//! Contract of `temponet train`: what it writes and prints, what it rejects before anything is written, and that an interruption does not change the
+//! result.
 
 mod folder;
 
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use folder::Folder;
 
-/// A network and runs as small as they get.
+/// Settings of the smallest network and the shortest runs.
 const SMALL: &str = "[network]\nwidth = 16\nlayers = 1\nheads = 2\nfeed_forward = 16\n\
     [episode]\nlength = 60\n[validation]\nruns = 2\nlength = 60\n";
 
@@ -105,7 +106,7 @@ fn killed_and_resumed_is_the_same_as_never_killed() {
             .error(&other_set)
             .contains("m.safetensors.checkpoint: the checkpoint cannot be used: it was made with another")
     );
-    // A wrong call with --force forgets nothing.
+    // A wrong call with --force does not remove the checkpoint.
     let wrong = ["train", "nosuchset", "--recipe", "recipe.toml", "-o", "m.safetensors", "--force"];
     assert!(folder.error(&wrong).contains("no built-in set"));
     assert!(folder.bytes("m.safetensors.checkpoint") == checkpoint);
@@ -118,7 +119,7 @@ fn killed_and_resumed_is_the_same_as_never_killed() {
     let resumed = run("3", &[&others[..], &["--resume"]].concat());
     assert!(resumed.0 == whole.0, "another model");
     assert_eq!((resumed.1, resumed.2), (whole.1, whole.2));
-    // Who is killed outright while he writes cannot tidy up.
+    // A process that is killed while writing leaves its temporary file.
     let mut files = folder.files();
     files.retain(|name| !name.ends_with(".partial"));
     assert_eq!(files, ["log.csv", "m.safetensors", "p.svg", "recipe.toml"]);
@@ -126,7 +127,7 @@ fn killed_and_resumed_is_the_same_as_never_killed() {
     assert!(folder.bytes("m.safetensors") == whole.0);
 }
 
-/// A call whose runs differ, so that many of them take long.
+/// Returns a call whose trials are random, so that many of them take long.
 fn of_robot<'a>(trials: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["train", "robot", "--recipe", "recipe.toml", "--trials", trials, "-o", "m.safetensors"][..], more].concat()
 }
@@ -138,7 +139,7 @@ fn a_training_killed_during_its_verdict_resumes_to_it() {
     let mut child =
         folder.command(&of_robot("100000", &[])).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let begun = Instant::now();
-    // The model is written before the verdict begins, which would take hours.
+    // The model is written before the verdict, which would take hours.
     while !folder.0.join("m.safetensors").exists() && begun.elapsed() < Duration::from_secs(120) {
         std::thread::sleep(Duration::from_millis(2));
     }

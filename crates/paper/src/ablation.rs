@@ -1,42 +1,44 @@
-//! Networks and ways of learning held against each other: each is trained with several seeds, and all run the same unseen sets, without a shield,
-//! which would hide what they have learned.
+//! Network shapes and training methods compared with each other.
+//!
+//! Every variant is trained with several seeds, and all of them run the same unseen task sets. They run without a shield, because a shield would
+//! hide what they have learned.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 use temponet::Options;
-use temponet_task::{Aim, TaskSet};
+use temponet_task::TaskSet;
 use temponet_train::{Method, NetworkShape, Recipe};
 
 use super::contest::model_entrant;
+use super::findings::words;
+use super::plots::{Curve, share_panel};
 use super::{
-    Better, Contender, Contest, Context, Estimate, Findings, Line, Of, ReproduceError, Size, Table, Trained, Training,
-    Unit,
+    Better, Contender, Contest, Context, Findings, FindingsTable, Line, ReproduceError, RunFigures, RunMetric, Size,
+    TestBed, Trained, Training, Unit,
 };
-use temponet_lab::arena::Case;
 use temponet_lab::stats::{self, percent};
-use temponet_page::plot::{Panel, Span, svg};
 
-/// How much of an ablation a mode does.
+/// Extent of an ablation in one mode.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Effort {
-    /// Trainings of each variant, whose seeds follow each other.
+    /// Number of trainings of each variant, with consecutive seeds.
     pub seeds: u64,
-    /// The network, where a variant has no other.
+    /// Shape of the network, where a variant does not set its own.
     pub network: NetworkShape,
-    /// Phases of Q-learning.
+    /// Number of phases of Q-learning.
     pub phases: u64,
-    /// Choices made in each.
+    /// Number of decisions in each phase.
     pub steps: u64,
-    /// Runs that tell which phase was the best.
+    /// Number of validation runs, by which the best phase is chosen.
     pub validation: usize,
-    /// The sets that all are held against.
+    /// Test runs on which all variants are compared.
     pub test: Size,
 }
 
 impl Effort {
-    /// A recipe with so much learning.
+    /// Returns the recipe with the network and the amount of training of this effort.
     pub fn recipe(&self, recipe: &Recipe) -> Recipe {
         let mut recipe = Recipe { network: self.network, ..recipe.clone() };
         recipe.validation.runs = self.validation;
@@ -50,80 +52,98 @@ impl Effort {
     }
 }
 
-/// One of those held against each other.
+/// A way of training that an ablation compares with others.
 #[derive(Clone, Debug)]
 pub struct Variant<'a> {
-    /// Its name, also of its figure.
+    /// Name of the variant and of its figure.
     pub name: String,
-    /// How it learns; its seed is that of its first training.
+    /// Recipe of the first training; further trainings increase its seed by one each.
     pub recipe: Recipe,
-    /// What it learns on; none: sets that the recipe draws.
+    /// Task set to train on; none: sets drawn as the recipe says.
     pub set: Option<&'a TaskSet>,
-    /// The model it begins with, one for each training; none: random weights.
+    /// Initial model of each training; none: random weights.
     pub begin_with: Option<&'a [Trained]>,
 }
 
 impl Variant<'_> {
-    /// From random weights, on sets that the recipe draws.
+    /// A variant that starts from random weights and trains on sets drawn as the recipe says.
     pub fn new(name: impl Into<String>, recipe: Recipe) -> Variant<'static> {
         Variant { name: name.into(), recipe, set: None, begin_with: None }
     }
 }
 
-/// What became of a variant.
+/// Results of a variant.
 #[derive(Clone, Debug)]
-pub struct Tried {
-    /// Its name.
+pub struct VariantResult {
+    /// Name of the variant.
     pub name: String,
-    /// Its trainings, seed by seed.
+    /// Trained models, seed by seed.
     pub trained: Vec<Trained>,
-    /// How each did on all sets.
+    /// Results of each trained model on all test runs.
     pub runs: Vec<Contender>,
 }
 
-impl Tried {
-    /// A figure of each training: the mean over the sets.
-    pub fn values(&self, of: Of) -> Vec<f64> {
+impl VariantResult {
+    /// Returns a figure of each training: its mean over the test runs.
+    pub fn values(&self, of: RunMetric) -> Vec<f64> {
         self.runs.iter().filter_map(|run| run.mean(of)).collect()
     }
 
-    /// Shares of jobs in time.
+    /// Returns the share of jobs in time of each training.
     pub fn shares(&self) -> Vec<f64> {
-        self.values(|run| run.in_time())
+        self.values(RunFigures::in_time)
     }
 
-    /// The score on validation jobs after each phase, mean over the trainings.
-    pub fn convergence(&self) -> Vec<(f64, f64)> {
-        let phases = self.trained.iter().map(|trained| trained.history.phases.len()).min().unwrap_or(0);
+    /// Returns the share of jobs in time, averaged over the trainings.
+    pub fn mean_share(&self) -> f64 {
+        stats::mean(&self.shares())
+    }
+
+    /// Returns the validation scores of each training, phase by phase.
+    pub fn scores(&self) -> Vec<Vec<f64>> {
+        let of_one = |trained: &Trained| trained.history.phases.iter().map(|phase| phase.score).collect();
+        self.trained.iter().map(of_one).collect()
+    }
+
+    /// Returns the validation score after each phase, averaged over the trainings. Phases count from 1.
+    pub fn convergence(&self) -> Curve {
+        let scores = self.scores();
+        let phases = scores.iter().map(Vec::len).min().unwrap_or(0);
         let score = |phase: usize| {
-            let scores: Vec<f64> = self.trained.iter().map(|trained| trained.history.phases[phase].score).collect();
+            let scores: Vec<f64> = scores.iter().map(|scores| scores[phase]).collect();
             ((phase + 1) as f64, stats::mean(&scores))
         };
         (0..phases).map(score).collect()
     }
 
-    /// Wall-clock seconds of a training, on average.
-    pub fn seconds(&self) -> f64 {
-        stats::mean(&self.trained.iter().map(|trained| trained.history.seconds).collect::<Vec<_>>())
+    /// Returns the wall-clock duration of each training, in seconds.
+    pub fn seconds(&self) -> Vec<f64> {
+        self.trained.iter().map(|trained| trained.history.seconds).collect()
+    }
+
+    /// A line with the difference in the share of jobs in time from another variant, seed by seed.
+    pub fn gain_over(&self, from: &VariantResult, name: &str) -> Line {
+        let gains: Vec<f64> = self.shares().iter().zip(from.shares()).map(|(to, from)| to - from).collect();
+        Line::share(name, gains)
     }
 }
 
-/// All variants, and the classical schedulers and the optimum on the same sets.
+/// Results of all variants, with the classical schedulers and the optimum on the same runs.
 #[derive(Clone, Debug)]
 pub struct Ablation {
-    /// The classical schedulers and the optimum.
+    /// Classical schedulers and the optimum.
     pub contest: Contest,
-    /// The variants, in their order.
-    pub tried: Vec<Tried>,
+    /// Results of the variants, in their order.
+    pub results: Vec<VariantResult>,
 }
 
 impl Context<'_> {
-    /// Trains every variant with so many seeds, as far as that has not been done before.
+    /// Trains every variant with `seeds` consecutive seeds. Trainings found in the cache are not repeated.
     pub fn train_variants(&self, variants: &[Variant<'_>], seeds: u64) -> Result<Vec<Vec<Trained>>, ReproduceError> {
         let mut recipes = Vec::new();
         for variant in variants {
             if let Some(problem) = variant.recipe.problem() {
-                return Err(self.wrong(format!("{}: {problem}", variant.name)));
+                return Err(self.protocol_error(format!("{}: {problem}", variant.name)));
             }
             let first = variant.recipe.seed;
             recipes.extend((0..seeds).map(|number| Recipe { seed: first + number, ..variant.recipe.clone() }));
@@ -138,122 +158,102 @@ impl Context<'_> {
         Ok(all.chunks(seeds.max(1) as usize).map(<[Trained]>::to_vec).collect())
     }
 
-    /// Holds trained models against each other, the classical schedulers and the optimum.
-    pub fn hold(
+    /// Compares trained models, given by the names of their variants, with each other and with the baselines of a test bed.
+    pub fn contest_models(
         &self,
-        what: &str,
+        bed: &TestBed<'_>,
         named: Vec<(String, Vec<Trained>)>,
-        cases: &[Case],
-        classical: &[String],
-        oracle_seconds: f64,
     ) -> Result<Ablation, ReproduceError> {
-        let mut entrants = self.entrants(classical);
+        let mut entrants = self.entrants(bed.classical);
         for (name, trained) in &named {
             for (seed, trained) in trained.iter().enumerate() {
                 let model = Arc::new(trained.model.clone());
                 entrants.push(model_entrant(&format!("{name} {seed}"), &model, Options::default(), false));
             }
         }
-        let mut contest = self.contest(what, cases, &entrants, Some((Aim::Met, oracle_seconds)))?;
-        if let Some((name, why)) = contest.skipped.iter().find(|(name, _)| !classical.contains(name)) {
-            return Err(self.wrong(format!("{name}: {why}")));
+        let mut contest = self.contest_of(bed, &entrants)?;
+        if let Some((name, why)) = contest.skipped.iter().find(|(name, _)| !bed.classical.contains(name)) {
+            return Err(self.protocol_error(format!("{name}: {why}")));
         }
         let (classical, learned): (Vec<_>, Vec<_>) = contest.contenders.drain(..).partition(|of| of.is_classical);
         contest.contenders = classical;
         let mut learned = learned.into_iter();
-        let tried = named.into_iter().map(|(name, trained)| {
+        let results = named.into_iter().map(|(name, trained)| {
             let runs = learned.by_ref().take(trained.len()).collect();
-            Tried { name, trained, runs }
+            VariantResult { name, trained, runs }
         });
-        Ok(Ablation { tried: tried.collect(), contest })
+        Ok(Ablation { results: results.collect(), contest })
     }
 
-    /// Trains every variant and holds all against each other.
+    /// Trains every variant with `seeds` consecutive seeds and compares all of them on a test bed.
     pub fn ablation(
         &self,
-        what: &str,
+        bed: &TestBed<'_>,
         variants: &[Variant<'_>],
         seeds: u64,
-        cases: &[Case],
-        classical: &[String],
-        oracle_seconds: f64,
     ) -> Result<Ablation, ReproduceError> {
         let trained = self.train_variants(variants, seeds)?;
         let named = variants.iter().map(|variant| variant.name.clone()).zip(trained).collect();
-        self.hold(what, named, cases, classical, oracle_seconds)
+        self.contest_models(bed, named)
     }
 }
 
 impl Ablation {
-    /// The variant of a name.
-    pub fn of(&self, name: &str) -> Option<&Tried> {
-        self.tried.iter().find(|tried| tried.name == name)
+    /// Returns the results of the variant with this name.
+    pub fn result(&self, name: &str) -> Option<&VariantResult> {
+        self.results.iter().find(|result| result.name == name)
     }
 
-    /// The share of jobs in time over the trainings, with EDF, the best classical scheduler and the optimum beside it.
-    pub fn share_line(&self, name: impl Into<String>, tried: &Tried) -> Line {
-        self.contest.beside_optimum(self.line(name, tried, Unit::Share, Better::Higher, |run| run.in_time()))
+    /// Returns the results of two variants, if both exist.
+    pub fn pair(&self, first: &str, second: &str) -> Option<(&VariantResult, &VariantResult)> {
+        self.result(first).zip(self.result(second))
     }
 
-    /// A figure over the trainings, with EDF and the best classical scheduler beside it.
-    pub fn line(&self, name: impl Into<String>, tried: &Tried, unit: Unit, better: Better, of: Of) -> Line {
-        self.contest.beside(Line::new(name, unit, better, Estimate::of(&tried.values(of))), of)
+    /// A line with the share of jobs in time over the trainings of a variant, with EDF, the best classical scheduler and the optimum beside it.
+    pub fn share_line(&self, name: impl Into<String>, result: &VariantResult) -> Line {
+        Line::share(name, result.shares()).beside_baselines(&self.contest.baselines())
     }
 
-    /// By how much one variant is above another, seed by seed.
-    pub fn gain(&self, name: &str, to: &Tried, from: &Tried, paper: Option<f64>) -> Line {
-        let gains: Vec<f64> = to.shares().iter().zip(from.shares()).map(|(to, from)| to - from).collect();
-        Line { paper, ..Line::share(name, Estimate::of(&gains)) }
+    /// A line with a figure over the trainings of a variant, with EDF and the best classical scheduler beside it.
+    pub fn line(
+        &self,
+        name: impl Into<String>,
+        result: &VariantResult,
+        unit: Unit,
+        better: Better,
+        of: RunMetric,
+    ) -> Line {
+        self.contest.beside_classical(Line::new(name, unit, better, result.values(of)), of)
     }
 
-    /// What EDF, the best classical scheduler and the optimum come to, for a sentence.
-    pub fn beside(&self) -> String {
-        let of = |run: &super::RunFigures| run.in_time();
-        let edf = self.contest.of("edf").and_then(|edf| edf.mean(of)).map_or(String::new(), percent);
-        let best = self.contest.best_classical(Better::Higher, of);
-        let best = best.map_or(String::new(), |(best, share)| format!("{} as {}", percent(share), best.name));
-        let optimum = match self.contest.optimum() {
-            Some((optimum, true)) => format!(", the optimum {}", percent(optimum)),
-            Some((bound, false)) => format!(", the optimum at most {}", percent(bound)),
-            None => String::new(),
-        };
-        format!("on the same sets EDF meets {edf}, the best classical scheduler {best}{optimum}")
+    /// Adds the share of jobs in time of every variant.
+    pub fn add_shares(&self, findings: &mut Findings) {
+        self.results.iter().for_each(|result| findings.add(self.share_line(&result.name, result)));
     }
 
-    /// Adds the classical schedulers and the optimum as a table.
+    /// Describes EDF, the best classical scheduler and the optimum in a sentence.
+    pub fn baselines_sentence(&self) -> String {
+        self.contest.baselines().sentence("sets")
+    }
+
+    /// Adds a table of the classical schedulers and the optimum.
     pub fn add_classical(&self, findings: &mut Findings) {
         let row = |name: &str, share: f64| vec![name.to_string(), percent(share)];
         let mut rows: Vec<Vec<String>> =
             self.contest.optimum().map(|(share, _)| row("clairvoyant, at most", share)).into_iter().collect();
         let mut classical: Vec<_> =
-            self.contest.contenders.iter().filter_map(|of| Some((of, of.mean(|run| run.in_time())?))).collect();
+            self.contest.contenders.iter().filter_map(|of| Some((of, of.mean(RunFigures::in_time)?))).collect();
         classical.sort_by(|a, b| b.1.total_cmp(&a.1));
         rows.extend(classical.iter().map(|(of, share)| row(&of.name, *share)));
-        let header = ["scheduler", "in time"].map(String::from).to_vec();
-        findings.tables.push(Table { title: "The same sets".into(), header, rows });
+        findings.tables.push(FindingsTable::new("The same sets", &["scheduler", "in time"], rows));
     }
 
-    /// Draws how the trainings of some variants went.
-    pub fn add_convergence(&self, findings: &mut Findings, names: &[&str]) {
-        let curves: Vec<Vec<(f64, f64)>> =
-            names.iter().map(|name| self.of(name).map(Tried::convergence).unwrap_or_default()).collect();
-        let names: Vec<String> = names.iter().map(|name| name.replace('_', " ")).collect();
-        let panel = Panel {
-            title: "In time on validation jobs".into(),
-            x_label: "phase of the training",
-            y: span(curves.iter().flatten().map(|(_, score)| *score)),
-            curves,
-            marks: Vec::new(),
-            is_log: false,
-        };
+    /// Adds a plot of the validation scores of every variant.
+    pub fn add_convergence(&self, findings: &mut Findings) {
+        let curves = self.results.iter().map(VariantResult::convergence).collect();
+        let names: Vec<String> = self.results.iter().map(|result| words(&result.name)).collect();
+        let panel = share_panel("In time on validation jobs", "phase of the training", curves);
         let caption = "The share of unseen jobs in time after each phase of the training, without a shield; means over the seeds.";
-        findings.picture("Convergence", caption, svg(&[panel], 1, &names));
+        findings.plot("Convergence", caption, panel, &names);
     }
-}
-
-/// A span that holds some shares, on whole steps of four per cent.
-pub fn span(shares: impl Iterator<Item = f64>) -> Span {
-    let (low, high) = shares.fold((1.0f64, 0.0f64), |(low, high), share| (low.min(share), high.max(share)));
-    let (low, high) = ((low * 25.0).floor() / 25.0, (high * 25.0).ceil() / 25.0);
-    if low < high { Span::Shares(low, high) } else { Span::Shares(0.0, 1.0) }
 }

@@ -1,13 +1,13 @@
-//! A model that goes on learning for a few episodes where it is deployed.
+//! Continued training of a model in the place where it is deployed, for a few episodes.
 
 use temponet_train::{Method, Recipe};
 
-/// Random choices while it adapts.
+/// Share of random decisions during adaptation.
 const EPSILON: f64 = 0.05;
-/// Choices that an episode may have at most.
+/// Greatest number of decisions in one episode.
 const MOST_CHOICES: u64 = 50_000;
 
-/// A recipe that goes on for so many whole episodes, one after the other, with hardly any random choices.
+/// Returns the recipe that continues with `episodes` whole episodes in one environment, with few random decisions and the learning rate `rate`.
 pub fn adapted(recipe: &Recipe, episodes: u64, rate: f64) -> Recipe {
     let mut recipe = recipe.clone();
     recipe.stage.retain(|stage| matches!(stage.method, Method::Dqn(_)));

@@ -1,25 +1,28 @@
-//! What is kept between calls: the findings of each experiment, and every model that was trained. A name is a hash of all that decides the
-//! content, so that nothing is computed twice and nothing stale is read.
+//! Files kept between calls: the findings of each experiment and every trained model.
+//!
+//! The name of a file is a hash of everything that decides its content. Nothing is therefore computed twice, and nothing stale is read. A file is
+//! written completely or not at all, so that readers and interrupted runs never see a part of it.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::ReproduceError;
 
-/// A folder with findings and models.
+/// A folder of findings and models.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
 }
 
 impl Cache {
-    /// In this folder, which is made if it is not there.
+    /// Opens the cache in a folder, creating the folder if it does not exist.
     pub fn open(folder: &Path) -> Result<Cache, ReproduceError> {
         let cache = Cache { folder: folder.into() };
         std::fs::create_dir_all(folder).map_err(|error| cache.problem(folder, &error))?;
         Ok(cache)
     }
 
-    /// The user's own folder for such things, or one in the current folder where there is none.
+    /// Returns `temponet` in the user's cache folder (`$XDG_CACHE_HOME` or `~/.cache`), or a folder in the current one if neither is known.
     pub fn default_folder() -> PathBuf {
         let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         match of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache"))) {
@@ -28,12 +31,12 @@ impl Cache {
         }
     }
 
-    /// Where the file of a name is.
+    /// Returns the path of a file.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// A file's content; none if it is not there.
+    /// Reads a file; none if it does not exist.
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, ReproduceError> {
         match std::fs::read(self.path(name)) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -42,17 +45,32 @@ impl Cache {
         }
     }
 
-    /// Writes a whole file, completely or not at all.
+    /// Writes a file, completely or not at all.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<(), ReproduceError> {
-        let (path, partial) = (self.path(name), self.path(&format!(".{name}.{}.partial", std::process::id())));
-        let written = std::fs::write(&partial, content).and_then(|()| std::fs::rename(&partial, &path));
-        written.map_err(|error| {
-            let _ = std::fs::remove_file(&partial);
-            self.problem(&path, &error)
-        })
+        let path = self.path(name);
+        self.replace(&path, content).map_err(|error| self.problem(&path, &error))
     }
 
-    /// Removes a file, if it is there.
+    /// Writes a temporary file with an unpredictable name and renames it. The content reaches the disk before the file takes its name; otherwise a
+    /// crash could leave an empty file under that name.
+    fn replace(&self, path: &Path, content: &[u8]) -> std::io::Result<()> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".temponet-").suffix(".partial").rand_bytes(12);
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = builder.tempfile_in(&self.folder)?;
+        file.write_all(content)?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        #[cfg(unix)]
+        if let Ok(folder) = std::fs::File::open(&self.folder) {
+            // Not every file system can sync a folder; the file itself is safe.
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    }
+
+    /// Removes a file if it exists.
     pub fn remove(&self, name: &str) {
         let _ = std::fs::remove_file(self.path(name));
     }
@@ -62,7 +80,7 @@ impl Cache {
     }
 }
 
-/// A hash of some texts, in order (FNV-1a over their bytes, a zero byte after each).
+/// Returns a hash of texts in order: FNV-1a over their bytes, with a zero byte after each text.
 pub fn key(parts: &[&str]) -> String {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
     let hash =
@@ -75,19 +93,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_tell_texts_apart_and_stay() {
+    fn keys_distinguish_texts_and_are_stable() {
         assert_eq!(key(&[]), "cbf29ce484222325", "the published offset");
         assert_ne!(key(&["ab", "c"]), key(&["a", "bc"]));
         assert_eq!(key(&["a"]), key(&["a"]));
     }
 
     #[test]
-    fn files_are_there_or_not() {
+    fn a_file_is_replaced_and_removed_as_a_whole() {
         let folder = std::env::temp_dir().join(format!("temponet-cache-{}", std::process::id()));
         let cache = Cache::open(&folder).unwrap();
         assert_eq!(cache.read("x").unwrap(), None);
         cache.write("x", b"one").unwrap();
         cache.write("x", b"two").unwrap();
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "no temporary file is left");
         assert_eq!(cache.read("x").unwrap().as_deref(), Some(&b"two"[..]));
         cache.remove("x");
         assert_eq!(cache.read("x").unwrap(), None);

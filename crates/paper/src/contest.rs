@@ -1,14 +1,15 @@
-//! Schedulers on the same runs, beside the clairvoyant optimum: what most experiments are.
+//! Schedulers that compete on the same runs, beside the clairvoyant optimum. Most experiments are such contests.
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use temponet::{Learned, Model, Options, Temponet};
+use temponet::{Learned, Model, NetworkError, Options, Temponet};
 use temponet_sim::{Metrics, SimError, Unobserved, simulate};
 use temponet_task::{Aim, Scheduler};
 
-use super::findings::{Better, Estimate, Line, Unit};
-use super::{Context, ReproduceError};
+use super::baselines::Baselines;
+use super::line::{Better, Estimate, Line, Unit};
+use super::{Context, Protocol, ReproduceError, Size};
 use temponet_lab::arena::{Case, possible};
 use temponet_lab::clairvoyant::Range;
 use temponet_lab::comparison::CompareError;
@@ -16,45 +17,84 @@ use temponet_lab::progress::Progress;
 use temponet_lab::roster::{SHIELDED, is_classical};
 use temponet_lab::stats;
 
-/// Makes a scheduler for one run.
+/// Runs that schedulers compete on, and what they are compared with.
+#[derive(Clone, Debug)]
+pub struct TestBed<'a> {
+    /// Label of the progress bar.
+    pub label: String,
+    /// The runs.
+    pub cases: Vec<Case>,
+    /// Specifications of the classical schedulers that take part.
+    pub classical: &'a [String],
+    /// Measure by which the clairvoyant optimum is computed, and its limit per run in seconds of one core; none: no optimum.
+    pub oracle: Option<(Aim, f64)>,
+}
+
+impl<S> Protocol<S> {
+    /// A test bed of a workload, with the schedulers of the protocol and the optimum by jobs in time.
+    pub fn test_bed(
+        &self,
+        label: impl Into<String>,
+        workload: &str,
+        size: Size,
+    ) -> Result<TestBed<'_>, ReproduceError> {
+        Ok(self.test_bed_of(label, self.cases(workload, size)?, size))
+    }
+
+    /// A test bed of given runs, with the schedulers of the protocol and the optimum by jobs in time.
+    pub fn test_bed_of(&self, label: impl Into<String>, cases: Vec<Case>, size: Size) -> TestBed<'_> {
+        let oracle = Some((Aim::Met, size.oracle_seconds));
+        TestBed { label: label.into(), cases, classical: &self.schedulers, oracle }
+    }
+}
+
+impl TestBed<'_> {
+    /// Computes the optimum by critical jobs in time instead.
+    pub fn by_critical_jobs(mut self) -> Self {
+        self.oracle = self.oracle.map(|(_, seconds)| (Aim::Critical, seconds));
+        self
+    }
+}
+
+/// Builds a scheduler for one run.
 pub type Make<'a> = Box<dyn Fn() -> Result<Box<dyn Scheduler>, CompareError> + Sync + 'a>;
 
-/// Who takes part.
+/// A scheduler that takes part in a contest.
 pub struct Entrant<'a> {
-    /// How results call it.
+    /// Name in the results.
     pub name: String,
-    /// Whether it may be the best classical scheduler.
+    /// Whether the scheduler counts as classical.
     pub is_classical: bool,
     make: Make<'a>,
 }
 
-/// The figures of one run; times in ms.
+/// Figures of one run. Times are in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunFigures {
     /// Share of jobs in time.
     pub compliance: f64,
-    /// Share of critical jobs in time.
+    /// Share of critical jobs in time; none if no job is critical.
     pub pitmd: Option<f64>,
-    /// One if every critical job (every job, where none is critical) was in time, else zero.
+    /// 1 if every critical job (every job, where none is critical) was in time, else 0.
     pub success: f64,
-    /// Mean response time over the jobs that completed.
+    /// Mean response time of the jobs that completed.
     pub art_completed: Option<f64>,
     /// Mean time from release to end over all jobs.
     pub art_all: Option<f64>,
-    /// End less deadline that 95% of the jobs do not exceed.
+    /// 95th percentile of the lateness, which is the end of a job minus its deadline.
     pub lateness_p95: Option<f64>,
     /// Migrations per job.
     pub migrations: f64,
-    /// Dynamic energy, which only busy cores spend: one unit is a core at full speed for a second.
+    /// Dynamic energy, which only busy cores spend. One unit is one core at full speed for one second.
     pub energy: f64,
-    /// The same for each job in time.
+    /// Dynamic energy per job in time.
     pub energy_per_met: f64,
-    /// Share of the decisions that the learned scheduler left to its fallback.
+    /// Share of decisions that the learned scheduler left to its fallback.
     pub fallbacks: f64,
 }
 
 impl RunFigures {
-    /// The figures of a run that a scheduler has just made.
+    /// Collects the figures of a run that `scheduler` has just made.
     pub fn of(metrics: &Metrics, scheduler: &dyn Scheduler) -> RunFigures {
         let ms = |ns: f64| ns / 1e6;
         let fallbacks =
@@ -73,57 +113,62 @@ impl RunFigures {
         }
     }
 
-    /// Share of jobs in time.
+    /// Returns the share of jobs in time, as a [`RunMetric`].
     pub fn in_time(&self) -> Option<f64> {
         Some(self.compliance)
     }
 }
 
-/// Which figure of a run; none where the run has none.
-pub type Of = fn(&RunFigures) -> Option<f64>;
+/// Selects a figure of a run; none where the run has no such figure.
+pub type RunMetric = fn(&RunFigures) -> Option<f64>;
 
-/// One scheduler on all runs.
+/// Results of one scheduler on all runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contender {
-    /// Its name.
+    /// Name of the scheduler.
     pub name: String,
-    /// Whether it is classical.
+    /// Whether the scheduler counts as classical.
     pub is_classical: bool,
-    /// Run by run.
+    /// Figures, run by run.
     pub runs: Vec<RunFigures>,
 }
 
 impl Contender {
-    /// A figure, run by run.
-    pub fn values(&self, of: Of) -> Vec<f64> {
+    /// Returns a figure, run by run; runs without it are left out.
+    pub fn values(&self, of: RunMetric) -> Vec<f64> {
         self.runs.iter().filter_map(of).collect()
     }
 
-    /// Its mean; none if no run has it.
-    pub fn mean(&self, of: Of) -> Option<f64> {
+    /// Returns the mean of a figure over the runs; none if no run has it.
+    pub fn mean(&self, of: RunMetric) -> Option<f64> {
         let values = self.values(of);
         (!values.is_empty()).then(|| stats::mean(&values))
     }
 
-    /// The figure with its spread.
-    pub fn estimate(&self, of: Of) -> Estimate {
+    /// Estimates a figure over the runs.
+    pub fn estimate(&self, of: RunMetric) -> Estimate {
         Estimate::of(&self.values(of))
+    }
+
+    /// Returns the share of jobs in time, run by run.
+    pub fn shares(&self) -> Vec<f64> {
+        self.values(RunFigures::in_time)
     }
 }
 
-/// What came of it.
+/// Results of a contest.
 #[derive(Clone, Debug)]
 pub struct Contest {
-    /// Those that apply to every run, in the order of the entrants.
+    /// Schedulers that are applicable to every run, in the order of the entrants.
     pub contenders: Vec<Contender>,
-    /// Those that do not, and why.
+    /// Names of the other schedulers, and why they are not applicable.
     pub skipped: Vec<(String, String)>,
-    /// The greatest possible score of each run by the metric asked for; empty if it was not asked for.
+    /// Greatest possible score of each run; empty if no optimum was asked for.
     pub possible: Vec<Range>,
 }
 
 impl Context<'_> {
-    /// Entrants by name: classical schedulers, and the learned one of this call with its shield and without.
+    /// Returns entrants by the names of the roster: classical schedulers, and the learned one with or without its shield.
     pub fn entrants(&self, names: &[String]) -> Vec<Entrant<'_>> {
         let entrant = |name: &String| {
             let spec = name.clone();
@@ -136,26 +181,25 @@ impl Context<'_> {
         names.iter().map(entrant).collect()
     }
 
-    /// The learned scheduler of this call, behind its shield, and classical schedulers.
+    /// Returns the learned scheduler with its shield, followed by classical schedulers.
     pub fn learned_and(&self, classical: &[String]) -> Vec<Entrant<'_>> {
         let names: Vec<String> = [SHIELDED.to_string()].into_iter().chain(classical.iter().cloned()).collect();
         self.entrants(&names)
     }
 
-    /// Runs everybody on every run, in parallel; the result does not depend on the number of threads. With `oracle`, the optimum by that
-    /// metric as well, in at most so many seconds of one core for each run.
-    pub fn contest(
-        &self,
-        what: &str,
-        cases: &[Case],
-        entrants: &[Entrant<'_>],
-        oracle: Option<(Aim, f64)>,
-    ) -> Result<Contest, ReproduceError> {
+    /// Runs the learned scheduler with its shield and the classical schedulers of a test bed.
+    pub fn contest(&self, bed: &TestBed<'_>) -> Result<Contest, ReproduceError> {
+        self.contest_of(bed, &self.learned_and(bed.classical))
+    }
+
+    /// Runs the given entrants on every run of a test bed, in parallel. The results do not depend on the number of threads.
+    pub fn contest_of(&self, bed: &TestBed<'_>, entrants: &[Entrant<'_>]) -> Result<Contest, ReproduceError> {
+        let TestBed { label, cases, oracle, .. } = bed;
         let progress = Progress::steps((cases.len() * (entrants.len() + usize::from(oracle.is_some()))) as u64);
-        progress.say(what);
-        let possible = oracle.map_or(Vec::new(), |(metric, seconds)| {
+        progress.say(label);
+        let possible = oracle.map_or(Vec::new(), |(aim, seconds)| {
             let one = |case: &Case| {
-                let range = possible(metric, seconds, case);
+                let range = possible(aim, seconds, case);
                 progress.step();
                 range
             };
@@ -185,17 +229,17 @@ impl Context<'_> {
 }
 
 impl Entrant<'_> {
-    /// A scheduler for one run.
+    /// Builds a scheduler for one run.
     pub fn scheduler(&self) -> Result<Box<dyn Scheduler>, CompareError> {
         (self.make)()
     }
 }
 
-/// A model as an entrant, used as the options say, with the shield or without.
+/// Returns an entrant that runs a model with the given options, with or without the shield.
 pub fn model_entrant(name: &str, model: &Arc<Model>, options: Options, is_shielded: bool) -> Entrant<'static> {
     let (model, label) = (model.clone(), name.to_string());
     let make = move || -> Result<Box<dyn Scheduler>, CompareError> {
-        let wrong = |error: temponet::NetworkError| {
+        let wrong = |error: NetworkError| {
             CompareError::Spec(temponet_sched::SpecError::Option(label.clone(), error.to_string()))
         };
         Ok(match is_shielded {
@@ -207,18 +251,28 @@ pub fn model_entrant(name: &str, model: &Arc<Model>, options: Options, is_shield
 }
 
 impl Contest {
-    /// One of them.
-    pub fn of(&self, name: &str) -> Option<&Contender> {
+    /// Returns the contender with this name.
+    pub fn contender(&self, name: &str) -> Option<&Contender> {
         self.contenders.iter().find(|contender| contender.name == name)
     }
 
-    /// The learned one: whoever is not classical and came first.
+    /// Returns the first contender that is not classical.
     pub fn learned(&self) -> Option<&Contender> {
         self.contenders.iter().find(|contender| !contender.is_classical)
     }
 
-    /// The classical scheduler with the best mean, and that mean.
-    pub fn best_classical(&self, better: Better, of: Of) -> Option<(&Contender, f64)> {
+    /// Returns a contender's share of jobs in time, run by run; empty if it did not take part.
+    pub fn shares(&self, name: &str) -> Vec<f64> {
+        self.contender(name).map(Contender::shares).unwrap_or_default()
+    }
+
+    /// Returns a contender's mean share of jobs in time.
+    pub fn share(&self, name: &str) -> Option<f64> {
+        self.contender(name)?.mean(RunFigures::in_time)
+    }
+
+    /// Returns the classical scheduler with the best mean, and that mean.
+    pub fn best_classical(&self, better: Better, of: RunMetric) -> Option<(&Contender, f64)> {
         let classical = self.contenders.iter().filter(|contender| contender.is_classical);
         let known = classical.filter_map(|contender| Some((contender, contender.mean(of)?)));
         known.reduce(|best, next| {
@@ -227,37 +281,50 @@ impl Contest {
         })
     }
 
-    /// The mean of what is possible, and whether it is the optimum and no mere bound.
+    /// Returns the mean of the greatest possible scores, and whether it is the optimum rather than an upper bound.
     pub fn optimum(&self) -> Option<(f64, bool)> {
         let upper: Vec<f64> = self.possible.iter().map(|range| range.upper).collect();
         (!upper.is_empty()).then(|| (stats::mean(&upper), self.possible.iter().all(Range::is_exact)))
     }
 
-    /// Puts EDF's and the best classical scheduler's figure beside a line.
-    pub fn beside(&self, line: Line, of: Of) -> Line {
-        let best = self.best_classical(line.better, of);
-        line.beside("edf", None, self.of("edf").and_then(|edf| edf.mean(of))).beside(
-            "best classical",
-            best.map(|(best, _)| best.name.as_str()),
-            best.map(|(_, mean)| mean),
-        )
-    }
-
-    /// Puts the optimum beside a line, if it was asked for.
-    pub fn beside_optimum(&self, line: Line) -> Line {
-        match self.optimum() {
-            Some((optimum, is_exact)) => line.beside("optimum", (!is_exact).then_some("at most"), Some(optimum)),
-            None => line,
+    /// Returns the figures of EDF and of the best classical scheduler, without the optimum.
+    pub fn classical_baselines(&self, better: Better, of: RunMetric) -> Baselines {
+        let best = self.best_classical(better, of);
+        Baselines {
+            edf: self.contender("edf").and_then(|edf| edf.mean(of)),
+            best: best.map(|(_, mean)| mean),
+            best_name: best.map(|(best, _)| best.name.clone()),
+            optimum: None,
         }
     }
 
-    /// A figure of a contender as a line, with EDF and the best classical scheduler beside it.
-    pub fn line(&self, name: &str, who: &Contender, unit: Unit, better: Better, of: Of) -> Line {
-        self.beside(Line::new(name, unit, better, who.estimate(of)), of)
+    /// Returns the shares of jobs in time of EDF, of the best classical scheduler and of the optimum.
+    pub fn baselines(&self) -> Baselines {
+        let classical = self.classical_baselines(Better::Higher, RunFigures::in_time);
+        Baselines { optimum: self.optimum(), ..classical }
     }
 
-    /// The share of jobs in time as a line, with the optimum beside it if it was asked for by that metric.
-    pub fn score_line(&self, name: &str, who: &Contender, of: Of) -> Line {
-        self.beside_optimum(self.line(name, who, Unit::Share, Better::Higher, of))
+    /// A figure of a contender as a line, with EDF and the best classical scheduler beside it.
+    pub fn line(&self, name: &str, who: &Contender, unit: Unit, better: Better, of: RunMetric) -> Line {
+        self.beside_classical(Line::new(name, unit, better, who.estimate(of)), of)
     }
+
+    /// Puts the figures of EDF and of the best classical scheduler beside a line.
+    pub fn beside_classical(&self, line: Line, of: RunMetric) -> Line {
+        let baselines = self.classical_baselines(line.better, of);
+        line.beside_baselines(&baselines)
+    }
+
+    /// A share of a contender as a line, with EDF, the best classical scheduler and the optimum beside it. The optimum must have been computed by
+    /// the same measure.
+    pub fn score_line(&self, name: &str, who: &Contender, of: RunMetric) -> Line {
+        let baselines = Baselines { optimum: self.optimum(), ..self.classical_baselines(Better::Higher, of) };
+        Line::share(name, who.estimate(of)).beside_baselines(&baselines)
+    }
+}
+
+/// Formats the mean difference of two paired series of shares in percentage points, with its 95% confidence interval.
+pub fn paired_gain(to: &[f64], from: &[f64]) -> String {
+    let (gain, half) = stats::paired_difference(to, from);
+    stats::points(gain) + &half.map(|half| format!(" ± {}", stats::points(half))).unwrap_or_default()
 }

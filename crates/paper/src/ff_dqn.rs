@@ -1,4 +1,4 @@
-//! The paper's baseline, a feed-forward DQN with a place for each task, beside the learned scheduler of E1 and E2.
+//! The paper's baseline for E1 and E2: a feed-forward DQN whose input has a slot for each task.
 
 use temponet::{Continuous, Tokenizer};
 use temponet_task::TaskSet;
@@ -6,10 +6,11 @@ use temponet_train::{NetworkShape, Recipe, Tokens};
 
 use super::ablation::Variant;
 
-/// What its figures are called.
+/// Name of its figures.
 pub const NAME: &str = "ff_dqn";
 
-/// It reads slack and remaining time as they are, on sets of so many tasks that the recipe draws, or on one set.
+/// Returns the baseline for sets of `tasks` tasks. It reads slack and remaining time as numbers, and trains on `set` or, without one, on sets
+/// drawn as the recipe says.
 pub fn variant<'a>(recipe: &Recipe, tasks: usize, set: Option<&'a TaskSet>) -> Variant<'a> {
     let tokens = Tokens::Custom(Box::new(Tokenizer::continuous(Continuous::Raw)));
     let network = NetworkShape { slots: Some(tasks), ..recipe.network };

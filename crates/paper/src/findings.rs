@@ -1,270 +1,34 @@
-//! What came of an experiment: our figures beside the paper's and those of EDF, the best classical scheduler and the optimum, pictures, and a
-//! verdict that follows from the figures.
+//! The result of an experiment: its figures, tables and pictures, and a verdict that follows from the figures.
+//!
+//! Findings are plain data that the cache stores as JSON. `page` and the command line show them.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::line::{Better, Line, Noise, Standing};
 use super::protocol::Mode;
-use temponet_lab::stats;
+use temponet_lab::stats::percent;
 
-/// A figure found by repeating something.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    /// The mean, or the only value.
-    pub mean: f64,
-    /// The standard deviation over the repetitions.
-    pub deviation: Option<f64>,
-    /// Half the 95% confidence interval of the mean.
-    pub ci95: Option<f64>,
-    /// Repetitions; none where nothing is random, or where the figure is one of a whole (a fit, a test).
-    pub count: Option<usize>,
-}
-
-impl Estimate {
-    /// From repetitions.
-    pub fn of(values: &[f64]) -> Estimate {
-        let deviation = (values.len() > 1).then(|| stats::deviation(values));
-        Estimate { mean: stats::mean(values), deviation, ci95: stats::ci95(values), count: Some(values.len()) }
-    }
-
-    /// A figure of which there is only one.
-    pub fn single(value: f64) -> Estimate {
-        Estimate { mean: value, deviation: None, ci95: None, count: None }
-    }
-}
-
-/// What a figure is measured in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// A fraction, shown as per cent.
-    Share,
-    /// A plain number.
-    Number,
-    /// Milliseconds.
-    Milliseconds,
-    /// Microseconds.
-    Microseconds,
-    /// Seconds.
-    Seconds,
-    /// Bits.
-    Bits,
-    /// Megabytes.
-    Megabytes,
-}
-
-impl Unit {
-    /// A value for people.
-    pub fn show(self, value: f64) -> String {
-        match self {
-            Unit::Share => stats::percent(value),
-            Unit::Number => significant(value),
-            Unit::Milliseconds => significant(value) + " ms",
-            Unit::Microseconds => significant(value) + " µs",
-            Unit::Seconds => significant(value) + " s",
-            Unit::Bits => significant(value) + " bits",
-            Unit::Megabytes => significant(value) + " MB",
-        }
-    }
-
-    /// The width of an interval for people.
-    pub fn show_width(self, value: f64) -> String {
-        match self {
-            Unit::Share => stats::points(value),
-            _ => significant(value),
-        }
-    }
-
-    /// Differences up to this are none, unless the protocol says otherwise: one point, or a twentieth.
-    fn tolerance(self, paper: f64) -> f64 {
-        match self {
-            Unit::Share => 0.01,
-            _ => 0.05 * paper.abs(),
-        }
-    }
-}
-
-/// Four significant digits.
-fn significant(value: f64) -> String {
-    if value == 0.0 {
-        return "0".into();
-    }
-    let size = value.abs().log10().floor();
-    if !(-4.0..9.0).contains(&size) {
-        return format!("{value:.3e}");
-    }
-    format!("{value:.*}", (3.0 - size).max(0.0) as usize)
-}
-
-/// Which values of a figure are good ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Better {
-    /// The higher, the better.
-    Higher,
-    /// The lower, the better.
-    Lower,
-    /// Neither: only whether it is the same counts.
-    Neither,
-}
-
-/// The same figure of somebody else.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Reference {
-    /// The column: `edf`, `best classical`, `optimum` or a scheduler's name.
-    pub column: String,
-    /// Who it is, where the column does not say.
-    pub who: Option<String>,
-    /// The value.
-    pub value: f64,
-}
-
-/// Why a figure says little.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Noise {
-    /// Too few repetitions.
-    Few,
-    /// The interval is wider than the difference to the paper's figure.
-    Wide,
-}
-
-impl Noise {
-    /// For people.
-    pub fn text(self) -> &'static str {
-        match self {
-            Noise::Few => "noise: too few seeds",
-            Noise::Wide => "interval wider than the difference",
-        }
-    }
-}
-
-/// Fewer repetitions than this are called noise.
-const FEWEST: usize = 5;
-
-/// One figure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Line {
-    /// Its name, also in JSON and in the protocol.
-    pub name: String,
-    /// What it is measured in.
-    pub unit: Unit,
-    /// Which values are good.
-    pub better: Better,
-    /// Whether the verdict rests on it.
-    pub is_headline: bool,
-    /// Ours.
-    pub ours: Estimate,
-    /// The paper's, if it has one.
-    pub paper: Option<f64>,
-    /// How far apart they may be to count as the same.
-    pub tolerance: Option<f64>,
-    /// The same of others.
-    pub references: Vec<Reference>,
-}
-
-/// Ours beside the paper's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// The same within the tolerance, or better by less than its interval.
-    Same,
-    /// Better by more than tolerance and interval.
-    Better,
-    /// Worse, or different where neither is better, by more than the tolerance but less than its interval: it cannot be told.
-    Undecided,
-    /// The same, but by more than both.
-    Worse,
-}
-
-impl Line {
-    /// A figure of ours.
-    pub fn new(name: impl Into<String>, unit: Unit, better: Better, ours: Estimate) -> Line {
-        Line {
-            name: name.into(),
-            unit,
-            better,
-            is_headline: false,
-            ours,
-            paper: None,
-            tolerance: None,
-            references: Vec::new(),
-        }
-    }
-
-    /// The share of jobs in time, or another share of which more is better.
-    pub fn share(name: impl Into<String>, ours: Estimate) -> Line {
-        Line::new(name, Unit::Share, Better::Higher, ours)
-    }
-
-    /// The verdict rests on it.
-    pub fn headline(self) -> Line {
-        Line { is_headline: true, ..self }
-    }
-
-    /// Adds the same figure of somebody else.
-    pub fn beside(mut self, column: &str, who: Option<&str>, value: Option<f64>) -> Line {
-        if let Some(value) = value.filter(|value| value.is_finite()) {
-            self.references.push(Reference { column: column.into(), who: who.map(String::from), value });
-        }
-        self
-    }
-
-    /// Ours beside the paper's, if it has a figure.
-    pub fn standing(&self) -> Option<Standing> {
-        let paper = self.paper?;
-        let tolerance = self.tolerance.unwrap_or_else(|| self.unit.tolerance(paper));
-        let allowed = tolerance.max(self.ours.ci95.unwrap_or(0.0));
-        let difference = self.ours.mean - paper;
-        let gain = match self.better {
-            Better::Higher => difference,
-            Better::Lower => -difference,
-            Better::Neither => -difference.abs(),
-        };
-        Some(match gain {
-            less if less < -allowed => Standing::Worse,
-            less if less < -tolerance => Standing::Undecided,
-            more if more > allowed => Standing::Better,
-            _ => Standing::Same,
-        })
-    }
-
-    /// Why it says little, if it does.
-    pub fn noise(&self) -> Option<Noise> {
-        let count = self.ours.count?;
-        if count < FEWEST {
-            return Some(Noise::Few);
-        }
-        let difference = (self.ours.mean - self.paper?).abs();
-        (self.ours.ci95? > difference).then_some(Noise::Wide)
-    }
-
-    /// Ours with its interval, for people.
-    pub fn shown(&self) -> String {
-        let interval = self.ours.ci95.map(|half| format!(" ± {}", self.unit.show_width(half))).unwrap_or_default();
-        self.unit.show(self.ours.mean) + &interval
-    }
-}
-
-/// What to conclude.
+/// Conclusion of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// The same figures.
+    /// Our figures equal the paper's.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// Better ones.
+    /// Our figures are better than the paper's.
     #[serde(rename = "better")]
     Better,
-    /// Worse ones.
+    /// Our figures are worse than the paper's.
     #[serde(rename = "worse")]
     Worse,
-    /// What is claimed cannot be, or cannot be checked from what the paper says.
+    /// The claim is impossible, or cannot be checked with what the paper states.
     #[serde(rename = "not reproducible")]
     NotReproducible,
 }
 
 impl Verdict {
-    /// As in JSON.
+    /// Returns the name used in JSON and in tables.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Reproduced => "reproduced",
@@ -275,66 +39,73 @@ impl Verdict {
     }
 }
 
-/// A table of its own.
+/// An additional table of an experiment. Its cells are text; the figures that are judged are [`Line`]s.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Table {
-    /// Above it.
+pub struct FindingsTable {
+    /// Heading above the table.
     pub title: String,
-    /// The columns.
+    /// Column headings.
     pub header: Vec<String>,
-    /// The rows, as text.
+    /// Cells, row by row.
     pub rows: Vec<Vec<String>>,
 }
 
-/// A picture.
+impl FindingsTable {
+    /// A table with fixed column headings.
+    pub fn new(title: impl Into<String>, header: &[&str], rows: Vec<Vec<String>>) -> FindingsTable {
+        FindingsTable { title: title.into(), header: header.iter().map(|column| column.to_string()).collect(), rows }
+    }
+}
+
+/// A picture of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
-    /// Above it.
+    /// Heading above the picture.
     pub title: String,
-    /// What to see in it.
+    /// Explanation below the picture.
     pub caption: String,
-    /// The picture itself.
+    /// The picture as an SVG element.
     pub svg: String,
 }
 
-/// What came of an experiment.
+/// Result of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
-    /// Such as `E1`.
+    /// Identifier of the experiment, such as `E1`.
     pub id: String,
-    /// What it is about.
+    /// Title of the experiment.
     pub title: String,
-    /// What the paper did and says.
+    /// What the paper did and claims.
     pub claim: String,
-    /// How we read it.
+    /// How the claim is interpreted here.
     pub reading: String,
-    /// `quick` or `full`.
+    /// Name of the mode: `smallest`, `quick` or `full`.
     pub mode: String,
     /// The paper's figures by name.
     pub paper: BTreeMap<String, f64>,
-    /// How far from them ours may be to count as the same.
+    /// Greatest difference from the paper's figure that counts as equal, by name.
     #[serde(skip)]
     pub tolerance: BTreeMap<String, f64>,
-    /// The figures.
+    /// Figures of the experiment.
     pub lines: Vec<Line>,
-    /// Further tables.
-    pub tables: Vec<Table>,
+    /// Additional tables.
+    pub tables: Vec<FindingsTable>,
     /// Pictures.
     pub pictures: Vec<Picture>,
-    /// What else is to be known.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
-    /// What to conclude.
+    /// Conclusion.
     pub verdict: Verdict,
-    /// That in one sentence.
+    /// Conclusion as one sentence.
     pub sentence: String,
-    /// How long it took.
+    /// Wall-clock duration of the run, in seconds.
     pub seconds: f64,
-    /// The protocol file.
+    /// Text of the protocol file.
     pub protocol: String,
 }
 
 impl Findings {
-    /// Adds a figure, with the paper's of that name beside it. One that is no number is left out, and said to be.
+    /// Adds a figure and puts the paper's figure of the same name beside it. A figure that is not finite is replaced by a note.
     pub fn add(&mut self, line: Line) {
         if !line.ours.mean.is_finite() {
             return self.notes.push(format!("{}: there is no figure", line.name));
@@ -343,18 +114,35 @@ impl Findings {
         self.lines.push(Line { paper: line.paper.or(paper), tolerance: line.tolerance.or(tolerance), ..line });
     }
 
-    /// The figure of a name.
+    /// Returns the line with this name.
     pub fn line(&self, name: &str) -> Option<&Line> {
         self.lines.iter().find(|line| line.name == name)
     }
 
-    /// Concludes from the headline figures that the paper has as well: worse if one is, better if none is worse and one is better; where one cannot
-    /// be told, neither can the whole. `beside` says what else there is to know, such as what EDF and the optimum come to.
+    /// Returns our figure with this name; NaN if there is none.
+    pub fn value(&self, name: &str) -> f64 {
+        self.line(name).map_or(f64::NAN, |line| line.ours.mean)
+    }
+
+    /// Formats our figure with this name in percent; a dash if there is none.
+    pub fn percent(&self, name: &str) -> String {
+        self.line(name).map_or("–".into(), |line| percent(line.ours.mean))
+    }
+
+    /// Returns the paper's figure with this name; NaN if there is none.
+    pub fn paper_value(&self, name: &str) -> f64 {
+        self.paper.get(name).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Derives the verdict from the headline figures that the paper has as well.
+    ///
+    /// The verdict is *worse* if one figure is worse. Otherwise it is *not reproducible* if one figure is undecided, *better* if one is better,
+    /// and *reproduced* if all are the same. `beside` ends the sentence with further facts, such as the figures of EDF and of the optimum.
     pub fn judge(&mut self, beside: &str) {
         self.judge_headlines(beside, Verdict::Worse);
     }
 
-    /// Concludes about claimed differences: one that ours does not come near is not found here.
+    /// Derives the verdict on claimed differences: a claim that our figures do not reach is *not reproducible* rather than *worse*.
     pub fn judge_claim(&mut self, beside: &str) {
         let is_noise = |line: &Line| line.is_headline && line.noise() == Some(Noise::Few);
         let noise = if self.lines.iter().any(is_noise) { "; so few seeds are mere noise" } else { "" };
@@ -388,14 +176,14 @@ impl Findings {
         self.conclude(verdict, text.trim_end_matches([';', ' ']));
     }
 
-    /// Concludes.
+    /// Sets the verdict and its sentence.
     pub fn conclude(&mut self, verdict: Verdict, sentence: &str) {
         let name = verdict.name();
         self.verdict = verdict;
         self.sentence = format!("{}{}: {sentence}.", name[..1].to_uppercase(), &name[1..]);
     }
 
-    /// Figures that say little in this mode.
+    /// Returns the figures that carry little evidence in this mode.
     pub fn noisy(&self) -> Vec<&Line> {
         self.lines.iter().filter(|line| line.noise().is_some()).collect()
     }
@@ -405,25 +193,21 @@ impl Findings {
         self.pictures.push(Picture { title: title.into(), caption: caption.into(), svg });
     }
 
-    /// Whether this was a short look.
+    /// Whether the run was shorter than a full one.
     pub fn is_quick(&self) -> bool {
         self.mode != Mode::Full.name()
     }
 }
 
-/// A figure's name in a sentence.
-fn words(name: &str) -> String {
+/// Returns the name of a figure or a variant as words.
+pub fn words(name: &str) -> String {
     name.replace('_', " ")
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::line::tests::line;
     use super::*;
-
-    fn line(mean: f64, ci95: Option<f64>, count: usize, paper: f64) -> Line {
-        let ours = Estimate { mean, deviation: None, ci95, count: Some(count) };
-        Line { paper: Some(paper), ..Line::share("x", ours) }
-    }
 
     fn findings(lines: Vec<Line>) -> Findings {
         Findings {
@@ -442,32 +226,6 @@ mod tests {
             sentence: String::new(),
             seconds: 0.0,
             protocol: String::new(),
-        }
-    }
-
-    #[test]
-    fn what_is_within_tolerance_or_better_within_the_interval_is_the_same() {
-        assert_eq!(line(0.795, None, 9, 0.79).standing(), Some(Standing::Same), "within a point");
-        assert_eq!(line(0.785, Some(0.2), 9, 0.79).standing(), Some(Standing::Same), "within a point");
-        assert_eq!(line(0.85, Some(0.07), 9, 0.79).standing(), Some(Standing::Same), "within the interval");
-        assert_eq!(line(0.85, Some(0.01), 9, 0.79).standing(), Some(Standing::Better));
-        assert_eq!(line(0.70, Some(0.01), 9, 0.79).standing(), Some(Standing::Worse));
-        let lower = Line { better: Better::Lower, ..line(0.85, None, 9, 0.79) };
-        assert_eq!(lower.standing(), Some(Standing::Worse));
-        let neither = Line { better: Better::Neither, ..line(0.85, None, 9, 0.79) };
-        assert_eq!(neither.standing(), Some(Standing::Worse), "different is all there is");
-        assert_eq!(Line { paper: None, ..lower }.standing(), None);
-    }
-
-    #[test]
-    fn what_is_worse_by_less_than_its_interval_cannot_be_told() {
-        let wide = line(0.70, Some(0.35), 10, 0.982);
-        assert_eq!(wide.standing(), Some(Standing::Undecided));
-        let lower = Line { better: Better::Lower, ..line(0.85, Some(0.07), 9, 0.79) };
-        assert_eq!(lower.standing(), Some(Standing::Undecided));
-        for mean in [0.72, 0.86] {
-            let neither = Line { better: Better::Neither, ..line(mean, Some(0.08), 9, 0.79) };
-            assert_eq!(neither.standing(), Some(Standing::Undecided), "{mean}");
         }
     }
 
@@ -499,19 +257,5 @@ mod tests {
         findings.judge_claim("EDF meets all");
         assert_eq!(findings.verdict, Verdict::Reproduced);
         assert!(findings.sentence.ends_with("the paper's 5.00%; EDF meets all."), "{}", findings.sentence);
-    }
-
-    #[test]
-    fn noise_is_marked() {
-        assert_eq!(line(0.85, Some(0.07), 9, 0.79).noise(), Some(Noise::Wide));
-        assert_eq!(line(0.85, Some(0.01), 9, 0.79).noise(), None);
-        assert_eq!(line(0.85, Some(0.01), 3, 0.79).noise(), Some(Noise::Few));
-        assert_eq!(Line::share("x", Estimate::single(0.5)).noise(), None);
-    }
-
-    #[test]
-    fn numbers_have_four_digits() {
-        let shown: Vec<String> = [0.0, 12.4, 0.012_345, 98_765.4, 1.5e12].into_iter().map(significant).collect();
-        assert_eq!(shown, ["0", "12.40", "0.01235", "98765", "1.500e12"]);
     }
 }

@@ -1,63 +1,72 @@
-//! Every experiment of the paper as one command: its protocol a file, our figures beside the paper's and beside what EDF, the best classical
-//! scheduler and the optimum come to, and a verdict that follows from the figures.
+//! The experiments of the paper, each runnable by name.
 //!
-//! An experiment is a file here and a protocol in `crates/lab/experiments`; [`ALL`] lists them. [`run`] runs one, or finds in the [`Cache`] what
-//! came of it before. Figures are shares as fractions, or times in the unit their line says.
+//! An experiment consists of a Rust module in `src/experiments` and a protocol file in `crates/paper/experiments`; [`ALL`] lists them. [`run`]
+//! runs one and stores its [`Findings`] in the [`Cache`]; [`cached`] returns the findings of an earlier run.
+//!
+//! Findings hold our figures beside the paper's and beside those of EDF, the best classical scheduler and the clairvoyant optimum on the same
+//! runs, and a verdict that follows from the figures. Shares are fractions from 0 to 1; every other figure states its unit.
+//!
+//! The crate does not implement schedulers, simulation or training. It only arranges them into experiments.
 
 mod ablation;
 mod adaptation;
+mod baselines;
 mod cache;
 mod contest;
 mod experiments;
 mod ff_dqn;
 mod findings;
+mod line;
 mod observed;
 pub mod page;
+mod plots;
 mod protocol;
 mod training;
 
 use std::time::Instant;
 
 use serde::de::DeserializeOwned;
-use temponet::Model;
+use temponet::{Model, NetworkError};
 use temponet_sim::SimError;
 use temponet_sim::generate::GenerateError;
 
-pub use ablation::{Ablation, Effort, Tried, Variant};
+pub use ablation::{Ablation, Effort, Variant, VariantResult};
+pub use baselines::Baselines;
 pub use cache::{Cache, key};
-pub use contest::{Contender, Contest, Entrant, Of, RunFigures, model_entrant};
+pub use contest::{Contender, Contest, Entrant, RunFigures, RunMetric, TestBed, model_entrant};
 pub use experiments::ALL;
-pub use findings::{Better, Estimate, Findings, Line, Noise, Picture, Reference, Standing, Table, Unit, Verdict};
+pub use findings::{Findings, FindingsTable, Picture, Verdict};
+pub use line::{Better, Estimate, Line, Noise, Reference, Standing, Unit};
 pub use protocol::{Mode, Protocol, Size, Workload};
-pub use training::{History, On, Trained, Trainer, Training};
+pub use training::{DeviceTrainer, History, Trained, Trainer, Training};
 
 use temponet_task::wording::did_you_mean;
 
 use temponet_lab::comparison::CompareError;
 use temponet_lab::roster::Roster;
 
-/// Why there are no findings.
+/// Reason why an experiment has no findings.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ReproduceError {
-    /// A name that means nothing.
+    /// No experiment has this name.
     #[error("there is no experiment {0:?}; there are {names} and all{hint}", names = names().join(", "), hint = did_you_mean(.0, names()))]
     Unknown(String),
-    /// A protocol that does not make sense.
+    /// The protocol of an experiment is invalid: the experiment, and why.
     #[error("experiment {0}: {1}")]
     Protocol(String, String),
-    /// The cache cannot be used.
+    /// The cache cannot be read or written: the path, and why.
     #[error("{0}: {1}")]
     Cache(String, String),
-    /// A training failed.
+    /// A training failed: its name, and why.
     #[error("training {0}: {1}")]
     Train(String, String),
-    /// A scheduler that is unknown or broke its contract.
+    /// A scheduler is unknown or broke its contract.
     #[error(transparent)]
     Run(#[from] CompareError),
     /// A run could not be simulated.
     #[error(transparent)]
     Sim(#[from] SimError),
-    /// A set could not be drawn.
+    /// A task set could not be generated.
     #[error(transparent)]
     Generate(#[from] GenerateError),
     /// A model cannot run.
@@ -65,49 +74,55 @@ pub enum ReproduceError {
     Network(String),
 }
 
-/// One experiment.
+impl From<NetworkError> for ReproduceError {
+    fn from(error: NetworkError) -> ReproduceError {
+        ReproduceError::Network(error.to_string())
+    }
+}
+
+/// An experiment of the paper.
 pub struct Experiment {
-    /// Such as `E1`.
+    /// Identifier, such as `E1`.
     pub id: &'static str,
-    /// Its protocol file.
+    /// Text of the protocol file.
     pub protocol: &'static str,
-    /// Does what the protocol says.
+    /// Carries out the protocol and adds the results to the findings.
     pub run: fn(&Context<'_>, &mut Findings) -> Result<(), ReproduceError>,
 }
 
-/// What an experiment has at hand.
+/// Environment that an experiment runs in.
 pub struct Context<'a> {
-    /// Its number and protocol.
+    /// The experiment that is running.
     pub experiment: &'static Experiment,
-    /// How much of it is wanted.
+    /// Extent of the run.
     pub mode: Mode,
-    /// The schedulers by name, the learned one with the model of this call.
+    /// Schedulers by name; the learned scheduler uses the model chosen by the caller.
     pub roster: &'a Roster,
-    /// What was computed before.
+    /// Results of earlier runs.
     pub cache: &'a Cache,
-    /// Where models are trained.
+    /// Device that trains models.
     pub trainer: &'a dyn Trainer,
 }
 
 impl Context<'_> {
-    /// The protocol, with the settings of this experiment.
+    /// Parses the protocol with the settings type of this experiment.
     pub fn protocol<S: DeserializeOwned>(&self) -> Result<Protocol<S>, ReproduceError> {
         Protocol::parse(self.experiment.id, self.experiment.protocol)
     }
 
-    /// The model of this call.
+    /// Returns the model chosen by the caller.
     pub fn model(&self) -> Result<&std::sync::Arc<Model>, ReproduceError> {
         self.roster.model.as_ref().ok_or_else(|| ReproduceError::Network("there is none".into()))
     }
 
-    /// The same, deciding by itself however many jobs are ready.
+    /// Returns the same model with an unlimited reach, so that it never leaves a decision to its fallback.
     pub fn model_alone(&self) -> Result<std::sync::Arc<Model>, ReproduceError> {
         let mut model = (**self.model()?).clone();
         model.set_reach(f64::from(u32::MAX));
         Ok(std::sync::Arc::new(model))
     }
 
-    /// Says that times are not what they could be, if the program was built without all its optimisation.
+    /// Adds a note about slow wall-clock figures if this is a debug build.
     pub fn note_clock(&self, findings: &mut Findings) {
         if cfg!(debug_assertions) {
             findings.notes.push(
@@ -116,24 +131,24 @@ impl Context<'_> {
         }
     }
 
-    /// An error of this experiment's protocol.
-    pub fn wrong(&self, why: impl Into<String>) -> ReproduceError {
-        ReproduceError::Protocol(self.experiment.id.into(), why.into())
+    /// Returns an error that blames the protocol of this experiment.
+    pub fn protocol_error(&self, why: impl std::fmt::Display) -> ReproduceError {
+        ReproduceError::Protocol(self.experiment.id.into(), why.to_string())
     }
 }
 
-/// The names of all experiments.
+/// Returns the identifiers of all experiments.
 pub fn names() -> Vec<&'static str> {
     ALL.iter().map(|experiment| experiment.id).collect()
 }
 
-/// The experiment of a name, in capitals or not.
+/// Finds an experiment by its identifier, ignoring case.
 pub fn find(name: &str) -> Result<&'static Experiment, ReproduceError> {
     let found = ALL.iter().find(|experiment| experiment.id.eq_ignore_ascii_case(name));
     found.ok_or_else(|| ReproduceError::Unknown(name.into()))
 }
 
-/// The file that keeps what came of an experiment: another protocol, mode, model or version has another.
+/// Returns the name of the cache file that holds the findings. It depends on the protocol, mode, model and program version.
 fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster) -> String {
     let checksum = |model: &std::sync::Arc<Model>| model.checksum().unwrap_or_default();
     let model = roster.model.as_ref().map_or(String::new(), checksum);
@@ -142,13 +157,13 @@ fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster) -> String {
     format!("{name}-{}.json", key(&[experiment.protocol, mode.name(), &model, version]))
 }
 
-/// What came of an experiment before; none if it has not been run like this, or if its file is damaged.
-pub fn known(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) -> Option<Findings> {
+/// Returns the findings of an earlier run; none if there was no such run, or if its cache file is damaged.
+pub fn cached(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) -> Option<Findings> {
     let bytes = cache.read(&file_of(experiment, mode, roster)).ok()??;
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Runs an experiment and keeps what comes of it, wherever its models are trained.
+/// Runs an experiment and stores its findings in the cache.
 pub fn run(
     experiment: &'static Experiment,
     mode: Mode,
@@ -183,7 +198,7 @@ pub fn run(
     Ok(findings)
 }
 
-/// What an experiment is about.
+/// Returns the title of an experiment.
 pub fn title(experiment: &Experiment) -> Result<String, ReproduceError> {
     Ok(Protocol::<toml::Table>::parse(experiment.id, experiment.protocol)?.title)
 }

@@ -1,4 +1,4 @@
-//! Slack as it is met: what data-driven bins and z-scores are fitted to.
+//! A sample of the slack and remaining time that occur in practice. Data-driven bins and z-scores are fitted to it.
 
 use std::sync::Arc;
 
@@ -6,16 +6,18 @@ use temponet_train::{Episodes, Fleet, Recipe, Source};
 
 use super::{Context, ReproduceError};
 
-/// Environments that are looked at, and choices in each.
+/// Number of environments that are sampled.
 const ENVIRONMENTS: usize = 64;
+/// Number of decisions sampled in each environment.
 const CHOICES: usize = 40;
-/// Apart from the seeds of trainings.
+/// Seed of the environments, different from the seeds of trainings.
 const SEED: u64 = 0x51AC;
 
 impl Context<'_> {
-    /// Slack and remaining wcet, in median wcets, of the ready jobs that EDF meets on sets that a recipe draws.
+    /// Returns slack and remaining wcet, in median wcets, of all jobs that are ready at decision points under EDF, on sets drawn as the recipe
+    /// says.
     pub fn observed(&self, recipe: &Recipe) -> Result<Vec<[f64; 2]>, ReproduceError> {
-        let wrong = |error: temponet_train::FleetError| self.wrong(error.to_string());
+        let wrong = |error: temponet_train::FleetError| self.protocol_error(error);
         let episodes = Episodes {
             source: Source::Drawn(Box::new(recipe.workload.clone())),
             tokenizer: Arc::new(recipe.tokens.tokenizer()),

@@ -1,11 +1,12 @@
-//! The findings as one self-contained page.
+//! Findings as a self-contained HTML page, and their figures as a text table.
 
 use std::fmt::Write;
 
+use super::findings::words;
 use super::{Findings, Line, Verdict};
 use temponet_page::{Cell, Page, Table, escape};
 
-/// The page.
+/// Renders findings as an HTML page with an overview and one section for each experiment.
 pub fn html(all: &[Findings]) -> String {
     let quick = all.iter().any(Findings::is_quick);
     let mode = if quick { "A quick run: what is mere noise is marked." } else { "A full run." };
@@ -89,7 +90,7 @@ fn section(out: &mut String, findings: &Findings) {
     );
 }
 
-/// The figures as a table for people: header and rows. A column for each that stands beside ours, and at the end why a figure says little.
+/// Returns the figures as a table: header and rows. Every reference has a column; the last column states why a figure carries little evidence.
 pub fn figures(findings: &Findings) -> (Vec<String>, Vec<Vec<String>>) {
     let mut columns: Vec<&str> = Vec::new();
     for reference in findings.lines.iter().flat_map(|line| &line.references) {
@@ -102,7 +103,7 @@ pub fn figures(findings: &Findings) -> (Vec<String>, Vec<Vec<String>>) {
         let unit = line.unit;
         let width = |value: Option<f64>| value.map_or("–".into(), |value| unit.show_width(value));
         let mut cells = vec![
-            line.name.replace('_', " "),
+            words(&line.name),
             unit.show(line.ours.mean),
             width(line.ours.ci95),
             width(line.ours.deviation),

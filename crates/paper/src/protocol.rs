@@ -1,5 +1,7 @@
-//! What an experiment does, as a file in `crates/lab/experiments`: the paper's figures, the workloads with their seeds, who takes part, and how
-//! much of it each mode runs. Its version changes with every change that moves a figure.
+//! Protocol files in `crates/paper/experiments`.
+//!
+//! A protocol states the paper's figures, the workloads with their seeds, the schedulers that take part and the extent of the experiment in each
+//! mode.
 
 use std::collections::BTreeMap;
 use temponet_task::Aim;
@@ -12,19 +14,19 @@ use super::ReproduceError;
 use temponet_lab::arena::scenario_file::{Burst, Execution, FileCosts, Generate, ScenarioFile, Switch, read_aim};
 use temponet_lab::arena::{Case, Scenario};
 
-/// How much of an experiment is run.
+/// Extent of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Hardly anything: only to see that it runs.
+    /// The least that exercises the whole experiment, for tests.
     Smallest,
-    /// Minutes for all experiments together; some figures are then mere noise, and are marked.
+    /// Minutes for all experiments together. Figures with too few repetitions are marked as noise.
     Quick,
-    /// What is published.
+    /// The extent that is published: hours.
     Full,
 }
 
 impl Mode {
-    /// One word.
+    /// Returns the name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Smallest => "smallest",
@@ -34,55 +36,55 @@ impl Mode {
     }
 }
 
-/// A protocol file; `S` is what the modes of this experiment set.
+/// A protocol file. `S` is the type of the settings that differ between modes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Protocol<S> {
-    /// Changes with every change that moves a figure.
+    /// Version, which changes with every change that affects a figure.
     pub version: u32,
-    /// What it is about.
+    /// Title of the experiment.
     pub title: String,
-    /// What the paper did and says.
+    /// What the paper did and claims.
     pub claim: String,
-    /// How we read it where the paper leaves something open or cannot be right.
+    /// How the claim is interpreted where the paper is incomplete or cannot be right.
     pub reading: String,
-    /// The paper's figures by the names that ours have: shares as fractions, times in the unit of the figure.
+    /// The paper's figures, by the names of ours. Shares are fractions; times are in the unit of the figure.
     #[serde(default)]
     pub paper: BTreeMap<String, f64>,
-    /// How far from the paper's a figure may be to count as the same; without one, the unit says.
+    /// Greatest difference from the paper's figure that counts as equal, by name; default: one that depends on the unit.
     #[serde(default)]
     pub tolerance: BTreeMap<String, f64>,
-    /// Classical schedulers that take part.
+    /// Specifications of the classical schedulers that take part.
     #[serde(default)]
     pub schedulers: Vec<String>,
-    /// How models learn in it, where it trains any; the modes say how much of it.
+    /// Training recipe, where the experiment trains models. The settings of a mode determine the amount of training.
     #[serde(default)]
     pub recipe: Recipe,
-    /// Task sets and runs by name.
+    /// Workloads by name.
     #[serde(default)]
     pub workload: BTreeMap<String, Workload>,
-    /// What is run to see that it runs.
+    /// Settings of [`Mode::Smallest`].
     pub smallest: S,
-    /// What `--quick` runs.
+    /// Settings of [`Mode::Quick`].
     pub quick: S,
-    /// What `--full` runs.
+    /// Settings of [`Mode::Full`].
     pub full: S,
 }
 
-/// Where task sets come from; the keys are those of a scenario of the arena.
+/// Source of task sets. Its keys are those of an arena scenario.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
-    /// What is scored.
+    /// Measure that is scored; default: jobs in time.
     #[serde(default = "met", deserialize_with = "read_aim")]
     pub goal: Aim,
-    /// The first set's; each further one has the next. All are kept from training.
+    /// Seed of the first set; each further set has the next seed. All of them are reserved for evaluation and never used in training.
     pub first_seed: u64,
-    /// Number of cores; none: the sets'.
+    /// Number of cores; none: the number in the set.
     pub cores: Option<usize>,
-    /// Load per core at mean execution times, evenly spaced over the sets; none: the sets as they are.
+    /// Range of the load per core at mean execution times, evenly spaced over the sets; none: the sets are not scaled.
     pub load: Option<[f64; 2]>,
-    /// The miss rule.
+    /// Rule for jobs that miss their deadline: `abort` (default) or `continue`.
     #[serde(default = "abort")]
     pub on_miss: String,
     builtin: Option<Vec<String>>,
@@ -103,20 +105,20 @@ fn abort() -> String {
     "abort".into()
 }
 
-/// How many runs of a workload, and how long.
+/// Number and length of the runs of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Size {
-    /// Sets, one run each.
+    /// Number of sets, each of which is run once.
     pub sets: u64,
-    /// Jobs of each run, about.
+    /// Approximate number of jobs in each run.
     pub jobs: u64,
-    /// How long the clairvoyant optimum of one run may take, in seconds of one core.
+    /// Limit on the computation of the clairvoyant optimum of one run, in seconds of one core.
     pub oracle_seconds: f64,
 }
 
 impl<S: DeserializeOwned> Protocol<S> {
-    /// Reads the file of an experiment.
+    /// Parses the protocol of the experiment `id`.
     pub fn parse(id: &str, text: &str) -> Result<Protocol<S>, ReproduceError> {
         toml::from_str(text)
             .map_err(|error| ReproduceError::Protocol(id.into(), error.to_string().trim().replace('\n', " ")))
@@ -124,7 +126,7 @@ impl<S: DeserializeOwned> Protocol<S> {
 }
 
 impl<S> Protocol<S> {
-    /// What a mode sets.
+    /// Returns the settings of a mode.
     pub fn settings(&self, mode: Mode) -> &S {
         match mode {
             Mode::Smallest => &self.smallest,
@@ -133,12 +135,12 @@ impl<S> Protocol<S> {
         }
     }
 
-    /// The runs of a workload.
+    /// Returns the runs of a workload.
     pub fn cases(&self, workload: &str, size: Size) -> Result<Vec<Case>, ReproduceError> {
         self.varied(workload, size, |_| {})
     }
 
-    /// The runs of a workload at one load per core; the n-th load of several has seeds of its own.
+    /// Returns the runs of a workload at one load per core. Each index `n` of a load has its own seeds.
     pub fn cases_at(&self, workload: &str, size: Size, load: f64, n: usize) -> Result<Vec<Case>, ReproduceError> {
         self.varied(workload, size, |workload| {
             workload.load = Some([load, load]);
@@ -146,7 +148,7 @@ impl<S> Protocol<S> {
         })
     }
 
-    /// The runs of a workload with so many tasks in each set.
+    /// Returns the runs of a workload with `tasks` tasks in each set.
     pub fn cases_of(&self, workload: &str, size: Size, tasks: usize) -> Result<Vec<Case>, ReproduceError> {
         self.varied(workload, size, |workload| {
             if let Some(generate) = &mut workload.generate {
@@ -164,7 +166,7 @@ impl<S> Protocol<S> {
 }
 
 impl Workload {
-    /// The same as a scenario of the arena.
+    /// Converts the workload into an arena scenario.
     pub fn scenario(&self, name: &str, size: Size) -> Result<Scenario, String> {
         let Workload { goal, first_seed, cores, load, on_miss, builtin, generate, execution, burst, costs, mode } =
             self.clone();

@@ -1,4 +1,7 @@
-//! Models that experiments train, each only once: the next call, of any experiment, finds it in the cache.
+//! Training of the models that experiments need.
+//!
+//! Every model is trained once. Later calls, also of other experiments, find it in the cache. An interrupted training continues from its
+//! checkpoint.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -15,43 +18,43 @@ use super::{Context, ReproduceError};
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
 
-/// What to train.
+/// A training to carry out.
 #[derive(Clone, Debug)]
 pub struct Training<'a> {
-    /// What the progress bar calls it.
+    /// Label of the progress bar.
     pub name: &'a str,
-    /// Network, stages, everything.
+    /// Recipe: network, stages and all other settings.
     pub recipe: &'a Recipe,
-    /// The set to learn on; none: those that the recipe draws.
+    /// Task set to train on; none: sets drawn as the recipe says.
     pub set: Option<&'a TaskSet>,
-    /// A model of the same shape to begin with; none: random weights.
+    /// Initial model, of the same shape; none: random weights.
     pub begin_with: Option<&'a Model>,
 }
 
-/// A trained model, and how it went.
+/// A trained model.
 #[derive(Clone, Debug)]
 pub struct Trained {
-    /// The best weights of the training.
+    /// The model with the best weights of the training.
     pub model: Model,
-    /// How it went.
+    /// Course of the training.
     pub history: History,
 }
 
-/// How a training went.
+/// Course of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct History {
-    /// Phase by phase.
+    /// Figures of each phase.
     pub phases: Vec<PhaseFigures>,
-    /// Wall-clock seconds of the call that ended it; after an interruption, of the last part only.
+    /// Wall-clock duration in seconds; after an interruption, of the last part only.
     pub seconds: f64,
 }
 
-/// Where models are trained.
+/// Device that trains models.
 pub trait Trainer: Sync {
-    /// What the device is called. Kinds of devices round differently, so that each has models of its own in the cache.
+    /// Returns the kind of the device. Different kinds round differently, so each kind has its own models in the cache.
     fn kind(&self) -> &'static str;
 
-    /// Trains, going on from a checkpoint where there is one of this training: the model, and how its phases went.
+    /// Trains a model, continuing from a checkpoint of the same training if there is one. Returns the model and the figures of its phases.
     fn train(
         &self,
         training: &Training<'_>,
@@ -60,27 +63,27 @@ pub trait Trainer: Sync {
     ) -> Result<(Model, Vec<PhaseFigures>), TrainError>;
 }
 
-/// Trains on devices of one kind, every training on one of its own.
-pub struct On<D> {
+/// A trainer that gives every training its own device, all of one kind.
+pub struct DeviceTrainer<D> {
     kind: &'static str,
     first: Mutex<D>,
 }
 
-impl<D> On<D> {
-    /// Devices like this one.
-    pub fn new(kind: &'static str, device: D) -> On<D> {
-        On { kind, first: Mutex::new(device) }
+impl<D> DeviceTrainer<D> {
+    /// Trains on devices like `device`.
+    pub fn new(kind: &'static str, device: D) -> DeviceTrainer<D> {
+        DeviceTrainer { kind, first: Mutex::new(device) }
     }
 }
 
-impl On<Cpu<f32>> {
-    /// The processor.
-    pub fn cpu() -> On<Cpu<f32>> {
-        On::new("cpu", Cpu::default())
+impl DeviceTrainer<Cpu<f32>> {
+    /// Trains on the CPU.
+    pub fn cpu() -> DeviceTrainer<Cpu<f32>> {
+        DeviceTrainer::new("cpu", Cpu::default())
     }
 }
 
-impl<D: LearningLosses<Real = f32>> Trainer for On<D> {
+impl<D: LearningLosses<Real = f32>> Trainer for DeviceTrainer<D> {
     fn kind(&self) -> &'static str {
         self.kind
     }
@@ -97,7 +100,7 @@ impl<D: LearningLosses<Real = f32>> Trainer for On<D> {
             Run::new(device, training.recipe.clone(), training.set.cloned(), weights)
         };
         let mut run = begin();
-        // A checkpoint of another program version is no help, and no harm.
+        // A checkpoint of another program version cannot be resumed; the training then starts from the beginning.
         if checkpoint.is_some_and(|bytes| run.resume(bytes).is_err()) {
             run = begin();
         }
@@ -107,7 +110,7 @@ impl<D: LearningLosses<Real = f32>> Trainer for On<D> {
 }
 
 impl Context<'_> {
-    /// The model of a training, from the cache where it is there. A training that was interrupted goes on where it stopped.
+    /// Returns the model of a training, from the cache if it is there. An interrupted training continues where it stopped.
     pub fn trained(&self, training: &Training<'_>) -> Result<Trained, ReproduceError> {
         let progress = Progress::steps(updates(training));
         progress.say(training.name);
@@ -116,7 +119,8 @@ impl Context<'_> {
         trained
     }
 
-    /// The models of many trainings, each on one thread and as many at once as there are threads; what comes of them does not depend on that.
+    /// Returns the models of many trainings. Each training runs on one thread, and as many run at once as there are threads. The models do not
+    /// depend on the number of threads.
     pub fn trained_all(&self, trainings: &[Training<'_>]) -> Result<Vec<Trained>, ReproduceError> {
         let threads = rayon::current_num_threads().min(trainings.len());
         if threads < 2 {
@@ -173,7 +177,7 @@ impl Context<'_> {
 
     fn known(&self, [model, history, _]: &[String; 3]) -> Result<Option<Trained>, ReproduceError> {
         let (Some(bytes), Some(text)) = (self.cache.read(model)?, self.cache.read(history)?) else { return Ok(None) };
-        // What is damaged is trained again.
+        // A damaged model is trained again.
         Ok(Model::from_bytes(&bytes)
             .ok()
             .zip(serde_json::from_slice(&text).ok())
@@ -189,7 +193,7 @@ fn updates(training: &Training<'_>) -> u64 {
     training.recipe.stage.iter().map(|stage| stage.phases * stage.method.updates()).sum()
 }
 
-/// Moves the bar and keeps checkpoints.
+/// Advances the progress bar and stores checkpoints.
 struct Watcher<'a> {
     name: &'a str,
     progress: &'a Progress,

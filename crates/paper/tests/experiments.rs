@@ -1,4 +1,4 @@
-//! Contract of the experiments: every protocol is read, every experiment runs through, and nothing is computed twice.
+//! Contract of the experiments: every protocol is valid, every experiment completes, and nothing is computed twice.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use temponet_grad::Cpu;
 use temponet_lab::arena::scenario;
 use temponet_lab::roster::Roster;
 use temponet_paper::{
-    ALL, Cache, Context, Mode, On, Protocol, Size, Trained, Training, Variant, find, known, names, run,
+    ALL, Cache, Context, DeviceTrainer, Mode, Protocol, Size, TestBed, Trained, Training, Variant, cached, find, names,
+    run,
 };
 use temponet_train::{DqnSettings, Method, NetworkShape, Recipe, RolloutSettings, Stage};
 
@@ -60,7 +61,7 @@ fn a_key_that_means_nothing_is_refused() {
 
 #[test]
 fn seeds_are_reserved_and_of_one_experiment_only() {
-    /// At most so many sets of one workload.
+    /// Greatest number of sets of one workload.
     const SPAN: u64 = 1_000;
     let mut taken: Vec<(u64, u64)> =
         scenario::all().unwrap().iter().map(|of| (*of.seeds.start(), *of.seeds.end())).collect();
@@ -80,7 +81,7 @@ fn every_experiment_runs_through_and_says_something() {
     let (folder, roster) = (Folder::new("smallest"), roster());
     let cache = folder.cache();
     for experiment in ALL {
-        let findings = run(experiment, Mode::Smallest, &roster, &cache, &On::cpu())
+        let findings = run(experiment, Mode::Smallest, &roster, &cache, &DeviceTrainer::cpu())
             .unwrap_or_else(|error| panic!("{}: {error}", experiment.id));
         let id = experiment.id;
         assert!(!findings.lines.is_empty(), "{id} has no figures");
@@ -90,15 +91,15 @@ fn every_experiment_runs_through_and_says_something() {
         }
         assert!(findings.pictures.iter().all(|picture| !picture.svg.contains("NaN")), "{id}");
         assert_eq!(
-            known(experiment, Mode::Smallest, &roster, &cache).unwrap().lines,
+            cached(experiment, Mode::Smallest, &roster, &cache).unwrap().lines,
             findings.lines,
             "{id} is not kept"
         );
-        assert!(known(experiment, Mode::Quick, &roster, &cache).is_none());
+        assert!(cached(experiment, Mode::Quick, &roster, &cache).is_none());
     }
 }
 
-/// A recipe that is trained in no time.
+/// Returns a recipe whose training takes no time.
 fn tiny(seed: u64) -> Recipe {
     let method = Method::Dqn(DqnSettings { steps: 200, learn_from: 50, episodes: Some(3), ..DqnSettings::default() });
     let stage = Stage { phases: 2, method, rate: None, workload: None, reward: None };
@@ -116,7 +117,7 @@ fn many_trainings_at_once_are_those_one_by_one() {
     let recipes: Vec<Recipe> = (1..6).map(tiny).collect();
     let training = |recipe| Training { name: "tiny", recipe, set: None, begin_with: None };
     let trainings: Vec<Training<'_>> = recipes.iter().map(training).collect();
-    let trainer = On::cpu();
+    let trainer = DeviceTrainer::cpu();
     let context =
         |cache| Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache, trainer: &trainer };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
@@ -135,17 +136,19 @@ fn many_trainings_at_once_are_those_one_by_one() {
 fn a_variant_is_trained_with_every_seed_and_stands_beside_edf_and_the_optimum() {
     let (folder, roster) = (Folder::new("variants"), roster());
     let cache = folder.cache();
-    let trainer = On::cpu();
+    let trainer = DeviceTrainer::cpu();
     let context =
         Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache: &cache, trainer: &trainer };
     let protocol = context.protocol::<toml::Table>().unwrap();
-    let cases = protocol.cases("abort", Size { sets: 3, jobs: 60, oracle_seconds: 0.1 }).unwrap();
+    let size = Size { sets: 3, jobs: 60, oracle_seconds: 0.1 };
+    let classical = ["edf".into(), "rm".into()];
+    let bed = TestBed { classical: &classical, ..protocol.test_bed("test", "abort", size).unwrap() };
     let variants = [Variant::new("one", tiny(1)), Variant::new("two", tiny(9))];
-    let held = context.ablation("test", &variants, 2, &cases, &["edf".into(), "rm".into()], 0.1).unwrap();
-    assert_eq!(held.tried.iter().map(|tried| tried.runs.len()).collect::<Vec<_>>(), [2, 2]);
-    let seeds: Vec<&str> = held.tried[0].trained.iter().filter_map(|trained| trained.model.provenance()).collect();
+    let held = context.ablation(&bed, &variants, 2).unwrap();
+    assert_eq!(held.results.iter().map(|result| result.runs.len()).collect::<Vec<_>>(), [2, 2]);
+    let seeds: Vec<&str> = held.results[0].trained.iter().filter_map(|trained| trained.model.provenance()).collect();
     assert!(seeds[0].ends_with("seed 1") && seeds[1].ends_with("seed 2"), "{seeds:?}");
-    let line = held.share_line("one", &held.tried[0]);
+    let line = held.share_line("one", &held.results[0]);
     let columns: Vec<&str> = line.references.iter().map(|reference| reference.column.as_str()).collect();
     assert_eq!((columns, line.ours.count), (vec!["edf", "best classical", "optimum"], Some(2)));
     let wrong = Variant::new("wrong", Recipe { stage: vec![], ..tiny(1) });
@@ -157,7 +160,7 @@ fn a_variant_is_trained_with_every_seed_and_stands_beside_edf_and_the_optimum() 
 fn a_model_is_trained_once() {
     let (folder, roster) = (Folder::new("trained"), roster());
     let cache = folder.cache();
-    let trainer = On::cpu();
+    let trainer = DeviceTrainer::cpu();
     let context =
         Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache: &cache, trainer: &trainer };
     let method = Method::Rollouts(RolloutSettings { states: 40, updates: 3, ..RolloutSettings::default() });
@@ -174,7 +177,7 @@ fn a_model_is_trained_once() {
     assert_eq!(checksum(&again.model), checksum(&first.model));
     let other = context.trained(&Training { begin_with: Some(&first.model), ..training }).unwrap();
     assert_ne!(checksum(&other.model), checksum(&first.model));
-    let trainer = On::new("elsewhere", Cpu::default());
+    let trainer = DeviceTrainer::new("elsewhere", Cpu::default());
     let elsewhere = Context { trainer: &trainer, ..context };
     let other = elsewhere.trained(&training).unwrap();
     assert_ne!(other.history.seconds, first.history.seconds, "another kind of device has models of its own");

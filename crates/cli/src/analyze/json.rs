@@ -1,4 +1,4 @@
-//! The analysis as one JSON object.
+//! The analysis as a JSON object.
 
 use serde_json::{Value, json};
 use temponet_analysis::Outcome;

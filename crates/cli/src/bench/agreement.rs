@@ -1,4 +1,4 @@
-//! Whether rougher arithmetic decides the same as single precision: the same best row, and the same jobs on the cores.
+//! Agreement of reduced-precision arithmetic with single precision: the same best row, and the same jobs on the cores.
 
 use anyhow::Result;
 use rand::{RngExt, SeedableRng};
@@ -10,15 +10,16 @@ use temponet_lab::measure::{Scene, chosen};
 
 use crate::table;
 
-/// Random networks, or as often the built-in one, and at most so many decisions of each.
+/// Number of random networks. The built-in network is measured as often.
 const NETWORKS: u64 = 20;
+/// Greatest number of decisions of each network.
 const DECISIONS: u64 = 200;
-/// Jobs of a decision: more than there are cores.
+/// Range of the number of jobs in a decision, always more than there are cores.
 const JOBS: std::ops::RangeInclusive<usize> = 9..=200;
 
-/// How often an arithmetic agrees with single precision.
+/// Number of decisions in which an arithmetic agrees with single precision.
 #[derive(Serialize)]
-pub struct Figures {
+pub struct AgreementFigures {
     tokens: &'static str,
     arithmetic: String,
     decisions: u64,
@@ -26,8 +27,8 @@ pub struct Figures {
     same_assignment: u64,
 }
 
-/// Measures every rougher kernel of this machine.
-pub fn measure(passes: u64) -> Result<Vec<Figures>> {
+/// Measures every kernel of this machine with reduced precision.
+pub fn measure(passes: u64) -> Result<Vec<AgreementFigures>> {
     let mut all = Vec::new();
     let built_in = Model::built_in()?;
     type Make<'a> = &'a dyn Fn(u64) -> Model;
@@ -38,9 +39,14 @@ pub fn measure(passes: u64) -> Result<Vec<Figures>> {
     ];
     for (tokens, make) in makers {
         let kernels = Kernel::available().into_iter().filter(|kernel| kernel.precision() < Precision::F32);
-        let figures =
-            |arithmetic: String| Figures { tokens, arithmetic, decisions: 0, same_best: 0, same_assignment: 0 };
-        let mut rough: Vec<Figures> = kernels.clone().map(|kernel| figures(kernel.to_string())).collect();
+        let figures = |arithmetic: String| AgreementFigures {
+            tokens,
+            arithmetic,
+            decisions: 0,
+            same_best: 0,
+            same_assignment: 0,
+        };
+        let mut rough: Vec<AgreementFigures> = kernels.clone().map(|kernel| figures(kernel.to_string())).collect();
         let mut rng = Pcg64::seed_from_u64(1);
         let (mut observation, mut mapper) = (Observation::default(), Mapper::default());
         let (mut expected, mut q) = (Vec::new(), Vec::new());
@@ -75,14 +81,15 @@ pub fn measure(passes: u64) -> Result<Vec<Figures>> {
     Ok(all)
 }
 
+/// Returns the row with the greatest Q-value, the first one of equals.
 fn best(q: &[f32]) -> usize {
     (0..q.len()).max_by(|a, b| q[*a].total_cmp(&q[*b]).then(b.cmp(a))).unwrap_or(0)
 }
 
-/// All of them as a table.
-pub fn text(figures: &[Figures]) -> String {
+/// Renders the figures as a table.
+pub fn text(figures: &[AgreementFigures]) -> String {
     let header = ["tokens", "arithmetic", "same best row", "same jobs on 8 cores", "share"];
-    let row = |figures: &Figures| {
+    let row = |figures: &AgreementFigures| {
         vec![
             figures.tokens.to_string(),
             figures.arithmetic.clone(),

@@ -1,13 +1,13 @@
-//! Sparse attention beside the dense one, as a table.
+//! Table of dense and sparse attention.
 
 use temponet_lab::measure::attention::Figures;
 
 use crate::table;
 
-/// Numbers of jobs to measure.
+/// Numbers of jobs that are measured.
 pub const JOBS: [usize; 3] = [64, 200, 600];
 
-/// All of them as a table.
+/// Renders the figures as a table.
 pub fn text(figures: &[Figures]) -> String {
     let header = ["jobs", "dense", "sparse", "dense kept", "sparse kept", "other jobs chosen", "control ns"];
     let row = |figures: &Figures| {

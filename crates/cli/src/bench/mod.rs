@@ -1,4 +1,4 @@
-//! `temponet bench`: speed and memory, measured on this machine, now.
+//! `temponet bench`: measurements of speed and memory on this machine.
 
 mod agreement;
 mod attention;
@@ -9,7 +9,7 @@ mod train;
 
 use anyhow::{Result, bail};
 
-/// Measure speed and memory
+/// Measure speed and memory on this machine
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  temponet bench sim\n  temponet bench oracle\n  temponet bench infer\n  temponet bench train"
@@ -36,7 +36,7 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
-/// The case of that name, or all of them.
+/// Returns the case with the wanted name, or all cases.
 fn chosen<'a, C>(cases: &'a [C], name_of: fn(&C) -> &'static str, wanted: Option<&str>) -> Result<Vec<&'a C>> {
     let chosen: Vec<&C> = cases.iter().filter(|case| wanted.is_none_or(|wanted| wanted == name_of(case))).collect();
     if chosen.is_empty() {

@@ -1,4 +1,4 @@
-//! `temponet bench oracle`: how fast the clairvoyant optimum is found, and how often it is exact.
+//! `temponet bench oracle`: time to compute the clairvoyant optimum, and share of instances solved exactly.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -15,51 +15,61 @@ use temponet_task::Time;
 use crate::paths::{Kind, Output, Replace};
 use crate::{output, table};
 
-/// The clairvoyant optimum: time per instance, share solved exactly, gap
+/// Measure the clairvoyant optimum: time per instance, share solved exactly, gap
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet bench oracle\n  temponet bench oracle --case one-60 --json\n\n\
     Instances are the first jobs of random periodic sets (RandFixedSum, periods log-uniform from 10 to 100 ms), or bursts of random jobs.")]
 pub struct Args {
-    /// Only this case
+    /// Run only this case
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
-    /// Instances per case
+    /// Number of instances per case
     #[arg(long, value_name = "K", default_value_t = 21, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     instances: u64,
-    /// Effort per instance, in seconds
+    /// Approximate time limit per instance, in seconds of one core
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     budget: f64,
-    /// Write the instances as job lists into this folder instead, for other solvers
+    /// Write the instances as job lists into this folder instead of measuring, for other solvers
     #[arg(long, value_name = "FOLDER")]
     write: Option<PathBuf>,
-    /// Replace existing files in it, whatever is in them
+    /// Replace existing files of any kind in that folder
     #[arg(long, requires = "write")]
     force: bool,
-    /// Print one JSON object
+    /// Print the results as one JSON object
     #[arg(long)]
     json: bool,
 }
 
-struct Case {
+/// A family of instances.
+struct OracleCase {
     name: &'static str,
     about: &'static str,
     cores: usize,
-    /// None: bursts of unrelated jobs.
+    /// Number of tasks; none: bursts of unrelated jobs.
     tasks: Option<usize>,
+    /// Load per core.
     load: f64,
+    /// Number of jobs in an instance.
     jobs: usize,
 }
 
-const fn case(name: &'static str, about: &'static str, cores: usize, tasks: usize, load: f64, jobs: usize) -> Case {
-    Case { name, about, cores, tasks: Some(tasks), load, jobs }
+const fn case(
+    name: &'static str,
+    about: &'static str,
+    cores: usize,
+    tasks: usize,
+    load: f64,
+    jobs: usize,
+) -> OracleCase {
+    OracleCase { name, about, cores, tasks: Some(tasks), load, jobs }
 }
 
-const CASES: &[Case] = &[
+const CASES: &[OracleCase] = &[
     case("one-60", "1 core, 6 tasks, U = 1.3, 60 jobs", 1, 6, 1.3, 60),
     case("one-200", "1 core, 6 tasks, U = 1.3, 200 jobs", 1, 6, 1.3, 200),
     case("one-1000", "1 core, 10 tasks, U = 1.3, 1000 jobs", 1, 10, 1.3, 1000),
     case("one-10000", "1 core, 10 tasks, U = 1.3, 10000 jobs", 1, 10, 1.3, 10_000),
-    Case {
+    OracleCase {
         name: "burst-60",
         about: "1 core, bursts of unrelated jobs, 60 jobs",
         cores: 1,
@@ -67,7 +77,7 @@ const CASES: &[Case] = &[
         load: 1.5,
         jobs: 60,
     },
-    Case {
+    OracleCase {
         name: "burst-200",
         about: "1 core, bursts of unrelated jobs, 200 jobs",
         cores: 1,
@@ -88,12 +98,13 @@ struct Figures {
     instances: u64,
     median_ms: f64,
     max_ms: f64,
-    /// Share of the instances that were solved exactly.
+    /// Share of instances that were solved exactly.
     exact: f64,
-    /// (upper − lower) / lower: mean and greatest.
+    /// Mean of the gap, (upper − lower) / lower.
     gap_mean: f64,
+    /// Greatest gap.
     gap_max: f64,
-    /// Mean share of the jobs in the best schedule found.
+    /// Mean share of jobs in time in the best schedule found.
     met: f64,
 }
 
@@ -136,7 +147,7 @@ pub fn run(args: Args) -> Result<()> {
     output::print(&table::render(&header, &cases.iter().map(row).collect::<Vec<_>>()))
 }
 
-fn measure(case: &Case, instances: u64, steps: u64) -> Result<Figures> {
+fn measure(case: &OracleCase, instances: u64, steps: u64) -> Result<Figures> {
     let mut times = Vec::new();
     let mut found: Vec<(Optimum, usize)> = Vec::new();
     for instance in 0..instances {
@@ -162,8 +173,8 @@ fn measure(case: &Case, instances: u64, steps: u64) -> Result<Figures> {
     })
 }
 
-/// The first jobs of a random set, or bursts of unrelated ones.
-fn jobs(case: &Case, instance: u64) -> Result<Vec<OracleJob>> {
+/// Returns the first jobs of a random set, or bursts of unrelated jobs.
+fn jobs(case: &OracleCase, instance: u64) -> Result<Vec<OracleJob>> {
     let Some(tasks) = case.tasks else { return Ok(bursts(case, instance)) };
     let set = generate(&Spec::new(tasks, case.cores, case.load * case.cores as f64), instance + 1)?;
     let mut horizon = Time::from_ms(100);
@@ -178,8 +189,8 @@ fn jobs(case: &Case, instance: u64) -> Result<Vec<OracleJob>> {
     }
 }
 
-/// Groups of ten jobs of 1 to 20 ms released together, with deadlines up to 100 ms later.
-fn bursts(case: &Case, instance: u64) -> Vec<OracleJob> {
+/// Returns groups of ten jobs of 1 to 20 ms that are released together, with relative deadlines of up to 100 ms.
+fn bursts(case: &OracleCase, instance: u64) -> Vec<OracleJob> {
     let mut rng = Pcg64::seed_from_u64(instance);
     let mean_ms = 10.5;
     let every = (mean_ms * 10.0 / case.load * 1e6) as u64;
@@ -192,8 +203,8 @@ fn bursts(case: &Case, instance: u64) -> Vec<OracleJob> {
     (0..case.jobs).map(job).collect()
 }
 
-/// As a list of single jobs, which every command reads.
-fn job_list(case: &Case, jobs: &[OracleJob]) -> String {
+/// Renders jobs as a list of single jobs, which every command reads.
+fn job_list(case: &OracleCase, jobs: &[OracleJob]) -> String {
     let mut out = format!("# {}\nname,release,execution,deadline\n", case.about);
     for (index, job) in jobs.iter().enumerate() {
         out += &format!("j{index},{},{},{}\n", job.release, job.execution, job.deadline);

@@ -1,6 +1,6 @@
-//! `temponet bench sim`: how fast the simulator is, in how much memory.
+//! `temponet bench sim`: speed and peak memory of the simulator.
 //!
-//! Each case runs in a process of its own, so that its peak memory is its own too.
+//! Each case runs in its own process, so that its peak memory can be measured.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -19,44 +19,47 @@ use temponet_task::{TaskSet, Time};
 use crate::paths::{Kind, Output, Replace};
 use crate::{output, table};
 
-/// The simulator: jobs per second and peak memory
+/// Measure the simulator: jobs per second and peak memory
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet bench sim\n  temponet bench sim --case edf-1x5 --jobs 1000000000\n\n\
-    Periods are log-uniform from 10 to 100 ms, deadlines implicit, traces off. A case is run three times and the\n\
-    median time counts. control_ns is the time of one step of a fixed loop, to tell a slow machine from slow code.")]
+    Periods are log-uniform from 10 to 100 ms, deadlines implicit, traces off. Each case runs three times; the median \
+    time is reported. control_ns is the time of one step of a fixed loop, which tells a slow machine from slow code.")]
 pub struct Args {
-    /// Only this case
+    /// Run only this case
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
-    /// Jobs to simulate per run [default: each case's own]
+    /// Number of jobs to simulate per run [default: depends on the case]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     jobs: Option<u64>,
-    /// Write the task sets as JSON into this folder instead, for other simulators
+    /// Write the task sets as JSON into this folder instead of measuring, for other simulators
     #[arg(long, value_name = "FOLDER")]
     write: Option<PathBuf>,
-    /// Replace existing files in it, whatever is in them
+    /// Replace existing files of any kind in that folder
     #[arg(long, requires = "write")]
     force: bool,
-    /// Print one JSON object
+    /// Print the results as one JSON object
     #[arg(long)]
     json: bool,
-    /// Run the case in this process and print its figures
+    /// Run the case in this process and print its figures as JSON
     #[arg(long, hide = true, requires = "case")]
     in_process: bool,
 }
 
-struct Case {
+/// A task set and a scheduler to simulate.
+struct SimCase {
     name: &'static str,
     about: &'static str,
     tasks: usize,
     cores: usize,
     utilization: f64,
+    /// Name of the scheduler; `all` compares all of them.
     scheduler: &'static str,
+    /// Number of jobs per run.
     jobs: u64,
 }
 
-const CASES: &[Case] = &[
-    Case {
+const CASES: &[SimCase] = &[
+    SimCase {
         name: "edf-1x5",
         about: "EDF, 1 core, 5 tasks, U = 0.9",
         tasks: 5,
@@ -65,7 +68,7 @@ const CASES: &[Case] = &[
         scheduler: "edf",
         jobs: 5_000_000,
     },
-    Case {
+    SimCase {
         name: "edf-8x100",
         about: "global EDF, 8 cores, 100 tasks, U = 7",
         tasks: 100,
@@ -74,7 +77,7 @@ const CASES: &[Case] = &[
         scheduler: "edf",
         jobs: 2_000_000,
     },
-    Case {
+    SimCase {
         name: "edf-8x600",
         about: "global EDF, 8 cores, 600 tasks, U = 7",
         tasks: 600,
@@ -83,7 +86,7 @@ const CASES: &[Case] = &[
         scheduler: "edf",
         jobs: 2_000_000,
     },
-    Case {
+    SimCase {
         name: "llf-1x5",
         about: "LLF, 1 core, 5 tasks, U = 0.9",
         tasks: 5,
@@ -92,7 +95,7 @@ const CASES: &[Case] = &[
         scheduler: "llf",
         jobs: 2_000_000,
     },
-    Case {
+    SimCase {
         name: "llf-8x100",
         about: "LLF, 8 cores, 100 tasks, U = 7",
         tasks: 100,
@@ -101,7 +104,7 @@ const CASES: &[Case] = &[
         scheduler: "llf",
         jobs: 1_000_000,
     },
-    Case {
+    SimCase {
         name: "compare-all",
         about: "compare --schedulers all, 8 cores, 100 tasks, U = 7",
         tasks: 100,
@@ -112,8 +115,9 @@ const CASES: &[Case] = &[
     },
 ];
 
+/// Number of runs of each case.
 const REPEATS: usize = 3;
-/// More jobs than this are simulated once only.
+/// Number of jobs above which a case runs only once.
 const MOST_REPEATED: u64 = 100_000_000;
 
 #[derive(Serialize, Deserialize)]
@@ -123,9 +127,9 @@ struct Figures {
     jobs: u64,
     seconds: f64,
     jobs_per_s: f64,
-    /// Null where the system does not tell.
+    /// Peak memory in megabytes; null if the system does not report it.
     peak_rss_mb: Option<f64>,
-    /// One step of the control loop, beside the case.
+    /// Time of one step of the control loop, measured with the case.
     control_ns: f64,
 }
 
@@ -167,14 +171,15 @@ pub fn run(args: Args) -> Result<()> {
     output::print(&table::render(&header, &rows.collect::<Vec<_>>()))
 }
 
-/// The case's task set; the seed is fixed.
-fn set(case: &Case) -> Result<TaskSet> {
-    let Case { tasks, cores, utilization, .. } = *case;
+/// Generates the task set of a case from a fixed seed.
+fn set(case: &SimCase) -> Result<TaskSet> {
+    let SimCase { tasks, cores, utilization, .. } = *case;
     let spec = Spec { method: Method::UUniFastDiscard, ..Spec::new(tasks, cores, utilization) };
     Ok(TaskSet { name: case.name.into(), ..generate(&spec, 1)? })
 }
 
-fn in_own_process(case: &Case, jobs: u64) -> Result<Figures> {
+/// Measures a case in a new process.
+fn in_own_process(case: &SimCase, jobs: u64) -> Result<Figures> {
     let program = std::env::current_exe().context("cannot find this program to start it again")?;
     let mut command = std::process::Command::new(program);
     command.args(["bench", "sim", "--in-process", "--case", case.name, "--jobs", &jobs.to_string()]);
@@ -186,7 +191,7 @@ fn in_own_process(case: &Case, jobs: u64) -> Result<Figures> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-fn measure(case: &Case, jobs: u64) -> Result<Figures> {
+fn measure(case: &SimCase, jobs: u64) -> Result<Figures> {
     let set = set(case)?;
     let rate: f64 = set.tasks.iter().filter_map(|task| task.period()).map(|period| 1.0 / period.as_secs_f64()).sum();
     let horizon = Time((jobs as f64 / rate * 1e9) as u64).min(Time::MAX_INPUT);
@@ -198,7 +203,7 @@ fn measure(case: &Case, jobs: u64) -> Result<Figures> {
             "all" => compare_all(&set, horizon)?,
             name => {
                 let metrics = simulate(&set, 1, horizon, &mut *temponet_sched::build(name)?, &mut Unobserved)?;
-                // These sets are light enough that EDF and LLF meet all; anything else would be a broken run.
+                // EDF and LLF meet all deadlines of these sets; a miss means that the run is broken.
                 if metrics.missed() > 0 {
                     bail!("case {}: {} deadlines missed where none should be", case.name, metrics.missed());
                 }
@@ -219,7 +224,7 @@ fn measure(case: &Case, jobs: u64) -> Result<Figures> {
     })
 }
 
-/// Every scheduler on the same set; how many jobs that were in all.
+/// Runs every scheduler on the same set and returns the total number of jobs.
 fn compare_all(set: &TaskSet, horizon: Time) -> Result<u64> {
     let schedulers: Vec<String> = temponet_sched::ALL.iter().map(|entry| entry.name.to_string()).collect();
     let progress = Progress::new(schedulers.len() as u64, horizon);

@@ -1,4 +1,4 @@
-//! `temponet bench train`: how fast the learner learns and the environment runs, on one core.
+//! `temponet bench train`: speed of learning and of the environment, on one core.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,54 +22,57 @@ use crate::device::{self, Opened};
 use crate::{output, table};
 use temponet_lab::measure::control;
 
-/// Training: steps of learning, decisions of the environment, both together
+/// Measure training: learning steps, decisions of the environment, and both together
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet bench train\n  temponet bench train --json\n\n\
-    The paper's network (d = 128, L = 2, H = 4, feed-forward 512), one core. A step is a whole update of Q-learning: two forward passes, one\n\
-    backward, Adam, soft update. The median of several rounds counts. control_ns is one step of a fixed loop, to tell a slow machine from slow code.")]
+    The paper's network (d = 128, L = 2, H = 4, feed-forward 512), one core. A step is a whole update of Q-learning: two forward passes, one \
+    backward pass, Adam, soft update. The median of several rounds is reported. control_ns is the time of one step of a fixed loop, which tells \
+    a slow machine from slow code.")]
 pub struct Args {
-    /// Rounds per case
+    /// Number of rounds per case
     #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     rounds: u32,
-    /// Where to compute: cpu (one core of it), cuda, or auto
+    /// Device to measure: cpu (one core), cuda, or auto for a GPU if there is one
     #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = ["auto", "cpu", "cuda"])]
     device: String,
-    /// Print one JSON object
+    /// Print the results as one JSON object
     #[arg(long)]
     json: bool,
 }
 
+/// Figures of Q-learning with one batch size and number of tokens.
 #[derive(Serialize)]
-struct Case {
+struct LearningCase {
     batch: usize,
-    /// Rows of a sample with the idle one, if every job had its own.
+    /// Number of rows of a sample, including the idle row, if every job has its own.
     tokens: usize,
-    /// Equal tokens are one row with a count.
+    /// Whether equal tokens are merged into one row with a count.
     merged: bool,
     steps_per_s: f64,
 }
 
 #[derive(Serialize)]
 struct Figures {
-    cases: Vec<Case>,
+    cases: Vec<LearningCase>,
     env_decisions_per_s: f64,
     loop_steps_per_s: f64,
-    /// Many environments at once, on a GPU.
+    /// Policy optimization in many environments at once, on a GPU only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     policy: Vec<PolicyCase>,
     control_ns: f64,
 }
 
-/// Policy optimisation: acting in many environments and three epochs of learning.
+/// Figures of policy optimization: acting in many environments and three epochs of learning.
 #[derive(Serialize)]
 struct PolicyCase {
     environments: usize,
-    /// Tasks and the idle row.
+    /// Number of tasks plus one for the idle row.
     tokens: usize,
     width: usize,
     samples_per_s: f64,
 }
 
+/// Batch size, tokens and merging of the cases of Q-learning.
 const CASES: [(usize, usize, bool); 5] =
     [(64, 6, false), (64, 33, false), (16, 601, false), (64, 33, true), (16, 601, true)];
 
@@ -115,7 +118,7 @@ fn measure<D: LearningLosses<Real = f32>>(device: &D, rounds: u32, policy: &[(us
     let case = |(batch, tokens, merged)| {
         let steps_per_s = learning(device.another(), batch, tokens, merged, rounds);
         progress.step();
-        Case { batch, tokens, merged, steps_per_s }
+        LearningCase { batch, tokens, merged, steps_per_s }
     };
     let cases = CASES.into_iter().map(case).collect();
     progress.say("environments");
@@ -137,12 +140,13 @@ fn measure<D: LearningLosses<Real = f32>>(device: &D, rounds: u32, policy: &[(us
     Ok(Figures { cases, env_decisions_per_s, loop_steps_per_s, policy: policy_cases, control_ns })
 }
 
-/// Tokens and width.
+/// Tokens and network width of the cases of policy optimization.
 #[cfg(feature = "cuda")]
 const POLICY_CASES: [(usize, usize); 6] = [(7, 64), (15, 64), (33, 64), (7, 128), (15, 128), (33, 128)];
+/// Number of environments in policy optimization.
 const ENVIRONMENTS: usize = 4096;
 
-/// The median rate of some rounds, each of which does so much.
+/// Returns the median rate of several rounds after a warm-up round. `round` returns the amount of work that it has done.
 fn median_rate(rounds: u32, mut round: impl FnMut() -> f64) -> f64 {
     round();
     let mut rates: Vec<f64> = (0..rounds)
@@ -161,7 +165,7 @@ fn learner<D: LearningLosses<Real = f32>>(device: D) -> Learner<D> {
     Learner::new(device, &model.weights, AdamSettings::default())
 }
 
-/// Updates per second on random samples.
+/// Returns the number of updates per second on random samples.
 fn learning<D: LearningLosses<Real = f32>>(device: D, batch: usize, tokens: usize, merged: bool, rounds: u32) -> f64 {
     let mut learner = learner(device);
     let mut dqn = Dqn::new(DqnSettings { batch, double: false, ..DqnSettings::default() }, &mut learner);
@@ -180,6 +184,7 @@ fn learning<D: LearningLosses<Real = f32>>(device: D, batch: usize, tokens: usiz
     })
 }
 
+/// Returns a random sample.
 fn sample(tokens: usize, merged: bool, rng: &mut Pcg64) -> Arc<Sample> {
     let mut drawn: Vec<u16> = (1..tokens).map(|_| rng.random_range(0..128)).collect();
     let mut counts = vec![1u32; drawn.len()];
@@ -193,7 +198,7 @@ fn sample(tokens: usize, merged: bool, rng: &mut Pcg64) -> Arc<Sample> {
     Arc::new(Sample { idle: vec![0, 8], tokens: drawn, real: Vec::new(), counts, bias, cores: 1 })
 }
 
-/// Decisions per second of one environment whose scheduler takes the first job there is.
+/// Returns the number of decisions per second of one environment whose scheduler runs the first active job.
 fn environment(rounds: u32) -> Result<f64> {
     let set = Arc::new(generate(&Spec::new(5, 1, 0.9), 1)?);
     let scale = Scale::of(&Tokenizer::paper(), &set.system());
@@ -219,7 +224,7 @@ fn environment(rounds: u32) -> Result<f64> {
     error.map_or(Ok(rate), |problem| Err(problem.into()))
 }
 
-/// Runs of one overloaded core.
+/// Returns episodes on one overloaded core.
 fn episodes(tasks: usize) -> Result<Episodes> {
     let set = generate(&Spec::new(tasks, 1, 1.3), 1)?;
     Ok(Episodes {
@@ -234,7 +239,7 @@ fn episodes(tasks: usize) -> Result<Episodes> {
     })
 }
 
-/// Choices per second of acting and learning together: five tasks on one core.
+/// Returns the number of decisions per second of acting and learning together, with five tasks on one core.
 fn acting<D: LearningLosses<Real = f32>>(device: D, rounds: u32) -> Result<f64> {
     let settings = DqnSettings { steps: 200, environments: 1, learn_from: 64, double: false, ..DqnSettings::default() };
     let mut learner = learner(device);
@@ -251,7 +256,7 @@ fn acting<D: LearningLosses<Real = f32>>(device: D, rounds: u32) -> Result<f64> 
     error.map_or(Ok(rate), |problem| Err(problem.into()))
 }
 
-/// Choices per second of policy optimisation in many environments, learning included.
+/// Returns the number of decisions per second of policy optimization in many environments, including learning.
 fn optimizing<D: LearningLosses<Real = f32>>(device: D, tokens: usize, width: usize, rounds: u32) -> Result<f64> {
     let tokenizer = Tokenizer::paper();
     let shape = NetworkShape { width, layers: 2, heads: 4, feed_forward: 4 * width, slots: None };

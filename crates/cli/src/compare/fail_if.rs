@@ -1,4 +1,4 @@
-//! `--fail-if 'critical<100%'`: a comparison as a check of a build, which ends with exit code 1 where the condition holds.
+//! `--fail-if 'critical<100%'`: a comparison as a check in a build, which exits with code 1 if the condition holds.
 
 use anyhow::{Result, bail};
 use temponet_lab::arena::scenario::measured;
@@ -11,11 +11,11 @@ use temponet_task::wording::did_you_mean;
 use crate::Failed;
 use crate::setup::aim;
 
-/// What must not be.
+/// A condition that makes the check fail.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     text: String,
-    /// None is the best one.
+    /// Scheduler that the condition applies to; none: the best one.
     scheduler: Option<String>,
     aim: Aim,
     comparison: Relation,
@@ -33,11 +33,11 @@ enum Relation {
 const RELATIONS: [(&str, Relation); 4] =
     [("<=", Relation::AtMost), (">=", Relation::AtLeast), ("<", Relation::Less), (">", Relation::More)];
 
-/// Reads `[SCHEDULER:]MEASURE<SHARE`.
+/// Parses `[SCHEDULER:]MEASURE<SHARE`.
 pub fn parse(text: &str) -> Result<Condition, String> {
     let found = RELATIONS.iter().find_map(|(sign, relation)| Some((text.split_once(sign)?, *relation)));
     let ((left, right), comparison) = found.ok_or("has none of <, <=, >, >=, as in 'critical<100%'")?;
-    // A scheduler's options have colons of their own; the measure has none.
+    // The options of a scheduler may contain colons; the measure does not.
     let (scheduler, measure) = match left.rsplit_once(':') {
         Some((scheduler, measure)) => (Some(scheduler.trim().to_string()), measure),
         None => (None, left),
@@ -51,7 +51,7 @@ pub fn parse(text: &str) -> Result<Condition, String> {
     Ok(Condition { text: text.into(), scheduler, aim, comparison, share })
 }
 
-/// Refuses conditions on schedulers that will not run.
+/// Rejects conditions on schedulers that will not run.
 pub fn refuse_unknown(conditions: &[Condition], schedulers: &[String]) -> Result<()> {
     for condition in conditions {
         if let Some(name) = condition.scheduler.as_ref().filter(|name| !schedulers.contains(name)) {
@@ -74,7 +74,7 @@ pub fn check(conditions: &[Condition], comparison: &Comparison) -> Result<()> {
             bail!("--fail-if {:?}: there is no result of {name}", condition.text);
         };
         let Some(share) = measured(condition.aim, &row.metrics) else {
-            // A check of nothing must not pass for a check.
+            // A check without anything to measure must not pass.
             bail!("--fail-if {:?}: there is no job or window to measure", condition.text);
         };
         let holds = match condition.comparison {

@@ -1,4 +1,4 @@
-//! A comparison as one JSON object.
+//! A comparison as a JSON object.
 
 use std::collections::BTreeMap;
 
@@ -18,22 +18,22 @@ pub struct JsonReport<'a> {
     costs_ns: JsonCosts,
     seed: u64,
     runs: u64,
-    /// What ranks the schedulers, the most important measure first.
+    /// Measures that rank the schedulers, the most important one first.
     goal: Vec<String>,
     verdict: String,
-    /// What the shield does on this set.
+    /// Role of the shield on this set.
     #[serde(skip_serializing_if = "Option::is_none")]
     shield: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     clairvoyant: Option<JsonClairvoyant>,
     results: Vec<JsonRow<'a>>,
     skipped: Vec<JsonSkipped<'a>>,
-    /// What the file of another tool says and the set does not.
+    /// Information in the file of another tool that the task set does not represent.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
 }
 
-/// What dispatching costs.
+/// Dispatching costs, in nanoseconds.
 #[derive(Serialize)]
 struct JsonCosts {
     context_switch: u64,
@@ -41,7 +41,7 @@ struct JsonCosts {
     decision: u64,
 }
 
-/// The clairvoyant optimum in jobs, summed over the runs; `met`, `value` and `critical_met` only where they are exact.
+/// Clairvoyant optimum, summed over the runs. `met`, `value` and `critical_met` are null where they are not exact.
 #[derive(Serialize)]
 struct JsonClairvoyant {
     exact: bool,
@@ -55,7 +55,7 @@ struct JsonClairvoyant {
     critical_met: Option<u64>,
     critical_upper: Option<u64>,
     critical_lower: Option<u64>,
-    /// All jobs in time when critical ones come first.
+    /// Number of all jobs in time if critical jobs take precedence.
     met_critical_first: Option<u64>,
 }
 
@@ -69,7 +69,7 @@ impl From<&Clairvoyant> for JsonClairvoyant {
             met: met.is_exact().then_some(met.lower as u64),
             upper: met.upper as u64,
             lower: met.lower as u64,
-            // Where all jobs are worth one, meeting most is worth most.
+            // If every job has the value 1, the greatest value is the greatest number of jobs.
             value: value.unwrap_or(met).is_exact().then_some(value.unwrap_or(met).lower),
             value_upper: value.map(|range| range.upper),
             value_lower: value.map(|range| range.lower),
@@ -87,28 +87,28 @@ struct JsonSkipped<'a> {
     reason: &'a str,
 }
 
-/// One scheduler's figures; counts are sums over the runs.
+/// Figures of a scheduler. Counts are sums over the runs.
 #[derive(Serialize)]
 pub struct JsonRow<'a> {
     scheduler: &'a str,
     released: u64,
     met: u64,
     missed: u64,
-    /// Null where no job counts.
+    /// Share of jobs in time; null if no job counts.
     compliance: Option<f64>,
-    /// Half the width of the interval; null for one run.
+    /// Half the width of the 95% confidence interval; null for one run.
     compliance_ci95: Option<f64>,
-    /// Null where no job is critical.
+    /// Share of critical jobs in time; null if no job is critical.
     pitmd: Option<f64>,
-    /// The share of the clairvoyant optimum that was met; at least that share where the optimum is not exact.
+    /// Share of the clairvoyant optimum; a lower bound if the optimum is not exact.
     #[serde(skip_serializing_if = "Option::is_none")]
     of_optimum: Option<f64>,
     run_success: f64,
-    /// The measures of the goal, in its order; null where there is nothing to measure.
+    /// Measures of the goal, in its order; null if there is nothing to measure.
     goal: Vec<Option<f64>>,
-    /// The share of the task that fares worst.
+    /// Smallest share of jobs in time over the tasks.
     worst_task: f64,
-    /// The share of (m,k) windows kept; null where no task has such a constraint.
+    /// Share of (m,k) windows that are kept; null if no task has an (m,k) constraint.
     mk_kept: Option<f64>,
     by_criticality: Vec<JsonLevel>,
     value: f64,
@@ -124,7 +124,7 @@ pub struct JsonRow<'a> {
     decisions: u64,
     idle_ns: u64,
     energy: f64,
-    /// What the scheduler counted about itself, such as `shield_overrides` and `fallbacks`.
+    /// Counters of the scheduler itself, such as `shield_overrides` and `fallbacks`.
     #[serde(flatten)]
     counters: BTreeMap<&'static str, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! `temponet compare`: every scheduler on the same jobs.
+//! `temponet compare`: all schedulers on the same jobs.
 
 mod fail_if;
 mod json;
@@ -21,7 +21,7 @@ use crate::paths::{Kind, Output};
 use crate::setup::{ModelArgs, SetupArgs, aim, shield_role};
 use crate::shape::positive_number;
 
-/// Run every scheduler on the same jobs: which one meets the most deadlines?
+/// Run every scheduler on the same jobs and rank them
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  temponet compare\n  temponet compare mytasks.toml --cores 4 --report out.html\n  \
@@ -36,47 +36,47 @@ pub struct Args {
     pub setup: SetupArgs,
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Schedulers, separated by commas, or all
+    /// Schedulers to run, separated by commas, or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     pub schedulers: String,
-    /// Show every scheduler: no ties folded, nobody left out
+    /// Show a row for every scheduler, without folding ties
     #[arg(long)]
     pub all: bool,
-    /// Rank by these first, separated by commas: met, critical, value, worst-task, mk [default: the set's goal]
+    /// Measures to rank by first, separated by commas: met, critical, value, worst-task, mk [default: the goal of the set]
     #[arg(long, value_name = "AIMS", value_parser = aim, value_delimiter = ',')]
     pub rank_by: Vec<Aim>,
-    /// End with exit code 1 if this holds of the best scheduler, or of the one named: [SCHEDULER:]MEASURE<SHARE, with the measures of
-    /// --rank-by and <, <=, > or >=; may be given several times
+    /// Exit with code 1 if this holds for the best scheduler, or for the one named: [SCHEDULER:]MEASURE<SHARE, with the measures of
+    /// --rank-by and <, <=, > or >=, such as 'critical<100%'; may be repeated
     #[arg(long, value_name = "CONDITION", value_parser = fail_if::parse)]
     pub fail_if: Vec<Condition>,
-    /// Number of runs, each with the next seed [default: 10 if anything in the set is random, else 1]
+    /// Number of runs, with consecutive seeds [default: 10 if anything in the set is random, else 1]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub runs: Option<u64>,
-    /// Write one self-contained HTML page with table, schedules and distributions
+    /// Write a self-contained HTML page with table, schedules and distributions
     #[arg(long, value_name = "OUT.html")]
     pub report: Option<PathBuf>,
-    /// Replace existing files, whatever is in them
+    /// Replace existing files of any kind
     #[arg(long)]
     pub force: bool,
-    /// Measure how long the schedulers' own decisions take
+    /// Measure the latency of the schedulers' decisions on this machine
     #[arg(long)]
     pub latency: bool,
-    /// Charge every scheduler the median of its own decisions' latency, measured here, for each decision
+    /// Add each scheduler's median decision latency, as measured here, to the simulated time of each of its decisions
     #[arg(long, requires = "latency")]
     pub charge_latency: bool,
-    /// Leave the clairvoyant optimum out
+    /// Do not compute the clairvoyant optimum
     #[arg(long)]
     pub no_oracle: bool,
-    /// How long finding the clairvoyant optimum may take, about, in seconds of one core; beyond it, bounds are given. It bounds the memory too:
-    /// a run of more than 200 000 jobs and 400 000 more per second, shared among the runs, is not looked at
+    /// Approximate time limit for the clairvoyant optimum over all runs, in seconds of one core; beyond it, bounds are shown. The limit also
+    /// bounds memory: the optimum is not computed if a run has more than 200 000 jobs plus 400 000 per second, which the runs share
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = positive_number, conflicts_with = "no_oracle")]
     pub oracle_budget: f64,
-    /// Print one JSON object
+    /// Print the results as one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
-/// Runs when something is random and the user does not say how many.
+/// Default number of runs if anything in the set is random.
 const RUNS: u64 = 10;
 
 pub fn run(args: Args) -> Result<()> {
@@ -101,7 +101,7 @@ pub fn run(args: Args) -> Result<()> {
     if args.rank_by.contains(&Aim::Mk) && set.tasks.iter().all(|task| task.mk.is_none()) {
         bail!("--rank-by mk: no task has an (m,k) constraint");
     }
-    // Claimed first: a path that cannot be written should not cost a long run.
+    // The output is claimed first, so that a path that cannot be written does not waste a long run.
     let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     let progress = Progress::new(runs * schedulers.len() as u64, horizon);
     let oracle = (!args.no_oracle).then_some(args.oracle_budget);
@@ -137,7 +137,7 @@ pub fn run(args: Args) -> Result<()> {
     fail_if::check(&args.fail_if, &comparison)
 }
 
-/// `all`, or the names of a list without doubles.
+/// Parses a list of scheduler names without duplicates; `all` stands for every scheduler of the roster.
 pub fn chosen(list: &str, roster: &Roster) -> Result<Vec<String>> {
     if list == "all" {
         return Ok(roster.names());

@@ -1,4 +1,4 @@
-//! A comparison as a table for people: ten rows, ties folded, and the sentence that matters.
+//! A comparison as a text table: at most ten rows, with ties folded, and a conclusion in one sentence.
 
 use std::io::IsTerminal;
 
@@ -14,16 +14,16 @@ use crate::output::BOLD;
 use crate::setup::heading;
 use crate::table;
 
-/// Rows of schedulers in a table that was not asked for whole.
+/// Greatest number of schedulers in a table that is not shown whole.
 const MOST_ROWS: usize = 10;
 
-/// A column: what stands above it, and which measure it shows if it shows one.
+/// A column: its heading, and the measure that it shows, if any.
 struct Column {
     head: String,
     measure: Option<Measure>,
 }
 
-/// The table and what to conclude. `is_whole`: every scheduler has a row.
+/// Renders the table and the conclusion. With `is_whole`, every scheduler has a row.
 pub fn text(comparison: &Comparison, is_whole: bool, shield: Option<&str>) -> String {
     let plan = &comparison.plan;
     let columns = columns(comparison, is_whole);
@@ -71,7 +71,7 @@ fn bold_row(table: &str, name: &str) -> String {
     table.lines().map(|line| if is_row(line) { format!("{begin}{line}{end}\n") } else { format!("{line}\n") }).collect()
 }
 
-/// Which rows are shown, and who does as well as one of them.
+/// Rows that are shown, and the schedulers that tie with them.
 struct Folded<'a> {
     shown: Vec<&'a Row>,
     ties: Vec<(&'a str, Vec<&'a str>)>,
@@ -83,11 +83,11 @@ impl<'a> Folded<'a> {
         Folded { shown: comparison.rows.iter().collect(), ties: Vec::new(), hidden: 0 }
     }
 
-    /// Rows that are equal in every measure of the goal in every run share one; EDF and the learned scheduler have one of their own.
+    /// Folds schedulers that are equal in every measure of the goal in every run into one row. EDF and the learned scheduler keep their own rows.
     fn of(comparison: &'a Comparison) -> Folded<'a> {
         let goal = &comparison.plan.goal;
         let is_kept = |row: &Row| row.scheduler == "edf" || row.scheduler.split(' ').next() == Some(SHIELDED);
-        // Equal rows stand beside each other.
+        // Rows are sorted, so equal rows are adjacent.
         let groups: Vec<&[Row]> =
             comparison.rows.chunk_by(|a, b| ranking::edge(goal, &a.scores, &b.scores).is_none()).collect();
         let mut represented: Vec<(&Row, Vec<&str>)> = Vec::new();
@@ -115,7 +115,7 @@ impl<'a> Folded<'a> {
     }
 }
 
-/// What is shown of every scheduler; with `is_whole`, lateness too.
+/// Returns the columns of the table; with `is_whole`, also the lateness.
 fn columns(comparison: &Comparison, is_whole: bool) -> Vec<Column> {
     let plan = &comparison.plan;
     let plain = |head: &str| Column { head: head.into(), measure: None };
@@ -134,7 +134,7 @@ fn columns(comparison: &Comparison, is_whole: bool) -> Vec<Column> {
     columns
 }
 
-/// One scheduler's cells, in the order of the columns.
+/// Returns the cells of a scheduler, in the order of the columns.
 fn cells(comparison: &Comparison, row: &Row, columns: &[Column]) -> Vec<String> {
     let metrics = &row.metrics;
     let share =
@@ -165,7 +165,7 @@ fn cells(comparison: &Comparison, row: &Row, columns: &[Column]) -> Vec<String> 
     columns.iter().map(cell).collect()
 }
 
-/// The line of the clairvoyant optimum, or of the bound on it.
+/// Returns the cells of the clairvoyant optimum, or of its bound.
 fn optimum_cells(comparison: &Comparison, optimum: &Clairvoyant, columns: &[Column]) -> Vec<String> {
     let (is_exact, counts_exactly) = (comparison.is_exact(), optimum.met.is_exact());
     let cell = |column: &Column| match (column.measure, column.head.as_str()) {

@@ -1,6 +1,6 @@
-//! Calls of the binary in a folder of their own.
+//! Calls of the binary in a temporary folder.
 
-// Not every test needs all of it.
+// Not every test file uses every function.
 #![allow(dead_code)]
 
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// The binary in this folder.
+    /// Returns a command that runs the binary in this folder.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_temponet"));
         command.current_dir(&self.0).args(args);
@@ -40,7 +40,7 @@ impl Folder {
         serde_json::from_str(&self.stdout(args)).unwrap()
     }
 
-    /// The one line that a wrong call prints.
+    /// Runs a wrong call and returns the one line that it prints.
     pub fn error(&self, args: &[&str]) -> String {
         let output = self.run(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");

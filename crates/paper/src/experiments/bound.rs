@@ -1,46 +1,52 @@
-//! The paper's bound on what quantising slack costs, held against small decision problems that are solved exactly.
+//! The paper's bound on the loss from quantizing slack, checked on small decision problems that are solved exactly.
 //!
-//! Slack is a fine grid; quantising lets every state behave as its bin's representative. Two problems: one smooth, like waiting and running, and
-//! one made to be hard, in which slack decides between the best and the worst there is. Total variation is half the L1 distance, so that the
-//! difference of expectations of a value of either sign is up to twice its norm times that: the factor that the paper leaves out.
+//! Slack is a fine grid. Quantizing makes every state behave like the representative of its bin. There are two problems: a smooth one that
+//! resembles waiting and running, and a hard one in which slack decides between the best and the worst possible outcome.
+//!
+//! Total variation is half the L1 distance. The difference between the expectations of a value of either sign is therefore up to twice its norm
+//! times the total variation. The paper leaves this factor of 2 out.
 
 use serde::Deserialize;
 
-use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Table, Unit, Verdict};
-use temponet_page::plot::{Panel, Span, svg};
+use crate::plots::panel;
+use crate::{Context, Findings, FindingsTable, Line, ReproduceError, Unit, Verdict};
+use temponet_page::plot::Span;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Points of the slack's grid from 0 to 1.
+    /// Number of grid points of the slack, from 0 to 1.
     points: usize,
-    /// Bin widths, as numbers of grid steps.
+    /// Bin widths, in grid steps.
     bins: Vec<usize>,
-    /// Discounts of the smooth problem.
+    /// Discount factors of the smooth problem.
     gammas: Vec<f64>,
-    /// The discount of the hard one.
+    /// Discount factor of the hard problem.
     hard_gamma: f64,
 }
 
-/// A decision problem over states that are slacks, ascending.
+/// A Markov decision problem whose states are slacks in ascending order.
 struct Problem {
-    /// The slack of each state.
+    /// Slack of each state.
     slacks: Vec<f64>,
-    /// By action, then state.
+    /// Rewards, by action and state.
     rewards: Vec<Vec<f64>>,
-    /// By action, then state, then next state.
+    /// Transition probabilities, by action, state and next state.
     transitions: Vec<Vec<Vec<f64>>>,
 }
 
-/// The constants of the bound.
+/// Constants that the bound depends on.
 struct Constants {
+    /// Lipschitz constant of the rewards over slack.
     reward: f64,
+    /// Lipschitz constant of the transitions over slack, in total variation.
     transition: f64,
+    /// Greatest absolute reward.
     greatest: f64,
 }
 
 impl Problem {
-    /// The optimal values: value iteration until nothing moves by more than 1e-12.
+    /// Computes the optimal values by value iteration, until no value changes by 1e-12 or more. Every state behaves like its representative.
     fn solve(&self, gamma: f64, representative: impl Fn(usize) -> usize) -> Vec<f64> {
         let mut values = vec![0.0; self.slacks.len()];
         loop {
@@ -60,11 +66,11 @@ impl Problem {
         }
     }
 
-    /// The Lipschitz constants over slack, of rewards and, in total variation, of transitions; and the greatest reward.
+    /// Computes the constants of the bound.
     fn constants(&self) -> Constants {
         let (mut reward, mut transition) = (0.0f64, 0.0f64);
         for (rewards, transitions) in self.rewards.iter().zip(&self.transitions) {
-            // Neighbours are enough: both distances add up along the line.
+            // Neighbors suffice, because both distances add up along the line.
             for state in 1..self.slacks.len() {
                 let apart = self.slacks[state] - self.slacks[state - 1];
                 if apart == 0.0 {
@@ -79,7 +85,7 @@ impl Problem {
         Constants { reward, transition, greatest }
     }
 
-    /// Waiting loses slack, running loses less and earns the more the later it is begun; both with some luck.
+    /// The smooth problem. Waiting loses slack; running loses less and earns more the later it begins. Both outcomes are random.
     fn smooth(points: usize) -> Problem {
         let slacks: Vec<f64> = (0..points).map(|at| at as f64 / (points - 1) as f64).collect();
         let around = |centre: f64| {
@@ -97,10 +103,10 @@ impl Problem {
         Problem { rewards, transitions: vec![wait, work], slacks }
     }
 
-    /// One chance: a slack s leads to the best for ever with probability s, else to the worst for ever.
+    /// The hard problem. A slack s leads to the best state forever with probability s, otherwise to the worst state forever.
     fn hard(points: usize) -> Problem {
         let mut slacks: Vec<f64> = (0..points).map(|at| at as f64 / (points - 1) as f64).collect();
-        // The two ends of the game stand beyond the grid, at its last slack: nothing is quantised there.
+        // The two final states lie beyond the grid, at its last slack, where nothing is quantized.
         slacks.extend([1.0, 1.0]);
         let (win, lose) = (points, points + 1);
         let mut transitions = vec![vec![0.0; slacks.len()]; slacks.len()];
@@ -114,19 +120,20 @@ impl Problem {
     }
 }
 
+/// Returns the greatest absolute difference.
 fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
-/// What the bound allows; `factor` is 1 as printed, 2 as it has to be.
+/// Returns the bound. `factor` is 1 as printed and 2 as corrected.
 fn allowed(constants: &Constants, gamma: f64, width: f64, factor: f64) -> f64 {
     let Constants { reward, transition, greatest } = constants;
     width / (1.0 - gamma) * (reward + factor * gamma * transition * greatest / (1.0 - gamma))
 }
 
-/// The gap that bins of so many steps leave in a problem, of whose states the first `points` are quantised.
+/// Returns the loss in value from bins of `steps` grid steps. Only the first `points` states of the problem are quantized.
 fn gap(problem: &Problem, points: usize, gamma: f64, steps: usize) -> f64 {
-    // Every state behaves as the first of its bin.
+    // Every state behaves like the first state of its bin.
     let representative = |state: usize| if state < points { state / steps * steps } else { state };
     distance(&problem.solve(gamma, |state| state), &problem.solve(gamma, representative))
 }
@@ -137,48 +144,40 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let points = settings.points;
     let (smooth, hard) = (Problem::smooth(points), Problem::hard(points));
     let problems = settings.gammas.iter().map(|gamma| ("smooth", &smooth, *gamma));
-    let mut rows = Vec::new();
-    let (mut curves, mut legend) = (Vec::new(), Vec::new());
+    let (mut rows, mut curves, mut legend) = (Vec::new(), Vec::new(), Vec::new());
+    // Greatest gap over the printed and over the corrected bound: of the smooth problem, then of the hard one.
     let mut worst = [[0.0f64; 2]; 2];
     for (name, problem, gamma) in problems.chain([("hard", &hard, settings.hard_gamma)]) {
         let constants = problem.constants();
+        let worst = &mut worst[usize::from(name == "hard")];
         let mut curve = Vec::new();
         for steps in &settings.bins {
-            // The farthest that a state is from its representative.
+            // The greatest distance of a state from its representative.
             let width = (*steps - 1) as f64 / (points - 1) as f64;
             let gap = gap(problem, points, gamma, *steps);
             let [printed, right] = [1.0, 2.0].map(|factor| allowed(&constants, gamma, width, factor));
-            let place = usize::from(name == "hard");
-            worst[place] = [worst[place][0].max(gap / printed), worst[place][1].max(gap / right)];
+            *worst = [worst[0].max(gap / printed), worst[1].max(gap / right)];
             curve.push((width, gap / printed));
-            let numbers = [width, gap, printed, right, gap / printed];
-            rows.push(
-                [name.to_string(), format!("{gamma}")]
-                    .into_iter()
-                    .chain(numbers.map(|number| format!("{number:.4}")))
-                    .collect(),
-            );
+            let numbers = [width, gap, printed, right, gap / printed].map(|number| format!("{number:.4}"));
+            rows.push([name.to_string(), format!("{gamma}")].into_iter().chain(numbers).collect());
         }
         curves.push(curve);
         legend.push(format!("{name}, γ = {gamma}"));
     }
     for (name, [printed, right]) in ["smooth", "hard"].into_iter().zip(worst) {
-        let line = |name: String, value: f64| Line::new(name, Unit::Number, Better::Lower, Estimate::single(value));
-        findings.add(line(format!("{name}_gap_over_bound"), printed).headline());
-        findings.add(line(format!("{name}_gap_over_corrected_bound"), right));
+        findings.add(Line::lower(format!("{name}_gap_over_bound"), Unit::Number, printed).headline());
+        findings.add(Line::lower(format!("{name}_gap_over_corrected_bound"), Unit::Number, right));
     }
     let header = ["problem", "γ", "Δ", "gap", "bound as printed", "with the factor 2", "gap / bound as printed"];
-    findings.tables.push(Table { title: "Gaps and bounds".into(), header: header.map(String::from).to_vec(), rows });
+    findings.tables.push(FindingsTable::new("Gaps and bounds", &header, rows));
     let most = curves.iter().flatten().map(|(_, y)| *y).fold(1.0, f64::max);
-    let panel = Panel {
-        title: "Gap as a share of the bound as printed".into(),
-        x_label: "Δ",
-        curves,
-        y: Span::Numbers(0.0, most * 1.05),
-        marks: Vec::new(),
-        is_log: false,
-    };
-    findings.picture("The bound and the truth", "Above 1 the bound is broken.", svg(&[panel], 1, &legend));
+    let panel = panel("Gap as a share of the bound as printed", "Δ", curves, Span::Numbers(0.0, most * 1.05));
+    findings.plot("The bound and the truth", "Above 1 the bound is broken.", panel, &legend);
+    conclude(findings, worst);
+    Ok(())
+}
+
+fn conclude(findings: &mut Findings, worst: [[f64; 2]; 2]) {
     let is_broken = worst.iter().any(|[printed, _]| *printed > 1.0 + 1e-9);
     let holds = worst.iter().all(|[_, right]| *right <= 1.0 + 1e-9);
     let sentence = format!(
@@ -191,7 +190,6 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         if holds { "holds" } else { "does not hold either" },
     );
     findings.conclude(if is_broken { Verdict::NotReproducible } else { Verdict::Reproduced }, &sentence);
-    Ok(())
 }
 
 #[cfg(test)]
@@ -209,7 +207,7 @@ mod tests {
         }
         let constants = problem.constants();
         assert!((constants.transition - 1.0).abs() < 1e-9 && constants.greatest == 1.0);
-        // Two steps apart: twice the bound's slope, once its (1 − γ).
+        // Bins of three steps, so Δ = 0.2: the gap is 2 γ Δ / (1 − γ), the printed bound γ Δ / (1 − γ)².
         let gap = gap(&problem, points, gamma, 3);
         assert!((gap - 2.0 * gamma * 0.2 / (1.0 - gamma)).abs() < 1e-9, "{gap}");
         assert!(gap > allowed(&constants, gamma, 0.2, 1.0) && gap < allowed(&constants, gamma, 0.2, 2.0));

@@ -1,4 +1,4 @@
-//! The paper's two jobs on which SRPT misses a deadline that least slack meets, and how often random pairs are like them.
+//! The paper's two jobs on which SRPT misses a deadline that least slack meets, and the share of random pairs that behave alike.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 
-use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit, Verdict};
+use crate::{Better, Context, Findings, Line, ReproduceError, Unit, Verdict};
 use temponet_lab::comparison::CompareError;
 use temponet_lab::roster::SHIELDED;
 use temponet_lab::stats::percent;
@@ -14,12 +14,12 @@ use temponet_lab::stats::percent;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Random pairs.
+    /// Number of random pairs.
     pairs: u64,
     seed: u64,
 }
 
-/// The jobs of the paper: execution and deadline in µs.
+/// The paper's jobs: execution time and deadline, in microseconds.
 const PAIR: [(u64, u64); 2] = [(1_000, 100_000), (2_000, 2_200)];
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
@@ -27,14 +27,9 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let settings = protocol.settings(context.mode);
     let contenders = ["srpt", "llf", "edf", SHIELDED];
     for name in contenders {
-        let met = met(context, name, PAIR)?;
-        let line = Line::new(
-            format!("{}_met", context.roster.label(name)),
-            Unit::Number,
-            Better::Higher,
-            Estimate::single(met as f64),
-        );
-        findings.add(line.headline());
+        let met = met(context, name, PAIR)? as f64;
+        let name = format!("{}_met", context.roster.label(name));
+        findings.add(Line::new(name, Unit::Number, Better::Higher, met).headline());
     }
     let mut rng = Pcg64::seed_from_u64(settings.seed);
     let mut draw = || {
@@ -52,14 +47,11 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
             *missed += u64::from(met(context, name, pair)? < 2);
         }
     }
-    for (missed, name) in missed.iter().zip(contenders) {
-        let share = Estimate::single(*missed as f64 / possible.max(1) as f64);
-        let name = format!("{}_missing_pairs", context.roster.label(name));
-        findings.add(Line::new(name, Unit::Share, Better::Lower, share));
+    let shares = missed.map(|missed| missed as f64 / possible.max(1) as f64);
+    for (share, name) in shares.into_iter().zip(contenders) {
+        findings.add(Line::lower(format!("{}_missing_pairs", context.roster.label(name)), Unit::Share, share));
     }
-    let of = |name: &str| {
-        findings.line(&format!("{}_met", context.roster.label(name))).map_or(f64::NAN, |line| line.ours.mean)
-    };
+    let of = |name: &str| findings.value(&format!("{}_met", context.roster.label(name)));
     let is_so = of("srpt") == 1.0 && of("llf") == 2.0;
     let sentence = format!(
         "SRPT meets {} of the two deadlines, least slack {}, EDF {}, the learned scheduler {}; of {possible} random pairs that can be met SRPT misses one in {}, \
@@ -68,14 +60,14 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         of("llf"),
         of("edf"),
         of(SHIELDED),
-        percent(missed[0] as f64 / possible.max(1) as f64),
-        percent(missed[3] as f64 / possible.max(1) as f64),
+        percent(shares[0]),
+        percent(shares[3]),
     );
     findings.conclude(if is_so { Verdict::Reproduced } else { Verdict::NotReproducible }, &sentence);
     Ok(())
 }
 
-/// How many of two jobs, released together, a scheduler has in time.
+/// Returns how many of two jobs, released together, a scheduler completes in time.
 fn met(context: &Context<'_>, name: &str, pair: [(u64, u64); 2]) -> Result<u64, ReproduceError> {
     let horizon = Time::from_ms(200);
     let task = |(index, (execution, deadline)): (usize, (u64, u64))| Task {

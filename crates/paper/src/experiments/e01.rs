@@ -1,37 +1,33 @@
-//! E1: the standard set, in three variants, since the paper gives no execution times.
+//! E1: the standard set, in three variants, because the paper does not state execution times.
 
 use crate::ablation::{Effort, Variant};
 use crate::ff_dqn;
-use crate::{Better, Contest, Context, Estimate, Findings, Line, Protocol, ReproduceError, Table, Unit, Verdict};
+use crate::plots::share_range;
+use crate::{Baselines, Contest, Context, Findings, FindingsTable, Line, Protocol, ReproduceError, Unit, Verdict};
 use temponet_lab::arena::Case;
 use temponet_lab::stats::percent;
-use temponet_task::Aim;
 
-/// The variants, in the order of the protocol's sets.
+/// Names of the variants, in the order of the protocol's sets.
 const VARIANTS: [&str; 3] = ["standard_112", "standard_125", "standard_145"];
-/// What the paper says that EDF and RM both meet, and how close to it counts as the same.
+/// Share of jobs in time that the paper reports for both EDF and RM, and the difference that counts as equal.
 const CLASSICAL: (f64, f64) = (0.1167, 0.01);
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Effort>()?;
-    let effort = protocol.settings(context.mode);
-    let size = effort.test;
-    let entrants = context.learned_and(&protocol.schedulers);
+    let size = protocol.settings(context.mode).test;
     let mut is_found = false;
     let mut ranges = Vec::new();
     for rule in ["abort", "continue"] {
-        let cases = protocol.cases(rule, size)?;
-        let contest = context.contest(rule, &cases, &entrants, Some((Aim::Met, size.oracle_seconds)))?;
-        let of =
-            |name: &str| contest.of(name).map(|contender| contender.values(|run| run.in_time())).unwrap_or_default();
-        let (edf, rm) = (of("edf"), of("rm"));
+        let bed = protocol.test_bed(rule, rule, size)?;
+        let contest = context.contest(&bed)?;
+        let (edf, rm) = (contest.shares("edf"), contest.shares("rm"));
         let is_close = |share: &f64| (share - CLASSICAL.0).abs() <= CLASSICAL.1;
         is_found |= edf.iter().zip(&rm).any(|(edf, rm)| is_close(edf) && is_close(rm));
-        ranges.push(format!("EDF meets {} and RM {} if late jobs {rule}", from_to(&edf), from_to(&rm)));
+        ranges.push(format!("EDF meets {} and RM {} if late jobs {rule}", from_to(edf), from_to(rm)));
         findings.tables.push(table(rule, &contest));
         if rule == "abort" {
             add_lines(findings, &contest);
-            add_ff_dqn(context, findings, &protocol, &cases)?;
+            add_ff_dqn(context, findings, &protocol, &bed.cases)?;
         }
     }
     let ours: Vec<String> = VARIANTS.iter().filter_map(|name| Some(findings.line(name)?.shown())).collect();
@@ -49,42 +45,38 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     Ok(())
 }
 
-fn from_to(shares: &[f64]) -> String {
-    let ends = shares.iter().fold((1.0f64, 0.0f64), |(low, high), share| (low.min(*share), high.max(*share)));
-    format!("{} to {}", percent(ends.0), percent(ends.1))
+fn from_to(shares: Vec<f64>) -> String {
+    let (least, greatest) = share_range(shares.into_iter());
+    format!("{} to {}", percent(least), percent(greatest))
 }
 
 fn add_lines(findings: &mut Findings, contest: &Contest) {
-    let shares = |name: &str| contest.of(name).map(|contender| contender.values(|run| run.in_time()));
     let Some(learned) = contest.learned() else { return };
-    let learned = learned.values(|run| run.in_time());
+    let learned = learned.shares();
     for (at, variant) in VARIANTS.into_iter().enumerate() {
-        let classical = contest.contenders.iter().filter(|contender| contender.is_classical);
-        let best = classical.max_by(|a, b| a.runs[at].compliance.total_cmp(&b.runs[at].compliance));
-        let of = |name: &str| shares(name).map(|shares| shares[at]);
-        let optimum = contest.possible[at];
-        findings.add(
-            Line::share(variant, Estimate::single(learned[at]))
-                .headline()
-                .beside("edf", None, of("edf"))
-                .beside(
-                    "best classical",
-                    best.map(|best| best.name.as_str()),
-                    best.map(|best| best.runs[at].compliance),
-                )
-                .beside("optimum", (!optimum.is_exact()).then_some("at most"), Some(optimum.upper)),
-        );
+        findings.add(Line::share(variant, learned[at]).headline().beside_baselines(&baselines(contest, at)));
         for name in ["edf", "rm"] {
-            if let Some(share) = of(name) {
-                let line =
-                    Line::new(format!("{name}_{variant}"), Unit::Share, Better::Neither, Estimate::single(share));
-                findings.add(line);
+            if let Some(share) = contest.shares(name).get(at) {
+                findings.add(Line::neither(format!("{name}_{variant}"), Unit::Share, *share));
             }
         }
     }
 }
 
-/// A feed-forward DQN for each variant.
+/// Returns the baselines of a single run.
+fn baselines(contest: &Contest, run: usize) -> Baselines {
+    let classical = contest.contenders.iter().filter(|contender| contender.is_classical);
+    let best = classical.max_by(|a, b| a.runs[run].compliance.total_cmp(&b.runs[run].compliance));
+    let optimum = contest.possible[run];
+    Baselines {
+        edf: contest.shares("edf").get(run).copied(),
+        best: best.map(|best| best.runs[run].compliance),
+        best_name: best.map(|best| best.name.clone()),
+        optimum: Some((optimum.upper, optimum.is_exact())),
+    }
+}
+
+/// Trains a feed-forward DQN on each variant and adds its figures.
 fn add_ff_dqn(
     context: &Context<'_>,
     findings: &mut Findings,
@@ -97,19 +89,19 @@ fn add_ff_dqn(
     let variants: Vec<Variant<'_>> = sets.map(|set| ff_dqn::variant(&recipe, set.tasks.len(), Some(set))).collect();
     let trained = context.train_variants(&variants, effort.seeds)?;
     for ((name, trained), case) in VARIANTS.into_iter().zip(trained).zip(cases) {
-        let (named, alone) = (vec![(name.to_string(), trained)], std::slice::from_ref(case));
-        let held = context.hold(ff_dqn::NAME, named, alone, &protocol.schedulers, effort.test.oracle_seconds)?;
-        findings.add(held.share_line(format!("{}_{name}", ff_dqn::NAME), &held.tried[0]));
+        let bed = protocol.test_bed_of(ff_dqn::NAME, vec![case.clone()], effort.test);
+        let held = context.contest_models(&bed, vec![(name.to_string(), trained)])?;
+        findings.add(held.share_line(format!("{}_{name}", ff_dqn::NAME), &held.results[0]));
     }
     Ok(())
 }
 
-fn table(rule: &str, contest: &Contest) -> Table {
+fn table(rule: &str, contest: &Contest) -> FindingsTable {
     let header = ["scheduler"].into_iter().chain(VARIANTS).map(String::from).collect();
     let row = |name: &str, shares: Vec<f64>| -> Vec<String> {
         [name.to_string()].into_iter().chain(shares.into_iter().map(percent)).collect()
     };
     let mut rows = vec![row("clairvoyant, at most", contest.possible.iter().map(|range| range.upper).collect())];
-    rows.extend(contest.contenders.iter().map(|of| row(&of.name, of.values(|run| run.in_time()))));
-    Table { title: format!("In time if late jobs {rule}"), header, rows }
+    rows.extend(contest.contenders.iter().map(|of| row(&of.name, of.shares())));
+    FindingsTable { title: format!("In time if late jobs {rule}"), header, rows }
 }

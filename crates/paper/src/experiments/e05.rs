@@ -1,4 +1,4 @@
-//! E5: how deep and wide the network is, and how many heads it has.
+//! E5: depth and width of the network, and its number of heads.
 
 use std::time::Instant;
 
@@ -7,10 +7,11 @@ use temponet::Model;
 use temponet_infer::{Network, NetworkOptions, Rows};
 use temponet_train::{NetworkShape, Recipe};
 
-use crate::ablation::{Ablation, Effort, Tried, Variant, span};
-use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
-use temponet_lab::stats::{mean, percent, quantile};
-use temponet_page::plot::{Panel, Span, svg};
+use crate::ablation::{Ablation, Effort, Variant, VariantResult};
+use crate::plots::{Curve, panel, share_range, share_span};
+use crate::{Context, Findings, Line, ReproduceError, Unit};
+use temponet_lab::stats::{deviation, mean, percent, quantile};
+use temponet_page::plot::{Span, svg};
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,69 +19,73 @@ struct Settings {
     layers: Vec<usize>,
     heads: Vec<usize>,
     widths: Vec<usize>,
-    /// Distinct jobs of the forward pass that is timed.
+    /// Number of distinct jobs in the forward pass that is timed.
     latency_jobs: usize,
     effort: Effort,
 }
 
-/// Forward passes that are timed.
+/// Number of forward passes that are timed.
 const PASSES: usize = 201;
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
-    let Settings { layers, heads, widths, latency_jobs, effort } = protocol.settings(context.mode);
+    let settings = protocol.settings(context.mode);
+    let effort = &settings.effort;
     let recipe = effort.recipe(&protocol.recipe);
-    let base = recipe.network;
-    let divided = |shape: NetworkShape| NetworkShape { width: shape.width - shape.width % shape.heads, ..shape };
-    let shapes: Vec<(String, NetworkShape)> =
-        (layers.iter().map(|l| (format!("layers_{l}"), NetworkShape { layers: *l, ..base })))
-            .chain(heads.iter().map(|h| (format!("heads_{h}"), divided(NetworkShape { heads: *h, ..base }))))
-            .chain(widths.iter().map(|d| {
-                let shape = NetworkShape { width: *d, feed_forward: d * base.feed_forward / base.width, ..base };
-                (format!("width_{d}"), divided(shape))
-            }))
-            .collect();
-    // The same shape under several names is trained once.
+    let shapes = shapes(settings, recipe.network);
+    // A shape with several names is trained once.
     let mut variants: Vec<Variant<'static>> = Vec::new();
     for (name, shape) in &shapes {
         if !variants.iter().any(|variant| variant.recipe.network == *shape) {
             variants.push(Variant::new(name, Recipe { network: *shape, ..recipe.clone() }));
         }
     }
-    let cases = protocol.cases("heterogeneous", effort.test)?;
-    let seconds = effort.test.oracle_seconds;
-    let ablation =
-        context.ablation("network shapes", &variants, effort.seeds, &cases, &protocol.schedulers, seconds)?;
-    let mut points: Vec<(String, f64, f64)> = Vec::new();
-    for (name, shape) in &shapes {
-        let place = variants.iter().position(|variant| variant.recipe.network == *shape);
-        let Some(tried) = place.map(|place| &ablation.tried[place]) else { continue };
-        findings.add(ablation.share_line(name, tried));
-        let latency = latency(&tried.trained[0].model, *latency_jobs)?;
+    let bed = protocol.test_bed("network shapes", "heterogeneous", effort.test)?;
+    let ablation = context.ablation(&bed, &variants, effort.seeds)?;
+    let result_of = |name: &str| {
+        let (_, shape) = shapes.iter().find(|(known, _)| known == name)?;
+        let place = variants.iter().position(|variant| variant.recipe.network == *shape)?;
+        ablation.results.get(place)
+    };
+    let mut points: Vec<Point> = Vec::new();
+    for (name, _) in &shapes {
+        let Some(result) = result_of(name) else { continue };
+        findings.add(ablation.share_line(name, result));
+        let latency = latency(&result.trained[0].model, settings.latency_jobs)?;
         if name.starts_with("layers") {
-            findings.add(Line::new(
-                format!("latency_{name}"),
-                Unit::Microseconds,
-                Better::Lower,
-                Estimate::single(latency),
-            ));
+            findings.add(Line::lower(format!("latency_{name}"), Unit::Microseconds, latency));
         }
-        points.push((name.clone(), mean(&tried.shares()), latency));
+        points.push(Point { name: name.clone(), share: result.mean_share(), latency });
     }
     draw(findings, &points);
     ablation.add_classical(findings);
-    let of = |name: &str| {
-        let (_, shape) = shapes.iter().find(|(known, _)| known == name)?;
-        variants.iter().position(|variant| variant.recipe.network == *shape)
-    };
-    conclude(findings, &ablation, of, &base);
+    // The paper claims that a second block and four heads matter.
+    let pairs =
+        [("gain_of_second_block", "layers_2", "layers_1", 0.088), ("gain_of_four_heads", "heads_4", "heads_2", 0.047)];
+    for (name, to, from, paper) in pairs {
+        if let (Some(to), Some(from)) = (result_of(to), result_of(from)) {
+            findings.add(to.gain_over(from, name).claimed(paper).headline());
+        }
+    }
+    conclude(findings, &ablation, recipe.network.width);
     Ok(())
 }
 
-/// The median time of a forward pass over distinct rows, in µs.
+/// Returns all network shapes by name. The width is reduced to a multiple of the number of heads.
+fn shapes(settings: &Settings, base: NetworkShape) -> Vec<(String, NetworkShape)> {
+    let divided = |shape: NetworkShape| NetworkShape { width: shape.width - shape.width % shape.heads, ..shape };
+    let layers = settings.layers.iter().map(|l| (format!("layers_{l}"), NetworkShape { layers: *l, ..base }));
+    let heads = settings.heads.iter().map(|h| (format!("heads_{h}"), divided(NetworkShape { heads: *h, ..base })));
+    let widths = settings.widths.iter().map(|d| {
+        let shape = NetworkShape { width: *d, feed_forward: d * base.feed_forward / base.width, ..base };
+        (format!("width_{d}"), divided(shape))
+    });
+    layers.chain(heads).chain(widths).collect()
+}
+
+/// Returns the median time of a forward pass over distinct rows, in microseconds.
 fn latency(model: &Model, jobs: usize) -> Result<f64, ReproduceError> {
-    let failed = |error: temponet::NetworkError| ReproduceError::Network(error.to_string());
-    let mut network = Network::new(&model.weights, NetworkOptions::default()).map_err(failed)?;
+    let mut network = Network::new(&model.weights, NetworkOptions::default())?;
     let sizes: Vec<usize> = model.weights.architecture.job.iter().map(|feature| feature.size).collect();
     let tokens: Vec<u16> = (0..jobs).flat_map(|job| sizes.iter().map(move |size| (job % size) as u16)).collect();
     let bias = vec![0.0; jobs + 1];
@@ -95,51 +100,46 @@ fn latency(model: &Model, jobs: usize) -> Result<f64, ReproduceError> {
     Ok(quantile(&times, 0.5).unwrap_or(0.0))
 }
 
-/// What depth, heads and width change, and what they cost.
-fn draw(findings: &mut Findings, points: &[(String, f64, f64)]) {
-    let curve = |prefix: &str, of: fn(&(String, f64, f64)) -> f64| -> Vec<(f64, f64)> {
-        let with = points.iter().filter_map(|point| Some((point.0.strip_prefix(prefix)?.parse().ok()?, of(point))));
+/// A shape in the plots.
+struct Point {
+    name: String,
+    /// Share of jobs in time.
+    share: f64,
+    /// Median time of a forward pass, in microseconds.
+    latency: f64,
+}
+
+/// Draws shares over depth, heads and width, and the time of a forward pass over width.
+fn draw(findings: &mut Findings, points: &[Point]) {
+    let curve = |prefix: &str, of: fn(&Point) -> f64| -> Curve {
+        let with = points.iter().filter_map(|point| Some((point.name.strip_prefix(prefix)?.parse().ok()?, of(point))));
         with.collect()
     };
-    let shares = span(points.iter().map(|point| point.1));
-    let slowest = points.iter().map(|point| point.2).fold(1.0, f64::max);
-    let panel = |what: &str, prefix: &str, label: &'static str, is_share: bool| Panel {
-        title: what.into(),
-        x_label: label,
-        curves: if is_share { vec![curve(prefix, |p| p.1), vec![]] } else { vec![vec![], curve(prefix, |p| p.2)] },
-        y: if is_share { shares } else { Span::Numbers(0.0, slowest) },
-        marks: Vec::new(),
-        is_log: false,
+    let shares = share_span(points.iter().map(|point| point.share));
+    let slowest = points.iter().map(|point| point.latency).fold(1.0, f64::max);
+    // Every panel has an entry for each name of the legend.
+    let share = |title: &str, prefix: &str, x_label: &'static str| {
+        panel(title, x_label, vec![curve(prefix, |point| point.share), vec![]], shares)
     };
+    let latency = vec![vec![], curve("width_", |point| point.latency)];
     let panels = [
-        panel("In time over depth", "layers_", "blocks, L", true),
-        panel("In time over heads", "heads_", "heads, H", true),
-        panel("In time over width", "width_", "width, d", true),
-        panel("µs of a forward pass over width", "width_", "width, d", false),
+        share("In time over depth", "layers_", "blocks, L"),
+        share("In time over heads", "heads_", "heads, H"),
+        share("In time over width", "width_", "width, d"),
+        panel("µs of a forward pass over width", "width, d", latency, Span::Numbers(0.0, slowest)),
     ];
     let names = ["in time".to_string(), "µs".to_string()];
     let caption = "Means over the seeds, without a shield; every scale of shares is the same.";
     findings.picture("Depth, heads and width", caption, svg(&panels, 2, &names));
 }
 
-/// The paper claims that a second block and four heads matter: whether they do.
-fn conclude(findings: &mut Findings, ablation: &Ablation, of: impl Fn(&str) -> Option<usize>, base: &NetworkShape) {
-    let pairs =
-        [("gain_of_second_block", "layers_2", "layers_1", 0.088), ("gain_of_four_heads", "heads_4", "heads_2", 0.047)];
-    for (name, to, from, paper) in pairs {
-        if let (Some(to), Some(from)) = (of(to), of(from)) {
-            findings.add(ablation.gain(name, &ablation.tried[to], &ablation.tried[from], Some(paper)).headline());
-        }
-    }
-    let spread = |tried: &Tried| temponet_lab::stats::deviation(&tried.shares());
-    let typical = mean(&ablation.tried.iter().map(spread).collect::<Vec<_>>());
+fn conclude(findings: &mut Findings, ablation: &Ablation, width: usize) {
+    let spreads = ablation.results.iter().map(|result| deviation(&result.shares()));
     let spread = format!(
-        "seeds alone move a figure by {} points (mean standard deviation) at d = {}",
-        temponet_lab::stats::points(typical),
-        base.width
+        "seeds alone move a figure by {} points (mean standard deviation) at d = {width}",
+        temponet_lab::stats::points(mean(&spreads.collect::<Vec<_>>())),
     );
-    let shares: Vec<f64> = ablation.tried.iter().map(|tried| mean(&tried.shares())).collect();
-    let ends = shares.iter().fold((1.0f64, 0.0f64), |(low, high), share| (low.min(*share), high.max(*share)));
-    let range = format!("all shapes meet {} to {}", percent(ends.0), percent(ends.1));
-    findings.judge_claim(&format!("{range}; {spread}; {}", ablation.beside()));
+    let (least, greatest) = share_range(ablation.results.iter().map(VariantResult::mean_share));
+    let range = format!("all shapes meet {} to {}", percent(least), percent(greatest));
+    findings.judge_claim(&format!("{range}; {spread}; {}", ablation.baselines_sentence()));
 }

@@ -1,15 +1,16 @@
-//! E6: slack as a number instead of a token, in the Transformer and in a feed-forward network, with a paired t-test over the seeds.
+//! E6: slack as a number instead of a token, in the Transformer and in a feed-forward network, with paired t-tests over the seeds.
 
 use temponet::{Continuous, Tokenizer};
 use temponet_train::{NetworkShape, Recipe, Tokens};
 
-use crate::ablation::{Ablation, Effort, Tried, Variant};
-use crate::{Context, Findings, ReproduceError, Table};
-use temponet_lab::stats::{deviation, paired_t_test, percent, points};
+use crate::ablation::{Ablation, Effort, Variant, VariantResult};
+use crate::findings::words;
+use crate::{Context, Findings, FindingsTable, ReproduceError};
+use temponet_lab::stats::{deviation, mean, paired_t_test, percent, points};
 
-/// The variant that all others are held against.
+/// Name of the variant that all others are compared with.
 const OURS: &str = "temponet";
-/// What the paper says of its trainings' variance, by variant.
+/// Variance over trainings that the paper reports, by variant.
 const VARIANCES: [(&str, f64); 5] = [
     (OURS, 1.7e-3),
     ("without_ut", 2.4e-3),
@@ -22,27 +23,22 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let protocol = context.protocol::<Effort>()?;
     let effort = protocol.settings(context.mode);
     let variants = variants(context, &effort.recipe(&protocol.recipe))?;
-    let cases = protocol.cases("heterogeneous", effort.test)?;
-    let (seeds, seconds) = (effort.seeds, effort.test.oracle_seconds);
-    let ablation = context.ablation("slack as a number", &variants, seeds, &cases, &protocol.schedulers, seconds)?;
-    for tried in &ablation.tried {
-        findings.add(ablation.share_line(&tried.name, tried));
-    }
+    let bed = protocol.test_bed("slack as a number", "heterogeneous", effort.test)?;
+    let ablation = context.ablation(&bed, &variants, effort.seeds)?;
+    ablation.add_shares(findings);
     for (name, from) in [("gain_over_without_ut", "without_ut"), ("gain_over_ff_dqn", "ff_dqn_mlp")] {
-        if let (Some(to), Some(from)) = (ablation.of(OURS), ablation.of(from)) {
-            findings.add(ablation.gain(name, to, from, None).headline());
+        if let Some((to, from)) = ablation.pair(OURS, from) {
+            findings.add(to.gain_over(from, name).headline());
         }
     }
     findings.tables.push(tests(&ablation));
     ablation.add_classical(findings);
-    let names: Vec<&str> = ablation.tried.iter().map(|tried| tried.name.as_str()).collect();
-    ablation.add_convergence(findings, &names);
-    let order = order(&ablation);
-    findings.judge_claim(&format!("{order}; {}", ablation.beside()));
+    ablation.add_convergence(findings);
+    findings.judge_claim(&format!("{}; {}", order(&ablation), ablation.baselines_sentence()));
     Ok(())
 }
 
-/// The Transformer with tokens and without, and the feed-forward network, with each way to read numbers.
+/// Returns the Transformer with tokens, and the Transformer and the feed-forward network with each encoding of numbers.
 fn variants(context: &Context<'_>, recipe: &Recipe) -> Result<Vec<Variant<'static>>, ReproduceError> {
     let z_score = Continuous::fit(&context.observed(recipe)?);
     let hidden = recipe.network.width;
@@ -64,46 +60,36 @@ fn variants(context: &Context<'_>, recipe: &Recipe) -> Result<Vec<Variant<'stati
     Ok(variants)
 }
 
-/// Each variant against ours, seed by seed.
-fn tests(ablation: &Ablation) -> Table {
-    let ours = ablation.of(OURS).map(Tried::shares).unwrap_or_default();
-    let row = |tried: &Tried| {
-        let shares = tried.shares();
-        let test = paired_t_test(&shares, &ours).filter(|_| tried.name != OURS);
-        let difference = temponet_lab::stats::mean(&shares) - temponet_lab::stats::mean(&ours);
-        let paper = VARIANCES.iter().find(|(name, _)| *name == tried.name);
+/// Returns a table of paired t-tests of each variant against ours, paired by seed.
+fn tests(ablation: &Ablation) -> FindingsTable {
+    let ours = ablation.result(OURS).map(VariantResult::shares).unwrap_or_default();
+    let row = |result: &VariantResult| {
+        let shares = result.shares();
+        let test = paired_t_test(&shares, &ours).filter(|_| result.name != OURS);
+        let paper = VARIANCES.iter().find(|(name, _)| *name == result.name);
         vec![
-            tried.name.replace('_', " "),
-            points(difference),
+            words(&result.name),
+            points(mean(&shares) - mean(&ours)),
             test.map_or("–".into(), |test| format!("{:.3}", test.statistic)),
             test.map_or("–".into(), |test| format!("{:.2e}", test.p)),
             format!("{:.2e}", deviation(&shares).powi(2)),
             paper.map_or("–".into(), |(_, variance)| format!("{variance:.2e}")),
-            tried.trained.first().map_or(0, |trained| trained.model.weights.architecture.parameters()).to_string(),
+            result.trained.first().map_or(0, |trained| trained.model.weights.architecture.parameters()).to_string(),
         ]
     };
+    let title = "Paired two-sided t-tests against temponet, pair by seed (the paper: all p < 0.001)";
     let header = ["variant", "points above temponet", "t", "p", "σ² over seeds", "the paper's σ²", "parameters"];
-    Table {
-        title: "Paired two-sided t-tests against temponet, pair by seed (the paper: all p < 0.001)".into(),
-        header: header.map(String::from).to_vec(),
-        rows: ablation.tried.iter().map(row).collect(),
-    }
+    FindingsTable::new(title, &header, ablation.results.iter().map(row).collect())
 }
 
-/// Who is above whom, in words.
+/// Describes how many variants differ from ours, and the best of them.
 fn order(ablation: &Ablation) -> String {
-    let ours = ablation.of(OURS).map(Tried::shares).unwrap_or_default();
-    let significant = |tried: &&Tried| paired_t_test(&ours, &tried.shares()).is_some_and(|test| test.p < 0.05);
-    let others = || ablation.tried.iter().filter(|tried| tried.name != OURS);
-    let count = others().filter(significant).count();
-    let best = others()
-        .max_by(|a, b| temponet_lab::stats::mean(&a.shares()).total_cmp(&temponet_lab::stats::mean(&b.shares())));
-    let best = best.map_or(String::new(), |best| {
-        format!(
-            "the best without tokens is {} with {}",
-            best.name.replace('_', " "),
-            percent(temponet_lab::stats::mean(&best.shares()))
-        )
+    let ours = ablation.result(OURS).map(VariantResult::shares).unwrap_or_default();
+    let differs = |result: &&VariantResult| paired_t_test(&ours, &result.shares()).is_some_and(|test| test.p < 0.05);
+    let others = || ablation.results.iter().filter(|result| result.name != OURS);
+    let count = others().filter(differs).count();
+    let best = others().max_by(|a, b| a.mean_share().total_cmp(&b.mean_share())).map_or(String::new(), |best| {
+        format!("the best without tokens is {} with {}", words(&best.name), percent(best.mean_share()))
     });
     format!("{count} of {} variants differ from TempoNet's with p < 0.05, and {best}", others().count())
 }

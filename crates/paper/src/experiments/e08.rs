@@ -1,16 +1,15 @@
-//! E8: heavy-tailed deadlines: are tasks with short ones treated worse? The share in time by quartile of the deadlines, and a
-//! Kolmogorov–Smirnov test between the shortest and the longest.
+//! E8: whether tasks with short deadlines fare worse where deadlines are heavy-tailed. The experiment reports the share of jobs in time by
+//! quartile of the deadlines, and a Kolmogorov–Smirnov test between the shortest and the longest quartile.
 
 use rayon::prelude::*;
 use serde::Deserialize;
 use temponet_sim::{Count, Unobserved, simulate};
 
-use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Unit};
+use crate::{Context, Findings, Line, ReproduceError, Size, Unit};
 use temponet_lab::arena::Case;
 use temponet_lab::comparison::CompareError;
 use temponet_lab::roster::SHIELDED;
 use temponet_lab::stats::{kolmogorov_smirnov, mean, percent};
-use temponet_page::charts::bars;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,7 +17,7 @@ struct Settings {
     size: Size,
 }
 
-/// The workloads: the paper's, and one where something has to be missed.
+/// Prefix of the figures and name of each workload: the paper's workload, and an overload in which some jobs must be missed.
 const WORKLOADS: [(&str, &str); 2] = [("", "sets"), ("overload_", "overload")];
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
@@ -33,22 +32,12 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         for quartile in 0..4 {
             let name = format!("{prefix}q{}", quartile + 1);
             let of = |all: &[Vec<f64>; 4]| Some(mean(&all[quartile]));
-            let line = Line::share(name, Estimate::of(&learned[quartile]));
+            let line = Line::share(name, &learned[quartile]);
             findings.add(line.headline().beside("edf", None, of(&edf)).beside("mh-edf", None, of(&planner)));
         }
         if let Some(test) = kolmogorov_smirnov(&learned[0], &learned[3]) {
-            findings.add(Line::new(
-                format!("{prefix}p_value"),
-                Unit::Number,
-                Better::Neither,
-                Estimate::single(test.p),
-            ));
-            findings.add(Line::new(
-                format!("{prefix}distance"),
-                Unit::Number,
-                Better::Neither,
-                Estimate::single(test.statistic),
-            ));
+            findings.add(Line::neither(format!("{prefix}p_value"), Unit::Number, test.p));
+            findings.add(Line::neither(format!("{prefix}distance"), Unit::Number, test.statistic));
         }
         if prefix.is_empty() {
             add_deadlines(findings, &cases, borders);
@@ -59,9 +48,14 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         }
     }
     let groups = ["q1, shortest", "q2", "q3", "q4, longest"].map(String::from);
-    let picture = bars(&groups, &series, 1.0, |share| format!("{:.0}", 100.0 * share));
-    findings.picture("In time by quartile of the deadlines", "Means over the sets that have such tasks.", picture);
-    let of = |name: &str| findings.line(name).map_or(f64::NAN, |line| line.ours.mean);
+    let caption = "Means over the sets that have such tasks.";
+    findings.share_bars("In time by quartile of the deadlines", caption, &groups, &series);
+    conclude(findings);
+    Ok(())
+}
+
+fn conclude(findings: &mut Findings) {
+    let of = |name: &str| findings.value(name);
     let is_biased = of("overload_p_value") < 0.05;
     let beside = format!(
         "up to a load of 1 the test has p = {:.3}; in overload q1 meets {} and q4 {}, p = {:.2e}, {}; the stated distribution has quartile means of \
@@ -77,9 +71,9 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         of("q4_deadline"),
     );
     findings.judge(&beside);
-    Ok(())
 }
 
+/// Returns the relative deadlines of all tasks in ascending order, in milliseconds.
 fn deadlines(cases: &[Case]) -> Vec<f64> {
     let mut all: Vec<f64> =
         cases.iter().flat_map(|case| &case.set.tasks).map(|task| task.deadline.0 as f64 / 1e6).collect();
@@ -87,26 +81,28 @@ fn deadlines(cases: &[Case]) -> Vec<f64> {
     all
 }
 
-/// The deadlines, in ms, that end the first three quarters of all tasks.
+/// Returns the deadlines, in milliseconds, that separate the four quartiles of all tasks.
 fn borders(cases: &[Case]) -> [f64; 3] {
     let all = deadlines(cases);
     [1, 2, 3].map(|quarter| all[(all.len() * quarter / 4).min(all.len() - 1)])
 }
 
+/// Returns the quartile of a deadline, from 0 to 3.
 fn quartile_of(deadline: f64, borders: [f64; 3]) -> usize {
     borders.iter().filter(|border| deadline >= **border).count()
 }
 
+/// Adds the mean deadline of each quartile.
 fn add_deadlines(findings: &mut Findings, cases: &[Case], borders: [f64; 3]) {
     let mut groups: [Vec<f64>; 4] = Default::default();
     deadlines(cases).into_iter().for_each(|deadline| groups[quartile_of(deadline, borders)].push(deadline));
     for (quartile, group) in groups.iter().enumerate() {
         let name = format!("q{}_deadline", quartile + 1);
-        findings.add(Line::new(name, Unit::Milliseconds, Better::Neither, Estimate::of(group)));
+        findings.add(Line::neither(name, Unit::Milliseconds, group));
     }
 }
 
-/// The shares in time of each quartile's jobs, set by set; sets without such jobs are left out.
+/// Returns the share of jobs in time of each quartile, set by set. Sets without such jobs are left out.
 fn by_quartile(
     context: &Context<'_>,
     name: &str,

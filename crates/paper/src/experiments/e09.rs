@@ -1,9 +1,8 @@
-//! E9: against SRPT, whose mean response time nobody can beat over the same jobs.
+//! E9: against SRPT, whose mean response time over the same jobs cannot be beaten.
 
 use temponet_sim::Workload;
-use temponet_task::Aim;
 
-use crate::{Better, Contest, Context, Estimate, Findings, Line, ReproduceError, Size, Table, Unit, Verdict};
+use crate::{Better, Contest, Context, Findings, FindingsTable, Line, ReproduceError, Size, Unit, Verdict};
 use temponet_lab::arena::Case;
 use temponet_lab::stats::{mean, paired_t_test, percent};
 
@@ -11,17 +10,15 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let protocol = context.protocol::<Size>()?;
     let size = *protocol.settings(context.mode);
     for rule in ["abort", "continue"] {
-        let cases = protocol.cases(rule, size)?;
-        let entrants = context.learned_and(&protocol.schedulers);
-        let what = format!("against SRPT, late jobs {rule}");
-        let contest = context.contest(&what, &cases, &entrants, Some((Aim::Met, size.oracle_seconds)))?;
+        let bed = protocol.test_bed(format!("against SRPT, late jobs {rule}"), rule, size)?;
+        let contest = context.contest(&bed)?;
         findings.tables.push(table(rule, &contest));
         if rule == "abort" {
-            add_lines(findings, &contest, &cases);
+            add_lines(findings, &contest, &bed.cases);
         }
     }
-    let of = |name: &str| findings.line(name).map_or(f64::NAN, |line| line.ours.mean);
-    let claimed = findings.paper.get("art_completed").copied().unwrap_or(f64::NAN);
+    let of = |name: &str| findings.value(name);
+    let claimed = findings.paper_value("art_completed");
     let (least, art, art_all) = (of("execution"), of("art_completed"), of("art_all"));
     let (srpt, srpt_all) = (of("srpt_art_completed"), of("srpt_art_all"));
     let figures = format!(
@@ -42,21 +39,21 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 }
 
 fn add_lines(findings: &mut Findings, contest: &Contest, cases: &[Case]) {
-    let (Some(learned), Some(srpt)) = (contest.learned(), contest.of("srpt")) else { return };
+    let (Some(learned), Some(srpt)) = (contest.learned(), contest.contender("srpt")) else { return };
     findings.add(contest.score_line("compliance", learned, |run| run.in_time()).headline());
     findings.add(
         contest.line("art_completed", learned, Unit::Milliseconds, Better::Lower, |run| run.art_completed).headline(),
     );
     findings.add(contest.line("art_all", learned, Unit::Milliseconds, Better::Lower, |run| run.art_all));
-    findings.add(Line::new("srpt_compliance", Unit::Share, Better::Neither, srpt.estimate(|run| run.in_time())));
-    let ms = |name: &str, estimate| Line::new(name, Unit::Milliseconds, Better::Neither, estimate);
-    findings.add(ms("srpt_art_completed", srpt.estimate(|run| run.art_completed)));
-    findings.add(ms("srpt_art_all", srpt.estimate(|run| run.art_all)));
+    findings.add(Line::neither("srpt_compliance", Unit::Share, srpt.shares()));
+    let ms = |name: &str, values: Vec<f64>| Line::neither(name, Unit::Milliseconds, values);
+    findings.add(ms("srpt_art_completed", srpt.values(|run| run.art_completed)));
+    findings.add(ms("srpt_art_all", srpt.values(|run| run.art_all)));
     let execution = |case: &Case| {
         let jobs = Workload::counted(&case.set, case.seed, case.horizon);
         mean(&jobs.iter().map(|job| job.execution.0 as f64 / 1e6).collect::<Vec<f64>>())
     };
-    findings.add(ms("execution", Estimate::of(&cases.iter().map(execution).collect::<Vec<f64>>())));
+    findings.add(ms("execution", cases.iter().map(execution).collect()));
     if let Some(test) = paired_t_test(&learned.values(|run| run.art_all), &srpt.values(|run| run.art_all)) {
         findings.notes.push(format!(
             "mean time over all jobs, set by set against SRPT: t = {:.2}, p = {:.2e} (paired two-sided t-test)",
@@ -65,12 +62,13 @@ fn add_lines(findings: &mut Findings, contest: &Contest, cases: &[Case]) {
     }
 }
 
-fn table(rule: &str, contest: &Contest) -> Table {
-    let header = ["scheduler", "in time", "response, completed", "response, all"].map(String::from).to_vec();
+/// Returns the table of all schedulers under a miss rule.
+fn table(rule: &str, contest: &Contest) -> FindingsTable {
     let ms = |value: Option<f64>| value.map_or("–".into(), |value| format!("{value:.2} ms"));
     let row = |of: &crate::Contender| {
         let share = of.mean(|run| run.in_time()).map_or("–".into(), percent);
         vec![of.name.clone(), share, ms(of.mean(|run| run.art_completed)), ms(of.mean(|run| run.art_all))]
     };
-    Table { title: format!("Late jobs {rule}"), header, rows: contest.contenders.iter().map(row).collect() }
+    let header = ["scheduler", "in time", "response, completed", "response, all"];
+    FindingsTable::new(format!("Late jobs {rule}"), &header, contest.contenders.iter().map(row).collect())
 }

@@ -1,23 +1,25 @@
-//! E10: from Q-values to cores: greedily, by Sinkhorn's relaxation, and exactly.
+//! E10: mapping from Q-values to cores: greedy, by Sinkhorn's relaxation, and exact.
 
 use serde::Deserialize;
 use temponet::{Mapping, Options};
-use temponet_task::Aim;
 
-use crate::{Better, Context, Entrant, Estimate, Findings, Line, ReproduceError, Size, Unit, model_entrant};
+use crate::contest::paired_gain;
+use crate::{Better, Contender, Contest, Context, Entrant, Findings, Line, ReproduceError, Size, Unit, model_entrant};
 use temponet_lab::measure::decision::{Effort, measure};
-use temponet_lab::stats::{paired_difference, percent, points};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
     size: Size,
-    /// Ready jobs of the decisions that are timed, and how many decisions.
+    /// Number of ready jobs in the decisions that are timed.
     jobs: usize,
+    /// Number of decisions that are timed.
     passes: u64,
+    /// Temperature of Sinkhorn's relaxation.
     temperature: f32,
+    /// Number of iterations of Sinkhorn's relaxation.
     iterations: u32,
-    /// What a migration costs the matchings, in units of Q.
+    /// Cost of a migration in the matchings, in units of Q.
     migration: f32,
 }
 
@@ -31,56 +33,62 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         ("exact", Mapping::Hungarian { migration }),
     ];
     let model = context.model()?;
-    // What is timed is to be the network's own, however many jobs are ready.
-    let unlimited = context.model_alone()?;
-    let cases = protocol.cases("trace", size)?;
+    let bed = protocol.test_bed("mappings", "trace", size)?.by_critical_jobs();
     let learned =
         mappings.map(|(name, mapping)| model_entrant(name, model, Options { mapping, ..Options::default() }, false));
-    let classical = context.entrants(&protocol.schedulers);
-    let entrants: Vec<Entrant<'_>> = learned.into_iter().chain(classical).collect();
-    let contest = context.contest("mappings", &cases, &entrants, Some((Aim::Critical, size.oracle_seconds)))?;
+    let entrants: Vec<Entrant<'_>> = learned.into_iter().chain(context.entrants(bed.classical)).collect();
+    let contest = context.contest_of(&bed, &entrants)?;
     for (name, mapping) in mappings {
-        let Some(contender) = contest.of(name) else { continue };
-        let line = contest.score_line(&format!("{name}_pitmd"), contender, |run| run.pitmd);
-        findings.add(if name == "exact" { line } else { line.headline() });
-        let ms =
-            |what: &str, of| contest.line(&format!("{name}_{what}"), contender, Unit::Milliseconds, Better::Lower, of);
-        findings.add(ms("art_completed", |run| run.art_completed));
-        findings.add(ms("art_all", |run| run.art_all));
-        findings.add(Line::new(
-            format!("{name}_migrations"),
-            Unit::Number,
-            Better::Lower,
-            contender.estimate(|run| Some(run.migrations)),
-        ));
-        let effort = Effort { passes: settings.passes, controls: 0, mapping };
-        let figures =
-            measure("given", &unlimited, settings.jobs, effort).map_err(|error| context.wrong(error.to_string()))?;
-        let micro = |what: &str, ns: f64| {
-            Line::new(format!("{name}_{what}"), Unit::Microseconds, Better::Lower, Estimate::single(ns / 1e3))
-        };
-        findings.add(micro("decision", figures.end_to_end_ns_p50));
-        findings.add(micro("mapping", figures.mapping_ns_p50));
+        let Some(contender) = contest.contender(name) else { continue };
+        add_lines(findings, &contest, contender);
+        add_times(context, findings, settings, (name, mapping))?;
     }
-    if let Some(contender) = contest.of("greedy") {
-        let left = contender.estimate(|run| Some(run.fallbacks));
-        findings.add(Line::new("fallbacks", Unit::Share, Better::Neither, left));
+    if let Some(contender) = contest.contender("greedy") {
+        let fallbacks = contender.estimate(|run| Some(run.fallbacks));
+        findings.add(Line::neither("fallbacks", Unit::Share, fallbacks));
     }
-    let (Some(greedy), Some(sinkhorn)) = (contest.of("greedy"), contest.of("sinkhorn")) else { return Ok(()) };
-    let (gain, half) = paired_difference(&sinkhorn.values(|run| run.pitmd), &greedy.values(|run| run.pitmd));
-    let half = half.map(|half| format!(" ± {}", points(half))).unwrap_or_default();
-    let of = |name: &str| findings.line(name).map_or(f64::NAN, |line| line.ours.mean);
+    let (Some(greedy), Some(sinkhorn)) = (contest.contender("greedy"), contest.contender("sinkhorn")) else {
+        return Ok(());
+    };
     let beside = format!(
-        "Sinkhorn less greedy is {}{half} points of critical jobs in time, run by run (the paper: 0.50), and a decision among {} jobs takes {:.0} µs against {:.0} µs \
+        "Sinkhorn less greedy is {} points of critical jobs in time, run by run (the paper: 0.50), and a decision among {} jobs takes {:.0} µs against {:.0} µs \
          (the paper: 860 and 420); {} of the \
          decisions lie beyond what the model has learned, and are its fallback's under every mapping",
-        points(gain),
+        paired_gain(&sinkhorn.values(|run| run.pitmd), &greedy.values(|run| run.pitmd)),
         settings.jobs,
-        of("sinkhorn_decision"),
-        of("greedy_decision"),
-        percent(of("fallbacks")),
+        findings.value("sinkhorn_decision"),
+        findings.value("greedy_decision"),
+        findings.percent("fallbacks"),
     );
     context.note_clock(findings);
     findings.judge(&beside);
+    Ok(())
+}
+
+/// Adds what a mapping achieves on the trace.
+fn add_lines(findings: &mut Findings, contest: &Contest, contender: &Contender) {
+    let name = &contender.name;
+    let line = contest.score_line(&format!("{name}_pitmd"), contender, |run| run.pitmd);
+    findings.add(if name == "exact" { line } else { line.headline() });
+    let ms = |what: &str, of| contest.line(&format!("{name}_{what}"), contender, Unit::Milliseconds, Better::Lower, of);
+    findings.add(ms("art_completed", |run| run.art_completed));
+    findings.add(ms("art_all", |run| run.art_all));
+    let migrations = contender.estimate(|run| Some(run.migrations));
+    findings.add(Line::lower(format!("{name}_migrations"), Unit::Number, migrations));
+}
+
+/// Adds the time of a decision with a mapping. The network decides, however many jobs are ready.
+fn add_times(
+    context: &Context<'_>,
+    findings: &mut Findings,
+    settings: &Settings,
+    (name, mapping): (&str, Mapping),
+) -> Result<(), ReproduceError> {
+    let effort = Effort { passes: settings.passes, controls: 0, mapping };
+    let figures = measure("given", &context.model_alone()?, settings.jobs, effort)
+        .map_err(|error| context.protocol_error(error))?;
+    let micro = |what: &str, ns: f64| Line::lower(format!("{name}_{what}"), Unit::Microseconds, ns / 1e3);
+    findings.add(micro("decision", figures.end_to_end_ns_p50));
+    findings.add(micro("mapping", figures.mapping_ns_p50));
     Ok(())
 }

@@ -1,24 +1,26 @@
-//! E11: six shapes of the reward, and none at all for a miss.
+//! E11: six shapes of the reward, and a reward without a penalty for misses.
 
 use serde::Deserialize;
 use temponet_train::{Recipe, RewardShape};
 
-use crate::ablation::{Ablation, Effort, Tried, Variant, span};
-use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
+use crate::ablation::{Ablation, Effort, Variant, VariantResult};
+use crate::findings::words;
+use crate::plots::{panel, share_span};
+use crate::{Better, Context, Findings, Line, ReproduceError, Unit};
 use temponet_lab::stats::{deviation, mean, percent};
-use temponet_page::plot::{Panel, svg};
+use temponet_page::plot::svg;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Tasks of the sets that are learned on.
+    /// Number of tasks per core in the training sets.
     tasks_per_core: f64,
-    /// What each shape adds to the binary reward is weighed by it.
+    /// Weight of the term that each shape adds to the binary reward.
     weight: f64,
     effort: Effort,
 }
 
-/// The energy index, energy for each job in time, is relative to it.
+/// Reward that the energy index, the energy per job in time, is relative to.
 const ENERGY: &str = "r5_energy";
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
@@ -41,73 +43,68 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         recipe.episode.reward.shape = shape;
         Variant::new(name, recipe)
     };
-    let variants = shapes.map(variant);
-    let cases = protocol.cases("sets", effort.test)?;
-    let seconds = effort.test.oracle_seconds;
-    let ablation = context.ablation("rewards", &variants, effort.seeds, &cases, &protocol.schedulers, seconds)?;
-    let base = ablation.of(ENERGY).map(energy).unwrap_or(f64::NAN);
-    for tried in &ablation.tried {
-        findings.add(ablation.share_line(&tried.name, tried));
+    let bed = protocol.test_bed("rewards", "sets", effort.test)?;
+    let ablation = context.ablation(&bed, &shapes.map(variant), effort.seeds)?;
+    let base = ablation.result(ENERGY).map(energy).unwrap_or(f64::NAN);
+    add_lines(findings, &ablation, base);
+    if let Some((slack, binary)) = ablation.pair("r3_slack", "binary") {
+        findings.add(slack.gain_over(binary, "gain_of_slack_reward").headline());
     }
-    for tried in &ablation.tried {
-        let name = format!("lateness_{}", tried.name);
-        findings.add(ablation.line(name, tried, Unit::Milliseconds, Better::Lower, |run| run.lateness_p95));
-    }
-    for tried in &ablation.tried {
-        let index: Vec<f64> = tried.values(|run| Some(run.energy_per_met)).iter().map(|energy| energy / base).collect();
-        let line = Line::new(format!("energy_{}", tried.name), Unit::Number, Better::Lower, Estimate::of(&index));
-        let edf = ablation.contest.of("edf").and_then(|edf| edf.mean(|run| Some(run.energy_per_met)));
-        findings.add(line.beside("edf", None, edf.map(|energy| energy / base)));
-        let spread = Estimate::of(&stability(tried));
-        findings.add(Line::new(format!("stability_{}", tried.name), Unit::Number, Better::Lower, spread));
-    }
-    let pair = |to: &str, from: &str| ablation.of(to).zip(ablation.of(from));
-    if let Some((slack, binary)) = pair("r3_slack", "binary") {
-        findings.add(ablation.gain("gain_of_slack_reward", slack, binary, None).headline());
-    }
-    if let Some((none, binary)) = pair("no_penalty", "binary") {
-        findings.add(ablation.gain("change_without_penalty", none, binary, None));
-        let saved = Estimate::single(1.0 - base / energy(binary));
-        findings.add(Line::share("energy_saved_by_r5", saved).headline());
+    if let Some((none, binary)) = ablation.pair("no_penalty", "binary") {
+        findings.add(none.gain_over(binary, "change_without_penalty"));
+        findings.add(Line::share("energy_saved_by_r5", 1.0 - base / energy(binary)).headline());
     }
     draw(findings, &ablation, base);
-    ablation.add_convergence(findings, &shapes.map(|(name, _)| name));
+    ablation.add_convergence(findings);
     ablation.add_classical(findings);
     let change = findings.line("change_without_penalty").map(Line::shown).unwrap_or_default();
-    let spent = |name: &str| ablation.of(name).map_or(f64::NAN, |tried| mean(&tried.values(|run| Some(run.energy))));
+    let spent =
+        |name: &str| ablation.result(name).map_or(f64::NAN, |result| mean(&result.values(|run| Some(run.energy))));
     let rests = format!("in all, R5 spends {} of the binary reward's energy", percent(spent(ENERGY) / spent("binary")));
-    findings.judge_claim(&format!("without the penalty it changes by {change}; {rests}; {}", ablation.beside()));
+    let baselines = ablation.baselines_sentence();
+    findings.judge_claim(&format!("without the penalty it changes by {change}; {rests}; {baselines}"));
     Ok(())
 }
 
-/// Energy for each job in time.
-fn energy(tried: &Tried) -> f64 {
-    mean(&tried.values(|run| Some(run.energy_per_met)))
+/// Adds the share of jobs in time, lateness, energy index and stability of every reward. The energy index is relative to `base`.
+fn add_lines(findings: &mut Findings, ablation: &Ablation, base: f64) {
+    ablation.add_shares(findings);
+    for result in &ablation.results {
+        let name = format!("lateness_{}", result.name);
+        findings.add(ablation.line(name, result, Unit::Milliseconds, Better::Lower, |run| run.lateness_p95));
+    }
+    let edf = ablation.contest.contender("edf").and_then(|edf| edf.mean(|run| Some(run.energy_per_met)));
+    for result in &ablation.results {
+        let energies = result.values(|run| Some(run.energy_per_met));
+        let index: Vec<f64> = energies.iter().map(|energy| energy / base).collect();
+        let line = Line::lower(format!("energy_{}", result.name), Unit::Number, index);
+        findings.add(line.beside("edf", None, edf.map(|energy| energy / base)));
+        findings.add(Line::lower(format!("stability_{}", result.name), Unit::Number, stability(result)));
+    }
 }
 
-/// How much the score of each training moves in its second half.
-fn stability(tried: &Tried) -> Vec<f64> {
-    let of_one = |scores: Vec<f64>| deviation(&scores[scores.len() / 2..]);
-    let scores = tried.trained.iter().map(|trained| trained.history.phases.iter().map(|phase| phase.score).collect());
-    scores.map(of_one).collect()
+/// Returns the energy per job in time.
+fn energy(result: &VariantResult) -> f64 {
+    mean(&result.values(|run| Some(run.energy_per_met)))
 }
 
-/// What is gained against what it costs.
+/// Returns the standard deviation of each training's validation score in its second half.
+fn stability(result: &VariantResult) -> Vec<f64> {
+    result.scores().iter().map(|scores| deviation(&scores[scores.len() / 2..])).collect()
+}
+
+/// Draws the share of jobs in time over lateness and over energy.
 fn draw(findings: &mut Findings, ablation: &Ablation, base: f64) {
-    let names: Vec<String> = ablation.tried.iter().map(|tried| tried.name.replace('_', " ")).collect();
-    let y = span(ablation.tried.iter().map(|tried| mean(&tried.shares())));
-    let panel = |title: &str, x_label: &'static str, x: &dyn Fn(&Tried) -> f64| Panel {
-        title: title.into(),
-        x_label,
-        curves: ablation.tried.iter().map(|tried| vec![(x(tried), mean(&tried.shares()))]).collect(),
-        y,
-        marks: Vec::new(),
-        is_log: false,
+    let names: Vec<String> = ablation.results.iter().map(|result| words(&result.name)).collect();
+    let y = share_span(ablation.results.iter().map(VariantResult::mean_share));
+    let over = |title: &str, x_label: &'static str, x: &dyn Fn(&VariantResult) -> f64| {
+        let points = ablation.results.iter().map(|result| vec![(x(result), result.mean_share())]);
+        panel(title, x_label, points.collect(), y)
     };
-    let late = |tried: &Tried| mean(&tried.values(|run| run.lateness_p95));
+    let late = |result: &VariantResult| mean(&result.values(|run| run.lateness_p95));
     let panels = [
-        panel("In time against lateness", "95th percentile of lateness, ms", &late),
-        panel("In time against energy", "energy for a job in time, of R5's", &|tried| energy(tried) / base),
+        over("In time against lateness", "95th percentile of lateness, ms", &late),
+        over("In time against energy", "energy for a job in time, of R5's", &|result| energy(result) / base),
     ];
     findings.picture(
         "Trade-offs of rewards",

@@ -1,25 +1,26 @@
-//! E12: how long a decision takes, in parts, and how many ready jobs fit into a millisecond.
+//! E12: duration of a decision and of its parts, and the number of ready jobs that fit into one millisecond.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 use temponet::{Mapping, Model, Tokenizer};
 
+use crate::plots::{Curve, log_panel};
 use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
 use temponet_lab::measure::decision::{Effort, Figures, measure};
-use temponet_page::plot::{Panel, Span, svg};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// The paper's numbers of jobs.
+    /// Numbers of ready jobs that the paper reports.
     jobs: Vec<usize>,
-    /// Those of the curve.
+    /// Numbers of ready jobs of the curve.
     curve: Vec<usize>,
+    /// Number of decisions per measurement.
     passes: u64,
 }
 
-/// The budget of a decision, in µs.
+/// Time budget of a decision, in microseconds.
 const BUDGET: f64 = 1_000.0;
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
@@ -28,52 +29,30 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let paper = Arc::new(Model::random(Tokenizer::paper(), 1));
     let models = [("", "paper", paper), ("built_in_", "built-in", context.model_alone()?)];
     let effort = Effort { passes: settings.passes, controls: 0, mapping: Mapping::Greedy };
-    let mut curves: Vec<Vec<(f64, f64)>> = Vec::new();
+    let mut curves: Vec<Curve> = Vec::new();
     let mut most = Vec::new();
     for (prefix, name, model) in models {
         let time = |jobs: usize| -> Result<Figures, ReproduceError> {
-            measure(name, &model, jobs, effort).map_err(|error| context.wrong(error.to_string()))
+            measure(name, &model, jobs, effort).map_err(|error| context.protocol_error(error))
         };
         for jobs in &settings.jobs {
-            let figures = time(*jobs)?;
-            let parts = [
-                ("encoder", figures.encoder_ns_p50),
-                ("mapping", figures.mapping_ns_p50),
-                ("tokens", figures.tokens_ns_p50),
-                ("end_to_end", figures.end_to_end_ns_p50),
-                ("p99", figures.end_to_end_ns_p99),
-            ];
-            for (part, ns) in parts {
-                let deviation = (part == "end_to_end").then_some(figures.end_to_end_ns_mad / 1e3);
-                let ours = Estimate { deviation, ..Estimate::single(ns / 1e3) };
-                let line = Line::new(format!("{prefix}{part}_{jobs}_jobs"), Unit::Microseconds, Better::Lower, ours);
-                findings.add(if part == "end_to_end" && prefix.is_empty() { line.headline() } else { line });
-            }
+            add_parts(findings, prefix, *jobs, &time(*jobs)?);
         }
-        let curve: Vec<(f64, f64)> = settings
+        let curve: Curve = settings
             .curve
             .iter()
             .map(|jobs| Ok((*jobs as f64, time(*jobs)?.end_to_end_ns_p50 / 1e3)))
             .collect::<Result<_, ReproduceError>>()?;
         let (jobs, is_bound) = fitting(&curve);
-        findings.add(Line::new(format!("{prefix}jobs_in_1_ms"), Unit::Number, Better::Higher, Estimate::single(jobs)));
+        findings.add(Line::new(format!("{prefix}jobs_in_1_ms"), Unit::Number, Better::Higher, jobs));
         most.push(format!("{}{jobs:.0} ready jobs", if is_bound { "at least " } else { "" }));
         curves.push(curve);
     }
     let ends = curves[0].first().zip(curves[0].last()).map(|(first, last)| vec![(first.0, BUDGET), (last.0, BUDGET)]);
     curves.push(ends.unwrap_or_default());
-    let (least, greatest) =
-        curves.iter().flatten().fold((f64::MAX, f64::MIN), |(low, high), (_, y)| (low.min(*y), high.max(*y)));
-    let panel = Panel {
-        title: "Median time of a decision, µs".into(),
-        x_label: "ready jobs",
-        curves,
-        y: Span::Numbers(least * 0.8, greatest * 1.2),
-        marks: Vec::new(),
-        is_log: true,
-    };
     let names = ["paper's tokens".to_string(), "built-in model".into(), "1 ms".into()];
-    findings.picture("Latency over the number of jobs", "Both axes are logarithmic.", svg(&[panel], 1, &names));
+    let panel = log_panel("Median time of a decision, µs", "ready jobs", curves);
+    findings.plot("Latency over the number of jobs", "Both axes are logarithmic.", panel, &names);
     findings.notes.push("σ of an end-to-end time is its median absolute deviation, as in the paper".into());
     let beside = format!(
         "within a millisecond: {} with the paper's tokens and {} with the built-in model, on this processor and not on the paper's embedded boards; the paper's \
@@ -85,7 +64,25 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     Ok(())
 }
 
-/// How many jobs a millisecond is enough for, between the points of a curve; the last number, and that it is only a bound, where it is enough for all.
+/// Adds the parts of a decision among `jobs` ready jobs.
+fn add_parts(findings: &mut Findings, prefix: &str, jobs: usize, figures: &Figures) {
+    let parts = [
+        ("encoder", figures.encoder_ns_p50),
+        ("mapping", figures.mapping_ns_p50),
+        ("tokens", figures.tokens_ns_p50),
+        ("end_to_end", figures.end_to_end_ns_p50),
+        ("p99", figures.end_to_end_ns_p99),
+    ];
+    for (part, ns) in parts {
+        let deviation = (part == "end_to_end").then_some(figures.end_to_end_ns_mad / 1e3);
+        let ours = Estimate { deviation, ..Estimate::single(ns / 1e3) };
+        let line = Line::lower(format!("{prefix}{part}_{jobs}_jobs"), Unit::Microseconds, ours);
+        findings.add(if part == "end_to_end" && prefix.is_empty() { line.headline() } else { line });
+    }
+}
+
+/// Returns the number of jobs that the budget suffices for, interpolated between the points of a curve, and whether it is only a lower bound
+/// because the budget suffices for all points.
 fn fitting(curve: &[(f64, f64)]) -> (f64, bool) {
     for pair in curve.windows(2) {
         let [(fewer, below), (more, above)] = [pair[0], pair[1]];

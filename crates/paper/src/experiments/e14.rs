@@ -1,23 +1,25 @@
-//! E14: how many slack bins, and how they are cut.
+//! E14: number of slack bins, and how slack is divided into them.
 
 use serde::Deserialize;
 use temponet::{Binning, Tokenizer};
 use temponet_train::{Recipe, Tokens};
 
-use crate::ablation::{Effort, Tried, Variant};
-use crate::{Context, Findings, ReproduceError, Table, Unit};
+use crate::ablation::{Effort, Variant, VariantResult};
+use crate::findings::words;
+use crate::{Context, Findings, FindingsTable, ReproduceError, Unit};
 use temponet_lab::stats::{deviation, mean, percent};
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
+    /// Numbers of bins.
     bins: Vec<usize>,
-    /// What equal bins span, in median wcets.
+    /// Range of the uniform bins and start of the last logarithmic bin, in median wcets.
     span: f64,
     effort: Effort,
 }
 
-/// Where logarithmic bins begin, in median wcets.
+/// Width of the first logarithmic bin, in median wcets.
 const FIRST: f64 = 0.1;
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
@@ -37,39 +39,33 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
             variants.push(Variant::new(format!("{name}_{bins}"), with_bins(&recipe, *bins, binning)));
         }
     }
-    let cases = protocol.cases("heterogeneous", effort.test)?;
-    let seconds = effort.test.oracle_seconds;
-    let ablation = context.ablation("slack bins", &variants, effort.seeds, &cases, &protocol.schedulers, seconds)?;
-    for tried in &ablation.tried {
-        findings.add(ablation.share_line(&tried.name, tried));
-    }
-    findings.tables.push(Table {
-        title: "Response times and spread".into(),
-        header: ["bins", "mean response, completed jobs", "σ² over seeds"].map(String::from).to_vec(),
-        rows: ablation.tried.iter().map(response).collect(),
-    });
+    let bed = protocol.test_bed("slack bins", "heterogeneous", effort.test)?;
+    let ablation = context.ablation(&bed, &variants, effort.seeds)?;
+    ablation.add_shares(findings);
+    findings.tables.push(FindingsTable::new(
+        "Response times and spread",
+        &["bins", "mean response, completed jobs", "σ² over seeds"],
+        ablation.results.iter().map(response).collect(),
+    ));
     ablation.add_classical(findings);
-    let names: Vec<&str> = ablation.tried.iter().map(|tried| tried.name.as_str()).collect();
-    ablation.add_convergence(findings, &names);
-    let share = |name: &str| ablation.of(name).map(|tried| mean(&tried.shares()));
+    ablation.add_convergence(findings);
     let (few, many) = (settings.bins.first().unwrap_or(&0), settings.bins.last().unwrap_or(&0));
     let pairs = [
         ("gain_of_more_bins", format!("uniform_{many}"), format!("uniform_{few}"), 0.035),
         ("gain_of_fitted_bins", format!("fitted_{many}"), format!("uniform_{many}"), 0.003),
     ];
     for (name, to, from, paper) in pairs {
-        if let (Some(to), Some(from)) = (ablation.of(&to), ablation.of(&from)) {
-            findings.add(ablation.gain(name, to, from, Some(paper)).headline());
+        if let Some((to, from)) = ablation.pair(&to, &from) {
+            findings.add(to.gain_over(from, name).claimed(paper).headline());
         }
     }
-    let best = ablation.tried.iter().max_by(|a, b| mean(&a.shares()).total_cmp(&mean(&b.shares())));
-    let best = best.and_then(|best| {
-        Some(format!("{} are best with {}", best.name.replace('_', " "), percent(share(&best.name)?)))
-    });
-    findings.judge_claim(&format!("{}; {}", best.unwrap_or_default(), ablation.beside()));
+    let best = ablation.results.iter().max_by(|a, b| a.mean_share().total_cmp(&b.mean_share()));
+    let best = best.map(|best| format!("{} are best with {}", words(&best.name), percent(best.mean_share())));
+    findings.judge_claim(&format!("{}; {}", best.unwrap_or_default(), ablation.baselines_sentence()));
     Ok(())
 }
 
+/// Returns the recipe with another division of slack into bins.
 fn with_bins(recipe: &Recipe, bins: usize, binning: Binning) -> Recipe {
     // K-means may find fewer clusters than it was asked for.
     let bins = if let Binning::Fitted { edges } = &binning { edges.len() + 1 } else { bins };
@@ -77,11 +73,9 @@ fn with_bins(recipe: &Recipe, bins: usize, binning: Binning) -> Recipe {
     Recipe { tokens: Tokens::Custom(Box::new(tokenizer)), ..recipe.clone() }
 }
 
-fn response(tried: &Tried) -> Vec<String> {
-    let art = mean(&tried.values(|run| run.art_completed));
-    vec![
-        tried.name.replace('_', " "),
-        Unit::Milliseconds.show(art),
-        format!("{:.2e}", deviation(&tried.shares()).powi(2)),
-    ]
+/// Returns a variant's row in the table of response times.
+fn response(result: &VariantResult) -> Vec<String> {
+    let art = mean(&result.values(|run| run.art_completed));
+    let variance = deviation(&result.shares()).powi(2);
+    vec![words(&result.name), Unit::Milliseconds.show(art), format!("{variance:.2e}")]
 }

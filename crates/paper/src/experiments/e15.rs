@@ -1,24 +1,25 @@
-//! E15: cloning EDF before Q-learning, and how many episodes that saves.
+//! E15: cloning EDF before Q-learning, and the number of episodes that this saves.
 
 use serde::Deserialize;
 use temponet_train::{Method, Recipe};
 
-use crate::ablation::{Effort, Tried, Variant, span};
-use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
+use crate::ablation::{Effort, Variant, VariantResult};
+use crate::plots::{Curve, share_panel};
+use crate::{Context, Findings, Line, ReproduceError, Unit};
 use temponet_lab::stats::percent;
-use temponet_page::plot::{Panel, svg};
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Tasks of the sets that are learned on.
+    /// Number of tasks per core in the training sets.
     tasks_per_core: f64,
-    /// The share of jobs in time to reach.
+    /// Share of jobs in time that a training must reach.
     threshold: f64,
-    /// Episodes between looks at the score.
+    /// Number of episodes in a phase of Q-learning; the score is taken after each phase.
     episodes_per_phase: u64,
-    /// Steps of EDF that are cloned, and updates for it.
+    /// Number of EDF's decisions that are cloned.
     cloned_steps: u64,
+    /// Number of updates for cloning.
     cloning_updates: u64,
     effort: Effort,
 }
@@ -31,13 +32,12 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let mut random = warm.clone();
     random.stage.retain(|stage| matches!(stage.method, Method::Dqn(_)));
     let variants = [Variant::new("random", random), Variant::new("warm", warm)];
-    let cases = protocol.cases("sets", effort.test)?;
-    let seconds = effort.test.oracle_seconds;
-    let ablation = context.ablation("warm start", &variants, effort.seeds, &cases, &protocol.schedulers, seconds)?;
+    let bed = protocol.test_bed("warm start", "sets", effort.test)?;
+    let ablation = context.ablation(&bed, &variants, effort.seeds)?;
     let mut episodes = Vec::new();
-    for tried in &ablation.tried {
-        let name = &tried.name;
-        let reached: Vec<Option<f64>> = episodes_to(tried, settings.threshold, settings.episodes_per_phase);
+    for result in &ablation.results {
+        let name = &result.name;
+        let reached: Vec<Option<f64>> = episodes_to(result, settings.threshold, settings.episodes_per_phase);
         let never = reached.iter().filter(|episodes| episodes.is_none()).count();
         if never > 0 {
             let threshold = percent(settings.threshold);
@@ -45,36 +45,27 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         }
         let all = (effort.phases * settings.episodes_per_phase) as f64;
         let counted: Vec<f64> = reached.iter().map(|episodes| episodes.unwrap_or(all)).collect();
-        episodes.push(counted.clone());
-        findings.add(Line::new(format!("episodes_{name}"), Unit::Number, Better::Lower, Estimate::of(&counted)));
-        findings.add(ablation.share_line(format!("final_{name}"), tried));
-        let seconds: Vec<f64> = tried.trained.iter().map(|trained| trained.history.seconds).collect();
-        findings.add(Line::new(format!("seconds_{name}"), Unit::Seconds, Better::Lower, Estimate::of(&seconds)));
+        findings.add(Line::lower(format!("episodes_{name}"), Unit::Number, &counted));
+        findings.add(ablation.share_line(format!("final_{name}"), result));
+        findings.add(Line::lower(format!("seconds_{name}"), Unit::Seconds, result.seconds()));
+        episodes.push(counted);
     }
     if let [random, warm] = &episodes[..] {
         let saved =
             random.iter().zip(warm).filter(|(random, _)| **random > 0.0).map(|(random, warm)| 1.0 - warm / random);
-        findings.add(Line::share("episodes_saved", Estimate::of(&saved.collect::<Vec<_>>())).headline());
+        findings.add(Line::share("episodes_saved", saved.collect::<Vec<f64>>()).headline());
     }
-    let curves: Vec<Vec<(f64, f64)>> =
-        ablation.tried.iter().map(|tried| scores(tried, settings.episodes_per_phase)).collect();
-    let panel = Panel {
-        title: "In time on validation jobs".into(),
-        x_label: "episodes of Q-learning",
-        y: span(curves.iter().flatten().map(|(_, score)| *score)),
-        curves,
-        marks: Vec::new(),
-        is_log: false,
-    };
+    let curves = ablation.results.iter().map(|result| scores(result, settings.episodes_per_phase)).collect();
+    let panel = share_panel("In time on validation jobs", "episodes of Q-learning", curves);
     let names = ["from random weights".to_string(), "after cloning EDF".to_string()];
     let caption = "After cloning alone at nought episodes, then as Q-learning goes on; means over the seeds.";
-    findings.picture("Convergence", caption, svg(&[panel], 1, &names));
+    findings.plot("Convergence", caption, panel, &names);
     ablation.add_classical(findings);
-    findings.judge_claim(&ablation.beside());
+    findings.judge_claim(&ablation.baselines_sentence());
     Ok(())
 }
 
-/// Cloning and then Q-learning, as much of each as the mode says.
+/// Returns the recipe with the amounts of cloning and Q-learning of the settings.
 fn recipe(recipe: &Recipe, settings: &Settings) -> Recipe {
     let mut recipe = recipe.clone();
     recipe.workload.tasks_per_core = (settings.tasks_per_core, settings.tasks_per_core);
@@ -90,8 +81,9 @@ fn recipe(recipe: &Recipe, settings: &Settings) -> Recipe {
     recipe
 }
 
-/// Episodes of Q-learning after which each training has reached a score; none if it never has. After cloning it may be none at all.
-fn episodes_to(tried: &Tried, threshold: f64, per_phase: u64) -> Vec<Option<f64>> {
+/// Returns the number of episodes of Q-learning after which each training reaches `threshold`; none if it never does. The number is 0 if cloning
+/// alone suffices.
+fn episodes_to(result: &VariantResult, threshold: f64, per_phase: u64) -> Vec<Option<f64>> {
     let of_one = |trained: &crate::Trained| {
         let mut episodes = 0;
         trained.history.phases.iter().find_map(|phase| {
@@ -99,14 +91,14 @@ fn episodes_to(tried: &Tried, threshold: f64, per_phase: u64) -> Vec<Option<f64>
             (phase.score >= threshold).then_some(episodes as f64)
         })
     };
-    tried.trained.iter().map(of_one).collect()
+    result.trained.iter().map(of_one).collect()
 }
 
-/// The score over episodes of Q-learning, mean over the trainings.
-fn scores(tried: &Tried, per_phase: u64) -> Vec<(f64, f64)> {
+/// Returns the validation score over the episodes of Q-learning, averaged over the trainings.
+fn scores(result: &VariantResult, per_phase: u64) -> Curve {
     let mut episodes = 0;
-    let Some(first) = tried.trained.first() else { return Vec::new() };
-    let points = first.history.phases.iter().zip(tried.convergence()).map(|(phase, (_, score))| {
+    let Some(first) = result.trained.first() else { return Vec::new() };
+    let points = first.history.phases.iter().zip(result.convergence()).map(|(phase, (_, score))| {
         episodes += if phase.method == "dqn" { per_phase } else { 0 };
         (episodes as f64, score)
     });

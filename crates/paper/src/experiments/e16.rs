@@ -1,25 +1,26 @@
-//! E16: a model of eight cores on four, sixteen and thirty-two, as it is and after a few episodes there.
+//! E16: a model trained on 8 cores runs on 4, 16 and 32, without adaptation and after a few episodes there.
 
 use serde::Deserialize;
 use temponet_train::Recipe;
 
-use crate::ablation::{Effort, Tried, Variant};
+use crate::ablation::{Effort, Variant};
 use crate::adaptation::adapted;
-use crate::{Better, Context, Estimate, Findings, Line, ReproduceError};
-use temponet_lab::stats::{mean, percent};
+use crate::plots::share_range;
+use crate::{Baselines, Context, Findings, Line, ReproduceError, Unit};
+use temponet_lab::stats::{mean, percent, points};
 use temponet_page::charts::Grid;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// How many episodes it adapts.
+    /// Number of episodes of adaptation.
     episodes: u64,
-    /// The learning rate meanwhile.
+    /// Learning rate during adaptation.
     rate: f64,
     effort: Effort,
 }
 
-/// Cores and load per core, in per cent, of the workloads.
+/// Number of cores and load per core, in percent, of each workload.
 const WHERE: [(usize, u64); 5] = [(4, 60), (4, 90), (16, 60), (16, 90), (32, 110)];
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
@@ -33,51 +34,48 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         Variant { begin_with: Some(&base), ..Variant::new(format!("{cores} cores"), recipe) }
     };
     let adapted = context.train_variants(&WHERE.map(on), effort.seeds)?;
-    let mut series: [Vec<f64>; 4] = Default::default();
-    let mut is_worse = 0;
+    // Shares of jobs in time of the places: of the model without and with adaptation, of the best classical scheduler and of the optimum.
+    let mut shares: Vec<[f64; 4]> = Vec::new();
     for ((cores, load), trained) in WHERE.into_iter().zip(adapted) {
-        let cases = protocol.cases(&format!("cores_{cores}_{load}"), effort.test)?;
+        let bed = protocol.test_bed(format!("{cores} cores"), &format!("cores_{cores}_{load}"), effort.test)?;
         let named = vec![("zero".to_string(), base.clone()), ("adapted".to_string(), trained)];
-        let what = format!("{cores} cores");
-        let held = context.hold(&what, named, &cases, &protocol.schedulers, effort.test.oracle_seconds)?;
-        let [zero, adapted] = &held.tried[..] else { return Err(context.wrong("there are not two models")) };
+        let held = context.contest_models(&bed, named)?;
+        let [zero, adapted] = &held.results[..] else { return Err(context.protocol_error("there are not two models")) };
         findings.add(held.share_line(format!("zero_shot_{cores}_cores_{load}"), zero));
         findings.add(held.share_line(format!("adapted_{cores}_cores_{load}"), adapted));
-        let optimum = held.contest.optimum().map_or(f64::NAN, |(optimum, _)| optimum);
+        let Baselines { best, optimum, .. } = held.contest.baselines();
+        let optimum = optimum.map_or(f64::NAN, |(optimum, _)| optimum);
         let gaps: Vec<f64> = zero.shares().iter().map(|share| optimum - share).collect();
-        let gap =
-            Line { better: Better::Lower, ..Line::share(format!("gap_{cores}_cores_{load}"), Estimate::of(&gaps)) };
-        findings.add(gap.headline());
-        is_worse += usize::from(mean(&adapted.shares()) < mean(&zero.shares()));
-        let best =
-            held.contest.best_classical(Better::Higher, |run| run.in_time()).map_or(f64::NAN, |(_, share)| share);
-        let shares = [mean(&Tried::shares(zero)), mean(&adapted.shares()), best, optimum];
-        series.iter_mut().zip(shares).for_each(|(series, share)| series.push(share));
+        findings.add(Line::lower(format!("gap_{cores}_cores_{load}"), Unit::Share, gaps).headline());
+        shares.push([zero.mean_share(), adapted.mean_share(), best.unwrap_or(f64::NAN), optimum]);
     }
-    let rows = WHERE.iter().map(|(cores, load)| format!("{cores}, {load}%")).collect();
-    let [zero, after, best, optimum] = &series;
-    let (least, most) = (zero.iter().copied().fold(1.0, f64::min), zero.iter().copied().fold(0.0, f64::max));
-    let below: Vec<f64> = best.iter().zip(zero).map(|(best, zero)| best - zero).collect();
-    let cells = (0..WHERE.len()).map(|place| [zero, after, best, optimum].map(|of| Some(of[place])).to_vec()).collect();
+    draw(findings, &shares, *episodes);
+    let (least, most) = share_range(shares.iter().map(|[zero, ..]| *zero));
+    let below: Vec<f64> = shares.iter().map(|[zero, _, best, _]| best - zero).collect();
+    let is_worse = shares.iter().filter(|[zero, adapted, ..]| adapted < zero).count();
+    let beside = format!(
+        "as it is the model meets {} to {}, {} points below the best classical scheduler on average, and {is_worse} of {} adaptations make it worse",
+        percent(least),
+        percent(most),
+        points(mean(&below)),
+        WHERE.len()
+    );
+    findings.judge_claim(&beside);
+    Ok(())
+}
+
+/// Draws the shares of all places as a heat map.
+fn draw(findings: &mut Findings, shares: &[[f64; 4]], episodes: u64) {
     let grid = Grid {
         x_label: "the model of 8 cores, the best classical scheduler, the optimum or its bound".into(),
         y_label: "cores, load".into(),
         columns: ["as it is", "adapted", "classical", "optimum"].map(String::from).to_vec(),
-        rows,
-        cells,
+        rows: WHERE.iter().map(|(cores, load)| format!("{cores}, {load}%")).collect(),
+        cells: shares.iter().map(|shares| shares.map(Some).to_vec()).collect(),
         label: Some(percent),
         cell: Some((90.0, 30.0)),
         span: None,
     };
     let caption = format!("In time, mean over the seeds; adapted is after {episodes} episodes there.");
     findings.picture("Other numbers of cores", &caption, grid.svg());
-    let beside = format!(
-        "as it is the model meets {} to {}, {} points below the best classical scheduler on average, and {is_worse} of {} adaptations make it worse",
-        percent(least),
-        percent(most),
-        temponet_lab::stats::points(mean(&below)),
-        WHERE.len()
-    );
-    findings.judge_claim(&beside);
-    Ok(())
 }

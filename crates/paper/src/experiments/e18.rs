@@ -1,115 +1,108 @@
-//! E18: the miss rate in rising overload on one core, beside the reference 1 − 1/U, and the ratio of miss rates to EDF's.
+//! E18: miss rate in rising overload on one core, beside the reference 1 − 1/U, and the ratio of miss rates to EDF's.
 
 use serde::Deserialize;
-use temponet_task::Aim;
 
-use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Table, Unit};
+use crate::plots::{Curve, panel};
+use crate::{
+    Baselines, Contender, Contest, Context, Findings, FindingsTable, Line, ReproduceError, Size, TestBed, Unit,
+};
 use temponet_lab::stats::{mean, percent};
-use temponet_page::plot::{Panel, Span, svg};
+use temponet_page::plot::Span;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// At each load.
+    /// Runs at each load.
     size: Size,
+    /// Utilizations of the core.
     loads: Vec<f64>,
 }
 
-/// The paper names its figure at this load.
+/// Load at which the paper states its figure.
 const NAMED: f64 = 1.3;
-/// The standard set's variants.
+/// Variants of the standard set.
 const VARIANTS: [&str; 3] = ["112", "125", "145"];
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
     let Settings { size, loads } = protocol.settings(context.mode);
     let entrants = context.learned_and(&protocol.schedulers);
-    let names: Vec<String> = entrants.iter().map(|entrant| entrant.name.clone()).collect();
-    let mut curves: Vec<Vec<(f64, f64)>> = vec![Vec::new(); names.len() + 2];
-    let mut rows = Vec::new();
+    let mut legend: Vec<String> = entrants.iter().map(|entrant| entrant.name.clone()).collect();
+    legend.extend(["optimum", "1 − 1/U"].map(String::from));
+    // Miss rates by load: of every scheduler, of the optimum and of the reference.
+    let mut curves: Vec<Curve> = vec![Vec::new(); legend.len()];
     for (n, load) in loads.iter().enumerate() {
-        let cases = protocol.cases_at("overload", *size, *load, n)?;
-        let what = format!("load {load}");
-        let contest = context.contest(&what, &cases, &entrants, Some((Aim::Met, size.oracle_seconds)))?;
-        let missed =
-            |name: &String| contest.of(name).and_then(|of| of.mean(|run| run.in_time())).map(|share| 1.0 - share);
+        let bed = protocol.test_bed_of(format!("load {load}"), protocol.cases_at("overload", *size, *load, n)?, *size);
+        let contest = context.contest_of(&bed, &entrants)?;
+        let missed = |name: &String| contest.share(name).map_or(f64::NAN, |share| 1.0 - share);
         let optimum = contest.optimum().map_or(f64::NAN, |(share, _)| 1.0 - share);
-        let reference = 1.0 - 1.0 / load;
-        let mut row = vec![format!("{load:.2}")];
-        for (curve, name) in curves.iter_mut().zip(&names) {
-            let share = missed(name).unwrap_or(f64::NAN);
-            curve.push((*load, share));
-            row.push(percent(share));
-        }
-        curves[names.len()].push((*load, optimum));
-        curves[names.len() + 1].push((*load, reference));
-        row.extend([percent(optimum), percent(reference)]);
-        rows.push(row);
-        let (Some(learned), Some(edf)) = (contest.learned(), contest.of("edf")) else { continue };
+        let rates = legend[..entrants.len()].iter().map(missed).chain([optimum, reference(*load)]);
+        curves.iter_mut().zip(rates).for_each(|(curve, rate)| curve.push((*load, rate)));
         if (load - NAMED).abs() < 1e-9 {
-            let misses = |of: &crate::Contender| of.values(|run| Some(1.0 - run.compliance));
-            let best = contest.best_classical(Better::Higher, |run| run.in_time());
-            findings.add(
-                Line::new("miss_130", Unit::Share, Better::Lower, Estimate::of(&misses(learned)))
-                    .headline()
-                    .beside("edf", None, Some(mean(&misses(edf))))
-                    .beside(
-                        "best classical",
-                        best.map(|(best, _)| best.name.as_str()),
-                        best.map(|(_, share)| 1.0 - share),
-                    )
-                    .beside("optimum", None, Some(optimum))
-                    .beside("1 − 1/U", None, Some(reference)),
-            );
-            let ratio = mean(&misses(learned)) / mean(&misses(edf));
-            findings.add(Line::new("ratio_130", Unit::Number, Better::Lower, Estimate::single(ratio)));
+            add_named(findings, &contest, optimum);
         }
     }
-    standard(context, findings, *size)?;
-    let header: Vec<String> = ["load"]
-        .into_iter()
-        .map(String::from)
-        .chain(names.iter().cloned())
-        .chain(["optimum", "1 − 1/U"].map(String::from))
-        .collect();
-    findings.tables.push(Table { title: "Miss rate".into(), header, rows });
-    let below = |curve: &Vec<(f64, f64)>| curve.iter().filter(|(load, share)| *share < 1.0 - 1.0 / load).count();
-    let (ours, best) = (below(&curves[0]), below(&curves[names.len()]));
-    let legend: Vec<String> = names.iter().cloned().chain(["optimum", "1 − 1/U"].map(String::from)).collect();
-    let most = curves.iter().flatten().map(|(_, share)| *share).fold(0.0, f64::max);
-    let panel = Panel {
-        title: "Jobs missed".into(),
-        x_label: "utilisation",
-        curves,
-        y: Span::Shares(0.0, (most * 20.0).ceil().max(1.0) / 20.0),
-        marks: Vec::new(),
-        is_log: false,
+    add_standard(context, findings, *size)?;
+    let row = |(place, load): (usize, &f64)| -> Vec<String> {
+        [format!("{load:.2}")].into_iter().chain(curves.iter().map(|curve| percent(curve[place].1))).collect()
     };
+    let header: Vec<&str> = ["load"].into_iter().chain(legend.iter().map(String::as_str)).collect();
+    findings.tables.push(FindingsTable::new("Miss rate", &header, loads.iter().enumerate().map(row).collect()));
+    let below = |curve: &Curve| curve.iter().filter(|(load, share)| *share < reference(*load)).count();
+    conclude(findings, below(&curves[0]), below(&curves[entrants.len()]), loads.len());
+    draw(findings, curves, &legend);
+    Ok(())
+}
+
+/// Returns the share of the work that does not fit on the core.
+fn reference(load: f64) -> f64 {
+    1.0 - 1.0 / load
+}
+
+/// Adds the figures at the load that the paper names.
+fn add_named(findings: &mut Findings, contest: &Contest, optimum: f64) {
+    let (Some(learned), Some(edf)) = (contest.learned(), contest.contender("edf")) else { return };
+    let misses = |of: &Contender| of.values(|run| Some(1.0 - run.compliance));
+    let (ours, edf) = (misses(learned), mean(&misses(edf)));
+    let Baselines { best, best_name, .. } = contest.baselines();
+    // The column shows the optimum's miss rate without saying whether it is a bound.
+    let optimum = Some((optimum, true));
+    let baselines = Baselines { edf: Some(edf), best: best.map(|share| 1.0 - share), best_name, optimum };
+    let line = Line::lower("miss_130", Unit::Share, &ours).headline().beside_baselines(&baselines);
+    findings.add(line.beside("1 − 1/U", None, Some(reference(NAMED))));
+    findings.add(Line::lower("ratio_130", Unit::Number, mean(&ours) / edf));
+}
+
+/// Adds the ratio of miss rates on the variants of the standard set.
+fn add_standard(context: &Context<'_>, findings: &mut Findings, size: Size) -> Result<(), ReproduceError> {
+    let protocol = context.protocol::<Settings>()?;
+    let cases = protocol.cases("standard", Size { sets: VARIANTS.len() as u64, ..size })?;
+    let bed = TestBed { label: "standard set".into(), cases, classical: &["edf".into()], oracle: None };
+    let contest = context.contest(&bed)?;
+    let (Some(learned), Some(edf)) = (contest.learned(), contest.contender("edf")) else { return Ok(()) };
+    for (at, variant) in VARIANTS.iter().enumerate() {
+        let ratio = (1.0 - learned.runs[at].compliance) / (1.0 - edf.runs[at].compliance);
+        findings.add(Line::lower(format!("ratio_standard_{variant}"), Unit::Number, ratio));
+    }
+    Ok(())
+}
+
+fn draw(findings: &mut Findings, curves: Vec<Curve>, legend: &[String]) {
+    let most = curves.iter().flatten().map(|(_, share)| *share).fold(0.0, f64::max);
+    let y = Span::Shares(0.0, (most * 20.0).ceil().max(1.0) / 20.0);
     let caption = "1 − 1/U is the share of the work that does not fit; whoever drops long jobs misses a smaller share of the jobs.";
-    findings.picture("Miss rate over utilisation", caption, svg(&[panel], 1, &legend));
+    findings.plot("Miss rate over utilisation", caption, panel("Jobs missed", "utilisation", curves, y), legend);
+}
+
+/// Sets the verdict. `ours` and `best` are the numbers of loads at which our scheduler and the optimum miss less than the reference.
+fn conclude(findings: &mut Findings, ours: usize, best: usize, loads: usize) {
     let of = |name: &str| findings.line(name).map_or("–".into(), |line| line.shown());
     let beside = format!(
-        "below 1 − 1/U at {ours} of {} loads, the optimum at {best}; on the standard set's variants the ratio to EDF's miss rate is {}, {} and {} against the \
+        "below 1 − 1/U at {ours} of {loads} loads, the optimum at {best}; on the standard set's variants the ratio to EDF's miss rate is {}, {} and {} against the \
          paper's 0.238, which rests on an EDF that meets 11.67%",
-        loads.len(),
         of("ratio_standard_112"),
         of("ratio_standard_125"),
         of("ratio_standard_145"),
     );
     findings.judge(&beside);
-    Ok(())
-}
-
-/// The ratio on E1's variants.
-fn standard(context: &Context<'_>, findings: &mut Findings, size: Size) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let cases = protocol.cases("standard", Size { sets: VARIANTS.len() as u64, ..size })?;
-    let contest = context.contest("standard set", &cases, &context.learned_and(&["edf".into()]), None)?;
-    let (Some(learned), Some(edf)) = (contest.learned(), contest.of("edf")) else { return Ok(()) };
-    for (at, variant) in VARIANTS.iter().enumerate() {
-        let ratio = (1.0 - learned.runs[at].compliance) / (1.0 - edf.runs[at].compliance);
-        let name = format!("ratio_standard_{variant}");
-        findings.add(Line::new(name, Unit::Number, Better::Lower, Estimate::single(ratio)));
-    }
-    Ok(())
 }

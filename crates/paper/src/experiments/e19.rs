@@ -1,21 +1,21 @@
-//! E19: ε-greedy, the count bonus on top of it, and UCB.
+//! E19: exploration by ε-greedy, by ε-greedy with a count bonus, and by UCB.
 
 use serde::Deserialize;
 use temponet_train::{Bonus, Method, Recipe};
 
-use crate::ablation::{Effort, Tried, Variant};
-use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
+use crate::ablation::{Effort, Variant, VariantResult};
+use crate::{Better, Context, Findings, Line, ReproduceError, Unit};
 use temponet_lab::stats::mean;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Of the bonus and of UCB.
+    /// Weight of the count bonus and of UCB.
     weight: f64,
     effort: Effort,
 }
 
-/// A training is stable from the phase on after which its score stays within this of its last.
+/// Greatest difference from the last score with which a training counts as stable.
 const STABLE: f64 = 0.01;
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
@@ -28,35 +28,31 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         ("ucb", Bonus::Ucb { weight: *weight }),
     ];
     let variants = bonuses.map(|(name, bonus)| Variant::new(name, with_bonus(&recipe, bonus)));
-    let cases = protocol.cases("heterogeneous", effort.test)?;
-    let seconds = effort.test.oracle_seconds;
-    let ablation = context.ablation("exploration", &variants, effort.seeds, &cases, &protocol.schedulers, seconds)?;
-    let [plain, bonus, ucb] = &ablation.tried[..] else { return Err(context.wrong("there are not three variants")) };
-    for tried in &ablation.tried {
-        findings.add(ablation.share_line(&tried.name, tried));
-        let phases = Estimate::of(&stable_from(tried));
-        findings.add(Line::new(format!("phases_{}", tried.name), Unit::Number, Better::Lower, phases));
-        let seconds: Vec<f64> = tried.trained.iter().map(|trained| trained.history.seconds).collect();
-        findings.add(Line::new(
-            format!("seconds_{}", tried.name),
-            Unit::Seconds,
-            Better::Lower,
-            Estimate::of(&seconds),
-        ));
+    let bed = protocol.test_bed("exploration", "heterogeneous", effort.test)?;
+    let ablation = context.ablation(&bed, &variants, effort.seeds)?;
+    let [plain, bonus, ucb] = &ablation.results[..] else {
+        return Err(context.protocol_error("there are not three variants"));
+    };
+    for result in &ablation.results {
+        let name = &result.name;
+        findings.add(ablation.share_line(name, result));
+        findings.add(Line::lower(format!("phases_{name}"), Unit::Number, stable_from(result)));
+        findings.add(Line::lower(format!("seconds_{name}"), Unit::Seconds, result.seconds()));
     }
-    findings.add(ablation.gain("gain_of_bonus", bonus, plain, None).headline());
-    let below = Line { better: Better::Lower, ..ablation.gain("below_ucb", ucb, plain, None) };
+    findings.add(bonus.gain_over(plain, "gain_of_bonus").headline());
+    let below = Line { better: Better::Lower, ..ucb.gain_over(plain, "below_ucb") };
     findings.add(below.headline());
-    let saved = |less: f64, more: f64| Estimate::single(1.0 - less / more);
-    let phases = saved(mean(&stable_from(bonus)), mean(&stable_from(plain)));
+    let saved = |less: Vec<f64>, more: Vec<f64>| 1.0 - mean(&less) / mean(&more);
+    let phases = saved(stable_from(bonus), stable_from(plain));
     findings.add(Line::share("phases_saved_by_bonus", phases).headline());
     findings.add(Line::share("time_saved_against_ucb", saved(plain.seconds(), ucb.seconds())));
-    ablation.add_convergence(findings, &["epsilon_greedy", "with_bonus", "ucb"]);
+    ablation.add_convergence(findings);
     ablation.add_classical(findings);
-    findings.judge_claim(&ablation.beside());
+    findings.judge_claim(&ablation.baselines_sentence());
     Ok(())
 }
 
+/// Returns the recipe with another exploration bonus.
 fn with_bonus(recipe: &Recipe, bonus: Bonus) -> Recipe {
     let mut recipe = recipe.clone();
     for stage in &mut recipe.stage {
@@ -67,16 +63,12 @@ fn with_bonus(recipe: &Recipe, bonus: Bonus) -> Recipe {
     recipe
 }
 
-/// From which phase on each training is stable.
-fn stable_from(tried: &Tried) -> Vec<f64> {
-    let of_one = |scores: Vec<f64>| {
+/// Returns the phase from which on each training is stable, counted from 1.
+fn stable_from(result: &VariantResult) -> Vec<f64> {
+    let of_one = |scores: &Vec<f64>| {
         let last = scores.last().copied().unwrap_or(0.0);
         let unstable = scores.iter().rposition(|score| (score - last).abs() > STABLE);
         (unstable.map_or(0, |place| place + 1) + 1) as f64
     };
-    tried
-        .trained
-        .iter()
-        .map(|trained| of_one(trained.history.phases.iter().map(|phase| phase.score).collect()))
-        .collect()
+    result.scores().iter().map(of_one).collect()
 }

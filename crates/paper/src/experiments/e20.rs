@@ -1,4 +1,4 @@
-//! E20: sustained overload with bursts of urgent jobs, the paper's mitigations off and on.
+//! E20: sustained overload with bursts of urgent jobs, without and with the paper's mitigations.
 
 use std::sync::Arc;
 
@@ -7,52 +7,53 @@ use temponet::{Learned, Model, Observation, Options, Scale};
 use temponet_infer::reference;
 use temponet_lab::diagnostics::alignment;
 use temponet_sim::{Engine, SimError, Unobserved};
-use temponet_task::{Aim, Assignment, JobId, Scheduler};
+use temponet_task::{Assignment, JobId, Scheduler};
 
+use crate::contest::paired_gain;
 use crate::{
-    Better, Contender, Contest, Context, Entrant, Estimate, Findings, Line, ReproduceError, Size, Unit, model_entrant,
+    Better, Contender, Contest, Context, Entrant, Findings, Line, ReproduceError, Size, TestBed, Unit, model_entrant,
 };
 use temponet_lab::arena::Case;
 use temponet_lab::latency::Timed;
 use temponet_lab::measure::peak_rss_mb;
-use temponet_lab::stats::{mean, paired_difference, percent, points};
-use temponet_page::charts::bars;
+use temponet_lab::stats::{mean, percent};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Of each set.
+    /// Number of tasks in each set.
     tasks: usize,
-    /// Late jobs aborted.
+    /// Runs in which late jobs are aborted.
     size: Size,
-    /// Late jobs continuing, for their lateness and for the overload detector, which counts them.
+    /// Runs in which late jobs continue. They show the lateness and the overload detector, which counts late jobs.
     late: Size,
-    /// The tick that a decision has to fit into.
+    /// Duration of the tick that a decision must fit into, in microseconds.
     tick_us: f64,
-    /// Added to the attention logits of jobs with long slack.
+    /// Value added to the attention logits of jobs with long slack.
     reserve: f32,
-    /// Runs that are looked into, one after the other, and timed.
+    /// Number of runs that are inspected and timed, one after the other.
     inspected: usize,
-    /// The attention of every so many decisions of theirs is looked at.
+    /// Interval between two inspected decisions, in decisions.
     look_every: u64,
 }
 
-/// A way to run the network.
+/// A way of running the network.
 struct Variant {
+    /// Name in the results.
     name: &'static str,
     model: Arc<Model>,
     options: Options,
 }
 
-/// What is seen of the network in a run.
+/// Result of inspecting one run.
 struct Inspected {
-    /// The share of heads whose decision token attends most to a chosen job.
+    /// Share of heads whose decision token attends most to a chosen job.
     alignment: f64,
-    /// Of the decision token in the last layer, in nats.
+    /// Attention entropy of the decision token in the last layer, in nats.
     entropy: f64,
-    /// The share of decisions that take longer than the tick on this machine.
+    /// Share of decisions that take longer than the tick on this machine.
     overruns: f64,
-    /// The share of the decisions looked at in which the overload detector fires.
+    /// Share of the inspected decisions at which the overload detector fires.
     fired: f64,
 }
 
@@ -60,39 +61,28 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let protocol = context.protocol::<Settings>()?;
     let settings = protocol.settings(context.mode);
     let size = settings.size;
-    let cases = protocol.cases_of("abort", size, settings.tasks)?;
+    let bed = protocol.test_bed_of("stress", protocol.cases_of("abort", size, settings.tasks)?, size);
     let variants = variants(context.model_alone()?.as_ref(), settings.reserve);
-    let entrants = entrants(context, &variants, &protocol.schedulers);
-    let contest = context.contest("stress", &cases, &entrants, Some((Aim::Met, size.oracle_seconds)))?;
+    let contest = context.contest_of(&bed, &entrants(context, &variants, bed.classical))?;
     for variant in &variants {
-        let Some(contender) = contest.of(variant.name) else { continue };
         let name = variant.name;
+        let Some(contender) = contest.contender(name) else { continue };
         findings.add(contest.score_line(&format!("compliance_{name}"), contender, |run| run.in_time()).headline());
-        look_inside(findings, variant, name, &cases, settings)?;
+        look_inside(findings, variant, name, &bed.cases, settings)?;
     }
     for name in ["edf", "srpt"] {
-        if let Some(contender) = contest.of(name) {
-            let line = Line::new(
-                format!("compliance_{name}"),
-                Unit::Share,
-                Better::Neither,
-                contender.estimate(|run| run.in_time()),
-            );
-            findings.add(line);
+        if let Some(contender) = contest.contender(name) {
+            findings.add(Line::neither(format!("compliance_{name}"), Unit::Share, contender.shares()));
         }
     }
     if let Some(shipped) = shipped(&contest, &variants) {
         findings.add(contest.score_line("compliance_shipped", shipped, |run| run.in_time()));
-        findings.add(Line::new(
-            "fallbacks_shipped",
-            Unit::Share,
-            Better::Neither,
-            shipped.estimate(|run| Some(run.fallbacks)),
-        ));
+        let fallbacks = shipped.estimate(|run| Some(run.fallbacks));
+        findings.add(Line::neither("fallbacks_shipped", Unit::Share, fallbacks));
     }
     let continuing = continuing(context, findings, settings, &variants)?;
     if let Some(peak) = peak_rss_mb() {
-        findings.add(Line::new("peak_memory", Unit::Megabytes, Better::Lower, Estimate::single(peak)));
+        findings.add(Line::lower("peak_memory", Unit::Megabytes, peak));
     }
     let series: Vec<(String, Vec<f64>)> = contest
         .contenders
@@ -100,33 +90,30 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         .map(|of| (of.name.clone(), vec![of.mean(|run| run.in_time()).unwrap_or(f64::NAN)]))
         .chain(contest.optimum().map(|(optimum, _)| ("optimum, at most".to_string(), vec![optimum])))
         .collect();
-    let picture = bars(&["jobs in time".into()], &series, 1.0, |share| format!("{:.0}", 100.0 * share));
-    findings.picture("Under stress", "Means over the runs.", picture);
+    findings.share_bars("Under stress", "Means over the runs.", &["jobs in time".into()], &series);
     context.note_clock(findings);
     conclude(findings, &contest, &continuing);
     Ok(())
 }
 
-/// The network in both ways, the scheduler as it ships, and classical ones.
+/// Returns the network in both variants, the scheduler as it ships, and classical schedulers.
 fn entrants<'a>(context: &'a Context<'_>, variants: &[Variant], classical: &[String]) -> Vec<Entrant<'a>> {
     let networks = variants.iter().map(|of| model_entrant(of.name, &of.model, of.options, false));
     networks.chain(context.learned_and(classical)).collect()
 }
 
-/// The scheduler as it ships.
+/// Returns the scheduler as it ships.
 fn shipped<'a>(contest: &'a Contest, variants: &[Variant]) -> Option<&'a Contender> {
     contest.contenders.iter().find(|of| !of.is_classical && variants.iter().all(|known| known.name != of.name))
 }
 
-/// What the mitigations are worth, run by run.
+/// Formats the gain from the mitigations, paired by run.
 fn gain(contest: &Contest) -> String {
-    let values = |name: &str| contest.of(name).map(|of| of.values(|run| run.in_time())).unwrap_or_default();
-    let (gain, half) = paired_difference(&values("mitigated"), &values("unmitigated"));
-    points(gain) + &half.map(|half| format!(" ± {}", points(half))).unwrap_or_default()
+    paired_gain(&contest.shares("mitigated"), &contest.shares("unmitigated"))
 }
 
 fn conclude(findings: &mut Findings, contest: &Contest, continuing: &Contest) {
-    let share = |name: &str| findings.line(name).map_or("–".into(), |line| percent(line.ours.mean));
+    let share = |name: &str| findings.percent(name);
     let best = contest.best_classical(Better::Higher, |run| run.in_time());
     let beside = format!(
         "run by run the mitigations are worth {} points where late jobs are aborted and the overload detector fires in {} of the decisions looked at, {} points where they \
@@ -146,7 +133,7 @@ fn conclude(findings: &mut Findings, contest: &Contest, continuing: &Contest) {
     findings.judge(&beside);
 }
 
-/// The network with sparse attention, without the mitigations and with both.
+/// Returns the network with sparse attention, without mitigations and with both.
 fn variants(model: &Model, reserve: f32) -> [Variant; 2] {
     let with = |reserve: f32| {
         let mut model = model.clone();
@@ -163,12 +150,11 @@ fn variants(model: &Model, reserve: f32) -> [Variant; 2] {
 
 impl Variant {
     fn scheduler(&self) -> Result<Learned, ReproduceError> {
-        let wrong = |error: temponet::NetworkError| ReproduceError::Network(error.to_string());
-        Learned::new(self.model.clone(), self.options).map_err(wrong)
+        Ok(Learned::new(self.model.clone(), self.options)?)
     }
 }
 
-/// A run with every decision timed, and the attention of every so many of them computed again in plain loops.
+/// Runs a case with every decision timed. The attention of every `look_every`-th decision is recomputed by the reference implementation.
 fn inspect(variant: &Variant, case: &Case, settings: &Settings) -> Result<Inspected, ReproduceError> {
     let mut timed = Timed::new(variant.scheduler()?);
     let model = &variant.model;
@@ -204,13 +190,13 @@ fn inspect(variant: &Variant, case: &Case, settings: &Settings) -> Result<Inspec
     Ok(Inspected { alignment: mean(&alignments), entropy: mean(&entropies), overruns, fired: mean(&fired) })
 }
 
-/// The entropy of a query's attention, in nats.
+/// Returns the entropy of a query's attention, in nats.
 fn entropy(weights: &[f32]) -> f64 {
     let positive = weights.iter().map(|weight| f64::from(*weight)).filter(|weight| *weight > 0.0);
     positive.map(|weight| -weight * weight.ln()).sum()
 }
 
-/// Timed runs of the network, one after the other, and what is seen inside it.
+/// Inspects runs of the network, one after the other, and adds the results under `name`.
 fn look_inside(
     findings: &mut Findings,
     variant: &Variant,
@@ -220,16 +206,15 @@ fn look_inside(
 ) -> Result<(), ReproduceError> {
     let inspected = cases.iter().take(settings.inspected).map(|case| inspect(variant, case, settings));
     let inspected = inspected.collect::<Result<Vec<Inspected>, _>>()?;
-    let of = |value: fn(&Inspected) -> f64| Estimate::of(&inspected.iter().map(value).collect::<Vec<f64>>());
+    let of = |value: fn(&Inspected) -> f64| inspected.iter().map(value).collect::<Vec<f64>>();
     findings.add(Line::share(format!("alignment_{name}"), of(|seen| seen.alignment)));
-    let lower = |what: &str, unit, estimate| Line::new(format!("{what}_{name}"), unit, Better::Lower, estimate);
-    findings.add(lower("entropy", Unit::Number, of(|seen| seen.entropy)));
-    findings.add(lower("overruns", Unit::Share, of(|seen| seen.overruns)));
-    findings.add(Line::new(format!("detector_{name}"), Unit::Share, Better::Neither, of(|seen| seen.fired)));
+    findings.add(Line::lower(format!("entropy_{name}"), Unit::Number, of(|seen| seen.entropy)));
+    findings.add(Line::lower(format!("overruns_{name}"), Unit::Share, of(|seen| seen.overruns)));
+    findings.add(Line::neither(format!("detector_{name}"), Unit::Share, of(|seen| seen.fired)));
     Ok(())
 }
 
-/// The same where late jobs continue: the lateness that 95% do not exceed, and what the mitigations are worth there.
+/// Runs the same where late jobs continue, and adds the 95th percentile of the lateness. The contest shows the gain from the mitigations there.
 fn continuing(
     context: &Context<'_>,
     findings: &mut Findings,
@@ -238,24 +223,26 @@ fn continuing(
 ) -> Result<Contest, ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
     let cases = protocol.cases_of("continue", settings.late, settings.tasks)?;
-    let entrants = entrants(context, variants, &["edf", "srpt", "mh-edf"].map(String::from));
-    let contest = context.contest("stress, late jobs continue", &cases, &entrants, None)?;
+    let classical = ["edf", "srpt", "mh-edf"].map(String::from);
+    let label = "stress, late jobs continue".to_string();
+    let bed = TestBed { label, cases, classical: &classical, oracle: None };
+    let contest = context.contest_of(&bed, &entrants(context, variants, bed.classical))?;
     for variant in variants {
-        let Some(contender) = contest.of(variant.name) else { continue };
+        let Some(contender) = contest.contender(variant.name) else { continue };
         let name = format!("continuing_{}", variant.name);
         let line =
             contest.line(&format!("compliance_{name}"), contender, Unit::Share, Better::Higher, |run| run.in_time());
         findings.add(line);
-        look_inside(findings, variant, &name, &cases, settings)?;
+        look_inside(findings, variant, &name, &bed.cases, settings)?;
     }
     if let Some(shipped) = shipped(&contest, variants) {
         let late = Unit::Milliseconds;
         findings.add(contest.line("lateness_shipped", shipped, late, Better::Lower, |run| run.lateness_p95));
     }
     for name in ["edf", "srpt"] {
-        if let Some(contender) = contest.of(name) {
+        if let Some(contender) = contest.contender(name) {
             let estimate = contender.estimate(|run| run.lateness_p95);
-            findings.add(Line::new(format!("lateness_{name}"), Unit::Milliseconds, Better::Neither, estimate));
+            findings.add(Line::neither(format!("lateness_{name}"), Unit::Milliseconds, estimate));
         }
     }
     Ok(contest)

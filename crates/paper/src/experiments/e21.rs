@@ -1,4 +1,4 @@
-//! E21: what the network attends to, which simple rule chooses as it does, and how often EDF and SRPT would.
+//! E21: what the network attends to, the simple rule that best predicts its decisions, and how often EDF and SRPT decide alike.
 
 use std::sync::Arc;
 
@@ -8,19 +8,20 @@ use temponet::{Learned, Model, Options, Temponet};
 use temponet_lab::diagnostics::{Cell, RunReport};
 use temponet_sched::build;
 
-use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Unit};
+use crate::{Context, Findings, Line, ReproduceError, Size, Unit};
 use temponet_lab::arena::Case;
 use temponet_lab::comparison::CompareError;
 use temponet_lab::explain_run::{explain_run, heat_map};
 use temponet_lab::progress::Progress;
-use temponet_lab::stats::percent;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Of each set with many.
+    /// Number of tasks in each set of the first workload.
     tasks: usize,
+    /// Runs with many tasks on several cores.
     many: Size,
+    /// Runs on one core.
     one_core: Size,
 }
 
@@ -39,8 +40,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
              share of the greatest (upwards). Brighter is more often.";
         findings.picture(title, caption, heat_map(&model.tokenizer, &cells).inline());
     }
-    let of = |name: &str| findings.line(name).map_or("–".into(), |line| percent(line.ours.mean));
-    let alpha = findings.line("alpha").map_or(f64::NAN, |line| line.ours.mean);
+    let of = |name: &str| findings.percent(name);
+    let alpha = findings.value("alpha");
     let beside = format!(
         "the rule that fits best has α = {alpha:.2}, β = {:.2} (the paper: 0.73 and 0.27); on one core the rule agrees in {} of the decisions, EDF in {} and SRPT in {}, \
          at states with more ready jobs than cores in {}, {} and {}",
@@ -56,14 +57,13 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     Ok(())
 }
 
-/// Every decision of some runs, laid open.
+/// Inspects every decision of some runs.
 pub(super) fn reports(what: &str, cases: &[Case], model: &Arc<Model>) -> Result<Vec<RunReport>, ReproduceError> {
     let progress = Progress::steps(cases.len() as u64);
     progress.say(&format!("looking inside: {what}"));
     let one = |case: &Case| -> Result<RunReport, ReproduceError> {
-        let wrong = |error: temponet::NetworkError| ReproduceError::Network(error.to_string());
-        let mut scheduler = Temponet::new(model.clone(), Options::default()).map_err(wrong)?;
-        let mut plain = Learned::new(model.clone(), Options::default()).map_err(wrong)?;
+        let mut scheduler = Temponet::new(model.clone(), Options::default())?;
+        let mut plain = Learned::new(model.clone(), Options::default())?;
         let other = |name: &'static str| build(name).map(|scheduler| (name, scheduler)).map_err(CompareError::from);
         let mut others = [other("edf")?, other("srpt")?];
         let Case { set, seed, horizon } = case;
@@ -76,11 +76,10 @@ pub(super) fn reports(what: &str, cases: &[Case], model: &Arc<Model>) -> Result<
     reports
 }
 
+/// Adds the figures of a workload; `prefix` begins their names.
 fn add_lines(findings: &mut Findings, prefix: &str, reports: &[RunReport]) {
-    let of = |value: &dyn Fn(&RunReport) -> Option<f64>| {
-        Estimate::of(&reports.iter().filter_map(value).collect::<Vec<f64>>())
-    };
-    let neither = |name: &str, unit, estimate| Line::new(format!("{prefix}{name}"), unit, Better::Neither, estimate);
+    let of = |value: &dyn Fn(&RunReport) -> Option<f64>| reports.iter().filter_map(value).collect::<Vec<f64>>();
+    let neither = |name: &str, unit, values: Vec<f64>| Line::neither(format!("{prefix}{name}"), unit, values);
     findings.add(neither("alpha", Unit::Number, of(&|report| Some(report.rule.alpha))).headline());
     let rule = Line::share(format!("{prefix}rule_agreement"), of(&|report| Some(report.rule.agreement.all)));
     findings.add(rule.headline());
@@ -94,12 +93,12 @@ fn add_lines(findings: &mut Findings, prefix: &str, reports: &[RunReport]) {
     findings.add(Line::share(format!("{prefix}alignment"), of(&|report| Some(report.alignment))));
     let top = of(&|report| report.top_k_alignment.first().map(|top| top.alignment));
     findings.add(Line::share(format!("{prefix}top_1_alignment"), top));
-    // The paper's logarithm is the natural one.
+    // The paper uses the natural logarithm.
     let nats = of(&|report| Some(report.decision_entropy_bits.mean * std::f64::consts::LN_2));
-    findings.add(Line::new(format!("{prefix}entropy"), Unit::Number, Better::Lower, nats));
+    findings.add(Line::lower(format!("{prefix}entropy"), Unit::Number, nats));
 }
 
-/// The cells of several heat maps added up.
+/// Adds up the cells of several heat maps.
 fn together(reports: &[RunReport]) -> Vec<Cell> {
     let mut all: Vec<Cell> = Vec::new();
     for cell in reports.iter().flat_map(|report| &report.heat_map) {

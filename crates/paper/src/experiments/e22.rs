@@ -1,5 +1,5 @@
-//! E22: the paper's remaining pictures, measured: bin width × network width, Q-values over utilisation, attention entropy per layer, attention over
-//! tasks, and its correlation with criticality.
+//! E22: the paper's remaining pictures, measured here: bin width × network width, Q-values over utilization, attention entropy per layer, attention
+//! over tasks, and the correlation of attention with criticality.
 
 use std::sync::Arc;
 
@@ -11,26 +11,29 @@ use temponet_task::{Assignment, Scheduler};
 use temponet_train::{Recipe, Tokens};
 
 use super::e21::reports;
-use crate::ablation::Variant;
-use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Unit};
+use crate::ablation::{Variant, VariantResult};
+use crate::plots::{Curve, panel, range, share_range};
+use crate::{Better, Context, Findings, Line, ReproduceError, Size, Unit};
 use temponet_lab::arena::Case;
 use temponet_lab::stats::{mean, percent};
 use temponet_page::charts::{Grid, bars, histogram};
-use temponet_page::plot::{Panel, Span, svg};
+use temponet_page::plot::Span;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
     contour: Contour,
-    /// At each load.
+    /// Runs that are inspected at each load.
     inside: Size,
+    /// Utilizations of the core.
     loads: Vec<f64>,
+    /// Runs of tasks with several levels of criticality.
     critical: Size,
-    /// Decisions of the attention heat map.
+    /// Number of decisions in the heat map of attention.
     shown: usize,
 }
 
-/// Models of every bin width and network width, trained and tested alike.
+/// Models of every bin width and network width, trained and tested in the same way.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Contour {
@@ -39,12 +42,12 @@ struct Contour {
     bins: Vec<f64>,
     /// Widths of the network.
     widths: Vec<usize>,
-    /// Trainings of each.
+    /// Number of trainings of each model.
     seeds: u64,
     recipe: Recipe,
 }
 
-/// What the bins of every width span together, in median wcets: the paper's 128 bins of a quarter.
+/// Range that the bins of every width cover together, in median wcets: that of the paper's 128 bins of width 1/4.
 const RANGE: f64 = 32.0;
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
@@ -63,10 +66,9 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let graded: Vec<Case> = critical.into_iter().map(graded).collect();
     let looked = reports("criticality", &graded, &model)?;
     let correlations: Vec<f64> = looked.iter().filter_map(|report| report.attention_criticality).collect();
-    findings
-        .add(Line::new("attention_criticality", Unit::Number, Better::Higher, Estimate::of(&correlations)).headline());
+    findings.add(Line::new("attention_criticality", Unit::Number, Better::Higher, correlations).headline());
     let urgency: Vec<f64> = looked.iter().filter_map(|report| report.attention_urgency).collect();
-    findings.add(Line::new("attention_urgency", Unit::Number, Better::Higher, Estimate::of(&urgency)));
+    findings.add(Line::new("attention_urgency", Unit::Number, Better::Higher, urgency));
     if let Some(case) = graded.first() {
         attention(findings, case, &model, settings.shown)?;
     }
@@ -85,16 +87,15 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     Ok(())
 }
 
-/// Criticalities 0 to 3 in turn.
+/// Gives the tasks the criticalities 0 to 3 in turn.
 fn graded(mut case: Case) -> Case {
     (0..).zip(&mut case.set.tasks).for_each(|(place, task): (usize, _)| task.criticality = (place % 4) as u8);
     case
 }
 
-/// Trains the models of the contour and draws it; gives the least and the greatest share in time.
+/// Trains the models of the contour and draws it. Returns the least and the greatest share of jobs in time.
 fn contour(context: &Context<'_>, findings: &mut Findings, contour: &Contour) -> Result<(f64, f64), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
-    let cases = protocol.cases("one_core", contour.size)?;
     let mut variants = Vec::new();
     for bin in &contour.bins {
         for width in &contour.widths {
@@ -109,17 +110,14 @@ fn contour(context: &Context<'_>, findings: &mut Findings, contour: &Contour) ->
             variants.push(Variant::new(format!("compliance_bin_{bin}_width_{width}"), recipe));
         }
     }
-    let seconds = contour.size.oracle_seconds;
-    let ablation = context.ablation("contour", &variants, contour.seeds, &cases, &protocol.schedulers, seconds)?;
-    for tried in &ablation.tried {
-        findings.add(ablation.share_line(&tried.name, tried));
-    }
-    let means: Vec<f64> = ablation.tried.iter().map(|tried| mean(&tried.shares())).collect();
-    let range = means.iter().fold((1.0f64, 0.0f64), |(low, high), share| (low.min(*share), high.max(*share)));
+    let bed = protocol.test_bed("contour", "one_core", contour.size)?;
+    let ablation = context.ablation(&bed, &variants, contour.seeds)?;
+    ablation.add_shares(findings);
+    let means: Vec<f64> = ablation.results.iter().map(VariantResult::mean_share).collect();
+    let range = share_range(means.iter().copied());
     let cells = means.chunks(contour.widths.len()).map(|row| row.iter().copied().map(Some).collect()).collect();
-    let contest = &ablation.contest;
-    let of = |name: &str| contest.of(name).and_then(|of| of.mean(|run| run.in_time())).map_or("–".into(), percent);
-    let optimum = contest.optimum().map_or("–".into(), |(share, _)| percent(share));
+    let of = |name: &str| ablation.contest.share(name).map_or("–".into(), percent);
+    let optimum = ablation.contest.optimum().map_or("–".into(), |(share, _)| percent(share));
     let grid = Grid {
         x_label: "width of the network, d".into(),
         y_label: "bin width, Δ".into(),
@@ -141,10 +139,11 @@ fn contour(context: &Context<'_>, findings: &mut Findings, contour: &Contour) ->
     Ok(range)
 }
 
+/// Draws the quantiles of the Q-values of chosen jobs over the load.
 fn q_values(findings: &mut Findings, by_load: &[(f64, Vec<RunReport>)]) {
-    // Of the seven quantiles: 5%, 25%, 50%, 75%, 95%.
+    // Of the seven quantiles of a report, these are the five in the middle.
     let names = ["5%", "25%", "median", "75%", "95%"];
-    let mut curves: Vec<Vec<(f64, f64)>> = vec![Vec::new(); names.len()];
+    let mut curves: Vec<Curve> = vec![Vec::new(); names.len()];
     for (load, reports) in by_load {
         for (place, curve) in curves.iter_mut().enumerate() {
             let values: Vec<f64> = reports
@@ -155,33 +154,20 @@ fn q_values(findings: &mut Findings, by_load: &[(f64, Vec<RunReport>)]) {
             curve.push((*load, mean(&values)));
         }
     }
-    let ends = curves.iter().flatten().fold((f64::MAX, f64::MIN), |(low, high), (_, q)| (low.min(*q), high.max(*q)));
-    let panel = Panel {
-        title: "Q-values of chosen jobs".into(),
-        x_label: "utilisation",
-        curves,
-        y: Span::Numbers(ends.0, ends.1.max(ends.0 + 1e-6)),
-        marks: Vec::new(),
-        is_log: false,
-    };
-    findings.picture(
-        "Q-values over utilisation",
-        "Quantiles over decisions, mean over the sets.",
-        svg(&[panel], 1, &names.map(String::from)),
-    );
+    let (least, greatest) = range(curves.iter().flatten().map(|(_, q)| *q));
+    let y = Span::Numbers(least, greatest.max(least + 1e-6));
+    let panel = panel("Q-values of chosen jobs", "utilisation", curves, y);
+    let caption = "Quantiles over decisions, mean over the sets.";
+    findings.plot("Q-values over utilisation", caption, panel, &names.map(String::from));
 }
 
+/// Adds the mean attention entropy of each layer and draws its distribution.
 fn entropies(findings: &mut Findings, by_load: &[(f64, Vec<RunReport>)]) {
     let reports: Vec<&RunReport> = by_load.iter().flat_map(|(_, reports)| reports).collect();
     let layers = reports.first().map_or(0, |report| report.entropy_bits.len());
     for layer in 0..layers {
         let means: Vec<f64> = reports.iter().map(|report| report.entropy_bits[layer].mean).collect();
-        findings.add(Line::new(
-            format!("entropy_layer_{}", layer + 1),
-            Unit::Bits,
-            Better::Neither,
-            Estimate::of(&means),
-        ));
+        findings.add(Line::neither(format!("entropy_layer_{}", layer + 1), Unit::Bits, means));
         let steps = reports.first().map_or(0, |report| report.entropy_counts[layer].len());
         let counts: Vec<u64> =
             (0..steps).map(|bar| reports.iter().map(|report| report.entropy_counts[layer][bar]).sum()).collect();
@@ -198,15 +184,14 @@ fn entropies(findings: &mut Findings, by_load: &[(f64, Vec<RunReport>)]) {
     }
 }
 
-/// What the decision token attends to in the last layer, task by task over the first decisions with several ready jobs.
+/// Draws what the decision token attends to in the last layer, task by task, over the first `shown` decisions with several ready jobs.
 fn attention(findings: &mut Findings, case: &Case, model: &Arc<Model>, shown: usize) -> Result<(), ReproduceError> {
-    let wrong = |error: temponet::NetworkError| ReproduceError::Network(error.to_string());
-    let mut scheduler = Learned::new(model.clone(), Options::default()).map_err(wrong)?;
+    let mut scheduler = Learned::new(model.clone(), Options::default())?;
     let mut engine = Engine::new(&case.set, case.seed, case.horizon);
     scheduler.start(engine.system()).map_err(SimError::NotApplicable)?;
     let mut columns: Vec<Vec<Option<f64>>> = Vec::new();
     let mut assignment = Assignment::default();
-    // By criticality: attention relative to an even share.
+    // Attention relative to an even share, by criticality.
     let mut relative: [Vec<f64>; 4] = Default::default();
     while columns.len() < shown && engine.advance(&mut Unobserved) {
         let view = engine.view();
@@ -217,7 +202,7 @@ fn attention(findings: &mut Findings, case: &Case, model: &Arc<Model>, shown: us
             let explained = explain(model, &view, &assignment);
             for job in &explained.jobs {
                 let place = case.set.tasks.iter().position(|task| task.name == job.task);
-                // Equal jobs share their row's attention.
+                // Equal jobs share the attention of their row.
                 let share = f64::from(job.attention) / explained.rows[job.row as usize - 1].count.max(1) as f64;
                 if let Some(place) = place {
                     let level = usize::from(case.set.tasks[place].criticality).min(3);

@@ -1,4 +1,4 @@
-//! All experiments, in the order of reports.
+//! The experiments, one module each.
 
 mod bound;
 mod counterexample;
@@ -37,7 +37,7 @@ macro_rules! experiments {
     };
 }
 
-/// Name, protocol and code of each.
+/// All experiments in the order of reports: identifier, protocol file and module.
 #[rustfmt::skip]
 pub static ALL: &[Experiment] = experiments![
     "E1" e01,

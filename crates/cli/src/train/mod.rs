@@ -1,11 +1,13 @@
-//! `temponet train`: learn a scheduler for a load, and say honestly whether it is worth using.
+//! `temponet train`: training of a model for a load, and a verdict on whether the model is worth using.
+//!
+//! The verdict compares the trained scheduler with all classical ones on unseen runs. Training itself is in the crate `temponet-train`.
+
+mod watcher;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use temponet::{Model, Scale};
 use temponet_formats::read_bytes;
@@ -18,10 +20,10 @@ use temponet_lab::stats::percent;
 use temponet_lab::verdict::{Judged, Verdict, judge};
 use temponet_task::{Arrival, Measure, TaskSet, Time};
 use temponet_train::{
-    Events, FEWEST_JOBS, Parts, PhaseFigures, Ranges, Recipe, Run, Source, Trace, TrainError, UpdateFigures, Validated,
-    Watch, cannot_teach, trial_seed,
+    FEWEST_JOBS, Parts, PhaseFigures, Ranges, Recipe, Run, Source, Trace, TrainError, cannot_teach, trial_seed,
 };
 
+use self::watcher::Watcher;
 use crate::device::{self, Opened};
 use crate::output;
 use crate::paths::{Kind, Output, Replace};
@@ -29,52 +31,52 @@ use crate::recipe;
 use crate::setup::{self, SetupArgs, heading};
 use crate::table;
 
-/// Learn a scheduler for your load
+/// Train a model for your load
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet train standard-125 -o mine.safetensors\n  \
     temponet train --recipe recipe.toml -o mine.safetensors --resume\n  \
     temponet train --print-recipe > recipe.toml\n  \
     temponet compare standard-125 --model mine.safetensors")]
 pub struct Args {
-    /// Task-set file or a built-in set's name; without one, sets are drawn as the recipe says
+    /// Task-set file or a built-in set's name to train on [default: random sets, drawn as the recipe says]
     #[arg(value_name = "FILE|NAME")]
     pub set: Option<String>,
-    /// Where the model goes
+    /// Model file to write
     #[arg(short, long, value_name = "OUT.safetensors", required_unless_present = "print_recipe")]
     pub output: Option<PathBuf>,
-    /// How to learn: network, stages, everything [default: see --print-recipe]
+    /// Recipe file with all settings of network and training [default: the recipe of --print-recipe]
     #[arg(long, value_name = "RECIPE.toml")]
     pub recipe: Option<PathBuf>,
-    /// Print the recipe with all its settings and do nothing
+    /// Print the recipe with all its settings and exit
     #[arg(long)]
     pub print_recipe: bool,
     #[command(flatten)]
     pub setup: SetupArgs,
-    /// Begin with the weights of a model of the same shape
+    /// Model whose weights to start from; it must have the shape and tokens of the recipe
     #[arg(long, value_name = "FILE")]
     pub begin_with: Option<String>,
-    /// Go on where an interrupted training stopped
+    /// Continue an interrupted training from its checkpoint
     #[arg(long)]
     pub resume: bool,
-    /// Replace the model and forget an interrupted training
+    /// Replace an existing model and discard the checkpoint of an interrupted training
     #[arg(long, conflicts_with = "resume")]
     pub force: bool,
-    /// Write one CSV row per phase
+    /// Write a CSV file with one row per training phase
     #[arg(long, value_name = "OUT.csv")]
     pub log: Option<PathBuf>,
-    /// Write TensorBoard's event file into this folder
+    /// Write a TensorBoard event file into this folder
     #[arg(long, value_name = "FOLDER")]
     pub tensorboard: Option<PathBuf>,
-    /// Draw how the training went
+    /// Write a plot of the training as an SVG picture or an HTML page
     #[arg(long, value_name = "OUT.svg|OUT.html")]
     pub plot: Option<PathBuf>,
-    /// Where to compute: cpu, cuda, or auto, which takes what is there
+    /// Device for training: cpu, cuda, or auto for a GPU if there is one
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = ["auto", "cpu", "cuda"])]
     pub device: String,
-    /// Runs on unseen jobs for the verdict
+    /// Number of runs on unseen jobs for the verdict
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..=100_000))]
     pub trials: u32,
-    /// Print one JSON object
+    /// Print the results as one JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -104,15 +106,8 @@ pub fn run(args: Args) -> Result<()> {
     let set = prepare_set(&args)?;
     say_parts(set.as_ref())?;
     check_teachers(&recipe, set.as_ref())?;
-    let begin_with = args.begin_with.as_deref().map(setup::model).transpose()?;
-    if let Some(model) = &begin_with {
-        let tokenizer = recipe.tokenizer();
-        if model.tokenizer != tokenizer || model.weights.architecture != recipe.network.architecture(&tokenizer) {
-            bail!("--begin-with: the model has another shape or other tokens than the recipe");
-        }
-    }
-    let weights = begin_with.map(|model| model.weights);
-    // An interrupted training may have left its model.
+    let weights = args.begin_with.as_deref().map(|name| initial_weights(name, &recipe)).transpose()?;
+    // An interrupted training may already have written its model.
     let replace = if args.resume { Replace::Earlier } else { Replace::nothing_or(args.force) };
     let model_file = Output::claim(&output, Kind::Model, replace)?;
     let checkpoint_file = Output::claim(&checkpoint, Kind::Checkpoint, Replace::earlier_or(args.force || args.resume))?;
@@ -128,18 +123,17 @@ pub fn run(args: Args) -> Result<()> {
         Opened::Cuda(device) => begin.train(*device, &mut watcher),
     }?;
     watcher.bar.finish_and_clear();
-    if let Err(error) = outcome {
-        if matches!(error, TrainError::Diverged { .. }) && !watcher.phases.is_empty() {
-            model_file.write(model.to_bytes()?)?;
-        }
-        return Err(error.into());
+    // A training that diverged leaves its best model, if it has completed a phase.
+    let is_worth_writing = match &outcome {
+        Ok(()) => true,
+        Err(error) => matches!(error, TrainError::Diverged { .. }) && !watcher.phases.is_empty(),
+    };
+    if is_worth_writing {
+        model_file.write(model.to_bytes()?)?;
     }
-    model_file.write(model.to_bytes()?)?;
+    outcome?;
     let trials = trials(&recipe, set, args.trials)?;
-    let roster = Roster { model: Some(Arc::new(model)) };
-    // Every other scheduler there is: which of them suits a load is not known beforehand. Those that do not apply are left out.
-    let _progress = temponet_lab::progress::Progress::busy("verdict");
-    let verdict = judge(&roster, &Roster::classical().names(), &trials, ORACLE_SECONDS)?;
+    let verdict = verdict(model, &trials)?;
     if let Some(file) = plot {
         let is_picture = file.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
         let draw = if is_picture { curves::svg } else { curves::page };
@@ -157,12 +151,30 @@ pub fn run(args: Args) -> Result<()> {
     } else {
         output::print(&text(&output, &verdict, trials.first()))?;
     }
-    // Only now is there nothing left to go on with.
+    // The checkpoint is removed last, because only now there is nothing left to resume.
     let _ = std::fs::remove_file(&checkpoint);
     Ok(())
 }
 
-/// EDF and the best other scheduler on the runs of the verdict; none where the curve counts jobs by what they are worth.
+/// Returns the weights of the model to start from, which must have the shape and tokens of the recipe.
+fn initial_weights(name: &str, recipe: &Recipe) -> Result<Weights> {
+    let model = setup::model(name)?;
+    let tokenizer = recipe.tokenizer();
+    if model.tokenizer != tokenizer || model.weights.architecture != recipe.network.architecture(&tokenizer) {
+        bail!("--begin-with: the model has another shape or other tokens than the recipe");
+    }
+    Ok(model.weights)
+}
+
+/// Compares the trained model with all classical schedulers, because the best one for a load is not known beforehand. Inapplicable schedulers are
+/// left out.
+fn verdict(model: Model, trials: &[Case]) -> Result<Verdict> {
+    let roster = Roster { model: Some(Arc::new(model)) };
+    let _progress = temponet_lab::progress::Progress::busy("verdict");
+    Ok(judge(&roster, &Roster::classical().names(), trials, ORACLE_SECONDS)?)
+}
+
+/// Returns the shares of EDF and of the best other scheduler on the runs of the verdict; empty if the curve weighs jobs by value or criticality.
 fn baselines(verdict: &Verdict) -> Vec<curves::Baseline> {
     if !verdict.goal().is_plain() {
         return Vec::new();
@@ -172,7 +184,7 @@ fn baselines(verdict: &Verdict) -> Vec<curves::Baseline> {
     others.map(|(_, judged)| (judged.name.clone(), judged.compliance)).collect()
 }
 
-/// What a training begins with.
+/// Inputs of a training.
 struct Begin<'a> {
     recipe: &'a Recipe,
     set: Option<&'a TaskSet>,
@@ -181,7 +193,7 @@ struct Begin<'a> {
 }
 
 impl Begin<'_> {
-    /// Trains on a device: the best model, and whether the training came to its end.
+    /// Trains on a device. Returns the best model, and whether the training completed.
     fn train<D: LearningLosses<Real = f32>>(
         &self,
         device: D,
@@ -200,7 +212,7 @@ impl Begin<'_> {
     }
 }
 
-/// Seconds of one core that the optimum of a trial may take.
+/// Limit on the computation of the optimum of one trial, in seconds of one core.
 const ORACLE_SECONDS: f64 = 0.5;
 
 fn checkpoint_path(output: &Path) -> PathBuf {
@@ -209,7 +221,7 @@ fn checkpoint_path(output: &Path) -> PathBuf {
     output.with_file_name(name)
 }
 
-/// The user's own set, if he names one. What only a set has, or only a run, means nothing without it.
+/// Loads the task set that the user names, if any. Options that only concern a set are rejected without one.
 fn prepare_set(args: &Args) -> Result<Option<TaskSet>> {
     let SetupArgs { cores, horizon, on_miss, switch_cost, migration_cost, decision_cost, .. } = &args.setup;
     if horizon.is_some() {
@@ -226,7 +238,7 @@ fn is_trace(set: &TaskSet) -> bool {
     set.tasks.iter().all(|task| matches!(task.arrival, Arrival::Listed(_)))
 }
 
-/// Says how a trace is cut; one that is too short to be cut is of no use.
+/// Tells the user how a trace is divided. A trace that is too short to be divided is rejected.
 fn say_parts(set: Option<&TaskSet>) -> Result<()> {
     let Some(set) = set.filter(|set| is_trace(set)) else { return Ok(()) };
     let Some(Parts { training, validation, verdict }) = Trace::split(set) else {
@@ -241,7 +253,7 @@ fn say_parts(set: Option<&TaskSet>) -> Result<()> {
     Ok(())
 }
 
-/// Whether the teachers can teach on the set, or on each number of cores that is drawn.
+/// Checks that the teachers are applicable to the set, or to each number of cores that is drawn.
 fn check_teachers(recipe: &Recipe, set: Option<&TaskSet>) -> Result<()> {
     for stage in &recipe.stage {
         let ranges = stage.workload.as_ref().unwrap_or(&recipe.workload);
@@ -263,7 +275,7 @@ fn trials(recipe: &Recipe, set: Option<TaskSet>, count: u32) -> Result<Vec<Case>
         let seed = trial_seed(recipe.seed, 0);
         return Ok(vec![Case { set: (**verdict.set()).clone(), seed, horizon: verdict.end() }]);
     }
-    // Runs of a set in which nothing is random are one and the same.
+    // All runs of a set without randomness are the same.
     let count = if set.as_ref().is_some_and(|set| !set.is_random()) { 1 } else { count };
     let source = match set {
         Some(set) => Source::Fixed(Arc::new(set)),
@@ -279,120 +291,8 @@ fn trials(recipe: &Recipe, set: Option<TaskSet>, count: u32) -> Result<Vec<Case>
     (0..u64::from(count)).map(trial).collect()
 }
 
-/// Length of a trial in median wcets.
+/// Length of a trial, in median wcets.
 const TRIAL_LENGTH: f64 = 1_000.0;
-
-/// Shows a training and keeps its checkpoints and logs.
-struct Watcher {
-    bar: ProgressBar,
-    begun: Instant,
-    checkpoint: Output,
-    log: Option<Output>,
-    tensorboard: Option<Output>,
-    events: Events,
-    phases: Vec<PhaseFigures>,
-    best: Option<f64>,
-}
-
-impl Watcher {
-    fn new(args: &Args, checkpoint: Output) -> Result<Watcher> {
-        let bar = ProgressBar::new(1);
-        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {percent}% · {msg} · {eta} left") {
-            bar.set_style(style);
-        }
-        let log = Output::wanted(args.log.as_deref(), Kind::Log, args.force)?;
-        let events = |folder: &Path| {
-            std::fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
-            let path = folder.join("events.out.tfevents.0.temponet");
-            Output::claim(&path, Kind::Events, Replace::earlier_or(args.force))
-        };
-        let tensorboard = args.tensorboard.as_deref().map(events).transpose()?;
-        Ok(Watcher {
-            bar,
-            begun: Instant::now(),
-            checkpoint,
-            log,
-            tensorboard,
-            events: Events::default(),
-            phases: Vec::new(),
-            best: None,
-        })
-    }
-
-    /// Keeps a phase's figures.
-    fn note(&mut self, figures: &PhaseFigures) {
-        self.best = Some(figures.best);
-        self.phases.push(figures.clone());
-        let (step, seconds) = (self.phases.len() as u64, self.begun.elapsed().as_secs_f64());
-        for (name, value) in [("loss", figures.loss), ("norm", figures.norm), ("score", figures.score)] {
-            self.events.add(name, step, seconds, value as f32);
-        }
-    }
-
-    fn csv(&self) -> String {
-        let mut text = String::from("stage,method,phase,updates,loss,norm,score,best,met,critical\n");
-        for p in &self.phases {
-            let [loss, norm, score, best, met] = [p.loss, p.norm, p.score, p.best, p.met].map(table::number);
-            let critical = p.critical.map(table::number).unwrap_or_default();
-            let place = format!("{},{},{},{}", p.stage, p.method, p.phase, p.updates);
-            text += &format!("{place},{loss},{norm},{score},{best},{met},{critical}\n");
-        }
-        text
-    }
-}
-
-impl Watch for Watcher {
-    fn begun(&mut self, validated: &Validated) {
-        self.best = Some(validated.score);
-        let Validated { score, met, critical } = *validated;
-        self.bar.suspend(|| output::say(&format!("it begins with a model that has {}", shares(score, met, critical))));
-    }
-
-    fn updated(&mut self, stage: usize, done: u64, of: u64, figures: UpdateFigures) {
-        self.bar.set_length(of);
-        self.bar.set_position(done);
-        if done.is_multiple_of(8) {
-            let so_far = self
-                .phases
-                .last()
-                .map(|last| format!(", {}", shares(last.score, last.met, last.critical)))
-                .unwrap_or_default();
-            self.bar.set_message(format!("stage {stage}, loss {:.4}{so_far}", figures.loss));
-        }
-    }
-
-    fn phase(
-        &mut self,
-        figures: &PhaseFigures,
-        checkpoint: &mut dyn FnMut() -> Result<Vec<u8>, TrainError>,
-    ) -> Result<(), TrainError> {
-        let stopped = |error: anyhow::Error| TrainError::Stopped(format!("{error:#}"));
-        let is_best = self.best.is_none_or(|best| figures.score > best);
-        self.note(figures);
-        let (stage, phase, method) = (figures.stage, figures.phase, &figures.method);
-        let best = if is_best { ", the best so far" } else { "" };
-        self.bar.suspend(|| {
-            let loss = figures.loss;
-            let shares = shares(figures.score, figures.met, figures.critical);
-            output::say(&format!("stage {stage} ({method}), phase {phase}: loss {loss:.4}, {shares}{best}"));
-        });
-        self.checkpoint.write(checkpoint()?).map_err(stopped)?;
-        if let Some(file) = &self.log {
-            file.write(self.csv()).map_err(stopped)?;
-        }
-        if let Some(file) = &self.tensorboard {
-            file.write(self.events.bytes()).map_err(stopped)?;
-        }
-        Ok(())
-    }
-}
-
-/// What a phase came to on unseen jobs: critical jobs first, and what the weights are chosen by where that is not the number of jobs.
-fn shares(score: f64, met: f64, critical: Option<f64>) -> String {
-    let critical = critical.map(|share| format!("critical {}, ", percent(share))).unwrap_or_default();
-    let worth = if score == met { String::new() } else { format!("worth {}, ", percent(score)) };
-    format!("{critical}{worth}in time {}", percent(met))
-}
 
 fn text(output: &Path, verdict: &Verdict, first: Option<&Case>) -> String {
     let mut text = String::new();
@@ -406,7 +306,7 @@ fn text(output: &Path, verdict: &Verdict, first: Option<&Case>) -> String {
         trials => format!("{trials} unseen runs"),
     };
     text += &format!("{runs}, goal: {}\n\n", verdict.goal());
-    // Jobs in time come with their interval; the measures before them in the goal without.
+    // Jobs in time have a confidence interval; the other measures of the goal do not.
     let goal = verdict.goal();
     let measures: Vec<Measure> = goal.measures().iter().copied().filter(|measure| *measure != Measure::Met).collect();
     let mut header: Vec<String> = vec!["scheduler".into()];

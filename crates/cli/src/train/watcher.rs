@@ -1,0 +1,133 @@
+//! Progress of a training on the terminal, and its checkpoint and logs.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use temponet_lab::stats::percent;
+use temponet_train::{Events, PhaseFigures, TrainError, UpdateFigures, Validated, Watch};
+
+use super::Args;
+use crate::paths::{Kind, Output, Replace};
+use crate::{output, table};
+
+/// Shows the progress of a training and writes its checkpoint and logs after each phase.
+pub struct Watcher {
+    /// Progress bar.
+    pub bar: ProgressBar,
+    /// Start of the training.
+    pub begun: Instant,
+    /// File of the checkpoint.
+    pub checkpoint: Output,
+    log: Option<Output>,
+    tensorboard: Option<Output>,
+    events: Events,
+    /// Figures of the phases so far.
+    pub phases: Vec<PhaseFigures>,
+    /// Best validation score so far.
+    best: Option<f64>,
+}
+
+impl Watcher {
+    /// Claims the logs that the user asks for.
+    pub fn new(args: &Args, checkpoint: Output) -> Result<Watcher> {
+        let bar = ProgressBar::new(1);
+        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {percent}% · {msg} · {eta} left") {
+            bar.set_style(style);
+        }
+        let log = Output::wanted(args.log.as_deref(), Kind::Log, args.force)?;
+        let events = |folder: &Path| {
+            std::fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
+            let path = folder.join("events.out.tfevents.0.temponet");
+            Output::claim(&path, Kind::Events, Replace::earlier_or(args.force))
+        };
+        let tensorboard = args.tensorboard.as_deref().map(events).transpose()?;
+        Ok(Watcher {
+            bar,
+            begun: Instant::now(),
+            checkpoint,
+            log,
+            tensorboard,
+            events: Events::default(),
+            phases: Vec::new(),
+            best: None,
+        })
+    }
+
+    /// Records the figures of a phase.
+    pub fn note(&mut self, figures: &PhaseFigures) {
+        self.best = Some(figures.best);
+        self.phases.push(figures.clone());
+        let (step, seconds) = (self.phases.len() as u64, self.begun.elapsed().as_secs_f64());
+        for (name, value) in [("loss", figures.loss), ("norm", figures.norm), ("score", figures.score)] {
+            self.events.add(name, step, seconds, value as f32);
+        }
+    }
+
+    /// Returns the log with one row per phase.
+    fn csv(&self) -> String {
+        let mut text = String::from("stage,method,phase,updates,loss,norm,score,best,met,critical\n");
+        for p in &self.phases {
+            let [loss, norm, score, best, met] = [p.loss, p.norm, p.score, p.best, p.met].map(table::number);
+            let critical = p.critical.map(table::number).unwrap_or_default();
+            let place = format!("{},{},{},{}", p.stage, p.method, p.phase, p.updates);
+            text += &format!("{place},{loss},{norm},{score},{best},{met},{critical}\n");
+        }
+        text
+    }
+}
+
+impl Watch for Watcher {
+    fn begun(&mut self, validated: &Validated) {
+        self.best = Some(validated.score);
+        let Validated { score, met, critical } = *validated;
+        self.bar.suspend(|| output::say(&format!("it begins with a model that has {}", shares(score, met, critical))));
+    }
+
+    fn updated(&mut self, stage: usize, done: u64, of: u64, figures: UpdateFigures) {
+        self.bar.set_length(of);
+        self.bar.set_position(done);
+        if done.is_multiple_of(8) {
+            let so_far = self
+                .phases
+                .last()
+                .map(|last| format!(", {}", shares(last.score, last.met, last.critical)))
+                .unwrap_or_default();
+            self.bar.set_message(format!("stage {stage}, loss {:.4}{so_far}", figures.loss));
+        }
+    }
+
+    fn phase(
+        &mut self,
+        figures: &PhaseFigures,
+        checkpoint: &mut dyn FnMut() -> Result<Vec<u8>, TrainError>,
+    ) -> Result<(), TrainError> {
+        let stopped = |error: anyhow::Error| TrainError::Stopped(format!("{error:#}"));
+        let is_best = self.best.is_none_or(|best| figures.score > best);
+        self.note(figures);
+        let (stage, phase, method) = (figures.stage, figures.phase, &figures.method);
+        let best = if is_best { ", the best so far" } else { "" };
+        self.bar.suspend(|| {
+            let loss = figures.loss;
+            let shares = shares(figures.score, figures.met, figures.critical);
+            output::say(&format!("stage {stage} ({method}), phase {phase}: loss {loss:.4}, {shares}{best}"));
+        });
+        self.checkpoint.write(checkpoint()?).map_err(stopped)?;
+        if let Some(file) = &self.log {
+            file.write(self.csv()).map_err(stopped)?;
+        }
+        if let Some(file) = &self.tensorboard {
+            file.write(self.events.bytes()).map_err(stopped)?;
+        }
+        Ok(())
+    }
+}
+
+/// Describes the results of a phase on unseen jobs: critical jobs first, then the score that the weights are chosen by if it differs from the
+/// share of jobs in time.
+fn shares(score: f64, met: f64, critical: Option<f64>) -> String {
+    let critical = critical.map(|share| format!("critical {}, ", percent(share))).unwrap_or_default();
+    let worth = if score == met { String::new() } else { format!("worth {}, ", percent(score)) };
+    format!("{critical}{worth}in time {}", percent(met))
+}

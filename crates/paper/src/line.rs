@@ -1,0 +1,335 @@
+//! One figure of an experiment: ours beside the paper's and beside the same figure of other schedulers.
+//!
+//! A [`Line`] also decides how our figure stands against the paper's, and whether it rests on enough repetitions. The verdict over all lines is
+//! derived in `findings`.
+
+use serde::{Deserialize, Serialize};
+
+use temponet_lab::stats;
+
+/// Mean of a repeated measurement, with its spread.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Mean, or the only value.
+    pub mean: f64,
+    /// Standard deviation over the repetitions.
+    pub deviation: Option<f64>,
+    /// Half the width of the 95% confidence interval of the mean.
+    pub ci95: Option<f64>,
+    /// Number of repetitions; none where nothing is random, or where the figure belongs to the whole experiment (a fit, a test).
+    pub count: Option<usize>,
+}
+
+impl Estimate {
+    /// Estimates a figure from its repetitions.
+    pub fn of(values: &[f64]) -> Estimate {
+        let deviation = (values.len() > 1).then(|| stats::deviation(values));
+        Estimate { mean: stats::mean(values), deviation, ci95: stats::ci95(values), count: Some(values.len()) }
+    }
+
+    /// A figure with a single value and no spread.
+    pub fn single(value: f64) -> Estimate {
+        Estimate { mean: value, deviation: None, ci95: None, count: None }
+    }
+}
+
+impl From<f64> for Estimate {
+    fn from(value: f64) -> Estimate {
+        Estimate::single(value)
+    }
+}
+
+impl From<&[f64]> for Estimate {
+    fn from(values: &[f64]) -> Estimate {
+        Estimate::of(values)
+    }
+}
+
+impl From<&Vec<f64>> for Estimate {
+    fn from(values: &Vec<f64>) -> Estimate {
+        Estimate::of(values)
+    }
+}
+
+impl From<Vec<f64>> for Estimate {
+    fn from(values: Vec<f64>) -> Estimate {
+        Estimate::of(&values)
+    }
+}
+
+/// Unit of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Fraction from 0 to 1, shown in percent.
+    Share,
+    /// Dimensionless number.
+    Number,
+    /// Milliseconds.
+    Milliseconds,
+    /// Microseconds.
+    Microseconds,
+    /// Seconds.
+    Seconds,
+    /// Bits.
+    Bits,
+    /// Megabytes.
+    Megabytes,
+}
+
+impl Unit {
+    /// Formats a value with its unit.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Unit::Share => stats::percent(value),
+            Unit::Number => significant(value),
+            Unit::Milliseconds => significant(value) + " ms",
+            Unit::Microseconds => significant(value) + " µs",
+            Unit::Seconds => significant(value) + " s",
+            Unit::Bits => significant(value) + " bits",
+            Unit::Megabytes => significant(value) + " MB",
+        }
+    }
+
+    /// Formats the width of an interval, without the unit.
+    pub fn show_width(self, value: f64) -> String {
+        match self {
+            Unit::Share => stats::points(value),
+            _ => significant(value),
+        }
+    }
+
+    /// Greatest difference that counts as equal where the protocol sets none: one percentage point, or 5% of the paper's figure.
+    fn tolerance(self, paper: f64) -> f64 {
+        match self {
+            Unit::Share => 0.01,
+            _ => 0.05 * paper.abs(),
+        }
+    }
+}
+
+/// Formats a number with four significant digits.
+fn significant(value: f64) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    let size = value.abs().log10().floor();
+    if !(-4.0..9.0).contains(&size) {
+        return format!("{value:.3e}");
+    }
+    format!("{value:.*}", (3.0 - size).max(0.0) as usize)
+}
+
+/// Direction in which a figure improves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Higher values are better.
+    Higher,
+    /// Lower values are better.
+    Lower,
+    /// Neither direction is better: only equality with the paper counts.
+    Neither,
+}
+
+/// The same figure of another scheduler.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reference {
+    /// Column of the table: `edf`, `best classical`, `optimum` or the name of a scheduler.
+    pub column: String,
+    /// Qualifier shown before the value: the scheduler's name where the column does not tell it, or `at most` for a bound.
+    pub who: Option<String>,
+    /// Value, in the unit of the line.
+    pub value: f64,
+}
+
+/// Reason why a figure carries little evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Noise {
+    /// There are fewer than five repetitions.
+    Few,
+    /// The confidence interval is wider than the difference from the paper's figure.
+    Wide,
+}
+
+impl Noise {
+    /// Returns the reason as text for a table.
+    pub fn text(self) -> &'static str {
+        match self {
+            Noise::Few => "noise: too few seeds",
+            Noise::Wide => "interval wider than the difference",
+        }
+    }
+}
+
+/// Number of repetitions below which a figure is called noise.
+const FEWEST: usize = 5;
+
+/// One figure of an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Name of the figure; the key in JSON and in the protocol.
+    pub name: String,
+    /// Unit of all values of the line.
+    pub unit: Unit,
+    /// Direction in which the figure improves.
+    pub better: Better,
+    /// Whether the verdict rests on this figure.
+    pub is_headline: bool,
+    /// Our figure.
+    pub ours: Estimate,
+    /// The paper's figure, if it has one.
+    pub paper: Option<f64>,
+    /// Greatest difference from the paper that counts as equal; none: the default of the unit.
+    pub tolerance: Option<f64>,
+    /// The same figure of other schedulers and of the optimum.
+    pub references: Vec<Reference>,
+}
+
+/// How our figure compares with the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Equal within the tolerance, or better by less than the confidence interval.
+    Same,
+    /// Better by more than both tolerance and interval.
+    Better,
+    /// Worse (or different, where neither direction is better) by more than the tolerance but by less than the interval.
+    Undecided,
+    /// Worse (or different, where neither direction is better) by more than both tolerance and interval.
+    Worse,
+}
+
+impl Line {
+    /// A line with our figure only.
+    pub fn new(name: impl Into<String>, unit: Unit, better: Better, ours: impl Into<Estimate>) -> Line {
+        Line {
+            name: name.into(),
+            unit,
+            better,
+            is_headline: false,
+            ours: ours.into(),
+            paper: None,
+            tolerance: None,
+            references: Vec::new(),
+        }
+    }
+
+    /// A share of which more is better, such as the share of jobs in time.
+    pub fn share(name: impl Into<String>, ours: impl Into<Estimate>) -> Line {
+        Line::new(name, Unit::Share, Better::Higher, ours)
+    }
+
+    /// A figure of which less is better.
+    pub fn lower(name: impl Into<String>, unit: Unit, ours: impl Into<Estimate>) -> Line {
+        Line::new(name, unit, Better::Lower, ours)
+    }
+
+    /// A figure of which neither more nor less is better.
+    pub fn neither(name: impl Into<String>, unit: Unit, ours: impl Into<Estimate>) -> Line {
+        Line::new(name, unit, Better::Neither, ours)
+    }
+
+    /// Makes the verdict rest on this line.
+    pub fn headline(self) -> Line {
+        Line { is_headline: true, ..self }
+    }
+
+    /// Sets the paper's figure where the protocol has none under this name.
+    pub fn claimed(self, paper: f64) -> Line {
+        Line { paper: Some(paper), ..self }
+    }
+
+    /// Adds the same figure of another scheduler. A value that is missing or not finite is left out.
+    pub fn beside(mut self, column: &str, who: Option<&str>, value: Option<f64>) -> Line {
+        if let Some(value) = value.filter(|value| value.is_finite()) {
+            self.references.push(Reference { column: column.into(), who: who.map(String::from), value });
+        }
+        self
+    }
+
+    /// Compares our figure with the paper's; none if the paper has no such figure.
+    pub fn standing(&self) -> Option<Standing> {
+        let paper = self.paper?;
+        let tolerance = self.tolerance.unwrap_or_else(|| self.unit.tolerance(paper));
+        let allowed = tolerance.max(self.ours.ci95.unwrap_or(0.0));
+        let difference = self.ours.mean - paper;
+        let gain = match self.better {
+            Better::Higher => difference,
+            Better::Lower => -difference,
+            Better::Neither => -difference.abs(),
+        };
+        Some(match gain {
+            less if less < -allowed => Standing::Worse,
+            less if less < -tolerance => Standing::Undecided,
+            more if more > allowed => Standing::Better,
+            _ => Standing::Same,
+        })
+    }
+
+    /// Returns why the figure carries little evidence; none if it carries enough.
+    pub fn noise(&self) -> Option<Noise> {
+        let count = self.ours.count?;
+        if count < FEWEST {
+            return Some(Noise::Few);
+        }
+        let difference = (self.ours.mean - self.paper?).abs();
+        (self.ours.ci95? > difference).then_some(Noise::Wide)
+    }
+
+    /// Formats our figure with its confidence interval.
+    pub fn shown(&self) -> String {
+        let interval = self.ours.ci95.map(|half| format!(" ± {}", self.unit.show_width(half))).unwrap_or_default();
+        self.unit.show(self.ours.mean) + &interval
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub fn line(mean: f64, ci95: Option<f64>, count: usize, paper: f64) -> Line {
+        let ours = Estimate { mean, deviation: None, ci95, count: Some(count) };
+        Line { paper: Some(paper), ..Line::share("x", ours) }
+    }
+
+    #[test]
+    fn what_is_within_tolerance_or_better_within_the_interval_is_the_same() {
+        assert_eq!(line(0.795, None, 9, 0.79).standing(), Some(Standing::Same), "within a point");
+        assert_eq!(line(0.785, Some(0.2), 9, 0.79).standing(), Some(Standing::Same), "within a point");
+        assert_eq!(line(0.85, Some(0.07), 9, 0.79).standing(), Some(Standing::Same), "within the interval");
+        assert_eq!(line(0.85, Some(0.01), 9, 0.79).standing(), Some(Standing::Better));
+        assert_eq!(line(0.70, Some(0.01), 9, 0.79).standing(), Some(Standing::Worse));
+        let lower = Line { better: Better::Lower, ..line(0.85, None, 9, 0.79) };
+        assert_eq!(lower.standing(), Some(Standing::Worse));
+        let neither = Line { better: Better::Neither, ..line(0.85, None, 9, 0.79) };
+        assert_eq!(neither.standing(), Some(Standing::Worse), "different is all there is");
+        assert_eq!(Line { paper: None, ..lower }.standing(), None);
+    }
+
+    #[test]
+    fn what_is_worse_by_less_than_its_interval_cannot_be_told() {
+        let wide = line(0.70, Some(0.35), 10, 0.982);
+        assert_eq!(wide.standing(), Some(Standing::Undecided));
+        let lower = Line { better: Better::Lower, ..line(0.85, Some(0.07), 9, 0.79) };
+        assert_eq!(lower.standing(), Some(Standing::Undecided));
+        for mean in [0.72, 0.86] {
+            let neither = Line { better: Better::Neither, ..line(mean, Some(0.08), 9, 0.79) };
+            assert_eq!(neither.standing(), Some(Standing::Undecided), "{mean}");
+        }
+    }
+
+    #[test]
+    fn noise_is_marked() {
+        assert_eq!(line(0.85, Some(0.07), 9, 0.79).noise(), Some(Noise::Wide));
+        assert_eq!(line(0.85, Some(0.01), 9, 0.79).noise(), None);
+        assert_eq!(line(0.85, Some(0.01), 3, 0.79).noise(), Some(Noise::Few));
+        assert_eq!(Line::share("x", Estimate::single(0.5)).noise(), None);
+    }
+
+    #[test]
+    fn numbers_have_four_digits() {
+        let shown: Vec<String> = [0.0, 12.4, 0.012_345, 98_765.4, 1.5e12].into_iter().map(significant).collect();
+        assert_eq!(shown, ["0", "12.40", "0.01235", "98765", "1.500e12"]);
+    }
+}
