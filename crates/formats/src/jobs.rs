@@ -6,7 +6,7 @@ use temponet_task::{Arrival, ListedJob, Task, TaskSet, Time, TimeUnit};
 use crate::Problem;
 use crate::csv::{Rows, delimiter};
 use crate::node::{Fields, Node};
-use crate::read::{MOST_VALUE, Read, criticality, name};
+use crate::read::{MOST_VALUE, ReadResult, criticality, name};
 
 /// Whether the header, the first line that is no comment, has a release column.
 pub(super) fn is_job_list(text: &str) -> bool {
@@ -17,7 +17,7 @@ pub(super) fn is_job_list(text: &str) -> bool {
     })
 }
 
-pub(super) fn parse(text: &str, name: String) -> Read {
+pub(super) fn parse(text: &str, name: String) -> ReadResult {
     let mut rows = Rows::of(text)?;
     let mut tasks: Vec<(String, Vec<ListedJob>)> = Vec::new();
     let mut index_of = std::collections::HashMap::new();

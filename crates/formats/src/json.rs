@@ -19,7 +19,7 @@ pub(super) fn parse_repeating(text: &str) -> Result<Node, Problem> {
 fn parse_with(text: &str, repeating: bool) -> Result<Node, Problem> {
     let lines = Lines::of(text);
     let root: &RawValue = serde_json::from_str(text).map_err(|error| broken(1, &error))?;
-    node(Source { text, lines: &lines, repeating }, root, 0)
+    node(JsonText { text, lines: &lines, repeating }, root, 0)
 }
 
 /// Deeper nesting than this has no meaning in a task set.
@@ -27,14 +27,14 @@ const DEEPEST: usize = 16;
 
 /// The whole text, of which every raw value is a slice.
 #[derive(Clone, Copy)]
-struct Source<'a> {
+struct JsonText<'a> {
     text: &'a str,
     lines: &'a Lines,
     /// Whether a key may stand twice.
     repeating: bool,
 }
 
-fn node(whole: Source<'_>, raw: &RawValue, depth: usize) -> Result<Node, Problem> {
+fn node(whole: JsonText<'_>, raw: &RawValue, depth: usize) -> Result<Node, Problem> {
     let source = raw.get();
     let line = whole.lines.at(source.as_ptr() as usize - whole.text.as_ptr() as usize);
     if depth > DEEPEST {
@@ -44,7 +44,7 @@ fn node(whole: Source<'_>, raw: &RawValue, depth: usize) -> Result<Node, Problem
     let value = match source.as_bytes().first() {
         Some(b'{') => {
             let mut deserializer = serde_json::Deserializer::from_str(source);
-            let pairs = deserializer.deserialize_map(Pairs).map_err(fail)?;
+            let pairs = deserializer.deserialize_map(EntriesVisitor).map_err(fail)?;
             let mut table = Table::default();
             for (key, raw) in pairs {
                 let value = node(whole, raw, depth + 1)?;
@@ -76,9 +76,9 @@ fn broken(line: usize, error: &serde_json::Error) -> Problem {
 }
 
 /// An object's entries in their order, doubled keys included.
-struct Pairs;
+struct EntriesVisitor;
 
-impl<'de> Visitor<'de> for Pairs {
+impl<'de> Visitor<'de> for EntriesVisitor {
     type Value = Vec<(String, &'de RawValue)>;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -16,7 +16,7 @@ use crate::node::{Fields, Node, Value};
 use crate::notes::{Imported, Notes};
 
 /// What reading gives: a set and its warnings, or what is wrong.
-pub(super) type Read = Result<(TaskSet, Vec<Problem>), Problem>;
+pub(super) type ReadResult = Result<(TaskSet, Vec<Problem>), Problem>;
 
 /// Sums of values stay finite and exact enough.
 pub(super) const MOST_VALUE: f64 = 1e12;

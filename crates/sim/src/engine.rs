@@ -26,7 +26,7 @@ use temponet_task::{
     Assignment, Costs, Event, Job, JobId, NotApplicable, OnMiss, Scheduler, Speed, System, SystemView, TaskSet, Time,
 };
 
-use crate::deadlines::Deadlines;
+use crate::deadline_queue::DeadlineQueue;
 use crate::metrics::{End, Metrics};
 use crate::trace::Observer;
 use crate::workload::{Release, Workload};
@@ -133,7 +133,7 @@ pub struct Engine<S> {
     free: Vec<JobId>,
     /// Jobs that left since the last decision; their ids are free after the next one.
     leaving: Vec<JobId>,
-    deadlines: Deadlines,
+    deadlines: DeadlineQueue,
     running: Vec<Option<JobId>>,
     cores: Vec<Core>,
     /// The earliest of the cores' completions.
@@ -218,7 +218,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             active: Vec::new(),
             free: Vec::new(),
             leaving: Vec::new(),
-            deadlines: Deadlines::new(),
+            deadlines: DeadlineQueue::new(),
             running: vec![None; set.cores],
             cores: vec![core; set.cores],
             next_completion: Time::NEVER,

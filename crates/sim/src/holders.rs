@@ -1,4 +1,4 @@
-//! Who held the cores while a job waited: what answers "why was it late?".
+//! JobKey held the cores while a job waited: what answers "why was it late?".
 //!
 //! Slices are kept back to the release of the oldest active job, and no more than [`MOST_SLICES`] of them, so that memory does not grow
 //! with the horizon; a job that waited longer than that is answered from the slices that are left.
@@ -13,18 +13,18 @@ const MOST_SLICES: usize = 1 << 16;
 const MOST_NAMED: usize = 3;
 
 /// Which job, told apart for good.
-type Who = (u32, u64);
+type JobKey = (u32, u64);
 
 /// The recent past of all cores.
 #[derive(Default)]
 pub(crate) struct Holders {
-    slices: VecDeque<(Time, Time, Who)>,
+    slices: VecDeque<(Time, Time, JobKey)>,
     /// What each core runs now, and since when.
-    running: Vec<Option<(Time, Who)>>,
+    running: Vec<Option<(Time, JobKey)>>,
     /// Releases of the active jobs, counted.
     releases: BTreeMap<Time, u32>,
     /// The window asked for last and everyone's time in it: the jobs of a burst all ask the same.
-    last: Option<(Time, Time, Time, BTreeMap<Who, u64>)>,
+    last: Option<(Time, Time, Time, BTreeMap<JobKey, u64>)>,
 }
 
 impl Holders {
@@ -70,7 +70,7 @@ impl Holders {
     pub fn instead_of(&mut self, job: &Job, now: Time) -> Vec<(u32, Time)> {
         let (from, to) = (job.release, job.deadline.min(now));
         if self.last.as_ref().is_none_or(|last| (last.0, last.1, last.2) != (from, to, now)) {
-            let mut times: BTreeMap<Who, u64> = BTreeMap::new();
+            let mut times: BTreeMap<JobKey, u64> = BTreeMap::new();
             let running = self.running.iter().flatten().map(|(since, who)| (*since, now, *who));
             for (start, end, who) in self.slices.iter().copied().chain(running) {
                 let length = end.min(to).saturating_sub(start.max(from));

@@ -1,7 +1,7 @@
 //! The simulator: an event-driven [`engine`](Engine), the [`Workload`] it runs, execution-time models, metrics and
 //! traces. Same set, same seed, same run, always: nothing here reads a clock.
 
-mod deadlines;
+mod deadline_queue;
 mod engine;
 mod execution;
 mod export;

@@ -7,7 +7,7 @@
 use temponet_task::{Goal, Job, Measure, Task, Time};
 
 use crate::histogram::Histogram;
-use crate::windows::{Watch, Windows};
+use crate::windows::{WindowCounter, Windows};
 
 /// Why a job left the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,15 +104,16 @@ pub struct Metrics {
     /// Runs in which every critical job met its deadline (every job, if none is critical).
     pub successful_runs: u64,
     /// Of the tasks with an (m,k) constraint, during a run.
-    watches: Vec<Option<Watch>>,
+    window_counters: Vec<Option<WindowCounter>>,
 }
 
 impl Metrics {
     /// Nothing yet, for these tasks.
     pub fn new(tasks: &[Task]) -> Metrics {
         let is_firm = tasks.iter().any(|task| task.mk.is_some());
-        let watches = if is_firm { tasks.iter().map(|task| task.mk.map(Watch::new)).collect() } else { Vec::new() };
-        Metrics { tasks: vec![TaskMetrics::default(); tasks.len()], watches, ..Metrics::default() }
+        let window_counters =
+            if is_firm { tasks.iter().map(|task| task.mk.map(WindowCounter::new)).collect() } else { Vec::new() };
+        Metrics { tasks: vec![TaskMetrics::default(); tasks.len()], window_counters, ..Metrics::default() }
     }
 
     /// The figures of a goal, in its order.
@@ -196,8 +197,8 @@ impl Metrics {
         self.lateness.record(ended.signed_sub(job.deadline));
         let task = &mut self.tasks[job.task as usize];
         task.jobs.add(count);
-        if let Some(Some(watch)) = self.watches.get_mut(job.task as usize) {
-            watch.left(job.number, met);
+        if let Some(Some(counter)) = self.window_counters.get_mut(job.task as usize) {
+            counter.left(job.number, met);
         }
         if completed {
             self.response_completed.record(response.0 as i64);
@@ -217,10 +218,10 @@ impl Metrics {
 
     /// Closes a run.
     pub(crate) fn finish_run(&mut self) {
-        for (task, watch) in self.tasks.iter_mut().zip(std::mem::take(&mut self.watches)) {
-            if let Some(mut watch) = watch {
-                watch.finish();
-                task.windows = watch.counted;
+        for (task, counter) in self.tasks.iter_mut().zip(std::mem::take(&mut self.window_counters)) {
+            if let Some(mut counter) = counter {
+                counter.finish();
+                task.windows = counter.counted;
             }
         }
         let required = if self.critical().released > 0 { self.critical() } else { self.jobs };

@@ -26,7 +26,7 @@ impl Windows {
 
 /// Slides the window over one task's jobs.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Watch {
+pub(crate) struct WindowCounter {
     m: usize,
     k: usize,
     last: VecDeque<bool>,
@@ -37,10 +37,18 @@ pub(crate) struct Watch {
     pub counted: Windows,
 }
 
-impl Watch {
-    pub fn new((m, k): (u32, u32)) -> Watch {
+impl WindowCounter {
+    pub fn new((m, k): (u32, u32)) -> WindowCounter {
         let (m, k) = (m as usize, k as usize);
-        Watch { m, k, last: VecDeque::new(), met: 0, next: 0, ahead: BTreeMap::new(), counted: Windows::default() }
+        WindowCounter {
+            m,
+            k,
+            last: VecDeque::new(),
+            met: 0,
+            next: 0,
+            ahead: BTreeMap::new(),
+            counted: Windows::default(),
+        }
     }
 
     /// A job left.
@@ -83,17 +91,17 @@ mod tests {
         let windows: Vec<&[bool]> = outcomes.windows(3).collect();
         let violated = windows.iter().filter(|window| window.iter().filter(|met| **met).count() < 2).count();
         for order in [[0, 1, 2, 3, 4, 5, 6], [2, 1, 0, 6, 5, 4, 3]] {
-            let mut watch = Watch::new((2, 3));
-            order.into_iter().for_each(|number| watch.left(number as u64, outcomes[number]));
-            watch.finish();
-            assert_eq!(watch.counted, Windows { all: 5, violated: violated as u64 });
+            let mut counter = WindowCounter::new((2, 3));
+            order.into_iter().for_each(|number| counter.left(number as u64, outcomes[number]));
+            counter.finish();
+            assert_eq!(counter.counted, Windows { all: 5, violated: violated as u64 });
         }
     }
 
     #[test]
     fn a_window_longer_than_the_run_keeps_nothing_and_violates_nothing() {
-        let mut watch = Watch::new((1, u32::MAX));
-        (0..10).for_each(|number| watch.left(number, false));
-        assert_eq!((watch.counted, watch.counted.kept()), (Windows::default(), 1.0));
+        let mut counter = WindowCounter::new((1, u32::MAX));
+        (0..10).for_each(|number| counter.left(number, false));
+        assert_eq!((counter.counted, counter.counted.kept()), (Windows::default(), 1.0));
     }
 }

@@ -40,7 +40,7 @@ pub struct Release {
 #[derive(Clone)]
 pub struct Workload<S> {
     set: S,
-    sources: Vec<Source>,
+    streams: Vec<JobStream>,
     /// The next arrival of each task that has one.
     arrivals: BinaryHeap<Reverse<(Time, u32)>>,
     /// Jobs that have arrived but whose release is delayed by jitter.
@@ -81,7 +81,7 @@ impl PartialOrd for Delayed {
 
 /// Where a task stands.
 #[derive(Clone)]
-struct Source {
+struct JobStream {
     rng: Pcg32,
     sampler: Sampler,
     next_number: u64,
@@ -115,10 +115,10 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
     /// horizon or later is not meant to be taken.
     pub fn until(set: S, seed: u64, horizon: Time) -> Workload<S> {
         let mut arrivals = BinaryHeap::with_capacity(set.tasks.len());
-        let mut sources = Vec::with_capacity(set.tasks.len());
+        let mut streams = Vec::with_capacity(set.tasks.len());
         for (index, task) in set.tasks.iter().enumerate() {
-            sources.push(Source {
-                rng: stream(seed, index as u64),
+            streams.push(JobStream {
+                rng: random_stream(seed, index as u64),
                 sampler: Sampler::new(task),
                 next_number: 0,
                 left_in_burst: burst_size(task),
@@ -134,7 +134,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         }
         let is_plain = set.modes.is_empty() && set.tasks.iter().all(|task| task.jitter == Time::ZERO);
         let (delayed, next_time) = (BinaryHeap::new(), Time::ZERO);
-        let mut workload = Workload { set, sources, arrivals, delayed, modes_begun: 0, is_plain, next_time, horizon };
+        let mut workload = Workload { set, streams, arrivals, delayed, modes_begun: 0, is_plain, next_time, horizon };
         workload.settle();
         workload
     }
@@ -215,7 +215,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
                 continue;
             }
             let number = self.take_arrival(time, task);
-            let delay = Time(self.sources[task as usize].rng.random_range(0..=jitter.0));
+            let delay = Time(self.streams[task as usize].rng.random_range(0..=jitter.0));
             let release = self.job(task, number, time, time + delay);
             self.delayed.push(Reverse(Delayed(release)));
         }
@@ -224,12 +224,12 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
     /// Moves a silent task's next arrival, on its own grid, to the end of the mode, in one step however long that is.
     fn skip_silence(&mut self, time: Time, index: u32) {
         let task = &self.set.tasks[index as usize];
-        let source = &mut self.sources[index as usize];
+        let stream = &mut self.streams[index as usize];
         let mode_end = self.set.modes.get(self.modes_begun).map(|mode| mode.at);
         let next = match (&task.arrival, task.period(), mode_end) {
             (Arrival::Listed(jobs), ..) => {
-                source.next_number += 1;
-                jobs.get(source.next_number as usize).map(|job| job.release)
+                stream.next_number += 1;
+                jobs.get(stream.next_number as usize).map(|job| job.release)
             }
             (_, Some(period), Some(end)) => {
                 let step = divided(period, self.set.modes[self.modes_begun - 1].rate);
@@ -253,32 +253,32 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
     /// Counts the arrival at the head of the queue and puts the task's next one in its place.
     #[inline]
     fn take_arrival(&mut self, time: Time, task: u32) -> u64 {
-        let source = &mut self.sources[task as usize];
-        let number = source.next_number;
-        source.next_number += 1;
+        let stream = &mut self.streams[task as usize];
+        let number = stream.next_number;
+        stream.next_number += 1;
         let rate = self.modes_begun.checked_sub(1).map_or(1.0, |index| self.set.modes[index].rate);
         let next = match &self.set.tasks[task as usize].arrival {
             Arrival::Periodic { period } => Some(time + divided(*period, rate)),
             Arrival::Sporadic { minimum, gap } => {
                 let gap = match gap {
-                    Gap::Uniform { max } => Time(source.rng.random_range(minimum.0..=max.0)),
+                    Gap::Uniform { max } => Time(stream.rng.random_range(minimum.0..=max.0)),
                     Gap::Exponential { mean } => {
-                        let extra = mean.saturating_sub(*minimum).0 as f64 * source.rng.sample::<f64, _>(Exp1);
+                        let extra = mean.saturating_sub(*minimum).0 as f64 * stream.rng.sample::<f64, _>(Exp1);
                         *minimum + Time(extra.round() as u64)
                     }
                 };
                 Some(time + divided(gap, rate))
             }
             Arrival::Burst { jobs, every, until } => {
-                source.left_in_burst -= 1;
-                if source.left_in_burst > 0 {
+                stream.left_in_burst -= 1;
+                if stream.left_in_burst > 0 {
                     Some(time)
                 } else {
-                    source.left_in_burst = *jobs;
+                    stream.left_in_burst = *jobs;
                     Some(time + divided(*every, rate)).filter(|next| next < until)
                 }
             }
-            Arrival::Listed(jobs) => jobs.get(source.next_number as usize).map(|job| job.release),
+            Arrival::Listed(jobs) => jobs.get(stream.next_number as usize).map(|job| job.release),
         };
         self.replace_head(next, task);
         number
@@ -314,13 +314,13 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
                 value: job.value,
             };
         }
-        let source = &mut self.sources[index as usize];
+        let stream = &mut self.streams[index as usize];
         let mut release = Release {
             time,
             task: index,
             number,
             deadline: arrived + task.deadline,
-            execution: source.sampler.draw(&mut source.rng),
+            execution: stream.sampler.draw(&mut stream.rng),
             wcet: task.wcet,
             bcet: task.bcet,
             criticality: task.criticality,
@@ -338,7 +338,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
 
 /// The random numbers of one task. The generator's own streams are correlated for neighbouring seeds; the seed is mixed
 /// with the index before its hash instead.
-fn stream(seed: u64, index: u64) -> Pcg32 {
+fn random_stream(seed: u64, index: u64) -> Pcg32 {
     const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
     Pcg32::seed_from_u64(seed.wrapping_mul(GOLDEN_RATIO).rotate_left(31).wrapping_add(index.wrapping_mul(GOLDEN_RATIO)))
 }
@@ -405,12 +405,12 @@ mod tests {
         let horizon = ms(1);
         let mut workload = Workload::until(&set, 1, horizon);
         assert!(workload.next_time() >= horizon);
-        assert_eq!(workload.sources[0].next_number, 1_000);
+        assert_eq!(workload.streams[0].next_number, 1_000);
         // The last one's deadline is the horizon itself.
         assert_eq!(workload.still_delayed(horizon).len(), 1_000);
         assert_eq!(Workload::counted(&set, 1, horizon).len(), 1_000);
         workload.extend(ms(2));
-        assert_eq!(workload.sources[0].next_number, 2_000);
+        assert_eq!(workload.streams[0].next_number, 2_000);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::node::{Fields, Node, Value};
 use crate::notes::{Imported, Notes};
 use crate::read::{Names, hopeless};
 use crate::{Problem, read};
-use policy::Policy;
+use policy::LinuxPolicy;
 use thread::Thread;
 
 pub use export::{Exported, to_rt_app};
@@ -34,7 +34,7 @@ pub(super) fn read(text: &str, name: &str) -> Option<Result<Imported, Problem>> 
 fn workload(root: &Node, name: &str) -> Result<Imported, Problem> {
     let mut notes = Notes::default();
     let mut fields = Fields::of(root, "the workload")?;
-    let default_policy = fields.take("global").map_or(Ok(Policy::Other), |node| global(node, &mut notes))?;
+    let default_policy = fields.take("global").map_or(Ok(LinuxPolicy::Other), |node| global(node, &mut notes))?;
     if let Some(node) = fields.take("resources").filter(|node| !is_empty(node)) {
         notes.add(node.line, "\"resources\" are not represented: tasks share none here");
     }
@@ -84,9 +84,9 @@ fn with_tasks(mut set: TaskSet, threads: &[Thread], notes: Notes) -> Result<Impo
 }
 
 /// The default policy; the rest of `global` is about rt-app itself.
-fn global(node: &Node, notes: &mut Notes) -> Result<Policy, Problem> {
+fn global(node: &Node, notes: &mut Notes) -> Result<LinuxPolicy, Problem> {
     let mut fields = Fields::of(node, "global")?;
-    let policy = fields.take("default_policy").map_or(Ok(Policy::Other), Policy::of)?;
+    let policy = fields.take("default_policy").map_or(Ok(LinuxPolicy::Other), LinuxPolicy::of)?;
     if let Some(node) = fields.take("duration") {
         let seconds = node.integer("duration", i64::from(i32::MIN), i64::from(i32::MAX))?;
         if seconds > 0 {
@@ -158,7 +158,7 @@ fn shared_timers(threads: &[Thread], notes: &mut Notes) {
 /// A run has one scheduler for all tasks; which of ours comes closest to each policy of the file.
 fn policies(threads: &[Thread], notes: &mut Notes) {
     let imported = threads.iter().filter(|thread| thread.task.is_some());
-    let used: BTreeSet<Policy> = imported.map(|thread| thread.policy).collect();
+    let used: BTreeSet<LinuxPolicy> = imported.map(|thread| thread.policy).collect();
     for policy in &used {
         notes.whole_file(format!("{}: {}", policy.name(), policy.scheduler()));
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use temponet_task::{Task, Time};
 
 use super::pattern::{Pattern, Phase, event};
-use super::policy::Policy;
+use super::policy::LinuxPolicy;
 use super::{is_empty, micros};
 use crate::Problem;
 use crate::node::{Fields, Node};
@@ -17,7 +17,7 @@ pub(super) struct Thread {
     pub name: String,
     pub line: usize,
     pub instances: usize,
-    pub policy: Policy,
+    pub policy: LinuxPolicy,
     /// The CPUs it may run on, and where that is said.
     pub cpus: Option<(BTreeSet<i64>, usize)>,
     pub timers: Vec<String>,
@@ -73,7 +73,7 @@ impl<'a> Scheduling<'a> {
 }
 
 /// Reads a thread. Of one that is left out, only that is noted.
-pub(super) fn read(name: &str, node: &Node, default: Policy, all_notes: &mut Notes) -> Result<Thread, Problem> {
+pub(super) fn read(name: &str, node: &Node, default: LinuxPolicy, all_notes: &mut Notes) -> Result<Thread, Problem> {
     let mut own_notes = Notes::default();
     let notes = &mut own_notes;
     let mut fields = Fields::of(node, "a thread")?;
@@ -100,7 +100,7 @@ pub(super) fn read(name: &str, node: &Node, default: Policy, all_notes: &mut Not
         }
     };
     let timers = phases.iter().flat_map(|phase| phase.shared_timers.iter().cloned()).collect();
-    let policy = scheduling.policy.map_or(Ok(default), Policy::of)?;
+    let policy = scheduling.policy.map_or(Ok(default), LinuxPolicy::of)?;
     let cpus = scheduling.cpus.map(affinity).transpose()?.filter(|(cpus, _)| !cpus.is_empty());
     let mut offset = delay;
     if ends && phases_node.is_some() && loops == Some(Some(1)) {
@@ -191,7 +191,7 @@ fn leading_pauses(phases: &mut Vec<Phase>, delay: Time) -> Time {
 fn task(
     name: &str,
     line: usize,
-    policy: Policy,
+    policy: LinuxPolicy,
     scheduling: &Scheduling<'_>,
     phases: &[Phase],
     notes: &mut Notes,
@@ -203,7 +203,7 @@ fn task(
     let deadline = positive(time(scheduling.deadline, "dl-deadline")?);
     let pattern = Pattern::of(phases, period);
     let mut task = match (policy, budget, scheduling.runtime) {
-        (Policy::Deadline, Some(budget), Some(node)) => {
+        (LinuxPolicy::Deadline, Some(budget), Some(node)) => {
             let period = period.unwrap_or(budget);
             match &pattern {
                 Ok(pattern) if pattern.period != period => {
@@ -235,7 +235,7 @@ fn task(
     task.deadline = deadline.unwrap_or(task.deadline);
     let priority = scheduling.priority.map(|node| node.integer("priority", -20, 99).map(|value| (value, node.line)));
     match (policy, priority.transpose()?) {
-        (Policy::Fifo | Policy::RoundRobin, priority) => {
+        (LinuxPolicy::Fifo | LinuxPolicy::RoundRobin, priority) => {
             task.priority = Some(priority.map_or(DEFAULT_PRIORITY, |(value, _)| value));
         }
         (_, Some((value, line))) if value != 0 => {

@@ -22,45 +22,45 @@ pub(super) fn read(text: &str, name: &str) -> Result<Imported, Problem> {
         Problem::at(error.pos().row as usize, format!("is not XML: {}", one_line(message)))
     })?;
     let root = document.root_element();
-    let source = Source { lines: &lines };
+    let locator = Locator { lines: &lines };
     if !root.has_tag_name("simulation") {
         let tag = root.tag_name().name();
         return Err(Problem::at(
-            source.line(root),
+            locator.line(root),
             format!("is no file of SimSo: its root is <{tag}>, not <simulation>"),
         ));
     }
     let mut notes = Notes::default();
-    let model = simulation(source, root, &mut notes)?;
+    let attributes = simulation(locator, root, &mut notes)?;
     let mut set = TaskSet::new(name, Vec::new(), 1);
-    let clock = model.clock;
+    let clock = attributes.clock;
     let (mut found_processors, mut tasks) = (false, None);
-    let mut speed = machine::Speed::ONE;
+    let mut speed = machine::ProcessorSpeed::ONE;
     for section in root.children().filter(Element::is_element) {
         match section.tag_name().name() {
             "processors" if !found_processors => {
                 found_processors = true;
-                speed = machine::processors(source, section, clock, &mut set, &mut notes)?;
+                speed = machine::processors(locator, section, clock, &mut set, &mut notes)?;
             }
             "tasks" if tasks.is_none() => tasks = Some(section),
-            "sched" => machine::scheduler(source, section, clock, &mut notes)?,
-            "caches" => machine::caches(source, section, &mut notes),
-            other => notes.add(source.line(section), format!("<{other}> is ignored")),
+            "sched" => machine::scheduler(locator, section, clock, &mut notes)?,
+            "caches" => machine::caches(locator, section, &mut notes),
+            other => notes.add(locator.line(section), format!("<{other}> is ignored")),
         }
     }
     if !found_processors {
-        return Err(Problem::at(source.line(root), "has no <processors>"));
+        return Err(Problem::at(locator.line(root), "has no <processors>"));
     }
-    let tasks = tasks.ok_or_else(|| Problem::at(source.line(root), "has no <tasks>"))?;
+    let tasks = tasks.ok_or_else(|| Problem::at(locator.line(root), "has no <tasks>"))?;
     let (mut names, mut warnings, mut rules) = (Names::default(), Vec::new(), Vec::new());
-    for (task, on_miss, line) in task::all(source, tasks, &model, speed, &mut notes)? {
+    for (task, on_miss, line) in task::all(locator, tasks, &attributes, speed, &mut notes)? {
         names.add(task.name.clone(), line)?;
         warnings.extend(hopeless(line, &task));
         rules.push((on_miss, line));
         set.tasks.push(task);
     }
     if set.tasks.is_empty() {
-        return Err(Problem::at(source.line(tasks), "has no task that can be simulated here"));
+        return Err(Problem::at(locator.line(tasks), "has no task that can be simulated here"));
     }
     set.on_miss = rules[0].0;
     if let Some((_, line)) = rules.iter().find(|(rule, _)| *rule != set.on_miss) {
@@ -75,11 +75,11 @@ pub(super) fn read(text: &str, name: &str) -> Result<Imported, Problem> {
 
 /// Where elements are in the text.
 #[derive(Clone, Copy)]
-struct Source<'a> {
+struct Locator<'a> {
     lines: &'a Lines,
 }
 
-impl Source<'_> {
+impl Locator<'_> {
     fn line(self, element: Element<'_, '_>) -> usize {
         self.lines.at(element.range().start)
     }
@@ -114,19 +114,19 @@ impl Clock {
 
 /// Where SimSo's execution times come from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ExecutionTimes {
+enum ExecutionTimeModel {
     Wcet,
     Acet,
 }
 
 /// What the root says.
-struct Model {
+struct SimulationAttributes {
     clock: Clock,
-    times: ExecutionTimes,
+    execution_times: ExecutionTimeModel,
 }
 
-fn simulation(source: Source<'_>, root: Element<'_, '_>, notes: &mut Notes) -> Result<Model, Problem> {
-    let node = source.attributes(root);
+fn simulation(locator: Locator<'_>, root: Element<'_, '_>, notes: &mut Notes) -> Result<SimulationAttributes, Problem> {
+    let node = locator.attributes(root);
     let mut fields = Fields::of(&node, "simulation")?;
     let cycles_per_ms = match fields.take("cycles_per_ms") {
         Some(node) => node.integer("cycles_per_ms", 1, 1_000_000_000_000)? as u64,
@@ -143,7 +143,7 @@ fn simulation(source: Source<'_>, root: Element<'_, '_>, notes: &mut Notes) -> R
         (None, Some(node)) if !["true", "yes"].contains(&node.text("use_wcet")?) => ("cache", node.line),
         _ => ("wcet", node.line),
     };
-    let times = if name == "acet" { ExecutionTimes::Acet } else { ExecutionTimes::Wcet };
+    let execution_times = if name == "acet" { ExecutionTimeModel::Acet } else { ExecutionTimeModel::Wcet };
     match name {
         "wcet" | "acet" => {}
         "cache" => {
@@ -165,5 +165,5 @@ fn simulation(source: Source<'_>, root: Element<'_, '_>, notes: &mut Notes) -> R
     for (key, node) in fields.rest()? {
         notes.add(node.line, format!("unknown attribute {key:?} is ignored"));
     }
-    Ok(Model { clock, times })
+    Ok(SimulationAttributes { clock, execution_times })
 }

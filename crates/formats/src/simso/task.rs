@@ -4,8 +4,8 @@ use roxmltree::Node as Element;
 
 use temponet_task::{ExecutionModel, ListedJob, OnMiss, Task, Time, TimeUnit};
 
-use super::machine::Speed;
-use super::{ExecutionTimes, Model, Source};
+use super::machine::ProcessorSpeed;
+use super::{ExecutionTimeModel, Locator, SimulationAttributes};
 use crate::Problem;
 use crate::jobs::listed_task;
 use crate::node::{Fields, Node};
@@ -14,33 +14,33 @@ use crate::read::name;
 
 /// The tasks that can be ones of ours, each with what happens at a miss and its line; the others are named.
 pub(super) fn all(
-    source: Source<'_>,
+    locator: Locator<'_>,
     section: Element<'_, '_>,
-    model: &Model,
-    speed: Speed,
+    attributes: &SimulationAttributes,
+    speed: ProcessorSpeed,
     notes: &mut Notes,
 ) -> Result<Vec<(Task, OnMiss, usize)>, Problem> {
     let mut tasks = Vec::new();
     for element in section.children().filter(Element::is_element) {
         match element.tag_name().name() {
             "task" => {
-                let node = source.attributes(element);
-                let mut reader = Reader { model, speed, notes };
+                let node = locator.attributes(element);
+                let mut reader = Reader { attributes, speed, notes };
                 if let Some((task, on_miss)) = reader.task(&node)? {
                     tasks.push((task, on_miss, node.line));
                 }
             }
             // Declares an attribute of the tasks, which is named where it stands.
             "field" => {}
-            other => notes.add(source.line(element), format!("<{other}> in <tasks> is ignored")),
+            other => notes.add(locator.line(element), format!("<{other}> in <tasks> is ignored")),
         }
     }
     Ok(tasks)
 }
 
 struct Reader<'a> {
-    model: &'a Model,
-    speed: Speed,
+    attributes: &'a SimulationAttributes,
+    speed: ProcessorSpeed,
     notes: &'a mut Notes,
 }
 
@@ -138,7 +138,7 @@ impl Reader<'_> {
         let time = |node: Option<&Node>, key| node.map_or(Ok(Time::ZERO), |node| node.time(key, TimeUnit::Ms));
         let acet = self.speed.scale(time(acet_node, "ACET")?);
         let deviation = self.speed.scale(time(deviation_node, "et_stddev")?);
-        if self.model.times == ExecutionTimes::Wcet {
+        if self.attributes.execution_times == ExecutionTimeModel::Wcet {
             if acet > Time::ZERO || deviation > Time::ZERO {
                 self.notes.whole_file("\"ACET\" and \"et_stddev\" are ignored, as SimSo does unless etm = \"acet\"");
             }

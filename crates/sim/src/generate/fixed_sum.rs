@@ -69,9 +69,9 @@ fn capped_fixed_sum_below(caps: &[f64], total: f64, rng: &mut Pcg64) -> Vec<f64>
         return vec![0.0; n];
     }
     // Where no cap binds, the densities grow like a power of n; each factor of e gets 64 cells.
-    let tables: Vec<Table> = {
+    let tables: Vec<CumulativeDistribution> = {
         let cells = (64 * n).max(4096);
-        let mut tables = vec![Table::of_box(caps[0], total, cells)];
+        let mut tables = vec![CumulativeDistribution::of_box(caps[0], total, cells)];
         for k in 1..n.saturating_sub(1) {
             tables.push(tables[k - 1].averaged(caps[k]));
         }
@@ -92,16 +92,16 @@ fn capped_fixed_sum_below(caps: &[f64], total: f64, rng: &mut Pcg64) -> Vec<f64>
 }
 
 /// The integral of a density on a grid from zero, up to a factor.
-struct Table {
+struct CumulativeDistribution {
     step: f64,
     integral: Vec<f64>,
 }
 
-impl Table {
+impl CumulativeDistribution {
     /// The integral of the uniform density up to `cap`.
-    fn of_box(cap: f64, total: f64, cells: usize) -> Table {
+    fn of_box(cap: f64, total: f64, cells: usize) -> CumulativeDistribution {
         let step = total / cells as f64;
-        Table { step, integral: (0..=cells).map(|cell| (cell as f64 * step / cap).min(1.0)).collect() }
+        CumulativeDistribution { step, integral: (0..=cells).map(|cell| (cell as f64 * step / cap).min(1.0)).collect() }
     }
 
     /// The integral up to `x`.
@@ -113,7 +113,7 @@ impl Table {
     }
 
     /// The table of one more number, uniform up to `cap`.
-    fn averaged(&self, cap: f64) -> Table {
+    fn averaged(&self, cap: f64) -> CumulativeDistribution {
         let density = |cell: usize| {
             let x = cell as f64 * self.step;
             self.at(x) - if x > cap { self.at(x - cap) } else { 0.0 }
@@ -127,7 +127,7 @@ impl Table {
         }
         let most = integral[integral.len() - 1].max(f64::MIN_POSITIVE);
         integral.iter_mut().for_each(|value| *value /= most);
-        Table { step: self.step, integral }
+        CumulativeDistribution { step: self.step, integral }
     }
 
     /// A number between `low` and `high` with this density.

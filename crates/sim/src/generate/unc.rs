@@ -12,12 +12,12 @@ const MOST_TASKS: usize = 100_000;
 /// A named distribution of task utilisations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unc {
-    shape: Shape,
+    family: Family,
     weight: Weight,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum Family {
     Uniform,
     Exponential,
     Bimodal,
@@ -53,26 +53,26 @@ impl Unc {
     /// The distribution of that name.
     pub fn from_name(name: &str) -> Option<Unc> {
         let index = Unc::NAMES.iter().position(|known| *known == name)?;
-        let shape = [Shape::Uniform, Shape::Exponential, Shape::Bimodal][index / 3];
+        let family = [Family::Uniform, Family::Exponential, Family::Bimodal][index / 3];
         let weight = [Weight::Light, Weight::Medium, Weight::Heavy][index % 3];
-        Some(Unc { shape, weight })
+        Some(Unc { family, weight })
     }
 
     /// One task's utilisation.
     pub(super) fn draw(self, rng: &mut Pcg64) -> f64 {
         let pick = |table: [f64; 3]| table[self.weight as usize];
-        match self.shape {
-            Shape::Uniform => {
+        match self.family {
+            Family::Uniform => {
                 let (low, high) = (pick([0.001, 0.1, 0.5]), pick([0.1, 0.4, 0.9]));
                 rng.random_range(low..high)
             }
             // Drawn again beyond one, by inverting the truncated distribution.
-            Shape::Exponential => {
+            Family::Exponential => {
                 let mean = pick([0.1, 0.25, 0.5]);
                 let mass = 1.0 - (-1.0 / mean).exp();
                 -mean * (1.0 - mass * rng.random::<f64>()).ln()
             }
-            Shape::Bimodal => {
+            Family::Bimodal => {
                 let is_heavy = rng.random::<f64>() < pick([1.0, 3.0, 5.0]) / 9.0;
                 if is_heavy { rng.random_range(0.5..0.9) } else { rng.random_range(0.001..0.5) }
             }

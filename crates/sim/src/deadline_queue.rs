@@ -9,16 +9,16 @@ use std::collections::BinaryHeap;
 use temponet_task::{JobId, Time};
 
 #[derive(Clone)]
-pub(crate) struct Deadlines {
+pub(crate) struct DeadlineQueue {
     fresh: Vec<(Time, JobId, u32)>,
     /// No fresh deadline is earlier.
     fresh_bound: Time,
     heap: BinaryHeap<Reverse<(Time, JobId, u32)>>,
 }
 
-impl Deadlines {
-    pub fn new() -> Deadlines {
-        Deadlines { fresh: Vec::new(), fresh_bound: Time::NEVER, heap: BinaryHeap::new() }
+impl DeadlineQueue {
+    pub fn new() -> DeadlineQueue {
+        DeadlineQueue { fresh: Vec::new(), fresh_bound: Time::NEVER, heap: BinaryHeap::new() }
     }
 
     /// Adds the deadline of a job; an id is told from its later uses by the generation.
@@ -48,7 +48,7 @@ impl Deadlines {
         None
     }
 
-    /// Takes out a job whose deadline is `now`, the lowest id first. [`Deadlines::next`] must have been asked for `now`.
+    /// Takes out a job whose deadline is `now`, the lowest id first. [`DeadlineQueue::next`] must have been asked for `now`.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<(JobId, u32)> {
         let Reverse((deadline, job, generation)) = self.heap.peek().copied()?;
