@@ -18,79 +18,22 @@
 //!                            └──────────────────────┴──────────────────────────┘
 //! ```
 
+mod advance;
 mod decision;
+mod error;
 
 use std::ops::Deref;
 
-use temponet_task::{
-    Assignment, Costs, Event, Job, JobId, NotApplicable, OnMiss, Scheduler, Speed, System, SystemView, TaskSet, Time,
-};
+use temponet_task::{Assignment, Costs, Event, Job, JobId, Scheduler, Speed, System, SystemView, TaskSet, Time};
 
 use crate::deadline_queue::DeadlineQueue;
 use crate::metrics::{End, Metrics};
 use crate::trace::Observer;
 use crate::workload::{Release, Workload};
-
-/// Why a run cannot start or go on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SimError {
-    /// The scheduler cannot run on this system.
-    #[error(transparent)]
-    NotApplicable(#[from] NotApplicable),
-    /// The scheduler decided something that cannot be.
-    #[error("illegal assignment at {time}: {what}")]
-    IllegalAssignment {
-        /// When.
-        time: Time,
-        /// What, with names.
-        what: String,
-    },
-    /// More jobs are ready than the scheduler can decide among in a time worth waiting for, or than memory should hold.
-    #[error(
-        "more than {most} jobs are ready at once at {time}, too many to decide among (load {load} per core{rule}): {advice}"
-    )]
-    TooManyReady {
-        /// When.
-        time: Time,
-        /// How many are not too many.
-        most: usize,
-        /// Utilisation per core, two digits.
-        load: String,
-        /// What the rule for misses has to do with it.
-        rule: &'static str,
-        /// What helps.
-        advice: &'static str,
-    },
-}
-
-impl SimError {
-    /// Whether the scheduler cannot run this set, which is no fault of its own: others may.
-    pub fn is_about_the_set(&self) -> bool {
-        !matches!(self, SimError::IllegalAssignment { .. })
-    }
-}
+pub use error::SimError;
 
 /// Jobs that may be ready at once: some hundred megabytes.
 pub const MOST_READY: usize = 1 << 20;
-
-/// The run would go on for as long as the backlog grows; what led there is said instead.
-#[cold]
-fn too_many(set: &TaskSet, time: Time, most: usize) -> SimError {
-    let load = format!("{:.2}", set.utilization() / set.cores as f64);
-    let stays = set.on_miss == OnMiss::Continue;
-    let rule = if stays { ", and late jobs stay" } else { "" };
-    let advice = match (stays, most < MOST_READY) {
-        (true, true) => {
-            "a shorter horizon, the rule abort, or a scheduler that keeps jobs in order, such as edf, helps"
-        }
-        (true, false) => "a shorter horizon or the rule abort helps",
-        (false, true) => {
-            "a scheduler that keeps jobs in order, such as edf, can; smaller bursts or shorter deadlines help"
-        }
-        (false, false) => "smaller bursts or shorter deadlines help",
-    };
-    SimError::TooManyReady { time, most, load, rule, advice }
-}
 
 /// Runs `scheduler` on the jobs of `set` that `seed` stands for, up to `horizon`.
 pub fn simulate<S: Scheduler + ?Sized, O: Observer>(
@@ -106,7 +49,7 @@ pub fn simulate<S: Scheduler + ?Sized, O: Observer>(
     let mut assignment = Assignment::default();
     while engine.advance(observer) {
         if engine.active.len() > most {
-            return Err(too_many(set, engine.now, most));
+            return Err(error::too_many(set, engine.now, most));
         }
         assignment.reset(set.cores);
         scheduler.decide(&engine.view(), &mut assignment);
@@ -274,141 +217,6 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Whether no job will ever be released again.
     pub fn is_workload_over(&self) -> bool {
         self.workload.next_time() == Time::NEVER
-    }
-
-    /// Goes to the next decision point. False at the end of the run.
-    pub fn advance(&mut self, observer: &mut impl Observer) -> bool {
-        loop {
-            let next = self.next_instant().min(self.horizon);
-            self.run_until(next);
-            if self.next_completion == next {
-                self.complete_jobs(observer);
-            }
-            self.pass_deadlines(observer);
-            if next == self.horizon {
-                return false;
-            }
-            // The rest of a burst that is too large waits for another decision.
-            while self.workload.next_time() == next && self.active.len() <= MOST_READY {
-                match self.workload.pop() {
-                    Some(release) => self.release(release, observer),
-                    None => break,
-                }
-            }
-            let asked = self.wake == next;
-            if asked {
-                self.wake = Time::NEVER;
-            }
-            if asked || !self.events.is_empty() {
-                return true;
-            }
-        }
-    }
-
-    #[inline]
-    fn next_instant(&mut self) -> Time {
-        let next = self.next_completion.min(self.workload.next_time()).min(self.wake);
-        let is_active = |job: JobId, generation| self.hidden[job.index()].is(generation);
-        self.deadlines.next(next, is_active).map_or(next, |deadline| next.min(deadline))
-    }
-
-    /// Lets the running jobs work until `date`.
-    #[inline]
-    fn run_until(&mut self, date: Time) {
-        let elapsed = date - self.now;
-        self.now = date;
-        if elapsed == Time::ZERO {
-            return;
-        }
-        for (running, core) in self.running.iter().zip(&self.cores) {
-            let Some(id) = running else { continue };
-            let job = &mut self.jobs[id.index()];
-            let work = if core.speed == Speed::FULL {
-                elapsed
-            } else {
-                let hidden = &mut self.hidden[id.index()];
-                let thousandths = u128::from(elapsed.0) * u128::from(core.speed.0) + u128::from(hidden.fraction);
-                hidden.fraction = (thousandths % 1000) as u32;
-                Time((thousandths / 1000) as u64)
-            };
-            if job.overhead == Time::ZERO {
-                job.executed += work;
-            } else {
-                let paid = job.overhead.min(work);
-                job.overhead = job.overhead - paid;
-                job.executed += work - paid;
-            }
-        }
-    }
-
-    fn complete_jobs(&mut self, observer: &mut impl Observer) {
-        for core in 0..self.cores.len() {
-            if self.cores[core].completion != self.now {
-                continue;
-            }
-            if let Some(id) = self.running[core] {
-                // A slow core's last partial nanosecond rounds up.
-                let job = &mut self.jobs[id.index()];
-                job.executed = self.hidden[id.index()].execution;
-                self.vacate(core, observer);
-                self.leave(id, End::Completed, observer);
-                self.events.push(Event::Completed(id));
-            }
-        }
-        self.find_next_completion();
-    }
-
-    fn pass_deadlines(&mut self, observer: &mut impl Observer) {
-        while let Some((id, generation)) = self.deadlines.pop_due(self.now) {
-            if self.hidden[id.index()].is(generation) {
-                self.deadline_passed(id, observer);
-            }
-        }
-    }
-
-    fn deadline_passed(&mut self, id: JobId, observer: &mut impl Observer) {
-        match self.system.on_miss {
-            OnMiss::Continue => self.events.push(Event::DeadlinePassed(id)),
-            OnMiss::Abort => {
-                self.take_off_core(id, observer);
-                self.leave(id, End::Aborted, observer);
-                self.events.push(Event::Aborted(id));
-            }
-        }
-    }
-
-    fn release(&mut self, release: Release, observer: &mut impl Observer) {
-        let job = new_job(&release);
-        let hidden = Hidden {
-            execution: release.execution,
-            generation: 0,
-            place: self.active.len() as u32,
-            fraction: 0,
-            assigned: 0,
-            first_start: Time::NEVER,
-        };
-        let id = match self.free.pop() {
-            Some(id) => {
-                let generation = self.hidden[id.index()].generation.wrapping_add(1);
-                self.hidden[id.index()] = Hidden { generation, ..hidden };
-                self.jobs[id.index()] = job;
-                id
-            }
-            None => {
-                self.jobs.push(job);
-                self.hidden.push(hidden);
-                JobId(self.jobs.len() as u32 - 1)
-            }
-        };
-        self.active.push(id);
-        observer.released(&job);
-        self.events.push(Event::Released(id));
-        if release.deadline <= self.now {
-            // Jitter carried its release beyond its own deadline.
-            self.deadline_passed(id, observer);
-        } else {
-            self.deadlines.add(release.deadline, id, self.hidden[id.index()].generation);
-        }
     }
 
     /// Removes a job from the active ones and counts it.
