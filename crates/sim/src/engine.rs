@@ -1,22 +1,53 @@
 //! The event-driven engine.
 //!
-//! Time jumps from event to event. At one instant, always in this order:
+//! Time jumps from event to event. One step of a run goes to the next decision point ([`Engine::advance`] in
+//! `advance.rs`), asks the scheduler, and carries out its decision ([`Engine::apply`] in `decision.rs`). Within one
+//! instant, the order is always the same:
 //!
-//! 1. jobs that run out of work *complete*;
-//! 2. unfinished jobs whose *deadline* it is are aborted, or stay late, by the miss rule;
-//! 3. new jobs are *released*;
-//! 4. if anything of this happened, or the scheduler asked for this date, it *decides* once.
+//! - running jobs without remaining work complete (`complete_jobs`);
+//! - unfinished jobs that reach their deadline are aborted or stay, by the set's rule (`pass_deadlines`);
+//! - new jobs are released (`release`), except at the horizon, where the run ends;
+//! - if any of this happened, or the scheduler asked for a decision at this time, it decides once (`apply`).
 //!
-//! So a completion exactly at the deadline is met, and a job released at the instant another completes competes for
-//! that core. The engine never reads a clock and draws no random numbers: the [`Workload`] brings them.
+//! A completion exactly at the deadline therefore meets the deadline, and a job that is released when another one
+//! completes competes for that core. The engine reads no clock and draws no random numbers: all randomness comes from
+//! the [`Workload`].
 //!
-//! A job's life:
+//! States of a job, with the functions that change them:
+//!
 //! ```text
-//!            release (3)            decide (4)               complete (1)
-//!   Workload ───────────► waiting ◄───────────► running ───────────────────► left
-//!                            │     preempted        │  abort (2), abandon (4)   ▲
-//!                            └──────────────────────┴──────────────────────────┘
+//!  ┌─────────┐   1   ┌─────────┐   2   ┌─────────┐   4   ┌───────────┐
+//!  │ Pending ├──────►│  Ready  ├──────►│ Running ├──────►│ Completed │
+//!  └────┬────┘       │    5    │◄──────┤    5    │       └───────────┘
+//!       │            └────┬────┘   3   └────┬────┘
+//!       │                 └────────┬────────┘
+//!       │          ┌───────────────┼───────────────┐
+//!       │          │ 6             │ 7             │ 8
+//!       │          ▼               ▼               ▼
+//!       │     ┌─────────┐    ┌───────────┐   ┌────────────┐
+//!       │     │ Aborted │    │ Abandoned │   │ Unfinished │
+//!       │     └─────────┘    └───────────┘   └────────────┘
+//!       │                                          ▲
+//!       └──────────────────────────────────────────┘
+//!                              9
 //! ```
+//!
+//! A *pending* job is still in the [`Workload`]. A *ready* job is in `active`, without a core. A *running* job is in
+//! `active` and on a core. The other states are those of a job that has left, named by [`End`].
+//!
+//! 1. `advance` takes the job from the workload at its release time and calls `release`.
+//! 2. `apply` calls `change_hands`, which calls `dispatch` for every job that gets a core.
+//! 3. `change_hands` calls `vacate` for every job that loses its core: a preemption, or a migration if `dispatch` puts
+//!    the job on another core in the same decision.
+//! 4. `complete_jobs` calls `vacate` and `leave` when the job has no remaining work. It may be late under
+//!    [`OnMiss::Continue`](temponet_task::OnMiss::Continue).
+//! 5. `deadline_passed` under `OnMiss::Continue` leaves the job where it is and reports [`Event::DeadlinePassed`].
+//! 6. `deadline_passed` under `OnMiss::Abort` calls `take_off_core` and `leave`. Its caller is `pass_deadlines`, or
+//!    `release` for a job that jitter releases at or after its own deadline.
+//! 7. `apply` calls `take_off_core` and `leave` for every job in [`Assignment::abandoned`].
+//! 8. `finish` counts the jobs that are still active at the horizon.
+//! 9. `count_unreleased`, called by `finish`, counts the jobs that are due by the horizon but that jitter would not
+//!    release before it.
 
 mod advance;
 mod decision;
@@ -32,10 +63,10 @@ use crate::trace::Observer;
 use crate::workload::{Release, Workload};
 pub use error::SimError;
 
-/// Jobs that may be ready at once: some hundred megabytes.
+/// Largest number of jobs that may be ready at once. They take a few hundred megabytes.
 pub const MOST_READY: usize = 1 << 20;
 
-/// Runs `scheduler` on the jobs of `set` that `seed` stands for, up to `horizon`.
+/// Runs `scheduler` on the jobs that `set` releases with `seed`, up to `horizon`.
 pub fn simulate<S: Scheduler + ?Sized, O: Observer>(
     set: &TaskSet,
     seed: u64,
@@ -58,8 +89,10 @@ pub fn simulate<S: Scheduler + ?Sized, O: Observer>(
     Ok(engine.finish(observer))
 }
 
-/// The state of a run between two decisions: [`Engine::advance`] goes to the next decision point, [`Engine::apply`]
-/// takes the decision. A copy goes on as the original would: what if?
+/// State of a run between two decisions. [`Engine::advance`] goes to the next decision point, and [`Engine::apply`]
+/// carries out the decision.
+///
+/// A clone continues exactly as the original would, which allows trying out alternative decisions.
 #[derive(Clone)]
 pub struct Engine<S> {
     set: S,
@@ -68,67 +101,75 @@ pub struct Engine<S> {
     horizon: Time,
     now: Time,
     workload: Workload<S>,
-    /// What schedulers see, indexed by job id.
+    /// What schedulers see of the jobs, indexed by job id.
     jobs: Vec<Job>,
-    /// What they do not see, likewise.
+    /// What schedulers do not see of the jobs, indexed by job id.
     hidden: Vec<Hidden>,
+    /// Jobs that have been released and have not left.
     active: Vec<JobId>,
+    /// Ids that can be reused.
     free: Vec<JobId>,
-    /// Jobs that left since the last decision; their ids are free after the next one.
+    /// Jobs that left since the last decision. Their ids become free after the next decision.
     leaving: Vec<JobId>,
     deadlines: DeadlineQueue,
+    /// Job on each core.
     running: Vec<Option<JobId>>,
     cores: Vec<Core>,
-    /// The earliest of the cores' completions.
+    /// Earliest completion on any core.
     next_completion: Time,
+    /// Time for which the scheduler asked for a decision.
     wake: Time,
     /// Whether every core runs at full speed.
     all_full: bool,
     events: Vec<Event>,
     metrics: Metrics,
-    /// Busy core time in ns at full and at other speeds, and the energy spent at the latter.
+    /// Busy core time at full speed, in nanoseconds.
     busy_full: u128,
+    /// Busy core time at lower speeds, in nanoseconds.
     busy_slow: u128,
+    /// Energy spent at lower speeds; for the unit see [`Metrics::energy`].
     energy_slow: f64,
 }
 
-/// What only nature knows of a job, and the engine's own notes on it.
+/// The part of a job that schedulers do not see: its true execution time and the engine's bookkeeping.
 #[derive(Clone, Copy, Debug)]
 struct Hidden {
     execution: Time,
-    /// Tells the users of one id apart.
+    /// Number of the use of this id, which tells successive jobs with the same id apart.
     generation: u32,
-    /// Place in `active`; [`GONE`] when it left.
+    /// Index in `active`, or [`GONE`] after the job has left.
     place: u32,
-    /// Thousandths of a nanosecond of work done, left over from slow cores.
+    /// Work done on slow cores that is not a whole nanosecond yet, in thousandths of a nanosecond.
     fraction: u32,
-    /// The decision that last put it on a core, to notice a job on two.
+    /// Number of the last decision that moved the job to a core. It reveals a job on two cores.
     assigned: u64,
+    /// Time of the first dispatch, or [`Time::NEVER`].
     first_start: Time,
 }
 
+/// Place of a job that has left.
 const GONE: u32 = u32::MAX;
 
 impl Hidden {
-    /// Whether this is still the job of that generation, and active.
+    /// Returns whether this is still the job of `generation` and active.
     fn is(&self, generation: u32) -> bool {
         self.generation == generation && self.place != GONE
     }
 }
 
-/// A core between two decisions.
+/// State of a core between two decisions.
 #[derive(Clone, Copy, Debug)]
 struct Core {
     speed: Speed,
-    /// When its job runs out of work if nothing intervenes.
+    /// Time at which the core's job completes if nothing intervenes; [`Time::NEVER`] on an idle core.
     completion: Time,
-    /// Since when it runs that job at that speed.
+    /// Time since which the core runs its job at this speed.
     since: Time,
-    /// The job it ran last, which resumes without a context switch.
+    /// Last job of the core and its generation. It resumes without a context switch.
     previous: Option<(JobId, u32)>,
 }
 
-/// What a scheduler sees of a job at its release.
+/// Creates the job that schedulers see at a release.
 fn new_job(release: &Release) -> Job {
     Job {
         task: release.task,
@@ -147,7 +188,7 @@ fn new_job(release: &Release) -> Job {
 }
 
 impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
-    /// A run that has not begun; the set is borrowed or shared.
+    /// Creates a run that has not begun. `set` is a reference or a shared pointer to a task set.
     pub fn new(set: S, seed: u64, horizon: Time) -> Engine<S> {
         let core = Core { speed: Speed::FULL, completion: Time::NEVER, since: Time::ZERO, previous: None };
         Engine {
@@ -176,12 +217,12 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
-    /// What a scheduler is told before the run.
+    /// Returns the description of the system that a scheduler receives before the run.
     pub fn system(&self) -> &System {
         &self.system
     }
 
-    /// What a scheduler sees now.
+    /// Returns the state that a scheduler sees now.
     pub fn view(&self) -> SystemView<'_> {
         SystemView {
             now: self.now,
@@ -193,33 +234,33 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
-    /// The date.
+    /// Returns the current time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// The true execution time of an active job, for oracles and tests.
+    /// Returns the true execution time of an active job, for oracles and tests.
     pub fn true_execution(&self, id: JobId) -> Time {
         self.hidden[id.index()].execution
     }
 
-    /// Ends the run at another date, which is not past.
+    /// Moves the end of the run to `horizon`, or to the current time if `horizon` is in the past.
     pub fn set_horizon(&mut self, horizon: Time) {
         self.horizon = horizon.max(self.now);
         self.workload.extend(self.horizon);
     }
 
-    /// How often a job has changed its core.
+    /// Returns the number of migrations so far.
     pub fn migrations(&self) -> u64 {
         self.metrics.migrations
     }
 
-    /// Whether no job will ever be released again.
+    /// Returns whether no more jobs will be released.
     pub fn is_workload_over(&self) -> bool {
         self.workload.next_time() == Time::NEVER
     }
 
-    /// Removes a job from the active ones and counts it.
+    /// Removes a job from the active jobs and counts it.
     fn leave(&mut self, id: JobId, end: End, observer: &mut impl Observer) {
         let place = std::mem::replace(&mut self.hidden[id.index()].place, GONE);
         self.active.swap_remove(place as usize);
@@ -230,6 +271,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.count(id, end, observer);
     }
 
+    /// Adds a job that leaves to the metrics if its deadline is within the horizon, and tells the observer.
     fn count(&mut self, id: JobId, end: End, observer: &mut impl Observer) {
         let job = &self.jobs[id.index()];
         if job.deadline <= self.horizon {
@@ -239,6 +281,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         observer.left(job, Some(first_start).filter(|start| *start != Time::NEVER), end, self.now);
     }
 
+    /// Vacates the core of a job if the job is running.
     fn take_off_core(&mut self, id: JobId, observer: &mut impl Observer) {
         let job = &self.jobs[id.index()];
         if let (true, Some(core)) = (job.running, job.last_core) {
@@ -258,7 +301,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
-    /// Accounts for the time since the core began to run its job at its speed.
+    /// Accounts for the time since the core began to run this job at this speed, and starts a new slice.
     fn end_slice(&mut self, core: usize, id: JobId, speed: Speed, observer: &mut impl Observer) {
         let since = std::mem::replace(&mut self.cores[core].since, self.now);
         let length = self.now - since;
@@ -276,7 +319,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.next_completion = self.cores.iter().map(|core| core.completion).min().unwrap_or(Time::NEVER);
     }
 
-    /// Jobs whose deadline is within the horizon but whose release jitter carried beyond it count, as missed.
+    /// Counts the jobs that are due by the horizon but that jitter would not release before it, as misses.
     fn count_unreleased(&mut self, observer: &mut impl Observer) {
         for release in self.workload.still_delayed(self.horizon) {
             let job = new_job(&release);
@@ -285,7 +328,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
-    /// Ends the run at the horizon and hands out its figures.
+    /// Ends the run at the horizon and returns its metrics.
     pub fn finish(mut self, observer: &mut impl Observer) -> Metrics {
         for core in 0..self.cores.len() {
             self.vacate(core, observer);

@@ -1,5 +1,7 @@
-//! The jobs of a run, in the order of their releases: a function of the set and the seed alone, so that every scheduler
-//! (and the clairvoyant optimum) meets the same jobs with the same execution times.
+//! The jobs of a run in the order of their releases.
+//!
+//! They depend on the task set and the seed alone. Every scheduler, and the clairvoyant optimum, therefore faces the same
+//! jobs with the same execution times.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,49 +15,51 @@ use temponet_task::{Arrival, Gap, Task, TaskSet, Time};
 
 use crate::execution::Sampler;
 
-/// A job as nature made it, its true execution time included.
+/// A job at its release, including its true execution time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Release {
-    /// When it becomes ready.
+    /// Release time.
     pub time: Time,
-    /// Index of its task.
+    /// Index of the job's task.
     pub task: u32,
-    /// Counts the jobs of its task from 0.
+    /// Number of the job within its task, from 0.
     pub number: u64,
-    /// Its absolute deadline.
+    /// Absolute deadline.
     pub deadline: Time,
-    /// What it really takes.
+    /// True execution time, which schedulers do not see.
     pub execution: Time,
-    /// What the scheduler is told it may take.
+    /// Worst-case execution time that schedulers see.
     pub wcet: Time,
-    /// What the scheduler is told it takes at least.
+    /// Best-case execution time that schedulers see.
     pub bcet: Time,
-    /// As [`Task::criticality`].
+    /// Criticality level; see [`Task::criticality`].
     pub criticality: u8,
-    /// As [`Task::value`].
+    /// Value of meeting the deadline; see [`Task::value`].
     pub value: f64,
 }
 
-/// Draws the releases of a task set, borrowed or shared, one after the other, by time and then by task index.
+/// Generator of the releases of a task set, by time and then by task index.
+///
+/// `S` is a reference or a shared pointer to the set.
 #[derive(Clone)]
 pub struct Workload<S> {
     set: S,
     streams: Vec<JobStream>,
-    /// The next arrival of each task that has one.
+    /// Next arrival of each task that has one.
     arrivals: BinaryHeap<Reverse<(Time, u32)>>,
     /// Jobs that have arrived but whose release is delayed by jitter.
     delayed: BinaryHeap<Reverse<Delayed>>,
-    /// How many modes have begun.
+    /// Number of modes that have begun.
     modes_begun: usize,
-    /// No mode and no jitter: every arrival is a release.
+    /// Whether the set has neither modes nor jitter, so that every arrival is a release.
     is_plain: bool,
-    /// The date of the next release.
+    /// Time of the next release.
     next_time: Time,
-    /// No arrival from here on is delayed.
+    /// Arrivals at this time or later are not drawn ahead to find the next delayed release.
     horizon: Time,
 }
 
-/// A job that waits for its delayed release, ordered by when that comes.
+/// A job that has arrived and whose release jitter delays. Ordered by release time, task index and job number.
 #[derive(Clone, Copy, PartialEq)]
 struct Delayed(Release);
 
@@ -79,18 +83,18 @@ impl PartialOrd for Delayed {
     }
 }
 
-/// Where a task stands.
+/// State of the arrivals of one task: its random numbers and its progress.
 #[derive(Clone)]
 struct JobStream {
     rng: Pcg32,
     sampler: Sampler,
     next_number: u64,
-    /// Jobs still to come at the present arrival, for bursts.
+    /// Jobs of the current burst that have not arrived yet; 1 for other arrivals.
     left_in_burst: u32,
 }
 
 impl Workload<&TaskSet> {
-    /// Every job of a run whose deadline is within the horizon: those that count.
+    /// Returns every job of a run whose deadline is within the horizon. These are the jobs that metrics count.
     pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<Release> {
         let mut workload = Workload::until(set, seed, horizon);
         let mut counted = Vec::new();
@@ -106,13 +110,16 @@ impl Workload<&TaskSet> {
 }
 
 impl<S: Deref<Target = TaskSet>> Workload<S> {
-    /// The jobs of `set` that `seed` stands for.
+    /// Creates the workload of `set` with `seed`, without a horizon.
     pub fn new(set: S, seed: u64) -> Workload<S> {
         Workload::until(set, seed, Time::NEVER)
     }
 
-    /// Those that arrive before `horizon`: jitter of years must not draw the arrivals of years to find the next release. What comes at the
-    /// horizon or later is not meant to be taken.
+    /// Creates the workload of `set` with `seed` for a run until `horizon`. Releases at the horizon or later must not be
+    /// taken.
+    ///
+    /// With jitter, finding the next release takes drawing every arrival that could precede it. The horizon bounds how
+    /// far ahead arrivals are drawn if the jitter is longer than the run.
     pub fn until(set: S, seed: u64, horizon: Time) -> Workload<S> {
         let mut arrivals = BinaryHeap::with_capacity(set.tasks.len());
         let mut streams = Vec::with_capacity(set.tasks.len());
@@ -139,7 +146,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         workload
     }
 
-    /// Goes on until a later date.
+    /// Moves the horizon to a later time. An earlier time has no effect.
     pub fn extend(&mut self, horizon: Time) {
         if horizon > self.horizon {
             self.horizon = horizon;
@@ -147,8 +154,8 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         }
     }
 
-    /// Takes the jobs that jitter has carried beyond `horizon` although they are due until then, in the order of their releases. Everything
-    /// before the horizon must have been taken.
+    /// Removes and returns the jobs that are due by `horizon` but that jitter does not release before it, in the order of
+    /// their releases. All releases before the horizon must have been taken.
     pub fn still_delayed(&mut self, horizon: Time) -> Vec<Release> {
         let mut due: Vec<Delayed> = std::mem::take(&mut self.delayed).into_iter().map(|Reverse(job)| job).collect();
         due.retain(|Delayed(release)| release.deadline <= horizon);
@@ -156,13 +163,13 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         due.into_iter().map(|Delayed(release)| release).collect()
     }
 
-    /// The date of the next release; [`Time::NEVER`] if there is none.
+    /// Returns the time of the next release, or [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Time {
         self.next_time
     }
 
-    /// The next release.
+    /// Removes and returns the next release.
     pub fn pop(&mut self) -> Option<Release> {
         if self.is_plain {
             let Reverse((time, task)) = *self.arrivals.peek()?;
@@ -185,7 +192,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         Some(release)
     }
 
-    /// Makes the next thing to come a release, and notes its date.
+    /// Ensures that the head of one of the two queues is the next release, and stores its time.
     #[inline]
     fn settle(&mut self) {
         if !self.is_plain {
@@ -196,7 +203,8 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         self.next_time = arrival.min(delayed);
     }
 
-    /// Moves arrivals on until the next thing to come is a release: jitter delays some, a mode silences others.
+    /// Processes arrivals until the next one is a release: moves arrivals with jitter to the delayed jobs, and skips
+    /// arrivals that a mode suppresses.
     fn move_on(&mut self) {
         while let Some(Reverse((time, task))) = self.arrivals.peek().copied().filter(|next| next.0.0 < self.horizon) {
             while self.set.modes.get(self.modes_begun).is_some_and(|mode| mode.at <= time) {
@@ -221,7 +229,8 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         }
     }
 
-    /// Moves a silent task's next arrival, on its own grid, to the end of the mode, in one step however long that is.
+    /// Moves the next arrival of a task that the current mode silences to the end of the mode, on the task's own period
+    /// grid. This is a single step, however long the mode lasts.
     fn skip_silence(&mut self, time: Time, index: u32) {
         let task = &self.set.tasks[index as usize];
         let stream = &mut self.streams[index as usize];
@@ -244,13 +253,14 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         self.replace_head(next.filter(|next| *next < ends), index);
     }
 
+    /// Returns whether the current mode suppresses the jobs of a task.
     fn is_silent(&self, task: u32) -> bool {
         let mode = self.modes_begun.checked_sub(1).map(|index| &self.set.modes[index]);
         let released = mode.and_then(|mode| mode.tasks.as_ref());
         released.is_some_and(|tasks| !tasks.contains(&(task as usize)))
     }
 
-    /// Counts the arrival at the head of the queue and puts the task's next one in its place.
+    /// Takes the arrival at the head of the queue, replaces it by the task's next arrival, and returns the job number.
     #[inline]
     fn take_arrival(&mut self, time: Time, task: u32) -> u64 {
         let stream = &mut self.streams[task as usize];
@@ -284,7 +294,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         number
     }
 
-    /// Puts the next arrival of the task at the head of the queue in the place of the present one.
+    /// Replaces the arrival at the head of the queue by the next arrival of the same task, if there is one.
     #[inline]
     fn replace_head(&mut self, next: Option<Time>, task: u32) {
         if let Some(mut head) = self.arrivals.peek_mut() {
@@ -297,6 +307,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         }
     }
 
+    /// Creates the job with this number that arrives at `arrived` and is released at `time`.
     #[inline]
     fn job(&mut self, index: u32, number: u64, arrived: Time, time: Time) -> Release {
         let task = &self.set.tasks[index as usize];
@@ -336,13 +347,16 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
     }
 }
 
-/// The random numbers of one task. The generator's own streams are correlated for neighbouring seeds; the seed is mixed
-/// with the index before its hash instead.
+/// Creates the random number generator of one task.
+///
+/// The generator's own streams are correlated for neighboring seeds. Instead of selecting a stream, the seed is mixed with
+/// the task index before it is hashed.
 fn random_stream(seed: u64, index: u64) -> Pcg32 {
     const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
     Pcg32::seed_from_u64(seed.wrapping_mul(GOLDEN_RATIO).rotate_left(31).wrapping_add(index.wrapping_mul(GOLDEN_RATIO)))
 }
 
+/// Number of jobs that arrive together.
 fn burst_size(task: &Task) -> u32 {
     match task.arrival {
         Arrival::Burst { jobs, .. } => jobs,
@@ -350,7 +364,7 @@ fn burst_size(task: &Task) -> u32 {
     }
 }
 
-/// `time / factor` in whole nanoseconds, at least one and at most what a user may write.
+/// Returns `time / factor` in whole nanoseconds, at least 1 and at most [`Time::MAX_INPUT`].
 fn divided(time: Time, factor: f64) -> Time {
     if factor == 1.0 {
         return time;
@@ -397,7 +411,8 @@ mod tests {
         }
     }
 
-    /// Jitter of years beside a period of a microsecond drew millions of arrivals before the first release.
+    /// Without the horizon, a jitter of years with a period of a microsecond would draw the arrivals of years before the
+    /// first release.
     #[test]
     fn jitter_beyond_the_horizon_draws_only_the_arrivals_before_it() {
         let task = Task { jitter: Time::MAX_INPUT, ..Task::periodic("a", Time(1_000), Time(1)) };
@@ -406,7 +421,7 @@ mod tests {
         let mut workload = Workload::until(&set, 1, horizon);
         assert!(workload.next_time() >= horizon);
         assert_eq!(workload.streams[0].next_number, 1_000);
-        // The last one's deadline is the horizon itself.
+        // The deadline of the last job is the horizon itself.
         assert_eq!(workload.still_delayed(horizon).len(), 1_000);
         assert_eq!(Workload::counted(&set, 1, horizon).len(), 1_000);
         workload.extend(ms(2));
@@ -459,7 +474,7 @@ mod tests {
         let silence = |at| Mode { name: "off".into(), at, work: 1.0, rate: 1.0, tasks: Some(vec![]) };
         set.modes = vec![silence(Time(3))];
         assert_eq!(releases(&set, 0, Time::NEVER).len(), 3);
-        // A silence of years is skipped in one step.
+        // A mode of years without jobs is skipped in one step.
         let back = Mode { tasks: None, ..silence(Time::MAX_INPUT) };
         set.modes.push(back);
         assert_eq!(releases(&set, 0, Time::MAX_INPUT + Time(2)).len(), 5);

@@ -1,4 +1,5 @@
-//! The first half of a step.
+//! The first half of a step: time advances to the next decision point. Running jobs do their work, and then completions,
+//! deadlines and releases are processed in this order.
 
 use std::ops::Deref;
 
@@ -10,7 +11,7 @@ use crate::trace::Observer;
 use crate::workload::Release;
 
 impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
-    /// Goes to the next decision point. False at the end of the run.
+    /// Advances to the next decision point. Returns `false` at the end of the run.
     pub fn advance(&mut self, observer: &mut impl Observer) -> bool {
         loop {
             let next = self.next_instant().min(self.horizon);
@@ -22,7 +23,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             if next == self.horizon {
                 return false;
             }
-            // The rest of a burst that is too large waits for another decision.
+            // A burst that is too large is released in part; the rest follows after the next decision.
             while self.workload.next_time() == next && self.active.len() <= MOST_READY {
                 match self.workload.pop() {
                     Some(release) => self.release(release, observer),
@@ -39,6 +40,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
+    /// Returns the time of the next event: a completion, a release, a wake-up or the deadline of an active job.
     #[inline]
     fn next_instant(&mut self) -> Time {
         let next = self.next_completion.min(self.workload.next_time()).min(self.wake);
@@ -46,7 +48,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.deadlines.next(next, is_active).map_or(next, |deadline| next.min(deadline))
     }
 
-    /// Lets the running jobs work until `date`.
+    /// Advances the clock to `date` and adds the work of the running jobs. Overhead is paid before their own work.
     #[inline]
     fn run_until(&mut self, date: Time) {
         let elapsed = date - self.now;
@@ -75,13 +77,14 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
+    /// Completes the running jobs that have no remaining work now.
     fn complete_jobs(&mut self, observer: &mut impl Observer) {
         for core in 0..self.cores.len() {
             if self.cores[core].completion != self.now {
                 continue;
             }
             if let Some(id) = self.running[core] {
-                // A slow core's last partial nanosecond rounds up.
+                // The last partial nanosecond on a slow core rounds up.
                 let job = &mut self.jobs[id.index()];
                 job.executed = self.hidden[id.index()].execution;
                 self.vacate(core, observer);
@@ -92,6 +95,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.find_next_completion();
     }
 
+    /// Applies the miss rule to every active job whose deadline is now.
     fn pass_deadlines(&mut self, observer: &mut impl Observer) {
         while let Some((id, generation)) = self.deadlines.pop_due(self.now) {
             if self.hidden[id.index()].is(generation) {
@@ -100,6 +104,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
+    /// Applies the miss rule to a job that is not complete at its deadline.
     fn deadline_passed(&mut self, id: JobId, observer: &mut impl Observer) {
         match self.system.on_miss {
             OnMiss::Continue => self.events.push(Event::DeadlinePassed(id)),
@@ -111,6 +116,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
+    /// Makes a released job active, under a reused or a new id.
     fn release(&mut self, release: Release, observer: &mut impl Observer) {
         let job = new_job(&release);
         let hidden = Hidden {
@@ -138,7 +144,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         observer.released(&job);
         self.events.push(Event::Released(id));
         if release.deadline <= self.now {
-            // Jitter carried its release beyond its own deadline.
+            // Jitter delayed the release until the job's own deadline or later.
             self.deadline_passed(id, observer);
         } else {
             self.deadlines.add(release.deadline, id, self.hidden[id.index()].generation);

@@ -1,49 +1,50 @@
-//! Errors of a run.
+//! Errors that prevent or stop a run, with what a user can do about them.
 
 use temponet_task::{NotApplicable, OnMiss, TaskSet, Time};
 
 use super::MOST_READY;
 
-/// Why a run cannot start or go on.
+/// Reason why a run cannot start or continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimError {
     /// The scheduler cannot run on this system.
     #[error(transparent)]
     NotApplicable(#[from] NotApplicable),
-    /// The scheduler decided something that cannot be.
+    /// The scheduler returned an impossible assignment.
     #[error("illegal assignment at {time}: {what}")]
     IllegalAssignment {
-        /// When.
+        /// Time of the decision.
         time: Time,
-        /// What, with names.
+        /// What is impossible about it, with names of tasks.
         what: String,
     },
-    /// More jobs are ready than the scheduler can decide among in a time worth waiting for, or than memory should hold.
+    /// More jobs are ready than the scheduler can handle in reasonable time, or than memory should hold.
     #[error(
         "more than {most} jobs are ready at once at {time}, too many to decide among (load {load} per core{rule}): {advice}"
     )]
     TooManyReady {
-        /// When.
+        /// Time at which the limit was exceeded.
         time: Time,
-        /// How many are not too many.
+        /// Largest number of ready jobs that is allowed.
         most: usize,
-        /// Utilisation per core, two digits.
+        /// Utilization per core, with two digits.
         load: String,
-        /// What the rule for misses has to do with it.
+        /// How the miss rule contributes to the backlog; empty if it does not.
         rule: &'static str,
-        /// What helps.
+        /// What a user can change to avoid the error.
         advice: &'static str,
     },
 }
 
 impl SimError {
-    /// Whether the scheduler cannot run this set, which is no fault of its own: others may.
+    /// Returns whether the error lies in the combination of scheduler and set rather than in a faulty scheduler. Other
+    /// schedulers may be able to run the set.
     pub fn is_about_the_set(&self) -> bool {
         !matches!(self, SimError::IllegalAssignment { .. })
     }
 }
 
-/// The run would go on for as long as the backlog grows; what led there is said instead.
+/// Creates the error for a backlog that exceeds `most` jobs, with its cause and advice.
 #[cold]
 pub(super) fn too_many(set: &TaskSet, time: Time, most: usize) -> SimError {
     let load = format!("{:.2}", set.utilization() / set.cores as f64);
