@@ -1,6 +1,6 @@
-//! Contract: the event-driven engine and the real schedulers produce, job by job, the schedule of a naive simulator that
-//! walks millisecond by millisecond and sorts all ready jobs by the textbook rule. Random small sets, both miss rules,
-//! one to four cores, known and uncertain execution times.
+//! Contract: the event-driven engine with the real schedulers produces, job by job, the same schedule as a naive simulator
+//! that advances millisecond by millisecond and sorts all ready jobs by the textbook rule. Tested on random small sets
+//! with both miss rules, one to four cores, and known and uncertain execution times.
 
 use proptest::prelude::*;
 use temponet_sim::{End, JobRecord, Recorder, Release, Workload, simulate};
@@ -12,7 +12,7 @@ fn ms(n: u64) -> Time {
     Time::from_ms(n)
 }
 
-/// A job of the naive simulator; all times in milliseconds.
+/// Job of the naive simulator. All times are in milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct NaiveJob {
     task: usize,
@@ -41,7 +41,7 @@ impl NaiveJob {
     }
 }
 
-/// What a rule may look at: the date, the ready jobs, the tasks, the number of cores, whether anything happened now.
+/// State that a rule sees: the time, the ready jobs, the tasks, the number of cores, and whether any event happened now.
 struct NaiveState<'a> {
     now: i64,
     jobs: &'a [NaiveJob],
@@ -50,10 +50,10 @@ struct NaiveState<'a> {
     happened: bool,
 }
 
-/// A scheduling rule: indices of the jobs to run, best first; `None` leaves everything as it is.
+/// Scheduling rule that returns the indices of the jobs to run, best first. `None` keeps the current assignment.
 type NaiveRule<'a> = Box<dyn FnMut(&NaiveState) -> Option<Vec<usize>> + 'a>;
 
-/// Sorts by a key and the common tie-break.
+/// Sorts jobs by a key and the common tie-break.
 fn sorted<K: Ord>(state: &NaiveState, mut jobs: Vec<usize>, key: impl Fn(&NaiveJob) -> K) -> Vec<usize> {
     jobs.sort_by_key(|index| (key(&state.jobs[*index]), state.jobs[*index].tie()));
     jobs
@@ -71,7 +71,7 @@ fn period(state: &NaiveState, job: &NaiveJob) -> i64 {
     state.tasks[job.task].period().map_or(0, |period| (period.0 / 1_000_000) as i64)
 }
 
-/// Moore–Hodgson over the ready jobs by list scheduling from scratch.
+/// Moore–Hodgson over the ready jobs, with list scheduling from scratch.
 fn moore_hodgson(state: &NaiveState) -> Option<Vec<usize>> {
     if !state.happened {
         return None;
@@ -105,14 +105,14 @@ fn moore_hodgson(state: &NaiveState) -> Option<Vec<usize>> {
     Some(order)
 }
 
-/// Moore–Hodgson over ready and coming jobs by the work due until each deadline, added up from scratch.
+/// Moore–Hodgson over ready and future jobs, with the work due by each deadline summed up from scratch.
 fn look_ahead(state: &NaiveState) -> Option<Vec<usize>> {
     if !state.happened {
         return None;
     }
     let (fitting, late): (Vec<_>, Vec<_>) =
         (0..state.jobs.len()).partition(|index| state.jobs[*index].laxity(state.now) >= 0);
-    // Deadline, whether it is yet to come, tie, work, and which ready job it is.
+    // Deadline, whether the job is in the future, tie-break, work, and index of the ready job.
     let ready = |index: usize| {
         let job = &state.jobs[index];
         (job.deadline, false, job.tie(), job.remaining(), Some(index))
@@ -146,7 +146,7 @@ fn look_ahead(state: &NaiveState) -> Option<Vec<usize>> {
     Some(in_order.into_iter().filter_map(|place| all[place].4).chain(late).take(state.cores).collect())
 }
 
-/// Turns of one millisecond in a plain list. Nothing needs to be said about turn ends: every tick is one.
+/// Round-robin with time slices of one millisecond, in a plain list. Every tick ends a time slice.
 fn round_robin() -> NaiveRule<'static> {
     let mut queue: Vec<(usize, u64)> = Vec::new();
     Box::new(move |state| {
@@ -157,7 +157,7 @@ fn round_robin() -> NaiveRule<'static> {
         for index in sorted(state, arrivals, |_| ()) {
             queue.push(id(&state.jobs[index]));
         }
-        // Running jobs stand where they are in core order; those that must make room go to the tail.
+        // Running jobs keep their place in the order of cores. Those that must make room go to the tail.
         let core_of = |job: &(usize, u64)| state.jobs[present.iter().position(|p| p == job).unwrap()].core;
         let (mut running, waiting): (Vec<_>, Vec<_>) = queue.iter().copied().partition(|job| core_of(job).is_some());
         running.sort_by_key(core_of);
@@ -170,7 +170,7 @@ fn round_robin() -> NaiveRule<'static> {
     })
 }
 
-/// PD² with the windows written out subtask by subtask, the group deadline by its definition.
+/// PD² with the windows computed subtask by subtask, and the group deadline by its definition.
 fn pd2(state: &NaiveState) -> Option<Vec<usize>> {
     let window = |job: &NaiveJob| (job.deadline - job.release).max(1);
     let needed = |job: &NaiveJob| job.wcet.clamp(1, window(job));
@@ -204,7 +204,8 @@ fn pd2(state: &NaiveState) -> Option<Vec<usize>> {
     Some(best)
 }
 
-/// First-fit decreasing onto clusters, then EDF or RM inside each. Returns one job per core of each cluster.
+/// First-fit decreasing assignment to clusters of `size` cores, then EDF or RM within each. Chooses at most one job per
+/// core of each cluster.
 fn clustered(size: usize, rate_monotonic: bool) -> NaiveRule<'static> {
     Box::new(move |state| {
         let clusters = state.cores.div_ceil(size);
@@ -239,8 +240,8 @@ fn clustered(size: usize, rate_monotonic: bool) -> NaiveRule<'static> {
     })
 }
 
-/// The rule that goes by a scheduler's name. Cores matter for p-*: their jobs are placed by cluster, which the comparison
-/// leaves out.
+/// Returns the naive rule for a scheduler. For p-* and c-edf, jobs are placed by cluster in the real scheduler only, so
+/// the comparison leaves out preemptions and migrations.
 fn rule(name: &str) -> NaiveRule<'static> {
     match name {
         "fcfs" => by_key(|_, _| ()),
@@ -289,13 +290,14 @@ const NAMES: [&str; 18] = [
     "look-ahead:caution=1",
 ];
 
+/// Result of a naive run.
 struct NaiveRun {
     jobs: Vec<JobRecord>,
     preemptions: u64,
     migrations: u64,
 }
 
-/// Walks tick by tick.
+/// Simulates a run tick by tick.
 fn naive(set: &TaskSet, seed: u64, mut rule: NaiveRule) -> NaiveRun {
     let mut workload = Workload::new(set, seed);
     let mut jobs: Vec<NaiveJob> = Vec::new();
@@ -354,7 +356,7 @@ fn naive(set: &TaskSet, seed: u64, mut rule: NaiveRule) -> NaiveRun {
     run
 }
 
-/// Jobs that keep running stay; the rest take the free cores in order.
+/// Puts the chosen jobs on cores: running jobs stay, and the others take the free cores in ascending order.
 fn place(jobs: &mut [NaiveJob], chosen: &[usize], cores: usize, run: &mut NaiveRun) {
     for (index, job) in jobs.iter_mut().enumerate() {
         if job.core.is_some() && !chosen.contains(&index) {
