@@ -1,4 +1,6 @@
-//! Nodes to a task set: which keys there are, what they mean, what is refused.
+//! Nodes to a task set: the keys, their meaning, and what is refused.
+//!
+//! This file reads the set as a whole. `task.rs` reads tasks and bursts, `execution.rs` the execution times of a task.
 
 mod execution;
 mod task;
@@ -14,20 +16,25 @@ use crate::node::{Fields, Node, Value};
 use crate::notes::{Imported, Notes};
 use task::TaskReader;
 
-/// What reading gives: a set and its warnings, or what is wrong.
+/// A set and its warnings, or the error.
 pub(super) type ReadResult = Result<(TaskSet, Vec<Problem>), Problem>;
 
-/// Sums of values stay finite and exact enough.
+/// Largest value of a task. It keeps sums of values finite and accurate.
 pub(super) const MOST_VALUE: f64 = 1e12;
+/// Largest number of cores.
 pub(super) const MOST_CORES: i64 = 4096;
 
-/// The keys of each table.
+/// Keys of the file.
 const FILE_KEYS: &[&str] =
     &["time_unit", "description", "cores", "on_miss", "goal", "costs", "speeds", "server", "task", "burst", "mode"];
+/// Keys of `[[server]]`.
 const SERVER_KEYS: &[&str] = &["name", "budget", "period"];
+/// Keys of `[[mode]]`.
 const MODE_KEYS: &[&str] = &["name", "at", "work", "rate", "tasks"];
+/// Keys of `costs`.
 const COST_KEYS: &[&str] = &["context_switch", "migration", "decision"];
 
+/// Reads a task set from the root of a file. `origin` is the path of the file.
 pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Imported, Problem> {
     let mut fields = Fields::of(root, "the file")?.only(FILE_KEYS)?;
     let time_unit = match fields.take("time_unit") {
@@ -80,17 +87,18 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
     Ok(Imported { set, warnings, notes: Notes::default(), files })
 }
 
+/// Takes a list, which is empty if the key is absent.
 fn list<'a>(fields: &mut Fields<'a>, key: &'static str) -> Result<&'a [Node], Problem> {
     fields.take(key).map_or(Ok(&[]), |node| node.list(key))
 }
 
-/// A name that can be shown, with its line.
+/// Takes the name of a table, with its line.
 pub(super) fn name(fields: &mut Fields<'_>) -> Result<(String, usize), Problem> {
     let node = fields.need("name")?;
     Ok((printable(node.text("name")?, node.line)?, node.line))
 }
 
-/// A name without the spaces around it.
+/// Returns a name without surrounding spaces. It must be printable.
 pub(super) fn printable(name: &str, line: usize) -> Result<String, Problem> {
     let name = name.trim();
     if name.is_empty() || name.chars().any(char::is_control) {
@@ -99,17 +107,18 @@ pub(super) fn printable(name: &str, line: usize) -> Result<String, Problem> {
     Ok(name.to_string())
 }
 
-/// The names of a set so far with their lines.
+/// Names that are in use, with their lines.
 #[derive(Default)]
 pub(super) struct Names(HashMap<String, usize>);
 
 impl Names {
+    /// Takes the name of a table, which must not be in use.
     fn take(&mut self, fields: &mut Fields<'_>) -> Result<String, Problem> {
         let (name, line) = name(fields)?;
         self.add(name, line)
     }
 
-    /// The name, if it is new.
+    /// Adds a name, which must not be in use, and returns it.
     pub fn add(&mut self, name: String, line: usize) -> Result<String, Problem> {
         match self.0.insert(name.clone(), line) {
             Some(first) => Err(Problem::at(line, format!("the name {name:?} stands already in line {first}"))),
@@ -118,7 +127,7 @@ impl Names {
     }
 }
 
-/// `goal = ["critical", "value"]`, or one aim alone.
+/// Reads `goal = ["critical", "value"]`, or a single aim.
 fn aims(node: &Node) -> Result<Vec<Aim>, Problem> {
     let items = match &node.value {
         Value::List(items) => items.as_slice(),
@@ -197,6 +206,7 @@ fn mode(node: &Node, set: &TaskSet) -> Result<Mode, Problem> {
     Ok(Mode { name, at, work, rate, tasks })
 }
 
+/// Reads a criticality: `low`, `high` or a level.
 pub(super) fn criticality(node: &Node) -> Result<u8, Problem> {
     match &node.value {
         Value::Text(text) | Value::Cell(text) if text == "low" => Ok(0),
@@ -206,7 +216,7 @@ pub(super) fn criticality(node: &Node) -> Result<u8, Problem> {
     }
 }
 
-/// The warning about a task that cannot meet its deadline in the worst case.
+/// Returns the warning about a task that cannot meet its deadline in the worst case, if it is one.
 pub(super) fn hopeless(line: usize, task: &Task) -> Option<Problem> {
     let Task { name, wcet, deadline, .. } = task;
     let message = || format!("warning: task {name:?} has wcet {wcet} > deadline {deadline}");

@@ -1,4 +1,4 @@
-//! The execution times of a task: bounds, model and measured times.
+//! Execution times of a task: bounds, model and measured times, which must be consistent.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::input::read_bytes;
 use crate::node::{Fields, Node, Value};
 
 impl TaskReader<'_> {
-    /// bcet, acet, wcet_high and the model, which must fit each other.
+    /// Reads bcet, acet, wcet_high and the model, and checks that they are consistent.
     pub(super) fn execution_times(
         &self,
         fields: &mut Fields<'_>,
@@ -74,6 +74,7 @@ impl TaskReader<'_> {
         Ok(())
     }
 
+    /// Reads the model with its parameters.
     fn model(&self, node: &Node, acet: Option<Time>, samples: Option<Arc<[Time]>>) -> Result<ExecutionModel, Problem> {
         let Some(name) = model_name(node)? else { return Ok(ExecutionModel::Wcet) };
         let table = matches!(node.value, Value::Table(_));
@@ -120,7 +121,7 @@ impl TaskReader<'_> {
         Ok(model)
     }
 
-    /// The measured times of `execution = { model = "empirical", … }`.
+    /// Reads the measured times of `execution = { model = "empirical", … }`.
     pub(super) fn samples(&mut self, execution: Option<&Node>) -> Result<Option<Arc<[Time]>>, Problem> {
         let Some(node) = execution.filter(|node| matches!(node.value, Value::Table(_))) else { return Ok(None) };
         if model_name(node)? != Some("empirical") {
@@ -147,7 +148,7 @@ impl TaskReader<'_> {
         Ok(Some(samples.into()))
     }
 
-    /// One column of a CSV file as times.
+    /// Reads a column of a CSV file as times. `line` is the line that refers to the file.
     fn measured(&self, path: &Path, line: usize, wanted: &str) -> Result<Vec<Time>, Problem> {
         let cannot = |why: String| Problem::at(line, format!("cannot read {}: {why}", path.display()));
         // A device or a pipe may never end.
@@ -170,10 +171,10 @@ impl TaskReader<'_> {
     }
 }
 
-/// The share of a Weibull's mass beyond the wcet when a file does not say.
+/// Default share of a Weibull distribution beyond the wcet.
 const DEFAULT_EXCEED: f64 = 0.005;
 
-/// The model of `execution = "uniform"` or `execution = { model = "uniform" }`.
+/// Returns the name of the model of `execution = "uniform"` or `execution = { model = "uniform" }`.
 fn model_name(node: &Node) -> Result<Option<&str>, Problem> {
     match &node.value {
         Value::Table(table) => match table.entries.iter().find(|(key, _)| key == "model") {

@@ -9,8 +9,10 @@ use super::{MOST_VALUE, Names, criticality, hopeless};
 use crate::Problem;
 use crate::node::{Fields, Node, Value};
 
+/// Largest number of jobs in a burst.
 const MOST_JOBS_PER_BURST: i64 = 1_000_000;
 
+/// Keys of `[[task]]`.
 const TASK_KEYS: &[&str] = &[
     "name",
     "period",
@@ -32,20 +34,24 @@ const TASK_KEYS: &[&str] = &[
     "mk",
     "server",
 ];
+/// Keys of `[[burst]]`.
 const BURST_KEYS: &[&str] = &["name", "jobs", "every", "wcet", "deadline", "start", "for", "criticality", "value"];
 
-/// Reads `[[task]]` and `[[burst]]` tables of one file.
+/// Reader of the `[[task]]` and `[[burst]]` tables of a file.
 pub(super) struct TaskReader<'a> {
+    /// Unit of bare numbers.
     pub unit: TimeUnit,
+    /// Path of the file.
     pub origin: &'a Path,
     pub servers: &'a [Server],
     pub warnings: Vec<Problem>,
     pub names: Names,
-    /// The files that tasks refer to.
+    /// Files that tasks refer to.
     pub files: Vec<PathBuf>,
 }
 
 impl TaskReader<'_> {
+    /// Reads a `[[task]]` table.
     pub fn task(&mut self, node: &Node) -> Result<Task, Problem> {
         let unit = self.unit;
         let mut fields = Fields::of(node, "task")?.only(TASK_KEYS)?;
@@ -88,6 +94,7 @@ impl TaskReader<'_> {
         Ok(task)
     }
 
+    /// Reads a `[[burst]]` table.
     pub fn burst(&mut self, node: &Node) -> Result<Task, Problem> {
         let unit = self.unit;
         let mut fields = Fields::of(node, "burst")?.only(BURST_KEYS)?;
@@ -111,6 +118,7 @@ impl TaskReader<'_> {
         Ok(task)
     }
 
+    /// Reads criticality and value.
     fn importance(&self, fields: &mut Fields<'_>, task: &mut Task) -> Result<(), Problem> {
         if let Some(node) = fields.take("criticality") {
             task.criticality = criticality(node)?;
@@ -121,6 +129,7 @@ impl TaskReader<'_> {
         Ok(())
     }
 
+    /// Reads `kind` and `gap`.
     fn arrival(&self, fields: &mut Fields<'_>, period: Time) -> Result<Arrival, Problem> {
         let kind = fields.take("kind");
         let gap = fields.take("gap");
@@ -140,6 +149,7 @@ impl TaskReader<'_> {
         }
     }
 
+    /// Reads the distribution of gaps, none of which is shorter than `period`.
     fn gap(&self, node: &Node, period: Time) -> Result<Gap, Problem> {
         let mut fields = Fields::of(node, "gap")?;
         let model = fields.need("model")?;
@@ -159,7 +169,7 @@ impl TaskReader<'_> {
     }
 }
 
-/// `mk = [2, 3]`, or `2/3` in a CSV cell.
+/// Reads `mk = [2, 3]`, or `2/3` in a CSV cell.
 fn mk(node: &Node) -> Result<(u32, u32), Problem> {
     let wrong = || Problem::at(node.line, format!("mk = {} must be [m, k] with 1 <= m <= k", node.shown()));
     let (m, k) = match &node.value {

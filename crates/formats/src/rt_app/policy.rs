@@ -1,9 +1,9 @@
-//! How Linux may schedule a thread, and what of ours that corresponds to.
+//! The scheduling policies of Linux, and the TempoNet schedulers that correspond to them.
 
 use crate::Problem;
 use crate::node::Node;
 
-/// The scheduling policies of Linux.
+/// A scheduling policy of Linux.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LinuxPolicy {
     Deadline,
@@ -24,6 +24,7 @@ impl LinuxPolicy {
         LinuxPolicy::Idle,
     ];
 
+    /// Name in rt-app.
     pub fn name(self) -> &'static str {
         match self {
             LinuxPolicy::Deadline => "SCHED_DEADLINE",
@@ -35,6 +36,7 @@ impl LinuxPolicy {
         }
     }
 
+    /// Reads the name of a policy.
     pub fn of(node: &Node) -> Result<LinuxPolicy, Problem> {
         let name = node.text("policy")?;
         LinuxPolicy::ALL.into_iter().find(|policy| policy.name() == name).ok_or_else(|| {
@@ -43,7 +45,7 @@ impl LinuxPolicy {
         })
     }
 
-    /// The scheduler of ours that comes closest.
+    /// Returns a note on the TempoNet scheduler that comes closest.
     pub fn scheduler(self) -> &'static str {
         match self {
             LinuxPolicy::Deadline => "the scheduler edf comes closest (budgets are not enforced)",

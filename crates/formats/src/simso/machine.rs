@@ -1,4 +1,4 @@
-//! What a simulation says of the machine: processors, their overheads and speeds, caches, and the scheduler.
+//! The machine of a simulation: processors with their overheads and speeds, caches, and the scheduler.
 
 use roxmltree::Node as Element;
 
@@ -10,21 +10,22 @@ use crate::node::Fields;
 use crate::notes::Notes;
 use crate::read::MOST_CORES;
 
-/// A processor's speed in millionths, so that scaled times stay whole.
+/// Speed of a processor in millionths, which keeps scaled times whole.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProcessorSpeed(u64);
 
 impl ProcessorSpeed {
+    /// Speed 1, the default.
     pub const ONE: ProcessorSpeed = ProcessorSpeed(1_000_000);
 
-    /// What takes `time` at speed 1, rounded up.
+    /// Returns the time at this speed for work that takes `time` at speed 1, rounded up.
     pub fn scale(self, time: Time) -> Time {
         let scaled = (u128::from(time.0) * u128::from(ProcessorSpeed::ONE.0)).div_ceil(u128::from(self.0));
         Time(u64::try_from(scaled).unwrap_or(u64::MAX)).min(Time::MAX_INPUT)
     }
 }
 
-/// Sets cores and costs; the speed that all processors share.
+/// Sets the cores and costs of `set`. Returns the common speed of all processors.
 pub(super) fn processors(
     locator: Locator<'_>,
     section: Element<'_, '_>,
@@ -95,14 +96,14 @@ pub(super) fn processors(
     }
 }
 
-/// Caches have no effect here.
+/// Notes that caches are not represented.
 pub(super) fn caches(locator: Locator<'_>, section: Element<'_, '_>, notes: &mut Notes) {
     if section.children().any(|child| child.is_element()) {
         notes.add(locator.line(section), "<caches> are not represented");
     }
 }
 
-/// Schedulers of SimSo that are among ours.
+/// Schedulers of SimSo and the TempoNet schedulers that correspond to them.
 const SCHEDULERS: [(&str, &str); 24] = [
     ("CC_EDF", "cc-edf"),
     ("DP_WRAP", "dp-wrap"),
@@ -130,7 +131,7 @@ const SCHEDULERS: [(&str, &str); 24] = [
     ("Static_EDF", "static-edf"),
 ];
 
-/// A set has no scheduler; the note says which of ours it was.
+/// Notes which TempoNet scheduler corresponds to the scheduler of the file. A task set has no scheduler.
 pub(super) fn scheduler(
     locator: Locator<'_>,
     section: Element<'_, '_>,
@@ -163,7 +164,7 @@ pub(super) fn scheduler(
     ignore(fields, notes)
 }
 
-/// Names the attributes that nobody asked for.
+/// Notes the attributes that are not read.
 fn ignore(fields: Fields<'_>, notes: &mut Notes) -> Result<(), Problem> {
     for (key, node) in fields.rest()? {
         notes.add(node.line, format!("attribute {key:?} = {} is ignored", node.shown()));

@@ -1,5 +1,5 @@
-//! Simulations of SimSo (<https://projects.laas.fr/simso/>): XML whose root is `<simulation>`. Task times are in
-//! milliseconds, overheads and the duration in cycles.
+//! Simulations of SimSo (<https://projects.laas.fr/simso/>): XML with the root `<simulation>`. Times of tasks are in
+//! milliseconds; overheads and the duration are in cycles.
 
 mod machine;
 mod task;
@@ -13,7 +13,7 @@ use crate::notes::{Imported, Notes};
 use crate::read::{Names, hopeless};
 use crate::{Lines, Problem, one_line};
 
-/// The set of a simulation.
+/// Reads the task set of a simulation.
 pub(super) fn read(text: &str, name: &str) -> Result<Imported, Problem> {
     let lines = Lines::of(text);
     let document = Document::parse(text).map_err(|error| {
@@ -73,18 +73,19 @@ pub(super) fn read(text: &str, name: &str) -> Result<Imported, Problem> {
     Ok(Imported { set, warnings, notes, files: Vec::new() })
 }
 
-/// Where elements are in the text.
+/// Finds the lines of XML elements and attributes.
 #[derive(Clone, Copy)]
 struct Locator<'a> {
     lines: &'a Lines,
 }
 
 impl Locator<'_> {
+    /// Returns the line of an element.
     fn line(self, element: Element<'_, '_>) -> usize {
         self.lines.at(element.range().start)
     }
 
-    /// The attributes as a table.
+    /// Returns the attributes of an element as a table.
     fn attributes(self, element: Element<'_, '_>) -> Node {
         let entries = element.attributes().map(|attribute| {
             let line = self.lines.at(attribute.range().start);
@@ -94,14 +95,14 @@ impl Locator<'_> {
     }
 }
 
-/// How many cycles a millisecond has.
+/// Conversion of cycles to time.
 #[derive(Clone, Copy)]
 struct Clock {
     cycles_per_ms: u64,
 }
 
 impl Clock {
-    /// A number of cycles, such as `1000` or `1000.0`; fractions are cut off, as SimSo does.
+    /// Reads a number of cycles, such as `1000` or `1000.0`, as a time. Fractions of a cycle are cut off, as in SimSo.
     fn time(self, node: &Node, key: &str) -> Result<Time, Problem> {
         let cycles = node.number(key, 0.0, 1e18)? as u128;
         let ns = (cycles * 1_000_000).div_ceil(u128::from(self.cycles_per_ms));
@@ -112,19 +113,22 @@ impl Clock {
     }
 }
 
-/// Where SimSo's execution times come from.
+/// Execution-time model of SimSo (`etm`), as far as it is represented.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ExecutionTimeModel {
+    /// Every job takes its WCET.
     Wcet,
+    /// Jobs take random times around their ACET.
     Acet,
 }
 
-/// What the root says.
+/// Attributes of the root element.
 struct SimulationAttributes {
     clock: Clock,
     execution_times: ExecutionTimeModel,
 }
 
+/// Reads the attributes of the root element.
 fn simulation(locator: Locator<'_>, root: Element<'_, '_>, notes: &mut Notes) -> Result<SimulationAttributes, Problem> {
     let node = locator.attributes(root);
     let mut fields = Fields::of(&node, "simulation")?;

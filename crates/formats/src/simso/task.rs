@@ -12,7 +12,7 @@ use crate::node::{Fields, Node};
 use crate::notes::Notes;
 use crate::read::name;
 
-/// The tasks that can be ones of ours, each with what happens at a miss and its line; the others are named.
+/// Reads the tasks that can be represented, each with its miss rule and its line. The others become notes.
 pub(super) fn all(
     locator: Locator<'_>,
     section: Element<'_, '_>,
@@ -30,7 +30,7 @@ pub(super) fn all(
                     tasks.push((task, on_miss, node.line));
                 }
             }
-            // Declares an attribute of the tasks, which is named where it stands.
+            // A `<field>` declares an attribute of the tasks, which is noted where it occurs.
             "field" => {}
             other => notes.add(locator.line(element), format!("<{other}> in <tasks> is ignored")),
         }
@@ -38,6 +38,7 @@ pub(super) fn all(
     Ok(tasks)
 }
 
+/// Reader of `<task>` elements.
 struct Reader<'a> {
     attributes: &'a SimulationAttributes,
     speed: ProcessorSpeed,
@@ -45,6 +46,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Reads a task and its miss rule; `None` if the task is left out.
     fn task(&mut self, node: &Node) -> Result<Option<(Task, OnMiss)>, Problem> {
         let mut fields = Fields::of(node, "task")?;
         let (name, _) = name(&mut fields)?;
@@ -52,7 +54,7 @@ impl Reader<'_> {
             None | Some("yes") => OnMiss::Abort,
             Some(_) => OnMiss::Continue,
         };
-        // Of use to SimSo's cache model only, of which the root's note speaks; and what is told apart by its name here.
+        // The `id` is replaced by the name. The others serve only SimSo's cache model, which has a note at the root.
         for key in ["id", "instructions", "mix", "base_cpi", "stack"] {
             fields.take(key);
         }
@@ -81,7 +83,7 @@ impl Reader<'_> {
         Ok(Some((task, on_miss)))
     }
 
-    /// The task with its arrivals, if it has any of its own.
+    /// Creates the task with its arrivals; `None` if it has no arrivals of its own.
     fn arrivals(
         &mut self,
         fields: &mut Fields<'_>,
@@ -131,7 +133,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `ACET` and `et_stddev`, which count under etm = "acet" only.
+    /// Reads `ACET` and `et_stddev`, which have an effect with etm = "acet" only.
     fn execution_times(&mut self, fields: &mut Fields<'_>, task: &mut Task) -> Result<(), Problem> {
         let line = fields.line();
         let (acet_node, deviation_node) = (fields.take("ACET"), fields.take("et_stddev"));
@@ -160,14 +162,14 @@ impl Reader<'_> {
         task.acet = Some(mean);
         (task.bcet, task.execution) = match deviation {
             Time::ZERO => (mean, ExecutionModel::Empirical { samples: [mean].into() }),
-            // SimSo knows no least time.
+            // SimSo has no best-case execution time.
             deviation => (Time(1), ExecutionModel::Normal { deviation }),
         };
         Ok(())
     }
 }
 
-/// Dates separated by commas, in ms.
+/// Reads activation dates in milliseconds, separated by commas.
 fn activation_dates(node: &Node) -> Result<Vec<Time>, Problem> {
     let dates = node.text("list_activation_dates")?.split(',').map(str::trim).filter(|date| !date.is_empty());
     let time = |date: &str| {
@@ -177,6 +179,7 @@ fn activation_dates(node: &Node) -> Result<Vec<Time>, Problem> {
     dates.map(time).collect()
 }
 
+/// Returns whether a value is the number 0.
 fn is_zero(node: &Node) -> bool {
     node.number("", 0.0, 0.0).is_ok()
 }
