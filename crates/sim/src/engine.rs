@@ -36,8 +36,8 @@
 //! `active` and on a core. The other states are those of a job that has left, named by [`End`].
 //!
 //! 1. `advance` takes the job from the workload at its release time and calls `release`.
-//! 2. `apply` calls `change_hands`, which calls `dispatch` for every job that gets a core.
-//! 3. `change_hands` calls `vacate` for every job that loses its core: a preemption, or a migration if `dispatch` puts
+//! 2. `apply` calls `reassign_cores`, which calls `dispatch` for every job that gets a core.
+//! 3. `reassign_cores` calls `vacate` for every job that loses its core: a preemption, or a migration if `dispatch` puts
 //!    the job on another core in the same decision.
 //! 4. `complete_jobs` calls `vacate` and `leave` when the job has no remaining work. It may be late under
 //!    [`OnMiss::Continue`](temponet_task::OnMiss::Continue).

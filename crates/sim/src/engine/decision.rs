@@ -20,7 +20,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
         if assignment.cores() != self.running {
             self.check_cores(assignment)?;
-            self.change_hands(assignment, observer);
+            self.reassign_cores(assignment, observer);
         }
         if assignment.has_speeds() || !self.all_full {
             self.check_speeds(assignment)?;
@@ -73,7 +73,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     }
 
     /// Vacates the cores that get another job or none, then dispatches the new jobs.
-    fn change_hands(&mut self, assignment: &Assignment, observer: &mut impl Observer) {
+    fn reassign_cores(&mut self, assignment: &Assignment, observer: &mut impl Observer) {
         for core in 0..self.cores.len() {
             let Some(id) = self.running[core] else { continue };
             if assignment.cores()[core] != Some(id) {
