@@ -1,15 +1,15 @@
-//! Named example sets, embedded in the program: published task sets of the field and the paper's own.
+//! Named example sets that are embedded in the program: published task sets of the field, and those of the paper.
 
 use std::path::Path;
 
 use crate::{Format, LoadError, Loaded, parse};
 
-/// A named set and its file's text, whose comments name the source.
+/// A built-in task set. The comments in its text name the source.
 #[derive(Debug)]
 pub struct Builtin {
-    /// What users call it.
+    /// Name on the command line.
     pub name: &'static str,
-    /// The TOML file.
+    /// Text of the TOML file.
     pub text: &'static str,
 }
 
@@ -19,7 +19,7 @@ macro_rules! builtin {
     };
 }
 
-/// Every built-in set.
+/// All built-in sets.
 pub const ALL: &[Builtin] = builtin![
     "robot",
     "standard-112",
@@ -34,21 +34,21 @@ pub const ALL: &[Builtin] = builtin![
     "mars-pathfinder",
 ];
 
-/// The set that `temponet compare` runs when none is named: a robot with more work than time.
+/// Name of the set that `temponet compare` runs by default: an overloaded robot.
 pub const DEFAULT: &str = "robot";
 
 impl Builtin {
-    /// The set called `name`.
+    /// Returns the built-in set with this name.
     pub fn find(name: &str) -> Option<&'static Builtin> {
         ALL.iter().find(|set| set.name == name)
     }
 
-    /// Reads it.
+    /// Parses the text of the set.
     pub fn load(&self) -> Result<Loaded, LoadError> {
         parse(self.text, Format::Toml, Path::new(&format!("{}.toml", self.name)))
     }
 
-    /// The comments at the top of its file: where it comes from and what is not modelled.
+    /// Returns the comments at the top of the file: where the set comes from and what is not modeled.
     pub fn source(&self) -> String {
         let comments = self.text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
         comments.collect::<Vec<_>>().join(" ")

@@ -1,17 +1,20 @@
-//! CSV text to nodes: one task a row, the columns named as the keys of TOML. A time column may carry its unit in its
-//! name (`period_us`). Cells are separated by commas or, as spreadsheets of many countries write them, by semicolons or tabs. Lines that begin with `#` are comments, empty cells are absent keys.
+//! CSV text to nodes: one task per row, with columns named like the keys of TOML.
+//!
+//! The name of a time column may carry the unit (`period_us`). Cells are separated by commas or, as spreadsheets of many
+//! countries write them, by semicolons or tabs. Lines that begin with `#` are comments. Empty cells are absent keys.
 
 use crate::node::{Node, Table, Value};
 use crate::{Lines, Problem, one_line};
 
-/// What separates the cells: what the header, the first line that is no comment, has most of.
+/// Returns the separator of cells: the one that is most frequent in the header, the first line that is not a comment.
 pub(super) fn delimiter(text: &str) -> u8 {
     let header = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#')).unwrap_or_default();
     let count = |delimiter: &u8| header.bytes().filter(|byte| byte == delimiter).count();
-    // The last of equals is taken: a comma, unless there is none.
+    // `max_by_key` returns the last of several maxima, so the comma wins a tie.
     [b'\t', b';', b','].into_iter().max_by_key(count).unwrap_or(b',')
 }
 
+/// Parses a CSV text into a root table with the list `task`.
 pub(super) fn parse(text: &str) -> Result<Node, Problem> {
     let mut rows = Rows::of(text)?;
     let mut tasks = Vec::new();
@@ -22,7 +25,7 @@ pub(super) fn parse(text: &str) -> Result<Node, Problem> {
     Ok(Node { line: 1, value: Value::Table(Table { entries: vec![("task".into(), tasks)] }) })
 }
 
-/// A CSV text row by row, each a table of its non-empty cells by column.
+/// Reader of CSV rows. Each row becomes a table of its non-empty cells by column.
 pub(super) struct Rows<'a> {
     text: &'a str,
     lines: Lines,
@@ -32,17 +35,21 @@ pub(super) struct Rows<'a> {
     delimiter: u8,
 }
 
-/// A column: its name, its key, and the unit of its bare numbers if the header names one.
+/// A column of a CSV.
 struct Column {
+    /// Name in the header.
     header: String,
+    /// Name without the unit.
     key: String,
+    /// Unit of bare numbers, if the header names one.
     unit: Option<&'static str>,
 }
 
-/// The columns that hold times, which may carry a unit in their name.
+/// Columns that hold times and may carry a unit in their name.
 const TIMES: [&str; 9] = ["period", "wcet", "deadline", "offset", "jitter", "bcet", "acet", "wcet_high", "release"];
 
 impl<'a> Rows<'a> {
+    /// Creates a reader and reads the header.
     pub fn of(text: &'a str) -> Result<Rows<'a>, Problem> {
         let mut builder = ::csv::ReaderBuilder::new();
         let delimiter = delimiter(text);
@@ -67,7 +74,7 @@ impl<'a> Rows<'a> {
         Ok(rows)
     }
 
-    /// The next row as a table.
+    /// Reads the next row as a table; `None` at the end.
     pub fn next_row(&mut self) -> Result<Option<Node>, Problem> {
         if !self.reader.read_record(&mut self.record).map_err(|error| self.located(&error))? {
             return Ok(None);
@@ -89,13 +96,14 @@ impl<'a> Rows<'a> {
         Ok(Some(Node { line, value: Value::Table(Table { entries }) }))
     }
 
-    /// The key of the column with this header or key.
+    /// Returns the key of the column with this header or key.
     pub fn key_of(&self, wanted: &str) -> Option<String> {
         let column = self.columns.iter().find(|column| column.header == wanted || column.key == wanted);
         column.map(|column| column.key.clone())
     }
 
-    /// The line of a record's first cell. The reader's own count begins at the blank and comment lines before it.
+    /// Returns the line of a record's first cell. The position that the reader reports may lie before blank lines and
+    /// comments that precede the record.
     fn line_of(&self, record: &::csv::StringRecord) -> usize {
         let start = record.position().map_or(0, |position| position.byte() as usize).min(self.text.len());
         let mut at = start;
@@ -108,6 +116,7 @@ impl<'a> Rows<'a> {
         self.lines.at(at)
     }
 
+    /// Converts an error of the reader, with the line of its record.
     fn located(&self, error: &::csv::Error) -> Problem {
         match error.position() {
             Some(position) => {
@@ -121,7 +130,7 @@ impl<'a> Rows<'a> {
 }
 
 impl Column {
-    /// The cell with the column's unit after it, unless it has one of its own.
+    /// Appends the unit of the column to a cell, unless the cell has a unit of its own.
     fn with_unit(&self, cell: &str) -> String {
         match self.unit {
             Some(unit) if !cell.ends_with('s') => format!("{cell}{unit}"),
@@ -130,7 +139,8 @@ impl Column {
     }
 }
 
-/// `2,5` or `2,5ms`: a number as spreadsheets of many countries write it.
+/// Returns whether a cell is a number with a decimal comma, such as `2,5` or `2,5ms`, as spreadsheets of many countries
+/// write it.
 fn has_decimal_comma(cell: &str) -> bool {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     cell.split_once(',').is_some_and(|(whole, fraction)| {
@@ -139,6 +149,7 @@ fn has_decimal_comma(cell: &str) -> bool {
     })
 }
 
+/// Converts an error of the reader.
 fn broken(error: &::csv::Error) -> Problem {
     let line = error.position().map(|position| position.line() as usize);
     let message = match error.kind() {

@@ -1,5 +1,5 @@
-//! The bytes of a file that a user names, whatever it is: too large a file, an endless device and a silent pipe are errors, not a program that
-//! eats memory or hangs.
+//! Reading of a file that a user names, whatever kind it is. A file that is too large, an endless device and a silent pipe
+//! are errors: the program must neither exhaust memory nor hang.
 
 use std::fs::File;
 use std::io::{Error, Read, Result};
@@ -7,14 +7,14 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// Bytes of an ordinary file.
+/// Largest size of an ordinary file, in bytes.
 const MOST_BYTES: u64 = 1 << 30;
-/// Bytes of a pipe or a device, which does not say beforehand how much will come.
+/// Largest number of bytes from a pipe or device, whose size is not known beforehand.
 const MOST_STREAMED: u64 = 64 << 20;
-/// How long a pipe may be silent.
+/// Longest time for which a pipe may be silent.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Reads a whole file of at most 1 GiB; pipes and devices of at most 64 MiB.
+/// Reads a whole file of at most 1 GiB, or at most 64 MiB from a pipe or device.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     let metadata = path.metadata()?;
     if metadata.is_dir() {
@@ -36,7 +36,7 @@ fn too_large(most: u64) -> Error {
     Error::other(format!("is too large: more than {} MiB", most >> 20))
 }
 
-/// Whether opening it waits for somebody at the other end.
+/// Returns whether the file is a pipe, so that opening it waits for the other end.
 pub fn is_pipe(metadata: &std::fs::Metadata) -> bool {
     #[cfg(unix)]
     return std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type());
@@ -44,7 +44,7 @@ pub fn is_pipe(metadata: &std::fs::Metadata) -> bool {
     return !metadata.is_file() && !metadata.is_dir();
 }
 
-/// Reads on a thread of its own, since opening a pipe nobody writes to never returns.
+/// Reads a pipe on a separate thread, because opening a pipe without a writer never returns.
 fn read_pipe(path: &Path, most: u64) -> Result<Vec<u8>> {
     let (sender, receiver) = sync_channel::<Result<Vec<u8>>>(1);
     let path = path.to_path_buf();
@@ -55,7 +55,7 @@ fn read_pipe(path: &Path, most: u64) -> Result<Vec<u8>> {
                 let mut part = vec![0; 1 << 16];
                 let length = file.read(&mut part)?;
                 part.truncate(length);
-                // A reader that has had enough is gone.
+                // Sending fails after the receiver has given up.
                 if length == 0 || sender.send(Ok(part)).is_err() {
                     return Ok(());
                 }

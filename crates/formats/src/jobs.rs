@@ -1,14 +1,14 @@
-//! A list of single jobs, such as a recorded trace: a CSV whose header has `release`. Rows with one name are jobs of
-//! one task, counted in the order of their releases.
+//! Lists of individual jobs, such as recorded traces: CSV files whose header has a column `release`. Rows with the same name
+//! are jobs of one task, numbered in the order of their releases.
 
 use temponet_task::{Arrival, ListedJob, Task, TaskSet, Time, TimeUnit};
 
 use crate::Problem;
 use crate::csv::{Rows, delimiter};
 use crate::node::{Fields, Node};
-use crate::read::{MOST_VALUE, Read, criticality, name};
+use crate::read::{MOST_VALUE, ReadResult, criticality, name};
 
-/// Whether the header, the first line that is no comment, has a release column.
+/// Returns whether the header, the first line that is not a comment, has a release column.
 pub(super) fn is_job_list(text: &str) -> bool {
     let header = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
     header.is_some_and(|header| {
@@ -17,7 +17,8 @@ pub(super) fn is_job_list(text: &str) -> bool {
     })
 }
 
-pub(super) fn parse(text: &str, name: String) -> Read {
+/// Parses a list of jobs into a task set.
+pub(super) fn parse(text: &str, name: String) -> ReadResult {
     let mut rows = Rows::of(text)?;
     let mut tasks: Vec<(String, Vec<ListedJob>)> = Vec::new();
     let mut index_of = std::collections::HashMap::new();
@@ -42,9 +43,10 @@ pub(super) fn parse(text: &str, name: String) -> Read {
     Ok((TaskSet::new(name, tasks, 1), warnings))
 }
 
+/// Keys of a row.
 const JOB_KEYS: &[&str] = &["name", "release", "execution", "deadline", "wcet", "criticality", "value"];
 
-/// A row: its task, its job, and whether it states a wcet.
+/// Reads a row: the name of its task, the job, and whether it states a wcet.
 fn job(row: &Node, warnings: &mut Vec<Problem>) -> Result<(String, ListedJob, bool), Problem> {
     let line = row.line;
     let mut fields = Fields::of(row, "job")?.only(JOB_KEYS)?;
@@ -67,12 +69,13 @@ fn job(row: &Node, warnings: &mut Vec<Problem>) -> Result<(String, ListedJob, bo
         let window = deadline - release;
         warnings.push(Problem::at(line, format!("warning: job of {name:?} has wcet {wcet} > its window {window}")));
     }
-    // Whether times are known is said by the list as a whole.
+    // The caller raises the bcet to the wcet if the list as a whole states no wcets.
     let bcet = Time(1);
     Ok((name, ListedJob { release, deadline, execution, wcet, bcet, criticality, value }, stated.is_some()))
 }
 
-/// A task that stands for the jobs of one name; its own figures are the largest of theirs.
+/// Creates the task for the jobs of one name. Its wcet, deadline, criticality and value are the largest of its jobs, and
+/// its bcet is the smallest.
 pub(super) fn listed_task(name: String, mut jobs: Vec<ListedJob>) -> Task {
     jobs.sort_by_key(|job| job.release);
     let window = |job: &ListedJob| job.deadline - job.release;

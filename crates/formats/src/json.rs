@@ -1,5 +1,7 @@
-//! JSON text to nodes. `serde_json` reports lines only for broken syntax, so each value is taken as the raw slice of
-//! the text that it is, whose place in the text gives the line.
+//! JSON text to nodes.
+//!
+//! `serde_json` reports line numbers only for syntax errors. Each value is therefore kept as a raw slice of the text, and
+//! the position of the slice gives its line.
 
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -7,11 +9,12 @@ use serde_json::value::RawValue;
 use crate::node::{Node, Table, Value};
 use crate::{Lines, Problem, one_line};
 
+/// Parses a JSON text. A repeated key is an error.
 pub(super) fn parse(text: &str) -> Result<Node, Problem> {
     parse_with(text, false)
 }
 
-/// As [`parse`], but a key may stand several times in one object, as other tools have it.
+/// Like [`parse`], but accepts a key several times in one object, as some other tools do.
 pub(super) fn parse_repeating(text: &str) -> Result<Node, Problem> {
     parse_with(text, true)
 }
@@ -19,22 +22,23 @@ pub(super) fn parse_repeating(text: &str) -> Result<Node, Problem> {
 fn parse_with(text: &str, repeating: bool) -> Result<Node, Problem> {
     let lines = Lines::of(text);
     let root: &RawValue = serde_json::from_str(text).map_err(|error| broken(1, &error))?;
-    node(Source { text, lines: &lines, repeating }, root, 0)
+    node(JsonText { text, lines: &lines, repeating }, root, 0)
 }
 
-/// Deeper nesting than this has no meaning in a task set.
+/// Deepest nesting that has a meaning in a task set.
 const DEEPEST: usize = 16;
 
-/// The whole text, of which every raw value is a slice.
+/// The text of which every raw value is a slice.
 #[derive(Clone, Copy)]
-struct Source<'a> {
+struct JsonText<'a> {
     text: &'a str,
     lines: &'a Lines,
-    /// Whether a key may stand twice.
+    /// Whether a key may occur twice in an object.
     repeating: bool,
 }
 
-fn node(whole: Source<'_>, raw: &RawValue, depth: usize) -> Result<Node, Problem> {
+/// Converts a raw value, a slice of `whole`, into a node.
+fn node(whole: JsonText<'_>, raw: &RawValue, depth: usize) -> Result<Node, Problem> {
     let source = raw.get();
     let line = whole.lines.at(source.as_ptr() as usize - whole.text.as_ptr() as usize);
     if depth > DEEPEST {
@@ -44,7 +48,7 @@ fn node(whole: Source<'_>, raw: &RawValue, depth: usize) -> Result<Node, Problem
     let value = match source.as_bytes().first() {
         Some(b'{') => {
             let mut deserializer = serde_json::Deserializer::from_str(source);
-            let pairs = deserializer.deserialize_map(Pairs).map_err(fail)?;
+            let pairs = deserializer.deserialize_map(EntriesVisitor).map_err(fail)?;
             let mut table = Table::default();
             for (key, raw) in pairs {
                 let value = node(whole, raw, depth + 1)?;
@@ -68,17 +72,17 @@ fn node(whole: Source<'_>, raw: &RawValue, depth: usize) -> Result<Node, Problem
     Ok(Node { line, value })
 }
 
-/// Where `error`, met in a value that begins at `line`, really is.
+/// Converts a syntax error in a value that begins at `line`.
 fn broken(line: usize, error: &serde_json::Error) -> Problem {
     let message = error.to_string();
     let message = message.split(" at line ").next().unwrap_or_default();
     Problem::at(line + error.line().saturating_sub(1), one_line(message))
 }
 
-/// An object's entries in their order, doubled keys included.
-struct Pairs;
+/// Visitor that returns the entries of an object in order, repeated keys included.
+struct EntriesVisitor;
 
-impl<'de> Visitor<'de> for Pairs {
+impl<'de> Visitor<'de> for EntriesVisitor {
     type Value = Vec<(String, &'de RawValue)>;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -1,11 +1,11 @@
 //! Task-set files: TOML (the documented default), JSON with the same keys, and CSV.
 //!
-//! Reading is strict and goes one way for all formats: a front end (`toml.rs`, `json.rs`, `csv.rs`) turns the text
-//! into a tree of [`node::Node`]s that know their lines, and `read.rs` turns that tree into a [`TaskSet`],
-//! refusing what it does not understand. Lists of single jobs (`jobs.rs`) are CSV only.
+//! Reading is strict and works the same way for all formats. A front end (`toml.rs`, `json.rs`, `csv.rs`) turns the text
+//! into a tree of nodes (`node.rs`) that know their lines. `read.rs` turns that tree into a [`TaskSet`] and refuses what it
+//! does not understand. Lists of individual jobs (`jobs.rs`) are CSV only. `write.rs` is the way back.
 //!
-//! Files of other tools are imported: rt-app workloads (`rt_app/`) and SimSo simulations (`simso/`). They say things
-//! that a task set cannot; those are [`notes`], never dropped silently.
+//! Files of other tools can be imported: rt-app workloads (`rt_app/`) and SimSo simulations (`simso/`). What such a file
+//! states and a task set cannot represent becomes a note (`notes.rs`, [`Loaded::notes`]); nothing is dropped silently.
 
 pub mod builtin;
 mod csv;
@@ -33,21 +33,21 @@ pub use rt_app::{Exported, to_rt_app};
 pub use template::TEMPLATE;
 pub use write::{NotRepresentable, write};
 
-/// The file formats.
+/// File format of a task set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// `.toml`
+    /// `.toml`: TOML, the documented default.
     Toml,
-    /// `.json`: our own keys or, where there is a top-level object `tasks`, a workload of rt-app.
+    /// `.json`: JSON with the keys of TOML, or an rt-app workload if it has a top-level object `tasks`.
     Json,
-    /// `.csv`
+    /// `.csv`: one task per row, or one job per row if there is a column `release`.
     Csv,
-    /// `.xml`: a simulation of SimSo, which is only read.
+    /// `.xml`: a SimSo simulation. It can be read but not written.
     SimSo,
 }
 
 impl Format {
-    /// The format that a file's ending names.
+    /// Returns the format that belongs to the extension of a file name.
     pub fn of(path: &Path) -> Option<Format> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "toml" => Some(Format::Toml),
@@ -59,14 +59,14 @@ impl Format {
     }
 }
 
-/// A file that cannot be used: where and why, in one line.
+/// Reason why a file cannot be used. Its message is one line with file, line and cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError {
-    /// The file, as the user named it.
+    /// File name, as the user gave it.
     pub file: String,
-    /// Counted from 1.
+    /// Line number, from 1; `None` if the error concerns the whole file.
     pub line: Option<usize>,
-    /// What is wrong, with the value.
+    /// What is wrong, with the offending value.
     pub message: String,
 }
 
@@ -81,20 +81,20 @@ impl std::fmt::Display for LoadError {
     }
 }
 
-/// A set, and what its author should know about it.
+/// A task set that was read, with warnings and notes for its author.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The set.
+    /// Task set.
     pub set: TaskSet,
-    /// One line each, with file and line.
+    /// Warnings, one line each, with file and line.
     pub warnings: Vec<String>,
-    /// What a file of another tool says and the set does not, one line each, with file and line.
+    /// Statements of another tool's file that the set does not represent, one line each, with file and line.
     pub notes: Vec<String>,
-    /// The files that it refers to, such as measured times.
+    /// Files that the set refers to, such as measured times.
     pub files: Vec<PathBuf>,
 }
 
-/// Reads a file; its ending says the format.
+/// Reads a file. Its extension selects the format.
 pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     let fail = |message: String| LoadError { file: path.display().to_string(), line: None, message };
     let format = Format::of(path)
@@ -108,7 +108,7 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     parse(&text, format, path)
 }
 
-/// Reads a text. `origin` names it in messages; files it refers to are looked for beside it.
+/// Reads a text. Messages name it `origin`, and files that it refers to are looked up in the directory of `origin`.
 pub fn parse(text: &str, format: Format, origin: &Path) -> Result<Loaded, LoadError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let name =
@@ -143,10 +143,12 @@ pub fn parse(text: &str, format: Format, origin: &Path) -> Result<Loaded, LoadEr
     }
 }
 
-/// Something wrong at a line; the file is this one unless said otherwise.
+/// An error or a note with its line.
 #[derive(Debug)]
 struct Problem {
+    /// File name; `None` means the file that is being read.
     file: Option<String>,
+    /// Line number, from 1; `None` means the whole file.
     line: Option<usize>,
     message: String,
 }
@@ -161,7 +163,7 @@ impl Problem {
     }
 }
 
-/// Where the lines of a text begin, so that a byte's line is found by bisection.
+/// Byte offsets of the lines of a text, for finding the line of a byte by bisection.
 struct Lines {
     starts: Vec<usize>,
 }
@@ -172,13 +174,13 @@ impl Lines {
         Lines { starts: std::iter::once(0).chain(after_breaks).collect() }
     }
 
-    /// The line, counted from 1, of a byte.
+    /// Returns the line number, from 1, of a byte.
     fn at(&self, byte: usize) -> usize {
         self.starts.partition_point(|start| *start <= byte)
     }
 }
 
-/// A message without line breaks, since every error is one line.
+/// Replaces line breaks by spaces, because every error is one line.
 fn one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,36 +1,39 @@
-//! A value with its line, and strict reading of tables: what all file formats have in common.
+//! Values with their lines, and strict reading of tables: the common form of all file formats.
 
 use temponet_task::wording::did_you_mean;
 use temponet_task::{Time, TimeUnit};
 
 use crate::Problem;
 
-/// A value of a file.
+/// A value of a file, with its line.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
+    /// Line number, from 1.
     pub line: usize,
     pub value: Value,
 }
 
+/// A value of a file.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
-    /// A number as it was written, so that times stay exact.
+    /// A number as written, which keeps times exact.
     Number(String),
     /// A quoted text.
     Text(String),
-    /// A CSV cell: a number or a text, as it is needed.
+    /// A CSV cell, which is read as a number or a text depending on its key.
     Cell(String),
     Bool(bool),
     List(Vec<Node>),
     Table(Table),
 }
 
+/// Entries of a table in the order of the file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     pub entries: Vec<(String, Node)>,
 }
 
-/// A text for messages, cut if it is long.
+/// Shortens a long text for messages.
 fn cut(text: &str) -> String {
     const LONGEST: usize = 60;
     match text.char_indices().nth(LONGEST) {
@@ -40,11 +43,12 @@ fn cut(text: &str) -> String {
 }
 
 impl Node {
+    /// Creates the error for this value.
     fn is_wrong(&self, message: impl std::fmt::Display) -> Problem {
         Problem::at(self.line, message.to_string())
     }
 
-    /// The value as the user wrote it, for messages: on one line, and cut if it is long.
+    /// Returns the value as the user wrote it, for messages: on one line, and shortened if it is long.
     pub fn shown(&self) -> String {
         match &self.value {
             Value::Number(text) | Value::Cell(text) if !text.contains(char::is_control) => cut(text),
@@ -55,6 +59,7 @@ impl Node {
         }
     }
 
+    /// Returns the table. `what` names the value in the error.
     pub fn table(&self, what: &str) -> Result<&Table, Problem> {
         match &self.value {
             Value::Table(table) => Ok(table),
@@ -62,6 +67,7 @@ impl Node {
         }
     }
 
+    /// Returns the items of the list. `what` names the value in the error.
     pub fn list(&self, what: &str) -> Result<&[Node], Problem> {
         match &self.value {
             Value::List(list) => Ok(list),
@@ -69,6 +75,7 @@ impl Node {
         }
     }
 
+    /// Returns the text. `key` names the value in the error.
     pub fn text(&self, key: &str) -> Result<&str, Problem> {
         match &self.value {
             Value::Text(text) | Value::Cell(text) => Ok(text),
@@ -76,6 +83,7 @@ impl Node {
         }
     }
 
+    /// Returns the time. A bare number is in `unit`s.
     pub fn time(&self, key: &str, unit: TimeUnit) -> Result<Time, Problem> {
         let (Value::Number(text) | Value::Text(text) | Value::Cell(text)) = &self.value else {
             return Err(self.is_wrong(format_args!("{key} must be a time, not {}", self.shown())));
@@ -83,6 +91,7 @@ impl Node {
         Time::parse(text, unit).map_err(|error| self.is_wrong(format_args!("{key} = {} {error}", self.shown())))
     }
 
+    /// Returns a time greater than zero.
     pub fn positive_time(&self, key: &str, unit: TimeUnit) -> Result<Time, Problem> {
         match self.time(key, unit)? {
             Time::ZERO => Err(self.is_wrong(format_args!("{key} = {} must be greater than zero", self.shown()))),
@@ -90,7 +99,7 @@ impl Node {
         }
     }
 
-    /// A finite number from `least` to `most`.
+    /// Returns a finite number from `least` to `most`.
     pub fn number(&self, key: &str, least: f64, most: f64) -> Result<f64, Problem> {
         let parsed = match &self.value {
             Value::Number(text) | Value::Cell(text) => text.trim().replace('_', "").parse::<f64>().ok(),
@@ -105,7 +114,7 @@ impl Node {
         }
     }
 
-    /// A whole number from `least` to `most`.
+    /// Returns a whole number from `least` to `most`.
     pub fn integer(&self, key: &str, least: i64, most: i64) -> Result<i64, Problem> {
         let parsed = match &self.value {
             Value::Number(text) | Value::Cell(text) => text.trim().replace('_', "").parse::<i64>().ok(),
@@ -117,18 +126,21 @@ impl Node {
     }
 }
 
-/// Takes the entries of a table one by one and in the end refuses those that nobody asked for.
+/// Reader of the entries of a table. Entries are taken one by one; [`Fields::finish`] refuses those that are left.
 pub(super) struct Fields<'a> {
-    /// What it is and, if it has one, its name: `task "lidar"`.
+    /// Description of the table for messages, with its name if it has one: `task "lidar"`.
     what: String,
     line: usize,
+    /// Entries that have not been taken.
     left: Vec<(&'a str, &'a Node)>,
+    /// Keys that have been asked for.
     asked: Vec<&'static str>,
-    /// The keys that there are, where the reader lists them beforehand.
+    /// All known keys, if [`Fields::only`] was called; otherwise empty.
     known: &'static [&'static str],
 }
 
 impl<'a> Fields<'a> {
+    /// Creates a reader for a table, which messages call `what`.
     pub fn of(node: &'a Node, what: &'static str) -> Result<Fields<'a>, Problem> {
         let entries = &node.table(what)?.entries;
         let name = entries.iter().find_map(|(key, value)| match &value.value {
@@ -140,7 +152,8 @@ impl<'a> Fields<'a> {
         Ok(Fields { what, line: node.line, left, asked: Vec::new(), known: &[] })
     }
 
-    /// Refuses all keys but these at once, so that a misspelt key is named before what is missing without it.
+    /// Refuses all keys other than `known`. Called first, it reports a misspelled key before the missing key that results
+    /// from it.
     pub fn only(mut self, known: &'static [&'static str]) -> Result<Fields<'a>, Problem> {
         self.known = known;
         let unknown = self.left.iter().filter(|(key, _)| !known.contains(key));
@@ -150,8 +163,9 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Creates the error for an unknown key, with the known key that was probably meant.
     fn unknown(&self, key: &str, node: &Node, known: &[&str]) -> Problem {
-        // The columns of a CSV may carry a unit in their names.
+        // The name of a CSV column may carry a unit.
         let without_unit =
             key.rsplit_once('_').filter(|(_, unit)| TimeUnit::from_name(unit).is_some()).map(|(key, _)| key);
         let mut hints =
@@ -163,10 +177,12 @@ impl<'a> Fields<'a> {
         Problem::at(node.line, format!("{}: unknown key {:?}{hint}", self.what, cut(key)))
     }
 
+    /// Returns the line of the table.
     pub fn line(&self) -> usize {
         self.line
     }
 
+    /// Takes the entry with this key, if there is one.
     pub fn take(&mut self, key: &'static str) -> Option<&'a Node> {
         debug_assert!(
             self.known.is_empty() || self.known.contains(&key),
@@ -178,21 +194,24 @@ impl<'a> Fields<'a> {
         Some(self.left.remove(at).1)
     }
 
+    /// Takes the entry with this key. A missing entry is an error.
     pub fn need(&mut self, key: &'static str) -> Result<&'a Node, Problem> {
         let node = self.take(key);
         node.ok_or_else(|| Problem::at(self.line, format!("{} has no {key}", self.what)))
     }
 
+    /// Takes a time, if there is one. A bare number is in `unit`s.
     pub fn time(&mut self, key: &'static str, unit: TimeUnit) -> Result<Option<Time>, Problem> {
         self.take(key).map(|node| node.time(key, unit)).transpose()
     }
 
+    /// Takes a time greater than zero, if there is one.
     pub fn positive_time(&mut self, key: &'static str, unit: TimeUnit) -> Result<Option<Time>, Problem> {
         self.take(key).map(|node| node.positive_time(key, unit)).transpose()
     }
 
-    /// What nobody asked for, in its order, for readers that do not refuse it. A key that was asked for and stands there
-    /// once more is refused all the same.
+    /// Returns the remaining entries in order, for readers that do not refuse them. A repetition of a key that was asked
+    /// for is still an error.
     pub fn rest(self) -> Result<Vec<(&'a str, &'a Node)>, Problem> {
         match self.left.iter().find(|(key, _)| self.asked.contains(key)) {
             Some((key, node)) => Err(Problem::at(node.line, format!("key {key:?} stands twice"))),
@@ -200,6 +219,7 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Refuses the remaining entries.
     pub fn finish(self) -> Result<(), Problem> {
         let Some((key, node)) = self.left.iter().min_by_key(|(key, node)| (node.line, *key)) else { return Ok(()) };
         Err(self.unknown(key, node, &self.asked))

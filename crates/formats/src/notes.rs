@@ -1,4 +1,4 @@
-//! What a file of another tool says and a task set cannot: named line by line, never dropped silently.
+//! Notes on what a file of another tool states and a task set cannot represent. Nothing is dropped silently.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -7,12 +7,12 @@ use temponet_task::TaskSet;
 
 use crate::Problem;
 
-/// A set with what its author should know about it.
+/// A task set that was read, with warnings and notes for its author.
 pub(super) struct Imported {
     pub set: TaskSet,
     pub warnings: Vec<Problem>,
     pub notes: Notes,
-    /// The files that the set refers to.
+    /// Files that the set refers to.
     pub files: Vec<PathBuf>,
 }
 
@@ -22,25 +22,26 @@ impl From<(TaskSet, Vec<Problem>)> for Imported {
     }
 }
 
-/// The notes so far. What has been said once is not said again.
+/// Collection of notes without repetitions.
 #[derive(Default)]
 pub(super) struct Notes {
     lines: Vec<Problem>,
+    /// Messages so far.
     said: HashSet<String>,
 }
 
 impl Notes {
-    /// Something at a line.
+    /// Adds a note on a line.
     pub fn add(&mut self, line: usize, message: impl Into<String>) {
         self.push(Some(line), message.into());
     }
 
-    /// Something about the whole file.
+    /// Adds a note on the whole file.
     pub fn whole_file(&mut self, message: impl Into<String>) {
         self.push(None, message.into());
     }
 
-    /// Something about one task.
+    /// Adds a note on a task.
     pub fn task(&mut self, line: usize, task: &str, message: impl std::fmt::Display) {
         self.add(line, format!("task {task:?}: {message}"));
     }
@@ -51,14 +52,14 @@ impl Notes {
         }
     }
 
-    /// Adds those of others.
+    /// Adds the notes of another collection.
     pub fn extend(&mut self, others: Notes) {
         for note in others.lines {
             self.push(note.line, note.message);
         }
     }
 
-    /// All of them, in the order of the file; what concerns the whole file last.
+    /// Returns all notes in the order of the file. Notes on the whole file come last.
     pub fn into_lines(mut self) -> Vec<Problem> {
         self.lines.sort_by_key(|problem| problem.line.unwrap_or(usize::MAX));
         self.lines

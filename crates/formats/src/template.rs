@@ -1,4 +1,4 @@
-//! The file that `temponet new` writes.
+//! Template file that `temponet new` writes.
 
-/// A task set to start from, with every key explained.
+/// Text of a task-set file to start from, with an explanation of every key.
 pub const TEMPLATE: &str = include_str!("template.toml");

@@ -1,4 +1,4 @@
-//! TOML text to nodes.
+//! TOML text to nodes. Numbers keep the text they were written as, so that times are exact.
 
 use ::toml::Spanned;
 use ::toml::de::{DeTable, DeValue};
@@ -6,6 +6,7 @@ use ::toml::de::{DeTable, DeValue};
 use crate::node::{Node, Table, Value};
 use crate::{Lines, Problem, one_line};
 
+/// Parses a TOML text.
 pub(super) fn parse(text: &str) -> Result<Node, Problem> {
     let lines = Lines::of(text);
     let root = DeTable::parse(text).map_err(|error| Problem {
@@ -21,6 +22,7 @@ fn table(lines: &Lines, entries: &DeTable<'_>) -> Table {
     Table { entries: entries.collect() }
 }
 
+/// Converts a value into a node with its line.
 fn node(lines: &Lines, spanned: &Spanned<DeValue<'_>>) -> Node {
     let value = match spanned.get_ref() {
         DeValue::String(content) => Value::Text(content.to_string()),

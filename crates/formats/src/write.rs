@@ -1,11 +1,16 @@
-//! A task set back to a file. Whatever is written reads back as the same set; what a format cannot hold is an error
-//! that names it.
+//! Task set to file. Whatever is written reads back as the same set. What a format cannot represent is an error that names
+//! it.
+//!
+//! CSV is written by the `csv` crate. TOML and JSON are laid out here, because people read and compare these files: JSON
+//! has one line per task, and TOML has one line per key, with gaps, execution models and costs as inline tables.
+//! `serde_json` puts either every value or the whole file on one line, and `toml` turns inner tables into sections.
+//! Quoting and escaping of texts is left to those crates.
 
 use temponet_task::{Arrival, Costs, ExecutionModel, Gap, ListedJob, OnMiss, Speed, Task, TaskSet, Time};
 
 use crate::Format;
 
-/// What the asked-for format has no place for.
+/// Reason why a set cannot be written in a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} cannot be written as {format}{hint}")]
 pub struct NotRepresentable {
@@ -14,7 +19,7 @@ pub struct NotRepresentable {
     pub(super) hint: &'static str,
 }
 
-/// The set as the text of a file.
+/// Returns the set as the text of a file in this format.
 pub fn write(set: &TaskSet, format: Format) -> Result<String, NotRepresentable> {
     let is_listed = |task: &Task| matches!(task.arrival, Arrival::Listed(_));
     let listed = set.tasks.iter().any(is_listed);
@@ -50,6 +55,7 @@ enum Out {
     Table(Entries),
 }
 
+/// Keys and values of a table, in the order of the file.
 type Entries = Vec<(&'static str, Out)>;
 
 fn time(time: Time) -> Out {
@@ -60,6 +66,7 @@ fn text(value: impl Into<String>) -> Out {
     Out::Text(value.into())
 }
 
+/// Returns the entries of the set as a whole.
 fn head(set: &TaskSet) -> Entries {
     let mut entries: Entries = Vec::new();
     if !set.description.is_empty() {
@@ -89,7 +96,7 @@ fn head(set: &TaskSet) -> Entries {
     entries
 }
 
-/// The tables of a set, by the name of their list.
+/// Returns the non-empty lists of tables of a set, by the name of the list.
 fn tables(set: &TaskSet) -> Vec<(&'static str, Vec<Entries>)> {
     let is_burst = |task: &&Task| matches!(task.arrival, Arrival::Burst { .. });
     let servers = set.servers.iter().map(|server| {
@@ -116,6 +123,7 @@ fn tables(set: &TaskSet) -> Vec<(&'static str, Vec<Entries>)> {
     lists.into_iter().filter(|(_, tables)| !tables.is_empty()).collect()
 }
 
+/// Returns the entries of a task that is not a burst. Defaults are left out.
 fn task_entries(task: &Task, set: &TaskSet) -> Entries {
     let period = task.period().unwrap_or_default();
     let mut entries: Entries = vec![("name", text(&task.name))];
@@ -172,6 +180,7 @@ fn task_entries(task: &Task, set: &TaskSet) -> Entries {
     entries
 }
 
+/// Returns criticality and value, unless they are the default.
 fn importance(task: &Task) -> Entries {
     let mut entries: Entries = Vec::new();
     if task.criticality > 0 {
@@ -183,6 +192,7 @@ fn importance(task: &Task) -> Entries {
     entries
 }
 
+/// Returns the value of `execution`.
 fn execution(model: &ExecutionModel) -> Out {
     match model {
         ExecutionModel::Wcet | ExecutionModel::Overrun { .. } => text("wcet"),
@@ -201,6 +211,7 @@ fn execution(model: &ExecutionModel) -> Out {
     }
 }
 
+/// Returns the entries of a burst.
 fn burst_entries(task: &Task) -> Entries {
     let mut entries: Entries = vec![("name", text(&task.name))];
     if let Arrival::Burst { jobs, every, until } = task.arrival {
@@ -257,7 +268,7 @@ fn json(set: &TaskSet) -> String {
     out
 }
 
-/// Pretty-printed down to one line per task, which is how people read and compare such files.
+/// Appends a value. Line breaks end at one line per task, which is how people read and compare such files.
 fn json_value(value: &Out, depth: usize, out: &mut String) {
     let (open, close, items): (_, _, Vec<(Option<&str>, &Out)>) = match value {
         Out::Text(text) => return out.push_str(&serde_json::Value::from(text.as_str()).to_string()),
@@ -284,7 +295,7 @@ fn json_value(value: &Out, depth: usize, out: &mut String) {
     out.push(close);
 }
 
-/// Refuses what a set says as a whole.
+/// Refuses entries of the set as a whole, for which CSV has no place, unless they have their default.
 fn no_head(set: &TaskSet, hint: &'static str) -> Result<(), NotRepresentable> {
     for (key, value) in head(set) {
         let default = matches!((key, &value), ("cores", Out::Integer(1)) | ("time_unit" | "description", _));
@@ -295,6 +306,7 @@ fn no_head(set: &TaskSet, hint: &'static str) -> Result<(), NotRepresentable> {
     Ok(())
 }
 
+/// Writes tasks as CSV. The columns are the keys that occur.
 fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
     const HINT: &str = ": use TOML or JSON";
     let refuse = |what: &str| Err(NotRepresentable { what: what.into(), format: "CSV", hint: HINT });
@@ -330,6 +342,7 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
     Ok(csv_text(&table))
 }
 
+/// Writes listed jobs as CSV, in the order of their releases.
 fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
     no_head(set, "")?;
     if let Some(task) = set.tasks.iter().find(|task| task.priority.is_some()) {
@@ -343,7 +356,7 @@ fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
         }
     }
     jobs.sort_by_key(|(job, index)| (job.release, *index));
-    // A list that states wcets does not tell how long jobs take; one of known times states none.
+    // A list with known execution times states no wcets; a list with wcets leaves the execution times unknown to schedulers.
     let is_known = jobs.iter().all(|(job, _)| job.bcet == job.wcet && job.wcet == job.execution);
     let wcet = if is_known { None } else { Some("wcet_ns") };
     let header = ["name", "release_ns", "execution_ns", "deadline_ns"].into_iter().chain(wcet);
@@ -358,11 +371,12 @@ fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
     Ok(csv_text(&table))
 }
 
+/// Returns rows as the text of a CSV file.
 fn csv_text(table: &[Vec<String>]) -> String {
-    // A cell that begins like a comment is quoted.
+    // With the comment character set, a cell that could be taken for a comment is quoted.
     let mut writer = ::csv::WriterBuilder::new().comment(Some(b'#')).from_writer(Vec::new());
     for row in table {
-        // Writing to memory cannot fail, and all rows have the header's length.
+        // Writing to memory cannot fail, and all rows have the length of the header.
         let _ = writer.write_record(row);
     }
     String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Contract: files are read strictly, with file, line and value in every error; no text makes a parser panic; what is
+//! Contract: files are read strictly, and every error names file, line and value. No text makes a parser panic. What is
 //! written reads back as the same set.
 
 use std::path::Path;
@@ -23,7 +23,7 @@ fn toml_error(text: &str) -> String {
     read(text, Format::Toml).expect_err("must be refused")
 }
 
-/// A task in line 1 to 4 whose extra line is the fourth.
+/// Returns a TOML text with one task, in which `line` is the fourth line.
 fn with_line(line: &str) -> String {
     format!("[[task]]\nname = \"a\"\nperiod = 10\n{line}\n")
 }
@@ -160,10 +160,10 @@ fn csv_reads_tasks_with_units_in_cells_or_headers() {
     assert!(error("name,period,wcet\na,10\n").contains("set.csv:2: 2 cells where the header has 3"));
     assert!(error("name,period,wcet,colour\na,10,1,red\n").contains("unknown key \"colour\""));
     assert!(error("").contains("set.csv: is empty"));
-    // A quote that is never closed swallows lines; the message stays one line, and short.
+    // A quote that is never closed swallows lines. The message is still one short line.
     let open = format!("name,period,wcet\na,\"1\n{}", "b,2,1\n".repeat(100));
     assert!(!error(&open).contains('\n') && error(&open).len() < 200, "{}", error(&open));
-    // Blank lines, comments and DOS line ends do not shift the count.
+    // Blank lines, comments and DOS line ends do not shift line numbers.
     let shifted = "\n# one\nname,period,wcet\r\n\r\n# two\r\na,10,1\r\n\n# three\nb,0,1\r\n";
     assert_eq!(error(shifted), "set.csv:9: period = 0 must be greater than zero");
 }
@@ -210,7 +210,7 @@ fn a_trace_does_not_tell_which_jobs_take_their_whole_wcet() {
     let (one, other) = ("a,0,4,10,4\na,5,1,15,4\n", "a,0,1,10,4\na,5,4,15,4\n");
     assert_eq!(told(&(header.to_string() + one)), told(&(header.to_string() + other)), "whatever they really take");
     assert!(told(&(header.to_string() + one)).0.iter().all(|(bcet, _)| *bcet == Time(1)));
-    // A list without wcets is one of known times.
+    // In a list without wcets, execution times are known.
     let (known, load) = told("name,release,execution,deadline\na,0,4,10\nb,5,1,15\n");
     assert!(known.iter().all(|(bcet, wcet)| bcet == wcet));
     assert_eq!(load, [4.0 / 15.0, 1.0 / 15.0], "over the time of all jobs together");
@@ -251,7 +251,7 @@ fn the_template_is_a_valid_set_also_with_everything_uncommented() {
     let loaded = read(TEMPLATE, Format::Toml).unwrap();
     assert_eq!((loaded.set.tasks.len(), loaded.warnings.len()), (3, 0));
     assert!(loaded.set.mean_utilization() > 1.0);
-    // The commented blocks at the end are valid as they stand, and every other commented key is a known one.
+    // The commented blocks at the end are valid as they are, and every other commented key is known.
     let (tasks, blocks) = TEMPLATE.split_at(TEMPLATE.find("# A load peak").unwrap());
     let is_data = |line: &&str| line.starts_with("[[") || line.contains(" = ");
     let blocks: Vec<&str> = blocks.lines().filter_map(|line| line.strip_prefix("# ")).filter(is_data).collect();

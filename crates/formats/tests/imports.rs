@@ -1,5 +1,5 @@
-//! Contract: files of rt-app and SimSo become the task sets that they mean, and whatever they say beyond that is named,
-//! with its line; what is written for rt-app reads back as the same tasks.
+//! Contract: files of rt-app and SimSo become the task sets that they mean. Whatever else they state becomes a note with its
+//! line. What is written for rt-app reads back as the same tasks.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn us(n: u64) -> Time {
     Time::from_us(n)
 }
 
-/// A file of this folder.
+/// Loads a file from the folder `imports`.
 fn fixture(name: &str) -> Loaded {
     load(&Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/imports")).join(name)).unwrap()
 }
@@ -28,12 +28,12 @@ fn xml(text: &str) -> Result<Loaded, String> {
     parse(text, Format::SimSo, Path::new("s.xml")).map_err(|error| error.to_string())
 }
 
-/// A workload of one thread.
+/// Reads a workload with one thread, whose body begins in line 2.
 fn thread(body: &str) -> Result<Loaded, String> {
     json(&format!("{{ \"tasks\": {{ \"a\": {{\n{body}\n}} }} }}"))
 }
 
-/// A simulation on one processor with these tasks, the first in line 3.
+/// Reads a simulation on one processor. The first task is in line 3.
 fn simulation(attributes: &str, processor: &str, tasks: &str) -> Result<Loaded, String> {
     let machine = format!("<processors><processor name='p' id='1' {processor}/></processors><sched class=''/>");
     xml(&format!("<simulation {attributes}>\n{machine}<caches/><tasks>\n{tasks}\n</tasks></simulation>"))
@@ -41,7 +41,7 @@ fn simulation(attributes: &str, processor: &str, tasks: &str) -> Result<Loaded, 
 
 const TASK: &str = "<task name='a' id='1' period='10' deadline='10' WCET='4'/>";
 
-/// Whether a note, without its file, begins like this.
+/// Returns whether a note, without its file name, begins with `wanted`.
 fn has(loaded: &Loaded, wanted: &str) -> bool {
     loaded.notes.iter().any(|note| {
         let cut = [".json:", ".xml:"].iter().find_map(|end| note.split_once(end));
@@ -98,7 +98,8 @@ fn periods_come_from_timers_sleeps_or_the_deadline_class() {
     };
     assert_eq!(one(r#""run": 5, "sleep": 10"#), (us(15), us(15), us(5)));
     assert_eq!(one(r#""run": 5, "run": 1, "timer": {"ref": "t", "period": 19}"#), (us(19), us(19), us(6)));
-    // A timer without a period is none; one at the start counts for what follows; two in turn make two jobs a loop.
+    // A timer without a period is ignored. A timer at the start counts for the events that follow. Two timers in turn make
+    // two jobs per repetition.
     assert_eq!(one(r#""run": 5, "sleep": 4, "timer": {"ref": "t", "period": 0}"#), (us(9), us(9), us(5)));
     assert_eq!(one(r#""timer0": {"period": 20}, "run0": 4, "runtime1": 3"#), (us(20), us(20), us(7)));
     let in_turn = r#""run": 4, "timer": {"period": 20}, "run": 7, "timer": {"period": 20}"#;
@@ -106,7 +107,7 @@ fn periods_come_from_timers_sleeps_or_the_deadline_class() {
     let deadline = r#""policy": "SCHED_DEADLINE", "dl-runtime": 3, "dl-period": 9, "dl-deadline": 8, "run": 2"#;
     assert_eq!(one(deadline), (us(9), us(8), us(3)));
     assert!(has(&thread(deadline).unwrap(), "2: task \"a\": its jobs run 2us: the dl-runtime 3us is taken"));
-    // The older grammar, and a phase that says it all.
+    // The older grammar, and a single phase that states everything.
     let older = r#""policy": "SCHED_DEADLINE", "runtime": 3, "period": 9, "deadline": 8"#;
     assert_eq!(one(older), (us(9), us(8), us(3)));
     let phase = r#""phases": { "p": { "loop": -1, "policy": "SCHED_RR", "run": 3, "timer": { "period": 9 } } }"#;
@@ -215,7 +216,7 @@ fn simulations_keep_their_defaults_and_units() {
     let plain = simulation("", "", TASK).unwrap();
     assert_eq!(plain.set.tasks, [Task::periodic("a", ms(10), ms(4))]);
     assert!(plain.notes.is_empty(), "{:?}", plain.notes);
-    // All processors twice as fast: half the time. Cycles count by the clock.
+    // If all processors are twice as fast, times are halved. Cycles are converted with the clock of the file.
     let fast = simulation("cycles_per_ms='1000'", "speed='2.0' cl_overhead='10.0'", TASK).unwrap();
     assert_eq!((fast.set.tasks[0].wcet, fast.set.costs.context_switch), (ms(2), us(10)));
     let ignored = TASK.replace("WCET", "ACET='2' et_stddev='1' WCET");

@@ -1,98 +1,72 @@
 //! The event-driven engine.
 //!
-//! Time jumps from event to event. At one instant, always in this order:
+//! Time jumps from event to event. One step of a run goes to the next decision point ([`Engine::advance`] in
+//! `advance.rs`), asks the scheduler, and carries out its decision ([`Engine::apply`] in `decision.rs`). Within one
+//! instant, the order is always the same:
 //!
-//! 1. jobs that run out of work *complete*;
-//! 2. unfinished jobs whose *deadline* it is are aborted, or stay late, by the miss rule;
-//! 3. new jobs are *released*;
-//! 4. if anything of this happened, or the scheduler asked for this date, it *decides* once.
+//! - running jobs without remaining work complete (`complete_jobs`);
+//! - unfinished jobs that reach their deadline are aborted or stay, by the set's rule (`pass_deadlines`);
+//! - new jobs are released (`release`), except at the horizon, where the run ends;
+//! - if any of this happened, or the scheduler asked for a decision at this time, it decides once (`apply`).
 //!
-//! So a completion exactly at the deadline is met, and a job released at the instant another completes competes for
-//! that core. The engine never reads a clock and draws no random numbers: the [`Workload`] brings them.
+//! A completion exactly at the deadline therefore meets the deadline, and a job that is released when another one
+//! completes competes for that core. The engine reads no clock and draws no random numbers: all randomness comes from
+//! the [`Workload`].
 //!
-//! A job's life:
+//! States of a job, with the functions that change them:
+//!
 //! ```text
-//!            release (3)            decide (4)               complete (1)
-//!   Workload ───────────► waiting ◄───────────► running ───────────────────► left
-//!                            │     preempted        │  abort (2), abandon (4)   ▲
-//!                            └──────────────────────┴──────────────────────────┘
+//!  ┌─────────┐   1   ┌─────────┐   2   ┌─────────┐   4   ┌───────────┐
+//!  │ Pending ├──────►│  Ready  ├──────►│ Running ├──────►│ Completed │
+//!  └────┬────┘       │    5    │◄──────┤    5    │       └───────────┘
+//!       │            └────┬────┘   3   └────┬────┘
+//!       │                 └────────┬────────┘
+//!       │          ┌───────────────┼───────────────┐
+//!       │          │ 6             │ 7             │ 8
+//!       │          ▼               ▼               ▼
+//!       │     ┌─────────┐    ┌───────────┐   ┌────────────┐
+//!       │     │ Aborted │    │ Abandoned │   │ Unfinished │
+//!       │     └─────────┘    └───────────┘   └────────────┘
+//!       │                                          ▲
+//!       └──────────────────────────────────────────┘
+//!                              9
 //! ```
+//!
+//! A *pending* job is still in the [`Workload`]. A *ready* job is in `active`, without a core. A *running* job is in
+//! `active` and on a core. The other states are those of a job that has left, named by [`End`].
+//!
+//! 1. `advance` takes the job from the workload at its release time and calls `release`.
+//! 2. `apply` calls `reassign_cores`, which calls `dispatch` for every job that gets a core.
+//! 3. `reassign_cores` calls `vacate` for every job that loses its core: a preemption, or a migration if `dispatch` puts
+//!    the job on another core in the same decision.
+//! 4. `complete_jobs` calls `vacate` and `leave` when the job has no remaining work. It may be late under
+//!    [`OnMiss::Continue`](temponet_task::OnMiss::Continue).
+//! 5. `deadline_passed` under `OnMiss::Continue` leaves the job where it is and reports [`Event::DeadlinePassed`].
+//! 6. `deadline_passed` under `OnMiss::Abort` calls `take_off_core` and `leave`. Its caller is `pass_deadlines`, or
+//!    `release` for a job that jitter releases at or after its own deadline.
+//! 7. `apply` calls `take_off_core` and `leave` for every job in [`Assignment::abandoned`].
+//! 8. `finish` counts the jobs that are still active at the horizon.
+//! 9. `count_unreleased`, called by `finish`, counts the jobs that are due by the horizon but that jitter would not
+//!    release before it.
 
+mod advance;
 mod decision;
+mod error;
 
 use std::ops::Deref;
 
-use temponet_task::{
-    Assignment, Costs, Event, Job, JobId, NotApplicable, OnMiss, Scheduler, Speed, System, SystemView, TaskSet, Time,
-};
+use temponet_task::{Assignment, Costs, Event, Job, JobId, Scheduler, Speed, System, SystemView, TaskSet, Time};
 
-use crate::deadlines::Deadlines;
+use crate::deadline_queue::DeadlineQueue;
 use crate::metrics::{End, Metrics};
 use crate::trace::Observer;
 use crate::workload::{Release, Workload};
+pub use error::SimError;
 
-/// Why a run cannot start or go on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SimError {
-    /// The scheduler cannot run on this system.
-    #[error(transparent)]
-    NotApplicable(#[from] NotApplicable),
-    /// The scheduler decided something that cannot be.
-    #[error("illegal assignment at {time}: {what}")]
-    IllegalAssignment {
-        /// When.
-        time: Time,
-        /// What, with names.
-        what: String,
-    },
-    /// More jobs are ready than the scheduler can decide among in a time worth waiting for, or than memory should hold.
-    #[error(
-        "more than {most} jobs are ready at once at {time}, too many to decide among (load {load} per core{rule}): {advice}"
-    )]
-    TooManyReady {
-        /// When.
-        time: Time,
-        /// How many are not too many.
-        most: usize,
-        /// Utilisation per core, two digits.
-        load: String,
-        /// What the rule for misses has to do with it.
-        rule: &'static str,
-        /// What helps.
-        advice: &'static str,
-    },
-}
-
-impl SimError {
-    /// Whether the scheduler cannot run this set, which is no fault of its own: others may.
-    pub fn is_about_the_set(&self) -> bool {
-        !matches!(self, SimError::IllegalAssignment { .. })
-    }
-}
-
-/// Jobs that may be ready at once: some hundred megabytes.
+/// Largest number of jobs that may be ready at once. They take a few hundred megabytes.
 pub const MOST_READY: usize = 1 << 20;
 
-/// The run would go on for as long as the backlog grows; what led there is said instead.
-#[cold]
-fn too_many(set: &TaskSet, time: Time, most: usize) -> SimError {
-    let load = format!("{:.2}", set.utilization() / set.cores as f64);
-    let stays = set.on_miss == OnMiss::Continue;
-    let rule = if stays { ", and late jobs stay" } else { "" };
-    let advice = match (stays, most < MOST_READY) {
-        (true, true) => {
-            "a shorter horizon, the rule abort, or a scheduler that keeps jobs in order, such as edf, helps"
-        }
-        (true, false) => "a shorter horizon or the rule abort helps",
-        (false, true) => {
-            "a scheduler that keeps jobs in order, such as edf, can; smaller bursts or shorter deadlines help"
-        }
-        (false, false) => "smaller bursts or shorter deadlines help",
-    };
-    SimError::TooManyReady { time, most, load, rule, advice }
-}
-
-/// Runs `scheduler` on the jobs of `set` that `seed` stands for, up to `horizon`.
+/// Runs `scheduler` on the jobs that `set` releases with `seed`, up to `horizon`.
 pub fn simulate<S: Scheduler + ?Sized, O: Observer>(
     set: &TaskSet,
     seed: u64,
@@ -106,7 +80,7 @@ pub fn simulate<S: Scheduler + ?Sized, O: Observer>(
     let mut assignment = Assignment::default();
     while engine.advance(observer) {
         if engine.active.len() > most {
-            return Err(too_many(set, engine.now, most));
+            return Err(error::too_many(set, engine.now, most));
         }
         assignment.reset(set.cores);
         scheduler.decide(&engine.view(), &mut assignment);
@@ -115,8 +89,10 @@ pub fn simulate<S: Scheduler + ?Sized, O: Observer>(
     Ok(engine.finish(observer))
 }
 
-/// The state of a run between two decisions: [`Engine::advance`] goes to the next decision point, [`Engine::apply`]
-/// takes the decision. A copy goes on as the original would: what if?
+/// State of a run between two decisions. [`Engine::advance`] goes to the next decision point, and [`Engine::apply`]
+/// carries out the decision.
+///
+/// A clone continues exactly as the original would, which allows trying out alternative decisions.
 #[derive(Clone)]
 pub struct Engine<S> {
     set: S,
@@ -125,67 +101,75 @@ pub struct Engine<S> {
     horizon: Time,
     now: Time,
     workload: Workload<S>,
-    /// What schedulers see, indexed by job id.
+    /// What schedulers see of the jobs, indexed by job id.
     jobs: Vec<Job>,
-    /// What they do not see, likewise.
+    /// What schedulers do not see of the jobs, indexed by job id.
     hidden: Vec<Hidden>,
+    /// Jobs that have been released and have not left.
     active: Vec<JobId>,
+    /// Ids that can be reused.
     free: Vec<JobId>,
-    /// Jobs that left since the last decision; their ids are free after the next one.
+    /// Jobs that left since the last decision. Their ids become free after the next decision.
     leaving: Vec<JobId>,
-    deadlines: Deadlines,
+    deadlines: DeadlineQueue,
+    /// Job on each core.
     running: Vec<Option<JobId>>,
     cores: Vec<Core>,
-    /// The earliest of the cores' completions.
+    /// Earliest completion on any core.
     next_completion: Time,
+    /// Time for which the scheduler asked for a decision.
     wake: Time,
     /// Whether every core runs at full speed.
     all_full: bool,
     events: Vec<Event>,
     metrics: Metrics,
-    /// Busy core time in ns at full and at other speeds, and the energy spent at the latter.
+    /// Busy core time at full speed, in nanoseconds.
     busy_full: u128,
+    /// Busy core time at lower speeds, in nanoseconds.
     busy_slow: u128,
+    /// Energy spent at lower speeds; for the unit see [`Metrics::energy`].
     energy_slow: f64,
 }
 
-/// What only nature knows of a job, and the engine's own notes on it.
+/// The part of a job that schedulers do not see: its true execution time and the engine's bookkeeping.
 #[derive(Clone, Copy, Debug)]
 struct Hidden {
     execution: Time,
-    /// Tells the users of one id apart.
+    /// Number of the use of this id, which tells successive jobs with the same id apart.
     generation: u32,
-    /// Place in `active`; [`GONE`] when it left.
+    /// Index in `active`, or [`GONE`] after the job has left.
     place: u32,
-    /// Thousandths of a nanosecond of work done, left over from slow cores.
+    /// Work done on slow cores that is not a whole nanosecond yet, in thousandths of a nanosecond.
     fraction: u32,
-    /// The decision that last put it on a core, to notice a job on two.
+    /// Number of the last decision that moved the job to a core. It reveals a job on two cores.
     assigned: u64,
+    /// Time of the first dispatch, or [`Time::NEVER`].
     first_start: Time,
 }
 
+/// Place of a job that has left.
 const GONE: u32 = u32::MAX;
 
 impl Hidden {
-    /// Whether this is still the job of that generation, and active.
+    /// Returns whether this is still the job of `generation` and active.
     fn is(&self, generation: u32) -> bool {
         self.generation == generation && self.place != GONE
     }
 }
 
-/// A core between two decisions.
+/// State of a core between two decisions.
 #[derive(Clone, Copy, Debug)]
 struct Core {
     speed: Speed,
-    /// When its job runs out of work if nothing intervenes.
+    /// Time at which the core's job completes if nothing intervenes; [`Time::NEVER`] on an idle core.
     completion: Time,
-    /// Since when it runs that job at that speed.
+    /// Time since which the core runs its job at this speed.
     since: Time,
-    /// The job it ran last, which resumes without a context switch.
+    /// Last job of the core and its generation. It resumes without a context switch.
     previous: Option<(JobId, u32)>,
 }
 
-/// What a scheduler sees of a job at its release.
+/// Creates the job that schedulers see at a release.
 fn new_job(release: &Release) -> Job {
     Job {
         task: release.task,
@@ -204,7 +188,7 @@ fn new_job(release: &Release) -> Job {
 }
 
 impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
-    /// A run that has not begun; the set is borrowed or shared.
+    /// Creates a run that has not begun. `set` is a reference or a shared pointer to a task set.
     pub fn new(set: S, seed: u64, horizon: Time) -> Engine<S> {
         let core = Core { speed: Speed::FULL, completion: Time::NEVER, since: Time::ZERO, previous: None };
         Engine {
@@ -218,7 +202,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             active: Vec::new(),
             free: Vec::new(),
             leaving: Vec::new(),
-            deadlines: Deadlines::new(),
+            deadlines: DeadlineQueue::new(),
             running: vec![None; set.cores],
             cores: vec![core; set.cores],
             next_completion: Time::NEVER,
@@ -233,12 +217,12 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
-    /// What a scheduler is told before the run.
+    /// Returns the description of the system that a scheduler receives before the run.
     pub fn system(&self) -> &System {
         &self.system
     }
 
-    /// What a scheduler sees now.
+    /// Returns the state that a scheduler sees now.
     pub fn view(&self) -> SystemView<'_> {
         SystemView {
             now: self.now,
@@ -250,168 +234,33 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
-    /// The date.
+    /// Returns the current time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// The true execution time of an active job, for oracles and tests.
+    /// Returns the true execution time of an active job, for oracles and tests.
     pub fn true_execution(&self, id: JobId) -> Time {
         self.hidden[id.index()].execution
     }
 
-    /// Ends the run at another date, which is not past.
+    /// Moves the end of the run to `horizon`, or to the current time if `horizon` is in the past.
     pub fn set_horizon(&mut self, horizon: Time) {
         self.horizon = horizon.max(self.now);
         self.workload.extend(self.horizon);
     }
 
-    /// How often a job has changed its core.
+    /// Returns the number of migrations so far.
     pub fn migrations(&self) -> u64 {
         self.metrics.migrations
     }
 
-    /// Whether no job will ever be released again.
+    /// Returns whether no more jobs will be released.
     pub fn is_workload_over(&self) -> bool {
         self.workload.next_time() == Time::NEVER
     }
 
-    /// Goes to the next decision point. False at the end of the run.
-    pub fn advance(&mut self, observer: &mut impl Observer) -> bool {
-        loop {
-            let next = self.next_instant().min(self.horizon);
-            self.run_until(next);
-            if self.next_completion == next {
-                self.complete_jobs(observer);
-            }
-            self.pass_deadlines(observer);
-            if next == self.horizon {
-                return false;
-            }
-            // The rest of a burst that is too large waits for another decision.
-            while self.workload.next_time() == next && self.active.len() <= MOST_READY {
-                match self.workload.pop() {
-                    Some(release) => self.release(release, observer),
-                    None => break,
-                }
-            }
-            let asked = self.wake == next;
-            if asked {
-                self.wake = Time::NEVER;
-            }
-            if asked || !self.events.is_empty() {
-                return true;
-            }
-        }
-    }
-
-    #[inline]
-    fn next_instant(&mut self) -> Time {
-        let next = self.next_completion.min(self.workload.next_time()).min(self.wake);
-        let is_active = |job: JobId, generation| self.hidden[job.index()].is(generation);
-        self.deadlines.next(next, is_active).map_or(next, |deadline| next.min(deadline))
-    }
-
-    /// Lets the running jobs work until `date`.
-    #[inline]
-    fn run_until(&mut self, date: Time) {
-        let elapsed = date - self.now;
-        self.now = date;
-        if elapsed == Time::ZERO {
-            return;
-        }
-        for (running, core) in self.running.iter().zip(&self.cores) {
-            let Some(id) = running else { continue };
-            let job = &mut self.jobs[id.index()];
-            let work = if core.speed == Speed::FULL {
-                elapsed
-            } else {
-                let hidden = &mut self.hidden[id.index()];
-                let thousandths = u128::from(elapsed.0) * u128::from(core.speed.0) + u128::from(hidden.fraction);
-                hidden.fraction = (thousandths % 1000) as u32;
-                Time((thousandths / 1000) as u64)
-            };
-            if job.overhead == Time::ZERO {
-                job.executed += work;
-            } else {
-                let paid = job.overhead.min(work);
-                job.overhead = job.overhead - paid;
-                job.executed += work - paid;
-            }
-        }
-    }
-
-    fn complete_jobs(&mut self, observer: &mut impl Observer) {
-        for core in 0..self.cores.len() {
-            if self.cores[core].completion != self.now {
-                continue;
-            }
-            if let Some(id) = self.running[core] {
-                // A slow core's last partial nanosecond rounds up.
-                let job = &mut self.jobs[id.index()];
-                job.executed = self.hidden[id.index()].execution;
-                self.vacate(core, observer);
-                self.leave(id, End::Completed, observer);
-                self.events.push(Event::Completed(id));
-            }
-        }
-        self.find_next_completion();
-    }
-
-    fn pass_deadlines(&mut self, observer: &mut impl Observer) {
-        while let Some((id, generation)) = self.deadlines.pop_due(self.now) {
-            if self.hidden[id.index()].is(generation) {
-                self.deadline_passed(id, observer);
-            }
-        }
-    }
-
-    fn deadline_passed(&mut self, id: JobId, observer: &mut impl Observer) {
-        match self.system.on_miss {
-            OnMiss::Continue => self.events.push(Event::DeadlinePassed(id)),
-            OnMiss::Abort => {
-                self.take_off_core(id, observer);
-                self.leave(id, End::Aborted, observer);
-                self.events.push(Event::Aborted(id));
-            }
-        }
-    }
-
-    fn release(&mut self, release: Release, observer: &mut impl Observer) {
-        let job = new_job(&release);
-        let hidden = Hidden {
-            execution: release.execution,
-            generation: 0,
-            place: self.active.len() as u32,
-            fraction: 0,
-            assigned: 0,
-            first_start: Time::NEVER,
-        };
-        let id = match self.free.pop() {
-            Some(id) => {
-                let generation = self.hidden[id.index()].generation.wrapping_add(1);
-                self.hidden[id.index()] = Hidden { generation, ..hidden };
-                self.jobs[id.index()] = job;
-                id
-            }
-            None => {
-                self.jobs.push(job);
-                self.hidden.push(hidden);
-                JobId(self.jobs.len() as u32 - 1)
-            }
-        };
-        self.active.push(id);
-        observer.released(&job);
-        self.events.push(Event::Released(id));
-        if release.deadline <= self.now {
-            // Jitter carried its release beyond its own deadline.
-            self.deadline_passed(id, observer);
-        } else {
-            self.deadlines.add(release.deadline, id, self.hidden[id.index()].generation);
-        }
-    }
-
-    /// Removes a job from the active ones and counts it.
+    /// Removes a job from the active jobs and counts it.
     fn leave(&mut self, id: JobId, end: End, observer: &mut impl Observer) {
         let place = std::mem::replace(&mut self.hidden[id.index()].place, GONE);
         self.active.swap_remove(place as usize);
@@ -422,6 +271,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.count(id, end, observer);
     }
 
+    /// Adds a job that leaves to the metrics if its deadline is within the horizon, and tells the observer.
     fn count(&mut self, id: JobId, end: End, observer: &mut impl Observer) {
         let job = &self.jobs[id.index()];
         if job.deadline <= self.horizon {
@@ -431,6 +281,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         observer.left(job, Some(first_start).filter(|start| *start != Time::NEVER), end, self.now);
     }
 
+    /// Vacates the core of a job if the job is running.
     fn take_off_core(&mut self, id: JobId, observer: &mut impl Observer) {
         let job = &self.jobs[id.index()];
         if let (true, Some(core)) = (job.running, job.last_core) {
@@ -450,7 +301,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
-    /// Accounts for the time since the core began to run its job at its speed.
+    /// Accounts for the time since the core began to run this job at this speed, and starts a new slice.
     fn end_slice(&mut self, core: usize, id: JobId, speed: Speed, observer: &mut impl Observer) {
         let since = std::mem::replace(&mut self.cores[core].since, self.now);
         let length = self.now - since;
@@ -468,7 +319,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.next_completion = self.cores.iter().map(|core| core.completion).min().unwrap_or(Time::NEVER);
     }
 
-    /// Jobs whose deadline is within the horizon but whose release jitter carried beyond it count, as missed.
+    /// Counts the jobs that are due by the horizon but that jitter would not release before it, as misses.
     fn count_unreleased(&mut self, observer: &mut impl Observer) {
         for release in self.workload.still_delayed(self.horizon) {
             let job = new_job(&release);
@@ -477,7 +328,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
-    /// Ends the run at the horizon and hands out its figures.
+    /// Ends the run at the horizon and returns its metrics.
     pub fn finish(mut self, observer: &mut impl Observer) -> Metrics {
         for core in 0..self.cores.len() {
             self.vacate(core, observer);

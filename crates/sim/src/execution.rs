@@ -1,13 +1,14 @@
-//! How long a job really takes: each task's model made ready for drawing.
+//! Sampling of true execution times from the model of each task.
 //!
-//! Weibull and Pareto times are drawn by inverting the truncated distribution, not by redrawing until a value fits: a user's
-//! bounds may hold next to no mass, and then redrawing never ends. A normal time is redrawn a bounded number of times, then uniform.
+//! Weibull and Pareto times are drawn by inverting the truncated distribution, not by redrawing until a value is within
+//! bounds: the bounds may contain almost no probability mass, and redrawing would then never end. Normal times are redrawn
+//! a limited number of times, then drawn uniformly.
 
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
 use temponet_task::{ExecutionModel, Task, Time};
 
-/// A task's execution-time model, ready to draw from.
+/// Execution-time model of a task with precomputed constants.
 #[derive(Clone, Debug)]
 pub(crate) enum Sampler {
     Fixed(Time),
@@ -21,7 +22,8 @@ pub(crate) enum Sampler {
         least: f64,
         most: f64,
     },
-    /// `least + scale · (−ln(1 − u))^(1/shape)` with `u` below `mass`, the share within the bounds.
+    /// `least + scale · (−ln(1 − u))^(1/shape)` with `u` uniform from 0 to `mass`, the share of probability within the
+    /// bounds.
     Weibull {
         least: f64,
         scale: f64,
@@ -43,10 +45,12 @@ pub(crate) enum Sampler {
     },
 }
 
-/// Redraws of a normal value before the bounds are taken to hold next to no mass, where it is all but uniform.
+/// Draws of a normal value before falling back to a uniform one. If none of them is within the bounds, the bounds contain
+/// almost no probability mass, and the distribution within them is nearly uniform.
 const MOST_REDRAWS: usize = 64;
 
 impl Sampler {
+    /// Creates the sampler for a task.
     pub fn new(task: &Task) -> Sampler {
         Self::of_model(&task.execution, task)
     }
@@ -86,6 +90,7 @@ impl Sampler {
         }
     }
 
+    /// Draws an execution time.
     pub fn draw(&self, rng: &mut impl Rng) -> Time {
         match self {
             Sampler::Fixed(time) => *time,
@@ -121,11 +126,11 @@ impl Sampler {
     }
 }
 
-/// 1/k of the Weibull distribution with the given mean of which a share `exceed` lies beyond `bound`.
+/// Returns 1/k for the Weibull distribution of shape k with the given mean, of which a share `exceed` lies beyond `bound`.
 ///
-/// With x = 1/k the condition reads g(x) = x·ln ln(1/exceed) − ln Γ(1 + x) = ln(bound/mean). g rises from 0 to its peak,
-/// where digamma(1 + x) = ln ln(1/exceed), so the least solution is found by bisection. A bound so far out that no
-/// Weibull of this mean reaches it with that share gives the peak: the heaviest tail there is.
+/// With x = 1/k the condition is g(x) = x·ln ln(1/exceed) − ln Γ(1 + x) = ln(bound/mean). g rises from 0 to its peak,
+/// where digamma(1 + x) = ln ln(1/exceed), so the smallest solution is found by bisection. If no Weibull distribution of
+/// this mean reaches the bound with that share, the result is the peak, which has the heaviest tail.
 fn weibull_inverse_shape(mean: f64, bound: f64, exceed: f64) -> f64 {
     let level = (1.0 / exceed).ln().ln();
     let g = |x: f64| x * level - libm::lgamma(1.0 + x);
@@ -135,7 +140,7 @@ fn weibull_inverse_shape(mean: f64, bound: f64, exceed: f64) -> f64 {
     bisect(1e-3, peak, |x| g(x) < wanted)
 }
 
-/// The point in `[low, high]` where `holds` turns from true to false.
+/// Returns the point in `[low, high]` where `holds` changes from true to false.
 fn bisect(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
@@ -199,7 +204,7 @@ mod tests {
     fn weibull_keeps_mean_and_exceedance() {
         let drawn = draws(&task(ExecutionModel::Weibull { exceed: 0.005 }));
         assert!((mean(&drawn) / 250e3 - 1.0).abs() < 0.03, "{}", mean(&drawn));
-        // The untruncated law: P(X > x) = exp(−((x − bcet)/scale)^k); halfway out it must hold too.
+        // The untruncated distribution is P(X > x) = exp(−((x − bcet)/scale)^k), which must hold halfway as well.
         let inverse_shape = weibull_inverse_shape(150e3, 900e3, 0.005);
         let scale = 150e3 / libm::tgamma(1.0 + inverse_shape);
         let beyond = |x: f64| (-((x - 100e3) / scale).powf(1.0 / inverse_shape)).exp();
@@ -210,7 +215,7 @@ mod tests {
     #[test]
     fn pareto_has_its_tail() {
         let drawn = draws(&task(ExecutionModel::Pareto { shape: 2.0 }));
-        // P(X > 2·bcet) of the untruncated law is 1/4; truncation at 10·bcet takes 1/100 of the mass away.
+        // P(X > 2·bcet) of the untruncated distribution is 1/4; truncation at 10·bcet removes 1/100 of the mass.
         let expected = (0.25 - 0.01) / 0.99;
         assert!((share_beyond(&drawn, 200e3) - expected).abs() < 0.01);
     }

@@ -1,5 +1,5 @@
-//! Runs as files, written while the run goes on: a CSV row per job, and a trace that Chrome's and Perfetto's viewers open. Memory does not
-//! grow with the horizon.
+//! Export of runs to files: one CSV row per job, and a trace that the viewers of Chrome and Perfetto open. Both are
+//! written during the run, so memory does not grow with the horizon.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use crate::holders::Holders;
 use crate::metrics::End;
 use crate::trace::Observer;
 
-/// Writes one row per job that counts, in the order in which they leave.
+/// Observer that writes a CSV row for each job whose deadline is within the horizon, in the order in which jobs leave.
 pub struct JobsCsv<'a, W: Write> {
     set: &'a TaskSet,
     horizon: Time,
@@ -20,7 +20,7 @@ pub struct JobsCsv<'a, W: Write> {
 }
 
 impl<'a, W: Write> JobsCsv<'a, W> {
-    /// Writes the header.
+    /// Creates the observer and writes the header row.
     pub fn new(set: &'a TaskSet, horizon: Time, mut out: W) -> io::Result<JobsCsv<'a, W>> {
         writeln!(
             out,
@@ -29,7 +29,7 @@ impl<'a, W: Write> JobsCsv<'a, W> {
         Ok(JobsCsv { set, horizon, holders: Holders::default(), out, failed: None })
     }
 
-    /// Flushes, and reports what went wrong on the way.
+    /// Flushes the output. Returns the first error that occurred during the run, if any.
     pub fn finish(mut self) -> io::Result<W> {
         match self.failed {
             Some(error) => Err(error),
@@ -37,6 +37,7 @@ impl<'a, W: Write> JobsCsv<'a, W> {
         }
     }
 
+    /// Writes the row of a job that left.
     fn row(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) -> io::Result<()> {
         let name = quoted(&self.set.tasks[job.task as usize].name);
         let optional = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
@@ -53,14 +54,14 @@ impl<'a, W: Write> JobsCsv<'a, W> {
         writeln!(self.out, "{name},{number},{times},{met},{core},{criticality},{why},{}", quoted(&instead))
     }
 
-    /// The tasks that held the cores, as `name 3ms; other 1ms`.
+    /// Returns the tasks that held the cores instead of `job`, as `name 3ms; other 1ms`.
     fn instead_of(&mut self, job: &Job, now: Time) -> String {
         let named = |(task, time): (u32, Time)| format!("{} {time}", self.set.tasks[task as usize].name);
         self.holders.instead_of(job, now).into_iter().map(named).collect::<Vec<_>>().join("; ")
     }
 }
 
-/// Why a job was not in time, in a few words of a fixed vocabulary.
+/// Returns the reason why a job missed its deadline, from a fixed vocabulary.
 fn why_missed(job: &Job, first_start: Option<Time>, end: End, now: Time) -> &'static str {
     match first_start {
         _ if end == End::Abandoned => "given up by the scheduler",
@@ -94,8 +95,8 @@ impl<W: Write> Observer for JobsCsv<'_, W> {
     }
 }
 
-/// Writes the Chrome trace-event format (JSON): cores are threads, slices are complete events, missed deadlines instants. Events come as
-/// they end; viewers sort them.
+/// Observer that writes the Chrome trace-event format (JSON): cores are threads, slices are complete events, and missed
+/// deadlines are instant events. Events are written when they end; viewers sort them.
 pub struct ChromeTrace<'a, W: Write> {
     set: &'a TaskSet,
     horizon: Time,
@@ -104,7 +105,7 @@ pub struct ChromeTrace<'a, W: Write> {
 }
 
 impl<'a, W: Write> ChromeTrace<'a, W> {
-    /// Writes the names of cores and tasks.
+    /// Creates the observer and writes the names of cores and tasks.
     pub fn new(set: &'a TaskSet, horizon: Time, mut out: W) -> io::Result<ChromeTrace<'a, W>> {
         let process =
             |number: u32, name: &str| json!({"ph": "M", "pid": number, "name": "process_name", "args": {"name": name}});
@@ -122,7 +123,7 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
         Ok(trace)
     }
 
-    /// Writes the end, and reports what went wrong on the way.
+    /// Writes the closing brackets and flushes. Returns the first error that occurred during the run, if any.
     pub fn finish(mut self) -> io::Result<W> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -138,7 +139,7 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
     }
 }
 
-/// The format counts microseconds; a fraction keeps the nanoseconds.
+/// Converts to microseconds, the unit of the format. The fraction keeps the nanoseconds.
 fn us(time: Time) -> f64 {
     time.0 as f64 / 1e3
 }
@@ -166,6 +167,10 @@ impl<W: Write> Observer for ChromeTrace<'_, W> {
     }
 }
 
+/// Quotes a CSV cell that contains a separator, a quote or a line break, or that begins like a comment.
+///
+/// This is not left to the `csv` crate, which the rest of this crate does not need: with comments enabled, its writer
+/// quotes every cell that contains a `#` anywhere, which would change the files of sets with such task names.
 fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) || cell.starts_with('#') {
         format!("\"{}\"", cell.replace('"', "\"\""))
@@ -204,7 +209,7 @@ mod tests {
         assert_eq!(metrics.jobs.released, 5);
     }
 
-    /// The trace was put together in memory, fifteen bytes for each that was written.
+    /// A trace that is first built in memory takes fifteen times the size of the file.
     #[test]
     fn the_trace_is_written_while_the_run_goes_on() {
         let set = overloaded();
@@ -230,7 +235,6 @@ mod tests {
         assert_eq!(events.iter().find(|event| event["ph"] == "X").unwrap()["dur"], 3000.0);
     }
 
-    /// A row said only that a job was late, not what ran instead.
     #[test]
     fn a_row_says_why_its_job_was_late() {
         let ms = Time::from_ms;

@@ -1,16 +1,17 @@
-//! A histogram of signed times in fixed memory: quantiles to within 1/64 of the value, however long the run.
+//! A histogram of signed values in bounded memory. Quantiles are accurate to 1/64 of the value, however long the run.
 
-/// Each power of two is cut into this many buckets of equal width.
+/// Number of equally wide buckets per power of two.
 const STEPS: usize = 64;
 const STEP_BITS: u32 = STEPS.trailing_zeros();
-/// Buckets for the magnitudes of one sign: values below `STEPS` have one each.
+/// Number of buckets for the magnitudes of one sign. Values below `STEPS` have a bucket each.
 const BUCKETS: usize = (64 - STEP_BITS as usize + 1) * STEPS;
 
-/// Counts of values by logarithmic bucket.
+/// Counts of values in logarithmic buckets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// Grown to the largest bucket used.
+    /// Counts of the values from zero on, up to the largest bucket in use.
     positive: Vec<u64>,
+    /// Counts of the values below zero, by magnitude.
     negative: Vec<u64>,
     count: u64,
     sum: i128,
@@ -47,22 +48,23 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// How many values.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their exact mean.
+    /// Returns the exact mean; `None` without values.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The exact greatest value.
+    /// Returns the exact maximum; `None` without values.
     pub fn max(&self) -> Option<i64> {
         self.max
     }
 
-    /// The least value that at least a share `q` of the values do not exceed, to within a bucket.
+    /// Returns the `q`-quantile: the smallest value that a share of at least `q` (0 to 1) of the values do not exceed,
+    /// accurate to one bucket.
     pub fn quantile(&self, q: f64) -> Option<i64> {
         let wanted = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
@@ -75,7 +77,7 @@ impl Histogram {
         None
     }
 
-    /// Every bucket in use, ascending: its greatest value and its count.
+    /// Iterates over the non-empty buckets in ascending order, as pairs of largest value and count.
     pub fn buckets(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
         let below = self.negative.iter().enumerate().rev().map(|(bucket, count)| (-(least_of(bucket) as i64), *count));
         let above = self.positive.iter().enumerate();
@@ -84,7 +86,8 @@ impl Histogram {
     }
 }
 
-/// Values below `STEPS` are their own bucket; above, the exponent and the bits after the leading one.
+/// Returns the bucket of a magnitude. Below `STEPS` it is the magnitude itself; above, it consists of the exponent and the
+/// bits after the leading one.
 fn bucket_of(magnitude: u64) -> usize {
     if magnitude < STEPS as u64 {
         return magnitude as usize;
@@ -94,7 +97,7 @@ fn bucket_of(magnitude: u64) -> usize {
     (exponent - STEP_BITS + 1) as usize * STEPS + step
 }
 
-/// The least magnitude of a bucket.
+/// Returns the smallest magnitude of a bucket.
 fn least_of(bucket: usize) -> u64 {
     let (row, step) = (bucket / STEPS, bucket % STEPS);
     match row {

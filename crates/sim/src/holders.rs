@@ -1,37 +1,41 @@
-//! Who held the cores while a job waited: what answers "why was it late?".
+//! Tasks that held the cores while a job waited, which explains why the job was late.
 //!
-//! Slices are kept back to the release of the oldest active job, and no more than [`MOST_SLICES`] of them, so that memory does not grow
-//! with the horizon; a job that waited longer than that is answered from the slices that are left.
+//! Slices are kept back to the release of the oldest active job, at most [`MOST_SLICES`] of them, so memory does not grow
+//! with the horizon. For a job that waited longer, the answer covers the slices that are left.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use temponet_task::{Job, Time};
 
-/// Slices kept at most.
+/// Largest number of slices kept.
 const MOST_SLICES: usize = 1 << 16;
-/// Tasks named for one job.
+/// Largest number of tasks named for one job.
 const MOST_NAMED: usize = 3;
 
-/// Which job, told apart for good.
-type Who = (u32, u64);
+/// Task index and number of a job, which identify it for the whole run.
+type JobKey = (u32, u64);
 
-/// The recent past of all cores.
+/// Recent history of all cores.
 #[derive(Default)]
 pub(crate) struct Holders {
-    slices: VecDeque<(Time, Time, Who)>,
-    /// What each core runs now, and since when.
-    running: Vec<Option<(Time, Who)>>,
-    /// Releases of the active jobs, counted.
+    /// Finished slices: start, end and job.
+    slices: VecDeque<(Time, Time, JobKey)>,
+    /// Job that each core runs now, and the time since which it does.
+    running: Vec<Option<(Time, JobKey)>>,
+    /// Number of active jobs by release time.
     releases: BTreeMap<Time, u32>,
-    /// The window asked for last and everyone's time in it: the jobs of a burst all ask the same.
-    last: Option<(Time, Time, Time, BTreeMap<Who, u64>)>,
+    /// Cache of the last query: start, end and time of the query, and the core time of each job in that window. The jobs
+    /// of a burst all ask for the same window.
+    last: Option<(Time, Time, Time, BTreeMap<JobKey, u64>)>,
 }
 
 impl Holders {
+    /// Notes that a job became active.
     pub fn released(&mut self, job: &Job) {
         *self.releases.entry(job.release).or_default() += 1;
     }
 
+    /// Notes that a core started a job.
     pub fn dispatched(&mut self, core: usize, job: &Job, now: Time) {
         if core >= self.running.len() {
             self.running.resize(core + 1, None);
@@ -39,7 +43,7 @@ impl Holders {
         self.running[core] = Some((now, (job.task, job.number)));
     }
 
-    /// A slice is over; the core may go on with the same job.
+    /// Adds a finished slice. The core may continue with the same job.
     pub fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time) {
         if let Some(running) = self.running.get_mut(core) {
             *running = job.running.then_some((end, (job.task, job.number)));
@@ -52,7 +56,7 @@ impl Holders {
         }
     }
 
-    /// Forgets what only this job could ask for.
+    /// Notes that a job left, and drops the slices that no remaining job can ask for.
     pub fn left(&mut self, job: &Job) {
         if let Some(count) = self.releases.get_mut(&job.release) {
             *count -= 1;
@@ -66,11 +70,12 @@ impl Holders {
         }
     }
 
-    /// The tasks whose jobs, but for this one, held the cores between its release and its deadline, longest first, with core time.
+    /// Returns the tasks whose other jobs held the cores between the release and the deadline of `job`, with their core
+    /// time, longest first.
     pub fn instead_of(&mut self, job: &Job, now: Time) -> Vec<(u32, Time)> {
         let (from, to) = (job.release, job.deadline.min(now));
         if self.last.as_ref().is_none_or(|last| (last.0, last.1, last.2) != (from, to, now)) {
-            let mut times: BTreeMap<Who, u64> = BTreeMap::new();
+            let mut times: BTreeMap<JobKey, u64> = BTreeMap::new();
             let running = self.running.iter().flatten().map(|(since, who)| (*since, now, *who));
             for (start, end, who) in self.slices.iter().copied().chain(running) {
                 let length = end.min(to).saturating_sub(start.max(from));

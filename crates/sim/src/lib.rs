@@ -1,7 +1,9 @@
-//! The simulator: an event-driven [`engine`](Engine), the [`Workload`] it runs, execution-time models, metrics and
-//! traces. Same set, same seed, same run, always: nothing here reads a clock.
+//! The simulator: an event-driven [`engine`](Engine), the [`Workload`] that it runs, execution-time models, generators of
+//! random task sets, metrics and traces.
+//!
+//! The same task set and the same seed always give the same run: nothing in this crate reads a clock.
 
-mod deadlines;
+mod deadline_queue;
 mod engine;
 mod execution;
 mod export;

@@ -1,29 +1,29 @@
-//! What a run is judged by, gathered job by job so that memory does not grow with the horizon.
+//! Metrics of a run, accumulated job by job, so that memory does not grow with the horizon.
 //!
-//! *Who counts:* every job whose absolute deadline is within the horizon. *When a job ends:* at its completion; a job
-//! that never completes ends when it leaves the system, but not before its deadline, so that giving up early does not
-//! look fast.
+//! *Jobs that count:* every job whose absolute deadline is within the horizon. *End of a job:* its completion. A job that
+//! never completes ends when it leaves the system, but not before its deadline, so that abandoning a job early does not
+//! make it look fast.
 
 use temponet_task::{Goal, Job, Measure, Task, Time};
 
 use crate::histogram::Histogram;
-use crate::windows::{Watch, Windows};
+use crate::windows::{WindowCounter, Windows};
 
-/// Why a job left the system.
+/// Reason why a job left the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It completed.
+    /// The job completed.
     Completed,
-    /// It was removed at its deadline.
+    /// The job was removed at its deadline.
     Aborted,
-    /// The scheduler gave it up.
+    /// The scheduler abandoned the job.
     Abandoned,
-    /// The run ended first.
+    /// The run ended before the job did.
     Unfinished,
 }
 
 impl End {
-    /// One word, for traces and pictures.
+    /// Description for traces and charts.
     pub fn name(self) -> &'static str {
         match self {
             End::Completed => "completed",
@@ -34,17 +34,17 @@ impl End {
     }
 }
 
-/// Jobs released and met.
+/// Number of jobs released, and of those that met their deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Jobs that count.
     pub released: u64,
-    /// Those that completed by their deadline.
+    /// Jobs that completed by their deadline.
     pub met: u64,
 }
 
 impl Count {
-    /// Share of jobs met; 1 if there were none.
+    /// Returns the share of jobs that met their deadline, 0 to 1; 1 if there were no jobs.
     pub fn compliance(&self) -> f64 {
         if self.released == 0 { 1.0 } else { self.met as f64 / self.released as f64 }
     }
@@ -55,77 +55,78 @@ impl Count {
     }
 }
 
-/// The jobs of one task.
+/// Metrics of the jobs of one task.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TaskMetrics {
-    /// Released and met.
+    /// Jobs released and met.
     pub jobs: Count,
-    /// Jobs that completed, in time or not.
+    /// Jobs that completed, in time or late.
     pub completed: u64,
-    /// Sum of their response times, in ns.
+    /// Sum of the response times of the completed jobs, in nanoseconds.
     pub response_sum: u128,
-    /// The longest of them.
+    /// Longest response time of a completed job.
     pub response_max: Time,
-    /// Its (m,k) windows.
+    /// Windows of the task's (m,k) constraint.
     pub windows: Windows,
 }
 
-/// The figures of one run, or of several added up.
+/// Metrics of one run, or of several runs added up.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics {
     /// All jobs that count.
     pub jobs: Count,
-    /// The same by criticality: the index is the level.
+    /// Jobs that count, by criticality level: the index is the level.
     pub by_criticality: Vec<Count>,
-    /// Per task, in the set's order.
+    /// Metrics per task, in the order of the set.
     pub tasks: Vec<TaskMetrics>,
-    /// Value of the jobs met.
+    /// Total value of the jobs that met their deadline.
     pub value: f64,
-    /// Value of all jobs.
+    /// Total value of all jobs.
     pub value_possible: f64,
-    /// Response times of the jobs that completed.
+    /// Response times of the completed jobs, in nanoseconds.
     pub response_completed: Histogram,
-    /// Time from release to end over all jobs, in ns.
+    /// Sum over all jobs of the time from release to end, in nanoseconds.
     pub response_all_sum: u128,
-    /// End less deadline over all jobs; negative is early.
+    /// Lateness (end minus deadline) of all jobs, in nanoseconds; negative is early.
     pub lateness: Histogram,
-    /// Running jobs that lost their core unfinished.
+    /// Number of preemptions: a running job lost its core and did not move to another one.
     pub preemptions: u64,
-    /// Jobs that resumed on another core.
+    /// Number of migrations: a job resumed on a core other than its last one.
     pub migrations: u64,
-    /// Decisions taken.
+    /// Number of decisions.
     pub decisions: u64,
-    /// Core time without a job, over all cores, in ns.
+    /// Idle time, summed over all cores, in nanoseconds.
     pub idle_ns: u128,
-    /// Dynamic energy: one unit is a core at full speed for a second, and power grows with the cube of the speed.
+    /// Dynamic energy. The unit is one core at full speed for one second; power grows with the cube of the speed.
     pub energy: f64,
-    /// Runs added up here.
+    /// Number of runs added up.
     pub runs: u64,
-    /// Runs in which every critical job met its deadline (every job, if none is critical).
+    /// Number of runs in which every critical job met its deadline (every job, if none is critical).
     pub successful_runs: u64,
-    /// Of the tasks with an (m,k) constraint, during a run.
-    watches: Vec<Option<Watch>>,
+    /// Window counters of the tasks with an (m,k) constraint; empty after the run.
+    window_counters: Vec<Option<WindowCounter>>,
 }
 
 impl Metrics {
-    /// Nothing yet, for these tasks.
+    /// Creates empty metrics for a run of these tasks.
     pub fn new(tasks: &[Task]) -> Metrics {
         let is_firm = tasks.iter().any(|task| task.mk.is_some());
-        let watches = if is_firm { tasks.iter().map(|task| task.mk.map(Watch::new)).collect() } else { Vec::new() };
-        Metrics { tasks: vec![TaskMetrics::default(); tasks.len()], watches, ..Metrics::default() }
+        let window_counters =
+            if is_firm { tasks.iter().map(|task| task.mk.map(WindowCounter::new)).collect() } else { Vec::new() };
+        Metrics { tasks: vec![TaskMetrics::default(); tasks.len()], window_counters, ..Metrics::default() }
     }
 
-    /// The figures of a goal, in its order.
+    /// Returns the scores of the measures of `goal`, in its order.
     pub fn scores(&self, goal: &Goal) -> Vec<f64> {
         goal.measures().iter().map(|measure| self.score(*measure)).collect()
     }
 
-    /// One measure; 1 where there is nothing to measure.
+    /// Returns the score of a measure, 0 to 1; 1 if there is nothing to measure.
     pub fn score(&self, measure: Measure) -> f64 {
         self.measured(measure).unwrap_or(1.0)
     }
 
-    /// One measure; none where there is nothing to measure.
+    /// Returns the score of a measure, 0 to 1; `None` if there is nothing to measure.
     pub fn measured(&self, measure: Measure) -> Option<f64> {
         let share = |count: Count| (count.released > 0).then(|| count.compliance());
         match measure {
@@ -137,48 +138,49 @@ impl Metrics {
         }
     }
 
-    /// All (m,k) windows.
+    /// Returns the (m,k) windows of all tasks together.
     pub fn windows(&self) -> Windows {
         let mut windows = Windows::default();
         self.tasks.iter().for_each(|task| windows.add(task.windows));
         windows
     }
 
-    /// The task with the least share of jobs in time, the first of several, and that share; none if no job counts.
+    /// Returns the index of the task with the smallest share of jobs in time, the first of several, and that share;
+    /// `None` if no job counts.
     pub fn worst_task(&self) -> Option<(usize, f64)> {
         let shares = self.tasks.iter().enumerate().filter(|(_, task)| task.jobs.released > 0);
         shares.map(|(at, task)| (at, task.jobs.compliance())).min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Jobs that count and did not meet their deadline.
+    /// Returns the number of jobs that missed their deadline.
     pub fn missed(&self) -> u64 {
         self.jobs.released - self.jobs.met
     }
 
-    /// Jobs of criticality above 0.
+    /// Returns the jobs of all criticality levels above 0.
     pub fn critical(&self) -> Count {
         let mut critical = Count::default();
         self.by_criticality.iter().skip(1).for_each(|count| critical.add(*count));
         critical
     }
 
-    /// Share of critical jobs in time (the paper's PITMD); none where no job is critical.
+    /// Returns the share of critical jobs in time (PITMD in the paper); `None` if no job is critical.
     pub fn pitmd(&self) -> Option<f64> {
         let critical = self.critical();
         (critical.released > 0).then(|| critical.compliance())
     }
 
-    /// Mean response time in ns over the jobs that completed (the paper's ART).
+    /// Returns the mean response time of the completed jobs in nanoseconds (ART in the paper).
     pub fn art_completed(&self) -> Option<f64> {
         self.response_completed.mean()
     }
 
-    /// Mean time in ns from release to end over all jobs.
+    /// Returns the mean time from release to end over all jobs, in nanoseconds.
     pub fn art_all(&self) -> Option<f64> {
         (self.jobs.released > 0).then(|| self.response_all_sum as f64 / self.jobs.released as f64)
     }
 
-    /// Counts a job that leaves at `now`. Jobs with deadlines beyond the horizon must not be passed.
+    /// Adds a job that leaves at `now`. Its deadline must be within the horizon.
     #[inline]
     pub(crate) fn record(&mut self, job: &Job, end: End, now: Time) {
         let completed = end == End::Completed;
@@ -196,8 +198,8 @@ impl Metrics {
         self.lateness.record(ended.signed_sub(job.deadline));
         let task = &mut self.tasks[job.task as usize];
         task.jobs.add(count);
-        if let Some(Some(watch)) = self.watches.get_mut(job.task as usize) {
-            watch.left(job.number, met);
+        if let Some(Some(counter)) = self.window_counters.get_mut(job.task as usize) {
+            counter.left(job.number, met);
         }
         if completed {
             self.response_completed.record(response.0 as i64);
@@ -207,6 +209,7 @@ impl Metrics {
         }
     }
 
+    /// Returns the count of a criticality level.
     #[inline]
     fn level(&mut self, level: usize) -> &mut Count {
         if level >= self.by_criticality.len() {
@@ -215,12 +218,12 @@ impl Metrics {
         &mut self.by_criticality[level]
     }
 
-    /// Closes a run.
+    /// Completes the metrics at the end of a run.
     pub(crate) fn finish_run(&mut self) {
-        for (task, watch) in self.tasks.iter_mut().zip(std::mem::take(&mut self.watches)) {
-            if let Some(mut watch) = watch {
-                watch.finish();
-                task.windows = watch.counted;
+        for (task, counter) in self.tasks.iter_mut().zip(std::mem::take(&mut self.window_counters)) {
+            if let Some(mut counter) = counter {
+                counter.finish();
+                task.windows = counter.counted;
             }
         }
         let required = if self.critical().released > 0 { self.critical() } else { self.jobs };
@@ -228,7 +231,7 @@ impl Metrics {
         self.successful_runs = u64::from(required.met == required.released);
     }
 
-    /// Adds another run of the same set.
+    /// Adds the metrics of another run of the same set.
     pub fn merge(&mut self, other: &Metrics) {
         self.jobs.add(other.jobs);
         for (level, count) in other.by_criticality.iter().enumerate() {

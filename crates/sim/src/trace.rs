@@ -1,27 +1,27 @@
-//! Who watches a run: nobody (the fast default), a recorder of everything, or your own [`Observer`].
+//! Observers of a run: [`Unobserved`] (the fast default), a [`Recorder`] of everything, or any other [`Observer`].
 
 use temponet_task::{Job, Speed, Time};
 
 use crate::metrics::End;
 
-/// Told what happens during a run. All methods do nothing by default and vanish when unused.
+/// Receives the events of a run. Every method does nothing by default and costs nothing if it is not implemented.
 pub trait Observer {
     /// A job was released.
     fn released(&mut self, _job: &Job) {}
-    /// A job was put on a core.
+    /// A job was dispatched to a core.
     fn dispatched(&mut self, _core: usize, _job: &Job, _now: Time) {}
-    /// A job ran on a core from `start` to `end` without interruption.
+    /// A job ran on a core from `start` to `end` at one speed without interruption.
     fn ran(&mut self, _core: usize, _job: &Job, _start: Time, _end: Time, _speed: Speed) {}
-    /// A job left the system at `now`.
+    /// A job left the system at `now`. `first_start` is the time of its first dispatch.
     fn left(&mut self, _job: &Job, _first_start: Option<Time>, _end: End, _now: Time) {}
 }
 
-/// Watches nothing.
+/// Observer that ignores everything.
 pub struct Unobserved;
 
 impl Observer for Unobserved {}
 
-/// Watches only if there is somebody.
+/// Forwards to the observer if there is one.
 impl<O: Observer> Observer for Option<O> {
     fn released(&mut self, job: &Job) {
         if let Some(observer) = self {
@@ -48,7 +48,7 @@ impl<O: Observer> Observer for Option<O> {
     }
 }
 
-/// Both watch.
+/// Forwards to both observers.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     fn released(&mut self, job: &Job) {
         self.0.released(job);
@@ -71,69 +71,69 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
-/// One job's life.
+/// Record of a job that has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobRecord {
-    /// Index of its task.
+    /// Index of the job's task.
     pub task: u32,
-    /// Counts the jobs of its task from 0.
+    /// Number of the job within its task, from 0.
     pub number: u64,
-    /// When it became ready.
+    /// Release time.
     pub release: Time,
-    /// Its absolute deadline.
+    /// Absolute deadline.
     pub deadline: Time,
-    /// When it first ran.
+    /// Time of the first dispatch; `None` if the job never ran.
     pub start: Option<Time>,
-    /// When it left.
+    /// Time at which the job left the system.
     pub left: Time,
-    /// Why.
+    /// Reason why the job left.
     pub end: End,
-    /// Work done.
+    /// Work done, as execution time at full speed.
     pub executed: Time,
 }
 
 impl JobRecord {
-    /// When it completed, if it did.
+    /// Returns the completion time, if the job completed.
     pub fn completion(&self) -> Option<Time> {
         (self.end == End::Completed).then_some(self.left)
     }
 
-    /// Whether it met its deadline.
+    /// Returns whether the job met its deadline.
     pub fn met(&self) -> bool {
         self.completion().is_some_and(|completion| completion <= self.deadline)
     }
 }
 
-/// A job on a core without interruption.
+/// A stretch of time during which a job runs on a core at one speed without interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// The core.
+    /// Index of the core.
     pub core: u32,
     /// Index of the job's task.
     pub task: u32,
-    /// The job's number within its task.
+    /// Number of the job within its task, from 0.
     pub number: u64,
-    /// From.
+    /// Start of the slice.
     pub start: Time,
-    /// To.
+    /// End of the slice.
     pub end: Time,
-    /// How fast.
+    /// Speed of the core.
     pub speed: Speed,
 }
 
-/// Keeps everything that happens until a date; memory grows with it.
+/// Observer that records all slices and jobs up to a point in time. Memory grows with that time.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    /// Slices that begin, and jobs that are released, at or after this date are not kept.
+    /// End of the recording: slices that start and jobs that are released at this time or later are not recorded.
     pub until: Time,
-    /// In the order in which they ended.
+    /// Slices in the order in which they ended.
     pub slices: Vec<Slice>,
-    /// In the order in which they left.
+    /// Jobs in the order in which they left.
     pub jobs: Vec<JobRecord>,
 }
 
 impl Recorder {
-    /// Keeps everything before `until`.
+    /// Creates a recorder of everything before `until`.
     pub fn until(until: Time) -> Recorder {
         Recorder { until, slices: Vec::new(), jobs: Vec::new() }
     }

@@ -1,19 +1,20 @@
-//! (m,k)-firm constraints: in any k consecutive jobs of a task, at least m must be in time. Counted job by job as they leave, in whatever
-//! order that is, with memory for one window and the jobs that left ahead of an older one.
+//! (m,k)-firm constraints: of any k consecutive jobs of a task, at least m must meet their deadline.
+//!
+//! Windows are counted as jobs leave, in any order. Memory holds one window and the jobs that left before an older job.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Windows of k consecutive jobs.
+/// Number of windows of k consecutive jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Windows {
-    /// Whole windows.
+    /// Complete windows.
     pub all: u64,
-    /// Those with fewer than m jobs in time.
+    /// Windows in which fewer than m jobs met their deadline.
     pub violated: u64,
 }
 
 impl Windows {
-    /// Share of windows that keep the constraint; 1 if there is none.
+    /// Returns the share of windows that keep the constraint, 0 to 1; 1 if there are no windows.
     pub fn kept(&self) -> f64 {
         if self.all == 0 { 1.0 } else { (self.all - self.violated) as f64 / self.all as f64 }
     }
@@ -24,26 +25,38 @@ impl Windows {
     }
 }
 
-/// Slides the window over one task's jobs.
+/// Counts the windows of one task by sliding a window of k jobs over its jobs.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Watch {
+pub(crate) struct WindowCounter {
     m: usize,
     k: usize,
+    /// Whether each of the last k jobs met its deadline.
     last: VecDeque<bool>,
+    /// Number of jobs in `last` that met their deadline.
     met: usize,
+    /// Number of the next job to enter the window.
     next: u64,
-    /// Jobs that left before an older one, by number.
+    /// Jobs that left before an older one, by job number.
     ahead: BTreeMap<u64, bool>,
+    /// Windows so far.
     pub counted: Windows,
 }
 
-impl Watch {
-    pub fn new((m, k): (u32, u32)) -> Watch {
+impl WindowCounter {
+    pub fn new((m, k): (u32, u32)) -> WindowCounter {
         let (m, k) = (m as usize, k as usize);
-        Watch { m, k, last: VecDeque::new(), met: 0, next: 0, ahead: BTreeMap::new(), counted: Windows::default() }
+        WindowCounter {
+            m,
+            k,
+            last: VecDeque::new(),
+            met: 0,
+            next: 0,
+            ahead: BTreeMap::new(),
+            counted: Windows::default(),
+        }
     }
 
-    /// A job left.
+    /// Adds a job that left.
     pub fn left(&mut self, number: u64, met: bool) {
         self.ahead.insert(number, met);
         while let Some(met) = self.ahead.remove(&self.next) {
@@ -52,7 +65,7 @@ impl Watch {
         }
     }
 
-    /// The run is over: jobs that never counted leave a gap, which windows step over.
+    /// Ends the run. Jobs that were not counted leave gaps, which the windows skip.
     pub fn finish(&mut self) {
         for met in std::mem::take(&mut self.ahead).into_values() {
             self.slide(met);
@@ -79,21 +92,21 @@ mod tests {
     #[test]
     fn every_whole_window_is_counted_in_the_order_of_the_jobs() {
         let outcomes = [true, false, true, false, false, true, true];
-        // By definition: windows of three with fewer than two in time.
+        // The definition: windows of three jobs of which fewer than two are in time.
         let windows: Vec<&[bool]> = outcomes.windows(3).collect();
         let violated = windows.iter().filter(|window| window.iter().filter(|met| **met).count() < 2).count();
         for order in [[0, 1, 2, 3, 4, 5, 6], [2, 1, 0, 6, 5, 4, 3]] {
-            let mut watch = Watch::new((2, 3));
-            order.into_iter().for_each(|number| watch.left(number as u64, outcomes[number]));
-            watch.finish();
-            assert_eq!(watch.counted, Windows { all: 5, violated: violated as u64 });
+            let mut counter = WindowCounter::new((2, 3));
+            order.into_iter().for_each(|number| counter.left(number as u64, outcomes[number]));
+            counter.finish();
+            assert_eq!(counter.counted, Windows { all: 5, violated: violated as u64 });
         }
     }
 
     #[test]
     fn a_window_longer_than_the_run_keeps_nothing_and_violates_nothing() {
-        let mut watch = Watch::new((1, u32::MAX));
-        (0..10).for_each(|number| watch.left(number, false));
-        assert_eq!((watch.counted, watch.counted.kept()), (Windows::default(), 1.0));
+        let mut counter = WindowCounter::new((1, u32::MAX));
+        (0..10).for_each(|number| counter.left(number, false));
+        assert_eq!((counter.counted, counter.counted.kept()), (Windows::default(), 1.0));
     }
 }

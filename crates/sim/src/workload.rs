@@ -1,5 +1,7 @@
-//! The jobs of a run, in the order of their releases: a function of the set and the seed alone, so that every scheduler
-//! (and the clairvoyant optimum) meets the same jobs with the same execution times.
+//! The jobs of a run in the order of their releases.
+//!
+//! They depend on the task set and the seed alone. Every scheduler, and the clairvoyant optimum, therefore faces the same
+//! jobs with the same execution times.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,49 +15,51 @@ use temponet_task::{Arrival, Gap, Task, TaskSet, Time};
 
 use crate::execution::Sampler;
 
-/// A job as nature made it, its true execution time included.
+/// A job at its release, including its true execution time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Release {
-    /// When it becomes ready.
+    /// Release time.
     pub time: Time,
-    /// Index of its task.
+    /// Index of the job's task.
     pub task: u32,
-    /// Counts the jobs of its task from 0.
+    /// Number of the job within its task, from 0.
     pub number: u64,
-    /// Its absolute deadline.
+    /// Absolute deadline.
     pub deadline: Time,
-    /// What it really takes.
+    /// True execution time, which schedulers do not see.
     pub execution: Time,
-    /// What the scheduler is told it may take.
+    /// Worst-case execution time that schedulers see.
     pub wcet: Time,
-    /// What the scheduler is told it takes at least.
+    /// Best-case execution time that schedulers see.
     pub bcet: Time,
-    /// As [`Task::criticality`].
+    /// Criticality level; see [`Task::criticality`].
     pub criticality: u8,
-    /// As [`Task::value`].
+    /// Value of meeting the deadline; see [`Task::value`].
     pub value: f64,
 }
 
-/// Draws the releases of a task set, borrowed or shared, one after the other, by time and then by task index.
+/// Generator of the releases of a task set, by time and then by task index.
+///
+/// `S` is a reference or a shared pointer to the set.
 #[derive(Clone)]
 pub struct Workload<S> {
     set: S,
-    sources: Vec<Source>,
-    /// The next arrival of each task that has one.
+    streams: Vec<JobStream>,
+    /// Next arrival of each task that has one.
     arrivals: BinaryHeap<Reverse<(Time, u32)>>,
     /// Jobs that have arrived but whose release is delayed by jitter.
     delayed: BinaryHeap<Reverse<Delayed>>,
-    /// How many modes have begun.
+    /// Number of modes that have begun.
     modes_begun: usize,
-    /// No mode and no jitter: every arrival is a release.
+    /// Whether the set has neither modes nor jitter, so that every arrival is a release.
     is_plain: bool,
-    /// The date of the next release.
+    /// Time of the next release.
     next_time: Time,
-    /// No arrival from here on is delayed.
+    /// Arrivals at this time or later are not drawn ahead to find the next delayed release.
     horizon: Time,
 }
 
-/// A job that waits for its delayed release, ordered by when that comes.
+/// A job that has arrived and whose release jitter delays. Ordered by release time, task index and job number.
 #[derive(Clone, Copy, PartialEq)]
 struct Delayed(Release);
 
@@ -79,18 +83,18 @@ impl PartialOrd for Delayed {
     }
 }
 
-/// Where a task stands.
+/// State of the arrivals of one task: its random numbers and its progress.
 #[derive(Clone)]
-struct Source {
+struct JobStream {
     rng: Pcg32,
     sampler: Sampler,
     next_number: u64,
-    /// Jobs still to come at the present arrival, for bursts.
+    /// Jobs of the current burst that have not arrived yet; 1 for other arrivals.
     left_in_burst: u32,
 }
 
 impl Workload<&TaskSet> {
-    /// Every job of a run whose deadline is within the horizon: those that count.
+    /// Returns every job of a run whose deadline is within the horizon. These are the jobs that metrics count.
     pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<Release> {
         let mut workload = Workload::until(set, seed, horizon);
         let mut counted = Vec::new();
@@ -106,19 +110,22 @@ impl Workload<&TaskSet> {
 }
 
 impl<S: Deref<Target = TaskSet>> Workload<S> {
-    /// The jobs of `set` that `seed` stands for.
+    /// Creates the workload of `set` with `seed`, without a horizon.
     pub fn new(set: S, seed: u64) -> Workload<S> {
         Workload::until(set, seed, Time::NEVER)
     }
 
-    /// Those that arrive before `horizon`: jitter of years must not draw the arrivals of years to find the next release. What comes at the
-    /// horizon or later is not meant to be taken.
+    /// Creates the workload of `set` with `seed` for a run until `horizon`. Releases at the horizon or later must not be
+    /// taken.
+    ///
+    /// With jitter, finding the next release takes drawing every arrival that could precede it. The horizon bounds how
+    /// far ahead arrivals are drawn if the jitter is longer than the run.
     pub fn until(set: S, seed: u64, horizon: Time) -> Workload<S> {
         let mut arrivals = BinaryHeap::with_capacity(set.tasks.len());
-        let mut sources = Vec::with_capacity(set.tasks.len());
+        let mut streams = Vec::with_capacity(set.tasks.len());
         for (index, task) in set.tasks.iter().enumerate() {
-            sources.push(Source {
-                rng: stream(seed, index as u64),
+            streams.push(JobStream {
+                rng: random_stream(seed, index as u64),
                 sampler: Sampler::new(task),
                 next_number: 0,
                 left_in_burst: burst_size(task),
@@ -134,12 +141,12 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         }
         let is_plain = set.modes.is_empty() && set.tasks.iter().all(|task| task.jitter == Time::ZERO);
         let (delayed, next_time) = (BinaryHeap::new(), Time::ZERO);
-        let mut workload = Workload { set, sources, arrivals, delayed, modes_begun: 0, is_plain, next_time, horizon };
+        let mut workload = Workload { set, streams, arrivals, delayed, modes_begun: 0, is_plain, next_time, horizon };
         workload.settle();
         workload
     }
 
-    /// Goes on until a later date.
+    /// Moves the horizon to a later time. An earlier time has no effect.
     pub fn extend(&mut self, horizon: Time) {
         if horizon > self.horizon {
             self.horizon = horizon;
@@ -147,8 +154,8 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         }
     }
 
-    /// Takes the jobs that jitter has carried beyond `horizon` although they are due until then, in the order of their releases. Everything
-    /// before the horizon must have been taken.
+    /// Removes and returns the jobs that are due by `horizon` but that jitter does not release before it, in the order of
+    /// their releases. All releases before the horizon must have been taken.
     pub fn still_delayed(&mut self, horizon: Time) -> Vec<Release> {
         let mut due: Vec<Delayed> = std::mem::take(&mut self.delayed).into_iter().map(|Reverse(job)| job).collect();
         due.retain(|Delayed(release)| release.deadline <= horizon);
@@ -156,13 +163,13 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         due.into_iter().map(|Delayed(release)| release).collect()
     }
 
-    /// The date of the next release; [`Time::NEVER`] if there is none.
+    /// Returns the time of the next release, or [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Time {
         self.next_time
     }
 
-    /// The next release.
+    /// Removes and returns the next release.
     pub fn pop(&mut self) -> Option<Release> {
         if self.is_plain {
             let Reverse((time, task)) = *self.arrivals.peek()?;
@@ -185,7 +192,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         Some(release)
     }
 
-    /// Makes the next thing to come a release, and notes its date.
+    /// Ensures that the head of one of the two queues is the next release, and stores its time.
     #[inline]
     fn settle(&mut self) {
         if !self.is_plain {
@@ -196,7 +203,8 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         self.next_time = arrival.min(delayed);
     }
 
-    /// Moves arrivals on until the next thing to come is a release: jitter delays some, a mode silences others.
+    /// Processes arrivals until the next one is a release: moves arrivals with jitter to the delayed jobs, and skips
+    /// arrivals that a mode suppresses.
     fn move_on(&mut self) {
         while let Some(Reverse((time, task))) = self.arrivals.peek().copied().filter(|next| next.0.0 < self.horizon) {
             while self.set.modes.get(self.modes_begun).is_some_and(|mode| mode.at <= time) {
@@ -215,21 +223,22 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
                 continue;
             }
             let number = self.take_arrival(time, task);
-            let delay = Time(self.sources[task as usize].rng.random_range(0..=jitter.0));
+            let delay = Time(self.streams[task as usize].rng.random_range(0..=jitter.0));
             let release = self.job(task, number, time, time + delay);
             self.delayed.push(Reverse(Delayed(release)));
         }
     }
 
-    /// Moves a silent task's next arrival, on its own grid, to the end of the mode, in one step however long that is.
+    /// Moves the next arrival of a task that the current mode silences to the end of the mode, on the task's own period
+    /// grid. This is a single step, however long the mode lasts.
     fn skip_silence(&mut self, time: Time, index: u32) {
         let task = &self.set.tasks[index as usize];
-        let source = &mut self.sources[index as usize];
+        let stream = &mut self.streams[index as usize];
         let mode_end = self.set.modes.get(self.modes_begun).map(|mode| mode.at);
         let next = match (&task.arrival, task.period(), mode_end) {
             (Arrival::Listed(jobs), ..) => {
-                source.next_number += 1;
-                jobs.get(source.next_number as usize).map(|job| job.release)
+                stream.next_number += 1;
+                jobs.get(stream.next_number as usize).map(|job| job.release)
             }
             (_, Some(period), Some(end)) => {
                 let step = divided(period, self.set.modes[self.modes_begun - 1].rate);
@@ -244,47 +253,48 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         self.replace_head(next.filter(|next| *next < ends), index);
     }
 
+    /// Returns whether the current mode suppresses the jobs of a task.
     fn is_silent(&self, task: u32) -> bool {
         let mode = self.modes_begun.checked_sub(1).map(|index| &self.set.modes[index]);
         let released = mode.and_then(|mode| mode.tasks.as_ref());
         released.is_some_and(|tasks| !tasks.contains(&(task as usize)))
     }
 
-    /// Counts the arrival at the head of the queue and puts the task's next one in its place.
+    /// Takes the arrival at the head of the queue, replaces it by the task's next arrival, and returns the job number.
     #[inline]
     fn take_arrival(&mut self, time: Time, task: u32) -> u64 {
-        let source = &mut self.sources[task as usize];
-        let number = source.next_number;
-        source.next_number += 1;
+        let stream = &mut self.streams[task as usize];
+        let number = stream.next_number;
+        stream.next_number += 1;
         let rate = self.modes_begun.checked_sub(1).map_or(1.0, |index| self.set.modes[index].rate);
         let next = match &self.set.tasks[task as usize].arrival {
             Arrival::Periodic { period } => Some(time + divided(*period, rate)),
             Arrival::Sporadic { minimum, gap } => {
                 let gap = match gap {
-                    Gap::Uniform { max } => Time(source.rng.random_range(minimum.0..=max.0)),
+                    Gap::Uniform { max } => Time(stream.rng.random_range(minimum.0..=max.0)),
                     Gap::Exponential { mean } => {
-                        let extra = mean.saturating_sub(*minimum).0 as f64 * source.rng.sample::<f64, _>(Exp1);
+                        let extra = mean.saturating_sub(*minimum).0 as f64 * stream.rng.sample::<f64, _>(Exp1);
                         *minimum + Time(extra.round() as u64)
                     }
                 };
                 Some(time + divided(gap, rate))
             }
             Arrival::Burst { jobs, every, until } => {
-                source.left_in_burst -= 1;
-                if source.left_in_burst > 0 {
+                stream.left_in_burst -= 1;
+                if stream.left_in_burst > 0 {
                     Some(time)
                 } else {
-                    source.left_in_burst = *jobs;
+                    stream.left_in_burst = *jobs;
                     Some(time + divided(*every, rate)).filter(|next| next < until)
                 }
             }
-            Arrival::Listed(jobs) => jobs.get(source.next_number as usize).map(|job| job.release),
+            Arrival::Listed(jobs) => jobs.get(stream.next_number as usize).map(|job| job.release),
         };
         self.replace_head(next, task);
         number
     }
 
-    /// Puts the next arrival of the task at the head of the queue in the place of the present one.
+    /// Replaces the arrival at the head of the queue by the next arrival of the same task, if there is one.
     #[inline]
     fn replace_head(&mut self, next: Option<Time>, task: u32) {
         if let Some(mut head) = self.arrivals.peek_mut() {
@@ -297,6 +307,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         }
     }
 
+    /// Creates the job with this number that arrives at `arrived` and is released at `time`.
     #[inline]
     fn job(&mut self, index: u32, number: u64, arrived: Time, time: Time) -> Release {
         let task = &self.set.tasks[index as usize];
@@ -314,13 +325,13 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
                 value: job.value,
             };
         }
-        let source = &mut self.sources[index as usize];
+        let stream = &mut self.streams[index as usize];
         let mut release = Release {
             time,
             task: index,
             number,
             deadline: arrived + task.deadline,
-            execution: source.sampler.draw(&mut source.rng),
+            execution: stream.sampler.draw(&mut stream.rng),
             wcet: task.wcet,
             bcet: task.bcet,
             criticality: task.criticality,
@@ -336,13 +347,16 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
     }
 }
 
-/// The random numbers of one task. The generator's own streams are correlated for neighbouring seeds; the seed is mixed
-/// with the index before its hash instead.
-fn stream(seed: u64, index: u64) -> Pcg32 {
+/// Creates the random number generator of one task.
+///
+/// The generator's own streams are correlated for neighboring seeds. Instead of selecting a stream, the seed is mixed with
+/// the task index before it is hashed.
+fn random_stream(seed: u64, index: u64) -> Pcg32 {
     const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
     Pcg32::seed_from_u64(seed.wrapping_mul(GOLDEN_RATIO).rotate_left(31).wrapping_add(index.wrapping_mul(GOLDEN_RATIO)))
 }
 
+/// Number of jobs that arrive together.
 fn burst_size(task: &Task) -> u32 {
     match task.arrival {
         Arrival::Burst { jobs, .. } => jobs,
@@ -350,7 +364,7 @@ fn burst_size(task: &Task) -> u32 {
     }
 }
 
-/// `time / factor` in whole nanoseconds, at least one and at most what a user may write.
+/// Returns `time / factor` in whole nanoseconds, at least 1 and at most [`Time::MAX_INPUT`].
 fn divided(time: Time, factor: f64) -> Time {
     if factor == 1.0 {
         return time;
@@ -359,119 +373,4 @@ fn divided(time: Time, factor: f64) -> Time {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use temponet_task::Mode;
-
-    fn releases(set: &TaskSet, seed: u64, until: Time) -> Vec<Release> {
-        let mut workload = Workload::new(set, seed);
-        std::iter::from_fn(|| if workload.next_time() < until { workload.pop() } else { None }).collect()
-    }
-
-    fn ms(n: u64) -> Time {
-        Time::from_ms(n)
-    }
-
-    #[test]
-    fn periodic_releases_come_by_time_then_task() {
-        let tasks = vec![Task::periodic("a", ms(6), ms(1)), Task::periodic("b", ms(4), ms(1))];
-        let set = TaskSet::new("s", tasks, 1);
-        let seen: Vec<_> = releases(&set, 0, ms(13)).iter().map(|r| (r.time, r.task, r.number)).collect();
-        assert_eq!(
-            seen,
-            [(ms(0), 0, 0), (ms(0), 1, 0), (ms(4), 1, 1), (ms(6), 0, 1), (ms(8), 1, 2), (ms(12), 0, 2), (ms(12), 1, 3)]
-        );
-    }
-
-    #[test]
-    fn jitter_longer_than_the_period_delays_releases_and_not_deadlines() {
-        let task = Task { jitter: ms(25), ..Task::periodic("a", ms(10), ms(1)) };
-        let set = TaskSet::new("s", vec![task], 1);
-        let seen = releases(&set, 3, ms(10_000));
-        assert!(seen.windows(2).all(|pair| pair[0].time <= pair[1].time));
-        assert!(seen.windows(2).any(|pair| pair[0].number > pair[1].number), "long jitter swaps jobs");
-        for release in &seen {
-            let arrival = ms(10) * release.number;
-            assert_eq!(release.deadline, arrival + ms(10));
-            assert!(release.time >= arrival && release.time <= arrival + ms(25));
-        }
-    }
-
-    /// Jitter of years beside a period of a microsecond drew millions of arrivals before the first release.
-    #[test]
-    fn jitter_beyond_the_horizon_draws_only_the_arrivals_before_it() {
-        let task = Task { jitter: Time::MAX_INPUT, ..Task::periodic("a", Time(1_000), Time(1)) };
-        let set = TaskSet::new("s", vec![task], 1);
-        let horizon = ms(1);
-        let mut workload = Workload::until(&set, 1, horizon);
-        assert!(workload.next_time() >= horizon);
-        assert_eq!(workload.sources[0].next_number, 1_000);
-        // The last one's deadline is the horizon itself.
-        assert_eq!(workload.still_delayed(horizon).len(), 1_000);
-        assert_eq!(Workload::counted(&set, 1, horizon).len(), 1_000);
-        workload.extend(ms(2));
-        assert_eq!(workload.sources[0].next_number, 2_000);
-    }
-
-    #[test]
-    fn sporadic_gaps_keep_the_minimum_and_the_mean() {
-        let gap = Gap::Exponential { mean: ms(15) };
-        let task = Task { arrival: Arrival::Sporadic { minimum: ms(10), gap }, ..Task::periodic("a", ms(10), ms(1)) };
-        let set = TaskSet::new("s", vec![task], 1);
-        let seen = releases(&set, 3, Time::from_secs(300));
-        let gaps: Vec<_> = seen.windows(2).map(|pair| pair[1].time - pair[0].time).collect();
-        assert!(gaps.iter().all(|gap| *gap >= ms(10)));
-        let mean = gaps.iter().map(|gap| gap.as_ms_f64()).sum::<f64>() / gaps.len() as f64;
-        assert!((mean - 15.0).abs() < 0.3, "{mean}");
-    }
-
-    #[test]
-    fn bursts_release_many_at_once_and_end() {
-        let arrival = Arrival::Burst { jobs: 3, every: ms(20), until: ms(50) };
-        let task = Task { arrival, offset: ms(10), ..Task::periodic("peak", ms(5), ms(1)) };
-        let set = TaskSet::new("s", vec![task], 1);
-        let times: Vec<_> = releases(&set, 0, ms(1_000)).iter().map(|r| r.time.0 / 1_000_000).collect();
-        assert_eq!(times, [10, 10, 10, 30, 30, 30]);
-    }
-
-    #[test]
-    fn modes_scale_work_and_rate_and_silence_tasks() {
-        let tasks = vec![Task::periodic("a", ms(10), ms(2)), Task::periodic("b", ms(10), ms(1))];
-        let mut set = TaskSet::new("s", tasks, 1);
-        let mode = |name: &str, at, work, rate, tasks| Mode { name: name.into(), at, work, rate, tasks };
-        set.modes = vec![mode("hot", ms(20), 1.5, 2.0, Some(vec![0])), mode("calm", ms(40), 1.0, 1.0, None)];
-        let of = |task| {
-            let seen = releases(&set, 0, ms(60)).into_iter().filter(move |r| r.task == task);
-            seen.map(|r| (r.time.0 / 1_000_000, r.execution.0 / 1_000_000, (r.deadline - r.time).0 / 1_000_000))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(
-            of(0),
-            [(0, 2, 10), (10, 2, 10), (20, 3, 5), (25, 3, 5), (30, 3, 5), (35, 3, 5), (40, 2, 10), (50, 2, 10)]
-        );
-        assert_eq!(of(1), [(0, 1, 10), (10, 1, 10), (40, 1, 10), (50, 1, 10)]);
-    }
-
-    #[test]
-    fn a_silent_last_mode_ends_the_releases() {
-        let task = Task::periodic("a", Time(1), Time(1));
-        let mut set = TaskSet::new("s", vec![task], 1);
-        let silence = |at| Mode { name: "off".into(), at, work: 1.0, rate: 1.0, tasks: Some(vec![]) };
-        set.modes = vec![silence(Time(3))];
-        assert_eq!(releases(&set, 0, Time::NEVER).len(), 3);
-        // A silence of years is skipped in one step.
-        let back = Mode { tasks: None, ..silence(Time::MAX_INPUT) };
-        set.modes.push(back);
-        assert_eq!(releases(&set, 0, Time::MAX_INPUT + Time(2)).len(), 5);
-    }
-
-    #[test]
-    fn one_seed_is_one_list_of_jobs() {
-        let mut task = Task::periodic("a", ms(10), ms(5));
-        task.bcet = ms(1);
-        task.execution = temponet_task::ExecutionModel::Uniform;
-        let set = TaskSet::new("s", vec![task], 1);
-        assert_eq!(releases(&set, 5, ms(500)), releases(&set, 5, ms(500)));
-        assert_ne!(releases(&set, 5, ms(500)), releases(&set, 6, ms(500)));
-    }
-}
+mod tests;

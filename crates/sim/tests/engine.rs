@@ -1,4 +1,4 @@
-//! The engine's rules one by one, on schedules small enough to read.
+//! Tests the rules of the engine one by one, on schedules small enough to read.
 
 use temponet_sim::{End, Engine, JobRecord, MOST_READY, Metrics, Recorder, SimError, Unobserved, simulate};
 use temponet_task::{
@@ -22,7 +22,7 @@ fn record(set: &TaskSet, scheduler: &str, horizon: u64) -> (Metrics, Recorder) {
     (metrics, recorder)
 }
 
-/// One row per core, one letter per millisecond, `.` for idle.
+/// Draws a schedule: one row per core, one letter per millisecond, `.` for idle.
 fn picture(set: &TaskSet, scheduler: &str, horizon: u64) -> String {
     let (_, recorder) = record(set, scheduler, horizon);
     let mut rows = vec![vec!['.'; horizon as usize]; set.cores];
@@ -36,7 +36,7 @@ fn picture(set: &TaskSet, scheduler: &str, horizon: u64) -> String {
 
 #[test]
 fn golden_edf_and_rm_on_one_core() {
-    // Liu and Layland's point: at U = 0.97 EDF meets all, RM lets B miss.
+    // The point of Liu and Layland: at a utilization of 0.97, EDF meets all deadlines, while B misses under RM.
     let set = set(&[(5, 2), (7, 4)], 1);
     assert_eq!(picture(&set, "edf", 35), "AABBBBAABBBBAABAABBBAABBBBAABBBBAA.");
     assert_eq!(picture(&set, "rm", 35), "AABBBAABBBAAB.BAABBBAABBBAABBBAABB.");
@@ -46,7 +46,8 @@ fn golden_edf_and_rm_on_one_core() {
 
 #[test]
 fn golden_dhall_effect_on_two_cores() {
-    // Two light tasks with earlier deadlines keep global EDF from starting the heavy one in time; EDZL sees it coming.
+    // Two light tasks with earlier deadlines keep global EDF from starting the heavy task in time. EDZL starts it as soon as
+    // its laxity is zero.
     let set = set(&[(9, 2), (9, 2), (10, 9)], 2);
     assert_eq!(picture(&set, "edf", 10), "AACCCCCCCC\nBB.......A");
     assert_eq!(picture(&set, "edzl", 10), "AAB......A\nBCCCCCCCCC");
@@ -107,16 +108,16 @@ fn switching_and_migrating_cost_work() {
     let end = |set: &TaskSet| record(set, "rm", 12).1.jobs.iter().find(|job| job.task == 1).unwrap().left;
     assert_eq!(end(&set), ms(11));
     set.costs = Costs { context_switch: Time::from_us(100), ..Costs::default() };
-    // A at 0, B, A at 4, B, A at 8, B: six switches before B ends.
+    // A at 0, B, A at 4, B, A at 8, B: six context switches before B ends.
     assert_eq!(end(&set), ms(11) + Time::from_us(600));
     set.costs = Costs { decision: Time::from_us(10), ..Costs::default() };
-    // Core 0 decides: at each of the decisions at 0, 2.01, 4, 6.01, 8 and 10.01 the job it then runs waits.
+    // Core 0 takes the decisions: at 0, 2.01, 4, 6.01, 8 and 10.01, the job that it then runs waits for the decision.
     assert_eq!(end(&set), ms(11) + Time::from_us(60));
 }
 
 #[test]
 fn a_migration_adds_its_delay_to_the_work() {
-    // C waits for a core, starts on core 1, is pushed off by B at 6 and resumes on core 0.
+    // C waits for a core, starts on core 1, is preempted by B at 6 and resumes on core 0.
     let mut set = set(&[(20, 7), (6, 3), (30, 6)], 2);
     set.tasks[0].priority = Some(2);
     set.tasks[1].priority = Some(3);
@@ -128,7 +129,7 @@ fn a_migration_adds_its_delay_to_the_work() {
     assert_eq!((metrics.migrations, end(&recorder)), (1, ms(10) + Time::from_us(500)));
 }
 
-/// Runs the first ready job on core 0 at a speed.
+/// Scheduler that runs the first ready job on core 0 at a fixed speed.
 struct AtSpeed(Speed);
 
 impl Scheduler for AtSpeed {
@@ -153,11 +154,11 @@ fn half_speed_takes_twice_as_long_for_an_eighth_of_the_power() {
     assert!((full.energy - 0.030).abs() < 1e-12, "{}", full.energy);
     assert!((half.energy - 0.060 / 8.0).abs() < 1e-12, "{}", half.energy);
     assert_eq!((full.art_completed(), half.art_completed()), (Some(3e6), Some(6e6)));
-    // 3 ms at 333/1000 is 9.009009… ms: rounded up to the nanosecond.
+    // 3 ms at 333/1000 of full speed take 9.009009… ms, rounded up to the nanosecond.
     assert_eq!(run(Speed(333)).art_completed(), Some(9_009_010.0));
 }
 
-/// Decides whatever it is told to.
+/// Scheduler that calls a function, to make illegal decisions.
 struct Rogue(fn(&SystemView<'_>, &mut Assignment));
 
 impl Scheduler for Rogue {
@@ -213,7 +214,7 @@ fn a_job_given_up_leaves_and_counts_as_missed() {
     assert_eq!(metrics.art_all(), Some(10e6), "giving up early does not look fast");
 }
 
-/// EDF that can look at a hundred jobs.
+/// EDF that accepts at most a hundred ready jobs.
 struct Slow(Box<dyn Scheduler>);
 
 impl Scheduler for Slow {
@@ -230,14 +231,14 @@ impl Scheduler for Slow {
     }
 }
 
-/// In overload with the rule `continue` the backlog grew, and with it every decision, until the horizon.
+/// In overload with the rule `continue`, the backlog and the time of every decision would grow until the horizon.
 #[test]
 fn a_backlog_without_end_is_an_error_with_the_load_in_it() {
     let mut set = set(&[(10, 30)], 1);
     set.on_miss = OnMiss::Continue;
     let mut slow = Slow(temponet_sched::build("edf").unwrap());
     let error = simulate(&set, 0, Time::MAX_INPUT, &mut slow, &mut Unobserved).unwrap_err();
-    // At 1490 the 150th job comes and 49 are done.
+    // At 1490 ms, the 150th job is released and 49 jobs are complete.
     assert!(matches!(error, SimError::TooManyReady { most: 100, time, .. } if time == ms(1490)), "{error}");
     let text = error.to_string();
     assert!(text.contains("load 3.00 per core, and late jobs stay") && text.contains("abort"), "{text}");
@@ -245,7 +246,7 @@ fn a_backlog_without_end_is_an_error_with_the_load_in_it() {
     assert!(simulate(&set, 0, ms(5_000), &mut slow, &mut Unobserved).is_ok());
 }
 
-/// Four billion jobs at once took all memory.
+/// Four billion jobs at once would exhaust the memory.
 #[test]
 fn a_burst_of_billions_is_refused_before_memory_is_full() {
     let arrival = Arrival::Burst { jobs: u32::MAX, every: ms(1_000), until: Time::NEVER };

@@ -1,4 +1,4 @@
-//! Contract: whatever the scheduler and the set, a run is physically possible and its figures add up.
+//! Contract: for every scheduler and every set, a run is physically possible and its metrics add up.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,8 @@ use temponet_task::{Arrival, Assignment, ExecutionModel, Gap, Mode, OnMiss, Sche
 
 const HORIZON: Time = Time::from_ms(400);
 
-/// Never leave a core idle beside a ready job. p-* and c-edf do (a job is bound to its core), pd2 does, d-over gives up.
+/// Schedulers that never leave a core idle while a job is ready. The others are left out because jobs are bound to cores
+/// (p-*, c-edf), because jobs are not always eligible (pd2), or because jobs are abandoned (d-over).
 const WORK_CONSERVING: [&str; 11] =
     ["fcfs", "rr", "fp", "rm", "dm", "edf", "llf", "srpt", "edf-skip", "mh-edf", "edzl"];
 
@@ -68,7 +69,7 @@ proptest! {
     fn a_run_is_physically_possible(set in any_set(), seed in 0u64..1000) {
         let mut truth = HashMap::new();
         let mut workload = Workload::new(&set, seed);
-        // Jitter can carry a release beyond the horizon while its deadline is within; it counts.
+        // Jitter can delay a release beyond the horizon although the deadline is within it. Such a job counts.
         while workload.next_time() < HORIZON + Time::from_ms(8) {
             let Some(release) = workload.pop() else { break };
             if release.time < HORIZON || release.deadline <= HORIZON {
@@ -82,7 +83,7 @@ proptest! {
                 prop_assert!(entry.name == "d-over" && set.cores > 1);
                 continue;
             };
-            // Slices of a core, and slices of a job, follow each other without overlap.
+            // Neither the slices of a core nor the slices of a job overlap.
             let mut by_core: HashMap<u32, Time> = HashMap::new();
             let mut by_job: HashMap<(u32, u64), Time> = HashMap::new();
             let mut worked: HashMap<(u32, u64), u64> = HashMap::new();
@@ -95,7 +96,7 @@ proptest! {
                 prop_assert!(free <= slice.start && idle <= slice.start && slice.end <= HORIZON, "{}", entry.name);
                 *worked.entry(job).or_default() += (slice.end - slice.start).0;
             }
-            // Every release leaves exactly once, and does the work it completed.
+            // Every released job leaves exactly once, and its slices cover the work it did.
             prop_assert_eq!(recorder.jobs.len(), truth.len(), "{}", entry.name);
             let without_costs = set.costs == Default::default();
             for job in &recorder.jobs {
@@ -109,7 +110,7 @@ proptest! {
                     prop_assert!(job.left <= job.deadline.max(job.release));
                 }
             }
-            // The figures are those of the jobs.
+            // The metrics agree with the recorded jobs.
             let counted: Vec<_> = recorder.jobs.iter().filter(|job| job.deadline <= HORIZON).collect();
             prop_assert_eq!(metrics.jobs.released, counted.len() as u64);
             prop_assert_eq!(metrics.jobs.met, counted.iter().filter(|job| job.met()).count() as u64);

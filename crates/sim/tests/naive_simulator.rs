@@ -1,6 +1,6 @@
-//! Contract: the event-driven engine and the real schedulers produce, job by job, the schedule of a naive simulator that
-//! walks millisecond by millisecond and sorts all ready jobs by the textbook rule. Random small sets, both miss rules,
-//! one to four cores, known and uncertain execution times.
+//! Contract: the event-driven engine with the real schedulers produces, job by job, the same schedule as a naive simulator
+//! that advances millisecond by millisecond and sorts all ready jobs by the textbook rule. Tested on random small sets
+//! with both miss rules, one to four cores, and known and uncertain execution times.
 
 use proptest::prelude::*;
 use temponet_sim::{End, JobRecord, Recorder, Release, Workload, simulate};
@@ -12,9 +12,9 @@ fn ms(n: u64) -> Time {
     Time::from_ms(n)
 }
 
-/// A job of the naive simulator; all times in milliseconds.
+/// Job of the naive simulator. All times are in milliseconds.
 #[derive(Clone, Copy, Debug)]
-struct Naive {
+struct NaiveJob {
     task: usize,
     number: u64,
     release: i64,
@@ -27,7 +27,7 @@ struct Naive {
     last_core: Option<usize>,
 }
 
-impl Naive {
+impl NaiveJob {
     fn remaining(&self) -> i64 {
         self.wcet - self.done
     }
@@ -41,25 +41,25 @@ impl Naive {
     }
 }
 
-/// What a rule may look at: the date, the ready jobs, the tasks, the number of cores, whether anything happened now.
-struct State<'a> {
+/// State that a rule sees: the time, the ready jobs, the tasks, the number of cores, and whether any event happened now.
+struct NaiveState<'a> {
     now: i64,
-    jobs: &'a [Naive],
+    jobs: &'a [NaiveJob],
     tasks: &'a [Task],
     cores: usize,
     happened: bool,
 }
 
-/// A scheduling rule: indices of the jobs to run, best first; `None` leaves everything as it is.
-type Rule<'a> = Box<dyn FnMut(&State) -> Option<Vec<usize>> + 'a>;
+/// Scheduling rule that returns the indices of the jobs to run, best first. `None` keeps the current assignment.
+type NaiveRule<'a> = Box<dyn FnMut(&NaiveState) -> Option<Vec<usize>> + 'a>;
 
-/// Sorts by a key and the common tie-break.
-fn sorted<K: Ord>(state: &State, mut jobs: Vec<usize>, key: impl Fn(&Naive) -> K) -> Vec<usize> {
+/// Sorts jobs by a key and the common tie-break.
+fn sorted<K: Ord>(state: &NaiveState, mut jobs: Vec<usize>, key: impl Fn(&NaiveJob) -> K) -> Vec<usize> {
     jobs.sort_by_key(|index| (key(&state.jobs[*index]), state.jobs[*index].tie()));
     jobs
 }
 
-fn by_key<K: Ord>(key: impl Fn(&State, &Naive) -> K + 'static) -> Rule<'static> {
+fn by_key<K: Ord>(key: impl Fn(&NaiveState, &NaiveJob) -> K + 'static) -> NaiveRule<'static> {
     Box::new(move |state| {
         let mut best = sorted(state, (0..state.jobs.len()).collect(), |job| key(state, job));
         best.truncate(state.cores);
@@ -67,12 +67,12 @@ fn by_key<K: Ord>(key: impl Fn(&State, &Naive) -> K + 'static) -> Rule<'static> 
     })
 }
 
-fn period(state: &State, job: &Naive) -> i64 {
+fn period(state: &NaiveState, job: &NaiveJob) -> i64 {
     state.tasks[job.task].period().map_or(0, |period| (period.0 / 1_000_000) as i64)
 }
 
-/// Moore–Hodgson over the ready jobs by list scheduling from scratch.
-fn moore_hodgson(state: &State) -> Option<Vec<usize>> {
+/// Moore–Hodgson over the ready jobs, with list scheduling from scratch.
+fn moore_hodgson(state: &NaiveState) -> Option<Vec<usize>> {
     if !state.happened {
         return None;
     }
@@ -95,7 +95,7 @@ fn moore_hodgson(state: &State) -> Option<Vec<usize>> {
         }
     }
     let rejected = (0..state.jobs.len()).filter(|index| !accepted.contains(index)).collect();
-    let rejected = sorted(state, rejected, Naive::remaining);
+    let rejected = sorted(state, rejected, NaiveJob::remaining);
     let urgent = |index: &usize| state.cores > 1 && state.jobs[*index].laxity(state.now) <= 0;
     let (first, then): (Vec<_>, Vec<_>) = accepted.into_iter().partition(urgent);
     let mut order = first;
@@ -105,14 +105,14 @@ fn moore_hodgson(state: &State) -> Option<Vec<usize>> {
     Some(order)
 }
 
-/// Moore–Hodgson over ready and coming jobs by the work due until each deadline, added up from scratch.
-fn look_ahead(state: &State) -> Option<Vec<usize>> {
+/// Moore–Hodgson over ready and future jobs, with the work due by each deadline summed up from scratch.
+fn look_ahead(state: &NaiveState) -> Option<Vec<usize>> {
     if !state.happened {
         return None;
     }
     let (fitting, late): (Vec<_>, Vec<_>) =
         (0..state.jobs.len()).partition(|index| state.jobs[*index].laxity(state.now) >= 0);
-    // Deadline, whether it is yet to come, tie, work, and which ready job it is.
+    // Deadline, whether the job is in the future, tie-break, work, and index of the ready job.
     let ready = |index: usize| {
         let job = &state.jobs[index];
         (job.deadline, false, job.tie(), job.remaining(), Some(index))
@@ -146,18 +146,18 @@ fn look_ahead(state: &State) -> Option<Vec<usize>> {
     Some(in_order.into_iter().filter_map(|place| all[place].4).chain(late).take(state.cores).collect())
 }
 
-/// Turns of one millisecond in a plain list. Nothing needs to be said about turn ends: every tick is one.
-fn round_robin() -> Rule<'static> {
+/// Round-robin with time slices of one millisecond, in a plain list. Every tick ends a time slice.
+fn round_robin() -> NaiveRule<'static> {
     let mut queue: Vec<(usize, u64)> = Vec::new();
     Box::new(move |state| {
-        let id = |job: &Naive| (job.task, job.number);
+        let id = |job: &NaiveJob| (job.task, job.number);
         let present: Vec<_> = state.jobs.iter().map(id).collect();
         queue.retain(|job| present.contains(job));
         let arrivals = (0..state.jobs.len()).filter(|index| !queue.contains(&id(&state.jobs[*index]))).collect();
         for index in sorted(state, arrivals, |_| ()) {
             queue.push(id(&state.jobs[index]));
         }
-        // Running jobs stand where they are in core order; those that must make room go to the tail.
+        // Running jobs keep their place in the order of cores. Those that must make room go to the tail.
         let core_of = |job: &(usize, u64)| state.jobs[present.iter().position(|p| p == job).unwrap()].core;
         let (mut running, waiting): (Vec<_>, Vec<_>) = queue.iter().copied().partition(|job| core_of(job).is_some());
         running.sort_by_key(core_of);
@@ -170,15 +170,15 @@ fn round_robin() -> Rule<'static> {
     })
 }
 
-/// PD² with the windows written out subtask by subtask, the group deadline by its definition.
-fn pd2(state: &State) -> Option<Vec<usize>> {
-    let window = |job: &Naive| (job.deadline - job.release).max(1);
-    let needed = |job: &Naive| job.wcet.clamp(1, window(job));
-    let deadline = |job: &Naive, i: i64| (i * window(job) + needed(job) - 1) / needed(job);
-    let release = |job: &Naive, i: i64| (i - 1) * window(job) / needed(job);
-    let overlap = |job: &Naive, i: i64| i < needed(job) && release(job, i + 1) < deadline(job, i);
-    let subtask = |job: &Naive| job.done.min(needed(job) - 1) + 1;
-    let group = |job: &Naive, i: i64| {
+/// PD² with the windows computed subtask by subtask, and the group deadline by its definition.
+fn pd2(state: &NaiveState) -> Option<Vec<usize>> {
+    let window = |job: &NaiveJob| (job.deadline - job.release).max(1);
+    let needed = |job: &NaiveJob| job.wcet.clamp(1, window(job));
+    let deadline = |job: &NaiveJob, i: i64| (i * window(job) + needed(job) - 1) / needed(job);
+    let release = |job: &NaiveJob, i: i64| (i - 1) * window(job) / needed(job);
+    let overlap = |job: &NaiveJob, i: i64| i < needed(job) && release(job, i + 1) < deadline(job, i);
+    let subtask = |job: &NaiveJob| job.done.min(needed(job) - 1) + 1;
+    let group = |job: &NaiveJob, i: i64| {
         if 2 * needed(job) < window(job) || !overlap(job, i) {
             return 0;
         }
@@ -204,8 +204,9 @@ fn pd2(state: &State) -> Option<Vec<usize>> {
     Some(best)
 }
 
-/// First-fit decreasing onto clusters, then EDF or RM inside each. Returns one job per core of each cluster.
-fn clustered(size: usize, rate_monotonic: bool) -> Rule<'static> {
+/// First-fit decreasing assignment to clusters of `size` cores, then EDF or RM within each. Chooses at most one job per
+/// core of each cluster.
+fn clustered(size: usize, rate_monotonic: bool) -> NaiveRule<'static> {
     Box::new(move |state| {
         let clusters = state.cores.div_ceil(size);
         let cores_of = |cluster: usize| (state.cores - cluster * size).min(size);
@@ -232,16 +233,16 @@ fn clustered(size: usize, rate_monotonic: bool) -> Rule<'static> {
         let mut chosen = Vec::new();
         for cluster in 0..clusters {
             let mine = (0..state.jobs.len()).filter(|index| cluster_of[state.jobs[*index].task] == cluster);
-            let key = |job: &Naive| if rate_monotonic { period(state, job) } else { job.deadline };
+            let key = |job: &NaiveJob| if rate_monotonic { period(state, job) } else { job.deadline };
             chosen.extend(sorted(state, mine.collect(), key).into_iter().take(cores_of(cluster)));
         }
         Some(chosen)
     })
 }
 
-/// The rule that goes by a scheduler's name. Cores matter for p-*: their jobs are placed by cluster, which the comparison
-/// leaves out.
-fn rule(name: &str) -> Rule<'static> {
+/// Returns the naive rule for a scheduler. For p-* and c-edf, jobs are placed by cluster in the real scheduler only, so
+/// the comparison leaves out preemptions and migrations.
+fn rule(name: &str) -> NaiveRule<'static> {
     match name {
         "fcfs" => by_key(|_, _| ()),
         "rm" => by_key(period),
@@ -289,18 +290,19 @@ const NAMES: [&str; 18] = [
     "look-ahead:caution=1",
 ];
 
-struct Outcome {
+/// Result of a naive run.
+struct NaiveRun {
     jobs: Vec<JobRecord>,
     preemptions: u64,
     migrations: u64,
 }
 
-/// Walks tick by tick.
-fn naive(set: &TaskSet, seed: u64, mut rule: Rule) -> Outcome {
+/// Simulates a run tick by tick.
+fn naive(set: &TaskSet, seed: u64, mut rule: NaiveRule) -> NaiveRun {
     let mut workload = Workload::new(set, seed);
-    let mut jobs: Vec<Naive> = Vec::new();
-    let mut outcome = Outcome { jobs: Vec::new(), preemptions: 0, migrations: 0 };
-    let leave = |job: &Naive, now: i64, end: End| JobRecord {
+    let mut jobs: Vec<NaiveJob> = Vec::new();
+    let mut run = NaiveRun { jobs: Vec::new(), preemptions: 0, migrations: 0 };
+    let leave = |job: &NaiveJob, now: i64, end: End| JobRecord {
         task: job.task as u32,
         number: job.number,
         release: ms(job.release as u64),
@@ -316,7 +318,7 @@ fn naive(set: &TaskSet, seed: u64, mut rule: Rule) -> Outcome {
             let aborts = job.deadline == now && set.on_miss == OnMiss::Abort;
             let end = if job.done == job.execution { Some(End::Completed) } else { aborts.then_some(End::Aborted) };
             happened |= end.is_some() || job.deadline == now;
-            outcome.jobs.extend(end.map(|end| leave(job, now, end)));
+            run.jobs.extend(end.map(|end| leave(job, now, end)));
             end.is_none()
         });
         if now == HORIZON_MS as i64 {
@@ -327,35 +329,46 @@ fn naive(set: &TaskSet, seed: u64, mut rule: Rule) -> Outcome {
             let whole = |time: Time| (time.0 / 1_000_000) as i64;
             let (deadline, execution, wcet) = (whole(deadline), whole(execution), whole(wcet));
             let (task, start, core, last_core) = (task as usize, None, None, None);
-            jobs.push(Naive { task, number, release: now, deadline, wcet, execution, done: 0, start, core, last_core });
+            jobs.push(NaiveJob {
+                task,
+                number,
+                release: now,
+                deadline,
+                wcet,
+                execution,
+                done: 0,
+                start,
+                core,
+                last_core,
+            });
             happened = true;
         }
-        let state = State { now, jobs: &jobs, tasks: &set.tasks, cores: set.cores, happened };
+        let state = NaiveState { now, jobs: &jobs, tasks: &set.tasks, cores: set.cores, happened };
         if let Some(chosen) = rule(&state) {
-            place(&mut jobs, &chosen, set.cores, &mut outcome);
+            place(&mut jobs, &chosen, set.cores, &mut run);
         }
         for job in jobs.iter_mut().filter(|job| job.core.is_some()) {
             job.start.get_or_insert(now);
             job.done += 1;
         }
     }
-    outcome.jobs.extend(jobs.iter().map(|job| leave(job, HORIZON_MS as i64, End::Unfinished)));
-    outcome
+    run.jobs.extend(jobs.iter().map(|job| leave(job, HORIZON_MS as i64, End::Unfinished)));
+    run
 }
 
-/// Jobs that keep running stay; the rest take the free cores in order.
-fn place(jobs: &mut [Naive], chosen: &[usize], cores: usize, outcome: &mut Outcome) {
+/// Puts the chosen jobs on cores: running jobs stay, and the others take the free cores in ascending order.
+fn place(jobs: &mut [NaiveJob], chosen: &[usize], cores: usize, run: &mut NaiveRun) {
     for (index, job) in jobs.iter_mut().enumerate() {
         if job.core.is_some() && !chosen.contains(&index) {
             job.core = None;
-            outcome.preemptions += 1;
+            run.preemptions += 1;
         }
     }
     for index in chosen {
         if jobs[*index].core.is_none() {
             let free = (0..cores).find(|core| jobs.iter().all(|job| job.core != Some(*core)));
             let job = &mut jobs[*index];
-            outcome.migrations += u64::from(job.last_core.is_some() && job.last_core != free);
+            run.migrations += u64::from(job.last_core.is_some() && job.last_core != free);
             (job.core, job.last_core) = (free, free);
         }
     }

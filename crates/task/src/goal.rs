@@ -1,24 +1,25 @@
-//! The goal of a set: what its schedules are judged by, the most important measure first.
+//! The goal of a task set: the measures that its schedules are judged by, most important first.
 //!
-//! A goal is a lexicographic order, not a weighted sum: no number of ordinary jobs makes up for a critical one. Ranking, verdicts and the
-//! arena compare measure by measure; training needs one number for each job, which [`Goal::worths`] derives from the same order.
+//! A goal is a lexicographic order, not a weighted sum: no number of ordinary jobs makes up for one critical job.
+//! Rankings, verdicts and the arena compare schedules measure by measure. Training needs a single number per job, and
+//! [`Goal::worths`] derives it from the same order.
 
 use std::fmt;
 
 use crate::{Arrival, Task, TaskSet};
 
-/// One thing to aim for, as a file or `--rank-by` names it.
+/// An objective, as named by `goal` in a file or by `--rank-by`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Aim {
-    /// Critical jobs in time, the highest level first.
+    /// Critical jobs that meet their deadline, the highest criticality level first.
     Critical,
-    /// (m,k)-firm constraints kept.
+    /// (m,k)-firm constraints that hold.
     Mk,
-    /// Value of the jobs in time.
+    /// Total value of the jobs that meet their deadline.
     Value,
-    /// Jobs in time.
+    /// Number of jobs that meet their deadline.
     Met,
-    /// The task that fares worst.
+    /// Jobs that meet their deadline, of the task with the smallest share of them.
     WorstTask,
 }
 
@@ -26,7 +27,7 @@ impl Aim {
     /// Every aim.
     pub const ALL: [Aim; 5] = [Aim::Critical, Aim::Mk, Aim::Value, Aim::Met, Aim::WorstTask];
 
-    /// Its name in files, flags and JSON.
+    /// Name of the aim in files, flags and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Aim::Critical => "critical",
@@ -37,44 +38,46 @@ impl Aim {
         }
     }
 
-    /// The aim called `name`.
+    /// Returns the aim with this name.
     pub fn from_name(name: &str) -> Option<Aim> {
         Aim::ALL.into_iter().find(|aim| aim.name() == name)
     }
 }
 
-/// One figure of a schedule, a share from 0 to 1; more is better.
+/// A figure by which a schedule is judged: a share from 0 to 1, where more is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Measure {
-    /// Jobs of this level of criticality in time.
+    /// Share of the jobs of this criticality level that meet their deadline.
     Critical(u8),
-    /// Windows of k consecutive jobs with at least m of them in time.
+    /// Share of the windows of k consecutive jobs in which at least m jobs meet their deadline.
     Mk,
-    /// Value of the jobs in time.
+    /// Value of the jobs that meet their deadline, as a share of the value of all jobs.
     Value,
-    /// Jobs in time.
+    /// Share of the jobs that meet their deadline.
     Met,
-    /// Jobs in time of the task with the least share.
+    /// Share of jobs that meet their deadline, of the task with the smallest such share.
     WorstTask,
 }
 
-/// What schedules of a set are judged by.
+/// Measures by which the schedules of a task set are judged, in order of importance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Goal {
     measures: Vec<Measure>,
-    /// Whether critical jobs have more than one level.
+    /// Whether critical jobs have more than one criticality level.
     has_levels: bool,
 }
 
 impl Default for Goal {
-    /// Most jobs in time.
+    /// As many jobs as possible meet their deadline.
     fn default() -> Goal {
         Goal::new(&[Aim::Met], &[])
     }
 }
 
 impl Goal {
-    /// These aims, one after the other; `levels` are those of the critical jobs, in any order.
+    /// Creates a goal from `aims`, most important first. `levels` are the criticality levels of the jobs, in any order.
+    ///
+    /// [`Aim::Critical`] becomes one measure per level above 0. Without any measure, the goal is [`Measure::Met`].
     pub fn new(aims: &[Aim], levels: &[u8]) -> Goal {
         let mut levels: Vec<u8> = levels.iter().copied().filter(|level| *level > 0).collect();
         levels.sort_unstable_by(|a, b| b.cmp(a));
@@ -100,7 +103,8 @@ impl Goal {
         Goal { measures, has_levels: levels.len() > 1 }
     }
 
-    /// What some sets have in common: these aims first, then whatever any of the sets aims for.
+    /// Creates the common goal of several task sets: the aims in `first`, then every aim that one of the sets states
+    /// or that follows from its tasks.
     pub fn of_sets<'a>(first: &[Aim], sets: impl Iterator<Item = &'a TaskSet> + Clone) -> Goal {
         let mut aims = first.to_vec();
         aims.extend(sets.clone().flat_map(|set| set.aims.iter().copied()));
@@ -113,22 +117,22 @@ impl Goal {
         Goal::new(&aims, &levels)
     }
 
-    /// The measures, the most important first; there is at least one.
+    /// Returns the measures, most important first. There is at least one.
     pub fn measures(&self) -> &[Measure] {
         &self.measures
     }
 
-    /// The most important measure.
+    /// Returns the most important measure.
     pub fn first(&self) -> Measure {
         self.measures[0]
     }
 
-    /// Whether nothing but the number of jobs in time counts.
+    /// Returns whether the number of jobs that meet their deadline is all that counts.
     pub fn is_plain(&self) -> bool {
         self.measures == [Measure::Met]
     }
 
-    /// The head of a measure's column.
+    /// Returns the heading of a measure's column in a table.
     pub fn label(&self, measure: Measure) -> String {
         match measure {
             Measure::Critical(level) if self.has_levels => format!("critical {level}"),
@@ -140,7 +144,7 @@ impl Goal {
         }
     }
 
-    /// What a share of a measure is a share of, as in "98% of the critical jobs in time".
+    /// Returns the noun for the whole that a measure is a share of, as in "98% of **the critical jobs** in time".
     pub fn noun(&self, measure: Measure) -> String {
         match measure {
             Measure::Critical(level) if self.has_levels => format!("criticality {level}"),
@@ -152,7 +156,10 @@ impl Goal {
         }
     }
 
-    /// What one job of each kind is worth to a learner of `tasks`.
+    /// Computes the worth of a job of `tasks` for training: one number that keeps the order of this goal.
+    ///
+    /// Where criticality leads the goal, one job of a level is worth more than one job of every less critical task
+    /// together, up to a factor of 1e9.
     pub fn worths(&self, tasks: &[Task]) -> Worths {
         let place = |wanted: fn(&Measure) -> bool| self.measures.iter().position(wanted).unwrap_or(usize::MAX);
         let met = place(|measure| *measure == Measure::Met);
@@ -168,7 +175,7 @@ impl Goal {
                 let lower: f64 = kinds.iter().filter(|kind| kind.0 < level).map(|kind| worths.of(kind.0, kind.1)).sum();
                 let least = kinds.iter().filter(|kind| kind.0 == level && kind.1 > 0.0);
                 let least = least.map(|kind| plain(kind.1)).fold(f64::INFINITY, f64::min);
-                // One job of a level outweighs one of every less critical task together.
+                // One job of a level outweighs one job of every less critical task together.
                 let factor =
                     if lower > 0.0 && least.is_finite() { (1.0 + lower / least).min(MOST_FACTOR) } else { 1.0 };
                 worths.levels.push(factor);
@@ -182,16 +189,17 @@ impl Goal {
     }
 }
 
-/// Beyond this, sums of worths would lose the least critical jobs to rounding.
+/// Largest factor of a criticality level. With a larger one, sums of worths would lose the least critical jobs to rounding.
 const MOST_FACTOR: f64 = 1e9;
 
-/// Criticality and value of a task's jobs; of a list, each combination once.
+/// Returns the criticality and value of a task's jobs. For listed jobs, each combination appears once.
 fn kinds(task: &Task) -> Vec<(u8, f64)> {
     match &task.arrival {
         Arrival::Listed(jobs) => {
             let mut kinds: Vec<(u8, f64)> = Vec::new();
             for job in jobs.iter() {
-                // Traces have few kinds of jobs, or values of their own for each: then the first ones stand for all.
+                // A trace has either few kinds of jobs or a different value for each job. In the latter case the first
+                // kinds stand for all.
                 if kinds.len() < MOST_KINDS && !kinds.contains(&(job.criticality, job.value)) {
                     kinds.push((job.criticality, job.value));
                 }
@@ -202,19 +210,20 @@ fn kinds(task: &Task) -> Vec<(u8, f64)> {
     }
 }
 
+/// Number of kinds of listed jobs that are told apart.
 const MOST_KINDS: usize = 64;
 
-/// What jobs are worth to a learner: one number that keeps the order of the goal. The mean over the tasks is 1.
+/// Worth of jobs for training: one number per job that keeps the order of the goal, scaled to a mean of 1 over the tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worths {
     by_value: bool,
-    /// Factor of each level of criticality; empty: criticality does not count.
+    /// Factor of each criticality level, starting at level 0. Empty if criticality does not count.
     levels: Vec<f64>,
     mean: f64,
 }
 
 impl Worths {
-    /// The worth of a job in time.
+    /// Returns the worth of a job of this criticality and value that meets its deadline.
     pub fn of(&self, criticality: u8, value: f64) -> f64 {
         let factor = match self.levels.get(usize::from(criticality)).or(self.levels.last()) {
             Some(factor) => *factor,
@@ -253,18 +262,18 @@ impl fmt::Display for Goal {
 }
 
 impl TaskSet {
-    /// The goal: what the file states, then, among schedules that are equal in that, what follows from the tasks: critical jobs level by
-    /// level, (m,k) kept, value, jobs in time.
+    /// Returns the goal of the set: the aims that the file states, then, to decide among schedules that are equal in
+    /// those, the aims that follow from the tasks: critical jobs level by level, (m,k) constraints, value, jobs in time.
     pub fn goal(&self) -> Goal {
         self.goal_led_by(&[])
     }
 
-    /// The same, with other aims before it.
+    /// Returns the goal of the set with the aims in `first` before all others.
     pub fn goal_led_by(&self, first: &[Aim]) -> Goal {
         Goal::of_sets(first, [self].into_iter())
     }
 
-    /// The levels of criticality above 0 that jobs have.
+    /// Returns the criticality levels above 0 that occur among the jobs, ascending.
     pub fn levels(&self) -> Vec<u8> {
         let mut is_there = [false; 256];
         for task in &self.tasks {
@@ -307,7 +316,7 @@ mod tests {
         assert_eq!(stated.first(), Measure::Value);
         assert_eq!(stated.measures().len(), derived.len(), "the others still decide among equals");
         assert_eq!(rich.goal_led_by(&[Aim::WorstTask]).first(), Measure::WorstTask);
-        // Nothing is critical: there is nothing to lead.
+        // Without critical tasks, the aim adds no measure.
         assert!(set(&[(0, 1.0)]).goal_led_by(&[Aim::Critical]).is_plain());
     }
 

@@ -1,7 +1,7 @@
-//! Time, tasks, jobs, task sets and their files, and the [`Scheduler`] contract.
+//! Time, tasks, jobs, task sets, and the [`Scheduler`] contract.
 //!
-//! Everything else of TempoNet builds on this crate and it builds on nothing of ours. It knows no simulator: a
-//! scheduler written against it also runs inside a real-time program.
+//! Every other crate of TempoNet builds on this one; it depends on none of them. It does not know the simulator: a
+//! scheduler written against this crate also runs inside a real-time program.
 
 mod goal;
 mod invalid;
@@ -23,7 +23,7 @@ pub use time::{Time, TimeError, TimeUnit};
 pub use view::{Event, Job, JobId, System, SystemView, Tie};
 
 impl TaskSet {
-    /// What a scheduler is told before a run.
+    /// Returns the description of the system that a scheduler receives before a run.
     pub fn system(&self) -> System {
         System {
             tasks: self.tasks.clone(),

@@ -4,35 +4,38 @@ use crate::{JobId, Speed, System, SystemView, Time};
 
 /// Decides which job runs on which core.
 ///
-/// It is called at every *decision point*: after the releases, completions and deadlines of one instant, and at the
-/// dates it asks for with [`Assignment::wake_at`]. It must not look at a clock other than [`SystemView::now`].
+/// A scheduler is called at every *decision point*: after the releases, completions and deadlines of an instant, and at
+/// the times that it asks for with [`Assignment::wake_at`]. It must not read any clock other than [`SystemView::now`].
 ///
-/// **Ties are part of the contract.** Equal keys go to the earlier release, then to the lower task index
-/// ([`crate::Job::tie`]). On several cores the best jobs run, those that keep running stay on their core, and the rest
-/// take the free cores in order ([`Assignment::place`]).
+/// **Ties are part of the contract.** Among jobs with equal keys, the one released earlier goes first, then the one with
+/// the lower task index, then the one with the lower job number ([`crate::Job::tie`]). On several cores the best jobs
+/// run: those already running stay on their core, and the others take the free cores in ascending order
+/// ([`Assignment::place`]).
 pub trait Scheduler: Send {
-    /// Forgets everything and prepares for a system. Called once before each run.
+    /// Resets the scheduler and prepares it for `system`. Called once before each run.
     fn start(&mut self, system: &System) -> Result<(), NotApplicable>;
 
-    /// Fills `assignment`, which comes with every core idle and at full speed.
+    /// Writes a decision into `assignment`, in which every core is initially idle and at full speed.
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment);
 
-    /// The most ready jobs among which it decides in a time worth waiting for. Whoever looks at every ready job at every decision takes time
-    /// that grows with the square of a backlog; whoever keeps them in order does not, and says so here.
+    /// Returns the number of ready jobs up to which a run finishes in reasonable time. Default: [`MOST_LOOKED_AT`].
+    ///
+    /// The time to work off a backlog grows with its square for a scheduler that looks at every ready job at every
+    /// decision. A scheduler that keeps the jobs sorted returns a larger number here.
     fn most_ready(&self) -> usize {
         MOST_LOOKED_AT
     }
 
-    /// What it has counted about itself since `start`, by name, for reports.
+    /// Returns the counters that the scheduler has kept since `start`, by name, for reports.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 }
 
-/// The backlog that a scheduler can have looked at as often as it has jobs within a minute.
+/// Largest backlog for which a scheduler can look at every ready job once per job within a minute.
 pub const MOST_LOOKED_AT: usize = 50_000;
 
-/// Whatever leads to a scheduler is one.
+/// Implements [`Scheduler`] for a pointer type by forwarding to the scheduler behind it.
 macro_rules! is_scheduler {
     ($pointer:ty) => {
         impl<S: Scheduler + ?Sized> Scheduler for $pointer {
@@ -57,12 +60,12 @@ macro_rules! is_scheduler {
 is_scheduler!(Box<S>);
 is_scheduler!(&mut S);
 
-/// A scheduler that cannot run on this system at all, and why.
+/// Reason why a scheduler cannot run on a system at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotApplicable(pub String);
 
-/// A decision: a job or nothing for each core, their speeds, jobs to give up, and when to ask again.
+/// A decision: the job for each core, the speed of each core, the jobs to abandon, and the time of the next wake-up.
 #[derive(Clone, Debug, Default)]
 pub struct Assignment {
     cores: Vec<Option<JobId>>,
@@ -72,7 +75,7 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// Every one of `cores` cores idle at full speed, nothing dropped, no date asked for.
+    /// Makes all `cores` cores idle and at full speed, with no abandoned jobs and no wake-up.
     pub fn reset(&mut self, cores: usize) {
         self.cores.fill(None);
         self.cores.resize(cores, None);
@@ -86,13 +89,13 @@ impl Assignment {
         self.cores[core] = Some(job);
     }
 
-    /// Puts `chosen`, best first and at most as many as there are cores, on cores by the common rule: jobs that are
-    /// running stay where they are, the rest take the free cores in order.
+    /// Puts the jobs in `chosen` on cores by the common rule: running jobs stay where they are, and the others take the
+    /// free cores in ascending order. `chosen` is sorted best first and has at most as many jobs as there are cores.
     pub fn place(&mut self, view: &SystemView<'_>, chosen: &[JobId]) {
         self.place_on(view, chosen, 0..view.cores());
     }
 
-    /// As [`Assignment::place`], on a range of cores only. Jobs that are running outside it move in.
+    /// Like [`Assignment::place`], on a range of cores only. Jobs that run outside the range move into it.
     pub fn place_on(&mut self, view: &SystemView<'_>, chosen: &[JobId], cores: std::ops::Range<usize>) {
         let own_core = |id: JobId| {
             let job = view.job(id);
@@ -120,7 +123,7 @@ impl Assignment {
         }
     }
 
-    /// Runs `core` at `speed` until the next decision; one of [`System::speeds`].
+    /// Runs `core` at `speed`, which must be one of [`System::speeds`], until the next decision.
     pub fn set_speed(&mut self, core: usize, speed: Speed) {
         if self.speeds.is_empty() {
             self.speeds.resize(self.cores.len(), Speed::FULL);
@@ -128,37 +131,37 @@ impl Assignment {
         self.speeds[core] = speed;
     }
 
-    /// Asks for a decision at `date` even if nothing happens. The earliest date asked for counts.
+    /// Asks for a decision at `date` even if no event occurs. Of several dates, the earliest counts.
     pub fn wake_at(&mut self, date: Time) {
         self.wake = Some(self.wake.map_or(date, |earlier| earlier.min(date)));
     }
 
-    /// Gives `job` up for good: it leaves the system and counts as missed.
+    /// Abandons `job`: it leaves the system for good and counts as a miss.
     pub fn abandon(&mut self, job: JobId) {
         self.dropped.push(job);
     }
 
-    /// The job for each core.
+    /// Returns the job for each core; `None` is idle.
     pub fn cores(&self) -> &[Option<JobId>] {
         &self.cores
     }
 
-    /// The speed of a core.
+    /// Returns the speed of a core.
     pub fn speed(&self, core: usize) -> Speed {
         self.speeds.get(core).copied().unwrap_or(Speed::FULL)
     }
 
-    /// Whether any core has a speed of its own.
+    /// Returns whether a speed was set for any core.
     pub fn has_speeds(&self) -> bool {
         !self.speeds.is_empty()
     }
 
-    /// The jobs given up.
+    /// Returns the abandoned jobs.
     pub fn abandoned(&self) -> &[JobId] {
         &self.dropped
     }
 
-    /// The date asked for.
+    /// Returns the time of the wake-up, if one was asked for.
     pub fn wake(&self) -> Option<Time> {
         self.wake
     }

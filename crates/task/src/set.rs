@@ -1,19 +1,19 @@
-//! A task set: the tasks, the machine they run on, and what happens to them over time.
+//! A task set: the tasks, the machine they run on, and the modes that change their load over time.
 
 use crate::{Aim, Arrival, ExecutionModel, ListedJob, Task, Time, TimeUnit};
 
-/// What happens to a job that is not complete at its deadline.
+/// Rule for a job that is not complete at its deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnMiss {
-    /// It is removed at its deadline.
+    /// The job is removed at its deadline. This is the default.
     #[default]
     Abort,
-    /// It stays and keeps competing for the cores.
+    /// The job stays and keeps competing for the cores.
     Continue,
 }
 
 impl OnMiss {
-    /// Its name in files, flags and JSON.
+    /// Name of the rule in files, flags and JSON.
     pub fn name(self) -> &'static str {
         match self {
             OnMiss::Abort => "abort",
@@ -21,51 +21,52 @@ impl OnMiss {
         }
     }
 
-    /// The rule called `name`.
+    /// Returns the rule with this name.
     pub fn from_name(name: &str) -> Option<OnMiss> {
         [OnMiss::Abort, OnMiss::Continue].into_iter().find(|rule| rule.name() == name)
     }
 }
 
-/// The time that dispatching takes from the jobs.
+/// Overheads of scheduling, as times added to the work of jobs. All are zero by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// Added to a job's work when it is put on a core that did not run it just before.
+    /// Added when a job is dispatched to a core whose previous job was another one.
     pub context_switch: Time,
-    /// Added to a job's work when it resumes on another core than the one it last ran on.
+    /// Added when a job resumes on a core other than the one it last ran on.
     pub migration: Time,
-    /// Added to the work of the job on core 0, which takes the decisions, and of every job a decision dispatches.
+    /// Added at each decision to the job on core 0, which takes the decisions, and to every job that the decision
+    /// dispatches.
     pub decision: Time,
 }
 
-/// A core's speed in thousandths of full speed.
+/// Speed of a core, in thousandths of full speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Speed(pub u32);
 
 impl Speed {
-    /// Full speed, at which execution times are stated.
+    /// Full speed: the speed at which execution times are stated.
     pub const FULL: Speed = Speed(1000);
 }
 
-/// From `at` on, the load is another one, until the next mode.
+/// A change of the load that lasts from `at` until the next mode begins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mode {
-    /// Shown in reports.
+    /// Name shown in reports.
     pub name: String,
-    /// When it begins.
+    /// Time at which the mode begins.
     pub at: Time,
-    /// Execution times are multiplied by this.
+    /// Factor on execution times, best and worst case included.
     pub work: f64,
-    /// Arrivals come this many times as often; deadlines shrink alike.
+    /// Factor on the arrival rate. Relative deadlines shrink by the same factor.
     pub rate: f64,
-    /// The tasks, by index, that release jobs in this mode; `None` is all.
+    /// Indices of the tasks that release jobs in this mode; `None` means all tasks.
     pub tasks: Option<Vec<usize>>,
 }
 
-/// A reservation that serves the jobs of some tasks: `budget` in every `period`.
+/// A reservation that serves the jobs of some tasks with `budget` processor time in every `period`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
-    /// Unique within its set.
+    /// Name, unique among the servers of the set.
     pub name: String,
     /// Processor time per period.
     pub budget: Time,
@@ -73,35 +74,35 @@ pub struct Server {
     pub period: Time,
 }
 
-/// Everything a file says.
+/// A task set with its machine: everything that a task-set file can state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskSet {
-    /// The file's stem or the built-in name.
+    /// Stem of the file name, or name of the built-in set.
     pub name: String,
-    /// One sentence on what it is and where it comes from.
+    /// One sentence on what the set is and where it comes from. May be empty.
     pub description: String,
-    /// In file order; the order breaks ties.
+    /// Tasks in file order. The order breaks ties between jobs.
     pub tasks: Vec<Task>,
-    /// Identical cores.
+    /// Number of identical cores.
     pub cores: usize,
-    /// The default miss rule.
+    /// Rule for jobs that are not complete at their deadline.
     pub on_miss: OnMiss,
-    /// What the file states as the goal, the most important first; see [`TaskSet::goal`].
+    /// Aims that the file states, most important first; see [`TaskSet::goal`].
     pub aims: Vec<Aim>,
-    /// The unit the file was written in; conversions keep it.
+    /// Unit of bare numbers in the file. Conversions keep it.
     pub time_unit: TimeUnit,
-    /// What dispatching costs.
+    /// Overheads of scheduling.
     pub costs: Costs,
-    /// Speeds a scheduler may choose from, ascending, the last one full. Just full speed if the file is silent.
+    /// Speeds that a scheduler may choose from, ascending. The last is full speed, which is also the only one by default.
     pub speeds: Vec<Speed>,
-    /// Sorted by date.
+    /// Modes, sorted by the time at which they begin.
     pub modes: Vec<Mode>,
-    /// Reservations for aperiodic work.
+    /// Servers: reservations for aperiodic work.
     pub servers: Vec<Server>,
 }
 
 impl TaskSet {
-    /// A set of `tasks` on `cores` cores, with everything else as files have it by default.
+    /// Creates a set of `tasks` on `cores` cores. Everything else has the default value of a file.
     pub fn new(name: impl Into<String>, tasks: Vec<Task>, cores: usize) -> TaskSet {
         TaskSet {
             name: name.into(),
@@ -118,22 +119,28 @@ impl TaskSet {
         }
     }
 
-    /// Total utilisation at the wcet; above the number of cores the set is overloaded. For a list of jobs: the mean demand
-    /// between the first release and the last deadline.
+    /// Returns the total utilization at the wcet. A set whose utilization exceeds the number of cores is overloaded.
+    ///
+    /// Listed jobs contribute their mean demand between the first release and the last deadline: of the whole set if
+    /// every task is a list of jobs, otherwise of their own list.
     pub fn utilization(&self) -> f64 {
         self.listed_utilization(|job| job.wcet).unwrap_or_else(|| self.tasks.iter().map(Task::utilization).sum())
     }
 
-    /// Total utilisation at average execution times; at the true ones for a list of jobs. For reports: a scheduler knows [`Task::mean_utilization`].
+    /// Returns the total utilization at average execution times, for reports.
+    ///
+    /// A set that consists of listed jobs only is measured by their true execution times, which a scheduler does not
+    /// know. [`Task::mean_utilization`] uses only what a scheduler knows.
     pub fn mean_utilization(&self) -> f64 {
         let listed = self.listed_utilization(|job| job.execution);
         listed.unwrap_or_else(|| self.tasks.iter().map(Task::mean_utilization).sum())
     }
 
+    /// Mean demand of a set that consists of listed jobs only, in cores.
     fn listed_utilization(&self, demand: fn(&ListedJob) -> Time) -> Option<f64> {
         let mut jobs: Vec<&ListedJob> = Vec::new();
         for task in &self.tasks {
-            // Beside tasks that recur, a list counts by its own mean demand.
+            // In a set with recurring tasks, each list contributes the mean demand over its own jobs.
             let Arrival::Listed(list) = &task.arrival else { return None };
             jobs.extend(list.iter());
         }
@@ -143,7 +150,8 @@ impl TaskSet {
         Some(work / last.saturating_sub(first).0.max(1) as f64)
     }
 
-    /// The least common multiple of the periods, if every task is periodic and it fits.
+    /// Returns the least common multiple of the periods, or `None` if a task is not periodic or the result exceeds
+    /// [`Time::MAX_INPUT`].
     pub fn hyperperiod(&self) -> Option<Time> {
         let mut lcm: u64 = 1;
         for task in &self.tasks {
@@ -156,8 +164,8 @@ impl TaskSet {
         Some(Time(lcm))
     }
 
-    /// The same set with every execution time multiplied by `parts / whole`, rounded up to whole nanoseconds and cut at the
-    /// longest time a user may write.
+    /// Returns the set with every execution time multiplied by `parts / whole`, rounded up to whole nanoseconds and
+    /// limited to [`Time::MAX_INPUT`].
     pub fn with_work(&self, parts: u64, whole: u64) -> TaskSet {
         let scaled = |time: Time| {
             let product = u128::from(time.0) * u128::from(parts);
@@ -181,7 +189,7 @@ impl TaskSet {
         set
     }
 
-    /// Whether two runs with different seeds can differ.
+    /// Returns whether two runs with different seeds can differ.
     pub fn is_random(&self) -> bool {
         self.tasks.iter().any(|task| match &task.arrival {
             Arrival::Listed(_) => false,
@@ -190,7 +198,7 @@ impl TaskSet {
         })
     }
 
-    /// Whether jobs differ from one in value, so that value says more than their number.
+    /// Returns whether any job has a value other than 1, so that total value and number of jobs differ.
     pub fn has_values(&self) -> bool {
         self.tasks.iter().any(|task| match &task.arrival {
             Arrival::Listed(jobs) => jobs.iter().any(|job| job.value != 1.0),
@@ -198,7 +206,7 @@ impl TaskSet {
         })
     }
 
-    /// Whether any job is critical, so that PITMD means something.
+    /// Returns whether any job is critical, which is when PITMD, the share of critical jobs in time, is defined.
     pub fn has_critical_tasks(&self) -> bool {
         !self.levels().is_empty()
     }

@@ -1,157 +1,161 @@
-//! A task: what recurs, how long it takes, by when it must be done.
+//! A task: how its jobs arrive, how long they execute, and when they are due.
 
 use std::sync::Arc;
 
 use crate::Time;
 
-/// One recurring activity. Tasks are independent: no shared resources, no precedence.
+/// A recurring activity that releases jobs. Tasks are independent: they share no resources and have no precedence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
-    /// Unique within its set.
+    /// Name, unique among the tasks of the set.
     pub name: String,
-    /// When its jobs arrive.
+    /// Arrival pattern of the jobs.
     pub arrival: Arrival,
     /// Worst-case execution time.
     pub wcet: Time,
-    /// Best-case execution time; equal to `wcet` when execution times are known.
+    /// Best-case execution time. Equal to `wcet` if execution times are known.
     pub bcet: Time,
-    /// Average execution time, where it is known.
+    /// Average execution time, if known.
     pub acet: Option<Time>,
-    /// What a job really takes.
+    /// Model of the true execution times.
     pub execution: ExecutionModel,
-    /// Worst-case execution time assumed at high criticality; jobs may then overrun `wcet` up to it.
+    /// Worst-case execution time at high criticality. Jobs may overrun `wcet` up to this time.
     pub wcet_high: Option<Time>,
-    /// Relative deadline, counted from the arrival. It may be longer than the period.
+    /// Relative deadline, counted from the arrival. May be longer than the period.
     pub deadline: Time,
-    /// First arrival.
+    /// Time of the first arrival.
     pub offset: Time,
-    /// A job is released up to this long after it arrives; its deadline does not move.
+    /// Largest delay between the arrival and the release of a job. The deadline does not move with the release.
     pub jitter: Time,
-    /// 0 is low; everything above is critical, more critical the higher.
+    /// Criticality level. 0 is low; a task with a level above 0 is critical, the higher the more.
     pub criticality: u8,
-    /// What meeting one deadline is worth.
+    /// Value of meeting one deadline. 1 by default.
     pub value: f64,
-    /// A fixed priority for `fp`: the larger number runs first.
+    /// Priority under the scheduler `fp`: the job with the larger number runs first.
     pub priority: Option<i64>,
-    /// Skip factor: one job in every `skip` may be skipped (Koren and Shasha).
+    /// Skip factor: one job in every `skip` jobs may be skipped (Koren and Shasha).
     pub skip: Option<u32>,
-    /// (m,k)-firm: at least m of any k consecutive jobs must meet their deadline.
+    /// (m,k)-firm constraint: at least m of any k consecutive jobs must meet their deadline.
     pub mk: Option<(u32, u32)>,
-    /// The server, by index in the set, that this task's jobs are served by.
+    /// Index in [`crate::TaskSet::servers`] of the server that serves the jobs of this task.
     pub server: Option<usize>,
 }
 
-/// How the jobs of a task arrive.
+/// Arrival pattern of a task's jobs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrival {
-    /// Every `period`, exactly.
+    /// Jobs arrive exactly every `period`.
     Periodic {
-        /// The time between arrivals.
+        /// Time between arrivals.
         period: Time,
     },
-    /// At least `minimum` apart.
+    /// Jobs arrive at least `minimum` apart.
     Sporadic {
-        /// The least time between arrivals.
+        /// Minimum time between arrivals.
         minimum: Time,
-        /// How the time between arrivals is drawn.
+        /// Distribution of the time between arrivals.
         gap: Gap,
     },
-    /// `jobs` at once, every `every`, before `until`: a load peak.
+    /// A load peak: `jobs` jobs arrive at once, every `every`, before `until`.
     Burst {
-        /// How many jobs arrive together.
+        /// Number of jobs that arrive together.
         jobs: u32,
-        /// The time between bursts.
+        /// Time between bursts.
         every: Time,
-        /// No burst at or after this date.
+        /// End of the peak: no burst arrives at this time or later.
         until: Time,
     },
-    /// Single jobs, sorted by release: a recorded trace.
+    /// Individual jobs, such as a recorded trace, sorted by release.
     Listed(Arc<[ListedJob]>),
 }
 
-/// The time between two arrivals of a sporadic task, never below its minimum.
+/// Distribution of the time between two arrivals of a sporadic task, which is never below its minimum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Gap {
     /// Uniform from the minimum to `max`.
     Uniform {
-        /// The longest gap.
+        /// Longest gap.
         max: Time,
     },
-    /// The minimum plus an exponential time, so that the mean gap is `mean`.
+    /// The minimum plus an exponentially distributed time.
     Exponential {
-        /// The mean gap.
+        /// Mean gap, the minimum included.
         mean: Time,
     },
 }
 
-/// One job of a list, with everything that a task would otherwise say.
+/// One job of a list, with the properties that otherwise come from its task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ListedJob {
-    /// When it is released.
+    /// Release time.
     pub release: Time,
-    /// Its absolute deadline.
+    /// Absolute deadline.
     pub deadline: Time,
-    /// What it really takes.
+    /// True execution time, which schedulers do not see.
     pub execution: Time,
-    /// What the scheduler is told it may take; at least `execution`.
+    /// Worst-case execution time that schedulers see; at least `execution`.
     pub wcet: Time,
-    /// What the scheduler is told it takes at least: the wcet where the list as a whole states no wcets, so that times are known, else a nanosecond. Never
-    /// chosen job by job: that would tell the execution time.
+    /// Best-case execution time that schedulers see.
+    ///
+    /// It equals the wcet if the list states no wcets at all, because execution times are then known; otherwise it is
+    /// one nanosecond. It is never chosen per job, because that would reveal the execution time.
     pub bcet: Time,
-    /// As [`Task::criticality`].
+    /// Criticality level; see [`Task::criticality`].
     pub criticality: u8,
-    /// As [`Task::value`].
+    /// Value of meeting the deadline; see [`Task::value`].
     pub value: f64,
 }
 
-/// What a job really takes. Every model stays within `[bcet, wcet]`, except that a task with a `wcet_high` overruns
-/// its `wcet` with the set probability.
+/// Model of the true execution times of a task's jobs.
+///
+/// Every model stays within `[bcet, wcet]` except [`ExecutionModel::Overrun`], with which jobs exceed their `wcet` at the
+/// stated probability.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExecutionModel {
-    /// Always the wcet.
+    /// Always the wcet. This is the only model that is not random.
     Wcet,
     /// Uniform between bcet and wcet.
     Uniform,
-    /// Normal with mean `acet` (or the middle) and the given standard deviation, redrawn until within bounds, and uniform within them
-    /// if that does not come about in 64 draws.
+    /// Normal distribution with mean `acet` (or the middle of bcet and wcet). Values out of bounds are redrawn; after 64
+    /// draws, the time is drawn uniformly between bcet and wcet.
     Normal {
         /// Standard deviation.
         deviation: Time,
     },
-    /// Weibull from bcet with mean `acet`, where a share `exceed` of the untruncated mass lies beyond the wcet: the
-    /// estimator of the WATERS 2015 automotive benchmark.
+    /// Weibull distribution that starts at bcet and has mean `acet`, truncated at the wcet: the estimator of the WATERS
+    /// 2015 automotive benchmark.
     Weibull {
-        /// Share beyond the wcet before truncation.
+        /// Share of the probability mass beyond the wcet before truncation.
         exceed: f64,
     },
-    /// Pareto with the given shape and least value bcet, truncated at the wcet.
+    /// Pareto distribution with least value bcet, truncated at the wcet.
     Pareto {
-        /// The tail index α.
+        /// Tail index α.
         shape: f64,
     },
-    /// Drawn with replacement from measured times.
+    /// Measured times, drawn with replacement.
     Empirical {
-        /// The measurements.
+        /// Measured execution times.
         samples: Arc<[Time]>,
     },
-    /// As `below` with probability 1 − `probability`, else uniform from wcet to wcet_high.
+    /// Uniform from wcet to wcet_high with the given probability, otherwise drawn from `below`.
     Overrun {
-        /// How often a job overruns its wcet.
+        /// Probability that a job overruns its wcet, 0 to 1.
         probability: f64,
-        /// What it takes otherwise.
+        /// Model of the jobs that do not overrun.
         below: Box<ExecutionModel>,
     },
 }
 
 impl ExecutionModel {
-    /// Whether two jobs of the task can take different times.
+    /// Returns whether two jobs of the task can have different execution times.
     pub fn is_random(&self) -> bool {
         !matches!(self, ExecutionModel::Wcet)
     }
 }
 
 impl Task {
-    /// A periodic task with an implicit deadline and known execution time: the field's default.
+    /// Creates a periodic task with an implicit deadline and a known execution time, the usual default in the field.
     pub fn periodic(name: impl Into<String>, period: Time, wcet: Time) -> Task {
         Task {
             name: name.into(),
@@ -173,7 +177,7 @@ impl Task {
         }
     }
 
-    /// The time between arrivals, the least one if it varies. A list of single jobs has none.
+    /// Returns the time between arrivals, the minimum if it varies. A list of jobs has none.
     pub fn period(&self) -> Option<Time> {
         match self.arrival {
             Arrival::Periodic { period } => Some(period),
@@ -183,14 +187,15 @@ impl Task {
         }
     }
 
-    /// The most processor time it can ask for, as a share of one core. For a list of jobs: its mean demand between
-    /// its first release and its last deadline.
+    /// Returns the utilization at the wcet and the highest arrival rate, as a share of one core.
+    ///
+    /// For a list of jobs, this is the mean demand between the first release and the last deadline.
     pub fn utilization(&self) -> f64 {
         self.share(self.wcet)
     }
 
-    /// As [`Task::utilization`] with the means of execution times and gaps, as far as an online scheduler may know them: for a list of jobs that is
-    /// the middle between their bcets and wcets.
+    /// Returns the utilization at the mean execution time and the mean arrival rate, as far as an online scheduler may
+    /// know them. For a list of jobs, the middle of bcet and wcet stands for the execution time.
     pub fn mean_utilization(&self) -> f64 {
         let share = self.share(Time(self.mean_execution().round() as u64));
         match self.arrival {
@@ -206,7 +211,10 @@ impl Task {
         }
     }
 
-    /// The mean execution time in ns: the acet where it is known, else the model's.
+    /// Returns the mean execution time in nanoseconds.
+    ///
+    /// It follows from the model and its bounds; for normal and Weibull times it is the acet if known, otherwise the
+    /// middle of bcet and wcet.
     pub fn mean_execution(&self) -> f64 {
         let mean_of = |model: &ExecutionModel| -> f64 {
             let (least, most) = (self.bcet.0 as f64, self.wcet.0 as f64);
@@ -230,6 +238,7 @@ impl Task {
         }
     }
 
+    /// Utilization if every job takes `execution`; listed jobs take their wcet instead.
     fn share(&self, execution: Time) -> f64 {
         let execution = execution.0 as f64;
         match &self.arrival {
@@ -241,7 +250,7 @@ impl Task {
     }
 }
 
-/// What jobs ask for, as a share of the time between the first release and the last deadline.
+/// Total work of the jobs as a share of the time between the first release and the last deadline.
 fn listed_share(jobs: &[ListedJob], work: impl Fn(&ListedJob) -> f64) -> f64 {
     let work: f64 = jobs.iter().map(work).sum();
     let first = jobs.iter().map(|job| job.release).min().unwrap_or_default();
@@ -249,7 +258,7 @@ fn listed_share(jobs: &[ListedJob], work: impl Fn(&ListedJob) -> f64) -> f64 {
     work / last.saturating_sub(first).0.max(1) as f64
 }
 
-/// The mean of a Pareto distribution of the given shape from `least`, cut off at `most`.
+/// Mean of a Pareto distribution with this shape and least value `least`, truncated at `most`.
 fn truncated_pareto_mean(shape: f64, least: f64, most: f64) -> f64 {
     if least >= most {
         return most;

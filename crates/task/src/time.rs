@@ -1,40 +1,40 @@
-//! Integer time: nanoseconds since the start of a run, or a length of time.
+//! Integer time: nanoseconds since the start of a run, or a duration in nanoseconds.
 //!
-//! Schedules are full of exact coincidences (a completion at a deadline, three releases at once), and
-//! floating-point time breaks them. So time is a `u64` of nanoseconds everywhere, and text such as `2.5ms` is
-//! read by decimal arithmetic, never through a float.
+//! Schedules are full of exact coincidences, such as a completion at a deadline or three releases at once.
+//! Floating-point time would break them. Time is therefore a `u64` of nanoseconds everywhere, and text such as `2.5ms`
+//! is parsed with decimal arithmetic, never through a float.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-/// A point in time or a length of time, in nanoseconds.
+/// A point in time or a duration, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
-/// What a number without a unit means.
+/// Unit of a number that is written without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     /// Nanoseconds.
     Ns,
     /// Microseconds.
     Us,
-    /// Milliseconds, the default of task files.
+    /// Milliseconds, the default in task-set files.
     Ms,
     /// Seconds.
     S,
 }
 
 impl TimeUnit {
-    /// Every unit with its name, longest name first so that suffixes match greedily.
+    /// Every unit with its names.
     const NAMES: [(&'static str, TimeUnit); 5] =
         [("ns", TimeUnit::Ns), ("us", TimeUnit::Us), ("µs", TimeUnit::Us), ("ms", TimeUnit::Ms), ("s", TimeUnit::S)];
 
-    /// The unit called `name`: `ns`, `us` (or `µs`), `ms`, `s`.
+    /// Returns the unit with this name: `ns`, `us` (or `µs`), `ms` or `s`.
     pub fn from_name(name: &str) -> Option<TimeUnit> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, unit)| *unit)
     }
 
-    /// Its name in a file.
+    /// Name of the unit in a file.
     pub fn name(self) -> &'static str {
         match self {
             TimeUnit::Ns => "ns",
@@ -44,7 +44,7 @@ impl TimeUnit {
         }
     }
 
-    /// How many powers of ten lie between it and the nanosecond.
+    /// Power of ten that converts this unit to nanoseconds.
     fn exponent(self) -> i32 {
         match self {
             TimeUnit::Ns => 0,
@@ -55,33 +55,33 @@ impl TimeUnit {
     }
 }
 
-/// Why a text is not a time. The text itself is added by whoever knows the file and the line.
+/// Reason why a text is not a time. The caller, who knows file and line, adds the text itself to the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TimeError {
     /// Neither a number nor a number with a unit.
     #[error("is not a time: write a number, or a number with ns, us, ms or s, such as \"2.5ms\"")]
     NotATime,
-    /// A unit that is none of ours.
+    /// A unit other than `ns`, `us`, `ms` and `s`.
     #[error("has an unknown unit: use ns, us, ms or s")]
     UnknownUnit,
-    /// Below zero.
+    /// A negative number.
     #[error("is negative")]
     Negative,
-    /// Not zero, yet less than half a nanosecond.
+    /// A number above zero that rounds to zero nanoseconds.
     #[error("is less than a nanosecond")]
     TooFine,
-    /// Above [`Time::MAX_INPUT`].
+    /// A time above [`Time::MAX_INPUT`].
     #[error("is too large: the longest time is 30 years")]
     TooLarge,
 }
 
 impl Time {
-    /// The start of a run.
+    /// Start of a run, or a duration of zero.
     pub const ZERO: Time = Time(0);
-    /// Later than everything; the date of an event that never comes.
+    /// Time of an event that never happens; later than every other time.
     pub const NEVER: Time = Time(u64::MAX);
-    /// The longest time a user may write (30 years). A sum of a dozen such times still fits, so the engine adds
-    /// dates without checks.
+    /// Longest time that user input may contain (30 years). A sum of a dozen such times still fits, which lets the
+    /// engine add times without overflow checks.
     pub const MAX_INPUT: Time = Time(30 * 365 * 86_400 * 1_000_000_000);
 
     /// `n` microseconds.
@@ -99,36 +99,36 @@ impl Time {
         Time(n * 1_000_000_000)
     }
 
-    /// In seconds, for people and for ratios; never to compute dates with.
+    /// Converts to seconds, for display and ratios. Never compute points in time from the result.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
     }
 
-    /// In milliseconds, for people.
+    /// Converts to milliseconds, for display.
     pub fn as_ms_f64(self) -> f64 {
         self.0 as f64 * 1e-6
     }
 
-    /// `self - other`, or zero if that is negative.
+    /// Returns `self - other`, or zero if that is negative.
     pub const fn saturating_sub(self, other: Time) -> Time {
         Time(self.0.saturating_sub(other.0))
     }
 
-    /// `self - other` with its sign.
+    /// Returns `self - other` in nanoseconds, with its sign.
     pub const fn signed_sub(self, other: Time) -> i64 {
         self.0.wrapping_sub(other.0) as i64
     }
 
-    /// The first multiple of `step` that is strictly later than `self`. `step` must not be zero.
+    /// Returns the first multiple of `step` that is strictly later than `self`. `step` must not be zero.
     pub const fn next_multiple(self, step: Time) -> Time {
         Time((self.0 / step.0 + 1) * step.0)
     }
 
-    /// Reads `40`, `2.5`, `1e3`, `40ms`, `2.5 ms`, `400us`. A bare number counts `unit`s.
+    /// Parses a time such as `40`, `2.5`, `1e3`, `40ms`, `2.5 ms` or `400us`. A bare number is in `unit`s.
     pub fn parse(text: &str, unit: TimeUnit) -> Result<Time, TimeError> {
         let text = text.trim();
         let is_number_char = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_');
-        // An exponent's `e` belongs to the number only when a digit or a sign follows it.
+        // The `e` of an exponent belongs to the number only if a digit or a sign follows it.
         let mut split = text.len();
         let mut chars = text.char_indices().peekable();
         while let Some((at, c)) = chars.next() {
@@ -152,13 +152,15 @@ impl Time {
         Self::from_decimal(number, unit.exponent())
     }
 
-    /// Reads a time that must say its unit, as in `40ms`; zero needs none. For command lines, where nothing says what a bare number counts.
+    /// Parses a time with a mandatory unit, such as `40ms`; only zero may go without.
+    ///
+    /// Meant for command lines, where nothing defines the unit of a bare number.
     pub fn with_unit(text: &str) -> Result<Time, String> {
         let time = Time::parse(text, TimeUnit::Ms).map_err(|error| match error {
             TimeError::NotATime => "is not a time: write a number with ns, us, ms or s, such as 2.5ms".into(),
             error => error.to_string(),
         })?;
-        // Only a bare number means something else in another unit.
+        // Only a bare number means a different time under a different default unit.
         if Time::parse(text, TimeUnit::Us) != Ok(time) {
             let number = text.trim();
             return Err(format!("{number} what? Write {number}us, {number}ms or {number}s"));
@@ -166,7 +168,7 @@ impl Time {
         Ok(time)
     }
 
-    /// `number` × 10^`shift` nanoseconds, rounded to the nearest.
+    /// Parses `number` × 10^`shift` nanoseconds, rounded to the nearest nanosecond.
     fn from_decimal(number: &str, shift: i32) -> Result<Time, TimeError> {
         let number: String = number.chars().filter(|c| *c != '_').collect();
         let (mantissa, exponent) = match number.split_once(['e', 'E']) {
@@ -199,7 +201,7 @@ impl Time {
         if whole_digits < 0 {
             return Err(TimeError::TooFine);
         }
-        // The digits before the decimal point, and whether the first one after it rounds up.
+        // Keep the digits before the decimal point, and round up if the first digit after it is at least 5.
         let kept = (whole_digits as usize).min(significant.len());
         let rounds_up = significant.as_bytes().get(kept).is_some_and(|digit| *digit >= b'5');
         let value: u128 = if kept == 0 { 0 } else { significant[..kept].parse().map_err(|_| TimeError::TooLarge)? };
@@ -241,8 +243,8 @@ impl Mul<u64> for Time {
     }
 }
 
-/// Exact, in the largest unit that leaves something before the point: `40ms`, `2.5ms`, `7.805847289s`. It reads back as
-/// the same time.
+/// Writes the exact time in the largest unit that leaves a non-zero digit before the decimal point: `40ms`, `2.5ms`,
+/// `7.805847289s`. [`Time::parse`] reads the text back as the same time.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (size, unit) = match self.0 {

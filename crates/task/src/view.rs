@@ -1,50 +1,50 @@
-//! What a scheduler sees at a decision point. Nothing here knows a simulator: a real-time program fills the same
-//! structures from its own queues.
+//! The state that a scheduler sees at a decision point. Nothing here depends on the simulator: a real-time program fills
+//! the same structures from its own queues.
 
 use crate::{Arrival, OnMiss, Speed, Task, Time};
 
-/// Names an active job until it leaves the system; afterwards the number may be used again.
+/// Identifier of a job while it is active. After the job has left the system, the number may be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u32);
 
 impl JobId {
-    /// Its place in [`SystemView::jobs`].
+    /// Returns the index of the job in [`SystemView::jobs`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// One release of a task, as far as a scheduler may know it: bounds and progress, never the true execution time.
+/// A job as far as a scheduler may know it: bounds and progress, never the true execution time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job {
-    /// Index of its task.
+    /// Index of the job's task.
     pub task: u32,
-    /// As [`Task::criticality`].
+    /// Criticality level; see [`Task::criticality`].
     pub criticality: u8,
-    /// Whether it has a core right now; that core is `last_core`.
+    /// Whether the job is on a core right now. That core is `last_core`.
     pub running: bool,
-    /// The core it last ran on.
+    /// Core that the job last ran on; `None` if it has not run yet.
     pub last_core: Option<u32>,
-    /// Counts the jobs of its task from 0.
+    /// Number of the job within its task, from 0.
     pub number: u64,
-    /// When it became ready.
+    /// Release time.
     pub release: Time,
-    /// Its absolute deadline.
+    /// Absolute deadline.
     pub deadline: Time,
     /// Worst-case execution time.
     pub wcet: Time,
     /// Best-case execution time.
     pub bcet: Time,
-    /// Work done so far.
+    /// Work done so far, as execution time at full speed.
     pub executed: Time,
-    /// Switching and migration work still to be paid before its own work goes on.
+    /// Overhead that remains before the job's own work goes on: context switches, migrations and decisions.
     pub overhead: Time,
-    /// What meeting its deadline is worth.
+    /// Value of meeting the deadline.
     pub value: f64,
 }
 
 impl Job {
-    /// The first job of a task, of that index, just released.
+    /// Creates the first job of `task`, which has this index in its set, as it is at its release.
     pub fn first(index: u32, task: &Task) -> Job {
         Job {
             task: index,
@@ -62,60 +62,65 @@ impl Job {
         }
     }
 
-    /// Work left if it takes its whole wcet; at least a nanosecond, since it is not complete.
+    /// Returns the remaining work if the job takes its whole wcet, overhead included. It is at least one nanosecond,
+    /// because the job is not complete.
     pub fn remaining(&self) -> Time {
         Time(self.wcet.0.saturating_sub(self.executed.0).max(1) + self.overhead.0)
     }
 
-    /// Work left if it takes its bcet; at least a nanosecond.
+    /// Returns the remaining work if the job takes only its bcet, overhead included; at least one nanosecond.
     pub fn least_remaining(&self) -> Time {
         Time(self.bcet.0.saturating_sub(self.executed.0).max(1) + self.overhead.0)
     }
 
-    /// Time to the deadline less the remaining work at the wcet (laxity). Negative is *late by wcet*.
+    /// Returns the slack (laxity) in nanoseconds: time to the deadline minus remaining work at the wcet. A job with
+    /// negative slack is *late by wcet*.
     pub fn slack(&self, now: Time) -> i64 {
         self.deadline.signed_sub(now + self.remaining())
     }
 
-    /// Taking its whole wcet it would miss its deadline, even if it ran from now on.
+    /// Returns whether the job would miss its deadline with its whole wcet, even if it ran from now on.
     pub fn is_late_by_wcet(&self, now: Time) -> bool {
         self.slack(now) < 0
     }
 
-    /// Taking only its bcet it would miss its deadline, even if it ran from now on.
+    /// Returns whether the job would miss its deadline even with only its bcet and running from now on.
     pub fn is_impossible(&self, now: Time) -> bool {
         now + self.least_remaining() > self.deadline
     }
 
-    /// The order among equal keys: earlier release, then lower task index, then lower job number. It is total.
+    /// Returns the tie-break among jobs with equal keys: earlier release, then lower task index, then lower job number.
+    /// No two jobs are equal in it.
     pub fn tie(&self) -> Tie {
         (self.release, self.task, self.number)
     }
 }
 
-/// What decides between equal keys; see [`Job::tie`].
+/// Tie-break among jobs with equal keys; see [`Job::tie`].
 pub type Tie = (Time, u32, u64);
 
-/// What does not change during a run.
+/// The part of the state that does not change during a run: tasks and machine.
 #[derive(Clone, Debug)]
 pub struct System {
-    /// The tasks, in file order.
+    /// Tasks, in file order.
     pub tasks: Vec<Task>,
     /// Number of identical cores.
     pub cores: usize,
-    /// What happens at a missed deadline.
+    /// Rule for jobs that are not complete at their deadline.
     pub on_miss: OnMiss,
-    /// Speeds to choose from, ascending; the last is full speed.
+    /// Speeds that a scheduler may choose from, ascending. The last is full speed.
     pub speeds: Vec<Speed>,
-    /// Budget and period of each server.
+    /// Servers: reservations for the jobs of some tasks.
     pub servers: Vec<crate::Server>,
-    /// What dispatching costs beyond the wcets.
+    /// Overheads of scheduling, which come on top of the wcets.
     pub costs: crate::Costs,
 }
 
 impl System {
-    /// The mean load of each task, as far as an online scheduler may know it: of single jobs by what is told of them ([`crate::ListedJob::bcet`] and wcet),
-    /// over the time between the first release and the last deadline of all lists.
+    /// Returns the mean utilization of each task, as far as an online scheduler may know it.
+    ///
+    /// For listed jobs, it is the middle of [`crate::ListedJob::bcet`] and [`crate::ListedJob::wcet`], summed up and
+    /// divided by the time between the first release and the last deadline of all lists.
     pub fn mean_utilizations(&self) -> Vec<f64> {
         let listed = self.tasks.iter().filter_map(|task| match &task.arrival {
             Arrival::Listed(jobs) => Some(jobs.iter()),
@@ -135,16 +140,16 @@ impl System {
     }
 }
 
-/// What happened since the last decision. The job of an event can be looked up even if it has just left.
+/// Something that happened since the last decision. The job of an event can be looked up even if it has just left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It became ready.
+    /// The job was released.
     Released(JobId),
-    /// It is done and has left.
+    /// The job completed and has left.
     Completed(JobId),
-    /// Its deadline passed, it was removed (`abort`) and has left.
+    /// The job reached its deadline, was removed under [`OnMiss::Abort`] and has left.
     Aborted(JobId),
-    /// Its deadline passed and it stays (`continue`).
+    /// The job reached its deadline and stays under [`OnMiss::Continue`].
     DeadlinePassed(JobId),
 }
 
@@ -157,41 +162,41 @@ impl Event {
     }
 }
 
-/// The state at a decision point.
+/// State of the system at a decision point.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemView<'a> {
-    /// The date.
+    /// Current time.
     pub now: Time,
     /// Tasks and machine.
     pub system: &'a System,
     /// Ids of the active jobs, in no particular order.
     pub active: &'a [JobId],
-    /// Indexed by [`JobId`]; only active jobs and those named by `events` are meaningful.
+    /// Jobs, indexed by [`JobId`]. Only active jobs and those named in `events` are meaningful.
     pub jobs: &'a [Job],
-    /// The job on each core. A job that has just left is no longer on one.
+    /// Job on each core; `None` is idle. A job that has just left is no longer on its core.
     pub running: &'a [Option<JobId>],
-    /// What happened since the last decision, in order.
+    /// Events since the last decision, in the order in which they happened.
     pub events: &'a [Event],
 }
 
 impl<'a> SystemView<'a> {
-    /// The job behind an id.
+    /// Returns the job with this id.
     pub fn job(&self, id: JobId) -> &'a Job {
         &self.jobs[id.index()]
     }
 
-    /// The task of a job.
+    /// Returns the task of a job.
     pub fn task_of(&self, job: &Job) -> &'a Task {
         &self.system.tasks[job.task as usize]
     }
 
-    /// The active jobs, in no particular order.
+    /// Iterates over the active jobs, running ones included, in no particular order.
     pub fn ready(&self) -> impl Iterator<Item = (JobId, &'a Job)> + use<'a> {
         let jobs = self.jobs;
         self.active.iter().map(move |id| (*id, &jobs[id.index()]))
     }
 
-    /// Number of cores.
+    /// Returns the number of cores.
     pub fn cores(&self) -> usize {
         self.system.cores
     }

@@ -1,8 +1,8 @@
-//! How names and numbers are put into messages: nothing that steers a terminal, the right plural, the name that was meant.
+//! Wording of messages: escaping of control characters, plurals, and suggestions for misspelled names.
 
 use std::borrow::Cow;
 
-/// Whether a character steers a terminal, or the direction and the lines of what it shows, instead of being shown.
+/// Returns whether a character is not displayed but controls the terminal, the text direction or line breaks.
 fn is_hidden(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
 }
@@ -18,17 +18,17 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The text on one line, control characters escaped as Rust writes them: `\n`, `\u{1b}`.
+/// Returns the text on one line, with control characters escaped as Rust writes them: `\n`, `\u{1b}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden)
 }
 
-/// As [`visible`], but line ends and tabs stay.
+/// Like [`visible`], but keeps line ends and tabs.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'))
 }
 
-/// 1234567 as `1 234 567`.
+/// Formats a number in groups of three digits: 1234567 becomes `1 234 567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -41,19 +41,21 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
-/// A number of things: `1 task`, `3 tasks`, `9 982 jobs`.
+/// Formats a number with its noun, in the plural unless the number is 1: `1 task`, `3 tasks`, `9 982 jobs`.
 pub fn counted(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", grouped(number))
 }
 
-/// The known name that a misspelt one most likely means, if one is close: the same letters in another case, or about a third of them changed.
+/// Returns the known name that a misspelled one most likely means, if one is close.
+///
+/// Case does not matter, and up to a third of the characters (at least one) may differ.
 pub fn closest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |name: &str| name.trim().to_lowercase().replace(['_', ' '], "-");
     let wanted = plain(name);
     let most = (wanted.chars().count() / 3).max(1);
-    // A long text is no misspelt name, and comparing it would take long.
+    // A long text is not a misspelled name, and comparing it would take long.
     if wanted.chars().count() > 64 {
         return None;
     }
@@ -62,7 +64,8 @@ pub fn closest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     close.min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
 }
 
-/// `; did you mean "edf"?` behind a message about an unknown name, or nothing if none is close.
+/// Returns the suffix `; did you mean "edf"?` for a message about an unknown name, or an empty text if no known name is
+/// close.
 pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     closest(name, known).map_or(String::new(), |known| format!("; did you mean {known:?}?"))
 }

@@ -1,21 +1,21 @@
-//! A task set as a workload of rt-app: one SCHED_DEADLINE thread per task, woken by a timer of its own.
+//! Task set to rt-app workload: one SCHED_DEADLINE thread per task, with its own timer.
 
 use temponet_task::{Arrival, Costs, ExecutionModel, OnMiss, Speed, Task, TaskSet, Time};
 
 use super::MOST_MICROS;
 use crate::NotRepresentable;
 
-/// The text of a file for another tool, and what it does not say of the set.
+/// Text of a file for another tool, with notes on what it does not represent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
-    /// The file.
+    /// Text of the file.
     pub text: String,
-    /// One line each.
+    /// Properties of the set that the file does not represent, one line each.
     pub notes: Vec<String>,
 }
 
-/// The set as a workload of rt-app. Tasks that it has no threads for are left out and named; where none is left, that is
-/// an error.
+/// Returns the set as an rt-app workload. Tasks that rt-app cannot represent are left out and named in the notes. If no
+/// task is left, that is an error.
 pub fn to_rt_app(set: &TaskSet) -> Result<Exported, NotRepresentable> {
     let mut notes = Vec::new();
     let mut threads = Vec::new();
@@ -37,6 +37,7 @@ pub fn to_rt_app(set: &TaskSet) -> Result<Exported, NotRepresentable> {
     Ok(Exported { text, notes })
 }
 
+/// Returns the JSON object of a task's thread, or the reason why rt-app cannot represent the task.
 fn thread(task: &Task, say: &mut impl FnMut(String)) -> Result<String, String> {
     let period = match task.arrival {
         Arrival::Periodic { period } => period,
@@ -78,7 +79,7 @@ fn thread(task: &Task, say: &mut impl FnMut(String)) -> Result<String, String> {
     ))
 }
 
-/// What a task says beyond its times, each with its verb.
+/// Returns the properties of a task that are not represented, each with its verb.
 fn unsaid(task: &Task) -> Vec<&'static str> {
     let facts = [
         (task.jitter > Time::ZERO, "jitter is"),
@@ -97,6 +98,7 @@ fn unsaid(task: &Task) -> Vec<&'static str> {
     facts.into_iter().filter(|(holds, _)| *holds).map(|(_, what)| what).collect()
 }
 
+/// Notes the properties of the whole set that are not represented.
 fn whole_set(set: &TaskSet, notes: &mut Vec<String>) {
     notes.push(format!("cores = {} is not represented: rt-app uses the machine it runs on", set.cores));
     if set.on_miss == OnMiss::Abort {

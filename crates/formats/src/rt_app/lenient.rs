@@ -1,17 +1,19 @@
-//! The JSON of rt-app and its workgen is JSON with comments, with commas before closing brackets, and with keys without
-//! a value (`"suspend",`). The first two are blanked out here and an empty text is put after the last, so that
-//! everything keeps its line.
+//! Conversion of rt-app's lenient JSON to plain JSON.
+//!
+//! rt-app and its workgen accept comments, commas before closing brackets, and keys without a value (`"suspend",`).
+//! Comments and such commas are replaced by spaces, and a key without a value gets an empty text. Everything stays on its
+//! line.
 
-/// The text as plain JSON.
+/// Returns the text as plain JSON.
 pub(super) fn plain(text: &str) -> String {
     with_values(&without_comments(text))
 }
 
-/// A key that a comma or a brace follows gets the value `""`.
+/// Gives the value `""` to every key that is followed by a comma or a brace.
 fn with_values(plain: &str) -> String {
     let bytes = plain.as_bytes();
     let mut out = String::with_capacity(plain.len());
-    // For every open bracket, whether it is a brace.
+    // For each open bracket: whether it is a brace.
     let mut open = Vec::new();
     let (mut at, mut kept, mut is_key) = (0, 0, false);
     while at < bytes.len() {
@@ -42,10 +44,11 @@ fn with_values(plain: &str) -> String {
     out + &plain[kept..]
 }
 
+/// Replaces comments and commas before closing brackets by spaces.
 fn without_comments(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let mut at = 0;
-    // A comma after which nothing but blanks and comments has come.
+    // Position of a comma that only spaces and comments have followed so far.
     let mut comma = None;
     while at < bytes.len() {
         match bytes[at] {
@@ -76,12 +79,12 @@ fn without_comments(text: &str) -> String {
             }
         }
     }
-    // Whole comments and single ASCII bytes were replaced by ASCII, so this is UTF-8 as before.
+    // Only whole comments and single ASCII bytes were replaced, by ASCII, so the text is still UTF-8.
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Whether plain JSON has a top-level object `tasks`, which is what tells a workload of rt-app from a set of ours. It
-/// does not have to be without errors: those are then found by the reader that it is meant for.
+/// Returns whether plain JSON has a top-level object `tasks`, which distinguishes an rt-app workload from a task set in
+/// this crate's own format. The text may contain errors: the reader of the recognized format reports them.
 pub(super) fn is_workload(plain: &str) -> bool {
     let bytes = plain.as_bytes();
     let (mut depth, mut at) = (0, 0);
@@ -106,7 +109,7 @@ pub(super) fn is_workload(plain: &str) -> bool {
     false
 }
 
-/// The place after the string that begins at `start`.
+/// Returns the position after the string that begins at `start`.
 fn end_of_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < bytes.len() {
@@ -119,12 +122,13 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
+/// Returns the position of the first occurrence of `wanted` at or after `from`.
 fn find(bytes: &[u8], from: usize, wanted: &[u8]) -> Option<usize> {
     let place = bytes.get(from..)?.windows(wanted.len()).position(|window| window == wanted)?;
     Some(from + place)
 }
 
-/// Spaces instead of everything but the line breaks; the end.
+/// Replaces everything but line breaks by spaces. Returns `end`.
 fn blank(bytes: &mut [u8], start: usize, end: usize) -> usize {
     for byte in &mut bytes[start..end] {
         if *byte != b'\n' {

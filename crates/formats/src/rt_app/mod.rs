@@ -1,6 +1,8 @@
-//! Workloads of rt-app (<https://github.com/scheduler-tools/rt-app>): JSON with an object `tasks` of threads, times in
-//! microseconds. A thread that comes back with a period becomes a task; what else it does (locks, memory, signals)
-//! has no place in a set of independent tasks and becomes a note.
+//! Workloads of rt-app (<https://github.com/scheduler-tools/rt-app>): JSON with an object `tasks` of threads and times in
+//! microseconds.
+//!
+//! A thread that recurs with a period becomes a task. What else it does (locks, memory, signals) has no place in a set of
+//! independent tasks and becomes a note.
 
 mod export;
 mod lenient;
@@ -17,24 +19,25 @@ use crate::node::{Fields, Node, Value};
 use crate::notes::{Imported, Notes};
 use crate::read::{Names, hopeless};
 use crate::{Problem, read};
-use policy::Policy;
+use policy::LinuxPolicy;
 use thread::Thread;
 
 pub use export::{Exported, to_rt_app};
 
-/// More threads than any machine is given.
+/// Largest number of threads; no real workload has more.
 const MOST_THREADS: usize = 100_000;
 
-/// The set, if the text is a workload of rt-app.
+/// Reads the task set of an rt-app workload; `None` if the text is not one.
 pub(super) fn read(text: &str, name: &str) -> Option<Result<Imported, Problem>> {
     let plain = lenient::plain(text);
     lenient::is_workload(&plain).then(|| json::parse_repeating(&plain).and_then(|root| workload(&root, name)))
 }
 
+/// Reads the root of a workload.
 fn workload(root: &Node, name: &str) -> Result<Imported, Problem> {
     let mut notes = Notes::default();
     let mut fields = Fields::of(root, "the workload")?;
-    let default_policy = fields.take("global").map_or(Ok(Policy::Other), |node| global(node, &mut notes))?;
+    let default_policy = fields.take("global").map_or(Ok(LinuxPolicy::Other), |node| global(node, &mut notes))?;
     if let Some(node) = fields.take("resources").filter(|node| !is_empty(node)) {
         notes.add(node.line, "\"resources\" are not represented: tasks share none here");
     }
@@ -57,7 +60,7 @@ fn workload(root: &Node, name: &str) -> Result<Imported, Problem> {
     with_tasks(set, &threads, notes)
 }
 
-/// The set with as many copies of each thread's task as it has instances.
+/// Adds the task of each thread to the set, once per instance.
 fn with_tasks(mut set: TaskSet, threads: &[Thread], notes: Notes) -> Result<Imported, Problem> {
     let (mut names, mut warnings) = (Names::default(), Vec::new());
     for thread in threads {
@@ -83,10 +86,10 @@ fn with_tasks(mut set: TaskSet, threads: &[Thread], notes: Notes) -> Result<Impo
     Ok(Imported { set, warnings, notes, files: Vec::new() })
 }
 
-/// The default policy; the rest of `global` is about rt-app itself.
-fn global(node: &Node, notes: &mut Notes) -> Result<Policy, Problem> {
+/// Reads the default policy. The rest of `global` concerns rt-app itself.
+fn global(node: &Node, notes: &mut Notes) -> Result<LinuxPolicy, Problem> {
     let mut fields = Fields::of(node, "global")?;
-    let policy = fields.take("default_policy").map_or(Ok(Policy::Other), Policy::of)?;
+    let policy = fields.take("default_policy").map_or(Ok(LinuxPolicy::Other), LinuxPolicy::of)?;
     if let Some(node) = fields.take("duration") {
         let seconds = node.integer("duration", i64::from(i32::MIN), i64::from(i32::MAX))?;
         if seconds > 0 {
@@ -118,7 +121,8 @@ fn global(node: &Node, notes: &mut Notes) -> Result<Policy, Problem> {
     Ok(policy)
 }
 
-/// As many cores as CPUs are named. rt-app runs on the machine it finds, so that a file need not say.
+/// Returns the number of CPUs that threads name, at least 1. rt-app runs on the machine it finds, so a file need not state
+/// the number of cores.
 fn cores(threads: &[Thread], notes: &mut Notes) -> usize {
     let all: BTreeSet<i64> =
         threads.iter().flat_map(|thread| thread.cpus.iter().flat_map(|(cpus, _)| cpus)).copied().collect();
@@ -139,7 +143,7 @@ fn cores(threads: &[Thread], notes: &mut Notes) -> usize {
     all.len().max(1)
 }
 
-/// A timer that several threads use wakes each of them in turn.
+/// Notes timers that several threads share. Such a timer wakes the threads in turn.
 fn shared_timers(threads: &[Thread], notes: &mut Notes) {
     let mut users: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for thread in threads.iter().filter(|thread| thread.task.is_some()) {
@@ -155,10 +159,10 @@ fn shared_timers(threads: &[Thread], notes: &mut Notes) {
     }
 }
 
-/// A run has one scheduler for all tasks; which of ours comes closest to each policy of the file.
+/// Notes the closest scheduler for each policy of the file. A run has one scheduler for all tasks.
 fn policies(threads: &[Thread], notes: &mut Notes) {
     let imported = threads.iter().filter(|thread| thread.task.is_some());
-    let used: BTreeSet<Policy> = imported.map(|thread| thread.policy).collect();
+    let used: BTreeSet<LinuxPolicy> = imported.map(|thread| thread.policy).collect();
     for policy in &used {
         notes.whole_file(format!("{}: {}", policy.name(), policy.scheduler()));
     }
@@ -167,14 +171,15 @@ fn policies(threads: &[Thread], notes: &mut Notes) {
     }
 }
 
-/// A length of time in microseconds, as rt-app counts them: a whole number of 32 bits.
+/// Reads a duration in microseconds as rt-app does: a whole number of 32 bits.
 fn micros(node: &Node, key: &str) -> Result<Time, Problem> {
     node.integer(key, 0, MOST_MICROS).map(|us| Time::from_us(us as u64))
 }
 
-/// The longest time that rt-app can be told.
+/// Longest duration in rt-app, in microseconds.
 const MOST_MICROS: i64 = i32::MAX as i64;
 
+/// Returns whether a value is an empty table, list or text.
 fn is_empty(node: &Node) -> bool {
     match &node.value {
         Value::Table(table) => table.entries.is_empty(),

@@ -1,4 +1,4 @@
-//! What a thread of rt-app does over and over: the events of its phases, and the period and the work that they make.
+//! The repeated behavior of an rt-app thread: the events of its phases, and the period and work that result from them.
 
 use temponet_task::Time;
 
@@ -7,20 +7,22 @@ use crate::Problem;
 use crate::node::{Fields, Node};
 use crate::notes::Notes;
 
-/// Events by how their keys begin, as rt-app recognises them: `run`, `run1` and `run_b` are runs. The first match counts.
+/// Prefixes of the keys of events, by which rt-app recognizes them: `run`, `run1` and `run_b` are runs. The first match
+/// counts.
 const EVENTS: [&str; 20] = [
     "lock", "unlock", "wait", "signal", "broad", "sync", "sleep", "runtime", "run", "timer", "suspend", "resume",
     "memrun", "mem", "iorun", "yield", "barrier", "fork", "sem_post", "sem_wait",
 ];
 
-/// Events that end when another thread lets them.
+/// Events that wait for another thread.
 const WAITS: [&str; 5] = ["wait", "sync", "suspend", "barrier", "sem_wait"];
 
+/// Returns the event that a key stands for.
 pub(super) fn event(key: &str) -> Option<&'static str> {
     EVENTS.into_iter().find(|event| key.starts_with(event))
 }
 
-/// The events of one phase up to a timer, or all of them where there is none.
+/// Total of the events of a phase up to a timer, or of all its events if it has no timer.
 #[derive(Clone, Copy, Default)]
 struct Stretch {
     run: Time,
@@ -28,19 +30,20 @@ struct Stretch {
     timer: Option<Time>,
 }
 
-/// A phase: what is done `loops` times.
+/// A phase: events that are repeated `loops` times.
 #[derive(Default)]
 pub(super) struct Phase {
-    /// None: without end.
+    /// Number of repetitions; `None` means forever.
     pub loops: Option<u64>,
     stretches: Vec<Stretch>,
+    /// Event in this phase that waits for another thread.
     waits_for: Option<&'static str>,
-    /// Timers by name, except those that each thread has of its own.
+    /// Names of the timers, except those that every thread has for itself.
     pub shared_timers: Vec<String>,
 }
 
 impl Phase {
-    /// Reads the events among the entries of `thread`'s phase; what is not represented goes to the notes.
+    /// Reads the events of a phase of `thread`. Events that are not represented become notes.
     pub fn of(entries: Vec<(&str, &Node)>, thread: &str, notes: &mut Notes) -> Result<Phase, Problem> {
         let mut phase = Phase { loops: Some(1), ..Phase::default() };
         let mut stretch = Stretch::default();
@@ -63,7 +66,7 @@ impl Phase {
                 None => notes.task(node.line, thread, format_args!("unknown key {key:?} is ignored")),
             }
         }
-        // What comes after the last timer is done before the first one of the next loop.
+        // Events after the last timer happen before the first timer of the next repetition.
         match phase.stretches.first_mut() {
             Some(first) => (first.run, first.sleep) = (first.run + stretch.run, first.sleep + stretch.sleep),
             None => phase.stretches.push(stretch),
@@ -71,6 +74,7 @@ impl Phase {
         Ok(phase)
     }
 
+    /// Reads a timer and returns its period.
     fn timer(&mut self, node: &Node, thread: &str, notes: &mut Notes) -> Result<Time, Problem> {
         let mut fields = Fields::of(node, "timer")?;
         let name = fields.take("ref").map_or(Ok("unknown"), |node| node.text("ref"))?;
@@ -90,7 +94,7 @@ impl Phase {
         Ok(period)
     }
 
-    /// How long a phase that only sleeps takes: a pause before the others.
+    /// Returns the duration of a phase that only sleeps, which is a pause before the other phases.
     pub fn pause(&self) -> Option<Time> {
         match self.stretches[..] {
             [Stretch { run: Time::ZERO, sleep, timer: None }] if self.waits_for.is_none() => {
@@ -102,29 +106,30 @@ impl Phase {
     }
 }
 
-/// Two lengths of time, which together must still be one.
+/// Adds two durations. The sum must be a valid time.
 fn sum(one: Time, other: Time, node: &Node) -> Result<Time, Problem> {
     match one.0.checked_add(other.0).map(Time) {
-        // The half leaves room for what is added after the last timer.
+        // Half of the maximum leaves room for the events after the last timer.
         Some(sum) if sum.0 <= Time::MAX_INPUT.0 / 2 => Ok(sum),
         _ => Err(Problem::at(node.line, "the times of this thread add up to more than 15 years")),
     }
 }
 
-/// The job that a thread does again and again.
+/// The periodic job of a thread.
 pub(super) struct Pattern {
     pub period: Time,
     pub wcet: Time,
-    /// What the shortest job runs.
+    /// Execution time of the shortest job.
     pub least: Time,
-    /// The period is that of a run and a sleep, so that it stretches when a job is late.
+    /// Whether the period is the sum of a run and a sleep, so that it grows when a job is late.
     pub from_sleep: bool,
-    /// Jobs sleep on the way.
+    /// Whether jobs sleep before they are complete.
     pub sleeps_within: bool,
 }
 
 impl Pattern {
-    /// The one job of all phases, or why there is none. `stated` is a period from outside the events.
+    /// Derives the job from all phases, or returns the reason why there is none. `stated` is a period that does not come
+    /// from the events.
     pub fn of(phases: &[Phase], stated: Option<Time>) -> Result<Pattern, String> {
         let stretches: Vec<&Stretch> = phases.iter().flat_map(|phase| &phase.stretches).collect();
         let wcet = stretches.iter().map(|stretch| stretch.run).max().unwrap_or_default();

@@ -1,11 +1,11 @@
-//! How Linux may schedule a thread, and what of ours that corresponds to.
+//! The scheduling policies of Linux, and the TempoNet schedulers that correspond to them.
 
 use crate::Problem;
 use crate::node::Node;
 
-/// The scheduling policies of Linux.
+/// A scheduling policy of Linux.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Policy {
+pub(super) enum LinuxPolicy {
     Deadline,
     Fifo,
     RoundRobin,
@@ -14,36 +14,44 @@ pub(super) enum Policy {
     Idle,
 }
 
-impl Policy {
-    const ALL: [Policy; 6] =
-        [Policy::Deadline, Policy::Fifo, Policy::RoundRobin, Policy::Other, Policy::Batch, Policy::Idle];
+impl LinuxPolicy {
+    const ALL: [LinuxPolicy; 6] = [
+        LinuxPolicy::Deadline,
+        LinuxPolicy::Fifo,
+        LinuxPolicy::RoundRobin,
+        LinuxPolicy::Other,
+        LinuxPolicy::Batch,
+        LinuxPolicy::Idle,
+    ];
 
+    /// Name in rt-app.
     pub fn name(self) -> &'static str {
         match self {
-            Policy::Deadline => "SCHED_DEADLINE",
-            Policy::Fifo => "SCHED_FIFO",
-            Policy::RoundRobin => "SCHED_RR",
-            Policy::Other => "SCHED_OTHER",
-            Policy::Batch => "SCHED_BATCH",
-            Policy::Idle => "SCHED_IDLE",
+            LinuxPolicy::Deadline => "SCHED_DEADLINE",
+            LinuxPolicy::Fifo => "SCHED_FIFO",
+            LinuxPolicy::RoundRobin => "SCHED_RR",
+            LinuxPolicy::Other => "SCHED_OTHER",
+            LinuxPolicy::Batch => "SCHED_BATCH",
+            LinuxPolicy::Idle => "SCHED_IDLE",
         }
     }
 
-    pub fn of(node: &Node) -> Result<Policy, Problem> {
+    /// Reads the name of a policy.
+    pub fn of(node: &Node) -> Result<LinuxPolicy, Problem> {
         let name = node.text("policy")?;
-        Policy::ALL.into_iter().find(|policy| policy.name() == name).ok_or_else(|| {
-            let names = Policy::ALL.map(Policy::name).join(", ");
+        LinuxPolicy::ALL.into_iter().find(|policy| policy.name() == name).ok_or_else(|| {
+            let names = LinuxPolicy::ALL.map(LinuxPolicy::name).join(", ");
             Problem::at(node.line, format!("policy {} is none of {names}", node.shown()))
         })
     }
 
-    /// The scheduler of ours that comes closest.
+    /// Returns a note on the TempoNet scheduler that comes closest.
     pub fn scheduler(self) -> &'static str {
         match self {
-            Policy::Deadline => "the scheduler edf comes closest (budgets are not enforced)",
-            Policy::Fifo => "the scheduler is fp",
-            Policy::RoundRobin => "the scheduler fp comes closest (equal priorities have no time slices)",
-            Policy::Other | Policy::Batch | Policy::Idle => "no scheduler is the same; rr comes closest",
+            LinuxPolicy::Deadline => "the scheduler edf comes closest (budgets are not enforced)",
+            LinuxPolicy::Fifo => "the scheduler is fp",
+            LinuxPolicy::RoundRobin => "the scheduler fp comes closest (equal priorities have no time slices)",
+            LinuxPolicy::Other | LinuxPolicy::Batch | LinuxPolicy::Idle => "no scheduler is the same; rr comes closest",
         }
     }
 }

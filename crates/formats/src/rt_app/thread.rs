@@ -1,31 +1,32 @@
-//! One thread object of rt-app to one task.
+//! Thread object of rt-app to task.
 
 use std::collections::BTreeSet;
 
 use temponet_task::{Task, Time};
 
 use super::pattern::{Pattern, Phase, event};
-use super::policy::Policy;
+use super::policy::LinuxPolicy;
 use super::{is_empty, micros};
 use crate::Problem;
 use crate::node::{Fields, Node};
 use crate::notes::Notes;
 use crate::read::MOST_CORES;
 
-/// What a workload says of a thread.
+/// A thread of a workload.
 pub(super) struct Thread {
     pub name: String,
     pub line: usize,
     pub instances: usize,
-    pub policy: Policy,
-    /// The CPUs it may run on, and where that is said.
+    pub policy: LinuxPolicy,
+    /// CPUs that the thread may run on, and the line that states them.
     pub cpus: Option<(BTreeSet<i64>, usize)>,
+    /// Names of the timers that other threads may share.
     pub timers: Vec<String>,
-    /// None where it cannot be one; a note says why.
+    /// Task of the thread; `None` if it cannot become one, with a note on the reason.
     pub task: Option<Task>,
 }
 
-/// Keys of threads and phases that say how it is scheduled.
+/// Keys of a thread or phase that state its scheduling.
 #[derive(Default)]
 struct Scheduling<'a> {
     policy: Option<&'a Node>,
@@ -37,6 +38,7 @@ struct Scheduling<'a> {
 }
 
 impl<'a> Scheduling<'a> {
+    /// Takes the keys from the fields of a thread or phase.
     fn take(fields: &mut Fields<'a>, thread: &str, notes: &mut Notes) -> Scheduling<'a> {
         for key in ["util_min", "util_max", "taskgroup", "nodes_membind"] {
             if let Some(node) = fields.take(key).filter(|node| !is_empty(node)) {
@@ -54,7 +56,7 @@ impl<'a> Scheduling<'a> {
         }
     }
 
-    /// A phase's own word, where it has one, else the thread's.
+    /// Returns the values of a phase (`self`), with the values of its thread for those that it does not state.
     fn under(self, thread: Scheduling<'a>) -> Scheduling<'a> {
         Scheduling {
             policy: self.policy.or(thread.policy),
@@ -66,14 +68,15 @@ impl<'a> Scheduling<'a> {
         }
     }
 
+    /// Returns the first line that states any of the keys.
     fn first_line(&self) -> Option<usize> {
         let keys = [self.policy, self.priority, self.runtime, self.period, self.deadline, self.cpus];
         keys.into_iter().flatten().map(|node| node.line).min()
     }
 }
 
-/// Reads a thread. Of one that is left out, only that is noted.
-pub(super) fn read(name: &str, node: &Node, default: Policy, all_notes: &mut Notes) -> Result<Thread, Problem> {
+/// Reads a thread. For a thread that is left out, the only note is the reason.
+pub(super) fn read(name: &str, node: &Node, default: LinuxPolicy, all_notes: &mut Notes) -> Result<Thread, Problem> {
     let mut own_notes = Notes::default();
     let notes = &mut own_notes;
     let mut fields = Fields::of(node, "a thread")?;
@@ -87,7 +90,7 @@ pub(super) fn read(name: &str, node: &Node, default: Policy, all_notes: &mut Not
     let ends = match phases_node {
         None => {
             phases.push(Phase::of(fields.rest()?, name, notes)?);
-            // Without phases, `loop` is that of the only one, and a thread without it goes on for ever.
+            // Without `phases`, `loop` counts repetitions of the single phase, and a thread without it repeats forever.
             loops.flatten().is_some()
         }
         Some(node) => {
@@ -100,7 +103,7 @@ pub(super) fn read(name: &str, node: &Node, default: Policy, all_notes: &mut Not
         }
     };
     let timers = phases.iter().flat_map(|phase| phase.shared_timers.iter().cloned()).collect();
-    let policy = scheduling.policy.map_or(Ok(default), Policy::of)?;
+    let policy = scheduling.policy.map_or(Ok(default), LinuxPolicy::of)?;
     let cpus = scheduling.cpus.map(affinity).transpose()?.filter(|(cpus, _)| !cpus.is_empty());
     let mut offset = delay;
     if ends && phases_node.is_some() && loops == Some(Some(1)) {
@@ -131,7 +134,7 @@ pub(super) fn read(name: &str, node: &Node, default: Policy, all_notes: &mut Not
     Ok(Thread { name: name.to_string(), line, instances, policy, cpus, timers, task })
 }
 
-/// The phases in their order; the scheduling of the thread, with the word of its phase where there is only one.
+/// Reads the phases in order. Returns the scheduling of the thread, overridden by that of its phase if there is only one.
 fn read_phases<'a>(
     node: &'a Node,
     mut scheduling: Scheduling<'a>,
@@ -163,18 +166,19 @@ fn read_phases<'a>(
     Ok(scheduling)
 }
 
-/// How often something is done; none is for ever.
+/// Reads a number of repetitions; `None` means forever.
 fn loop_count(node: &Node) -> Result<Option<u64>, Problem> {
     let count = node.integer("loop", -1, i64::from(i32::MAX))?;
     Ok(u64::try_from(count).ok())
 }
 
+/// Reads the CPUs of a thread, with their line.
 fn affinity(node: &Node) -> Result<(BTreeSet<i64>, usize), Problem> {
     let cpus = node.list("cpus")?.iter().map(|cpu| cpu.integer("cpus", 0, MOST_CORES - 1));
     Ok((cpus.collect::<Result<_, _>>()?, node.line))
 }
 
-/// Takes phases that only sleep, before the first that works, for a later start.
+/// Removes the leading phases that only sleep, and returns `delay` plus their duration as the offset of the task.
 fn leading_pauses(phases: &mut Vec<Phase>, delay: Time) -> Time {
     let mut offset = delay;
     while phases.len() > 1 {
@@ -187,11 +191,11 @@ fn leading_pauses(phases: &mut Vec<Phase>, delay: Time) -> Time {
     offset
 }
 
-/// The task, or why there is none.
+/// Creates the task, or returns the reason why the thread cannot become one.
 fn task(
     name: &str,
     line: usize,
-    policy: Policy,
+    policy: LinuxPolicy,
     scheduling: &Scheduling<'_>,
     phases: &[Phase],
     notes: &mut Notes,
@@ -203,7 +207,7 @@ fn task(
     let deadline = positive(time(scheduling.deadline, "dl-deadline")?);
     let pattern = Pattern::of(phases, period);
     let mut task = match (policy, budget, scheduling.runtime) {
-        (Policy::Deadline, Some(budget), Some(node)) => {
+        (LinuxPolicy::Deadline, Some(budget), Some(node)) => {
             let period = period.unwrap_or(budget);
             match &pattern {
                 Ok(pattern) if pattern.period != period => {
@@ -235,7 +239,7 @@ fn task(
     task.deadline = deadline.unwrap_or(task.deadline);
     let priority = scheduling.priority.map(|node| node.integer("priority", -20, 99).map(|value| (value, node.line)));
     match (policy, priority.transpose()?) {
-        (Policy::Fifo | Policy::RoundRobin, priority) => {
+        (LinuxPolicy::Fifo | LinuxPolicy::RoundRobin, priority) => {
             task.priority = Some(priority.map_or(DEFAULT_PRIORITY, |(value, _)| value));
         }
         (_, Some((value, line))) if value != 0 => {
@@ -246,10 +250,10 @@ fn task(
     Ok(Ok(task))
 }
 
-/// What rt-app gives real-time threads that state none.
+/// Priority that rt-app gives to real-time threads without one.
 const DEFAULT_PRIORITY: i64 = 10;
 
-/// Names what a pattern says and a periodic task does not.
+/// Notes what a periodic task does not represent of a pattern.
 fn describe(pattern: &Pattern, stated: Option<Time>, line: usize, name: &str, notes: &mut Notes) {
     let Pattern { period, wcet, least, .. } = pattern;
     if least != wcet {

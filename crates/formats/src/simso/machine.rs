@@ -1,38 +1,39 @@
-//! What a simulation says of the machine: processors, their overheads and speeds, caches, and the scheduler.
+//! The machine of a simulation: processors with their overheads and speeds, caches, and the scheduler.
 
 use roxmltree::Node as Element;
 
 use temponet_task::{TaskSet, Time};
 
-use super::{Clock, Source};
+use super::{Clock, Locator};
 use crate::Problem;
 use crate::node::Fields;
 use crate::notes::Notes;
 use crate::read::MOST_CORES;
 
-/// A processor's speed in millionths, so that scaled times stay whole.
+/// Speed of a processor in millionths, which keeps scaled times whole.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Speed(u64);
+pub(super) struct ProcessorSpeed(u64);
 
-impl Speed {
-    pub const ONE: Speed = Speed(1_000_000);
+impl ProcessorSpeed {
+    /// Speed 1, the default.
+    pub const ONE: ProcessorSpeed = ProcessorSpeed(1_000_000);
 
-    /// What takes `time` at speed 1, rounded up.
+    /// Returns the time at this speed for work that takes `time` at speed 1, rounded up.
     pub fn scale(self, time: Time) -> Time {
-        let scaled = (u128::from(time.0) * u128::from(Speed::ONE.0)).div_ceil(u128::from(self.0));
+        let scaled = (u128::from(time.0) * u128::from(ProcessorSpeed::ONE.0)).div_ceil(u128::from(self.0));
         Time(u64::try_from(scaled).unwrap_or(u64::MAX)).min(Time::MAX_INPUT)
     }
 }
 
-/// Sets cores and costs; the speed that all processors share.
+/// Sets the cores and costs of `set`. Returns the common speed of all processors.
 pub(super) fn processors(
-    source: Source<'_>,
+    locator: Locator<'_>,
     section: Element<'_, '_>,
     clock: Clock,
     set: &mut TaskSet,
     notes: &mut Notes,
-) -> Result<Speed, Problem> {
-    let node = source.attributes(section);
+) -> Result<ProcessorSpeed, Problem> {
+    let node = locator.attributes(section);
     let mut fields = Fields::of(&node, "processors")?;
     if let Some(node) = fields.take("migration_overhead") {
         set.costs.migration = clock.time(node, "migration_overhead")?;
@@ -40,7 +41,7 @@ pub(super) fn processors(
     ignore(fields, notes)?;
     let (mut cores, mut speeds, mut overheads) = (0, Vec::new(), Vec::new());
     for element in section.children().filter(Element::is_element) {
-        let line = source.line(element);
+        let line = locator.line(element);
         match element.tag_name().name() {
             "processor" => {}
             "field" => {
@@ -53,13 +54,13 @@ pub(super) fn processors(
             }
         }
         cores += 1;
-        let node = source.attributes(element);
+        let node = locator.attributes(element);
         let mut fields = Fields::of(&node, "processor")?;
         for key in ["name", "id"] {
             fields.take(key);
         }
         let speed = fields.take("speed").map_or(Ok(1.0), |node| node.number("speed", 0.001, 1000.0))?;
-        speeds.push(Speed((speed * Speed::ONE.0 as f64).round() as u64));
+        speeds.push(ProcessorSpeed((speed * ProcessorSpeed::ONE.0 as f64).round() as u64));
         let mut overhead = Time::ZERO;
         for key in ["cl_overhead", "cs_overhead"] {
             if let Some(node) = fields.take(key) {
@@ -69,7 +70,7 @@ pub(super) fn processors(
         overheads.push(overhead);
         ignore(fields, notes)?;
     }
-    let line = source.line(section);
+    let line = locator.line(section);
     if cores == 0 || cores > MOST_CORES as usize {
         return Err(Problem::at(line, format!("{cores} processors: 1 to {MOST_CORES} are possible")));
     }
@@ -90,19 +91,19 @@ pub(super) fn processors(
         Some(first) if speeds.iter().all(|speed| speed == first) => Ok(*first),
         _ => {
             notes.add(line, "the processors' speeds differ, which is not represented: all run at speed 1");
-            Ok(Speed::ONE)
+            Ok(ProcessorSpeed::ONE)
         }
     }
 }
 
-/// Caches have no effect here.
-pub(super) fn caches(source: Source<'_>, section: Element<'_, '_>, notes: &mut Notes) {
+/// Notes that caches are not represented.
+pub(super) fn caches(locator: Locator<'_>, section: Element<'_, '_>, notes: &mut Notes) {
     if section.children().any(|child| child.is_element()) {
-        notes.add(source.line(section), "<caches> are not represented");
+        notes.add(locator.line(section), "<caches> are not represented");
     }
 }
 
-/// Schedulers of SimSo that are among ours.
+/// Schedulers of SimSo and the TempoNet schedulers that correspond to them.
 const SCHEDULERS: [(&str, &str); 24] = [
     ("CC_EDF", "cc-edf"),
     ("DP_WRAP", "dp-wrap"),
@@ -130,14 +131,14 @@ const SCHEDULERS: [(&str, &str); 24] = [
     ("Static_EDF", "static-edf"),
 ];
 
-/// A set has no scheduler; the note says which of ours it was.
+/// Notes which TempoNet scheduler corresponds to the scheduler of the file. A task set has no scheduler.
 pub(super) fn scheduler(
-    source: Source<'_>,
+    locator: Locator<'_>,
     section: Element<'_, '_>,
     clock: Clock,
     notes: &mut Notes,
 ) -> Result<(), Problem> {
-    let node = source.attributes(section);
+    let node = locator.attributes(section);
     let mut fields = Fields::of(&node, "sched")?;
     for key in ["class", "className"] {
         let Some(node) = fields.take(key) else { continue };
@@ -158,12 +159,12 @@ pub(super) fn scheduler(
     }
     for child in section.children().filter(Element::is_element) {
         let name = child.attribute("name").unwrap_or_default();
-        notes.add(source.line(child), format!("the scheduler's field {name:?} is ignored"));
+        notes.add(locator.line(child), format!("the scheduler's field {name:?} is ignored"));
     }
     ignore(fields, notes)
 }
 
-/// Names the attributes that nobody asked for.
+/// Notes the attributes that are not read.
 fn ignore(fields: Fields<'_>, notes: &mut Notes) -> Result<(), Problem> {
     for (key, node) in fields.rest()? {
         notes.add(node.line, format!("attribute {key:?} = {} is ignored", node.shown()));

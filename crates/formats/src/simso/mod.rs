@@ -1,5 +1,5 @@
-//! Simulations of SimSo (<https://projects.laas.fr/simso/>): XML whose root is `<simulation>`. Task times are in
-//! milliseconds, overheads and the duration in cycles.
+//! Simulations of SimSo (<https://projects.laas.fr/simso/>): XML with the root `<simulation>`. Times of tasks are in
+//! milliseconds; overheads and the duration are in cycles.
 
 mod machine;
 mod task;
@@ -13,7 +13,7 @@ use crate::notes::{Imported, Notes};
 use crate::read::{Names, hopeless};
 use crate::{Lines, Problem, one_line};
 
-/// The set of a simulation.
+/// Reads the task set of a simulation.
 pub(super) fn read(text: &str, name: &str) -> Result<Imported, Problem> {
     let lines = Lines::of(text);
     let document = Document::parse(text).map_err(|error| {
@@ -22,45 +22,45 @@ pub(super) fn read(text: &str, name: &str) -> Result<Imported, Problem> {
         Problem::at(error.pos().row as usize, format!("is not XML: {}", one_line(message)))
     })?;
     let root = document.root_element();
-    let source = Source { lines: &lines };
+    let locator = Locator { lines: &lines };
     if !root.has_tag_name("simulation") {
         let tag = root.tag_name().name();
         return Err(Problem::at(
-            source.line(root),
+            locator.line(root),
             format!("is no file of SimSo: its root is <{tag}>, not <simulation>"),
         ));
     }
     let mut notes = Notes::default();
-    let model = simulation(source, root, &mut notes)?;
+    let attributes = simulation(locator, root, &mut notes)?;
     let mut set = TaskSet::new(name, Vec::new(), 1);
-    let clock = model.clock;
+    let clock = attributes.clock;
     let (mut found_processors, mut tasks) = (false, None);
-    let mut speed = machine::Speed::ONE;
+    let mut speed = machine::ProcessorSpeed::ONE;
     for section in root.children().filter(Element::is_element) {
         match section.tag_name().name() {
             "processors" if !found_processors => {
                 found_processors = true;
-                speed = machine::processors(source, section, clock, &mut set, &mut notes)?;
+                speed = machine::processors(locator, section, clock, &mut set, &mut notes)?;
             }
             "tasks" if tasks.is_none() => tasks = Some(section),
-            "sched" => machine::scheduler(source, section, clock, &mut notes)?,
-            "caches" => machine::caches(source, section, &mut notes),
-            other => notes.add(source.line(section), format!("<{other}> is ignored")),
+            "sched" => machine::scheduler(locator, section, clock, &mut notes)?,
+            "caches" => machine::caches(locator, section, &mut notes),
+            other => notes.add(locator.line(section), format!("<{other}> is ignored")),
         }
     }
     if !found_processors {
-        return Err(Problem::at(source.line(root), "has no <processors>"));
+        return Err(Problem::at(locator.line(root), "has no <processors>"));
     }
-    let tasks = tasks.ok_or_else(|| Problem::at(source.line(root), "has no <tasks>"))?;
+    let tasks = tasks.ok_or_else(|| Problem::at(locator.line(root), "has no <tasks>"))?;
     let (mut names, mut warnings, mut rules) = (Names::default(), Vec::new(), Vec::new());
-    for (task, on_miss, line) in task::all(source, tasks, &model, speed, &mut notes)? {
+    for (task, on_miss, line) in task::all(locator, tasks, &attributes, speed, &mut notes)? {
         names.add(task.name.clone(), line)?;
         warnings.extend(hopeless(line, &task));
         rules.push((on_miss, line));
         set.tasks.push(task);
     }
     if set.tasks.is_empty() {
-        return Err(Problem::at(source.line(tasks), "has no task that can be simulated here"));
+        return Err(Problem::at(locator.line(tasks), "has no task that can be simulated here"));
     }
     set.on_miss = rules[0].0;
     if let Some((_, line)) = rules.iter().find(|(rule, _)| *rule != set.on_miss) {
@@ -73,18 +73,19 @@ pub(super) fn read(text: &str, name: &str) -> Result<Imported, Problem> {
     Ok(Imported { set, warnings, notes, files: Vec::new() })
 }
 
-/// Where elements are in the text.
+/// Finds the lines of XML elements and attributes.
 #[derive(Clone, Copy)]
-struct Source<'a> {
+struct Locator<'a> {
     lines: &'a Lines,
 }
 
-impl Source<'_> {
+impl Locator<'_> {
+    /// Returns the line of an element.
     fn line(self, element: Element<'_, '_>) -> usize {
         self.lines.at(element.range().start)
     }
 
-    /// The attributes as a table.
+    /// Returns the attributes of an element as a table.
     fn attributes(self, element: Element<'_, '_>) -> Node {
         let entries = element.attributes().map(|attribute| {
             let line = self.lines.at(attribute.range().start);
@@ -94,14 +95,14 @@ impl Source<'_> {
     }
 }
 
-/// How many cycles a millisecond has.
+/// Conversion of cycles to time.
 #[derive(Clone, Copy)]
 struct Clock {
     cycles_per_ms: u64,
 }
 
 impl Clock {
-    /// A number of cycles, such as `1000` or `1000.0`; fractions are cut off, as SimSo does.
+    /// Reads a number of cycles, such as `1000` or `1000.0`, as a time. Fractions of a cycle are cut off, as in SimSo.
     fn time(self, node: &Node, key: &str) -> Result<Time, Problem> {
         let cycles = node.number(key, 0.0, 1e18)? as u128;
         let ns = (cycles * 1_000_000).div_ceil(u128::from(self.cycles_per_ms));
@@ -112,21 +113,24 @@ impl Clock {
     }
 }
 
-/// Where SimSo's execution times come from.
+/// Execution-time model of SimSo (`etm`), as far as it is represented.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ExecutionTimes {
+enum ExecutionTimeModel {
+    /// Every job takes its WCET.
     Wcet,
+    /// Jobs take random times around their ACET.
     Acet,
 }
 
-/// What the root says.
-struct Model {
+/// Attributes of the root element.
+struct SimulationAttributes {
     clock: Clock,
-    times: ExecutionTimes,
+    execution_times: ExecutionTimeModel,
 }
 
-fn simulation(source: Source<'_>, root: Element<'_, '_>, notes: &mut Notes) -> Result<Model, Problem> {
-    let node = source.attributes(root);
+/// Reads the attributes of the root element.
+fn simulation(locator: Locator<'_>, root: Element<'_, '_>, notes: &mut Notes) -> Result<SimulationAttributes, Problem> {
+    let node = locator.attributes(root);
     let mut fields = Fields::of(&node, "simulation")?;
     let cycles_per_ms = match fields.take("cycles_per_ms") {
         Some(node) => node.integer("cycles_per_ms", 1, 1_000_000_000_000)? as u64,
@@ -143,7 +147,7 @@ fn simulation(source: Source<'_>, root: Element<'_, '_>, notes: &mut Notes) -> R
         (None, Some(node)) if !["true", "yes"].contains(&node.text("use_wcet")?) => ("cache", node.line),
         _ => ("wcet", node.line),
     };
-    let times = if name == "acet" { ExecutionTimes::Acet } else { ExecutionTimes::Wcet };
+    let execution_times = if name == "acet" { ExecutionTimeModel::Acet } else { ExecutionTimeModel::Wcet };
     match name {
         "wcet" | "acet" => {}
         "cache" => {
@@ -165,5 +169,5 @@ fn simulation(source: Source<'_>, root: Element<'_, '_>, notes: &mut Notes) -> R
     for (key, node) in fields.rest()? {
         notes.add(node.line, format!("unknown attribute {key:?} is ignored"));
     }
-    Ok(Model { clock, times })
+    Ok(SimulationAttributes { clock, execution_times })
 }

@@ -4,47 +4,49 @@ use roxmltree::Node as Element;
 
 use temponet_task::{ExecutionModel, ListedJob, OnMiss, Task, Time, TimeUnit};
 
-use super::machine::Speed;
-use super::{ExecutionTimes, Model, Source};
+use super::machine::ProcessorSpeed;
+use super::{ExecutionTimeModel, Locator, SimulationAttributes};
 use crate::Problem;
 use crate::jobs::listed_task;
 use crate::node::{Fields, Node};
 use crate::notes::Notes;
 use crate::read::name;
 
-/// The tasks that can be ones of ours, each with what happens at a miss and its line; the others are named.
+/// Reads the tasks that can be represented, each with its miss rule and its line. The others become notes.
 pub(super) fn all(
-    source: Source<'_>,
+    locator: Locator<'_>,
     section: Element<'_, '_>,
-    model: &Model,
-    speed: Speed,
+    attributes: &SimulationAttributes,
+    speed: ProcessorSpeed,
     notes: &mut Notes,
 ) -> Result<Vec<(Task, OnMiss, usize)>, Problem> {
     let mut tasks = Vec::new();
     for element in section.children().filter(Element::is_element) {
         match element.tag_name().name() {
             "task" => {
-                let node = source.attributes(element);
-                let mut reader = Reader { model, speed, notes };
+                let node = locator.attributes(element);
+                let mut reader = Reader { attributes, speed, notes };
                 if let Some((task, on_miss)) = reader.task(&node)? {
                     tasks.push((task, on_miss, node.line));
                 }
             }
-            // Declares an attribute of the tasks, which is named where it stands.
+            // A `<field>` declares an attribute of the tasks, which is noted where it occurs.
             "field" => {}
-            other => notes.add(source.line(element), format!("<{other}> in <tasks> is ignored")),
+            other => notes.add(locator.line(element), format!("<{other}> in <tasks> is ignored")),
         }
     }
     Ok(tasks)
 }
 
+/// Reader of `<task>` elements.
 struct Reader<'a> {
-    model: &'a Model,
-    speed: Speed,
+    attributes: &'a SimulationAttributes,
+    speed: ProcessorSpeed,
     notes: &'a mut Notes,
 }
 
 impl Reader<'_> {
+    /// Reads a task and its miss rule; `None` if the task is left out.
     fn task(&mut self, node: &Node) -> Result<Option<(Task, OnMiss)>, Problem> {
         let mut fields = Fields::of(node, "task")?;
         let (name, _) = name(&mut fields)?;
@@ -52,7 +54,7 @@ impl Reader<'_> {
             None | Some("yes") => OnMiss::Abort,
             Some(_) => OnMiss::Continue,
         };
-        // Of use to SimSo's cache model only, of which the root's note speaks; and what is told apart by its name here.
+        // The `id` is replaced by the name. The others serve only SimSo's cache model, which has a note at the root.
         for key in ["id", "instructions", "mix", "base_cpi", "stack"] {
             fields.take(key);
         }
@@ -81,7 +83,7 @@ impl Reader<'_> {
         Ok(Some((task, on_miss)))
     }
 
-    /// The task with its arrivals, if it has any of its own.
+    /// Creates the task with its arrivals; `None` if it has no arrivals of its own.
     fn arrivals(
         &mut self,
         fields: &mut Fields<'_>,
@@ -131,14 +133,14 @@ impl Reader<'_> {
         }
     }
 
-    /// `ACET` and `et_stddev`, which count under etm = "acet" only.
+    /// Reads `ACET` and `et_stddev`, which have an effect with etm = "acet" only.
     fn execution_times(&mut self, fields: &mut Fields<'_>, task: &mut Task) -> Result<(), Problem> {
         let line = fields.line();
         let (acet_node, deviation_node) = (fields.take("ACET"), fields.take("et_stddev"));
         let time = |node: Option<&Node>, key| node.map_or(Ok(Time::ZERO), |node| node.time(key, TimeUnit::Ms));
         let acet = self.speed.scale(time(acet_node, "ACET")?);
         let deviation = self.speed.scale(time(deviation_node, "et_stddev")?);
-        if self.model.times == ExecutionTimes::Wcet {
+        if self.attributes.execution_times == ExecutionTimeModel::Wcet {
             if acet > Time::ZERO || deviation > Time::ZERO {
                 self.notes.whole_file("\"ACET\" and \"et_stddev\" are ignored, as SimSo does unless etm = \"acet\"");
             }
@@ -160,14 +162,14 @@ impl Reader<'_> {
         task.acet = Some(mean);
         (task.bcet, task.execution) = match deviation {
             Time::ZERO => (mean, ExecutionModel::Empirical { samples: [mean].into() }),
-            // SimSo knows no least time.
+            // SimSo has no best-case execution time.
             deviation => (Time(1), ExecutionModel::Normal { deviation }),
         };
         Ok(())
     }
 }
 
-/// Dates separated by commas, in ms.
+/// Reads activation dates in milliseconds, separated by commas.
 fn activation_dates(node: &Node) -> Result<Vec<Time>, Problem> {
     let dates = node.text("list_activation_dates")?.split(',').map(str::trim).filter(|date| !date.is_empty());
     let time = |date: &str| {
@@ -177,6 +179,7 @@ fn activation_dates(node: &Node) -> Result<Vec<Time>, Problem> {
     dates.map(time).collect()
 }
 
+/// Returns whether a value is the number 0.
 fn is_zero(node: &Node) -> bool {
     node.number("", 0.0, 0.0).is_ok()
 }

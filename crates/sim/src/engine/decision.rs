@@ -1,5 +1,5 @@
-//! The second half of a step: a scheduler's decision is checked and carried out. Jobs given up leave, cores change hands and
-//! speeds, costs are charged. What is illegal is an error with names in it.
+//! The second half of a step: a scheduler's decision is checked and carried out. Abandoned jobs leave, cores change their
+//! jobs and speeds, and overheads are charged. An illegal decision is an error that names the job or core.
 
 use std::ops::Deref;
 
@@ -10,7 +10,7 @@ use crate::metrics::End;
 use crate::trace::Observer;
 
 impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
-    /// Takes a decision: jobs given up leave, cores change hands, costs are charged.
+    /// Carries out a decision: abandoned jobs leave, cores change their jobs and speeds, and overheads are charged.
     pub fn apply(&mut self, assignment: &Assignment, observer: &mut impl Observer) -> Result<(), SimError> {
         self.metrics.decisions += 1;
         for id in assignment.abandoned() {
@@ -20,7 +20,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
         if assignment.cores() != self.running {
             self.check_cores(assignment)?;
-            self.change_hands(assignment, observer);
+            self.reassign_cores(assignment, observer);
         }
         if assignment.has_speeds() || !self.all_full {
             self.check_speeds(assignment)?;
@@ -40,7 +40,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         Ok(())
     }
 
-    /// No unknown job, none that left, none on two cores. A core that keeps its job is beyond doubt.
+    /// Refuses unknown jobs, jobs that have left, and jobs on two cores. A core that keeps its job needs no check.
     fn check_cores(&mut self, assignment: &Assignment) -> Result<(), SimError> {
         let cores = assignment.cores();
         if cores.len() != self.cores.len() {
@@ -60,6 +60,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         Ok(())
     }
 
+    /// Refuses speeds that the system does not have.
     fn check_speeds(&self, assignment: &Assignment) -> Result<(), SimError> {
         for core in 0..self.cores.len() {
             let speed = assignment.speed(core);
@@ -71,8 +72,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         Ok(())
     }
 
-    /// Takes jobs off the cores that get another one or none, then puts the new ones on.
-    fn change_hands(&mut self, assignment: &Assignment, observer: &mut impl Observer) {
+    /// Vacates the cores that get another job or none, then dispatches the new jobs.
+    fn reassign_cores(&mut self, assignment: &Assignment, observer: &mut impl Observer) {
         for core in 0..self.cores.len() {
             let Some(id) = self.running[core] else { continue };
             if assignment.cores()[core] != Some(id) {
@@ -91,6 +92,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.find_next_completion();
     }
 
+    /// Sets the speed of every core. A running job starts a new slice if its core changes speed.
     fn change_speeds(&mut self, assignment: &Assignment, observer: &mut impl Observer) {
         self.all_full = true;
         for core in 0..self.cores.len() {
@@ -105,6 +107,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.find_next_completion();
     }
 
+    /// Refuses a job that is unknown or has left. `action` completes the message.
     fn check_active(&self, id: JobId, action: &str) -> Result<(), SimError> {
         match self.hidden.get(id.index()) {
             Some(hidden) if hidden.place != GONE => Ok(()),
@@ -113,6 +116,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
+    /// Names a job in messages.
     fn named(&self, id: JobId) -> String {
         let job = &self.jobs[id.index()];
         format!("job {} of task {:?}", job.number, self.set.tasks[job.task as usize].name)
@@ -122,7 +126,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         SimError::IllegalAssignment { time: self.now, what }
     }
 
-    /// The job on core 0, which takes the decisions, and every job just dispatched wait for the decision.
+    /// Adds the decision overhead to the job on core 0, which takes the decisions, and to every job just dispatched.
     fn charge_decision(&mut self) {
         for core in 0..self.cores.len() {
             let Some(id) = self.running[core] else { continue };
@@ -134,7 +138,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.find_next_completion();
     }
 
-    /// Puts a waiting job on an idle core.
+    /// Puts a ready job on an idle core and charges context switch and migration.
     fn dispatch(&mut self, id: JobId, core: usize) {
         let job = &mut self.jobs[id.index()];
         let hidden = &mut self.hidden[id.index()];
@@ -153,7 +157,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.set_completion(core, id);
     }
 
-    /// Works out when a core's job will be done at the core's speed.
+    /// Computes when the job of a core will complete at the core's speed.
     fn set_completion(&mut self, core: usize, id: JobId) {
         let job = &self.jobs[id.index()];
         let hidden = &self.hidden[id.index()];

@@ -1,12 +1,15 @@
-//! Numbers with a given sum, uniform over all such.
+//! Random numbers with a given sum, uniformly distributed over all such numbers.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
 use super::shares::shuffled;
 
-/// `n` numbers in [0, 1] with the given sum, uniform over all such. The polytope is cut into simplices whose volumes follow a
-/// recurrence (`volumes`); walking down it with the right odds (`odds`) picks one, and a point in it is uniform.
+/// Draws `n` numbers in [0, 1] with the sum `total`, uniform over all such numbers (Stafford's RandFixedSum).
+///
+/// The polytope of all such numbers is cut into simplices whose volumes follow a recurrence (`volumes`). Walking down the
+/// recurrence with the matching probabilities (`odds`) selects a simplex in proportion to its volume, and the walk draws
+/// a uniform point in it.
 pub(super) fn rand_fixed_sum(n: usize, total: f64, rng: &mut Pcg64) -> Vec<f64> {
     if n == 1 {
         return vec![total];
@@ -43,35 +46,37 @@ pub(super) fn rand_fixed_sum(n: usize, total: f64, rng: &mut Pcg64) -> Vec<f64> 
         j -= usize::from(steps);
     }
     values.push(sum + product * left);
-    // The construction orders the values; the order must not mean anything.
+    // The construction sorts the values. Shuffling removes the order.
     shuffled(n, rng).into_iter().map(|at| values[at]).collect()
 }
 
-/// Numbers between zero and their caps with the given sum, uniform over all such, for any caps.
+/// Draws numbers between zero and their caps with the sum `total`, uniform over all such numbers (convolutional fixed sum).
 ///
-/// The sum of the first k, were each uniform up to its cap, has a density that is the (k−1)-th one averaged over a window as
-/// wide as the k-th cap: a convolution. Tables of their integrals make drawing easy: given that the first k
-/// add up to `y`, the sum of the first k − 1 has the (k−1)-th density between `y − cap` and `y`. After Griffin and Davis, who replaced
-/// the Dirichlet-rescale algorithm so, which is not uniform.
+/// If each number were uniform up to its cap, the density of the sum of the first k numbers would be the density of the
+/// sum of the first k − 1, averaged over a window as wide as the k-th cap: a convolution. The numbers are drawn from the
+/// integrals of these densities: given that the first k numbers add up to `y`, the sum of the first k − 1 has its density
+/// restricted to `y − cap` to `y`. After Griffin and Davis, who replaced the Dirichlet-rescale algorithm, which is not
+/// uniform, by this one.
 pub(super) fn capped_fixed_sum(caps: &[f64], total: f64, rng: &mut Pcg64) -> Vec<f64> {
     let all: f64 = caps.iter().sum();
     if total > all / 2.0 {
-        // The same by symmetry, where the tables have less to hold.
+        // By symmetry, draw the distances to the caps instead: their sum is smaller, which makes the grid finer.
         let missing = capped_fixed_sum_below(caps, (all - total).max(0.0), rng);
         return caps.iter().zip(missing).map(|(cap, missing)| cap - missing).collect();
     }
     capped_fixed_sum_below(caps, total, rng)
 }
 
+/// Does the work of [`capped_fixed_sum`] for totals of at most half the sum of the caps.
 fn capped_fixed_sum_below(caps: &[f64], total: f64, rng: &mut Pcg64) -> Vec<f64> {
     let n = caps.len();
     if total <= 0.0 {
         return vec![0.0; n];
     }
-    // Where no cap binds, the densities grow like a power of n; each factor of e gets 64 cells.
-    let tables: Vec<Table> = {
+    // Where no cap is binding, the densities grow like a power of n. Each factor of e gets 64 cells.
+    let tables: Vec<CumulativeDistribution> = {
         let cells = (64 * n).max(4096);
-        let mut tables = vec![Table::of_box(caps[0], total, cells)];
+        let mut tables = vec![CumulativeDistribution::of_box(caps[0], total, cells)];
         for k in 1..n.saturating_sub(1) {
             tables.push(tables[k - 1].averaged(caps[k]));
         }
@@ -91,20 +96,22 @@ fn capped_fixed_sum_below(caps: &[f64], total: f64, rng: &mut Pcg64) -> Vec<f64>
     shares
 }
 
-/// The integral of a density on a grid from zero, up to a factor.
-struct Table {
+/// A cumulative distribution, tabulated on a grid that starts at zero, up to a constant factor.
+struct CumulativeDistribution {
+    /// Width of a grid cell.
     step: f64,
+    /// Integral of the density up to each grid point.
     integral: Vec<f64>,
 }
 
-impl Table {
-    /// The integral of the uniform density up to `cap`.
-    fn of_box(cap: f64, total: f64, cells: usize) -> Table {
+impl CumulativeDistribution {
+    /// Returns the distribution that is uniform from zero to `cap`.
+    fn of_box(cap: f64, total: f64, cells: usize) -> CumulativeDistribution {
         let step = total / cells as f64;
-        Table { step, integral: (0..=cells).map(|cell| (cell as f64 * step / cap).min(1.0)).collect() }
+        CumulativeDistribution { step, integral: (0..=cells).map(|cell| (cell as f64 * step / cap).min(1.0)).collect() }
     }
 
-    /// The integral up to `x`.
+    /// Returns the integral of the density up to `x`, interpolated linearly.
     fn at(&self, x: f64) -> f64 {
         let place = (x / self.step).clamp(0.0, (self.integral.len() - 1) as f64);
         let cell = (place as usize).min(self.integral.len() - 2);
@@ -112,8 +119,8 @@ impl Table {
         low + (high - low) * (place - cell as f64)
     }
 
-    /// The table of one more number, uniform up to `cap`.
-    fn averaged(&self, cap: f64) -> Table {
+    /// Returns the distribution of the sum with one more number that is uniform from zero to `cap`.
+    fn averaged(&self, cap: f64) -> CumulativeDistribution {
         let density = |cell: usize| {
             let x = cell as f64 * self.step;
             self.at(x) - if x > cap { self.at(x - cap) } else { 0.0 }
@@ -127,10 +134,10 @@ impl Table {
         }
         let most = integral[integral.len() - 1].max(f64::MIN_POSITIVE);
         integral.iter_mut().for_each(|value| *value /= most);
-        Table { step: self.step, integral }
+        CumulativeDistribution { step: self.step, integral }
     }
 
-    /// A number between `low` and `high` with this density.
+    /// Draws a number from this distribution, restricted to `low` to `high`.
     fn draw_between(&self, low: f64, high: f64, rng: &mut Pcg64) -> f64 {
         let (from, to) = (self.at(low), self.at(high));
         let wanted = from + (to - from) * rng.random::<f64>();

@@ -1,4 +1,5 @@
-//! Random task sets: tasks whose utilisations add up to a given total, and what experiments add to them.
+//! Random task sets: tasks whose utilizations add up to a given total, with the deadlines, criticalities, values, bursts and
+//! modes that experiments need.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -13,126 +14,129 @@ mod waters;
 pub use shares::Method;
 pub use unc::Unc;
 
-/// What to draw. [`Spec::new`] fills in the field's usual choices.
+/// Specification of a random task set. [`Spec::new`] fills in the usual choices of the field.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// Number of tasks; [`Method::Unc`] and [`Method::Waters2015`] find their own where there is none.
+    /// Number of tasks. `None` only with [`Method::Unc`], which requires it, and with [`Method::Waters2015`], which then
+    /// draws about ten tasks per core.
     pub tasks: Option<usize>,
     /// Number of cores.
     pub cores: usize,
-    /// Total utilisation; at most one per task.
+    /// Total utilization of the tasks, at most 1 per task.
     pub utilization: f64,
-    /// How the total is shared out.
+    /// Method that divides the total among the tasks.
     pub method: Method,
-    /// Whether periods or execution times are drawn, and how; the others follow from the utilisations.
+    /// Distribution of either periods or execution times. The other one follows from the utilizations.
     pub lengths: Lengths,
-    /// How relative deadlines follow from periods.
+    /// Rule for relative deadlines.
     pub deadlines: Deadlines,
-    /// The best-case execution time as a share of the worst; below one, execution times are uniform in between.
+    /// Best-case execution time as a share of the wcet, 0 to 1. Below 1, execution times are uniform between the two.
     pub bcet: f64,
-    /// The critical tasks.
+    /// Number and overruns of the critical tasks.
     pub critical: Critical,
-    /// Values are uniform between these two.
+    /// Lower and upper bound of the values of tasks, which are uniform in between.
     pub values: (f64, f64),
-    /// A load peak on top.
+    /// Load peak in addition to the tasks.
     pub burst: Option<BurstSpec>,
-    /// Name, beginning and total utilisation of each mode.
+    /// Modes: name, start and total utilization of each.
     pub modes: Vec<(String, Time, f64)>,
-    /// Periods and execution times are whole multiples of this.
+    /// Granularity: periods and execution times are whole multiples of this time.
     pub granularity: Time,
 }
 
-/// How times are drawn.
+/// Distribution of times.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
-    /// The logarithm is uniform, so that each order of magnitude is as likely: the field's default.
+    /// Log-uniform between two times: every order of magnitude is equally likely. This is the usual choice in the field.
     LogUniform(Time, Time),
-    /// Uniform.
+    /// Uniform between two times.
     Uniform(Time, Time),
-    /// One of these, each as likely.
+    /// One of these times, all equally likely.
     List(Vec<Time>),
-    /// The first times a power of two, at most the second: every period divides every longer one.
+    /// The first time multiplied by a power of two, up to the second time: every period divides every longer one.
     Harmonic(Time, Time),
-    /// Pareto with this shape and this least time: heavy-tailed. A thousand times the least is the most.
+    /// Pareto (heavy-tailed) with this shape and this least time, truncated at a thousand times the least time.
     Pareto(f64, Time),
 }
 
-/// Which times are drawn.
+/// Choice of the times that are drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lengths {
-    /// Periods; execution times are the tasks' shares of them.
+    /// Periods are drawn. The wcet of a task is its period times its utilization.
     Periods(Rule),
-    /// Worst-case execution times; periods are as long as the shares make them.
+    /// Worst-case execution times are drawn. The period of a task is its wcet divided by its utilization.
     Wcets(Rule),
 }
 
-/// How relative deadlines follow from periods.
+/// Rule for relative deadlines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Deadlines {
-    /// Equal to the period.
+    /// The deadline equals the period.
     Implicit,
-    /// Uniform between two shares of the way from the wcet (0) to the period (1); beyond one, deadlines are longer than periods.
+    /// The deadline is the wcet plus a share of the difference between period and wcet. The share is uniform between these
+    /// two numbers; above 1, deadlines are longer than periods.
     Slack(f64, f64),
 }
 
-/// Which tasks are critical.
+/// Specification of the critical tasks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Critical {
-    /// The share of the tasks, rounded to whole tasks.
+    /// Share of the tasks that are critical, 0 to 1, rounded to whole tasks.
     pub share: f64,
-    /// The wcet at high criticality as a multiple of the wcet; at 1 they do not overrun.
+    /// Wcet at high criticality as a multiple of the wcet. With 1, critical tasks do not overrun.
     pub factor: f64,
-    /// How often a job of theirs overruns its wcet, if the factor is above 1.
+    /// Probability that a job of a critical task overruns its wcet, if the factor is above 1.
     pub overrun: f64,
 }
 
-/// A load peak: `jobs` at once, every `every`, until `until`.
+/// A load peak: `jobs` jobs arrive at once, every `every`, until `until`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BurstSpec {
-    /// Jobs that arrive together.
+    /// Number of jobs that arrive together.
     pub jobs: u32,
-    /// Their relative deadline.
+    /// Relative deadline of the jobs.
     pub deadline: Time,
-    /// The time between bursts.
+    /// Time between bursts.
     pub every: Time,
-    /// When the peak ends.
+    /// End of the peak.
     pub until: Time,
-    /// The utilisation it adds.
+    /// Utilization that the peak adds while it lasts.
     pub utilization: f64,
 }
 
-/// Why a set cannot be drawn.
+/// Reason why a task set cannot be generated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GenerateError {
-    /// No such sharing exists.
+    /// The tasks cannot have such a large total utilization.
     #[error("{tasks} tasks cannot have a total utilisation of {total}: they have at most {most}")]
     TooMuch {
         /// Number of tasks.
         tasks: usize,
-        /// The total asked for.
+        /// Requested total utilization.
         total: f64,
-        /// The greatest total there is.
+        /// Largest possible total utilization.
         most: f64,
     },
-    /// Discarding took too long.
+    /// UUniFast-discard gave up.
     #[error(
         "UUniFast-discard found no sharing of {total} among {tasks} tasks in {draws} draws; RandFixedSum always does"
     )]
     TooManyDiscards {
         /// Number of tasks.
         tasks: usize,
-        /// The total asked for.
+        /// Requested total utilization.
         total: f64,
-        /// How often it was tried.
+        /// Number of draws, all of which were discarded.
         draws: usize,
     },
-    /// Something else does not fit together.
+    /// Another contradiction in the specification.
     #[error("{0}")]
     Invalid(String),
 }
 
 impl Spec {
-    /// RandFixedSum, log-uniform periods of 10 to 100 ms, implicit deadlines, known execution times, a granularity of 1 µs.
+    /// Creates a specification with RandFixedSum, log-uniform periods of 10 to 100 ms, implicit deadlines, known execution
+    /// times and a granularity of 1 µs.
     pub fn new(tasks: usize, cores: usize, utilization: f64) -> Spec {
         Spec {
             tasks: Some(tasks),
@@ -151,7 +155,7 @@ impl Spec {
     }
 }
 
-/// Draws a set. Rounding to the granularity moves the total utilisation a little.
+/// Generates a task set. Rounding to the granularity changes the total utilization slightly.
 pub fn generate(spec: &Spec, seed: u64) -> Result<TaskSet, GenerateError> {
     let mut rng = Pcg64::seed_from_u64(seed);
     let mut tasks = match spec.method {
@@ -164,7 +168,7 @@ pub fn generate(spec: &Spec, seed: u64) -> Result<TaskSet, GenerateError> {
     make_critical(&spec.critical, &mut tasks, &mut rng);
     let (low, high) = spec.values;
     if high > low {
-        // To three digits, so that files stay readable.
+        // Rounded to three digits to keep files readable.
         let value = |rng: &mut Pcg64| ((low + (high - low) * rng.random::<f64>()) * 1e3).round() / 1e3;
         tasks.iter_mut().for_each(|task| task.value = value(&mut rng));
     }
@@ -182,6 +186,7 @@ pub fn generate(spec: &Spec, seed: u64) -> Result<TaskSet, GenerateError> {
     Ok(TaskSet { modes, ..TaskSet::new(name, tasks, spec.cores) })
 }
 
+/// Draws a task with this utilization.
 fn draw_task(spec: &Spec, index: usize, share: f64, rng: &mut Pcg64) -> Task {
     let grain = spec.granularity.0 as f64;
     let steps = |length: f64| (length / grain).round().max(1.0);
@@ -208,6 +213,7 @@ fn draw_task(spec: &Spec, index: usize, share: f64, rng: &mut Pcg64) -> Task {
     task
 }
 
+/// Makes randomly chosen tasks critical.
 fn make_critical(critical: &Critical, tasks: &mut [Task], rng: &mut Pcg64) {
     let chosen = (critical.share * tasks.len() as f64).round() as usize;
     if chosen == 0 {
@@ -224,6 +230,7 @@ fn make_critical(critical: &Critical, tasks: &mut [Task], rng: &mut Pcg64) {
     }
 }
 
+/// Creates the task of a load peak. Its wcet follows from the utilization.
 fn burst_task(burst: &BurstSpec) -> Result<Task, GenerateError> {
     let BurstSpec { jobs, deadline, every, until, utilization } = *burst;
     let wcet = Time((utilization * every.0 as f64 / f64::from(jobs)).round() as u64).max(Time(1));
@@ -238,7 +245,7 @@ fn burst_task(burst: &BurstSpec) -> Result<Task, GenerateError> {
 }
 
 impl Rule {
-    /// A time, in nanoseconds.
+    /// Draws a time, in nanoseconds.
     fn draw(&self, rng: &mut Pcg64) -> f64 {
         match self {
             Rule::LogUniform(low, high) => {

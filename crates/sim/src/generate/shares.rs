@@ -1,4 +1,4 @@
-//! How a total utilisation is shared out among the tasks.
+//! Division of a total utilization among tasks.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -6,33 +6,34 @@ use rand_pcg::Pcg64;
 use super::fixed_sum::{capped_fixed_sum, rand_fixed_sum};
 use super::{GenerateError, Spec, Unc};
 
-/// How a total utilisation is shared out among the tasks. The first three are uniform over all ways to do so.
+/// Method that divides a total utilization among tasks. The first three are uniform over all possible divisions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Method {
-    /// UUniFast (Bini and Buttazzo 2005), drawn again while a task has more than one (Davis and Burns 2009). Exact; slow, or
-    /// without end, when the total is close to the number of tasks.
+    /// UUniFast (Bini and Buttazzo 2005), redrawn while a task has a utilization above 1 (Davis and Burns 2009). Exact, but
+    /// slow or without a result if the total is close to the number of tasks.
     UUniFastDiscard,
-    /// Stafford's RandFixedSum, brought to the field by Emberson, Stafford and Davis (WATERS 2010). As exact, at any total.
+    /// Stafford's RandFixedSum, introduced to the field by Emberson, Stafford and Davis (WATERS 2010). Exact at any total.
     RandFixedSum,
-    /// Convolutional fixed sum: no task has more than its cap. One cap for all, or one per task.
+    /// Convolutional fixed sum, in which no task exceeds its cap. One cap for all tasks, or one per task.
     Capped(Vec<f64>),
-    /// Tasks of a named distribution until the total is reached; the last is cut to fit.
+    /// Utilizations drawn from a named distribution until the total is reached. The last one is cut to fit.
     Unc(Unc),
-    /// Periods and execution times of the WATERS 2015 automotive benchmark, runnables gathered into tasks.
+    /// Periods and execution times of the WATERS 2015 automotive benchmark, with runnables grouped into tasks.
     Waters2015,
 }
 
-/// Most tasks of [`Method::Capped`]: its tables grow with their square.
+/// Largest number of tasks for [`Method::Capped`], whose tables grow with the square of the number of tasks.
 const MOST_CAPPED: usize = 500;
 
-/// Most tasks of RandFixedSum itself, and draws of UUniFast in its stead.
+/// Largest number of tasks for RandFixedSum itself. Above it, UUniFast-discard takes its place.
 const MOST_FIXED_SUM: usize = 2_000;
+/// Draws of UUniFast-discard in place of RandFixedSum before it gives up.
 const MOST_LARGE_DRAWS: usize = 1_000;
 
 /// Draws of UUniFast-discard before it gives up.
 const MOST_DISCARDS: usize = 100_000;
 
-/// The tasks' utilisations.
+/// Draws the utilizations of the tasks.
 pub(super) fn draw(spec: &Spec, rng: &mut Pcg64) -> Result<Vec<f64>, GenerateError> {
     let total = spec.utilization;
     if let Method::Unc(named) = spec.method {
@@ -51,7 +52,7 @@ pub(super) fn draw(spec: &Spec, rng: &mut Pcg64) -> Result<Vec<f64>, GenerateErr
             Err(GenerateError::Invalid(format!("caps work for at most {MOST_CAPPED} tasks, not {tasks}")))
         }
         Method::Capped(caps) => Ok(capped_fixed_sum(&expand(caps, tasks)?, total, rng)),
-        // The same distribution; RandFixedSum's tables would grow with the square of the tasks.
+        // This is the same distribution. The tables of RandFixedSum would grow with the square of the number of tasks.
         Method::RandFixedSum if tasks > MOST_FIXED_SUM => {
             let mut draws = (0..MOST_LARGE_DRAWS).map(|_| uunifast(tasks, total, rng));
             let found = draws.find(|shares| shares.iter().all(|share| *share <= 1.0));
@@ -67,7 +68,7 @@ pub(super) fn draw(spec: &Spec, rng: &mut Pcg64) -> Result<Vec<f64>, GenerateErr
     }
 }
 
-/// One cap per task.
+/// Returns one cap per task.
 fn expand(caps: &[f64], tasks: usize) -> Result<Vec<f64>, GenerateError> {
     match caps {
         [one] => Ok(vec![*one; tasks]),
@@ -76,7 +77,7 @@ fn expand(caps: &[f64], tasks: usize) -> Result<Vec<f64>, GenerateError> {
     }
 }
 
-/// UUniFast without discarding: the shares of a total, uniform over all ways to share it out.
+/// UUniFast without discarding: divides a total among the tasks, uniformly over all divisions. Shares may exceed 1.
 pub(super) fn uunifast(tasks: usize, total: f64, rng: &mut Pcg64) -> Vec<f64> {
     let mut left = total;
     let mut shares = Vec::with_capacity(tasks);
@@ -89,7 +90,7 @@ pub(super) fn uunifast(tasks: usize, total: f64, rng: &mut Pcg64) -> Vec<f64> {
     shares
 }
 
-/// The numbers below `n` in random order.
+/// Returns the numbers below `n` in random order.
 pub(super) fn shuffled(n: usize, rng: &mut Pcg64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     for last in (1..n).rev() {

@@ -1,4 +1,4 @@
-//! The distributions are what they claim.
+//! Tests that the distributions are what they claim to be.
 
 use super::shares::draw as draw_shares;
 use super::*;
@@ -13,7 +13,7 @@ fn periods_of(rule: Rule) -> Vec<f64> {
     sets.flat_map(|set| set.tasks).map(|task| task.period().unwrap().as_ms_f64()).collect()
 }
 
-/// The two-sample Kolmogorov–Smirnov test at one in a thousand.
+/// Two-sample Kolmogorov–Smirnov test at a significance level of 0.001.
 fn assert_same_distribution(mut a: Vec<f64>, mut b: Vec<f64>, what: &str) {
     a.sort_by(f64::total_cmp);
     b.sort_by(f64::total_cmp);
@@ -42,7 +42,7 @@ fn utilisation_is_as_asked() {
 fn periods_are_distributed_as_they_claim() {
     let (low, high) = (Time::from_ms(10), Time::from_ms(100));
     let log = periods_of(Rule::LogUniform(low, high));
-    // Log-uniform over one decade: half of the mass lies below √10 times the least.
+    // Log-uniform over one decade: half of the mass lies below √10 times the lower bound.
     assert!((share_below(&log, 31.62) - 0.5).abs() < 0.02 && (share_below(&log, 17.78) - 0.25).abs() < 0.02);
     let uniform = periods_of(Rule::Uniform(low, high));
     assert!((share_below(&uniform, 55.0) - 0.5).abs() < 0.02 && (share_below(&uniform, 32.5) - 0.25).abs() < 0.02);
@@ -53,7 +53,7 @@ fn periods_are_distributed_as_they_claim() {
     assert!((share_below(&harmonic, 15.0) - 0.25).abs() < 0.02);
 }
 
-/// Both methods draw from the same uniform distribution, so their moments and tails agree.
+/// Both methods draw from the same uniform distribution.
 #[test]
 fn rand_fixed_sum_is_as_uniform_as_uunifast_discard() {
     for (n, total) in [(3, 1.5), (4, 0.8), (5, 2.2), (6, 3.0)] {
@@ -85,7 +85,7 @@ fn one_seed_is_one_set() {
 
 #[test]
 fn capped_sharing_is_uniform_and_keeps_the_caps() {
-    // Against the plain way to do it: draw without caps and throw away what breaks one.
+    // The reference draws without caps and discards what exceeds one.
     for (caps, total) in [(vec![0.9, 0.3, 0.5], 1.1), (vec![0.4; 4], 1.3), (vec![0.2, 0.9, 0.9, 0.6, 0.1], 0.9)] {
         let mut rng = Pcg64::seed_from_u64(5);
         let spec = spec(caps.len(), total, Method::Capped(caps.clone()));
@@ -108,7 +108,7 @@ fn capped_sharing_is_uniform_and_keeps_the_caps() {
             let of = |sets: &[Vec<f64>]| sets.iter().map(|shares| shares[task]).collect();
             assert_same_distribution(of(&drawn), of(&kept), &format!("caps {caps:?}, task {task}"));
         }
-        // Not only each alone: the sum of the first two as well.
+        // The joint distribution must agree as well: compare the sum of the first two.
         let two = |sets: &[Vec<f64>]| sets.iter().map(|shares| shares[0] + shares[1]).collect();
         assert_same_distribution(two(&drawn), two(&kept), "sum of two");
     }
@@ -132,7 +132,7 @@ fn caps_of_one_are_no_caps() {
 
 #[test]
 fn named_distributions_have_their_means_and_bounds() {
-    // Uniform: the middle. Exponential, truncated at one: m − 1/(e^(1/m) − 1). Bimodal: weighted middles.
+    // Means. Uniform: the middle. Exponential, truncated at 1: m − 1/(e^(1/m) − 1). Bimodal: the weighted middles.
     let exponential = |mean: f64| mean - 1.0 / (1.0 / mean).exp_m1();
     let bimodal = |heavy: f64| (heavy * 0.7 + (9.0 - heavy) * 0.2505) / 9.0;
     let means = [0.0505, 0.25, 0.7, exponential(0.1), exponential(0.25), exponential(0.5)];
@@ -211,7 +211,7 @@ fn waters_sets_have_the_published_periods_and_times() {
     }
     let few = generate(&Spec { tasks: Some(12), ..spec.clone() }, 4).unwrap();
     assert!((8..=18).contains(&few.tasks.len()), "{}", few.tasks.len());
-    // Every period of the table, and many more tasks of the common ones.
+    // Every period of the table occurs, and common periods have many more tasks.
     let of = |ms: u64| {
         let tasks = sets.iter().flat_map(|set| &set.tasks);
         tasks.filter(|task| task.period() == Some(Time::from_ms(ms))).count()

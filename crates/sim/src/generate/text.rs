@@ -1,12 +1,12 @@
-//! How the rules of generators are written, in flags and in files: `log:10ms,100ms`, `capped:0.5`, `slack:0.5,1`.
+//! Text form of generator specifications in flags and files: `log:10ms,100ms`, `capped:0.5`, `slack:0.5,1`.
 //!
-//! Every function says in its error what would have been right.
+//! The error of every function states what is expected.
 
 use temponet_task::Time;
 
 use super::{BurstSpec, Critical, Deadlines, Lengths, Method, Rule, Spec, Unc};
 
-/// A finite number within bounds, both included.
+/// Parses a finite number from `low` to `high`, both included.
 pub fn number(text: &str, low: f64, high: f64) -> Result<f64, String> {
     let number = text.trim().parse::<f64>().ok().filter(|number| (low..=high).contains(number));
     number.ok_or_else(|| match high == f64::MAX {
@@ -15,12 +15,12 @@ pub fn number(text: &str, low: f64, high: f64) -> Result<f64, String> {
     })
 }
 
-/// A time with its unit; only zero needs none.
+/// Parses a time with its unit; only zero may go without.
 pub fn time(text: &str) -> Result<Time, String> {
     Time::with_unit(text)
 }
 
-/// A time greater than zero, with its unit.
+/// Parses a time greater than zero, with its unit.
 pub fn positive_time(text: &str) -> Result<Time, String> {
     match time(text)? {
         Time::ZERO => Err("must be greater than zero".into()),
@@ -28,7 +28,7 @@ pub fn positive_time(text: &str) -> Result<Time, String> {
     }
 }
 
-/// `randfixedsum`, `uunifast`, `capped:…`, `unc:NAME`, `waters2015`.
+/// Parses `randfixedsum`, `uunifast`, `capped:…`, `unc:NAME` or `waters2015`.
 pub fn method(text: &str) -> Result<Method, String> {
     match text.split_once(':') {
         None if text == "randfixedsum" => Ok(Method::RandFixedSum),
@@ -46,7 +46,7 @@ pub fn method(text: &str) -> Result<Method, String> {
     }
 }
 
-/// `log:10ms,100ms`, `uniform:…`, `list:…`, `harmonic:…`, `pareto:2,10ms`, `uni-short`.
+/// Parses `log:10ms,100ms`, `uniform:…`, `list:…`, `harmonic:…`, `pareto:2,10ms`, `uni-short`, `uni-moderate` or `uni-long`.
 pub fn rule(text: &str) -> Result<Rule, String> {
     let uniform = |low, high| Ok(Rule::Uniform(Time::from_ms(low), Time::from_ms(high)));
     let (name, times) = match text {
@@ -70,7 +70,7 @@ pub fn rule(text: &str) -> Result<Rule, String> {
     }
 }
 
-/// `implicit` or `slack:LOW,HIGH`.
+/// Parses `implicit` or `slack:LOW,HIGH`.
 pub fn deadlines(text: &str) -> Result<Deadlines, String> {
     match text.split_once(':') {
         None if text == "implicit" => Ok(Deadlines::Implicit),
@@ -79,7 +79,7 @@ pub fn deadlines(text: &str) -> Result<Deadlines, String> {
     }
 }
 
-/// A specification as flags would say it, for the head of a file.
+/// Describes a specification in the words of the flags, for the comment at the top of a file.
 pub fn described(spec: &Spec) -> String {
     let Spec {
         tasks,
@@ -145,7 +145,7 @@ fn joined<T: ToString>(items: &[T]) -> String {
     items.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// `LOW,HIGH`, neither below zero.
+/// Parses `LOW,HIGH`, neither below zero.
 pub fn range(text: &str) -> Result<(f64, f64), String> {
     let (low, high) = text.split_once(',').ok_or("must be LOW,HIGH")?;
     let (low, high) = (number(low, 0.0, 1e9)?, number(high, 0.0, 1e9)?);

@@ -1,23 +1,23 @@
-//! The utilisation distributions that the real-time group at the University of North Carolina named in many papers (Brandenburg, PhD
-//! thesis 2011). Their periods are plain rules: uniform from 3 to 33, 10 to 100 or 50 to 250 ms.
+//! The named utilization distributions of the real-time group at the University of North Carolina (Brandenburg, PhD thesis
+//! 2011). The matching periods are uniform from 3 to 33, 10 to 100 or 50 to 250 ms; see [`super::text::rule`].
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
 use super::GenerateError;
 
-/// Most tasks of a set.
+/// Largest number of tasks in a set.
 const MOST_TASKS: usize = 100_000;
 
-/// A named distribution of task utilisations.
+/// A named distribution of task utilizations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unc {
-    shape: Shape,
+    family: Family,
     weight: Weight,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum Family {
     Uniform,
     Exponential,
     Bimodal,
@@ -31,7 +31,7 @@ enum Weight {
 }
 
 impl Unc {
-    /// The names there are.
+    /// Names of all distributions.
     pub const NAMES: [&'static str; 9] = [
         "uni-light",
         "uni-medium",
@@ -44,42 +44,42 @@ impl Unc {
         "bimo-heavy",
     ];
 
-    /// Its name, one of [`Unc::NAMES`].
+    /// Returns the name of the distribution, one of [`Unc::NAMES`].
     pub fn name(&self) -> &'static str {
         let known = Unc::NAMES.into_iter().find(|name| Unc::from_name(name).as_ref() == Some(self));
         known.unwrap_or_default()
     }
 
-    /// The distribution of that name.
+    /// Returns the distribution with this name.
     pub fn from_name(name: &str) -> Option<Unc> {
         let index = Unc::NAMES.iter().position(|known| *known == name)?;
-        let shape = [Shape::Uniform, Shape::Exponential, Shape::Bimodal][index / 3];
+        let family = [Family::Uniform, Family::Exponential, Family::Bimodal][index / 3];
         let weight = [Weight::Light, Weight::Medium, Weight::Heavy][index % 3];
-        Some(Unc { shape, weight })
+        Some(Unc { family, weight })
     }
 
-    /// One task's utilisation.
+    /// Draws the utilization of one task, 0 to 1.
     pub(super) fn draw(self, rng: &mut Pcg64) -> f64 {
         let pick = |table: [f64; 3]| table[self.weight as usize];
-        match self.shape {
-            Shape::Uniform => {
+        match self.family {
+            Family::Uniform => {
                 let (low, high) = (pick([0.001, 0.1, 0.5]), pick([0.1, 0.4, 0.9]));
                 rng.random_range(low..high)
             }
-            // Drawn again beyond one, by inverting the truncated distribution.
-            Shape::Exponential => {
+            // Truncated at 1, by inverting the truncated distribution.
+            Family::Exponential => {
                 let mean = pick([0.1, 0.25, 0.5]);
                 let mass = 1.0 - (-1.0 / mean).exp();
                 -mean * (1.0 - mass * rng.random::<f64>()).ln()
             }
-            Shape::Bimodal => {
+            Family::Bimodal => {
                 let is_heavy = rng.random::<f64>() < pick([1.0, 3.0, 5.0]) / 9.0;
                 if is_heavy { rng.random_range(0.5..0.9) } else { rng.random_range(0.001..0.5) }
             }
         }
     }
 
-    /// Tasks until the total is reached, the last cut to fit; or just so many tasks, whatever their total.
+    /// Draws utilizations until the total is reached, and cuts the last one to fit. A given number of tasks is an error.
     pub(super) fn until(self, total: f64, tasks: Option<usize>, rng: &mut Pcg64) -> Result<Vec<f64>, GenerateError> {
         if tasks.is_some() {
             let message =

@@ -1,6 +1,6 @@
-//! Automotive software as Bosch has it: Kramer, Ziegenbein and Hamann, Real World Automotive Benchmarks for Free, WATERS 2015. Runnables
-//! (functions of some microseconds) with the published periods, execution times and best- and worst-case factors are drawn until the
-//! load is reached, and those of one period are gathered into tasks.
+//! Automotive task sets after Kramer, Ziegenbein and Hamann, Real World Automotive Benchmarks for Free (Bosch, WATERS
+//! 2015). Runnables (functions of some microseconds) with the published periods, execution times and best- and worst-case
+//! factors are drawn until the total utilization is reached. Runnables of the same period are grouped into tasks.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -12,13 +12,13 @@ use super::{GenerateError, Spec};
 /// The runnables of one period.
 struct Class {
     period: Time,
-    /// Percent of all runnables.
+    /// Share of all runnables, in percent.
     share: f64,
-    /// Least, mean and greatest average execution time in µs.
+    /// Minimum, mean and maximum of the average execution time, in microseconds.
     acet: [f64; 3],
-    /// The best case as a multiple of the average is uniform between these.
+    /// Bounds of the best case as a multiple of the average; uniform in between.
     best: [f64; 2],
-    /// So is the worst case.
+    /// Bounds of the worst case as a multiple of the average; uniform in between.
     worst: [f64; 2],
 }
 
@@ -26,7 +26,8 @@ const fn class(period_ms: u64, share: f64, acet: [f64; 3], best: [f64; 2], worst
     Class { period: Time::from_ms(period_ms), share, acet, best, worst }
 }
 
-/// Tables III to V of the paper. The angle-synchronous runnables are those of 15 ms: a four-cylinder engine at 2000 rpm.
+/// Tables III to V of the paper. The runnables of 15 ms are the angle-synchronous ones, for a four-cylinder engine at 2000
+/// rpm.
 const CLASSES: [Class; 10] = [
     class(1, 3.0, [0.34, 5.0, 30.11], [0.19, 0.92], [1.3, 29.11]),
     class(2, 2.0, [0.32, 4.2, 40.69], [0.12, 0.89], [1.54, 19.04]),
@@ -40,16 +41,16 @@ const CLASSES: [Class; 10] = [
     class(1000, 4.0, [0.37, 0.43, 0.46], [0.68, 0.8], [1.84, 4.75]),
 ];
 
-/// Share of the Weibull's mass beyond the worst case, before truncation.
+/// Share of the Weibull distribution beyond the wcet, before truncation.
 const EXCEED: f64 = 0.001;
 
-/// Most runnables of a set; about a hundred make a core's load.
+/// Largest number of runnables in a set. About a hundred fill one core.
 const MOST_RUNNABLES: usize = 100_000;
 
-/// Best, average and worst execution time in ns.
+/// Best-case, average and worst-case execution time in nanoseconds.
 type Times = [f64; 3];
 
-/// One runnable: its class and its times.
+/// Draws a runnable: the index of its class and its execution times.
 fn runnable(tilts: &[f64], rng: &mut Pcg64) -> (usize, Times) {
     let mut place = rng.random_range(0.0..CLASSES.iter().map(|class| class.share).sum());
     let found = CLASSES.iter().position(|class| {
@@ -64,7 +65,7 @@ fn runnable(tilts: &[f64], rng: &mut Pcg64) -> (usize, Times) {
     (index, [factor(class.best) * acet * 1e3, acet * 1e3, factor(class.worst) * acet * 1e3])
 }
 
-/// The value below which a share `u` of the exponential density `e^(−tilt·x)` on `[0, length]` lies.
+/// Returns the `u`-quantile of the density proportional to `e^(−tilt·x)` on `[0, length]`.
 fn tilted(length: f64, tilt: f64, u: f64) -> f64 {
     match (tilt * length).abs() < 1e-9 {
         true => u * length,
@@ -72,7 +73,8 @@ fn tilted(length: f64, tilt: f64, u: f64) -> f64 {
     }
 }
 
-/// The tilt that gives a class its mean: of all distributions between least and greatest with that mean, the one that assumes least.
+/// Computes the tilt with which the truncated exponential distribution has the mean of the class. Of all distributions with
+/// this minimum, mean and maximum, it has the largest entropy: it assumes the least.
 fn tilt_of(class: &Class) -> f64 {
     let [least, mean, most] = class.acet;
     let length = most - least;
@@ -88,7 +90,7 @@ fn tilt_of(class: &Class) -> f64 {
     (low + high) / 2.0
 }
 
-/// Tasks of the wanted total utilisation; ten per core unless their number is given.
+/// Draws tasks with the total utilization of `spec`: about as many as `spec.tasks`, or ten per core by default.
 pub(super) fn draw(spec: &Spec, rng: &mut Pcg64) -> Result<Vec<Task>, GenerateError> {
     let tilts: Vec<f64> = CLASSES.iter().map(tilt_of).collect();
     let mut classes: Vec<Vec<Times>> = vec![Vec::new(); CLASSES.len()];
@@ -104,7 +106,7 @@ pub(super) fn draw(spec: &Spec, rng: &mut Pcg64) -> Result<Vec<Task>, GenerateEr
         count += 1;
         classes[class].push(times);
     }
-    // The last runnable went a little beyond.
+    // The last runnable exceeded the total slightly.
     let scale = spec.utilization / total;
     let wanted = spec.tasks.unwrap_or(10 * spec.cores);
     let mut tasks = Vec::new();
@@ -125,7 +127,8 @@ pub(super) fn draw(spec: &Spec, rng: &mut Pcg64) -> Result<Vec<Task>, GenerateEr
     Ok(tasks)
 }
 
-/// Deals runnables out to tasks in random order, each to the task with the least so far; more tasks where one would not fit a core.
+/// Distributes runnables over `groups` tasks in random order, each to the task with the smallest wcet so far. Uses more
+/// tasks if one would have a wcet above the period.
 fn gather(
     class: &Class,
     runnables: Vec<Times>,

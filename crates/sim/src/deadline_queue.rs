@@ -1,34 +1,37 @@
-//! The deadlines to come.
+//! Queue of future deadlines.
 //!
-//! Most jobs complete long before their deadline, so a new deadline first waits in a plain list, of which only a lower
-//! bound is known. It enters the heap when time gets near that bound and its job is still there; most never do.
+//! Most jobs complete long before their deadline. A new deadline is therefore first kept in an unsorted list, of which
+//! only a lower bound is known. When time reaches that bound, the deadlines of jobs that are still active move to a heap;
+//! most deadlines never get there.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use temponet_task::{JobId, Time};
 
+/// Deadlines of the active jobs. Deadlines of jobs that have left are dropped lazily.
 #[derive(Clone)]
-pub(crate) struct Deadlines {
+pub(crate) struct DeadlineQueue {
+    /// Deadlines that are not in the heap yet, each with job id and generation.
     fresh: Vec<(Time, JobId, u32)>,
-    /// No fresh deadline is earlier.
+    /// Lower bound of the fresh deadlines.
     fresh_bound: Time,
     heap: BinaryHeap<Reverse<(Time, JobId, u32)>>,
 }
 
-impl Deadlines {
-    pub fn new() -> Deadlines {
-        Deadlines { fresh: Vec::new(), fresh_bound: Time::NEVER, heap: BinaryHeap::new() }
+impl DeadlineQueue {
+    pub fn new() -> DeadlineQueue {
+        DeadlineQueue { fresh: Vec::new(), fresh_bound: Time::NEVER, heap: BinaryHeap::new() }
     }
 
-    /// Adds the deadline of a job; an id is told from its later uses by the generation.
+    /// Adds the deadline of a job. `generation` tells the job apart from later jobs with the same id.
     #[inline]
     pub fn add(&mut self, deadline: Time, job: JobId, generation: u32) {
         self.fresh.push((deadline, job, generation));
         self.fresh_bound = self.fresh_bound.min(deadline);
     }
 
-    /// The earliest deadline of an active job, if it is not later than `until`.
+    /// Returns the earliest deadline of an active job, if it is not later than `until`.
     #[inline]
     pub fn next(&mut self, until: Time, is_active: impl Fn(JobId, u32) -> bool) -> Option<Time> {
         if self.fresh_bound <= until {
@@ -48,7 +51,8 @@ impl Deadlines {
         None
     }
 
-    /// Takes out a job whose deadline is `now`, the lowest id first. [`Deadlines::next`] must have been asked for `now`.
+    /// Removes a job whose deadline is `now`, the lowest id first. [`DeadlineQueue::next`] must have been called with a
+    /// time of at least `now` before.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<(JobId, u32)> {
         let Reverse((deadline, job, generation)) = self.heap.peek().copied()?;

@@ -1,0 +1,153 @@
+//! The first half of a step: time advances to the next decision point. Running jobs do their work, and then completions,
+//! deadlines and releases are processed in this order.
+
+use std::ops::Deref;
+
+use temponet_task::{Event, JobId, OnMiss, Speed, TaskSet, Time};
+
+use super::{Engine, Hidden, MOST_READY, new_job};
+use crate::metrics::End;
+use crate::trace::Observer;
+use crate::workload::Release;
+
+impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
+    /// Advances to the next decision point. Returns `false` at the end of the run.
+    pub fn advance(&mut self, observer: &mut impl Observer) -> bool {
+        loop {
+            let next = self.next_instant().min(self.horizon);
+            self.run_until(next);
+            if self.next_completion == next {
+                self.complete_jobs(observer);
+            }
+            self.pass_deadlines(observer);
+            if next == self.horizon {
+                return false;
+            }
+            // A burst that is too large is released in part; the rest follows after the next decision.
+            while self.workload.next_time() == next && self.active.len() <= MOST_READY {
+                match self.workload.pop() {
+                    Some(release) => self.release(release, observer),
+                    None => break,
+                }
+            }
+            let asked = self.wake == next;
+            if asked {
+                self.wake = Time::NEVER;
+            }
+            if asked || !self.events.is_empty() {
+                return true;
+            }
+        }
+    }
+
+    /// Returns the time of the next event: a completion, a release, a wake-up or the deadline of an active job.
+    #[inline]
+    fn next_instant(&mut self) -> Time {
+        let next = self.next_completion.min(self.workload.next_time()).min(self.wake);
+        let is_active = |job: JobId, generation| self.hidden[job.index()].is(generation);
+        self.deadlines.next(next, is_active).map_or(next, |deadline| next.min(deadline))
+    }
+
+    /// Advances the clock to `date` and adds the work of the running jobs. Overhead is paid before their own work.
+    #[inline]
+    fn run_until(&mut self, date: Time) {
+        let elapsed = date - self.now;
+        self.now = date;
+        if elapsed == Time::ZERO {
+            return;
+        }
+        for (running, core) in self.running.iter().zip(&self.cores) {
+            let Some(id) = running else { continue };
+            let job = &mut self.jobs[id.index()];
+            let work = if core.speed == Speed::FULL {
+                elapsed
+            } else {
+                let hidden = &mut self.hidden[id.index()];
+                let thousandths = u128::from(elapsed.0) * u128::from(core.speed.0) + u128::from(hidden.fraction);
+                hidden.fraction = (thousandths % 1000) as u32;
+                Time((thousandths / 1000) as u64)
+            };
+            if job.overhead == Time::ZERO {
+                job.executed += work;
+            } else {
+                let paid = job.overhead.min(work);
+                job.overhead = job.overhead - paid;
+                job.executed += work - paid;
+            }
+        }
+    }
+
+    /// Completes the running jobs that have no remaining work now.
+    fn complete_jobs(&mut self, observer: &mut impl Observer) {
+        for core in 0..self.cores.len() {
+            if self.cores[core].completion != self.now {
+                continue;
+            }
+            if let Some(id) = self.running[core] {
+                // The last partial nanosecond on a slow core rounds up.
+                let job = &mut self.jobs[id.index()];
+                job.executed = self.hidden[id.index()].execution;
+                self.vacate(core, observer);
+                self.leave(id, End::Completed, observer);
+                self.events.push(Event::Completed(id));
+            }
+        }
+        self.find_next_completion();
+    }
+
+    /// Applies the miss rule to every active job whose deadline is now.
+    fn pass_deadlines(&mut self, observer: &mut impl Observer) {
+        while let Some((id, generation)) = self.deadlines.pop_due(self.now) {
+            if self.hidden[id.index()].is(generation) {
+                self.deadline_passed(id, observer);
+            }
+        }
+    }
+
+    /// Applies the miss rule to a job that is not complete at its deadline.
+    fn deadline_passed(&mut self, id: JobId, observer: &mut impl Observer) {
+        match self.system.on_miss {
+            OnMiss::Continue => self.events.push(Event::DeadlinePassed(id)),
+            OnMiss::Abort => {
+                self.take_off_core(id, observer);
+                self.leave(id, End::Aborted, observer);
+                self.events.push(Event::Aborted(id));
+            }
+        }
+    }
+
+    /// Makes a released job active, under a reused or a new id.
+    fn release(&mut self, release: Release, observer: &mut impl Observer) {
+        let job = new_job(&release);
+        let hidden = Hidden {
+            execution: release.execution,
+            generation: 0,
+            place: self.active.len() as u32,
+            fraction: 0,
+            assigned: 0,
+            first_start: Time::NEVER,
+        };
+        let id = match self.free.pop() {
+            Some(id) => {
+                let generation = self.hidden[id.index()].generation.wrapping_add(1);
+                self.hidden[id.index()] = Hidden { generation, ..hidden };
+                self.jobs[id.index()] = job;
+                id
+            }
+            None => {
+                self.jobs.push(job);
+                self.hidden.push(hidden);
+                JobId(self.jobs.len() as u32 - 1)
+            }
+        };
+        self.active.push(id);
+        observer.released(&job);
+        self.events.push(Event::Released(id));
+        if release.deadline <= self.now {
+            // Jitter delayed the release until the job's own deadline or later.
+            self.deadline_passed(id, observer);
+        } else {
+            self.deadlines.add(release.deadline, id, self.hidden[id.index()].generation);
+        }
+    }
+}
