@@ -18,8 +18,8 @@ use temponet_lab::verdict::{Judged, Verdict, judge};
 use temponet_task::files::read_bytes;
 use temponet_task::{Arrival, Measure, TaskSet, Time};
 use temponet_train::{
-    Events, FEWEST_JOBS, Parts, PhaseFigures, Ranges, Recipe, Run, Source, Trace, TrainError, UpdateFigures, Validated,
-    Watch, cannot_teach, trial_seed,
+    EventFile, JobTrace, MIN_TRACE_JOBS, PhaseFigures, Recipe, TaskSetSource, TraceSplit, TrainError, TrainingObserver,
+    TrainingRun, UpdateFigures, ValidationScores, WorkloadRanges, cannot_teach, trial_seed,
 };
 
 use crate::device::{self, Opened};
@@ -187,7 +187,7 @@ impl Begin<'_> {
         device: D,
         watcher: &mut Watcher,
     ) -> Result<(Model, Result<(), TrainError>)> {
-        let mut run = Run::new(device, self.recipe.clone(), self.set.cloned(), self.weights);
+        let mut run = TrainingRun::new(device, self.recipe.clone(), self.set.cloned(), self.weights);
         if self.is_resumed {
             let path = watcher.checkpoint.path().display();
             let bytes = read_bytes(watcher.checkpoint.path())
@@ -229,8 +229,10 @@ fn is_trace(set: &TaskSet) -> bool {
 /// Says how a trace is cut; one that is too short to be cut is of no use.
 fn say_parts(set: Option<&TaskSet>) -> Result<()> {
     let Some(set) = set.filter(|set| is_trace(set)) else { return Ok(()) };
-    let Some(Parts { training, validation, verdict }) = Trace::split(set) else {
-        bail!("a trace is cut in time to be judged on jobs that were not learned on, which takes {FEWEST_JOBS} jobs");
+    let Some(TraceSplit { training, validation, verdict }) = JobTrace::split(set) else {
+        bail!(
+            "a trace is cut in time to be judged on jobs that were not learned on, which takes {MIN_TRACE_JOBS} jobs"
+        );
     };
     eprintln!(
         "a trace: it learns on the first {} jobs, is chosen by the next {}, and judged on the last {}",
@@ -245,7 +247,8 @@ fn say_parts(set: Option<&TaskSet>) -> Result<()> {
 fn check_teachers(recipe: &Recipe, set: Option<&TaskSet>) -> Result<()> {
     for stage in &recipe.stage {
         let ranges = stage.workload.as_ref().unwrap_or(&recipe.workload);
-        let draw = |cores: &usize| Ranges { cores: vec![*cores], ..ranges.clone() }.draw(trial_seed(recipe.seed, 0));
+        let draw =
+            |cores: &usize| WorkloadRanges { cores: vec![*cores], ..ranges.clone() }.draw(trial_seed(recipe.seed, 0));
         let sets = match set {
             Some(set) => vec![set.clone()],
             None => ranges.cores.iter().map(draw).collect::<Result<_, _>>()?,
@@ -259,15 +262,15 @@ fn check_teachers(recipe: &Recipe, set: Option<&TaskSet>) -> Result<()> {
 }
 
 fn trials(recipe: &Recipe, set: Option<TaskSet>, count: u32) -> Result<Vec<Case>> {
-    if let Some(Parts { verdict, .. }) = set.as_ref().and_then(Trace::split) {
+    if let Some(TraceSplit { verdict, .. }) = set.as_ref().and_then(JobTrace::split) {
         let seed = trial_seed(recipe.seed, 0);
         return Ok(vec![Case { set: (**verdict.set()).clone(), seed, horizon: verdict.end() }]);
     }
     // Runs of a set in which nothing is random are one and the same.
     let count = if set.as_ref().is_some_and(|set| !set.is_random()) { 1 } else { count };
     let source = match set {
-        Some(set) => Source::Fixed(Arc::new(set)),
-        None => Source::Drawn(Box::new(recipe.workload.clone())),
+        Some(set) => TaskSetSource::Fixed(Arc::new(set)),
+        None => TaskSetSource::Drawn(Box::new(recipe.workload.clone())),
     };
     let tokenizer = recipe.tokenizer();
     let trial = |number: u64| -> Result<Case> {
@@ -289,7 +292,7 @@ struct Watcher {
     checkpoint: Output,
     log: Option<Output>,
     tensorboard: Option<Output>,
-    events: Events,
+    events: EventFile,
     phases: Vec<PhaseFigures>,
     best: Option<f64>,
 }
@@ -313,7 +316,7 @@ impl Watcher {
             checkpoint,
             log,
             tensorboard,
-            events: Events::default(),
+            events: EventFile::default(),
             phases: Vec::new(),
             best: None,
         })
@@ -341,10 +344,10 @@ impl Watcher {
     }
 }
 
-impl Watch for Watcher {
-    fn begun(&mut self, validated: &Validated) {
+impl TrainingObserver for Watcher {
+    fn begun(&mut self, validated: &ValidationScores) {
         self.best = Some(validated.score);
-        let Validated { score, met, critical } = *validated;
+        let ValidationScores { score, met, critical } = *validated;
         self.bar.suspend(|| output::say(&format!("it begins with a model that has {}", shares(score, met, critical))));
     }
 

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use temponet::Tokenizer;
 use temponet_grad::{AdamSettings, Cpu};
 use temponet_infer::Weights;
-use temponet_train::{Dqn, DqnSettings, Episodes, Learner, NetworkShape, OfflineSettings, Reward, Source, log_runs};
+use temponet_train::{
+    Dqn, DqnSettings, Episodes, Learner, NetworkShape, OfflineSettings, Reward, TaskSetSource, log_runs,
+};
 
 const UPDATES: usize = 5;
 const RATE: f64 = 1e-3;
@@ -34,14 +36,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut dqn = Dqn::new(settings.clone(), &mut learner);
     let episodes = Episodes {
-        source: Source::Drawn(Box::default()),
+        source: TaskSetSource::Drawn(Box::default()),
         tokenizer: Arc::new(tokenizer),
         reward: Reward::default(),
         length: 100.0,
         tick: None,
         gamma: 0.97,
         teacher: None,
-        with_base: false,
+        with_base_scheduler: false,
     };
     let logs = OfflineSettings { transitions: 200, dqn: settings.clone(), ..OfflineSettings::default() };
     dqn.replay = log_runs(&logs, &episodes, 1)?;

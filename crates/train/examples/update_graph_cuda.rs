@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet::{Model, Tokenizer};
 use temponet_grad::{AdamSettings, Cuda, Device, Recorder};
-use temponet_train::{Dqn, DqnSettings, Learner, Queued, Sample, Transition};
+use temponet_train::{Dqn, DqnSettings, Learner, PendingUpdate, Sample, Transition};
 
 /// Updates before any is looked at.
 const WARM: usize = 100;
@@ -56,7 +56,7 @@ impl Learning {
         learning
     }
 
-    fn update(&mut self) -> Queued<Cuda> {
+    fn update(&mut self) -> PendingUpdate<Cuda> {
         self.dqn.update(&mut self.learner, &mut self.rng, 1e-4, 10.0)
     }
 

@@ -13,8 +13,8 @@ use crate::dqn::DqnSettings;
 use crate::environment::Ending;
 use crate::fleet::{Fleet, FleetError};
 use crate::learner::Learner;
-use crate::network::OutputMap;
 use crate::sample::Sample;
+use crate::tape_network::OutputMap;
 
 /// Choices made by all environments together.
 const CHOICES: usize = 8_192;

@@ -9,11 +9,11 @@ use temponet_task::{Assignment, Scheduler, Time};
 
 use crate::environment::{Ending, Environment};
 use crate::reward::Reward;
-use crate::source::Source;
+use crate::task_set_source::TaskSetSource;
 
 /// Runs EDF on so many sets, once in the environment and once in the simulator itself. Time must go on, tokens must be within their
 /// vocabularies, rewards must add up to the jobs met less those missed, endings must be told once, and the same seed must give the same run.
-pub fn check_environment(source: &Source, tokenizer: &Tokenizer, seed: u64, sets: u64) -> Result<(), String> {
+pub fn check_environment(source: &TaskSetSource, tokenizer: &Tokenizer, seed: u64, sets: u64) -> Result<(), String> {
     for number in 0..sets {
         let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
         let set = source.set(seed).map_err(|error| error.to_string())?;

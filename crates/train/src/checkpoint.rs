@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 use temponet_grad::Device;
 use temponet_infer::{Weights, check_file, write_tensors};
 
-use crate::cloning::Lessons;
-use crate::explore::Counter;
-use crate::replay::Replay;
-use crate::rollouts::Findings;
-use crate::run::{Memory, Progress, Run, TrainError};
+use crate::cloning::DemonstrationBuffer;
+use crate::exploration::VisitCounter;
+use crate::replay_buffer::ReplayBuffer;
+use crate::rollouts::ComparisonBuffer;
+use crate::run::{Memory, TrainError, TrainingProgress, TrainingRun};
 
 /// What is not a tensor.
 #[derive(Serialize, Deserialize)]
 struct Rest {
-    progress: Progress,
+    progress: TrainingProgress,
     /// The optimiser's steps, and the judge's.
     steps: (u64, u64),
-    lessons: Option<Lessons>,
-    findings: Option<Findings>,
-    replay: Option<(Replay, Counter, u64)>,
+    lessons: Option<DemonstrationBuffer>,
+    findings: Option<ComparisonBuffer>,
+    replay: Option<(ReplayBuffer, VisitCounter, u64)>,
     /// A weights file.
     best: Vec<u8>,
 }
@@ -35,7 +35,7 @@ fn wrong(error: impl ToString) -> TrainError {
     TrainError::Checkpoint(error.to_string())
 }
 
-impl<D: Device<Real = f32>> Run<D> {
+impl<D: Device<Real = f32>> TrainingRun<D> {
     /// The recipe and the set, so that a checkpoint is not used with others.
     fn fingerprint(&self) -> Result<String, TrainError> {
         let recipe = serde_json::to_string(&self.recipe).map_err(wrong)?;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use temponet_grad::{Device, Imitation, Picks, best_rows};
 
 use crate::fleet::{Fleet, FleetError};
-use crate::learner::{Asked, Learner, Queued};
-use crate::ring::Ring;
+use crate::learner::{Learner, PendingUpdate, ShardOutput};
+use crate::ring_buffer::RingBuffer;
 use crate::sample::Sample;
 
 /// How cloning learns.
@@ -48,18 +48,18 @@ impl Default for CloningSettings {
 }
 
 /// A state and the rows that the teacher ran there.
-type Lesson = (Arc<Sample>, Vec<u32>);
+type Demonstration = (Arc<Sample>, Vec<u32>);
 
 /// What cloning remembers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Lessons {
-    list: Ring<Lesson>,
+pub struct DemonstrationBuffer {
+    list: RingBuffer<Demonstration>,
 }
 
-impl Lessons {
+impl DemonstrationBuffer {
     /// None so far.
-    pub fn new(settings: &CloningSettings) -> Lessons {
-        Lessons { list: Ring::new(settings.memory) }
+    pub fn new(settings: &CloningSettings) -> DemonstrationBuffer {
+        DemonstrationBuffer { list: RingBuffer::new(settings.memory) }
     }
 
     /// Whether there is none.
@@ -85,13 +85,13 @@ impl Lessons {
             let mut answered = 0..asked.len();
             for (place, is_own) in is_own.into_iter().enumerate() {
                 let slot = &mut fleet.slots[place];
-                let taught = slot.taught();
-                let rows = slot.rows_of(&taught);
+                let teacher_jobs = slot.teacher_jobs();
+                let rows = slot.rows_of(&teacher_jobs);
                 if !rows.is_empty() {
                     self.list.push((samples[place].clone(), rows));
                 }
                 let own = if is_own { answered.next() } else { None };
-                let jobs = own.map_or(taught, |answer| slot.best(|_, _, row| outputs.q(answer)[row as usize]));
+                let jobs = own.map_or(teacher_jobs, |answer| slot.best(|_, _, row| outputs.q(answer)[row as usize]));
                 let outcome = slot.act(&fleet.episodes, &jobs)?;
                 if outcome.ending.is_some() {
                     slot.restart(&fleet.episodes)?;
@@ -110,13 +110,13 @@ impl Lessons {
         rng: &mut Pcg64,
         rate: f64,
         clip: f64,
-    ) -> Queued<D> {
+    ) -> PendingUpdate<D> {
         let drawn = self.list.draw(settings.batch, rng);
         let states: Vec<&Sample> = drawn.iter().map(|(state, _)| &**state).collect();
         let share = 1.0 / settings.batch as f32;
-        let losses = learner.backward(&states, None, |tape, Asked { range, focus, output, .. }| {
-            let taught = drawn[range].iter().map(|(_, rows)| &rows[..]);
-            let picks = Picks::new(&focus.segments, &focus.counts, taught);
+        let losses = learner.backward(&states, None, |tape, ShardOutput { range, focus, output, .. }| {
+            let teacher_jobs = drawn[range].iter().map(|(_, rows)| &rows[..]);
+            let picks = Picks::new(&focus.segments, &focus.counts, teacher_jobs);
             tape.imitation_loss(output.q, &Imitation::new(picks, share))
         });
         learner.step(losses, rate, clip)

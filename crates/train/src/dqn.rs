@@ -10,12 +10,12 @@ use temponet_grad::{Ahead, Device, Picks, Tape, Tensors, Values, Way};
 use temponet_task::JobId;
 
 use crate::environment::Ending;
-use crate::explore::{Bonus, Counter};
-use crate::fleet::{Fleet, FleetError, Outcome};
-use crate::learner::{Asked, Learner, Queued, UpdateFigures};
-use crate::network::{Focus, Network};
-use crate::replay::{Replay, Transition};
+use crate::exploration::{ExplorationBonus, VisitCounter};
+use crate::fleet::{ChoiceOutcome, Fleet, FleetError};
+use crate::learner::{Learner, PendingUpdate, ShardOutput, UpdateFigures};
+use crate::replay_buffer::{ReplayBuffer, Transition};
 use crate::sample::{Batch, Sample};
+use crate::tape_network::{OutputRows, TapeNetwork};
 
 /// How Q-learning learns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ pub struct DqnSettings {
     /// Random choices: their share at first and at last; it falls in a straight line over the first half of the stage's phases and then stays.
     pub epsilon: (f64, f64),
     /// What else makes it try.
-    pub bonus: Bonus,
+    pub bonus: ExplorationBonus,
     /// May leave cores idle although jobs wait.
     pub may_idle: bool,
     /// Weight of the conservative penalty (CQL): the negative logarithm of the softmax likelihood of the jobs that ran. It raises their Q-values above the
@@ -77,7 +77,7 @@ impl Default for DqnSettings {
             n_step: 1,
             huber: Some(1.0),
             epsilon: (1.0, 0.05),
-            bonus: Bonus::None,
+            bonus: ExplorationBonus::None,
             may_idle: false,
             conservative: 0.0,
         }
@@ -104,9 +104,9 @@ pub struct Dqn<D: Device<Real = f32>> {
     /// The target network.
     pub target: Tensors<D>,
     /// What it learns from.
-    pub replay: Replay,
+    pub replay: ReplayBuffer,
     /// How often what was tried.
-    pub counter: Counter,
+    pub counter: VisitCounter,
     /// Choices made in all.
     pub choices: u64,
 }
@@ -122,8 +122,8 @@ struct Pending {
 impl<D: Device<Real = f32>> Dqn<D> {
     /// With nothing learned from yet.
     pub fn new(settings: DqnSettings, learner: &mut Learner<D>) -> Dqn<D> {
-        let replay = Replay::new(settings.replay, settings.priority);
-        let counter = Counter::new(settings.bonus);
+        let replay = ReplayBuffer::new(settings.replay, settings.priority);
+        let counter = VisitCounter::new(settings.bonus);
         Dqn { target: learner.copy_parameters(), replay, counter, choices: 0, settings }
     }
 
@@ -181,7 +181,7 @@ impl<D: Device<Real = f32>> Dqn<D> {
     }
 
     /// Adds an outcome to the choices that wait, and keeps those that have waited long enough.
-    fn remember(&mut self, pending: &mut VecDeque<Pending>, outcome: Outcome, next: &Arc<Sample>) {
+    fn remember(&mut self, pending: &mut VecDeque<Pending>, outcome: ChoiceOutcome, next: &Arc<Sample>) {
         for earlier in pending.iter_mut() {
             earlier.reward += earlier.discount * outcome.reward;
             earlier.discount *= outcome.discount;
@@ -233,7 +233,7 @@ impl<D: Device<Real = f32>> Dqn<D> {
                 }
                 None => slot.best(|_, _, _| rng.random()),
             };
-            if self.settings.bonus != Bonus::None {
+            if self.settings.bonus != ExplorationBonus::None {
                 for id in &jobs {
                     for row in slot.rows_of(&[*id]) {
                         self.counter.add(bin(row), view.job(*id).task);
@@ -246,7 +246,7 @@ impl<D: Device<Real = f32>> Dqn<D> {
     }
 
     /// One step of learning from what is remembered. Unless there are priorities, which need the errors, it waits for nothing.
-    pub fn update(&mut self, learner: &mut Learner<D>, rng: &mut Pcg64, rate: f64, clip: f64) -> Queued<D> {
+    pub fn update(&mut self, learner: &mut Learner<D>, rng: &mut Pcg64, rate: f64, clip: f64) -> PendingUpdate<D> {
         let settings = &self.settings;
         let draw = self.replay.draw(settings.batch, 1.0, rng);
         let transitions: Vec<&Transition> = draw.places.iter().map(|place| self.replay.get(*place)).collect();
@@ -266,7 +266,7 @@ impl<D: Device<Real = f32>> Dqn<D> {
         let targets = learner.each_shard(&states, |device, network, parameters, range| {
             self.targets(device, network, parameters, &transitions[range])
         });
-        let found = learner.backward(&states, wanted, |tape, Asked { shard, range, focus, output }| {
+        let found = learner.backward(&states, wanted, |tape, ShardOutput { shard, range, focus, output }| {
             let values = Values {
                 picks: Picks::new(&focus.segments, &focus.counts, chosen[range.clone()].iter().map(Vec::as_slice)),
                 weights: &weights[range],
@@ -283,7 +283,7 @@ impl<D: Device<Real = f32>> Dqn<D> {
         if settings.priority > 0.0 {
             let errors = errors.iter().flat_map(|errors| learner.download(errors));
             for (place, error) in draw.places.into_iter().zip(errors) {
-                self.replay.set_surprise(place, f64::from(error));
+                self.replay.set_td_error(place, f64::from(error));
             }
         }
         queued
@@ -293,13 +293,13 @@ impl<D: Device<Real = f32>> Dqn<D> {
     fn targets(
         &self,
         device: &mut D,
-        network: &Network,
+        network: &TapeNetwork,
         parameters: &Tensors<D>,
         transitions: &[&Transition],
     ) -> D::Buffer {
         let next: Vec<&Sample> = transitions.iter().map(|transition| &*transition.next).collect();
         let batch = Batch::of(&next);
-        let focus = Focus::all(&batch);
+        let focus = OutputRows::all(&batch);
         let chooser = self.settings.double.then(|| {
             let mut tape = Tape::new(device, parameters);
             let output = network.forward(&mut tape, &batch, &focus);

@@ -6,7 +6,7 @@ use temponet::Scale;
 use temponet_sim::{Engine, SimError};
 use temponet_task::{Assignment, JobId, Scheduler, SystemView, TaskSet, Time};
 
-use crate::reward::{Purse, Reward};
+use crate::reward::{Reward, RewardAccumulator};
 
 /// How an episode ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Step {
 /// One run of one set. Decision points are the simulator's, and with a tick also each whole multiple of it.
 pub struct Environment {
     engine: Engine<Arc<TaskSet>>,
-    purse: Purse,
+    purse: RewardAccumulator,
     scale: Scale,
     tick: Option<Time>,
     ending: Option<Ending>,
@@ -48,7 +48,7 @@ impl Environment {
         reward: Reward,
         tick: Option<Time>,
     ) -> Environment {
-        let purse = Purse::new(reward, scale.unit, &set);
+        let purse = RewardAccumulator::new(reward, scale.unit, &set);
         let engine = Engine::new(set, seed, horizon);
         let mut environment = Environment { engine, purse, scale, tick, ending: None, migrations: 0 };
         environment.advance();
@@ -79,10 +79,10 @@ impl Environment {
 
     /// What if these jobs ran now, and then those that `base` says, for some units of time? With an exchange, the job that came in for another keeps a core
     /// until it leaves: whoever prefers it now will go on to do so. What is earned by jobs due until then; nothing here changes.
-    pub fn what_if(
+    pub fn rollout_reward(
         &self,
         jobs: &[JobId],
-        exchange: Option<Exchanged>,
+        exchange: Option<JobExchange>,
         base: &mut dyn Scheduler,
         units: f64,
     ) -> Result<f64, SimError> {
@@ -90,7 +90,7 @@ impl Environment {
         let tie = exchange.map(|exchange| engine.view().job(exchange.inward).tie());
         let end = engine.now() + Time((units * self.scale.unit) as u64);
         engine.set_horizon(end);
-        let mut purse = self.purse.only_gains(end);
+        let mut purse = self.purse.on_time_only(end);
         let mut assignment = Assignment::default();
         assignment.reset(engine.view().cores());
         assignment.place(&engine.view(), jobs);
@@ -118,7 +118,7 @@ impl Environment {
             assignment.wake_at(Time((before.0 / tick.0 + 1) * tick.0));
         }
         self.engine.apply(assignment, &mut self.purse)?;
-        let slacks: Option<Vec<i64>> = self.purse.minds_slack().then(|| {
+        let slacks: Option<Vec<i64>> = self.purse.charges_slack().then(|| {
             let view = self.engine.view();
             view.ready().map(|(_, job)| job.slack(view.now)).collect()
         });
@@ -135,14 +135,14 @@ impl Environment {
 
 /// A job that runs in the place of another.
 #[derive(Clone, Copy, Debug)]
-pub struct Exchanged {
+pub struct JobExchange {
     /// The one that runs.
     pub inward: JobId,
     /// The one that does not.
     pub outward: JobId,
 }
 
-impl Exchanged {
+impl JobExchange {
     /// Sees to it that the one that came in runs: instead of the other one, or of the one that is due last.
     fn keep(self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let mut jobs: Vec<JobId> = assignment.cores().iter().flatten().copied().collect();

@@ -2,8 +2,8 @@
 
 use temponet_grad::{Activation, Device, RowNumbers, Tape, TensorId, Var};
 
-use crate::network::Focus;
 use crate::sample::Batch;
+use crate::tape_network::OutputRows;
 
 /// Where its tensors are.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ impl FeedForward {
         &self,
         tape: &mut Tape<'_, D>,
         batch: &Batch,
-        focus: &Focus,
+        focus: &OutputRows,
         x: Var,
     ) -> (Var, Vec<Numbers<D>>) {
         let samples = batch.idle_places.len();

@@ -10,11 +10,11 @@ use temponet_sim::generate::GenerateError;
 use temponet_sim::{SimError, is_for_evaluation};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, Time};
 
-use crate::base::best_simple;
+use crate::base_scheduler::best_base_scheduler;
 use crate::environment::{Ending, Environment};
 use crate::reward::Reward;
 use crate::sample::Sample;
-use crate::source::Source;
+use crate::task_set_source::TaskSetSource;
 use crate::teacher::teacher;
 
 /// Why an environment cannot go on.
@@ -46,7 +46,7 @@ pub enum FleetError {
 #[derive(Clone, Debug)]
 pub struct Episodes {
     /// The sets.
-    pub source: Source,
+    pub source: TaskSetSource,
     /// Sees jobs as the deployed scheduler does.
     pub tokenizer: Arc<Tokenizer>,
     /// What is earned.
@@ -60,12 +60,12 @@ pub struct Episodes {
     /// Who is asked what he would do, at every decision point: a scheduler, or the optimum.
     pub teacher: Option<String>,
     /// Find the best simple scheduler for each set.
-    pub with_base: bool,
+    pub with_base_scheduler: bool,
 }
 
 /// What happened from one choice to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome {
+pub struct ChoiceOutcome {
     /// Discounted to the choice.
     pub reward: f64,
     /// The discount at the next choice.
@@ -180,12 +180,12 @@ impl Slot {
     }
 
     /// The environment, what there is to choose from, and the best simple scheduler for its set.
-    pub fn with_base(&mut self) -> (&Environment, &Observation, Option<&mut Box<dyn Scheduler>>) {
+    pub fn with_base_scheduler(&mut self) -> (&Environment, &Observation, Option<&mut Box<dyn Scheduler>>) {
         (&self.environment, &self.observation, self.base.as_mut())
     }
 
     /// The jobs that the teacher would run.
-    pub fn taught(&self) -> Vec<JobId> {
+    pub fn teacher_jobs(&self) -> Vec<JobId> {
         self.advice.cores().iter().flatten().copied().collect()
     }
 
@@ -196,7 +196,7 @@ impl Slot {
     }
 
     /// Runs these jobs until the next choice, or the end of the episode.
-    pub fn act(&mut self, episodes: &Episodes, jobs: &[JobId]) -> Result<Outcome, FleetError> {
+    pub fn act(&mut self, episodes: &Episodes, jobs: &[JobId]) -> Result<ChoiceOutcome, FleetError> {
         let view = self.environment.view();
         self.assignment.reset(view.cores());
         self.assignment.place(&view, jobs);
@@ -206,7 +206,7 @@ impl Slot {
         let (later, discount) = self.skip_forced(episodes, first)?;
         self.observe(episodes);
         let elapsed = (self.environment.view().now - now).0 as f64 / unit;
-        Ok(Outcome { reward: first * step.reward + later, discount, elapsed, ending: self.environment.ending() })
+        Ok(ChoiceOutcome { reward: first * step.reward + later, discount, elapsed, ending: self.environment.ending() })
     }
 
     /// Begins the next episode that has a choice in it.
@@ -250,8 +250,11 @@ fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetErr
     }
     let environment =
         |seed: u64, scale: &Scale| Environment::new(set.clone(), scale.clone(), seed, horizon, episodes.reward, tick);
-    let base =
-        if episodes.with_base { Some(best_simple(&environment(mix(seed, 2), &scale), BASE_TRIAL)?) } else { None };
+    let base = if episodes.with_base_scheduler {
+        Some(best_base_scheduler(&environment(mix(seed, 2), &scale), BASE_TRIAL)?)
+    } else {
+        None
+    };
     Ok((environment(mix(seed, 1), &scale), found, base))
 }
 

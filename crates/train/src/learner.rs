@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use temponet_grad::{Adam, AdamSettings, Device, Loss, Tape, Tensors};
 use temponet_infer::Weights;
 
-use crate::network::{Focus, Network, Output, OutputMap};
 use crate::sample::{Batch, Sample};
+use crate::tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
 
 /// What a network says about some samples.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +26,7 @@ impl Outputs {
         &self.q[self.starts[sample]..self.starts[sample + 1]]
     }
 
-    fn push(&mut self, q: &[f32], focus: &Focus, value: &[f32]) {
+    fn push(&mut self, q: &[f32], focus: &OutputRows, value: &[f32]) {
         if self.starts.is_empty() {
             self.starts.push(0);
         }
@@ -47,19 +47,19 @@ pub struct SampleLoss {
 }
 
 /// A shard of a batch on the tape, to say how wrong the network was.
-pub struct Asked<'a> {
+pub struct ShardOutput<'a> {
     /// Which shard.
     pub shard: usize,
     /// Which samples of the batch.
     pub range: Range<usize>,
     /// The rows of theirs whose outputs are wanted.
-    pub focus: &'a Focus,
+    pub focus: &'a OutputRows,
     /// What the network says.
-    pub output: Output,
+    pub output: TapeOutput,
 }
 
 /// An update that may still be under way.
-pub struct Queued<D: Device> {
+pub struct PendingUpdate<D: Device> {
     /// What the loss of each shard comes to.
     losses: Vec<D::Number>,
     /// The gradient's norm before clipping.
@@ -78,7 +78,7 @@ pub struct UpdateFigures {
 /// A network that learns.
 pub struct Learner<D: Device<Real = f32>> {
     /// Where its tensors are.
-    pub network: Network,
+    pub network: TapeNetwork,
     /// What it has learned.
     pub parameters: Tensors<D>,
     /// The optimiser.
@@ -91,12 +91,12 @@ pub struct Learner<D: Device<Real = f32>> {
 const FEW: usize = 1024;
 
 /// Rows of each sample whose outputs are wanted, the idle one not named; all if there is no list.
-pub type Wanted<'a> = Option<&'a [&'a [u32]]>;
+pub type SelectedRows<'a> = Option<&'a [&'a [u32]]>;
 
 impl<D: Device<Real = f32>> Learner<D> {
     /// A learner on a device that begins with these weights.
     pub fn new(mut device: D, weights: &Weights, settings: AdamSettings) -> Learner<D> {
-        let (network, parameters) = Network::new(&mut device, weights);
+        let (network, parameters) = TapeNetwork::new(&mut device, weights);
         let adam = Adam::new(&mut device, settings, &parameters);
         let gradients = parameters.zeros_like(&mut device);
         Learner { network, parameters, adam, shards: vec![(device, gradients)] }
@@ -120,7 +120,7 @@ impl<D: Device<Real = f32>> Learner<D> {
     /// Another one with the same parameters, on a device of its own: to act while this one learns.
     pub fn twin(&mut self) -> Learner<D> {
         let mut device = self.another_device();
-        let (network, parameters) = Network::new(&mut device, &self.weights());
+        let (network, parameters) = TapeNetwork::new(&mut device, &self.weights());
         let adam = Adam::new(&mut device, self.adam.settings, &parameters);
         let gradients = parameters.zeros_like(&mut device);
         let mut twin = Learner { network, parameters, adam, shards: vec![(device, gradients)] };
@@ -194,7 +194,7 @@ impl<D: Device<Real = f32>> Learner<D> {
     pub fn outputs(&mut self, parameters: Option<&Tensors<D>>, samples: &[&Sample]) -> Outputs {
         let shards = self.each_shard(samples, |device, network, own, range| {
             let batch = Batch::of(&samples[range]);
-            let focus = Focus::all(&batch);
+            let focus = OutputRows::all(&batch);
             let mut tape = Tape::new(device, parameters.unwrap_or(own));
             let output = network.forward(&mut tape, &batch, &focus);
             (tape.values(output.q), focus, tape.values(output.value))
@@ -208,7 +208,7 @@ impl<D: Device<Real = f32>> Learner<D> {
     pub fn each_shard<T: Send>(
         &mut self,
         samples: &[&Sample],
-        work: impl Fn(&mut D, &Network, &Tensors<D>, Range<usize>) -> T + Sync,
+        work: impl Fn(&mut D, &TapeNetwork, &Tensors<D>, Range<usize>) -> T + Sync,
     ) -> Vec<T> {
         let ranges = self.cut(samples);
         let (network, parameters) = (&self.network, &self.parameters);
@@ -221,11 +221,11 @@ impl<D: Device<Real = f32>> Learner<D> {
     pub fn gradients(
         &mut self,
         samples: &[&Sample],
-        wanted: Wanted<'_>,
+        wanted: SelectedRows<'_>,
         loss: impl Fn(usize, &[f32], f32, &mut [f32]) -> SampleLoss + Sync,
     ) -> f64 {
         let losses = self.backward(samples, wanted, |tape, asked| {
-            let Asked { range, focus, output, .. } = asked;
+            let ShardOutput { range, focus, output, .. } = asked;
             let (q, value) = (tape.values(output.q), tape.values(output.value));
             let mut by_q = vec![0.0; q.len()];
             let mut parts: Vec<(usize, &[f32], &mut [f32])> = Vec::with_capacity(range.len());
@@ -249,8 +249,8 @@ impl<D: Device<Real = f32>> Learner<D> {
     pub fn backward<T: Send>(
         &mut self,
         samples: &[&Sample],
-        wanted: Wanted<'_>,
-        loss: impl Fn(&mut Tape<'_, D>, Asked<'_>) -> (Vec<Loss<D>>, T) + Sync,
+        wanted: SelectedRows<'_>,
+        loss: impl Fn(&mut Tape<'_, D>, ShardOutput<'_>) -> (Vec<Loss<D>>, T) + Sync,
     ) -> Vec<T> {
         let ranges = self.cut(samples);
         let (network, parameters) = (&self.network, &self.parameters);
@@ -259,12 +259,12 @@ impl<D: Device<Real = f32>> Learner<D> {
             gradients.clear(device);
             let batch = Batch::of(&samples[range.clone()]);
             let focus = match wanted {
-                Some(wanted) => Focus::of(&batch, wanted[range.clone()].iter().copied()),
-                None => Focus::all(&batch),
+                Some(wanted) => OutputRows::of(&batch, wanted[range.clone()].iter().copied()),
+                None => OutputRows::all(&batch),
             };
             let mut tape = Tape::new(device, parameters);
             let output = network.forward(&mut tape, &batch, &focus);
-            let (losses, found) = loss(&mut tape, Asked { shard, range: range.clone(), focus: &focus, output });
+            let (losses, found) = loss(&mut tape, ShardOutput { shard, range: range.clone(), focus: &focus, output });
             tape.backward(losses, gradients);
             found
         });
@@ -278,14 +278,14 @@ impl<D: Device<Real = f32>> Learner<D> {
     }
 
     /// Moves the parameters against the gradients last found, which are those of these losses, clipped to a norm. Does not wait for it.
-    pub fn step(&mut self, losses: Vec<D::Number>, rate: f64, clip: f64) -> Queued<D> {
+    pub fn step(&mut self, losses: Vec<D::Number>, rate: f64, clip: f64) -> PendingUpdate<D> {
         let (device, gradients) = &mut self.shards[0];
         let norm = self.adam.clipped_step(device, rate, clip, gradients, &mut self.parameters);
-        Queued { losses, norm }
+        PendingUpdate { losses, norm }
     }
 
     /// What an update came to, waited for.
-    pub fn figures(&self, queued: &Queued<D>) -> UpdateFigures {
+    pub fn figures(&self, queued: &PendingUpdate<D>) -> UpdateFigures {
         let number = |number: &D::Number| self.shards[0].0.number(number);
         UpdateFigures { loss: queued.losses.iter().map(number).sum(), norm: number(&queued.norm) }
     }
@@ -293,8 +293,8 @@ impl<D: Device<Real = f32>> Learner<D> {
     /// Tells what the last update came to, once there is a next one for the device to do meanwhile, or none to come.
     pub fn tell<E>(
         &self,
-        last: &mut Option<Queued<D>>,
-        next: Option<Queued<D>>,
+        last: &mut Option<PendingUpdate<D>>,
+        next: Option<PendingUpdate<D>>,
         done: &mut impl FnMut(&Self, UpdateFigures) -> Result<(), E>,
     ) -> Result<(), E> {
         match std::mem::replace(last, next) {

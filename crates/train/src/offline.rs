@@ -10,7 +10,7 @@ use crate::dqn::{Dqn, DqnSettings};
 use crate::environment::Ending;
 use crate::fleet::{Episodes, Fleet, FleetError, mix};
 use crate::learner::{Learner, SampleLoss, UpdateFigures};
-use crate::replay::{Replay, Transition};
+use crate::replay_buffer::{ReplayBuffer, Transition};
 use crate::sample::Sample;
 
 /// How offline learning learns.
@@ -60,15 +60,15 @@ impl Default for OfflineSettings {
 }
 
 /// Logs runs of the teachers.
-pub fn log_runs(settings: &OfflineSettings, episodes: &Episodes, seed: u64) -> Result<Replay, FleetError> {
-    let mut replay = Replay::new(settings.transitions, settings.dqn.priority);
+pub fn log_runs(settings: &OfflineSettings, episodes: &Episodes, seed: u64) -> Result<ReplayBuffer, FleetError> {
+    let mut replay = ReplayBuffer::new(settings.transitions, settings.dqn.priority);
     for (place, name) in settings.teachers.iter().enumerate() {
         let episodes = Episodes { teacher: Some(name.clone()), ..episodes.clone() };
         let mut fleet = Fleet::new(episodes, settings.dqn.environments, mix(seed, place as u64))?;
         let share = settings.transitions * (place + 1) / settings.teachers.len();
         while replay.len() < share {
             for slot in &mut fleet.slots {
-                let (state, jobs) = (Arc::new(slot.sample()), slot.taught());
+                let (state, jobs) = (Arc::new(slot.sample()), slot.teacher_jobs());
                 let chosen = slot.rows_of(&jobs);
                 let outcome = slot.act(&fleet.episodes, &jobs)?;
                 let is_last = outcome.ending == Some(Ending::Terminated);
@@ -92,14 +92,14 @@ pub fn log_runs(settings: &OfflineSettings, episodes: &Episodes, seed: u64) -> R
 const IS_DUELING: bool = false;
 
 /// Implicit Q-learning's judge: a second network for Q-values and values, and its target.
-pub struct Judge<D: Device<Real = f32>> {
+pub struct Critic<D: Device<Real = f32>> {
     /// The judging network.
     pub learner: Learner<D>,
     /// Its target.
     pub target: Tensors<D>,
 }
 
-impl<D: Device<Real = f32>> Judge<D> {
+impl<D: Device<Real = f32>> Critic<D> {
     /// One step of learning: the judge's, then the policy's.
     pub fn update(
         &mut self,

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use temponet_grad::{Choices, Device, Made, Picks, PolicyWeights, likelihood};
 
 use crate::environment::Ending;
-use crate::fleet::{Fleet, FleetError, Outcome, mix};
-use crate::learner::{Asked, Learner, UpdateFigures};
+use crate::fleet::{ChoiceOutcome, Fleet, FleetError, mix};
+use crate::learner::{Learner, ShardOutput, UpdateFigures};
 use crate::sample::Sample;
 
 /// How policy optimisation learns.
@@ -65,7 +65,7 @@ struct Choice {
     chosen: Vec<u32>,
     log: f64,
     value: f64,
-    outcome: Outcome,
+    outcome: ChoiceOutcome,
     /// The state at the end of the episode.
     last: Option<Arc<Sample>>,
     advantage: f64,
@@ -154,7 +154,7 @@ fn learn<D: Device<Real = f32>>(
                 value: settings.value as f32,
                 share: 1.0 / places.len() as f32,
             };
-            let losses = learner.backward(&states, None, |tape, Asked { range, focus, output, .. }| {
+            let losses = learner.backward(&states, None, |tape, ShardOutput { range, focus, output, .. }| {
                 let chosen = places[range.clone()].iter().map(|place| &seen.chosen[*place][..]);
                 let picks = Picks::new(&focus.segments, &focus.counts, chosen);
                 let made: Vec<Made> = places[range].iter().map(|place| seen.made[*place]).collect();

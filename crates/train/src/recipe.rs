@@ -11,7 +11,7 @@ use crate::offline::OfflineSettings;
 use crate::ppo::PpoSettings;
 use crate::reward::Reward;
 use crate::rollouts::RolloutSettings;
-use crate::source::Ranges;
+use crate::task_set_source::WorkloadRanges;
 
 /// Everything that decides what a training comes to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,15 +22,15 @@ pub struct Recipe {
     /// What a token says.
     pub tokens: Tokens,
     /// The network's shape.
-    pub network: Shape,
+    pub network: NetworkShape,
     /// What an episode is.
-    pub episode: Episode,
+    pub episode: EpisodeSettings,
     /// How parameters move.
-    pub optimizer: Optimizer,
+    pub optimizer: OptimizerSettings,
     /// How progress is judged.
-    pub validation: Validation,
+    pub validation: ValidationSettings,
     /// Sets to learn on, where the user gives none of his own.
-    pub workload: Ranges,
+    pub workload: WorkloadRanges,
     /// What is done, one after the other; each stage goes on with the weights of the one before.
     pub stage: Vec<Stage>,
 }
@@ -62,7 +62,7 @@ impl Tokens {
 /// The network's shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Shape {
+pub struct NetworkShape {
     /// Width of a row, d.
     pub width: usize,
     /// Blocks, L, or hidden layers.
@@ -76,16 +76,16 @@ pub struct Shape {
     pub slots: Option<usize>,
 }
 
-impl Default for Shape {
+impl Default for NetworkShape {
     fn default() -> Self {
-        Shape { width: 64, layers: 2, heads: 4, feed_forward: 128, slots: None }
+        NetworkShape { width: 64, layers: 2, heads: 4, feed_forward: 128, slots: None }
     }
 }
 
-impl Shape {
+impl NetworkShape {
     /// The architecture for a tokenizer.
     pub fn architecture(self, tokenizer: &Tokenizer) -> Architecture {
-        let Shape { width, layers, heads, feed_forward, slots } = self;
+        let NetworkShape { width, layers, heads, feed_forward, slots } = self;
         let (job, idle) = (tokenizer.job_vocabularies(), tokenizer.idle_vocabularies());
         let real = tokenizer.real_input();
         Architecture { width, layers, heads, feed_forward, job, idle, real, slots }
@@ -95,7 +95,7 @@ impl Shape {
 /// What an episode is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Episode {
+pub struct EpisodeSettings {
     /// Its length, in median wcets.
     pub length: f64,
     /// The paper's tick, in median wcets; without it only events are decision points.
@@ -106,16 +106,16 @@ pub struct Episode {
     pub reward: Reward,
 }
 
-impl Default for Episode {
+impl Default for EpisodeSettings {
     fn default() -> Self {
-        Episode { length: 200.0, tick: None, gamma: 0.97, reward: Reward::default() }
+        EpisodeSettings { length: 200.0, tick: None, gamma: 0.97, reward: Reward::default() }
     }
 }
 
 /// How parameters move.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Optimizer {
+pub struct OptimizerSettings {
     /// The learning rate.
     pub rate: f64,
     /// How it changes over a stage.
@@ -128,17 +128,17 @@ pub struct Optimizer {
     pub adam: AdamSettings,
 }
 
-impl Default for Optimizer {
+impl Default for OptimizerSettings {
     fn default() -> Self {
         let (schedule, adam) = (Schedule::Linear, AdamSettings::default());
-        Optimizer { rate: 5e-4, schedule, warm_up: 20, clip: 1.0, adam }
+        OptimizerSettings { rate: 5e-4, schedule, warm_up: 20, clip: 1.0, adam }
     }
 }
 
 /// How progress is judged, after each phase, on sets and jobs that training never sees.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Validation {
+pub struct ValidationSettings {
     /// Runs.
     pub runs: usize,
     /// Their length, in median wcets.
@@ -147,9 +147,9 @@ pub struct Validation {
     pub patience: Option<u64>,
 }
 
-impl Default for Validation {
+impl Default for ValidationSettings {
     fn default() -> Self {
-        Validation { runs: 24, length: 400.0, patience: None }
+        ValidationSettings { runs: 24, length: 400.0, patience: None }
     }
 }
 
@@ -166,7 +166,7 @@ pub struct Stage {
     pub rate: Option<f64>,
     /// The sets, if others: a curriculum.
     #[serde(default)]
-    pub workload: Option<Ranges>,
+    pub workload: Option<WorkloadRanges>,
     /// The reward, if another.
     #[serde(default)]
     pub reward: Option<Reward>,
@@ -259,7 +259,7 @@ impl Recipe {
     }
 
     /// All ranges that sets are drawn from.
-    pub fn workloads(&self) -> impl Iterator<Item = &Ranges> {
+    pub fn workloads(&self) -> impl Iterator<Item = &WorkloadRanges> {
         self.stage.iter().map(|stage| stage.workload.as_ref().unwrap_or(&self.workload))
     }
 }
@@ -287,11 +287,11 @@ impl Default for Recipe {
         Recipe {
             seed: 1,
             tokens: Tokens::default(),
-            network: Shape::default(),
-            episode: Episode::default(),
-            optimizer: Optimizer::default(),
-            validation: Validation::default(),
-            workload: Ranges::default(),
+            network: NetworkShape::default(),
+            episode: EpisodeSettings::default(),
+            optimizer: OptimizerSettings::default(),
+            validation: ValidationSettings::default(),
+            workload: WorkloadRanges::default(),
             stage: vec![stage(1, Method::Rollouts(cloning)), stage(8, Method::Rollouts(differing))],
         }
     }

@@ -7,7 +7,7 @@ use temponet_task::{Job, Speed, TaskSet, Time, Worths};
 /// How on-time completions, misses and other things are paid for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Shape {
+pub enum RewardShape {
     /// +1 for a job on time, −1 for a missed one.
     #[default]
     Binary,
@@ -48,7 +48,7 @@ pub enum Shape {
 #[serde(default, deny_unknown_fields)]
 pub struct Reward {
     /// The shape.
-    pub shape: Shape,
+    pub shape: RewardShape,
     /// What a migration costs.
     pub migration: f64,
     /// Whether a job counts by its value instead of as one. Without this and the next, jobs count by the goal of their set.
@@ -61,7 +61,7 @@ pub struct Reward {
 
 /// What a job in time is worth.
 #[derive(Clone, Debug)]
-enum Pay {
+enum JobWorth {
     /// As the set's goal says.
     Goal(Worths),
     /// As the recipe says.
@@ -72,21 +72,21 @@ enum Pay {
     },
 }
 
-impl Pay {
-    fn of(reward: &Reward, set: &TaskSet) -> Pay {
+impl JobWorth {
+    fn of(reward: &Reward, set: &TaskSet) -> JobWorth {
         if reward.by_value.is_none() && reward.by_criticality.is_none() {
-            return Pay::Goal(set.goal().worths(&set.tasks));
+            return JobWorth::Goal(set.goal().worths(&set.tasks));
         }
         let total: f64 = set.tasks.iter().map(|task| task.value).sum();
         let mean = (total / set.tasks.len().max(1) as f64).max(f64::MIN_POSITIVE);
         let mean_value = reward.by_value.unwrap_or(false).then_some(mean);
-        Pay::Stated { mean_value, by_criticality: reward.by_criticality.unwrap_or(0.0) }
+        JobWorth::Stated { mean_value, by_criticality: reward.by_criticality.unwrap_or(0.0) }
     }
 
     fn worth(&self, job: &Job) -> f64 {
         match self {
-            Pay::Goal(worths) => worths.of(job.criticality, job.value),
-            Pay::Stated { mean_value, by_criticality } => {
+            JobWorth::Goal(worths) => worths.of(job.criticality, job.value),
+            JobWorth::Stated { mean_value, by_criticality } => {
                 let value = mean_value.map_or(1.0, |mean| job.value / mean);
                 value * (1.0 + by_criticality * f64::from(job.criticality))
             }
@@ -96,11 +96,11 @@ impl Pay {
 
 /// Adds up the reward of a run as it goes on.
 #[derive(Clone, Debug)]
-pub struct Purse {
+pub struct RewardAccumulator {
     reward: Reward,
     /// One unit of time, in ns: the set's scale.
     unit: f64,
-    pay: Pay,
+    pay: JobWorth,
     earned: f64,
     /// What all jobs that have left would have been worth in time.
     possible: f64,
@@ -110,18 +110,26 @@ pub struct Purse {
     history: Vec<(f64, f64, f64)>,
 }
 
-impl Purse {
+impl RewardAccumulator {
     /// An empty one, for a set of this scale.
-    pub fn new(reward: Reward, unit: f64, set: &TaskSet) -> Purse {
-        let (pay, history) = (Pay::of(&reward, set), vec![(0.0, 0.0, 0.0); set.tasks.len()]);
-        Purse { reward, unit, pay, earned: 0.0, possible: 0.0, due_by: Time::NEVER, history }
+    pub fn new(reward: Reward, unit: f64, set: &TaskSet) -> RewardAccumulator {
+        let (pay, history) = (JobWorth::of(&reward, set), vec![(0.0, 0.0, 0.0); set.tasks.len()]);
+        RewardAccumulator { reward, unit, pay, earned: 0.0, possible: 0.0, due_by: Time::NEVER, history }
     }
 
     /// An empty one that only counts jobs in time, and of them only those due by a date: so nothing is gained by what is done early.
-    pub fn only_gains(&self, due_by: Time) -> Purse {
-        let reward = Reward { shape: Shape::NoPenalty, migration: 0.0, ..self.reward };
+    pub fn on_time_only(&self, due_by: Time) -> RewardAccumulator {
+        let reward = Reward { shape: RewardShape::NoPenalty, migration: 0.0, ..self.reward };
         let history = vec![(0.0, 0.0, 0.0); self.history.len()];
-        Purse { reward, unit: self.unit, pay: self.pay.clone(), earned: 0.0, possible: 0.0, due_by, history }
+        RewardAccumulator {
+            reward,
+            unit: self.unit,
+            pay: self.pay.clone(),
+            earned: 0.0,
+            possible: 0.0,
+            due_by,
+            history,
+        }
     }
 
     /// Takes out what was earned since the last time.
@@ -141,15 +149,15 @@ impl Purse {
 
     /// Pays for the negative slack that jobs had during a time.
     pub fn waited(&mut self, jobs: impl Iterator<Item = i64>, length: Time) {
-        if let Shape::Slack { weight } = self.reward.shape {
+        if let RewardShape::Slack { weight } = self.reward.shape {
             let lacking: f64 = jobs.map(|slack| (-slack).max(0) as f64 / self.unit).sum();
             self.earned -= weight * lacking * length.0 as f64 / self.unit;
         }
     }
 
     /// Whether negative slack costs.
-    pub fn minds_slack(&self) -> bool {
-        matches!(self.reward.shape, Shape::Slack { .. })
+    pub fn charges_slack(&self) -> bool {
+        matches!(self.reward.shape, RewardShape::Slack { .. })
     }
 
     /// The coefficient of variation of a task's executions so far.
@@ -159,12 +167,12 @@ impl Purse {
     }
 }
 
-impl Observer for Purse {
+impl Observer for RewardAccumulator {
     fn ran(&mut self, _core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
         let length = (end - start).0 as f64 / self.unit;
         self.earned -= match self.reward.shape {
-            Shape::Risk { weight } => weight * self.variation(job.task) * length,
-            Shape::Energy { weight } => weight * length * (f64::from(speed.0) / 1000.0).powi(3),
+            RewardShape::Risk { weight } => weight * self.variation(job.task) * length,
+            RewardShape::Energy { weight } => weight * length * (f64::from(speed.0) / 1000.0).powi(3),
             _ => 0.0,
         };
     }
@@ -185,8 +193,8 @@ impl Observer for Purse {
         if end == End::Completed && now <= job.deadline {
             let early = (job.deadline - now).0 as f64 / relative;
             self.earned += match self.reward.shape {
-                Shape::Misses => 0.0,
-                Shape::Early { weight } => worth + weight * early,
+                RewardShape::Misses => 0.0,
+                RewardShape::Early { weight } => worth + weight * early,
                 _ => worth,
             };
         } else {
@@ -195,8 +203,8 @@ impl Observer for Purse {
                 _ => job.remaining().0 as f64 / job.wcet.0.max(1) as f64,
             };
             self.earned -= match self.reward.shape {
-                Shape::NoPenalty => 0.0,
-                Shape::Lateness { weight } => worth + weight * late,
+                RewardShape::NoPenalty => 0.0,
+                RewardShape::Lateness { weight } => worth + weight * late,
                 _ => worth,
             };
         }
@@ -218,7 +226,7 @@ mod tests {
     /// What the run of a scheduler that completes only jobs of one task earns.
     fn share(reward: Reward, met: u32) -> f64 {
         let set = set();
-        let mut purse = Purse::new(reward, 1.0, &set).only_gains(Time::NEVER);
+        let mut purse = RewardAccumulator::new(reward, 1.0, &set).on_time_only(Time::NEVER);
         for (index, task) in (0..).zip(&set.tasks) {
             let job = Job::first(index, task);
             let end = if index == met { End::Completed } else { End::Aborted };

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use temponet_grad::{Device, Exchange, Imitation, Picks};
 use temponet_task::JobId;
 
-use crate::base::choice;
-use crate::environment::Exchanged;
+use crate::base_scheduler::chosen_jobs;
+use crate::environment::JobExchange;
 use crate::fleet::{Fleet, FleetError, Slot, mix};
-use crate::learner::{Asked, Learner, Queued};
-use crate::ring::Ring;
+use crate::learner::{Learner, PendingUpdate, ShardOutput};
+use crate::ring_buffer::RingBuffer;
 use crate::sample::Sample;
 
 /// How learning from other choices learns.
@@ -64,7 +64,7 @@ impl Default for RolloutSettings {
 
 /// A state and what exchanges there gain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct Comparison {
     state: Arc<Sample>,
     /// The rows that the best simple scheduler runs.
     base: Vec<u32>,
@@ -73,16 +73,16 @@ pub struct Finding {
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Findings {
-    list: Ring<Finding>,
+pub struct ComparisonBuffer {
+    list: RingBuffer<Comparison>,
     /// What was found for the next phase while the last one was learned.
-    pub(crate) ahead: Option<Vec<Finding>>,
+    pub(crate) ahead: Option<Vec<Comparison>>,
 }
 
-impl Findings {
+impl ComparisonBuffer {
     /// Nothing so far.
-    pub fn new(settings: &RolloutSettings) -> Findings {
-        Findings { list: Ring::new(settings.memory), ahead: None }
+    pub fn new(settings: &RolloutSettings) -> ComparisonBuffer {
+        ComparisonBuffer { list: RingBuffer::new(settings.memory), ahead: None }
     }
 
     /// Whether there is nothing.
@@ -91,7 +91,7 @@ impl Findings {
     }
 
     /// Remembers a phase's findings.
-    pub fn add(&mut self, found: Vec<Finding>) {
+    pub fn add(&mut self, found: Vec<Comparison>) {
         for finding in found {
             self.list.push(finding);
         }
@@ -105,11 +105,11 @@ impl Findings {
         rng: &mut Pcg64,
         rate: f64,
         clip: f64,
-    ) -> Queued<D> {
+    ) -> PendingUpdate<D> {
         let drawn = self.list.draw(settings.batch, rng);
         let states: Vec<&Sample> = drawn.iter().map(|finding| &*finding.state).collect();
         let share = 1.0 / settings.batch as f32;
-        let losses = learner.backward(&states, None, |tape, Asked { range, focus, output, .. }| {
+        let losses = learner.backward(&states, None, |tape, ShardOutput { range, focus, output, .. }| {
             let drawn = &drawn[range];
             let picks = Picks::new(&focus.segments, &focus.counts, drawn.iter().map(|finding| &finding.base[..]));
             let imitation = Imitation::new(picks, settings.cloning as f32 * share)
@@ -127,7 +127,7 @@ pub fn look<D: Device<Real = f32>>(
     fleet: &mut Fleet,
     seed: u64,
     own_share: f64,
-) -> Result<Vec<Finding>, FleetError> {
+) -> Result<Vec<Comparison>, FleetError> {
     let mut rngs: Vec<Pcg64> =
         (0..fleet.slots.len() as u64).map(|place| Pcg64::seed_from_u64(mix(seed, place))).collect();
     let (mut all, mut seen) = (Vec::new(), 0);
@@ -137,7 +137,7 @@ pub fn look<D: Device<Real = f32>>(
         let outputs = (own_share > 0.0).then(|| actor.outputs(None, &states));
         let episodes = &fleet.episodes;
         let slots = fleet.slots.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
-        let found = slots.map(|(place, ((slot, rng), sample))| -> Result<Finding, FleetError> {
+        let found = slots.map(|(place, ((slot, rng), sample))| -> Result<Comparison, FleetError> {
             let (base, exchanges) = compare(settings, slot, rng)?;
             let rows = slot.rows_of(&base);
             let own = outputs.as_ref().filter(|_| rng.random::<f64>() < own_share);
@@ -148,7 +148,7 @@ pub fn look<D: Device<Real = f32>>(
             if slot.act(episodes, &jobs)?.ending.is_some() {
                 slot.restart(episodes)?;
             }
-            Ok(Finding { state: sample.clone(), base: rows, exchanges })
+            Ok(Comparison { state: sample.clone(), base: rows, exchanges })
         });
         let found = found.collect::<Result<Vec<_>, FleetError>>()?;
         all.extend(found.into_iter().filter(|finding| !finding.base.is_empty()));
@@ -163,10 +163,10 @@ fn compare(
     slot: &mut Slot,
     rng: &mut Pcg64,
 ) -> Result<(Vec<JobId>, Vec<Exchange>), FleetError> {
-    let (environment, observation, base) = slot.with_base();
+    let (environment, observation, base) = slot.with_base_scheduler();
     let Some(base) = base else { return Ok((Vec::new(), Vec::new())) };
     let view = environment.view();
-    let chosen = choice(&mut **base, &view);
+    let chosen = chosen_jobs(&mut **base, &view);
     let row = |id: JobId| observation.jobs().iter().find(|(job, _)| *job == id).map_or(0, |(_, row)| *row);
     let is_other = |id: &JobId| !chosen.contains(id) && !view.job(*id).is_impossible(view.now);
     let mut others: Vec<JobId> = view.active.iter().copied().filter(is_other).collect();
@@ -193,13 +193,13 @@ fn compare(
         }
         let before = match worth {
             Some(worth) => worth,
-            None => environment.what_if(&chosen, None, &mut **base, settings.length)?,
+            None => environment.rollout_reward(&chosen, None, &mut **base, settings.length)?,
         };
         worth = Some(before);
         let mut jobs = chosen.clone();
         jobs[place] = other;
-        let exchange = Exchanged { inward: other, outward: chosen[place] };
-        let after = environment.what_if(&jobs, Some(exchange), &mut **base, settings.length)?;
+        let exchange = JobExchange { inward: other, outward: chosen[place] };
+        let after = environment.rollout_reward(&jobs, Some(exchange), &mut **base, settings.length)?;
         exchanges.push((inward, outward, (after - before) as f32));
     }
     Ok((chosen, exchanges))

@@ -15,17 +15,17 @@ use temponet_sim::{Metrics, SimError, simulate};
 use temponet_task::{TaskSet, Time};
 
 use crate::calibration::calibrate;
-use crate::cloning::Lessons;
+use crate::cloning::DemonstrationBuffer;
 use crate::dqn::{Dqn, DqnSettings};
 use crate::fleet::{Episodes, Fleet, FleetError, mix};
+use crate::job_trace::{JobTrace, TraceSplit};
 use crate::learner::{Learner, UpdateFigures};
-use crate::offline::{Judge, OfflineAlgorithm, log_runs};
+use crate::offline::{Critic, OfflineAlgorithm, log_runs};
 use crate::ppo;
 use crate::recipe::{Method, Recipe, Stage};
-use crate::reward::Purse;
-use crate::rollouts::{Finding, Findings, look};
-use crate::source::Source;
-use crate::trace::{Parts, Trace};
+use crate::reward::RewardAccumulator;
+use crate::rollouts::{Comparison, ComparisonBuffer, look};
+use crate::task_set_source::TaskSetSource;
 
 /// Why a training stopped.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +35,7 @@ pub enum TrainError {
     Fleet(#[from] FleetError),
     /// The deployed scheduler could not run.
     #[error(transparent)]
-    Network(#[from] NetworkError),
+    TapeNetwork(#[from] NetworkError),
     /// A run could not be simulated.
     #[error(transparent)]
     Sim(#[from] SimError),
@@ -91,7 +91,7 @@ pub struct PhaseFigures {
 
 /// What a model comes to on unseen jobs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Validated {
+pub struct ValidationScores {
     /// Mean share in time, each job counted by what it is worth.
     pub score: f64,
     /// Mean share in time, each job counted as one.
@@ -101,12 +101,12 @@ pub struct Validated {
 }
 
 /// Watches a training.
-pub trait Watch {
+pub trait TrainingObserver {
     /// It begins with a model whose share of the validation jobs in time is this.
-    fn begun(&mut self, _validated: &Validated) {}
+    fn begun(&mut self, _validated: &ValidationScores) {}
     /// An update was made: so many of so many in this stage.
     fn updated(&mut self, _stage: usize, _done: u64, _of: u64, _figures: UpdateFigures) {}
-    /// A phase is over. The checkpoint is what [`Run::resume`] takes; an error stops the training.
+    /// A phase is over. The checkpoint is what [`TrainingRun::resume`] takes; an error stops the training.
     fn phase(
         &mut self,
         _figures: &PhaseFigures,
@@ -117,13 +117,13 @@ pub trait Watch {
 }
 
 /// Watches nothing.
-pub struct Unwatched;
+pub struct NoObserver;
 
-impl Watch for Unwatched {}
+impl TrainingObserver for NoObserver {}
 
 /// Where the phases of a training stand; what is not a tensor in a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Progress {
+pub(crate) struct TrainingProgress {
     /// The stage under way.
     pub stage: usize,
     /// Its phases done.
@@ -138,22 +138,22 @@ pub(crate) struct Progress {
 
 /// What a method remembers from phase to phase.
 pub(crate) enum Memory<D: Device<Real = f32>> {
-    Cloning(Lessons),
-    Rollouts(Findings),
+    Cloning(DemonstrationBuffer),
+    Rollouts(ComparisonBuffer),
     Dqn(Box<Dqn<D>>),
     Nothing,
-    Offline { dqn: Box<Dqn<D>>, judge: Option<Box<Judge<D>>> },
+    Offline { dqn: Box<Dqn<D>>, judge: Option<Box<Critic<D>>> },
 }
 
 /// A training under way.
-pub struct Run<D: Device<Real = f32>> {
+pub struct TrainingRun<D: Device<Real = f32>> {
     pub(crate) recipe: Recipe,
     source: Option<Arc<TaskSet>>,
     /// Of the source, if it is a trace.
-    parts: Option<Parts>,
+    parts: Option<TraceSplit>,
     pub(crate) learner: Learner<D>,
     pub(crate) memory: Memory<D>,
-    pub(crate) progress: Progress,
+    pub(crate) progress: TrainingProgress,
     /// The best weights so far.
     pub(crate) best: Weights,
     /// Where the model that it began with comes from, if it began with one.
@@ -166,19 +166,19 @@ const SPARE: f64 = 1.5;
 /// Validation and test jobs have seeds of their own.
 const VALIDATION: u64 = 0x7A11_DA7E;
 
-impl<D: Device<Real = f32>> Run<D> {
+impl<D: Device<Real = f32>> TrainingRun<D> {
     /// A training that has not begun, on the user's own set if there is one. It begins with a model's weights, or with random ones.
-    pub fn new(device: D, recipe: Recipe, set: Option<TaskSet>, begin_with: Option<&Weights>) -> Run<D> {
+    pub fn new(device: D, recipe: Recipe, set: Option<TaskSet>, begin_with: Option<&Weights>) -> TrainingRun<D> {
         let tokenizer = recipe.tokenizer();
         let random = || Weights::random(recipe.network.architecture(&tokenizer), mix(recipe.seed, 1));
         let weights = begin_with.cloned().unwrap_or_else(random);
         let learner = Learner::new(device, &weights, recipe.optimizer.adam);
-        let mut run = Run {
-            parts: set.as_ref().and_then(Trace::split),
+        let mut run = TrainingRun {
+            parts: set.as_ref().and_then(JobTrace::split),
             source: set.map(Arc::new),
             learner,
             memory: Memory::Nothing,
-            progress: Progress::default(),
+            progress: TrainingProgress::default(),
             best: weights,
             recipe,
             begun_with: begin_with.map(|weights| provenance(weights).unwrap_or("unknown weights").into()),
@@ -192,8 +192,8 @@ impl<D: Device<Real = f32>> Run<D> {
         self.learner.restart_optimizer();
         let Some(stage) = self.recipe.stage.get(stage) else { return Memory::Nothing };
         match &stage.method {
-            Method::Cloning(settings) => Memory::Cloning(Lessons::new(settings)),
-            Method::Rollouts(settings) => Memory::Rollouts(Findings::new(settings)),
+            Method::Cloning(settings) => Memory::Cloning(DemonstrationBuffer::new(settings)),
+            Method::Rollouts(settings) => Memory::Rollouts(ComparisonBuffer::new(settings)),
             Method::Dqn(settings) => Memory::Dqn(Box::new(Dqn::new(settings.clone(), &mut self.learner))),
             Method::Ppo(_) | Method::Stay(_) => Memory::Nothing,
             Method::Offline(settings) => {
@@ -207,7 +207,7 @@ impl<D: Device<Real = f32>> Run<D> {
                     let device = self.learner.another_device();
                     let mut learner = Learner::new(device, &weights, self.recipe.optimizer.adam);
                     let target = learner.copy_parameters();
-                    Box::new(Judge { learner, target })
+                    Box::new(Critic { learner, target })
                 });
                 Memory::Offline { dqn, judge }
             }
@@ -243,8 +243,8 @@ impl<D: Device<Real = f32>> Run<D> {
     }
 
     /// Goes through the stages to the end.
-    pub fn train(&mut self, watch: &mut dyn Watch) -> Result<(), TrainError> {
-        if self.begun_with.is_some() && self.progress == Progress::default() {
+    pub fn train(&mut self, watch: &mut dyn TrainingObserver) -> Result<(), TrainError> {
+        if self.begun_with.is_some() && self.progress == TrainingProgress::default() {
             // What it began with is kept until something is better.
             let model = Arc::new(Model { tokenizer: self.recipe.tokenizer(), weights: self.best.clone() });
             let validated = self.validate(&model)?;
@@ -281,10 +281,10 @@ impl<D: Device<Real = f32>> Run<D> {
 
     fn episodes(&self, stage: &Stage, teacher: Option<String>) -> Episodes {
         let source = match (&self.parts, &self.source, &stage.workload) {
-            (Some(parts), ..) => Source::Trace(parts.training.clone()),
-            (None, Some(set), _) => Source::Fixed(set.clone()),
-            (None, None, Some(ranges)) => Source::Drawn(Box::new(ranges.clone())),
-            (None, None, None) => Source::Drawn(Box::new(self.recipe.workload.clone())),
+            (Some(parts), ..) => TaskSetSource::Trace(parts.training.clone()),
+            (None, Some(set), _) => TaskSetSource::Fixed(set.clone()),
+            (None, None, Some(ranges)) => TaskSetSource::Drawn(Box::new(ranges.clone())),
+            (None, None, None) => TaskSetSource::Drawn(Box::new(self.recipe.workload.clone())),
         };
         let episode = self.recipe.episode;
         Episodes {
@@ -295,12 +295,12 @@ impl<D: Device<Real = f32>> Run<D> {
             tick: episode.tick,
             gamma: episode.gamma,
             teacher,
-            with_base: matches!(stage.method, Method::Rollouts(_)),
+            with_base_scheduler: matches!(stage.method, Method::Rollouts(_)),
         }
     }
 
     /// One phase; gives its mean loss and norm.
-    fn phase(&mut self, stage: &Stage, watch: &mut dyn Watch) -> Result<(f64, f64), TrainError> {
+    fn phase(&mut self, stage: &Stage, watch: &mut dyn TrainingObserver) -> Result<(f64, f64), TrainError> {
         let own_seed = mix(self.recipe.seed, 16 + self.progress.stage as u64);
         let seed = mix(own_seed, self.progress.phase);
         let mut rng = Pcg64::seed_from_u64(mix(seed, 3));
@@ -348,7 +348,7 @@ impl<D: Device<Real = f32>> Run<D> {
             }
             (Method::Rollouts(settings), Memory::Rollouts(findings)) => {
                 let mut actor = learner.twin();
-                let mut look = |phase: u64| -> Result<Vec<Finding>, FleetError> {
+                let mut look = |phase: u64| -> Result<Vec<Comparison>, FleetError> {
                     let seed = mix(own_seed, phase);
                     let mut fleet = Fleet::new(episodes.clone(), settings.environments, seed)?;
                     let own_share = if phase < 2 { 0.0 } else { settings.own_share };
@@ -452,16 +452,16 @@ impl<D: Device<Real = f32>> Run<D> {
     }
 
     /// What a model without a shield comes to on unseen jobs.
-    pub fn validate(&self, model: &Arc<Model>) -> Result<Validated, TrainError> {
+    pub fn validate(&self, model: &Arc<Model>) -> Result<ValidationScores, TrainError> {
         let (validation, reward) = (self.recipe.validation, self.recipe.episode.reward);
         let own_seed = mix(self.recipe.seed, VALIDATION);
         // One run says all there is to say where no two differ.
         let is_random = self.source.as_ref().is_none_or(|set| set.is_random() || self.parts.is_some());
         let count = if is_random { validation.runs as u64 } else { 1 };
         let source = match (&self.parts, &self.source) {
-            (Some(parts), _) => Source::Trace(parts.validation.clone()),
-            (None, Some(set)) => Source::Fixed(set.clone()),
-            (None, None) => Source::Drawn(Box::new(self.recipe.workload.clone())),
+            (Some(parts), _) => TaskSetSource::Trace(parts.validation.clone()),
+            (None, Some(set)) => TaskSetSource::Fixed(set.clone()),
+            (None, None) => TaskSetSource::Drawn(Box::new(self.recipe.workload.clone())),
         };
         let one = |run: u64| -> Result<(f64, Metrics), TrainError> {
             let seed = mix(own_seed, run);
@@ -469,7 +469,7 @@ impl<D: Device<Real = f32>> Run<D> {
             let scale = Scale::of(&model.tokenizer, &set.system());
             let horizon = Time((scale.unit * validation.length).min(Time::MAX_INPUT.0 as f64) as u64);
             let mut scheduler = Learned::new(model.clone(), Options::default())?;
-            let mut purse = Purse::new(reward, scale.unit, &set).only_gains(horizon);
+            let mut purse = RewardAccumulator::new(reward, scale.unit, &set).on_time_only(horizon);
             let metrics = simulate(&set, seed, horizon, &mut scheduler, &mut purse)?;
             Ok((purse.share(), metrics))
         };
@@ -479,7 +479,7 @@ impl<D: Device<Real = f32>> Run<D> {
         let met: Vec<f64> = runs.iter().map(|(_, metrics)| metrics.jobs.compliance()).collect();
         let critical: Vec<f64> = runs.iter().filter_map(|(_, metrics)| metrics.pitmd()).collect();
         let critical = (!critical.is_empty()).then(|| mean(&critical));
-        Ok(Validated { score: mean(&scores), met: mean(&met), critical })
+        Ok(ValidationScores { score: mean(&scores), met: mean(&met), critical })
     }
 
     /// Shows all tensors of a checkpoint: a name for each list of them, and the device they live on.
@@ -491,7 +491,7 @@ impl<D: Device<Real = f32>> Run<D> {
         };
         self.learner.visit(others, |name, device, tensors| each(name.into(), device, tensors));
         if let Some(judge) = judge {
-            let Judge { learner, target } = &mut **judge;
+            let Critic { learner, target } = &mut **judge;
             learner.visit(vec![("target", target)], |name, device, tensors| {
                 each(format!("judge-{name}"), device, tensors)
             });

@@ -2,20 +2,20 @@
 
 /// The content of an event file; write it under a name that begins with `events.out.tfevents.`.
 #[derive(Clone, Debug)]
-pub struct Events {
+pub struct EventFile {
     bytes: Vec<u8>,
 }
 
-impl Default for Events {
+impl Default for EventFile {
     fn default() -> Self {
-        let mut events = Events { bytes: Vec::new() };
+        let mut events = EventFile { bytes: Vec::new() };
         // Field 3 of the first event names the format.
         events.record(&[double(1, 0.0), text(3, b"brain.Event:2")].concat());
         events
     }
 }
 
-impl Events {
+impl EventFile {
     /// Adds a number: its name, the step, and the date in seconds.
     pub fn add(&mut self, name: &str, step: u64, seconds: f64, value: f32) {
         let value = [&[(2 << 3) | 5][..], &value.to_le_bytes()[..]].concat();
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn records_are_what_tensorboard_reads() {
         // The first record of every event file of a version-2 writer at time 0, as TensorFlow itself writes it.
-        let events = Events::default();
+        let events = EventFile::default();
         assert_eq!(&events.bytes()[..8], &24u64.to_le_bytes());
         assert_eq!(masked(&24u64.to_le_bytes()), u32::from_le_bytes([0xa3, 0x7f, 0x4b, 0x22]));
         let mut more = events.clone();

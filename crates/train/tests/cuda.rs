@@ -6,7 +6,8 @@ use temponet_grad::{Cpu, Cuda, Device};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
-    CloningSettings, DqnSettings, Method, NetworkShape, PpoSettings, Recipe, RolloutSettings, Run, Stage, Unwatched,
+    CloningSettings, DqnSettings, Method, NetworkShape, NoObserver, PpoSettings, Recipe, RolloutSettings, Stage,
+    TrainingRun,
 };
 
 fn overloaded() -> TaskSet {
@@ -22,8 +23,8 @@ fn trained<D: Device<Real = f32>>(device: D, method: Method) -> Model {
     };
     recipe.optimizer.rate = 3e-3;
     recipe.validation.runs = 4;
-    let mut run = Run::new(device, recipe, Some(overloaded()), None);
-    run.train(&mut Unwatched).unwrap();
+    let mut run = TrainingRun::new(device, recipe, Some(overloaded()), None);
+    run.train(&mut NoObserver).unwrap();
     run.model()
 }
 

@@ -15,7 +15,7 @@ use temponet_sim::generate::{Spec, generate};
 use temponet_task::{Assignment, Time};
 use temponet_train::{
     Dqn, DqnSettings, Environment, Episodes, Fleet, FleetError, Learner, NetworkShape, PpoSettings, Reward, Sample,
-    Source, Transition, ppo_rounds,
+    TaskSetSource, Transition, ppo_rounds,
 };
 
 use crate::device::{self, Opened};
@@ -223,14 +223,14 @@ fn environment(rounds: u32) -> Result<f64> {
 fn episodes(tasks: usize) -> Result<Episodes> {
     let set = generate(&Spec::new(tasks, 1, 1.3), 1)?;
     Ok(Episodes {
-        source: Source::Fixed(Arc::new(set)),
+        source: TaskSetSource::Fixed(Arc::new(set)),
         tokenizer: Arc::new(Tokenizer::paper()),
         reward: Reward::default(),
         length: 500.0,
         tick: None,
         gamma: 0.97,
         teacher: None,
-        with_base: false,
+        with_base_scheduler: false,
     })
 }
 

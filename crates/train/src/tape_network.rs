@@ -6,13 +6,13 @@ use std::sync::Arc;
 use temponet_grad::{Activation, Device, Embedding, RowNumbers, Segments, Tape, TensorId, Tensors, Var};
 use temponet_infer::{Architecture, Weights};
 
+use crate::distinct_rows::DistinctRows;
 use crate::feed_forward::FeedForward;
-use crate::kinds::Kinds;
 use crate::sample::{Batch, places};
 
 /// Where the network's tensors are.
 #[derive(Clone, Debug)]
-pub struct Network {
+pub struct TapeNetwork {
     /// Its shape.
     pub architecture: Architecture,
     job_tables: Vec<TensorId>,
@@ -55,7 +55,7 @@ struct Layer {
 
 /// The rows whose outputs are wanted, by sample, the idle row of each first. The last block computes nothing else.
 #[derive(Clone, Debug)]
-pub struct Focus {
+pub struct OutputRows {
     /// Row numbers in the batch.
     pub rows: Vec<u32>,
     /// Whose they are.
@@ -64,15 +64,15 @@ pub struct Focus {
     pub counts: Vec<u32>,
 }
 
-impl Focus {
+impl OutputRows {
     /// Every row of a batch.
-    pub fn all(batch: &Batch) -> Focus {
+    pub fn all(batch: &Batch) -> OutputRows {
         let rows = (0..batch.segments.rows() as u32).collect();
-        Focus { rows, segments: batch.segments.clone(), counts: batch.counts.clone() }
+        OutputRows { rows, segments: batch.segments.clone(), counts: batch.counts.clone() }
     }
 
     /// The idle row of each sample and some of its others; their numbers count from the sample's own first row.
-    pub fn of<'a>(batch: &Batch, others: impl Iterator<Item = &'a [u32]>) -> Focus {
+    pub fn of<'a>(batch: &Batch, others: impl Iterator<Item = &'a [u32]>) -> OutputRows {
         let (mut rows, mut lengths, mut counts) = (Vec::new(), Vec::new(), Vec::new());
         for (sample, (range, others)) in batch.segments.ranges().zip(others).enumerate() {
             rows.push(range.start as u32);
@@ -81,20 +81,20 @@ impl Focus {
             // Every sample before this one, and this one, has an idle row without a count.
             counts.extend(others.iter().map(|row| batch.counts[range.start - sample + *row as usize - 1]));
         }
-        Focus { rows, segments: Arc::new(Segments::of_lengths(lengths)), counts }
+        OutputRows { rows, segments: Arc::new(Segments::of_lengths(lengths)), counts }
     }
 }
 
 /// What comes out.
 #[derive(Clone, Copy, Debug)]
-pub struct Output {
+pub struct TapeOutput {
     /// One number for each row in focus.
     pub q: Var,
     /// One number for each sample: what the state is worth.
     pub value: Var,
 }
 
-/// How the outputs of a network are mapped; see [`Network::map_outputs`].
+/// How the outputs of a network are mapped; see [`TapeNetwork::map_outputs`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutputMap {
     /// Scale and shift of jobs.
@@ -108,9 +108,9 @@ pub struct OutputMap {
 /// The value head's tensors.
 const VALUE_HEAD: &str = "head.value";
 
-impl Network {
+impl TapeNetwork {
     /// Puts weights on a device: the parameters, and where they are. A value head that the weights do not have begins as zero.
-    pub fn new<D: Device<Real = f32>>(device: &mut D, weights: &Weights) -> (Network, Tensors<D>) {
+    pub fn new<D: Device<Real = f32>>(device: &mut D, weights: &Weights) -> (TapeNetwork, Tensors<D>) {
         let architecture = weights.architecture.clone();
         let mut tensors = Tensors::default();
         for (name, rows, columns) in architecture.tensors() {
@@ -150,7 +150,7 @@ impl Network {
                 Body::Transformer { layers: (0..architecture.layers).map(layer).collect(), job_head: pair("head.job") }
             }
         };
-        let network = Network {
+        let network = TapeNetwork {
             real,
             job_tables: tables("job", &architecture.job),
             idle_tables: tables("idle", &architecture.idle),
@@ -190,11 +190,16 @@ impl Network {
     }
 
     /// One forward pass.
-    pub fn forward<D: Device<Real = f32>>(&self, tape: &mut Tape<'_, D>, batch: &Batch, focus: &Focus) -> Output {
+    pub fn forward<D: Device<Real = f32>>(
+        &self,
+        tape: &mut Tape<'_, D>,
+        batch: &Batch,
+        focus: &OutputRows,
+    ) -> TapeOutput {
         let rows = batch.segments.rows();
         let (idle_places, job_places) = (tape.numbers(&batch.idle_places), tape.numbers(&batch.job_places));
         if let (Body::Transformer { layers, job_head }, true) = (&self.body, tape.device().shares_rows())
-            && let Some(kinds) = Kinds::of(batch)
+            && let Some(kinds) = DistinctRows::of(batch)
         {
             let (idle, jobs): (Vec<u32>, Vec<u32>) =
                 ((0..kinds.idle_rows as u32).collect(), (kinds.idle_rows as u32..kinds.rows as u32).collect());
@@ -235,7 +240,7 @@ impl Network {
                 let parts: Vec<_> =
                     [(idle_q, &idle)].into_iter().chain(jobs.iter().map(|(q, places)| (*q, places))).collect();
                 let q = tape.combine(focus.rows.len(), &parts);
-                Output { q, value: tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1)) }
+                TapeOutput { q, value: tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1)) }
             }
         }
     }
@@ -263,11 +268,11 @@ impl Network {
         &self,
         tape: &mut Tape<'_, D>,
         batch: &Batch,
-        focus: &Focus,
+        focus: &OutputRows,
         (mut x, mut kinds): (Var, Option<RowNumbers<D>>),
         (idle_places, job_places): (RowNumbers<D>, RowNumbers<D>),
         (layers, job_head): (&[Layer], Linear),
-    ) -> Output {
+    ) -> TapeOutput {
         let bias = tape.input(batch.segments.rows(), 1, &batch.bias);
         let is_whole = focus.rows.len() == batch.segments.rows();
         for (place, layer) in layers.iter().enumerate() {
@@ -306,6 +311,6 @@ impl Network {
         let job_q = tape.linear(job_rows, job_head.0, Some(job_head.1));
         let q = tape.combine(focus.rows.len(), &[(idle_q, &idle), (job_q, &jobs)]);
         let value = tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1));
-        Output { q, value }
+        TapeOutput { q, value }
     }
 }

@@ -9,7 +9,7 @@ use crate::fleet::mix;
 /// What is added to Q-values while acting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Bonus {
+pub enum ExplorationBonus {
     /// Nothing: ε-greedy alone.
     #[default]
     None,
@@ -29,7 +29,7 @@ pub enum Bonus {
 
 /// How often pairs were tried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Counter {
+pub enum VisitCounter {
     /// Exactly.
     Exact(BTreeMap<(u16, u32), u64>),
     /// A count-min sketch: never too few, at times too many.
@@ -44,22 +44,22 @@ pub enum Counter {
 /// Rows of a sketch.
 const ROWS: usize = 4;
 
-impl Counter {
+impl VisitCounter {
     /// Counts as the bonus wants it.
-    pub fn new(bonus: Bonus) -> Counter {
+    pub fn new(bonus: ExplorationBonus) -> VisitCounter {
         match bonus {
-            Bonus::Count { sketch: Some(width), .. } => {
-                Counter::Sketch { width: width.max(1), cells: vec![0; ROWS * width.max(1)] }
+            ExplorationBonus::Count { sketch: Some(width), .. } => {
+                VisitCounter::Sketch { width: width.max(1), cells: vec![0; ROWS * width.max(1)] }
             }
-            _ => Counter::Exact(BTreeMap::new()),
+            _ => VisitCounter::Exact(BTreeMap::new()),
         }
     }
 
     /// Counts a try.
     pub fn add(&mut self, slack: u16, task: u32) {
         match self {
-            Counter::Exact(counts) => *counts.entry((slack, task)).or_default() += 1,
-            Counter::Sketch { width, cells } => {
+            VisitCounter::Exact(counts) => *counts.entry((slack, task)).or_default() += 1,
+            VisitCounter::Sketch { width, cells } => {
                 for row in 0..ROWS {
                     cells[place(slack, task, row, *width)] += 1;
                 }
@@ -70,8 +70,8 @@ impl Counter {
     /// How often a pair was tried.
     pub fn of(&self, slack: u16, task: u32) -> u64 {
         match self {
-            Counter::Exact(counts) => counts.get(&(slack, task)).copied().unwrap_or(0),
-            Counter::Sketch { width, cells } => {
+            VisitCounter::Exact(counts) => counts.get(&(slack, task)).copied().unwrap_or(0),
+            VisitCounter::Sketch { width, cells } => {
                 (0..ROWS).map(|row| u64::from(cells[place(slack, task, row, *width)])).min().unwrap_or(0)
             }
         }
@@ -82,14 +82,14 @@ fn place(slack: u16, task: u32, row: usize, width: usize) -> usize {
     row * width + (mix(u64::from(slack) << 32 | u64::from(task), row as u64) % width as u64) as usize
 }
 
-impl Bonus {
+impl ExplorationBonus {
     /// What a pair's Q-value gets, after so many tries in all.
-    pub fn of(self, counter: &Counter, tries: u64, slack: u16, task: u32) -> f64 {
+    pub fn of(self, counter: &VisitCounter, tries: u64, slack: u16, task: u32) -> f64 {
         let rarely = |weight: f64, above: f64| weight * (above / (counter.of(slack, task) as f64 + 1.0)).sqrt();
         match self {
-            Bonus::None => 0.0,
-            Bonus::Count { weight, .. } => rarely(weight, 1.0),
-            Bonus::Ucb { weight } => rarely(weight, (tries.max(1) as f64).ln()),
+            ExplorationBonus::None => 0.0,
+            ExplorationBonus::Count { weight, .. } => rarely(weight, 1.0),
+            ExplorationBonus::Ucb { weight } => rarely(weight, (tries.max(1) as f64).ln()),
         }
     }
 }
@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn a_sketch_never_counts_too_few() {
-        let bonus = Bonus::Count { weight: 1.0, sketch: Some(512) };
-        let (mut sketch, mut exact) = (Counter::new(bonus), Counter::new(Bonus::None));
+        let bonus = ExplorationBonus::Count { weight: 1.0, sketch: Some(512) };
+        let (mut sketch, mut exact) = (VisitCounter::new(bonus), VisitCounter::new(ExplorationBonus::None));
         for k in 0..2_000u32 {
             let (slack, task) = ((k % 37) as u16, k * k % 11);
             sketch.add(slack, task);

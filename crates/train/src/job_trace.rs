@@ -9,41 +9,41 @@ use temponet_task::{Arrival, ListedJob, TaskSet, Time};
 
 /// A part of a trace.
 #[derive(Clone, Debug)]
-pub struct Trace {
+pub struct JobTrace {
     set: Arc<TaskSet>,
     /// Of all its jobs, sorted.
     releases: Vec<Time>,
 }
 
-/// The parts of a trace; see [`Trace::split`].
+/// The parts of a trace; see [`JobTrace::split`].
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct TraceSplit {
     /// To learn on.
-    pub training: Arc<Trace>,
+    pub training: Arc<JobTrace>,
     /// To judge progress on.
-    pub validation: Arc<Trace>,
+    pub validation: Arc<JobTrace>,
     /// For the verdict.
-    pub verdict: Arc<Trace>,
+    pub verdict: Arc<JobTrace>,
 }
 
 /// Shares of the jobs, by release, up to which a trace is learned on and validated on.
-pub const SHARES: (f64, f64) = (0.6, 0.8);
+pub const TRACE_SHARES: (f64, f64) = (0.6, 0.8);
 
 /// A trace of fewer jobs is not cut: its parts would say nothing.
-pub const FEWEST_JOBS: usize = 50;
+pub const MIN_TRACE_JOBS: usize = 50;
 
-impl Trace {
+impl JobTrace {
     /// The parts of a set all of whose jobs are listed; none for another set, or one that is too short.
-    pub fn split(set: &TaskSet) -> Option<Parts> {
+    pub fn split(set: &TaskSet) -> Option<TraceSplit> {
         let is_trace = set.tasks.iter().all(|task| matches!(task.arrival, Arrival::Listed(_)));
-        let whole = Trace::of(set.clone());
-        if !is_trace || whole.releases.len() < FEWEST_JOBS {
+        let whole = JobTrace::of(set.clone());
+        if !is_trace || whole.releases.len() < MIN_TRACE_JOBS {
             return None;
         }
         let cut = |share: f64| whole.releases[(whole.releases.len() as f64 * share) as usize];
-        let (first, second) = (cut(SHARES.0), cut(SHARES.1));
-        let part = |from: Time, to: Time| Arc::new(Trace::of(whole.between(from, to)));
-        let parts = Parts {
+        let (first, second) = (cut(TRACE_SHARES.0), cut(TRACE_SHARES.1));
+        let part = |from: Time, to: Time| Arc::new(JobTrace::of(whole.between(from, to)));
+        let parts = TraceSplit {
             training: part(Time::ZERO, first),
             validation: part(first, second),
             verdict: part(second, Time::NEVER),
@@ -53,14 +53,14 @@ impl Trace {
         is_whole.then_some(parts)
     }
 
-    fn of(set: TaskSet) -> Trace {
+    fn of(set: TaskSet) -> JobTrace {
         let jobs = |task: &temponet_task::Task| match &task.arrival {
             Arrival::Listed(jobs) => jobs.iter().map(|job| job.release).collect::<Vec<Time>>(),
             _ => Vec::new(),
         };
         let mut releases: Vec<Time> = set.tasks.iter().flat_map(jobs).collect();
         releases.sort_unstable();
-        Trace { set: Arc::new(set), releases }
+        JobTrace { set: Arc::new(set), releases }
     }
 
     /// The jobs released from one date on and before another, the first of them at once. Tasks keep what is said of them.
@@ -138,7 +138,7 @@ mod tests {
             ..Task::periodic(name, Time(600), Time(500))
         };
         let set = TaskSet::new("trace", vec![task("a", 0, 70), task("b", 70, 100)], 1);
-        let parts = Trace::split(&set).unwrap();
+        let parts = JobTrace::split(&set).unwrap();
         let executions = |set: &TaskSet| -> Vec<u64> {
             let jobs = |task: &Task| match &task.arrival {
                 Arrival::Listed(jobs) => jobs.to_vec(),
@@ -153,6 +153,6 @@ mod tests {
         let windows: Vec<usize> = (0..20).map(|seed| executions(&parts.training.window(seed)).len()).collect();
         assert!(windows.iter().all(|jobs| (15..=60).contains(jobs)) && windows.iter().any(|jobs| *jobs != windows[0]));
         let recurring = TaskSet { tasks: vec![Task::periodic("p", Time(10), Time(1))], ..set };
-        assert!(Trace::split(&recurring).is_none());
+        assert!(JobTrace::split(&recurring).is_none());
     }
 }

@@ -9,12 +9,12 @@ use temponet_sim::generate::{Critical, Deadlines, GenerateError, Lengths, Rule, 
 use temponet_sim::is_for_evaluation;
 use temponet_task::{Costs, ExecutionModel, TaskSet, Time};
 
-use crate::trace::Trace;
+use crate::job_trace::JobTrace;
 
 /// How execution times vary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Execution {
+pub enum ExecutionKind {
     /// Always the wcet.
     Known,
     /// Uniform from the bcet to the wcet.
@@ -28,7 +28,7 @@ pub enum Execution {
 /// Ranges to draw sets from; every range is inclusive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Ranges {
+pub struct WorkloadRanges {
     /// Numbers of cores, each as likely.
     pub cores: Vec<usize>,
     /// Tasks per core.
@@ -36,7 +36,7 @@ pub struct Ranges {
     /// Mean load per core.
     pub load: (f64, f64),
     /// Kinds of execution times, each as likely.
-    pub execution: Vec<Execution>,
+    pub execution: Vec<ExecutionKind>,
     /// The bcet as a share of the wcet, where execution times vary.
     pub bcet: (f64, f64),
     /// Periods, in ms: log-uniform from the first to a longest one, which is itself drawn between three times the first and the second.
@@ -53,13 +53,13 @@ pub struct Ranges {
     pub costs: (f64, f64),
 }
 
-impl Default for Ranges {
+impl Default for WorkloadRanges {
     fn default() -> Self {
-        Ranges {
+        WorkloadRanges {
             cores: vec![1, 2, 4, 8],
             tasks_per_core: (3.0, 6.0),
             load: (0.8, 1.5),
-            execution: vec![Execution::Known, Execution::Uniform],
+            execution: vec![ExecutionKind::Known, ExecutionKind::Uniform],
             bcet: (0.2, 0.6),
             periods_ms: (10.0, 100.0),
             heavy_tailed: 0.0,
@@ -71,7 +71,7 @@ impl Default for Ranges {
     }
 }
 
-impl Ranges {
+impl WorkloadRanges {
     /// Why nothing can be drawn from them, if nothing can.
     pub fn problem(&self) -> Option<String> {
         let ranges = [
@@ -115,12 +115,12 @@ impl Ranges {
         let cores = self.cores[rng.random_range(0..self.cores.len())];
         let tasks = ((within(&mut rng, self.tasks_per_core) * cores as f64).round() as usize).max(1);
         let execution = self.execution[rng.random_range(0..self.execution.len())];
-        let bcet = if execution == Execution::Known { 1.0 } else { within(&mut rng, self.bcet) };
+        let bcet = if execution == ExecutionKind::Known { 1.0 } else { within(&mut rng, self.bcet) };
         let mean = match execution {
-            Execution::Known => 1.0,
-            Execution::Uniform | Execution::Weibull => (1.0 + bcet) / 2.0,
+            ExecutionKind::Known => 1.0,
+            ExecutionKind::Uniform | ExecutionKind::Weibull => (1.0 + bcet) / 2.0,
             // A first guess; what is drawn is scaled to the load below.
-            Execution::Pareto => bcet + 0.25 * (1.0 - bcet),
+            ExecutionKind::Pareto => bcet + 0.25 * (1.0 - bcet),
         };
         let load = within(&mut rng, self.load) * cores as f64;
         let utilization = (load / mean).min(0.95 * tasks as f64);
@@ -146,12 +146,12 @@ impl Ranges {
         let mut set = generate(&spec, seed)?;
         for task in &mut set.tasks {
             match execution {
-                Execution::Known | Execution::Uniform => {}
-                Execution::Weibull => {
+                ExecutionKind::Known | ExecutionKind::Uniform => {}
+                ExecutionKind::Weibull => {
                     task.acet = Some(Time((task.bcet.0 + task.wcet.0) / 2));
                     task.execution = ExecutionModel::Weibull { exceed: 0.01 };
                 }
-                Execution::Pareto => task.execution = ExecutionModel::Pareto { shape: 1.5 },
+                ExecutionKind::Pareto => task.execution = ExecutionModel::Pareto { shape: 1.5 },
             }
         }
         if rng.random::<f64>() < self.costs.0 {
@@ -165,22 +165,22 @@ impl Ranges {
 
 /// Where sets come from.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub enum TaskSetSource {
     /// Always the same, with other jobs each time.
     Fixed(Arc<TaskSet>),
     /// A part of a trace, from another date on each time.
-    Trace(Arc<Trace>),
+    Trace(Arc<JobTrace>),
     /// Drawn anew each time.
-    Drawn(Box<Ranges>),
+    Drawn(Box<WorkloadRanges>),
 }
 
-impl Source {
+impl TaskSetSource {
     /// The set of an episode.
     pub fn set(&self, seed: u64) -> Result<Arc<TaskSet>, GenerateError> {
         match self {
-            Source::Fixed(set) => Ok(set.clone()),
-            Source::Trace(trace) => Ok(Arc::new(trace.window(seed))),
-            Source::Drawn(ranges) => ranges.draw(seed).map(Arc::new),
+            TaskSetSource::Fixed(set) => Ok(set.clone()),
+            TaskSetSource::Trace(trace) => Ok(Arc::new(trace.window(seed))),
+            TaskSetSource::Drawn(ranges) => ranges.draw(seed).map(Arc::new),
         }
     }
 }

@@ -7,7 +7,7 @@ use temponet_task::{Assignment, JobId, Scheduler, SystemView};
 use crate::environment::Environment;
 
 /// The one that earns the most in an environment from now on, for so many units of time.
-pub fn best_simple(environment: &Environment, units: f64) -> Result<Box<dyn Scheduler>, SimError> {
+pub fn best_base_scheduler(environment: &Environment, units: f64) -> Result<Box<dyn Scheduler>, SimError> {
     let [mut best, others @ ..] = advisors();
     let mut most = earned(environment, &mut *best, units)?;
     let planners = planners().map(|planner| Box::new(planner) as Box<dyn Scheduler>);
@@ -22,12 +22,12 @@ pub fn best_simple(environment: &Environment, units: f64) -> Result<Box<dyn Sche
 
 fn earned(environment: &Environment, scheduler: &mut dyn Scheduler, units: f64) -> Result<f64, SimError> {
     scheduler.start(environment.view().system).map_err(SimError::NotApplicable)?;
-    let first = choice(scheduler, &environment.view());
-    environment.what_if(&first, None, scheduler, units)
+    let first = chosen_jobs(scheduler, &environment.view());
+    environment.rollout_reward(&first, None, scheduler, units)
 }
 
 /// The jobs that a scheduler would run.
-pub fn choice(scheduler: &mut dyn Scheduler, view: &SystemView<'_>) -> Vec<JobId> {
+pub fn chosen_jobs(scheduler: &mut dyn Scheduler, view: &SystemView<'_>) -> Vec<JobId> {
     let mut assignment = Assignment::default();
     assignment.reset(view.cores());
     scheduler.decide(view, &mut assignment);

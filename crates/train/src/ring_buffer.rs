@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 /// A list that forgets its oldest when it is full.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ring<T> {
+pub struct RingBuffer<T> {
     capacity: usize,
     list: Vec<T>,
     oldest: usize,
 }
 
-impl<T> Ring<T> {
+impl<T> RingBuffer<T> {
     /// Room for so many, at least one.
-    pub fn new(capacity: usize) -> Ring<T> {
-        Ring { capacity: capacity.max(1), list: Vec::new(), oldest: 0 }
+    pub fn new(capacity: usize) -> RingBuffer<T> {
+        RingBuffer { capacity: capacity.max(1), list: Vec::new(), oldest: 0 }
     }
 
     /// How many there are.
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_oldest_goes_first() {
-        let mut ring = Ring::new(3);
+        let mut ring = RingBuffer::new(3);
         let places: Vec<usize> = (0..5).map(|k| ring.push(k)).collect();
         assert_eq!(places, [0, 1, 2, 0, 1]);
         assert_eq!(ring.iter().copied().collect::<Vec<i32>>(), [2, 3, 4]);

@@ -6,7 +6,7 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 
-use crate::ring::Ring;
+use crate::ring_buffer::RingBuffer;
 use crate::sample::Sample;
 
 /// From a choice to a later one.
@@ -26,8 +26,8 @@ pub struct Transition {
 
 /// The last transitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Replay {
-    transitions: Ring<Transition>,
+pub struct ReplayBuffer {
+    transitions: RingBuffer<Transition>,
     /// Exponent of the priorities; nought is uniform.
     exponent: f64,
     /// A binary tree of sums of priorities, leaves last; empty if uniform.
@@ -37,19 +37,19 @@ pub struct Replay {
 
 /// Some transitions, and how much each counts.
 #[derive(Clone, Debug, Default)]
-pub struct Draw {
+pub struct ReplayBatch {
     /// Their places.
     pub places: Vec<usize>,
     /// Weights that undo the bias of priorities, the greatest one.
     pub weights: Vec<f32>,
 }
 
-impl Replay {
+impl ReplayBuffer {
     /// An empty ring; priorities are raised to `exponent`, nought for uniform draws.
-    pub fn new(capacity: usize, exponent: f64) -> Replay {
-        let transitions = Ring::new(capacity);
+    pub fn new(capacity: usize, exponent: f64) -> ReplayBuffer {
+        let transitions = RingBuffer::new(capacity);
         let leaves = if exponent > 0.0 { 2 * transitions.capacity().next_power_of_two() } else { 0 };
-        Replay { transitions, exponent, sums: vec![0.0; leaves], greatest: 1.0 }
+        ReplayBuffer { transitions, exponent, sums: vec![0.0; leaves], greatest: 1.0 }
     }
 
     /// How many there are.
@@ -74,13 +74,13 @@ impl Replay {
     }
 
     /// Draws some, with replacement. `correction` is how far the weights undo the priorities' bias, from nought to one.
-    pub fn draw(&self, count: usize, correction: f64, rng: &mut Pcg64) -> Draw {
+    pub fn draw(&self, count: usize, correction: f64, rng: &mut Pcg64) -> ReplayBatch {
         let len = self.transitions.len();
         if self.sums.is_empty() {
             let places = (0..count).map(|_| rng.random_range(0..len)).collect();
-            return Draw { places, weights: vec![1.0; count] };
+            return ReplayBatch { places, weights: vec![1.0; count] };
         }
-        let mut draw = Draw::default();
+        let mut draw = ReplayBatch::default();
         for _ in 0..count {
             let mut mass = rng.random::<f64>() * self.sums[1];
             let mut node = 1;
@@ -102,7 +102,7 @@ impl Replay {
     }
 
     /// Says how surprising a transition was.
-    pub fn set_surprise(&mut self, place: usize, surprise: f64) {
+    pub fn set_td_error(&mut self, place: usize, surprise: f64) {
         let priority = (surprise.abs() + 1e-3).powf(self.exponent);
         self.greatest = self.greatest.max(priority);
         self.set_priority(place, priority);
@@ -134,9 +134,9 @@ mod tests {
 
     #[test]
     fn surprising_ones_are_drawn_more_often_and_count_less() {
-        let mut replay = Replay::new(5, 1.0);
+        let mut replay = ReplayBuffer::new(5, 1.0);
         (0..5).for_each(|k| replay.push(transition(k as f32)));
-        (0..5).for_each(|place| replay.set_surprise(place, if place == 2 { 6.0 } else { 1.0 }));
+        (0..5).for_each(|place| replay.set_td_error(place, if place == 2 { 6.0 } else { 1.0 }));
         let draw = replay.draw(10_000, 1.0, &mut Pcg64::seed_from_u64(1));
         let often = draw.places.iter().filter(|place| **place == 2).count();
         assert!((5_800..6_200).contains(&often), "{often}");

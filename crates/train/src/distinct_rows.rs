@@ -6,7 +6,7 @@ use crate::sample::Batch;
 
 /// The different rows of a batch, the idle ones first.
 #[derive(Clone, Debug)]
-pub struct Kinds {
+pub struct DistinctRows {
     /// Each idle feature of the different idle rows.
     pub idle: Vec<Vec<u32>>,
     /// Each job feature of the different job rows.
@@ -22,9 +22,9 @@ pub struct Kinds {
 /// Fewer than this share of the rows must be different for it to pay.
 const SHARE: f64 = 0.7;
 
-impl Kinds {
+impl DistinctRows {
     /// The different rows of a batch, where that saves work: not if they have numbers of their own, nor if most are different.
-    pub fn of(batch: &Batch) -> Option<Kinds> {
+    pub fn of(batch: &Batch) -> Option<DistinctRows> {
         if !batch.real.is_empty() {
             return None;
         }
@@ -42,7 +42,7 @@ impl Kinds {
             features.iter().map(|feature| places.iter().map(|place| feature[*place]).collect()).collect()
         };
         let (idle, jobs) = (some(&batch.idle, &idle_firsts), some(&batch.jobs, &job_firsts));
-        Some(Kinds { idle, jobs, of_rows, idle_rows: idle_firsts.len(), rows })
+        Some(DistinctRows { idle, jobs, of_rows, idle_rows: idle_firsts.len(), rows })
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
     fn rows_of_a_kind_have_the_same_features() {
         let samples = [sample([0, 8], &[5, 7, 5]), sample([0, 8], &[7, 7]), sample([1, 8], &[5])];
         let batch = Batch::of(&samples.iter().collect::<Vec<_>>());
-        let kinds = Kinds::of(&batch).expect("four of nine rows are different");
+        let kinds = DistinctRows::of(&batch).expect("four of nine rows are different");
         assert_eq!((kinds.idle_rows, kinds.rows), (2, 4));
         assert_eq!((kinds.idle, kinds.jobs), (vec![vec![0, 1], vec![8, 8]], vec![vec![5, 7]]));
         assert_eq!(kinds.of_rows, [0, 2, 3, 2, 0, 3, 3, 1, 2]);
@@ -94,6 +94,6 @@ mod tests {
     #[test]
     fn rows_that_differ_are_left_alone() {
         let samples = [sample([0, 8], &[1, 2, 3]), sample([0, 7], &[4])];
-        assert!(Kinds::of(&Batch::of(&samples.iter().collect::<Vec<_>>())).is_none());
+        assert!(DistinctRows::of(&Batch::of(&samples.iter().collect::<Vec<_>>())).is_none());
     }
 }
