@@ -11,7 +11,7 @@ use temponet::Tokenizer;
 use temponet_grad::{AdamSettings, Cpu};
 use temponet_infer::Weights;
 use temponet_train::{
-    Dqn, DqnSettings, Episodes, Learner, NetworkShape, OfflineSettings, Reward, TaskSetSource, log_runs,
+    Dqn, DqnSettings, Episodes, Learner, NetworkShape, OfflineSettings, Reward, StepSize, TaskSetSource, log_runs,
 };
 
 const UPDATES: usize = 5;
@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..UPDATES {
         // The update draws the same.
         let places = dqn.replay.draw(settings.batch, 1.0, &mut rng.clone()).places;
-        let queued = dqn.update(&mut learner, &mut rng, RATE, CLIP);
+        let queued = dqn.update(&mut learner, &mut rng, StepSize { rate: RATE, clip: CLIP });
         let figures = learner.figures(&queued);
         updates.push(json!({ "places": places, "loss": figures.loss, "norm": figures.norm }));
     }

@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet::{Model, Tokenizer};
 use temponet_grad::{AdamSettings, Cuda, Device, Recorder};
-use temponet_train::{Dqn, DqnSettings, Learner, PendingUpdate, Sample, Transition};
+use temponet_train::{Dqn, DqnSettings, Learner, PendingUpdate, Sample, StepSize, Transition};
 
 /// Updates before any is looked at.
 const WARM: usize = 100;
@@ -20,6 +20,7 @@ const UPDATES: usize = 200;
 /// Updates that are queued to see how long that takes.
 const FEW: usize = 3;
 const ROUNDS: usize = 5;
+const SIZE: StepSize = StepSize { rate: 1e-4, clip: 10.0 };
 
 /// Something that learns on a queue of its own.
 struct Learning {
@@ -57,7 +58,7 @@ impl Learning {
     }
 
     fn update(&mut self) -> PendingUpdate<Cuda> {
-        self.dqn.update(&mut self.learner, &mut self.rng, 1e-4, 10.0)
+        self.dqn.update(&mut self.learner, &mut self.rng, SIZE)
     }
 
     /// Queues so many updates. How long that takes the processor, and how long it is until all are done; in microseconds, each divided by their number.
@@ -73,7 +74,7 @@ impl Learning {
     fn repeated(&mut self, times: usize) -> Duration {
         let Learning { learner, dqn, rng, recorder } = self;
         let begin = Instant::now();
-        recorder.repeat(times, || dqn.update(learner, rng, 1e-4, 10.0));
+        recorder.repeat(times, || dqn.update(learner, rng, SIZE));
         begin.elapsed()
     }
 }

@@ -7,7 +7,7 @@ use temponet_sched::build;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Assignment, Scheduler, Time};
 
-use crate::environment::{Ending, Environment};
+use crate::environment::{Ending, Environment, EnvironmentSettings};
 use crate::reward::Reward;
 use crate::task_set_source::TaskSetSource;
 
@@ -47,7 +47,7 @@ fn episode(
     edf.start(&set.system()).map_err(|error| error.to_string())?;
     // Every job counts as one, whatever the goal of its set is.
     let reward = Reward { by_value: Some(false), ..Reward::default() };
-    let mut environment = Environment::new(set, scale, seed, horizon, reward, None);
+    let mut environment = Environment::new(set, EnvironmentSettings { scale, seed, horizon, reward, tick: None });
     let sizes: Vec<usize> = tokenizer.job_vocabularies().iter().map(|vocabulary| vocabulary.size).collect();
     let (mut observation, mut assignment) = (Observation::default(), Assignment::default());
     let (mut earned, mut decisions) = (0.0, 0);

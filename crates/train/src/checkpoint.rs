@@ -8,22 +8,18 @@ use serde::{Deserialize, Serialize};
 use temponet_grad::Device;
 use temponet_infer::{Weights, check_file, write_tensors};
 
-use crate::cloning::DemonstrationBuffer;
-use crate::exploration::VisitCounter;
-use crate::replay_buffer::ReplayBuffer;
-use crate::rollouts::ComparisonBuffer;
-use crate::run::{Memory, TrainError, TrainingProgress, TrainingRun};
+use crate::algorithm::Memory;
+use crate::error::TrainError;
+use crate::run::{TrainingProgress, TrainingRun};
 
-/// What is not a tensor.
+/// The part of a checkpoint that is not tensors. The order of the fields, and of those of [`Memory`], is part of the format.
 #[derive(Serialize, Deserialize)]
 struct Rest {
     progress: TrainingProgress,
-    /// The optimiser's steps, and the judge's.
-    steps: (u64, u64),
-    lessons: Option<DemonstrationBuffer>,
-    findings: Option<ComparisonBuffer>,
-    replay: Option<(ReplayBuffer, VisitCounter, u64)>,
-    /// A weights file.
+    /// Optimizer steps of the network.
+    steps: u64,
+    memory: Memory,
+    /// Best weights so far, as the bytes of a weights file.
     best: Vec<u8>,
 }
 
@@ -45,24 +41,14 @@ impl<D: Device<Real = f32>> TrainingRun<D> {
     /// The content of a checkpoint file.
     pub fn checkpoint(&mut self) -> Result<Vec<u8>, TrainError> {
         let recipe = self.fingerprint()?;
-        let mut steps = (self.learner.adam.steps, 0);
-        let (mut lessons, mut findings, mut replay) = (None, None, None);
-        match &self.memory {
-            Memory::Cloning(list) => lessons = Some(list.clone()),
-            Memory::Rollouts(list) => findings = Some(list.clone()),
-            Memory::Dqn(dqn) => replay = Some((dqn.replay.clone(), dqn.counter.clone(), dqn.choices)),
-            Memory::Offline { dqn, judge } => {
-                replay = Some((dqn.replay.clone(), dqn.counter.clone(), dqn.choices));
-                steps.1 = judge.as_ref().map_or(0, |judge| judge.learner.adam.steps);
-            }
-            Memory::Nothing => {}
-        }
+        let steps = self.learner.adam.steps;
+        let memory = self.algorithm.as_mut().map(|algorithm| algorithm.get().memory()).unwrap_or_default();
         let best = self.best.to_bytes().map_err(wrong)?;
-        let rest = Rest { progress: self.progress.clone(), steps, lessons, findings, replay, best };
+        let rest = Rest { progress: self.progress.clone(), steps, memory, best };
         let rest = postcard::to_stdvec(&rest).map_err(wrong)?;
         let mut tensors: Vec<(String, Vec<usize>, Dtype, Vec<u8>)> =
             vec![(REST.into(), vec![rest.len()], Dtype::U8, rest)];
-        self.visit(|list, device, values| {
+        self.visit_tensors(|list, device, values| {
             for id in values.ids() {
                 let (rows, columns) = values.shape(id);
                 let bytes = values.values(device, id).iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -95,24 +81,13 @@ impl<D: Device<Real = f32>> TrainingRun<D> {
         let rest: Rest = postcard::from_bytes(file.tensor(REST).map_err(wrong)?.data()).map_err(wrong)?;
         self.best = Weights::from_bytes(&rest.best).map_err(wrong)?;
         self.progress = rest.progress;
-        self.memory = self.begin_stage(self.progress.stage);
-        self.learner.adam.steps = rest.steps.0;
-        match &mut self.memory {
-            Memory::Cloning(lessons) => *lessons = rest.lessons.ok_or_else(|| wrong("its lessons are missing"))?,
-            Memory::Rollouts(findings) => {
-                *findings = rest.findings.ok_or_else(|| wrong("its findings are missing"))?;
-            }
-            Memory::Dqn(dqn) | Memory::Offline { dqn, judge: None } => {
-                (dqn.replay, dqn.counter, dqn.choices) = rest.replay.ok_or_else(|| wrong("its replay is missing"))?;
-            }
-            Memory::Offline { dqn, judge: Some(judge) } => {
-                (dqn.replay, dqn.counter, dqn.choices) = rest.replay.ok_or_else(|| wrong("its replay is missing"))?;
-                judge.learner.adam.steps = rest.steps.1;
-            }
-            Memory::Nothing => {}
+        self.begin_stage(self.progress.stage);
+        self.learner.adam.steps = rest.steps;
+        if let Some(algorithm) = &mut self.algorithm {
+            algorithm.get().restore(rest.memory)?;
         }
         let mut outcome = Ok(());
-        self.visit(|list, device, values| {
+        self.visit_tensors(|list, device, values| {
             for id in values.ids() {
                 let name = format!("{list}/{}", values.name(id));
                 match numbers(&file, &name, values.shape(id)) {

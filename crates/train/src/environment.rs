@@ -28,10 +28,25 @@ pub struct Step {
     pub ending: Option<Ending>,
 }
 
+/// Settings of one run.
+#[derive(Clone, Debug)]
+pub struct EnvironmentSettings {
+    /// Scale on which the network sees the set; its unit is the unit of time of the reward.
+    pub scale: Scale,
+    /// Seed of the set's jobs.
+    pub seed: u64,
+    /// Length of the run.
+    pub horizon: Time,
+    /// Reward.
+    pub reward: Reward,
+    /// Period of additional decision points; `None` leaves only the simulator's.
+    pub tick: Option<Time>,
+}
+
 /// One run of one set. Decision points are the simulator's, and with a tick also each whole multiple of it.
 pub struct Environment {
     engine: Engine<Arc<TaskSet>>,
-    purse: RewardAccumulator,
+    rewards: RewardAccumulator,
     scale: Scale,
     tick: Option<Time>,
     ending: Option<Ending>,
@@ -40,17 +55,11 @@ pub struct Environment {
 
 impl Environment {
     /// A run of the jobs that `seed` stands for, up to `horizon`, at its first decision point.
-    pub fn new(
-        set: Arc<TaskSet>,
-        scale: Scale,
-        seed: u64,
-        horizon: Time,
-        reward: Reward,
-        tick: Option<Time>,
-    ) -> Environment {
-        let purse = RewardAccumulator::new(reward, scale.unit, &set);
+    pub fn new(set: Arc<TaskSet>, settings: EnvironmentSettings) -> Environment {
+        let EnvironmentSettings { scale, seed, horizon, reward, tick } = settings;
+        let rewards = RewardAccumulator::new(reward, scale.unit, &set);
         let engine = Engine::new(set, seed, horizon);
-        let mut environment = Environment { engine, purse, scale, tick, ending: None, migrations: 0 };
+        let mut environment = Environment { engine, rewards, scale, tick, ending: None, migrations: 0 };
         environment.advance();
         environment
     }
@@ -61,7 +70,7 @@ impl Environment {
     }
 
     fn advance(&mut self) {
-        if !self.engine.advance(&mut self.purse) {
+        if !self.engine.advance(&mut self.rewards) {
             let is_over = self.engine.view().active.is_empty() && self.engine.is_workload_over();
             self.ending = Some(if is_over { Ending::Terminated } else { Ending::Truncated });
         }
@@ -90,12 +99,12 @@ impl Environment {
         let tie = exchange.map(|exchange| engine.view().job(exchange.inward).tie());
         let end = engine.now() + Time((units * self.scale.unit) as u64);
         engine.set_horizon(end);
-        let mut purse = self.purse.on_time_only(end);
+        let mut rewards = self.rewards.on_time_only(end);
         let mut assignment = Assignment::default();
         assignment.reset(engine.view().cores());
         assignment.place(&engine.view(), jobs);
-        engine.apply(&assignment, &mut purse)?;
-        while engine.advance(&mut purse) {
+        engine.apply(&assignment, &mut rewards)?;
+        while engine.advance(&mut rewards) {
             assignment.reset(engine.view().cores());
             let view = engine.view();
             base.decide(&view, &mut assignment);
@@ -105,9 +114,9 @@ impl Environment {
             {
                 exchange.keep(&view, &mut assignment);
             }
-            engine.apply(&assignment, &mut purse)?;
+            engine.apply(&assignment, &mut rewards)?;
         }
-        Ok(purse.take())
+        Ok(rewards.take())
     }
 
     /// Takes a decision and goes on to the next decision point.
@@ -117,19 +126,19 @@ impl Environment {
         if let Some(tick) = self.tick {
             assignment.wake_at(Time((before.0 / tick.0 + 1) * tick.0));
         }
-        self.engine.apply(assignment, &mut self.purse)?;
-        let slacks: Option<Vec<i64>> = self.purse.charges_slack().then(|| {
+        self.engine.apply(assignment, &mut self.rewards)?;
+        let slacks: Option<Vec<i64>> = self.rewards.charges_slack().then(|| {
             let view = self.engine.view();
             view.ready().map(|(_, job)| job.slack(view.now)).collect()
         });
         self.advance();
         let length = self.engine.view().now - before;
         if let Some(slacks) = slacks {
-            self.purse.waited(slacks.into_iter(), length);
+            self.rewards.charge_negative_slack(slacks.into_iter(), length);
         }
         let migrations = self.engine.migrations();
-        self.purse.migrated(migrations - std::mem::replace(&mut self.migrations, migrations));
-        Ok(Step { reward: self.purse.take(), elapsed: length.0 as f64 / self.scale.unit, ending: self.ending })
+        self.rewards.charge_migrations(migrations - std::mem::replace(&mut self.migrations, migrations));
+        Ok(Step { reward: self.rewards.take(), elapsed: length.0 as f64 / self.scale.unit, ending: self.ending })
     }
 }
 

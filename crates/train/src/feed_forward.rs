@@ -17,7 +17,7 @@ pub(crate) struct FeedForward {
     heads: Vec<(TensorId, TensorId)>,
 }
 
-/// The numbers of some rows, and their places among those in focus.
+/// The numbers of some rows, and their places among those in output_rows.
 type Numbers<D> = (Var, RowNumbers<D>);
 
 impl FeedForward {
@@ -33,12 +33,12 @@ impl FeedForward {
         }
     }
 
-    /// The last hidden layer, one row for each sample, and from it the numbers of the jobs in focus, place by place.
+    /// The last hidden layer, one row for each sample, and from it the numbers of the jobs in output_rows, place by place.
     pub(crate) fn forward<D: Device<Real = f32>>(
         &self,
         tape: &mut Tape<'_, D>,
         batch: &Batch,
-        focus: &OutputRows,
+        output_rows: &OutputRows,
         x: Var,
     ) -> (Var, Vec<Numbers<D>>) {
         let samples = batch.idle_places.len();
@@ -67,11 +67,11 @@ impl FeedForward {
         }
         let mut numbers = Vec::new();
         for (slot, (weight, bias)) in self.heads.iter().enumerate() {
-            let own = |place: &u32| of_slot[focus.rows[*place as usize] as usize] == Some(slot as u32);
-            let places: Vec<u32> = (0..focus.rows.len() as u32).filter(own).collect();
+            let own = |place: &u32| of_slot[output_rows.rows[*place as usize] as usize] == Some(slot as u32);
+            let places: Vec<u32> = (0..output_rows.rows.len() as u32).filter(own).collect();
             if !places.is_empty() {
                 let samples: Vec<u32> =
-                    places.iter().map(|place| sample_of[focus.rows[*place as usize] as usize]).collect();
+                    places.iter().map(|place| sample_of[output_rows.rows[*place as usize] as usize]).collect();
                 let samples = tape.numbers(&samples);
                 let read = tape.gather(layer, &samples);
                 numbers.push((tape.linear(read, *weight, Some(*bias)), tape.numbers(&places)));

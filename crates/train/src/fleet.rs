@@ -11,7 +11,7 @@ use temponet_sim::{SimError, is_for_evaluation};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, Time};
 
 use crate::base_scheduler::best_base_scheduler;
-use crate::environment::{Ending, Environment};
+use crate::environment::{Ending, Environment, EnvironmentSettings};
 use crate::reward::Reward;
 use crate::sample::Sample;
 use crate::task_set_source::TaskSetSource;
@@ -248,14 +248,15 @@ fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetErr
         teacher.start(&set.system())?;
         found = Some(teacher);
     }
-    let environment =
-        |seed: u64, scale: &Scale| Environment::new(set.clone(), scale.clone(), seed, horizon, episodes.reward, tick);
-    let base = if episodes.with_base_scheduler {
-        Some(best_base_scheduler(&environment(mix(seed, 2), &scale), BASE_TRIAL)?)
-    } else {
-        None
+    let environment = |seed: u64| {
+        let (scale, reward) = (scale.clone(), episodes.reward);
+        Environment::new(set.clone(), EnvironmentSettings { scale, seed, horizon, reward, tick })
     };
-    Ok((environment(mix(seed, 1), &scale), found, base))
+    let base = match episodes.with_base_scheduler {
+        true => Some(best_base_scheduler(&environment(mix(seed, 2)), BASE_TRIAL)?),
+        false => None,
+    };
+    Ok((environment(mix(seed, 1)), found, base))
 }
 
 /// The fleet.

@@ -9,6 +9,7 @@ use temponet_infer::Weights;
 
 use crate::sample::{Batch, Sample};
 use crate::tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
+use crate::updates::StepSize;
 
 /// What a network says about some samples.
 #[derive(Clone, Debug, Default)]
@@ -21,17 +22,17 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// A sample's numbers, one for each row in focus, the idle one first.
+    /// A sample's numbers, one for each row in rows, the idle one first.
     pub fn q(&self, sample: usize) -> &[f32] {
         &self.q[self.starts[sample]..self.starts[sample + 1]]
     }
 
-    fn push(&mut self, q: &[f32], focus: &OutputRows, value: &[f32]) {
+    fn push(&mut self, q: &[f32], rows: &OutputRows, value: &[f32]) {
         if self.starts.is_empty() {
             self.starts.push(0);
         }
         let before = self.q.len();
-        self.starts.extend(focus.segments.ranges().map(|range| before + range.end));
+        self.starts.extend(rows.segments.ranges().map(|range| before + range.end));
         self.q.extend_from_slice(q);
         self.value.extend_from_slice(value);
     }
@@ -53,7 +54,7 @@ pub struct ShardOutput<'a> {
     /// Which samples of the batch.
     pub range: Range<usize>,
     /// The rows of theirs whose outputs are wanted.
-    pub focus: &'a OutputRows,
+    pub rows: &'a OutputRows,
     /// What the network says.
     pub output: TapeOutput,
 }
@@ -194,13 +195,13 @@ impl<D: Device<Real = f32>> Learner<D> {
     pub fn outputs(&mut self, parameters: Option<&Tensors<D>>, samples: &[&Sample]) -> Outputs {
         let shards = self.each_shard(samples, |device, network, own, range| {
             let batch = Batch::of(&samples[range]);
-            let focus = OutputRows::all(&batch);
+            let rows = OutputRows::all(&batch);
             let mut tape = Tape::new(device, parameters.unwrap_or(own));
-            let output = network.forward(&mut tape, &batch, &focus);
-            (tape.values(output.q), focus, tape.values(output.value))
+            let output = network.forward(&mut tape, &batch, &rows);
+            (tape.values(output.q), rows, tape.values(output.value))
         });
         let mut outputs = Outputs::default();
-        shards.iter().for_each(|(q, focus, value)| outputs.push(q, focus, value));
+        shards.iter().for_each(|(q, rows, value)| outputs.push(q, rows, value));
         outputs
     }
 
@@ -224,13 +225,13 @@ impl<D: Device<Real = f32>> Learner<D> {
         wanted: SelectedRows<'_>,
         loss: impl Fn(usize, &[f32], f32, &mut [f32]) -> SampleLoss + Sync,
     ) -> f64 {
-        let losses = self.backward(samples, wanted, |tape, asked| {
-            let ShardOutput { range, focus, output, .. } = asked;
+        let losses = self.backward(samples, wanted, |tape, shard| {
+            let ShardOutput { range, rows, output, .. } = shard;
             let (q, value) = (tape.values(output.q), tape.values(output.value));
             let mut by_q = vec![0.0; q.len()];
             let mut parts: Vec<(usize, &[f32], &mut [f32])> = Vec::with_capacity(range.len());
             let mut rest = &mut by_q[..];
-            for (place, rows) in focus.segments.ranges().enumerate() {
+            for (place, rows) in rows.segments.ranges().enumerate() {
                 let (own, others) = rest.split_at_mut(rows.len());
                 parts.push((place, &q[rows], own));
                 rest = others;
@@ -258,13 +259,13 @@ impl<D: Device<Real = f32>> Learner<D> {
         let shards = shards.map(|(shard, (range, (device, gradients)))| {
             gradients.clear(device);
             let batch = Batch::of(&samples[range.clone()]);
-            let focus = match wanted {
+            let rows = match wanted {
                 Some(wanted) => OutputRows::of(&batch, wanted[range.clone()].iter().copied()),
                 None => OutputRows::all(&batch),
             };
             let mut tape = Tape::new(device, parameters);
-            let output = network.forward(&mut tape, &batch, &focus);
-            let (losses, found) = loss(&mut tape, ShardOutput { shard, range: range.clone(), focus: &focus, output });
+            let output = network.forward(&mut tape, &batch, &rows);
+            let (losses, found) = loss(&mut tape, ShardOutput { shard, range: range.clone(), rows: &rows, output });
             tape.backward(losses, gradients);
             found
         });
@@ -278,9 +279,9 @@ impl<D: Device<Real = f32>> Learner<D> {
     }
 
     /// Moves the parameters against the gradients last found, which are those of these losses, clipped to a norm. Does not wait for it.
-    pub fn step(&mut self, losses: Vec<D::Number>, rate: f64, clip: f64) -> PendingUpdate<D> {
+    pub fn step(&mut self, losses: Vec<D::Number>, size: StepSize) -> PendingUpdate<D> {
         let (device, gradients) = &mut self.shards[0];
-        let norm = self.adam.clipped_step(device, rate, clip, gradients, &mut self.parameters);
+        let norm = self.adam.clipped_step(device, size.rate, size.clip, gradients, &mut self.parameters);
         PendingUpdate { losses, norm }
     }
 
@@ -288,19 +289,6 @@ impl<D: Device<Real = f32>> Learner<D> {
     pub fn figures(&self, queued: &PendingUpdate<D>) -> UpdateFigures {
         let number = |number: &D::Number| self.shards[0].0.number(number);
         UpdateFigures { loss: queued.losses.iter().map(number).sum(), norm: number(&queued.norm) }
-    }
-
-    /// Tells what the last update came to, once there is a next one for the device to do meanwhile, or none to come.
-    pub fn tell<E>(
-        &self,
-        last: &mut Option<PendingUpdate<D>>,
-        next: Option<PendingUpdate<D>>,
-        done: &mut impl FnMut(&Self, UpdateFigures) -> Result<(), E>,
-    ) -> Result<(), E> {
-        match std::mem::replace(last, next) {
-            Some(queued) => done(self, self.figures(&queued)),
-            None => Ok(()),
-        }
     }
 
     /// The numbers of a matrix on its device, waited for.

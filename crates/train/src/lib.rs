@@ -1,5 +1,13 @@
-//! Training: the simulator as many environments, the network on the tape, and the ways to learn.
+//! Training of the learned scheduler.
+//!
+//! - The simulator as environments to act in: [`Environment`], many at once in a [`Fleet`], on sets from a [`TaskSetSource`].
+//! - The network with its gradients: [`TapeNetwork`], trained by a [`Learner`].
+//! - The learning algorithms, each in a file of its own: `cloning`, `rollouts`, `dqn`, `ppo`, `offline` and `stay`.
+//! - A whole training: a [`TrainingRun`] follows a [`Recipe`], validates after each phase, and can be resumed from a checkpoint.
+//!
+//! The deployed scheduler is the `temponet` crate. Training sees through the same tokenizer and writes the same weights file.
 
+mod algorithm;
 mod base_scheduler;
 mod calibration;
 mod check;
@@ -8,11 +16,13 @@ mod cloning;
 mod distinct_rows;
 mod dqn;
 mod environment;
+mod error;
 mod exploration;
 mod feed_forward;
 mod fleet;
 mod job_trace;
 mod learner;
+mod observer;
 mod offline;
 mod ppo;
 mod problem;
@@ -23,32 +33,38 @@ mod ring_buffer;
 mod rollouts;
 mod run;
 mod sample;
+mod stay;
 mod tape_network;
 mod task_set_source;
 mod teacher;
 mod tensorboard;
+mod updates;
+mod validation;
 
 pub use base_scheduler::best_base_scheduler;
 pub use check::check_environment;
-pub use cloning::{CloningSettings, DemonstrationBuffer};
+pub use cloning::{Cloning, CloningSettings};
 pub use dqn::{Dqn, DqnSettings};
-pub use environment::{Ending, Environment, Step};
+pub use environment::{Ending, Environment, EnvironmentSettings, JobExchange, Step};
+pub use error::TrainError;
 pub use exploration::{ExplorationBonus, VisitCounter};
 pub use fleet::{ChoiceOutcome, Episodes, Fleet, FleetError, Slot, trial_seed};
 pub use job_trace::{JobTrace, MIN_TRACE_JOBS, TRACE_SHARES, TraceSplit};
 pub use learner::{Learner, Outputs, PendingUpdate, SampleLoss, SelectedRows, ShardOutput, UpdateFigures};
-pub use offline::{Critic, OfflineAlgorithm, OfflineSettings, log_runs};
-pub use ppo::{PpoSettings, rounds as ppo_rounds};
-pub use recipe::{
-    EpisodeSettings, Method, NetworkShape, OptimizerSettings, Recipe, Stage, StaySettings, Tokens, ValidationSettings,
-};
+pub use observer::{NoObserver, PhaseFigures, TrainingObserver};
+pub use offline::{OfflineAlgorithm, OfflineSettings, log_runs};
+pub use ppo::{Ppo, PpoSettings};
+pub use recipe::{EpisodeSettings, Method, NetworkShape, OptimizerSettings, Recipe, Stage, Tokens, ValidationSettings};
 pub use replay_buffer::{ReplayBatch, ReplayBuffer, Transition};
 pub use reward::{Reward, RewardAccumulator, RewardShape};
 pub use ring_buffer::RingBuffer;
-pub use rollouts::{Comparison, ComparisonBuffer, RolloutSettings};
-pub use run::{NoObserver, PhaseFigures, TrainError, TrainingObserver, TrainingRun, ValidationScores};
+pub use rollouts::RolloutSettings;
+pub use run::TrainingRun;
 pub use sample::{Batch, Sample};
+pub use stay::StaySettings;
 pub use tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
 pub use task_set_source::{ExecutionKind, TaskSetSource, WorkloadRanges};
 pub use teacher::{OPTIMUM, cannot_teach, teacher};
 pub use tensorboard::EventFile;
+pub use updates::{StepSize, UpdatePlan, Updates};
+pub use validation::ValidationScores;

@@ -11,6 +11,7 @@ use crate::offline::OfflineSettings;
 use crate::ppo::PpoSettings;
 use crate::reward::Reward;
 use crate::rollouts::RolloutSettings;
+use crate::stay::StaySettings;
 use crate::task_set_source::WorkloadRanges;
 
 /// Everything that decides what a training comes to.
@@ -190,20 +191,6 @@ pub enum Method {
     Stay(StaySettings),
 }
 
-/// How the worth of staying is found ([`temponet::Staying`]). Nothing is learned: each phase tries a value, and the best one is kept with the model.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct StaySettings {
-    /// Step between the values that consecutive phases try, in units of Q; the first phase tries 0.
-    pub step: f64,
-}
-
-impl Default for StaySettings {
-    fn default() -> Self {
-        StaySettings { step: 2.0 }
-    }
-}
-
 impl Method {
     /// Its name.
     pub fn name(&self) -> &'static str {
@@ -214,15 +201,6 @@ impl Method {
             Method::Ppo(_) => "ppo",
             Method::Offline(_) => "offline",
             Method::Stay(_) => "stay",
-        }
-    }
-
-    /// Whether it may learn to leave cores idle although jobs wait.
-    pub fn may_idle(&self) -> bool {
-        match self {
-            Method::Dqn(settings) => settings.may_idle,
-            Method::Offline(settings) => settings.dqn.may_idle,
-            Method::Cloning(_) | Method::Rollouts(_) | Method::Ppo(_) | Method::Stay(_) => false,
         }
     }
 

@@ -143,12 +143,12 @@ impl RewardAccumulator {
     }
 
     /// Pays for so many migrations.
-    pub fn migrated(&mut self, times: u64) {
+    pub fn charge_migrations(&mut self, times: u64) {
         self.earned -= self.reward.migration * times as f64;
     }
 
     /// Pays for the negative slack that jobs had during a time.
-    pub fn waited(&mut self, jobs: impl Iterator<Item = i64>, length: Time) {
+    pub fn charge_negative_slack(&mut self, jobs: impl Iterator<Item = i64>, length: Time) {
         if let RewardShape::Slack { weight } = self.reward.shape {
             let lacking: f64 = jobs.map(|slack| (-slack).max(0) as f64 / self.unit).sum();
             self.earned -= weight * lacking * length.0 as f64 / self.unit;
@@ -226,13 +226,13 @@ mod tests {
     /// What the run of a scheduler that completes only jobs of one task earns.
     fn share(reward: Reward, met: u32) -> f64 {
         let set = set();
-        let mut purse = RewardAccumulator::new(reward, 1.0, &set).on_time_only(Time::NEVER);
+        let mut rewards = RewardAccumulator::new(reward, 1.0, &set).on_time_only(Time::NEVER);
         for (index, task) in (0..).zip(&set.tasks) {
             let job = Job::first(index, task);
             let end = if index == met { End::Completed } else { End::Aborted };
-            purse.left(&job, None, end, job.deadline);
+            rewards.left(&job, None, end, job.deadline);
         }
-        purse.share()
+        rewards.share()
     }
 
     #[test]

@@ -29,7 +29,7 @@ type Linear = (TensorId, TensorId);
 /// What makes numbers of embedded rows.
 #[derive(Clone, Debug)]
 enum Body {
-    Transformer { layers: Vec<Layer>, job_head: Linear },
+    Transformer(Transformer),
     FeedForward(FeedForward),
 }
 
@@ -41,6 +41,26 @@ struct Real {
     map: Linear,
 }
 
+/// Blocks of the Transformer, and the head that makes Q-values of job rows.
+#[derive(Clone, Debug)]
+struct Transformer {
+    layers: Vec<Layer>,
+    job_head: Linear,
+}
+
+/// Embedded rows of a batch, the input of the Transformer.
+struct Embedded<D: Device> {
+    /// One row for each row of the batch, or one for each distinct row.
+    x: Var,
+    /// Number of the distinct row of each row of the batch, if `x` has only the distinct ones.
+    distinct: Option<RowNumbers<D>>,
+    /// Numbers of the idle rows in the batch.
+    idle_places: RowNumbers<D>,
+    /// Numbers of the job rows in the batch.
+    job_places: RowNumbers<D>,
+}
+
+/// One block of the Transformer.
 #[derive(Clone, Copy, Debug)]
 struct Layer {
     query: Linear,
@@ -88,7 +108,7 @@ impl OutputRows {
 /// What comes out.
 #[derive(Clone, Copy, Debug)]
 pub struct TapeOutput {
-    /// One number for each row in focus.
+    /// One number for each output row.
     pub q: Var,
     /// One number for each sample: what the state is worth.
     pub value: Var,
@@ -147,7 +167,8 @@ impl TapeNetwork {
         let body = match architecture.slots {
             Some(slots) => Body::FeedForward(FeedForward::new(slots, architecture.layers, id)),
             None => {
-                Body::Transformer { layers: (0..architecture.layers).map(layer).collect(), job_head: pair("head.job") }
+                let layers = (0..architecture.layers).map(layer).collect();
+                Body::Transformer(Transformer { layers, job_head: pair("head.job") })
             }
         };
         let network = TapeNetwork {
@@ -194,26 +215,20 @@ impl TapeNetwork {
         &self,
         tape: &mut Tape<'_, D>,
         batch: &Batch,
-        focus: &OutputRows,
+        output_rows: &OutputRows,
     ) -> TapeOutput {
         let rows = batch.segments.rows();
         let (idle_places, job_places) = (tape.numbers(&batch.idle_places), tape.numbers(&batch.job_places));
-        if let (Body::Transformer { layers, job_head }, true) = (&self.body, tape.device().shares_rows())
-            && let Some(kinds) = DistinctRows::of(batch)
+        if let (Body::Transformer(transformer), true) = (&self.body, tape.device().shares_rows())
+            && let Some(distinct) = DistinctRows::of(batch)
         {
             let (idle, jobs): (Vec<u32>, Vec<u32>) =
-                ((0..kinds.idle_rows as u32).collect(), (kinds.idle_rows as u32..kinds.rows as u32).collect());
+                ((0..distinct.idle_rows as u32).collect(), (distinct.idle_rows as u32..distinct.rows as u32).collect());
             let (idle, jobs) = (tape.numbers(&idle), tape.numbers(&jobs));
-            let x = self.embed(tape, kinds.rows, (&kinds.idle, &idle), (&kinds.jobs, &jobs));
-            let kinds = tape.numbers(&kinds.of_rows);
-            return self.transform(
-                tape,
-                batch,
-                focus,
-                (x, Some(kinds)),
-                (idle_places, job_places),
-                (layers, *job_head),
-            );
+            let x = self.embed(tape, distinct.rows, (&distinct.idle, &idle), (&distinct.jobs, &jobs));
+            let distinct = tape.numbers(&distinct.of_rows);
+            let embedded = Embedded { x, distinct: Some(distinct), idle_places, job_places };
+            return self.transform(tape, batch, output_rows, embedded, transformer);
         }
         let mut x = self.embed(tape, rows, (&batch.idle, &idle_places), (&batch.jobs, &job_places));
         if let Some(real) = self.real {
@@ -230,16 +245,17 @@ impl TapeNetwork {
             x = tape.add(x, in_place);
         }
         match &self.body {
-            Body::Transformer { layers, job_head } => {
-                self.transform(tape, batch, focus, (x, None), (idle_places, job_places), (layers, *job_head))
+            Body::Transformer(transformer) => {
+                let embedded = Embedded { x, distinct: None, idle_places, job_places };
+                self.transform(tape, batch, output_rows, embedded, transformer)
             }
             Body::FeedForward(body) => {
-                let (idle_rows, jobs) = body.forward(tape, batch, focus, x);
-                let idle = tape.numbers(&places(&focus.segments).0);
+                let (idle_rows, jobs) = body.forward(tape, batch, output_rows, x);
+                let idle = tape.numbers(&places(&output_rows.segments).0);
                 let idle_q = tape.linear(idle_rows, self.idle_head.0, Some(self.idle_head.1));
                 let parts: Vec<_> =
                     [(idle_q, &idle)].into_iter().chain(jobs.iter().map(|(q, places)| (*q, places))).collect();
-                let q = tape.combine(focus.rows.len(), &parts);
+                let q = tape.combine(output_rows.rows.len(), &parts);
                 TapeOutput { q, value: tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1)) }
             }
         }
@@ -263,32 +279,33 @@ impl TapeNetwork {
         tape.embedding(rows, &tables)
     }
 
-    /// The blocks of the Transformer, and its heads. What goes in has one row for each of the batch, or one for each kind and the kinds of the batch's rows.
+    /// The blocks of the Transformer, and its heads. What goes in has one row for each of the batch, or one for each kind and the distinct of the batch's rows.
     fn transform<D: Device<Real = f32>>(
         &self,
         tape: &mut Tape<'_, D>,
         batch: &Batch,
-        focus: &OutputRows,
-        (mut x, mut kinds): (Var, Option<RowNumbers<D>>),
-        (idle_places, job_places): (RowNumbers<D>, RowNumbers<D>),
-        (layers, job_head): (&[Layer], Linear),
+        output_rows: &OutputRows,
+        embedded: Embedded<D>,
+        transformer: &Transformer,
     ) -> TapeOutput {
+        let Embedded { mut x, mut distinct, idle_places, job_places } = embedded;
+        let Transformer { layers, job_head } = transformer;
         let bias = tape.input(batch.segments.rows(), 1, &batch.bias);
-        let is_whole = focus.rows.len() == batch.segments.rows();
+        let is_whole = output_rows.rows.len() == batch.segments.rows();
         for (place, layer) in layers.iter().enumerate() {
             let is_narrow = place + 1 == layers.len() && !is_whole;
             let mut k = tape.linear(x, layer.key.0, Some(layer.key.1));
             let mut v = tape.linear(x, layer.value.0, Some(layer.value.1));
             let mut q = (!is_narrow).then(|| tape.linear(x, layer.query.0, Some(layer.query.1)));
-            if let Some(kinds) = kinds.take() {
-                [x, k, v] = [x, k, v].map(|var| tape.gather(var, &kinds));
-                q = q.map(|q| tape.gather(q, &kinds));
+            if let Some(distinct) = distinct.take() {
+                [x, k, v] = [x, k, v].map(|var| tape.gather(var, &distinct));
+                q = q.map(|q| tape.gather(q, &distinct));
             }
             let mut queries = &batch.segments;
             if is_narrow {
-                let rows = tape.numbers(&focus.rows);
-                x = tape.gather(x, &rows);
-                queries = &focus.segments;
+                let selected = tape.numbers(&output_rows.rows);
+                x = tape.gather(x, &selected);
+                queries = &output_rows.segments;
             }
             let q = q.unwrap_or_else(|| tape.linear(x, layer.query.0, Some(layer.query.1)));
             let heads = self.architecture.heads;
@@ -303,13 +320,13 @@ impl TapeNetwork {
         let (idle, jobs) = if is_whole {
             (idle_places, job_places)
         } else {
-            let (idle, jobs) = places(&focus.segments);
+            let (idle, jobs) = places(&output_rows.segments);
             (tape.numbers(&idle), tape.numbers(&jobs))
         };
         let (idle_rows, job_rows) = (tape.gather(x, &idle), tape.gather(x, &jobs));
         let idle_q = tape.linear(idle_rows, self.idle_head.0, Some(self.idle_head.1));
         let job_q = tape.linear(job_rows, job_head.0, Some(job_head.1));
-        let q = tape.combine(focus.rows.len(), &[(idle_q, &idle), (job_q, &jobs)]);
+        let q = tape.combine(output_rows.rows.len(), &[(idle_q, &idle), (job_q, &jobs)]);
         let value = tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1));
         TapeOutput { q, value }
     }

@@ -3,7 +3,7 @@
 use temponet::Tokenizer;
 use temponet_grad::{AdamSettings, Cpu};
 use temponet_infer::Weights;
-use temponet_train::{Learner, NetworkShape, Sample, SampleLoss};
+use temponet_train::{Learner, NetworkShape, Sample, SampleLoss, StepSize};
 
 /// Greatest difference allowed, numbers being about one.
 const CLOSE: f32 = 1e-5;
@@ -40,7 +40,7 @@ fn gradients(layers: usize, samples: &[&Sample], wanted: Option<&[&[u32]]>) -> V
         by_q.iter_mut().enumerate().for_each(|(row, slope)| *slope = 0.5 - row as f32);
         SampleLoss { by_value: 0.3, ..SampleLoss::default() }
     });
-    learner.step(Vec::new(), 1e9, f64::INFINITY);
+    learner.step(Vec::new(), StepSize { rate: 1e9, clip: f64::INFINITY });
     numbers(&learner).iter().zip(before).map(|(after, before)| after - before).collect()
 }
 

@@ -8,10 +8,10 @@ use temponet_infer::{Rows, Weights, reference};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{OnMiss, Task, TaskSet, Time};
 use temponet_train::{
-    Batch, CloningSettings, DemonstrationBuffer, DqnSettings, Episodes, Fleet, Learner, Method, NetworkShape,
-    NoObserver, OfflineAlgorithm, OfflineSettings, OutputRows, PhaseFigures, PpoSettings, Recipe, Reward,
-    RewardAccumulator, RewardShape, RolloutSettings, Sample, Stage, StaySettings, TapeNetwork, TaskSetSource, Tokens,
-    TrainError, TrainingObserver, TrainingRun, WorkloadRanges,
+    Batch, Cloning, CloningSettings, DqnSettings, Episodes, Fleet, Learner, Method, NetworkShape, NoObserver,
+    OfflineAlgorithm, OfflineSettings, OutputRows, PhaseFigures, PpoSettings, Recipe, Reward, RewardAccumulator,
+    RewardShape, RolloutSettings, Sample, Stage, StaySettings, TapeNetwork, TaskSetSource, Tokens, TrainError,
+    TrainingObserver, TrainingRun, WorkloadRanges,
 };
 
 type Device = Cpu<f32>;
@@ -54,7 +54,9 @@ fn episodes(source: TaskSetSource, teacher: Option<&str>) -> Episodes {
 /// Samples of random sets of one to eight cores, or of as many tasks as there are slots.
 fn samples(count: usize, tokenizer: &Tokenizer) -> Vec<Sample> {
     let ranges = match tokenizer.slots {
-        Some(slots) => WorkloadRanges { cores: vec![1], tasks_per_core: (2.0, slots as f64), ..WorkloadRanges::default() },
+        Some(slots) => {
+            WorkloadRanges { cores: vec![1], tasks_per_core: (2.0, slots as f64), ..WorkloadRanges::default() }
+        }
         None => WorkloadRanges::default(),
     };
     let episodes = episodes(TaskSetSource::Drawn(Box::new(ranges)), Some("edf"));
@@ -104,11 +106,11 @@ fn cloning_edf_agrees_on_unseen_states() {
     let mut run = TrainingRun::new(Device::default(), recipe, Some(overload.clone()), None);
     run.train(&mut NoObserver).unwrap();
     let mut learner = Learner::new(Device::default(), &run.model().weights, AdamSettings::default());
-    let mut lessons = DemonstrationBuffer::new(&settings);
+    let mut cloning = Cloning::new(settings);
     let mut fleet = Fleet::new(episodes(TaskSetSource::Fixed(overload.into()), Some("edf")), 16, 99).unwrap();
     let mut rng = rand::SeedableRng::seed_from_u64(1);
-    lessons.collect(&settings, &mut learner, &mut fleet, &mut rng, 0.0).unwrap();
-    let agreement = lessons.agreement(&mut learner);
+    cloning.collect(&mut learner, &mut fleet, &mut rng, 0.0).unwrap();
+    let agreement = cloning.agreement(&mut learner);
     assert!(agreement > 0.99, "{agreement}");
 }
 
