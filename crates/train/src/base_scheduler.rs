@@ -1,4 +1,7 @@
-//! Simple schedulers that need no history, to start a comparison from: whatever is learned should be better than the best of them.
+//! The base scheduler of a set: the best of the simple schedulers on it, which a learned scheduler should beat.
+//!
+//! Candidates are the advisors and planners of the learned scheduler, as [`temponet_sched::advisors`] and [`temponet_sched::planners`] list
+//! them. Their order matters only for ties, and nowhere else in this crate.
 
 use temponet_sched::{advisors, planners};
 use temponet_sim::SimError;
@@ -6,7 +9,8 @@ use temponet_task::{Assignment, JobId, Scheduler, SystemView};
 
 use crate::environment::Environment;
 
-/// The one that earns the most in an environment from now on, for so many units of time.
+/// Returns the candidate that earns the most in an environment from now on, within the given time in units of the set's scale. Of several
+/// equal ones it is the one that is listed first, advisors before planners.
 pub fn best_base_scheduler(environment: &Environment, units: f64) -> Result<Box<dyn Scheduler>, SimError> {
     let [mut best, others @ ..] = advisors();
     let mut most = earned(environment, &mut *best, units)?;
@@ -26,7 +30,7 @@ fn earned(environment: &Environment, scheduler: &mut dyn Scheduler, units: f64) 
     environment.rollout_reward(&first, None, scheduler, units)
 }
 
-/// The jobs that a scheduler would run.
+/// Returns the jobs that a scheduler would run.
 pub fn chosen_jobs(scheduler: &mut dyn Scheduler, view: &SystemView<'_>) -> Vec<JobId> {
     let mut assignment = Assignment::default();
     assignment.reset(view.cores());

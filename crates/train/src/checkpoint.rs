@@ -1,4 +1,7 @@
-//! Everything a training needs to go on, as the content of one file: safetensors with the tensors, and the rest as bytes beside them.
+//! Checkpoints: everything that a training needs to continue, as the content of one file.
+//!
+//! The file is in the safetensors format. Parameters, optimizer moments and target networks are tensors; everything else is one more tensor
+//! of bytes, in the postcard format.
 
 use std::collections::HashMap;
 
@@ -32,13 +35,13 @@ fn wrong(error: impl ToString) -> TrainError {
 }
 
 impl<D: Device<Real = f32>> TrainingRun<D> {
-    /// The recipe and the set, so that a checkpoint is not used with others.
+    /// Returns the recipe and the set as text. A checkpoint can only be used with the same ones.
     fn fingerprint(&self) -> Result<String, TrainError> {
         let recipe = serde_json::to_string(&self.recipe).map_err(wrong)?;
         Ok(format!("{recipe} on {}", self.set_fingerprint()))
     }
 
-    /// The content of a checkpoint file.
+    /// Returns the content of a checkpoint file.
     pub fn checkpoint(&mut self) -> Result<Vec<u8>, TrainError> {
         let recipe = self.fingerprint()?;
         let steps = self.learner.adam.steps;
@@ -63,7 +66,7 @@ impl<D: Device<Real = f32>> TrainingRun<D> {
         write_tensors(views, metadata).map_err(wrong)
     }
 
-    /// Goes back to where a checkpoint was made; the recipe and the set must be the same.
+    /// Continues where a checkpoint was made. The recipe and the set must be the same.
     pub fn resume(&mut self, bytes: &[u8]) -> Result<(), TrainError> {
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(wrong)?;
         let file = SafeTensors::deserialize(bytes).map_err(wrong)?;
@@ -71,7 +74,7 @@ impl<D: Device<Real = f32>> TrainingRun<D> {
         if metadata.get("format").map(String::as_str) != Some(FORMAT) {
             return Err(wrong("it is no checkpoint of a training"));
         }
-        // Before anything is believed: a damaged number would be trained on.
+        // The checksum is verified before anything is read, because training would go on with a damaged number unnoticed.
         if !check_file(bytes).map_err(wrong)? {
             return Err(wrong("it has no checksum: it is damaged, or was made by an older version"));
         }
@@ -100,7 +103,7 @@ impl<D: Device<Real = f32>> TrainingRun<D> {
     }
 }
 
-/// The numbers of a tensor of that shape.
+/// Returns the values of a tensor of the given shape.
 fn numbers(file: &SafeTensors<'_>, name: &str, (rows, columns): (usize, usize)) -> Result<Vec<f32>, TrainError> {
     let view = file.tensor(name).map_err(wrong)?;
     let number = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);

@@ -1,43 +1,45 @@
-//! Rows of a batch with the same features are embedded alike: what depends on nothing else is computed once for all of them.
+//! The distinct rows of a batch. Equal rows have equal embeddings, and the same first linear maps, so these are computed once for all of
+//! them.
 
 use std::collections::HashMap;
 
 use crate::sample::Batch;
 
-/// The different rows of a batch, the idle ones first.
+/// Distinct rows of a batch, idle rows first.
 #[derive(Clone, Debug)]
 pub struct DistinctRows {
-    /// Each idle feature of the different idle rows.
+    /// Values of each idle feature, for the distinct idle rows.
     pub idle: Vec<Vec<u32>>,
-    /// Each job feature of the different job rows.
+    /// Values of each job feature, for the distinct job rows.
     pub jobs: Vec<Vec<u32>>,
-    /// Which one each row of the batch is.
+    /// Number of the distinct row that each row of the batch equals.
     pub of_rows: Vec<u32>,
-    /// How many idle ones there are.
+    /// Number of distinct idle rows.
     pub idle_rows: usize,
-    /// How many there are in all.
+    /// Number of distinct rows, idle and job.
     pub rows: usize,
 }
 
-/// Fewer than this share of the rows must be different for it to pay.
-const SHARE: f64 = 0.7;
+/// Greatest share of the rows that may be distinct for sharing to pay.
+const MAX_SHARE: f64 = 0.7;
 
 impl DistinctRows {
-    /// The different rows of a batch, where that saves work: not if they have numbers of their own, nor if most are different.
+    /// Finds the distinct rows of a batch. Returns `None` where that saves no work: if rows have real-valued inputs, or if most rows are
+    /// distinct.
     pub fn of(batch: &Batch) -> Option<DistinctRows> {
         if !batch.real.is_empty() {
             return None;
         }
-        let (idle_firsts, idle_kinds) = kinds(&batch.idle, batch.idle_places.len())?;
-        let (job_firsts, job_kinds) = kinds(&batch.jobs, batch.job_places.len())?;
+        let (idle_firsts, idle_numbers) = number_rows(&batch.idle, batch.idle_places.len())?;
+        let (job_firsts, job_numbers) = number_rows(&batch.jobs, batch.job_places.len())?;
         let rows = idle_firsts.len() + job_firsts.len();
-        if rows as f64 > SHARE * batch.segments.rows() as f64 {
+        if rows as f64 > MAX_SHARE * batch.segments.rows() as f64 {
             return None;
         }
         let mut of_rows = vec![0; batch.segments.rows()];
-        batch.idle_places.iter().zip(idle_kinds).for_each(|(row, kind)| of_rows[*row as usize] = kind);
-        let jobs = batch.job_places.iter().zip(job_kinds);
-        jobs.for_each(|(row, kind)| of_rows[*row as usize] = idle_firsts.len() as u32 + kind);
+        batch.idle_places.iter().zip(idle_numbers).for_each(|(row, number)| of_rows[*row as usize] = number);
+        let jobs = batch.job_places.iter().zip(job_numbers);
+        jobs.for_each(|(row, number)| of_rows[*row as usize] = idle_firsts.len() as u32 + number);
         let some = |features: &[Vec<u32>], places: &[usize]| -> Vec<Vec<u32>> {
             features.iter().map(|feature| places.iter().map(|place| feature[*place]).collect()).collect()
         };
@@ -46,8 +48,9 @@ impl DistinctRows {
     }
 }
 
-/// Where each kind first is, and the kind of each of so many rows. None if a row has more features than can be told apart here.
-fn kinds(features: &[Vec<u32>], rows: usize) -> Option<(Vec<usize>, Vec<u32>)> {
+/// Returns the first row of each distinct one, and the number of the distinct row of each row. `None` if a row has too many features for
+/// the key.
+fn number_rows(features: &[Vec<u32>], rows: usize) -> Option<(Vec<usize>, Vec<u32>)> {
     const BITS: u32 = 16;
     if features.len() as u32 * BITS > u128::BITS {
         return None;
@@ -82,13 +85,13 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_a_kind_have_the_same_features() {
+    fn equal_rows_have_the_same_features() {
         let samples = [sample([0, 8], &[5, 7, 5]), sample([0, 8], &[7, 7]), sample([1, 8], &[5])];
         let batch = Batch::of(&samples.iter().collect::<Vec<_>>());
-        let kinds = DistinctRows::of(&batch).expect("four of nine rows are different");
-        assert_eq!((kinds.idle_rows, kinds.rows), (2, 4));
-        assert_eq!((kinds.idle, kinds.jobs), (vec![vec![0, 1], vec![8, 8]], vec![vec![5, 7]]));
-        assert_eq!(kinds.of_rows, [0, 2, 3, 2, 0, 3, 3, 1, 2]);
+        let distinct = DistinctRows::of(&batch).expect("four of nine rows are different");
+        assert_eq!((distinct.idle_rows, distinct.rows), (2, 4));
+        assert_eq!((distinct.idle, distinct.jobs), (vec![vec![0, 1], vec![8, 8]], vec![vec![5, 7]]));
+        assert_eq!(distinct.of_rows, [0, 2, 3, 2, 0, 3, 3, 1, 2]);
     }
 
     #[test]

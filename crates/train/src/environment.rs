@@ -1,4 +1,4 @@
-//! The simulator as an environment to act in.
+//! The simulator as an environment to act in: one run of one set, decision point by decision point.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use crate::reward::{Reward, RewardAccumulator};
 /// How an episode ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// There is nothing left to schedule, ever: no state follows.
+    /// No job is left and none will come: a terminal state, which has no value.
     Terminated,
-    /// The horizon came; the state that would have followed is worth what it is worth.
+    /// The horizon was reached. The state is not terminal, so its estimated value counts.
     Truncated,
 }
 
-/// What an action led to.
+/// Result of one decision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// What was earned.
+    /// Reward since the decision.
     pub reward: f64,
-    /// How long it took until the next decision point, in units of the set's scale.
+    /// Time until the next decision point, in units of the set's scale.
     pub elapsed: f64,
-    /// Whether it was the last one.
+    /// How the episode ended, if it did.
     pub ending: Option<Ending>,
 }
 
@@ -35,15 +35,15 @@ pub struct EnvironmentSettings {
     pub scale: Scale,
     /// Seed of the set's jobs.
     pub seed: u64,
-    /// Length of the run.
+    /// End of the run.
     pub horizon: Time,
     /// Reward.
     pub reward: Reward,
-    /// Period of additional decision points; `None` leaves only the simulator's.
+    /// Period of additional decision points, the paper's tick; `None` leaves only those of the simulator.
     pub tick: Option<Time>,
 }
 
-/// One run of one set. Decision points are the simulator's, and with a tick also each whole multiple of it.
+/// One run of one set. Decision points are those of the simulator, and with a tick also each multiple of it.
 pub struct Environment {
     engine: Engine<Arc<TaskSet>>,
     rewards: RewardAccumulator,
@@ -54,7 +54,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// A run of the jobs that `seed` stands for, up to `horizon`, at its first decision point.
+    /// Starts a run and goes to its first decision point.
     pub fn new(set: Arc<TaskSet>, settings: EnvironmentSettings) -> Environment {
         let EnvironmentSettings { scale, seed, horizon, reward, tick } = settings;
         let rewards = RewardAccumulator::new(reward, scale.unit, &set);
@@ -64,7 +64,7 @@ impl Environment {
         environment
     }
 
-    /// The scale on which its set is seen.
+    /// Scale on which the network sees the set.
     pub fn scale(&self) -> &Scale {
         &self.scale
     }
@@ -76,18 +76,21 @@ impl Environment {
         }
     }
 
-    /// What a scheduler sees now.
+    /// Returns what a scheduler sees now.
     pub fn view(&self) -> SystemView<'_> {
         self.engine.view()
     }
 
-    /// Whether and how it ended.
+    /// How the episode ended, if it did.
     pub fn ending(&self) -> Option<Ending> {
         self.ending
     }
 
-    /// What if these jobs ran now, and then those that `base` says, for some units of time? With an exchange, the job that came in for another keeps a core
-    /// until it leaves: whoever prefers it now will go on to do so. What is earned by jobs due until then; nothing here changes.
+    /// Simulates what would happen if these jobs ran now and `base` decided afterwards, for `units` of the set's scale. Returns the reward
+    /// of the jobs that are due by then and meet their deadlines; the environment itself does not change.
+    ///
+    /// After an exchange the job that came in keeps a core until it leaves: a scheduler that prefers it now will still prefer it at the
+    /// next decision point.
     pub fn rollout_reward(
         &self,
         jobs: &[JobId],
@@ -119,7 +122,7 @@ impl Environment {
         Ok(rewards.take())
     }
 
-    /// Takes a decision and goes on to the next decision point.
+    /// Carries out a decision and goes to the next decision point.
     #[inline]
     pub fn act(&mut self, assignment: &mut Assignment) -> Result<Step, SimError> {
         let before = self.engine.view().now;
@@ -142,17 +145,17 @@ impl Environment {
     }
 }
 
-/// A job that runs in the place of another.
+/// A job that runs in place of another.
 #[derive(Clone, Copy, Debug)]
 pub struct JobExchange {
-    /// The one that runs.
+    /// Job that runs.
     pub inward: JobId,
-    /// The one that does not.
+    /// Job that does not run.
     pub outward: JobId,
 }
 
 impl JobExchange {
-    /// Sees to it that the one that came in runs: instead of the other one, or of the one that is due last.
+    /// Makes the job that came in run: in place of the job it was exchanged for, or else of the job that is due last.
     fn keep(self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let mut jobs: Vec<JobId> = assignment.cores().iter().flatten().copied().collect();
         if jobs.contains(&self.inward) {

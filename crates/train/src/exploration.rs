@@ -1,4 +1,4 @@
-//! Trying what was seldom tried: a bonus on the Q-values of rare (slack bin, task) pairs.
+//! Count-based exploration: a bonus on the Q-values of (slack bin, task) pairs that were rarely tried.
 
 use std::collections::BTreeMap;
 
@@ -6,37 +6,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::fleet::mix;
 
-/// What is added to Q-values while acting.
+/// Bonus added to Q-values while acting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ExplorationBonus {
-    /// Nothing: ε-greedy alone.
+    /// No bonus: ε-greedy alone.
     #[default]
     None,
-    /// β / √(n + 1), n being how often the pair was tried.
+    /// β / √(n + 1), where n is the number of times that the pair was tried.
     Count {
-        /// β.
+        /// β, 0 or more.
         weight: f64,
-        /// Count in a sketch of this many cells per row instead of exactly.
+        /// Number of cells per row of a count-min sketch that counts approximately; `None` counts exactly.
         sketch: Option<usize>,
     },
-    /// Upper confidence bounds: c · √(ln t / (n + 1)), t being all tries.
+    /// Upper confidence bound: c · √(ln t / (n + 1)), where t is the number of all tries.
     Ucb {
-        /// c.
+        /// c, 0 or more.
         weight: f64,
     },
 }
 
-/// How often pairs were tried.
+/// Number of times that each pair was tried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum VisitCounter {
-    /// Exactly.
+    /// Exact counts.
     Exact(BTreeMap<(u16, u32), u64>),
-    /// A count-min sketch: never too few, at times too many.
+    /// Count-min sketch: never counts too few, sometimes too many.
     Sketch {
         /// Cells per row.
         width: usize,
-        /// All rows.
+        /// Cells of all rows, row after row.
         cells: Vec<u32>,
     },
 }
@@ -45,7 +45,7 @@ pub enum VisitCounter {
 const ROWS: usize = 4;
 
 impl VisitCounter {
-    /// Counts as the bonus wants it.
+    /// Empty counter of the kind that the bonus asks for.
     pub fn new(bonus: ExplorationBonus) -> VisitCounter {
         match bonus {
             ExplorationBonus::Count { sketch: Some(width), .. } => {
@@ -55,7 +55,7 @@ impl VisitCounter {
         }
     }
 
-    /// Counts a try.
+    /// Counts one try of a pair.
     pub fn add(&mut self, slack: u16, task: u32) {
         match self {
             VisitCounter::Exact(counts) => *counts.entry((slack, task)).or_default() += 1,
@@ -67,7 +67,7 @@ impl VisitCounter {
         }
     }
 
-    /// How often a pair was tried.
+    /// Returns the number of times that a pair was tried.
     pub fn of(&self, slack: u16, task: u32) -> u64 {
         match self {
             VisitCounter::Exact(counts) => counts.get(&(slack, task)).copied().unwrap_or(0),
@@ -83,7 +83,7 @@ fn place(slack: u16, task: u32, row: usize, width: usize) -> usize {
 }
 
 impl ExplorationBonus {
-    /// What a pair's Q-value gets, after so many tries in all.
+    /// Returns the bonus of a pair after `tries` tries in all.
     pub fn of(self, counter: &VisitCounter, tries: u64, slack: u16, task: u32) -> f64 {
         let rarely = |weight: f64, above: f64| weight * (above / (counter.of(slack, task) as f64 + 1.0)).sqrt();
         match self {

@@ -1,5 +1,5 @@
-//! A recorded trace has one past and one future: what is learned on comes first, what progress is judged on after it, and what the verdict is for last.
-//! Jobs that were learned on are in no later part.
+//! Recorded traces, split in time: the first part is learned on, the next one validates, and the last one is for the verdict. A trace has
+//! only one past and one future, so no job of an earlier part is in a later one.
 
 use std::sync::Arc;
 
@@ -7,33 +7,33 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_task::{Arrival, ListedJob, TaskSet, Time};
 
-/// A part of a trace.
+/// Part of a trace.
 #[derive(Clone, Debug)]
 pub struct JobTrace {
     set: Arc<TaskSet>,
-    /// Of all its jobs, sorted.
+    /// Releases of all jobs, in ascending order.
     releases: Vec<Time>,
 }
 
-/// The parts of a trace; see [`JobTrace::split`].
+/// Parts of a trace; see [`JobTrace::split`].
 #[derive(Clone, Debug)]
 pub struct TraceSplit {
-    /// To learn on.
+    /// Part to learn on.
     pub training: Arc<JobTrace>,
-    /// To judge progress on.
+    /// Part to validate on.
     pub validation: Arc<JobTrace>,
-    /// For the verdict.
+    /// Part for the verdict.
     pub verdict: Arc<JobTrace>,
 }
 
-/// Shares of the jobs, by release, up to which a trace is learned on and validated on.
+/// Shares of the jobs, in the order of their releases, at which the training and the validation part end.
 pub const TRACE_SHARES: (f64, f64) = (0.6, 0.8);
 
-/// A trace of fewer jobs is not cut: its parts would say nothing.
+/// Least number of jobs of a trace that can be split; the parts of a shorter one would say nothing.
 pub const MIN_TRACE_JOBS: usize = 50;
 
 impl JobTrace {
-    /// The parts of a set all of whose jobs are listed; none for another set, or one that is too short.
+    /// Splits a set all of whose jobs are listed. Returns `None` for any other set, and for a trace that is too short.
     pub fn split(set: &TaskSet) -> Option<TraceSplit> {
         let is_trace = set.tasks.iter().all(|task| matches!(task.arrival, Arrival::Listed(_)));
         let whole = JobTrace::of(set.clone());
@@ -63,7 +63,7 @@ impl JobTrace {
         JobTrace { set: Arc::new(set), releases }
     }
 
-    /// The jobs released from one date on and before another, the first of them at once. Tasks keep what is said of them.
+    /// Returns the jobs released in `from..to`, shifted so that the first one is released at time zero. Everything else stays.
     fn between(&self, from: Time, to: Time) -> TaskSet {
         let begin = self.releases.iter().copied().find(|release| *release >= from).unwrap_or(from);
         let mut set = (*self.set).clone();
@@ -81,22 +81,22 @@ impl JobTrace {
         set
     }
 
-    /// All of it.
+    /// Returns the part as a task set.
     pub fn set(&self) -> &Arc<TaskSet> {
         &self.set
     }
 
-    /// Jobs.
+    /// Returns the number of jobs.
     pub fn len(&self) -> usize {
         self.releases.len()
     }
 
-    /// Whether there are none.
+    /// Whether the part has no jobs.
     pub fn is_empty(&self) -> bool {
         self.releases.is_empty()
     }
 
-    /// When its last job is due.
+    /// Returns the deadline of the job that is due last.
     pub fn end(&self) -> Time {
         let due = |task: &temponet_task::Task| match &task.arrival {
             Arrival::Listed(jobs) => jobs.iter().map(|job| job.deadline).max(),
@@ -105,7 +105,8 @@ impl JobTrace {
         self.set.tasks.iter().filter_map(due).max().unwrap_or_default()
     }
 
-    /// What comes from one of its releases on, in its first three quarters, drawn by a seed: so that episodes do not all begin alike.
+    /// Returns the part from one of its releases on. The seed draws the release among the first three quarters, so that episodes begin
+    /// differently.
     pub fn window(&self, seed: u64) -> TaskSet {
         let place = Pcg64::seed_from_u64(seed).random_range(0..=self.releases.len() * 3 / 4);
         self.between(self.releases[place.min(self.releases.len() - 1)], Time::NEVER)
@@ -121,7 +122,7 @@ mod tests {
     fn a_trace_is_not_judged_on_the_jobs_it_was_learned_on() {
         let job = |place: u64| {
             let release = Time(1_000 + 10 * place);
-            // The execution time tells which one it is.
+            // The execution time identifies the job.
             let (execution, wcet) = (Time(place + 1), Time(500));
             ListedJob {
                 release,

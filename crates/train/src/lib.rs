@@ -40,6 +40,7 @@ mod teacher;
 mod tensorboard;
 mod updates;
 mod validation;
+mod workload;
 
 pub use base_scheduler::best_base_scheduler;
 pub use check::check_environment;
@@ -63,8 +64,9 @@ pub use run::TrainingRun;
 pub use sample::{Batch, Sample};
 pub use stay::StaySettings;
 pub use tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
-pub use task_set_source::{ExecutionKind, TaskSetSource, WorkloadRanges};
+pub use task_set_source::TaskSetSource;
 pub use teacher::{OPTIMUM, cannot_teach, teacher};
 pub use tensorboard::EventFile;
 pub use updates::{StepSize, UpdatePlan, Updates};
 pub use validation::ValidationScores;
+pub use workload::{ExecutionKind, WorkloadRanges};

@@ -1,18 +1,18 @@
-//! Can a recipe be followed? Everything a user can get wrong in one, found before anything is done.
+//! Check of a recipe: everything that a user can get wrong in one, found before anything is done.
 
 use crate::dqn::DqnSettings;
 use crate::exploration::ExplorationBonus;
 use crate::offline::OfflineAlgorithm;
 use crate::recipe::{Method, Recipe, Stage};
 use crate::reward::{Reward, RewardShape};
-use crate::task_set_source::WorkloadRanges;
 use crate::teacher::unknown;
+use crate::workload::WorkloadRanges;
 
-/// Updates that a stage may have.
-const MOST_UPDATES: u64 = 1_000_000_000_000;
+/// Greatest number of updates in a stage.
+const MAX_UPDATES: u64 = 1_000_000_000_000;
 
 impl Recipe {
-    /// Why it cannot be followed, if it cannot.
+    /// Returns why the recipe cannot be followed, or `None`. The text names the setting, so that its line in the file can be found.
     pub fn problem(&self) -> Option<String> {
         let tokenizer = self.tokenizer();
         if let Some(problem) = tokenizer.problem() {
@@ -75,7 +75,7 @@ impl Stage {
         let teacher = || self.method.teachers().iter().find_map(|name| unknown(name));
         let length = || {
             let updates = self.phases.saturating_mul(self.method.updates());
-            (updates > MOST_UPDATES).then(|| format!("its {updates} updates are more than {MOST_UPDATES}"))
+            (updates > MAX_UPDATES).then(|| format!("its {updates} updates are more than {MAX_UPDATES}"))
         };
         rate.or_else(reward).or_else(phases).or_else(|| self.method.problem()).or_else(teacher).or_else(length)
     }

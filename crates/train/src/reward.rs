@@ -1,72 +1,74 @@
-//! What a schedule is worth, event by event.
+//! Rewards: what completions, misses and other events of a run are worth.
 
 use serde::{Deserialize, Serialize};
 use temponet_sim::{End, Observer};
 use temponet_task::{Job, Speed, TaskSet, Time, Worths};
 
-/// How on-time completions, misses and other things are paid for.
+/// Reward for meeting and missing deadlines, and for other things. A job's worth is 1 or what [`Reward`] says; the amounts below are for a
+/// worth of 1. All weights are 0 or more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum RewardShape {
-    /// +1 for a job on time, −1 for a missed one.
+    /// +1 for a job that meets its deadline, −1 for a miss.
     #[default]
     Binary,
-    /// +1 for a job on time, nothing for a missed one.
+    /// +1 for a job that meets its deadline, 0 for a miss.
     NoPenalty,
-    /// Nothing for a job on time, −1 for a missed one: unlike what is earned, what is lost does not depend on how early a job ends, so that
-    /// discounting prefers no short jobs.
+    /// 0 for a job that meets its deadline, −1 for a miss. Unlike a reward for completing, the penalty does not come sooner for a short
+    /// job, so discounting does not prefer short jobs.
     Misses,
-    /// Binary, and a missed job costs more the more of its work is undone, or the later it ends.
+    /// Binary, and a miss costs more, the more of the job's work is undone or the later it completes.
     Lateness {
-        /// The cost of a whole wcet undone, or of a whole relative deadline late.
+        /// Cost of a whole wcet undone, or of completing a whole relative deadline late.
         weight: f64,
     },
-    /// Binary, and a job on time is worth more the earlier it ends.
+    /// Binary, and a job that meets its deadline earns more, the earlier it completes.
     Early {
-        /// The bonus for ending at the release.
+        /// Bonus for completing at the release.
         weight: f64,
     },
     /// Binary, and negative slack costs while it lasts.
     Slack {
-        /// The cost of one unit of negative slack for one unit of time.
+        /// Cost of one unit of negative slack for one unit of time.
         weight: f64,
     },
-    /// Binary, and running a job of a task whose execution times vary costs.
+    /// Binary, and running a job costs if the execution times of its task vary.
     Risk {
-        /// The cost of one unit of time at a coefficient of variation of one.
+        /// Cost of one unit of time at a coefficient of variation of 1.
         weight: f64,
     },
     /// Binary, and energy costs.
     Energy {
-        /// The cost of one unit of time of one core at full speed; it falls with the cube of the speed.
+        /// Cost of one unit of time of one core at full speed; at lower speeds it falls with the cube of the speed.
         weight: f64,
     },
 }
 
-/// All there is to earn.
+/// Everything that is rewarded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Reward {
-    /// The shape.
+    /// Reward for meeting and missing deadlines; default [`RewardShape::Binary`].
     pub shape: RewardShape,
-    /// What a migration costs.
+    /// Cost of a migration, 0 or more; default 0.
     pub migration: f64,
-    /// Whether a job counts by its value instead of as one. Without this and the next, jobs count by the goal of their set.
+    /// Whether a job counts by its value instead of as 1. If neither this nor `by_criticality` is given, which is the default, jobs count
+    /// by the goal of their set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_value: Option<bool>,
-    /// How much more a job counts for each level of criticality.
+    /// Additional worth of a job for each level of criticality, 0 or more, as a share of its worth at level 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_criticality: Option<f64>,
 }
 
-/// What a job in time is worth.
+/// Worth of a job that meets its deadline.
 #[derive(Clone, Debug)]
 enum JobWorth {
-    /// As the set's goal says.
+    /// Worth by the goal of the set.
     Goal(Worths),
-    /// As the recipe says.
+    /// Worth by the recipe.
     Stated {
-        /// The mean value of a task, where values count.
+        /// Mean value of a task, if jobs count by value.
         mean_value: Option<f64>,
         by_criticality: f64,
     },
@@ -94,30 +96,31 @@ impl JobWorth {
     }
 }
 
-/// Adds up the reward of a run as it goes on.
+/// Observer of a run that adds up its reward.
 #[derive(Clone, Debug)]
 pub struct RewardAccumulator {
     reward: Reward,
-    /// One unit of time, in ns: the set's scale.
+    /// Unit of time in nanoseconds: that of the set's scale.
     unit: f64,
     pay: JobWorth,
     earned: f64,
-    /// What all jobs that have left would have been worth in time.
+    /// Worth of all jobs that have left, as if they had met their deadlines.
     possible: f64,
-    /// Jobs due later do not count.
+    /// Deadline after which jobs do not count.
     due_by: Time,
-    /// What each task's executions were like: how many, their mean and their sum of squared differences.
+    /// Execution times of each task so far: their number, their mean and the sum of their squared differences from it.
     history: Vec<(f64, f64, f64)>,
 }
 
 impl RewardAccumulator {
-    /// An empty one, for a set of this scale.
+    /// No reward so far, for a set whose scale has this unit in nanoseconds.
     pub fn new(reward: Reward, unit: f64, set: &TaskSet) -> RewardAccumulator {
         let (pay, history) = (JobWorth::of(&reward, set), vec![(0.0, 0.0, 0.0); set.tasks.len()]);
         RewardAccumulator { reward, unit, pay, earned: 0.0, possible: 0.0, due_by: Time::NEVER, history }
     }
 
-    /// An empty one that only counts jobs in time, and of them only those due by a date: so nothing is gained by what is done early.
+    /// Returns an empty accumulator for the same set that rewards only jobs that meet their deadlines, and of them only those due by
+    /// `due_by`. Doing early what is due later then gains nothing.
     pub fn on_time_only(&self, due_by: Time) -> RewardAccumulator {
         let reward = Reward { shape: RewardShape::NoPenalty, migration: 0.0, ..self.reward };
         let history = vec![(0.0, 0.0, 0.0); self.history.len()];
@@ -132,22 +135,22 @@ impl RewardAccumulator {
         }
     }
 
-    /// Takes out what was earned since the last time.
+    /// Returns the reward since the last call.
     pub fn take(&mut self) -> f64 {
         std::mem::take(&mut self.earned)
     }
 
-    /// What was earned as a share of what could have been.
+    /// Returns the reward as a share of the worth of all jobs that have left; 1 if none has.
     pub fn share(&self) -> f64 {
         if self.possible > 0.0 { self.earned / self.possible } else { 1.0 }
     }
 
-    /// Pays for so many migrations.
+    /// Charges for this many migrations.
     pub fn charge_migrations(&mut self, times: u64) {
         self.earned -= self.reward.migration * times as f64;
     }
 
-    /// Pays for the negative slack that jobs had during a time.
+    /// Charges for the negative slack that jobs had for a length of time.
     pub fn charge_negative_slack(&mut self, jobs: impl Iterator<Item = i64>, length: Time) {
         if let RewardShape::Slack { weight } = self.reward.shape {
             let lacking: f64 = jobs.map(|slack| (-slack).max(0) as f64 / self.unit).sum();
@@ -160,7 +163,7 @@ impl RewardAccumulator {
         matches!(self.reward.shape, RewardShape::Slack { .. })
     }
 
-    /// The coefficient of variation of a task's executions so far.
+    /// Returns the coefficient of variation of a task's execution times so far.
     fn variation(&self, task: u32) -> f64 {
         let (count, mean, squares) = self.history[task as usize];
         if count < 2.0 || mean <= 0.0 { 0.0 } else { (squares / (count - 1.0)).sqrt() / mean }
@@ -223,7 +226,7 @@ mod tests {
         TaskSet::new("s", tasks, 1)
     }
 
-    /// What the run of a scheduler that completes only jobs of one task earns.
+    /// Share of the possible reward in a run that completes only the jobs of one task.
     fn share(reward: Reward, met: u32) -> f64 {
         let set = set();
         let mut rewards = RewardAccumulator::new(reward, 1.0, &set).on_time_only(Time::NEVER);

@@ -1,5 +1,7 @@
-//! The network on the tape: the same tensors, by the same names, as the deployed one, and a value head that only training needs. What comes
-//! between the embeddings and the heads is a Transformer, or hidden layers for a fixed number of tasks.
+//! The network on the tape, to compute gradients with.
+//!
+//! It has the same tensors by the same names as the deployed network, and a value head that only training needs. Between the embeddings and
+//! the heads there is a Transformer, or hidden layers for a fixed number of tasks.
 
 use std::sync::Arc;
 
@@ -10,10 +12,10 @@ use crate::distinct_rows::DistinctRows;
 use crate::feed_forward::FeedForward;
 use crate::sample::{Batch, places};
 
-/// Where the network's tensors are.
+/// The network: its architecture and the ids of its tensors.
 #[derive(Clone, Debug)]
 pub struct TapeNetwork {
-    /// Its shape.
+    /// Architecture.
     pub architecture: Architecture,
     job_tables: Vec<TensorId>,
     idle_tables: Vec<TensorId>,
@@ -23,17 +25,17 @@ pub struct TapeNetwork {
     value_head: Linear,
 }
 
-/// A weight and a bias.
+/// Ids of a weight and a bias.
 type Linear = (TensorId, TensorId);
 
-/// What makes numbers of embedded rows.
+/// Part of the network between the embeddings and the heads.
 #[derive(Clone, Debug)]
 enum Body {
     Transformer(Transformer),
     FeedForward(FeedForward),
 }
 
-/// The map of a job row's numbers, through a hidden layer if there is one.
+/// Map of a job row's real-valued inputs, through a hidden layer if there is one.
 #[derive(Clone, Copy, Debug)]
 struct Real {
     inputs: usize,
@@ -73,63 +75,63 @@ struct Layer {
     feed_forward_norm: Linear,
 }
 
-/// The rows whose outputs are wanted, by sample, the idle row of each first. The last block computes nothing else.
+/// Rows whose outputs are needed, sample by sample, each with its idle row first. The last block of the Transformer computes only these.
 #[derive(Clone, Debug)]
 pub struct OutputRows {
-    /// Row numbers in the batch.
+    /// Numbers of the rows in the batch.
     pub rows: Vec<u32>,
-    /// Whose they are.
+    /// Rows of each sample.
     pub segments: Arc<Segments>,
-    /// How many jobs each job row among them stands for.
+    /// Number of jobs that each job row among them stands for.
     pub counts: Vec<u32>,
 }
 
 impl OutputRows {
-    /// Every row of a batch.
+    /// Selects every row of a batch.
     pub fn all(batch: &Batch) -> OutputRows {
         let rows = (0..batch.segments.rows() as u32).collect();
         OutputRows { rows, segments: batch.segments.clone(), counts: batch.counts.clone() }
     }
 
-    /// The idle row of each sample and some of its others; their numbers count from the sample's own first row.
+    /// Selects the idle row of each sample and some of its other rows, which are numbered from the sample's first row.
     pub fn of<'a>(batch: &Batch, others: impl Iterator<Item = &'a [u32]>) -> OutputRows {
         let (mut rows, mut lengths, mut counts) = (Vec::new(), Vec::new(), Vec::new());
         for (sample, (range, others)) in batch.segments.ranges().zip(others).enumerate() {
             rows.push(range.start as u32);
             rows.extend(others.iter().map(|row| range.start as u32 + row));
             lengths.push(1 + others.len());
-            // Every sample before this one, and this one, has an idle row without a count.
+            // This sample and all before it have one idle row each, which has no count.
             counts.extend(others.iter().map(|row| batch.counts[range.start - sample + *row as usize - 1]));
         }
         OutputRows { rows, segments: Arc::new(Segments::of_lengths(lengths)), counts }
     }
 }
 
-/// What comes out.
+/// Outputs of a forward pass on the tape.
 #[derive(Clone, Copy, Debug)]
 pub struct TapeOutput {
-    /// One number for each output row.
+    /// Q-value, or logit, of each output row.
     pub q: Var,
-    /// One number for each sample: what the state is worth.
+    /// Value of each sample's state.
     pub value: Var,
 }
 
-/// How the outputs of a network are mapped; see [`TapeNetwork::map_outputs`].
+/// Affine map of a network's outputs; see [`TapeNetwork::map_outputs`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutputMap {
-    /// Scale and shift of jobs.
+    /// Scale and shift of the job outputs.
     pub job: (f32, f32),
-    /// What idling is worth.
+    /// Constant that replaces the idle output.
     pub idle: f32,
-    /// Scale and shift of the state's worth.
+    /// Scale and shift of the value.
     pub value: (f32, f32),
 }
 
-/// The value head's tensors.
+/// Name of the value head's tensors.
 const VALUE_HEAD: &str = "head.value";
 
 impl TapeNetwork {
-    /// Puts weights on a device: the parameters, and where they are. A value head that the weights do not have begins as zero.
+    /// Puts weights on a device; returns the network and its parameters. A value head that the weights lack starts at zero.
     pub fn new<D: Device<Real = f32>>(device: &mut D, weights: &Weights) -> (TapeNetwork, Tensors<D>) {
         let architecture = weights.architecture.clone();
         let mut tensors = Tensors::default();
@@ -183,7 +185,7 @@ impl TapeNetwork {
         (network, tensors)
     }
 
-    /// The weights to deploy, and those that training needs to go on.
+    /// Returns the weights: those to deploy, and those that only training needs.
     pub fn weights<D: Device<Real = f32>>(&self, device: &D, tensors: &Tensors<D>) -> Weights {
         let values = |name: &str| tensors.find(name).map(|id| tensors.values(device, id)).unwrap_or_default();
         let mut weights = Weights::new(self.architecture.clone(), |name, _, _| values(name));
@@ -193,8 +195,8 @@ impl TapeNetwork {
         weights
     }
 
-    /// Maps what the heads say: each job's number, q, to `scale` · q + `shift`, idling to a constant, and the state's worth, v, to
-    /// `value.0` · v + `value.1`. With a positive scale the order of jobs stays as it is.
+    /// Maps the outputs by changing the heads: each job output q to `job.0` · q + `job.1`, the idle output to the constant `idle`, and the
+    /// value v to `value.0` · v + `value.1`. A positive scale keeps the order of the jobs.
     pub fn map_outputs<D: Device<Real = f32>>(&self, device: &mut D, tensors: &mut Tensors<D>, map: &OutputMap) {
         for id in tensors.ids() {
             let name = tensors.name(id);
@@ -210,7 +212,7 @@ impl TapeNetwork {
         }
     }
 
-    /// One forward pass.
+    /// Computes the outputs of a batch.
     pub fn forward<D: Device<Real = f32>>(
         &self,
         tape: &mut Tape<'_, D>,
@@ -261,7 +263,7 @@ impl TapeNetwork {
         }
     }
 
-    /// Sums of the embeddings of idle and job rows, given each feature of theirs and where they are.
+    /// Sums the embeddings of idle and job rows, from the values of each feature and the numbers of the rows.
     fn embed<D: Device<Real = f32>>(
         &self,
         tape: &mut Tape<'_, D>,
@@ -279,7 +281,7 @@ impl TapeNetwork {
         tape.embedding(rows, &tables)
     }
 
-    /// The blocks of the Transformer, and its heads. What goes in has one row for each of the batch, or one for each kind and the distinct of the batch's rows.
+    /// Computes the blocks of the Transformer and the heads.
     fn transform<D: Device<Real = f32>>(
         &self,
         tape: &mut Tape<'_, D>,

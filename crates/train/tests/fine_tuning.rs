@@ -1,4 +1,4 @@
-//! Training that goes on with a model must not lose what it can do.
+//! Training that starts from a model must not lose what the model can do.
 
 use temponet::Model;
 use temponet_grad::{AdamSettings, Cpu};
@@ -35,7 +35,7 @@ fn what_is_worse_than_the_model_it_began_with_is_not_kept() {
     let model = Model::built_in().unwrap();
     let dqn = DqnSettings { steps: 64, learn_from: 16, ..DqnSettings::default() };
     let mut recipe = Recipe { stage: vec![stage(1, Method::Dqn(dqn))], ..Recipe::default() };
-    // Far too great steps.
+    // Steps that are far too large.
     recipe.optimizer.rate = 1.0;
     (recipe.validation.runs, recipe.validation.length) = (1, 300.0);
     let mut run = TrainingRun::new(Device::default(), recipe, Some(standard()), Some(&model.weights));

@@ -1,4 +1,5 @@
-//! What training promises: it sees what the deployed scheduler sees, it learns, it goes on after an interruption as if there had been none.
+//! Contract of training: it sees what the deployed scheduler sees, it learns, and after an interruption it continues as if there had been
+//! none.
 
 use std::sync::Arc;
 
@@ -51,7 +52,7 @@ fn episodes(source: TaskSetSource, teacher: Option<&str>) -> Episodes {
     }
 }
 
-/// Samples of random sets of one to eight cores, or of as many tasks as there are slots.
+/// Samples of random sets of one to eight cores, or of at most as many tasks as there are slots.
 fn samples(count: usize, tokenizer: &Tokenizer) -> Vec<Sample> {
     let ranges = match tokenizer.slots {
         Some(slots) => {
@@ -114,7 +115,7 @@ fn cloning_edf_agrees_on_unseen_states() {
     assert!(agreement > 0.99, "{agreement}");
 }
 
-/// A job that is short and one that is long and urgent: shortest first misses, least slack first does not.
+/// A short job, and a long one with an earlier deadline: shortest remaining time first misses, least laxity first does not.
 fn counterexample() -> TaskSet {
     let mut set = set(&[(10, 2), (10, 7)], 1);
     set.tasks[1].deadline = Time::from_ms(8);
@@ -139,7 +140,7 @@ fn trained(method: Method, phases: u64, set: &TaskSet) -> f64 {
     compliance(run.model(), set)
 }
 
-/// Small enough to stay on one side of most kinks, great enough for single precision.
+/// Small enough to stay on one side of most kinks, large enough for single precision.
 const STEP: f32 = 2e-4;
 
 #[test]
@@ -151,7 +152,7 @@ fn the_gradient_of_a_feed_forward_network_is_that_of_small_steps() {
     let batch = Batch::of(&samples.iter().collect::<Vec<_>>());
     let mut device = Device::default();
     let (network, mut tensors) = TapeNetwork::new(&mut device, &weights);
-    // Half of the rows, as an update wants only those that ran.
+    // Half of the rows, because an update needs only the outputs of those that ran.
     let some: Vec<Vec<u32>> = samples.iter().map(|sample| (1..sample.rows() as u32).step_by(2).collect()).collect();
     let focus = OutputRows::of(&batch, some.iter().map(Vec::as_slice));
     let slopes: Vec<f32> = (0..focus.rows.len()).map(|row| 0.1 * (row % 7) as f32 - 0.3).collect();
@@ -178,7 +179,7 @@ fn the_gradient_of_a_feed_forward_network_is_that_of_small_steps() {
         };
         let expected = (moved(STEP) - moved(-STEP)) / f64::from(2.0 * STEP);
         tensors.set(&mut device, id, &values);
-        // Slopes that cancel leave no direction but that of rounding.
+        // Where the gradient is zero, only rounding would give a direction.
         let is_flat = norm < 1e-6;
         let is_close = (expected - f64::from(norm)).abs() < 0.02 * f64::from(norm);
         assert!(is_flat || is_close, "{}: {expected} {norm}", tensors.name(id));

@@ -1,4 +1,4 @@
-//! Contract of recipe files: what is written reads back, and those in the repository can be followed.
+//! Contract of recipe files: a recipe that is written reads back the same, and those of the repository can be followed.
 
 use temponet::{Continuous, Tokenizer};
 use temponet_train::{
@@ -6,7 +6,7 @@ use temponet_train::{
     PpoSettings, Recipe, Reward, RewardShape, Stage, StaySettings, Tokens, WorkloadRanges,
 };
 
-/// Every method, every shape of the reward, every bonus, and every setting that is usually left out.
+/// Every method, every reward shape, every bonus, and every setting that is usually left out.
 fn everything() -> Vec<Recipe> {
     let bonuses = [
         ExplorationBonus::None,

@@ -1,0 +1,162 @@
+//! Random task sets to learn on: the ranges that a recipe gives, and how a set is drawn from them.
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use serde::{Deserialize, Serialize};
+use temponet_sim::generate::{Critical, Deadlines, GenerateError, Lengths, Rule, Spec, generate};
+use temponet_sim::is_for_evaluation;
+use temponet_task::{Costs, ExecutionModel, TaskSet, Time};
+
+/// Distribution of the execution times of a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExecutionKind {
+    /// Always the wcet.
+    Known,
+    /// Uniform between the bcet and the wcet.
+    Uniform,
+    /// Weibull above the bcet, with few execution times near the wcet.
+    Weibull,
+    /// Pareto from the bcet on.
+    Pareto,
+}
+
+/// Ranges to draw random sets from. Every range is (low, high), both inclusive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkloadRanges {
+    /// Numbers of cores, 1 to 1024, each equally likely; a number listed twice is twice as likely. Default 1, 2, 4 and 8.
+    pub cores: Vec<usize>,
+    /// Tasks per core, from 0.01; default 3 to 6.
+    pub tasks_per_core: (f64, f64),
+    /// Mean load per core, from 0.01; 1 is a fully loaded core. Default 0.8 to 1.5.
+    pub load: (f64, f64),
+    /// Distributions of execution times, each equally likely; default known and uniform.
+    pub execution: Vec<ExecutionKind>,
+    /// Bcet as a share of the wcet, 0.001 to 1, where execution times vary; default 0.2 to 0.6.
+    pub bcet: (f64, f64),
+    /// Periods in milliseconds, from 0.001. They are log-uniform between the first number and a longest period, which is drawn for each set
+    /// between three times the first number and the second. Default 10 to 100.
+    pub periods_ms: (f64, f64),
+    /// Probability, 0 to 1, that the periods of a set are heavy-tailed instead: Pareto with shape 2 from the shortest period on. Default 0.
+    pub heavy_tailed: f64,
+    /// Probability, 0 to 1, that a set has deadlines shorter than its periods; default 0.2.
+    pub constrained: f64,
+    /// Probability, 0 to 1, that the tasks of a set differ in value, log-uniform between 1 and 10; default 0.
+    pub values: f64,
+    /// Probability, 0 to 1, that a third of the tasks of a set are critical; default 0.
+    pub critical: f64,
+    /// Probability, 0 to 1, that migrations and context switches have costs, and the greatest migration cost as a share, 0 to 1, of the
+    /// shortest wcet; default 0 and 0.
+    pub costs: (f64, f64),
+}
+
+impl Default for WorkloadRanges {
+    fn default() -> Self {
+        WorkloadRanges {
+            cores: vec![1, 2, 4, 8],
+            tasks_per_core: (3.0, 6.0),
+            load: (0.8, 1.5),
+            execution: vec![ExecutionKind::Known, ExecutionKind::Uniform],
+            bcet: (0.2, 0.6),
+            periods_ms: (10.0, 100.0),
+            heavy_tailed: 0.0,
+            constrained: 0.2,
+            values: 0.0,
+            critical: 0.0,
+            costs: (0.0, 0.0),
+        }
+    }
+}
+
+impl WorkloadRanges {
+    /// Returns why no set can be drawn from these ranges, or `None`.
+    pub fn problem(&self) -> Option<String> {
+        let ranges = [
+            ("tasks_per_core", self.tasks_per_core, 0.01),
+            ("load", self.load, 0.01),
+            ("bcet", self.bcet, 0.001),
+            ("periods_ms", self.periods_ms, 0.001),
+        ];
+        for (name, (low, high), least) in ranges {
+            if !(low.is_finite() && high.is_finite() && low >= least && low <= high) {
+                return Some(format!("{name} = [{low}, {high}] is no range from {least} on"));
+            }
+        }
+        if self.bcet.1 > 1.0 {
+            return Some(format!("bcet = {} is above 1", self.bcet.1));
+        }
+        if self.cores.is_empty() || self.cores.iter().any(|cores| !(1..=1024).contains(cores)) {
+            return Some(format!("cores = {:?} are not numbers from 1 to 1024", self.cores));
+        }
+        if self.execution.is_empty() {
+            return Some("execution names no kind of execution times".into());
+        }
+        let shares = [
+            ("constrained", self.constrained),
+            ("heavy_tailed", self.heavy_tailed),
+            ("values", self.values),
+            ("critical", self.critical),
+        ];
+        let wrong =
+            shares.into_iter().chain([("costs[0]", self.costs.0)]).find(|(_, share)| !(0.0..=1.0).contains(share));
+        if let Some((name, share)) = wrong {
+            return Some(format!("{name} = {share} is no share from 0 to 1"));
+        }
+        (!(0.0..=1.0).contains(&self.costs.1)).then(|| format!("costs[1] = {} is no share from 0 to 1", self.costs.1))
+    }
+
+    /// Draws a set.
+    pub fn draw(&self, seed: u64) -> Result<TaskSet, GenerateError> {
+        let mut rng = Pcg64::seed_from_u64(seed);
+        let within = |rng: &mut Pcg64, (low, high): (f64, f64)| low + (high - low) * rng.random::<f64>();
+        let cores = self.cores[rng.random_range(0..self.cores.len())];
+        let tasks = ((within(&mut rng, self.tasks_per_core) * cores as f64).round() as usize).max(1);
+        let execution = self.execution[rng.random_range(0..self.execution.len())];
+        let bcet = if execution == ExecutionKind::Known { 1.0 } else { within(&mut rng, self.bcet) };
+        let mean = match execution {
+            ExecutionKind::Known => 1.0,
+            ExecutionKind::Uniform | ExecutionKind::Weibull => (1.0 + bcet) / 2.0,
+            // A rough estimate; the load is divided by it below.
+            ExecutionKind::Pareto => bcet + 0.25 * (1.0 - bcet),
+        };
+        let load = within(&mut rng, self.load) * cores as f64;
+        let utilization = (load / mean).min(0.95 * tasks as f64);
+        let (low, high) = self.periods_ms;
+        let spread = (3.0 * low).min(high);
+        let longest = spread * (high / spread).powf(rng.random::<f64>());
+        let [shortest, longest] = [low, longest].map(|ms| Time::from_us((ms * 1e3) as u64));
+        let periods = match rng.random::<f64>() < self.heavy_tailed {
+            true => Rule::Pareto(2.0, shortest),
+            false => Rule::LogUniform(shortest, longest),
+        };
+        let mut spec = Spec { lengths: Lengths::Periods(periods), bcet, ..Spec::new(tasks, cores, utilization) };
+        if rng.random::<f64>() < self.constrained {
+            spec.deadlines = Deadlines::Slack(0.5, 1.0);
+        }
+        if rng.random::<f64>() < self.values {
+            spec.values = (1.0, 10.0);
+        }
+        if rng.random::<f64>() < self.critical {
+            spec.critical = Critical { share: 0.34, factor: 1.0, overrun: 0.0 };
+        }
+        let seed = std::iter::repeat_with(|| rng.random()).find(|seed| !is_for_evaluation(*seed)).unwrap_or_default();
+        let mut set = generate(&spec, seed)?;
+        for task in &mut set.tasks {
+            match execution {
+                ExecutionKind::Known | ExecutionKind::Uniform => {}
+                ExecutionKind::Weibull => {
+                    task.acet = Some(Time((task.bcet.0 + task.wcet.0) / 2));
+                    task.execution = ExecutionModel::Weibull { exceed: 0.01 };
+                }
+                ExecutionKind::Pareto => task.execution = ExecutionModel::Pareto { shape: 1.5 },
+            }
+        }
+        if rng.random::<f64>() < self.costs.0 {
+            let shortest = set.tasks.iter().map(|task| task.wcet.0).min().unwrap_or(0) as f64;
+            let cost = |rng: &mut Pcg64| Time((shortest * self.costs.1 * rng.random::<f64>()) as u64);
+            set.costs = Costs { migration: cost(&mut rng), context_switch: Time(cost(&mut rng).0 / 4), ..set.costs };
+        }
+        Ok(set)
+    }
+}
