@@ -42,6 +42,7 @@ struct Trial {
     /// Reward until the next choice, and the discount there; later those until the end of the observed choices.
     earned: f64,
     discount: f64,
+    /// Whether the episode ended with this choice.
     is_cut: bool,
 }
 
@@ -53,21 +54,21 @@ pub(crate) fn calibrate<D: Device<Real = f32>>(
     rng: &mut Pcg64,
 ) -> Result<(), FleetError> {
     let mut lowest = f64::INFINITY;
-    let mut trials: Vec<Vec<Trial>> = fleet.slots.iter().map(|_| Vec::new()).collect();
-    for _ in 0..CHOICES.div_ceil(fleet.slots.len().max(1)) {
-        let samples: Vec<Arc<Sample>> = fleet.slots.iter().map(|slot| Arc::new(slot.sample())).collect();
+    let mut trials: Vec<Vec<Trial>> = fleet.members.iter().map(|_| Vec::new()).collect();
+    for _ in 0..CHOICES.div_ceil(fleet.members.len().max(1)) {
+        let samples: Vec<Arc<Sample>> = fleet.members.iter().map(|member| Arc::new(member.sample())).collect();
         let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
         let outputs = learner.outputs(None, &states);
         for (place, sample) in samples.iter().enumerate() {
-            let (q, slot) = (outputs.q(place), &mut fleet.slots[place]);
+            let (q, member) = (outputs.q(place), &mut fleet.members[place]);
             let is_random = rng.random::<f64>() < RANDOM;
-            let jobs = slot.best(|_, _, row| if is_random { rng.random() } else { q[row as usize] });
-            let rows = slot.rows_of(&jobs);
+            let jobs = member.top_jobs(|_, row| if is_random { rng.random() } else { q[row as usize] });
+            let rows = member.rows_of(&jobs);
             let ready: u32 = sample.counts.iter().sum();
             let sum: f64 = q[1..].iter().zip(&sample.counts).map(|(q, count)| f64::from(*q) * f64::from(*count)).sum();
             let mean = sum / f64::from(ready.max(1));
             lowest = q[1..].iter().fold(lowest, |lowest, q| lowest.min(f64::from(*q)));
-            let outcome = slot.act(&fleet.episodes, &jobs)?;
+            let outcome = member.act(&fleet.episodes, &jobs)?;
             trials[place].push(Trial {
                 is_random,
                 jobs: rows.len() as f64,
@@ -79,7 +80,7 @@ pub(crate) fn calibrate<D: Device<Real = f32>>(
                 is_cut: outcome.ending.is_some(),
             });
             if outcome.ending.is_some() {
-                slot.restart(&fleet.episodes)?;
+                member.restart(&fleet.episodes)?;
             }
         }
     }

@@ -113,24 +113,24 @@ impl Cloning {
     ) -> Result<(), FleetError> {
         let mut seen = 0;
         while seen < self.settings.steps {
-            let samples: Vec<Arc<Sample>> = fleet.slots.iter().map(|slot| Arc::new(slot.sample())).collect();
+            let samples: Vec<Arc<Sample>> = fleet.members.iter().map(|member| Arc::new(member.sample())).collect();
             let by_learner: Vec<bool> = samples.iter().map(|_| rng.random::<f64>() < learner_share).collect();
             let own = samples.iter().zip(&by_learner).filter(|(_, by_learner)| **by_learner);
             let states: Vec<&Sample> = own.map(|(sample, _)| &**sample).collect();
             let outputs = learner.outputs(None, &states);
             let mut next_output = 0..states.len();
             for (index, by_learner) in by_learner.into_iter().enumerate() {
-                let slot = &mut fleet.slots[index];
-                let taught = slot.teacher_jobs();
-                let rows = slot.rows_of(&taught);
+                let member = &mut fleet.members[index];
+                let taught = member.teacher_jobs();
+                let rows = member.rows_of(&taught);
                 if !rows.is_empty() {
                     self.demonstrations.push((samples[index].clone(), rows));
                 }
                 let output = if by_learner { next_output.next() } else { None };
-                let jobs = output.map_or(taught, |output| slot.best(|_, _, row| outputs.q(output)[row as usize]));
-                let outcome = slot.act(&fleet.episodes, &jobs)?;
+                let jobs = output.map_or(taught, |output| member.top_jobs(|_, row| outputs.q(output)[row as usize]));
+                let outcome = member.act(&fleet.episodes, &jobs)?;
                 if outcome.ending.is_some() {
-                    slot.restart(&fleet.episodes)?;
+                    member.restart(&fleet.episodes)?;
                 }
                 seen += 1;
             }

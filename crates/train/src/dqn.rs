@@ -200,26 +200,26 @@ impl<D: Device<Real = f32>> Dqn<D> {
         epsilon: impl Fn(f64) -> f64,
         updates: &mut Updates<'_, D>,
     ) -> Result<(), TrainError> {
-        let mut open: Vec<VecDeque<OpenTransition>> = fleet.slots.iter().map(|_| VecDeque::new()).collect();
+        let mut open: Vec<VecDeque<OpenTransition>> = fleet.members.iter().map(|_| VecDeque::new()).collect();
         let (mut made, mut ended) = (0, 0);
         let share_done = |made: u64, ended: u64, settings: &DqnSettings| {
             let of_episodes = settings.episodes.map_or(0.0, |episodes| ended as f64 / episodes as f64);
             of_episodes.max(made as f64 / settings.steps as f64)
         };
         while share_done(made, ended, &self.settings) < 1.0 {
-            let samples: Vec<Arc<Sample>> = fleet.slots.iter().map(|slot| Arc::new(slot.sample())).collect();
+            let samples: Vec<Arc<Sample>> = fleet.members.iter().map(|member| Arc::new(member.sample())).collect();
             let chosen = self.choose(learner, fleet, &samples, rng, epsilon(share_done(made, ended, &self.settings)));
             for (index, jobs) in chosen.iter().enumerate() {
-                let slot = &mut fleet.slots[index];
-                let rows = slot.rows_of(jobs);
-                let outcome = slot.act(&fleet.episodes, jobs)?;
-                let next = Arc::new(slot.sample());
+                let member = &mut fleet.members[index];
+                let rows = member.rows_of(jobs);
+                let outcome = member.act(&fleet.episodes, jobs)?;
+                let next = Arc::new(member.sample());
                 let state = samples[index].clone();
                 open[index].push_back(OpenTransition { state, chosen: rows, reward: 0.0, discount: 1.0 });
                 self.remember(&mut open[index], outcome, &next);
                 if outcome.ending.is_some() {
                     ended += 1;
-                    slot.restart(&fleet.episodes)?;
+                    member.restart(&fleet.episodes)?;
                 }
             }
             let before = self.choices / self.settings.update_every.max(1);
@@ -271,10 +271,10 @@ impl<D: Device<Real = f32>> Dqn<D> {
         let outputs = learner.outputs(None, &states);
         let mut next_output = 0..states.len();
         let mut all = Vec::new();
-        for (slot, is_random) in fleet.slots.iter().zip(is_random) {
-            let view = slot.environment().view();
+        for (member, is_random) in fleet.members.iter().zip(is_random) {
+            let view = member.environment().view();
             let bin = |row: u32| {
-                let (observation, scale) = (slot.observation(), slot.environment().scale());
+                let (observation, scale) = (member.observation(), member.environment().scale());
                 fleet.episodes.tokenizer.bin(observation.token(row), observation.real(row), scale)
             };
             let jobs = match if is_random { None } else { next_output.next() } {
@@ -285,15 +285,15 @@ impl<D: Device<Real = f32>> Dqn<D> {
                         let slack = bin(row);
                         self.settings.bonus.of(&self.counter, self.choices, slack, view.job(id).task) as f32
                     };
-                    let mut jobs = slot.best(|_, id, row| q[row as usize] + bonus(id, row));
-                    jobs.retain(|id| slot.rows_of(&[*id]).iter().all(|row| q[*row as usize] >= threshold));
+                    let mut jobs = member.top_jobs(|id, row| q[row as usize] + bonus(id, row));
+                    jobs.retain(|id| member.rows_of(&[*id]).iter().all(|row| q[*row as usize] >= threshold));
                     jobs
                 }
-                None => slot.best(|_, _, _| rng.random()),
+                None => member.top_jobs(|_, _| rng.random()),
             };
             if self.settings.bonus != ExplorationBonus::None {
                 for id in &jobs {
-                    for row in slot.rows_of(&[*id]) {
+                    for row in member.rows_of(&[*id]) {
                         self.counter.add(bin(row), view.job(*id).task);
                     }
                 }

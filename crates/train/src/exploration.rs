@@ -20,7 +20,7 @@ pub enum ExplorationBonus {
         /// Number of cells per row of a count-min sketch that counts approximately; `None` counts exactly.
         sketch: Option<usize>,
     },
-    /// Upper confidence bound: c · √(ln t / (n + 1)), where t is the number of all tries.
+    /// Upper confidence bound: c · √(ln t / (n + 1)), where t is the number of choices made so far.
     Ucb {
         /// c, 0 or more.
         weight: f64,
@@ -83,7 +83,7 @@ fn place(slack: u16, task: u32, row: usize, width: usize) -> usize {
 }
 
 impl ExplorationBonus {
-    /// Returns the bonus of a pair after `tries` tries in all.
+    /// Returns the bonus of a pair after `tries` choices in all.
     pub fn of(self, counter: &VisitCounter, tries: u64, slack: u16, task: u32) -> f64 {
         let rarely = |weight: f64, above: f64| weight * (above / (counter.of(slack, task) as f64 + 1.0)).sqrt();
         match self {

@@ -78,9 +78,9 @@ pub struct ChoiceOutcome {
     pub ending: Option<Ending>,
 }
 
-/// One place of the fleet: an environment, what the network sees of it, and the schedulers that accompany it. It runs one episode after the
+/// One member of the fleet: an environment, what the network sees of it, and the schedulers that accompany it. It runs one episode after the
 /// other.
-pub struct Slot {
+pub struct FleetMember {
     environment: Environment,
     observation: Observation,
     assignment: Assignment,
@@ -115,14 +115,14 @@ fn mixed(a: u64, b: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-impl Slot {
-    fn new(episodes: &Episodes, seed: u64) -> Result<Slot, FleetError> {
+impl FleetMember {
+    fn new(episodes: &Episodes, seed: u64) -> Result<FleetMember, FleetError> {
         let (environment, teacher, base) = begin(episodes, seed, 0)?;
         let (observation, assignment, advice) = (Observation::default(), Assignment::default(), Assignment::default());
-        let mut slot = Slot { environment, observation, assignment, teacher, base, advice, seed, episode: 0 };
-        slot.skip_forced(episodes, 1.0)?;
-        slot.observe(episodes);
-        Ok(slot)
+        let mut member = FleetMember { environment, observation, assignment, teacher, base, advice, seed, episode: 0 };
+        member.skip_forced(episodes, 1.0)?;
+        member.observe(episodes);
+        Ok(member)
     }
 
     fn observe(&mut self, episodes: &Episodes) {
@@ -172,15 +172,14 @@ impl Slot {
         Sample::of(&self.observation, self.environment.view().cores())
     }
 
-    /// Returns the jobs with the highest scores, as many as there are cores; of equal scores the earlier deadline wins. `q` gives the score
-    /// of a job from its index in the observation, its id and its row.
-    pub fn best(&self, mut q: impl FnMut(usize, JobId, u32) -> f32) -> Vec<JobId> {
+    /// Returns the jobs with the highest scores, as many as there are cores; of equal scores the earlier deadline wins. `score` is
+    /// called with the id and the row of each job, in the order of the observation.
+    pub fn top_jobs(&self, mut score: impl FnMut(JobId, u32) -> f32) -> Vec<JobId> {
         let view = self.environment.view();
-        let places = self.observation.jobs().iter().enumerate();
-        let mut jobs: Vec<_> = places.map(|(place, (id, row))| (*id, q(place, *id, *row))).collect();
-        jobs.sort_unstable_by(|(a, qa), (b, qb)| {
+        let mut jobs: Vec<_> = self.observation.jobs().iter().map(|(id, row)| (*id, score(*id, *row))).collect();
+        jobs.sort_unstable_by(|(a, score_a), (b, score_b)| {
             let by_deadline = |id: JobId| (view.job(id).deadline, view.job(id).tie());
-            qb.total_cmp(qa).then_with(|| by_deadline(*a).cmp(&by_deadline(*b)))
+            score_b.total_cmp(score_a).then_with(|| by_deadline(*a).cmp(&by_deadline(*b)))
         });
         jobs.iter().take(view.cores()).map(|(id, _)| *id).collect()
     }
@@ -270,21 +269,21 @@ pub struct Fleet {
     /// Settings of the episodes.
     pub episodes: Episodes,
     /// The environments.
-    pub slots: Vec<Slot>,
+    pub members: Vec<FleetMember>,
 }
 
 impl Fleet {
     /// Starts this many environments and goes to the first choice of each.
     pub fn new(episodes: Episodes, size: usize, seed: u64) -> Result<Fleet, FleetError> {
-        let slots = (0..size as u64).into_par_iter().map(|place| {
-            let mut slot = Slot::new(&episodes, mix(seed, place))?;
-            if slot.environment.ending().is_some() {
-                slot.restart(&episodes)?;
+        let members = (0..size as u64).into_par_iter().map(|place| {
+            let mut member = FleetMember::new(&episodes, mix(seed, place))?;
+            if member.environment.ending().is_some() {
+                member.restart(&episodes)?;
             }
-            Ok(slot)
+            Ok(member)
         });
-        let slots = slots.collect::<Result<Vec<_>, FleetError>>()?;
-        Ok(Fleet { episodes, slots })
+        let members = members.collect::<Result<Vec<_>, FleetError>>()?;
+        Ok(Fleet { episodes, members })
     }
 }
 

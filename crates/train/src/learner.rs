@@ -96,7 +96,7 @@ pub struct Learner<D: Device<Real = f32>> {
 const MIN_SAMPLES_PER_TASK: usize = 1024;
 
 /// Rows of each sample whose outputs are needed, besides the idle row; `None` selects all rows.
-pub type SelectedRows<'a> = Option<&'a [&'a [u32]]>;
+pub type NeededRows<'a> = Option<&'a [&'a [u32]]>;
 
 impl<D: Device<Real = f32>> Learner<D> {
     /// Starts from these weights on a device.
@@ -226,7 +226,7 @@ impl<D: Device<Real = f32>> Learner<D> {
     pub fn gradients(
         &mut self,
         samples: &[&Sample],
-        wanted: SelectedRows<'_>,
+        wanted: NeededRows<'_>,
         loss: impl Fn(usize, &[f32], f32, &mut [f32]) -> SampleLoss + Sync,
     ) -> f64 {
         let losses = self.backward(samples, wanted, |tape, shard| {
@@ -254,7 +254,7 @@ impl<D: Device<Real = f32>> Learner<D> {
     pub fn backward<T: Send>(
         &mut self,
         samples: &[&Sample],
-        wanted: SelectedRows<'_>,
+        wanted: NeededRows<'_>,
         loss: impl Fn(&mut Tape<'_, D>, ShardOutput<'_>) -> (Vec<Loss<D>>, T) + Sync,
     ) -> Vec<T> {
         let ranges = self.cut(samples);

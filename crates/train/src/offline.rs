@@ -87,7 +87,7 @@ pub(crate) struct Offline<D: Device<Real = f32>> {
 /// What an update improves.
 enum Objective<D: Device<Real = f32>> {
     Conservative,
-    Implicit { critic: Critic<D>, expectile: f64, sharpness: f64 },
+    Implicit { critic: Box<Critic<D>>, expectile: f64, sharpness: f64 },
 }
 
 impl<D: Device<Real = f32>> Algorithm<D> for Offline<D> {
@@ -137,7 +137,8 @@ impl<D: Device<Real = f32>> Algorithm<D> for Offline<D> {
         self.dqn.visit_tensors(learner, each);
         match &mut self.objective {
             Objective::Conservative => {}
-            Objective::Implicit { critic: Critic { learner, target }, .. } => {
+            Objective::Implicit { critic, .. } => {
+                let Critic { learner, target } = &mut **critic;
                 // The prefix is part of the checkpoint format.
                 learner.visit(vec![("target", target)], |name, device, tensors| {
                     each(format!("judge-{name}"), device, tensors)
@@ -155,7 +156,7 @@ impl<D: Device<Real = f32>> Offline<D> {
                 (DqnSettings { conservative, ..settings.dqn.clone() }, Objective::Conservative)
             }
             OfflineAlgorithm::Iql { expectile, sharpness } => {
-                let critic = Critic::new(recipe, learner);
+                let critic = Box::new(Critic::new(recipe, learner));
                 (settings.dqn.clone(), Objective::Implicit { critic, expectile, sharpness })
             }
         };
@@ -171,20 +172,20 @@ pub fn log_runs(settings: &OfflineSettings, episodes: &Episodes, seed: u64) -> R
         let mut fleet = Fleet::new(episodes, settings.dqn.environments, mix(seed, index as u64))?;
         let logged = settings.transitions * (index + 1) / settings.teachers.len();
         while replay.len() < logged {
-            for slot in &mut fleet.slots {
-                let (state, jobs) = (Arc::new(slot.sample()), slot.teacher_jobs());
-                let chosen = slot.rows_of(&jobs);
-                let outcome = slot.act(&fleet.episodes, &jobs)?;
+            for member in &mut fleet.members {
+                let (state, jobs) = (Arc::new(member.sample()), member.teacher_jobs());
+                let chosen = member.rows_of(&jobs);
+                let outcome = member.act(&fleet.episodes, &jobs)?;
                 let is_last = outcome.ending == Some(Ending::Terminated);
                 replay.push(Transition {
                     state,
                     chosen,
                     reward: outcome.reward as f32,
                     discount: if is_last { 0.0 } else { outcome.discount as f32 },
-                    next: Arc::new(slot.sample()),
+                    next: Arc::new(member.sample()),
                 });
                 if outcome.ending.is_some() {
-                    slot.restart(&fleet.episodes)?;
+                    member.restart(&fleet.episodes)?;
                 }
             }
         }

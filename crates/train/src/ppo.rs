@@ -211,24 +211,25 @@ impl Ppo {
     ) -> Result<Vec<Vec<Choice>>, FleetError> {
         let settings = &self.settings;
         let mut rngs: Vec<Pcg64> =
-            (0..fleet.slots.len() as u64).map(|index| Pcg64::seed_from_u64(mix(seed, index))).collect();
-        let mut all: Vec<Vec<Choice>> = fleet.slots.iter().map(|_| Vec::with_capacity(settings.length)).collect();
+            (0..fleet.members.len() as u64).map(|index| Pcg64::seed_from_u64(mix(seed, index))).collect();
+        let mut all: Vec<Vec<Choice>> = fleet.members.iter().map(|_| Vec::with_capacity(settings.length)).collect();
         for _ in 0..settings.length {
-            let samples: Vec<Arc<Sample>> = fleet.slots.par_iter_mut().map(|slot| Arc::new(slot.sample())).collect();
+            let samples: Vec<Arc<Sample>> =
+                fleet.members.par_iter_mut().map(|member| Arc::new(member.sample())).collect();
             let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
             let outputs = actor.outputs(None, &states);
             let episodes = &fleet.episodes;
-            let slots = fleet.slots.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
-            let made = slots.map(|(index, ((slot, rng), sample))| {
+            let members = fleet.members.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
+            let made = members.map(|(index, ((member, rng), sample))| {
                 let (q, value) = (outputs.q(index), outputs.value[index]);
-                let jobs = slot.best(|_, _, row| q[row as usize] + gumbel(rng));
-                let chosen = slot.rows_of(&jobs);
+                let jobs = member.top_jobs(|_, row| q[row as usize] + gumbel(rng));
+                let chosen = member.rows_of(&jobs);
                 let log = likelihood(q, &sample.counts, &chosen).log;
-                let outcome = slot.act(episodes, &jobs)?;
+                let outcome = member.act(episodes, &jobs)?;
                 let mut last = None;
                 if outcome.ending.is_some() {
-                    last = Some(Arc::new(slot.sample()));
-                    slot.restart(episodes)?;
+                    last = Some(Arc::new(member.sample()));
+                    member.restart(episodes)?;
                 }
                 let value = f64::from(value) * settings.value_scale;
                 let (advantage, target) = (0.0, 0.0);
@@ -249,7 +250,7 @@ impl Ppo {
         fleet: &mut Fleet,
         choices: &mut [Vec<Choice>],
     ) {
-        let reached: Vec<Arc<Sample>> = fleet.slots.par_iter_mut().map(|slot| Arc::new(slot.sample())).collect();
+        let reached: Vec<Arc<Sample>> = fleet.members.par_iter_mut().map(|member| Arc::new(member.sample())).collect();
         let ends: Vec<Arc<Sample>> =
             choices.iter().flatten().filter_map(|choice| choice.last.clone()).chain(reached).collect();
         let states: Vec<&Sample> = ends.iter().map(|sample| &**sample).collect();

@@ -27,7 +27,7 @@ use crate::algorithm::{Algorithm, Memory, Phase};
 use crate::base_scheduler::chosen_jobs;
 use crate::environment::JobExchange;
 use crate::error::TrainError;
-use crate::fleet::{Episodes, Fleet, FleetError, Slot, mix};
+use crate::fleet::{Episodes, Fleet, FleetError, FleetMember, mix};
 use crate::learner::{Learner, PendingUpdate, ShardOutput};
 use crate::ring_buffer::RingBuffer;
 use crate::sample::Sample;
@@ -183,24 +183,24 @@ fn compare_choices<D: Device<Real = f32>>(
     own_share: f64,
 ) -> Result<Vec<Comparison>, FleetError> {
     let mut rngs: Vec<Pcg64> =
-        (0..fleet.slots.len() as u64).map(|index| Pcg64::seed_from_u64(mix(seed, index))).collect();
+        (0..fleet.members.len() as u64).map(|index| Pcg64::seed_from_u64(mix(seed, index))).collect();
     let (mut all, mut seen) = (Vec::new(), 0);
     while seen < settings.states {
-        let samples: Vec<Arc<Sample>> = fleet.slots.par_iter_mut().map(|slot| Arc::new(slot.sample())).collect();
+        let samples: Vec<Arc<Sample>> = fleet.members.par_iter_mut().map(|member| Arc::new(member.sample())).collect();
         let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
         let outputs = (own_share > 0.0).then(|| actor.outputs(None, &states));
         let episodes = &fleet.episodes;
-        let slots = fleet.slots.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
-        let compared = slots.map(|(index, ((slot, rng), sample))| -> Result<Comparison, FleetError> {
-            let (base, exchanges) = try_exchanges(settings, slot, rng)?;
-            let rows = slot.rows_of(&base);
+        let members = fleet.members.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
+        let compared = members.map(|(index, ((member, rng), sample))| -> Result<Comparison, FleetError> {
+            let (base, exchanges) = try_exchanges(settings, member, rng)?;
+            let rows = member.rows_of(&base);
             let own = outputs.as_ref().filter(|_| rng.random::<f64>() < own_share);
-            let mut jobs = own.map_or(base, |outputs| slot.best(|_, _, row| outputs.q(index)[row as usize]));
+            let mut jobs = own.map_or(base, |outputs| member.top_jobs(|_, row| outputs.q(index)[row as usize]));
             if rng.random::<f64>() < settings.random {
-                exchange_at_random(slot, &mut jobs, rng);
+                exchange_at_random(member, &mut jobs, rng);
             }
-            if slot.act(episodes, &jobs)?.ending.is_some() {
-                slot.restart(episodes)?;
+            if member.act(episodes, &jobs)?.ending.is_some() {
+                member.restart(episodes)?;
             }
             Ok(Comparison { state: sample.clone(), base: rows, exchanges })
         });
@@ -214,10 +214,10 @@ fn compare_choices<D: Device<Real = f32>>(
 /// Returns the jobs that the base scheduler would run here, and the gains of some exchanges.
 fn try_exchanges(
     settings: &RolloutSettings,
-    slot: &mut Slot,
+    member: &mut FleetMember,
     rng: &mut Pcg64,
 ) -> Result<(Vec<JobId>, Vec<Exchange>), FleetError> {
-    let (environment, observation, base) = slot.with_base_scheduler();
+    let (environment, observation, base) = member.with_base_scheduler();
     let Some(base) = base else { return Ok((Vec::new(), Vec::new())) };
     let view = environment.view();
     let chosen = chosen_jobs(&mut **base, &view);
@@ -260,9 +260,9 @@ fn try_exchanges(
 }
 
 /// Replaces a random job of a choice by a random other one, if there is one.
-fn exchange_at_random(slot: &Slot, jobs: &mut [JobId], rng: &mut Pcg64) {
+fn exchange_at_random(member: &FleetMember, jobs: &mut [JobId], rng: &mut Pcg64) {
     let others: Vec<JobId> =
-        slot.observation().jobs().iter().map(|(id, _)| *id).filter(|id| !jobs.contains(id)).collect();
+        member.observation().jobs().iter().map(|(id, _)| *id).filter(|id| !jobs.contains(id)).collect();
     if !others.is_empty() && !jobs.is_empty() {
         let (index, other) = (rng.random_range(0..jobs.len()), rng.random_range(0..others.len()));
         jobs[index] = others[other];

@@ -63,15 +63,15 @@ fn samples(count: usize, tokenizer: &Tokenizer) -> Vec<Sample> {
     let episodes = episodes(TaskSetSource::Drawn(Box::new(ranges)), Some("edf"));
     let episodes = Episodes { tokenizer: Arc::new(tokenizer.clone()), ..episodes };
     let mut fleet = Fleet::new(episodes, count, 5).unwrap();
-    for slot in &mut fleet.slots {
+    for member in &mut fleet.members {
         for _ in 0..5 {
-            let jobs = slot.teacher_jobs();
-            if slot.act(&fleet.episodes, &jobs).unwrap().ending.is_some() {
-                slot.restart(&fleet.episodes).unwrap();
+            let jobs = member.teacher_jobs();
+            if member.act(&fleet.episodes, &jobs).unwrap().ending.is_some() {
+                member.restart(&fleet.episodes).unwrap();
             }
         }
     }
-    fleet.slots.iter().map(|slot| slot.sample()).collect()
+    fleet.members.iter().map(|member| member.sample()).collect()
 }
 
 #[test]

@@ -28,15 +28,15 @@ impl Context<'_> {
         };
         let mut fleet = Fleet::new(episodes, ENVIRONMENTS, SEED).map_err(wrong)?;
         let mut observed = Vec::new();
-        for slot in &mut fleet.slots {
+        for member in &mut fleet.members {
             for _ in 0..CHOICES {
-                let (view, unit) = (slot.environment().view(), slot.environment().scale().unit);
+                let (view, unit) = (member.environment().view(), member.environment().scale().unit);
                 let pair =
                     |job: &temponet_task::Job| [job.slack(view.now) as f64 / unit, job.remaining().0 as f64 / unit];
                 observed.extend(view.ready().map(|(_, job)| pair(job)));
-                let jobs = slot.teacher_jobs();
-                if slot.act(&fleet.episodes, &jobs).map_err(wrong)?.ending.is_some() {
-                    slot.restart(&fleet.episodes).map_err(wrong)?;
+                let jobs = member.teacher_jobs();
+                if member.act(&fleet.episodes, &jobs).map_err(wrong)?.ending.is_some() {
+                    member.restart(&fleet.episodes).map_err(wrong)?;
                 }
             }
         }
