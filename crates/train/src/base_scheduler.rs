@@ -13,18 +13,19 @@ use crate::environment::Environment;
 /// equal ones it is the one that is listed first, advisors before planners.
 pub fn best_base_scheduler(environment: &Environment, units: f64) -> Result<Box<dyn Scheduler>, SimError> {
     let [mut best, others @ ..] = advisors();
-    let mut most = earned(environment, &mut *best, units)?;
+    let mut most = reward_of(environment, &mut *best, units)?;
     let planners = planners().map(|planner| Box::new(planner) as Box<dyn Scheduler>);
     for mut other in others.into_iter().chain(planners) {
-        let earned = earned(environment, &mut *other, units)?;
-        if earned > most {
-            (most, best) = (earned, other);
+        let reward = reward_of(environment, &mut *other, units)?;
+        if reward > most {
+            (most, best) = (reward, other);
         }
     }
     Ok(best)
 }
 
-fn earned(environment: &Environment, scheduler: &mut dyn Scheduler, units: f64) -> Result<f64, SimError> {
+/// Returns the reward of a run in which a scheduler decides from now on.
+fn reward_of(environment: &Environment, scheduler: &mut dyn Scheduler, units: f64) -> Result<f64, SimError> {
     scheduler.start(environment.view().system).map_err(SimError::NotApplicable)?;
     let first = chosen_jobs(scheduler, &environment.view());
     environment.rollout_reward(&first, None, scheduler, units)

@@ -40,7 +40,7 @@ struct Trial {
     /// Output of the value head.
     value: f64,
     /// Reward until the next choice, and the discount there; later those until the end of the observed choices.
-    earned: f64,
+    reward: f64,
     discount: f64,
     /// Whether the episode ended with this choice.
     is_cut: bool,
@@ -75,7 +75,7 @@ pub(crate) fn calibrate<D: Device<Real = f32>>(
                 excess: rows.iter().map(|row| f64::from(q[*row as usize]) - mean).sum(),
                 mean,
                 value: f64::from(outputs.value[place]),
-                earned: outcome.reward,
+                reward: outcome.reward,
                 discount: if outcome.ending == Some(Ending::Terminated) { 0.0 } else { outcome.discount },
                 is_cut: outcome.ending.is_some(),
             });
@@ -97,18 +97,18 @@ fn map(settings: &DqnSettings, mut trials: Vec<Vec<Trial>>, lowest: f64) -> Outp
             if own.is_cut {
                 (later, discount) = (0.0, 1.0);
             }
-            own.earned += own.discount * later;
+            own.reward += own.discount * later;
             own.discount *= discount;
-            (later, discount) = (own.earned, own.discount);
+            (later, discount) = (own.reward, own.discount);
         }
     }
     let trials: Vec<Trial> = trials.into_iter().flatten().collect();
     let count = trials.len().max(1) as f64;
     // What comes after the observed choices has the mean value V of a state: V = mean of (reward + discount · V).
-    let (earned, seen) =
-        trials.iter().fold((0.0, 0.0), |(earned, seen), own| (earned + own.earned, seen + 1.0 - own.discount));
-    let worth = earned / f64::max(seen, f64::MIN_POSITIVE);
-    let returned = |own: &Trial| own.earned + own.discount * worth;
+    let (reward, seen) =
+        trials.iter().fold((0.0, 0.0), |(reward, seen), own| (reward + own.reward, seen + 1.0 - own.discount));
+    let state_value = reward / f64::max(seen, f64::MIN_POSITIVE);
+    let returned = |own: &Trial| own.reward + own.discount * state_value;
     let telling = || trials.iter().filter(|own| own.discount < UNSEEN);
     let random: Vec<(f64, f64)> =
         telling().filter(|own| own.is_random).map(|own| (own.excess, returned(own))).collect();
@@ -124,11 +124,11 @@ fn map(settings: &DqnSettings, mut trials: Vec<Vec<Trial>>, lowest: f64) -> Outp
         trials.iter().fold((0.0, 0.0), |(jobs, mean), own| (jobs + own.jobs / count, mean + own.mean / count));
     // If idling is an option, it starts below every job.
     let over_idling = if settings.may_idle && lowest.is_finite() { scale * (mean - lowest) } else { 0.0 };
-    let worth = worth - jobs * over_idling;
+    let state_value = state_value - jobs * over_idling;
     let (job, idle, value) = match settings.dueling {
-        true => ((scale, 0.0), scale * mean - over_idling, (value_scale, worth - value_scale * mean_value)),
+        true => ((scale, 0.0), scale * mean - over_idling, (value_scale, state_value - value_scale * mean_value)),
         // Without a value head, the output for idling is the value of the state.
-        false => ((scale, worth + over_idling - scale * mean), worth, (1.0, 0.0)),
+        false => ((scale, state_value + over_idling - scale * mean), state_value, (1.0, 0.0)),
     };
     let pair = |(scale, shift): (f64, f64)| (scale as f32, shift as f32);
     OutputMap { job: pair(job), idle: idle as f32, value: pair(value) }
@@ -168,7 +168,7 @@ mod tests {
                 excess: if is_better { 5.0 } else { -5.0 },
                 mean: 20.0,
                 value: 0.0,
-                earned: if is_better { 2.5 } else { 1.5 },
+                reward: if is_better { 2.5 } else { 1.5 },
                 discount: 0.5,
                 is_cut: place % 40 == 39,
             }

@@ -141,7 +141,7 @@ impl FleetMember {
     /// Runs all ready jobs until there is a choice or the episode ends. Returns the discounted reward meanwhile and the discount at the
     /// end.
     fn skip_forced(&mut self, episodes: &Episodes, mut discount: f64) -> Result<(f64, f64), FleetError> {
-        let mut earned = 0.0;
+        let mut reward = 0.0;
         while self.environment.ending().is_none() {
             self.ask_teacher();
             let view = self.environment.view();
@@ -152,9 +152,9 @@ impl FleetMember {
             self.assignment.place(&view, view.active);
             let step = self.environment.act(&mut self.assignment)?;
             discount *= episodes.gamma.powf(step.elapsed);
-            earned += discount * step.reward;
+            reward += discount * step.reward;
         }
-        Ok((earned, discount))
+        Ok((reward, discount))
     }
 
     /// Returns what the network sees at this choice.

@@ -227,9 +227,9 @@ impl<D: Device<Real = f32>> Critic<D> {
         let states: Vec<&Sample> = transitions.iter().map(|transition| &*transition.state).collect();
         let next: Vec<&Sample> = transitions.iter().map(|transition| &*transition.next).collect();
         let next_values = self.learner.outputs(None, &next).value;
-        let judged = self.learner.outputs(Some(&self.target), &states);
+        let target_outputs = self.learner.outputs(Some(&self.target), &states);
         let action_values: Vec<f32> = (0..states.len())
-            .map(|index| value_of(IS_DUELING, judged.q(index), 0.0, &transitions[index].chosen))
+            .map(|index| value_of(IS_DUELING, target_outputs.q(index), 0.0, &transitions[index].chosen))
             .collect();
         let sample_weight = 1.0 / settings.batch as f32;
         self.learner.gradients(&states, None, |index, q, value, by_q| {
@@ -250,7 +250,7 @@ impl<D: Device<Real = f32>> Critic<D> {
         self.learner.blend_into(&mut self.target, settings.target_share as f32);
         let loss = policy.gradients(&states, None, |index, q, _, by_q| {
             let transition = transitions[index];
-            let advantage = f64::from(action_values[index] - judged.value[index]);
+            let advantage = f64::from(action_values[index] - target_outputs.value[index]);
             let weight = (sharpness * advantage).clamp(-10.0, 3.0).exp();
             let likelihood = likelihood(q, &transition.state.counts, &transition.chosen);
             let factor = weight as f32 * sample_weight;

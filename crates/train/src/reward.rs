@@ -102,8 +102,9 @@ pub struct RewardAccumulator {
     reward: Reward,
     /// Unit of time in nanoseconds: that of the set's scale.
     unit: f64,
-    pay: JobWorth,
-    earned: f64,
+    job_worth: JobWorth,
+    /// Reward since it was last taken.
+    total: f64,
     /// Worth of all jobs that have left, as if they had met their deadlines.
     possible: f64,
     /// Deadline after which jobs do not count.
@@ -115,8 +116,8 @@ pub struct RewardAccumulator {
 impl RewardAccumulator {
     /// No reward so far, for a set whose scale has this unit in nanoseconds.
     pub fn new(reward: Reward, unit: f64, set: &TaskSet) -> RewardAccumulator {
-        let (pay, history) = (JobWorth::of(&reward, set), vec![(0.0, 0.0, 0.0); set.tasks.len()]);
-        RewardAccumulator { reward, unit, pay, earned: 0.0, possible: 0.0, due_by: Time::NEVER, history }
+        let (job_worth, history) = (JobWorth::of(&reward, set), vec![(0.0, 0.0, 0.0); set.tasks.len()]);
+        RewardAccumulator { reward, unit, job_worth, total: 0.0, possible: 0.0, due_by: Time::NEVER, history }
     }
 
     /// Returns an empty accumulator for the same set that rewards only jobs that meet their deadlines, and of them only those due by
@@ -127,8 +128,8 @@ impl RewardAccumulator {
         RewardAccumulator {
             reward,
             unit: self.unit,
-            pay: self.pay.clone(),
-            earned: 0.0,
+            job_worth: self.job_worth.clone(),
+            total: 0.0,
             possible: 0.0,
             due_by,
             history,
@@ -137,24 +138,24 @@ impl RewardAccumulator {
 
     /// Returns the reward since the last call.
     pub fn take(&mut self) -> f64 {
-        std::mem::take(&mut self.earned)
+        std::mem::take(&mut self.total)
     }
 
     /// Returns the reward as a share of the worth of all jobs that have left; 1 if none has.
     pub fn share(&self) -> f64 {
-        if self.possible > 0.0 { self.earned / self.possible } else { 1.0 }
+        if self.possible > 0.0 { self.total / self.possible } else { 1.0 }
     }
 
     /// Charges for this many migrations.
     pub fn charge_migrations(&mut self, times: u64) {
-        self.earned -= self.reward.migration * times as f64;
+        self.total -= self.reward.migration * times as f64;
     }
 
     /// Charges for the negative slack that jobs had for a length of time.
     pub fn charge_negative_slack(&mut self, jobs: impl Iterator<Item = i64>, length: Time) {
         if let RewardShape::Slack { weight } = self.reward.shape {
             let lacking: f64 = jobs.map(|slack| (-slack).max(0) as f64 / self.unit).sum();
-            self.earned -= weight * lacking * length.0 as f64 / self.unit;
+            self.total -= weight * lacking * length.0 as f64 / self.unit;
         }
     }
 
@@ -173,7 +174,7 @@ impl RewardAccumulator {
 impl Observer for RewardAccumulator {
     fn ran(&mut self, _core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
         let length = (end - start).0 as f64 / self.unit;
-        self.earned -= match self.reward.shape {
+        self.total -= match self.reward.shape {
             RewardShape::Risk { weight } => weight * self.variation(job.task) * length,
             RewardShape::Energy { weight } => weight * length * (f64::from(speed.0) / 1000.0).powi(3),
             _ => 0.0,
@@ -181,7 +182,7 @@ impl Observer for RewardAccumulator {
     }
 
     fn left(&mut self, job: &Job, _first_start: Option<Time>, end: End, now: Time) {
-        let (worth, relative) = (self.pay.worth(job), (job.deadline - job.release).0.max(1) as f64);
+        let (worth, relative) = (self.job_worth.worth(job), (job.deadline - job.release).0.max(1) as f64);
         if end == End::Completed {
             let (count, mean, squares) = &mut self.history[job.task as usize];
             *count += 1.0;
@@ -195,7 +196,7 @@ impl Observer for RewardAccumulator {
         self.possible += worth;
         if end == End::Completed && now <= job.deadline {
             let early = (job.deadline - now).0 as f64 / relative;
-            self.earned += match self.reward.shape {
+            self.total += match self.reward.shape {
                 RewardShape::Misses => 0.0,
                 RewardShape::Early { weight } => worth + weight * early,
                 _ => worth,
@@ -205,7 +206,7 @@ impl Observer for RewardAccumulator {
                 End::Completed => (now - job.deadline).0 as f64 / relative,
                 _ => job.remaining().0 as f64 / job.wcet.0.max(1) as f64,
             };
-            self.earned -= match self.reward.shape {
+            self.total -= match self.reward.shape {
                 RewardShape::NoPenalty => 0.0,
                 RewardShape::Lateness { weight } => worth + weight * late,
                 _ => worth,

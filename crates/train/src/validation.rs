@@ -16,8 +16,8 @@ use crate::task_set_source::TaskSetSource;
 /// Results of a model on the validation runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ValidationScores {
-    /// Mean over the runs of the reward earned as a share of what jobs that met their deadlines could have earned, 0 to 1. Each job counts by
-    /// what the recipe's reward says it is worth. The best weights are chosen by it.
+    /// Mean over the runs of the reward as a share of what it would be with every deadline met, 0 to 1. Each job counts by what the recipe's
+    /// reward says it is worth. The best weights are chosen by this score.
     pub score: f64,
     /// Mean share of the jobs that met their deadlines, 0 to 1; each job counts alike.
     pub met: f64,
