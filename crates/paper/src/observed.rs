@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use temponet_train::{Episodes, Fleet, Recipe, Source};
+use temponet_train::{Episodes, Fleet, Recipe, TaskSetSource};
 
 use super::{Context, ReproduceError};
 
@@ -19,26 +19,26 @@ impl Context<'_> {
     pub fn observed(&self, recipe: &Recipe) -> Result<Vec<[f64; 2]>, ReproduceError> {
         let wrong = |error: temponet_train::FleetError| self.protocol_error(error);
         let episodes = Episodes {
-            source: Source::Drawn(Box::new(recipe.workload.clone())),
+            source: TaskSetSource::Drawn(Box::new(recipe.workload.clone())),
             tokenizer: Arc::new(recipe.tokens.tokenizer()),
             reward: recipe.episode.reward,
             length: recipe.episode.length,
             tick: None,
             gamma: recipe.episode.gamma,
             teacher: Some("edf".into()),
-            with_base: false,
+            with_base_scheduler: false,
         };
         let mut fleet = Fleet::new(episodes, ENVIRONMENTS, SEED).map_err(wrong)?;
         let mut observed = Vec::new();
-        for slot in &mut fleet.slots {
+        for member in &mut fleet.members {
             for _ in 0..CHOICES {
-                let (view, unit) = (slot.environment().view(), slot.environment().scale().unit);
+                let (view, unit) = (member.environment().view(), member.environment().scale().unit);
                 let pair =
                     |job: &temponet_task::Job| [job.slack(view.now) as f64 / unit, job.remaining().0 as f64 / unit];
                 observed.extend(view.ready().map(|(_, job)| pair(job)));
-                let jobs = slot.taught();
-                if slot.act(&fleet.episodes, &jobs).map_err(wrong)?.ending.is_some() {
-                    slot.restart(&fleet.episodes).map_err(wrong)?;
+                let jobs = member.teacher_jobs();
+                if member.act(&fleet.episodes, &jobs).map_err(wrong)?.ending.is_some() {
+                    member.restart(&fleet.episodes).map_err(wrong)?;
                 }
             }
         }

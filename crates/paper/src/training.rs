@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use temponet::Model;
 use temponet_grad::{Cpu, LearningLosses};
 use temponet_task::TaskSet;
-use temponet_train::{PhaseFigures, Recipe, Run, TrainError, UpdateFigures, Watch};
+use temponet_train::{PhaseFigures, Recipe, TrainError, TrainingObserver, TrainingRun, UpdateFigures};
 
 use super::cache::{Cache, key};
 use super::{Context, ReproduceError};
@@ -59,7 +59,7 @@ pub trait Trainer: Sync {
         &self,
         training: &Training<'_>,
         checkpoint: Option<&[u8]>,
-        watch: &mut dyn Watch,
+        watch: &mut dyn TrainingObserver,
     ) -> Result<(Model, Vec<PhaseFigures>), TrainError>;
 }
 
@@ -92,12 +92,12 @@ impl<D: LearningLosses<Real = f32>> Trainer for DeviceTrainer<D> {
         &self,
         training: &Training<'_>,
         checkpoint: Option<&[u8]>,
-        watch: &mut dyn Watch,
+        watch: &mut dyn TrainingObserver,
     ) -> Result<(Model, Vec<PhaseFigures>), TrainError> {
         let weights = training.begin_with.map(|model| &model.weights);
         let begin = || {
             let device = self.first.lock().unwrap_or_else(PoisonError::into_inner).another();
-            Run::new(device, training.recipe.clone(), training.set.cloned(), weights)
+            TrainingRun::new(device, training.recipe.clone(), training.set.cloned(), weights)
         };
         let mut run = begin();
         // A checkpoint of another program version cannot be resumed; the training then starts from the beginning.
@@ -201,7 +201,7 @@ struct Watcher<'a> {
     checkpoint: &'a str,
 }
 
-impl Watch for Watcher<'_> {
+impl TrainingObserver for Watcher<'_> {
     fn updated(&mut self, _stage: usize, _done: u64, _of: u64, _figures: UpdateFigures) {
         self.progress.step();
     }

@@ -1,4 +1,5 @@
-//! Some whole updates of Q-learning on logged runs as JSON: what went in and what came out, for `bench/peers/torch_training_step.py` to do again.
+//! Runs a few whole updates of Q-learning on logged runs, and prints their inputs and results as JSON, for
+//! `bench/peers/torch_training_step.py` to repeat.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -10,18 +11,20 @@ use serde_json::{Value, json};
 use temponet::Tokenizer;
 use temponet_grad::{AdamSettings, Cpu};
 use temponet_infer::Weights;
-use temponet_train::{Dqn, DqnSettings, Episodes, Learner, NetworkShape, OfflineSettings, Reward, Source, log_runs};
+use temponet_train::{
+    Dqn, DqnSettings, Episodes, Learner, NetworkShape, OfflineSettings, Reward, StepSize, TaskSetSource, log_runs,
+};
 
 const UPDATES: usize = 5;
 const RATE: f64 = 1e-3;
-/// Gradients are never clipped.
+/// Large enough that gradients are never clipped.
 const CLIP: f64 = 1e9;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let tokenizer = Tokenizer::full();
     let shape = NetworkShape { width: 32, layers: 2, heads: 4, feed_forward: 64, slots: None };
     let architecture = shape.architecture(&tokenizer);
-    // Where a gradient is nought but for rounding, Adam with a tiny epsilon would make a whole step of the rounding.
+    // Where a gradient is zero except for rounding, Adam with a tiny epsilon would make a whole step out of the rounding.
     let adam = AdamSettings { epsilon: 1e-4, ..AdamSettings::default() };
     let mut learner = Learner::new(Cpu::<f32>::default(), &Weights::random(architecture.clone(), 1), adam);
     let settings = DqnSettings {
@@ -34,14 +37,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut dqn = Dqn::new(settings.clone(), &mut learner);
     let episodes = Episodes {
-        source: Source::Drawn(Box::default()),
+        source: TaskSetSource::Drawn(Box::default()),
         tokenizer: Arc::new(tokenizer),
         reward: Reward::default(),
         length: 100.0,
         tick: None,
         gamma: 0.97,
         teacher: None,
-        with_base: false,
+        with_base_scheduler: false,
     };
     let logs = OfflineSettings { transitions: 200, dqn: settings.clone(), ..OfflineSettings::default() };
     dqn.replay = log_runs(&logs, &episodes, 1)?;
@@ -49,9 +52,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut rng = Pcg64::seed_from_u64(1);
     let mut updates: Vec<Value> = Vec::new();
     for _ in 0..UPDATES {
-        // The update draws the same.
+        // The update draws the same transitions, because it starts from the same random state.
         let places = dqn.replay.draw(settings.batch, 1.0, &mut rng.clone()).places;
-        let queued = dqn.update(&mut learner, &mut rng, RATE, CLIP);
+        let queued = dqn.update(&mut learner, &mut rng, StepSize { rate: RATE, clip: CLIP });
         let figures = learner.figures(&queued);
         updates.push(json!({ "places": places, "loss": figures.loss, "norm": figures.norm }));
     }
@@ -70,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// All tensors by the name of their list and their own: shape and numbers.
+/// Returns the shape and values of all tensors, by the name of their list and their own name.
 fn tensors(learner: &mut Learner<Cpu<f32>>, dqn: &mut Dqn<Cpu<f32>>) -> BTreeMap<String, Value> {
     let mut all = BTreeMap::new();
     learner.visit(vec![("target", &mut dqn.target)], |list, device, values| {

@@ -1,5 +1,5 @@
-//! What a whole update of Q-learning takes on a GPU if each of its kernels is started by itself, and if it is recorded once as a CUDA graph and done again.
-//! The paper's network (d = 128, two layers, four heads, feed-forward 512), batches of one shape. Prints JSON.
+//! Measures a whole update of Q-learning on a GPU in two ways: with each kernel launched by itself, and recorded once as a CUDA graph and
+//! replayed. The network is the paper's (d = 128, two layers, four heads, feed-forward 512), and all batches have one shape. Prints JSON.
 //!
 //!     cargo run --release -p temponet-train --features cuda --example update_graph_cuda [-- BATCH TOKENS]
 
@@ -11,17 +11,20 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet::{Model, Tokenizer};
 use temponet_grad::{AdamSettings, Cuda, Device, Recorder};
-use temponet_train::{Dqn, DqnSettings, Learner, Queued, Sample, Transition};
+use temponet_train::{Dqn, DqnSettings, Learner, PendingUpdate, Sample, StepSize, Transition};
 
-/// Updates before any is looked at.
+/// Updates before the first measurement.
 const WARM: usize = 100;
-/// Updates or replays of a round.
+/// Updates or replays per round.
 const UPDATES: usize = 200;
-/// Updates that are queued to see how long that takes.
+/// Updates that are queued to measure the queueing itself; few enough that the queue never fills.
 const FEW: usize = 3;
+/// Rounds, of which the median counts.
 const ROUNDS: usize = 5;
+/// Step size of every update.
+const SIZE: StepSize = StepSize { rate: 1e-4, clip: 10.0 };
 
-/// Something that learns on a queue of its own.
+/// A learner with its own queue on the GPU.
 struct Learning {
     learner: Learner<Cuda>,
     dqn: Dqn<Cuda>,
@@ -56,11 +59,12 @@ impl Learning {
         learning
     }
 
-    fn update(&mut self) -> Queued<Cuda> {
-        self.dqn.update(&mut self.learner, &mut self.rng, 1e-4, 10.0)
+    fn update(&mut self) -> PendingUpdate<Cuda> {
+        self.dqn.update(&mut self.learner, &mut self.rng, SIZE)
     }
 
-    /// Queues so many updates. How long that takes the processor, and how long it is until all are done; in microseconds, each divided by their number.
+    /// Queues this many updates. Returns the time that queueing takes the processor, and the time until all updates are done, each in
+    /// microseconds per update.
     fn launched(&mut self, updates: usize) -> (f64, f64) {
         let begin = Instant::now();
         let last = (0..updates).map(|_| self.update()).last();
@@ -69,16 +73,16 @@ impl Learning {
         (each(queued, updates), each(begin.elapsed(), updates))
     }
 
-    /// Records an update and does it so many times over.
+    /// Records an update and replays it this many times.
     fn repeated(&mut self, times: usize) -> Duration {
         let Learning { learner, dqn, rng, recorder } = self;
         let begin = Instant::now();
-        recorder.repeat(times, || dqn.update(learner, rng, 1e-4, 10.0));
+        recorder.repeat(times, || dqn.update(learner, rng, SIZE));
         begin.elapsed()
     }
 }
 
-/// Microseconds of each of so many.
+/// Returns the microseconds per repetition.
 fn each(time: Duration, count: usize) -> f64 {
     time.as_secs_f64() * 1e6 / count as f64
 }
@@ -89,7 +93,7 @@ fn median(mut round: impl FnMut() -> f64) -> f64 {
     times[ROUNDS / 2]
 }
 
-/// Whether an update that is recorded and then done leads to the same weights as one that is done at once.
+/// Whether a recorded and replayed update gives the same weights as one that is launched directly.
 fn is_the_same(gpu: &Cuda, batch: usize, tokens: usize) -> bool {
     let [mut launched, mut recorded] = [(); 2].map(|()| Learning::new(gpu, batch, tokens));
     let before = launched.learner.weights();
@@ -116,7 +120,7 @@ fn main() -> ExitCode {
     let is_the_same = is_the_same(&gpu, batch, tokens);
     let mut learning = Learning::new(&gpu, batch, tokens);
     let launched = median(|| learning.launched(UPDATES).1);
-    // So few that the queue is never full.
+    // Few enough that the queue never fills.
     let queueing = median(|| learning.launched(FEW).0);
     let recording = median(|| each(learning.repeated(0), 1));
     let replayed = median(|| (each(learning.repeated(UPDATES), 1) - recording) / UPDATES as f64);

@@ -1,7 +1,11 @@
-//! From a policy to Q-values. Cloning and policy optimisation learn logits: only their order and differences mean something, and a value head is
-//! missing or has another scale. Q-learning that begins with them takes them for returns, and its first errors, as great as the scale is wrong,
-//! destroy what was learned. So a few thousand choices are made first, some at random, and the outputs are mapped to the returns they had:
-//! each number times one positive factor, plus a constant. That keeps the order of the jobs, hence every schedule.
+//! Calibration of outputs: from the logits of a policy to Q-values.
+//!
+//! Cloning and policy optimization learn logits. Only their order and differences mean something, and their value head is missing or has
+//! another scale. Q-learning that begins with such weights takes the outputs for returns. Its first errors are as large as the scale is
+//! wrong, and destroy what was learned.
+//!
+//! Therefore Q-learning first makes a few thousand choices, some of them at random, and maps the outputs to the returns of those choices:
+//! each output times one positive factor, plus a constant. The map keeps the order of the jobs, and thus every schedule.
 
 use std::sync::Arc;
 
@@ -13,30 +17,32 @@ use crate::dqn::DqnSettings;
 use crate::environment::Ending;
 use crate::fleet::{Fleet, FleetError};
 use crate::learner::Learner;
-use crate::network::OutputMap;
 use crate::sample::Sample;
+use crate::tape_network::OutputMap;
 
 /// Choices made by all environments together.
 const CHOICES: usize = 8_192;
-/// How many of them are made at random: what these come to shows what a job's number is worth, since nothing about the state decides them.
+/// Probability of a random choice. The returns of random choices show what a difference in output is worth, because nothing about the state
+/// decided them.
 const RANDOM: f64 = 0.25;
-/// Returns of which more than this share lies beyond what was seen say little.
+/// Greatest share of a return that may lie beyond the observed choices; returns with a larger one say little and are left out of the fits.
 const UNSEEN: f64 = 0.5;
 
-/// One choice.
-struct Try {
+/// One choice of the calibration.
+struct Trial {
     is_random: bool,
-    /// Jobs chosen.
+    /// Number of jobs chosen.
     jobs: f64,
-    /// Their numbers, less what as many ready jobs have on average.
+    /// Sum of the chosen jobs' outputs, each less the mean output of all ready jobs.
     excess: f64,
-    /// The mean of all ready jobs' numbers.
+    /// Mean output of all ready jobs.
     mean: f64,
-    /// What the value head says.
+    /// Output of the value head.
     value: f64,
-    /// What was earned until the next choice, later until the end, and the discount there.
-    earned: f64,
+    /// Reward until the next choice, and the discount there; later those until the end of the observed choices.
+    reward: f64,
     discount: f64,
+    /// Whether the episode ended with this choice.
     is_cut: bool,
 }
 
@@ -48,94 +54,94 @@ pub(crate) fn calibrate<D: Device<Real = f32>>(
     rng: &mut Pcg64,
 ) -> Result<(), FleetError> {
     let mut lowest = f64::INFINITY;
-    let mut tries: Vec<Vec<Try>> = fleet.slots.iter().map(|_| Vec::new()).collect();
-    for _ in 0..CHOICES.div_ceil(fleet.slots.len().max(1)) {
-        let samples: Vec<Arc<Sample>> = fleet.slots.iter().map(|slot| Arc::new(slot.sample())).collect();
+    let mut trials: Vec<Vec<Trial>> = fleet.members.iter().map(|_| Vec::new()).collect();
+    for _ in 0..CHOICES.div_ceil(fleet.members.len().max(1)) {
+        let samples: Vec<Arc<Sample>> = fleet.members.iter().map(|member| Arc::new(member.sample())).collect();
         let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
         let outputs = learner.outputs(None, &states);
         for (place, sample) in samples.iter().enumerate() {
-            let (q, slot) = (outputs.q(place), &mut fleet.slots[place]);
+            let (q, member) = (outputs.q(place), &mut fleet.members[place]);
             let is_random = rng.random::<f64>() < RANDOM;
-            let jobs = slot.best(|_, _, row| if is_random { rng.random() } else { q[row as usize] });
-            let rows = slot.rows_of(&jobs);
+            let jobs = member.top_jobs(|_, row| if is_random { rng.random() } else { q[row as usize] });
+            let rows = member.rows_of(&jobs);
             let ready: u32 = sample.counts.iter().sum();
             let sum: f64 = q[1..].iter().zip(&sample.counts).map(|(q, count)| f64::from(*q) * f64::from(*count)).sum();
             let mean = sum / f64::from(ready.max(1));
             lowest = q[1..].iter().fold(lowest, |lowest, q| lowest.min(f64::from(*q)));
-            let outcome = slot.act(&fleet.episodes, &jobs)?;
-            tries[place].push(Try {
+            let outcome = member.act(&fleet.episodes, &jobs)?;
+            trials[place].push(Trial {
                 is_random,
                 jobs: rows.len() as f64,
                 excess: rows.iter().map(|row| f64::from(q[*row as usize]) - mean).sum(),
                 mean,
                 value: f64::from(outputs.value[place]),
-                earned: outcome.reward,
+                reward: outcome.reward,
                 discount: if outcome.ending == Some(Ending::Terminated) { 0.0 } else { outcome.discount },
                 is_cut: outcome.ending.is_some(),
             });
             if outcome.ending.is_some() {
-                slot.restart(&fleet.episodes)?;
+                member.restart(&fleet.episodes)?;
             }
         }
     }
-    learner.map_outputs(&map(settings, tries, lowest));
+    learner.map_outputs(&map(settings, trials, lowest));
     Ok(())
 }
 
-/// The map of outputs that fits what was seen best.
-fn map(settings: &DqnSettings, mut tries: Vec<Vec<Try>>, lowest: f64) -> OutputMap {
-    // From what followed each choice to what followed it until the end of what was seen.
-    for list in &mut tries {
+/// Returns the map of the outputs that fits the observed returns best.
+fn map(settings: &DqnSettings, mut trials: Vec<Vec<Trial>>, lowest: f64) -> OutputMap {
+    // Extend the reward and the discount of each choice from the next choice to the end of what was observed.
+    for list in &mut trials {
         let (mut later, mut discount) = (0.0, 1.0);
         for own in list.iter_mut().rev() {
             if own.is_cut {
                 (later, discount) = (0.0, 1.0);
             }
-            own.earned += own.discount * later;
+            own.reward += own.discount * later;
             own.discount *= discount;
-            (later, discount) = (own.earned, own.discount);
+            (later, discount) = (own.reward, own.discount);
         }
     }
-    let tries: Vec<Try> = tries.into_iter().flatten().collect();
-    let count = tries.len().max(1) as f64;
-    // What comes beyond is worth as much as any state on average: V = mean of earned + discount · V.
-    let (earned, seen) =
-        tries.iter().fold((0.0, 0.0), |(earned, seen), own| (earned + own.earned, seen + 1.0 - own.discount));
-    let worth = earned / f64::max(seen, f64::MIN_POSITIVE);
-    let returned = |own: &Try| own.earned + own.discount * worth;
-    let telling = || tries.iter().filter(|own| own.discount < UNSEEN);
+    let trials: Vec<Trial> = trials.into_iter().flatten().collect();
+    let count = trials.len().max(1) as f64;
+    // What comes after the observed choices has the mean value V of a state: V = mean of (reward + discount · V).
+    let (reward, seen) =
+        trials.iter().fold((0.0, 0.0), |(reward, seen), own| (reward + own.reward, seen + 1.0 - own.discount));
+    let state_value = reward / f64::max(seen, f64::MIN_POSITIVE);
+    let returned = |own: &Trial| own.reward + own.discount * state_value;
+    let telling = || trials.iter().filter(|own| own.discount < UNSEEN);
     let random: Vec<(f64, f64)> =
         telling().filter(|own| own.is_random).map(|own| (own.excess, returned(own))).collect();
     let scale = match fit(&random) {
-        // A factor that cannot be told from zero is as small as it can be told.
+        // A slope that cannot be told from zero is replaced by its standard error.
         Some(fit) => fit.slope.max(fit.error),
         None => 1.0,
     };
     let values: Vec<(f64, f64)> = telling().map(|own| (own.value, returned(own))).collect();
     let value_scale = fit(&values).map_or(0.0, |fit| if fit.slope > 2.0 * fit.error { fit.slope } else { 0.0 });
-    let mean_value = tries.iter().map(|own| own.value).sum::<f64>() / count;
+    let mean_value = trials.iter().map(|own| own.value).sum::<f64>() / count;
     let (jobs, mean) =
-        tries.iter().fold((0.0, 0.0), |(jobs, mean), own| (jobs + own.jobs / count, mean + own.mean / count));
-    // Where idling is a choice, it begins below every job.
+        trials.iter().fold((0.0, 0.0), |(jobs, mean), own| (jobs + own.jobs / count, mean + own.mean / count));
+    // If idling is an option, it starts below every job.
     let over_idling = if settings.may_idle && lowest.is_finite() { scale * (mean - lowest) } else { 0.0 };
-    let worth = worth - jobs * over_idling;
+    let state_value = state_value - jobs * over_idling;
     let (job, idle, value) = match settings.dueling {
-        true => ((scale, 0.0), scale * mean - over_idling, (value_scale, worth - value_scale * mean_value)),
-        // What idling is worth is what the state is worth.
-        false => ((scale, worth + over_idling - scale * mean), worth, (1.0, 0.0)),
+        true => ((scale, 0.0), scale * mean - over_idling, (value_scale, state_value - value_scale * mean_value)),
+        // Without a value head, the output for idling is the value of the state.
+        false => ((scale, state_value + over_idling - scale * mean), state_value, (1.0, 0.0)),
     };
     let pair = |(scale, shift): (f64, f64)| (scale as f32, shift as f32);
     OutputMap { job: pair(job), idle: idle as f32, value: pair(value) }
 }
 
-/// A straight line through points.
+/// Straight line fitted to points.
 struct Fit {
     slope: f64,
-    /// Its standard error.
+    /// Standard error of the slope.
     error: f64,
 }
 
-/// By least squares; none if all points are above one another.
+/// Fits a line by least squares; `None` for fewer than three points, or if all have the same x.
 fn fit(points: &[(f64, f64)]) -> Option<Fit> {
     let count = points.len() as f64;
     let (mean_x, mean_y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / count, y + point.1 / count));
@@ -152,17 +158,17 @@ fn fit(points: &[(f64, f64)]) -> Option<Fit> {
 mod tests {
     use super::*;
 
-    /// Endless choices between two jobs, one a point better, each worth 2 on average and followed by half of what comes.
-    fn tries() -> Vec<Vec<Try>> {
+    /// Choices between two jobs. One earns 2.5 and the other 1.5; each is followed by half of what comes later.
+    fn trials() -> Vec<Vec<Trial>> {
         let one = |place: usize| {
             let is_better = place.is_multiple_of(2);
-            Try {
+            Trial {
                 is_random: true,
                 jobs: 1.0,
                 excess: if is_better { 5.0 } else { -5.0 },
                 mean: 20.0,
                 value: 0.0,
-                earned: if is_better { 2.5 } else { 1.5 },
+                reward: if is_better { 2.5 } else { 1.5 },
                 discount: 0.5,
                 is_cut: place % 40 == 39,
             }
@@ -174,10 +180,10 @@ mod tests {
     fn outputs_are_mapped_to_returns_and_keep_their_order() {
         for (dueling, may_idle) in [(true, false), (true, true), (false, false), (false, true)] {
             let settings = DqnSettings { dueling, may_idle, ..DqnSettings::default() };
-            let OutputMap { job, idle, value } = map(&settings, tries(), 10.0);
+            let OutputMap { job, idle, value } = map(&settings, trials(), 10.0);
             let q = |z: f32| (if dueling { value.1 } else { idle }) + (job.0 * z + job.1 - idle);
             assert!(job.0 > 0.0, "the better job stays the better one");
-            // A choice is worth 4 on average; the better job earns one more now. What comes later varies with what is chosen later.
+            // A choice has a return of 4 on average, and the better job earns 1 more at once. What follows varies with the later choices.
             assert!((0.5..1.5).contains(&(q(25.0) - q(15.0))), "{}", q(25.0) - q(15.0));
             assert!(((q(25.0) + q(15.0)) / 2.0 - 4.0).abs() < 0.1, "{} {}", q(25.0), q(15.0));
             assert!(!may_idle || job.0 * 10.0 + job.1 >= idle - 1e-4, "idling begins below every job");

@@ -1,4 +1,4 @@
-//! Does the environment keep its promises? For whoever changes it, or writes another.
+//! Check of the environment against the simulator, for anybody who changes the environment or writes another one.
 
 use std::sync::Arc;
 
@@ -7,13 +7,15 @@ use temponet_sched::build;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Assignment, Scheduler, Time};
 
-use crate::environment::{Ending, Environment};
+use crate::environment::{Ending, Environment, EnvironmentSettings};
 use crate::reward::Reward;
-use crate::source::Source;
+use crate::task_set_source::TaskSetSource;
 
-/// Runs EDF on so many sets, once in the environment and once in the simulator itself. Time must go on, tokens must be within their
-/// vocabularies, rewards must add up to the jobs met less those missed, endings must be told once, and the same seed must give the same run.
-pub fn check_environment(source: &Source, tokenizer: &Tokenizer, seed: u64, sets: u64) -> Result<(), String> {
+/// Runs EDF on this many sets, once in the environment and once in the simulator itself.
+///
+/// Checks that time moves on, that tokens are within their vocabularies, that rewards add up to the jobs met less those missed, that an
+/// ending is reported once, and that the same seed gives the same run.
+pub fn check_environment(source: &TaskSetSource, tokenizer: &Tokenizer, seed: u64, sets: u64) -> Result<(), String> {
     for number in 0..sets {
         let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
         let set = source.set(seed).map_err(|error| error.to_string())?;
@@ -26,7 +28,7 @@ pub fn check_environment(source: &Source, tokenizer: &Tokenizer, seed: u64, sets
         if run()? != (earned, decisions) {
             return Err(format!("seed {seed}: the same seed gave another run"));
         }
-        // Jobs that are still under way at the horizon have earned nothing yet.
+        // Jobs that are unfinished at the horizon have no reward yet.
         let (met, missed) = (metrics.jobs.met as f64, metrics.missed() as f64);
         let most_open = (set.tasks.len() * 4) as f64;
         if decisions != metrics.decisions || earned > met + most_open || earned < met - missed - most_open {
@@ -45,9 +47,9 @@ fn episode(
 ) -> Result<(f64, u64), String> {
     let mut edf = build("edf").map_err(|error| error.to_string())?;
     edf.start(&set.system()).map_err(|error| error.to_string())?;
-    // Every job counts as one, whatever the goal of its set is.
+    // Every job counts as 1, whatever the goal of its set.
     let reward = Reward { by_value: Some(false), ..Reward::default() };
-    let mut environment = Environment::new(set, scale, seed, horizon, reward, None);
+    let mut environment = Environment::new(set, EnvironmentSettings { scale, seed, horizon, reward, tick: None });
     let sizes: Vec<usize> = tokenizer.job_vocabularies().iter().map(|vocabulary| vocabulary.size).collect();
     let (mut observation, mut assignment) = (Observation::default(), Assignment::default());
     let (mut earned, mut decisions) = (0.0, 0);

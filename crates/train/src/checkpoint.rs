@@ -1,4 +1,7 @@
-//! Everything a training needs to go on, as the content of one file: safetensors with the tensors, and the rest as bytes beside them.
+//! Checkpoints: everything that a training needs to continue, as the content of one file.
+//!
+//! The file is in the safetensors format. Parameters, optimizer moments and target networks are tensors; everything else is one more tensor
+//! of bytes, in the postcard format.
 
 use std::collections::HashMap;
 
@@ -8,22 +11,18 @@ use serde::{Deserialize, Serialize};
 use temponet_grad::LearningLosses;
 use temponet_infer::{Weights, check_file, write_tensors};
 
-use crate::cloning::Lessons;
-use crate::explore::Counter;
-use crate::replay::Replay;
-use crate::rollouts::Findings;
-use crate::run::{Memory, Progress, Run, TrainError};
+use crate::algorithm::Memory;
+use crate::error::TrainError;
+use crate::run::{TrainingProgress, TrainingRun};
 
-/// What is not a tensor.
+/// The part of a checkpoint that is not tensors. The order of the fields, and of those of [`Memory`], is part of the format.
 #[derive(Serialize, Deserialize)]
 struct Rest {
-    progress: Progress,
-    /// The optimiser's steps, and the judge's.
-    steps: (u64, u64),
-    lessons: Option<Lessons>,
-    findings: Option<Findings>,
-    replay: Option<(Replay, Counter, u64)>,
-    /// A weights file.
+    progress: TrainingProgress,
+    /// Optimizer steps of the network.
+    steps: u64,
+    memory: Memory,
+    /// Best weights so far, as the bytes of a weights file.
     best: Vec<u8>,
 }
 
@@ -35,34 +34,24 @@ fn wrong(error: impl ToString) -> TrainError {
     TrainError::Checkpoint(error.to_string())
 }
 
-impl<D: LearningLosses<Real = f32>> Run<D> {
-    /// The recipe and the set, so that a checkpoint is not used with others.
+impl<D: LearningLosses<Real = f32>> TrainingRun<D> {
+    /// Returns the recipe and the set as text. A checkpoint can only be used with the same ones.
     fn fingerprint(&self) -> Result<String, TrainError> {
         let recipe = serde_json::to_string(&self.recipe).map_err(wrong)?;
         Ok(format!("{recipe} on {}", self.set_fingerprint()))
     }
 
-    /// The content of a checkpoint file.
+    /// Returns the content of a checkpoint file.
     pub fn checkpoint(&mut self) -> Result<Vec<u8>, TrainError> {
         let recipe = self.fingerprint()?;
-        let mut steps = (self.learner.adam.steps, 0);
-        let (mut lessons, mut findings, mut replay) = (None, None, None);
-        match &self.memory {
-            Memory::Cloning(list) => lessons = Some(list.clone()),
-            Memory::Rollouts(list) => findings = Some(list.clone()),
-            Memory::Dqn(dqn) => replay = Some((dqn.replay.clone(), dqn.counter.clone(), dqn.choices)),
-            Memory::Offline { dqn, judge } => {
-                replay = Some((dqn.replay.clone(), dqn.counter.clone(), dqn.choices));
-                steps.1 = judge.as_ref().map_or(0, |judge| judge.learner.adam.steps);
-            }
-            Memory::Nothing => {}
-        }
+        let steps = self.learner.adam.steps;
+        let memory = self.algorithm.as_mut().map(|algorithm| algorithm.get().memory()).unwrap_or_default();
         let best = self.best.to_bytes().map_err(wrong)?;
-        let rest = Rest { progress: self.progress.clone(), steps, lessons, findings, replay, best };
+        let rest = Rest { progress: self.progress.clone(), steps, memory, best };
         let rest = postcard::to_stdvec(&rest).map_err(wrong)?;
         let mut tensors: Vec<(String, Vec<usize>, Dtype, Vec<u8>)> =
             vec![(REST.into(), vec![rest.len()], Dtype::U8, rest)];
-        self.visit(|list, device, values| {
+        self.visit_tensors(|list, device, values| {
             for id in values.ids() {
                 let (rows, columns) = values.shape(id);
                 let bytes = values.values(device, id).iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -77,7 +66,7 @@ impl<D: LearningLosses<Real = f32>> Run<D> {
         write_tensors(views, metadata).map_err(wrong)
     }
 
-    /// Goes back to where a checkpoint was made; the recipe and the set must be the same.
+    /// Continues where a checkpoint was made. The recipe and the set must be the same.
     pub fn resume(&mut self, bytes: &[u8]) -> Result<(), TrainError> {
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(wrong)?;
         let file = SafeTensors::deserialize(bytes).map_err(wrong)?;
@@ -85,7 +74,7 @@ impl<D: LearningLosses<Real = f32>> Run<D> {
         if metadata.get("format").map(String::as_str) != Some(FORMAT) {
             return Err(wrong("it is no checkpoint of a training"));
         }
-        // Before anything is believed: a damaged number would be trained on.
+        // The checksum is verified before anything is read, because training would go on with a damaged number unnoticed.
         if !check_file(bytes).map_err(wrong)? {
             return Err(wrong("it has no checksum: it is damaged, or was made by an older version"));
         }
@@ -95,24 +84,13 @@ impl<D: LearningLosses<Real = f32>> Run<D> {
         let rest: Rest = postcard::from_bytes(file.tensor(REST).map_err(wrong)?.data()).map_err(wrong)?;
         self.best = Weights::from_bytes(&rest.best).map_err(wrong)?;
         self.progress = rest.progress;
-        self.memory = self.begin_stage(self.progress.stage);
-        self.learner.adam.steps = rest.steps.0;
-        match &mut self.memory {
-            Memory::Cloning(lessons) => *lessons = rest.lessons.ok_or_else(|| wrong("its lessons are missing"))?,
-            Memory::Rollouts(findings) => {
-                *findings = rest.findings.ok_or_else(|| wrong("its findings are missing"))?;
-            }
-            Memory::Dqn(dqn) | Memory::Offline { dqn, judge: None } => {
-                (dqn.replay, dqn.counter, dqn.choices) = rest.replay.ok_or_else(|| wrong("its replay is missing"))?;
-            }
-            Memory::Offline { dqn, judge: Some(judge) } => {
-                (dqn.replay, dqn.counter, dqn.choices) = rest.replay.ok_or_else(|| wrong("its replay is missing"))?;
-                judge.learner.adam.steps = rest.steps.1;
-            }
-            Memory::Nothing => {}
+        self.begin_stage(self.progress.stage);
+        self.learner.adam.steps = rest.steps;
+        if let Some(algorithm) = &mut self.algorithm {
+            algorithm.get().restore(rest.memory)?;
         }
         let mut outcome = Ok(());
-        self.visit(|list, device, values| {
+        self.visit_tensors(|list, device, values| {
             for id in values.ids() {
                 let name = format!("{list}/{}", values.name(id));
                 match numbers(&file, &name, values.shape(id)) {
@@ -125,7 +103,7 @@ impl<D: LearningLosses<Real = f32>> Run<D> {
     }
 }
 
-/// The numbers of a tensor of that shape.
+/// Returns the values of a tensor of the given shape.
 fn numbers(file: &SafeTensors<'_>, name: &str, (rows, columns): (usize, usize)) -> Result<Vec<f32>, TrainError> {
     let view = file.tensor(name).map_err(wrong)?;
     let number = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);

@@ -1,5 +1,13 @@
-//! Behavioural cloning: doing what a teacher does. After the first phase the learner acts itself and the teacher only says what it would have
-//! done (DAgger), so that the learner also knows the states it gets itself into.
+//! Behavioral cloning with DAgger: learning to do what a teacher does.
+//!
+//! In the first phase the teacher acts. In later phases the learner acts most of the time and the teacher only says what it would have done, so
+//! that the learner also knows the states it gets itself into.
+//!
+//! Paper: Ross, Gordon and Bagnell, "A Reduction of Imitation Learning and Structured Prediction to No-Regret Online Learning" (DAgger,
+//! AISTATS 2011). Deviations:
+//! - The learner's share of the choices is 0 in the first phase and constant afterwards, instead of growing from phase to phase.
+//! - Old demonstrations are overwritten once the buffer is full, instead of aggregating all of them.
+//! - A teacher picks a set of jobs. The loss is the cross-entropy of picking one job against any job of that set.
 
 use std::sync::Arc;
 
@@ -8,28 +16,31 @@ use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 use temponet_grad::{Device, ImitationBatch, LearningLosses, SelectedRows, best_rows};
 
-use crate::fleet::{Fleet, FleetError};
-use crate::learner::{Asked, Learner, Queued};
-use crate::ring::Ring;
+use crate::algorithm::{Algorithm, Memory, Phase};
+use crate::error::TrainError;
+use crate::fleet::{Episodes, Fleet, FleetError};
+use crate::learner::{Learner, PendingUpdate, ShardOutput};
+use crate::ring_buffer::RingBuffer;
 use crate::sample::Sample;
+use crate::updates::StepSize;
 
-/// How cloning learns.
+/// Settings of cloning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CloningSettings {
-    /// A scheduler's name, or `optimum`.
+    /// Name of the scheduler to clone, or [`crate::OPTIMUM`], which knows the future. Default `mh-edf`.
     pub teacher: String,
-    /// Choices that are looked at in a phase.
+    /// Choices that all environments together collect in a phase; at least 1, default 4,000.
     pub steps: u64,
-    /// Environments that act together.
+    /// Environments that act in parallel, 1 to 100,000; default 32.
     pub environments: usize,
-    /// Choices of an update.
+    /// Demonstrations per update; at least 1, default 64.
     pub batch: usize,
-    /// Updates in a phase.
+    /// Updates per phase; at least 1, default 250.
     pub updates: u64,
-    /// Choices kept.
+    /// Capacity of the buffer of demonstrations; at least 1, default 200,000.
     pub memory: usize,
-    /// How often the learner acts in later phases; nought is plain cloning.
+    /// Probability, 0 to 1, that the learner makes a choice in a later phase; 0 is plain cloning. Default 0.8.
     pub dagger: f64,
 }
 
@@ -47,54 +58,79 @@ impl Default for CloningSettings {
     }
 }
 
-/// A state and the rows that the teacher ran there.
-type Lesson = (Arc<Sample>, Vec<u32>);
+/// A state and the rows of the jobs that the teacher ran there.
+pub(crate) type Demonstration = (Arc<Sample>, Vec<u32>);
 
-/// What cloning remembers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Lessons {
-    list: Ring<Lesson>,
+/// Behavioral cloning: its settings and its buffer of demonstrations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cloning {
+    settings: CloningSettings,
+    demonstrations: RingBuffer<Demonstration>,
 }
 
-impl Lessons {
-    /// None so far.
-    pub fn new(settings: &CloningSettings) -> Lessons {
-        Lessons { list: Ring::new(settings.memory) }
+impl<D: LearningLosses<Real = f32>> Algorithm<D> for Cloning {
+    fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
+        let teacher = Some(self.settings.teacher.clone());
+        let episodes = Episodes { teacher, ..phase.episodes.clone() };
+        let mut fleet = Fleet::new(episodes, self.settings.environments, phase.seed)?;
+        let learner_share = if phase.index == 0 { 0.0 } else { self.settings.dagger };
+        self.collect(learner, &mut fleet, &mut phase.rng, learner_share)?;
+        if self.demonstrations.is_empty() {
+            return Ok(());
+        }
+        for _ in 0..self.settings.updates {
+            let size = phase.updates.next_size();
+            let update = self.update(learner, &mut phase.rng, size);
+            phase.updates.queue(learner, update)?;
+        }
+        phase.updates.flush(learner)
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+    fn memory(&self) -> Memory {
+        Memory { demonstrations: Some(self.demonstrations.clone()), ..Memory::default() }
     }
 
-    /// Collects a phase's lessons. The fleet must have a teacher.
+    fn restore(&mut self, memory: Memory) -> Result<(), TrainError> {
+        self.demonstrations = memory.demonstrations.ok_or_else(|| Memory::missing("demonstrations"))?;
+        Ok(())
+    }
+}
+
+impl Cloning {
+    /// No demonstrations so far.
+    pub fn new(settings: CloningSettings) -> Cloning {
+        Cloning { demonstrations: RingBuffer::new(settings.memory), settings }
+    }
+
+    /// Collects a phase's demonstrations. The fleet must have a teacher. The learner makes a choice with probability `learner_share`, the
+    /// teacher makes the others.
     pub fn collect<D: Device<Real = f32>>(
         &mut self,
-        settings: &CloningSettings,
         learner: &mut Learner<D>,
         fleet: &mut Fleet,
         rng: &mut Pcg64,
-        own_share: f64,
+        learner_share: f64,
     ) -> Result<(), FleetError> {
         let mut seen = 0;
-        while seen < settings.steps {
-            let samples: Vec<Arc<Sample>> = fleet.slots.iter().map(|slot| Arc::new(slot.sample())).collect();
-            let is_own: Vec<bool> = samples.iter().map(|_| rng.random::<f64>() < own_share).collect();
-            let asked: Vec<&Sample> = samples.iter().zip(&is_own).filter(|(_, own)| **own).map(|(s, _)| &**s).collect();
-            let outputs = learner.outputs(None, &asked);
-            let mut answered = 0..asked.len();
-            for (place, is_own) in is_own.into_iter().enumerate() {
-                let slot = &mut fleet.slots[place];
-                let taught = slot.taught();
-                let rows = slot.rows_of(&taught);
+        while seen < self.settings.steps {
+            let samples: Vec<Arc<Sample>> = fleet.members.iter().map(|member| Arc::new(member.sample())).collect();
+            let by_learner: Vec<bool> = samples.iter().map(|_| rng.random::<f64>() < learner_share).collect();
+            let own = samples.iter().zip(&by_learner).filter(|(_, by_learner)| **by_learner);
+            let states: Vec<&Sample> = own.map(|(sample, _)| &**sample).collect();
+            let outputs = learner.outputs(None, &states);
+            let mut next_output = 0..states.len();
+            for (index, by_learner) in by_learner.into_iter().enumerate() {
+                let member = &mut fleet.members[index];
+                let taught = member.teacher_jobs();
+                let rows = member.rows_of(&taught);
                 if !rows.is_empty() {
-                    self.list.push((samples[place].clone(), rows));
+                    self.demonstrations.push((samples[index].clone(), rows));
                 }
-                let own = if is_own { answered.next() } else { None };
-                let jobs = own.map_or(taught, |answer| slot.best(|_, _, row| outputs.q(answer)[row as usize]));
-                let outcome = slot.act(&fleet.episodes, &jobs)?;
+                let output = if by_learner { next_output.next() } else { None };
+                let jobs = output.map_or(taught, |output| member.top_jobs(|_, row| outputs.q(output)[row as usize]));
+                let outcome = member.act(&fleet.episodes, &jobs)?;
                 if outcome.ending.is_some() {
-                    slot.restart(&fleet.episodes)?;
+                    member.restart(&fleet.episodes)?;
                 }
                 seen += 1;
             }
@@ -102,37 +138,37 @@ impl Lessons {
         Ok(())
     }
 
-    /// One step of learning: the cross-entropy of the pick of one job against any of the teacher's. Idling is out of the question.
-    pub fn update<D: LearningLosses<Real = f32>>(
+    /// Makes one update on a batch of demonstrations drawn at random. Idling is not among the picks, because the cross-entropy leaves the
+    /// idle row out.
+    fn update<D: LearningLosses<Real = f32>>(
         &self,
-        settings: &CloningSettings,
         learner: &mut Learner<D>,
         rng: &mut Pcg64,
-        rate: f64,
-        clip: f64,
-    ) -> Queued<D> {
-        let drawn = self.list.draw(settings.batch, rng);
+        size: StepSize,
+    ) -> PendingUpdate<D> {
+        let batch = self.settings.batch;
+        let drawn = self.demonstrations.draw(batch, rng);
         let states: Vec<&Sample> = drawn.iter().map(|(state, _)| &**state).collect();
-        let share = 1.0 / settings.batch as f32;
-        let losses = learner.backward(&states, None, |tape, Asked { range, focus, output, .. }| {
+        let sample_weight = 1.0 / batch as f32;
+        let losses = learner.backward(&states, None, |tape, ShardOutput { range, rows, output, .. }| {
             let taught = drawn[range].iter().map(|(_, rows)| &rows[..]);
-            let picks = SelectedRows::new(&focus.segments, &focus.counts, taught);
-            tape.imitation_loss(output.q, &ImitationBatch::new(picks, share))
+            let picks = SelectedRows::new(&rows.segments, &rows.counts, taught);
+            tape.imitation_loss(output.q, &ImitationBatch::new(picks, sample_weight))
         });
-        learner.step(losses, rate, clip)
+        learner.step(losses, size)
     }
 
-    /// How often the jobs a learner would run are those the teacher ran.
+    /// Returns the share of the demonstrations, 0 to 1, in which the jobs that a learner would run are those of the teacher.
     pub fn agreement<D: Device<Real = f32>>(&self, learner: &mut Learner<D>) -> f64 {
-        let states: Vec<&Sample> = self.list.iter().map(|(state, _)| &**state).collect();
+        let states: Vec<&Sample> = self.demonstrations.iter().map(|(state, _)| &**state).collect();
         let outputs = learner.outputs(None, &states);
-        let same = self.list.iter().enumerate().filter(|(place, (state, rows))| {
-            let mut best = best_rows(outputs.q(*place), &state.counts, rows.len() as u32, f32::NEG_INFINITY);
+        let same = self.demonstrations.iter().enumerate().filter(|(index, (state, rows))| {
+            let mut best = best_rows(outputs.q(*index), &state.counts, rows.len() as u32, f32::NEG_INFINITY);
             let mut rows = rows.clone();
             best.sort_unstable();
             rows.sort_unstable();
             best == rows
         });
-        same.count() as f64 / self.list.len().max(1) as f64
+        same.count() as f64 / self.demonstrations.len().max(1) as f64
     }
 }

@@ -1,4 +1,18 @@
-//! Deep Q-learning. The value of running some jobs is V(s) + Σ (A_k − A_idle), so the best choice is the greedy one.
+//! Deep Q-learning.
+//!
+//! An action is a set of jobs, one for each core. Its value is Q(s, jobs) = V(s) + Σ (A_job − A_idle), so the jobs with the highest outputs are
+//! the best action on any number of cores.
+//!
+//! Papers: Mnih et al., "Human-level control through deep reinforcement learning" (Nature, 2015), and the options Double DQN (van Hasselt et
+//! al., 2016), dueling networks (Wang et al., 2016), prioritized replay (Schaul et al., 2016) and the conservative penalty of CQL (Kumar et al.,
+//! 2020). Deviations:
+//! - A transition lasts from one choice to the next, and its discount is γ to the power of the time between them (a semi-Markov process).
+//! - Advantages count relative to idling, not to their mean over the actions.
+//! - The target network follows the network a little at each update, instead of being copied once in a while.
+//! - The importance weights of prioritized replay correct the whole bias from the start (β = 1).
+//! - An episode that the horizon cuts off is not a terminal state: the value of the state it ends in still counts.
+//! - Adam instead of RMSProp; ε falls over the first half of the stage, whatever its length.
+//! - A stage that begins with learned weights first rescales the outputs to returns (`calibration.rs`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,54 +23,60 @@ use serde::{Deserialize, Serialize};
 use temponet_grad::{Device, LearningLosses, NStepReturn, NextStates, QValueBatch, SelectedRows, Tape, Tensors};
 use temponet_task::JobId;
 
+use crate::algorithm::{Algorithm, Memory, Phase, TensorVisitor};
+use crate::calibration::calibrate;
 use crate::environment::Ending;
-use crate::explore::{Bonus, Counter};
-use crate::fleet::{Fleet, FleetError, Outcome};
-use crate::learner::{Asked, Learner, Queued, UpdateFigures};
-use crate::network::{Focus, Network};
-use crate::replay::{Replay, Transition};
+use crate::error::TrainError;
+use crate::exploration::{ExplorationBonus, VisitCounter};
+use crate::fleet::{ChoiceOutcome, Fleet, mix};
+use crate::learner::{Learner, PendingUpdate, ShardOutput};
+use crate::replay_buffer::{ReplayBuffer, Transition};
 use crate::sample::{Batch, Sample};
+use crate::tape_network::{OutputRows, TapeNetwork};
+use crate::updates::{StepSize, Updates};
 
-/// How Q-learning learns.
+/// Settings of Q-learning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DqnSettings {
-    /// Choices made in a phase, by all environments together.
+    /// Choices that all environments together make in a phase; at least 1, default 4,000.
     pub steps: u64,
-    /// A phase ends after so many whole episodes, of all environments together, if that is sooner; none: it has all its steps.
+    /// Whole episodes, of all environments together, after which a phase ends if its steps are not used up before; at least 1. `None`, the
+    /// default, sets no such limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub episodes: Option<u64>,
-    /// Environments that act together.
+    /// Environments that act in parallel, 1 to 100,000; default 16.
     pub environments: usize,
-    /// Transitions of an update.
+    /// Transitions per update; at least 1, default 64.
     pub batch: usize,
-    /// Choices between updates.
+    /// Choices per update; at least 1, default 4.
     pub update_every: u64,
-    /// Choices made before the first update.
+    /// Choices made before the first update; default 1,000.
     pub learn_from: u64,
-    /// Transitions kept.
+    /// Capacity of the replay buffer in transitions; at least 1, default 100,000.
     pub replay: usize,
-    /// Exponent of their priorities; nought draws uniformly.
+    /// Exponent of the replay priorities, 0 or more; 0, the default, draws uniformly.
     pub priority: f64,
-    /// Share of the parameters that the target network takes over at each update.
+    /// Share, 0 to 1, by which the target network moves towards the network at each update; default 0.01.
     pub target_share: f64,
-    /// The best choice is the network's own, its value the target network's.
+    /// Whether the network itself picks the next action and the target network only values it (Double DQN); default true.
     pub double: bool,
-    /// A value head of its own; without it V is what idling is worth.
+    /// Whether V is a value head of its own (dueling); otherwise V is the output for idling. Default true.
     pub dueling: bool,
-    /// Choices that a transition spans.
+    /// Choices that a transition spans (n-step returns); at least 1, default 1.
     pub n_step: usize,
-    /// Huber's loss with this bound; none, in a file `inf`, is the squared error.
+    /// Bound of the Huber loss, positive; `None`, in a file `inf`, is the squared error. Default 1.
     #[serde(with = "bound")]
     pub huber: Option<f64>,
-    /// Random choices: their share at first and at last; it falls in a straight line over the first half of the stage's phases and then stays.
+    /// Probability of a random choice at first and at last, each 0 to 1. It falls linearly over the first half of the stage's phases and then
+    /// stays. Default (1, 0.05).
     pub epsilon: (f64, f64),
-    /// What else makes it try.
-    pub bonus: Bonus,
-    /// May leave cores idle although jobs wait.
+    /// Bonus on the Q-values of rarely tried jobs while acting; default none.
+    pub bonus: ExplorationBonus,
+    /// Whether the policy may leave cores idle while jobs wait; default false.
     pub may_idle: bool,
-    /// Weight of the conservative penalty (CQL): the negative logarithm of the softmax likelihood of the jobs that ran. It raises their Q-values above the
-    /// others', which is at once what cloning them would do.
+    /// Weight of the conservative penalty (CQL), 0 or more: the negative logarithm of the softmax likelihood of the jobs that ran. It raises
+    /// their Q-values above the others', which at the same time clones them. Default 0.
     pub conservative: f64,
 }
 
@@ -77,14 +97,14 @@ impl Default for DqnSettings {
             n_step: 1,
             huber: Some(1.0),
             epsilon: (1.0, 0.05),
-            bonus: Bonus::None,
+            bonus: ExplorationBonus::None,
             may_idle: false,
             conservative: 0.0,
         }
     }
 }
 
-/// A bound in a file, where leaving it out means the default: no bound is an infinite one.
+/// A bound in a recipe file, where a missing key means the default: no bound is written as an infinite one.
 mod bound {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -97,72 +117,109 @@ mod bound {
     }
 }
 
-/// Q-learning's memory.
+/// What Q-learning keeps in a checkpoint besides tensors: the replay buffer, the visit counter and the number of choices made.
+pub(crate) type DqnMemory = (ReplayBuffer, VisitCounter, u64);
+
+/// Q-learning: its settings and what it remembers from phase to phase.
 pub struct Dqn<D: Device<Real = f32>> {
-    /// How it learns.
+    /// Settings.
     pub settings: DqnSettings,
-    /// The target network.
+    /// Parameters of the target network.
     pub target: Tensors<D>,
-    /// What it learns from.
-    pub replay: Replay,
-    /// How often what was tried.
-    pub counter: Counter,
-    /// Choices made in all.
+    /// Transitions to learn from.
+    pub replay: ReplayBuffer,
+    /// Number of times that each (slack bin, task) pair was tried.
+    pub counter: VisitCounter,
+    /// Choices made so far, in all phases.
     pub choices: u64,
 }
 
-/// A choice waiting for what follows it.
-struct Pending {
+/// A choice whose n-step return is not complete yet.
+struct OpenTransition {
     state: Arc<Sample>,
     chosen: Vec<u32>,
     reward: f64,
     discount: f64,
 }
 
+impl<D: LearningLosses<Real = f32>> Algorithm<D> for Dqn<D> {
+    fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
+        let Phase { index, count, is_warm_start, seed, rng, episodes, updates, .. } = phase;
+        if *index == 0 && *is_warm_start {
+            let mut fleet = Fleet::new(episodes.clone(), self.settings.environments, mix(*seed, 6))?;
+            calibrate(&self.settings, learner, &mut fleet, rng)?;
+            self.target = learner.copy_parameters();
+        }
+        let mut fleet = Fleet::new(episodes.clone(), self.settings.environments, *seed)?;
+        let (from, to) = self.settings.epsilon;
+        let epsilon = |done: f64| from + (to - from) * (2.0 * (*index as f64 + done) / *count as f64).min(1.0);
+        self.act_and_learn(learner, &mut fleet, rng, epsilon, updates)
+    }
+
+    fn may_idle(&self) -> bool {
+        self.settings.may_idle
+    }
+
+    fn memory(&self) -> Memory {
+        Memory { dqn: Some(self.to_memory()), ..Memory::default() }
+    }
+
+    fn restore(&mut self, memory: Memory) -> Result<(), TrainError> {
+        self.restore_memory(memory.dqn)
+    }
+
+    fn visit_tensors(&mut self, learner: &mut Learner<D>, each: TensorVisitor<'_, D>) {
+        learner.visit(vec![("target", &mut self.target)], |name, device, tensors| each(name.into(), device, tensors));
+    }
+}
+
 impl<D: LearningLosses<Real = f32>> Dqn<D> {
-    /// With nothing learned from yet.
+    /// An empty replay buffer, and a target network that equals the learner's network.
     pub fn new(settings: DqnSettings, learner: &mut Learner<D>) -> Dqn<D> {
-        let replay = Replay::new(settings.replay, settings.priority);
-        let counter = Counter::new(settings.bonus);
+        let replay = ReplayBuffer::new(settings.replay, settings.priority);
+        let counter = VisitCounter::new(settings.bonus);
         Dqn { target: learner.copy_parameters(), replay, counter, choices: 0, settings }
     }
 
-    /// What a job must be worth to run.
-    fn threshold(&self, idle: f32) -> f32 {
-        if self.settings.may_idle { idle } else { f32::NEG_INFINITY }
+    pub(crate) fn to_memory(&self) -> DqnMemory {
+        (self.replay.clone(), self.counter.clone(), self.choices)
     }
 
-    /// Acts for a phase, learning as it goes. `epsilon` is asked with the share of the phase that is done. `done` is told of each update, once the next one is queued, and may end the phase with an error.
-    #[allow(clippy::too_many_arguments)]
-    pub fn phase<E: From<FleetError>>(
+    pub(crate) fn restore_memory(&mut self, memory: Option<DqnMemory>) -> Result<(), TrainError> {
+        (self.replay, self.counter, self.choices) = memory.ok_or_else(|| Memory::missing("transitions"))?;
+        Ok(())
+    }
+
+    /// Acts for the steps or episodes of a phase, and makes an update every few choices. `epsilon` gives the probability of a random choice
+    /// for the share of the phase that is done, 0 to 1.
+    pub fn act_and_learn(
         &mut self,
         learner: &mut Learner<D>,
         fleet: &mut Fleet,
         rng: &mut Pcg64,
         epsilon: impl Fn(f64) -> f64,
-        mut rate: impl FnMut() -> (f64, f64),
-        mut done: impl FnMut(&Learner<D>, UpdateFigures) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut pending: Vec<VecDeque<Pending>> = fleet.slots.iter().map(|_| VecDeque::new()).collect();
-        let (mut made, mut ended, mut last) = (0, 0, None);
-        let share = |made: u64, ended: u64, settings: &DqnSettings| {
+        updates: &mut Updates<'_, D>,
+    ) -> Result<(), TrainError> {
+        let mut open: Vec<VecDeque<OpenTransition>> = fleet.members.iter().map(|_| VecDeque::new()).collect();
+        let (mut made, mut ended) = (0, 0);
+        let share_done = |made: u64, ended: u64, settings: &DqnSettings| {
             let of_episodes = settings.episodes.map_or(0.0, |episodes| ended as f64 / episodes as f64);
             of_episodes.max(made as f64 / settings.steps as f64)
         };
-        while share(made, ended, &self.settings) < 1.0 {
-            let samples: Vec<Arc<Sample>> = fleet.slots.iter().map(|slot| Arc::new(slot.sample())).collect();
-            let chosen = self.choose(learner, fleet, &samples, rng, epsilon(share(made, ended, &self.settings)));
-            for (place, jobs) in chosen.iter().enumerate() {
-                let slot = &mut fleet.slots[place];
-                let rows = slot.rows_of(jobs);
-                let outcome = slot.act(&fleet.episodes, jobs)?;
-                let next = Arc::new(slot.sample());
-                let state = samples[place].clone();
-                pending[place].push_back(Pending { state, chosen: rows, reward: 0.0, discount: 1.0 });
-                self.remember(&mut pending[place], outcome, &next);
+        while share_done(made, ended, &self.settings) < 1.0 {
+            let samples: Vec<Arc<Sample>> = fleet.members.iter().map(|member| Arc::new(member.sample())).collect();
+            let chosen = self.choose(learner, fleet, &samples, rng, epsilon(share_done(made, ended, &self.settings)));
+            for (index, jobs) in chosen.iter().enumerate() {
+                let member = &mut fleet.members[index];
+                let rows = member.rows_of(jobs);
+                let outcome = member.act(&fleet.episodes, jobs)?;
+                let next = Arc::new(member.sample());
+                let state = samples[index].clone();
+                open[index].push_back(OpenTransition { state, chosen: rows, reward: 0.0, discount: 1.0 });
+                self.remember(&mut open[index], outcome, &next);
                 if outcome.ending.is_some() {
                     ended += 1;
-                    slot.restart(&fleet.episodes)?;
+                    member.restart(&fleet.episodes)?;
                 }
             }
             let before = self.choices / self.settings.update_every.max(1);
@@ -172,22 +229,22 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
                 continue;
             }
             for _ in before..self.choices / self.settings.update_every.max(1) {
-                let (rate, clip) = rate();
-                let queued = self.update(learner, rng, rate, clip);
-                learner.tell(&mut last, Some(queued), &mut done)?;
+                let size = updates.next_size();
+                let update = self.update(learner, rng, size);
+                updates.queue(learner, update)?;
             }
         }
-        learner.tell(&mut last, None, &mut done)
+        updates.flush(learner)
     }
 
-    /// Adds an outcome to the choices that wait, and keeps those that have waited long enough.
-    fn remember(&mut self, pending: &mut VecDeque<Pending>, outcome: Outcome, next: &Arc<Sample>) {
-        for earlier in pending.iter_mut() {
+    /// Adds an outcome to the open transitions of an environment, and moves those that span enough choices to the replay buffer.
+    fn remember(&mut self, open: &mut VecDeque<OpenTransition>, outcome: ChoiceOutcome, next: &Arc<Sample>) {
+        for earlier in open.iter_mut() {
             earlier.reward += earlier.discount * outcome.reward;
             earlier.discount *= outcome.discount;
         }
-        while pending.len() >= self.settings.n_step.max(1) || (outcome.ending.is_some() && !pending.is_empty()) {
-            let Some(oldest) = pending.pop_front() else { break };
+        while open.len() >= self.settings.n_step.max(1) || (outcome.ending.is_some() && !open.is_empty()) {
+            let Some(oldest) = open.pop_front() else { break };
             let is_last = outcome.ending == Some(Ending::Terminated);
             self.replay.push(Transition {
                 state: oldest.state,
@@ -199,7 +256,7 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
         }
     }
 
-    /// Jobs for every environment: at random at times, else the best with their bonus.
+    /// Chooses jobs for every environment: random ones with probability `epsilon`, otherwise those with the highest Q-value plus bonus.
     fn choose(
         &mut self,
         learner: &mut Learner<D>,
@@ -209,33 +266,34 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
         epsilon: f64,
     ) -> Vec<Vec<JobId>> {
         let is_random: Vec<bool> = samples.iter().map(|_| rng.random::<f64>() < epsilon).collect();
-        let asked: Vec<&Sample> = samples.iter().zip(&is_random).filter(|(_, r)| !**r).map(|(s, _)| &**s).collect();
-        let outputs = learner.outputs(None, &asked);
-        let mut answered = 0..asked.len();
+        let greedy = samples.iter().zip(&is_random).filter(|(_, is_random)| !**is_random);
+        let states: Vec<&Sample> = greedy.map(|(sample, _)| &**sample).collect();
+        let outputs = learner.outputs(None, &states);
+        let mut next_output = 0..states.len();
         let mut all = Vec::new();
-        for (slot, is_random) in fleet.slots.iter().zip(is_random) {
-            let view = slot.environment().view();
+        for (member, is_random) in fleet.members.iter().zip(is_random) {
+            let view = member.environment().view();
             let bin = |row: u32| {
-                let (observation, scale) = (slot.observation(), slot.environment().scale());
+                let (observation, scale) = (member.observation(), member.environment().scale());
                 fleet.episodes.tokenizer.bin(observation.token(row), observation.real(row), scale)
             };
-            let jobs = match if is_random { None } else { answered.next() } {
-                Some(answer) => {
-                    let q = outputs.q(answer);
-                    let threshold = self.threshold(q[0]);
+            let jobs = match if is_random { None } else { next_output.next() } {
+                Some(output) => {
+                    let q = outputs.q(output);
+                    let threshold = if self.settings.may_idle { q[0] } else { f32::NEG_INFINITY };
                     let bonus = |id: JobId, row: u32| {
                         let slack = bin(row);
                         self.settings.bonus.of(&self.counter, self.choices, slack, view.job(id).task) as f32
                     };
-                    let mut jobs = slot.best(|_, id, row| q[row as usize] + bonus(id, row));
-                    jobs.retain(|id| slot.rows_of(&[*id]).iter().all(|row| q[*row as usize] >= threshold));
+                    let mut jobs = member.top_jobs(|id, row| q[row as usize] + bonus(id, row));
+                    jobs.retain(|id| member.rows_of(&[*id]).iter().all(|row| q[*row as usize] >= threshold));
                     jobs
                 }
-                None => slot.best(|_, _, _| rng.random()),
+                None => member.top_jobs(|_, _| rng.random()),
             };
-            if self.settings.bonus != Bonus::None {
+            if self.settings.bonus != ExplorationBonus::None {
                 for id in &jobs {
-                    for row in slot.rows_of(&[*id]) {
+                    for row in member.rows_of(&[*id]) {
                         self.counter.add(bin(row), view.job(*id).task);
                     }
                 }
@@ -245,32 +303,34 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
         all
     }
 
-    /// One step of learning from what is remembered. Unless there are priorities, which need the errors, it waits for nothing.
-    pub fn update(&mut self, learner: &mut Learner<D>, rng: &mut Pcg64, rate: f64, clip: f64) -> Queued<D> {
+    /// Makes one update on a batch from the replay buffer, and moves the target network. It does not wait for the device, except for the
+    /// temporal-difference errors that priorities need.
+    pub fn update(&mut self, learner: &mut Learner<D>, rng: &mut Pcg64, size: StepSize) -> PendingUpdate<D> {
         let settings = &self.settings;
         let draw = self.replay.draw(settings.batch, 1.0, rng);
         let transitions: Vec<&Transition> = draw.places.iter().map(|place| self.replay.get(*place)).collect();
         let states: Vec<&Sample> = transitions.iter().map(|transition| &*transition.state).collect();
         let weights: Vec<f32> = draw.weights.iter().map(|weight| weight / settings.batch as f32).collect();
         let likelihood = settings.conservative as f32;
-        let is_whole = likelihood > 0.0;
+        // The penalty needs the outputs of all rows, the temporal-difference error only those of the rows that ran.
+        let needs_all_rows = likelihood > 0.0;
         let distinct: Vec<Vec<u32>> = transitions.iter().map(|transition| distinct(&transition.chosen)).collect();
-        let wanted: Vec<&[u32]> = distinct.iter().map(Vec::as_slice).collect();
-        // Rows in focus count from one in their own order.
-        let in_focus = |(transition, distinct): (&&Transition, &Vec<u32>)| -> Vec<u32> {
+        let selected: Vec<&[u32]> = distinct.iter().map(Vec::as_slice).collect();
+        // Selected rows are numbered from 1 in their own order, after the idle row.
+        let renumber = |(transition, distinct): (&&Transition, &Vec<u32>)| -> Vec<u32> {
             let at = |row: &u32| 1 + distinct.partition_point(|other| other < row) as u32;
-            if is_whole { transition.chosen.clone() } else { transition.chosen.iter().map(at).collect() }
+            if needs_all_rows { transition.chosen.clone() } else { transition.chosen.iter().map(at).collect() }
         };
-        let chosen: Vec<Vec<u32>> = transitions.iter().zip(&distinct).map(in_focus).collect();
-        let wanted = if is_whole { None } else { Some(&wanted[..]) };
+        let chosen: Vec<Vec<u32>> = transitions.iter().zip(&distinct).map(renumber).collect();
+        let selected = if needs_all_rows { None } else { Some(&selected[..]) };
         let targets = learner.each_shard(&states, |device, network, parameters, range| {
             self.targets(device, network, parameters, &transitions[range])
         });
-        let found = learner.backward(&states, wanted, |tape, Asked { shard, range, focus, output }| {
+        let found = learner.backward(&states, selected, |tape, ShardOutput { shard, range, rows, output }| {
             let values = QValueBatch {
                 selected: SelectedRows::new(
-                    &focus.segments,
-                    &focus.counts,
+                    &rows.segments,
+                    &rows.counts,
                     chosen[range.clone()].iter().map(Vec::as_slice),
                 ),
                 weights: &weights[range],
@@ -282,31 +342,31 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
             (losses, (total, errors))
         });
         let (losses, errors): (Vec<D::Number>, Vec<D::Buffer>) = found.into_iter().unzip();
-        let queued = learner.step(losses, rate, clip);
+        let update = learner.step(losses, size);
         learner.blend_into(&mut self.target, settings.target_share as f32);
         if settings.priority > 0.0 {
             let errors = errors.iter().flat_map(|errors| learner.download(errors));
             for (place, error) in draw.places.into_iter().zip(errors) {
-                self.replay.set_surprise(place, f64::from(error));
+                self.replay.set_td_error(place, f64::from(error));
             }
         }
-        queued
+        update
     }
 
-    /// What each transition should have been worth, on a device.
+    /// Computes the target of each transition on a device: reward plus discounted value of the best next action.
     fn targets(
         &self,
         device: &mut D,
-        network: &Network,
+        network: &TapeNetwork,
         parameters: &Tensors<D>,
         transitions: &[&Transition],
     ) -> D::Buffer {
         let next: Vec<&Sample> = transitions.iter().map(|transition| &*transition.next).collect();
         let batch = Batch::of(&next);
-        let focus = Focus::all(&batch);
+        let rows = OutputRows::all(&batch);
         let chooser = self.settings.double.then(|| {
             let mut tape = Tape::new(device, parameters);
-            let output = network.forward(&mut tape, &batch, &focus);
+            let output = network.forward(&mut tape, &batch, &rows);
             tape.keep(output.q)
         });
         let way = |transition: &&Transition| NStepReturn {
@@ -321,15 +381,16 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
             is_dueling: self.settings.dueling,
             may_idle: self.settings.may_idle,
         };
-        let mut judge = Tape::new(device, &self.target);
-        let output = network.forward(&mut judge, &batch, &focus);
-        let targets = judge.bootstrap_targets(&ahead, chooser.as_ref(), output.q, output.value);
-        drop(judge);
+        let mut target_tape = Tape::new(device, &self.target);
+        let output = network.forward(&mut target_tape, &batch, &rows);
+        let targets = target_tape.bootstrap_targets(&ahead, chooser.as_ref(), output.q, output.value);
+        drop(target_tape);
         chooser.into_iter().for_each(|chooser| device.recycle(chooser));
         targets
     }
 }
 
+/// Returns the different rows of a choice in ascending order: jobs with equal tokens share one.
 fn distinct(rows: &[u32]) -> Vec<u32> {
     let mut rows = rows.to_vec();
     rows.sort_unstable();

@@ -1,4 +1,4 @@
-//! The simulator as an environment to act in.
+//! The simulator as an environment to act in: one run of one set, decision point by decision point.
 
 use std::sync::Arc;
 
@@ -6,32 +6,47 @@ use temponet::Scale;
 use temponet_sim::{Engine, SimError};
 use temponet_task::{Assignment, JobId, Scheduler, SystemView, TaskSet, Time};
 
-use crate::reward::{Purse, Reward};
+use crate::reward::{Reward, RewardAccumulator};
 
 /// How an episode ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// There is nothing left to schedule, ever: no state follows.
+    /// No job is left and none will come: a terminal state, which has no value.
     Terminated,
-    /// The horizon came; the state that would have followed is worth what it is worth.
+    /// The horizon was reached. The state is not terminal, so its estimated value counts.
     Truncated,
 }
 
-/// What an action led to.
+/// Result of one decision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// What was earned.
+    /// Reward since the decision.
     pub reward: f64,
-    /// How long it took until the next decision point, in units of the set's scale.
+    /// Time until the next decision point, in units of the set's scale.
     pub elapsed: f64,
-    /// Whether it was the last one.
+    /// How the episode ended, if it did.
     pub ending: Option<Ending>,
 }
 
-/// One run of one set. Decision points are the simulator's, and with a tick also each whole multiple of it.
+/// Settings of one run.
+#[derive(Clone, Debug)]
+pub struct EnvironmentSettings {
+    /// Scale on which the network sees the set; its unit is the unit of time of the reward.
+    pub scale: Scale,
+    /// Seed of the set's jobs.
+    pub seed: u64,
+    /// End of the run.
+    pub horizon: Time,
+    /// Reward.
+    pub reward: Reward,
+    /// Period of additional decision points, the paper's tick; `None` leaves only those of the simulator.
+    pub tick: Option<Time>,
+}
+
+/// One run of one set. Decision points are those of the simulator, and with a tick also each multiple of it.
 pub struct Environment {
     engine: Engine<Arc<TaskSet>>,
-    purse: Purse,
+    rewards: RewardAccumulator,
     scale: Scale,
     tick: Option<Time>,
     ending: Option<Ending>,
@@ -39,50 +54,47 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// A run of the jobs that `seed` stands for, up to `horizon`, at its first decision point.
-    pub fn new(
-        set: Arc<TaskSet>,
-        scale: Scale,
-        seed: u64,
-        horizon: Time,
-        reward: Reward,
-        tick: Option<Time>,
-    ) -> Environment {
-        let purse = Purse::new(reward, scale.unit, &set);
+    /// Starts a run and goes to its first decision point.
+    pub fn new(set: Arc<TaskSet>, settings: EnvironmentSettings) -> Environment {
+        let EnvironmentSettings { scale, seed, horizon, reward, tick } = settings;
+        let rewards = RewardAccumulator::new(reward, scale.unit, &set);
         let engine = Engine::new(set, seed, horizon);
-        let mut environment = Environment { engine, purse, scale, tick, ending: None, migrations: 0 };
+        let mut environment = Environment { engine, rewards, scale, tick, ending: None, migrations: 0 };
         environment.advance();
         environment
     }
 
-    /// The scale on which its set is seen.
+    /// Scale on which the network sees the set.
     pub fn scale(&self) -> &Scale {
         &self.scale
     }
 
     fn advance(&mut self) {
-        if !self.engine.advance(&mut self.purse) {
+        if !self.engine.advance(&mut self.rewards) {
             let is_over = self.engine.view().active.is_empty() && self.engine.is_workload_over();
             self.ending = Some(if is_over { Ending::Terminated } else { Ending::Truncated });
         }
     }
 
-    /// What a scheduler sees now.
+    /// Returns what a scheduler sees now.
     pub fn view(&self) -> SystemView<'_> {
         self.engine.view()
     }
 
-    /// Whether and how it ended.
+    /// How the episode ended, if it did.
     pub fn ending(&self) -> Option<Ending> {
         self.ending
     }
 
-    /// What if these jobs ran now, and then those that `base` says, for some units of time? With an exchange, the job that came in for another keeps a core
-    /// until it leaves: whoever prefers it now will go on to do so. What is earned by jobs due until then; nothing here changes.
-    pub fn what_if(
+    /// Simulates what would happen if these jobs ran now and `base` decided afterwards, for `units` of the set's scale. Returns the reward
+    /// of the jobs that are due by then and meet their deadlines; the environment itself does not change.
+    ///
+    /// After an exchange the job that came in keeps a core until it leaves: a scheduler that prefers it now will still prefer it at the
+    /// next decision point.
+    pub fn rollout_reward(
         &self,
         jobs: &[JobId],
-        exchange: Option<Exchanged>,
+        exchange: Option<JobExchange>,
         base: &mut dyn Scheduler,
         units: f64,
     ) -> Result<f64, SimError> {
@@ -90,12 +102,12 @@ impl Environment {
         let tie = exchange.map(|exchange| engine.view().job(exchange.inward).tie());
         let end = engine.now() + Time((units * self.scale.unit) as u64);
         engine.set_horizon(end);
-        let mut purse = self.purse.only_gains(end);
+        let mut rewards = self.rewards.on_time_only(end);
         let mut assignment = Assignment::default();
         assignment.reset(engine.view().cores());
         assignment.place(&engine.view(), jobs);
-        engine.apply(&assignment, &mut purse)?;
-        while engine.advance(&mut purse) {
+        engine.apply(&assignment, &mut rewards)?;
+        while engine.advance(&mut rewards) {
             assignment.reset(engine.view().cores());
             let view = engine.view();
             base.decide(&view, &mut assignment);
@@ -105,45 +117,45 @@ impl Environment {
             {
                 exchange.keep(&view, &mut assignment);
             }
-            engine.apply(&assignment, &mut purse)?;
+            engine.apply(&assignment, &mut rewards)?;
         }
-        Ok(purse.take())
+        Ok(rewards.take())
     }
 
-    /// Takes a decision and goes on to the next decision point.
+    /// Carries out a decision and goes to the next decision point.
     #[inline]
     pub fn act(&mut self, assignment: &mut Assignment) -> Result<Step, SimError> {
         let before = self.engine.view().now;
         if let Some(tick) = self.tick {
             assignment.wake_at(Time((before.0 / tick.0 + 1) * tick.0));
         }
-        self.engine.apply(assignment, &mut self.purse)?;
-        let slacks: Option<Vec<i64>> = self.purse.minds_slack().then(|| {
+        self.engine.apply(assignment, &mut self.rewards)?;
+        let slacks: Option<Vec<i64>> = self.rewards.charges_slack().then(|| {
             let view = self.engine.view();
             view.ready().map(|(_, job)| job.slack(view.now)).collect()
         });
         self.advance();
         let length = self.engine.view().now - before;
         if let Some(slacks) = slacks {
-            self.purse.waited(slacks.into_iter(), length);
+            self.rewards.charge_negative_slack(slacks.into_iter(), length);
         }
         let migrations = self.engine.migrations();
-        self.purse.migrated(migrations - std::mem::replace(&mut self.migrations, migrations));
-        Ok(Step { reward: self.purse.take(), elapsed: length.0 as f64 / self.scale.unit, ending: self.ending })
+        self.rewards.charge_migrations(migrations - std::mem::replace(&mut self.migrations, migrations));
+        Ok(Step { reward: self.rewards.take(), elapsed: length.0 as f64 / self.scale.unit, ending: self.ending })
     }
 }
 
-/// A job that runs in the place of another.
+/// A job that runs in place of another.
 #[derive(Clone, Copy, Debug)]
-pub struct Exchanged {
-    /// The one that runs.
+pub struct JobExchange {
+    /// Job that runs.
     pub inward: JobId,
-    /// The one that does not.
+    /// Job that does not run.
     pub outward: JobId,
 }
 
-impl Exchanged {
-    /// Sees to it that the one that came in runs: instead of the other one, or of the one that is due last.
+impl JobExchange {
+    /// Makes the job that came in run: in place of the job it was exchanged for, or else of the job that is due last.
     fn keep(self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let mut jobs: Vec<JobId> = assignment.cores().iter().flatten().copied().collect();
         if jobs.contains(&self.inward) {

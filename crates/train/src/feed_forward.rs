@@ -1,27 +1,28 @@
-//! The feed-forward network on the tape: the rows of a sample stand side by side, each in the place of its task, and hidden layers read them all.
+//! The feed-forward network on the tape, the paper's FF-DQN: the rows of a sample stand side by side, each in the slot of its task, and
+//! hidden layers read all of them.
 
 use temponet_grad::{Device, RowNumbers, Tape, TensorId, Var};
 
-use crate::network::Focus;
 use crate::sample::Batch;
+use crate::tape_network::OutputRows;
 
-/// Where its tensors are.
+/// Tensors of the feed-forward network.
 #[derive(Clone, Debug)]
 pub(crate) struct FeedForward {
-    /// From the place of each task, and from the idle row.
+    /// Input weights of each task's slot; those of the idle row are apart.
     inputs: Vec<TensorId>,
     idle_input: TensorId,
     inputs_bias: TensorId,
     hidden: Vec<(TensorId, TensorId)>,
-    /// To the place of each task.
+    /// Output weight and bias of each task's slot.
     heads: Vec<(TensorId, TensorId)>,
 }
 
-/// The numbers of some rows, and their places among those in focus.
+/// Q-values of some rows, and their positions among the output rows.
 type Numbers<D> = (Var, RowNumbers<D>);
 
 impl FeedForward {
-    /// Finds the tensors of so many places and hidden layers.
+    /// Finds the tensors of a network with this many slots and hidden layers.
     pub(crate) fn new(slots: usize, layers: usize, id: impl Fn(&str) -> TensorId) -> FeedForward {
         let pair = |name: String| (id(&format!("{name}.weight")), id(&format!("{name}.bias")));
         FeedForward {
@@ -33,12 +34,13 @@ impl FeedForward {
         }
     }
 
-    /// The last hidden layer, one row for each sample, and from it the numbers of the jobs in focus, place by place.
+    /// Computes the last hidden layer, one row for each sample, and from it the Q-values of the job rows among the output rows, slot by
+    /// slot.
     pub(crate) fn forward<D: Device<Real = f32>>(
         &self,
         tape: &mut Tape<'_, D>,
         batch: &Batch,
-        focus: &Focus,
+        output_rows: &OutputRows,
         x: Var,
     ) -> (Var, Vec<Numbers<D>>) {
         let samples = batch.idle_places.len();
@@ -67,11 +69,11 @@ impl FeedForward {
         }
         let mut numbers = Vec::new();
         for (slot, (weight, bias)) in self.heads.iter().enumerate() {
-            let own = |place: &u32| of_slot[focus.rows[*place as usize] as usize] == Some(slot as u32);
-            let places: Vec<u32> = (0..focus.rows.len() as u32).filter(own).collect();
+            let own = |place: &u32| of_slot[output_rows.rows[*place as usize] as usize] == Some(slot as u32);
+            let places: Vec<u32> = (0..output_rows.rows.len() as u32).filter(own).collect();
             if !places.is_empty() {
                 let samples: Vec<u32> =
-                    places.iter().map(|place| sample_of[focus.rows[*place as usize] as usize]).collect();
+                    places.iter().map(|place| sample_of[output_rows.rows[*place as usize] as usize]).collect();
                 let samples = tape.numbers(&samples);
                 let read = tape.gather(layer, &samples);
                 numbers.push((tape.linear(read, *weight, Some(*bias)), tape.numbers(&places)));
@@ -81,7 +83,7 @@ impl FeedForward {
     }
 }
 
-/// The place of each row's task; the idle rows have none.
+/// Returns the slot of each row's task; idle rows have none.
 fn slots_of_rows(batch: &Batch) -> Vec<Option<u32>> {
     let mut slots = vec![None; batch.segments.rows()];
     if let Some(column) = batch.jobs.last() {
@@ -90,7 +92,7 @@ fn slots_of_rows(batch: &Batch) -> Vec<Option<u32>> {
     slots
 }
 
-/// The sample of each row.
+/// Returns the sample of each row.
 fn samples_of(ranges: impl Iterator<Item = std::ops::Range<usize>>) -> Vec<u32> {
     ranges.enumerate().flat_map(|(sample, range)| range.map(move |_| sample as u32)).collect()
 }

@@ -1,5 +1,7 @@
-//! Many environments at once, each with a seed of its own. They stop only where there is something to choose: fewer ready jobs than cores are
-//! all run.
+//! Many environments at once, each with a seed of its own.
+//!
+//! They stop only at *choices*: decision points with more ready jobs than cores. At all other decision points every ready job runs, and
+//! there is nothing to learn.
 
 use std::sync::Arc;
 
@@ -10,98 +12,100 @@ use temponet_sim::generate::GenerateError;
 use temponet_sim::{SimError, is_for_evaluation};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, Time};
 
-use crate::base::best_simple;
-use crate::environment::{Ending, Environment};
+use crate::base_scheduler::best_base_scheduler;
+use crate::environment::{Ending, Environment, EnvironmentSettings};
 use crate::reward::Reward;
 use crate::sample::Sample;
-use crate::source::Source;
+use crate::task_set_source::TaskSetSource;
 use crate::teacher::teacher;
 
-/// Why an environment cannot go on.
+/// Reason why an environment cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
-    /// A set could not be drawn.
+    /// A task set could not be drawn.
     #[error("drawing a task set: {0}")]
     Generate(#[from] GenerateError),
     /// A decision was illegal.
     #[error(transparent)]
     Sim(#[from] SimError),
-    /// Whatever happens, there are never more ready jobs than cores.
+    /// Many episodes in a row had no choice in them.
     #[error(
-        "in {MOST_EMPTY} episodes there were never more ready jobs than cores: there is nothing to choose, and nothing to learn"
+        "in {MAX_EMPTY} episodes there were never more ready jobs than cores: there is nothing to choose, and nothing to learn"
     )]
     NothingToChoose,
-    /// There is no such teacher.
+    /// No scheduler has the teacher's name.
     #[error("teacher: {0}")]
     Teacher(#[from] SpecError),
     /// The network cannot read this set.
     #[error("network: {0}")]
     NotReadable(String),
-    /// The teacher cannot teach on this set.
+    /// The teacher cannot schedule this set.
     #[error("teacher: {0}")]
     NotApplicable(#[from] NotApplicable),
 }
 
-/// How episodes are made.
+/// Settings of episodes.
 #[derive(Clone, Debug)]
 pub struct Episodes {
-    /// The sets.
-    pub source: Source,
-    /// Sees jobs as the deployed scheduler does.
+    /// Source of the task sets.
+    pub source: TaskSetSource,
+    /// Tokenizer, the same as in the deployed scheduler.
     pub tokenizer: Arc<Tokenizer>,
-    /// What is earned.
+    /// Reward.
     pub reward: Reward,
-    /// Length of an episode in units of the set's scale.
+    /// Length of an episode, in units of the set's scale (its median wcet).
     pub length: f64,
-    /// The paper's tick in the same units; none: only events are decision points.
+    /// Period of additional decision points, the paper's tick, in the same unit; `None` leaves only the simulator's events.
     pub tick: Option<f64>,
-    /// Discount per unit of time.
+    /// Discount per unit of time, 0 to 1.
     pub gamma: f64,
-    /// Who is asked what he would do, at every decision point: a scheduler, or the optimum.
+    /// Name of the teacher, a scheduler or [`crate::OPTIMUM`], that is asked at every decision point what it would do; `None` asks nobody.
     pub teacher: Option<String>,
-    /// Find the best simple scheduler for each set.
-    pub with_base: bool,
+    /// Whether to find the base scheduler of each set.
+    pub with_base_scheduler: bool,
 }
 
-/// What happened from one choice to the next.
+/// Result of one choice: what happened until the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome {
-    /// Discounted to the choice.
+pub struct ChoiceOutcome {
+    /// Reward, discounted to the time of the choice.
     pub reward: f64,
-    /// The discount at the next choice.
+    /// Discount factor from the choice to the next one.
     pub discount: f64,
-    /// The time until it, in units of the set's scale.
+    /// Time until the next choice, in units of the set's scale.
     pub elapsed: f64,
-    /// Whether the episode ended.
+    /// How the episode ended, if it did.
     pub ending: Option<Ending>,
 }
 
-/// One place in the fleet.
-pub struct Slot {
+/// One member of the fleet: an environment, what the network sees of it, and the schedulers that accompany it. It runs one episode after the
+/// other.
+pub struct FleetMember {
     environment: Environment,
     observation: Observation,
     assignment: Assignment,
     teacher: Option<Box<dyn Scheduler>>,
-    /// The best simple scheduler for its set, if that is wanted.
+    /// Base scheduler of the set, if the episodes ask for it.
     base: Option<Box<dyn Scheduler>>,
-    /// What the teacher would do.
+    /// Decision of the teacher at this point.
     advice: Assignment,
     seed: u64,
     episode: u64,
 }
 
-/// One step of a well-known generator: seeds of seeds. Those kept for evaluation are passed over, so that nothing is ever learned on them.
+/// Derives a seed from a seed and a number, by one step of SplitMix64. Seeds that are reserved for evaluation are skipped, so nothing is
+/// ever learned on them.
 pub(crate) fn mix(a: u64, b: u64) -> u64 {
     let mixed = mixed(a, b);
     if is_for_evaluation(mixed) { mix(mixed, b) } else { mixed }
 }
 
-/// The seed of a run to judge a finished training by: apart from those of its episodes and of its validation.
+/// Returns the seed of a run that judges a finished training. It differs from the seeds of the training's episodes and of its validation.
 pub fn trial_seed(seed: u64, number: u64) -> u64 {
     mix(mix(seed, TRIALS), number)
 }
 
-/// What sets the seeds of trials apart.
+/// Offset between the seeds of trials and the others.
 const TRIALS: u64 = 0x0E57_0000;
 
 fn mixed(a: u64, b: u64) -> u64 {
@@ -111,14 +115,14 @@ fn mixed(a: u64, b: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-impl Slot {
-    fn new(episodes: &Episodes, seed: u64) -> Result<Slot, FleetError> {
+impl FleetMember {
+    fn new(episodes: &Episodes, seed: u64) -> Result<FleetMember, FleetError> {
         let (environment, teacher, base) = begin(episodes, seed, 0)?;
         let (observation, assignment, advice) = (Observation::default(), Assignment::default(), Assignment::default());
-        let mut slot = Slot { environment, observation, assignment, teacher, base, advice, seed, episode: 0 };
-        slot.skip_forced(episodes, 1.0)?;
-        slot.observe(episodes);
-        Ok(slot)
+        let mut member = FleetMember { environment, observation, assignment, teacher, base, advice, seed, episode: 0 };
+        member.skip_forced(episodes, 1.0)?;
+        member.observe(episodes);
+        Ok(member)
     }
 
     fn observe(&mut self, episodes: &Episodes) {
@@ -134,9 +138,10 @@ impl Slot {
         }
     }
 
-    /// Runs all ready jobs as long as they have room. Gives what was earned meanwhile, and the discount.
+    /// Runs all ready jobs until there is a choice or the episode ends. Returns the discounted reward meanwhile and the discount at the
+    /// end.
     fn skip_forced(&mut self, episodes: &Episodes, mut discount: f64) -> Result<(f64, f64), FleetError> {
-        let mut earned = 0.0;
+        let mut reward = 0.0;
         while self.environment.ending().is_none() {
             self.ask_teacher();
             let view = self.environment.view();
@@ -147,56 +152,56 @@ impl Slot {
             self.assignment.place(&view, view.active);
             let step = self.environment.act(&mut self.assignment)?;
             discount *= episodes.gamma.powf(step.elapsed);
-            earned += discount * step.reward;
+            reward += discount * step.reward;
         }
-        Ok((earned, discount))
+        Ok((reward, discount))
     }
 
-    /// What there is to choose from.
+    /// Returns what the network sees at this choice.
     pub fn observation(&self) -> &Observation {
         &self.observation
     }
 
-    /// The environment at this choice.
+    /// Returns the environment at this choice.
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// A copy of what there is to choose from.
+    /// Returns a compact copy of what the network sees at this choice.
     pub fn sample(&self) -> Sample {
         Sample::of(&self.observation, self.environment.view().cores())
     }
 
-    /// The jobs with the greatest numbers, as many as there are cores, equal ones by deadline. `q` is told a job's place, its id and its row.
-    pub fn best(&self, mut q: impl FnMut(usize, JobId, u32) -> f32) -> Vec<JobId> {
+    /// Returns the jobs with the highest scores, as many as there are cores; of equal scores the earlier deadline wins. `score` is
+    /// called with the id and the row of each job, in the order of the observation.
+    pub fn top_jobs(&self, mut score: impl FnMut(JobId, u32) -> f32) -> Vec<JobId> {
         let view = self.environment.view();
-        let places = self.observation.jobs().iter().enumerate();
-        let mut jobs: Vec<_> = places.map(|(place, (id, row))| (*id, q(place, *id, *row))).collect();
-        jobs.sort_unstable_by(|(a, qa), (b, qb)| {
+        let mut jobs: Vec<_> = self.observation.jobs().iter().map(|(id, row)| (*id, score(*id, *row))).collect();
+        jobs.sort_unstable_by(|(a, score_a), (b, score_b)| {
             let by_deadline = |id: JobId| (view.job(id).deadline, view.job(id).tie());
-            qb.total_cmp(qa).then_with(|| by_deadline(*a).cmp(&by_deadline(*b)))
+            score_b.total_cmp(score_a).then_with(|| by_deadline(*a).cmp(&by_deadline(*b)))
         });
         jobs.iter().take(view.cores()).map(|(id, _)| *id).collect()
     }
 
-    /// The environment, what there is to choose from, and the best simple scheduler for its set.
-    pub fn with_base(&mut self) -> (&Environment, &Observation, Option<&mut Box<dyn Scheduler>>) {
+    /// Returns the environment, what the network sees of it, and the base scheduler of its set.
+    pub fn with_base_scheduler(&mut self) -> (&Environment, &Observation, Option<&mut Box<dyn Scheduler>>) {
         (&self.environment, &self.observation, self.base.as_mut())
     }
 
-    /// The jobs that the teacher would run.
-    pub fn taught(&self) -> Vec<JobId> {
+    /// Returns the jobs that the teacher would run.
+    pub fn teacher_jobs(&self) -> Vec<JobId> {
         self.advice.cores().iter().flatten().copied().collect()
     }
 
-    /// The rows of some jobs, in their order.
+    /// Returns the rows of some jobs, in the order of the jobs.
     pub fn rows_of(&self, jobs: &[JobId]) -> Vec<u32> {
         let row = |id: &JobId| self.observation.jobs().iter().find(|(job, _)| job == id).map(|(_, row)| *row);
         jobs.iter().filter_map(row).collect()
     }
 
-    /// Runs these jobs until the next choice, or the end of the episode.
-    pub fn act(&mut self, episodes: &Episodes, jobs: &[JobId]) -> Result<Outcome, FleetError> {
+    /// Runs these jobs until the next choice or the end of the episode.
+    pub fn act(&mut self, episodes: &Episodes, jobs: &[JobId]) -> Result<ChoiceOutcome, FleetError> {
         let view = self.environment.view();
         self.assignment.reset(view.cores());
         self.assignment.place(&view, jobs);
@@ -206,12 +211,12 @@ impl Slot {
         let (later, discount) = self.skip_forced(episodes, first)?;
         self.observe(episodes);
         let elapsed = (self.environment.view().now - now).0 as f64 / unit;
-        Ok(Outcome { reward: first * step.reward + later, discount, elapsed, ending: self.environment.ending() })
+        Ok(ChoiceOutcome { reward: first * step.reward + later, discount, elapsed, ending: self.environment.ending() })
     }
 
-    /// Begins the next episode that has a choice in it.
+    /// Starts the next episode that has a choice in it.
     pub fn restart(&mut self, episodes: &Episodes) -> Result<(), FleetError> {
-        for _ in 0..MOST_EMPTY {
+        for _ in 0..MAX_EMPTY {
             self.episode += 1;
             (self.environment, self.teacher, self.base) = begin(episodes, self.seed, self.episode)?;
             self.observation.start(self.environment.view().system);
@@ -225,11 +230,11 @@ impl Slot {
     }
 }
 
-/// Simple schedulers are tried for so many units of time.
+/// Length of the run that compares simple schedulers, in units of the set's scale.
 const BASE_TRIAL: f64 = 300.0;
 
-/// So many episodes in a row may have nothing to choose.
-const MOST_EMPTY: usize = 50;
+/// Greatest number of episodes in a row without a choice.
+const MAX_EMPTY: usize = 50;
 
 type Begun = (Environment, Option<Box<dyn Scheduler>>, Option<Box<dyn Scheduler>>);
 
@@ -248,33 +253,37 @@ fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetErr
         teacher.start(&set.system())?;
         found = Some(teacher);
     }
-    let environment =
-        |seed: u64, scale: &Scale| Environment::new(set.clone(), scale.clone(), seed, horizon, episodes.reward, tick);
-    let base =
-        if episodes.with_base { Some(best_simple(&environment(mix(seed, 2), &scale), BASE_TRIAL)?) } else { None };
-    Ok((environment(mix(seed, 1), &scale), found, base))
+    let environment = |seed: u64| {
+        let (scale, reward) = (scale.clone(), episodes.reward);
+        Environment::new(set.clone(), EnvironmentSettings { scale, seed, horizon, reward, tick })
+    };
+    let base = match episodes.with_base_scheduler {
+        true => Some(best_base_scheduler(&environment(mix(seed, 2)), BASE_TRIAL)?),
+        false => None,
+    };
+    Ok((environment(mix(seed, 1)), found, base))
 }
 
-/// The fleet.
+/// Many environments that act in parallel.
 pub struct Fleet {
-    /// How its episodes are made.
+    /// Settings of the episodes.
     pub episodes: Episodes,
-    /// Its places.
-    pub slots: Vec<Slot>,
+    /// The environments.
+    pub members: Vec<FleetMember>,
 }
 
 impl Fleet {
-    /// So many environments, each at its first choice.
+    /// Starts this many environments and goes to the first choice of each.
     pub fn new(episodes: Episodes, size: usize, seed: u64) -> Result<Fleet, FleetError> {
-        let slots = (0..size as u64).into_par_iter().map(|place| {
-            let mut slot = Slot::new(&episodes, mix(seed, place))?;
-            if slot.environment.ending().is_some() {
-                slot.restart(&episodes)?;
+        let members = (0..size as u64).into_par_iter().map(|place| {
+            let mut member = FleetMember::new(&episodes, mix(seed, place))?;
+            if member.environment.ending().is_some() {
+                member.restart(&episodes)?;
             }
-            Ok(slot)
+            Ok(member)
         });
-        let slots = slots.collect::<Result<Vec<_>, FleetError>>()?;
-        Ok(Fleet { episodes, slots })
+        let members = members.collect::<Result<Vec<_>, FleetError>>()?;
+        Ok(Fleet { episodes, members })
     }
 }
 
@@ -283,7 +292,7 @@ mod tests {
     use super::*;
     use temponet_sim::EVALUATION_SEEDS;
 
-    /// What `mixed` was given as its first number, if the second is nought.
+    /// Inverse of `mixed` for a second number of zero: returns the first one.
     fn unmixed(mut z: u64) -> u64 {
         let undo_shift = |z: u64, shift: u32| (0..64 / shift).fold(z, |found, _| z ^ (found >> shift));
         let inverse = |odd: u64| (0..6).fold(1u64, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))));

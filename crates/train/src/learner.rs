@@ -1,5 +1,7 @@
-//! Parameters, and how they are moved: batches are cut into shards, whose gradients are added up in order, so that the number of threads
-//! changes nothing.
+//! A network with its optimizer.
+//!
+//! Batches are cut into shards, which are computed in parallel. Shards depend on the batch alone, and their gradients are added in order,
+//! so the number of threads does not change the result.
 
 use std::ops::Range;
 
@@ -7,120 +9,123 @@ use rayon::prelude::*;
 use temponet_grad::{Adam, AdamSettings, Device, Loss, Tape, Tensors};
 use temponet_infer::Weights;
 
-use crate::network::{Focus, Network, Output, OutputMap};
 use crate::sample::{Batch, Sample};
+use crate::tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
+use crate::updates::StepSize;
 
-/// What a network says about some samples.
+/// Outputs of a network for several samples.
 #[derive(Clone, Debug, Default)]
 pub struct Outputs {
     q: Vec<f32>,
-    /// Where each sample's numbers begin, and the end.
+    /// Start of each sample's Q-values, and the end of the last.
     starts: Vec<usize>,
-    /// What each state is worth.
+    /// Output of the value head for each sample.
     pub value: Vec<f32>,
 }
 
 impl Outputs {
-    /// A sample's numbers, one for each row in focus, the idle one first.
+    /// Returns a sample's outputs, one for each output row, the idle row first.
     pub fn q(&self, sample: usize) -> &[f32] {
         &self.q[self.starts[sample]..self.starts[sample + 1]]
     }
 
-    fn push(&mut self, q: &[f32], focus: &Focus, value: &[f32]) {
+    fn push(&mut self, q: &[f32], rows: &OutputRows, value: &[f32]) {
         if self.starts.is_empty() {
             self.starts.push(0);
         }
         let before = self.q.len();
-        self.starts.extend(focus.segments.ranges().map(|range| before + range.end));
+        self.starts.extend(rows.segments.ranges().map(|range| before + range.end));
         self.q.extend_from_slice(q);
         self.value.extend_from_slice(value);
     }
 }
 
-/// One sample's loss and its gradient with respect to the state's worth; that with respect to the rows' numbers is written elsewhere.
+/// Loss of one sample, and its gradient with respect to the value head's output. The gradient with respect to the rows' outputs is written
+/// elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SampleLoss {
-    /// The loss.
+    /// Loss.
     pub loss: f64,
-    /// Its slope by the value.
+    /// Gradient with respect to the value.
     pub by_value: f32,
 }
 
-/// A shard of a batch on the tape, to say how wrong the network was.
-pub struct Asked<'a> {
-    /// Which shard.
+/// One shard of a batch after its forward pass, to compute a loss from.
+pub struct ShardOutput<'a> {
+    /// Index of the shard.
     pub shard: usize,
-    /// Which samples of the batch.
+    /// Samples of the batch that are in the shard.
     pub range: Range<usize>,
-    /// The rows of theirs whose outputs are wanted.
-    pub focus: &'a Focus,
-    /// What the network says.
-    pub output: Output,
+    /// Rows of those samples that have outputs.
+    pub rows: &'a OutputRows,
+    /// Outputs on the tape.
+    pub output: TapeOutput,
 }
 
-/// An update that may still be under way.
-pub struct Queued<D: Device> {
-    /// What the loss of each shard comes to.
+/// An update that the device may still be computing.
+pub struct PendingUpdate<D: Device> {
+    /// Loss of each shard.
     losses: Vec<D::Number>,
-    /// The gradient's norm before clipping.
+    /// Norm of the gradient before clipping.
     norm: D::Number,
 }
 
-/// What an update came to.
+/// Figures of one update, or their means over several.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UpdateFigures {
-    /// The mean loss.
+    /// Mean loss of the samples.
     pub loss: f64,
-    /// The gradient's norm.
+    /// Norm of the gradient before clipping.
     pub norm: f64,
 }
 
-/// A network that learns.
+/// A network that learns: its parameters, its optimizer, and the devices that compute its gradients.
 pub struct Learner<D: Device<Real = f32>> {
-    /// Where its tensors are.
-    pub network: Network,
-    /// What it has learned.
+    /// The network.
+    pub network: TapeNetwork,
+    /// Parameters.
     pub parameters: Tensors<D>,
-    /// The optimiser.
+    /// Optimizer.
     pub adam: Adam<D>,
-    /// One for each shard that is under way at once, with its gradients.
+    /// Device and gradients of each shard that is computed at the same time.
     shards: Vec<(D, Tensors<D>)>,
 }
 
-/// The losses of so many samples are no work to share: whoever is asked to take a part may be busy simulating.
-const FEW: usize = 1024;
+/// Least number of samples per parallel task when losses are computed on the processor. Fewer are not worth sharing, because the other
+/// threads may be busy simulating.
+const MIN_SAMPLES_PER_TASK: usize = 1024;
 
-/// Rows of each sample whose outputs are wanted, the idle one not named; all if there is no list.
-pub type Wanted<'a> = Option<&'a [&'a [u32]]>;
+/// Rows of each sample whose outputs are needed, besides the idle row; `None` selects all rows.
+pub type NeededRows<'a> = Option<&'a [&'a [u32]]>;
 
 impl<D: Device<Real = f32>> Learner<D> {
-    /// A learner on a device that begins with these weights.
+    /// Starts from these weights on a device.
     pub fn new(mut device: D, weights: &Weights, settings: AdamSettings) -> Learner<D> {
-        let (network, parameters) = Network::new(&mut device, weights);
+        let (network, parameters) = TapeNetwork::new(&mut device, weights);
         let adam = Adam::new(&mut device, settings, &parameters);
         let gradients = parameters.zeros_like(&mut device);
         Learner { network, parameters, adam, shards: vec![(device, gradients)] }
     }
 
-    /// Forgets what the optimiser remembers.
+    /// Resets the moments and the step count of the optimizer.
     pub fn restart_optimizer(&mut self) {
         self.adam = Adam::new(&mut self.shards[0].0, self.adam.settings, &self.parameters);
     }
 
-    /// Another device of the same kind.
+    /// Returns another device of the same kind.
     pub fn another_device(&self) -> D {
         self.shards[0].0.another()
     }
 
-    /// Why its device computes no longer, if it failed.
+    /// Returns why the device stopped computing, if it failed.
     pub fn failure(&self) -> Option<String> {
         self.shards[0].0.failure()
     }
 
-    /// Another one with the same parameters, on a device of its own: to act while this one learns.
+    /// Returns a copy with the same parameters on a device of its own, to act while this one learns.
     pub fn twin(&mut self) -> Learner<D> {
         let mut device = self.another_device();
-        let (network, parameters) = Network::new(&mut device, &self.weights());
+        let (network, parameters) = TapeNetwork::new(&mut device, &self.weights());
         let adam = Adam::new(&mut device, self.adam.settings, &parameters);
         let gradients = parameters.zeros_like(&mut device);
         let mut twin = Learner { network, parameters, adam, shards: vec![(device, gradients)] };
@@ -128,32 +133,32 @@ impl<D: Device<Real = f32>> Learner<D> {
         twin
     }
 
-    /// Takes over what its twin has learned.
+    /// Takes over the parameters of another learner of the same network.
     pub fn follow(&mut self, twin: &Learner<D>) {
         self.parameters.take_over(&mut self.shards[0].0, &twin.parameters, &twin.shards[0].0);
     }
 
-    /// A copy of the parameters, for a target network.
+    /// Returns a copy of the parameters, for a target network.
     pub fn copy_parameters(&mut self) -> Tensors<D> {
         self.parameters.copy(&mut self.shards[0].0)
     }
 
-    /// Moves a target network towards the parameters.
+    /// Moves a target network towards the parameters, by a share of the difference.
     pub fn blend_into(&mut self, target: &mut Tensors<D>, share: f32) {
         target.blend(&mut self.shards[0].0, &self.parameters, share);
     }
 
-    /// Maps what the heads say.
+    /// Applies a map to the outputs of the heads.
     pub fn map_outputs(&mut self, map: &OutputMap) {
         self.network.map_outputs(&mut self.shards[0].0, &mut self.parameters, map);
     }
 
-    /// The weights to deploy.
+    /// Returns the weights to deploy.
     pub fn weights(&self) -> Weights {
         self.network.weights(&self.shards[0].0, &self.parameters)
     }
 
-    /// Shows the parameters, the optimiser's moments and tensors that belong to them, with the device they live on.
+    /// Shows the parameters, the optimizer's moments and other tensors that belong to them, with the device they live on.
     pub fn visit(
         &mut self,
         others: Vec<(&'static str, &mut Tensors<D>)>,
@@ -165,10 +170,10 @@ impl<D: Device<Real = f32>> Learner<D> {
         own.into_iter().chain(others).for_each(|(name, tensors)| each(name, device, tensors));
     }
 
-    /// Consecutive samples of about as many rows as a shard should have.
+    /// Cuts samples into shards: consecutive samples with about as many rows as the device wants in a shard.
     fn cut(&mut self, samples: &[&Sample]) -> Vec<Range<usize>> {
         if self.shards[0].0.shard_rows() == usize::MAX {
-            // They need not even be looked at.
+            // One shard for everything; the rows need not be counted.
             return (!samples.is_empty()).then_some(0..samples.len()).into_iter().collect();
         }
         let total: usize = samples.iter().map(|sample| sample.rows()).sum();
@@ -190,25 +195,25 @@ impl<D: Device<Real = f32>> Learner<D> {
         ranges
     }
 
-    /// What a network with these parameters (its own if none are given) says about some samples.
+    /// Computes the outputs for some samples, with the given parameters or with the learner's own.
     pub fn outputs(&mut self, parameters: Option<&Tensors<D>>, samples: &[&Sample]) -> Outputs {
         let shards = self.each_shard(samples, |device, network, own, range| {
             let batch = Batch::of(&samples[range]);
-            let focus = Focus::all(&batch);
+            let rows = OutputRows::all(&batch);
             let mut tape = Tape::new(device, parameters.unwrap_or(own));
-            let output = network.forward(&mut tape, &batch, &focus);
-            (tape.values(output.q), focus, tape.values(output.value))
+            let output = network.forward(&mut tape, &batch, &rows);
+            (tape.values(output.q), rows, tape.values(output.value))
         });
         let mut outputs = Outputs::default();
-        shards.iter().for_each(|(q, focus, value)| outputs.push(q, focus, value));
+        shards.iter().for_each(|(q, rows, value)| outputs.push(q, rows, value));
         outputs
     }
 
-    /// Does something for each shard of some samples, on its device, with the network and its parameters.
+    /// Runs `work` for each shard of some samples, with its device, the network and the parameters.
     pub fn each_shard<T: Send>(
         &mut self,
         samples: &[&Sample],
-        work: impl Fn(&mut D, &Network, &Tensors<D>, Range<usize>) -> T + Sync,
+        work: impl Fn(&mut D, &TapeNetwork, &Tensors<D>, Range<usize>) -> T + Sync,
     ) -> Vec<T> {
         let ranges = self.cut(samples);
         let (network, parameters) = (&self.network, &self.parameters);
@@ -216,27 +221,27 @@ impl<D: Device<Real = f32>> Learner<D> {
         shards.map(|(range, (device, _))| work(device, network, parameters, range)).collect()
     }
 
-    /// The loss of some samples, and its gradients, added up in order, worked out by the processor. `loss` is asked for each sample: it is told which one,
-    /// what the network says of its wanted rows and of its worth, and writes its gradient with respect to the former.
+    /// Computes the loss of some samples and its gradients, with a loss that the processor evaluates. `loss` is called for each sample with
+    /// its index, the outputs of its selected rows, the value, and the gradient with respect to those outputs, which it writes.
     pub fn gradients(
         &mut self,
         samples: &[&Sample],
-        wanted: Wanted<'_>,
+        wanted: NeededRows<'_>,
         loss: impl Fn(usize, &[f32], f32, &mut [f32]) -> SampleLoss + Sync,
     ) -> f64 {
-        let losses = self.backward(samples, wanted, |tape, asked| {
-            let Asked { range, focus, output, .. } = asked;
+        let losses = self.backward(samples, wanted, |tape, shard| {
+            let ShardOutput { range, rows, output, .. } = shard;
             let (q, value) = (tape.values(output.q), tape.values(output.value));
             let mut by_q = vec![0.0; q.len()];
             let mut parts: Vec<(usize, &[f32], &mut [f32])> = Vec::with_capacity(range.len());
             let mut rest = &mut by_q[..];
-            for (place, rows) in focus.segments.ranges().enumerate() {
+            for (place, rows) in rows.segments.ranges().enumerate() {
                 let (own, others) = rest.split_at_mut(rows.len());
                 parts.push((place, &q[rows], own));
                 rest = others;
             }
             let one = |(place, q, by_q): (usize, &[f32], &mut [f32])| loss(range.start + place, q, value[place], by_q);
-            let losses: Vec<SampleLoss> = parts.into_par_iter().with_min_len(FEW).map(one).collect();
+            let losses: Vec<SampleLoss> = parts.into_par_iter().with_min_len(MIN_SAMPLES_PER_TASK).map(one).collect();
             let total: f64 = losses.iter().map(|sample| sample.loss).sum();
             let by_value: Vec<f32> = losses.iter().map(|sample| sample.by_value).collect();
             (vec![tape.loss(output.q, total, &by_q), tape.loss(output.value, 0.0, &by_value)], total)
@@ -244,13 +249,13 @@ impl<D: Device<Real = f32>> Learner<D> {
         losses.into_iter().sum()
     }
 
-    /// The gradients of a loss of some samples, added up in order. `loss` is asked for each shard of them, and what it gives beside the losses to go
-    /// backwards from is handed on.
+    /// Computes the gradients of a loss of some samples. `loss` is called for each shard; it returns the losses to go backward from, and
+    /// anything else, which is handed on.
     pub fn backward<T: Send>(
         &mut self,
         samples: &[&Sample],
-        wanted: Wanted<'_>,
-        loss: impl Fn(&mut Tape<'_, D>, Asked<'_>) -> (Vec<Loss<D>>, T) + Sync,
+        wanted: NeededRows<'_>,
+        loss: impl Fn(&mut Tape<'_, D>, ShardOutput<'_>) -> (Vec<Loss<D>>, T) + Sync,
     ) -> Vec<T> {
         let ranges = self.cut(samples);
         let (network, parameters) = (&self.network, &self.parameters);
@@ -258,13 +263,13 @@ impl<D: Device<Real = f32>> Learner<D> {
         let shards = shards.map(|(shard, (range, (device, gradients)))| {
             gradients.clear(device);
             let batch = Batch::of(&samples[range.clone()]);
-            let focus = match wanted {
-                Some(wanted) => Focus::of(&batch, wanted[range.clone()].iter().copied()),
-                None => Focus::all(&batch),
+            let rows = match wanted {
+                Some(wanted) => OutputRows::of(&batch, wanted[range.clone()].iter().copied()),
+                None => OutputRows::all(&batch),
             };
             let mut tape = Tape::new(device, parameters);
-            let output = network.forward(&mut tape, &batch, &focus);
-            let (losses, found) = loss(&mut tape, Asked { shard, range: range.clone(), focus: &focus, output });
+            let output = network.forward(&mut tape, &batch, &rows);
+            let (losses, found) = loss(&mut tape, ShardOutput { shard, range: range.clone(), rows: &rows, output });
             tape.backward(losses, gradients);
             found
         });
@@ -277,33 +282,20 @@ impl<D: Device<Real = f32>> Learner<D> {
         found
     }
 
-    /// Moves the parameters against the gradients last found, which are those of these losses, clipped to a norm. Does not wait for it.
-    pub fn step(&mut self, losses: Vec<D::Number>, rate: f64, clip: f64) -> Queued<D> {
+    /// Makes an optimizer step with the gradients computed last, which belong to these losses. It does not wait for the device.
+    pub fn step(&mut self, losses: Vec<D::Number>, size: StepSize) -> PendingUpdate<D> {
         let (device, gradients) = &mut self.shards[0];
-        let norm = self.adam.clipped_step(device, rate, clip, gradients, &mut self.parameters);
-        Queued { losses, norm }
+        let norm = self.adam.clipped_step(device, size.rate, size.clip, gradients, &mut self.parameters);
+        PendingUpdate { losses, norm }
     }
 
-    /// What an update came to, waited for.
-    pub fn figures(&self, queued: &Queued<D>) -> UpdateFigures {
+    /// Waits for an update and returns its figures.
+    pub fn figures(&self, queued: &PendingUpdate<D>) -> UpdateFigures {
         let number = |number: &D::Number| self.shards[0].0.number(number);
         UpdateFigures { loss: queued.losses.iter().map(number).sum(), norm: number(&queued.norm) }
     }
 
-    /// Tells what the last update came to, once there is a next one for the device to do meanwhile, or none to come.
-    pub fn tell<E>(
-        &self,
-        last: &mut Option<Queued<D>>,
-        next: Option<Queued<D>>,
-        done: &mut impl FnMut(&Self, UpdateFigures) -> Result<(), E>,
-    ) -> Result<(), E> {
-        match std::mem::replace(last, next) {
-            Some(queued) => done(self, self.figures(&queued)),
-            None => Ok(()),
-        }
-    }
-
-    /// The numbers of a matrix on its device, waited for.
+    /// Waits for a buffer of the device and returns its values.
     pub fn download(&self, buffer: &D::Buffer) -> Vec<f32> {
         self.shards[0].0.download(buffer)
     }

@@ -1,52 +1,72 @@
-//! Training: the simulator as many environments, the network on the tape, and the ways to learn.
+//! Training of the learned scheduler.
+//!
+//! - The simulator as environments to act in: [`Environment`], many at once in a [`Fleet`], on sets from a [`TaskSetSource`].
+//! - The network with its gradients: [`TapeNetwork`], trained by a [`Learner`].
+//! - The learning algorithms, each in a file of its own: `cloning`, `rollouts`, `dqn`, `ppo`, `offline` and `stay`.
+//! - A whole training: a [`TrainingRun`] follows a [`Recipe`], validates after each phase, and can be resumed from a checkpoint.
+//!
+//! The deployed scheduler is the `temponet` crate. Training sees through the same tokenizer and writes the same weights file.
 
-mod base;
+mod algorithm;
+mod base_scheduler;
 mod calibration;
 mod check;
 mod checkpoint;
 mod cloning;
+mod distinct_rows;
 mod dqn;
 mod environment;
-mod explore;
+mod error;
+mod exploration;
 mod feed_forward;
 mod fleet;
-mod kinds;
+mod job_trace;
 mod learner;
-mod network;
+mod observer;
 mod offline;
 mod ppo;
 mod problem;
 mod recipe;
-mod replay;
+mod replay_buffer;
 mod reward;
-mod ring;
+mod ring_buffer;
 mod rollouts;
 mod run;
 mod sample;
-mod source;
+mod stay;
+mod tape_network;
+mod task_set_source;
 mod teacher;
 mod tensorboard;
-mod trace;
+mod updates;
+mod validation;
+mod workload;
 
-pub use base::best_simple;
+pub use base_scheduler::best_base_scheduler;
 pub use check::check_environment;
-pub use cloning::{CloningSettings, Lessons};
+pub use cloning::{Cloning, CloningSettings};
 pub use dqn::{Dqn, DqnSettings};
-pub use environment::{Ending, Environment, Step};
-pub use explore::{Bonus, Counter};
-pub use fleet::{Episodes, Fleet, FleetError, Outcome, Slot, trial_seed};
-pub use learner::{Asked, Learner, Outputs, Queued, SampleLoss, UpdateFigures, Wanted};
-pub use network::{Focus, Network, Output, OutputMap};
-pub use offline::{Judge, OfflineAlgorithm, OfflineSettings, log_runs};
-pub use ppo::{PpoSettings, rounds as ppo_rounds};
-pub use recipe::{Episode, Method, Optimizer, Recipe, Shape as NetworkShape, Stage, StaySettings, Tokens, Validation};
-pub use replay::{Draw, Replay, Transition};
-pub use reward::{Purse, Reward, Shape as RewardShape};
-pub use ring::Ring;
-pub use rollouts::{Finding, Findings, RolloutSettings};
-pub use run::{PhaseFigures, Run, TrainError, Unwatched, Validated, Watch};
+pub use environment::{Ending, Environment, EnvironmentSettings, JobExchange, Step};
+pub use error::TrainError;
+pub use exploration::{ExplorationBonus, VisitCounter};
+pub use fleet::{ChoiceOutcome, Episodes, Fleet, FleetError, FleetMember, trial_seed};
+pub use job_trace::{JobTrace, MIN_TRACE_JOBS, TRACE_SHARES, TraceSplit};
+pub use learner::{Learner, NeededRows, Outputs, PendingUpdate, SampleLoss, ShardOutput, UpdateFigures};
+pub use observer::{NoObserver, PhaseFigures, TrainingObserver};
+pub use offline::{OfflineAlgorithm, OfflineSettings, log_runs};
+pub use ppo::{Ppo, PpoSettings};
+pub use recipe::{EpisodeSettings, Method, NetworkShape, OptimizerSettings, Recipe, Stage, Tokens, ValidationSettings};
+pub use replay_buffer::{ReplayBatch, ReplayBuffer, Transition};
+pub use reward::{Reward, RewardAccumulator, RewardShape};
+pub use ring_buffer::RingBuffer;
+pub use rollouts::RolloutSettings;
+pub use run::TrainingRun;
 pub use sample::{Batch, Sample};
-pub use source::{Execution, Ranges, Source};
+pub use stay::StaySettings;
+pub use tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
+pub use task_set_source::TaskSetSource;
 pub use teacher::{OPTIMUM, cannot_teach, teacher};
-pub use tensorboard::Events;
-pub use trace::{FEWEST_JOBS, Parts, SHARES, Trace};
+pub use tensorboard::EventFile;
+pub use updates::{StepSize, UpdatePlan, Updates};
+pub use validation::ValidationScores;
+pub use workload::{ExecutionKind, WorkloadRanges};

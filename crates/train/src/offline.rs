@@ -1,48 +1,65 @@
-//! Learning from logged runs alone: conservative Q-learning, and implicit Q-learning, which never asks what an action that was not logged is worth.
+//! Offline learning: from logged runs of other schedulers alone, without acting.
+//!
+//! Two algorithms. Conservative Q-learning is [`Dqn`] with a penalty on actions that were not logged. Implicit Q-learning never values an action
+//! that was not logged: a critic learns an upper expectile of the logged values, and the policy clones logged actions weighted by their
+//! advantage.
+//!
+//! Papers: Kumar et al., "Conservative Q-Learning for Offline Reinforcement Learning" (2020); Kostrikov et al., "Offline Reinforcement Learning
+//! with Implicit Q-Learning" (2022). Deviations:
+//! - CQL: the penalty is the negative logarithm of the softmax likelihood of the jobs that ran, with a constant weight.
+//! - IQL: one critic instead of two. Its Q-values and its expectile value are two heads of one network.
+//! - IQL: the exponent of the advantage weight is clamped to −10 … 3, which bounds the weight at about 20 instead of the paper's 100.
+//! - IQL: critic and policy have the same learning rate.
 
 use std::sync::Arc;
 
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Device, Tensors, likelihood, q_value_of};
+use temponet_grad::{Device, LearningLosses, Tensors, likelihood, q_value_of};
+use temponet_infer::Weights;
 
+use crate::algorithm::{Algorithm, Memory, Phase, TensorVisitor};
 use crate::dqn::{Dqn, DqnSettings};
 use crate::environment::Ending;
+use crate::error::TrainError;
 use crate::fleet::{Episodes, Fleet, FleetError, mix};
 use crate::learner::{Learner, SampleLoss, UpdateFigures};
-use crate::replay::{Replay, Transition};
+use crate::recipe::Recipe;
+use crate::replay_buffer::{ReplayBuffer, Transition};
 use crate::sample::Sample;
+use crate::updates::StepSize;
 
-/// How offline learning learns.
+/// Settings of offline learning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OfflineSettings {
-    /// The schedulers whose runs are logged, in equal parts; `optimum` may be one.
+    /// Names of the schedulers whose runs are logged, in equal parts; [`crate::OPTIMUM`] may be one. At least one; default `edf`, `edf-skip`
+    /// and `mh-edf`.
     pub teachers: Vec<String>,
-    /// Transitions logged.
+    /// Transitions that are logged; at least 1, default 20,000.
     pub transitions: usize,
-    /// Updates in a phase.
+    /// Updates per phase; at least 1, default 500.
     pub updates: u64,
-    /// What is done with them.
+    /// Algorithm that learns from the log; default conservative Q-learning with weight 1.
     pub algorithm: OfflineAlgorithm,
-    /// The settings of the Q-values.
+    /// Settings of the Q-values. Those that concern acting are not used, except `environments`, in which the log is made, and `may_idle`.
     pub dqn: DqnSettings,
 }
 
-/// What is done with logged runs.
+/// Algorithm that learns from logged runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum OfflineAlgorithm {
-    /// Conservative Q-learning: what was not logged is worth less.
+    /// Conservative Q-learning: actions that were not logged get lower values.
     Cql {
-        /// Weight of the penalty; see [`DqnSettings::conservative`].
+        /// Weight of the penalty, 0 or more; see [`DqnSettings::conservative`].
         conservative: f64,
     },
-    /// Implicit Q-learning: values by expectiles, the policy by weighing what was logged by its advantage.
+    /// Implicit Q-learning: state values by expectile regression, the policy by advantage-weighted cloning of what was logged.
     Iql {
-        /// The expectile, above a half.
+        /// Expectile of the logged values, 0 to 1; above 0.5, so that the value is that of good actions.
         expectile: f64,
-        /// How sharply advantages weigh.
+        /// Inverse temperature of the advantage weights, 0 or more; 0 clones everything alike.
         sharpness: f64,
     },
 }
@@ -59,28 +76,116 @@ impl Default for OfflineSettings {
     }
 }
 
-/// Logs runs of the teachers.
-pub fn log_runs(settings: &OfflineSettings, episodes: &Episodes, seed: u64) -> Result<Replay, FleetError> {
-    let mut replay = Replay::new(settings.transitions, settings.dqn.priority);
-    for (place, name) in settings.teachers.iter().enumerate() {
+/// Offline learning: its settings, the log, and the critic if it has one.
+pub(crate) struct Offline<D: Device<Real = f32>> {
+    settings: OfflineSettings,
+    /// Holds the log as its replay buffer.
+    dqn: Dqn<D>,
+    objective: Objective<D>,
+}
+
+/// What an update improves.
+enum Objective<D: Device<Real = f32>> {
+    Conservative,
+    Implicit { critic: Box<Critic<D>>, expectile: f64, sharpness: f64 },
+}
+
+impl<D: LearningLosses<Real = f32>> Algorithm<D> for Offline<D> {
+    fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
+        let Phase { training_seed, rng, episodes, updates, .. } = phase;
+        if self.dqn.replay.is_empty() {
+            self.dqn.replay = log_runs(&self.settings, episodes, mix(*training_seed, 4))?;
+        }
+        for _ in 0..self.settings.updates {
+            let size = updates.next_size();
+            match &mut self.objective {
+                Objective::Conservative => {
+                    let update = self.dqn.update(learner, rng, size);
+                    updates.queue(learner, update)?;
+                }
+                Objective::Implicit { critic, expectile, sharpness } => {
+                    let figures = critic.update(&self.dqn, (*expectile, *sharpness), learner, rng, size);
+                    updates.report(learner, figures)?;
+                }
+            }
+        }
+        updates.flush(learner)
+    }
+
+    fn may_idle(&self) -> bool {
+        self.settings.dqn.may_idle
+    }
+
+    fn memory(&self) -> Memory {
+        let critic_steps = match &self.objective {
+            Objective::Conservative => 0,
+            Objective::Implicit { critic, .. } => critic.learner.adam.steps,
+        };
+        Memory { critic_steps, dqn: Some(self.dqn.to_memory()), ..Memory::default() }
+    }
+
+    fn restore(&mut self, memory: Memory) -> Result<(), TrainError> {
+        self.dqn.restore_memory(memory.dqn)?;
+        match &mut self.objective {
+            Objective::Conservative => {}
+            Objective::Implicit { critic, .. } => critic.learner.adam.steps = memory.critic_steps,
+        }
+        Ok(())
+    }
+
+    fn visit_tensors(&mut self, learner: &mut Learner<D>, each: TensorVisitor<'_, D>) {
+        self.dqn.visit_tensors(learner, each);
+        match &mut self.objective {
+            Objective::Conservative => {}
+            Objective::Implicit { critic, .. } => {
+                let Critic { learner, target } = &mut **critic;
+                // The prefix is part of the checkpoint format.
+                learner.visit(vec![("target", target)], |name, device, tensors| {
+                    each(format!("judge-{name}"), device, tensors)
+                });
+            }
+        }
+    }
+}
+
+impl<D: LearningLosses<Real = f32>> Offline<D> {
+    /// Nothing logged so far, and a critic with random weights if the algorithm has one.
+    pub(crate) fn new(settings: OfflineSettings, recipe: &Recipe, learner: &mut Learner<D>) -> Offline<D> {
+        let (dqn_settings, objective) = match settings.algorithm {
+            OfflineAlgorithm::Cql { conservative } => {
+                (DqnSettings { conservative, ..settings.dqn.clone() }, Objective::Conservative)
+            }
+            OfflineAlgorithm::Iql { expectile, sharpness } => {
+                let critic = Box::new(Critic::new(recipe, learner));
+                (settings.dqn.clone(), Objective::Implicit { critic, expectile, sharpness })
+            }
+        };
+        Offline { dqn: Dqn::new(dqn_settings, learner), settings, objective }
+    }
+}
+
+/// Logs runs of the teachers, in equal parts, until there are as many transitions as the settings say.
+pub fn log_runs(settings: &OfflineSettings, episodes: &Episodes, seed: u64) -> Result<ReplayBuffer, FleetError> {
+    let mut replay = ReplayBuffer::new(settings.transitions, settings.dqn.priority);
+    for (index, name) in settings.teachers.iter().enumerate() {
         let episodes = Episodes { teacher: Some(name.clone()), ..episodes.clone() };
-        let mut fleet = Fleet::new(episodes, settings.dqn.environments, mix(seed, place as u64))?;
-        let share = settings.transitions * (place + 1) / settings.teachers.len();
-        while replay.len() < share {
-            for slot in &mut fleet.slots {
-                let (state, jobs) = (Arc::new(slot.sample()), slot.taught());
-                let chosen = slot.rows_of(&jobs);
-                let outcome = slot.act(&fleet.episodes, &jobs)?;
+        let mut fleet = Fleet::new(episodes, settings.dqn.environments, mix(seed, index as u64))?;
+        let logged = settings.transitions * (index + 1) / settings.teachers.len();
+        while replay.len() < logged {
+            for member in &mut fleet.members {
+                let (state, jobs) = (Arc::new(member.sample()), member.teacher_jobs());
+                let chosen = member.rows_of(&jobs);
+                let outcome = member.act(&fleet.episodes, &jobs)?;
                 let is_last = outcome.ending == Some(Ending::Terminated);
                 replay.push(Transition {
                     state,
                     chosen,
                     reward: outcome.reward as f32,
                     discount: if is_last { 0.0 } else { outcome.discount as f32 },
-                    next: Arc::new(slot.sample()),
+                    next: Arc::new(member.sample()),
                 });
                 if outcome.ending.is_some() {
-                    slot.restart(&fleet.episodes)?;
+                    member.restart(&fleet.episodes)?;
                 }
             }
         }
@@ -88,27 +193,33 @@ pub fn log_runs(settings: &OfflineSettings, episodes: &Episodes, seed: u64) -> R
     Ok(replay)
 }
 
-/// Without a value head of its own in the Q-values, that head is free to be the expectile.
+/// The critic's Q-values do not use the value head, which leaves that head free for the expectile.
 const IS_DUELING: bool = false;
 
-/// Implicit Q-learning's judge: a second network for Q-values and values, and its target.
-pub struct Judge<D: Device<Real = f32>> {
-    /// The judging network.
-    pub learner: Learner<D>,
-    /// Its target.
-    pub target: Tensors<D>,
+/// Critic of implicit Q-learning: a second network for Q-values and state values, and its target network.
+struct Critic<D: Device<Real = f32>> {
+    learner: Learner<D>,
+    target: Tensors<D>,
 }
 
-impl<D: Device<Real = f32>> Judge<D> {
-    /// One step of learning: the judge's, then the policy's.
-    pub fn update(
+impl<D: LearningLosses<Real = f32>> Critic<D> {
+    /// A critic with random weights, of the policy's architecture and on a device of its own.
+    fn new(recipe: &Recipe, policy: &Learner<D>) -> Critic<D> {
+        let weights = Weights::random(policy.network.architecture.clone(), mix(recipe.seed, 2));
+        let mut learner = Learner::new(policy.another_device(), &weights, recipe.optimizer.adam);
+        let target = learner.copy_parameters();
+        Critic { learner, target }
+    }
+
+    /// Makes one update of the critic and then one of the policy, on the same batch of the log. Returns the policy's loss and the norm of the
+    /// critic's gradient.
+    fn update(
         &mut self,
         dqn: &Dqn<D>,
         (expectile, sharpness): (f64, f64),
         policy: &mut Learner<D>,
         rng: &mut Pcg64,
-        rate: f64,
-        clip: f64,
+        size: StepSize,
     ) -> UpdateFigures {
         let settings = &dqn.settings;
         let draw = dqn.replay.draw(settings.batch, 1.0, rng);
@@ -116,37 +227,37 @@ impl<D: Device<Real = f32>> Judge<D> {
         let states: Vec<&Sample> = transitions.iter().map(|transition| &*transition.state).collect();
         let next: Vec<&Sample> = transitions.iter().map(|transition| &*transition.next).collect();
         let next_values = self.learner.outputs(None, &next).value;
-        let judged = self.learner.outputs(Some(&self.target), &states);
-        let worth: Vec<f32> = (0..states.len())
-            .map(|place| q_value_of(IS_DUELING, judged.q(place), 0.0, &transitions[place].chosen))
+        let target_outputs = self.learner.outputs(Some(&self.target), &states);
+        let action_values: Vec<f32> = (0..states.len())
+            .map(|index| q_value_of(IS_DUELING, target_outputs.q(index), 0.0, &transitions[index].chosen))
             .collect();
-        let share = 1.0 / settings.batch as f32;
-        self.learner.gradients(&states, None, |place, q, value, by_q| {
-            let transition = transitions[place];
-            let target = transition.reward + transition.discount * next_values[place];
+        let sample_weight = 1.0 / settings.batch as f32;
+        self.learner.gradients(&states, None, |index, q, value, by_q| {
+            let transition = transitions[index];
+            let target = transition.reward + transition.discount * next_values[index];
             let error = q_value_of(IS_DUELING, q, 0.0, &transition.chosen) - target;
-            by_q[0] += error * share;
+            by_q[0] += error * sample_weight;
             for row in &transition.chosen {
-                by_q[*row as usize] += error * share;
-                by_q[0] -= error * share;
+                by_q[*row as usize] += error * sample_weight;
+                by_q[0] -= error * sample_weight;
             }
-            let over = worth[place] - value;
+            let over = action_values[index] - value;
             let weight = if over < 0.0 { 1.0 - expectile } else { expectile } as f32;
-            let loss = f64::from(share * (0.5 * error * error + weight * over * over));
-            SampleLoss { loss, by_value: -2.0 * weight * over * share }
+            let loss = f64::from(sample_weight * (0.5 * error * error + weight * over * over));
+            SampleLoss { loss, by_value: -2.0 * weight * over * sample_weight }
         });
-        let judges = self.learner.step(Vec::new(), rate, clip);
+        let critic_update = self.learner.step(Vec::new(), size);
         self.learner.blend_into(&mut self.target, settings.target_share as f32);
-        let loss = policy.gradients(&states, None, |place, q, _, by_q| {
-            let transition = transitions[place];
-            let advantage = f64::from(worth[place] - judged.value[place]);
+        let loss = policy.gradients(&states, None, |index, q, _, by_q| {
+            let transition = transitions[index];
+            let advantage = f64::from(action_values[index] - target_outputs.value[index]);
             let weight = (sharpness * advantage).clamp(-10.0, 3.0).exp();
             let likelihood = likelihood(q, &transition.state.counts, &transition.chosen);
-            let factor = weight as f32 * share;
+            let factor = weight as f32 * sample_weight;
             by_q.iter_mut().zip(&likelihood.gradient).for_each(|(by_q, slope)| *by_q = -factor * slope);
             SampleLoss { loss: -likelihood.log * f64::from(factor), ..SampleLoss::default() }
         });
-        policy.step(Vec::new(), rate, clip);
-        UpdateFigures { loss, norm: self.learner.figures(&judges).norm }
+        policy.step(Vec::new(), size);
+        UpdateFigures { loss, norm: self.learner.figures(&critic_update).norm }
     }
 }

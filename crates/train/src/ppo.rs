@@ -1,5 +1,15 @@
-//! Proximal policy optimisation: the network's numbers are logits, jobs for the cores are picked one after the other without putting any back,
-//! and the value head judges states. While a round is learned, the environments already act for the next one, with the weights of before.
+//! Proximal policy optimization (PPO).
+//!
+//! The network's outputs are logits. A choice picks jobs for the cores one after the other without replacement (Plackett–Luce), which adding
+//! Gumbel noise to the logits and taking the highest does at once. The value head estimates the return of a state.
+//!
+//! Papers: Schulman et al., "Proximal Policy Optimization Algorithms" (2017), with generalized advantage estimation (Schulman et al., 2016);
+//! Kool et al., "Stochastic Beams and Where to Find Them" (2019) for the Gumbel trick. Deviations:
+//! - While a round is learned, the environments already act for the next one. A round is therefore acted with the weights from before the last
+//!   round's updates, and does not depend on how fast either side is.
+//! - λ counts per median wcet of time, not per choice: the more cores there are, the more choices are made in the same time.
+//! - Advantages are normalized over a whole round, not over each batch. The value loss is not clipped.
+//! - An episode that the horizon cuts off is not a terminal state: the value of the state it ends in still counts.
 
 use std::sync::Arc;
 
@@ -10,35 +20,37 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use temponet_grad::{Device, LearningLosses, PolicyBatch, PolicySample, PolicyWeights, SelectedRows, likelihood};
 
+use crate::algorithm::{Algorithm, Phase};
 use crate::environment::Ending;
-use crate::fleet::{Fleet, FleetError, Outcome, mix};
-use crate::learner::{Asked, Learner, UpdateFigures};
+use crate::error::TrainError;
+use crate::fleet::{ChoiceOutcome, Fleet, FleetError, mix};
+use crate::learner::{Learner, ShardOutput, UpdateFigures};
 use crate::sample::Sample;
+use crate::updates::Updates;
 
-/// How policy optimisation learns.
+/// Settings of policy optimization.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PpoSettings {
-    /// Environments that act together.
+    /// Environments that act in parallel, 1 to 100,000; default 64.
     pub environments: usize,
-    /// Choices of each environment between updates.
+    /// Choices of each environment in a round; at least 1, default 32.
     pub length: usize,
-    /// Rounds of acting and learning in a phase.
+    /// Rounds of acting and learning per phase; at least 1, default 4.
     pub rounds: u64,
-    /// Times that what was seen is gone through.
+    /// Passes over the choices of a round; at least 1, default 3.
     pub epochs: usize,
-    /// Choices of an update.
+    /// Choices per update; at least 1, default 256.
     pub batch: usize,
-    /// How far a choice's likelihood may move before its gain stops counting.
+    /// Bound on the change of a choice's likelihood ratio beyond which its gain stops counting, positive; default 0.2.
     pub clip: f64,
-    /// Weight of the entropy.
+    /// Weight of the entropy bonus, 0 or more; default 0.01.
     pub entropy: f64,
-    /// Weight of the value's error.
+    /// Weight of the value loss, 0 or more; default 0.5.
     pub value: f64,
-    /// How far advantages look ahead: λ of generalised advantage estimation, per median wcet of time, since the more cores there are the more choices are made
-    /// in it.
+    /// λ of generalized advantage estimation per median wcet of time, 0 to 1; default 0.95.
     pub lambda: f64,
-    /// A state's worth is the value head's number times this.
+    /// Factor from the value head's output to the return it estimates, positive; default 10.
     pub value_scale: f64,
 }
 
@@ -59,190 +71,216 @@ impl Default for PpoSettings {
     }
 }
 
-/// One choice and what came of it.
-struct Choice {
-    state: Arc<Sample>,
-    chosen: Vec<u32>,
-    log: f64,
-    value: f64,
-    outcome: Outcome,
-    /// The state at the end of the episode.
-    last: Option<Arc<Sample>>,
-    advantage: f64,
-    worth: f64,
+/// Policy optimization. It keeps nothing from phase to phase.
+pub struct Ppo {
+    settings: PpoSettings,
 }
 
-/// What a round of acting brought, choice by choice.
-struct Seen {
+/// One choice and its outcome.
+struct Choice {
+    state: Arc<Sample>,
+    /// Rows of the jobs that ran.
+    chosen: Vec<u32>,
+    /// Logarithm of the choice's likelihood when it was made.
+    log: f64,
+    /// Estimated return of the state.
+    value: f64,
+    outcome: ChoiceOutcome,
+    /// State at the end of the episode, if the choice ended one.
+    last: Option<Arc<Sample>>,
+    advantage: f64,
+    /// Return that the value head should have estimated.
+    target: f64,
+}
+
+/// All choices of a round, ready to learn from.
+struct Round {
     states: Vec<Arc<Sample>>,
     chosen: Vec<Vec<u32>>,
     made: Vec<PolicySample>,
 }
 
-/// Acts and learns for a phase's rounds. `rate` is asked for the learning rate and the greatest norm of each update, and `done` is told after a round
-/// what each of them came to. What is seen does not depend on how fast either side is: a round acts with what was learned from the last but one.
-pub fn rounds<D: LearningLosses<Real = f32>, E: From<FleetError>>(
-    settings: &PpoSettings,
-    learner: &mut Learner<D>,
-    fleet: &mut Fleet,
-    seed: u64,
-    mut rate: impl FnMut() -> (f64, f64),
-    mut done: impl FnMut(&Learner<D>, UpdateFigures) -> Result<(), E>,
-) -> Result<(), E> {
-    let seed = |round: u64| mix(seed, 100 + round);
-    let mut actor = learner.twin();
-    let mut seen = look(settings, &mut actor, fleet, seed(0))?;
-    for round in 0..settings.rounds {
-        let mut next = None;
-        let updates = rayon::in_place_scope(|scope| {
-            if round + 1 < settings.rounds {
-                let (actor, fleet, next) = (&mut actor, &mut *fleet, &mut next);
-                scope.spawn(move |_| *next = Some(look(settings, actor, fleet, seed(round + 1))));
-            }
-            learn(settings, learner, seen, seed(round), &mut rate)
-        });
-        updates.into_iter().try_for_each(|figures| done(learner, figures))?;
-        let Some(next) = next else { break };
-        seen = next?;
-        actor.follow(learner);
+impl<D: LearningLosses<Real = f32>> Algorithm<D> for Ppo {
+    fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
+        let mut fleet = Fleet::new(phase.episodes.clone(), self.settings.environments, phase.seed)?;
+        self.act_and_learn(learner, &mut fleet, phase.seed, &mut phase.updates)
     }
-    Ok(())
 }
 
-/// Acts for a round, and judges what came of it.
-fn look<D: Device<Real = f32>>(
-    settings: &PpoSettings,
-    actor: &mut Learner<D>,
-    fleet: &mut Fleet,
-    seed: u64,
-) -> Result<Seen, FleetError> {
-    let mut choices = act(settings, actor, fleet, seed)?;
-    judge(settings, actor, fleet, &mut choices);
-    let choices: Vec<Choice> = choices.into_iter().flatten().collect();
-    let mean = choices.iter().map(|choice| choice.advantage).sum::<f64>() / choices.len().max(1) as f64;
-    let variance = choices.iter().map(|choice| (choice.advantage - mean).powi(2)).sum::<f64>();
-    let deviation = (variance / choices.len().max(1) as f64).sqrt().max(1e-6);
-    let made = |choice: &Choice| PolicySample {
-        log_likelihood: choice.log as f32,
-        advantage: ((choice.advantage - mean) / deviation) as f32,
-        // The value's error counts on the scale of the value head.
-        value_target: (choice.worth / settings.value_scale) as f32,
-    };
-    let made = choices.iter().map(made).collect();
-    let (states, chosen) = choices.into_iter().map(|choice| (choice.state, choice.chosen)).unzip();
-    Ok(Seen { states, chosen, made })
-}
+impl Ppo {
+    /// Policy optimization with these settings.
+    pub fn new(settings: PpoSettings) -> Ppo {
+        Ppo { settings }
+    }
 
-/// Goes through what was seen several times. All updates are queued before the first is waited for.
-fn learn<D: LearningLosses<Real = f32>>(
-    settings: &PpoSettings,
-    learner: &mut Learner<D>,
-    seen: Seen,
-    seed: u64,
-    rate: &mut impl FnMut() -> (f64, f64),
-) -> Vec<UpdateFigures> {
-    let mut order: Vec<usize> = (0..seen.made.len()).collect();
-    let mut rng = Pcg64::seed_from_u64(mix(seed, u64::MAX));
-    let mut queued = Vec::new();
-    for _ in 0..settings.epochs {
-        order.shuffle(&mut rng);
-        for places in order.chunks(settings.batch.max(1)) {
-            let states: Vec<&Sample> = places.iter().map(|place| &*seen.states[*place]).collect();
-            let weights = PolicyWeights {
-                clip: settings.clip as f32,
-                entropy: settings.entropy as f32,
-                value: settings.value as f32,
-                share: 1.0 / places.len() as f32,
-            };
-            let losses = learner.backward(&states, None, |tape, Asked { range, focus, output, .. }| {
-                let chosen = places[range.clone()].iter().map(|place| &seen.chosen[*place][..]);
-                let picks = SelectedRows::new(&focus.segments, &focus.counts, chosen);
-                let made: Vec<PolicySample> = places[range].iter().map(|place| seen.made[*place]).collect();
-                tape.policy_loss(output.q, output.value, &PolicyBatch { selected: picks, samples: &made, weights })
+    /// Acts and learns for the rounds of a phase. Updates are reported at the end of their round.
+    pub fn act_and_learn<D: LearningLosses<Real = f32>>(
+        &self,
+        learner: &mut Learner<D>,
+        fleet: &mut Fleet,
+        seed: u64,
+        updates: &mut Updates<'_, D>,
+    ) -> Result<(), TrainError> {
+        let rounds = self.settings.rounds;
+        let seed = |round: u64| mix(seed, 100 + round);
+        let mut actor = learner.twin();
+        let mut current = self.collect(&mut actor, fleet, seed(0))?;
+        for round in 0..rounds {
+            let mut next = None;
+            let figures = rayon::in_place_scope(|scope| {
+                if round + 1 < rounds {
+                    let (actor, fleet, next) = (&mut actor, &mut *fleet, &mut next);
+                    scope.spawn(move |_| *next = Some(self.collect(actor, fleet, seed(round + 1))));
+                }
+                self.learn(learner, current, seed(round), updates)
             });
-            let (rate, clip) = rate();
-            queued.push(learner.step(losses, rate, clip));
+            figures.into_iter().try_for_each(|figures| updates.report(learner, figures))?;
+            let Some(next) = next else { break };
+            current = next?;
+            actor.follow(learner);
         }
+        Ok(())
     }
-    // There is time for it: the device is still busy.
-    seen.states.into_par_iter().for_each(drop);
-    queued.iter().map(|queued| learner.figures(queued)).collect()
-}
 
-/// Every environment makes its choices; by environment, then in order.
-fn act<D: Device<Real = f32>>(
-    settings: &PpoSettings,
-    actor: &mut Learner<D>,
-    fleet: &mut Fleet,
-    seed: u64,
-) -> Result<Vec<Vec<Choice>>, FleetError> {
-    let mut rngs: Vec<Pcg64> =
-        (0..fleet.slots.len() as u64).map(|place| Pcg64::seed_from_u64(mix(seed, place))).collect();
-    let mut all: Vec<Vec<Choice>> = fleet.slots.iter().map(|_| Vec::with_capacity(settings.length)).collect();
-    for _ in 0..settings.length {
-        let samples: Vec<Arc<Sample>> = fleet.slots.par_iter_mut().map(|slot| Arc::new(slot.sample())).collect();
-        let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
-        let outputs = actor.outputs(None, &states);
-        let episodes = &fleet.episodes;
-        let slots = fleet.slots.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
-        let made = slots.map(|(place, ((slot, rng), sample))| {
-            let (q, value) = (outputs.q(place), outputs.value[place]);
-            // The highest of the logits with Gumbel noise are a draw without putting back.
-            let jobs = slot.best(|_, _, row| q[row as usize] + gumbel(rng));
-            let chosen = slot.rows_of(&jobs);
-            let log = likelihood(q, &sample.counts, &chosen).log;
-            let outcome = slot.act(episodes, &jobs)?;
-            let mut last = None;
-            if outcome.ending.is_some() {
-                last = Some(Arc::new(slot.sample()));
-                slot.restart(episodes)?;
+    /// Acts for a round and estimates the advantage of each choice.
+    fn collect<D: Device<Real = f32>>(
+        &self,
+        actor: &mut Learner<D>,
+        fleet: &mut Fleet,
+        seed: u64,
+    ) -> Result<Round, FleetError> {
+        let mut choices = self.act(actor, fleet, seed)?;
+        self.estimate_advantages(actor, fleet, &mut choices);
+        let choices: Vec<Choice> = choices.into_iter().flatten().collect();
+        let mean = choices.iter().map(|choice| choice.advantage).sum::<f64>() / choices.len().max(1) as f64;
+        let variance = choices.iter().map(|choice| (choice.advantage - mean).powi(2)).sum::<f64>();
+        let deviation = (variance / choices.len().max(1) as f64).sqrt().max(1e-6);
+        let made = |choice: &Choice| PolicySample {
+            log_likelihood: choice.log as f32,
+            advantage: ((choice.advantage - mean) / deviation) as f32,
+            // The value loss is on the scale of the value head's output.
+            value_target: (choice.target / self.settings.value_scale) as f32,
+        };
+        let made = choices.iter().map(made).collect();
+        let (states, chosen) = choices.into_iter().map(|choice| (choice.state, choice.chosen)).unzip();
+        Ok(Round { states, chosen, made })
+    }
+
+    /// Learns from a round for all epochs. All updates are queued before the first one is waited for.
+    fn learn<D: LearningLosses<Real = f32>>(
+        &self,
+        learner: &mut Learner<D>,
+        round: Round,
+        seed: u64,
+        updates: &mut Updates<'_, D>,
+    ) -> Vec<UpdateFigures> {
+        let settings = &self.settings;
+        let mut order: Vec<usize> = (0..round.made.len()).collect();
+        let mut rng = Pcg64::seed_from_u64(mix(seed, u64::MAX));
+        let mut queued = Vec::new();
+        for _ in 0..settings.epochs {
+            order.shuffle(&mut rng);
+            for batch in order.chunks(settings.batch.max(1)) {
+                let states: Vec<&Sample> = batch.iter().map(|index| &*round.states[*index]).collect();
+                let weights = PolicyWeights {
+                    clip: settings.clip as f32,
+                    entropy: settings.entropy as f32,
+                    value: settings.value as f32,
+                    share: 1.0 / batch.len() as f32,
+                };
+                let losses = learner.backward(&states, None, |tape, ShardOutput { range, rows, output, .. }| {
+                    let chosen = batch[range.clone()].iter().map(|index| &round.chosen[*index][..]);
+                    let picks = SelectedRows::new(&rows.segments, &rows.counts, chosen);
+                    let made: Vec<PolicySample> = batch[range].iter().map(|index| round.made[*index]).collect();
+                    tape.policy_loss(output.q, output.value, &PolicyBatch { selected: picks, samples: &made, weights })
+                });
+                queued.push(learner.step(losses, updates.next_size()));
             }
-            let value = f64::from(value) * settings.value_scale;
-            let (advantage, worth) = (0.0, 0.0);
-            Ok(Choice { state: sample.clone(), chosen, log, value, outcome, last, advantage, worth })
-        });
-        for (list, choice) in all.iter_mut().zip(made.collect::<Result<Vec<_>, FleetError>>()?) {
-            list.push(choice);
         }
+        // Freeing many samples takes a while, and the device is still busy.
+        round.states.into_par_iter().for_each(drop);
+        queued.iter().map(|update| learner.figures(update)).collect()
     }
-    Ok(all)
-}
 
-/// Generalised advantages, from what followed and from what the states reached are worth.
-fn judge<D: Device<Real = f32>>(
-    settings: &PpoSettings,
-    actor: &mut Learner<D>,
-    fleet: &mut Fleet,
-    choices: &mut [Vec<Choice>],
-) {
-    let reached: Vec<Arc<Sample>> = fleet.slots.par_iter_mut().map(|slot| Arc::new(slot.sample())).collect();
-    let ends: Vec<Arc<Sample>> =
-        choices.iter().flatten().filter_map(|choice| choice.last.clone()).chain(reached).collect();
-    let states: Vec<&Sample> = ends.iter().map(|sample| &**sample).collect();
-    let mut values = actor.outputs(None, &states).value;
-    let ahead = values.split_off(values.len() - choices.len());
-    let mut ends = values.into_iter();
-    let scale = settings.value_scale;
-    for (list, ahead) in choices.iter_mut().zip(ahead) {
-        let at_ends: Vec<f64> =
-            list.iter().filter(|choice| choice.last.is_some()).filter_map(|_| ends.next()).map(f64::from).collect();
-        let mut at_ends = at_ends.into_iter().rev();
-        let (mut next_value, mut next_advantage) = (f64::from(ahead) * scale, 0.0);
-        for choice in list.iter_mut().rev() {
-            if choice.last.is_some() {
-                next_value = at_ends.next().unwrap_or(0.0) * scale;
-                next_advantage = 0.0;
+    /// Lets every environment make its choices of a round; returns them by environment, in order.
+    fn act<D: Device<Real = f32>>(
+        &self,
+        actor: &mut Learner<D>,
+        fleet: &mut Fleet,
+        seed: u64,
+    ) -> Result<Vec<Vec<Choice>>, FleetError> {
+        let settings = &self.settings;
+        let mut rngs: Vec<Pcg64> =
+            (0..fleet.members.len() as u64).map(|index| Pcg64::seed_from_u64(mix(seed, index))).collect();
+        let mut all: Vec<Vec<Choice>> = fleet.members.iter().map(|_| Vec::with_capacity(settings.length)).collect();
+        for _ in 0..settings.length {
+            let samples: Vec<Arc<Sample>> =
+                fleet.members.par_iter_mut().map(|member| Arc::new(member.sample())).collect();
+            let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
+            let outputs = actor.outputs(None, &states);
+            let episodes = &fleet.episodes;
+            let members = fleet.members.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
+            let made = members.map(|(index, ((member, rng), sample))| {
+                let (q, value) = (outputs.q(index), outputs.value[index]);
+                let jobs = member.top_jobs(|_, row| q[row as usize] + gumbel(rng));
+                let chosen = member.rows_of(&jobs);
+                let log = likelihood(q, &sample.counts, &chosen).log;
+                let outcome = member.act(episodes, &jobs)?;
+                let mut last = None;
+                if outcome.ending.is_some() {
+                    last = Some(Arc::new(member.sample()));
+                    member.restart(episodes)?;
+                }
+                let value = f64::from(value) * settings.value_scale;
+                let (advantage, target) = (0.0, 0.0);
+                Ok(Choice { state: sample.clone(), chosen, log, value, outcome, last, advantage, target })
+            });
+            for (list, choice) in all.iter_mut().zip(made.collect::<Result<Vec<_>, FleetError>>()?) {
+                list.push(choice);
             }
-            let is_last = choice.outcome.ending == Some(Ending::Terminated);
-            let discount = if is_last { 0.0 } else { choice.outcome.discount };
-            let surprise = choice.outcome.reward + discount * next_value - choice.value;
-            choice.advantage = surprise + discount * settings.lambda.powf(choice.outcome.elapsed) * next_advantage;
-            choice.worth = choice.advantage + choice.value;
-            (next_value, next_advantage) = (choice.value, choice.advantage);
+        }
+        Ok(all)
+    }
+
+    /// Fills in the generalized advantages and the targets of the value head, from the rewards and from the estimated returns of the states
+    /// that were reached.
+    fn estimate_advantages<D: Device<Real = f32>>(
+        &self,
+        actor: &mut Learner<D>,
+        fleet: &mut Fleet,
+        choices: &mut [Vec<Choice>],
+    ) {
+        let reached: Vec<Arc<Sample>> = fleet.members.par_iter_mut().map(|member| Arc::new(member.sample())).collect();
+        let ends: Vec<Arc<Sample>> =
+            choices.iter().flatten().filter_map(|choice| choice.last.clone()).chain(reached).collect();
+        let states: Vec<&Sample> = ends.iter().map(|sample| &**sample).collect();
+        let mut values = actor.outputs(None, &states).value;
+        let reached_values = values.split_off(values.len() - choices.len());
+        let mut end_values = values.into_iter();
+        let scale = self.settings.value_scale;
+        for (list, reached_value) in choices.iter_mut().zip(reached_values) {
+            let ended = list.iter().filter(|choice| choice.last.is_some());
+            let at_ends: Vec<f64> = ended.filter_map(|_| end_values.next()).map(f64::from).collect();
+            let mut at_ends = at_ends.into_iter().rev();
+            let (mut next_value, mut next_advantage) = (f64::from(reached_value) * scale, 0.0);
+            for choice in list.iter_mut().rev() {
+                if choice.last.is_some() {
+                    next_value = at_ends.next().unwrap_or(0.0) * scale;
+                    next_advantage = 0.0;
+                }
+                let is_last = choice.outcome.ending == Some(Ending::Terminated);
+                let discount = if is_last { 0.0 } else { choice.outcome.discount };
+                let td_error = choice.outcome.reward + discount * next_value - choice.value;
+                let decay = discount * self.settings.lambda.powf(choice.outcome.elapsed);
+                choice.advantage = td_error + decay * next_advantage;
+                choice.target = choice.advantage + choice.value;
+                (next_value, next_advantage) = (choice.value, choice.advantage);
+            }
         }
     }
 }
 
+/// Draws from the standard Gumbel distribution.
 fn gumbel(rng: &mut Pcg64) -> f32 {
     let uniform = rng.random::<f64>().max(1e-12);
     (-(-uniform.ln()).ln()) as f32

@@ -1,18 +1,18 @@
-//! Can a recipe be followed? Everything a user can get wrong in one, found before anything is done.
+//! Check of a recipe: everything that a user can get wrong in one, found before anything is done.
 
 use crate::dqn::DqnSettings;
-use crate::explore::Bonus;
+use crate::exploration::ExplorationBonus;
 use crate::offline::OfflineAlgorithm;
 use crate::recipe::{Method, Recipe, Stage};
-use crate::reward::{Reward, Shape};
-use crate::source::Ranges;
+use crate::reward::{Reward, RewardShape};
 use crate::teacher::unknown;
+use crate::workload::WorkloadRanges;
 
-/// Updates that a stage may have.
-const MOST_UPDATES: u64 = 1_000_000_000_000;
+/// Greatest number of updates in a stage.
+const MAX_UPDATES: u64 = 1_000_000_000_000;
 
 impl Recipe {
-    /// Why it cannot be followed, if it cannot.
+    /// Returns why the recipe cannot be followed, or `None`. The text names the setting, so that its line in the file can be found.
     pub fn problem(&self) -> Option<String> {
         let tokenizer = self.tokenizer();
         if let Some(problem) = tokenizer.problem() {
@@ -51,12 +51,12 @@ impl Recipe {
 impl Reward {
     fn problem(&self) -> Option<String> {
         let weight = match self.shape {
-            Shape::Binary | Shape::NoPenalty | Shape::Misses => 0.0,
-            Shape::Lateness { weight }
-            | Shape::Early { weight }
-            | Shape::Slack { weight }
-            | Shape::Risk { weight }
-            | Shape::Energy { weight } => weight,
+            RewardShape::Binary | RewardShape::NoPenalty | RewardShape::Misses => 0.0,
+            RewardShape::Lateness { weight }
+            | RewardShape::Early { weight }
+            | RewardShape::Slack { weight }
+            | RewardShape::Risk { weight }
+            | RewardShape::Energy { weight } => weight,
         };
         let amounts =
             [("weight", weight), ("migration", self.migration), ("by_criticality", self.by_criticality.unwrap_or(0.0))];
@@ -66,7 +66,7 @@ impl Reward {
 
 impl Stage {
     fn problem(&self) -> Option<String> {
-        if let Some(problem) = self.workload.as_ref().and_then(Ranges::problem) {
+        if let Some(problem) = self.workload.as_ref().and_then(WorkloadRanges::problem) {
             return Some(format!("workload: {problem}"));
         }
         let rate = not_positive(&[("rate", self.rate.unwrap_or(1.0))]);
@@ -75,7 +75,7 @@ impl Stage {
         let teacher = || self.method.teachers().iter().find_map(|name| unknown(name));
         let length = || {
             let updates = self.phases.saturating_mul(self.method.updates());
-            (updates > MOST_UPDATES).then(|| format!("its {updates} updates are more than {MOST_UPDATES}"))
+            (updates > MAX_UPDATES).then(|| format!("its {updates} updates are more than {MAX_UPDATES}"))
         };
         rate.or_else(reward).or_else(phases).or_else(|| self.method.problem()).or_else(teacher).or_else(length)
     }
@@ -135,8 +135,8 @@ fn q_learning(s: &DqnSettings) -> Option<String> {
         [("batch", s.batch), ("replay", s.replay), ("n_step", s.n_step), ("update_every", s.update_every as usize)];
     let shares = [("target_share", s.target_share), ("epsilon[0]", s.epsilon.0), ("epsilon[1]", s.epsilon.1)];
     let bonus = match s.bonus {
-        Bonus::None => 0.0,
-        Bonus::Count { weight, .. } | Bonus::Ucb { weight } => weight,
+        ExplorationBonus::None => 0.0,
+        ExplorationBonus::Count { weight, .. } | ExplorationBonus::Ucb { weight } => weight,
     };
     let amounts = [("priority", s.priority), ("bonus.weight", bonus), ("conservative", s.conservative)];
     not_whole(&whole)

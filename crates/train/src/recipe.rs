@@ -1,4 +1,4 @@
-//! A training as a file: what to learn on, with which network, in which stages.
+//! Recipes: everything that decides the result of a training, as a file.
 
 use serde::{Deserialize, Serialize};
 use temponet::Tokenizer;
@@ -11,45 +11,46 @@ use crate::offline::OfflineSettings;
 use crate::ppo::PpoSettings;
 use crate::reward::Reward;
 use crate::rollouts::RolloutSettings;
-use crate::source::Ranges;
+use crate::stay::StaySettings;
+use crate::workload::WorkloadRanges;
 
-/// Everything that decides what a training comes to.
+/// Everything that decides the result of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Recipe {
-    /// All randomness comes from it.
+    /// Seed of all randomness; default 1.
     pub seed: u64,
-    /// What a token says.
+    /// What a token says about a job; default [`Tokens::Full`].
     pub tokens: Tokens,
-    /// The network's shape.
-    pub network: Shape,
-    /// What an episode is.
-    pub episode: Episode,
-    /// How parameters move.
-    pub optimizer: Optimizer,
-    /// How progress is judged.
-    pub validation: Validation,
-    /// Sets to learn on, where the user gives none of his own.
-    pub workload: Ranges,
-    /// What is done, one after the other; each stage goes on with the weights of the one before.
+    /// Shape of the network.
+    pub network: NetworkShape,
+    /// Length, discount and reward of episodes.
+    pub episode: EpisodeSettings,
+    /// Learning rate, its schedule, and the constants of the optimizer.
+    pub optimizer: OptimizerSettings,
+    /// Validation after each phase.
+    pub validation: ValidationSettings,
+    /// Random sets to learn on, used if the user gives no set.
+    pub workload: WorkloadRanges,
+    /// Stages, 1 to 1,000, one after the other. Each continues with the weights of the one before.
     pub stage: Vec<Stage>,
 }
 
-/// What a token says.
+/// What a token says about a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tokens {
-    /// The paper's: only slack, in 128 equal bins.
+    /// The paper's tokens: only slack, in 128 equal bins.
     Paper,
-    /// Slack in logarithmic bins, and all further features.
+    /// Slack in logarithmic bins, and all other features.
     #[default]
     Full,
-    /// As written out.
+    /// A tokenizer that the recipe spells out.
     Custom(Box<Tokenizer>),
 }
 
 impl Tokens {
-    /// The tokenizer.
+    /// Returns the tokenizer.
     pub fn tokenizer(&self) -> Tokenizer {
         match self {
             Tokens::Paper => Tokenizer::paper(),
@@ -59,153 +60,141 @@ impl Tokens {
     }
 }
 
-/// The network's shape.
+/// Shape of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Shape {
-    /// Width of a row, d.
+pub struct NetworkShape {
+    /// Width of a row, d; default 64.
     pub width: usize,
-    /// Blocks, L, or hidden layers.
+    /// Number of Transformer blocks, L, or of hidden layers if there are slots; default 2.
     pub layers: usize,
-    /// Attention heads, H.
+    /// Number of attention heads, H, which divides the width; default 4.
     pub heads: usize,
-    /// Width inside the feed-forward part, or of the hidden layers.
+    /// Width of the feed-forward part of a block, or of the hidden layers if there are slots; default 128.
     pub feed_forward: usize,
-    /// A feed-forward network with places for so many tasks in the place of the Transformer: the paper's FF-DQN.
+    /// Number of task slots of a feed-forward network, the paper's FF-DQN, instead of the Transformer; `None`, the default, is the
+    /// Transformer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<usize>,
 }
 
-impl Default for Shape {
+impl Default for NetworkShape {
     fn default() -> Self {
-        Shape { width: 64, layers: 2, heads: 4, feed_forward: 128, slots: None }
+        NetworkShape { width: 64, layers: 2, heads: 4, feed_forward: 128, slots: None }
     }
 }
 
-impl Shape {
-    /// The architecture for a tokenizer.
+impl NetworkShape {
+    /// Returns the architecture for a tokenizer.
     pub fn architecture(self, tokenizer: &Tokenizer) -> Architecture {
-        let Shape { width, layers, heads, feed_forward, slots } = self;
+        let NetworkShape { width, layers, heads, feed_forward, slots } = self;
         let (job, idle) = (tokenizer.job_vocabularies(), tokenizer.idle_vocabularies());
         let real = tokenizer.real_input();
         Architecture { width, layers, heads, feed_forward, job, idle, real, slots }
     }
 }
 
-/// What an episode is.
+/// Settings of episodes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Episode {
-    /// Its length, in median wcets.
+pub struct EpisodeSettings {
+    /// Length of an episode in median wcets, positive; default 200.
     pub length: f64,
-    /// The paper's tick, in median wcets; without it only events are decision points.
+    /// Period of additional decision points, the paper's tick, in median wcets, positive; `None`, the default, leaves only the simulator's
+    /// events.
     pub tick: Option<f64>,
-    /// Discount per median wcet of time.
+    /// Discount per median wcet of time, 0 to 1; default 0.97.
     pub gamma: f64,
-    /// What is earned.
+    /// Reward; by default 1 for a job that meets its deadline and −1 for a miss.
     pub reward: Reward,
 }
 
-impl Default for Episode {
+impl Default for EpisodeSettings {
     fn default() -> Self {
-        Episode { length: 200.0, tick: None, gamma: 0.97, reward: Reward::default() }
+        EpisodeSettings { length: 200.0, tick: None, gamma: 0.97, reward: Reward::default() }
     }
 }
 
-/// How parameters move.
+/// Settings of the optimizer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Optimizer {
-    /// The learning rate.
+pub struct OptimizerSettings {
+    /// Learning rate, positive; default 0.0005.
     pub rate: f64,
-    /// How it changes over a stage.
+    /// Schedule of the learning rate over a stage; default linear.
     pub schedule: Schedule,
-    /// Updates of a stage during which it rises.
+    /// Updates at the start of a stage during which the learning rate rises linearly; default 20.
     pub warm_up: u64,
-    /// Gradients are scaled down to this norm.
+    /// Norm to which longer gradients are scaled down, positive; default 1.
     pub clip: f64,
-    /// Adam's constants.
+    /// Constants of Adam.
     pub adam: AdamSettings,
 }
 
-impl Default for Optimizer {
+impl Default for OptimizerSettings {
     fn default() -> Self {
         let (schedule, adam) = (Schedule::Linear, AdamSettings::default());
-        Optimizer { rate: 5e-4, schedule, warm_up: 20, clip: 1.0, adam }
+        OptimizerSettings { rate: 5e-4, schedule, warm_up: 20, clip: 1.0, adam }
     }
 }
 
-/// How progress is judged, after each phase, on sets and jobs that training never sees.
+/// Settings of the validation after each phase, on sets and jobs that training never sees.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Validation {
-    /// Runs.
+pub struct ValidationSettings {
+    /// Number of runs; at least 1, default 24.
     pub runs: usize,
-    /// Their length, in median wcets.
+    /// Length of a run in median wcets, positive; default 400.
     pub length: f64,
-    /// A stage ends early after so many phases without a better score; none: it never does.
+    /// Number of phases without a better score after which a stage ends early; `None`, the default, never ends one early.
     pub patience: Option<u64>,
 }
 
-impl Default for Validation {
+impl Default for ValidationSettings {
     fn default() -> Self {
-        Validation { runs: 24, length: 400.0, patience: None }
+        ValidationSettings { runs: 24, length: 400.0, patience: None }
     }
 }
 
-/// One way to learn, for a while.
+/// A learning algorithm for a number of phases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
-    /// Phases; after each, progress is judged and a checkpoint written.
+    /// Number of phases; at least 1. After each of them the model is validated and a checkpoint is written.
     pub phases: u64,
-    /// How it learns.
+    /// Learning algorithm and its settings.
     pub method: Method,
-    /// The learning rate, if another.
+    /// Learning rate of this stage, positive; `None`, the default, is the optimizer's.
     #[serde(default)]
     pub rate: Option<f64>,
-    /// The sets, if others: a curriculum.
+    /// Random sets of this stage; `None`, the default, is the recipe's workload. Stages with harder and harder sets are a curriculum.
     #[serde(default)]
-    pub workload: Option<Ranges>,
-    /// The reward, if another.
+    pub workload: Option<WorkloadRanges>,
+    /// Reward of this stage; `None`, the default, is that of the episodes.
     #[serde(default)]
     pub reward: Option<Reward>,
 }
 
-/// A way to learn.
+/// Learning algorithm and its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// From a teacher.
+    /// Cloning of a teacher.
     Cloning(CloningSettings),
-    /// From what would have come of other choices.
+    /// Comparison of choices by rollouts.
     Rollouts(RolloutSettings),
     /// Q-learning.
     Dqn(DqnSettings),
-    /// Policy optimisation.
+    /// Proximal policy optimization.
     Ppo(PpoSettings),
-    /// From logged runs alone.
+    /// Learning from logged runs alone.
     Offline(OfflineSettings),
-    /// By trying what it is worth at most that a running job keeps its core, where moving jobs costs something.
+    /// Search for the greatest Q-value bonus that a running job gets for keeping its core; nothing is learned.
     Stay(StaySettings),
 }
 
-/// How the worth of staying is found ([`temponet::Staying`]). Nothing is learned: each phase tries a value, and the best one is kept with the model.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct StaySettings {
-    /// Step between the values that consecutive phases try, in units of Q; the first phase tries 0.
-    pub step: f64,
-}
-
-impl Default for StaySettings {
-    fn default() -> Self {
-        StaySettings { step: 2.0 }
-    }
-}
-
 impl Method {
-    /// Its name.
+    /// Returns the name of the algorithm, as in a recipe file.
     pub fn name(&self) -> &'static str {
         match self {
             Method::Cloning(_) => "cloning",
@@ -217,16 +206,7 @@ impl Method {
         }
     }
 
-    /// Whether it may learn to leave cores idle although jobs wait.
-    pub fn may_idle(&self) -> bool {
-        match self {
-            Method::Dqn(settings) => settings.may_idle,
-            Method::Offline(settings) => settings.dqn.may_idle,
-            Method::Cloning(_) | Method::Rollouts(_) | Method::Ppo(_) | Method::Stay(_) => false,
-        }
-    }
-
-    /// Whom it learns from: schedulers' names, or `optimum`.
+    /// Returns the names of the schedulers it learns from; [`crate::OPTIMUM`] may be one.
     pub fn teachers(&self) -> &[String] {
         match self {
             Method::Cloning(settings) => std::slice::from_ref(&settings.teacher),
@@ -235,7 +215,8 @@ impl Method {
         }
     }
 
-    /// Updates in a phase.
+    /// Returns the number of updates per phase. Q-learning makes fewer while it waits for its first transitions, or if a phase ends with
+    /// its episodes.
     pub fn updates(&self) -> u64 {
         match self {
             Method::Cloning(settings) => settings.updates,
@@ -253,19 +234,19 @@ impl Method {
 }
 
 impl Recipe {
-    /// What makes tokens of jobs, for the network that this recipe names.
+    /// Returns the tokenizer, with the slots of the network that this recipe describes.
     pub fn tokenizer(&self) -> Tokenizer {
         Tokenizer { slots: self.network.slots, ..self.tokens.tokenizer() }
     }
 
-    /// All ranges that sets are drawn from.
-    pub fn workloads(&self) -> impl Iterator<Item = &Ranges> {
+    /// Returns the workload of each stage.
+    pub fn workloads(&self) -> impl Iterator<Item = &WorkloadRanges> {
         self.stage.iter().map(|stage| stage.workload.as_ref().unwrap_or(&self.workload))
     }
 }
 
 impl Default for Recipe {
-    /// What the best simple scheduler does first, then when to differ from it.
+    /// Cloning of the best simple scheduler first, then learning by rollouts when to differ from it.
     fn default() -> Self {
         let cloning = RolloutSettings {
             states: 6_000,
@@ -287,11 +268,11 @@ impl Default for Recipe {
         Recipe {
             seed: 1,
             tokens: Tokens::default(),
-            network: Shape::default(),
-            episode: Episode::default(),
-            optimizer: Optimizer::default(),
-            validation: Validation::default(),
-            workload: Ranges::default(),
+            network: NetworkShape::default(),
+            episode: EpisodeSettings::default(),
+            optimizer: OptimizerSettings::default(),
+            validation: ValidationSettings::default(),
+            workload: WorkloadRanges::default(),
             stage: vec![stage(1, Method::Rollouts(cloning)), stage(8, Method::Rollouts(differing))],
         }
     }

@@ -1,92 +1,94 @@
-//! What a schedule is worth, event by event.
+//! Rewards: what completions, misses and other events of a run are worth.
 
 use serde::{Deserialize, Serialize};
 use temponet_sim::{End, Observer};
 use temponet_task::{Job, Speed, TaskSet, Time, Worths};
 
-/// How on-time completions, misses and other things are paid for.
+/// Reward for meeting and missing deadlines, and for other things. A job's worth is 1 or what [`Reward`] says; the amounts below are for a
+/// worth of 1. All weights are 0 or more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Shape {
-    /// +1 for a job on time, −1 for a missed one.
+pub enum RewardShape {
+    /// +1 for a job that meets its deadline, −1 for a miss.
     #[default]
     Binary,
-    /// +1 for a job on time, nothing for a missed one.
+    /// +1 for a job that meets its deadline, 0 for a miss.
     NoPenalty,
-    /// Nothing for a job on time, −1 for a missed one: unlike what is earned, what is lost does not depend on how early a job ends, so that
-    /// discounting prefers no short jobs.
+    /// 0 for a job that meets its deadline, −1 for a miss. Unlike a reward for completing, the penalty does not come sooner for a short
+    /// job, so discounting does not prefer short jobs.
     Misses,
-    /// Binary, and a missed job costs more the more of its work is undone, or the later it ends.
+    /// Binary, and a miss costs more, the more of the job's work is undone or the later it completes.
     Lateness {
-        /// The cost of a whole wcet undone, or of a whole relative deadline late.
+        /// Cost of a whole wcet undone, or of completing a whole relative deadline late.
         weight: f64,
     },
-    /// Binary, and a job on time is worth more the earlier it ends.
+    /// Binary, and a job that meets its deadline earns more, the earlier it completes.
     Early {
-        /// The bonus for ending at the release.
+        /// Bonus for completing at the release.
         weight: f64,
     },
     /// Binary, and negative slack costs while it lasts.
     Slack {
-        /// The cost of one unit of negative slack for one unit of time.
+        /// Cost of one unit of negative slack for one unit of time.
         weight: f64,
     },
-    /// Binary, and running a job of a task whose execution times vary costs.
+    /// Binary, and running a job costs if the execution times of its task vary.
     Risk {
-        /// The cost of one unit of time at a coefficient of variation of one.
+        /// Cost of one unit of time at a coefficient of variation of 1.
         weight: f64,
     },
     /// Binary, and energy costs.
     Energy {
-        /// The cost of one unit of time of one core at full speed; it falls with the cube of the speed.
+        /// Cost of one unit of time of one core at full speed; at lower speeds it falls with the cube of the speed.
         weight: f64,
     },
 }
 
-/// All there is to earn.
+/// Everything that is rewarded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Reward {
-    /// The shape.
-    pub shape: Shape,
-    /// What a migration costs.
+    /// Reward for meeting and missing deadlines; default [`RewardShape::Binary`].
+    pub shape: RewardShape,
+    /// Cost of a migration, 0 or more; default 0.
     pub migration: f64,
-    /// Whether a job counts by its value instead of as one. Without this and the next, jobs count by the goal of their set.
+    /// Whether a job counts by its value instead of as 1. If neither this nor `by_criticality` is given, which is the default, jobs count
+    /// by the goal of their set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_value: Option<bool>,
-    /// How much more a job counts for each level of criticality.
+    /// Additional worth of a job for each level of criticality, 0 or more, as a share of its worth at level 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_criticality: Option<f64>,
 }
 
-/// What a job in time is worth.
+/// Worth of a job that meets its deadline.
 #[derive(Clone, Debug)]
-enum Pay {
-    /// As the set's goal says.
+enum JobWorth {
+    /// Worth by the goal of the set.
     Goal(Worths),
-    /// As the recipe says.
+    /// Worth by the recipe.
     Stated {
-        /// The mean value of a task, where values count.
+        /// Mean value of a task, if jobs count by value.
         mean_value: Option<f64>,
         by_criticality: f64,
     },
 }
 
-impl Pay {
-    fn of(reward: &Reward, set: &TaskSet) -> Pay {
+impl JobWorth {
+    fn of(reward: &Reward, set: &TaskSet) -> JobWorth {
         if reward.by_value.is_none() && reward.by_criticality.is_none() {
-            return Pay::Goal(set.goal().worths(&set.tasks));
+            return JobWorth::Goal(set.goal().worths(&set.tasks));
         }
         let total: f64 = set.tasks.iter().map(|task| task.value).sum();
         let mean = (total / set.tasks.len().max(1) as f64).max(f64::MIN_POSITIVE);
         let mean_value = reward.by_value.unwrap_or(false).then_some(mean);
-        Pay::Stated { mean_value, by_criticality: reward.by_criticality.unwrap_or(0.0) }
+        JobWorth::Stated { mean_value, by_criticality: reward.by_criticality.unwrap_or(0.0) }
     }
 
     fn worth(&self, job: &Job) -> f64 {
         match self {
-            Pay::Goal(worths) => worths.of(job.criticality, job.value),
-            Pay::Stated { mean_value, by_criticality } => {
+            JobWorth::Goal(worths) => worths.of(job.criticality, job.value),
+            JobWorth::Stated { mean_value, by_criticality } => {
                 let value = mean_value.map_or(1.0, |mean| job.value / mean);
                 value * (1.0 + by_criticality * f64::from(job.criticality))
             }
@@ -94,83 +96,93 @@ impl Pay {
     }
 }
 
-/// Adds up the reward of a run as it goes on.
+/// Observer of a run that adds up its reward.
 #[derive(Clone, Debug)]
-pub struct Purse {
+pub struct RewardAccumulator {
     reward: Reward,
-    /// One unit of time, in ns: the set's scale.
+    /// Unit of time in nanoseconds: that of the set's scale.
     unit: f64,
-    pay: Pay,
-    earned: f64,
-    /// What all jobs that have left would have been worth in time.
+    job_worth: JobWorth,
+    /// Reward since it was last taken.
+    total: f64,
+    /// Worth of all jobs that have left, as if they had met their deadlines.
     possible: f64,
-    /// Jobs due later do not count.
+    /// Deadline after which jobs do not count.
     due_by: Time,
-    /// What each task's executions were like: how many, their mean and their sum of squared differences.
+    /// Execution times of each task so far: their number, their mean and the sum of their squared differences from it.
     history: Vec<(f64, f64, f64)>,
 }
 
-impl Purse {
-    /// An empty one, for a set of this scale.
-    pub fn new(reward: Reward, unit: f64, set: &TaskSet) -> Purse {
-        let (pay, history) = (Pay::of(&reward, set), vec![(0.0, 0.0, 0.0); set.tasks.len()]);
-        Purse { reward, unit, pay, earned: 0.0, possible: 0.0, due_by: Time::NEVER, history }
+impl RewardAccumulator {
+    /// No reward so far, for a set whose scale has this unit in nanoseconds.
+    pub fn new(reward: Reward, unit: f64, set: &TaskSet) -> RewardAccumulator {
+        let (job_worth, history) = (JobWorth::of(&reward, set), vec![(0.0, 0.0, 0.0); set.tasks.len()]);
+        RewardAccumulator { reward, unit, job_worth, total: 0.0, possible: 0.0, due_by: Time::NEVER, history }
     }
 
-    /// An empty one that only counts jobs in time, and of them only those due by a date: so nothing is gained by what is done early.
-    pub fn only_gains(&self, due_by: Time) -> Purse {
-        let reward = Reward { shape: Shape::NoPenalty, migration: 0.0, ..self.reward };
+    /// Returns an empty accumulator for the same set that rewards only jobs that meet their deadlines, and of them only those due by
+    /// `due_by`. Doing early what is due later then gains nothing.
+    pub fn on_time_only(&self, due_by: Time) -> RewardAccumulator {
+        let reward = Reward { shape: RewardShape::NoPenalty, migration: 0.0, ..self.reward };
         let history = vec![(0.0, 0.0, 0.0); self.history.len()];
-        Purse { reward, unit: self.unit, pay: self.pay.clone(), earned: 0.0, possible: 0.0, due_by, history }
+        RewardAccumulator {
+            reward,
+            unit: self.unit,
+            job_worth: self.job_worth.clone(),
+            total: 0.0,
+            possible: 0.0,
+            due_by,
+            history,
+        }
     }
 
-    /// Takes out what was earned since the last time.
+    /// Returns the reward since the last call.
     pub fn take(&mut self) -> f64 {
-        std::mem::take(&mut self.earned)
+        std::mem::take(&mut self.total)
     }
 
-    /// What was earned as a share of what could have been.
+    /// Returns the reward as a share of the worth of all jobs that have left; 1 if none has.
     pub fn share(&self) -> f64 {
-        if self.possible > 0.0 { self.earned / self.possible } else { 1.0 }
+        if self.possible > 0.0 { self.total / self.possible } else { 1.0 }
     }
 
-    /// Pays for so many migrations.
-    pub fn migrated(&mut self, times: u64) {
-        self.earned -= self.reward.migration * times as f64;
+    /// Charges for this many migrations.
+    pub fn charge_migrations(&mut self, times: u64) {
+        self.total -= self.reward.migration * times as f64;
     }
 
-    /// Pays for the negative slack that jobs had during a time.
-    pub fn waited(&mut self, jobs: impl Iterator<Item = i64>, length: Time) {
-        if let Shape::Slack { weight } = self.reward.shape {
+    /// Charges for the negative slack that jobs had for a length of time.
+    pub fn charge_negative_slack(&mut self, jobs: impl Iterator<Item = i64>, length: Time) {
+        if let RewardShape::Slack { weight } = self.reward.shape {
             let lacking: f64 = jobs.map(|slack| (-slack).max(0) as f64 / self.unit).sum();
-            self.earned -= weight * lacking * length.0 as f64 / self.unit;
+            self.total -= weight * lacking * length.0 as f64 / self.unit;
         }
     }
 
     /// Whether negative slack costs.
-    pub fn minds_slack(&self) -> bool {
-        matches!(self.reward.shape, Shape::Slack { .. })
+    pub fn charges_slack(&self) -> bool {
+        matches!(self.reward.shape, RewardShape::Slack { .. })
     }
 
-    /// The coefficient of variation of a task's executions so far.
+    /// Returns the coefficient of variation of a task's execution times so far.
     fn variation(&self, task: u32) -> f64 {
         let (count, mean, squares) = self.history[task as usize];
         if count < 2.0 || mean <= 0.0 { 0.0 } else { (squares / (count - 1.0)).sqrt() / mean }
     }
 }
 
-impl Observer for Purse {
+impl Observer for RewardAccumulator {
     fn ran(&mut self, _core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
         let length = (end - start).0 as f64 / self.unit;
-        self.earned -= match self.reward.shape {
-            Shape::Risk { weight } => weight * self.variation(job.task) * length,
-            Shape::Energy { weight } => weight * length * (f64::from(speed.0) / 1000.0).powi(3),
+        self.total -= match self.reward.shape {
+            RewardShape::Risk { weight } => weight * self.variation(job.task) * length,
+            RewardShape::Energy { weight } => weight * length * (f64::from(speed.0) / 1000.0).powi(3),
             _ => 0.0,
         };
     }
 
     fn left(&mut self, job: &Job, _first_start: Option<Time>, end: End, now: Time) {
-        let (worth, relative) = (self.pay.worth(job), (job.deadline - job.release).0.max(1) as f64);
+        let (worth, relative) = (self.job_worth.worth(job), (job.deadline - job.release).0.max(1) as f64);
         if end == End::Completed {
             let (count, mean, squares) = &mut self.history[job.task as usize];
             *count += 1.0;
@@ -184,9 +196,9 @@ impl Observer for Purse {
         self.possible += worth;
         if end == End::Completed && now <= job.deadline {
             let early = (job.deadline - now).0 as f64 / relative;
-            self.earned += match self.reward.shape {
-                Shape::Misses => 0.0,
-                Shape::Early { weight } => worth + weight * early,
+            self.total += match self.reward.shape {
+                RewardShape::Misses => 0.0,
+                RewardShape::Early { weight } => worth + weight * early,
                 _ => worth,
             };
         } else {
@@ -194,9 +206,9 @@ impl Observer for Purse {
                 End::Completed => (now - job.deadline).0 as f64 / relative,
                 _ => job.remaining().0 as f64 / job.wcet.0.max(1) as f64,
             };
-            self.earned -= match self.reward.shape {
-                Shape::NoPenalty => 0.0,
-                Shape::Lateness { weight } => worth + weight * late,
+            self.total -= match self.reward.shape {
+                RewardShape::NoPenalty => 0.0,
+                RewardShape::Lateness { weight } => worth + weight * late,
                 _ => worth,
             };
         }
@@ -215,16 +227,16 @@ mod tests {
         TaskSet::new("s", tasks, 1)
     }
 
-    /// What the run of a scheduler that completes only jobs of one task earns.
+    /// Share of the possible reward in a run that completes only the jobs of one task.
     fn share(reward: Reward, met: u32) -> f64 {
         let set = set();
-        let mut purse = Purse::new(reward, 1.0, &set).only_gains(Time::NEVER);
+        let mut rewards = RewardAccumulator::new(reward, 1.0, &set).on_time_only(Time::NEVER);
         for (index, task) in (0..).zip(&set.tasks) {
             let job = Job::first(index, task);
             let end = if index == met { End::Completed } else { End::Aborted };
-            purse.left(&job, None, end, job.deadline);
+            rewards.left(&job, None, end, job.deadline);
         }
-        purse.share()
+        rewards.share()
     }
 
     #[test]

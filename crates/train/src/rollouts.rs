@@ -1,6 +1,17 @@
-//! Learning from what would have come of other choices. At a state the simulator goes on several times with the same jobs: once as the best simple
-//! scheduler would, and with one job exchanged for another. The difference in what is earned says, without noise from the jobs themselves, what
-//! the exchange is worth; the network learns when one pays on average over all that cannot be known.
+//! Learning from rollouts: what would have happened if another job had run.
+//!
+//! At a state the simulator continues several times with the same future jobs: once as the base scheduler would (the best simple scheduler for
+//! the set), and several times with one job exchanged for another. Because the future jobs are the same, the difference in reward is the gain of
+//! the exchange without the noise of the jobs. The network learns whether an exchange pays on average over everything that it cannot know.
+//!
+//! Related: rollout algorithms (Bertsekas, Tsitsiklis and Wu, "Rollout Algorithms for Combinatorial Optimization", 1997), which improve a base
+//! heuristic by simulating it after each candidate action. Deviations:
+//! - Rollouts are simulated in training only. The deployed network predicts their result instead.
+//! - An alternative differs from the base choice in one job, which keeps its core until it leaves.
+//! - Only the sign of a gain is learned, by a logistic loss that is weighted by the size of the gain.
+//! - A cross-entropy term clones the base scheduler; its weight is the gain an exchange needs to be preferred.
+//!
+//! While a phase is learned, the comparisons of the next one are already simulated, with the weights from the start of the phase.
 
 use std::sync::Arc;
 
@@ -12,36 +23,40 @@ use serde::{Deserialize, Serialize};
 use temponet_grad::{Device, Exchange, ImitationBatch, LearningLosses, SelectedRows};
 use temponet_task::JobId;
 
-use crate::base::choice;
-use crate::environment::Exchanged;
-use crate::fleet::{Fleet, FleetError, Slot, mix};
-use crate::learner::{Asked, Learner, Queued};
-use crate::ring::Ring;
+use crate::algorithm::{Algorithm, Memory, Phase};
+use crate::base_scheduler::chosen_jobs;
+use crate::environment::JobExchange;
+use crate::error::TrainError;
+use crate::fleet::{Episodes, Fleet, FleetError, FleetMember, mix};
+use crate::learner::{Learner, PendingUpdate, ShardOutput};
+use crate::ring_buffer::RingBuffer;
 use crate::sample::Sample;
+use crate::updates::StepSize;
 
-/// How learning from other choices learns.
+/// Settings of learning from rollouts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RolloutSettings {
-    /// States looked at in a phase.
+    /// States that all environments together compare choices in, per phase; at least 1, default 4,000.
     pub states: u64,
-    /// Environments that act together.
+    /// Environments that act in parallel, 1 to 100,000; default 64.
     pub environments: usize,
-    /// Exchanges tried at a state.
+    /// Exchanges tried in each state; 0 only clones the base scheduler. Default 3.
     pub alternatives: usize,
-    /// How long each is followed, in median wcets.
+    /// Length of a rollout in median wcets, positive; only jobs due by its end count. Default 30.
     pub length: f64,
-    /// States of an update.
+    /// States per update; at least 1, default 128.
     pub batch: usize,
-    /// Updates in a phase.
+    /// Updates per phase; at least 1, default 250.
     pub updates: u64,
-    /// States kept.
+    /// Capacity of the buffer of states; at least 1, default 2,000,000.
     pub memory: usize,
-    /// How often the learner itself acts after the second phase, as it was two phases before.
+    /// Probability, 0 to 1, that the learner makes a choice from the third phase on, with the weights it had at the start of the phase before.
+    /// The base scheduler makes the others. Default 0.5.
     pub own_share: f64,
-    /// How often one job of the choice that is followed is exchanged at random.
+    /// Probability, 0 to 1, that one job of a choice is exchanged for a random one before it is carried out. Default 0.1.
     pub random: f64,
-    /// Weight of doing what the best simple scheduler does: how much an exchange must gain on average to be made.
+    /// Weight of cloning the base scheduler, 0 or more: the gain that an exchange must have on average to be preferred. Default 0.02.
     pub cloning: f64,
 }
 
@@ -62,117 +77,156 @@ impl Default for RolloutSettings {
     }
 }
 
-/// A state and what exchanges there gain.
+/// A state, the base scheduler's choice there, and the gains of some exchanges.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Finding {
+pub(crate) struct Comparison {
     state: Arc<Sample>,
-    /// The rows that the best simple scheduler runs.
+    /// Rows of the jobs that the base scheduler runs.
     base: Vec<u32>,
     exchanges: Vec<Exchange>,
 }
 
-/// What was found.
+/// Comparisons that are kept from phase to phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Findings {
-    list: Ring<Finding>,
-    /// What was found for the next phase while the last one was learned.
-    pub(crate) ahead: Option<Vec<Finding>>,
+pub(crate) struct RolloutMemory {
+    comparisons: RingBuffer<Comparison>,
+    /// Comparisons of the next phase, made while the last one was learned.
+    next_phase: Option<Vec<Comparison>>,
 }
 
-impl Findings {
-    /// Nothing so far.
-    pub fn new(settings: &RolloutSettings) -> Findings {
-        Findings { list: Ring::new(settings.memory), ahead: None }
-    }
+/// Learning from rollouts: its settings and its comparisons.
+pub(crate) struct Rollouts {
+    settings: RolloutSettings,
+    memory: RolloutMemory,
+}
 
-    /// Whether there is nothing.
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
-    /// Remembers a phase's findings.
-    pub fn add(&mut self, found: Vec<Finding>) {
-        for finding in found {
-            self.list.push(finding);
+impl<D: LearningLosses<Real = f32>> Algorithm<D> for Rollouts {
+    fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
+        let Phase { index, count, stage_seed, rng, episodes, updates, .. } = phase;
+        let Rollouts { settings, memory } = self;
+        let episodes = Episodes { with_base_scheduler: true, ..episodes.clone() };
+        let mut actor = learner.twin();
+        let mut compare = |index: u64| -> Result<Vec<Comparison>, FleetError> {
+            let seed = mix(*stage_seed, index);
+            let mut fleet = Fleet::new(episodes.clone(), settings.environments, seed)?;
+            let own_share = if index < 2 { 0.0 } else { settings.own_share };
+            compare_choices(settings, &mut actor, &mut fleet, mix(seed, 5), own_share)
+        };
+        let compared = memory.next_phase.take().map_or_else(|| compare(*index), Ok)?;
+        for comparison in compared {
+            memory.comparisons.push(comparison);
         }
+        let mut ahead = None;
+        rayon::in_place_scope(|scope| {
+            if *index + 1 < *count {
+                // An error here comes up again when the next phase finds nothing prepared and compares for itself.
+                scope.spawn(|_| ahead = compare(*index + 1).ok());
+            }
+            let planned = if memory.comparisons.is_empty() { 0 } else { settings.updates };
+            for _ in 0..planned {
+                let size = updates.next_size();
+                let update = update(settings, &memory.comparisons, learner, rng, size);
+                updates.queue(learner, update)?;
+            }
+            updates.flush(learner)
+        })?;
+        memory.next_phase = ahead;
+        Ok(())
     }
 
-    /// One step of learning: a logistic loss on whether to make each exchange, weighed by what it gains or loses, and cloning of the base.
-    pub fn update<D: LearningLosses<Real = f32>>(
-        &self,
-        settings: &RolloutSettings,
-        learner: &mut Learner<D>,
-        rng: &mut Pcg64,
-        rate: f64,
-        clip: f64,
-    ) -> Queued<D> {
-        let drawn = self.list.draw(settings.batch, rng);
-        let states: Vec<&Sample> = drawn.iter().map(|finding| &*finding.state).collect();
-        let share = 1.0 / settings.batch as f32;
-        let losses = learner.backward(&states, None, |tape, Asked { range, focus, output, .. }| {
-            let drawn = &drawn[range];
-            let picks =
-                SelectedRows::new(&focus.segments, &focus.counts, drawn.iter().map(|finding| &finding.base[..]));
-            let imitation = ImitationBatch::new(picks, settings.cloning as f32 * share)
-                .with_exchanges(share, drawn.iter().map(|finding| &finding.exchanges[..]));
-            tape.imitation_loss(output.q, &imitation)
-        });
-        learner.step(losses, rate, clip)
+    fn memory(&self) -> Memory {
+        Memory { rollouts: Some(self.memory.clone()), ..Memory::default() }
+    }
+
+    fn restore(&mut self, memory: Memory) -> Result<(), TrainError> {
+        self.memory = memory.rollouts.ok_or_else(|| Memory::missing("comparisons"))?;
+        Ok(())
     }
 }
 
-/// A phase's findings. The fleet must know its base.
-pub fn look<D: Device<Real = f32>>(
+impl Rollouts {
+    /// No comparisons so far.
+    pub(crate) fn new(settings: RolloutSettings) -> Rollouts {
+        let memory = RolloutMemory { comparisons: RingBuffer::new(settings.memory), next_phase: None };
+        Rollouts { settings, memory }
+    }
+}
+
+/// Makes one update on a batch of comparisons drawn at random: a logistic loss on whether to make each exchange, weighted by the size of its
+/// gain or loss, and cloning of the base scheduler.
+fn update<D: LearningLosses<Real = f32>>(
+    settings: &RolloutSettings,
+    comparisons: &RingBuffer<Comparison>,
+    learner: &mut Learner<D>,
+    rng: &mut Pcg64,
+    size: StepSize,
+) -> PendingUpdate<D> {
+    let drawn = comparisons.draw(settings.batch, rng);
+    let states: Vec<&Sample> = drawn.iter().map(|comparison| &*comparison.state).collect();
+    let sample_weight = 1.0 / settings.batch as f32;
+    let losses = learner.backward(&states, None, |tape, ShardOutput { range, rows, output, .. }| {
+        let drawn = &drawn[range];
+        let picks =
+            SelectedRows::new(&rows.segments, &rows.counts, drawn.iter().map(|comparison| &comparison.base[..]));
+        let imitation = ImitationBatch::new(picks, settings.cloning as f32 * sample_weight)
+            .with_exchanges(sample_weight, drawn.iter().map(|comparison| &comparison.exchanges[..]));
+        tape.imitation_loss(output.q, &imitation)
+    });
+    learner.step(losses, size)
+}
+
+/// Acts for a phase and compares choices in every state. The fleet must have base schedulers.
+fn compare_choices<D: Device<Real = f32>>(
     settings: &RolloutSettings,
     actor: &mut Learner<D>,
     fleet: &mut Fleet,
     seed: u64,
     own_share: f64,
-) -> Result<Vec<Finding>, FleetError> {
+) -> Result<Vec<Comparison>, FleetError> {
     let mut rngs: Vec<Pcg64> =
-        (0..fleet.slots.len() as u64).map(|place| Pcg64::seed_from_u64(mix(seed, place))).collect();
+        (0..fleet.members.len() as u64).map(|index| Pcg64::seed_from_u64(mix(seed, index))).collect();
     let (mut all, mut seen) = (Vec::new(), 0);
     while seen < settings.states {
-        let samples: Vec<Arc<Sample>> = fleet.slots.par_iter_mut().map(|slot| Arc::new(slot.sample())).collect();
+        let samples: Vec<Arc<Sample>> = fleet.members.par_iter_mut().map(|member| Arc::new(member.sample())).collect();
         let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
         let outputs = (own_share > 0.0).then(|| actor.outputs(None, &states));
         let episodes = &fleet.episodes;
-        let slots = fleet.slots.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
-        let found = slots.map(|(place, ((slot, rng), sample))| -> Result<Finding, FleetError> {
-            let (base, exchanges) = compare(settings, slot, rng)?;
-            let rows = slot.rows_of(&base);
+        let members = fleet.members.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
+        let compared = members.map(|(index, ((member, rng), sample))| -> Result<Comparison, FleetError> {
+            let (base, exchanges) = try_exchanges(settings, member, rng)?;
+            let rows = member.rows_of(&base);
             let own = outputs.as_ref().filter(|_| rng.random::<f64>() < own_share);
-            let mut jobs = own.map_or(base, |outputs| slot.best(|_, _, row| outputs.q(place)[row as usize]));
+            let mut jobs = own.map_or(base, |outputs| member.top_jobs(|_, row| outputs.q(index)[row as usize]));
             if rng.random::<f64>() < settings.random {
-                exchange_at_random(slot, &mut jobs, rng);
+                exchange_at_random(member, &mut jobs, rng);
             }
-            if slot.act(episodes, &jobs)?.ending.is_some() {
-                slot.restart(episodes)?;
+            if member.act(episodes, &jobs)?.ending.is_some() {
+                member.restart(episodes)?;
             }
-            Ok(Finding { state: sample.clone(), base: rows, exchanges })
+            Ok(Comparison { state: sample.clone(), base: rows, exchanges })
         });
-        let found = found.collect::<Result<Vec<_>, FleetError>>()?;
-        all.extend(found.into_iter().filter(|finding| !finding.base.is_empty()));
+        let compared = compared.collect::<Result<Vec<_>, FleetError>>()?;
+        all.extend(compared.into_iter().filter(|comparison| !comparison.base.is_empty()));
         seen += samples.len() as u64;
     }
     Ok(all)
 }
 
-/// What the base would run here, and what some exchanges are worth.
-fn compare(
+/// Returns the jobs that the base scheduler would run here, and the gains of some exchanges.
+fn try_exchanges(
     settings: &RolloutSettings,
-    slot: &mut Slot,
+    member: &mut FleetMember,
     rng: &mut Pcg64,
 ) -> Result<(Vec<JobId>, Vec<Exchange>), FleetError> {
-    let (environment, observation, base) = slot.with_base();
+    let (environment, observation, base) = member.with_base_scheduler();
     let Some(base) = base else { return Ok((Vec::new(), Vec::new())) };
     let view = environment.view();
-    let chosen = choice(&mut **base, &view);
+    let chosen = chosen_jobs(&mut **base, &view);
     let row = |id: JobId| observation.jobs().iter().find(|(job, _)| *job == id).map_or(0, |(_, row)| *row);
     let is_other = |id: &JobId| !chosen.contains(id) && !view.job(*id).is_impossible(view.now);
     let mut others: Vec<JobId> = view.active.iter().copied().filter(is_other).collect();
     others.shuffle(rng);
-    // Those that some simple scheduler would run are the likeliest to be worth it; the last one tried may be any.
+    // Jobs that some advisor would run are the most likely to gain, so they are tried first. The last alternative may be any job.
     let any = others.last().copied().filter(|_| settings.alternatives > 1);
     others.sort_by_key(|id| observation.supporters(*id) == 0);
     others.truncate(settings.alternatives);
@@ -180,37 +234,38 @@ fn compare(
         *last = any;
     }
     let mut exchanges = Vec::new();
-    let mut worth = None;
+    let mut base_reward = None;
     for other in others {
         if chosen.is_empty() {
             break;
         }
-        // It takes the place of any of them, or of the one that the fewest would run.
-        let least = (0..chosen.len()).min_by_key(|place| observation.supporters(chosen[*place])).unwrap_or(0);
-        let place = if rng.random() { least } else { rng.random_range(0..chosen.len()) };
-        let (inward, outward) = (row(other), row(chosen[place]));
+        // It replaces either a random job of the choice or the one that the fewest advisors would run.
+        let least = (0..chosen.len()).min_by_key(|index| observation.supporters(chosen[*index])).unwrap_or(0);
+        let index = if rng.random() { least } else { rng.random_range(0..chosen.len()) };
+        let (inward, outward) = (row(other), row(chosen[index]));
         if inward == outward {
             continue;
         }
-        let before = match worth {
-            Some(worth) => worth,
-            None => environment.what_if(&chosen, None, &mut **base, settings.length)?,
+        let before = match base_reward {
+            Some(reward) => reward,
+            None => environment.rollout_reward(&chosen, None, &mut **base, settings.length)?,
         };
-        worth = Some(before);
+        base_reward = Some(before);
         let mut jobs = chosen.clone();
-        jobs[place] = other;
-        let exchange = Exchanged { inward: other, outward: chosen[place] };
-        let after = environment.what_if(&jobs, Some(exchange), &mut **base, settings.length)?;
+        jobs[index] = other;
+        let exchange = JobExchange { inward: other, outward: chosen[index] };
+        let after = environment.rollout_reward(&jobs, Some(exchange), &mut **base, settings.length)?;
         exchanges.push((inward, outward, (after - before) as f32));
     }
     Ok((chosen, exchanges))
 }
 
-fn exchange_at_random(slot: &Slot, jobs: &mut [JobId], rng: &mut Pcg64) {
+/// Replaces a random job of a choice by a random other one, if there is one.
+fn exchange_at_random(member: &FleetMember, jobs: &mut [JobId], rng: &mut Pcg64) {
     let others: Vec<JobId> =
-        slot.observation().jobs().iter().map(|(id, _)| *id).filter(|id| !jobs.contains(id)).collect();
+        member.observation().jobs().iter().map(|(id, _)| *id).filter(|id| !jobs.contains(id)).collect();
     if !others.is_empty() && !jobs.is_empty() {
-        let (place, other) = (rng.random_range(0..jobs.len()), rng.random_range(0..others.len()));
-        jobs[place] = others[other];
+        let (index, other) = (rng.random_range(0..jobs.len()), rng.random_range(0..others.len()));
+        jobs[index] = others[other];
     }
 }

@@ -1,4 +1,4 @@
-//! What the network sees at one decision, kept compactly, and many of them as a ragged batch.
+//! What the network sees at one decision, kept compactly, and many such samples as a ragged batch.
 
 use std::sync::Arc;
 
@@ -10,22 +10,22 @@ use temponet_grad::Segments;
 /// One observation: the idle row, then one row for each distinct job token.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// The idle row's features.
+    /// Features of the idle row.
     pub idle: Vec<u16>,
-    /// The job rows' features, row after row.
+    /// Features of the job rows, row after row.
     pub tokens: Vec<u16>,
-    /// The job rows' numbers, row after row; none where all is discrete.
+    /// Real-valued inputs of the job rows, row after row; empty if all inputs are tokens.
     pub real: Vec<f32>,
-    /// How many jobs each job row stands for.
+    /// Number of jobs that each job row stands for.
     pub counts: Vec<u32>,
     /// Attention bias of the idle row and of each job row.
     pub bias: Vec<f32>,
-    /// How many jobs can run at once.
+    /// Number of cores: how many jobs can run at once.
     pub cores: u32,
 }
 
 impl Sample {
-    /// A copy of what an observation holds.
+    /// Copies an observation.
     pub fn of(observation: &Observation, cores: usize) -> Sample {
         let rows = observation.rows();
         Sample {
@@ -38,37 +38,38 @@ impl Sample {
         }
     }
 
-    /// Rows, the idle one included.
+    /// Returns the number of rows, including the idle row.
     pub fn rows(&self) -> usize {
         self.counts.len() + 1
     }
 }
 
-/// The rows of many samples one below the other, each sample's idle row first.
+/// Rows of many samples, one sample after the other, each with its idle row first.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// Whose rows they are.
+    /// Rows of each sample.
     pub segments: Arc<Segments>,
-    /// Where the idle rows are.
+    /// Numbers of the idle rows.
     pub idle_places: Vec<u32>,
-    /// Where the job rows are.
+    /// Numbers of the job rows.
     pub job_places: Vec<u32>,
-    /// Each idle feature of all idle rows.
+    /// Values of each idle feature, for all idle rows.
     pub idle: Vec<Vec<u32>>,
-    /// Each job feature of all job rows.
+    /// Values of each job feature, for all job rows.
     pub jobs: Vec<Vec<u32>>,
-    /// The numbers of all job rows, row after row.
+    /// Real-valued inputs of all job rows, row after row.
     pub real: Vec<f32>,
-    /// How many jobs each job row stands for.
+    /// Number of jobs that each job row stands for.
     pub counts: Vec<u32>,
     /// Attention bias of every row.
     pub bias: Vec<f32>,
 }
 
 impl Batch {
-    /// These samples, one after the other; many of them are read by several threads.
+    /// Puts samples together, with several threads if there are many.
     pub fn of(samples: &[&Sample]) -> Batch {
-        let parts: Vec<Columns> = samples.par_chunks(PART).with_min_len(PARTS).map(Columns::of).collect();
+        let parts: Vec<Columns> =
+            samples.par_chunks(CHUNK_SAMPLES).with_min_len(MIN_CHUNKS_PER_TASK).map(Columns::of).collect();
         let mut columns = Columns::default();
         parts.into_iter().for_each(|part| columns.append(part));
         let Columns { lengths, idle, jobs, real, counts, bias } = columns;
@@ -78,7 +79,7 @@ impl Batch {
     }
 }
 
-/// The first row of each sample, and all others.
+/// Returns the numbers of each sample's first row, and those of all other rows.
 pub fn places(segments: &Segments) -> (Vec<u32>, Vec<u32>) {
     let first = segments.ranges().map(|range| range.start as u32).collect();
     let mut others = Vec::with_capacity(segments.rows() - segments.len());
@@ -86,14 +87,14 @@ pub fn places(segments: &Segments) -> (Vec<u32>, Vec<u32>) {
     (first, others)
 }
 
-/// Samples that are read together, and how many such parts a thread takes at least.
-const PART: usize = 256;
-const PARTS: usize = 4;
+/// Samples per chunk that one thread reads, and least number of such chunks per parallel task.
+const CHUNK_SAMPLES: usize = 256;
+const MIN_CHUNKS_PER_TASK: usize = 4;
 
-/// The rows of some samples, feature by feature.
+/// Rows of some samples, feature by feature.
 #[derive(Default)]
 struct Columns {
-    /// Rows of each sample.
+    /// Number of rows of each sample.
     lengths: Vec<usize>,
     idle: Vec<Vec<u32>>,
     jobs: Vec<Vec<u32>>,

@@ -1,4 +1,4 @@
-//! Whom to learn from: any classical scheduler, or the clairvoyant optimum.
+//! Teachers to learn from: any scheduler of the catalog, or the clairvoyant optimum.
 
 use std::collections::HashSet;
 
@@ -7,28 +7,28 @@ use temponet_sched::{SpecError, build};
 use temponet_sim::Workload;
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, TaskSet, Time};
 
-/// The clairvoyant optimum as a teacher's name.
+/// Name of the clairvoyant optimum as a teacher.
 pub const OPTIMUM: &str = "optimum";
 
-/// Seconds of one core that finding the optimum of an episode may take.
-const SECONDS: f64 = 0.5;
+/// Processor time in seconds, on one core, for the search of the optimum of an episode.
+const OPTIMUM_SECONDS: f64 = 0.5;
 
 /// Makes the teacher of an episode.
 pub fn teacher(name: &str, set: &TaskSet, seed: u64, horizon: Time) -> Result<Box<dyn Scheduler>, SpecError> {
     if name == OPTIMUM { Ok(Box::new(Hindsight::new(set, seed, horizon))) } else { build(name) }
 }
 
-/// Why nobody of that name can teach, if nobody can.
+/// Returns why there is no teacher of this name, or `None`.
 pub(crate) fn unknown(name: &str) -> Option<String> {
     if name == OPTIMUM { None } else { build(name).err().map(|error| format!("teacher: {error}")) }
 }
 
-/// Why somebody cannot teach on a set, if he cannot.
+/// Returns why a teacher cannot schedule a set, or `None`.
 pub fn cannot_teach(name: &str, set: &TaskSet) -> Option<NotApplicable> {
     if name == OPTIMUM { None } else { build(name).ok()?.start(&set.system()).err() }
 }
 
-/// Runs the jobs that the clairvoyant optimum keeps, by deadline, before all others.
+/// Scheduler that knows the future: it runs the jobs that the clairvoyant optimum keeps, by deadline, before all others.
 struct Hindsight {
     kept: HashSet<(u32, u64)>,
 }
@@ -44,7 +44,7 @@ impl Hindsight {
             weight: weight(release.value).max(f64::MIN_POSITIVE),
         };
         let jobs: Vec<OracleJob> = releases.iter().map(job).collect();
-        let chosen = optimum(&jobs, set.cores, (SECONDS * STEPS_PER_SECOND) as u64).chosen;
+        let chosen = optimum(&jobs, set.cores, (OPTIMUM_SECONDS * STEPS_PER_SECOND) as u64).chosen;
         let kept = releases.iter().zip(chosen).filter(|(_, chosen)| *chosen);
         Hindsight { kept: kept.map(|(release, _)| (release.task, release.number)).collect() }
     }

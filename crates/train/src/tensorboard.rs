@@ -1,22 +1,22 @@
-//! TensorBoard's event files: numbers over time, as records of protocol buffers with checksums.
+//! TensorBoard event files: figures over time, as protocol-buffer records with checksums.
 
-/// The content of an event file; write it under a name that begins with `events.out.tfevents.`.
+/// Content of an event file. TensorBoard expects a file name that begins with `events.out.tfevents.`.
 #[derive(Clone, Debug)]
-pub struct Events {
+pub struct EventFile {
     bytes: Vec<u8>,
 }
 
-impl Default for Events {
+impl Default for EventFile {
     fn default() -> Self {
-        let mut events = Events { bytes: Vec::new() };
+        let mut events = EventFile { bytes: Vec::new() };
         // Field 3 of the first event names the format.
         events.record(&[double(1, 0.0), text(3, b"brain.Event:2")].concat());
         events
     }
 }
 
-impl Events {
-    /// Adds a number: its name, the step, and the date in seconds.
+impl EventFile {
+    /// Adds a figure with its name, its step and its time in seconds.
     pub fn add(&mut self, name: &str, step: u64, seconds: f64, value: f32) {
         let value = [&[(2 << 3) | 5][..], &value.to_le_bytes()[..]].concat();
         let entry = [text(1, name.as_bytes()), value].concat();
@@ -24,7 +24,7 @@ impl Events {
         self.record(&[double(1, seconds), whole(2, step), text(5, &summary)].concat());
     }
 
-    /// What to write.
+    /// Returns the content of the file.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -60,7 +60,7 @@ fn double(field: u8, value: f64) -> Vec<u8> {
     [&[(field << 3) | 1][..], &value.to_le_bytes()].concat()
 }
 
-/// The checksum of a record: CRC-32C, turned and shifted as the format wants it.
+/// Returns the checksum of a record: CRC-32C, rotated and offset as the format demands.
 fn masked(bytes: &[u8]) -> u32 {
     let crc = crc32c::crc32c(bytes);
     crc.rotate_right(15).wrapping_add(0xa282_ead8)
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn records_are_what_tensorboard_reads() {
         // The first record of every event file of a version-2 writer at time 0, as TensorFlow itself writes it.
-        let events = Events::default();
+        let events = EventFile::default();
         assert_eq!(&events.bytes()[..8], &24u64.to_le_bytes());
         assert_eq!(masked(&24u64.to_le_bytes()), u32::from_le_bytes([0xa3, 0x7f, 0x4b, 0x22]));
         let mut more = events.clone();

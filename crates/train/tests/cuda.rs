@@ -1,4 +1,4 @@
-//! Training on a GPU comes to the same as on the processor. Skipped where there is no GPU.
+//! Training on a GPU gives the same result as on the processor. Skipped if there is no GPU.
 #![cfg(feature = "cuda")]
 
 use temponet::{Learned, Model, Options};
@@ -6,7 +6,8 @@ use temponet_grad::{Cpu, Cuda, LearningLosses};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
-    CloningSettings, DqnSettings, Method, NetworkShape, PpoSettings, Recipe, RolloutSettings, Run, Stage, Unwatched,
+    CloningSettings, DqnSettings, Method, NetworkShape, NoObserver, PpoSettings, Recipe, RolloutSettings, Stage,
+    TrainingRun,
 };
 
 fn overloaded() -> TaskSet {
@@ -22,8 +23,8 @@ fn trained<D: LearningLosses<Real = f32>>(device: D, method: Method) -> Model {
     };
     recipe.optimizer.rate = 3e-3;
     recipe.validation.runs = 4;
-    let mut run = Run::new(device, recipe, Some(overloaded()), None);
-    run.train(&mut Unwatched).unwrap();
+    let mut run = TrainingRun::new(device, recipe, Some(overloaded()), None);
+    run.train(&mut NoObserver).unwrap();
     run.model()
 }
 
@@ -32,12 +33,12 @@ fn compliance(model: Model) -> f64 {
     simulate(&overloaded(), 1, Time::from_secs(30), &mut scheduler, &mut Unobserved).unwrap().jobs.compliance()
 }
 
-/// Both devices learn what is to be learned: as many deadlines as the best schedule of this set has, 80.65%, or nearly.
+/// Both devices learn all there is to learn: they meet as many deadlines as the best schedule of this set, 80.65%, or nearly as many.
 #[test]
 fn both_devices_learn_the_same() {
     let methods = [
         Method::Dqn(DqnSettings { steps: 1_500, learn_from: 200, environments: 8, ..DqnSettings::default() }),
-        // Everything that Q-learning can do otherwise.
+        // All options of Q-learning that the other one leaves at their defaults.
         Method::Dqn(DqnSettings {
             steps: 1_500,
             learn_from: 200,

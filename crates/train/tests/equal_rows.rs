@@ -1,21 +1,21 @@
-//! Equal rows of a batch share some work. What comes out, and the gradients, are those of the samples one by one, which have no equal rows.
+//! Equal rows of a batch share some work. Outputs and gradients must be those of the samples one by one, in which no two rows are equal.
 
 use temponet::Tokenizer;
 use temponet_grad::{AdamSettings, Cpu};
 use temponet_infer::Weights;
-use temponet_train::{Learner, NetworkShape, Sample, SampleLoss};
+use temponet_train::{Learner, NetworkShape, Sample, SampleLoss, StepSize};
 
-/// Greatest difference allowed, numbers being about one.
+/// Greatest difference allowed between numbers of about 1.
 const CLOSE: f32 = 1e-5;
 
 fn learner(layers: usize) -> Learner<Cpu<f32>> {
     let shape = NetworkShape { width: 16, layers, heads: 2, feed_forward: 32, slots: None };
-    // An epsilon so great that a step of that size moves the weights by their gradients.
+    // With an epsilon this large, a step with an equally large learning rate moves the weights by their gradients.
     let adam = AdamSettings { epsilon: 1e9, ..AdamSettings::default() };
     Learner::new(Cpu::default(), &Weights::random(shape.architecture(&Tokenizer::paper()), 1), adam)
 }
 
-/// Samples of four different tokens each, out of five.
+/// Samples with four different tokens each, out of five.
 fn samples() -> Vec<Sample> {
     let sample = |place: u16| Sample {
         idle: vec![0, 8],
@@ -28,7 +28,7 @@ fn samples() -> Vec<Sample> {
     (0..7).map(sample).collect()
 }
 
-/// How a step moves the weights.
+/// Returns the change of the weights by one step.
 fn gradients(layers: usize, samples: &[&Sample], wanted: Option<&[&[u32]]>) -> Vec<f32> {
     let mut learner = learner(layers);
     let numbers = |learner: &Learner<Cpu<f32>>| -> Vec<f32> {
@@ -40,7 +40,7 @@ fn gradients(layers: usize, samples: &[&Sample], wanted: Option<&[&[u32]]>) -> V
         by_q.iter_mut().enumerate().for_each(|(row, slope)| *slope = 0.5 - row as f32);
         SampleLoss { by_value: 0.3, ..SampleLoss::default() }
     });
-    learner.step(Vec::new(), 1e9, f64::INFINITY);
+    learner.step(Vec::new(), StepSize { rate: 1e9, clip: f64::INFINITY });
     numbers(&learner).iter().zip(before).map(|(after, before)| after - before).collect()
 }
 

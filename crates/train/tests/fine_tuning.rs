@@ -1,10 +1,10 @@
-//! Training that goes on with a model must not lose what it can do.
+//! Training that starts from a model must not lose what the model can do.
 
 use temponet::Model;
 use temponet_formats::builtin;
 use temponet_grad::{AdamSettings, Cpu};
 use temponet_task::TaskSet;
-use temponet_train::{DqnSettings, Learner, Method, PpoSettings, Recipe, Run, Sample, Stage, Unwatched};
+use temponet_train::{DqnSettings, Learner, Method, NoObserver, PpoSettings, Recipe, Sample, Stage, TrainingRun};
 
 type Device = Cpu<f32>;
 
@@ -23,8 +23,8 @@ fn q_learning_does_not_destroy_the_model_it_begins_with() {
     let mut recipe = Recipe { stage: vec![stage(2, Method::Dqn(dqn))], ..Recipe::default() };
     assert_eq!(recipe.network.architecture(&recipe.tokenizer()), model.weights.architecture);
     (recipe.validation.runs, recipe.validation.length) = (1, 300.0);
-    let mut run = Run::new(Device::default(), recipe, Some(standard()), Some(&model.weights));
-    run.train(&mut Unwatched).unwrap();
+    let mut run = TrainingRun::new(Device::default(), recipe, Some(standard()), Some(&model.weights));
+    run.train(&mut NoObserver).unwrap();
     for figures in run.figures() {
         assert!(figures.score >= 0.8 && figures.loss < 2.0, "{figures:?}");
     }
@@ -36,11 +36,11 @@ fn what_is_worse_than_the_model_it_began_with_is_not_kept() {
     let model = Model::built_in().unwrap();
     let dqn = DqnSettings { steps: 64, learn_from: 16, ..DqnSettings::default() };
     let mut recipe = Recipe { stage: vec![stage(1, Method::Dqn(dqn))], ..Recipe::default() };
-    // Far too great steps.
+    // Steps that are far too large.
     recipe.optimizer.rate = 1.0;
     (recipe.validation.runs, recipe.validation.length) = (1, 300.0);
-    let mut run = Run::new(Device::default(), recipe, Some(standard()), Some(&model.weights));
-    run.train(&mut Unwatched).unwrap();
+    let mut run = TrainingRun::new(Device::default(), recipe, Some(standard()), Some(&model.weights));
+    run.train(&mut NoObserver).unwrap();
     let figures = &run.figures()[0];
     assert!(figures.score < 0.8 && figures.best >= 0.8, "{figures:?}");
     assert_eq!(run.model().weights.checksum(), model.weights.checksum());
@@ -52,8 +52,8 @@ fn policy_optimisation_goes_on_with_its_value_head() {
     let mut recipe = Recipe { stage: vec![stage(1, Method::Ppo(ppo))], ..Recipe::default() };
     recipe.network.width = 16;
     (recipe.validation.runs, recipe.validation.length) = (1, 50.0);
-    let mut run = Run::new(Device::default(), recipe.clone(), Some(standard()), None);
-    run.train(&mut Unwatched).unwrap();
+    let mut run = TrainingRun::new(Device::default(), recipe.clone(), Some(standard()), None);
+    run.train(&mut NoObserver).unwrap();
     let read = Model::from_bytes(&run.model().to_bytes().unwrap()).unwrap();
     assert!(read.weights.tensor("head.value.weight").iter().any(|weight| *weight != 0.0));
     let state =

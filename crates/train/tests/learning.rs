@@ -1,4 +1,5 @@
-//! What training promises: it sees what the deployed scheduler sees, it learns, it goes on after an interruption as if there had been none.
+//! Contract of training: it sees what the deployed scheduler sees, it learns, and after an interruption it continues as if there had been
+//! none.
 
 use std::sync::Arc;
 
@@ -8,9 +9,10 @@ use temponet_infer::{Rows, Weights, reference};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{OnMiss, Task, TaskSet, Time};
 use temponet_train::{
-    Batch, CloningSettings, DqnSettings, Episodes, Fleet, Focus, Learner, Lessons, Method, Network, NetworkShape,
-    OfflineAlgorithm, OfflineSettings, PhaseFigures, PpoSettings, Purse, Ranges, Recipe, Reward, RewardShape,
-    RolloutSettings, Run, Sample, Source, Stage, StaySettings, Tokens, TrainError, Unwatched, Watch,
+    Batch, Cloning, CloningSettings, DqnSettings, Episodes, Fleet, Learner, Method, NetworkShape, NoObserver,
+    OfflineAlgorithm, OfflineSettings, OutputRows, PhaseFigures, PpoSettings, Recipe, Reward, RewardAccumulator,
+    RewardShape, RolloutSettings, Sample, Stage, StaySettings, TapeNetwork, TaskSetSource, Tokens, TrainError,
+    TrainingObserver, TrainingRun, WorkloadRanges,
 };
 
 type Device = Cpu<f32>;
@@ -37,7 +39,7 @@ fn set(tasks: &[(u64, u64)], cores: usize) -> TaskSet {
     TaskSet::new("test", tasks.iter().enumerate().map(task).collect(), cores)
 }
 
-fn episodes(source: Source, teacher: Option<&str>) -> Episodes {
+fn episodes(source: TaskSetSource, teacher: Option<&str>) -> Episodes {
     Episodes {
         source,
         tokenizer: Arc::new(Tokenizer::full()),
@@ -46,28 +48,30 @@ fn episodes(source: Source, teacher: Option<&str>) -> Episodes {
         tick: None,
         gamma: 0.97,
         teacher: teacher.map(String::from),
-        with_base: false,
+        with_base_scheduler: false,
     }
 }
 
-/// Samples of random sets of one to eight cores, or of as many tasks as there are slots.
+/// Samples of random sets of one to eight cores, or of at most as many tasks as there are slots.
 fn samples(count: usize, tokenizer: &Tokenizer) -> Vec<Sample> {
     let ranges = match tokenizer.slots {
-        Some(slots) => Ranges { cores: vec![1], tasks_per_core: (2.0, slots as f64), ..Ranges::default() },
-        None => Ranges::default(),
+        Some(slots) => {
+            WorkloadRanges { cores: vec![1], tasks_per_core: (2.0, slots as f64), ..WorkloadRanges::default() }
+        }
+        None => WorkloadRanges::default(),
     };
-    let episodes = episodes(Source::Drawn(Box::new(ranges)), Some("edf"));
+    let episodes = episodes(TaskSetSource::Drawn(Box::new(ranges)), Some("edf"));
     let episodes = Episodes { tokenizer: Arc::new(tokenizer.clone()), ..episodes };
     let mut fleet = Fleet::new(episodes, count, 5).unwrap();
-    for slot in &mut fleet.slots {
+    for member in &mut fleet.members {
         for _ in 0..5 {
-            let jobs = slot.taught();
-            if slot.act(&fleet.episodes, &jobs).unwrap().ending.is_some() {
-                slot.restart(&fleet.episodes).unwrap();
+            let jobs = member.teacher_jobs();
+            if member.act(&fleet.episodes, &jobs).unwrap().ending.is_some() {
+                member.restart(&fleet.episodes).unwrap();
             }
         }
     }
-    fleet.slots.iter().map(|slot| slot.sample()).collect()
+    fleet.members.iter().map(|member| member.sample()).collect()
 }
 
 #[test]
@@ -100,18 +104,18 @@ fn cloning_edf_agrees_on_unseen_states() {
     let mut recipe = recipe(vec![stage(4, Method::Cloning(settings.clone()))]);
     recipe.optimizer.rate = 4e-3;
     let overload = set(&[(20, 7), (30, 11), (50, 16), (70, 21)], 1);
-    let mut run = Run::new(Device::default(), recipe, Some(overload.clone()), None);
-    run.train(&mut Unwatched).unwrap();
+    let mut run = TrainingRun::new(Device::default(), recipe, Some(overload.clone()), None);
+    run.train(&mut NoObserver).unwrap();
     let mut learner = Learner::new(Device::default(), &run.model().weights, AdamSettings::default());
-    let mut lessons = Lessons::new(&settings);
-    let mut fleet = Fleet::new(episodes(Source::Fixed(overload.into()), Some("edf")), 16, 99).unwrap();
+    let mut cloning = Cloning::new(settings);
+    let mut fleet = Fleet::new(episodes(TaskSetSource::Fixed(overload.into()), Some("edf")), 16, 99).unwrap();
     let mut rng = rand::SeedableRng::seed_from_u64(1);
-    lessons.collect(&settings, &mut learner, &mut fleet, &mut rng, 0.0).unwrap();
-    let agreement = lessons.agreement(&mut learner);
+    cloning.collect(&mut learner, &mut fleet, &mut rng, 0.0).unwrap();
+    let agreement = cloning.agreement(&mut learner);
     assert!(agreement > 0.99, "{agreement}");
 }
 
-/// A job that is short and one that is long and urgent: shortest first misses, least slack first does not.
+/// A short job, and a long one with an earlier deadline: shortest remaining time first misses, least laxity first does not.
 fn counterexample() -> TaskSet {
     let mut set = set(&[(10, 2), (10, 7)], 1);
     set.tasks[1].deadline = Time::from_ms(8);
@@ -131,12 +135,12 @@ fn classical(name: &str, set: &TaskSet) -> f64 {
 fn trained(method: Method, phases: u64, set: &TaskSet) -> f64 {
     let mut recipe = recipe(vec![stage(phases, method)]);
     recipe.seed = 2;
-    let mut run = Run::new(Device::default(), recipe, Some(set.clone()), None);
-    run.train(&mut Unwatched).unwrap();
+    let mut run = TrainingRun::new(Device::default(), recipe, Some(set.clone()), None);
+    run.train(&mut NoObserver).unwrap();
     compliance(run.model(), set)
 }
 
-/// Small enough to stay on one side of most kinks, great enough for single precision.
+/// Small enough to stay on one side of most kinks, large enough for single precision.
 const STEP: f32 = 2e-4;
 
 #[test]
@@ -147,10 +151,10 @@ fn the_gradient_of_a_feed_forward_network_is_that_of_small_steps() {
     let samples = samples(12, &tokenizer);
     let batch = Batch::of(&samples.iter().collect::<Vec<_>>());
     let mut device = Device::default();
-    let (network, mut tensors) = Network::new(&mut device, &weights);
-    // Half of the rows, as an update wants only those that ran.
+    let (network, mut tensors) = TapeNetwork::new(&mut device, &weights);
+    // Half of the rows, because an update needs only the outputs of those that ran.
     let some: Vec<Vec<u32>> = samples.iter().map(|sample| (1..sample.rows() as u32).step_by(2).collect()).collect();
-    let focus = Focus::of(&batch, some.iter().map(Vec::as_slice));
+    let focus = OutputRows::of(&batch, some.iter().map(Vec::as_slice));
     let slopes: Vec<f32> = (0..focus.rows.len()).map(|row| 0.1 * (row % 7) as f32 - 0.3).collect();
     let loss = |device: &mut Device, tensors: &Tensors<Device>| -> f64 {
         let mut tape = Tape::new(device, tensors);
@@ -175,7 +179,7 @@ fn the_gradient_of_a_feed_forward_network_is_that_of_small_steps() {
         };
         let expected = (moved(STEP) - moved(-STEP)) / f64::from(2.0 * STEP);
         tensors.set(&mut device, id, &values);
-        // Slopes that cancel leave no direction but that of rounding.
+        // Where the gradient is zero, only rounding would give a direction.
         let is_flat = norm < 1e-6;
         let is_close = (expected - f64::from(norm)).abs() < 0.02 * f64::from(norm);
         assert!(is_flat || is_close, "{}: {expected} {norm}", tensors.name(id));
@@ -195,8 +199,8 @@ fn a_feed_forward_network_solves_the_counterexample_and_is_edf_where_edf_is_best
             recipe.network = NetworkShape { layers: 2, slots: Some(3), ..small() };
             recipe.tokens = Tokens::Custom(Box::new(Tokenizer::continuous(continuous.clone())));
             recipe.seed = 2;
-            let mut run = Run::new(Device::default(), recipe, Some(set.clone()), None);
-            run.train(&mut Unwatched).unwrap();
+            let mut run = TrainingRun::new(Device::default(), recipe, Some(set.clone()), None);
+            run.train(&mut NoObserver).unwrap();
             let saved = Model::from_bytes(&run.model().to_bytes().unwrap()).unwrap();
             assert_eq!(saved.weights.architecture.slots, Some(3));
             compliance(saved, set)
@@ -212,8 +216,8 @@ fn a_set_that_a_feed_forward_network_has_no_room_for_is_refused() {
     let four = set(&[(20, 8), (33, 10), (50, 13), (60, 3)], 1);
     let mut recipe = recipe(vec![stage(1, Method::Dqn(DqnSettings::default()))]);
     recipe.network.slots = Some(3);
-    let mut run = Run::new(Device::default(), recipe, Some(four.clone()), None);
-    let error = run.train(&mut Unwatched).unwrap_err().to_string();
+    let mut run = TrainingRun::new(Device::default(), recipe, Some(four.clone()), None);
+    let error = run.train(&mut NoObserver).unwrap_err().to_string();
     assert_eq!(error, "network: the model has 3 slots for tasks, and the set has 4 tasks");
     let mut scheduler = temponet::Learned::new(run.model().into(), temponet::Options::default()).unwrap();
     let error = simulate(&four, 1, Time::from_secs(1), &mut scheduler, &mut Unobserved).unwrap_err().to_string();
@@ -254,7 +258,8 @@ fn one_task_is_learned_at_once_and_dqn_is_edf_where_edf_is_best() {
     assert_eq!(trained(method(), 1, &set(&[(10, 4)], 1)), 1.0);
     let light = set(&[(20, 8), (33, 10), (50, 13)], 1);
     assert!(light.utilization() < 1.0 && classical("edf", &light) == 1.0);
-    let random = compliance(Run::new(Device::default(), recipe(vec![]), Some(light.clone()), None).model(), &light);
+    let random =
+        compliance(TrainingRun::new(Device::default(), recipe(vec![]), Some(light.clone()), None).model(), &light);
     let learned = trained(method(), 6, &light);
     assert!(learned > 0.995 && random < learned, "{learned} {random}");
 }
@@ -266,7 +271,7 @@ struct StopAfter {
     figures: Vec<PhaseFigures>,
 }
 
-impl Watch for StopAfter {
+impl TrainingObserver for StopAfter {
     fn phase(
         &mut self,
         figures: &PhaseFigures,
@@ -295,17 +300,17 @@ fn all_methods() -> Recipe {
         stage(2, Method::Stay(StaySettings::default())),
     ]);
     recipe.validation.runs = 2;
-    recipe.workload = Ranges { cores: vec![1, 2], costs: (0.5, 0.5), ..Ranges::default() };
+    recipe.workload = WorkloadRanges { cores: vec![1, 2], costs: (0.5, 0.5), ..WorkloadRanges::default() };
     recipe
 }
 
 #[test]
 fn what_staying_is_worth_is_the_value_with_the_best_score_and_nothing_else_changes() {
     let mut recipe = recipe(vec![stage(4, Method::Stay(StaySettings { step: 0.5 }))]);
-    recipe.workload = Ranges { cores: vec![2, 4], costs: (1.0, 1.0), ..Ranges::default() };
+    recipe.workload = WorkloadRanges { cores: vec![2, 4], costs: (1.0, 1.0), ..WorkloadRanges::default() };
     let begin = Weights::random(recipe.network.architecture(&recipe.tokenizer()), 7);
-    let mut run = Run::new(Device::default(), recipe, None, Some(&begin));
-    run.train(&mut Unwatched).unwrap();
+    let mut run = TrainingRun::new(Device::default(), recipe, None, Some(&begin));
+    run.train(&mut NoObserver).unwrap();
     let scores: Vec<f64> = run.figures().iter().map(|figures| figures.score).collect();
     let best = (0..4).reduce(|best, phase| if scores[phase] > scores[best] { phase } else { best }).unwrap();
     assert!(scores.iter().any(|score| *score != scores[0]), "{scores:?}");
@@ -319,7 +324,7 @@ fn an_interrupted_training_goes_on_bit_for_bit_at_any_number_of_threads() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let mut watch = StopAfter { phases: 0, checkpoint: vec![], figures: vec![] };
-            let mut run = Run::new(Device::default(), all_methods(), None, None);
+            let mut run = TrainingRun::new(Device::default(), all_methods(), None, None);
             run.train(&mut watch).unwrap();
             (run.checkpoint().unwrap(), watch.figures)
         })
@@ -329,17 +334,17 @@ fn an_interrupted_training_goes_on_bit_for_bit_at_any_number_of_threads() {
     assert!(whole(3) == (expected.clone(), figures.clone()), "the number of threads matters");
     for phases in 1..14 {
         let mut watch = StopAfter { phases, checkpoint: vec![], figures: vec![] };
-        let mut run = Run::new(Device::default(), all_methods(), None, None);
+        let mut run = TrainingRun::new(Device::default(), all_methods(), None, None);
         assert!(matches!(run.train(&mut watch), Err(TrainError::Stopped(_))));
         let mut rest = StopAfter { phases: 0, checkpoint: vec![], figures: watch.figures };
-        let mut run = Run::new(Device::default(), all_methods(), None, None);
+        let mut run = TrainingRun::new(Device::default(), all_methods(), None, None);
         run.resume(&watch.checkpoint).unwrap();
         run.train(&mut rest).unwrap();
         assert!(rest.figures == figures && run.checkpoint().unwrap() == expected, "after {phases} phases");
     }
     let mut other = all_methods();
     other.seed = 9;
-    let mut run = Run::new(Device::default(), other, None, None);
+    let mut run = TrainingRun::new(Device::default(), other, None, None);
     assert!(matches!(run.resume(&expected), Err(TrainError::Checkpoint(_))));
     assert!(matches!(run.resume(&expected[..1000]), Err(TrainError::Checkpoint(_))));
 }
@@ -347,10 +352,10 @@ fn an_interrupted_training_goes_on_bit_for_bit_at_any_number_of_threads() {
 #[test]
 fn a_checkpoint_with_a_flipped_bit_is_neither_trained_on_nor_a_panic() {
     let mut watch = StopAfter { phases: 1, checkpoint: vec![], figures: vec![] };
-    let mut run = Run::new(Device::default(), all_methods(), None, None);
+    let mut run = TrainingRun::new(Device::default(), all_methods(), None, None);
     assert!(matches!(run.train(&mut watch), Err(TrainError::Stopped(_))));
     let whole = watch.checkpoint;
-    let mut run = Run::new(Device::default(), all_methods(), None, None);
+    let mut run = TrainingRun::new(Device::default(), all_methods(), None, None);
     for place in (0..whole.len() * 8).step_by(whole.len() / 25) {
         let mut flipped = whole.clone();
         flipped[place / 8] ^= 1 << (place % 8);
@@ -363,16 +368,16 @@ fn a_checkpoint_with_a_flipped_bit_is_neither_trained_on_nor_a_panic() {
 fn numbers_that_go_astray_stop_the_training() {
     let mut recipe = all_methods();
     recipe.optimizer.rate = 1e30;
-    let error = Run::new(Device::default(), recipe, None, None).train(&mut Unwatched).unwrap_err();
+    let error = TrainingRun::new(Device::default(), recipe, None, None).train(&mut NoObserver).unwrap_err();
     assert!(matches!(error, TrainError::Diverged { stage: 1, .. }), "{error}");
 }
 
 #[test]
 fn the_environment_keeps_its_promises() {
     for (seed, tokens) in [(1, Tokens::Full), (2, Tokens::Paper)] {
-        let ranges = Ranges { costs: (0.5, 0.2), values: 0.5, critical: 0.5, ..Ranges::default() };
+        let ranges = WorkloadRanges { costs: (0.5, 0.2), values: 0.5, critical: 0.5, ..WorkloadRanges::default() };
         let tokenizer = tokens.tokenizer();
-        temponet_train::check_environment(&Source::Drawn(Box::new(ranges)), &tokenizer, seed, 50).unwrap();
+        temponet_train::check_environment(&TaskSetSource::Drawn(Box::new(ranges)), &tokenizer, seed, 50).unwrap();
     }
     let set = set(&[(10, 4)], 1);
     assert!(Scale::of(&Tokenizer::full(), &set.system()).unit == 4e6);
@@ -384,7 +389,7 @@ fn what_is_earned_and_what_is_lost_add_up() {
     let earned = |shape| {
         let scale = Scale::of(&Tokenizer::full(), &set.system());
         let reward = Reward { shape, ..Reward::default() };
-        let mut purse = Purse::new(reward, scale.unit, &set);
+        let mut purse = RewardAccumulator::new(reward, scale.unit, &set);
         let mut edf = temponet_sched::build("edf").unwrap();
         let metrics = simulate(&set, 1, Time::from_secs(2), &mut edf, &mut purse).unwrap();
         (purse.take(), metrics)

@@ -1,18 +1,18 @@
-//! Contract of recipe files: what is written reads back, and those in the repository can be followed.
+//! Contract of recipe files: a recipe that is written reads back the same, and those of the repository can be followed.
 
 use temponet::{Continuous, Tokenizer};
 use temponet_train::{
-    Bonus, CloningSettings, DqnSettings, Execution, Method, OfflineAlgorithm, OfflineSettings, PpoSettings, Ranges,
-    Recipe, Reward, RewardShape, Stage, StaySettings, Tokens,
+    CloningSettings, DqnSettings, ExecutionKind, ExplorationBonus, Method, OfflineAlgorithm, OfflineSettings,
+    PpoSettings, Recipe, Reward, RewardShape, Stage, StaySettings, Tokens, WorkloadRanges,
 };
 
-/// Every method, every shape of the reward, every bonus, and every setting that is usually left out.
+/// Every method, every reward shape, every bonus, and every setting that is usually left out.
 fn everything() -> Vec<Recipe> {
     let bonuses = [
-        Bonus::None,
-        Bonus::Count { weight: 0.5, sketch: None },
-        Bonus::Count { weight: 0.5, sketch: Some(64) },
-        Bonus::Ucb { weight: 1.0 },
+        ExplorationBonus::None,
+        ExplorationBonus::Count { weight: 0.5, sketch: None },
+        ExplorationBonus::Count { weight: 0.5, sketch: Some(64) },
+        ExplorationBonus::Ucb { weight: 1.0 },
     ];
     let dqn = |bonus| DqnSettings { bonus, huber: None, epsilon: (0.5, 0.1), ..DqnSettings::default() };
     let weight = 0.25;
@@ -35,13 +35,16 @@ fn everything() -> Vec<Recipe> {
     ];
     methods.extend(bonuses.map(|bonus| Method::Dqn(dqn(bonus))));
     methods.extend(algorithms.map(|algorithm| {
-        Method::Offline(OfflineSettings { algorithm, dqn: dqn(Bonus::None), ..OfflineSettings::default() })
+        Method::Offline(OfflineSettings { algorithm, dqn: dqn(ExplorationBonus::None), ..OfflineSettings::default() })
     }));
     let stage = |(place, method): (usize, Method)| Stage {
         phases: place as u64 + 1,
         method,
         rate: Some(1e-4),
-        workload: Some(Ranges { execution: vec![Execution::Weibull, Execution::Pareto], ..Ranges::default() }),
+        workload: Some(WorkloadRanges {
+            execution: vec![ExecutionKind::Weibull, ExecutionKind::Pareto],
+            ..WorkloadRanges::default()
+        }),
         reward: rewards.get(place).map(|shape| Reward { shape: *shape, by_value: Some(true), ..Reward::default() }),
     };
     let stages: Vec<Stage> = methods.into_iter().enumerate().map(stage).collect();

@@ -14,8 +14,8 @@ use temponet_lab::progress::Progress;
 use temponet_sim::generate::{Spec, generate};
 use temponet_task::{Assignment, Time};
 use temponet_train::{
-    Dqn, DqnSettings, Environment, Episodes, Fleet, FleetError, Learner, NetworkShape, PpoSettings, Reward, Sample,
-    Source, Transition, ppo_rounds,
+    Dqn, DqnSettings, Environment, EnvironmentSettings, Episodes, Fleet, Learner, NetworkShape, NoObserver, Ppo,
+    PpoSettings, Reward, Sample, StepSize, TaskSetSource, Transition, UpdatePlan, Updates,
 };
 
 use crate::device::{self, Opened};
@@ -176,7 +176,8 @@ fn learning<D: LearningLosses<Real = f32>>(device: D, batch: usize, tokens: usiz
     }
     let updates = if tokens > 100 && !merged { 1 } else { 2_000 / (batch * tokens / 64).max(20) };
     median_rate(rounds, || {
-        let queued = (0..updates).map(|_| dqn.update(&mut learner, &mut rng, 1e-4, 10.0)).last();
+        let queued =
+            (0..updates).map(|_| dqn.update(&mut learner, &mut rng, StepSize { rate: 1e-4, clip: 10.0 })).last();
         if let Some(queued) = queued {
             learner.figures(&queued);
         }
@@ -205,7 +206,9 @@ fn environment(rounds: u32) -> Result<f64> {
     let horizon = Time::from_secs(2_000);
     let mut error = None;
     let rate = median_rate(rounds, || {
-        let mut environment = Environment::new(set.clone(), scale.clone(), 1, horizon, Reward::default(), None);
+        let (scale, reward) = (scale.clone(), Reward::default());
+        let settings = EnvironmentSettings { scale, seed: 1, horizon, reward, tick: None };
+        let mut environment = Environment::new(set.clone(), settings);
         let (mut assignment, mut decisions) = (Assignment::default(), 0u64);
         while environment.ending().is_none() {
             let view = environment.view();
@@ -228,14 +231,14 @@ fn environment(rounds: u32) -> Result<f64> {
 fn episodes(tasks: usize) -> Result<Episodes> {
     let set = generate(&Spec::new(tasks, 1, 1.3), 1)?;
     Ok(Episodes {
-        source: Source::Fixed(Arc::new(set)),
+        source: TaskSetSource::Fixed(Arc::new(set)),
         tokenizer: Arc::new(Tokenizer::paper()),
         reward: Reward::default(),
         length: 500.0,
         tick: None,
         gamma: 0.97,
         teacher: None,
-        with_base: false,
+        with_base_scheduler: false,
     })
 }
 
@@ -248,8 +251,9 @@ fn acting<D: LearningLosses<Real = f32>>(device: D, rounds: u32) -> Result<f64> 
     let mut rng = Pcg64::seed_from_u64(1);
     let mut error = None;
     let rate = median_rate(rounds, || {
-        let outcome =
-            dqn.phase::<FleetError>(&mut learner, &mut fleet, &mut rng, |_| 0.1, || (1e-4, 10.0), |_, _| Ok(()));
+        let (plan, mut observer) = (UpdatePlan::constant(StepSize { rate: 1e-4, clip: 10.0 }), NoObserver);
+        let mut updates = Updates::new(plan, &mut observer);
+        let outcome = dqn.act_and_learn(&mut learner, &mut fleet, &mut rng, |_| 0.1, &mut updates);
         error = outcome.err();
         200.0
     });
@@ -264,12 +268,13 @@ fn optimizing<D: LearningLosses<Real = f32>>(device: D, tokens: usize, width: us
     let mut learner = Learner::new(device, &weights, AdamSettings::default());
     let settings =
         PpoSettings { environments: ENVIRONMENTS, length: 8, rounds: 8, batch: 16_384, ..PpoSettings::default() };
+    let ppo = Ppo::new(settings.clone());
     let mut fleet = Fleet::new(episodes(tokens - 1)?, ENVIRONMENTS, 1)?;
     let (mut seed, mut error) = (0, None);
     let rate = median_rate(rounds, || {
         seed += 1;
-        let outcome =
-            ppo_rounds::<D, FleetError>(&settings, &mut learner, &mut fleet, seed, || (1e-4, 1.0), |_, _| Ok(()));
+        let (plan, mut observer) = (UpdatePlan::constant(StepSize { rate: 1e-4, clip: 1.0 }), NoObserver);
+        let outcome = ppo.act_and_learn(&mut learner, &mut fleet, seed, &mut Updates::new(plan, &mut observer));
         error = outcome.err();
         (settings.environments * settings.length) as f64 * settings.rounds as f64
     });

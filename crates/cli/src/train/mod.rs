@@ -20,7 +20,8 @@ use temponet_lab::stats::percent;
 use temponet_lab::verdict::{Judged, Verdict, judge};
 use temponet_task::{Arrival, Measure, TaskSet, Time};
 use temponet_train::{
-    FEWEST_JOBS, Parts, PhaseFigures, Ranges, Recipe, Run, Source, Trace, TrainError, cannot_teach, trial_seed,
+    JobTrace, MIN_TRACE_JOBS, PhaseFigures, Recipe, TaskSetSource, TraceSplit, TrainError, TrainingRun, WorkloadRanges,
+    cannot_teach, trial_seed,
 };
 
 use self::watcher::Watcher;
@@ -199,7 +200,7 @@ impl Begin<'_> {
         device: D,
         watcher: &mut Watcher,
     ) -> Result<(Model, Result<(), TrainError>)> {
-        let mut run = Run::new(device, self.recipe.clone(), self.set.cloned(), self.weights);
+        let mut run = TrainingRun::new(device, self.recipe.clone(), self.set.cloned(), self.weights);
         if self.is_resumed {
             let path = watcher.checkpoint.path().display();
             let bytes = read_bytes(watcher.checkpoint.path())
@@ -241,8 +242,10 @@ fn is_trace(set: &TaskSet) -> bool {
 /// Tells the user how a trace is divided. A trace that is too short to be divided is rejected.
 fn say_parts(set: Option<&TaskSet>) -> Result<()> {
     let Some(set) = set.filter(|set| is_trace(set)) else { return Ok(()) };
-    let Some(Parts { training, validation, verdict }) = Trace::split(set) else {
-        bail!("a trace is cut in time to be judged on jobs that were not learned on, which takes {FEWEST_JOBS} jobs");
+    let Some(TraceSplit { training, validation, verdict }) = JobTrace::split(set) else {
+        bail!(
+            "a trace is cut in time to be judged on jobs that were not learned on, which takes {MIN_TRACE_JOBS} jobs"
+        );
     };
     eprintln!(
         "a trace: it learns on the first {} jobs, is chosen by the next {}, and judged on the last {}",
@@ -257,7 +260,8 @@ fn say_parts(set: Option<&TaskSet>) -> Result<()> {
 fn check_teachers(recipe: &Recipe, set: Option<&TaskSet>) -> Result<()> {
     for stage in &recipe.stage {
         let ranges = stage.workload.as_ref().unwrap_or(&recipe.workload);
-        let draw = |cores: &usize| Ranges { cores: vec![*cores], ..ranges.clone() }.draw(trial_seed(recipe.seed, 0));
+        let draw =
+            |cores: &usize| WorkloadRanges { cores: vec![*cores], ..ranges.clone() }.draw(trial_seed(recipe.seed, 0));
         let sets = match set {
             Some(set) => vec![set.clone()],
             None => ranges.cores.iter().map(draw).collect::<Result<_, _>>()?,
@@ -271,15 +275,15 @@ fn check_teachers(recipe: &Recipe, set: Option<&TaskSet>) -> Result<()> {
 }
 
 fn trials(recipe: &Recipe, set: Option<TaskSet>, count: u32) -> Result<Vec<Case>> {
-    if let Some(Parts { verdict, .. }) = set.as_ref().and_then(Trace::split) {
+    if let Some(TraceSplit { verdict, .. }) = set.as_ref().and_then(JobTrace::split) {
         let seed = trial_seed(recipe.seed, 0);
         return Ok(vec![Case { set: (**verdict.set()).clone(), seed, horizon: verdict.end() }]);
     }
     // All runs of a set without randomness are the same.
     let count = if set.as_ref().is_some_and(|set| !set.is_random()) { 1 } else { count };
     let source = match set {
-        Some(set) => Source::Fixed(Arc::new(set)),
-        None => Source::Drawn(Box::new(recipe.workload.clone())),
+        Some(set) => TaskSetSource::Fixed(Arc::new(set)),
+        None => TaskSetSource::Drawn(Box::new(recipe.workload.clone())),
     };
     let tokenizer = recipe.tokenizer();
     let trial = |number: u64| -> Result<Case> {

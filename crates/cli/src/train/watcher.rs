@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use temponet_lab::stats::percent;
-use temponet_train::{Events, PhaseFigures, TrainError, UpdateFigures, Validated, Watch};
+use temponet_train::{EventFile, PhaseFigures, TrainError, TrainingObserver, UpdateFigures, ValidationScores};
 
 use super::Args;
 use crate::paths::{Kind, Output, Replace};
@@ -22,7 +22,7 @@ pub struct Watcher {
     pub checkpoint: Output,
     log: Option<Output>,
     tensorboard: Option<Output>,
-    events: Events,
+    events: EventFile,
     /// Figures of the phases so far.
     pub phases: Vec<PhaseFigures>,
     /// Best validation score so far.
@@ -49,7 +49,7 @@ impl Watcher {
             checkpoint,
             log,
             tensorboard,
-            events: Events::default(),
+            events: EventFile::default(),
             phases: Vec::new(),
             best: None,
         })
@@ -78,10 +78,10 @@ impl Watcher {
     }
 }
 
-impl Watch for Watcher {
-    fn begun(&mut self, validated: &Validated) {
+impl TrainingObserver for Watcher {
+    fn begun(&mut self, validated: &ValidationScores) {
         self.best = Some(validated.score);
-        let Validated { score, met, critical } = *validated;
+        let ValidationScores { score, met, critical } = *validated;
         self.bar.suspend(|| output::say(&format!("it begins with a model that has {}", shares(score, met, critical))));
     }
 

@@ -1,7 +1,7 @@
 //! E19: exploration by ε-greedy, by ε-greedy with a count bonus, and by UCB.
 
 use serde::Deserialize;
-use temponet_train::{Bonus, Method, Recipe};
+use temponet_train::{ExplorationBonus, Method, Recipe};
 
 use crate::ablation::{Effort, Variant, VariantResult};
 use crate::{Better, Context, Findings, Line, ReproduceError, Unit};
@@ -23,9 +23,9 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let Settings { weight, effort } = protocol.settings(context.mode);
     let recipe = effort.recipe(&protocol.recipe);
     let bonuses = [
-        ("epsilon_greedy", Bonus::None),
-        ("with_bonus", Bonus::Count { weight: *weight, sketch: None }),
-        ("ucb", Bonus::Ucb { weight: *weight }),
+        ("epsilon_greedy", ExplorationBonus::None),
+        ("with_bonus", ExplorationBonus::Count { weight: *weight, sketch: None }),
+        ("ucb", ExplorationBonus::Ucb { weight: *weight }),
     ];
     let variants = bonuses.map(|(name, bonus)| Variant::new(name, with_bonus(&recipe, bonus)));
     let bed = protocol.test_bed("exploration", "heterogeneous", effort.test)?;
@@ -53,7 +53,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 }
 
 /// Returns the recipe with another exploration bonus.
-fn with_bonus(recipe: &Recipe, bonus: Bonus) -> Recipe {
+fn with_bonus(recipe: &Recipe, bonus: ExplorationBonus) -> Recipe {
     let mut recipe = recipe.clone();
     for stage in &mut recipe.stage {
         if let Method::Dqn(settings) = &mut stage.method {

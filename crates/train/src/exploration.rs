@@ -1,4 +1,4 @@
-//! Trying what was seldom tried: a bonus on the Q-values of rare (slack bin, task) pairs.
+//! Count-based exploration: a bonus on the Q-values of (slack bin, task) pairs that were rarely tried.
 
 use std::collections::BTreeMap;
 
@@ -6,37 +6,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::fleet::mix;
 
-/// What is added to Q-values while acting.
+/// Bonus added to Q-values while acting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Bonus {
-    /// Nothing: ε-greedy alone.
+pub enum ExplorationBonus {
+    /// No bonus: ε-greedy alone.
     #[default]
     None,
-    /// β / √(n + 1), n being how often the pair was tried.
+    /// β / √(n + 1), where n is the number of times that the pair was tried.
     Count {
-        /// β.
+        /// β, 0 or more.
         weight: f64,
-        /// Count in a sketch of this many cells per row instead of exactly.
+        /// Number of cells per row of a count-min sketch that counts approximately; `None` counts exactly.
         sketch: Option<usize>,
     },
-    /// Upper confidence bounds: c · √(ln t / (n + 1)), t being all tries.
+    /// Upper confidence bound: c · √(ln t / (n + 1)), where t is the number of choices made so far.
     Ucb {
-        /// c.
+        /// c, 0 or more.
         weight: f64,
     },
 }
 
-/// How often pairs were tried.
+/// Number of times that each pair was tried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Counter {
-    /// Exactly.
+pub enum VisitCounter {
+    /// Exact counts.
     Exact(BTreeMap<(u16, u32), u64>),
-    /// A count-min sketch: never too few, at times too many.
+    /// Count-min sketch: never counts too few, sometimes too many.
     Sketch {
         /// Cells per row.
         width: usize,
-        /// All rows.
+        /// Cells of all rows, row after row.
         cells: Vec<u32>,
     },
 }
@@ -44,22 +44,22 @@ pub enum Counter {
 /// Rows of a sketch.
 const ROWS: usize = 4;
 
-impl Counter {
-    /// Counts as the bonus wants it.
-    pub fn new(bonus: Bonus) -> Counter {
+impl VisitCounter {
+    /// Empty counter of the kind that the bonus asks for.
+    pub fn new(bonus: ExplorationBonus) -> VisitCounter {
         match bonus {
-            Bonus::Count { sketch: Some(width), .. } => {
-                Counter::Sketch { width: width.max(1), cells: vec![0; ROWS * width.max(1)] }
+            ExplorationBonus::Count { sketch: Some(width), .. } => {
+                VisitCounter::Sketch { width: width.max(1), cells: vec![0; ROWS * width.max(1)] }
             }
-            _ => Counter::Exact(BTreeMap::new()),
+            _ => VisitCounter::Exact(BTreeMap::new()),
         }
     }
 
-    /// Counts a try.
+    /// Counts one try of a pair.
     pub fn add(&mut self, slack: u16, task: u32) {
         match self {
-            Counter::Exact(counts) => *counts.entry((slack, task)).or_default() += 1,
-            Counter::Sketch { width, cells } => {
+            VisitCounter::Exact(counts) => *counts.entry((slack, task)).or_default() += 1,
+            VisitCounter::Sketch { width, cells } => {
                 for row in 0..ROWS {
                     cells[place(slack, task, row, *width)] += 1;
                 }
@@ -67,11 +67,11 @@ impl Counter {
         }
     }
 
-    /// How often a pair was tried.
+    /// Returns the number of times that a pair was tried.
     pub fn of(&self, slack: u16, task: u32) -> u64 {
         match self {
-            Counter::Exact(counts) => counts.get(&(slack, task)).copied().unwrap_or(0),
-            Counter::Sketch { width, cells } => {
+            VisitCounter::Exact(counts) => counts.get(&(slack, task)).copied().unwrap_or(0),
+            VisitCounter::Sketch { width, cells } => {
                 (0..ROWS).map(|row| u64::from(cells[place(slack, task, row, *width)])).min().unwrap_or(0)
             }
         }
@@ -82,14 +82,14 @@ fn place(slack: u16, task: u32, row: usize, width: usize) -> usize {
     row * width + (mix(u64::from(slack) << 32 | u64::from(task), row as u64) % width as u64) as usize
 }
 
-impl Bonus {
-    /// What a pair's Q-value gets, after so many tries in all.
-    pub fn of(self, counter: &Counter, tries: u64, slack: u16, task: u32) -> f64 {
+impl ExplorationBonus {
+    /// Returns the bonus of a pair after `tries` choices in all.
+    pub fn of(self, counter: &VisitCounter, tries: u64, slack: u16, task: u32) -> f64 {
         let rarely = |weight: f64, above: f64| weight * (above / (counter.of(slack, task) as f64 + 1.0)).sqrt();
         match self {
-            Bonus::None => 0.0,
-            Bonus::Count { weight, .. } => rarely(weight, 1.0),
-            Bonus::Ucb { weight } => rarely(weight, (tries.max(1) as f64).ln()),
+            ExplorationBonus::None => 0.0,
+            ExplorationBonus::Count { weight, .. } => rarely(weight, 1.0),
+            ExplorationBonus::Ucb { weight } => rarely(weight, (tries.max(1) as f64).ln()),
         }
     }
 }
@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn a_sketch_never_counts_too_few() {
-        let bonus = Bonus::Count { weight: 1.0, sketch: Some(512) };
-        let (mut sketch, mut exact) = (Counter::new(bonus), Counter::new(Bonus::None));
+        let bonus = ExplorationBonus::Count { weight: 1.0, sketch: Some(512) };
+        let (mut sketch, mut exact) = (VisitCounter::new(bonus), VisitCounter::new(ExplorationBonus::None));
         for k in 0..2_000u32 {
             let (slack, task) = ((k % 37) as u16, k * k % 11);
             sketch.add(slack, task);

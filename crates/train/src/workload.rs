@@ -1,6 +1,4 @@
-//! Where task sets to learn on come from: the user's own, or drawn at random within ranges.
-
-use std::sync::Arc;
+//! Random task sets to learn on: the ranges that a recipe gives, and how a set is drawn from them.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -9,57 +7,57 @@ use temponet_sim::generate::{Critical, Deadlines, GenerateError, Lengths, Rule, 
 use temponet_sim::is_for_evaluation;
 use temponet_task::{Costs, ExecutionModel, TaskSet, Time};
 
-use crate::trace::Trace;
-
-/// How execution times vary.
+/// Distribution of the execution times of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Execution {
+pub enum ExecutionKind {
     /// Always the wcet.
     Known,
-    /// Uniform from the bcet to the wcet.
+    /// Uniform between the bcet and the wcet.
     Uniform,
-    /// Weibull from the bcet, few near the wcet.
+    /// Weibull above the bcet, with few execution times near the wcet.
     Weibull,
-    /// Pareto from the bcet.
+    /// Pareto from the bcet on.
     Pareto,
 }
 
-/// Ranges to draw sets from; every range is inclusive.
+/// Ranges to draw random sets from. Every range is (low, high), both inclusive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Ranges {
-    /// Numbers of cores, each as likely.
+pub struct WorkloadRanges {
+    /// Numbers of cores, 1 to 1024, each equally likely; a number listed twice is twice as likely. Default 1, 2, 4 and 8.
     pub cores: Vec<usize>,
-    /// Tasks per core.
+    /// Tasks per core, from 0.01; default 3 to 6.
     pub tasks_per_core: (f64, f64),
-    /// Mean load per core.
+    /// Mean load per core, from 0.01; 1 is a fully loaded core. Default 0.8 to 1.5.
     pub load: (f64, f64),
-    /// Kinds of execution times, each as likely.
-    pub execution: Vec<Execution>,
-    /// The bcet as a share of the wcet, where execution times vary.
+    /// Distributions of execution times, each equally likely; default known and uniform.
+    pub execution: Vec<ExecutionKind>,
+    /// Bcet as a share of the wcet, 0.001 to 1, where execution times vary; default 0.2 to 0.6.
     pub bcet: (f64, f64),
-    /// Periods, in ms: log-uniform from the first to a longest one, which is itself drawn between three times the first and the second.
+    /// Periods in milliseconds, from 0.001. They are log-uniform between the first number and a longest period, which is drawn for each set
+    /// between three times the first number and the second. Default 10 to 100.
     pub periods_ms: (f64, f64),
-    /// How often periods are heavy-tailed instead: Pareto with shape 2 from the first on.
+    /// Probability, 0 to 1, that the periods of a set are heavy-tailed instead: Pareto with shape 2 from the shortest period on. Default 0.
     pub heavy_tailed: f64,
-    /// How often deadlines are shorter than periods.
+    /// Probability, 0 to 1, that a set has deadlines shorter than its periods; default 0.2.
     pub constrained: f64,
-    /// How often sets have values, log-uniform over a factor of ten.
+    /// Probability, 0 to 1, that the tasks of a set differ in value, log-uniform between 1 and 10; default 0.
     pub values: f64,
-    /// How often sets have critical tasks, a third of them.
+    /// Probability, 0 to 1, that a third of the tasks of a set are critical; default 0.
     pub critical: f64,
-    /// How often migrations and context switches cost something, and how much at most, as a share of the shortest wcet.
+    /// Probability, 0 to 1, that migrations and context switches have costs, and the greatest migration cost as a share, 0 to 1, of the
+    /// shortest wcet; default 0 and 0.
     pub costs: (f64, f64),
 }
 
-impl Default for Ranges {
+impl Default for WorkloadRanges {
     fn default() -> Self {
-        Ranges {
+        WorkloadRanges {
             cores: vec![1, 2, 4, 8],
             tasks_per_core: (3.0, 6.0),
             load: (0.8, 1.5),
-            execution: vec![Execution::Known, Execution::Uniform],
+            execution: vec![ExecutionKind::Known, ExecutionKind::Uniform],
             bcet: (0.2, 0.6),
             periods_ms: (10.0, 100.0),
             heavy_tailed: 0.0,
@@ -71,8 +69,8 @@ impl Default for Ranges {
     }
 }
 
-impl Ranges {
-    /// Why nothing can be drawn from them, if nothing can.
+impl WorkloadRanges {
+    /// Returns why no set can be drawn from these ranges, or `None`.
     pub fn problem(&self) -> Option<String> {
         let ranges = [
             ("tasks_per_core", self.tasks_per_core, 0.01),
@@ -115,12 +113,12 @@ impl Ranges {
         let cores = self.cores[rng.random_range(0..self.cores.len())];
         let tasks = ((within(&mut rng, self.tasks_per_core) * cores as f64).round() as usize).max(1);
         let execution = self.execution[rng.random_range(0..self.execution.len())];
-        let bcet = if execution == Execution::Known { 1.0 } else { within(&mut rng, self.bcet) };
+        let bcet = if execution == ExecutionKind::Known { 1.0 } else { within(&mut rng, self.bcet) };
         let mean = match execution {
-            Execution::Known => 1.0,
-            Execution::Uniform | Execution::Weibull => (1.0 + bcet) / 2.0,
-            // A first guess; what is drawn is scaled to the load below.
-            Execution::Pareto => bcet + 0.25 * (1.0 - bcet),
+            ExecutionKind::Known => 1.0,
+            ExecutionKind::Uniform | ExecutionKind::Weibull => (1.0 + bcet) / 2.0,
+            // A rough estimate; the load is divided by it below.
+            ExecutionKind::Pareto => bcet + 0.25 * (1.0 - bcet),
         };
         let load = within(&mut rng, self.load) * cores as f64;
         let utilization = (load / mean).min(0.95 * tasks as f64);
@@ -146,12 +144,12 @@ impl Ranges {
         let mut set = generate(&spec, seed)?;
         for task in &mut set.tasks {
             match execution {
-                Execution::Known | Execution::Uniform => {}
-                Execution::Weibull => {
+                ExecutionKind::Known | ExecutionKind::Uniform => {}
+                ExecutionKind::Weibull => {
                     task.acet = Some(Time((task.bcet.0 + task.wcet.0) / 2));
                     task.execution = ExecutionModel::Weibull { exceed: 0.01 };
                 }
-                Execution::Pareto => task.execution = ExecutionModel::Pareto { shape: 1.5 },
+                ExecutionKind::Pareto => task.execution = ExecutionModel::Pareto { shape: 1.5 },
             }
         }
         if rng.random::<f64>() < self.costs.0 {
@@ -160,27 +158,5 @@ impl Ranges {
             set.costs = Costs { migration: cost(&mut rng), context_switch: Time(cost(&mut rng).0 / 4), ..set.costs };
         }
         Ok(set)
-    }
-}
-
-/// Where sets come from.
-#[derive(Clone, Debug)]
-pub enum Source {
-    /// Always the same, with other jobs each time.
-    Fixed(Arc<TaskSet>),
-    /// A part of a trace, from another date on each time.
-    Trace(Arc<Trace>),
-    /// Drawn anew each time.
-    Drawn(Box<Ranges>),
-}
-
-impl Source {
-    /// The set of an episode.
-    pub fn set(&self, seed: u64) -> Result<Arc<TaskSet>, GenerateError> {
-        match self {
-            Source::Fixed(set) => Ok(set.clone()),
-            Source::Trace(trace) => Ok(Arc::new(trace.window(seed))),
-            Source::Drawn(ranges) => ranges.draw(seed).map(Arc::new),
-        }
     }
 }

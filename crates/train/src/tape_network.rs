@@ -1,19 +1,21 @@
-//! The network on the tape: the same tensors, by the same names, as the deployed one, and a value head that only training needs. What comes
-//! between the embeddings and the heads is a Transformer, or hidden layers for a fixed number of tasks.
+//! The network on the tape, to compute gradients with.
+//!
+//! It has the same tensors by the same names as the deployed network, and a value head that only training needs. Between the embeddings and
+//! the heads there is a Transformer, or hidden layers for a fixed number of tasks.
 
 use std::sync::Arc;
 
 use temponet_grad::{Device, Embedding, RowNumbers, Segments, Tape, TensorId, Tensors, Var};
 use temponet_infer::{Architecture, Weights};
 
+use crate::distinct_rows::DistinctRows;
 use crate::feed_forward::FeedForward;
-use crate::kinds::Kinds;
 use crate::sample::{Batch, places};
 
-/// Where the network's tensors are.
+/// The network: its architecture and the ids of its tensors.
 #[derive(Clone, Debug)]
-pub struct Network {
-    /// Its shape.
+pub struct TapeNetwork {
+    /// Architecture.
     pub architecture: Architecture,
     job_tables: Vec<TensorId>,
     idle_tables: Vec<TensorId>,
@@ -23,17 +25,17 @@ pub struct Network {
     value_head: Linear,
 }
 
-/// A weight and a bias.
+/// Ids of a weight and a bias.
 type Linear = (TensorId, TensorId);
 
-/// What makes numbers of embedded rows.
+/// Part of the network between the embeddings and the heads.
 #[derive(Clone, Debug)]
 enum Body {
-    Transformer { layers: Vec<Layer>, job_head: Linear },
+    Transformer(Transformer),
     FeedForward(FeedForward),
 }
 
-/// The map of a job row's numbers, through a hidden layer if there is one.
+/// Map of a job row's real-valued inputs, through a hidden layer if there is one.
 #[derive(Clone, Copy, Debug)]
 struct Real {
     inputs: usize,
@@ -41,6 +43,26 @@ struct Real {
     map: Linear,
 }
 
+/// Blocks of the Transformer, and the head that makes Q-values of job rows.
+#[derive(Clone, Debug)]
+struct Transformer {
+    layers: Vec<Layer>,
+    job_head: Linear,
+}
+
+/// Embedded rows of a batch, the input of the Transformer.
+struct Embedded<D: Device> {
+    /// One row for each row of the batch, or one for each distinct row.
+    x: Var,
+    /// Number of the distinct row of each row of the batch, if `x` has only the distinct ones.
+    distinct: Option<RowNumbers<D>>,
+    /// Numbers of the idle rows in the batch.
+    idle_places: RowNumbers<D>,
+    /// Numbers of the job rows in the batch.
+    job_places: RowNumbers<D>,
+}
+
+/// One block of the Transformer.
 #[derive(Clone, Copy, Debug)]
 struct Layer {
     query: Linear,
@@ -53,64 +75,64 @@ struct Layer {
     feed_forward_norm: Linear,
 }
 
-/// The rows whose outputs are wanted, by sample, the idle row of each first. The last block computes nothing else.
+/// Rows whose outputs are needed, sample by sample, each with its idle row first. The last block of the Transformer computes only these.
 #[derive(Clone, Debug)]
-pub struct Focus {
-    /// Row numbers in the batch.
+pub struct OutputRows {
+    /// Numbers of the rows in the batch.
     pub rows: Vec<u32>,
-    /// Whose they are.
+    /// Rows of each sample.
     pub segments: Arc<Segments>,
-    /// How many jobs each job row among them stands for.
+    /// Number of jobs that each job row among them stands for.
     pub counts: Vec<u32>,
 }
 
-impl Focus {
-    /// Every row of a batch.
-    pub fn all(batch: &Batch) -> Focus {
+impl OutputRows {
+    /// Selects every row of a batch.
+    pub fn all(batch: &Batch) -> OutputRows {
         let rows = (0..batch.segments.rows() as u32).collect();
-        Focus { rows, segments: batch.segments.clone(), counts: batch.counts.clone() }
+        OutputRows { rows, segments: batch.segments.clone(), counts: batch.counts.clone() }
     }
 
-    /// The idle row of each sample and some of its others; their numbers count from the sample's own first row.
-    pub fn of<'a>(batch: &Batch, others: impl Iterator<Item = &'a [u32]>) -> Focus {
+    /// Selects the idle row of each sample and some of its other rows, which are numbered from the sample's first row.
+    pub fn of<'a>(batch: &Batch, others: impl Iterator<Item = &'a [u32]>) -> OutputRows {
         let (mut rows, mut lengths, mut counts) = (Vec::new(), Vec::new(), Vec::new());
         for (sample, (range, others)) in batch.segments.ranges().zip(others).enumerate() {
             rows.push(range.start as u32);
             rows.extend(others.iter().map(|row| range.start as u32 + row));
             lengths.push(1 + others.len());
-            // Every sample before this one, and this one, has an idle row without a count.
+            // This sample and all before it have one idle row each, which has no count.
             counts.extend(others.iter().map(|row| batch.counts[range.start - sample + *row as usize - 1]));
         }
-        Focus { rows, segments: Arc::new(Segments::of_lengths(lengths)), counts }
+        OutputRows { rows, segments: Arc::new(Segments::of_lengths(lengths)), counts }
     }
 }
 
-/// What comes out.
+/// Outputs of a forward pass on the tape.
 #[derive(Clone, Copy, Debug)]
-pub struct Output {
-    /// One number for each row in focus.
+pub struct TapeOutput {
+    /// Q-value, or logit, of each output row.
     pub q: Var,
-    /// One number for each sample: what the state is worth.
+    /// Value of each sample's state.
     pub value: Var,
 }
 
-/// How the outputs of a network are mapped; see [`Network::map_outputs`].
+/// Affine map of a network's outputs; see [`TapeNetwork::map_outputs`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutputMap {
-    /// Scale and shift of jobs.
+    /// Scale and shift of the job outputs.
     pub job: (f32, f32),
-    /// What idling is worth.
+    /// Constant that replaces the idle output.
     pub idle: f32,
-    /// Scale and shift of the state's worth.
+    /// Scale and shift of the value.
     pub value: (f32, f32),
 }
 
-/// The value head's tensors.
+/// Name of the value head's tensors.
 const VALUE_HEAD: &str = "head.value";
 
-impl Network {
-    /// Puts weights on a device: the parameters, and where they are. A value head that the weights do not have begins as zero.
-    pub fn new<D: Device<Real = f32>>(device: &mut D, weights: &Weights) -> (Network, Tensors<D>) {
+impl TapeNetwork {
+    /// Puts weights on a device; returns the network and its parameters. A value head that the weights lack starts at zero.
+    pub fn new<D: Device<Real = f32>>(device: &mut D, weights: &Weights) -> (TapeNetwork, Tensors<D>) {
         let architecture = weights.architecture.clone();
         let mut tensors = Tensors::default();
         for (name, rows, columns) in architecture.tensors() {
@@ -147,10 +169,11 @@ impl Network {
         let body = match architecture.slots {
             Some(slots) => Body::FeedForward(FeedForward::new(slots, architecture.layers, id)),
             None => {
-                Body::Transformer { layers: (0..architecture.layers).map(layer).collect(), job_head: pair("head.job") }
+                let layers = (0..architecture.layers).map(layer).collect();
+                Body::Transformer(Transformer { layers, job_head: pair("head.job") })
             }
         };
-        let network = Network {
+        let network = TapeNetwork {
             real,
             job_tables: tables("job", &architecture.job),
             idle_tables: tables("idle", &architecture.idle),
@@ -162,7 +185,7 @@ impl Network {
         (network, tensors)
     }
 
-    /// The weights to deploy, and those that training needs to go on.
+    /// Returns the weights: those to deploy, and those that only training needs.
     pub fn weights<D: Device<Real = f32>>(&self, device: &D, tensors: &Tensors<D>) -> Weights {
         let values = |name: &str| tensors.find(name).map(|id| tensors.values(device, id)).unwrap_or_default();
         let mut weights = Weights::new(self.architecture.clone(), |name, _, _| values(name));
@@ -172,8 +195,8 @@ impl Network {
         weights
     }
 
-    /// Maps what the heads say: each job's number, q, to `scale` · q + `shift`, idling to a constant, and the state's worth, v, to
-    /// `value.0` · v + `value.1`. With a positive scale the order of jobs stays as it is.
+    /// Maps the outputs by changing the heads: each job output q to `job.0` · q + `job.1`, the idle output to the constant `idle`, and the
+    /// value v to `value.0` · v + `value.1`. A positive scale keeps the order of the jobs.
     pub fn map_outputs<D: Device<Real = f32>>(&self, device: &mut D, tensors: &mut Tensors<D>, map: &OutputMap) {
         for id in tensors.ids() {
             let name = tensors.name(id);
@@ -189,26 +212,25 @@ impl Network {
         }
     }
 
-    /// One forward pass.
-    pub fn forward<D: Device<Real = f32>>(&self, tape: &mut Tape<'_, D>, batch: &Batch, focus: &Focus) -> Output {
+    /// Computes the outputs of a batch.
+    pub fn forward<D: Device<Real = f32>>(
+        &self,
+        tape: &mut Tape<'_, D>,
+        batch: &Batch,
+        output_rows: &OutputRows,
+    ) -> TapeOutput {
         let rows = batch.segments.rows();
         let (idle_places, job_places) = (tape.numbers(&batch.idle_places), tape.numbers(&batch.job_places));
-        if let (Body::Transformer { layers, job_head }, true) = (&self.body, tape.device().shares_rows())
-            && let Some(kinds) = Kinds::of(batch)
+        if let (Body::Transformer(transformer), true) = (&self.body, tape.device().shares_rows())
+            && let Some(distinct) = DistinctRows::of(batch)
         {
             let (idle, jobs): (Vec<u32>, Vec<u32>) =
-                ((0..kinds.idle_rows as u32).collect(), (kinds.idle_rows as u32..kinds.rows as u32).collect());
+                ((0..distinct.idle_rows as u32).collect(), (distinct.idle_rows as u32..distinct.rows as u32).collect());
             let (idle, jobs) = (tape.numbers(&idle), tape.numbers(&jobs));
-            let x = self.embed(tape, kinds.rows, (&kinds.idle, &idle), (&kinds.jobs, &jobs));
-            let kinds = tape.numbers(&kinds.of_rows);
-            return self.transform(
-                tape,
-                batch,
-                focus,
-                (x, Some(kinds)),
-                (idle_places, job_places),
-                (layers, *job_head),
-            );
+            let x = self.embed(tape, distinct.rows, (&distinct.idle, &idle), (&distinct.jobs, &jobs));
+            let distinct = tape.numbers(&distinct.of_rows);
+            let embedded = Embedded { x, distinct: Some(distinct), idle_places, job_places };
+            return self.transform(tape, batch, output_rows, embedded, transformer);
         }
         let mut x = self.embed(tape, rows, (&batch.idle, &idle_places), (&batch.jobs, &job_places));
         if let Some(real) = self.real {
@@ -225,22 +247,23 @@ impl Network {
             x = tape.add(x, in_place);
         }
         match &self.body {
-            Body::Transformer { layers, job_head } => {
-                self.transform(tape, batch, focus, (x, None), (idle_places, job_places), (layers, *job_head))
+            Body::Transformer(transformer) => {
+                let embedded = Embedded { x, distinct: None, idle_places, job_places };
+                self.transform(tape, batch, output_rows, embedded, transformer)
             }
             Body::FeedForward(body) => {
-                let (idle_rows, jobs) = body.forward(tape, batch, focus, x);
-                let idle = tape.numbers(&places(&focus.segments).0);
+                let (idle_rows, jobs) = body.forward(tape, batch, output_rows, x);
+                let idle = tape.numbers(&places(&output_rows.segments).0);
                 let idle_q = tape.linear(idle_rows, self.idle_head.0, Some(self.idle_head.1));
                 let parts: Vec<_> =
                     [(idle_q, &idle)].into_iter().chain(jobs.iter().map(|(q, places)| (*q, places))).collect();
-                let q = tape.combine(focus.rows.len(), &parts);
-                Output { q, value: tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1)) }
+                let q = tape.combine(output_rows.rows.len(), &parts);
+                TapeOutput { q, value: tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1)) }
             }
         }
     }
 
-    /// Sums of the embeddings of idle and job rows, given each feature of theirs and where they are.
+    /// Sums the embeddings of idle and job rows, from the values of each feature and the numbers of the rows.
     fn embed<D: Device<Real = f32>>(
         &self,
         tape: &mut Tape<'_, D>,
@@ -258,32 +281,33 @@ impl Network {
         tape.embedding(rows, &tables)
     }
 
-    /// The blocks of the Transformer, and its heads. What goes in has one row for each of the batch, or one for each kind and the kinds of the batch's rows.
+    /// Computes the blocks of the Transformer and the heads.
     fn transform<D: Device<Real = f32>>(
         &self,
         tape: &mut Tape<'_, D>,
         batch: &Batch,
-        focus: &Focus,
-        (mut x, mut kinds): (Var, Option<RowNumbers<D>>),
-        (idle_places, job_places): (RowNumbers<D>, RowNumbers<D>),
-        (layers, job_head): (&[Layer], Linear),
-    ) -> Output {
+        output_rows: &OutputRows,
+        embedded: Embedded<D>,
+        transformer: &Transformer,
+    ) -> TapeOutput {
+        let Embedded { mut x, mut distinct, idle_places, job_places } = embedded;
+        let Transformer { layers, job_head } = transformer;
         let bias = tape.input(batch.segments.rows(), 1, &batch.bias);
-        let is_whole = focus.rows.len() == batch.segments.rows();
+        let is_whole = output_rows.rows.len() == batch.segments.rows();
         for (place, layer) in layers.iter().enumerate() {
             let is_narrow = place + 1 == layers.len() && !is_whole;
             let mut k = tape.linear(x, layer.key.0, Some(layer.key.1));
             let mut v = tape.linear(x, layer.value.0, Some(layer.value.1));
             let mut q = (!is_narrow).then(|| tape.linear(x, layer.query.0, Some(layer.query.1)));
-            if let Some(kinds) = kinds.take() {
-                [x, k, v] = [x, k, v].map(|var| tape.gather(var, &kinds));
-                q = q.map(|q| tape.gather(q, &kinds));
+            if let Some(distinct) = distinct.take() {
+                [x, k, v] = [x, k, v].map(|var| tape.gather(var, &distinct));
+                q = q.map(|q| tape.gather(q, &distinct));
             }
             let mut queries = &batch.segments;
             if is_narrow {
-                let rows = tape.numbers(&focus.rows);
-                x = tape.gather(x, &rows);
-                queries = &focus.segments;
+                let selected = tape.numbers(&output_rows.rows);
+                x = tape.gather(x, &selected);
+                queries = &output_rows.segments;
             }
             let q = q.unwrap_or_else(|| tape.linear(x, layer.query.0, Some(layer.query.1)));
             let heads = self.architecture.heads;
@@ -298,14 +322,14 @@ impl Network {
         let (idle, jobs) = if is_whole {
             (idle_places, job_places)
         } else {
-            let (idle, jobs) = places(&focus.segments);
+            let (idle, jobs) = places(&output_rows.segments);
             (tape.numbers(&idle), tape.numbers(&jobs))
         };
         let (idle_rows, job_rows) = (tape.gather(x, &idle), tape.gather(x, &jobs));
         let idle_q = tape.linear(idle_rows, self.idle_head.0, Some(self.idle_head.1));
         let job_q = tape.linear(job_rows, job_head.0, Some(job_head.1));
-        let q = tape.combine(focus.rows.len(), &[(idle_q, &idle), (job_q, &jobs)]);
+        let q = tape.combine(output_rows.rows.len(), &[(idle_q, &idle), (job_q, &jobs)]);
         let value = tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1));
-        Output { q, value }
+        TapeOutput { q, value }
     }
 }

@@ -1,4 +1,5 @@
-//! Transitions to learn from again and again, uniformly or by priority.
+//! Replay buffer: transitions that are learned from many times, drawn uniformly or by priority (Schaul et al., "Prioritized Experience
+//! Replay", 2016).
 
 use std::sync::Arc;
 
@@ -6,81 +7,81 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 
-use crate::ring::Ring;
+use crate::ring_buffer::RingBuffer;
 use crate::sample::Sample;
 
-/// From a choice to a later one.
+/// A choice and its result, up to a later choice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Transition {
-    /// What was seen.
+    /// State of the choice.
     pub state: Arc<Sample>,
-    /// The rows of the jobs that ran.
+    /// Rows of the jobs that ran.
     pub chosen: Vec<u32>,
-    /// What was earned on the way, discounted to the choice.
+    /// Reward until the later choice, discounted to the first one.
     pub reward: f32,
-    /// The discount at the later choice; nought if none follows.
+    /// Discount factor at the later choice; 0 if the episode terminated.
     pub discount: f32,
-    /// What was seen there.
+    /// State of the later choice.
     pub next: Arc<Sample>,
 }
 
-/// The last transitions.
+/// The most recent transitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Replay {
-    transitions: Ring<Transition>,
-    /// Exponent of the priorities; nought is uniform.
+pub struct ReplayBuffer {
+    transitions: RingBuffer<Transition>,
+    /// Exponent of the priorities; 0 draws uniformly.
     exponent: f64,
-    /// A binary tree of sums of priorities, leaves last; empty if uniform.
+    /// Binary tree of sums of priorities, with the leaves last; empty if draws are uniform.
     sums: Vec<f64>,
     greatest: f64,
 }
 
-/// Some transitions, and how much each counts.
+/// Transitions drawn from the buffer.
 #[derive(Clone, Debug, Default)]
-pub struct Draw {
-    /// Their places.
+pub struct ReplayBatch {
+    /// Places of the transitions in the buffer.
     pub places: Vec<usize>,
-    /// Weights that undo the bias of priorities, the greatest one.
+    /// Importance weights, which correct the bias of drawing by priority; the greatest is 1.
     pub weights: Vec<f32>,
 }
 
-impl Replay {
-    /// An empty ring; priorities are raised to `exponent`, nought for uniform draws.
-    pub fn new(capacity: usize, exponent: f64) -> Replay {
-        let transitions = Ring::new(capacity);
+impl ReplayBuffer {
+    /// Empty buffer. Priorities are raised to `exponent`; 0 draws uniformly.
+    pub fn new(capacity: usize, exponent: f64) -> ReplayBuffer {
+        let transitions = RingBuffer::new(capacity);
         let leaves = if exponent > 0.0 { 2 * transitions.capacity().next_power_of_two() } else { 0 };
-        Replay { transitions, exponent, sums: vec![0.0; leaves], greatest: 1.0 }
+        ReplayBuffer { transitions, exponent, sums: vec![0.0; leaves], greatest: 1.0 }
     }
 
-    /// How many there are.
+    /// Returns the number of transitions.
     pub fn len(&self) -> usize {
         self.transitions.len()
     }
 
-    /// Whether there is none.
+    /// Whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.transitions.is_empty()
     }
 
-    /// Adds one; the oldest goes if there is no room.
+    /// Adds a transition with the greatest priority so far. If the buffer is full, it replaces the oldest one.
     pub fn push(&mut self, transition: Transition) {
         let place = self.transitions.push(transition);
         self.set_priority(place, self.greatest);
     }
 
-    /// The one at a place.
+    /// Returns the transition at a place.
     pub fn get(&self, place: usize) -> &Transition {
         self.transitions.get(place)
     }
 
-    /// Draws some, with replacement. `correction` is how far the weights undo the priorities' bias, from nought to one.
-    pub fn draw(&self, count: usize, correction: f64, rng: &mut Pcg64) -> Draw {
+    /// Draws transitions with replacement. `correction`, 0 to 1, says how much of the bias the importance weights correct.
+    pub fn draw(&self, count: usize, correction: f64, rng: &mut Pcg64) -> ReplayBatch {
         let len = self.transitions.len();
         if self.sums.is_empty() {
             let places = (0..count).map(|_| rng.random_range(0..len)).collect();
-            return Draw { places, weights: vec![1.0; count] };
+            return ReplayBatch { places, weights: vec![1.0; count] };
         }
-        let mut draw = Draw::default();
+        let mut draw = ReplayBatch::default();
         for _ in 0..count {
             let mut mass = rng.random::<f64>() * self.sums[1];
             let mut node = 1;
@@ -101,8 +102,8 @@ impl Replay {
         draw
     }
 
-    /// Says how surprising a transition was.
-    pub fn set_surprise(&mut self, place: usize, surprise: f64) {
+    /// Sets the priority of a transition from its temporal-difference error.
+    pub fn set_td_error(&mut self, place: usize, surprise: f64) {
         let priority = (surprise.abs() + 1e-3).powf(self.exponent);
         self.greatest = self.greatest.max(priority);
         self.set_priority(place, priority);
@@ -134,9 +135,9 @@ mod tests {
 
     #[test]
     fn surprising_ones_are_drawn_more_often_and_count_less() {
-        let mut replay = Replay::new(5, 1.0);
+        let mut replay = ReplayBuffer::new(5, 1.0);
         (0..5).for_each(|k| replay.push(transition(k as f32)));
-        (0..5).for_each(|place| replay.set_surprise(place, if place == 2 { 6.0 } else { 1.0 }));
+        (0..5).for_each(|place| replay.set_td_error(place, if place == 2 { 6.0 } else { 1.0 }));
         let draw = replay.draw(10_000, 1.0, &mut Pcg64::seed_from_u64(1));
         let often = draw.places.iter().filter(|place| **place == 2).count();
         assert!((5_800..6_200).contains(&often), "{often}");

@@ -1,5 +1,5 @@
-//! A recorded trace has one past and one future: what is learned on comes first, what progress is judged on after it, and what the verdict is for last.
-//! Jobs that were learned on are in no later part.
+//! Recorded traces, split in time: the first part is learned on, the next one validates, and the last one is for the verdict. A trace has
+//! only one past and one future, so no job of an earlier part is in a later one.
 
 use std::sync::Arc;
 
@@ -7,43 +7,43 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_task::{Arrival, ListedJob, TaskSet, Time};
 
-/// A part of a trace.
+/// Part of a trace.
 #[derive(Clone, Debug)]
-pub struct Trace {
+pub struct JobTrace {
     set: Arc<TaskSet>,
-    /// Of all its jobs, sorted.
+    /// Releases of all jobs, in ascending order.
     releases: Vec<Time>,
 }
 
-/// The parts of a trace; see [`Trace::split`].
+/// Parts of a trace; see [`JobTrace::split`].
 #[derive(Clone, Debug)]
-pub struct Parts {
-    /// To learn on.
-    pub training: Arc<Trace>,
-    /// To judge progress on.
-    pub validation: Arc<Trace>,
-    /// For the verdict.
-    pub verdict: Arc<Trace>,
+pub struct TraceSplit {
+    /// Part to learn on.
+    pub training: Arc<JobTrace>,
+    /// Part to validate on.
+    pub validation: Arc<JobTrace>,
+    /// Part for the verdict.
+    pub verdict: Arc<JobTrace>,
 }
 
-/// Shares of the jobs, by release, up to which a trace is learned on and validated on.
-pub const SHARES: (f64, f64) = (0.6, 0.8);
+/// Shares of the jobs, in the order of their releases, at which the training and the validation part end.
+pub const TRACE_SHARES: (f64, f64) = (0.6, 0.8);
 
-/// A trace of fewer jobs is not cut: its parts would say nothing.
-pub const FEWEST_JOBS: usize = 50;
+/// Least number of jobs of a trace that can be split; the parts of a shorter one would say nothing.
+pub const MIN_TRACE_JOBS: usize = 50;
 
-impl Trace {
-    /// The parts of a set all of whose jobs are listed; none for another set, or one that is too short.
-    pub fn split(set: &TaskSet) -> Option<Parts> {
+impl JobTrace {
+    /// Splits a set all of whose jobs are listed. Returns `None` for any other set, and for a trace that is too short.
+    pub fn split(set: &TaskSet) -> Option<TraceSplit> {
         let is_trace = set.tasks.iter().all(|task| matches!(task.arrival, Arrival::Listed(_)));
-        let whole = Trace::of(set.clone());
-        if !is_trace || whole.releases.len() < FEWEST_JOBS {
+        let whole = JobTrace::of(set.clone());
+        if !is_trace || whole.releases.len() < MIN_TRACE_JOBS {
             return None;
         }
         let cut = |share: f64| whole.releases[(whole.releases.len() as f64 * share) as usize];
-        let (first, second) = (cut(SHARES.0), cut(SHARES.1));
-        let part = |from: Time, to: Time| Arc::new(Trace::of(whole.between(from, to)));
-        let parts = Parts {
+        let (first, second) = (cut(TRACE_SHARES.0), cut(TRACE_SHARES.1));
+        let part = |from: Time, to: Time| Arc::new(JobTrace::of(whole.between(from, to)));
+        let parts = TraceSplit {
             training: part(Time::ZERO, first),
             validation: part(first, second),
             verdict: part(second, Time::NEVER),
@@ -53,17 +53,17 @@ impl Trace {
         is_whole.then_some(parts)
     }
 
-    fn of(set: TaskSet) -> Trace {
+    fn of(set: TaskSet) -> JobTrace {
         let jobs = |task: &temponet_task::Task| match &task.arrival {
             Arrival::Listed(jobs) => jobs.iter().map(|job| job.release).collect::<Vec<Time>>(),
             _ => Vec::new(),
         };
         let mut releases: Vec<Time> = set.tasks.iter().flat_map(jobs).collect();
         releases.sort_unstable();
-        Trace { set: Arc::new(set), releases }
+        JobTrace { set: Arc::new(set), releases }
     }
 
-    /// The jobs released from one date on and before another, the first of them at once. Tasks keep what is said of them.
+    /// Returns the jobs released in `from..to`, shifted so that the first one is released at time zero. Everything else stays.
     fn between(&self, from: Time, to: Time) -> TaskSet {
         let begin = self.releases.iter().copied().find(|release| *release >= from).unwrap_or(from);
         let mut set = (*self.set).clone();
@@ -81,22 +81,22 @@ impl Trace {
         set
     }
 
-    /// All of it.
+    /// Returns the part as a task set.
     pub fn set(&self) -> &Arc<TaskSet> {
         &self.set
     }
 
-    /// Jobs.
+    /// Returns the number of jobs.
     pub fn len(&self) -> usize {
         self.releases.len()
     }
 
-    /// Whether there are none.
+    /// Whether the part has no jobs.
     pub fn is_empty(&self) -> bool {
         self.releases.is_empty()
     }
 
-    /// When its last job is due.
+    /// Returns the deadline of the job that is due last.
     pub fn end(&self) -> Time {
         let due = |task: &temponet_task::Task| match &task.arrival {
             Arrival::Listed(jobs) => jobs.iter().map(|job| job.deadline).max(),
@@ -105,7 +105,8 @@ impl Trace {
         self.set.tasks.iter().filter_map(due).max().unwrap_or_default()
     }
 
-    /// What comes from one of its releases on, in its first three quarters, drawn by a seed: so that episodes do not all begin alike.
+    /// Returns the part from one of its releases on. The seed draws the release among the first three quarters, so that episodes begin
+    /// differently.
     pub fn window(&self, seed: u64) -> TaskSet {
         let place = Pcg64::seed_from_u64(seed).random_range(0..=self.releases.len() * 3 / 4);
         self.between(self.releases[place.min(self.releases.len() - 1)], Time::NEVER)
@@ -121,7 +122,7 @@ mod tests {
     fn a_trace_is_not_judged_on_the_jobs_it_was_learned_on() {
         let job = |place: u64| {
             let release = Time(1_000 + 10 * place);
-            // The execution time tells which one it is.
+            // The execution time identifies the job.
             let (execution, wcet) = (Time(place + 1), Time(500));
             ListedJob {
                 release,
@@ -138,7 +139,7 @@ mod tests {
             ..Task::periodic(name, Time(600), Time(500))
         };
         let set = TaskSet::new("trace", vec![task("a", 0, 70), task("b", 70, 100)], 1);
-        let parts = Trace::split(&set).unwrap();
+        let parts = JobTrace::split(&set).unwrap();
         let executions = |set: &TaskSet| -> Vec<u64> {
             let jobs = |task: &Task| match &task.arrival {
                 Arrival::Listed(jobs) => jobs.to_vec(),
@@ -153,6 +154,6 @@ mod tests {
         let windows: Vec<usize> = (0..20).map(|seed| executions(&parts.training.window(seed)).len()).collect();
         assert!(windows.iter().all(|jobs| (15..=60).contains(jobs)) && windows.iter().any(|jobs| *jobs != windows[0]));
         let recurring = TaskSet { tasks: vec![Task::periodic("p", Time(10), Time(1))], ..set };
-        assert!(Trace::split(&recurring).is_none());
+        assert!(JobTrace::split(&recurring).is_none());
     }
 }

@@ -1,0 +1,40 @@
+//! The base scheduler of a set: the best of the simple schedulers on it, which a learned scheduler should beat.
+//!
+//! Candidates are the advisors and planners of the learned scheduler, as [`temponet_sched::advisors`] and [`temponet_sched::planners`] list
+//! them. Their order matters only for ties, and nowhere else in this crate.
+
+use temponet_sched::{advisors, planners};
+use temponet_sim::SimError;
+use temponet_task::{Assignment, JobId, Scheduler, SystemView};
+
+use crate::environment::Environment;
+
+/// Returns the candidate that earns the most in an environment from now on, within the given time in units of the set's scale. Of several
+/// equal ones it is the one that is listed first, advisors before planners.
+pub fn best_base_scheduler(environment: &Environment, units: f64) -> Result<Box<dyn Scheduler>, SimError> {
+    let [mut best, others @ ..] = advisors();
+    let mut most = reward_of(environment, &mut *best, units)?;
+    let planners = planners().map(|planner| Box::new(planner) as Box<dyn Scheduler>);
+    for mut other in others.into_iter().chain(planners) {
+        let reward = reward_of(environment, &mut *other, units)?;
+        if reward > most {
+            (most, best) = (reward, other);
+        }
+    }
+    Ok(best)
+}
+
+/// Returns the reward of a run in which a scheduler decides from now on.
+fn reward_of(environment: &Environment, scheduler: &mut dyn Scheduler, units: f64) -> Result<f64, SimError> {
+    scheduler.start(environment.view().system).map_err(SimError::NotApplicable)?;
+    let first = chosen_jobs(scheduler, &environment.view());
+    environment.rollout_reward(&first, None, scheduler, units)
+}
+
+/// Returns the jobs that a scheduler would run.
+pub fn chosen_jobs(scheduler: &mut dyn Scheduler, view: &SystemView<'_>) -> Vec<JobId> {
+    let mut assignment = Assignment::default();
+    assignment.reset(view.cores());
+    scheduler.decide(view, &mut assignment);
+    assignment.cores().iter().flatten().copied().collect()
+}
