@@ -47,6 +47,6 @@ pub use losses::{
     PolicyWeights, QValueBatch, SelectedRows, best_rows, likelihood, q_value_of,
 };
 pub use optimizer::{Adam, AdamSettings, Schedule};
-pub use real::Real;
+pub use real::{MatrixPointer, Real};
 pub use tape::{Embedding, Loss, RowNumbers, Tape, Var};
 pub use tensors::{TensorId, Tensors};

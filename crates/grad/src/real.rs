@@ -5,6 +5,9 @@ use std::fmt::Debug;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
+/// Matrix by its first number and the distances, in numbers, between consecutive rows and columns.
+pub type MatrixPointer<R> = (*const R, isize, isize);
+
 /// A floating-point number. The functions of `f32` are written so that loops of them compile to vector instructions.
 pub trait Real:
     Copy
@@ -42,6 +45,22 @@ pub trait Real:
     fn is_finite(self) -> bool;
     /// Total order as of [`f64::total_cmp`]: −0 comes before +0.
     fn total_cmp(&self, other: &Self) -> Ordering;
+
+    /// Computes out (m × n, row-major) = beta · out + alpha · left (m × k) · right (k × n). `out` is given with the distance between consecutive rows. If
+    /// `beta` is zero, `out` is not read.
+    ///
+    /// # Safety
+    ///
+    /// Every number of the three matrices is valid memory, and `out` overlaps neither of the others.
+    #[allow(unsafe_code)]
+    unsafe fn multiply(
+        shape: (usize, usize, usize),
+        alpha: Self,
+        left: MatrixPointer<Self>,
+        right: MatrixPointer<Self>,
+        beta: Self,
+        out: (*mut Self, isize),
+    );
 
     /// The greater of two numbers; `other` if either is NaN.
     #[inline(always)]
@@ -86,6 +105,29 @@ impl Real for f64 {
     }
     fn total_cmp(&self, other: &f64) -> Ordering {
         f64::total_cmp(self, other)
+    }
+
+    /// Plain loops: double precision only checks gradients.
+    #[allow(unsafe_code)]
+    unsafe fn multiply(
+        (m, n, k): (usize, usize, usize),
+        alpha: f64,
+        left: MatrixPointer<f64>,
+        right: MatrixPointer<f64>,
+        beta: f64,
+        out: (*mut f64, isize),
+    ) {
+        let at = |(start, row, column): MatrixPointer<f64>, i: usize, j: usize| {
+            // SAFETY: the caller promises that every number of the matrix is valid.
+            unsafe { *start.offset(i as isize * row + j as isize * column) }
+        };
+        for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
+            let sum: f64 = (0..k).map(|depth| at(left, i, depth) * at(right, depth, j)).sum();
+            // SAFETY: as above.
+            let cell = unsafe { &mut *out.0.offset(i as isize * out.1 + j as isize) };
+            let before = if beta == 0.0 { 0.0 } else { beta * *cell };
+            *cell = before + alpha * sum;
+        }
     }
 }
 
@@ -136,6 +178,68 @@ impl Real for f32 {
     }
     fn total_cmp(&self, other: &f32) -> Ordering {
         f32::total_cmp(self, other)
+    }
+
+    #[allow(unsafe_code)]
+    unsafe fn multiply(
+        (m, n, k): (usize, usize, usize),
+        alpha: f32,
+        (left, left_row, left_column): MatrixPointer<f32>,
+        (right, right_row, right_column): MatrixPointer<f32>,
+        beta: f32,
+        (out, out_row): (*mut f32, isize),
+    ) {
+        let (multiply, one_thread) = (gemm_f32::gemm::f32::get_gemm_fn(), gemm_common::Parallelism::None);
+        let read = beta != 0.0;
+        // The kernel prefers columns, so a row-major product is computed as the transposed product of the transposed matrices.
+        // SAFETY: the caller's promise is passed on.
+        unsafe {
+            if out_row > 1 {
+                multiply(
+                    n,
+                    m,
+                    k,
+                    out,
+                    out_row,
+                    1,
+                    read,
+                    right,
+                    right_row,
+                    right_column,
+                    left,
+                    left_row,
+                    left_column,
+                    beta,
+                    alpha,
+                    false,
+                    false,
+                    false,
+                    one_thread,
+                );
+            } else {
+                multiply(
+                    m,
+                    n,
+                    k,
+                    out,
+                    1,
+                    out_row,
+                    read,
+                    left,
+                    left_column,
+                    left_row,
+                    right,
+                    right_column,
+                    right_row,
+                    beta,
+                    alpha,
+                    false,
+                    false,
+                    false,
+                    one_thread,
+                );
+            }
+        }
     }
 }
 

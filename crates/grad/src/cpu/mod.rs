@@ -1,4 +1,4 @@
-//! The CPU as a device: one thread. Loops are plain Rust; `pulp` compiles them for the vector instructions that the processor has, and `gemm` multiplies
+//! The CPU as a device: one thread. Loops are plain Rust; `pulp` compiles them for the vector instructions that the processor has, and `gemm-f32` multiplies
 //! matrices.
 
 /// Runs an expression that is compiled for the vector instructions that the processor has.
@@ -85,30 +85,9 @@ fn multiply<R: Real>(
     left.check(m, k);
     right.check(k, n);
     Strided { data: out, row: out_row, column: 1 }.check(m, n);
+    let [left, right] = [left, right].map(|matrix| (matrix.data.as_ptr(), matrix.row as isize, matrix.column as isize));
     // SAFETY: all three matrices lie within their slices, as was just checked.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            out.as_mut_ptr(),
-            1,
-            out_row as isize,
-            beta != R::ZERO,
-            left.data.as_ptr(),
-            left.column as isize,
-            left.row as isize,
-            right.data.as_ptr(),
-            right.column as isize,
-            right.row as isize,
-            beta,
-            alpha,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
-    }
+    unsafe { R::multiply((m, n, k), alpha, left, right, beta, (out.as_mut_ptr(), out_row as isize)) }
 }
 
 impl<R: Real> Cpu<R> {
