@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use temponet_lab::diagnostics::{Agreement, Distribution, RunReport, Spread};
-use temponet_lab::explain::{ExplainedDecision, explain_at, page};
-use temponet_lab::explain_run::{self, explain_run};
+use temponet_lab::explain::decision::{ExplainedDecision, explain_at, page};
+use temponet_lab::explain::diagnostics::{Agreement, Distribution, RunReport, Spread};
+use temponet_lab::explain::run::{explain_run, page as run_page};
 use temponet_lab::roster::{SHIELDED, UNSHIELDED};
 use temponet_task::Time;
 
@@ -60,7 +60,7 @@ pub fn run(args: Args) -> Result<()> {
         let run = explain_run(&set, seed, horizon, &model, &mut *scheduler, &mut *plain, &mut others)?;
         let lines = run_lines(&run, model.provenance().unwrap_or("unknown"));
         if let Some(file) = report {
-            file.write(explain_run::page(&set, &model.tokenizer, &run, &lines))?;
+            file.write(run_page(&set, &model.tokenizer, &run, &lines))?;
         }
         if args.json {
             let horizon_ns = horizon.0;
@@ -107,7 +107,7 @@ fn facts(decision: &ExplainedDecision, no_shield: bool) -> String {
         None => "It never idles".into(),
         Some(idle_q) => format!("Idling was worth {idle_q:.4}"),
     };
-    let stayed = |kept: &temponet_lab::diagnostics::KeptLine| {
+    let stayed = |kept: &temponet_lab::explain::diagnostics::KeptLine| {
         let name = |(task, job): &(String, u64)| format!("{task}#{job}");
         format!(
             " {} kept its core from {}, whose Q is {:.4} more: moving would have wasted {}, so that staying was worth {:.4}.",
@@ -171,7 +171,7 @@ const MOST_ROWS: usize = 40;
 fn text(decision: &ExplainedDecision, no_shield: bool) -> String {
     let network = &decision.network;
     let header = ["job", "due in", "slack", "remaining", "token", "Q", "attention", "core"];
-    let row = |job: &temponet_lab::diagnostics::JobLine| {
+    let row = |job: &temponet_lab::explain::diagnostics::JobLine| {
         let row = &network.rows[job.row as usize - 1];
         let token = row.token.iter().map(u16::to_string).chain(row.real.iter().map(|number| format!("{number:.3}")));
         vec![

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use temponet_lab::comparison::{CompareError, Plan, Row, picture_window};
 use temponet_lab::gantt;
-use temponet_lab::latency::Timed;
+use temponet_lab::measure::latency::Timed;
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
 use temponet_sim::{ChromeTrace, JobsCsv, Recorder, simulate};

@@ -12,10 +12,10 @@ use temponet_formats::read_bytes;
 use temponet_grad::Device;
 use temponet_infer::Weights;
 use temponet_lab::arena::Case;
-use temponet_lab::curves;
 use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
-use temponet_lab::verdict::{Judged, Verdict, judge};
+use temponet_lab::training::curves;
+use temponet_lab::training::verdict::{Judged, Verdict, judge};
 use temponet_task::{Arrival, Measure, TaskSet, Time};
 use temponet_train::{
     Events, FEWEST_JOBS, Parts, PhaseFigures, Ranges, Recipe, Run, Source, Trace, TrainError, UpdateFigures, Validated,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use temponet::{Learned, Model, Options, Tokenizer};
-use temponet_lab::diagnostics::{RunDiagnostics, RunReport, explain};
+use temponet_lab::explain::diagnostics::{RunDiagnostics, RunReport, explain};
 use temponet_sched::build;
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved};

@@ -7,9 +7,9 @@ mod text;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use temponet_lab::comparison::report;
 use temponet_lab::comparison::{Plan, compare, picture_window};
 use temponet_lab::progress::Progress;
-use temponet_lab::report;
 use temponet_lab::roster::{Roster, SHIELDED};
 use temponet_task::{Aim, Time};
 

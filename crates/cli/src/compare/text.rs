@@ -3,8 +3,8 @@
 use std::io::IsTerminal;
 
 use temponet_lab::clairvoyant::Clairvoyant;
+use temponet_lab::comparison::ranking;
 use temponet_lab::comparison::{Comparison, Row};
-use temponet_lab::ranking;
 use temponet_lab::roster::SHIELDED;
 use temponet_lab::stats::percent;
 use temponet_task::Measure;

@@ -5,8 +5,8 @@
 //! set are anything but independent.
 
 pub mod cases;
-mod outcome;
 pub mod page;
+mod results;
 pub mod scenario;
 pub mod scenario_file;
 
@@ -17,7 +17,7 @@ use temponet_sim::{SimError, Unobserved, Workload, simulate};
 use temponet_task::{Aim, Costs, Scheduler};
 
 pub use cases::Case;
-pub use outcome::{Arena, Outcome, Possible, Row, Standing, Summary};
+pub use results::{Arena, Outcome, Possible, Row, Standing, Summary};
 pub use scenario::{Scenario, ScenarioError};
 
 use crate::clairvoyant::{Range, jobs};

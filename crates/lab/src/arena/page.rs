@@ -1,6 +1,6 @@
 //! The arena as one page: a dot plot over the scenarios, and a table for each.
 
-use super::outcome::{Arena, LEVEL, Outcome, Row};
+use super::results::{Arena, LEVEL, Outcome, Row};
 use crate::roster::{SHIELDED, UNSHIELDED};
 use crate::stats::{percent, points};
 use temponet_page::svg::{Svg, circle, fill, line, stroke, text};

@@ -4,6 +4,7 @@
 
 pub mod attention;
 pub mod decision;
+pub mod latency;
 
 use std::hint::black_box;
 use std::time::Instant;

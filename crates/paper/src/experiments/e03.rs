@@ -7,7 +7,7 @@ use temponet_task::Aim;
 use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Unit};
 use temponet_lab::arena::Case;
 use temponet_lab::comparison::CompareError;
-use temponet_lab::latency::Timed;
+use temponet_lab::measure::latency::Timed;
 use temponet_lab::roster::SHIELDED;
 use temponet_lab::stats::percent;
 use temponet_page::charts::bars;

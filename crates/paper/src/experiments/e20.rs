@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use temponet::{Learned, Model, Observation, Options, Scale};
 use temponet_infer::reference;
-use temponet_lab::diagnostics::alignment;
+use temponet_lab::explain::diagnostics::alignment;
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Aim, Assignment, JobId, Scheduler};
 
@@ -13,7 +13,7 @@ use crate::{
     Better, Contender, Contest, Context, Entrant, Estimate, Findings, Line, ReproduceError, Size, Unit, model_entrant,
 };
 use temponet_lab::arena::Case;
-use temponet_lab::latency::Timed;
+use temponet_lab::measure::latency::Timed;
 use temponet_lab::measure::peak_rss_mb;
 use temponet_lab::stats::{mean, paired_difference, percent, points};
 use temponet_page::charts::bars;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::Deserialize;
 use temponet::{Learned, Model, Options, Temponet};
-use temponet_lab::diagnostics::{Cell, RunReport};
+use temponet_lab::explain::diagnostics::{Cell, RunReport};
 use temponet_sched::build;
 
 use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Unit};
 use temponet_lab::arena::Case;
 use temponet_lab::comparison::CompareError;
-use temponet_lab::explain_run::{explain_run, heat_map};
+use temponet_lab::explain::run::{explain_run, heat_map};
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
 

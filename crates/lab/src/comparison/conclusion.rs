@@ -2,8 +2,8 @@
 
 use temponet_task::Measure;
 
+use crate::comparison::ranking;
 use crate::comparison::{Comparison, Row, listed};
-use crate::ranking;
 use crate::roster::{LEARNED, SHIELDED, is_classical};
 use crate::stats::percent;
 

@@ -1,6 +1,8 @@
 //! Schedulers over many random sets of rising load, on several numbers of cores and tasks: which share of the sets each of them meets
 //! completely (the acceptance ratio that the field publishes), and which share of all deadlines.
 
+pub mod files;
+
 use temponet_oracle::STEPS_PER_SECOND;
 use temponet_sim::generate::{GenerateError, Spec, generate};
 use temponet_sim::{Unobserved, simulate};

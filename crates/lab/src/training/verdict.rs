@@ -7,8 +7,8 @@ use temponet_sim::{SimError, Unobserved, simulate};
 use temponet_task::{Aim, Goal, Measure};
 
 use crate::arena::{Case, possible};
+use crate::comparison::ranking::{self, Edge};
 use crate::comparison::{CompareError, listed};
-use crate::ranking::{self, Edge};
 use crate::roster::{Roster, SHIELDED, UNSHIELDED};
 use crate::stats::{self, percent};
 

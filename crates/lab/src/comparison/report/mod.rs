@@ -2,7 +2,7 @@
 //!
 //! Tables are in the page as they are; schedules and curves are drawn by its scripts from JSON, so that they can be chosen and zoomed.
 
-mod ranking;
+mod ranked_table;
 mod schedules;
 mod tasks;
 
@@ -88,7 +88,11 @@ pub fn html(comparison: &Comparison) -> String {
         .facts(&facts)
         .verdict(&comparison.verdict())
         .section("Tasks", tasks::HINT, &tasks::html(comparison))
-        .section("Schedulers", &ranking::hint(comparison), &(ranking::html(comparison) + &skipped(comparison)))
+        .section(
+            "Schedulers",
+            &ranked_table::hint(comparison),
+            &(ranked_table::html(comparison) + &skipped(comparison)),
+        )
         .section("Schedules", "", SCHEDULES)
         .section(
             "Response times",
@@ -145,7 +149,7 @@ fn response_table(comparison: &Comparison) -> String {
         let mut cells = vec![Cell::text(&row.scheduler), Cell::figure(percent(share), Some(share))];
         cells.extend([0.5, 0.95, 0.99, 1.0].map(|at| {
             let ns = row.metrics.response_completed.quantile(at).map(|ns| ns as f64);
-            Cell::figure(ranking::time(ns), ns)
+            Cell::figure(ranked_table::time(ns), ns)
         }));
         table.row("", &cells);
     }

@@ -1,5 +1,9 @@
 //! Every scheduler on the same jobs: the experiment behind `temponet compare`.
 
+mod conclusion;
+pub mod ranking;
+pub mod report;
+
 use rayon::prelude::*;
 use temponet_sched::SpecError;
 use temponet_sim::{Histogram, Metrics, Recorder, SimError, Unobserved, simulate};
@@ -7,9 +11,8 @@ use temponet_task::{Costs, Goal, Measure, Scheduler, TaskSet, Time};
 
 use crate::clairvoyant::{Clairvoyant, Range, clairvoyant};
 use crate::horizon::expected_jobs;
-use crate::latency::{Timed, charged};
+use crate::measure::latency::{Timed, charged};
 use crate::progress::Progress;
-use crate::ranking;
 use crate::roster::Roster;
 use crate::stats;
 

@@ -1,6 +1,6 @@
 //! All decisions of the learned scheduler in a run, laid open for people.
 
-use crate::diagnostics::{Cell as RunCell, ENTROPY_STEP, REMAINING_BINS, RunDiagnostics, RunReport};
+use crate::explain::diagnostics::{Cell as RunCell, ENTROPY_STEP, REMAINING_BINS, RunDiagnostics, RunReport};
 use temponet::{Model, Tokenizer};
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, Scheduler, TaskSet, Time};

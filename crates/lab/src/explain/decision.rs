@@ -1,6 +1,6 @@
 //! One decision of the learned scheduler, found in a run and laid open for people.
 
-use crate::diagnostics::{AttentionMap, Explanation, explain};
+use crate::explain::diagnostics::{AttentionMap, Explanation, explain};
 use temponet::Model;
 use temponet_sched::global_edf;
 use temponet_sim::{Engine, SimError, Unobserved};
