@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use temponet_lab::comparison::{CompareError, Plan, Row, picture_window};
+use temponet_lab::comparison::{CompareError, ComparisonPlan, ComparisonRow, picture_window};
 use temponet_lab::gantt;
 use temponet_lab::measure::latency::Timed;
 use temponet_lab::progress::Progress;
@@ -124,9 +124,9 @@ pub fn run(args: Args) -> Result<()> {
     let compliance = vec![metrics.jobs.compliance()];
     let (scheduler, counters) = (roster.label(name), scheduler.counters());
     let (goal, scores) = (set.goal(), vec![metrics.scores(&set.goal())]);
-    let row = Row { scheduler, metrics, compliance, scores, latency, recording, counters };
+    let row = ComparisonRow { scheduler, metrics, compliance, scores, latency, recording, counters };
     let (schedulers, latency) = (vec![name.into()], args.latency);
-    let plan = Plan {
+    let plan = ComparisonPlan {
         set,
         goal,
         horizon,
@@ -158,7 +158,7 @@ fn amount(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.2}") }
 }
 
-fn text(row: &Row, plan: &Plan) -> String {
+fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
     let metrics = &row.metrics;
     let optional = |time: Option<f64>| time.map_or("–".into(), table::time);
     let whole = |time: Option<i64>| optional(time.map(|time| time as f64));

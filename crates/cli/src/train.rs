@@ -15,7 +15,7 @@ use temponet_lab::arena::Case;
 use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
 use temponet_lab::training::curves;
-use temponet_lab::training::verdict::{Judged, Verdict, judge};
+use temponet_lab::training::verdict::{JudgedScheduler, TrainingVerdict, judge};
 use temponet_task::{Arrival, Measure, TaskSet, Time};
 use temponet_train::{
     Events, FEWEST_JOBS, Parts, PhaseFigures, Ranges, Recipe, Run, Source, Trace, TrainError, UpdateFigures, Validated,
@@ -85,7 +85,7 @@ struct JsonTraining<'a> {
     seed: u64,
     phases: &'a [PhaseFigures],
     seconds: f64,
-    verdict: &'a Verdict,
+    verdict: &'a TrainingVerdict,
     sentence: String,
 }
 
@@ -163,11 +163,11 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// EDF and the best other scheduler on the runs of the verdict; none where the curve counts jobs by what they are worth.
-fn baselines(verdict: &Verdict) -> Vec<curves::Baseline> {
+fn baselines(verdict: &TrainingVerdict) -> Vec<curves::Baseline> {
     if !verdict.goal().is_plain() {
         return Vec::new();
     }
-    let is_shown = |(place, judged): &(usize, &Judged)| *place == 0 || judged.name == "edf";
+    let is_shown = |(place, judged): &(usize, &JudgedScheduler)| *place == 0 || judged.name == "edf";
     let others = verdict.others.iter().enumerate().filter(is_shown);
     others.map(|(_, judged)| (judged.name.clone(), judged.compliance)).collect()
 }
@@ -394,7 +394,7 @@ fn shares(score: f64, met: f64, critical: Option<f64>) -> String {
     format!("{critical}{worth}in time {}", percent(met))
 }
 
-fn text(output: &Path, verdict: &Verdict, first: Option<&Case>) -> String {
+fn text(output: &Path, verdict: &TrainingVerdict, first: Option<&Case>) -> String {
     let mut text = String::new();
     if let Some(trial) = first {
         text += &format!("{}\n", heading(&trial.set, trial.horizon));
@@ -412,7 +412,7 @@ fn text(output: &Path, verdict: &Verdict, first: Option<&Case>) -> String {
     let mut header: Vec<String> = vec!["scheduler".into()];
     header.extend(measures.iter().map(|measure| goal.label(*measure)));
     header.extend(["in time".into(), "95%".into()]);
-    let row = |judged: &Judged| {
+    let row = |judged: &JudgedScheduler| {
         let interval = judged.ci95.map(|half| format!("± {:.2}", 100.0 * half)).unwrap_or_default();
         let mut cells = vec![judged.name.clone()];
         let figures = goal.measures().iter().zip(&judged.goal).filter(|(measure, _)| **measure != Measure::Met);
@@ -427,7 +427,7 @@ fn text(output: &Path, verdict: &Verdict, first: Option<&Case>) -> String {
     }));
     optimum.extend([percent(verdict.clairvoyant), String::new()]);
     let mut rows = vec![optimum, row(&verdict.temponet), row(&verdict.unshielded)];
-    let is_shown = |(place, judged): &(usize, &Judged)| *place < 3 || judged.name == "edf";
+    let is_shown = |(place, judged): &(usize, &JudgedScheduler)| *place < 3 || judged.name == "edf";
     rows.extend(verdict.others.iter().enumerate().filter(is_shown).map(|(_, judged)| row(judged)));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     text += &table::render_with(&header, &rows, 1);

@@ -7,28 +7,28 @@ use temponet_task::{TaskSet, Time};
 
 /// The greatest possible figure lies between these; it is `lower` where they are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Range {
+pub struct OptimumRange {
     /// A schedule with so much is known.
     pub lower: f64,
     /// No schedule has more.
     pub upper: f64,
 }
 
-impl Range {
+impl OptimumRange {
     /// Whether nothing is left open.
     pub fn is_exact(&self) -> bool {
         self.upper <= self.lower * (1.0 + 1e-12)
     }
 
-    fn add(&mut self, other: Range) {
+    fn add(&mut self, other: OptimumRange) {
         self.lower += other.lower;
         self.upper += other.upper;
     }
 }
 
-impl From<&Optimum> for Range {
-    fn from(optimum: &Optimum) -> Range {
-        Range { lower: optimum.lower, upper: optimum.upper }
+impl From<&Optimum> for OptimumRange {
+    fn from(optimum: &Optimum) -> OptimumRange {
+        OptimumRange { lower: optimum.lower, upper: optimum.upper }
     }
 }
 
@@ -38,13 +38,13 @@ pub struct Clairvoyant {
     /// Jobs that count.
     pub released: u64,
     /// Most jobs in time.
-    pub met: Range,
+    pub met: OptimumRange,
     /// Most value in time, if jobs differ in value.
-    pub value: Option<Range>,
+    pub value: Option<OptimumRange>,
     /// Most critical jobs in time, if there are any.
-    pub critical: Option<Range>,
+    pub critical: Option<OptimumRange>,
     /// Most jobs in time of each level of criticality above 0, each alone.
-    pub levels: Vec<(u8, Range)>,
+    pub levels: Vec<(u8, OptimumRange)>,
     /// With most critical jobs in time, the most jobs in all; only where that is exact.
     pub met_critical_first: Option<u64>,
     /// The first run's jobs that count, and which of them the best schedule found has in time.
@@ -152,7 +152,7 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
             let others = releases.iter().filter(|release| release.criticality == 0).count() as f64;
             let first = solve(jobs(&releases, |release| if release.criticality > 0 { others + 1.0 } else { 1.0 }));
             let critical = |weight: f64| (weight / (others + 1.0)).floor();
-            total.critical = Some(Range { lower: critical(first.lower), upper: critical(first.upper) });
+            total.critical = Some(OptimumRange { lower: critical(first.lower), upper: critical(first.upper) });
             let met = first.lower - others * critical(first.lower);
             total.met_critical_first = first.is_exact().then_some(met as u64);
             let alone = |level: &u8| match levels.len() {
@@ -165,10 +165,10 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
     };
     let mut all: Vec<Clairvoyant> = (0..different).into_par_iter().map(one).collect();
     let first_run = all.first_mut().map(|run| std::mem::take(&mut run.first_run)).unwrap_or_default();
-    let sum = |of: &dyn Fn(&Clairvoyant) -> Range| {
-        let mut sum = Range::default();
+    let sum = |of: &dyn Fn(&Clairvoyant) -> OptimumRange| {
+        let mut sum = OptimumRange::default();
         all.iter().for_each(|run| sum.add(of(run)));
-        Range { lower: sum.lower * times, upper: sum.upper * times }
+        OptimumRange { lower: sum.lower * times, upper: sum.upper * times }
     };
     let met_first: Option<u64> = all.iter().map(|run| run.met_critical_first).sum();
     Ok(Clairvoyant {
@@ -198,6 +198,9 @@ mod tests {
         // Years of nanoseconds are not even counted.
         assert!(clairvoyant(&set, Time::MAX_INPUT, 1, 1, seconds).is_err());
         assert_eq!(equal_optimum(&set, 1, Time::MAX_INPUT, 1_000).map(|found| found.1), None);
-        assert_eq!(clairvoyant(&set, Time(50_000), 1, 1, seconds).unwrap().met, Range { lower: 50.0, upper: 50.0 });
+        assert_eq!(
+            clairvoyant(&set, Time(50_000), 1, 1, seconds).unwrap().met,
+            OptimumRange { lower: 50.0, upper: 50.0 }
+        );
     }
 }

@@ -5,7 +5,7 @@
 use temponet_sim::{End, JobRecord, Recorder};
 use temponet_task::{TaskSet, Time};
 
-use temponet_page::svg::{Shape, Svg, fill, line, path, rect, text};
+use temponet_page::svg::{Svg, SvgShape, fill, line, path, rect, text};
 
 /// More tasks than this are drawn by core.
 pub const MOST_TASK_ROWS: usize = 24;
@@ -118,7 +118,7 @@ fn tick_step(until: Time) -> Time {
 
 fn legend(out: &mut Svg, set: &TaskSet, by_task: bool, y: f64) {
     let mut x = LEFT;
-    let mut entry = |symbol: Shape, words: &str| {
+    let mut entry = |symbol: SvgShape, words: &str| {
         out.moved(x, y, |out| {
             out.add(symbol);
             out.add(text(18.0, 4.0, words).class("soft"));

@@ -41,7 +41,7 @@ fn t_quantile_975(degrees_of_freedom: usize) -> f64 {
 
 /// The outcome of a statistical test.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Test {
+pub struct TestResult {
     /// Student's t, or the greatest distance D.
     pub statistic: f64,
     /// How probable one at least as great is if there is no difference.
@@ -49,7 +49,7 @@ pub struct Test {
 }
 
 /// Student's paired two-sided t-test of `a − b`; none for fewer than two pairs, or where all differences are equal.
-pub fn paired_t_test(a: &[f64], b: &[f64]) -> Option<Test> {
+pub fn paired_t_test(a: &[f64], b: &[f64]) -> Option<TestResult> {
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
     let n = differences.len() as f64;
     let error = deviation(&differences) / n.sqrt();
@@ -58,12 +58,12 @@ pub fn paired_t_test(a: &[f64], b: &[f64]) -> Option<Test> {
     }
     let (t, freedom) = (mean(&differences) / error, n - 1.0);
     let p = regularized_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5);
-    Some(Test { statistic: t, p })
+    Some(TestResult { statistic: t, p })
 }
 
 /// The two-sample Kolmogorov–Smirnov test: the greatest distance of the two distributions, with the asymptotic p-value in Stephens's correction. None
 /// if a sample is empty.
-pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<Test> {
+pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<TestResult> {
     if a.is_empty() || b.is_empty() {
         return None;
     }
@@ -81,7 +81,7 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<Test> {
     // The series converges slowly where it is one anyway.
     let term = |k: i32| 2.0 * (-1.0f64).powi(k - 1) * (-2.0 * (f64::from(k) * lambda).powi(2)).exp();
     let p = if lambda < 0.2 { 1.0 } else { (1..=100).map(term).sum::<f64>().clamp(0.0, 1.0) };
-    Some(Test { statistic: distance, p })
+    Some(TestResult { statistic: distance, p })
 }
 
 /// A power law `y = factor · x^exponent`, fitted to the logarithms by least squares.

@@ -14,4 +14,4 @@ mod table;
 
 pub use escape::{escape, printable};
 pub use skeleton::Page;
-pub use table::{Cell, Table};
+pub use table::{HtmlCell, HtmlTable};

@@ -32,113 +32,113 @@ fn short(value: f64) -> String {
 }
 
 /// One element.
-pub struct Shape {
+pub struct SvgShape {
     name: &'static str,
     attributes: String,
     inside: String,
 }
 
-fn shape(name: &'static str, numbers: &[(&str, f64)]) -> Shape {
-    let shape = Shape { name, attributes: String::new(), inside: String::new() };
+fn shape(name: &'static str, numbers: &[(&str, f64)]) -> SvgShape {
+    let shape = SvgShape { name, attributes: String::new(), inside: String::new() };
     numbers.iter().fold(shape, |shape, (name, value)| shape.set(name, &short(*value)))
 }
 
 /// A rectangle from its upper left corner.
-pub fn rect(x: f64, y: f64, width: f64, height: f64) -> Shape {
+pub fn rect(x: f64, y: f64, width: f64, height: f64) -> SvgShape {
     shape("rect", &[("x", x), ("y", y), ("width", width.max(0.0)), ("height", height.max(0.0))])
 }
 
 /// A line from one point to another.
-pub fn line(from: (f64, f64), to: (f64, f64)) -> Shape {
+pub fn line(from: (f64, f64), to: (f64, f64)) -> SvgShape {
     shape("line", &[("x1", from.0), ("y1", from.1), ("x2", to.0), ("y2", to.1)])
 }
 
 /// A circle.
-pub fn circle(x: f64, y: f64, radius: f64) -> Shape {
+pub fn circle(x: f64, y: f64, radius: f64) -> SvgShape {
     shape("circle", &[("cx", x), ("cy", y), ("r", radius)])
 }
 
 /// A line through points.
-pub fn polyline(points: impl Iterator<Item = (f64, f64)>) -> Shape {
+pub fn polyline(points: impl Iterator<Item = (f64, f64)>) -> SvgShape {
     let points: Vec<String> = points.map(|(x, y)| format!("{},{}", short(x), short(y))).collect();
     shape("polyline", &[]).set("points", &points.join(" "))
 }
 
 /// A path from a point, in the path's own words.
-pub fn path(x: f64, y: f64, steps: &str) -> Shape {
+pub fn path(x: f64, y: f64, steps: &str) -> SvgShape {
     shape("path", &[]).set("d", &format!("M{} {}{steps}", short(x), short(y)))
 }
 
 /// Words of anybody; they begin at the point.
-pub fn text(x: f64, y: f64, words: &str) -> Shape {
-    Shape { inside: escape(words), ..shape("text", &[("x", x), ("y", y)]) }
+pub fn text(x: f64, y: f64, words: &str) -> SvgShape {
+    SvgShape { inside: escape(words), ..shape("text", &[("x", x), ("y", y)]) }
 }
 
-impl Shape {
+impl SvgShape {
     /// Any attribute.
-    pub fn set(mut self, name: &str, value: &str) -> Shape {
+    pub fn set(mut self, name: &str, value: &str) -> SvgShape {
         let _ = write!(self.attributes, " {name}=\"{}\"", escape(value));
         self
     }
 
     /// Its class, or classes with spaces between them.
-    pub fn class(self, class: &str) -> Shape {
+    pub fn class(self, class: &str) -> SvgShape {
         self.set("class", class)
     }
 
     /// A fill that is the same in light and dark, from the scale.
-    pub fn shade(self, colour: &str) -> Shape {
+    pub fn shade(self, colour: &str) -> SvgShape {
         self.set("fill", colour)
     }
 
     /// Words that end at their point.
-    pub fn end(self) -> Shape {
+    pub fn end(self) -> SvgShape {
         self.set("text-anchor", "end")
     }
 
     /// Words whose middle is at their point.
-    pub fn middle(self) -> Shape {
+    pub fn middle(self) -> SvgShape {
         self.set("text-anchor", "middle")
     }
 
     /// Height of the letters.
-    pub fn size(self, pixels: f64) -> Shape {
+    pub fn size(self, pixels: f64) -> SvgShape {
         self.set("font-size", &short(pixels))
     }
 
     /// Strong letters.
-    pub fn bold(self) -> Shape {
+    pub fn bold(self) -> SvgShape {
         self.set("font-weight", "600")
     }
 
     /// Width of the line.
-    pub fn width(self, pixels: f64) -> Shape {
+    pub fn width(self, pixels: f64) -> SvgShape {
         self.set("stroke-width", &short(pixels))
     }
 
     /// Dashes; nothing for a plain line.
-    pub fn dashed(self, dashes: &str) -> Shape {
+    pub fn dashed(self, dashes: &str) -> SvgShape {
         if dashes.is_empty() { self } else { self.set("stroke-dasharray", dashes) }
     }
 
     /// A line of a series: its colour and its dashes.
-    pub fn series(self, series: usize) -> Shape {
+    pub fn series(self, series: usize) -> SvgShape {
         self.class(&stroke(series)).width(2.0).dashed(dash(series))
     }
 
     /// Turned about a point, in degrees clockwise.
-    pub fn turned(self, degrees: f64, x: f64, y: f64) -> Shape {
+    pub fn turned(self, degrees: f64, x: f64, y: f64) -> SvgShape {
         self.set("transform", &format!("rotate({} {} {})", short(degrees), short(x), short(y)))
     }
 
     /// What pointing at it says.
-    pub fn title(mut self, words: &str) -> Shape {
+    pub fn title(mut self, words: &str) -> SvgShape {
         let _ = write!(self.inside, "<title>{}</title>", escape(words));
         self
     }
 
     fn markup(&self) -> String {
-        let Shape { name, attributes, inside } = self;
+        let SvgShape { name, attributes, inside } = self;
         if inside.is_empty() {
             format!("<{name}{attributes}/>")
         } else {
@@ -169,13 +169,13 @@ impl Svg {
     }
 
     /// Draws a shape over what is there.
-    pub fn add(&mut self, shape: Shape) {
+    pub fn add(&mut self, shape: SvgShape) {
         self.body += &shape.markup();
         self.body.push('\n');
     }
 
     /// Draws a shape that leads to a place in the same page.
-    pub fn link(&mut self, to: &str, shape: Shape) {
+    pub fn link(&mut self, to: &str, shape: SvgShape) {
         let _ = writeln!(self.body, "<a href=\"#{}\">{}</a>", escape(to), shape.markup());
     }
 

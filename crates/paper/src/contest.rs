@@ -10,7 +10,7 @@ use temponet_task::{Aim, Scheduler};
 use super::findings::{Better, Estimate, Line, Unit};
 use super::{Context, ReproduceError};
 use temponet_lab::arena::{Case, possible};
-use temponet_lab::clairvoyant::Range;
+use temponet_lab::clairvoyant::OptimumRange;
 use temponet_lab::comparison::CompareError;
 use temponet_lab::progress::Progress;
 use temponet_lab::roster::{SHIELDED, is_classical};
@@ -119,7 +119,7 @@ pub struct Contest {
     /// Those that do not, and why.
     pub skipped: Vec<(String, String)>,
     /// The greatest possible score of each run by the metric asked for; empty if it was not asked for.
-    pub possible: Vec<Range>,
+    pub possible: Vec<OptimumRange>,
 }
 
 impl Context<'_> {
@@ -230,7 +230,7 @@ impl Contest {
     /// The mean of what is possible, and whether it is the optimum and no mere bound.
     pub fn optimum(&self) -> Option<(f64, bool)> {
         let upper: Vec<f64> = self.possible.iter().map(|range| range.upper).collect();
-        (!upper.is_empty()).then(|| (stats::mean(&upper), self.possible.iter().all(Range::is_exact)))
+        (!upper.is_empty()).then(|| (stats::mean(&upper), self.possible.iter().all(OptimumRange::is_exact)))
     }
 
     /// Puts EDF's and the best classical scheduler's figure beside a line.

@@ -168,7 +168,7 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(name) = &args.model {
         models.push(("given", setup::model(name)?));
     }
-    let effort = decision::Effort { passes, controls, mapping: Mapping::Greedy };
+    let effort = decision::TimingEffort { passes, controls, mapping: Mapping::Greedy };
     let mut decisions = Vec::new();
     for (name, model) in models {
         let model = Arc::new(model);
@@ -220,7 +220,7 @@ pub fn run(args: Args) -> Result<()> {
     text += "\n";
     let header =
         ["model", "jobs", "distinct", "tokens", "network", "mapping", "decision", "p99", "p99.9", "control ns"];
-    let row = |figures: &decision::Figures| {
+    let row = |figures: &decision::DecisionFigures| {
         let micro = |ns: f64| format!("{:.1} µs", ns / 1e3);
         let whole = [figures.end_to_end_ns_p50, figures.end_to_end_ns_p99, figures.end_to_end_ns_p999];
         let parts = [figures.tokens_ns_p50, figures.encoder_ns_p50, figures.mapping_ns_p50];

@@ -4,7 +4,7 @@ use temponet_sim::generate::{GenerateError, Spec, generate};
 use temponet_task::{Arrival, ExecutionModel, Mode, Task, TaskSet, Time};
 
 use super::scenario::{Scenario, Sets};
-use super::scenario_file::Execution;
+use super::scenario_file::ExecutionShares;
 use crate::horizon::horizon_of;
 
 /// One run that every scheduler is scored on.
@@ -98,16 +98,16 @@ impl Scenario {
     }
 }
 
-fn vary(task: &mut Task, execution: Execution) {
+fn vary(task: &mut Task, execution: ExecutionShares) {
     let wcet = task.wcet;
     let part = |share: f64| Time((share * wcet.0 as f64).round().max(1.0) as u64).min(wcet);
     match execution {
-        Execution::Uniform { bcet } => (task.bcet, task.execution) = (part(bcet), ExecutionModel::Uniform),
-        Execution::Weibull { bcet, acet, exceed } => {
+        ExecutionShares::Uniform { bcet } => (task.bcet, task.execution) = (part(bcet), ExecutionModel::Uniform),
+        ExecutionShares::Weibull { bcet, acet, exceed } => {
             (task.bcet, task.acet) = (part(bcet), Some(part(acet)));
             task.execution = ExecutionModel::Weibull { exceed };
         }
-        Execution::Pareto { bcet, shape } => {
+        ExecutionShares::Pareto { bcet, shape } => {
             (task.bcet, task.execution) = (part(bcet), ExecutionModel::Pareto { shape });
         }
     }

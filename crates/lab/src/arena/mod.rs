@@ -17,17 +17,17 @@ use temponet_sim::{SimError, Unobserved, Workload, simulate};
 use temponet_task::{Aim, Costs, Scheduler};
 
 pub use cases::Case;
-pub use results::{Arena, Outcome, Possible, Row, Standing, Summary};
+pub use results::{ArenaResults, ArenaRow, ArenaSummary, Possible, ScenarioResult, ScenarioStanding};
 pub use scenario::{Scenario, ScenarioError};
 
-use crate::clairvoyant::{Range, jobs};
+use crate::clairvoyant::{OptimumRange, jobs};
 use crate::comparison::CompareError;
 use crate::progress::Progress;
 use crate::roster::Roster;
 
 /// What to run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ArenaPlan {
     /// The scenarios.
     pub scenarios: Vec<Scenario>,
     /// Scheduler names with options.
@@ -38,7 +38,7 @@ pub struct Plan {
     pub quick: bool,
 }
 
-/// Why there is no outcome.
+/// Why there is no result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ArenaError {
     /// No such scenario.
@@ -74,30 +74,30 @@ pub fn evaluate<S: Scheduler>(aim: Aim, cases: &[Case], make: impl Fn() -> S + S
 
 /// The greatest score that a run allows to whoever knows the future; with costs, only that nobody has more. Finding it may take so many seconds of one
 /// core.
-pub fn possible(aim: Aim, seconds: f64, case: &Case) -> Range {
+pub fn possible(aim: Aim, seconds: f64, case: &Case) -> OptimumRange {
     let Case { set, seed, horizon } = case;
     let releases = Workload::counted(set, *seed, *horizon);
     if scenario::weight(aim, 0, 1.0).is_none() {
-        return Range { lower: 0.0, upper: 1.0 };
+        return OptimumRange { lower: 0.0, upper: 1.0 };
     }
     let weighted = jobs(&releases, |release| scenario::weight(aim, release.criticality, release.value).unwrap_or(0.0));
     let all: f64 = weighted.iter().map(|job| job.weight).sum();
     if all == 0.0 {
-        return Range { lower: 1.0, upper: 1.0 };
+        return OptimumRange { lower: 1.0, upper: 1.0 };
     }
     let found = optimum(&weighted, set.cores, (seconds * STEPS_PER_SECOND) as u64);
     let is_free = set.costs == Costs::default();
-    Range { lower: if is_free { found.lower / all } else { 0.0 }, upper: found.upper / all }
+    OptimumRange { lower: if is_free { found.lower / all } else { 0.0 }, upper: found.upper / all }
 }
 
 /// What one scheduler, or the optimum, comes to on one run.
-enum Found {
+enum CellResult {
     Score(Score),
     NotApplicable(String),
-    Possible(Range),
+    Possible(OptimumRange),
 }
 
-impl Plan {
+impl ArenaPlan {
     /// The bar of this plan: a step for each scheduler, and one for the optimum, on each run.
     pub fn progress(&self) -> Progress {
         let runs = |scenario: &Scenario| match self.quick {
@@ -110,17 +110,17 @@ impl Plan {
 }
 
 /// Runs everything, in parallel; the result does not depend on the number of threads.
-pub fn run(plan: &Plan, progress: &Progress) -> Result<Arena, ArenaError> {
+pub fn run(plan: &ArenaPlan, progress: &Progress) -> Result<ArenaResults, ArenaError> {
     for name in &plan.schedulers {
         plan.roster.build(name).map_err(CompareError::from)?;
     }
-    let outcomes = plan.scenarios.iter().map(|scenario| run_scenario(plan, scenario, progress));
-    let arena = Arena { outcomes: outcomes.collect::<Result<_, _>>()?, quick: plan.quick };
+    let scenarios = plan.scenarios.iter().map(|scenario| run_scenario(plan, scenario, progress));
+    let arena = ArenaResults { scenarios: scenarios.collect::<Result<_, _>>()?, quick: plan.quick };
     progress.finish();
     Ok(arena)
 }
 
-fn run_scenario(plan: &Plan, scenario: &Scenario, progress: &Progress) -> Result<Outcome, ArenaError> {
+fn run_scenario(plan: &ArenaPlan, scenario: &Scenario, progress: &Progress) -> Result<ScenarioResult, ArenaError> {
     progress.say(&scenario.name);
     let cannot_draw = |error| ArenaError::Generate(scenario.name.clone(), error);
     let cases = scenario.cases(plan.quick).map_err(cannot_draw)?;
@@ -129,14 +129,14 @@ fn run_scenario(plan: &Plan, scenario: &Scenario, progress: &Progress) -> Result
     let contenders: Vec<Option<&str>> = [None].into_iter().chain(names).collect();
     let cells: Vec<(Option<&str>, &Case)> =
         contenders.iter().flat_map(|contender| cases.iter().map(|case| (*contender, case))).collect();
-    let one = |(contender, case): &(Option<&str>, &Case)| -> Result<Found, ArenaError> {
+    let one = |(contender, case): &(Option<&str>, &Case)| -> Result<CellResult, ArenaError> {
         let found = match contender {
-            None => Found::Possible(possible(scenario.goal, scenario.oracle_seconds, case)),
+            None => CellResult::Possible(possible(scenario.goal, scenario.oracle_seconds, case)),
             Some(name) => {
                 let mut scheduler = plan.roster.build(name).map_err(CompareError::from)?;
                 match score(scenario.goal, case, &mut *scheduler) {
-                    Ok(score) => Found::Score(score),
-                    Err(SimError::NotApplicable(why)) => Found::NotApplicable(why.to_string()),
+                    Ok(score) => CellResult::Score(score),
+                    Err(SimError::NotApplicable(why)) => CellResult::NotApplicable(why.to_string()),
                     Err(error) => return Err(CompareError::Run(name.to_string(), error).into()),
                 }
             }
@@ -144,24 +144,24 @@ fn run_scenario(plan: &Plan, scenario: &Scenario, progress: &Progress) -> Result
         progress.step();
         Ok(found)
     };
-    let found: Vec<Found> = cells.par_iter().map(one).collect::<Result<_, _>>()?;
+    let found: Vec<CellResult> = cells.par_iter().map(one).collect::<Result<_, _>>()?;
     let (mut ranges, mut rows, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
     for (contender, of_cases) in contenders.into_iter().zip(found.chunks(cases.len())) {
         let (mut scores, mut refused) = (Vec::new(), None);
         for found in of_cases {
             match found {
-                Found::Score(score) => scores.push(*score),
-                Found::NotApplicable(why) => refused = refused.or(Some(why)),
-                Found::Possible(range) => ranges.push(*range),
+                CellResult::Score(score) => scores.push(*score),
+                CellResult::NotApplicable(why) => refused = refused.or(Some(why)),
+                CellResult::Possible(range) => ranges.push(*range),
             }
         }
         match (contender, refused) {
             (None, _) => {}
-            (Some(name), None) => rows.push(Row { spec: name.into(), label: plan.roster.label(name), scores }),
+            (Some(name), None) => rows.push(ArenaRow { spec: name.into(), label: plan.roster.label(name), scores }),
             (Some(name), Some(why)) => skipped.push((name.into(), why.clone())),
         }
     }
-    Ok(Outcome::new(scenario.clone(), cases.len(), rows, skipped, ranges))
+    Ok(ScenarioResult::new(scenario.clone(), cases.len(), rows, skipped, ranges))
 }
 
 #[cfg(test)]
@@ -182,13 +182,13 @@ mod tests {
 
     const UNIFORM: &str = "[execution]\nmodel = \"uniform\"\nbcet = 0.2\n";
 
-    fn plan(scenario: Scenario, schedulers: &[&str], model: Option<Model>) -> Plan {
+    fn plan(scenario: Scenario, schedulers: &[&str], model: Option<Model>) -> ArenaPlan {
         let schedulers = schedulers.iter().map(|name| name.to_string()).collect();
-        Plan { scenarios: vec![scenario], schedulers, roster: Roster { model: model.map(Arc::new) }, quick: false }
+        ArenaPlan { scenarios: vec![scenario], schedulers, roster: Roster { model: model.map(Arc::new) }, quick: false }
     }
 
-    fn outcome(plan: &Plan) -> Outcome {
-        run(plan, &plan.progress()).unwrap().outcomes.remove(0)
+    fn result(plan: &ArenaPlan) -> ScenarioResult {
+        run(plan, &plan.progress()).unwrap().scenarios.remove(0)
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
     fn a_scenario_from_end_to_end() {
         let model = Model::random(Tokenizer::full(), 1);
         let plan = plan(small(UNIFORM), &["edf", "mh-edf", "d-over", SHIELDED, UNSHIELDED], Some(model));
-        let result = outcome(&plan);
+        let result = result(&plan);
         assert_eq!((result.rows.len(), result.sets), (4, 6));
         assert_eq!(result.skipped, [("d-over".into(), "d-over is defined for one core, not for 2".into())]);
         let best = result.best_classical().unwrap();
@@ -230,7 +230,7 @@ mod tests {
     fn the_number_of_threads_changes_nothing() {
         let plan = plan(small(UNIFORM), &["edf", "llf", "mh-edf", "srpt"], None);
         let on =
-            |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| outcome(&plan));
+            |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| result(&plan));
         let (one, four) = (on(1), on(4));
         assert_eq!((one.rows, one.possible), (four.rows, four.possible));
     }
@@ -240,7 +240,7 @@ mod tests {
         let text = "critical = 0.5\nvalues = [1.0, 10.0]\n";
         for goal in [Aim::Critical, Aim::Value] {
             let scenario = Scenario { goal, ..small(text) };
-            let result = outcome(&plan(scenario, &["edf", "muf", "dasa"], None));
+            let result = result(&plan(scenario, &["edf", "muf", "dasa"], None));
             let best = result.best_classical().unwrap();
             assert_eq!(best.spec, if goal == Aim::Critical { "muf" } else { "dasa" });
             assert!(best.score() > best.compliance() && best.score() <= result.possible.upper + 1e-12);
@@ -250,8 +250,8 @@ mod tests {
     #[test]
     fn with_costs_the_optimum_is_a_bound() {
         let costs = "[costs]\ncontext_switch = \"500us\"\n";
-        let with = outcome(&plan(small(costs), &["edf"], None));
-        let without = outcome(&plan(small(""), &["edf"], None));
+        let with = result(&plan(small(costs), &["edf"], None));
+        let without = result(&plan(small(""), &["edf"], None));
         assert!(!with.possible.is_exact && with.possible.upper == without.possible.upper);
         assert!(with.rows[0].score() < without.rows[0].score());
         assert_eq!(with.possible.lower, with.rows[0].score());
@@ -276,7 +276,7 @@ mod tests {
     fn modes_change_the_work_on_the_way() {
         let modes =
             "[[mode]]\nname = \"calm\"\nfrom = 0.0\nwork = 0.1\n[[mode]]\nname = \"high\"\nfrom = 0.5\nwork = 0.2\n";
-        let calm = outcome(&plan(small(modes), &["edf"], None));
+        let calm = result(&plan(small(modes), &["edf"], None));
         assert_eq!((calm.rows[0].score(), calm.possible.is_exact), (1.0, true));
         let case = &small(modes).cases(false).unwrap()[0];
         assert_eq!(case.set.modes[1].at, Time(case.horizon.0 / 2));

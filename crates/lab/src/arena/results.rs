@@ -2,13 +2,13 @@
 
 use super::Score;
 use super::scenario::{Scenario, meaning};
-use crate::clairvoyant::Range;
+use crate::clairvoyant::OptimumRange;
 use crate::roster::{SHIELDED, is_classical};
 use crate::stats;
 
 /// One scheduler on all runs of a scenario.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct ArenaRow {
     /// The name with options.
     pub spec: String,
     /// How results call it.
@@ -17,7 +17,7 @@ pub struct Row {
     pub scores: Vec<Score>,
 }
 
-impl Row {
+impl ArenaRow {
     /// Its scores by the scenario's goal.
     pub fn values(&self) -> Vec<f64> {
         self.scores.iter().map(|score| score.score).collect()
@@ -69,7 +69,7 @@ impl Possible {
 
 /// The learned scheduler beside the best classical one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ScenarioStanding {
     /// Worse by more than [`LEVEL`], and by more than chance.
     Below,
     /// Within [`LEVEL`].
@@ -83,64 +83,65 @@ pub enum Standing {
 /// Differences of mean scores up to this, 0.2 points, count as level.
 pub const LEVEL: f64 = 0.002;
 
-impl Standing {
+impl ScenarioStanding {
     /// All of them, the worst first.
-    pub const ALL: [Standing; 4] = [Standing::Below, Standing::Level, Standing::Undecided, Standing::Above];
+    pub const ALL: [ScenarioStanding; 4] =
+        [ScenarioStanding::Below, ScenarioStanding::Level, ScenarioStanding::Undecided, ScenarioStanding::Above];
 
-    fn of(difference: f64, interval: Option<f64>) -> Standing {
+    fn of(difference: f64, interval: Option<f64>) -> ScenarioStanding {
         match difference {
-            small if small.abs() <= LEVEL => Standing::Level,
-            unclear if interval.is_some_and(|half| unclear.abs() <= half) => Standing::Undecided,
-            less if less < 0.0 => Standing::Below,
-            _ => Standing::Above,
+            small if small.abs() <= LEVEL => ScenarioStanding::Level,
+            unclear if interval.is_some_and(|half| unclear.abs() <= half) => ScenarioStanding::Undecided,
+            less if less < 0.0 => ScenarioStanding::Below,
+            _ => ScenarioStanding::Above,
         }
     }
 
     /// One word.
     pub fn name(self) -> &'static str {
         match self {
-            Standing::Below => "below",
-            Standing::Level => "level",
-            Standing::Undecided => "undecided",
-            Standing::Above => "above",
+            ScenarioStanding::Below => "below",
+            ScenarioStanding::Level => "level",
+            ScenarioStanding::Undecided => "undecided",
+            ScenarioStanding::Above => "above",
         }
     }
 }
 
 /// One scenario.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct ScenarioResult {
     /// Its protocol.
     pub scenario: Scenario,
     /// Sets that were run.
     pub sets: usize,
     /// Best score first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ArenaRow>,
     /// Schedulers that do not apply, and why.
     pub skipped: Vec<(String, String)>,
     /// The clairvoyant optimum or the bound on it.
     pub possible: Possible,
 }
 
-impl Outcome {
+impl ScenarioResult {
     /// Sorts the rows and sums up the optimum, `ranges`, of each run.
     pub(super) fn new(
         scenario: Scenario,
         sets: usize,
-        mut rows: Vec<Row>,
+        mut rows: Vec<ArenaRow>,
         skipped: Vec<(String, String)>,
-        mut ranges: Vec<Range>,
-    ) -> Outcome {
+        mut ranges: Vec<OptimumRange>,
+    ) -> ScenarioResult {
         // Equal by the goal: more jobs in time.
         rows.sort_by(|a, b| (b.score().total_cmp(&a.score())).then(b.compliance().total_cmp(&a.compliance())));
         for (at, range) in ranges.iter_mut().enumerate() {
             // Where only bounds are known, a scheduler may have found a better schedule than they have.
             range.lower = rows.iter().map(|row| row.scores[at].score).fold(range.lower, f64::max);
         }
-        let mean = |of: fn(&Range) -> f64| stats::mean(&ranges.iter().map(of).collect::<Vec<f64>>());
-        let is_exact = ranges.iter().all(Range::is_exact);
+        let mean = |of: fn(&OptimumRange) -> f64| stats::mean(&ranges.iter().map(of).collect::<Vec<f64>>());
+        let is_exact = ranges.iter().all(OptimumRange::is_exact);
         let possible = Possible { upper: mean(|range| range.upper), lower: mean(|range| range.lower), is_exact };
-        Outcome { scenario, sets, rows, skipped, possible }
+        ScenarioResult { scenario, sets, rows, skipped, possible }
     }
 
     /// The protocol in one line.
@@ -162,17 +163,17 @@ impl Outcome {
     }
 
     /// The row of a scheduler, if it ran.
-    pub fn row(&self, spec: &str) -> Option<&Row> {
+    pub fn row(&self, spec: &str) -> Option<&ArenaRow> {
         self.rows.iter().find(|row| row.spec == spec)
     }
 
     /// The classical scheduler with the best mean score here.
-    pub fn best_classical(&self) -> Option<&Row> {
+    pub fn best_classical(&self) -> Option<&ArenaRow> {
         self.rows.iter().find(|row| row.is_classical())
     }
 
     /// Mean and half interval of a row's score less the best classical one's, set by set.
-    pub fn against_best(&self, row: &Row) -> Option<(f64, Option<f64>)> {
+    pub fn against_best(&self, row: &ArenaRow) -> Option<(f64, Option<f64>)> {
         Some(stats::paired_difference(&row.values(), &self.best_classical()?.values()))
     }
 
@@ -182,8 +183,8 @@ impl Outcome {
     }
 
     /// Where the learned scheduler stands, if it ran.
-    pub fn standing(&self) -> Option<Standing> {
-        self.paired_delta().map(|(difference, interval)| Standing::of(difference, interval))
+    pub fn standing(&self) -> Option<ScenarioStanding> {
+        self.paired_delta().map(|(difference, interval)| ScenarioStanding::of(difference, interval))
     }
 
     /// What lies between the best classical scheduler and the optimum, or the bound on it.
@@ -194,40 +195,43 @@ impl Outcome {
 
 /// All scenarios.
 #[derive(Clone, Debug)]
-pub struct Arena {
+pub struct ArenaResults {
     /// In the order asked for.
-    pub outcomes: Vec<Outcome>,
+    pub scenarios: Vec<ScenarioResult>,
     /// A few sets of each only.
     pub quick: bool,
 }
 
 /// The learned scheduler over all scenarios.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
-    /// Scenarios by standing against the best classical scheduler of that scenario, in the order of [`Standing::ALL`].
+pub struct ArenaSummary {
+    /// Scenarios by standing against the best classical scheduler of that scenario, in the order of [`ScenarioStanding::ALL`].
     pub standings: [usize; 4],
     /// The sum of its differences as a share of the sum of the gaps to the optimum; at least that share, where some optima are only bounded.
     pub gap_closed: Option<f64>,
 }
 
-impl Arena {
+impl ArenaResults {
     /// The learned scheduler over all scenarios, if it ran.
-    pub fn summary(&self) -> Option<Summary> {
-        let standings: Vec<Standing> = self.outcomes.iter().filter_map(Outcome::standing).collect();
+    pub fn summary(&self) -> Option<ArenaSummary> {
+        let standings: Vec<ScenarioStanding> = self.scenarios.iter().filter_map(ScenarioResult::standing).collect();
         if standings.is_empty() {
             return None;
         }
-        let count = |wanted: Standing| standings.iter().filter(|standing| **standing == wanted).count();
-        let of = |outcome: &Outcome| Some((outcome.paired_delta()?.0, outcome.gap()?));
+        let count = |wanted: ScenarioStanding| standings.iter().filter(|standing| **standing == wanted).count();
+        let of = |result: &ScenarioResult| Some((result.paired_delta()?.0, result.gap()?));
         let (won, gap) =
-            self.outcomes.iter().filter_map(of).fold((0.0, 0.0), |sum, (won, gap)| (sum.0 + won, sum.1 + gap));
-        Some(Summary { standings: Standing::ALL.map(count), gap_closed: (gap > LEVEL).then_some(won / gap) })
+            self.scenarios.iter().filter_map(of).fold((0.0, 0.0), |sum, (won, gap)| (sum.0 + won, sum.1 + gap));
+        Some(ArenaSummary {
+            standings: ScenarioStanding::ALL.map(count),
+            gap_closed: (gap > LEVEL).then_some(won / gap),
+        })
     }
 
     /// What the summary says, in a sentence.
     pub fn verdict(&self) -> Option<String> {
-        let Summary { standings: [below, level, undecided, above], gap_closed } = self.summary()?;
-        let label = self.outcomes.iter().find_map(|outcome| outcome.row(SHIELDED)).map(|row| &row.label)?;
+        let ArenaSummary { standings: [below, level, undecided, above], gap_closed } = self.summary()?;
+        let label = self.scenarios.iter().find_map(|result| result.row(SHIELDED)).map(|row| &row.label)?;
         let at_least = if self.is_exact() { "" } else { "at least " };
         let closed = match gap_closed {
             Some(share) if share > 0.0 => {
@@ -236,7 +240,7 @@ impl Arena {
             Some(_) => "; it closes none of the gap to the optimum".into(),
             None => String::new(),
         };
-        let among = self.outcomes.len();
+        let among = self.scenarios.len();
         Some(format!(
             "Against the best classical scheduler of each of {among} scenarios, {label} is below in {below}, level (within {} points) in \
              {level}, undecided (within its interval) in {undecided} and above in {above}{closed}.",
@@ -246,7 +250,7 @@ impl Arena {
 
     /// Whether the optimum of every run of every scenario is known.
     pub fn is_exact(&self) -> bool {
-        self.outcomes.iter().all(|outcome| outcome.possible.is_exact)
+        self.scenarios.iter().all(|result| result.possible.is_exact)
     }
 }
 
@@ -255,42 +259,42 @@ mod tests {
     use super::*;
     use crate::arena::scenario;
 
-    fn row(spec: &str, scores: &[f64]) -> Row {
+    fn row(spec: &str, scores: &[f64]) -> ArenaRow {
         let scores = scores.iter().map(|score| Score { score: *score, compliance: *score }).collect();
-        Row { spec: spec.into(), label: spec.into(), scores }
+        ArenaRow { spec: spec.into(), label: spec.into(), scores }
     }
 
-    fn outcome(rows: Vec<Row>, upper: f64) -> Outcome {
-        let range = Range { lower: 0.0, upper };
-        Outcome::new(scenario::all().unwrap().remove(0), 2, rows, Vec::new(), vec![range; 2])
+    fn result(rows: Vec<ArenaRow>, upper: f64) -> ScenarioResult {
+        let range = OptimumRange { lower: 0.0, upper };
+        ScenarioResult::new(scenario::all().unwrap().remove(0), 2, rows, Vec::new(), vec![range; 2])
     }
 
     #[test]
     fn the_best_classical_one_has_the_best_mean_and_differences_are_paired() {
         let rows = vec![row("edf", &[0.9, 0.3]), row("mh-edf", &[0.7, 0.7]), row(SHIELDED, &[0.8, 0.8])];
-        let outcome = outcome(rows, 0.9);
-        assert_eq!(outcome.best_classical().unwrap().spec, "mh-edf");
-        let (mean, interval) = outcome.paired_delta().unwrap();
+        let result = result(rows, 0.9);
+        assert_eq!(result.best_classical().unwrap().spec, "mh-edf");
+        let (mean, interval) = result.paired_delta().unwrap();
         assert!((mean - 0.1).abs() < 1e-12 && interval.unwrap() < 1e-9, "both sets differ by as much");
-        assert_eq!((outcome.standing(), outcome.possible.is_exact), (Some(Standing::Above), false));
-        assert!((outcome.possible.lower - 0.85).abs() < 1e-12, "the best schedule known of each set");
+        assert_eq!((result.standing(), result.possible.is_exact), (Some(ScenarioStanding::Above), false));
+        assert!((result.possible.lower - 0.85).abs() < 1e-12, "the best schedule known of each set");
     }
 
     #[test]
     fn a_difference_within_its_interval_is_not_above() {
         // The arena once called +0.36 ± 0.40 points "above".
-        assert_eq!(Standing::of(0.0036, Some(0.0040)), Standing::Undecided);
-        assert_eq!(Standing::of(-0.0036, Some(0.0040)), Standing::Undecided);
-        assert_eq!(Standing::of(0.0036, Some(0.0030)), Standing::Above);
-        assert_eq!(Standing::of(-0.0036, Some(0.0030)), Standing::Below);
-        assert_eq!(Standing::of(0.0015, Some(0.0001)), Standing::Level);
+        assert_eq!(ScenarioStanding::of(0.0036, Some(0.0040)), ScenarioStanding::Undecided);
+        assert_eq!(ScenarioStanding::of(-0.0036, Some(0.0040)), ScenarioStanding::Undecided);
+        assert_eq!(ScenarioStanding::of(0.0036, Some(0.0030)), ScenarioStanding::Above);
+        assert_eq!(ScenarioStanding::of(-0.0036, Some(0.0030)), ScenarioStanding::Below);
+        assert_eq!(ScenarioStanding::of(0.0015, Some(0.0001)), ScenarioStanding::Level);
     }
 
     #[test]
     fn the_summary_counts_standings_and_adds_up_gaps() {
-        let learned = |score: f64| outcome(vec![row("edf", &[0.7, 0.7]), row(SHIELDED, &[score, score])], 0.8);
-        let outcomes = vec![learned(0.69), learned(0.7015), learned(0.7985)];
-        let arena = Arena { outcomes, quick: false };
+        let learned = |score: f64| result(vec![row("edf", &[0.7, 0.7]), row(SHIELDED, &[score, score])], 0.8);
+        let scenarios = vec![learned(0.69), learned(0.7015), learned(0.7985)];
+        let arena = ArenaResults { scenarios, quick: false };
         let summary = arena.summary().unwrap();
         assert_eq!(summary.standings, [1, 1, 0, 1]);
         assert!((summary.gap_closed.unwrap() - 0.3).abs() < 1e-9);
@@ -302,7 +306,7 @@ mod tests {
             "{verdict}"
         );
         assert!(verdict.contains("at least 30.00%"), "{verdict}");
-        let classical = outcome(vec![row("edf", &[0.7, 0.7])], 0.8);
-        assert_eq!(Arena { outcomes: vec![classical], quick: true }.summary(), None);
+        let classical = result(vec![row("edf", &[0.7, 0.7])], 0.8);
+        assert_eq!(ArenaResults { scenarios: vec![classical], quick: true }.summary(), None);
     }
 }

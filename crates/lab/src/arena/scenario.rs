@@ -9,7 +9,7 @@ use temponet_sim::{EVALUATION_SEEDS, Metrics};
 use temponet_task::wording::did_you_mean;
 use temponet_task::{Aim, Costs, Measure, OnMiss};
 
-use super::scenario_file::{Execution, ScenarioFile, Switch};
+use super::scenario_file::{ExecutionShares, ScenarioFile, Switch};
 
 macro_rules! scenarios {
     ($($name:literal),* $(,)?) => {
@@ -118,7 +118,7 @@ pub struct Scenario {
     /// Where the sets come from.
     pub source: Sets,
     /// True execution times, where they are not the sets' own.
-    pub execution: Option<Execution>,
+    pub execution: Option<ExecutionShares>,
     /// Changes during the run.
     pub switches: Vec<Switch>,
 }

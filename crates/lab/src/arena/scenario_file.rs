@@ -34,7 +34,7 @@ pub struct ScenarioFile {
     /// Generator of random sets.
     pub generate: Option<Generate>,
     /// Model of execution times; the wcet if absent.
-    pub execution: Option<Execution>,
+    pub execution: Option<ExecutionShares>,
     /// Burst of jobs beside the tasks.
     pub burst: Option<Burst>,
     /// Costs of dispatching.
@@ -123,7 +123,7 @@ impl Generate {
 /// What true execution times are, as shares of the wcet.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Execution {
+pub enum ExecutionShares {
     /// Uniform from `bcet` on.
     Uniform {
         /// The best case.

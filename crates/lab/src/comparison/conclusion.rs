@@ -3,7 +3,7 @@
 use temponet_task::Measure;
 
 use crate::comparison::ranking;
-use crate::comparison::{Comparison, Row, listed};
+use crate::comparison::{Comparison, ComparisonRow, listed};
 use crate::roster::{LEARNED, SHIELDED, is_classical};
 use crate::stats::percent;
 
@@ -33,7 +33,7 @@ impl Comparison {
     }
 
     fn all_met(&self) -> String {
-        let all_met: Vec<&Row> = self.rows.iter().filter(|row| row.metrics.missed() == 0).collect();
+        let all_met: Vec<&ComparisonRow> = self.rows.iter().filter(|row| row.metrics.missed() == 0).collect();
         let fewest = all_met[0];
         let is_alone = all_met.iter().filter(|row| row.metrics.preemptions == fewest.metrics.preemptions).count() == 1;
         match all_met[..] {
@@ -50,7 +50,7 @@ impl Comparison {
     }
 
     /// Who is best, with its figures.
-    fn lead(&self, best: &Row) -> String {
+    fn lead(&self, best: &ComparisonRow) -> String {
         let goal = &self.plan.goal;
         let level = self.level_with_best();
         let names = listed(&level.iter().map(|row| row.scheduler.as_str()).collect::<Vec<_>>());
@@ -77,7 +77,7 @@ impl Comparison {
     }
 
     /// All measures of the goal, as in "100.00% of the critical jobs and 94.10% of the value in time".
-    fn figures(&self, row: &Row) -> String {
+    fn figures(&self, row: &ComparisonRow) -> String {
         let goal = &self.plan.goal;
         let figure = |measure: &Measure| {
             Some(format!("{} of {}", percent(row.metrics.measured(*measure)?), goal.noun(*measure)))
@@ -86,7 +86,7 @@ impl Comparison {
         format!("{} in time", listed(&figures.iter().map(String::as_str).collect::<Vec<_>>()))
     }
 
-    fn share_of_optimum(&self, best: &Row) -> String {
+    fn share_of_optimum(&self, best: &ComparisonRow) -> String {
         let share = self.of_optimum(best).zip(self.clairvoyant.as_ref()).map(|(share, optimum)| {
             let at_least = if optimum.met.is_exact() { "" } else { "at least " };
             format!(", {at_least}{} of the clairvoyant optimum", percent(share))
@@ -95,11 +95,11 @@ impl Comparison {
     }
 
     /// How far the best one is ahead of the best classical scheduler and of EDF, where that is more than chance.
-    fn against(&self, best: &Row) -> String {
+    fn against(&self, best: &ComparisonRow) -> String {
         let goal = &self.plan.goal;
         let classical = self.rows.iter().find(|row| is_classical(&row.scheduler));
         let classical = classical.filter(|row| row.scheduler != "edf" && !is_classical(&best.scheduler));
-        let clause = |row: &Row, role: &str| {
+        let clause = |row: &ComparisonRow, role: &str| {
             let edge = self.lead_over(best, row)?;
             Some(format!("{} points of {} more than {}{role}", edge.points(), goal.noun(edge.measure), row.scheduler))
         };
@@ -112,7 +112,7 @@ impl Comparison {
     }
 
     /// Where a classical scheduler beats the learned one, it is said.
-    fn classical_lead(&self, best: &Row) -> Option<String> {
+    fn classical_lead(&self, best: &ComparisonRow) -> Option<String> {
         let learned = self.rows.iter().find(|row| LEARNED.iter().any(|name| row.scheduler.starts_with(name)))?;
         if LEARNED.iter().any(|name| best.scheduler.starts_with(name)) {
             return None;
@@ -124,7 +124,7 @@ impl Comparison {
     }
 
     /// Tasks whose jobs the best scheduler never completes, or never in time.
-    fn starved(&self, best: &Row) -> Option<String> {
+    fn starved(&self, best: &ComparisonRow) -> Option<String> {
         let tasks = self.plan.set.tasks.iter().zip(&best.metrics.tasks);
         let starved: Vec<_> = tasks.filter(|(_, figures)| figures.jobs.released > 0 && figures.jobs.met == 0).collect();
         let names: Vec<&str> = starved.iter().map(|(task, _)| task.name.as_str()).collect();
@@ -135,7 +135,7 @@ impl Comparison {
     }
 
     /// Tasks whose (m,k) constraint the best scheduler violates.
-    fn violated(&self, best: &Row) -> Option<String> {
+    fn violated(&self, best: &ComparisonRow) -> Option<String> {
         let tasks = self.plan.set.tasks.iter().zip(&best.metrics.tasks);
         let violated = tasks.filter(|(_, figures)| figures.windows.violated > 0).map(|(task, figures)| {
             let (m, k) = task.mk.unwrap_or_default();
@@ -148,7 +148,7 @@ impl Comparison {
     }
 
     /// The task that loses most by the choice, against EDF. Tasks that starve are named already.
-    fn cost(&self, best: &Row) -> Option<String> {
+    fn cost(&self, best: &ComparisonRow) -> Option<String> {
         let edf = self.row("edf").filter(|edf| edf.scheduler != best.scheduler)?;
         let tasks = self.plan.set.tasks.iter().zip(best.metrics.tasks.iter().zip(&edf.metrics.tasks));
         let shares = tasks.filter(|(_, (own, _))| own.jobs.met > 0);
@@ -163,19 +163,22 @@ impl Comparison {
     }
 
     /// What tells the best row from another, if it is clearly ahead.
-    fn lead_over(&self, best: &Row, row: &Row) -> Option<ranking::Edge> {
+    fn lead_over(&self, best: &ComparisonRow, row: &ComparisonRow) -> Option<ranking::Edge> {
         let edge = ranking::edge(&self.plan.goal, &best.scores, &row.scores)?;
         (edge.is_clear() && edge.difference > 0.0).then_some(edge)
     }
 
     /// A goal is strict; where giving up a little of what decided wins more of what comes last, it is said, so that the user can.
-    fn alternative(&self, best: &Row) -> Option<String> {
+    fn alternative(&self, best: &ComparisonRow) -> Option<String> {
         let goal = &self.plan.goal;
         let last = *goal.measures().last()?;
-        let gain = |row: &Row| row.metrics.score(last) - best.metrics.score(last);
+        let gain = |row: &ComparisonRow| row.metrics.score(last) - best.metrics.score(last);
         // The most important measure is never up for trade.
-        let edge = |row: &Row| self.lead_over(best, row).filter(|edge| ![goal.first(), last].contains(&edge.measure));
-        let profit = |row: &Row| edge(row).map(|edge| gain(row) - edge.difference).filter(|profit| *profit > 0.0);
+        let edge = |row: &ComparisonRow| {
+            self.lead_over(best, row).filter(|edge| ![goal.first(), last].contains(&edge.measure))
+        };
+        let profit =
+            |row: &ComparisonRow| edge(row).map(|edge| gain(row) - edge.difference).filter(|profit| *profit > 0.0);
         let fair = self.rows.iter().filter_map(|row| Some((row, profit(row)?)));
         let (row, _) = fair.max_by(|a, b| a.1.total_cmp(&b.1))?;
         let edge = edge(row)?;
@@ -194,7 +197,7 @@ impl Comparison {
 mod tests {
     use temponet_task::{Aim, Task, TaskSet, Time};
 
-    use crate::comparison::{Comparison, Plan, compare};
+    use crate::comparison::{Comparison, ComparisonPlan, compare};
     use crate::progress::Progress;
     use crate::roster::Roster;
 
@@ -208,7 +211,7 @@ mod tests {
 
     fn outcome(set: TaskSet, schedulers: &[&str], first: &[Aim]) -> Comparison {
         let horizon = Time::from_secs(2);
-        let plan = Plan {
+        let plan = ComparisonPlan {
             goal: set.goal_led_by(first),
             set,
             horizon,

@@ -9,7 +9,7 @@ use temponet_sched::SpecError;
 use temponet_sim::{Histogram, Metrics, Recorder, SimError, Unobserved, simulate};
 use temponet_task::{Costs, Goal, Measure, Scheduler, TaskSet, Time};
 
-use crate::clairvoyant::{Clairvoyant, Range, clairvoyant};
+use crate::clairvoyant::{Clairvoyant, OptimumRange, clairvoyant};
 use crate::horizon::expected_jobs;
 use crate::measure::latency::{Timed, charged};
 use crate::progress::Progress;
@@ -18,7 +18,7 @@ use crate::stats;
 
 /// What to run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ComparisonPlan {
     /// The tasks and the machine, with the user's changes already made.
     pub set: TaskSet,
     /// What ranks the schedulers.
@@ -45,7 +45,7 @@ pub struct Plan {
 
 /// One scheduler's figures.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct ComparisonRow {
     /// The name with options, as it was asked for.
     pub scheduler: String,
     /// All runs added up.
@@ -62,7 +62,7 @@ pub struct Row {
     pub counters: Vec<(&'static str, u64)>,
 }
 
-impl Row {
+impl ComparisonRow {
     /// Half the 95% confidence interval of the mean compliance over the runs.
     pub fn ci95(&self) -> Option<f64> {
         stats::ci95(&self.compliance)
@@ -73,9 +73,9 @@ impl Row {
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// What was run.
-    pub plan: Plan,
+    pub plan: ComparisonPlan,
     /// By the goal, then fewest preemptions.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparisonRow>,
     /// Schedulers that do not apply to this set, and why.
     pub skipped: Vec<(String, String)>,
     /// What any scheduler could have met; none if it was not wanted or no job counts.
@@ -100,11 +100,11 @@ const OPTIMUM: &str = "clairvoyant optimum";
 const CHUNK: u64 = 32;
 
 /// Runs everything, in parallel; the result does not depend on the number of threads.
-pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareError> {
+pub fn compare(plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, CompareError> {
     for spec in &plan.schedulers {
         plan.roster.build(spec)?;
     }
-    let mut totals: Vec<Option<Row>> = vec![None; plan.schedulers.len()];
+    let mut totals: Vec<Option<ComparisonRow>> = vec![None; plan.schedulers.len()];
     let mut skipped: Vec<(String, String)> = Vec::new();
     // In chunks, so that memory does not grow with the number of runs; added up in order, so that threads do not matter.
     for first in (0..plan.runs).step_by(CHUNK as usize) {
@@ -112,7 +112,7 @@ pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareErr
         let cells: Vec<(usize, u64)> =
             (0..plan.schedulers.len()).flat_map(|scheduler| runs.clone().map(move |run| (scheduler, run))).collect();
         let one = |(scheduler, run): &(usize, u64)| run_one(&plan, &plan.schedulers[*scheduler], *run, progress);
-        let outcomes: Vec<Result<Row, CompareError>> =
+        let outcomes: Vec<Result<ComparisonRow, CompareError>> =
             if plan.latency { cells.iter().map(one).collect() } else { cells.par_iter().map(one).collect() };
         for ((scheduler, _), outcome) in cells.iter().zip(outcomes) {
             match (outcome, &mut totals[*scheduler]) {
@@ -135,7 +135,7 @@ pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareErr
     progress.finish();
     // Who could not run everything is not held against those who did.
     let has_run = |name: &String| !skipped.iter().any(|(skipped, _)| skipped == name);
-    let mut rows: Vec<Row> =
+    let mut rows: Vec<ComparisonRow> =
         plan.schedulers.iter().zip(totals).filter(|(name, _)| has_run(name)).filter_map(|(_, row)| row).collect();
     rows.sort_by_cached_key(|row| row.metrics.preemptions);
     rows.sort_by(|a, b| ranking::order(&ranking::means(&a.scores), &ranking::means(&b.scores)));
@@ -151,7 +151,7 @@ pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareErr
     Ok(Comparison { plan, rows, skipped, clairvoyant })
 }
 
-fn run_one(plan: &Plan, spec: &str, run: u64, progress: &Progress) -> Result<Row, CompareError> {
+fn run_one(plan: &ComparisonPlan, spec: &str, run: u64, progress: &Progress) -> Result<ComparisonRow, CompareError> {
     progress.say(spec);
     let seed = plan.seed.wrapping_add(run);
     let mut scheduler = plan.roster.build(spec)?;
@@ -177,10 +177,18 @@ fn run_one(plan: &Plan, spec: &str, run: u64, progress: &Progress) -> Result<Row
     };
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
     let (scheduler, counters) = (plan.roster.label(spec), scheduler.counters());
-    Ok(Row { scheduler, metrics, compliance, scores, latency, recording: watched.done(plan.horizon), counters })
+    Ok(ComparisonRow {
+        scheduler,
+        metrics,
+        compliance,
+        scores,
+        latency,
+        recording: watched.done(plan.horizon),
+        counters,
+    })
 }
 
-fn add(total: &mut Row, run: &Row) {
+fn add(total: &mut ComparisonRow, run: &ComparisonRow) {
     total.metrics.merge(&run.metrics);
     total.compliance.extend(&run.compliance);
     total.scores.extend_from_slice(&run.scores);
@@ -204,13 +212,13 @@ pub fn picture_window(set: &TaskSet, horizon: Time, jobs: f64) -> Time {
 
 impl Comparison {
     /// The row of a scheduler, if it ran.
-    pub fn row(&self, scheduler: &str) -> Option<&Row> {
+    pub fn row(&self, scheduler: &str) -> Option<&ComparisonRow> {
         self.rows.iter().find(|row| row.scheduler == scheduler)
     }
 
     /// The share of the clairvoyant optimum that a scheduler reached, in value where the goal has it, else in jobs; where only bounds are
     /// known, at least that share.
-    pub fn of_optimum(&self, row: &Row) -> Option<f64> {
+    pub fn of_optimum(&self, row: &ComparisonRow) -> Option<f64> {
         let (most, _) = self.possible(self.counted())?;
         (most > 0.0).then(|| row.metrics.score(self.counted()) / most)
     }
@@ -226,7 +234,7 @@ impl Comparison {
     pub fn possible(&self, measure: Measure) -> Option<(f64, bool)> {
         let (optimum, metrics) = (self.clairvoyant.as_ref()?, &self.rows.first()?.metrics);
         let is_first = measure == self.plan.goal.first();
-        let share = |range: Range, of: f64| (of > 0.0).then(|| (range.upper / of, is_first && range.is_exact()));
+        let share = |range: OptimumRange, of: f64| (of > 0.0).then(|| (range.upper / of, is_first && range.is_exact()));
         match measure {
             Measure::Met => share(optimum.met, optimum.released as f64),
             Measure::Value => share(optimum.value?, metrics.value_possible),
@@ -245,7 +253,7 @@ impl Comparison {
     }
 
     /// The schedulers that do as well as the best one as far as these runs can tell, the best one included.
-    pub fn level_with_best(&self) -> Vec<&Row> {
+    pub fn level_with_best(&self) -> Vec<&ComparisonRow> {
         let Some(best) = self.rows.first() else { return Vec::new() };
         self.rows.iter().filter(|row| ranking::are_level(&self.plan.goal, &best.scores, &row.scores)).collect()
     }
@@ -271,7 +279,7 @@ mod tests {
     use super::*;
     use temponet_task::{ExecutionModel, Task};
 
-    fn plan(schedulers: &[&str], runs: u64) -> Plan {
+    fn plan(schedulers: &[&str], runs: u64) -> ComparisonPlan {
         let ms = Time::from_ms;
         let mut tasks = vec![
             Task::periodic("a", ms(40), ms(18)),
@@ -284,7 +292,7 @@ mod tests {
         }
         let schedulers = schedulers.iter().map(|name| name.to_string()).collect();
         let set = TaskSet::new("s", tasks, 1);
-        Plan {
+        ComparisonPlan {
             roster: Roster::classical(),
             goal: set.goal(),
             set,
@@ -299,7 +307,7 @@ mod tests {
         }
     }
 
-    fn outcome(plan: Plan) -> Comparison {
+    fn outcome(plan: ComparisonPlan) -> Comparison {
         let progress = Progress::new(1, plan.horizon);
         compare(plan, &progress).unwrap()
     }
@@ -339,7 +347,7 @@ mod tests {
 
     #[test]
     fn latency_is_measured_only_when_asked_for() {
-        let timed = outcome(Plan { latency: true, ..plan(&["edf"], 2) });
+        let timed = outcome(ComparisonPlan { latency: true, ..plan(&["edf"], 2) });
         let latency = timed.rows[0].latency.clone().unwrap();
         assert_eq!(latency.count(), timed.rows[0].metrics.decisions);
         assert!(outcome(plan(&["edf"], 2)).rows[0].latency.is_none());

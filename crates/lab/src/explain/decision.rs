@@ -7,7 +7,7 @@ use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, JobId, Scheduler, SystemView, TaskSet, Time};
 
 use temponet_page::charts::Grid;
-use temponet_page::{Cell, Page, Table};
+use temponet_page::{HtmlCell, HtmlTable, Page};
 
 /// A decision and what others would have done.
 #[derive(Clone, Debug)]
@@ -73,23 +73,26 @@ pub fn page(set: &TaskSet, decision: &ExplainedDecision, facts: &str) -> String 
     let network = &decision.network;
     let names = row_names(network);
     let maps: String = network.attention.iter().map(|map| heat_map(map, &names)).collect();
-    let mut table = Table::sortable();
+    let mut table = HtmlTable::sortable();
     for (name, meaning) in COLUMNS {
         table.column(name, meaning, "");
     }
     for job in &network.jobs {
-        let ms = |ns: i64| Cell::figure(format!("{:.3} ms", ns as f64 / 1e6), Some(ns as f64));
+        let ms = |ns: i64| HtmlCell::figure(format!("{:.3} ms", ns as f64 / 1e6), Some(ns as f64));
         table.row(
             if job.core.is_some() { "chosen" } else { "" },
             &[
-                Cell::text(format!("{}#{}", job.task, job.job)),
-                Cell::figure(job.core.map_or("–".into(), |core| core.to_string()), job.core.map(|core| core as f64)),
-                Cell::figure(format!("{:.4}", job.q), Some(f64::from(job.q))),
+                HtmlCell::text(format!("{}#{}", job.task, job.job)),
+                HtmlCell::figure(
+                    job.core.map_or("–".into(), |core| core.to_string()),
+                    job.core.map(|core| core as f64),
+                ),
+                HtmlCell::figure(format!("{:.4}", job.q), Some(f64::from(job.q))),
                 ms(job.due_in_ns),
                 ms(job.slack_ns),
                 ms(job.remaining_ns as i64),
-                Cell::figure(job.row.to_string(), Some(f64::from(job.row))),
-                Cell::figure(format!("{:.1}%", 100.0 * job.attention), Some(f64::from(job.attention))),
+                HtmlCell::figure(job.row.to_string(), Some(f64::from(job.row))),
+                HtmlCell::figure(format!("{:.1}%", 100.0 * job.attention), Some(f64::from(job.attention))),
             ],
         );
     }
@@ -159,12 +162,15 @@ fn heat_map(map: &AttentionMap, names: &[String]) -> String {
         let words = || format!("{} attends to {}: {:.1}%", name(query), name(key), 100.0 * map.weights[query][key]);
         (names.len() <= MOST_TOLD).then(words)
     };
-    let mut table = Table::new().columns(&["asks", "attends most to"]);
+    let mut table = HtmlTable::new().columns(&["asks", "attends most to"]);
     for (query, weights) in map.weights.iter().enumerate() {
         let mut keys: Vec<usize> = (0..weights.len()).collect();
         keys.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
         let words = keys.iter().take(NAMED).map(|key| format!("{} {:.0}%", name(*key), 100.0 * weights[*key]));
-        table.row("", &[Cell::text(name(query)), Cell::text(words.collect::<Vec<_>>().join(", ")).class("words")]);
+        table.row(
+            "",
+            &[HtmlCell::text(name(query)), HtmlCell::text(words.collect::<Vec<_>>().join(", ")).class("words")],
+        );
     }
     format!(
         "<figure><figcaption>layer {}, head {}</figcaption>{}<details><summary>in words</summary>{}</details></figure>\n",

@@ -1,13 +1,13 @@
 //! All decisions of the learned scheduler in a run, laid open for people.
 
-use crate::explain::diagnostics::{Cell as RunCell, ENTROPY_STEP, REMAINING_BINS, RunDiagnostics, RunReport};
+use crate::explain::diagnostics::{ENTROPY_STEP, HeatMapCell, REMAINING_BINS, RunDiagnostics, RunReport};
 use temponet::{Model, Tokenizer};
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, Scheduler, TaskSet, Time};
 
 use temponet_page::charts::{Grid, histogram};
 use temponet_page::svg::Svg;
-use temponet_page::{Cell, Page, Table};
+use temponet_page::{HtmlCell, HtmlTable, Page};
 
 /// Schedulers that a network's choices are compared with, by name.
 pub type Others<'a> = [(&'a str, Box<dyn Scheduler>)];
@@ -52,9 +52,9 @@ pub fn explain_run(
 
 /// A page: the figures as lines of name and value, the heat map of what is chosen, and the distributions.
 pub fn page(set: &TaskSet, tokenizer: &Tokenizer, report: &RunReport, lines: &[(String, String)]) -> String {
-    let mut figures = Table::new();
+    let mut figures = HtmlTable::new();
     for (name, value) in lines {
-        figures.row("", &[Cell::text(name), Cell::text(value).class("words")]);
+        figures.row("", &[HtmlCell::text(name), HtmlCell::text(value).class("words")]);
     }
     let late = if tokenizer.clip { "" } else { " L: late by wcet, X: impossible." };
     let hint = format!(
@@ -101,9 +101,9 @@ const CELL: (f64, f64) = (16.0, 20.0);
 
 /// The heat map's cells as a table, for those who do not see it.
 fn cells(report: &RunReport) -> String {
-    let mut table = Table::sortable().columns(&["slack bin", "remaining, tenths", "chosen", "of", "share"]);
+    let mut table = HtmlTable::sortable().columns(&["slack bin", "remaining, tenths", "chosen", "of", "share"]);
     for cell in &report.heat_map {
-        let whole = |value: u64| Cell::figure(value.to_string(), Some(value as f64));
+        let whole = |value: u64| HtmlCell::figure(value.to_string(), Some(value as f64));
         let share = cell.chosen as f64 / cell.seen.max(1) as f64;
         table.row(
             "",
@@ -112,7 +112,7 @@ fn cells(report: &RunReport) -> String {
                 whole(cell.remaining_bin as u64),
                 whole(cell.chosen),
                 whole(cell.seen),
-                Cell::figure(format!("{:.1}%", 100.0 * share), Some(share)),
+                HtmlCell::figure(format!("{:.1}%", 100.0 * share), Some(share)),
             ],
         );
     }
@@ -120,7 +120,7 @@ fn cells(report: &RunReport) -> String {
 }
 
 /// How often a ready job is chosen, by slack bin and remaining.
-pub fn heat_map(tokenizer: &Tokenizer, cells: &[RunCell]) -> Svg {
+pub fn heat_map(tokenizer: &Tokenizer, cells: &[HeatMapCell]) -> Svg {
     // From the left: impossible, late by wcet, then the bins in use.
     let bins = tokenizer.bins as u16;
     let extra = if tokenizer.clip { 0 } else { 2 };
@@ -132,11 +132,11 @@ pub fn heat_map(tokenizer: &Tokenizer, cells: &[RunCell]) -> Svg {
         _ => String::new(),
     };
     let row_of = |remaining: usize| REMAINING_BINS - 1 - remaining.min(REMAINING_BINS - 1);
-    let mut found: Vec<Vec<Option<&RunCell>>> = vec![vec![None; usize::from(last) + 1]; REMAINING_BINS];
+    let mut found: Vec<Vec<Option<&HeatMapCell>>> = vec![vec![None; usize::from(last) + 1]; REMAINING_BINS];
     for cell in cells {
         found[row_of(cell.remaining_bin)][usize::from(column(cell.slack_bin))] = Some(cell);
     }
-    let share = |cell: &RunCell| cell.chosen as f64 / cell.seen.max(1) as f64;
+    let share = |cell: &HeatMapCell| cell.chosen as f64 / cell.seen.max(1) as f64;
     let tenth = |row: usize| format!("{:.1}", (REMAINING_BINS - row) as f64 / REMAINING_BINS as f64);
     let grid = Grid {
         x_label: "slack bin".into(),
@@ -149,7 +149,7 @@ pub fn heat_map(tokenizer: &Tokenizer, cells: &[RunCell]) -> Svg {
         span: Some((0.0, 1.0)),
     };
     grid.picture(|row, place| {
-        let RunCell { slack_bin, remaining_bin, chosen, seen } = found[row][place]?;
+        let HeatMapCell { slack_bin, remaining_bin, chosen, seen } = found[row][place]?;
         Some(format!("slack bin {slack_bin}, remaining {remaining_bin} tenths: {chosen} of {seen}"))
     })
 }
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn late_jobs_stand_to_the_left_of_the_bins() {
-        let cell = |slack_bin, remaining_bin| RunCell { slack_bin, remaining_bin, seen: 4, chosen: 1 };
+        let cell = |slack_bin, remaining_bin| HeatMapCell { slack_bin, remaining_bin, seen: 4, chosen: 1 };
         let full = Tokenizer { bins: 8, ..Tokenizer::full() };
         let picture = heat_map(&full, &[cell(9, 0), cell(8, 0), cell(0, 9)]).inline();
         let columns = |picture: &str| -> Vec<f64> {

@@ -18,7 +18,7 @@ const BYTES: usize = 4;
 
 /// One number of jobs, each with a row of its own.
 #[derive(Clone, Debug, Serialize)]
-pub struct Figures {
+pub struct AttentionFigures {
     /// How many.
     pub jobs: usize,
     /// Median time of the network with dense attention.
@@ -40,7 +40,7 @@ pub struct Figures {
 }
 
 /// Measures one number of jobs with our tokens, random weights and the fastest kernel.
-pub fn measure(jobs: usize, passes: u64) -> Result<Figures, MeasureError> {
+pub fn measure(jobs: usize, passes: u64) -> Result<AttentionFigures, MeasureError> {
     let model = Model::random(Tokenizer::full(), SEED);
     let shape = &model.weights.architecture;
     let mut network = Network::new(&model.weights, Options { rows: jobs + 1, ..Options::default() })?;
@@ -74,7 +74,7 @@ pub fn measure(jobs: usize, passes: u64) -> Result<Figures, MeasureError> {
     });
     let bytes = |kept: usize| kept * shape.width * shape.layers * BYTES;
     let sparsity = Sparsity::paper(jobs);
-    Ok(Figures {
+    Ok(AttentionFigures {
         jobs,
         dense_ns_p50: dense,
         sparse_ns_p50: sparse,

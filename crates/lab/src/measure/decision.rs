@@ -12,7 +12,7 @@ use super::{CORES, MeasureError, Scene, control};
 
 /// How to measure.
 #[derive(Clone, Copy, Debug)]
-pub struct Effort {
+pub struct TimingEffort {
     /// Decisions.
     pub passes: u64,
     /// How often the control loop is timed between them, twice; none: not at all.
@@ -23,7 +23,7 @@ pub struct Effort {
 
 /// What one number of jobs takes; times in ns.
 #[derive(Clone, Debug, Serialize)]
-pub struct Figures {
+pub struct DecisionFigures {
     /// How the model is called.
     pub model: &'static str,
     /// Ready jobs.
@@ -53,8 +53,13 @@ pub struct Figures {
 }
 
 /// Times decisions among `n` jobs.
-pub fn measure(name: &'static str, model: &Arc<Model>, n: usize, effort: Effort) -> Result<Figures, MeasureError> {
-    let Effort { passes, controls: wanted, mapping } = effort;
+pub fn measure(
+    name: &'static str,
+    model: &Arc<Model>,
+    n: usize,
+    effort: TimingEffort,
+) -> Result<DecisionFigures, MeasureError> {
+    let TimingEffort { passes, controls: wanted, mapping } = effort;
     let scene = Scene::new(n, n as u64);
     let view = scene.view();
     let mut scheduler = Learned::new(model.clone(), Options { mapping, ..Options::default() })?;
@@ -98,7 +103,7 @@ pub fn measure(name: &'static str, model: &Arc<Model>, n: usize, effort: Effort)
     let [tokens, encoder, mapping, whole] = &mut times;
     let middle = quantile(whole, 0.5);
     let mut distances: Vec<f64> = whole.iter().map(|time| (time - middle).abs()).collect();
-    Ok(Figures {
+    Ok(DecisionFigures {
         model: name,
         n,
         distinct: observation.distinct(),

@@ -19,7 +19,7 @@ use temponet_page::svg::Svg;
 #[derive(Clone, Debug)]
 pub struct SweepPlan {
     /// What is swept over.
-    pub points: Vec<Point>,
+    pub points: Vec<SweepPoint>,
     /// Sets per point.
     pub sets: u64,
     /// Jobs per set, about.
@@ -40,7 +40,7 @@ const OPTIMUM: [&str; 2] = ["clairvoyant-upper", "clairvoyant-lower"];
 
 /// Sets of one kind.
 #[derive(Clone, Debug)]
-pub struct Point {
+pub struct SweepPoint {
     /// Utilisation per core.
     pub load: f64,
     /// What is drawn: load, cores, tasks and all else.
@@ -108,7 +108,7 @@ impl SweepPlan {
 
     /// The same load, cores, tasks and number draw the same set, whatever else is swept over.
     fn seed_of(&self, point: usize, set: u64) -> u64 {
-        let Point { load, spec } = &self.points[point];
+        let SweepPoint { load, spec } = &self.points[point];
         let parts = [load.to_bits(), spec.cores as u64, spec.tasks.unwrap_or(0) as u64, set];
         parts.into_iter().fold(self.seed, |seed, part| seed.wrapping_mul(1_000_003).wrapping_add(part))
     }
@@ -142,8 +142,8 @@ impl SweepPlan {
     }
 
     /// Acceptance ratio and compliance of each scheduler at each point: `[scheduler][point]`.
-    pub fn summary(&self, rows: &[SweepRow]) -> Vec<Vec<Summary>> {
-        let mut summary = vec![vec![Summary::default(); self.points.len()]; self.names().len()];
+    pub fn summary(&self, rows: &[SweepRow]) -> Vec<Vec<PointSummary>> {
+        let mut summary = vec![vec![PointSummary::default(); self.points.len()]; self.names().len()];
         for row in rows {
             let cell = &mut summary[row.scheduler][row.point];
             cell.sets += 1;
@@ -184,11 +184,11 @@ impl SweepPlan {
         let (axis, charts) = self.charts();
         let mut panels = Vec::new();
         for (title, points) in &charts {
-            let curve = |of: &Vec<Summary>, value: Share| -> Vec<(f64, f64)> {
+            let curve = |of: &Vec<PointSummary>, value: SummaryShare| -> Vec<(f64, f64)> {
                 let there = points.iter().filter(|at| of[**at].sets > 0);
                 there.map(|at| (axis.of(&self.points[*at]), value(&of[*at]))).collect()
             };
-            for (name, value) in Summary::KINDS {
+            for (name, value) in PointSummary::KINDS {
                 let curves = summary.iter().map(|of| curve(of, value)).collect();
                 let (title, y) = (format!("{name} · {title}"), Span::Shares(0.0, 1.0));
                 panels.push(Panel { title, x_label: axis.name(), curves, y, marks: Vec::new(), is_log: false });
@@ -207,7 +207,7 @@ enum Axis {
 }
 
 impl Axis {
-    fn of(self, point: &Point) -> f64 {
+    fn of(self, point: &SweepPoint) -> f64 {
         match self {
             Axis::Load => point.load,
             Axis::Cores => point.spec.cores as f64,
@@ -223,7 +223,7 @@ impl Axis {
         }
     }
 
-    fn label(self, point: &Point) -> Option<String> {
+    fn label(self, point: &SweepPoint) -> Option<String> {
         let plural = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
         match self {
             Axis::Load => Some(format!("U = {} per core", point.load)),
@@ -235,7 +235,7 @@ impl Axis {
 
 /// One scheduler at one point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Summary {
+pub struct PointSummary {
     /// Sets run; none where the scheduler does not apply.
     pub sets: u64,
     /// Sets without a miss.
@@ -247,12 +247,12 @@ pub struct Summary {
 }
 
 /// A share of a summary.
-pub type Share = fn(&Summary) -> f64;
+pub type SummaryShare = fn(&PointSummary) -> f64;
 
-impl Summary {
+impl PointSummary {
     /// What is published, and how it is found.
-    pub const KINDS: [(&'static str, Share); 2] =
-        [("Sets met completely", Summary::acceptance), ("Deadlines met", Summary::compliance)];
+    pub const KINDS: [(&'static str, SummaryShare); 2] =
+        [("Sets met completely", PointSummary::acceptance), ("Deadlines met", PointSummary::compliance)];
 
     /// Share of sets without a miss.
     pub fn acceptance(&self) -> f64 {
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     fn plan(points: &[(f64, usize, usize)], schedulers: &[&str]) -> SweepPlan {
-        let point = |(load, cores, tasks): &(f64, usize, usize)| Point {
+        let point = |(load, cores, tasks): &(f64, usize, usize)| SweepPoint {
             load: *load,
             spec: Spec::new(*tasks, *cores, load * *cores as f64),
         };
@@ -294,11 +294,11 @@ mod tests {
         let cells = (0..3).flat_map(|point| (0..30).map(move |set| (point, set)));
         let rows: Vec<SweepRow> = cells.flat_map(|(point, set)| plan.run_set(point, set, &[0, 1]).unwrap()).collect();
         let summary = plan.summary(&rows);
-        let [edf, wrap] = [0, 1].map(|at| summary[at].iter().map(Summary::acceptance).collect::<Vec<_>>());
+        let [edf, wrap] = [0, 1].map(|at| summary[at].iter().map(PointSummary::acceptance).collect::<Vec<_>>());
         assert_eq!(wrap, [1.0, 1.0, 0.0]);
         assert!(edf[0] > edf[1] && edf[1] < 1.0 && edf[2] == 0.0, "{edf:?}");
         assert_eq!(summary[2][0].sets, 0);
-        let [upper, lower] = [3, 4].map(|at| summary[at].iter().map(Summary::compliance).collect::<Vec<_>>());
+        let [upper, lower] = [3, 4].map(|at| summary[at].iter().map(PointSummary::compliance).collect::<Vec<_>>());
         assert!(upper[1] == 1.0 && upper[2] < 1.0 && lower[2] > summary[0][2].compliance(), "{upper:?}");
         assert!(upper.iter().zip(&lower).all(|(upper, lower)| upper >= lower && upper - lower < 0.03), "{lower:?}");
         assert_eq!(plan.run_set(1, 7, &[0, 1]).unwrap(), plan.run_set(1, 7, &[0, 1]).unwrap());

@@ -5,7 +5,7 @@ use temponet_train::PhaseFigures;
 use crate::stats::percent;
 use temponet_page::plot::{Panel, Span, picture};
 use temponet_page::svg::Svg;
-use temponet_page::{Cell, Page, Table};
+use temponet_page::{HtmlCell, HtmlTable, Page};
 
 /// A scheduler to beat: its name and its share of jobs in time on unseen jobs.
 pub type Baseline = (String, f64);
@@ -60,22 +60,22 @@ fn drawn(phases: &[PhaseFigures], baselines: &[Baseline]) -> Svg {
 
 /// The same as a page, with its figures.
 pub fn page(phases: &[PhaseFigures], baselines: &[Baseline]) -> String {
-    let mut table = Table::sortable();
+    let mut table = HtmlTable::sortable();
     for name in ["stage", "method", "phase", "updates", "loss", "norm", "in time"] {
         table.column(name, "", "");
     }
     for phase in phases {
-        let whole = |value: u64| Cell::figure(value.to_string(), Some(value as f64));
+        let whole = |value: u64| HtmlCell::figure(value.to_string(), Some(value as f64));
         table.row(
             "",
             &[
-                Cell::text(phase.stage.to_string()),
-                Cell::text(&phase.method),
+                HtmlCell::text(phase.stage.to_string()),
+                HtmlCell::text(&phase.method),
                 whole(phase.phase),
                 whole(phase.updates),
-                Cell::figure(format!("{:.4}", phase.loss), Some(phase.loss)),
-                Cell::figure(format!("{:.3}", phase.norm), Some(phase.norm)),
-                Cell::figure(percent(phase.score), Some(phase.score)),
+                HtmlCell::figure(format!("{:.4}", phase.loss), Some(phase.loss)),
+                HtmlCell::figure(format!("{:.3}", phase.norm), Some(phase.norm)),
+                HtmlCell::figure(percent(phase.score), Some(phase.score)),
             ],
         );
     }

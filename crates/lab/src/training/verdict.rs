@@ -14,7 +14,7 @@ use crate::stats::{self, percent};
 
 /// One scheduler's figures.
 #[derive(Clone, Debug, Serialize)]
-pub struct Judged {
+pub struct JudgedScheduler {
     /// Its name.
     pub name: String,
     /// Mean share of jobs in time.
@@ -31,13 +31,13 @@ pub struct Judged {
 
 /// What came of it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Verdict {
+pub struct TrainingVerdict {
     /// The learned scheduler behind its shield.
-    pub temponet: Judged,
+    pub temponet: JudgedScheduler,
     /// Without it.
-    pub unshielded: Judged,
+    pub unshielded: JudgedScheduler,
     /// The other ones that apply to every trial, the best first.
-    pub others: Vec<Judged>,
+    pub others: Vec<JudgedScheduler>,
     /// Mean over the trials of what any scheduler could have met, or a bound on it.
     pub clairvoyant: f64,
     /// The same for the first measure of the goal; none where there is no bound.
@@ -56,10 +56,15 @@ pub struct Verdict {
 
 /// Runs the learned scheduler and every other one named that applies on all trials. `oracle` is how many seconds of one core the optimum of each
 /// trial may take.
-pub fn judge(roster: &Roster, others: &[String], trials: &[Case], oracle: f64) -> Result<Verdict, CompareError> {
+pub fn judge(
+    roster: &Roster,
+    others: &[String],
+    trials: &[Case],
+    oracle: f64,
+) -> Result<TrainingVerdict, CompareError> {
     let goal = Goal::of_sets(&[], trials.iter().map(|trial| &trial.set));
     let is_one_set = trials.windows(2).all(|pair| pair[0].set.tasks == pair[1].set.tasks);
-    let judged = |name: &str| -> Result<Judged, CompareError> {
+    let judged = |name: &str| -> Result<JudgedScheduler, CompareError> {
         let one = |trial: &Case| {
             let metrics = simulate(&trial.set, trial.seed, trial.horizon, &mut *roster.build(name)?, &mut Unobserved);
             metrics.map_err(|error| CompareError::Run(name.into(), error))
@@ -78,7 +83,7 @@ pub fn judge(roster: &Roster, others: &[String], trials: &[Case], oracle: f64) -
             }
         }
         let (compliance, ci95) = (stats::mean(&met), stats::ci95(&met));
-        Ok(Judged { name: name.into(), compliance, ci95, goal: ranking::means(&scores), starved, scores })
+        Ok(JudgedScheduler { name: name.into(), compliance, ci95, goal: ranking::means(&scores), starved, scores })
     };
     let mut rivals = Vec::new();
     for name in others {
@@ -101,7 +106,7 @@ pub fn judge(roster: &Roster, others: &[String], trials: &[Case], oracle: f64) -
         Measure::Mk | Measure::WorstTask => None,
     };
     let edge = rivals.first().and_then(|best| ranking::edge(&goal, &temponet.scores, &best.scores));
-    Ok(Verdict {
+    Ok(TrainingVerdict {
         temponet,
         unshielded,
         others: rivals,
@@ -115,7 +120,7 @@ pub fn judge(roster: &Roster, others: &[String], trials: &[Case], oracle: f64) -
     })
 }
 
-impl Verdict {
+impl TrainingVerdict {
     /// What was judged by.
     pub fn goal(&self) -> &Goal {
         &self.goal

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit, Verdict};
-use temponet_lab::measure::attention::{Figures, measure};
+use temponet_lab::measure::attention::{AttentionFigures, measure};
 use temponet_page::charts::bars;
 
 #[derive(Deserialize)]
@@ -21,13 +21,13 @@ struct Settings {
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
     let settings = protocol.settings(context.mode);
-    let mut all: Vec<Vec<Figures>> = Vec::new();
+    let mut all: Vec<Vec<AttentionFigures>> = Vec::new();
     for jobs in &settings.jobs {
         let one = |_| measure(*jobs, settings.passes).map_err(|error| context.wrong(error.to_string()));
         all.push((0..settings.repeats).map(one).collect::<Result<_, _>>()?);
     }
     let Some(last) = all.last() else { return Err(context.wrong("there are no jobs to measure")) };
-    let of = |value: &dyn Fn(&Figures) -> f64| Estimate::of(&last.iter().map(value).collect::<Vec<f64>>());
+    let of = |value: &dyn Fn(&AttentionFigures) -> f64| Estimate::of(&last.iter().map(value).collect::<Vec<f64>>());
     let per_layer = |ns: f64, layers: usize| settings.batch * ns / layers as f64 / 1e6;
     let sparse = of(&|figures| per_layer(figures.sparse_ns_p50, figures.layers));
     let dense = of(&|figures| per_layer(figures.dense_ns_p50, figures.layers));
@@ -43,7 +43,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let share = Line::new("memory_traffic", Unit::Number, Better::Lower, Estimate::single(kept.mean));
     findings.add(share.beside("dense", None, Some(1.0)));
     findings.add(Line::new("other_decisions", Unit::Share, Better::Lower, Estimate::single(differing.mean)));
-    let mean = |figures: &[Figures], value: fn(&Figures) -> f64| {
+    let mean = |figures: &[AttentionFigures], value: fn(&AttentionFigures) -> f64| {
         temponet_lab::stats::mean(&figures.iter().map(value).collect::<Vec<f64>>()) / 1e3
     };
     let series = [

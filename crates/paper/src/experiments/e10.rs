@@ -5,7 +5,7 @@ use temponet::{Mapping, Options};
 use temponet_task::Aim;
 
 use crate::{Better, Context, Entrant, Estimate, Findings, Line, ReproduceError, Size, Unit, model_entrant};
-use temponet_lab::measure::decision::{Effort, measure};
+use temponet_lab::measure::decision::{TimingEffort, measure};
 use temponet_lab::stats::{paired_difference, percent, points};
 
 #[derive(Deserialize)]
@@ -53,7 +53,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
             Better::Lower,
             contender.estimate(|run| Some(run.migrations)),
         ));
-        let effort = Effort { passes: settings.passes, controls: 0, mapping };
+        let effort = TimingEffort { passes: settings.passes, controls: 0, mapping };
         let figures =
             measure("given", &unlimited, settings.jobs, effort).map_err(|error| context.wrong(error.to_string()))?;
         let micro = |what: &str, ns: f64| {

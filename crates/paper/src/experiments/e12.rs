@@ -6,7 +6,7 @@ use serde::Deserialize;
 use temponet::{Mapping, Model, Tokenizer};
 
 use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
-use temponet_lab::measure::decision::{Effort, Figures, measure};
+use temponet_lab::measure::decision::{DecisionFigures, TimingEffort, measure};
 use temponet_page::plot::{Panel, Span, svg};
 
 #[derive(Deserialize)]
@@ -27,11 +27,11 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let settings = protocol.settings(context.mode);
     let paper = Arc::new(Model::random(Tokenizer::paper(), 1));
     let models = [("", "paper", paper), ("built_in_", "built-in", context.model_alone()?)];
-    let effort = Effort { passes: settings.passes, controls: 0, mapping: Mapping::Greedy };
+    let effort = TimingEffort { passes: settings.passes, controls: 0, mapping: Mapping::Greedy };
     let mut curves: Vec<Vec<(f64, f64)>> = Vec::new();
     let mut most = Vec::new();
     for (prefix, name, model) in models {
-        let time = |jobs: usize| -> Result<Figures, ReproduceError> {
+        let time = |jobs: usize| -> Result<DecisionFigures, ReproduceError> {
             measure(name, &model, jobs, effort).map_err(|error| context.wrong(error.to_string()))
         };
         for jobs in &settings.jobs {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::Deserialize;
 use temponet::{Learned, Model, Options, Temponet};
-use temponet_lab::explain::diagnostics::{Cell, RunReport};
+use temponet_lab::explain::diagnostics::{HeatMapCell, RunReport};
 use temponet_sched::build;
 
 use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Unit};
@@ -100,11 +100,11 @@ fn add_lines(findings: &mut Findings, prefix: &str, reports: &[RunReport]) {
 }
 
 /// The cells of several heat maps added up.
-fn together(reports: &[RunReport]) -> Vec<Cell> {
-    let mut all: Vec<Cell> = Vec::new();
+fn together(reports: &[RunReport]) -> Vec<HeatMapCell> {
+    let mut all: Vec<HeatMapCell> = Vec::new();
     for cell in reports.iter().flat_map(|report| &report.heat_map) {
         let is_same =
-            |known: &&mut Cell| (known.slack_bin, known.remaining_bin) == (cell.slack_bin, cell.remaining_bin);
+            |known: &&mut HeatMapCell| (known.slack_bin, known.remaining_bin) == (cell.slack_bin, cell.remaining_bin);
         match all.iter_mut().find(is_same) {
             Some(known) => (known.seen, known.chosen) = (known.seen + cell.seen, known.chosen + cell.chosen),
             None => all.push(*cell),

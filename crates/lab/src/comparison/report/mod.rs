@@ -9,11 +9,11 @@ mod tasks;
 use serde::Serialize;
 use temponet_sim::Metrics;
 
-use crate::comparison::{Comparison, Row, picture_window};
+use crate::comparison::{Comparison, ComparisonRow, picture_window};
 use crate::gantt::MOST_TASK_ROWS;
 use crate::stats::percent;
-use schedules::{Schedules, schedules};
-use temponet_page::{Cell, Page, Table, escape, printable};
+use schedules::{SchedulesJson, schedules};
+use temponet_page::{HtmlCell, HtmlTable, Page, escape, printable};
 
 const STYLE: &str = include_str!("report.css");
 const SCHEDULES: &str = include_str!("schedules.html");
@@ -30,7 +30,7 @@ const QUANTILES: usize = 60;
 const FIRST_CURVES: usize = 5;
 
 #[derive(Serialize)]
-struct Data<'a> {
+struct PageData<'a> {
     tasks: Vec<String>,
     critical: Vec<u8>,
     cores: usize,
@@ -39,15 +39,15 @@ struct Data<'a> {
     first_view_ns: u64,
     by_task: bool,
     #[serde(flatten)]
-    schedules: Schedules,
+    schedules: SchedulesJson,
     /// Indices of the schedules that are shown at first.
     chosen: Vec<usize>,
-    responses: Vec<Curve<'a>>,
+    responses: Vec<ResponseCurve<'a>>,
 }
 
 /// A distribution of response times over all jobs: those that never complete keep it below one.
 #[derive(Serialize)]
-struct Curve<'a> {
+struct ResponseCurve<'a> {
     name: &'a str,
     shown: bool,
     /// Share of the jobs that completed.
@@ -61,7 +61,7 @@ pub fn html(comparison: &Comparison) -> String {
     let plan = &comparison.plan;
     let set = &plan.set;
     let schedules = schedules(comparison);
-    let data = Data {
+    let data = PageData {
         tasks: set.tasks.iter().map(|task| printable(&task.name)).collect(),
         critical: set.tasks.iter().map(tasks::criticality).collect(),
         cores: set.cores,
@@ -123,11 +123,11 @@ fn first_chosen(comparison: &Comparison, count: usize) -> Vec<usize> {
 }
 
 /// The distribution of a scheduler; drawn at first are the best ones and EDF.
-fn curve<'a>(rank: usize, row: &'a Row, comparison: &Comparison) -> Curve<'a> {
+fn curve<'a>(rank: usize, row: &'a ComparisonRow, comparison: &Comparison) -> ResponseCurve<'a> {
     let edf = comparison.rows.iter().position(|row| row.scheduler == "edf");
     let others = if edf.is_some_and(|edf| edf >= FIRST_CURVES) { FIRST_CURVES - 1 } else { FIRST_CURVES };
     let quantile = |step: usize| row.metrics.response_completed.quantile(step as f64 / QUANTILES as f64);
-    Curve {
+    ResponseCurve {
         name: &row.scheduler,
         shown: rank < others || Some(rank) == edf,
         completed: completed(&row.metrics),
@@ -143,13 +143,13 @@ fn completed(metrics: &Metrics) -> f64 {
 
 /// The distributions in figures.
 fn response_table(comparison: &Comparison) -> String {
-    let mut table = Table::sortable().columns(&["scheduler", "completed", "median", "p95", "p99", "longest"]);
+    let mut table = HtmlTable::sortable().columns(&["scheduler", "completed", "median", "p95", "p99", "longest"]);
     for row in &comparison.rows {
         let share = completed(&row.metrics);
-        let mut cells = vec![Cell::text(&row.scheduler), Cell::figure(percent(share), Some(share))];
+        let mut cells = vec![HtmlCell::text(&row.scheduler), HtmlCell::figure(percent(share), Some(share))];
         cells.extend([0.5, 0.95, 0.99, 1.0].map(|at| {
             let ns = row.metrics.response_completed.quantile(at).map(|ns| ns as f64);
-            Cell::figure(ranked_table::time(ns), ns)
+            HtmlCell::figure(ranked_table::time(ns), ns)
         }));
         table.row("", &cells);
     }
@@ -159,14 +159,14 @@ fn response_table(comparison: &Comparison) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::{Plan, compare};
+    use crate::comparison::{ComparisonPlan, compare};
     use crate::progress::Progress;
     use crate::roster::Roster;
     use temponet_task::{Task, TaskSet, Time};
 
     fn page_of(tasks: Vec<Task>, schedulers: &[&str], oracle: Option<f64>) -> (Comparison, String) {
         let horizon = Time::from_ms(100);
-        let plan = Plan {
+        let plan = ComparisonPlan {
             set: TaskSet::new("<set>", tasks, 1),
             goal: temponet_task::Goal::default(),
             horizon,

@@ -4,24 +4,24 @@ use temponet_task::Measure;
 use temponet_task::wording::grouped;
 
 use crate::clairvoyant::Clairvoyant;
-use crate::comparison::{Comparison, Row};
+use crate::comparison::{Comparison, ComparisonRow};
 use crate::stats::percent;
-use temponet_page::{Cell, Table};
+use temponet_page::{HtmlCell, HtmlTable};
 
 /// What the bars span: round shares around all schedulers but a few that are far behind.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Scale {
+struct BarScale {
     low: f64,
     high: f64,
 }
 
-impl Scale {
-    fn of(comparison: &Comparison) -> Scale {
+impl BarScale {
+    fn of(comparison: &Comparison) -> BarScale {
         let optimum = comparison.clairvoyant.as_ref().map(|optimum| optimum.met.upper / optimum.released as f64);
-        Scale::over(comparison.rows.iter().map(|row| row.metrics.jobs.compliance()).collect(), optimum)
+        BarScale::over(comparison.rows.iter().map(|row| row.metrics.jobs.compliance()).collect(), optimum)
     }
 
-    fn over(mut shares: Vec<f64>, optimum: Option<f64>) -> Scale {
+    fn over(mut shares: Vec<f64>, optimum: Option<f64>) -> BarScale {
         shares.sort_by(f64::total_cmp);
         let most = shares.last().copied().unwrap_or(1.0).max(optimum.unwrap_or(0.0));
         // Those far behind would flatten all the others; as few as possible are left out, a quarter at most.
@@ -30,7 +30,7 @@ impl Scale {
         let few = (shares.len() / 4).max(1);
         let least = shares.iter().skip(1).take(few).find(is_near).copied().unwrap_or(first);
         if most <= least {
-            return Scale { low: 0.0, high: 1.0 };
+            return BarScale { low: 0.0, high: 1.0 };
         }
         let rough = (most - least) / 6.0;
         let power = 10f64.powf(rough.log10().floor());
@@ -38,7 +38,7 @@ impl Scale {
         let step = step.unwrap_or(rough);
         // A little below, so that the least bar is still one.
         let low = (((least - step / 2.0) / step).floor() * step).max(0.0);
-        Scale { low, high: ((most / step - 1e-9).ceil() * step).min(1.0) }
+        BarScale { low, high: ((most / step - 1e-9).ceil() * step).min(1.0) }
     }
 
     /// Per cent of a bar's width.
@@ -47,7 +47,7 @@ impl Scale {
     }
 
     /// A bar with its 95% interval, and the figure.
-    fn bar(self, share: f64, ci95: Option<f64>, words: &str) -> Cell {
+    fn bar(self, share: f64, ci95: Option<f64>, words: &str) -> HtmlCell {
         let below = if share < self.low { " class=\"below\"" } else { "" };
         let interval = ci95.filter(|half| *half > 0.0).map(|half| {
             let (from, to) = (self.place(share - half), self.place(share + half));
@@ -58,7 +58,7 @@ impl Scale {
             self.place(share),
             interval.unwrap_or_default()
         );
-        Cell::html(bar, Some(share)).class("met")
+        HtmlCell::html(bar, Some(share)).class("met")
     }
 }
 
@@ -69,7 +69,7 @@ fn round(share: f64) -> String {
 }
 
 pub(super) fn hint(comparison: &Comparison) -> String {
-    let scale = Scale::of(comparison);
+    let scale = BarScale::of(comparison);
     let below = if comparison.rows.iter().any(|row| row.metrics.jobs.compliance() < scale.low) {
         "; a hatched end marks what lies below it"
     } else {
@@ -97,30 +97,31 @@ pub(super) fn time(ns: Option<f64>) -> String {
 }
 
 /// A column: header, meaning, class, and the cell of a row.
-type Column<'a> = (String, &'static str, &'static str, Box<dyn Fn(&Row) -> Cell + 'a>);
+type RankedColumn<'a> = (String, &'static str, &'static str, Box<dyn Fn(&ComparisonRow) -> HtmlCell + 'a>);
 
-fn columns(comparison: &Comparison) -> Vec<Column<'_>> {
+fn columns(comparison: &Comparison) -> Vec<RankedColumn<'_>> {
     let plan = &comparison.plan;
-    let scale = Scale::of(comparison);
-    let share = |value: Option<f64>| Cell::figure(value.map_or("–".into(), percent), value);
-    let duration = |ns: Option<f64>| Cell::figure(time(ns), ns);
-    let per_job = |row: &Row, count: u64| {
+    let scale = BarScale::of(comparison);
+    let share = |value: Option<f64>| HtmlCell::figure(value.map_or("–".into(), percent), value);
+    let duration = |ns: Option<f64>| HtmlCell::figure(time(ns), ns);
+    let per_job = |row: &ComparisonRow, count: u64| {
         let value = count as f64 / row.metrics.jobs.released.max(1) as f64;
-        Cell::figure(format!("{value:.2}"), Some(value))
+        HtmlCell::figure(format!("{value:.2}"), Some(value))
     };
-    let rank = |row: &Row| comparison.rows.iter().position(|of| of.scheduler == row.scheduler).unwrap_or(0) + 1;
+    let rank =
+        |row: &ComparisonRow| comparison.rows.iter().position(|of| of.scheduler == row.scheduler).unwrap_or(0) + 1;
     let capacity = plan.horizon.0 as f64 * plan.set.cores as f64;
-    let mut columns: Vec<Column<'_>> = vec![
+    let mut columns: Vec<RankedColumn<'_>> = vec![
         (
             "#".into(),
             "rank by the verdict",
             "rank",
-            Box::new(move |row| Cell::figure(rank(row).to_string(), Some(-(rank(row) as f64)))),
+            Box::new(move |row| HtmlCell::figure(rank(row).to_string(), Some(-(rank(row) as f64)))),
         ),
-        ("scheduler".into(), "", "words", Box::new(|row| Cell::text(&row.scheduler).class("words"))),
+        ("scheduler".into(), "", "words", Box::new(|row| HtmlCell::text(&row.scheduler).class("words"))),
     ];
     for measure in plan.goal.measures().iter().copied().filter(|measure| *measure != Measure::Met) {
-        let cell = move |row: &Row| share(row.metrics.measured(measure));
+        let cell = move |row: &ComparisonRow| share(row.metrics.measured(measure));
         columns.push((plan.goal.label(measure), "what the goal has before the jobs in time", "", Box::new(cell)));
     }
     columns.push((
@@ -144,13 +145,13 @@ fn columns(comparison: &Comparison) -> Vec<Column<'_>> {
         "missed".into(),
         "jobs that missed their deadline",
         "",
-        Box::new(|row| Cell::figure(thousands(row.metrics.missed()), Some(row.metrics.missed() as f64))),
+        Box::new(|row| HtmlCell::figure(thousands(row.metrics.missed()), Some(row.metrics.missed() as f64))),
     ));
     if let Some(optimum) = &comparison.clairvoyant {
         let at_least = if optimum.met.is_exact() { "" } else { "≥ " };
-        let of = move |row: &Row| {
+        let of = move |row: &ComparisonRow| {
             let share = comparison.of_optimum(row);
-            Cell::figure(share.map_or("–".into(), |share| format!("{at_least}{}", percent(share))), share)
+            HtmlCell::figure(share.map_or("–".into(), |share| format!("{at_least}{}", percent(share))), share)
         };
         columns.push(("of optimum".into(), "share of what the clairvoyant optimum meets", "", Box::new(of)));
     }
@@ -166,7 +167,8 @@ fn columns(comparison: &Comparison) -> Vec<Column<'_>> {
         "minor",
         Box::new(move |row| duration(row.metrics.art_all()).class("minor")),
     ));
-    let lateness = move |row: &Row| duration(row.metrics.lateness.quantile(0.95).map(|ns| ns as f64)).class("minor");
+    let lateness =
+        move |row: &ComparisonRow| duration(row.metrics.lateness.quantile(0.95).map(|ns| ns as f64)).class("minor");
     columns.push((
         "lateness p95".into(),
         "95% of the jobs end at most this long after their deadline; negative: before it",
@@ -187,7 +189,7 @@ fn columns(comparison: &Comparison) -> Vec<Column<'_>> {
             Box::new(move |row| per_job(row, row.metrics.migrations).class("minor")),
         ));
     }
-    let idle = move |row: &Row| {
+    let idle = move |row: &ComparisonRow| {
         share(Some(row.metrics.idle_ns as f64 / (capacity * row.metrics.runs.max(1) as f64))).class("minor")
     };
     columns.push(("idle".into(), "core time without a job", "minor", Box::new(idle)));
@@ -196,22 +198,22 @@ fn columns(comparison: &Comparison) -> Vec<Column<'_>> {
 
 pub(super) fn html(comparison: &Comparison) -> String {
     let columns = columns(comparison);
-    let mut table = Table::sortable().id("ranking");
+    let mut table = HtmlTable::sortable().id("ranking");
     columns.iter().for_each(|(name, meaning, class, _)| table.column(name, meaning, class));
     if let Some(optimum) = &comparison.clairvoyant {
-        let cells: Vec<Cell> =
+        let cells: Vec<HtmlCell> =
             columns.iter().map(|(name, _, class, _)| optimum_cell(comparison, optimum, name, class)).collect();
         table.pinned("optimum", &cells);
     }
     for (rank, row) in comparison.rows.iter().enumerate() {
-        let cells: Vec<Cell> = columns.iter().map(|(.., cell)| cell(row)).collect();
+        let cells: Vec<HtmlCell> = columns.iter().map(|(.., cell)| cell(row)).collect();
         table.row(if rank == 0 { "chosen" } else { "" }, &cells);
     }
     format!("{}<p class=\"hint narrow\">The window is narrow: some columns are left out.</p>\n", table.finish())
 }
 
 /// A cell of the optimum's line, or of the bound on it.
-fn optimum_cell(comparison: &Comparison, optimum: &Clairvoyant, column: &str, class: &'static str) -> Cell {
+fn optimum_cell(comparison: &Comparison, optimum: &Clairvoyant, column: &str, class: &'static str) -> HtmlCell {
     let is_exact = optimum.met.is_exact();
     let (at_most, at_least) = if is_exact { ("", "") } else { ("≤ ", "≥ ") };
     let goal = &comparison.plan.goal;
@@ -221,13 +223,13 @@ fn optimum_cell(comparison: &Comparison, optimum: &Clairvoyant, column: &str, cl
         Some(format!("{}{}", if is_exact { "" } else { "≤ " }, percent(share)))
     };
     let cell = match column {
-        "scheduler" => Cell::text(if comparison.is_exact() { "clairvoyant optimum" } else { "clairvoyant bound" }),
+        "scheduler" => HtmlCell::text(if comparison.is_exact() { "clairvoyant optimum" } else { "clairvoyant bound" }),
         "deadlines met" => {
             let share = optimum.met.upper / optimum.released as f64;
-            Scale::of(comparison).bar(share, None, &format!("{at_most}{}", percent(share)))
+            BarScale::of(comparison).bar(share, None, &format!("{at_most}{}", percent(share)))
         }
-        "missed" => Cell::text(format!("{at_least}{}", thousands(optimum.released - optimum.met.upper as u64))),
-        _ => Cell::text(bound().unwrap_or_default()),
+        "missed" => HtmlCell::text(format!("{at_least}{}", thousands(optimum.released - optimum.met.upper as u64))),
+        _ => HtmlCell::text(bound().unwrap_or_default()),
     };
     if class.is_empty() { cell } else { cell.class(class) }
 }
@@ -243,18 +245,18 @@ mod tests {
 
     #[test]
     fn bars_of_nearly_equal_shares_differ() {
-        let scale = Scale::over(vec![0.95, 0.96, 0.97, 0.98, 0.99], Some(0.992));
+        let scale = BarScale::over(vec![0.95, 0.96, 0.97, 0.98, 0.99], Some(0.992));
         assert!(scale.low >= 0.9 && scale.high <= 1.0, "{scale:?}");
         assert!(scale.place(0.99) - scale.place(0.96) > 40.0, "{scale:?}");
-        let outlier = Scale::over(vec![0.1, 0.95, 0.96, 0.97, 0.98], None);
+        let outlier = BarScale::over(vec![0.1, 0.95, 0.96, 0.97, 0.98], None);
         assert!(
             outlier.low > 0.9 && outlier.place(0.1) == 0.0,
             "one bad scheduler does not flatten the others: {outlier:?}"
         );
         let mostly_all = [vec![0.74, 0.74, 0.9963, 0.9963], vec![0.9999; 8], vec![1.0; 30]].concat();
-        assert!(Scale::over(mostly_all, Some(1.0)).low < 0.9963, "those a little behind still have bars");
-        assert_eq!(Scale::over(vec![1.0; 5], Some(1.0)), Scale { low: 0.0, high: 1.0 });
-        assert_eq!(Scale::over(vec![], None), Scale { low: 0.0, high: 1.0 });
+        assert!(BarScale::over(mostly_all, Some(1.0)).low < 0.9963, "those a little behind still have bars");
+        assert_eq!(BarScale::over(vec![1.0; 5], Some(1.0)), BarScale { low: 0.0, high: 1.0 });
+        assert_eq!(BarScale::over(vec![], None), BarScale { low: 0.0, high: 1.0 });
     }
 
     #[test]

@@ -21,17 +21,17 @@ const LEFT_OUT: u64 = 4;
 
 /// All schedules; times are in `unit_ns`.
 #[derive(Serialize)]
-pub(super) struct Schedules {
+pub(super) struct SchedulesJson {
     unit_ns: u64,
     reasons: [&'static str; 5],
     /// Task, number, release, deadline of each job, one after the other.
     jobs: Vec<u64>,
-    pub(super) schedules: Vec<Schedule>,
+    pub(super) schedules: Vec<ScheduleJson>,
 }
 
 /// One schedule.
 #[derive(Serialize)]
-pub(super) struct Schedule {
+pub(super) struct ScheduleJson {
     pub(super) name: String,
     /// An earlier schedule that is the same in everything below, which is then left out.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ struct Full {
 }
 
 /// Every scheduler's schedule in the comparison's order, then the optimum's.
-pub(super) fn schedules(comparison: &Comparison) -> Schedules {
+pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
     let until = comparison.plan.record_until;
     let mut windows: BTreeMap<Id, (u64, u64)> = BTreeMap::new();
     let mut all: Vec<Full> = Vec::new();
@@ -104,18 +104,18 @@ pub(super) fn schedules(comparison: &Comparison) -> Schedules {
     let jobs = ids.iter().flat_map(job).collect();
     let courses = all.into_iter().map(|full| (full.name.clone(), full.shortened(unit_ns, &places, MOST_SLICES)));
     let schedules = without_doubles(courses.collect());
-    Schedules { unit_ns, reasons: REASONS, jobs, schedules }
+    SchedulesJson { unit_ns, reasons: REASONS, jobs, schedules }
 }
 
 /// Many schedulers decide alike: each course is kept once.
-fn without_doubles(courses: Vec<(String, Course)>) -> Vec<Schedule> {
+fn without_doubles(courses: Vec<(String, Course)>) -> Vec<ScheduleJson> {
     let mut known: BTreeMap<Course, usize> = BTreeMap::new();
     let mut schedules = Vec::new();
     for (place, (name, course)) in courses.into_iter().enumerate() {
         let same = known.get(&course).copied();
         schedules.push(match same {
-            Some(_) => Schedule { name, same, course: Course::default() },
-            None => Schedule { name, same, course: course.clone() },
+            Some(_) => ScheduleJson { name, same, course: Course::default() },
+            None => ScheduleJson { name, same, course: course.clone() },
         });
         known.entry(course).or_insert(place);
     }

@@ -4,7 +4,7 @@ use temponet_task::{Arrival, Task};
 
 use crate::comparison::Comparison;
 use temponet_page::colours::LEVELS;
-use temponet_page::{Cell, Table, escape};
+use temponet_page::{HtmlCell, HtmlTable, escape};
 
 /// Rows of the table.
 const MOST_TASKS: usize = 200;
@@ -44,7 +44,7 @@ pub(super) fn html(comparison: &Comparison) -> String {
         ((missed * LEVELS as f64).round() as usize).max(usize::from(share < 1.0)).min(LEVELS)
     };
     let mut order: Vec<usize> = (0..set.tasks.len()).collect();
-    let mut table = Table::sortable().id("tasks");
+    let mut table = HtmlTable::sortable().id("tasks");
     if order.len() > MOST_TASKS {
         // The worst first, so that a long list can be cut.
         let worst = |task: &usize| all[*task].iter().flatten().copied().fold(1.0, f64::min);
@@ -62,10 +62,10 @@ pub(super) fn html(comparison: &Comparison) -> String {
                 " <span class=\"critical\" title=\"criticality {of}\">▲{of}<span class=\"quiet\"> critical</span></span>"
             ),
         };
-        let mut cells = vec![Cell::html(name + &mark, None)];
+        let mut cells = vec![HtmlCell::html(name + &mark, None)];
         cells.extend(all[task].iter().map(|share| match share {
-            Some(share) => Cell::text(figure(*share)).class(format!("q{}", level(*share))),
-            None => Cell::text("–"),
+            Some(share) => HtmlCell::text(figure(*share)).class(format!("q{}", level(*share))),
+            None => HtmlCell::text("–"),
         }));
         table.row("", &cells);
     }

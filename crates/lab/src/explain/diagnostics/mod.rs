@@ -5,8 +5,11 @@ mod rule;
 mod run;
 mod statistics;
 
-pub use rule::Rule;
-pub use run::{Agreement, Cell, Distribution, ENTROPY_STEP, Named, REMAINING_BINS, RunDiagnostics, RunReport, TopK};
+pub use rule::DistilledRule;
+pub use run::{
+    Agreement, Distribution, ENTROPY_STEP, HeatMapCell, REMAINING_BINS, RunDiagnostics, RunReport, SchedulerAgreement,
+    TopK,
+};
 use serde::Serialize;
 pub use statistics::Spread;
 use temponet::{Kept, Mapper, Mapping, Model, Observation, Scale, Staying};

@@ -7,8 +7,8 @@ use temponet_task::{Assignment, JobId, System, SystemView, Tie, Time};
 
 use temponet::{Model, Observation, Scale};
 
-use super::rule::{Known, Rule, Search};
-use super::statistics::{Correlation, Moments, Sample, Spread};
+use super::rule::{DistilledRule, RuleInput, RuleSearch};
+use super::statistics::{Correlation, EvenSample, Moments, Spread};
 use super::{decision_attention, entropy, entropy_of};
 
 /// The k of top-k alignment.
@@ -48,11 +48,11 @@ pub struct RunReport {
     /// Q-values of ready jobs that were not.
     pub q_others: Distribution,
     /// The rule that says most of what was chosen.
-    pub rule: Rule,
+    pub rule: DistilledRule,
     /// How often other schedulers would have done the same.
-    pub agreement: Vec<Named>,
+    pub agreement: Vec<SchedulerAgreement>,
     /// How often jobs were chosen by slack bin and remaining.
-    pub heat_map: Vec<Cell>,
+    pub heat_map: Vec<HeatMapCell>,
 }
 
 /// Top-k alignment.
@@ -90,7 +90,7 @@ impl Agreement {
 
 /// How often a scheduler would have done the same.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Named {
+pub struct SchedulerAgreement {
     /// Its name.
     pub scheduler: String,
     /// How often.
@@ -113,7 +113,7 @@ pub struct Distribution {
 
 /// A cell of the heat map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Cell {
+pub struct HeatMapCell {
     /// The tokenizer's slack bin; beyond its bins: late by wcet, impossible.
     pub slack_bin: u16,
     /// Remaining wcet as a share of the set's greatest wcet, in tenths, rounded down.
@@ -138,17 +138,17 @@ pub struct RunDiagnostics<'a> {
     decision_entropy: Moments,
     criticality: Correlation,
     urgency: Correlation,
-    q_chosen: Sample,
-    q_others: Sample,
-    rules: Search,
-    agreement: Vec<Named>,
+    q_chosen: EvenSample,
+    q_others: EvenSample,
+    rules: RuleSearch,
+    agreement: Vec<SchedulerAgreement>,
     /// Seen and chosen, by slack bin, then by remaining.
     cells: Vec<[(u64, u64); REMAINING_BINS]>,
     decisions: u64,
 }
 
 /// A ready job at a decision.
-struct Ready {
+struct ReadyJob {
     /// The decision token's attention to it; equal rows share theirs.
     attention: f32,
     q: f32,
@@ -163,7 +163,7 @@ impl<'a> RunDiagnostics<'a> {
     /// For a model on a system; `others` are the schedulers it is compared with.
     pub fn new(model: &'a Model, system: &System, others: &[&str]) -> RunDiagnostics<'a> {
         let layers = model.weights.architecture.layers;
-        let named = |name: &&str| Named { scheduler: name.to_string(), agreement: Agreement::default() };
+        let named = |name: &&str| SchedulerAgreement { scheduler: name.to_string(), agreement: Agreement::default() };
         RunDiagnostics {
             model,
             scale: Scale::of(&model.tokenizer, system),
@@ -177,9 +177,9 @@ impl<'a> RunDiagnostics<'a> {
             decision_entropy: Moments::default(),
             criticality: Correlation::default(),
             urgency: Correlation::default(),
-            q_chosen: Sample::default(),
-            q_others: Sample::default(),
-            rules: Search::new(),
+            q_chosen: EvenSample::default(),
+            q_others: EvenSample::default(),
+            rules: RuleSearch::new(),
             agreement: others.iter().map(named).collect(),
             cells: vec![Default::default(); model.tokenizer.bins + 2],
             decisions: 0,
@@ -212,9 +212,9 @@ impl<'a> RunDiagnostics<'a> {
         self.contested += u64::from(is_contested);
         self.add_alignment(&ready, attention[0]);
         self.add_jobs(&ready);
-        let mut by_deadline: Vec<&Ready> = ready.iter().collect();
+        let mut by_deadline: Vec<&ReadyJob> = ready.iter().collect();
         by_deadline.sort_by_key(|job| job.order);
-        let known: Vec<Known> = by_deadline.into_iter().map(|job| self.known(job)).collect();
+        let known: Vec<RuleInput> = by_deadline.into_iter().map(|job| self.known(job)).collect();
         self.rules.add(&known, is_contested);
         for (named, other) in self.agreement.iter_mut().zip(others) {
             named.agreement.add(same(chosen, other), is_contested);
@@ -222,12 +222,12 @@ impl<'a> RunDiagnostics<'a> {
     }
 
     /// The ready jobs, the most attended first; equal ones by deadline, as they are chosen.
-    fn ready(&self, view: &SystemView<'_>, chosen: &Assignment, attention: &[f32], q: &[f32]) -> Vec<Ready> {
+    fn ready(&self, view: &SystemView<'_>, chosen: &Assignment, attention: &[f32], q: &[f32]) -> Vec<ReadyJob> {
         let mut counts = vec![0.0f32; q.len()];
         self.observation.jobs().iter().for_each(|(_, row)| counts[*row as usize] += 1.0);
         let line = |(id, row): &(JobId, u32)| {
             let (job, row) = (view.job(*id), *row as usize);
-            Ready {
+            ReadyJob {
                 attention: attention[row] / counts[row],
                 q: q[row],
                 criticality: job.criticality,
@@ -237,12 +237,12 @@ impl<'a> RunDiagnostics<'a> {
                 is_chosen: chosen.cores().contains(&Some(*id)),
             }
         };
-        let mut ready: Vec<Ready> = self.observation.jobs().iter().map(line).collect();
+        let mut ready: Vec<ReadyJob> = self.observation.jobs().iter().map(line).collect();
         ready.sort_by(|a, b| b.attention.total_cmp(&a.attention).then(a.order.cmp(&b.order)));
         ready
     }
 
-    fn add_alignment(&mut self, ready: &[Ready], idle: f32) {
+    fn add_alignment(&mut self, ready: &[ReadyJob], idle: f32) {
         let chosen = ready.iter().filter(|job| job.is_chosen).count();
         let is_aligned = if idle > ready[0].attention { chosen == 0 } else { ready[0].is_chosen };
         self.alignment.add(f64::from(u8::from(is_aligned)));
@@ -254,7 +254,7 @@ impl<'a> RunDiagnostics<'a> {
         }
     }
 
-    fn add_jobs(&mut self, ready: &[Ready]) {
+    fn add_jobs(&mut self, ready: &[ReadyJob]) {
         for job in ready {
             let attention = f64::from(job.attention) * ready.len() as f64;
             self.criticality.add([attention, f64::from(job.criticality)]);
@@ -270,13 +270,13 @@ impl<'a> RunDiagnostics<'a> {
     }
 
     /// The slack bin as a rule counts it: late jobs have no slack.
-    fn slack(&self, job: &Ready) -> f64 {
+    fn slack(&self, job: &ReadyJob) -> f64 {
         if usize::from(job.slack_bin) < self.model.tokenizer.bins { f64::from(job.slack_bin) } else { 0.0 }
     }
 
-    fn known(&self, job: &Ready) -> Known {
+    fn known(&self, job: &ReadyJob) -> RuleInput {
         let remaining = job.remaining.0 as f64 / self.scale.unit;
-        Known { slack: self.slack(job), remaining, is_chosen: job.is_chosen }
+        RuleInput { slack: self.slack(job), remaining, is_chosen: job.is_chosen }
     }
 
     /// What was gathered.
@@ -284,10 +284,11 @@ impl<'a> RunDiagnostics<'a> {
         let (chosen, others) = (self.q_chosen.sorted(), self.q_others.sorted());
         let ends = |values: &[f32]| Some((*values.first()?, *values.last()?));
         let range = [ends(&chosen), ends(&others)].into_iter().flatten().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-        let distribution = |sample: &Sample, sorted| distribution(sample.seen(), sorted, range.unwrap_or((0.0, 0.0)));
+        let distribution =
+            |sample: &EvenSample, sorted| distribution(sample.seen(), sorted, range.unwrap_or((0.0, 0.0)));
         let top = TOP.into_iter().zip(&self.top).map(|(k, moments)| TopK { k, alignment: moments.spread().mean });
         let cells = self.cells.iter().enumerate().flat_map(|(slack_bin, cells)| {
-            cells.iter().enumerate().map(move |(remaining_bin, (seen, chosen))| Cell {
+            cells.iter().enumerate().map(move |(remaining_bin, (seen, chosen))| HeatMapCell {
                 slack_bin: slack_bin as u16,
                 remaining_bin,
                 seen: *seen,

@@ -64,13 +64,13 @@ const KEPT: usize = 1 << 16;
 
 /// Evenly chosen ones of many values: all of them, every second, every fourth, and so on.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sample {
+pub(super) struct EvenSample {
     values: Vec<f32>,
     seen: u64,
     doublings: u32,
 }
 
-impl Sample {
+impl EvenSample {
     pub fn add(&mut self, value: f32) {
         if self.seen.is_multiple_of(1 << self.doublings) {
             if self.values.len() == KEPT {
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_sample_is_even_and_does_not_grow() {
-        let mut sample = Sample::default();
+        let mut sample = EvenSample::default();
         let count = 5 * KEPT;
         (0..count).for_each(|value| sample.add(value as f32));
         let kept = sample.sorted();
