@@ -96,117 +96,151 @@ pub(super) fn time(ns: Option<f64>) -> String {
     }
 }
 
-/// A column: header, meaning, class, and the cell of a row.
-type RankedColumn<'a> = (String, &'static str, &'static str, Box<dyn Fn(&ComparisonRow) -> HtmlCell + 'a>);
+/// A column of the ranked table.
+struct RankedColumn<'a> {
+    /// Text of the header.
+    name: String,
+    /// What the header says when it is pointed at; empty if its name says enough.
+    meaning: &'static str,
+    /// Class of the header; narrow windows leave `minor` columns out.
+    class: &'static str,
+    /// Makes the cell of a scheduler's row.
+    cell: Box<dyn Fn(&ComparisonRow) -> HtmlCell + 'a>,
+}
 
+impl<'a> RankedColumn<'a> {
+    /// A column that every window shows.
+    fn major(name: &str, meaning: &'static str, cell: impl Fn(&ComparisonRow) -> HtmlCell + 'a) -> RankedColumn<'a> {
+        RankedColumn { name: name.into(), meaning, class: "", cell: Box::new(cell) }
+    }
+
+    /// A column that narrow windows leave out.
+    fn minor(name: &str, meaning: &'static str, cell: impl Fn(&ComparisonRow) -> HtmlCell + 'a) -> RankedColumn<'a> {
+        let cell = move |row: &ComparisonRow| cell(row).class("minor");
+        RankedColumn { class: "minor", ..RankedColumn::major(name, meaning, cell) }
+    }
+}
+
+/// A share in per cent; a dash if there is none.
+fn share_cell(share: Option<f64>) -> HtmlCell {
+    HtmlCell::figure(share.map_or("–".into(), percent), share)
+}
+
+/// A duration given in nanoseconds; a dash if there is none.
+fn duration_cell(ns: Option<f64>) -> HtmlCell {
+    HtmlCell::figure(time(ns), ns)
+}
+
+/// A count divided by the number of the row's released jobs.
+fn per_job_cell(row: &ComparisonRow, count: u64) -> HtmlCell {
+    let value = count as f64 / row.metrics.jobs.released.max(1) as f64;
+    HtmlCell::figure(format!("{value:.2}"), Some(value))
+}
+
+/// The columns from left to right: who, how well, how fast, at what cost.
 fn columns(comparison: &Comparison) -> Vec<RankedColumn<'_>> {
-    let plan = &comparison.plan;
-    let scale = BarScale::of(comparison);
-    let share = |value: Option<f64>| HtmlCell::figure(value.map_or("–".into(), percent), value);
-    let duration = |ns: Option<f64>| HtmlCell::figure(time(ns), ns);
-    let per_job = |row: &ComparisonRow, count: u64| {
-        let value = count as f64 / row.metrics.jobs.released.max(1) as f64;
-        HtmlCell::figure(format!("{value:.2}"), Some(value))
-    };
-    let rank =
-        |row: &ComparisonRow| comparison.rows.iter().position(|of| of.scheduler == row.scheduler).unwrap_or(0) + 1;
-    let capacity = plan.horizon.0 as f64 * plan.set.cores as f64;
-    let mut columns: Vec<RankedColumn<'_>> = vec![
-        (
-            "#".into(),
-            "rank by the verdict",
-            "rank",
-            Box::new(move |row| HtmlCell::figure(rank(row).to_string(), Some(-(rank(row) as f64)))),
-        ),
-        ("scheduler".into(), "", "words", Box::new(|row| HtmlCell::text(&row.scheduler).class("words"))),
-    ];
-    for measure in plan.goal.measures().iter().copied().filter(|measure| *measure != Measure::Met) {
-        let cell = move |row: &ComparisonRow| share(row.metrics.measured(measure));
-        columns.push((plan.goal.label(measure), "what the goal has before the jobs in time", "", Box::new(cell)));
-    }
-    columns.push((
-        "deadlines met".into(),
-        "share of the jobs that met their deadline",
-        "met",
-        Box::new(move |row| {
-            let share = row.metrics.jobs.compliance();
-            scale.bar(share, row.ci95(), &percent(share))
-        }),
-    ));
-    if plan.runs > 1 {
-        columns.push((
-            "± 95%".into(),
-            "half the confidence interval of the mean over the runs",
-            "minor",
-            Box::new(move |row| share(row.ci95()).class("minor")),
-        ));
-    }
-    columns.push((
-        "missed".into(),
-        "jobs that missed their deadline",
-        "",
-        Box::new(|row| HtmlCell::figure(thousands(row.metrics.missed()), Some(row.metrics.missed() as f64))),
-    ));
-    if let Some(optimum) = &comparison.clairvoyant {
-        let at_least = if optimum.met.is_exact() { "" } else { "≥ " };
-        let of = move |row: &ComparisonRow| {
-            let share = comparison.of_optimum(row);
-            HtmlCell::figure(share.map_or("–".into(), |share| format!("{at_least}{}", percent(share))), share)
-        };
-        columns.push(("of optimum".into(), "share of what the clairvoyant optimum meets", "", Box::new(of)));
-    }
-    columns.push((
-        "response (completed)".into(),
-        "mean response time of completed jobs",
-        "",
-        Box::new(move |row| duration(row.metrics.art_completed())),
-    ));
-    columns.push((
-        "response (all)".into(),
-        "mean time from release to end over all jobs",
-        "minor",
-        Box::new(move |row| duration(row.metrics.art_all()).class("minor")),
-    ));
-    let lateness =
-        move |row: &ComparisonRow| duration(row.metrics.lateness.quantile(0.95).map(|ns| ns as f64)).class("minor");
-    columns.push((
-        "lateness p95".into(),
-        "95% of the jobs end at most this long after their deadline; negative: before it",
-        "minor",
-        Box::new(lateness),
-    ));
-    columns.push((
-        "preempt / job".into(),
-        "preemptions per job",
-        "minor",
-        Box::new(move |row| per_job(row, row.metrics.preemptions).class("minor")),
-    ));
-    if plan.set.cores > 1 {
-        columns.push((
-            "migr / job".into(),
-            "migrations per job",
-            "minor",
-            Box::new(move |row| per_job(row, row.metrics.migrations).class("minor")),
-        ));
-    }
-    let idle = move |row: &ComparisonRow| {
-        share(Some(row.metrics.idle_ns as f64 / (capacity * row.metrics.runs.max(1) as f64))).class("minor")
-    };
-    columns.push(("idle".into(), "core time without a job", "minor", Box::new(idle)));
+    let mut columns = identity_columns(comparison);
+    columns.extend(deadline_columns(comparison));
+    columns.extend(time_columns());
+    columns.extend(overhead_columns(comparison));
     columns
 }
 
+/// Rank and name.
+fn identity_columns(comparison: &Comparison) -> Vec<RankedColumn<'_>> {
+    let rank =
+        |row: &ComparisonRow| comparison.rows.iter().position(|of| of.scheduler == row.scheduler).unwrap_or(0) + 1;
+    // Sorting descends first, so the best rank has the greatest value.
+    let rank_cell = move |row: &ComparisonRow| HtmlCell::figure(rank(row).to_string(), Some(-(rank(row) as f64)));
+    let name_cell = |row: &ComparisonRow| HtmlCell::text(&row.scheduler).class("words");
+    vec![
+        RankedColumn { class: "rank", ..RankedColumn::major("#", "rank by the verdict", rank_cell) },
+        RankedColumn { class: "words", ..RankedColumn::major("scheduler", "", name_cell) },
+    ]
+}
+
+/// The measures of the goal, the deadlines met and missed, and the share of the optimum.
+fn deadline_columns(comparison: &Comparison) -> Vec<RankedColumn<'_>> {
+    let plan = &comparison.plan;
+    let scale = BarScale::of(comparison);
+    let mut columns = Vec::new();
+    for measure in plan.goal.measures().iter().copied().filter(|measure| *measure != Measure::Met) {
+        let cell = move |row: &ComparisonRow| share_cell(row.metrics.measured(measure));
+        let meaning = "what the goal has before the jobs in time";
+        columns.push(RankedColumn::major(&plan.goal.label(measure), meaning, cell));
+    }
+    let met_cell = move |row: &ComparisonRow| {
+        let share = row.metrics.jobs.compliance();
+        scale.bar(share, row.ci95(), &percent(share))
+    };
+    let met = RankedColumn::major("deadlines met", "share of the jobs that met their deadline", met_cell);
+    columns.push(RankedColumn { class: "met", ..met });
+    if plan.runs > 1 {
+        let meaning = "half the confidence interval of the mean over the runs";
+        columns.push(RankedColumn::minor("± 95%", meaning, |row| share_cell(row.ci95())));
+    }
+    columns.push(RankedColumn::major("missed", "jobs that missed their deadline", |row| {
+        HtmlCell::figure(thousands(row.metrics.missed()), Some(row.metrics.missed() as f64))
+    }));
+    if let Some(optimum) = &comparison.clairvoyant {
+        let at_least = if optimum.met.is_exact() { "" } else { "≥ " };
+        let cell = move |row: &ComparisonRow| {
+            let share = comparison.of_optimum(row);
+            HtmlCell::figure(share.map_or("–".into(), |share| format!("{at_least}{}", percent(share))), share)
+        };
+        columns.push(RankedColumn::major("of optimum", "share of what the clairvoyant optimum meets", cell));
+    }
+    columns
+}
+
+/// Response times and lateness.
+fn time_columns<'a>() -> Vec<RankedColumn<'a>> {
+    let lateness = |row: &ComparisonRow| duration_cell(row.metrics.lateness.quantile(0.95).map(|ns| ns as f64));
+    vec![
+        RankedColumn::major("response (completed)", "mean response time of completed jobs", |row| {
+            duration_cell(row.metrics.art_completed())
+        }),
+        RankedColumn::minor("response (all)", "mean time from release to end over all jobs", |row| {
+            duration_cell(row.metrics.art_all())
+        }),
+        RankedColumn::minor(
+            "lateness p95",
+            "95% of the jobs end at most this long after their deadline; negative: before it",
+            lateness,
+        ),
+    ]
+}
+
+/// Preemptions, migrations and idle time.
+fn overhead_columns(comparison: &Comparison) -> Vec<RankedColumn<'_>> {
+    let plan = &comparison.plan;
+    let mut columns = vec![RankedColumn::minor("preempt / job", "preemptions per job", |row| {
+        per_job_cell(row, row.metrics.preemptions)
+    })];
+    if plan.set.cores > 1 {
+        columns.push(RankedColumn::minor("migr / job", "migrations per job", |row| {
+            per_job_cell(row, row.metrics.migrations)
+        }));
+    }
+    let capacity = plan.horizon.0 as f64 * plan.set.cores as f64;
+    columns.push(RankedColumn::minor("idle", "core time without a job", move |row| {
+        share_cell(Some(row.metrics.idle_ns as f64 / (capacity * row.metrics.runs.max(1) as f64)))
+    }));
+    columns
+}
+
+/// The table, the optimum's row first and pinned.
 pub(super) fn html(comparison: &Comparison) -> String {
     let columns = columns(comparison);
     let mut table = HtmlTable::sortable().id("ranking");
-    columns.iter().for_each(|(name, meaning, class, _)| table.column(name, meaning, class));
+    columns.iter().for_each(|column| table.column(&column.name, column.meaning, column.class));
     if let Some(optimum) = &comparison.clairvoyant {
         let cells: Vec<HtmlCell> =
-            columns.iter().map(|(name, _, class, _)| optimum_cell(comparison, optimum, name, class)).collect();
+            columns.iter().map(|column| optimum_cell(comparison, optimum, &column.name, column.class)).collect();
         table.pinned("optimum", &cells);
     }
     for (rank, row) in comparison.rows.iter().enumerate() {
-        let cells: Vec<HtmlCell> = columns.iter().map(|(.., cell)| cell(row)).collect();
+        let cells: Vec<HtmlCell> = columns.iter().map(|column| (column.cell)(row)).collect();
         table.row(if rank == 0 { "chosen" } else { "" }, &cells);
     }
     format!("{}<p class=\"hint narrow\">The window is narrow: some columns are left out.</p>\n", table.finish())
