@@ -31,7 +31,7 @@ pub const PALETTE: [(&str, &str); 10] = [
 ];
 
 /// Dashes once the colours are used up.
-const DASHES: [&str; 4] = ["", "6 3", "2 3", "8 3 2 3"];
+pub(super) const DASHES: [&str; 4] = ["", "6 3", "2 3", "8 3 2 3"];
 
 /// The dashes of a series, as `stroke-dasharray` has them; empty for a plain line.
 pub fn dash(series: usize) -> &'static str {

@@ -7,6 +7,7 @@
 pub mod charts;
 pub mod colours;
 mod escape;
+pub mod fragment;
 pub mod plot;
 mod skeleton;
 pub mod svg;

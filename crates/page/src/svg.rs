@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::colours::{PALETTE, dash, resolved};
+use super::colours::{DASHES, PALETTE, dash, resolved};
 use super::escape;
 
 const STYLE: &str = include_str!("svg.css");
@@ -12,6 +12,12 @@ pub(super) fn style() -> String {
     let series = (0..PALETTE.len())
         .map(|index| format!("svg .f{index}{{fill:var(--c{index})}}svg .s{index}{{stroke:var(--c{index});fill:none}}"));
     STYLE.to_string() + &series.collect::<String>()
+}
+
+/// The script for pages whose own scripts draw SVG: the function `makeSvg`, and the series' dashes (`DASHES`) and number of colours (`COLOURS`)
+/// of this crate, so that curves drawn in the browser look like those drawn here. Add it before the script that uses it.
+pub fn script() -> String {
+    format!("\"use strict\";\nconst DASHES = {DASHES:?}, COLOURS = {};\n{}", PALETTE.len(), include_str!("svg.js"))
 }
 
 /// The class that fills with the colour of a series.

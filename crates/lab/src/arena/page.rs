@@ -3,6 +3,7 @@
 use super::results::{ArenaResults, ArenaRow, LEVEL, ScenarioResult};
 use crate::roster::{SHIELDED, UNSHIELDED};
 use crate::stats::{percent, points};
+use temponet_page::fragment::{scrolling, skipped};
 use temponet_page::svg::{Svg, circle, fill, line, stroke, text};
 use temponet_page::{HtmlCell, HtmlTable, Page, escape};
 
@@ -150,7 +151,7 @@ pub fn html(arena: &ArenaResults) -> String {
         None => page,
     };
     let sections: String = arena.scenarios.iter().map(section).collect();
-    page.section("", "", &format!("<div class=\"scroll\">{}</div>\n", plot(arena))).section("", "", &sections).finish()
+    page.section("", "", &scrolling(&plot(arena))).section("", "", &sections).finish()
 }
 
 fn section(result: &ScenarioResult) -> String {
@@ -176,14 +177,13 @@ fn section(result: &ScenarioResult) -> String {
         ];
         table.row(if row.is_classical() { "" } else { "learned" }, &cells);
     }
-    let skipped: String =
-        result.skipped.iter().map(|(name, why)| format!("<li>{}: {}</li>", escape(name), escape(why))).collect();
     format!(
-        "<details id=\"{name}\"><summary><strong>{name}</strong> · {}</summary>\n<p class=\"facts\">{}</p>\n{}<ul class=\"skipped\">{skipped}</ul>\
+        "<details id=\"{name}\"><summary><strong>{name}</strong> · {}</summary>\n<p class=\"facts\">{}</p>\n{}{}\
          </details>\n",
         escape(&scenario.description),
         escape(&result.facts()),
         table.finish(),
+        skipped(&result.skipped),
         name = escape(&scenario.name),
     )
 }

@@ -7,6 +7,7 @@ use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, JobId, Scheduler, SystemView, TaskSet, Time};
 
 use temponet_page::charts::Grid;
+use temponet_page::fragment::{figure, figures, folded};
 use temponet_page::{HtmlCell, HtmlTable, Page};
 
 /// A decision and what others would have done.
@@ -103,7 +104,7 @@ pub fn page(set: &TaskSet, decision: &ExplainedDecision, facts: &str) -> String 
         .section(
             "Attention",
             "Rows ask, columns are asked. Jobs that the network cannot tell apart share a row. Brighter is more, from 0 to 1.",
-            &format!("<div class=\"figures\">{maps}</div>\n"),
+            &figures(&maps),
         )
         .finish()
 }
@@ -172,13 +173,8 @@ fn heat_map(map: &AttentionMap, names: &[String]) -> String {
             &[HtmlCell::text(name(query)), HtmlCell::text(words.collect::<Vec<_>>().join(", ")).class("words")],
         );
     }
-    format!(
-        "<figure><figcaption>layer {}, head {}</figcaption>{}<details><summary>in words</summary>{}</details></figure>\n",
-        map.layer + 1,
-        map.head + 1,
-        grid.picture(says).inline(),
-        table.finish()
-    )
+    let caption = format!("layer {}, head {}", map.layer + 1, map.head + 1);
+    figure(&caption, &(grid.picture(says).inline() + &folded("in words", &table.finish())))
 }
 
 #[cfg(test)]

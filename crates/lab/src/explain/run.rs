@@ -6,6 +6,7 @@ use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, Scheduler, TaskSet, Time};
 
 use temponet_page::charts::{Grid, histogram};
+use temponet_page::fragment::{figure, figures, folded, scrolling};
 use temponet_page::svg::Svg;
 use temponet_page::{HtmlCell, HtmlTable, Page};
 
@@ -52,26 +53,25 @@ pub fn explain_run(
 
 /// A page: the figures as lines of name and value, the heat map of what is chosen, and the distributions.
 pub fn page(set: &TaskSet, tokenizer: &Tokenizer, report: &RunReport, lines: &[(String, String)]) -> String {
-    let mut figures = HtmlTable::new();
+    let mut lines_table = HtmlTable::new();
     for (name, value) in lines {
-        figures.row("", &[HtmlCell::text(name), HtmlCell::text(value).class("words")]);
+        lines_table.row("", &[HtmlCell::text(name), HtmlCell::text(value).class("words")]);
     }
     let late = if tokenizer.clip { "" } else { " L: late by wcet, X: impossible." };
     let hint = format!(
         "How often a ready job is chosen, by its slack bin (to the right) and its remaining wcet as a share of the greatest (upwards). Brighter is \
          more often; where there is no cell, nothing was seen.{late}"
     );
-    let chosen =
-        format!("<div class=\"scroll\">{}</div>\n{}", heat_map(tokenizer, &report.heat_map).inline(), cells(report));
+    let chosen = scrolling(&heat_map(tokenizer, &report.heat_map).inline()) + &cells(report);
     let q = histogram(range(report), &[("not chosen", &report.q_others.bars), ("chosen", &report.q_chosen.bars)]);
-    let mut entropies = String::from("<div class=\"figures\">");
+    let mut entropies = String::new();
     for (layer, counts) in report.entropy_counts.iter().enumerate() {
         let total = counts.iter().sum::<u64>().max(1) as f64;
         let last = counts.iter().rposition(|count| *count > 0).map_or(1, |last| last + 1);
         let bars: Vec<f64> = counts[..last].iter().map(|count| *count as f64 / total).collect();
         let end = f64::from(last as f32 * ENTROPY_STEP);
         let picture = histogram((0.0, end), &[("decisions", &bars)]);
-        entropies += &format!("<figure><figcaption>layer {}</figcaption>{picture}</figure>\n", layer + 1);
+        entropies += &figure(&format!("layer {}", layer + 1), &picture);
     }
     let lead = format!(
         "What the network wants, over {} decisions with a job ready, {} of them with more ready jobs than cores.",
@@ -80,13 +80,13 @@ pub fn page(set: &TaskSet, tokenizer: &Tokenizer, report: &RunReport, lines: &[(
     Page::new(&set.name)
         .kind("a run")
         .lead(&lead)
-        .section("Figures", "", &figures.finish())
+        .section("Figures", "", &lines_table.finish())
         .section("What is chosen", &hint, &chosen)
         .section("Q-values", "Share of the ready jobs that were chosen and that were not, by Q-value.", &q)
         .section(
             "Attention entropy",
             "In bits, decision by decision: the further to the right, the more spread out.",
-            &(entropies + "</div>\n"),
+            &figures(&entropies),
         )
         .finish()
 }
@@ -116,7 +116,7 @@ fn cells(report: &RunReport) -> String {
             ],
         );
     }
-    format!("<details><summary>as a table</summary>{}</details>\n", table.finish())
+    folded("as a table", &table.finish())
 }
 
 /// How often a ready job is chosen, by slack bin and remaining.

@@ -11,6 +11,7 @@ use parquet::schema::parser::parse_message_type;
 
 use crate::stats::percent;
 use crate::sweep::{PointSummary, SweepPlan, SweepRow};
+use temponet_page::fragment::scrolling;
 use temponet_page::{HtmlCell, HtmlTable, Page};
 
 const SCHEMA: &str = "message sweep {
@@ -57,7 +58,7 @@ pub fn page(plan: &SweepPlan, rows: &[SweepRow]) -> String {
         plan.jobs,
         plan.seed,
     );
-    let curves = format!("<div class=\"scroll\">{}</div>\n", plan.picture(rows).inline());
+    let curves = scrolling(&plan.picture(rows).inline());
     let mut page = Page::new("Schedulers over random task sets").kind("sweep").facts(&facts).section("", "", &curves);
     for (title, value) in PointSummary::KINDS {
         let mut table = HtmlTable::sortable().columns(&["load", "cores", "tasks"]);

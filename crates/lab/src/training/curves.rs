@@ -3,6 +3,7 @@
 use temponet_train::PhaseFigures;
 
 use crate::stats::percent;
+use temponet_page::fragment::scrolling;
 use temponet_page::plot::{Panel, Span, picture};
 use temponet_page::svg::Svg;
 use temponet_page::{HtmlCell, HtmlTable, Page};
@@ -84,7 +85,7 @@ pub fn page(phases: &[PhaseFigures], baselines: &[Baseline]) -> String {
     } else {
         "Level lines: schedulers to beat, on the runs of the verdict, which are other unseen runs than those of the phases."
     };
-    let curves = format!("<div class=\"scroll\">{}</div>\n", drawn(phases, baselines).inline());
+    let curves = scrolling(&drawn(phases, baselines).inline());
     Page::new("Training").section("", hint, &curves).section("Phases", "", &table.finish()).finish()
 }
 

@@ -13,7 +13,8 @@ use crate::comparison::{Comparison, ComparisonRow, picture_window};
 use crate::gantt::MOST_TASK_ROWS;
 use crate::stats::percent;
 use schedules::{SchedulesJson, schedules};
-use temponet_page::{HtmlCell, HtmlTable, Page, escape, printable};
+use temponet_page::fragment::{folded, skipped};
+use temponet_page::{HtmlCell, HtmlTable, Page, printable, svg};
 
 const STYLE: &str = include_str!("report.css");
 const SCHEDULES: &str = include_str!("schedules.html");
@@ -82,7 +83,8 @@ pub fn html(comparison: &Comparison) -> String {
         if plan.runs == 1 { "1 run".into() } else { format!("{} runs from seed {}", plan.runs, plan.seed) },
         set.on_miss.name()
     );
-    let mut page = Page::new(&set.name)
+    let [schedules_script, toolbar_script, responses_script] = SCRIPTS;
+    Page::new(&set.name)
         .style(STYLE)
         .lead(&set.description)
         .facts(&facts)
@@ -91,7 +93,7 @@ pub fn html(comparison: &Comparison) -> String {
         .section(
             "Schedulers",
             &ranked_table::hint(comparison),
-            &(ranked_table::html(comparison) + &skipped(comparison)),
+            &(ranked_table::html(comparison) + &skipped(&comparison.skipped)),
         )
         .section("Schedules", "", SCHEDULES)
         .section(
@@ -100,17 +102,11 @@ pub fn html(comparison: &Comparison) -> String {
             &format!("<div id=\"responses\"></div>\n{}", response_table(comparison)),
         )
         .html("<p class=\"facts\">Tasks are independent: no shared resources, no precedence.</p>\n")
-        .data(&json);
-    for script in SCRIPTS {
-        page = page.script(script);
-    }
-    page.finish()
-}
-
-fn skipped(comparison: &Comparison) -> String {
-    let item = |(name, why): &(String, String)| format!("<li>{}: {}</li>", escape(name), escape(why));
-    let items: String = comparison.skipped.iter().map(item).collect();
-    if items.is_empty() { items } else { format!("<ul class=\"skipped\">{items}</ul>\n") }
+        .data(&json)
+        .script(&(svg::script() + schedules_script))
+        .script(toolbar_script)
+        .script(responses_script)
+        .finish()
 }
 
 /// The recommended scheduler, EDF (or the next best, where EDF is recommended) and, after all schedulers, the optimum.
@@ -153,7 +149,7 @@ fn response_table(comparison: &Comparison) -> String {
         }));
         table.row("", &cells);
     }
-    format!("<details><summary>Response times of completed jobs as a table</summary>\n{}</details>\n", table.finish())
+    folded("Response times of completed jobs as a table", &table.finish())
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ const css = (name) => getComputedStyle(document.documentElement).getPropertyValu
 let theme;
 function readTheme() {
   theme = Object.fromEntries(["ink", "soft", "line", "mark", "ground", "bad"].map((name) => [name, css(name)]));
-  theme.series = Array.from({ length: 10 }, (_, index) => css("c" + index));
+  theme.series = Array.from({ length: COLOURS }, (_, index) => css("c" + index));
   const tile = document.createElement("canvas");
   tile.width = tile.height = 6;
   const c = tile.getContext("2d");
