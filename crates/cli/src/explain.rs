@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use temponet_lab::explain::ModelRun;
 use temponet_lab::explain::decision::{ExplainedDecision, explain_at, page};
 use temponet_lab::explain::diagnostics::{Agreement, Distribution, RunReport, Spread};
 use temponet_lab::explain::run::{explain_run, page as run_page};
@@ -50,14 +51,17 @@ pub fn run(args: Args) -> Result<()> {
     let (mut scheduler, mut plain) = (roster.build(args.model.scheduler(SHIELDED))?, roster.build(UNSHIELDED)?);
     let model = roster.model.clone().context("there is no model")?;
     let report = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
+    let seed = args.setup.seed();
+    let mut explained =
+        ModelRun { set: &set, seed, horizon, model: &model, scheduler: &mut *scheduler, plain: &mut *plain };
     if args.run {
         let horizon = args.setup.horizon.unwrap_or(Time(horizon.0.div_ceil(SHORTER)));
+        explained.horizon = horizon;
         let mut others: Vec<_> = Vec::new();
         for name in ["edf", "srpt"] {
             others.push((name, roster.build(name)?));
         }
-        let seed = args.setup.seed();
-        let run = explain_run(&set, seed, horizon, &model, &mut *scheduler, &mut *plain, &mut others)?;
+        let run = explain_run(explained, &mut others)?;
         let lines = run_lines(&run, model.provenance().unwrap_or("unknown"));
         if let Some(file) = report {
             file.write(run_page(&set, &model.tokenizer, &run, &lines))?;
@@ -71,7 +75,7 @@ pub fn run(args: Args) -> Result<()> {
         let line = |(name, value): &(String, String)| format!("{name:<30} {value}\n");
         return output::print(&(heading(&set, horizon) + "\n\n" + &lines.iter().map(line).collect::<String>()));
     }
-    let found = explain_at(&set, args.setup.seed(), horizon, args.at, &model, &mut *scheduler, &mut *plain)?;
+    let found = explain_at(explained, args.at)?;
     let decision = found.with_context(|| format!("no job is ready at or after {} and before {horizon}", args.at))?;
     if let Some(file) = report {
         file.write(page(&set, &decision, &facts(&decision, args.model.no_shield)))?;

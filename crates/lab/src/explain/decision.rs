@@ -1,7 +1,7 @@
 //! One decision of the learned scheduler, found in a run and laid open for people.
 
-use crate::explain::diagnostics::{AttentionMap, Explanation, explain};
-use temponet::Model;
+use super::ModelRun;
+use super::diagnostics::{AttentionMap, Explanation, explain};
 use temponet_sched::global_edf;
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, JobId, Scheduler, SystemView, TaskSet, Time};
@@ -25,15 +25,8 @@ pub struct ExplainedDecision {
 
 /// Runs `scheduler` on the set until the first decision at or after `at` with a job ready; none if there is none before the horizon.
 /// `plain` is the same model without anything around it.
-pub fn explain_at(
-    set: &TaskSet,
-    seed: u64,
-    horizon: Time,
-    at: Time,
-    model: &Model,
-    scheduler: &mut dyn Scheduler,
-    plain: &mut dyn Scheduler,
-) -> Result<Option<ExplainedDecision>, SimError> {
+pub fn explain_at(run: ModelRun<'_>, at: Time) -> Result<Option<ExplainedDecision>, SimError> {
+    let ModelRun { set, seed, horizon, model, scheduler, plain } = run;
     let system = set.system();
     let mut edf = global_edf();
     scheduler.start(&system).map_err(SimError::NotApplicable)?;
@@ -180,7 +173,7 @@ fn heat_map(map: &AttentionMap, names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use temponet::{Learned, Options, Tokenizer};
+    use temponet::{Learned, Model, Options, Tokenizer};
     use temponet_task::Task;
 
     #[test]
@@ -190,7 +183,15 @@ mod tests {
         let set = TaskSet::new("s", tasks, 1);
         let model = std::sync::Arc::new(Model::random(Tokenizer::full(), 1));
         let learned = || Learned::new(model.clone(), Options::default()).unwrap();
-        let found = explain_at(&set, 1, ms(50), ms(0), &model, &mut learned(), &mut learned()).unwrap().unwrap();
+        let run = ModelRun {
+            set: &set,
+            seed: 1,
+            horizon: ms(50),
+            model: &model,
+            scheduler: &mut learned(),
+            plain: &mut learned(),
+        };
+        let found = explain_at(run, ms(0)).unwrap().unwrap();
         let page = page(&set, &found, "facts");
         let maps = found.network.attention.len();
         for name in ["a&lt;b#0", "wing#0", IDLE] {

@@ -1,9 +1,10 @@
 //! All decisions of the learned scheduler in a run, laid open for people.
 
-use crate::explain::diagnostics::{ENTROPY_STEP, HeatMapCell, REMAINING_BINS, RunDiagnostics, RunReport};
-use temponet::{Model, Tokenizer};
+use super::ModelRun;
+use super::diagnostics::{ENTROPY_STEP, HeatMapCell, REMAINING_BINS, RunDiagnostics, RunReport};
+use temponet::Tokenizer;
 use temponet_sim::{Engine, SimError, Unobserved};
-use temponet_task::{Assignment, Scheduler, TaskSet, Time};
+use temponet_task::{Assignment, Scheduler, TaskSet};
 
 use temponet_page::charts::{Grid, histogram};
 use temponet_page::fragment::{figure, figures, folded, scrolling};
@@ -15,15 +16,8 @@ pub type Others<'a> = [(&'a str, Box<dyn Scheduler>)];
 
 /// Runs `scheduler` on the set and looks at what the model chooses at every decision on the way; `plain` is the same model without anything
 /// around it.
-pub fn explain_run(
-    set: &TaskSet,
-    seed: u64,
-    horizon: Time,
-    model: &Model,
-    scheduler: &mut dyn Scheduler,
-    plain: &mut dyn Scheduler,
-    others: &mut Others<'_>,
-) -> Result<RunReport, SimError> {
+pub fn explain_run(run: ModelRun<'_>, others: &mut Others<'_>) -> Result<RunReport, SimError> {
+    let ModelRun { set, seed, horizon, model, scheduler, plain } = run;
     let system = set.system();
     scheduler.start(&system)?;
     plain.start(&system)?;

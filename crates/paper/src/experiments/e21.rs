@@ -11,6 +11,7 @@ use temponet_sched::build;
 use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Size, Unit};
 use temponet_lab::arena::Case;
 use temponet_lab::comparison::CompareError;
+use temponet_lab::explain::ModelRun;
 use temponet_lab::explain::run::{explain_run, heat_map};
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
@@ -67,7 +68,9 @@ pub(super) fn reports(what: &str, cases: &[Case], model: &Arc<Model>) -> Result<
         let other = |name: &'static str| build(name).map(|scheduler| (name, scheduler)).map_err(CompareError::from);
         let mut others = [other("edf")?, other("srpt")?];
         let Case { set, seed, horizon } = case;
-        let report = explain_run(set, *seed, *horizon, model, &mut scheduler, &mut plain, &mut others)?;
+        let (seed, horizon) = (*seed, *horizon);
+        let run = ModelRun { set, seed, horizon, model, scheduler: &mut scheduler, plain: &mut plain };
+        let report = explain_run(run, &mut others)?;
         progress.step();
         Ok(report)
     };
