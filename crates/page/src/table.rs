@@ -1,10 +1,10 @@
-//! Tables, which the common script can sort.
+//! HTML tables, which the common script of the page can sort.
 
 use std::fmt::Write;
 
 use super::escape;
 
-/// One cell.
+/// A cell of a table.
 pub struct HtmlCell {
     html: String,
     value: Option<f64>,
@@ -12,23 +12,24 @@ pub struct HtmlCell {
 }
 
 impl HtmlCell {
-    /// Words of anybody.
+    /// A cell with text, which is escaped.
     pub fn text(words: impl AsRef<str>) -> HtmlCell {
         HtmlCell { html: escape(words.as_ref()), value: None, class: String::new() }
     }
 
-    /// A figure as it is shown, and what it is sorted by; none comes last.
+    /// A cell with a figure: its text, and the value by which the column is sorted. Cells without a value come last.
     pub fn figure(words: impl AsRef<str>, value: Option<f64>) -> HtmlCell {
         let value = value.filter(|value| value.is_finite());
         HtmlCell { html: escape(words.as_ref()), value, class: String::new() }
     }
 
-    /// Ready-made HTML, such as a bar, and what it is sorted by; none: its text.
+    /// A cell with trusted HTML, such as a bar. The column is sorted by `value`, or by the text of the cell if there is
+    /// none.
     pub fn html(html: String, value: Option<f64>) -> HtmlCell {
         HtmlCell { html, value, class: String::new() }
     }
 
-    /// With a class.
+    /// Sets the class of the cell.
     pub fn class(mut self, class: impl Into<String>) -> HtmlCell {
         self.class = class.into();
         self
@@ -41,7 +42,7 @@ impl HtmlCell {
     }
 }
 
-/// A table under way.
+/// Builder of a table.
 #[derive(Default)]
 pub struct HtmlTable {
     id: &'static str,
@@ -53,29 +54,30 @@ pub struct HtmlTable {
 }
 
 impl HtmlTable {
-    /// An empty table.
+    /// Starts an empty table.
     pub fn new() -> HtmlTable {
         HtmlTable::default()
     }
 
-    /// A table whose headers sort it, by mouse and keyboard.
+    /// Starts a table whose headers sort it, by mouse and keyboard.
     pub fn sortable() -> HtmlTable {
         HtmlTable { is_sortable: true, ..HtmlTable::default() }
     }
 
-    /// With an id.
+    /// Sets the id of the table.
     pub fn id(mut self, id: &'static str) -> HtmlTable {
         self.id = id;
         self
     }
 
-    /// What it shows.
+    /// Sets the caption.
     pub fn caption(mut self, words: &str) -> HtmlTable {
         self.caption = escape(words);
         self
     }
 
-    /// A column's header, what it means (nothing if it says so itself), and a class of the header.
+    /// Adds a column: its header, a tooltip that explains it, and the class of the header. Tooltip and class may be
+    /// empty.
     pub fn column(&mut self, name: &str, meaning: &str, class: &str) {
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         let meaning = if meaning.is_empty() { String::new() } else { format!(" title=\"{}\"", escape(meaning)) };
@@ -89,23 +91,23 @@ impl HtmlTable {
         };
     }
 
-    /// Headers that say what they mean.
+    /// Adds columns whose headers need no tooltip.
     pub fn columns(mut self, names: &[&str]) -> HtmlTable {
         names.iter().for_each(|name| self.column(name, "", ""));
         self
     }
 
-    /// A row that stays above the others whatever they are sorted by.
+    /// Adds a row that stays on top however the table is sorted.
     pub fn pinned(&mut self, class: &str, cells: &[HtmlCell]) {
         self.pinned += &row(class, cells);
     }
 
-    /// A row.
+    /// Adds a row with a class, which may be empty.
     pub fn row(&mut self, class: &str, cells: &[HtmlCell]) {
         self.rows += &row(class, cells);
     }
 
-    /// The table, scrolling by itself where the window is narrow.
+    /// Returns the table in a box that scrolls sideways in narrow windows.
     pub fn finish(self) -> String {
         let HtmlTable { id, caption, is_sortable, head, pinned, rows } = self;
         let id = if id.is_empty() { String::new() } else { format!(" id=\"{id}\"") };

@@ -1,10 +1,10 @@
 "use strict";
-/** Distribution curves on a logarithmic time axis; which ones are drawn is chosen beside them. */
+/** Draws the distributions of response times on a logarithmic time axis. Check boxes beside the chart switch curves on and off. */
 {
   const box = document.getElementById("responses");
   const W = 760, H = 330, L = 52, B = 34, R = 10;
   const curves = page.responses;
-  /** Colours go to curves in the order in which they are switched on, so that the first ones never share one. */
+  /** Series by index of the curve. A curve takes the first free series when it is switched on, so a few curves never share a color. */
   const series = new Map();
   const seriesOf = (index) => {
     if (!series.has(index)) {
@@ -35,7 +35,7 @@
     return input;
   });
 
-  /** All curves but one step back; those that are off stay as they are. */
+  /** Fades all curves except one; shows all of them again if the curve is null or switched off. */
   function fade(curve) {
     const on = curve && inputs[curves.indexOf(curve)].checked;
     holder.querySelectorAll("polyline").forEach((line) => (line.style.opacity = !on || line.dataset.name === curve.name ? 1 : 0.15));
@@ -62,7 +62,7 @@
       makeSvg("text", svg, { x: L - 6, y: y(share) + 4, "text-anchor": "end", class: "soft" }, 100 * share + "%");
     }
     for (let power = Math.floor(low); power <= high; power++) {
-      // Over many decades there is room for one label each.
+      // Over many decades there is room for only one label per decade.
       for (const factor of high - low > 3 ? [1] : [1, 2, 5]) {
         const ns = factor * 10 ** power, at = x(ns);
         if (at < L || at > W - R) continue;

@@ -1,8 +1,8 @@
 "use strict";
-/** Tasks that a legend names; of more, a third as many. */
+/** Greatest number of tasks that the legend lists in full; of a larger set it lists a third of this number. */
 const MOST_NAMED = 36;
 
-/** What the colours and the marks mean. */
+/** Fills the legend: what the colors and marks mean. */
 function legend() {
   const list = document.getElementById("legend");
   list.replaceChildren();
