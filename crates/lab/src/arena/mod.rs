@@ -1,8 +1,8 @@
-//! The arena: fixed scenarios on which every scheduler meets the same jobs, scored beside the clairvoyant optimum.
+//! The arena: fixed scenarios on which every scheduler meets the same jobs, with scores beside the clairvoyant optimum.
 //!
-//! A scenario is a file ([`scenario`]), its runs follow from that file alone ([`cases`]); [`evaluate`] scores one scheduler on them and
-//! [`run`] all of them. Figures are means over the sets, with intervals and paired comparisons in which the set is the unit: jobs of one
-//! set are anything but independent.
+//! A scenario is a file ([`scenario`]) from which its runs follow ([`cases`]). [`evaluate`] scores one scheduler on
+//! them, and [`run`] scores all schedulers. Figures are means over task sets. Intervals and paired comparisons use the
+//! set as their unit, because the jobs of one set are not independent.
 
 pub mod cases;
 pub mod page;
@@ -25,55 +25,57 @@ use crate::comparison::CompareError;
 use crate::progress::Progress;
 use crate::roster::Roster;
 
-/// What to run.
+/// What to run in the arena.
 #[derive(Clone, Debug)]
 pub struct ArenaPlan {
-    /// The scenarios.
+    /// Scenarios, in the order of the report.
     pub scenarios: Vec<Scenario>,
     /// Scheduler names with options.
     pub schedulers: Vec<String>,
-    /// What the names stand for.
+    /// Roster that builds schedulers from their names.
     pub roster: Roster,
-    /// A few sets of each scenario only.
+    /// Whether to run only a few sets of each scenario.
     pub quick: bool,
 }
 
-/// Why there is no result.
+/// Error of an arena run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ArenaError {
-    /// No such scenario.
+    /// Unknown or invalid scenario.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// A set that cannot be drawn.
+    /// Scenario with a set that cannot be generated.
     #[error("scenario {0}: {1}")]
     Generate(String, GenerateError),
-    /// A scheduler that is unknown or broke its contract.
+    /// Scheduler that is unknown or broke its contract.
     #[error(transparent)]
     Run(#[from] CompareError),
 }
 
-/// One scheduler on one run.
+/// Result of one scheduler on one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
-    /// By the scenario's goal.
+    /// Score by the scenario's goal, 0 to 1.
     pub score: f64,
-    /// Share of jobs in time.
+    /// Share of jobs that met their deadline, 0 to 1.
     pub compliance: f64,
 }
 
-/// A scheduler's score on one run of a scenario.
+/// Scores a scheduler on one run of a scenario.
 pub fn score(aim: Aim, case: &Case, scheduler: &mut dyn Scheduler) -> Result<Score, SimError> {
     let metrics = simulate(&case.set, case.seed, case.horizon, scheduler, &mut Unobserved)?;
     Ok(Score { score: scenario::share(aim, &metrics), compliance: metrics.jobs.compliance() })
 }
 
-/// The scores of a scheduler on some runs of a scenario, in their order, found in parallel. Each run gets a scheduler of its own.
+/// Scores a scheduler on some runs of a scenario, in parallel, and returns the scores in the order of the runs. Each
+/// run gets a new scheduler from `make`.
 pub fn evaluate<S: Scheduler>(aim: Aim, cases: &[Case], make: impl Fn() -> S + Sync) -> Result<Vec<Score>, SimError> {
     cases.par_iter().map(|case| score(aim, case, &mut make())).collect()
 }
 
-/// The greatest score that a run allows to whoever knows the future; with costs, only that nobody has more. Finding it may take so many seconds of one
-/// core.
+/// Returns bounds on the greatest score of a run for a scheduler that knows the future. With dispatch costs only the
+/// upper bound holds, because the optimum pays none. The effort is limited to about `seconds` of one core of a
+/// reference machine.
 pub fn possible(aim: Aim, seconds: f64, case: &Case) -> OptimumRange {
     let Case { set, seed, horizon } = case;
     let releases = Workload::counted(set, *seed, *horizon);
@@ -90,7 +92,7 @@ pub fn possible(aim: Aim, seconds: f64, case: &Case) -> OptimumRange {
     OptimumRange { lower: if is_free { found.lower / all } else { 0.0 }, upper: found.upper / all }
 }
 
-/// What one scheduler, or the optimum, comes to on one run.
+/// Result of one scheduler, or of the optimum, on one run.
 enum CellResult {
     Score(Score),
     NotApplicable(String),
@@ -98,7 +100,7 @@ enum CellResult {
 }
 
 impl ArenaPlan {
-    /// The bar of this plan: a step for each scheduler, and one for the optimum, on each run.
+    /// Returns a progress bar for this plan, with one step per run for each scheduler and for the optimum.
     pub fn progress(&self) -> Progress {
         let runs = |scenario: &Scenario| match self.quick {
             true => scenario.quick_sets,
@@ -109,7 +111,7 @@ impl ArenaPlan {
     }
 }
 
-/// Runs everything, in parallel; the result does not depend on the number of threads.
+/// Runs the plan in parallel. The result does not depend on the number of threads.
 pub fn run(plan: &ArenaPlan, progress: &Progress) -> Result<ArenaResults, ArenaError> {
     for name in &plan.schedulers {
         plan.roster.build(name).map_err(CompareError::from)?;
@@ -124,7 +126,7 @@ fn run_scenario(plan: &ArenaPlan, scenario: &Scenario, progress: &Progress) -> R
     progress.say(&scenario.name);
     let cannot_draw = |error| ArenaError::Generate(scenario.name.clone(), error);
     let cases = scenario.cases(plan.quick).map_err(cannot_draw)?;
-    // The optimum comes first: it takes longest, and what is begun last should be short.
+    // The optimum comes first because it takes longest; short work at the end keeps all threads busy.
     let names = plan.schedulers.iter().map(|name| Some(name.as_str()));
     let contenders: Vec<Option<&str>> = [None].into_iter().chain(names).collect();
     let cells: Vec<(Option<&str>, &Case)> =
@@ -172,7 +174,7 @@ mod tests {
     use temponet::{Model, Tokenizer};
     use temponet_task::{Measure, Time};
 
-    /// The file of a small scenario, with further lines at its end.
+    /// A small scenario, whose file ends with the lines `more`.
     fn small(more: &str) -> Scenario {
         let text = "version = 1\ndescription = \"small\"\ngoal = \"met\"\nseeds = [9000900000, 9000900005]\n\
             quick_sets = 2\njobs = 150\ncores = 2\nload = [0.9, 1.5]\non_miss = \"abort\"\noracle_seconds = 0.05\n\
@@ -220,7 +222,7 @@ mod tests {
         assert_eq!(result.row(SHIELDED).unwrap().label, "temponet (untrained)");
         let (delta, _) = result.paired_delta().unwrap();
         assert!((delta - (result.row(SHIELDED).unwrap().score() - best.score())).abs() < 1e-12);
-        // What the trainer would ask for is what the arena reports.
+        // A single evaluation, as the trainer asks for, gives the same scores as the arena.
         let cases = plan.scenarios[0].cases(false).unwrap();
         let alone = evaluate(Aim::Met, &cases, || plan.roster.build("edf").unwrap()).unwrap();
         assert_eq!(alone, result.row("edf").unwrap().scores);
@@ -267,7 +269,7 @@ mod tests {
                 Measure::Met => scenario.goal == Aim::Met,
                 Measure::Mk | Measure::WorstTask => false,
             };
-            // A drawn set may happen to have no critical task.
+            // A generated set may happen to have no critical task.
             assert!(2 * cases.iter().filter(leads).count() > cases.len(), "{}", scenario.name);
         }
     }

@@ -1,4 +1,4 @@
-//! The arena as one page: a dot plot over the scenarios, and a table for each.
+//! The page of the arena: a dot plot over all scenarios, and a table for each.
 
 use super::results::{ArenaResults, ArenaRow, LEVEL, ScenarioResult};
 use crate::roster::{SHIELDED, UNSHIELDED};
@@ -9,15 +9,15 @@ use temponet_page::{HtmlCell, HtmlTable, Page, escape};
 
 const LABELS: f64 = 190.0;
 const PLOT: f64 = 540.0;
-/// The differences beside the scores.
+/// Width of the column of paired differences, beside the scores.
 const PAIRED: f64 = 200.0;
 const NOTES: f64 = 330.0;
 const ROW: f64 = 34.0;
 const TOP: f64 = 64.0;
-/// Marks of one scenario stand below each other, so that their intervals can be told apart.
+/// Vertical distance between the marks of a scenario, which keeps their intervals apart.
 const APART: f64 = 6.0;
 
-/// Who has a mark in the plot, by name, and the series whose colour it has; the optimum has a bar.
+/// Schedulers with a mark in the plot, and the series whose color each has. The optimum has a bar instead.
 const MARKS: [(&str, usize); 4] = [("edf", 9), (BEST, 0), (UNSHIELDED, 1), (SHIELDED, 2)];
 const BEST: &str = "best classical";
 const OPTIMUM: &str = "clairvoyant optimum (dashed: a bound)";
@@ -26,12 +26,12 @@ fn marked<'a>(result: &'a ScenarioResult, name: &str) -> Option<&'a ArenaRow> {
     if name == BEST { result.best_classical() } else { result.row(name) }
 }
 
-/// A score and its 95% interval, in words.
+/// Formats a score with its 95% interval.
 fn in_words(row: &ArenaRow) -> String {
     row.ci95().map_or_else(|| percent(row.score()), |half| format!("{} ± {}", percent(row.score()), points(half)))
 }
 
-/// The least score that the plot shows: a round one below every mark and its interval.
+/// Returns the lowest score of the plot: a multiple of 10%, at most 90%, below every mark and its interval.
 fn least(arena: &ArenaResults) -> f64 {
     let shown = |result: &ScenarioResult| {
         MARKS.map(|(name, _)| marked(result, name).map_or(1.0, |row| row.score() - row.ci95().unwrap_or(0.0)))
@@ -40,14 +40,15 @@ fn least(arena: &ArenaResults) -> f64 {
     (lowest * 10.0).floor().max(0.0) / 10.0
 }
 
-/// The dot plot: a line per scenario, from the lowest score that is shown to everything; whiskers are 95% intervals over the sets.
+/// Draws the dot plot: one line per scenario, from the lowest score in the plot to 100%. Whiskers are 95% intervals
+/// over the sets.
 pub fn plot(arena: &ArenaResults) -> String {
     let low = least(arena);
     let x = |score: f64| LABELS + PLOT * (score.clamp(low, 1.0) - low) / (1.0 - low);
     let bottom = TOP + ROW * arena.scenarios.len() as f64;
     let label = "Scores of each scenario with their 95% intervals; the tables below have the same figures.";
     let extent = most_apart(arena);
-    // Where the notes begin, and the middle of the differences.
+    // Left edge of the notes, and the zero of the paired differences.
     let (notes, zero) = match extent {
         Some(_) => (LABELS + PLOT + PAIRED + 84.0, LABELS + PLOT + 56.0 + PAIRED / 2.0),
         None => (LABELS + PLOT + 14.0, 0.0),
@@ -93,13 +94,15 @@ pub fn plot(arena: &ArenaResults) -> String {
     out.inline()
 }
 
-/// The greatest difference to the best classical scheduler that an interval reaches; none if the learned scheduler did not run.
+/// Returns the greatest absolute difference to the best classical scheduler that an interval reaches; `None` if the
+/// learned scheduler did not run.
 fn most_apart(arena: &ArenaResults) -> Option<f64> {
     let reach = |result: &ScenarioResult| result.paired_delta().map(|(mean, half)| mean.abs() + half.unwrap_or(0.0));
     arena.scenarios.iter().filter_map(reach).reduce(f64::max).map(|most| most.max(LEVEL))
 }
 
-/// The differences are set by set, so their intervals are far narrower than those of the scores, which vary from set to set.
+/// Draws the axis of the paired differences. They are taken set by set, so their intervals are far narrower than those
+/// of the scores, which vary between sets.
 fn paired_axis(out: &mut Svg, zero: f64, extent: f64, bottom: f64) {
     out.add(text(zero, TOP - 14.0, "learned less best classical, points").middle().class("soft").size(12.0));
     for (side, class) in [(-1.0, "line"), (0.0, "axis"), (1.0, "line")] {
@@ -133,7 +136,7 @@ fn legend(out: &mut Svg, arena: &ArenaResults) {
     out.add(text(left + 11.0, 22.0, OPTIMUM));
 }
 
-/// The page.
+/// Returns the page.
 pub fn html(arena: &ArenaResults) -> String {
     let facts = format!(
         "{} scenarios with {}; every scheduler meets the same jobs, whose seeds are kept from training. Scores are means over the sets, whiskers \

@@ -1,4 +1,5 @@
-//! What came of the scenarios: scores with their intervals, who is best, and how far the learned scheduler gets from there to the optimum.
+//! The results of an arena run: scores with their intervals, the best scheduler of each scenario, and how far the
+//! learned scheduler closes the gap between the best classical one and the optimum.
 
 use super::Score;
 use super::scenario::{Scenario, meaning};
@@ -6,85 +7,86 @@ use crate::clairvoyant::OptimumRange;
 use crate::roster::{SHIELDED, is_classical};
 use crate::stats;
 
-/// One scheduler on all runs of a scenario.
+/// Result of one scheduler on all runs of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArenaRow {
-    /// The name with options.
+    /// Scheduler name with options.
     pub spec: String,
-    /// How results call it.
+    /// Name shown in results; it marks untrained models.
     pub label: String,
-    /// Run by run.
+    /// Scores, run by run.
     pub scores: Vec<Score>,
 }
 
 impl ArenaRow {
-    /// Its scores by the scenario's goal.
+    /// Returns the scores by the scenario's goal, run by run.
     pub fn values(&self) -> Vec<f64> {
         self.scores.iter().map(|score| score.score).collect()
     }
 
-    /// Their mean.
+    /// Returns the mean score.
     pub fn score(&self) -> f64 {
         stats::mean(&self.values())
     }
 
-    /// Half the 95% confidence interval of that mean; the set is the unit.
+    /// Returns half the width of the 95% confidence interval of the mean score over the sets; `None` for fewer than two
+    /// sets.
     pub fn ci95(&self) -> Option<f64> {
         stats::ci95(&self.values())
     }
 
-    /// The mean share of jobs in time.
+    /// Returns the mean share of jobs that met their deadline.
     pub fn compliance(&self) -> f64 {
         stats::mean(&self.scores.iter().map(|score| score.compliance).collect::<Vec<f64>>())
     }
 
-    /// Whether it is classical.
+    /// Whether the scheduler is a classical one.
     pub fn is_classical(&self) -> bool {
         is_classical(&self.spec)
     }
 }
 
-/// The greatest mean score.
+/// Bounds on the greatest possible mean score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Possible {
-    /// Nobody has more.
+    /// Upper bound: no schedule scores more.
     pub upper: f64,
-    /// It is known that so much can be had.
+    /// Lower bound: schedules with this score are known.
     pub lower: f64,
-    /// Whether they are one: the optimum of every run is known.
+    /// Whether both bounds are equal, that is, the optimum of every run is known.
     pub is_exact: bool,
 }
 
 impl Possible {
-    /// What it is: a bound is never called an optimum.
+    /// Name in tables; a bound is never called an optimum.
     pub fn name(&self) -> &'static str {
         if self.is_exact { "clairvoyant optimum" } else { "clairvoyant bound" }
     }
 
-    /// Before the upper figure where it is only a bound.
+    /// Sign before the upper bound; empty if it is the optimum itself.
     pub fn sign(&self) -> &'static str {
         if self.is_exact { "" } else { "≤" }
     }
 }
 
-/// The learned scheduler beside the best classical one.
+/// The learned scheduler compared with the best classical one in a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScenarioStanding {
-    /// Worse by more than [`LEVEL`], and by more than chance.
+    /// Worse by more than [`LEVEL`], and by more than the confidence interval.
     Below,
-    /// Within [`LEVEL`].
+    /// Different by at most [`LEVEL`].
     Level,
-    /// The difference is more than [`LEVEL`], but its interval includes none.
+    /// Different by more than [`LEVEL`], but the confidence interval includes zero.
     Undecided,
-    /// Better by more than [`LEVEL`], and by more than chance.
+    /// Better by more than [`LEVEL`], and by more than the confidence interval.
     Above,
 }
 
-/// Differences of mean scores up to this, 0.2 points, count as level.
+/// Greatest difference of mean scores that counts as level: 0.2 percentage points.
 pub const LEVEL: f64 = 0.002;
 
 impl ScenarioStanding {
-    /// All of them, the worst first.
+    /// All standings, the worst first.
     pub const ALL: [ScenarioStanding; 4] =
         [ScenarioStanding::Below, ScenarioStanding::Level, ScenarioStanding::Undecided, ScenarioStanding::Above];
 
@@ -97,7 +99,7 @@ impl ScenarioStanding {
         }
     }
 
-    /// One word.
+    /// Name in tables: one word.
     pub fn name(self) -> &'static str {
         match self {
             ScenarioStanding::Below => "below",
@@ -108,23 +110,23 @@ impl ScenarioStanding {
     }
 }
 
-/// One scenario.
+/// Results of one scenario.
 #[derive(Clone, Debug)]
 pub struct ScenarioResult {
-    /// Its protocol.
+    /// The scenario.
     pub scenario: Scenario,
-    /// Sets that were run.
+    /// Number of sets that were run.
     pub sets: usize,
-    /// Best score first.
+    /// Schedulers, the best score first.
     pub rows: Vec<ArenaRow>,
-    /// Schedulers that do not apply, and why.
+    /// Schedulers that do not apply to the scenario, with the reason.
     pub skipped: Vec<(String, String)>,
-    /// The clairvoyant optimum or the bound on it.
+    /// The clairvoyant optimum, or bounds on it.
     pub possible: Possible,
 }
 
 impl ScenarioResult {
-    /// Sorts the rows and sums up the optimum, `ranges`, of each run.
+    /// Sorts the rows, and averages `ranges`, the bounds on the optimum of each run.
     pub(super) fn new(
         scenario: Scenario,
         sets: usize,
@@ -132,10 +134,10 @@ impl ScenarioResult {
         skipped: Vec<(String, String)>,
         mut ranges: Vec<OptimumRange>,
     ) -> ScenarioResult {
-        // Equal by the goal: more jobs in time.
+        // Equal scores are ordered by the share of deadlines met.
         rows.sort_by(|a, b| (b.score().total_cmp(&a.score())).then(b.compliance().total_cmp(&a.compliance())));
         for (at, range) in ranges.iter_mut().enumerate() {
-            // Where only bounds are known, a scheduler may have found a better schedule than they have.
+            // Where only bounds are known, a scheduler may have found a better schedule than the oracle.
             range.lower = rows.iter().map(|row| row.scores[at].score).fold(range.lower, f64::max);
         }
         let mean = |of: fn(&OptimumRange) -> f64| stats::mean(&ranges.iter().map(of).collect::<Vec<f64>>());
@@ -144,7 +146,7 @@ impl ScenarioResult {
         ScenarioResult { scenario, sets, rows, skipped, possible }
     }
 
-    /// The protocol in one line.
+    /// Returns the protocol of the scenario in one line.
     pub fn facts(&self) -> String {
         let Scenario { version, goal, jobs, seeds, cores, load, on_miss, .. } = &self.scenario;
         let cores = match cores {
@@ -162,57 +164,60 @@ impl ScenarioResult {
         )
     }
 
-    /// The row of a scheduler, if it ran.
+    /// Returns the row of a scheduler, if it ran.
     pub fn row(&self, spec: &str) -> Option<&ArenaRow> {
         self.rows.iter().find(|row| row.spec == spec)
     }
 
-    /// The classical scheduler with the best mean score here.
+    /// Returns the classical scheduler with the best mean score.
     pub fn best_classical(&self) -> Option<&ArenaRow> {
         self.rows.iter().find(|row| row.is_classical())
     }
 
-    /// Mean and half interval of a row's score less the best classical one's, set by set.
+    /// Returns the mean of a row's score minus that of the best classical scheduler, set by set, and half its 95%
+    /// confidence interval.
     pub fn against_best(&self, row: &ArenaRow) -> Option<(f64, Option<f64>)> {
         Some(stats::paired_difference(&row.values(), &self.best_classical()?.values()))
     }
 
-    /// The same of the learned scheduler behind its shield, if it ran.
+    /// Returns the difference of [`against_best`](Self::against_best) for the learned scheduler with its shield, if it
+    /// ran.
     pub fn paired_delta(&self) -> Option<(f64, Option<f64>)> {
         self.against_best(self.row(SHIELDED)?)
     }
 
-    /// Where the learned scheduler stands, if it ran.
+    /// Returns the standing of the learned scheduler with its shield, if it ran.
     pub fn standing(&self) -> Option<ScenarioStanding> {
         self.paired_delta().map(|(difference, interval)| ScenarioStanding::of(difference, interval))
     }
 
-    /// What lies between the best classical scheduler and the optimum, or the bound on it.
+    /// Returns the difference between the optimum, or the upper bound on it, and the best classical score.
     pub fn gap(&self) -> Option<f64> {
         Some(self.possible.upper - self.best_classical()?.score())
     }
 }
 
-/// All scenarios.
+/// Results of all scenarios of an arena run.
 #[derive(Clone, Debug)]
 pub struct ArenaResults {
-    /// In the order asked for.
+    /// Results by scenario, in the order of the plan.
     pub scenarios: Vec<ScenarioResult>,
-    /// A few sets of each only.
+    /// Whether only a few sets of each scenario were run.
     pub quick: bool,
 }
 
-/// The learned scheduler over all scenarios.
+/// The learned scheduler's standing over all scenarios.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ArenaSummary {
-    /// Scenarios by standing against the best classical scheduler of that scenario, in the order of [`ScenarioStanding::ALL`].
+    /// Number of scenarios with each standing, in the order of [`ScenarioStanding::ALL`].
     pub standings: [usize; 4],
-    /// The sum of its differences as a share of the sum of the gaps to the optimum; at least that share, where some optima are only bounded.
+    /// Sum of the differences to the best classical scheduler as a share of the sum of the gaps to the optimum. It is a
+    /// lower bound of that share where some optima are only bounded. `None` if there is hardly any gap.
     pub gap_closed: Option<f64>,
 }
 
 impl ArenaResults {
-    /// The learned scheduler over all scenarios, if it ran.
+    /// Returns the summary of the learned scheduler, if it ran.
     pub fn summary(&self) -> Option<ArenaSummary> {
         let standings: Vec<ScenarioStanding> = self.scenarios.iter().filter_map(ScenarioResult::standing).collect();
         if standings.is_empty() {
@@ -228,7 +233,7 @@ impl ArenaResults {
         })
     }
 
-    /// What the summary says, in a sentence.
+    /// Returns the summary as a sentence, if the learned scheduler ran.
     pub fn verdict(&self) -> Option<String> {
         let ArenaSummary { standings: [below, level, undecided, above], gap_closed } = self.summary()?;
         let label = self.scenarios.iter().find_map(|result| result.row(SHIELDED)).map(|row| &row.label)?;
@@ -248,7 +253,7 @@ impl ArenaResults {
         ))
     }
 
-    /// Whether the optimum of every run of every scenario is known.
+    /// Whether the optimum of every run of every scenario is known exactly.
     pub fn is_exact(&self) -> bool {
         self.scenarios.iter().all(|result| result.possible.is_exact)
     }
@@ -282,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_difference_within_its_interval_is_not_above() {
-        // The arena once called +0.36 ± 0.40 points "above".
+        // The interval of +0.36 ± 0.40 points includes zero, so the difference is not "above".
         assert_eq!(ScenarioStanding::of(0.0036, Some(0.0040)), ScenarioStanding::Undecided);
         assert_eq!(ScenarioStanding::of(-0.0036, Some(0.0040)), ScenarioStanding::Undecided);
         assert_eq!(ScenarioStanding::of(0.0036, Some(0.0030)), ScenarioStanding::Above);

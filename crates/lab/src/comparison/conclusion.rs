@@ -1,4 +1,4 @@
-//! What to conclude from a comparison: which scheduler, by how much, and what it costs whom.
+//! The conclusion of a comparison in words: which scheduler is best, by how much, and at whose expense.
 
 use temponet_task::Measure;
 
@@ -8,7 +8,7 @@ use crate::roster::{LEARNED, SHIELDED, is_classical};
 use crate::stats::percent;
 
 impl Comparison {
-    /// Which scheduler to take, in a sentence or two, with what speaks against it.
+    /// Recommends a scheduler in a few sentences, with what speaks against it.
     pub fn verdict(&self) -> String {
         let Some(best) = self.rows.first() else { return "No scheduler applies to this set.".into() };
         if best.metrics.jobs.released == 0 {
@@ -49,7 +49,7 @@ impl Comparison {
         }
     }
 
-    /// Who is best, with its figures.
+    /// Names the best schedulers with their figures.
     fn lead(&self, best: &ComparisonRow) -> String {
         let goal = &self.plan.goal;
         let level = self.level_with_best();
@@ -76,7 +76,7 @@ impl Comparison {
         }
     }
 
-    /// All measures of the goal, as in "100.00% of the critical jobs and 94.10% of the value in time".
+    /// Formats all measures of the goal, as in "100.00% of the critical jobs and 94.10% of the value in time".
     fn figures(&self, row: &ComparisonRow) -> String {
         let goal = &self.plan.goal;
         let figure = |measure: &Measure| {
@@ -94,7 +94,8 @@ impl Comparison {
         share.unwrap_or_default()
     }
 
-    /// How far the best one is ahead of the best classical scheduler and of EDF, where that is more than chance.
+    /// States the lead of the best scheduler over the best classical one and over EDF, where it exceeds its confidence
+    /// interval.
     fn against(&self, best: &ComparisonRow) -> String {
         let goal = &self.plan.goal;
         let classical = self.rows.iter().find(|row| is_classical(&row.scheduler));
@@ -111,7 +112,7 @@ impl Comparison {
         if clauses.is_empty() { String::new() } else { format!(", {}", clauses.join(", and ")) }
     }
 
-    /// Where a classical scheduler beats the learned one, it is said.
+    /// States by how much the learned scheduler is behind, if another scheduler clearly beats it.
     fn classical_lead(&self, best: &ComparisonRow) -> Option<String> {
         let learned = self.rows.iter().find(|row| LEARNED.iter().any(|name| row.scheduler.starts_with(name)))?;
         if LEARNED.iter().any(|name| best.scheduler.starts_with(name)) {
@@ -123,7 +124,7 @@ impl Comparison {
         Some(format!("{name} is {} points of {} behind.", edge.points(), goal.noun(edge.measure)))
     }
 
-    /// Tasks whose jobs the best scheduler never completes, or never in time.
+    /// Names the tasks whose jobs the best scheduler never completes, or never in time.
     fn starved(&self, best: &ComparisonRow) -> Option<String> {
         let tasks = self.plan.set.tasks.iter().zip(&best.metrics.tasks);
         let starved: Vec<_> = tasks.filter(|(_, figures)| figures.jobs.released > 0 && figures.jobs.met == 0).collect();
@@ -134,7 +135,7 @@ impl Comparison {
         (!names.is_empty()).then(|| format!("But {} never {verb}{in_time}.", listed(&names)))
     }
 
-    /// Tasks whose (m,k) constraint the best scheduler violates.
+    /// Names the tasks whose (m,k) constraint the best scheduler violates.
     fn violated(&self, best: &ComparisonRow) -> Option<String> {
         let tasks = self.plan.set.tasks.iter().zip(&best.metrics.tasks);
         let violated = tasks.filter(|(_, figures)| figures.windows.violated > 0).map(|(task, figures)| {
@@ -147,7 +148,8 @@ impl Comparison {
         (!names.is_empty()).then(|| format!("(m,k) is violated: {}.", listed(&names)))
     }
 
-    /// The task that loses most by the choice, against EDF. Tasks that starve are named already.
+    /// Names the task that loses most compared with EDF. Starving tasks are not considered, because
+    /// [`starved`](Self::starved) names them.
     fn cost(&self, best: &ComparisonRow) -> Option<String> {
         let edf = self.row("edf").filter(|edf| edf.scheduler != best.scheduler)?;
         let tasks = self.plan.set.tasks.iter().zip(best.metrics.tasks.iter().zip(&edf.metrics.tasks));
@@ -162,18 +164,19 @@ impl Comparison {
         })
     }
 
-    /// What tells the best row from another, if it is clearly ahead.
+    /// Returns the difference between the best row and another, if the best one is clearly ahead.
     fn lead_over(&self, best: &ComparisonRow, row: &ComparisonRow) -> Option<ranking::Edge> {
         let edge = ranking::edge(&self.plan.goal, &best.scores, &row.scores)?;
         (edge.is_clear() && edge.difference > 0.0).then_some(edge)
     }
 
-    /// A goal is strict; where giving up a little of what decided wins more of what comes last, it is said, so that the user can.
+    /// Names an alternative to the best scheduler. Goals are strictly ordered; if giving up a little in the measure
+    /// that decided wins more in the last measure, the user may prefer that.
     fn alternative(&self, best: &ComparisonRow) -> Option<String> {
         let goal = &self.plan.goal;
         let last = *goal.measures().last()?;
         let gain = |row: &ComparisonRow| row.metrics.score(last) - best.metrics.score(last);
-        // The most important measure is never up for trade.
+        // The most important measure is never traded.
         let edge = |row: &ComparisonRow| {
             self.lead_over(best, row).filter(|edge| ![goal.first(), last].contains(&edge.measure))
         };
@@ -201,7 +204,7 @@ mod tests {
     use crate::progress::Progress;
     use crate::roster::Roster;
 
-    /// Two long jobs that fill the core beside three short ones.
+    /// One long task that fills most of the core, beside three short ones.
     fn overloaded() -> TaskSet {
         let ms = Time::from_ms;
         let mut tasks = vec![Task::periodic("long", ms(100), ms(60))];

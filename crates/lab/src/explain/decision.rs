@@ -1,4 +1,4 @@
-//! One decision of the learned scheduler, found in a run and laid open for people.
+//! The explanation of one decision of the learned scheduler, found in a run, and its page.
 
 use super::ModelRun;
 use super::diagnostics::{AttentionMap, Explanation, explain};
@@ -10,21 +10,21 @@ use temponet_page::charts::Grid;
 use temponet_page::fragment::{figure, figures, folded};
 use temponet_page::{HtmlCell, HtmlTable, Page};
 
-/// A decision and what others would have done.
+/// A decision, and what others would have decided.
 #[derive(Clone, Debug)]
 pub struct ExplainedDecision {
-    /// What the network saw and said.
+    /// Input and output of the network.
     pub network: Explanation,
-    /// What was done in the end: the job on each core as `task#number`.
+    /// Job on each core after the decision, as `task#number`.
     pub done: Vec<Option<String>>,
-    /// What the network alone wanted.
+    /// Job on each core by the network alone.
     pub wanted: Vec<Option<String>>,
-    /// What EDF would have done.
+    /// Job on each core under EDF.
     pub edf: Vec<Option<String>>,
 }
 
-/// Runs `scheduler` on the set until the first decision at or after `at` with a job ready; none if there is none before the horizon.
-/// `plain` is the same model without anything around it.
+/// Runs up to the first decision at or after `at` with a job ready, and explains it; `None` if there is none before the
+/// horizon.
 pub fn explain_at(run: ModelRun<'_>, at: Time) -> Result<Option<ExplainedDecision>, SimError> {
     let ModelRun { set, seed, horizon, model, scheduler, plain } = run;
     let system = set.system();
@@ -62,7 +62,7 @@ fn name(view: &SystemView<'_>, id: Option<JobId>) -> Option<String> {
     Some(format!("{}#{}", view.task_of(job).name, job.number))
 }
 
-/// A page: the jobs, and every head's attention as a heat map.
+/// Returns the page: the ready jobs, and the attention of every head as a heat map.
 pub fn page(set: &TaskSet, decision: &ExplainedDecision, facts: &str) -> String {
     let network = &decision.network;
     let names = row_names(network);
@@ -96,7 +96,7 @@ pub fn page(set: &TaskSet, decision: &ExplainedDecision, facts: &str) -> String 
         .section("Ready jobs", "Bold: chosen by the network.", &table.finish())
         .section(
             "Attention",
-            "Rows ask, columns are asked. Jobs that the network cannot tell apart share a row. Brighter is more, from 0 to 1.",
+            "Rows attend to columns. Jobs that the network cannot tell apart share a row. Brighter is more, from 0 to 1.",
             &figures(&maps),
         )
         .finish()
@@ -113,7 +113,7 @@ const COLUMNS: [(&str, &str); 8] = [
     ("attention", "what the decision token pays to its row in the last layer, mean over heads"),
 ];
 
-/// A name for each row of the attention maps: idle, then the jobs that a token stands for.
+/// Returns the names of the rows of the attention maps: idle, then the jobs of each token.
 fn row_names(network: &Explanation) -> Vec<String> {
     let name = |row: usize| {
         let jobs = || network.jobs.iter().filter(|job| job.row as usize == row);
@@ -128,13 +128,13 @@ fn row_names(network: &Explanation) -> Vec<String> {
 }
 
 const IDLE: &str = "idle (decision)";
-/// Keys that the text beside a map names for each query.
+/// Number of keys that the table beside a map names for each query.
 const NAMED: usize = 3;
 
-/// Rows of a map whose every cell says what it is: in larger ones it would be most of the page.
+/// Greatest number of rows of a map whose cells have tooltips. In larger maps they would make up most of the page.
 const MOST_TOLD: usize = 40;
 
-/// Side of a heat map's cell; smaller where there are many.
+/// Returns the side of a cell, in pixels; smaller in maps with many rows.
 fn side(rows: usize) -> f64 {
     (420.0 / rows.max(1) as f64).clamp(4.0, 26.0)
 }
@@ -142,8 +142,8 @@ fn side(rows: usize) -> f64 {
 fn heat_map(map: &AttentionMap, names: &[String]) -> String {
     let size = side(map.weights.len());
     let grid = Grid {
-        x_label: "asked".into(),
-        y_label: "asks".into(),
+        x_label: "attended to".into(),
+        y_label: "attends".into(),
         columns: names.to_vec(),
         rows: names.to_vec(),
         cells: map.weights.iter().map(|row| row.iter().map(|weight| Some(f64::from(*weight))).collect()).collect(),
@@ -156,7 +156,7 @@ fn heat_map(map: &AttentionMap, names: &[String]) -> String {
         let words = || format!("{} attends to {}: {:.1}%", name(query), name(key), 100.0 * map.weights[query][key]);
         (names.len() <= MOST_TOLD).then(words)
     };
-    let mut table = HtmlTable::new().columns(&["asks", "attends most to"]);
+    let mut table = HtmlTable::new().columns(&["row", "attends most to"]);
     for (query, weights) in map.weights.iter().enumerate() {
         let mut keys: Vec<usize> = (0..weights.len()).collect();
         keys.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));

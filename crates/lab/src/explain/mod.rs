@@ -1,4 +1,5 @@
-//! The learned scheduler's decisions laid open: the figures ([`diagnostics`]), and the pages of one decision ([`decision`]) and of a whole run ([`run`]).
+//! Explanations of the learned scheduler's decisions: the figures ([`diagnostics`]), and the pages of one decision
+//! ([`decision`]) and of a whole run ([`run`]).
 
 pub mod decision;
 pub mod diagnostics;

@@ -1,4 +1,4 @@
-//! All decisions of the learned scheduler in a run, laid open for people.
+//! The explanation of all decisions of the learned scheduler in a run, and its page.
 
 use super::ModelRun;
 use super::diagnostics::{ENTROPY_STEP, HeatMapCell, REMAINING_BINS, RunDiagnostics, RunReport};
@@ -11,11 +11,10 @@ use temponet_page::fragment::{figure, figures, folded, scrolling};
 use temponet_page::svg::Svg;
 use temponet_page::{HtmlCell, HtmlTable, Page};
 
-/// Schedulers that a network's choices are compared with, by name.
+/// Schedulers with which the network's choices are compared, by name.
 pub type Others<'a> = [(&'a str, Box<dyn Scheduler>)];
 
-/// Runs `scheduler` on the set and looks at what the model chooses at every decision on the way; `plain` is the same model without anything
-/// around it.
+/// Runs to the horizon and gathers what the model alone would choose at every decision on the way.
 pub fn explain_run(run: ModelRun<'_>, others: &mut Others<'_>) -> Result<RunReport, SimError> {
     let ModelRun { set, seed, horizon, model, scheduler, plain } = run;
     let system = set.system();
@@ -45,7 +44,7 @@ pub fn explain_run(run: ModelRun<'_>, others: &mut Others<'_>) -> Result<RunRepo
     Ok(diagnostics.report())
 }
 
-/// A page: the figures as lines of name and value, the heat map of what is chosen, and the distributions.
+/// Returns the page: `lines` of names and values, the heat map of the chosen jobs, and the distributions.
 pub fn page(set: &TaskSet, tokenizer: &Tokenizer, report: &RunReport, lines: &[(String, String)]) -> String {
     let mut lines_table = HtmlTable::new();
     for (name, value) in lines {
@@ -90,10 +89,10 @@ fn range(report: &RunReport) -> (f64, f64) {
     (f64::from(low), f64::from(high))
 }
 
-/// Sides of a cell.
+/// Width and height of a cell of the heat map, in pixels.
 const CELL: (f64, f64) = (16.0, 20.0);
 
-/// The heat map's cells as a table, for those who do not see it.
+/// Returns the cells of the heat map as a table, for screen readers.
 fn cells(report: &RunReport) -> String {
     let mut table = HtmlTable::sortable().columns(&["slack bin", "remaining, tenths", "chosen", "of", "share"]);
     for cell in &report.heat_map {
@@ -113,9 +112,9 @@ fn cells(report: &RunReport) -> String {
     folded("as a table", &table.finish())
 }
 
-/// How often a ready job is chosen, by slack bin and remaining.
+/// Draws how often a ready job is chosen, by slack bin and remaining wcet.
 pub fn heat_map(tokenizer: &Tokenizer, cells: &[HeatMapCell]) -> Svg {
-    // From the left: impossible, late by wcet, then the bins in use.
+    // Columns from the left: impossible, late by wcet, then the bins in use.
     let bins = tokenizer.bins as u16;
     let extra = if tokenizer.clip { 0 } else { 2 };
     let column = |bin: u16| if bin < bins { bin + extra } else { bins + 1 - bin };

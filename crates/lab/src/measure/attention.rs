@@ -1,4 +1,4 @@
-//! Sparse attention beside the dense one: its time, what it reads, and whether it decides the same.
+//! Sparse attention compared with dense attention: its time, the bytes it reads, and whether it decides the same.
 
 use std::time::Instant;
 
@@ -8,38 +8,38 @@ use temponet_infer::{Network, Options, Rows, Sparsity};
 
 use super::{MeasureError, Scene, chosen, control};
 
-/// At most so many random decisions are compared.
+/// Greatest number of random decisions that are compared.
 const DECISIONS: u64 = 300;
-/// At most this long for the times of one number of jobs, in seconds.
+/// Time limit for one number of jobs, in seconds.
 const MOST: f64 = 5.0;
 const SEED: u64 = 1;
-/// A key and a value, two bytes each number.
+/// Bytes of a key and a value together, at two bytes per number.
 const BYTES: usize = 4;
 
-/// One number of jobs, each with a row of its own.
+/// Figures for one number of jobs, each with a row of its own.
 #[derive(Clone, Debug, Serialize)]
 pub struct AttentionFigures {
-    /// How many.
+    /// Number of jobs.
     pub jobs: usize,
-    /// Median time of the network with dense attention.
+    /// Median time of the network with dense attention, in nanoseconds.
     pub dense_ns_p50: f64,
-    /// With sparse attention.
+    /// Median time of the network with sparse attention, in nanoseconds.
     pub sparse_ns_p50: f64,
-    /// Bytes of the keys and values that queries attend to, of all heads and layers, two bytes a number.
+    /// Bytes of the keys and values that dense queries attend to, over all heads and layers, at two bytes per number.
     pub dense_bytes: usize,
-    /// The same of sparse attention.
+    /// Bytes of the keys and values that sparse queries attend to.
     pub sparse_bytes: usize,
-    /// Decisions compared.
+    /// Number of decisions compared.
     pub decisions: u64,
-    /// Decisions in which other jobs get the cores.
+    /// Number of decisions in which other jobs get the cores.
     pub differing: u64,
-    /// Blocks of the network.
+    /// Number of layers of the network.
     pub layers: usize,
-    /// One step of the control loop.
+    /// Time of one step of the control loop, in nanoseconds.
     pub control_ns: f64,
 }
 
-/// Measures one number of jobs with our tokens, random weights and the fastest kernel.
+/// Measures one number of jobs, with the full tokenizer, random weights and the fastest kernel.
 pub fn measure(jobs: usize, passes: u64) -> Result<AttentionFigures, MeasureError> {
     let model = Model::random(Tokenizer::full(), SEED);
     let shape = &model.weights.architecture;

@@ -1,4 +1,4 @@
-//! What a sweep leaves behind besides its CSV: a Parquet file of the same rows, and a page of curves and tables.
+//! The files of a sweep besides its CSV: a Parquet file of the same rows, and a page with curves and tables.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ const SCHEMA: &str = "message sweep {
     required binary scheduler (UTF8); required int64 released; required int64 met;
 }";
 
-/// The rows as a Parquet file with the columns of the CSV; `tasks` is 0 where the generator found their number.
+/// Returns the rows as a Parquet file with the columns of the CSV. `tasks` is 0 if the generator chose the number of
+/// tasks.
 pub fn parquet(plan: &SweepPlan, rows: &[SweepRow]) -> Result<Vec<u8>, ParquetError> {
     let schema = Arc::new(parse_message_type(SCHEMA)?);
     let properties = WriterProperties::builder().set_compression(Compression::UNCOMPRESSED).build();
@@ -48,7 +49,7 @@ fn column<T: DataType>(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, values
     Ok(())
 }
 
-/// A page of its own: the curves, and the figures behind them.
+/// Returns the page: the curves, and the figures behind them.
 pub fn page(plan: &SweepPlan, rows: &[SweepRow]) -> String {
     let summary = plan.summary(rows);
     let facts = format!(

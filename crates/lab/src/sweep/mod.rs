@@ -1,5 +1,5 @@
-//! Schedulers over many random sets of rising load, on several numbers of cores and tasks: which share of the sets each of them meets
-//! completely (the acceptance ratio that the field publishes), and which share of all deadlines.
+//! Schedulers on many random task sets, over load, cores and tasks: the share of sets that each meets completely (the
+//! acceptance ratio of the literature), and the share of all deadlines.
 
 pub mod files;
 
@@ -15,63 +15,63 @@ use crate::roster::Roster;
 use temponet_page::plot::{Panel, Span, picture};
 use temponet_page::svg::Svg;
 
-/// What to run.
+/// What to run in a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepPlan {
-    /// What is swept over.
+    /// Points to sweep over.
     pub points: Vec<SweepPoint>,
-    /// Sets per point.
+    /// Number of sets per point.
     pub sets: u64,
-    /// Jobs per set, about.
+    /// Approximate number of jobs per set.
     pub jobs: u64,
-    /// Names with options.
+    /// Scheduler names with options.
     pub schedulers: Vec<String>,
-    /// What the names stand for.
+    /// Roster that builds schedulers from their names.
     pub roster: Roster,
-    /// Different seeds draw different sets.
+    /// Seed of the sets.
     pub seed: u64,
-    /// How long finding the clairvoyant optimum of a set may take, in seconds of one core; none: it is left out.
+    /// Effort for the clairvoyant optimum per set, in seconds of one core of a reference machine; `None` leaves it out.
     pub oracle: Option<f64>,
 }
 
-/// The curves of the clairvoyant optimum: no scheduler can meet more than the first, and a schedule that meets the second is known. They are
-/// one where the optimum was found exactly.
+/// Names of the curves of the clairvoyant optimum: no scheduler meets more than the first, and schedules that meet the
+/// second are known. Both are equal where the optimum was found exactly.
 const OPTIMUM: [&str; 2] = ["clairvoyant-upper", "clairvoyant-lower"];
 
-/// Sets of one kind.
+/// A point of a sweep: sets of one kind.
 #[derive(Clone, Debug)]
 pub struct SweepPoint {
-    /// Utilisation per core.
+    /// Utilization per core.
     pub load: f64,
-    /// What is drawn: load, cores, tasks and all else.
+    /// Specification of the generated sets.
     pub spec: Spec,
 }
 
-/// One scheduler on one set.
+/// Result of one scheduler on one set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepRow {
-    /// Index into the plan's points.
+    /// Index into the points of the plan.
     pub point: usize,
-    /// Which set of that point.
+    /// Number of the set at that point, from zero.
     pub set: u64,
-    /// Index into the plan's names.
+    /// Index into [`SweepPlan::names`].
     pub scheduler: usize,
-    /// Jobs that count.
+    /// Number of jobs that count.
     pub released: u64,
-    /// Those in time.
+    /// Number of those that met their deadline.
     pub met: u64,
 }
 
-/// Why a sweep cannot go on.
+/// Error of a sweep.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SweepError {
-    /// A set that cannot be drawn.
+    /// Set that cannot be generated.
     #[error(transparent)]
     Generate(#[from] GenerateError),
-    /// A scheduler that is unknown or broke its contract.
+    /// Scheduler that is unknown or broke its contract.
     #[error(transparent)]
     Run(#[from] CompareError),
-    /// The clairvoyant optimum would take more memory than its budget allows.
+    /// Clairvoyant optimum with too many jobs for its effort.
     #[error(
         "the sets have too many jobs for the clairvoyant optimum: fewer --jobs, a larger --oracle-budget or --no-oracle"
     )]
@@ -79,13 +79,13 @@ pub enum SweepError {
 }
 
 impl SweepPlan {
-    /// What there is a curve of: the schedulers and, if it is wanted, the clairvoyant optimum.
+    /// Returns the names of the curves: the schedulers and, if it was asked for, the clairvoyant optimum.
     pub fn names(&self) -> Vec<String> {
         let optimum = OPTIMUM.iter().filter(|_| self.oracle.is_some());
         self.schedulers.iter().cloned().chain(optimum.map(|name| name.to_string())).collect()
     }
 
-    /// The schedulers, by index, that cannot run on so many cores, and why.
+    /// Returns the indices of the schedulers that do not apply to this number of cores, with the reasons.
     pub fn inapplicable(&self, cores: usize) -> Result<Vec<(usize, String)>, SweepError> {
         let Some(point) = self.points.iter().position(|point| point.spec.cores == cores) else { return Ok(Vec::new()) };
         let system = self.draw(point, 0)?.system();
@@ -98,7 +98,7 @@ impl SweepPlan {
         Ok(refused)
     }
 
-    /// The numbers of cores, ascending.
+    /// Returns the numbers of cores, in ascending order.
     pub fn core_counts(&self) -> Vec<usize> {
         let mut counts: Vec<usize> = self.points.iter().map(|point| point.spec.cores).collect();
         counts.sort_unstable();
@@ -106,7 +106,8 @@ impl SweepPlan {
         counts
     }
 
-    /// The same load, cores, tasks and number draw the same set, whatever else is swept over.
+    /// Returns the seed of a set. It depends only on the load, cores, tasks and number of the set, so the same set
+    /// comes back in other sweeps.
     fn seed_of(&self, point: usize, set: u64) -> u64 {
         let SweepPoint { load, spec } = &self.points[point];
         let parts = [load.to_bits(), spec.cores as u64, spec.tasks.unwrap_or(0) as u64, set];
@@ -117,7 +118,7 @@ impl SweepPlan {
         generate(&self.points[point].spec, self.seed_of(point, set))
     }
 
-    /// The given schedulers on one set; a function of the plan, the point and the set's number alone.
+    /// Runs the given schedulers on one set. The result depends only on the plan, the point and the number of the set.
     pub fn run_set(&self, point: usize, set: u64, schedulers: &[usize]) -> Result<Vec<SweepRow>, SweepError> {
         let (drawn, seed) = (self.draw(point, set)?, self.seed_of(point, set));
         let horizon = Time((self.jobs as f64 / jobs_per_second(&drawn) * 1e9) as u64);
@@ -141,7 +142,7 @@ impl SweepPlan {
         Ok(rows)
     }
 
-    /// Acceptance ratio and compliance of each scheduler at each point: `[scheduler][point]`.
+    /// Adds up the rows by scheduler and point: `[scheduler][point]`.
     pub fn summary(&self, rows: &[SweepRow]) -> Vec<Vec<PointSummary>> {
         let mut summary = vec![vec![PointSummary::default(); self.points.len()]; self.names().len()];
         for row in rows {
@@ -154,8 +155,8 @@ impl SweepPlan {
         summary
     }
 
-    /// What the curves run over, and the points of each chart in order: over the loads, if there are several, else over the tasks or the
-    /// cores; a chart for each combination of the others.
+    /// Returns the x axis of the charts, and the title and points of each. The axis is the load if it varies, else the
+    /// tasks or the cores. Each combination of the other two has a chart.
     fn charts(&self) -> (Axis, Vec<(String, Vec<usize>)>) {
         let is_swept = |axis: Axis| {
             let first = self.points.first().map(|point| axis.of(point));
@@ -178,7 +179,7 @@ impl SweepPlan {
         (axis, charts)
     }
 
-    /// Both curves of every combination, as one picture with a row each.
+    /// Draws the acceptance ratio and the share of deadlines met, with one row of charts per combination.
     pub fn picture(&self, rows: &[SweepRow]) -> Svg {
         let summary = self.summary(rows);
         let (axis, charts) = self.charts();
@@ -198,7 +199,7 @@ impl SweepPlan {
     }
 }
 
-/// What can be swept over.
+/// Quantity that can be swept over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Axis {
     Load,
@@ -233,33 +234,33 @@ impl Axis {
     }
 }
 
-/// One scheduler at one point.
+/// Results of one scheduler at one point, added up over the sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PointSummary {
-    /// Sets run; none where the scheduler does not apply.
+    /// Number of sets run; zero if the scheduler does not apply.
     pub sets: u64,
-    /// Sets without a miss.
+    /// Number of sets without a miss.
     pub accepted: u64,
-    /// Jobs that count.
+    /// Number of jobs that count.
     pub released: u64,
-    /// Those in time.
+    /// Number of those that met their deadline.
     pub met: u64,
 }
 
-/// A share of a summary.
+/// Function that computes a share, 0 to 1, from a summary.
 pub type SummaryShare = fn(&PointSummary) -> f64;
 
 impl PointSummary {
-    /// What is published, and how it is found.
+    /// The shares of a sweep: title and function.
     pub const KINDS: [(&'static str, SummaryShare); 2] =
         [("Sets met completely", PointSummary::acceptance), ("Deadlines met", PointSummary::compliance)];
 
-    /// Share of sets without a miss.
+    /// Returns the acceptance ratio: the share of sets without a miss, 0 to 1.
     pub fn acceptance(&self) -> f64 {
         self.accepted as f64 / self.sets.max(1) as f64
     }
 
-    /// Share of jobs in time.
+    /// Returns the share of jobs that met their deadline, 0 to 1.
     pub fn compliance(&self) -> f64 {
         self.met as f64 / self.released.max(1) as f64
     }

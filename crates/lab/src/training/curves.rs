@@ -1,4 +1,4 @@
-//! How a training went, as a picture.
+//! The course of a training: curves as a picture, and a page with all figures.
 
 use temponet_train::PhaseFigures;
 
@@ -8,11 +8,12 @@ use temponet_page::plot::{Panel, Span, picture};
 use temponet_page::svg::Svg;
 use temponet_page::{HtmlCell, HtmlTable, Page};
 
-/// A scheduler to beat: its name and its share of jobs in time on unseen jobs.
+/// A scheduler to beat: its name, and its share of deadlines met on unseen jobs, 0 to 1.
 pub type Baseline = (String, f64);
 
-/// The share of validation jobs in time, phase by phase, the best so far, and each baseline as a level; the loss beside it, whose meaning changes
-/// with the method. A file of its own.
+/// Draws the course of a training as an SVG file. One chart has the share of deadlines met on validation jobs, phase by
+/// phase, the best share so far, and each baseline as a level. The other has the loss, whose meaning changes with the
+/// method.
 pub fn svg(phases: &[PhaseFigures], baselines: &[Baseline]) -> String {
     drawn(phases, baselines).file()
 }
@@ -29,7 +30,7 @@ fn drawn(phases: &[PhaseFigures], baselines: &[Baseline]) -> Svg {
     let ends = |values: &mut dyn Iterator<Item = f64>| {
         values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)))
     };
-    // To whole steps of four per cent, so that the labels are whole.
+    // Rounded to multiples of four percent, so that all labels of the axis are whole.
     let levels = baselines.iter().map(|(_, score)| *score);
     let (low, high) = ends(&mut phases.iter().flat_map(|phase| [phase.score, phase.best]).chain(levels));
     let (low, high) = ((low * 25.0).floor() / 25.0, (high * 25.0).ceil() / 25.0);
@@ -59,7 +60,7 @@ fn drawn(phases: &[PhaseFigures], baselines: &[Baseline]) -> Svg {
     picture(&[scores, losses], 2, &names)
 }
 
-/// The same as a page, with its figures.
+/// Returns a page with the curves and their figures.
 pub fn page(phases: &[PhaseFigures], baselines: &[Baseline]) -> String {
     let mut table = HtmlTable::sortable();
     for name in ["stage", "method", "phase", "updates", "loss", "norm", "in time"] {

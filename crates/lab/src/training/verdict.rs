@@ -1,5 +1,5 @@
-//! Is what was learned worth using? The learned scheduler against every other one on jobs that training never saw, pair by pair, by the goal
-//! of their sets.
+//! Whether a learned scheduler is worth using: its verdict against all other schedulers, on jobs that training never
+//! saw, trial by trial, by the goal of their sets.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -12,41 +12,42 @@ use crate::comparison::{CompareError, listed};
 use crate::roster::{Roster, SHIELDED, UNSHIELDED};
 use crate::stats::{self, percent};
 
-/// One scheduler's figures.
+/// Figures of one scheduler.
 #[derive(Clone, Debug, Serialize)]
 pub struct JudgedScheduler {
-    /// Its name.
+    /// Scheduler name with options.
     pub name: String,
-    /// Mean share of jobs in time.
+    /// Mean share of deadlines met, 0 to 1.
     pub compliance: f64,
-    /// Half its 95% confidence interval over the trials.
+    /// Half the width of its 95% confidence interval over the trials; `None` for a single trial.
     pub ci95: Option<f64>,
     /// Means of the goal's measures.
     pub goal: Vec<f64>,
-    /// Tasks of a fixed set that are never in time.
+    /// Tasks that never meet a deadline, if all trials have the same tasks.
     pub starved: Vec<String>,
     #[serde(skip)]
     scores: Vec<Vec<f64>>,
 }
 
-/// What came of it.
+/// Verdict on a learned scheduler.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrainingVerdict {
-    /// The learned scheduler behind its shield.
+    /// The learned scheduler with its shield.
     pub temponet: JudgedScheduler,
-    /// Without it.
+    /// The learned scheduler without its shield.
     pub unshielded: JudgedScheduler,
-    /// The other ones that apply to every trial, the best first.
+    /// Other schedulers that apply to every trial, the best first.
     pub others: Vec<JudgedScheduler>,
-    /// Mean over the trials of what any scheduler could have met, or a bound on it.
+    /// Mean over the trials of the greatest possible share of deadlines met, or an upper bound on it.
     pub clairvoyant: f64,
-    /// The same for the first measure of the goal; none where there is no bound.
+    /// The same for the first measure of the goal; `None` if there is no bound on that measure.
     pub clairvoyant_goal: Option<f64>,
-    /// The learned one less the best other one, trial by trial, in the measure that decides between them.
+    /// Mean difference between the learned scheduler and the best other one, trial by trial, in the measure that tells
+    /// them apart.
     pub difference: f64,
-    /// Half its 95% confidence interval.
+    /// Half the width of its 95% confidence interval; `None` for a single trial.
     pub difference_ci95: Option<f64>,
-    /// Trials.
+    /// Number of trials.
     pub trials: usize,
     #[serde(skip)]
     goal: Goal,
@@ -54,8 +55,8 @@ pub struct TrainingVerdict {
     edge: Option<Edge>,
 }
 
-/// Runs the learned scheduler and every other one named that applies on all trials. `oracle` is how many seconds of one core the optimum of each
-/// trial may take.
+/// Runs the learned scheduler, and every scheduler of `others` that applies, on all trials. `oracle` is the effort for
+/// the optimum of each trial, in seconds of one core of a reference machine.
 pub fn judge(
     roster: &Roster,
     others: &[String],
@@ -121,12 +122,12 @@ pub fn judge(
 }
 
 impl TrainingVerdict {
-    /// What was judged by.
+    /// Returns the goal of the verdict.
     pub fn goal(&self) -> &Goal {
         &self.goal
     }
 
-    /// What to do, in a sentence or two.
+    /// Recommends a scheduler in a sentence or two.
     pub fn sentence(&self) -> String {
         let Some(best) = self.others.first() else {
             return "No other scheduler applies to compare with.".into();

@@ -1,6 +1,7 @@
-//! The comparison as one self-contained HTML page: verdict, tasks by schedulers, ranked table, schedules to choose from, response times.
+//! The page of a comparison: verdict, tasks by schedulers, ranked table, schedules, and response times.
 //!
-//! Tables are in the page as they are; schedules and curves are drawn by its scripts from JSON, so that they can be chosen and zoomed.
+//! Tables are written into the page as HTML. Schedules and response times are stored as JSON and drawn by the page's
+//! scripts, so the reader can select and zoom them.
 
 mod ranked_table;
 mod schedules;
@@ -18,16 +19,16 @@ use temponet_page::{HtmlCell, HtmlTable, Page, printable, svg};
 
 const STYLE: &str = include_str!("report.css");
 const SCHEDULES: &str = include_str!("schedules.html");
-/// In the order in which they run.
+/// Scripts of the page, in the order in which they run.
 const SCRIPTS: [&str; 3] = [include_str!("schedules.js"), include_str!("toolbar.js"), include_str!("responses.js")];
 
-/// Jobs that the schedules of a page show at most, per scheduler.
+/// Greatest number of jobs in the schedules of a page, approximately and per scheduler.
 pub const MOST_JOBS: f64 = 600.0;
-/// Jobs that can be read without zooming.
+/// Approximate number of jobs that are legible without zooming.
 const FIRST_VIEW_JOBS: f64 = 60.0;
-/// Points of a response-time distribution.
+/// Number of steps of a distribution of response times.
 const QUANTILES: usize = 60;
-/// Distributions that are drawn at first.
+/// Number of distributions that are drawn when the page opens.
 const FIRST_CURVES: usize = 5;
 
 #[derive(Serialize)]
@@ -36,28 +37,28 @@ struct PageData<'a> {
     critical: Vec<u8>,
     cores: usize,
     until_ns: u64,
-    /// How much of it is shown at first.
+    /// Length of the time axis when the page opens.
     first_view_ns: u64,
     by_task: bool,
     #[serde(flatten)]
     schedules: SchedulesJson,
-    /// Indices of the schedules that are shown at first.
+    /// Indices of the schedules that are shown when the page opens.
     chosen: Vec<usize>,
     responses: Vec<ResponseCurve<'a>>,
 }
 
-/// A distribution of response times over all jobs: those that never complete keep it below one.
+/// Distribution of response times over all jobs. Jobs that never complete keep it below one.
 #[derive(Serialize)]
 struct ResponseCurve<'a> {
     name: &'a str,
     shown: bool,
-    /// Share of the jobs that completed.
+    /// Share of jobs that completed, 0 to 1.
     completed: f64,
-    /// Response times in ns at even steps of the completed jobs.
+    /// Quantiles of the response times of completed jobs, in nanoseconds, at even steps.
     ns: Vec<i64>,
 }
 
-/// The page.
+/// Returns the page of a comparison.
 pub fn html(comparison: &Comparison) -> String {
     let plan = &comparison.plan;
     let set = &plan.set;
@@ -109,7 +110,8 @@ pub fn html(comparison: &Comparison) -> String {
         .finish()
 }
 
-/// The recommended scheduler, EDF (or the next best, where EDF is recommended) and, after all schedulers, the optimum.
+/// Returns the schedules that are shown when the page opens: those of the recommended scheduler, of EDF (or of the
+/// second best if EDF is recommended), and of the optimum, which follows all schedulers.
 fn first_chosen(comparison: &Comparison, count: usize) -> Vec<usize> {
     let rows = comparison.rows.len();
     let edf = comparison.rows.iter().position(|row| row.scheduler == "edf").filter(|place| *place > 0).unwrap_or(1);
@@ -118,7 +120,7 @@ fn first_chosen(comparison: &Comparison, count: usize) -> Vec<usize> {
     chosen
 }
 
-/// The distribution of a scheduler; drawn at first are the best ones and EDF.
+/// Returns the distribution of a scheduler. Those of the best schedulers and of EDF are drawn when the page opens.
 fn curve<'a>(rank: usize, row: &'a ComparisonRow, comparison: &Comparison) -> ResponseCurve<'a> {
     let edf = comparison.rows.iter().position(|row| row.scheduler == "edf");
     let others = if edf.is_some_and(|edf| edf >= FIRST_CURVES) { FIRST_CURVES - 1 } else { FIRST_CURVES };
@@ -131,13 +133,13 @@ fn curve<'a>(rank: usize, row: &'a ComparisonRow, comparison: &Comparison) -> Re
     }
 }
 
-/// Share of the jobs that completed, in time or not.
+/// Returns the share of jobs that completed, in time or not.
 fn completed(metrics: &Metrics) -> f64 {
     let completed = metrics.tasks.iter().map(|task| task.completed).sum::<u64>();
     completed as f64 / metrics.jobs.released.max(1) as f64
 }
 
-/// The distributions in figures.
+/// Returns the distributions as a table.
 fn response_table(comparison: &Comparison) -> String {
     let mut table = HtmlTable::sortable().columns(&["scheduler", "completed", "median", "p95", "p99", "longest"]);
     for row in &comparison.rows {

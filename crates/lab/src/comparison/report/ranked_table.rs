@@ -1,4 +1,4 @@
-//! The ranked table, with bars on a scale that shows the differences.
+//! The ranked table of schedulers, with bars on a scale that makes small differences visible.
 
 use temponet_task::Measure;
 use temponet_task::wording::grouped;
@@ -8,7 +8,7 @@ use crate::comparison::{Comparison, ComparisonRow};
 use crate::stats::percent;
 use temponet_page::{HtmlCell, HtmlTable};
 
-/// What the bars span: round shares around all schedulers but a few that are far behind.
+/// Range of the bars: round shares around all schedulers except a few that are far behind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct BarScale {
     low: f64,
@@ -24,7 +24,7 @@ impl BarScale {
     fn over(mut shares: Vec<f64>, optimum: Option<f64>) -> BarScale {
         shares.sort_by(f64::total_cmp);
         let most = shares.last().copied().unwrap_or(1.0).max(optimum.unwrap_or(0.0));
-        // Those far behind would flatten all the others; as few as possible are left out, a quarter at most.
+        // Schedulers far behind would flatten all other bars. As few as possible are left out, at most a quarter.
         let first = shares.first().copied().unwrap_or(most);
         let is_near = |share: &&f64| most - **share < (most - first) / 3.0;
         let few = (shares.len() / 4).max(1);
@@ -36,17 +36,17 @@ impl BarScale {
         let power = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power).into_iter().find(|step| *step >= rough);
         let step = step.unwrap_or(rough);
-        // A little below, so that the least bar is still one.
+        // A little lower, so the shortest bar is still visible.
         let low = (((least - step / 2.0) / step).floor() * step).max(0.0);
         BarScale { low, high: ((most / step - 1e-9).ceil() * step).min(1.0) }
     }
 
-    /// Per cent of a bar's width.
+    /// Returns the length of a share's bar, in percent of the full width.
     fn place(self, share: f64) -> f64 {
         100.0 * ((share - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 
-    /// A bar with its 95% interval, and the figure.
+    /// Returns a cell with a bar, its 95% confidence interval, and the figure in words.
     fn bar(self, share: f64, ci95: Option<f64>, words: &str) -> HtmlCell {
         let below = if share < self.low { " class=\"below\"" } else { "" };
         let interval = ci95.filter(|half| *half > 0.0).map(|half| {
@@ -62,7 +62,7 @@ impl BarScale {
     }
 }
 
-/// Per cent with as few decimals as it needs.
+/// Formats a share in percent, with as few decimals as it needs.
 fn round(share: f64) -> String {
     let text = format!("{:.3}", 100.0 * share);
     text.trim_end_matches('0').trim_end_matches('.').to_string() + "%"
@@ -83,7 +83,7 @@ pub(super) fn hint(comparison: &Comparison) -> String {
     )
 }
 
-/// A duration in a fitting unit.
+/// Formats a duration in nanoseconds with a fitting unit; a dash if there is none.
 pub(super) fn time(ns: Option<f64>) -> String {
     let Some(ns) = ns else { return "–".into() };
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
@@ -121,23 +121,23 @@ impl<'a> RankedColumn<'a> {
     }
 }
 
-/// A share in per cent; a dash if there is none.
+/// A cell with a share in percent; a dash if there is none.
 fn share_cell(share: Option<f64>) -> HtmlCell {
     HtmlCell::figure(share.map_or("–".into(), percent), share)
 }
 
-/// A duration given in nanoseconds; a dash if there is none.
+/// A cell with a duration, given in nanoseconds; a dash if there is none.
 fn duration_cell(ns: Option<f64>) -> HtmlCell {
     HtmlCell::figure(time(ns), ns)
 }
 
-/// A count divided by the number of the row's released jobs.
+/// A cell with a count per released job.
 fn per_job_cell(row: &ComparisonRow, count: u64) -> HtmlCell {
     let value = count as f64 / row.metrics.jobs.released.max(1) as f64;
     HtmlCell::figure(format!("{value:.2}"), Some(value))
 }
 
-/// The columns from left to right: who, how well, how fast, at what cost.
+/// Returns the columns from left to right.
 fn columns(comparison: &Comparison) -> Vec<RankedColumn<'_>> {
     let mut columns = identity_columns(comparison);
     columns.extend(deadline_columns(comparison));
@@ -246,7 +246,7 @@ pub(super) fn html(comparison: &Comparison) -> String {
     format!("{}<p class=\"hint narrow\">The window is narrow: some columns are left out.</p>\n", table.finish())
 }
 
-/// A cell of the optimum's line, or of the bound on it.
+/// Returns the cell of the clairvoyant optimum, or of the bound on it, in the given column.
 fn optimum_cell(comparison: &Comparison, optimum: &Clairvoyant, column: &str, class: &'static str) -> HtmlCell {
     let is_exact = optimum.met.is_exact();
     let (at_most, at_least) = if is_exact { ("", "") } else { ("≤ ", "≥ ") };
@@ -268,7 +268,7 @@ fn optimum_cell(comparison: &Comparison, optimum: &Clairvoyant, column: &str, cl
     if class.is_empty() { cell } else { cell.class(class) }
 }
 
-/// 1 234 567, with thin spaces.
+/// Groups digits with thin spaces, as in 1 234 567.
 fn thousands(count: u64) -> String {
     grouped(count).replace(' ', "\u{2009}")
 }

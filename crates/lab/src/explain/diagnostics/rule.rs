@@ -1,26 +1,27 @@
-//! The distilled rule: how much of what a network chooses is said by `α/(s̃+1) + β/(c+1)`, where s̃ is the slack bin and c the remaining
-//! wcet in units of the set's scale. Only the ratio of α and β matters, so they are shares of one.
+//! The distilled rule: how well the priority `α/(s̃+1) + β/(c+1)` reproduces the network's choices. Here s̃ is the
+//! slack bin and c the remaining wcet in units of the set's scale. Only the ratio of α and β matters, so they add up to
+//! one.
 
 use serde::Serialize;
 
 use super::run::Agreement;
 
-/// α is looked for in steps of one part in so many.
+/// Number of steps in which α is searched between 0 and 1.
 const STEPS: usize = 100;
 
-/// The rule that agrees best.
+/// The rule that agrees best with the network.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DistilledRule {
-    /// The weight of little slack.
+    /// Weight of little slack, 0 to 1.
     pub alpha: f64,
-    /// The weight of little remaining.
+    /// Weight of little remaining wcet: 1 − α.
     pub beta: f64,
-    /// How often it chooses what the network chooses.
+    /// Agreement with the network's choices.
     #[serde(flatten)]
     pub agreement: Agreement,
 }
 
-/// What the rule knows of a job; jobs are given in the order that decides between equal ones.
+/// What the rule knows of a job. Jobs are given in the order that breaks ties.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RuleInput {
     pub slack: f64,
@@ -28,7 +29,7 @@ pub(super) struct RuleInput {
     pub is_chosen: bool,
 }
 
-/// Tries all rules at every decision.
+/// Tries all values of α at every decision.
 #[derive(Clone, Debug)]
 pub(super) struct RuleSearch {
     tried: Vec<Agreement>,
@@ -40,7 +41,8 @@ impl RuleSearch {
         RuleSearch { tried: vec![Agreement::default(); STEPS + 1], order: Vec::new() }
     }
 
-    /// A decision in which something was chosen: every rule chooses as many.
+    /// Adds a decision. Every rule chooses as many jobs as the network did; decisions without a chosen job do not
+    /// count.
     pub fn add(&mut self, jobs: &[RuleInput], is_contested: bool) {
         let chosen = jobs.iter().filter(|job| job.is_chosen).count();
         if chosen == 0 {
@@ -58,7 +60,7 @@ impl RuleSearch {
         }
     }
 
-    /// The best; the middle one of several.
+    /// Returns the best rule; the middle one if several are equally good.
     pub fn best(&self) -> DistilledRule {
         let most = self.tried.iter().map(|agreement| agreement.all).fold(0.0, f64::max);
         let best: Vec<usize> = (0..=STEPS).filter(|step| self.tried[*step].all == most).collect();

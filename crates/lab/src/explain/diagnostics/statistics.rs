@@ -1,17 +1,17 @@
-//! Figures gathered value by value, in memory that does not grow with their number.
+//! Statistics gathered value by value, in memory that does not grow with the number of values.
 
 use serde::Serialize;
 
 /// Mean and standard deviation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// The mean; zero if there are no values.
+    /// Mean; zero if there are no values.
     pub mean: f64,
-    /// The standard deviation.
+    /// Standard deviation.
     pub deviation: f64,
 }
 
-/// Finds a [`Spread`].
+/// Gathers a [`Spread`] by Welford's algorithm.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moments {
     count: u64,
@@ -32,7 +32,7 @@ impl Moments {
     }
 }
 
-/// Finds Pearson's coefficient of correlation.
+/// Gathers Pearson's correlation coefficient.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Correlation {
     count: f64,
@@ -52,17 +52,17 @@ impl Correlation {
         self.products += before[0] * (pair[1] - self.mean[1]);
     }
 
-    /// None if one of the two never varies.
+    /// Returns the coefficient; `None` if one of the two never varies.
     pub fn coefficient(&self) -> Option<f64> {
         let scale = (self.squares[0] * self.squares[1]).sqrt();
         (scale > 1e-12 * self.count).then(|| self.products / scale)
     }
 }
 
-/// Values a sample keeps at most.
+/// Greatest number of values that a sample keeps.
 const KEPT: usize = 1 << 16;
 
-/// Evenly chosen ones of many values: all of them, every second, every fourth, and so on.
+/// An even sample of many values: all of them, then every second one, then every fourth, and so on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EvenSample {
     values: Vec<f32>,
@@ -86,12 +86,12 @@ impl EvenSample {
         self.seen += 1;
     }
 
-    /// How many values there were.
+    /// Returns the number of all values.
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// Those kept, ascending.
+    /// Returns the kept values in ascending order.
     pub fn sorted(&self) -> Vec<f32> {
         let mut sorted = self.values.clone();
         sorted.sort_by(f32::total_cmp);
