@@ -5,15 +5,14 @@
 
 mod rule;
 mod run;
-mod statistics;
 
+pub use crate::stats::streaming::Spread;
 pub use rule::DistilledRule;
 pub use run::{
     Agreement, Distribution, ENTROPY_STEP, HeatMapCell, REMAINING_BINS, RunDiagnostics, RunReport, SchedulerAgreement,
     TopK,
 };
 use serde::Serialize;
-pub use statistics::Spread;
 use temponet::{Kept, Mapper, Mapping, Model, Observation, Scale, Staying};
 pub use temponet_infer::AttentionMap;
 use temponet_infer::{Trace, reference};

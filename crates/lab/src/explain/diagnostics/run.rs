@@ -9,8 +9,8 @@ use temponet_task::{Assignment, JobId, System, SystemView, Tie, Time};
 use temponet::{Model, Observation, Scale};
 
 use super::rule::{DistilledRule, RuleInput, RuleSearch};
-use super::statistics::{Correlation, EvenSample, Moments, Spread};
 use super::{decision_attention, entropy, entropy_of};
+use crate::stats::streaming::{Correlation, EvenSample, Moments, Spread};
 
 /// Values of k of top-k alignment.
 pub const TOP: [usize; 3] = [1, 3, 5];

@@ -13,7 +13,7 @@ pub struct Spread {
 
 /// Gathers a [`Spread`] by Welford's algorithm.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Moments {
+pub(crate) struct Moments {
     count: u64,
     mean: f64,
     squares: f64,
@@ -34,7 +34,7 @@ impl Moments {
 
 /// Gathers Pearson's correlation coefficient.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Correlation {
+pub(crate) struct Correlation {
     count: f64,
     mean: [f64; 2],
     squares: [f64; 2],
@@ -64,7 +64,7 @@ const KEPT: usize = 1 << 16;
 
 /// An even sample of many values: all of them, then every second one, then every fourth, and so on.
 #[derive(Clone, Debug, Default)]
-pub(super) struct EvenSample {
+pub(crate) struct EvenSample {
     values: Vec<f32>,
     seen: u64,
     doublings: u32,

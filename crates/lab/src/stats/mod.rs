@@ -1,5 +1,7 @@
 //! Statistics of repeated runs: means, confidence intervals, tests, fits, and how shares are written.
 
+pub mod streaming;
+
 use special::Beta;
 
 /// Returns the mean; zero if there are no values.
