@@ -99,7 +99,7 @@ pub fn most_jobs(steps: u64) -> u64 {
     FREE_JOBS + steps / STEPS_PER_JOB
 }
 
-/// Counts the jobs of a run without keeping them; `None` if there are more than `most`. No more than that are drawn.
+/// Counts the jobs of a run without keeping them. Stops with `None` as soon as there are more than `most`.
 fn count(set: &TaskSet, seed: u64, horizon: Time, most: u64) -> Option<u64> {
     let mut workload = Workload::until(set, seed, horizon);
     let mut drawn = 0;

@@ -98,8 +98,8 @@ impl Panel {
     }
 }
 
-/// Returns the places and labels of ticks on the x axis: a few whole numbers if all values are whole, else six even
-/// steps.
+/// Returns the places and labels of ticks on the x axis: a few whole numbers if all values are whole, else six
+/// evenly spaced numbers.
 fn ticks(low: f64, high: f64, is_whole: bool) -> Vec<(f64, String)> {
     if low > high {
         return Vec::new();

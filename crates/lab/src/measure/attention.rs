@@ -7,6 +7,7 @@ use temponet::{Mapper, Mapping, Model, Observation, Scale, Tokenizer};
 use temponet_infer::{Network, Options, Rows, Sparsity};
 
 use super::{MeasureError, Scene, chosen, control};
+use crate::stats::nearest_quantile;
 
 /// Greatest number of random decisions that are compared.
 const DECISIONS: u64 = 300;
@@ -68,10 +69,7 @@ pub fn measure(jobs: usize, passes: u64) -> Result<AttentionFigures, MeasureErro
         }
         differing += u64::from(pass < decisions && assigned[0] != assigned[1]);
     }
-    let [dense, sparse] = times.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    });
+    let [dense, sparse] = times.map(|mut times| nearest_quantile(&mut times, 0.5).unwrap_or(0.0));
     let bytes = |kept: usize| kept * shape.width * shape.layers * BYTES;
     let sparsity = Sparsity::paper(jobs);
     Ok(AttentionFigures {

@@ -9,6 +9,7 @@ use temponet_infer::Network;
 use temponet_task::{Assignment, Scheduler};
 
 use super::{CORES, MeasureError, Scene, control};
+use crate::stats::nearest_quantile;
 
 /// How much to measure.
 #[derive(Clone, Copy, Debug)]
@@ -121,8 +122,7 @@ pub fn measure(
     })
 }
 
-/// Returns the quantile at `share`, without interpolation; zero if there are no times.
+/// Returns the quantile of some times; zero if there are none.
 fn quantile(times: &mut [f64], share: f64) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times.get((times.len().saturating_sub(1) as f64 * share).round() as usize).copied().unwrap_or(0.0)
+    nearest_quantile(times, share).unwrap_or(0.0)
 }

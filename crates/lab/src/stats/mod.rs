@@ -120,6 +120,12 @@ pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     Some(low + (high - low) * place.fract())
 }
 
+/// Returns the quantile as one of the values, without interpolation, and sorts them; `None` if there are no values.
+pub fn nearest_quantile(values: &mut [f64], share: f64) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get((values.len().saturating_sub(1) as f64 * share).round() as usize).copied()
+}
+
 /// Returns the two-sided p-value of Student's t, that is, the probability of a statistic at least as far from zero if
 /// there is no difference. `t` must not be NaN, because the series of the incomplete beta function would not end.
 fn two_sided_p(t: f64, degrees_of_freedom: f64) -> f64 {
@@ -205,6 +211,9 @@ mod tests {
         let values = [4.0, 1.0, 3.0, 2.0];
         assert_eq!((quantile(&values, 0.5), quantile(&values, 1.0), quantile(&[], 0.5)), (Some(2.5), Some(4.0), None));
         assert!((deviation(&values) - 1.290_994).abs() < 1e-6);
+        let mut values = values;
+        assert_eq!([0.0, 0.5, 0.99].map(|share| nearest_quantile(&mut values, share)), [1.0, 3.0, 4.0].map(Some));
+        assert_eq!(nearest_quantile(&mut [], 0.5), None);
     }
 
     #[test]

@@ -106,8 +106,8 @@ impl SweepPlan {
         counts
     }
 
-    /// Returns the seed of a set. It depends only on the load, cores, tasks and number of the set, so the same set
-    /// comes back in other sweeps.
+    /// Returns the seed of a set. It depends only on the seed of the plan and on the load, cores, tasks and number of
+    /// the set, so a sweep over other points draws the same set again.
     fn seed_of(&self, point: usize, set: u64) -> u64 {
         let SweepPoint { load, spec } = &self.points[point];
         let parts = [load.to_bits(), spec.cores as u64, spec.tasks.unwrap_or(0) as u64, set];

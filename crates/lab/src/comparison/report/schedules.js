@@ -202,7 +202,7 @@ class Chart {
     }
   }
 
-  /** Covers the time from which on slices were too many to be kept. */
+  /** Covers the time after which slices were too many to be kept. */
   veil() {
     const from = Math.max(this.x(this.schedule.until), LEFT);
     if (this.schedule.until >= page.until_ns || from >= this.width) return;

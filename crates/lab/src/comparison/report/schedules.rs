@@ -10,7 +10,7 @@ use temponet_task::Time;
 use crate::clairvoyant::Clairvoyant;
 use crate::comparison::Comparison;
 
-/// Reasons of missed deadlines; `{}` stands for a time.
+/// Reasons for missed deadlines; `{}` stands for a time.
 const REASONS: [&str; 5] = [
     "completed {} late",
     "aborted at its deadline with {} done",
@@ -53,7 +53,7 @@ struct Course {
     /// Jobs whose end is not drawn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     open: Vec<u64>,
-    /// Time from which on nothing is drawn, if it is earlier than in the other schedules.
+    /// Time after which nothing is drawn, if it is earlier than in the other schedules.
     #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<u64>,
 }
