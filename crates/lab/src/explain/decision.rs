@@ -96,7 +96,7 @@ pub fn page(set: &TaskSet, decision: &ExplainedDecision, facts: &str) -> String 
         .section("Ready jobs", "Bold: chosen by the network.", &table.finish())
         .section(
             "Attention",
-            "Rows attend to columns. Jobs that the network cannot tell apart share a row. Brighter is more, from 0 to 1.",
+            "Each row (query) attends to the columns (keys). Jobs that the network cannot tell apart share a row. Brighter is more, from 0 to 1.",
             &figures(&maps),
         )
         .finish()
@@ -142,8 +142,8 @@ fn side(rows: usize) -> f64 {
 fn heat_map(map: &AttentionMap, names: &[String]) -> String {
     let size = side(map.weights.len());
     let grid = Grid {
-        x_label: "attended to".into(),
-        y_label: "attends".into(),
+        x_label: "key".into(),
+        y_label: "query".into(),
         columns: names.to_vec(),
         rows: names.to_vec(),
         cells: map.weights.iter().map(|row| row.iter().map(|weight| Some(f64::from(*weight))).collect()).collect(),
@@ -156,7 +156,7 @@ fn heat_map(map: &AttentionMap, names: &[String]) -> String {
         let words = || format!("{} attends to {}: {:.1}%", name(query), name(key), 100.0 * map.weights[query][key]);
         (names.len() <= MOST_TOLD).then(words)
     };
-    let mut table = HtmlTable::new().columns(&["row", "attends most to"]);
+    let mut table = HtmlTable::new().columns(&["query", "attends most to"]);
     for (query, weights) in map.weights.iter().enumerate() {
         let mut keys: Vec<usize> = (0..weights.len()).collect();
         keys.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
