@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde::Serialize;
 use temponet_lab::arena::scenario::{all, find};
-use temponet_lab::arena::{Arena, Outcome, Plan, Row, page, run as run_plan};
+use temponet_lab::arena::{ArenaPlan, ArenaResults, ArenaRow, ScenarioResult, page, run as run_plan};
 use temponet_lab::roster::{SHIELDED, UNSHIELDED};
 use temponet_lab::stats::{percent, points};
 
@@ -57,7 +57,7 @@ pub fn run(args: Args) -> Result<()> {
     let schedulers = chosen(&args.schedulers, &roster)?;
     // The output is claimed first, so that a path that cannot be written does not waste a long run.
     let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
-    let plan = Plan { scenarios, schedulers, roster, quick: args.quick };
+    let plan = ArenaPlan { scenarios, schedulers, roster, quick: args.quick };
     let arena = run_plan(&plan, &plan.progress())?;
     if let Some(file) = report_file {
         file.write(page::html(&arena))?;
@@ -72,16 +72,16 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-fn text(arena: &Arena) -> String {
-    let mut out: String = arena.outcomes.iter().map(scenario_text).collect();
-    if arena.outcomes.len() > 1 {
+fn text(arena: &ArenaResults) -> String {
+    let mut out: String = arena.scenarios.iter().map(scenario_text).collect();
+    if arena.scenarios.len() > 1 {
         let (header, rows) = overview(arena);
         out += &(table::render(&header, &rows) + "\n");
     }
     out + &arena.verdict().map_or(String::new(), |verdict| verdict + "\n")
 }
 
-fn scenario_text(outcome: &Outcome) -> String {
+fn scenario_text(outcome: &ScenarioResult) -> String {
     let header = ["scheduler", "score", "±95%", "jobs in time", "less best classical", "±95%"];
     let optimum = outcome.possible;
     let bound = format!("{}{}", optimum.sign(), percent(optimum.upper));
@@ -108,16 +108,16 @@ fn scenario_text(outcome: &Outcome) -> String {
 }
 
 /// Returns a table with one row for each scenario: EDF, the best classical scheduler, the learned one if it ran, and the optimum.
-fn overview(arena: &Arena) -> (Vec<&str>, Vec<Vec<String>>) {
-    let row_of = |name: &str| arena.outcomes.iter().find_map(|outcome| outcome.row(name));
+fn overview(arena: &ArenaResults) -> (Vec<&str>, Vec<Vec<String>>) {
+    let row_of = |name: &str| arena.scenarios.iter().find_map(|outcome| outcome.row(name));
     let has = |name: &str| row_of(name).is_some();
     let learned: Vec<&str> = [SHIELDED, UNSHIELDED].into_iter().filter(|name| has(name)).collect();
     let mut header = vec!["scenario", "edf", "best classical", "score"];
     header.extend(learned.iter().filter_map(|name| row_of(name)).map(|row| row.label.as_str()));
     header.extend(has(SHIELDED).then_some(["less best", "±95%", "standing"]).into_iter().flatten());
     header.push("optimum");
-    let score = |row: Option<&Row>| row.map_or("–".into(), |row| percent(row.score()));
-    let line = |outcome: &Outcome| {
+    let score = |row: Option<&ArenaRow>| row.map_or("–".into(), |row| percent(row.score()));
+    let line = |outcome: &ScenarioResult| {
         let best = outcome.best_classical();
         let name = best.map_or("–", |row| &row.label);
         let mut cells = vec![outcome.scenario.name.clone(), score(outcome.row("edf")), name.into(), score(best)];
@@ -131,17 +131,17 @@ fn overview(arena: &Arena) -> (Vec<&str>, Vec<Vec<String>>) {
         cells.push(format!("{}{}", outcome.possible.sign(), percent(outcome.possible.upper)));
         cells
     };
-    (header, arena.outcomes.iter().map(line).collect())
+    (header, arena.scenarios.iter().map(line).collect())
 }
 
 /// Number of scenarios side by side in one Markdown table.
 const IN_TABLE: usize = 7;
 
 /// Renders the overview, and the score of every scheduler on every scenario with its confidence interval.
-fn markdown(arena: &Arena) -> String {
+fn markdown(arena: &ArenaResults) -> String {
     let (header, rows) = overview(arena);
     let mut out = table::markdown(&header, &rows);
-    for outcomes in arena.outcomes.chunks(IN_TABLE) {
+    for outcomes in arena.scenarios.chunks(IN_TABLE) {
         let mut header = vec!["score ±95%"];
         header.extend(outcomes.iter().map(|outcome| outcome.scenario.name.as_str()));
         let optimum = outcomes.iter().map(|of| format!("{}{}", of.possible.sign(), percent(of.possible.upper)));
@@ -236,18 +236,18 @@ struct JsonSummary {
 }
 
 impl<'a> JsonArena<'a> {
-    fn of(arena: &'a Arena) -> JsonArena<'a> {
+    fn of(arena: &'a ArenaResults) -> JsonArena<'a> {
         let summary = arena.summary().zip(arena.verdict()).map(|(summary, verdict)| {
             let [below, level, undecided, above] = summary.standings;
             JsonSummary { below, level, undecided, above, gap_closed: summary.gap_closed, verdict }
         });
-        JsonArena { quick: arena.quick, scenarios: arena.outcomes.iter().map(JsonScenario::of).collect(), summary }
+        JsonArena { quick: arena.quick, scenarios: arena.scenarios.iter().map(JsonScenario::of).collect(), summary }
     }
 }
 
 impl<'a> JsonScenario<'a> {
-    fn of(outcome: &'a Outcome) -> JsonScenario<'a> {
-        let row = |row: &'a Row| JsonRow {
+    fn of(outcome: &'a ScenarioResult) -> JsonScenario<'a> {
+        let row = |row: &'a ArenaRow| JsonRow {
             name: &row.label,
             score: row.score(),
             compliance: row.compliance(),

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use temponet_lab::diagnostics::{Agreement, Distribution, RunReport, Spread};
-use temponet_lab::explain::{ExplainedDecision, explain_at, page};
-use temponet_lab::explain_run::{self, explain_run};
+use temponet_lab::explain::ModelRun;
+use temponet_lab::explain::decision::{ExplainedDecision, explain_at, page};
+use temponet_lab::explain::diagnostics::{Agreement, Distribution, RunReport, Spread};
+use temponet_lab::explain::run::{explain_run, page as run_page};
 use temponet_lab::roster::{SHIELDED, UNSHIELDED};
 use temponet_task::Time;
 
@@ -52,17 +53,20 @@ pub fn run(args: Args) -> Result<()> {
     let (mut scheduler, mut plain) = (roster.build(args.model.scheduler(SHIELDED))?, roster.build(UNSHIELDED)?);
     let model = roster.model.clone().context("there is no model")?;
     let report = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
+    let seed = args.setup.seed();
+    let mut explained =
+        ModelRun { set: &set, seed, horizon, model: &model, scheduler: &mut *scheduler, plain: &mut *plain };
     if args.run {
         let horizon = args.setup.horizon.unwrap_or(Time(horizon.0.div_ceil(SHORTER)));
+        explained.horizon = horizon;
         let mut others: Vec<_> = Vec::new();
         for name in ["edf", "srpt"] {
             others.push((name, roster.build(name)?));
         }
-        let seed = args.setup.seed();
-        let run = explain_run(&set, seed, horizon, &model, &mut *scheduler, &mut *plain, &mut others)?;
+        let run = explain_run(explained, &mut others)?;
         let lines = run_lines(&run, model.provenance().unwrap_or("unknown"));
         if let Some(file) = report {
-            file.write(explain_run::page(&set, &model.tokenizer, &run, &lines))?;
+            file.write(run_page(&set, &model.tokenizer, &run, &lines))?;
         }
         if args.json {
             let horizon_ns = horizon.0;
@@ -73,7 +77,7 @@ pub fn run(args: Args) -> Result<()> {
         let line = |(name, value): &(String, String)| format!("{name:<30} {value}\n");
         return output::print(&(heading(&set, horizon) + "\n\n" + &lines.iter().map(line).collect::<String>()));
     }
-    let found = explain_at(&set, args.setup.seed(), horizon, args.at, &model, &mut *scheduler, &mut *plain)?;
+    let found = explain_at(explained, args.at)?;
     let decision = found.with_context(|| format!("no job is ready at or after {} and before {horizon}", args.at))?;
     if let Some(file) = report {
         file.write(page(&set, &decision, &facts(&decision, args.model.no_shield)))?;
@@ -109,7 +113,7 @@ fn facts(decision: &ExplainedDecision, no_shield: bool) -> String {
         None => "It never idles".into(),
         Some(idle_q) => format!("Idling was worth {idle_q:.4}"),
     };
-    let stayed = |kept: &temponet_lab::diagnostics::KeptLine| {
+    let stayed = |kept: &temponet_lab::explain::diagnostics::KeptLine| {
         let name = |(task, job): &(String, u64)| format!("{task}#{job}");
         format!(
             " {} kept its core from {}, whose Q is {:.4} more: moving would have wasted {}, so that staying was worth {:.4}.",
@@ -173,7 +177,7 @@ const MOST_ROWS: usize = 40;
 fn text(decision: &ExplainedDecision, no_shield: bool) -> String {
     let network = &decision.network;
     let header = ["job", "due in", "slack", "remaining", "token", "Q", "attention", "core"];
-    let row = |job: &temponet_lab::diagnostics::JobLine| {
+    let row = |job: &temponet_lab::explain::diagnostics::JobLine| {
         let row = &network.rows[job.row as usize - 1];
         let token = row.token.iter().map(u16::to_string).chain(row.real.iter().map(|number| format!("{number:.3}")));
         vec![

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use temponet_lab::comparison::{CompareError, Plan, Row, picture_window};
+use temponet_lab::comparison::{CompareError, ComparisonPlan, ComparisonRow, picture_window};
 use temponet_lab::gantt;
-use temponet_lab::latency::Timed;
+use temponet_lab::measure::latency::Timed;
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
 use temponet_sim::{ChromeTrace, JobsCsv, Recorder, simulate};
@@ -79,13 +79,13 @@ const PICTURE_JOBS: f64 = 40.0;
 
 impl Args {
     /// Returns the run as a comparison of one scheduler, and the notes on an imported file.
-    fn plan(&self) -> Result<(Plan, Vec<String>)> {
+    fn plan(&self) -> Result<(ComparisonPlan, Vec<String>)> {
         let (set, horizon, notes) = self.setup.prepare(Some(&self.set))?;
         let window = match self.gantt_until {
             Some(until) => until.min(horizon),
             None => picture_window(&set, horizon, PICTURE_JOBS),
         };
-        let plan = Plan {
+        let plan = ComparisonPlan {
             goal: set.goal(),
             set,
             horizon,
@@ -143,7 +143,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let (scheduler, counters) = (plan.roster.label(name), scheduler.counters());
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
-    let row = Row { scheduler, metrics, compliance, scores, latency, recording, counters };
+    let row = ComparisonRow { scheduler, metrics, compliance, scores, latency, recording, counters };
     match args.json {
         true => output::print_json(&JsonRun {
             task_set: &set.name,
@@ -163,7 +163,7 @@ fn amount(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.2}") }
 }
 
-fn text(row: &Row, plan: &Plan) -> String {
+fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
     let metrics = &row.metrics;
     let optional = |time: Option<f64>| time.map_or("–".into(), table::time);
     let whole = |time: Option<i64>| optional(time.map(|time| time as f64));

@@ -10,8 +10,8 @@ use temponet_formats::read_bytes;
 use temponet_lab::progress::Progress;
 use temponet_lab::roster::is_classical;
 use temponet_lab::stats::percent;
-use temponet_lab::sweep::{Point, Summary, SweepPlan, SweepRow};
-use temponet_lab::sweep_files;
+use temponet_lab::sweep::files as sweep_files;
+use temponet_lab::sweep::{PointSummary, SweepPlan, SweepPoint, SweepRow};
 use temponet_sim::generate::text;
 use temponet_task::Time;
 use temponet_task::wording::counted;
@@ -124,7 +124,8 @@ impl Args {
         for cores in &self.cores.0 {
             for tasks in &tasks {
                 for load in &self.loads.0 {
-                    points.push(Point { load: *load, spec: self.shape.spec(*tasks, *cores, load * *cores as f64)? });
+                    points
+                        .push(SweepPoint { load: *load, spec: self.shape.spec(*tasks, *cores, load * *cores as f64)? });
                 }
             }
         }
@@ -218,7 +219,7 @@ fn remaining(plan: &SweepPlan, rows: &[SweepRow]) -> Vec<(usize, u64)> {
 const CHUNK: usize = 64;
 
 /// Renders acceptance and compliance for each number of cores and tasks, with a column for each load.
-fn tables(plan: &SweepPlan, summary: &[Vec<Summary>]) -> String {
+fn tables(plan: &SweepPlan, summary: &[Vec<PointSummary>]) -> String {
     let mut groups: BTreeMap<(usize, Option<usize>), Vec<usize>> = BTreeMap::new();
     for (index, point) in plan.points.iter().enumerate() {
         groups.entry((point.spec.cores, point.spec.tasks)).or_default().push(index);
@@ -233,11 +234,11 @@ fn tables(plan: &SweepPlan, summary: &[Vec<Summary>]) -> String {
                 tasks.map_or(String::new(), |tasks| format!(", {}", counted(tasks, "task")))
             );
         }
-        for (title, value) in Summary::KINDS {
+        for (title, value) in PointSummary::KINDS {
             let loads = points.iter().map(|point| format!("U={}", plan.points[*point].load));
             let header: Vec<String> = [title.to_lowercase()].into_iter().chain(loads).collect();
-            let cell = |summary: &Summary| if summary.sets > 0 { percent(value(summary)) } else { "–".into() };
-            let row = |(name, of): (&String, &Vec<Summary>)| -> Vec<String> {
+            let cell = |summary: &PointSummary| if summary.sets > 0 { percent(value(summary)) } else { "–".into() };
+            let row = |(name, of): (&String, &Vec<PointSummary>)| -> Vec<String> {
                 [name.clone()].into_iter().chain(points.iter().map(|point| cell(&of[*point]))).collect()
             };
             let header: Vec<&str> = header.iter().map(String::as_str).collect();
@@ -267,7 +268,7 @@ fn stamp(plan: &SweepPlan) -> String {
 }
 
 /// Returns the first three cells of a row: load, cores and tasks.
-fn place(point: &Point) -> String {
+fn place(point: &SweepPoint) -> String {
     let tasks = point.spec.tasks.map_or(String::new(), |tasks| tasks.to_string());
     format!("{},{},{tasks}", point.load, point.spec.cores)
 }
@@ -313,14 +314,14 @@ fn read_done(path: Option<&Path>, plan: &SweepPlan, schedulers_at: impl Fn(usize
     Ok(sets.into_values().filter(|rows| rows.len() == schedulers_at(rows[0].point)).flatten().collect())
 }
 
-fn json(plan: &SweepPlan, summary: &[Vec<Summary>]) -> serde_json::Value {
-    let point = |(point, summary): (&Point, &Summary)| {
+fn json(plan: &SweepPlan, summary: &[Vec<PointSummary>]) -> serde_json::Value {
+    let point = |(point, summary): (&SweepPoint, &PointSummary)| {
         serde_json::json!({
             "load": point.load, "cores": point.spec.cores, "tasks": point.spec.tasks,
             "sets": summary.sets, "acceptance": summary.acceptance(), "compliance": summary.compliance(),
         })
     };
-    let curve = |(name, points): (&String, &Vec<Summary>)| {
+    let curve = |(name, points): (&String, &Vec<PointSummary>)| {
         let there = plan.points.iter().zip(points).filter(|(_, summary)| summary.sets > 0);
         serde_json::json!({ "scheduler": name, "points": there.map(point).collect::<Vec<_>>() })
     };

@@ -1,65 +1,71 @@
-//! The clairvoyant optimum of a comparison's runs: what any scheduler could have met that knew the future.
+//! The clairvoyant optimum of runs: the most that a scheduler that knows the future could meet.
+//!
+//! The search itself is in `temponet-oracle`. This module decides which questions to ask it, bounds its memory, and
+//! adds up the answers over runs.
 
 use rayon::prelude::*;
 use temponet_oracle::{Optimum, OracleJob, Piece, STEPS_PER_SECOND, optimum};
 use temponet_sim::{Release, Workload};
 use temponet_task::{TaskSet, Time};
 
-/// The greatest possible figure lies between these; it is `lower` where they are equal.
+/// Bounds on the greatest possible figure; the optimum is known exactly if they are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Range {
-    /// A schedule with so much is known.
+pub struct OptimumRange {
+    /// Lower bound: a schedule that reaches it is known.
     pub lower: f64,
-    /// No schedule has more.
+    /// Upper bound: no schedule exceeds it.
     pub upper: f64,
 }
 
-impl Range {
-    /// Whether nothing is left open.
+impl OptimumRange {
+    /// Whether both bounds are equal, up to rounding.
     pub fn is_exact(&self) -> bool {
         self.upper <= self.lower * (1.0 + 1e-12)
     }
 
-    fn add(&mut self, other: Range) {
+    fn add(&mut self, other: OptimumRange) {
         self.lower += other.lower;
         self.upper += other.upper;
     }
 }
 
-impl From<&Optimum> for Range {
-    fn from(optimum: &Optimum) -> Range {
-        Range { lower: optimum.lower, upper: optimum.upper }
+impl From<&Optimum> for OptimumRange {
+    fn from(optimum: &Optimum) -> OptimumRange {
+        OptimumRange { lower: optimum.lower, upper: optimum.upper }
     }
 }
 
-/// The optimum, summed over the runs.
+/// The clairvoyant optimum, added up over the runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Clairvoyant {
-    /// Jobs that count.
+    /// Number of jobs that count, that is, whose deadline lies within the horizon.
     pub released: u64,
-    /// Most jobs in time.
-    pub met: Range,
-    /// Most value in time, if jobs differ in value.
-    pub value: Option<Range>,
-    /// Most critical jobs in time, if there are any.
-    pub critical: Option<Range>,
-    /// Most jobs in time of each level of criticality above 0, each alone.
-    pub levels: Vec<(u8, Range)>,
-    /// With most critical jobs in time, the most jobs in all; only where that is exact.
+    /// Greatest number of deadlines met.
+    pub met: OptimumRange,
+    /// Greatest value of jobs in time, if jobs differ in value.
+    pub value: Option<OptimumRange>,
+    /// Greatest number of critical jobs in time, if there are any.
+    pub critical: Option<OptimumRange>,
+    /// For each level of criticality above 0, the greatest number of its jobs in time. Each level is maximized alone.
+    pub levels: Vec<(u8, OptimumRange)>,
+    /// Greatest number of all jobs in time among schedules with the most critical jobs in time; `None` unless that is
+    /// exact.
     pub met_critical_first: Option<u64>,
-    /// The first run's jobs that count, and which of them the best schedule found has in time.
+    /// Jobs of the first run that count, and whether the best schedule found has each in time.
     pub first_run: Vec<(Release, bool)>,
 }
 
 impl Clairvoyant {
-    /// The optimum switches and migrates for nothing: where that costs something, what it has is only a bound.
+    /// Drops the lower bounds. The optimum switches and migrates for free; where that costs time, its schedules are not
+    /// feasible and only the upper bounds hold.
     pub fn forget_schedules(&mut self) {
         let ranges = [Some(&mut self.met), self.value.as_mut(), self.critical.as_mut()].into_iter().flatten();
         ranges.chain(self.levels.iter_mut().map(|(_, range)| range)).for_each(|range| range.lower = 0.0);
         self.met_critical_first = None;
     }
 
-    /// The best schedule found for the first run, until a date: pieces with indices into `first_run`.
+    /// Returns the best schedule found for the first run, with the jobs released before `until`. The pieces hold
+    /// indices into `first_run`.
     pub fn schedule(&self, cores: usize, until: Time) -> Vec<Piece> {
         let early: Vec<usize> =
             (0..self.first_run.len()).filter(|index| self.first_run[*index].0.time < until).collect();
@@ -71,7 +77,7 @@ impl Clairvoyant {
     }
 }
 
-/// What the jobs of one run are worth to whom.
+/// Converts the jobs of a run for the oracle, with the given weights; jobs of weight zero are left out.
 pub(crate) fn jobs(releases: &[Release], weight: impl Fn(&Release) -> f64) -> Vec<OracleJob> {
     let job = |release: &Release| OracleJob {
         release: release.time,
@@ -82,18 +88,18 @@ pub(crate) fn jobs(releases: &[Release], weight: impl Fn(&Release) -> f64) -> Ve
     releases.iter().map(job).filter(|job| job.weight > 0.0).collect()
 }
 
-/// Jobs of which a budget of no time at all may hold the optimum's memory, about 140 bytes each.
+/// Number of jobs that the optimum handles even with an effort of zero. Each takes about 140 bytes.
 const FREE_JOBS: u64 = 200_000;
-/// Steps that a further job must be worth.
+/// Number of steps of effort that allow for one further job.
 const STEPS_PER_JOB: u64 = 100;
 
-/// More jobs of one run than this are not looked at within this many steps: the memory that they take grows with the budget only, to some
+/// Returns the greatest number of jobs per run for an effort of `steps`. The limit ties memory to the effort: some
 /// hundred megabytes with 5 seconds.
 pub fn most_jobs(steps: u64) -> u64 {
     FREE_JOBS + steps / STEPS_PER_JOB
 }
 
-/// The number of jobs that count, without keeping them, if that is at most `most`; only as many are drawn.
+/// Counts the jobs of a run without keeping them. Stops with `None` as soon as there are more than `most`.
 fn count(set: &TaskSet, seed: u64, horizon: Time, most: u64) -> Option<u64> {
     let mut workload = Workload::until(set, seed, horizon);
     let mut drawn = 0;
@@ -106,25 +112,27 @@ fn count(set: &TaskSet, seed: u64, horizon: Time, most: u64) -> Option<u64> {
     Some(drawn)
 }
 
-/// The optimum of a run with all jobs worth the same and how many count; none if they are more than the steps allow.
+/// Returns the optimum of a run with all jobs of equal weight, and the number of jobs that count; `None` if there are
+/// more jobs than the effort allows.
 pub fn equal_optimum(set: &TaskSet, seed: u64, horizon: Time, steps: u64) -> Option<(Optimum, u64)> {
     count(set, seed, horizon, most_jobs(steps))?;
     let jobs = equal_jobs(set, seed, horizon);
     Some((optimum(&jobs, set.cores, steps), jobs.len() as u64))
 }
 
-/// The jobs of a run that count, each worth one.
+/// Returns the jobs of a run that count, each with weight one.
 pub fn equal_jobs(set: &TaskSet, seed: u64, horizon: Time) -> Vec<OracleJob> {
     jobs(&Workload::counted(set, seed, horizon), |_| 1.0)
 }
 
-/// The optimum of the runs with seeds `seed`, `seed + 1`, …; all of it may take about `seconds` of one core. Where that does not allow for so
-/// many jobs it is not computed, and why.
+/// Returns the optimum of the runs with seeds `seed`, `seed + 1`, and so on. The effort for all of them is about
+/// `seconds` of one core of a reference machine. If a run has too many jobs for that, nothing is computed and the error
+/// says so.
 pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: f64) -> Result<Clairvoyant, String> {
     let is_valued = set.has_values();
     let is_critical = set.has_critical_tasks();
     let levels = set.levels();
-    // A single level is answered with all critical jobs.
+    // With a single level, the answer for all critical jobs is also that of the level.
     let level_questions = if levels.len() > 1 { levels.len() as u64 } else { 0 };
     let questions = 1 + u64::from(is_valued) + u64::from(is_critical) + level_questions;
     let steps = (seconds * STEPS_PER_SECOND / (runs * questions) as f64) as u64;
@@ -135,7 +143,7 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
             if runs == 1 { "1 run".into() } else { format!("{runs} runs") }
         ));
     }
-    // Without anything random every run is the same.
+    // Without randomness all runs are the same.
     let (different, times) = if set.is_random() { (runs, 1.0) } else { (1, runs as f64) };
     let one = |run: u64| {
         let releases = Workload::counted(set, seed.wrapping_add(run), horizon);
@@ -148,11 +156,11 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
         }
         total.value = is_valued.then(|| (&solve(jobs(&releases, |release| release.value))).into());
         if is_critical {
-            // One critical job outweighs all others together, so that it comes first.
+            // One critical job outweighs all others together, so critical jobs come first.
             let others = releases.iter().filter(|release| release.criticality == 0).count() as f64;
             let first = solve(jobs(&releases, |release| if release.criticality > 0 { others + 1.0 } else { 1.0 }));
             let critical = |weight: f64| (weight / (others + 1.0)).floor();
-            total.critical = Some(Range { lower: critical(first.lower), upper: critical(first.upper) });
+            total.critical = Some(OptimumRange { lower: critical(first.lower), upper: critical(first.upper) });
             let met = first.lower - others * critical(first.lower);
             total.met_critical_first = first.is_exact().then_some(met as u64);
             let alone = |level: &u8| match levels.len() {
@@ -165,10 +173,10 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
     };
     let mut all: Vec<Clairvoyant> = (0..different).into_par_iter().map(one).collect();
     let first_run = all.first_mut().map(|run| std::mem::take(&mut run.first_run)).unwrap_or_default();
-    let sum = |of: &dyn Fn(&Clairvoyant) -> Range| {
-        let mut sum = Range::default();
+    let sum = |of: &dyn Fn(&Clairvoyant) -> OptimumRange| {
+        let mut sum = OptimumRange::default();
         all.iter().for_each(|run| sum.add(of(run)));
-        Range { lower: sum.lower * times, upper: sum.upper * times }
+        OptimumRange { lower: sum.lower * times, upper: sum.upper * times }
     };
     let met_first: Option<u64> = all.iter().map(|run| run.met_critical_first).sum();
     Ok(Clairvoyant {
@@ -187,7 +195,7 @@ mod tests {
     use super::*;
     use temponet_task::Task;
 
-    /// Every job of a run was kept, however many there were.
+    /// Without a limit, every job of a run would be kept in memory, however many there are.
     #[test]
     fn the_optimum_of_more_jobs_than_its_budget_allows_is_not_computed() {
         let set = TaskSet::new("s", vec![Task::periodic("a", Time(1_000), Time(100))], 1);
@@ -195,9 +203,12 @@ mod tests {
         let most = most_jobs((seconds * STEPS_PER_SECOND) as u64);
         let why = clairvoyant(&set, Time(1_000 * (most + 1)), 1, 1, seconds).unwrap_err();
         assert!(why.contains("not computed") && why.contains(&most.to_string()), "{why}");
-        // Years of nanoseconds are not even counted.
+        // A horizon of years with a job per microsecond is not even counted to its end.
         assert!(clairvoyant(&set, Time::MAX_INPUT, 1, 1, seconds).is_err());
         assert_eq!(equal_optimum(&set, 1, Time::MAX_INPUT, 1_000).map(|found| found.1), None);
-        assert_eq!(clairvoyant(&set, Time(50_000), 1, 1, seconds).unwrap().met, Range { lower: 50.0, upper: 50.0 });
+        assert_eq!(
+            clairvoyant(&set, Time(50_000), 1, 1, seconds).unwrap().met,
+            OptimumRange { lower: 50.0, upper: 50.0 }
+        );
     }
 }

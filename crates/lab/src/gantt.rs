@@ -1,13 +1,15 @@
-//! A schedule as one SVG picture: who ran when, where the releases and deadlines lie, what was missed and why.
+//! The Gantt chart of a schedule, as one SVG picture: which job ran when, where releases and deadlines lie, which
+//! deadlines were missed and why.
 //!
-//! Up to [`MOST_TASK_ROWS`] tasks get a row each, with release and deadline marks; larger sets get a row per core.
+//! Sets of up to [`MOST_TASK_ROWS`] tasks get a row per task, with marks of releases and deadlines; larger sets get a
+//! row per core.
 
 use temponet_sim::{End, JobRecord, Recorder};
 use temponet_task::{TaskSet, Time};
 
-use temponet_page::svg::{Shape, Svg, fill, line, path, rect, text};
+use temponet_page::svg::{Svg, SvgShape, fill, line, path, rect, text};
 
-/// More tasks than this are drawn by core.
+/// Greatest number of tasks with a row each; larger sets have a row per core.
 pub const MOST_TASK_ROWS: usize = 24;
 
 const WIDTH: f64 = 1200.0;
@@ -17,10 +19,10 @@ const TOP: f64 = 58.0;
 const ROW: f64 = 34.0;
 const BAR: f64 = 18.0;
 
-/// Draws what `recording` kept before `until`.
+/// Draws the part of a recorded schedule before `until`, and returns it as the text of an SVG file.
 pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) -> String {
     let by_task = set.tasks.len() <= MOST_TASK_ROWS;
-    // By core, missed deadlines get a row of their own below: a job that never ran has no core.
+    // With a row per core, missed deadlines get an extra row, because a job that never ran has no core.
     let rows = if by_task { set.tasks.len() } else { set.cores + 1 };
     let span = until.0.max(1) as f64;
     let x = |time: Time| LEFT + (WIDTH - LEFT - RIGHT) * (time.0 as f64 / span).min(1.0);
@@ -70,13 +72,13 @@ fn is_missed(job: &JobRecord, until: Time) -> bool {
     !job.met() && job.deadline <= until
 }
 
-/// Arrows of a release and of a deadline, from where they begin.
+/// Path of the arrow at a release, from its lower end, and at a deadline, from its upper end.
 const RELEASE: &str = "v-26m-3 5l3 -5l3 5";
 const DEADLINE: &str = "v26m-3 -5l3 5l3 -5";
-/// A cross about a point.
+/// Path of a cross around a point.
 const CROSS: &str = "m-4 -4l8 8m0 -8l-8 8";
 
-/// Release and deadline of a job.
+/// Draws the marks of a job's release and deadline.
 fn window_marks(out: &mut Svg, job: &JobRecord, top: f64, until: Time, x: impl Fn(Time) -> f64) {
     out.add(path(x(job.release), top + 31.0, RELEASE).class("arrow"));
     if job.deadline <= until {
@@ -85,13 +87,13 @@ fn window_marks(out: &mut Svg, job: &JobRecord, top: f64, until: Time, x: impl F
     }
 }
 
-/// A cross at the deadline of a missed job, with the reason.
+/// Draws a cross at the deadline of a missed job, with the reason as a tooltip.
 fn cross(out: &mut Svg, set: &TaskSet, job: &JobRecord, top: f64, x: impl Fn(Time) -> f64) {
     let words = format!("{} #{} missed: {}", set.tasks[job.task as usize].name, job.number, reason(job));
     out.add(path(x(job.deadline), top + ROW / 2.0, CROSS).class("cross").title(&words));
 }
 
-/// Why a job is missed, in words.
+/// Returns in words why a job missed its deadline.
 pub fn reason(job: &JobRecord) -> String {
     match job.end {
         End::Completed => format!("completed {} late", Time(job.left.0.saturating_sub(job.deadline.0))),
@@ -108,7 +110,7 @@ fn axis(out: &mut Svg, until: Time, bottom: f64, x: impl Fn(Time) -> f64) {
     }
 }
 
-/// A round step that gives about ten ticks.
+/// Returns a round step between ticks that gives about ten of them.
 fn tick_step(until: Time) -> Time {
     let rough = (until.0 / 10).max(1);
     let power = 10u64.pow(rough.ilog10());
@@ -118,7 +120,7 @@ fn tick_step(until: Time) -> Time {
 
 fn legend(out: &mut Svg, set: &TaskSet, by_task: bool, y: f64) {
     let mut x = LEFT;
-    let mut entry = |symbol: Shape, words: &str| {
+    let mut entry = |symbol: SvgShape, words: &str| {
         out.moved(x, y, |out| {
             out.add(symbol);
             out.add(text(18.0, 4.0, words).class("soft"));

@@ -1,25 +1,27 @@
-//! How long to simulate when the user does not say.
+//! The length of a run if the user does not give one, and estimates of the number of jobs up to a time.
 
 use temponet_task::{Arrival, Gap, Task, TaskSet, Time};
 
-/// Enough jobs for a stable figure, few enough for an answer at once.
+/// Approximate number of jobs of a default run: enough for stable figures, few enough for an immediate answer.
 const JOBS: f64 = 10_000.0;
 
-/// Rare tasks, late modes and bursts may make a run this many times as long as what is enough, and no longer: a task of a microsecond beside
-/// one of a day would otherwise mean 10¹¹ jobs.
+/// Factor by which rare tasks, late modes and bursts may increase the number of jobs. Without a limit, a task with a
+/// period of a microsecond beside one of a day would mean 10¹¹ jobs.
 const MOST_LONGER: f64 = 20.0;
 
-/// Where nothing would count, as in a burst of a million, it may be this many times the most jobs.
+/// Further factor if otherwise no deadline would lie within the run, as with a burst of a million jobs.
 const MOST_FOR_ANY: f64 = 10.0;
 
-/// The horizon of about 10 000 jobs.
+/// Returns the horizon of about 10 000 jobs; see [`horizon_of`].
 pub fn default_horizon(set: &TaskSet) -> Time {
     horizon_of(set, JOBS)
 }
 
-/// A whole number of hyperperiods where they are short, else enough time for about `jobs` jobs; a list of single jobs to
-/// its last deadline. Mode switches, bursts, lists beside other tasks and a job of every task are included as long as that takes no more
-/// than 20 times as many jobs; [`uncounted`] says what is not.
+/// Returns a horizon of about `jobs` jobs.
+///
+/// It is a whole number of hyperperiods if they are short. A set of listed jobs alone runs to its last deadline. Mode
+/// switches, bursts, listed jobs beside other tasks, and a job of every task are included as long as that takes at most
+/// 20 times as many jobs; [`uncounted`] names the tasks that are not.
 pub fn horizon_of(set: &TaskSet, jobs: f64) -> Time {
     let listed = set.tasks.iter().filter_map(|task| match &task.arrival {
         Arrival::Listed(jobs) => jobs.iter().map(|job| job.deadline).max(),
@@ -48,7 +50,7 @@ pub fn horizon_of(set: &TaskSet, jobs: f64) -> Time {
     bounded(set, wanted, jobs * MOST_LONGER)
 }
 
-/// The date itself, or an earlier one until which no more than about `most` jobs are released.
+/// Returns `date`, or an earlier time up to which about `most` jobs are released.
 fn bounded(set: &TaskSet, date: Time, most: f64) -> Time {
     if expected_jobs(set, date) <= most {
         return date;
@@ -60,7 +62,7 @@ fn bounded(set: &TaskSet, date: Time, most: f64) -> Time {
     }
 }
 
-/// The latest date up to `date` until which no more than about `most` jobs are released.
+/// Returns the latest time, at most `date`, up to which no more than about `most` jobs are released.
 fn latest(set: &TaskSet, date: Time, most: f64) -> Time {
     let (mut low, mut high) = (1, date.0.saturating_add(1));
     while low + 1 < high {
@@ -77,10 +79,11 @@ fn first_deadline(task: &Task) -> Option<Time> {
     }
 }
 
-/// Tasks that a note names.
+/// Greatest number of tasks that a note names.
 const MOST_NAMED: usize = 3;
 
-/// What a run up to `horizon` says nothing about: the tasks whose first deadline is beyond it, in one sentence.
+/// Names, in one sentence, the tasks about which a run up to `horizon` says nothing, because their first deadline lies
+/// beyond it; `None` if there are none.
 pub fn uncounted(set: &TaskSet, horizon: Time) -> Option<String> {
     let beyond = set.tasks.iter().filter_map(|task| Some((task, first_deadline(task)?)));
     let beyond: Vec<(&Task, Time)> = beyond.filter(|(_, deadline)| *deadline > horizon).collect();
@@ -98,7 +101,7 @@ pub fn uncounted(set: &TaskSet, horizon: Time) -> Option<String> {
     ))
 }
 
-/// About how many jobs are released before `date`; those of a burst together.
+/// Returns the approximate number of jobs released before `date`. Bursts count as a whole.
 pub fn expected_jobs(set: &TaskSet, date: Time) -> f64 {
     set.tasks.iter().enumerate().map(|(index, task)| jobs_of(set, index, task, date)).sum()
 }
@@ -111,7 +114,7 @@ fn jobs_of(set: &TaskSet, index: usize, task: &Task, date: Time) -> f64 {
         Arrival::Burst { until, .. } => date.min(until),
         _ => date,
     };
-    // From each mode's beginning to that of the next; before the first there is none.
+    // Interval by interval, from the start of one mode to that of the next. Before the first mode, none applies.
     let mut arrivals = 0.0;
     for number in 0..=set.modes.len() {
         let mode = number.checked_sub(1).map(|before| &set.modes[before]);
@@ -128,7 +131,7 @@ fn jobs_of(set: &TaskSet, index: usize, task: &Task, date: Time) -> f64 {
     }
 }
 
-/// Jobs of all recurring tasks per second, in the long run and without modes.
+/// Returns the number of jobs per second of all recurring tasks, in the long run and without modes.
 pub fn jobs_per_second(set: &TaskSet) -> f64 {
     let rate = |task: &Task| match task.arrival {
         Arrival::Burst { jobs, .. } => f64::from(jobs) * arrivals_per_second(task),
@@ -172,7 +175,8 @@ mod tests {
         assert_eq!(default_horizon(&set).0 % Time::from_ms(20).0, 0);
     }
 
-    /// A microsecond beside a day, an offset, a mode, and a burst of years: each asked for 10¹¹ jobs and more.
+    /// Period, offset, mode and burst of a day beside a task of a microsecond: without a limit, each would ask for 10¹¹
+    /// jobs or more.
     #[test]
     fn mixed_time_scales_do_not_ask_for_endless_runs() {
         let day = Time::from_secs(86_400);

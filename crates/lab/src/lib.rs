@@ -1,23 +1,28 @@
-//! Experiments and what people look at: comparisons over repeated runs, statistics, pictures and the HTML report.
+//! The lab: experiments with schedulers, and the pages and pictures that show their results.
+//!
+//! The experiments:
+//! - [`comparison`]: all schedulers on one task set, over repeated runs, with a verdict and a page;
+//! - [`arena`]: schedulers on fixed scenarios of many task sets;
+//! - [`sweep`]: schedulers on random task sets over load, cores and tasks;
+//! - [`overload`]: the greatest overload that each scheduler survives;
+//! - [`explain`]: why the learned scheduler decided as it did;
+//! - [`training`]: how a training went, and whether its result is worth using;
+//! - [`measure`]: how long decisions take on this machine.
+//!
+//! They share the schedulers by name ([`roster`]), the length of runs ([`horizon`]), the clairvoyant optimum
+//! ([`clairvoyant`]), statistics ([`stats`]), the picture of a schedule ([`gantt`]) and the progress bar
+//! ([`progress`]). All pages and pictures are written with the crate `temponet-page`.
 
 pub mod arena;
 pub mod clairvoyant;
 pub mod comparison;
-mod conclusion;
-pub mod curves;
-pub mod diagnostics;
 pub mod explain;
-pub mod explain_run;
 pub mod gantt;
 pub mod horizon;
-pub mod latency;
 pub mod measure;
 pub mod overload;
 pub mod progress;
-pub mod ranking;
-pub mod report;
 pub mod roster;
 pub mod stats;
 pub mod sweep;
-pub mod sweep_files;
-pub mod verdict;
+pub mod training;

@@ -1,6 +1,8 @@
-//! How much overload each scheduler survives: the largest factor on all execution times at which it still meets nearly every deadline.
+//! The overload that each scheduler survives: the largest factor on all execution times at which it still meets nearly
+//! every deadline.
 //!
-//! By simulation, so it holds for these jobs; by bisection, which takes for granted that more work never means more deadlines met.
+//! The answer comes from simulation, so it holds for the simulated jobs. It is found by bisection, which assumes that
+//! more work never means more deadlines met.
 
 use rayon::prelude::*;
 use temponet_oracle::STEPS_PER_SECOND;
@@ -12,70 +14,71 @@ use crate::comparison::CompareError;
 use crate::progress::Progress;
 use crate::roster::Roster;
 
-/// The share of deadlines that counts as survival.
+/// Least share of deadlines met that counts as survival.
 pub const SURVIVAL: f64 = 0.99;
 
-/// What to run.
+/// What to run to find the overload that schedulers survive.
 #[derive(Clone, Debug)]
 pub struct OverloadPlan {
-    /// The tasks and the machine.
+    /// Tasks and machine.
     pub set: TaskSet,
-    /// How long each run lasts.
+    /// Length of each run.
     pub horizon: Time,
-    /// The first run's seed; each further run has the next.
+    /// Seed of the first run; each further run uses the next seed.
     pub seed: u64,
-    /// How many runs at each factor.
+    /// Number of runs at each factor.
     pub runs: u64,
     /// Scheduler names with options.
     pub schedulers: Vec<String>,
-    /// What the names stand for.
+    /// Roster that builds schedulers from their names.
     pub roster: Roster,
 }
 
-/// The answer for one scheduler.
+/// Greatest overload that one scheduler survives.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Survival {
-    /// Its name with options.
+    /// Scheduler name with options.
     pub scheduler: String,
-    /// The largest factor found; zero if it does not even survive the least.
+    /// Largest factor on all execution times that it survives; zero if it survives none of those tried.
     pub factor: f64,
     /// Mean load per core at that factor.
     pub load: f64,
     /// Share of deadlines met at that factor.
     pub compliance: f64,
-    /// Nothing beyond was tried: it may survive more.
+    /// Whether this is the largest factor tried, so that the scheduler may survive more.
     pub is_limit: bool,
 }
 
-/// Everyone's answer.
+/// Greatest overload that each scheduler survives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Survivals {
-    /// With the future known, at least; none where there are too many jobs for that.
+    /// Overload that a scheduler with knowledge of the future survives, at least; `None` if there are too many jobs to
+    /// find it.
     pub possible: Option<Survival>,
-    /// The most survived first.
+    /// Schedulers, the largest factor first.
     pub rows: Vec<Survival>,
-    /// Schedulers that do not apply to this set, and why.
+    /// Schedulers that do not apply to this set, with the reason.
     pub skipped: Vec<(String, String)>,
 }
 
-/// What the answer of the optimum is called: its schedules are known, better ones may exist.
+/// Name of the optimum in results. Its schedules are known, but better ones may exist.
 const CLAIRVOYANT: &str = "clairvoyant, at least";
-/// Effort for the optimum of one run.
+/// Effort for the optimum of one run, in steps of the oracle.
 const ORACLE_STEPS: u64 = (0.1 * STEPS_PER_SECOND) as u64;
 
-/// Factors tried for each scheduler.
+/// Number of factors tried for each scheduler.
 const STEPS: u64 = 11;
-/// Factors lie between nothing and the one that makes this mean load per core, in so many parts of it.
+/// Mean load per core at the largest factor. Factors are multiples of 1/[`WHOLE`] of the largest.
 const GREATEST_LOAD: f64 = 2.0;
 const WHOLE: u64 = 1 << (STEPS - 1);
 
 impl OverloadPlan {
-    /// Of how many runs a progress bar is.
+    /// Returns the total number of runs, for a progress bar.
     pub fn runs_in_all(&self) -> u64 {
         (self.schedulers.len() as u64 + 1) * self.runs * STEPS
     }
 
-    /// Asks every scheduler, in parallel; the result does not depend on the number of threads.
+    /// Runs the plan in parallel. The result does not depend on the number of threads.
     pub fn run(&self, progress: &Progress) -> Result<Survivals, CompareError> {
         for name in &self.schedulers {
             self.roster.build(name)?;
@@ -104,7 +107,8 @@ impl OverloadPlan {
         .map(Option::unwrap_or_default)
     }
 
-    /// What could be survived by knowing the future: a schedule with so much in time is known, and there may be better ones.
+    /// Returns the overload that a scheduler with knowledge of the future survives, at least, because only schedules
+    /// that are known count.
     fn possible(&self, progress: &Progress) -> Result<Option<Survival>, CompareError> {
         self.most_survived(CLAIRVOYANT, progress, |set, seed| {
             let found = equal_optimum(set, seed, self.horizon, ORACLE_STEPS);
@@ -112,7 +116,8 @@ impl OverloadPlan {
         })
     }
 
-    /// The largest factor at which enough deadlines are met, where `outcome` is one run's, of a set and a seed; none if that has none.
+    /// Returns the largest factor at which enough deadlines are met. `outcome` counts the jobs of one run of a set with
+    /// a seed; if it returns `None`, so does this function.
     fn most_survived(
         &self,
         name: &str,
@@ -121,7 +126,7 @@ impl OverloadPlan {
     ) -> Result<Option<Survival>, CompareError> {
         progress.say(name);
         let load = self.set.mean_utilization() / self.set.cores as f64;
-        // A part is this many millionths of the execution times.
+        // Factor in millionths, from its multiple of 1/`WHOLE`.
         let millionths = |part: u64| ((GREATEST_LOAD / load * 1e6).min(1e15) * part as f64 / WHOLE as f64) as u64;
         let compliance = |part: u64| -> Result<Option<f64>, CompareError> {
             let set = self.set.with_work(millionths(part), 1_000_000);

@@ -1,4 +1,4 @@
-//! Progress on stderr, for work that takes longer than two seconds, if somebody looks at a terminal.
+//! A progress bar on stderr. It appears only on a terminal, and only if the work takes longer than two seconds.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use temponet_sim::{End, Observer};
 use temponet_task::{Job, Speed, Time};
 
-/// Shown only if the work lasts and somebody looks at the terminal.
+/// A progress bar that appears only on a terminal, and only if the work takes longer than two seconds.
 #[derive(Clone)]
 pub struct Progress {
     bar: ProgressBar,
 }
 
-/// Shows a bar once its work has lasted, also while that work says nothing.
+/// Starts a thread that shows the bar after [`QUIET`], even if the work reports nothing until then.
 fn show_later(bar: &ProgressBar) {
     if !std::io::stderr().is_terminal() {
         return;
@@ -29,7 +29,7 @@ fn show_later(bar: &ProgressBar) {
 }
 
 impl Progress {
-    /// For `runs` runs of length `horizon`.
+    /// A bar for `runs` runs of length `horizon`.
     pub fn new(runs: u64, horizon: Time) -> Progress {
         let length = (horizon.0 / UNIT).max(1).saturating_mul(runs);
         let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
@@ -41,7 +41,7 @@ impl Progress {
         Progress { bar }
     }
 
-    /// For work of which nobody knows how much it is; gone when it is dropped.
+    /// A spinner for work of unknown length; it disappears when it is dropped.
     pub fn busy(what: &str) -> Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} · {elapsed}") {
@@ -52,27 +52,27 @@ impl Progress {
         Progress { bar }
     }
 
-    /// For so many steps of work.
+    /// A bar for `count` steps of work.
     pub fn steps(count: u64) -> Progress {
         Progress::new(count, STEP)
     }
 
-    /// One of the steps is done.
+    /// Reports that one step is done.
     pub fn step(&self) {
         self.advance(STEP);
     }
 
-    /// An observer that moves the bar on as simulated time passes.
+    /// Wraps an observer so that the bar advances with simulated time.
     pub fn watch<O: Observer>(&self, inner: O) -> Watched<O> {
         Watched { inner, progress: self.clone(), shown: Time::ZERO, until_update: UPDATE_EVERY }
     }
 
-    /// `length` more of simulated time is done.
+    /// Reports that a further `length` of simulated time is done.
     pub fn advance(&self, length: Time) {
         self.bar.inc(length.0 / UNIT);
     }
 
-    /// Names what is under way.
+    /// Shows what is being done.
     pub fn say(&self, what: &str) {
         self.bar.set_message(what.to_string());
     }
@@ -83,20 +83,20 @@ impl Progress {
     }
 }
 
-/// What the bar moves for one step.
+/// Simulated time that stands for one step.
 const STEP: Time = Time::from_ms(1);
-/// The bar counts microseconds, so that long horizons times many runs fit.
+/// Nanoseconds per unit of the bar. It counts microseconds, so that long horizons times many runs fit.
 const UNIT: u64 = 1_000;
-/// Releases and slices between updates.
+/// Number of releases and slices between two updates.
 const UPDATE_EVERY: u32 = 4_096;
-/// A bar that would be gone within this time is not drawn.
+/// Time before the bar appears; shorter work shows none.
 const QUIET: Duration = Duration::from_secs(2);
-/// How often time passes on it while nothing else does.
+/// Interval at which the elapsed time is updated without any report.
 const TICK: Duration = Duration::from_millis(250);
 
-/// An observer that also moves a progress bar.
+/// An observer that also advances a progress bar.
 pub struct Watched<O> {
-    /// The observer inside.
+    /// The wrapped observer.
     pub inner: O,
     progress: Progress,
     shown: Time,
@@ -109,7 +109,7 @@ impl<O> Watched<O> {
         self.shown = now;
     }
 
-    /// Counts a release or a slice, and now and then shows where the run is.
+    /// Counts a release or a slice, and updates the bar once in a while.
     fn tick(&mut self, now: Time) {
         self.until_update -= 1;
         if self.until_update == 0 {
@@ -118,7 +118,7 @@ impl<O> Watched<O> {
         }
     }
 
-    /// The run is over at `horizon`.
+    /// Reports the end of the run at `horizon`, and returns the wrapped observer.
     pub fn done(mut self, horizon: Time) -> O {
         self.show(horizon);
         self.inner

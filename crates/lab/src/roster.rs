@@ -1,4 +1,4 @@
-//! Every scheduler of the lab by name: the classical ones and, with a model, the learned one.
+//! All schedulers of the lab by name: those of `temponet-sched` and, with a model, the learned one.
 
 use std::sync::Arc;
 
@@ -7,42 +7,43 @@ use temponet_sched::SpecError;
 use temponet_task::Scheduler;
 use temponet_task::wording::did_you_mean;
 
-/// The learned scheduler, behind its shield.
+/// Name of the learned scheduler with its shield.
 pub const SHIELDED: &str = "temponet";
-/// The network alone.
+/// Name of the learned scheduler without a shield: the network alone.
 pub const UNSHIELDED: &str = "temponet-unshielded";
-/// Both.
+/// Names of the learned scheduler, with and without its shield.
 pub const LEARNED: [&str; 2] = [SHIELDED, UNSHIELDED];
 
-/// Whether a name, with or without options, is that of a scheduler that others have published: not the learned one, nor another one of ours.
+/// Whether a name, with or without options, is that of a scheduler from the literature, that is, neither the learned
+/// one nor another of this project's own.
 pub fn is_classical(spec: &str) -> bool {
     !LEARNED.contains(&spec) && temponet_sched::is_classical(spec)
 }
 
-/// What names can stand for.
+/// Builds schedulers from their names.
 #[derive(Clone, Debug, Default)]
 pub struct Roster {
-    /// What the learned scheduler asks.
+    /// Model of the learned scheduler; without one, only the other schedulers exist.
     pub model: Option<Arc<Model>>,
 }
 
 impl Roster {
-    /// The classical schedulers only.
+    /// A roster without a model, and so without the learned scheduler.
     pub fn classical() -> Roster {
         Roster::default()
     }
 
-    /// All names there are, the learned scheduler's first.
+    /// Returns all names, those of the learned scheduler first.
     pub fn names(&self) -> Vec<String> {
         let learned = LEARNED.iter().filter(|_| self.model.is_some()).copied();
         learned.chain(temponet_sched::ALL.iter().map(|entry| entry.name)).map(String::from).collect()
     }
 
-    /// Makes the scheduler that a text names, with options.
+    /// Builds the scheduler with the given name and options.
     pub fn build(&self, spec: &str) -> Result<Box<dyn Scheduler>, SpecError> {
         if !LEARNED.contains(&spec) {
             return temponet_sched::build(spec).map_err(|error| match error {
-                // The learned scheduler may be what was meant.
+                // The hint for a misspelled name must know the learned scheduler too.
                 SpecError::Unknown(name, _) if LEARNED.contains(&name.as_str()) => {
                     SpecError::Option(spec.into(), format!("{name} has no options and needs no other shield"))
                 }
@@ -63,7 +64,8 @@ impl Roster {
         })
     }
 
-    /// How results call a scheduler: random weights are never reported as TempoNet's.
+    /// Returns the name of a scheduler in results, which marks untrained models: random weights are never reported as
+    /// TempoNet's.
     pub fn label(&self, spec: &str) -> String {
         let is_untrained = LEARNED.contains(&spec) && self.model.as_ref().is_some_and(|model| model.is_untrained());
         if is_untrained { format!("{spec} (untrained)") } else { spec.into() }

@@ -1,9 +1,9 @@
-//! Contract: the figures of a run are those of its decisions, counted one by one.
+//! Contract: the figures of a run equal those of its decisions, counted one by one.
 
 use std::collections::BTreeSet;
 
 use temponet::{Learned, Model, Options, Tokenizer};
-use temponet_lab::diagnostics::{RunDiagnostics, RunReport, explain};
+use temponet_lab::explain::diagnostics::{RunDiagnostics, RunReport, explain};
 use temponet_sched::build;
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved};
@@ -15,7 +15,7 @@ fn set(cores: usize, load: f64) -> TaskSet {
     generate(&spec, 7).unwrap()
 }
 
-/// A run under `chooser`, whose choices count as the network's; `see` meets every decision.
+/// Runs under `chooser`, whose choices count as the network's, and calls `see` at every decision.
 fn run(
     set: &TaskSet,
     model: &Model,
@@ -63,7 +63,7 @@ fn the_figures_of_a_run_are_those_of_its_decisions() {
             ready += view.active.len() as u64;
             ran += chosen.cores().iter().flatten().count() as u64;
             entropy += f64::from(explanation.entropy_bits[1]);
-            // What the decision token pays to idling, and to each job its share of its row's.
+            // Attention of the decision token to idling, and to each job, whose row it shares with equal jobs.
             let heads: Vec<_> = explanation.attention.iter().filter(|map| map.layer == 1).collect();
             let idle = heads.iter().map(|map| map.weights[0][0]).sum::<f32>() / heads.len() as f32;
             let count = |row: u32| explanation.rows[row as usize - 1].count as f32;
@@ -92,7 +92,7 @@ fn the_figures_of_a_run_are_those_of_its_decisions() {
         assert_eq!((report.q_chosen.count, report.q_others.count), (ran, ready - ran));
         assert!((report.q_chosen.bars.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         assert!(report.q_chosen.quantiles.is_sorted_by(|a, b| a.1 <= b.1));
-        // The best are chosen, so the chosen are better on the whole.
+        // Jobs with the best Q-values are chosen, so the chosen ones have the greater median.
         assert!(report.q_chosen.quantiles[3].1 > report.q_others.quantiles[3].1);
         assert!(report.attention_criticality.unwrap().abs() <= 1.0 && report.attention_urgency.unwrap().abs() <= 1.0);
     }
@@ -112,7 +112,7 @@ fn a_known_policy_is_recognised() {
         edf.agreement[1].agreement.contested < edf.agreement[1].agreement.all,
         "where there is no choice, all agree"
     );
-    // Shortest remaining first is the rule with β alone, least slack first mostly the one with α.
+    // Shortest remaining time first is the rule with β alone; least laxity first is mostly the rule with α.
     assert!(srpt.rule.agreement.all > 0.99 && srpt.rule.beta > 0.5, "{:?}", srpt.rule);
     assert!(llf.rule.agreement.all > 0.8 && llf.rule.alpha > srpt.rule.alpha, "{:?}", llf.rule);
     let names: BTreeSet<&str> = edf.agreement.iter().map(|named| named.scheduler.as_str()).collect();

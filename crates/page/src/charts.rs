@@ -1,40 +1,42 @@
-//! Pictures that are no curves: grids of shaded cells, bars in groups, histograms.
+//! Charts other than line charts: grids of shaded cells, grouped bars, and histograms.
+//!
+//! Line charts are in [`plot`](super::plot). Each chart also says in words what it shows, for screen readers.
 
 use super::colours::{ink_on, shade};
 use super::svg::{Svg, fill, line, rect, text};
 
 const CELL: (f64, f64) = (62.0, 30.0);
 const TOP: f64 = 10.0;
-/// Width of a letter, about, as a part of its height.
+/// Approximate width of a letter, as a fraction of the font size.
 const LETTER: f64 = 0.58;
 
-/// A table of numbers as shaded cells, the greatest brightest, with the scale beside it.
+/// A table of numbers drawn as shaded cells, the greatest brightest, with a color scale beside it.
 pub struct Grid {
-    /// What the columns are.
+    /// Label of the column axis.
     pub x_label: String,
-    /// What the rows are.
+    /// Label of the row axis.
     pub y_label: String,
-    /// The columns, from the left; an empty name leaves a column unlabelled.
+    /// Names of the columns, from the left; an empty name leaves a column unlabeled.
     pub columns: Vec<String>,
-    /// The rows, from the top.
+    /// Names of the rows, from the top.
     pub rows: Vec<String>,
-    /// Row after row; none where nothing is known.
+    /// Values, row by row; `None` where there is no value.
     pub cells: Vec<Vec<Option<f64>>>,
-    /// What a cell says; none: it is only shaded.
+    /// Formats the value inside a cell; `None` draws the shade alone.
     pub label: Option<fn(f64) -> String>,
-    /// Width and height of a cell; none: wide enough for a label.
+    /// Width and height of a cell, in pixels; `None` makes it wide enough for a label.
     pub cell: Option<(f64, f64)>,
-    /// What the scale spans; none: from the least to the greatest known.
+    /// Values at the two ends of the scale; `None` takes the least and the greatest value.
     pub span: Option<(f64, f64)>,
 }
 
 impl Grid {
-    /// The picture for a page.
+    /// Draws the grid for use inside a page.
     pub fn svg(&self) -> String {
         self.picture(|_, _| None).inline()
     }
 
-    /// The picture; `says` is what pointing at the cell of a row and a column says.
+    /// Draws the grid; `says` returns the tooltip of the cell in a given row and column.
     pub fn picture(&self, says: impl Fn(usize, usize) -> Option<String>) -> Svg {
         let (wide, tall) = self.cell.unwrap_or(CELL);
         let known = || self.cells.iter().flatten().flatten().copied().filter(|value| value.is_finite());
@@ -43,7 +45,7 @@ impl Grid {
         let font = (tall * 0.9).clamp(7.0, 12.0);
         let longest = |names: &[String]| names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as f64;
         let left = (32.0 + LETTER * font * longest(&self.rows)).max(60.0);
-        // Names that are wider than their column are written upwards.
+        // Names that are wider than their column are turned upright.
         let is_upright = longest(&self.columns) * LETTER * font > wide;
         let below = if is_upright { 12.0 + LETTER * font * longest(&self.columns) } else { 18.0 };
         let (bottom, right) =
@@ -69,7 +71,7 @@ impl Grid {
                 }
             }
         }
-        // As many names as there is room for.
+        // Leave names out where they would overlap.
         let each = |step: f64| (font / step).ceil().max(1.0) as usize;
         for (row, name) in self.rows.iter().enumerate().step_by(each(tall)) {
             out.add(text(left - 6.0, TOP + tall * (row as f64 + 0.5) + 0.35 * font, name).end());
@@ -94,7 +96,7 @@ impl Grid {
     }
 }
 
-/// The scale of a grid from bottom to top, with its ends.
+/// Draws the color scale of a grid, from bottom to top, with a value at each end.
 fn scale(out: &mut Svg, x: f64, (low, high): (f64, f64), label: Option<fn(f64) -> String>) {
     let (steps, tall) = (16, 5.0);
     for step in 0..steps {
@@ -107,7 +109,8 @@ fn scale(out: &mut Svg, x: f64, (low, high): (f64, f64), label: Option<fn(f64) -
     }
 }
 
-/// Bars beside each other: for each group one of every series, from zero to `top`. `label` says what a bar shows.
+/// Draws grouped bars: in each group one bar per series, from zero to `top`. `label` formats the value of a bar. Values
+/// that are not finite have no bar.
 pub fn bars(groups: &[String], series: &[(String, Vec<f64>)], top: f64, label: fn(f64) -> String) -> String {
     let (tall, above) = (190.0, 44.0);
     let bar = (560.0 / (groups.len() * (series.len() + 1)).max(1) as f64).clamp(18.0, 46.0);
@@ -154,7 +157,7 @@ fn legend_width(series: &[(String, Vec<f64>)]) -> f64 {
     series.iter().map(|(name, _)| entry_width(name)).sum()
 }
 
-/// Histograms over each other: the shares of equal steps of a range, each with its name, in the colours of the palette.
+/// Draws histograms over each other. Each series has a name and the shares, 0 to 1, of equal steps of `range`.
 pub fn histogram(range: (f64, f64), series: &[(&str, &[f64])]) -> String {
     let (left, width, top, height) = (44.0, 520.0, 26.0, 160.0);
     let most = series.iter().flat_map(|(_, bars)| bars.iter()).copied().fold(f64::MIN_POSITIVE, f64::max);

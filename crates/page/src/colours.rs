@@ -1,6 +1,7 @@
-//! Colours in light and dark: a theme, a palette of series, and a perceptually uniform scale.
+//! The colors of all pages and pictures, for light and dark mode: a theme, a palette for series, and a perceptually
+//! uniform scale.
 
-/// Name, on a light ground, on a dark one.
+/// Colors of the theme: name, color in light mode, color in dark mode.
 const THEME: [(&str, &str, &str); 12] = [
     ("ink", "#1c2733", "#e3e8ed"),
     ("soft", "#566473", "#9dabb8"),
@@ -16,7 +17,8 @@ const THEME: [(&str, &str, &str); 12] = [
     ("focus", "#0b62d6", "#7ab8ff"),
 ];
 
-/// Colours of series that stay apart for most kinds of sight (after Okabe and Ito, and Tol), on a light ground and on a dark one.
+/// Colors of series, in light and in dark mode, that most color-blind readers can tell apart (after Okabe and Ito, and
+/// Tol).
 pub const PALETTE: [(&str, &str); 10] = [
     ("#0072b2", "#4aa8e8"),
     ("#e69f00", "#f0b429"),
@@ -30,15 +32,16 @@ pub const PALETTE: [(&str, &str); 10] = [
     ("#666666", "#a3a3a3"),
 ];
 
-/// Dashes once the colours are used up.
-const DASHES: [&str; 4] = ["", "6 3", "2 3", "8 3 2 3"];
+/// Dash patterns, one for each time the palette has been used up.
+pub(super) const DASHES: [&str; 4] = ["", "6 3", "2 3", "8 3 2 3"];
 
-/// The dashes of a series, as `stroke-dasharray` has them; empty for a plain line.
+/// Returns the dash pattern of a series as a `stroke-dasharray`; empty for a solid line.
 pub fn dash(series: usize) -> &'static str {
     DASHES[series / PALETTE.len() % DASHES.len()]
 }
 
-/// Ten points of viridis (Smith and van der Walt): lightness rises evenly, so the order shows in print and for every kind of sight.
+/// Ten points of the viridis scale (Smith and van der Walt). Its lightness rises evenly, so the order of values shows
+/// in print and for every kind of color vision.
 const VIRIDIS: [[f64; 3]; 10] = [
     [68.0, 1.0, 84.0],
     [72.0, 40.0, 120.0],
@@ -52,7 +55,7 @@ const VIRIDIS: [[f64; 3]; 10] = [
     [253.0, 231.0, 37.0],
 ];
 
-/// Steps of the scale that a page's tables use, as classes `q0` to `q20`.
+/// Number of steps of the scale in tables, whose cells have the classes `q0` to `q20`.
 pub const LEVELS: usize = 20;
 
 fn mixed(share: f64) -> [f64; 3] {
@@ -62,18 +65,18 @@ fn mixed(share: f64) -> [f64; 3] {
     [0, 1, 2].map(|of| VIRIDIS[below][of] * (1.0 - part) + VIRIDIS[below + 1][of] * part)
 }
 
-/// The colour of a share from 0 (darkest) to 1 (brightest).
+/// Returns the color of a share from 0 (darkest) to 1 (brightest).
 pub fn shade(share: f64) -> String {
     let [red, green, blue] = mixed(share).map(|part| part.round() as u8);
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Black or white, whichever can be read on [`shade`].
+/// Returns the text color, black or white, that is legible on [`shade`] of the same share.
 pub fn ink_on(share: f64) -> &'static str {
     if luminance(share) > 0.18 { "#000" } else { "#fff" }
 }
 
-/// Relative luminance as WCAG defines it.
+/// Relative luminance as WCAG defines it, 0 to 1.
 fn luminance(share: f64) -> f64 {
     let linear = |part: f64| {
         let part = part / 255.0;
@@ -83,13 +86,13 @@ fn luminance(share: f64) -> f64 {
     0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/// Every colour by its name, `c0` to `c9` for the palette.
+/// All colors by name; the palette is `c0` to `c9`.
 fn named() -> impl Iterator<Item = (String, &'static str, &'static str)> {
     let theme = THEME.into_iter().map(|(name, light, dark)| (name.to_string(), light, dark));
     theme.chain(PALETTE.into_iter().enumerate().map(|(index, (light, dark))| (format!("c{index}"), light, dark)))
 }
 
-/// The colours as CSS variables, and the classes of the scale.
+/// Returns the colors as CSS variables, and the classes of the scale.
 pub(super) fn variables() -> String {
     let list = |is_dark: bool| -> String {
         named().map(|(name, light, dark)| format!("--{name}:{};", if is_dark { dark } else { light })).collect()
@@ -106,8 +109,8 @@ pub(super) fn variables() -> String {
     )
 }
 
-/// A style with its `var(--name)` resolved, once in light and once in dark: for pictures that stand alone, which other programs than browsers
-/// read too.
+/// Returns a style sheet with each `var(--name)` replaced by its color, once for light and once for dark mode.
+/// Stand-alone pictures need this, because programs other than browsers read them too.
 pub(super) fn resolved(style: &str) -> String {
     let with = |is_dark: bool| {
         named().fold(style.to_string(), |style, (name, light, dark)| {

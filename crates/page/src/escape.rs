@@ -1,6 +1,7 @@
-//! Text of users inside HTML and SVG.
+//! Escaping of text that comes from users, for HTML and SVG.
 
-/// Text without what XML cannot hold (control characters) and what would reorder the text around it (direction overrides): U+FFFD instead.
+/// Replaces characters that XML cannot hold (control characters) and characters that would reorder the text around them
+/// (direction overrides) by U+FFFD.
 pub fn printable(text: &str) -> String {
     let plain = |letter: char| match letter {
         '\n' | '\t' => letter,
@@ -11,7 +12,7 @@ pub fn printable(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-/// Safe inside the text and the quoted attributes of HTML and XML, and [`printable`].
+/// Makes text [`printable`] and escapes it for the text and the quoted attributes of HTML and XML.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in printable(text).chars() {

@@ -1,12 +1,15 @@
-//! What every page and picture is made of: one skeleton, one stylesheet, one script, one SVG writer, one set of colours, and the chart kinds
-//! that are drawn with them. Knows nothing of tasks or schedulers.
+//! The writer of all pages and pictures: one HTML skeleton, one style sheet, one script, one SVG writer, one set of
+//! colors, and the charts drawn with them. This crate knows nothing of tasks or schedulers and depends on no other
+//! crate of the workspace.
 //!
-//! A page is one file: nothing is loaded from anywhere, and its content policy forbids it. Everything follows the reader's light or dark
-//! setting. Text of users passes [`escape`] on its way into HTML or SVG.
+//! A page is one self-contained file. It loads nothing, and its content security policy forbids loading. Pages and
+//! pictures follow the reader's light or dark mode. Text that comes from users passes [`escape`] on its way into HTML
+//! or SVG.
 
 pub mod charts;
 pub mod colours;
 mod escape;
+pub mod fragment;
 pub mod plot;
 mod skeleton;
 pub mod svg;
@@ -14,4 +17,4 @@ mod table;
 
 pub use escape::{escape, printable};
 pub use skeleton::Page;
-pub use table::{Cell, Table};
+pub use table::{HtmlCell, HtmlTable};

@@ -1,27 +1,27 @@
-//! Line charts as SVG: panels in rows that share their curves' colours and one legend.
+//! Line charts: panels arranged in rows that share one legend and its colors.
 
 use super::svg::{Svg, circle, fill, line, polyline, text};
 
-/// One chart: its title and axis labels, and a curve per name in the order of the legend.
+/// One line chart, with one curve per name of the legend, in the same order.
 pub struct Panel {
-    /// Above it.
+    /// Title above the chart.
     pub title: String,
-    /// Below it.
+    /// Label below the x axis.
     pub x_label: &'static str,
-    /// The points of each curve, by ascending x.
+    /// Points `(x, y)` of each curve, by ascending x; an empty curve is not drawn.
     pub curves: Vec<Vec<(f64, f64)>>,
-    /// What the y axis spans.
+    /// Range and kind of the y axis.
     pub y: Span,
-    /// Upright lines with a word above them.
+    /// Vertical lines, as x and the word above the line.
     pub marks: Vec<(f64, String)>,
-    /// Whether both axes are logarithmic; everything is positive then.
+    /// Whether both axes are logarithmic; all values must then be positive.
     pub is_log: bool,
 }
 
-/// What a y axis spans.
+/// Range of a y axis, from the lowest to the highest value, and how its values are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Span {
-    /// Shares, from one to another, as per cent.
+    /// Shares, 0 to 1, written as percentages.
     Shares(f64, f64),
     /// Plain numbers.
     Numbers(f64, f64),
@@ -51,7 +51,7 @@ const TOP: f64 = 46.0;
 const RIGHT: f64 = 24.0;
 const BOTTOM: f64 = 44.0;
 
-/// The panels, `in_row` in a row, the legend below.
+/// Draws the panels, `in_row` to a row, with the legend below. `names` are the entries of the legend.
 pub fn picture(panels: &[Panel], in_row: usize, names: &[String]) -> Svg {
     let width = WIDTH * in_row.min(panels.len().max(1)) as f64;
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as f64;
@@ -75,16 +75,16 @@ pub fn picture(panels: &[Panel], in_row: usize, names: &[String]) -> Svg {
     out
 }
 
-/// The same for a page.
+/// Draws the panels like [`picture`], for use inside a page.
 pub fn svg(panels: &[Panel], in_row: usize, names: &[String]) -> String {
     picture(panels, in_row, names).inline()
 }
 
-/// Curves whose ends are told in words.
+/// Greatest number of curves that the description in words covers one by one.
 const MOST_SAID: usize = 10;
 
 impl Panel {
-    /// What the curves do, for those who do not see them.
+    /// Describes the curves by their ends, for screen readers.
     fn in_words(&self, names: &[String]) -> String {
         let curve = |(name, points): (&String, &Vec<(f64, f64)>)| {
             let ((from, a), (to, b)) = (points.first()?, points.last()?);
@@ -98,7 +98,8 @@ impl Panel {
     }
 }
 
-/// Where to label the x axis, and with what: a few whole numbers where all are whole, six even steps elsewhere.
+/// Returns the places and labels of ticks on the x axis: a few whole numbers if all values are whole, else six
+/// evenly spaced numbers.
 fn ticks(low: f64, high: f64, is_whole: bool) -> Vec<(f64, String)> {
     if low > high {
         return Vec::new();
@@ -109,7 +110,7 @@ fn ticks(low: f64, high: f64, is_whole: bool) -> Vec<(f64, String)> {
         return (0..=count).map(|place| low + step * place as f64).map(|value| (value, format!("{value}"))).collect();
     }
     let steps = if high > low { 5 } else { 0 };
-    // As many digits as tell the labels apart.
+    // Enough digits to tell the labels apart.
     let digits = if high > low { (-((high - low) / 5.0).log10().floor()).clamp(2.0, 9.0) as usize } else { 2 };
     (0..=steps)
         .map(|step| low + (high - low) * f64::from(step) / 5.0)
@@ -117,7 +118,8 @@ fn ticks(low: f64, high: f64, is_whole: bool) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// One, two and five times the powers of ten between two positive numbers; the powers alone where these are many.
+/// Returns one, two and five times the powers of ten between two positive numbers; only the powers themselves over many
+/// decades.
 fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
     let steps: &[f64] = if decades.clone().count() > 4 { &[1.0] } else { &[1.0, 2.0, 5.0] };
@@ -152,10 +154,10 @@ fn draw(out: &mut Svg, panel: &Panel, names: &[String]) {
         out.add(text(at + 2.0, TOP - 5.0, word).class("soft"));
     }
     out.add(text((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 10.0, panel.x_label).middle());
-    // The first in the legend is drawn last, over the others.
+    // The first entry of the legend is drawn last, on top of the others.
     for (index, curve) in panel.curves.iter().enumerate().rev().filter(|(_, curve)| !curve.is_empty()) {
         let name = names.get(index).map_or("", String::as_str);
-        // A single point is no line.
+        // A single point makes no line; it is drawn as a circle.
         out.add(match curve[..] {
             [(a, b)] => circle(x(a), y(b), 4.0).class(&fill(index)).title(name),
             _ => polyline(curve.iter().map(|(a, b)| (x(*a), y(*b)))).series(index).title(name),

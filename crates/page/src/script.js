@@ -1,5 +1,5 @@
 "use strict";
-/** A new element at the end of another one, with text. */
+/** Appends a new element, with text if there is any, to a parent element. */
 const make = (name, parent, text) => {
   const element = document.createElement(name);
   if (text !== undefined) element.textContent = text;
@@ -7,7 +7,7 @@ const make = (name, parent, text) => {
   return element;
 };
 
-/** The value that a cell is sorted by: a number where it has one, else its text. */
+/** Returns the value by which a cell is sorted: its number if it has one, else its text; null if it is empty or a dash. */
 const sortValue = (row, column) => {
   const cell = row.cells[column];
   if (cell.dataset.v !== undefined) return +cell.dataset.v;
@@ -15,14 +15,14 @@ const sortValue = (row, column) => {
   return text === "–" || text === "" ? null : text;
 };
 
-/** Text against text, number against number; what is missing comes last in either order. */
+/** Compares two sort values, numbers as numbers and all else as text. Missing values come last in either order. */
 const compareValues = (a, b, sign) => {
   if (a === null || b === null) return (a === null) - (b === null);
   if (typeof a === "number" && typeof b === "number") return sign * (a - b);
   return sign * String(a).localeCompare(String(b), "en", { numeric: true });
 };
 
-/** Makes the headers of a table sort it: figures from the greatest, words from A, then the other way round. */
+/** Makes the headers of a table sort it. The first click sorts numbers from the greatest and text from A; each further click reverses the order. */
 function sortable(table) {
   const heads = [...table.tHead.rows[0].cells];
   const body = table.querySelector("tbody.rows");
@@ -34,7 +34,7 @@ function sortable(table) {
       const next = now === "none" ? (isNumeric ? "descending" : "ascending") : now === "ascending" ? "descending" : "ascending";
       heads.forEach((other) => other.setAttribute("aria-sort", other === head ? next : "none"));
       const sign = next === "ascending" ? 1 : -1;
-      // Sorting is stable, so equal rows keep the order that they had.
+      // Sorting is stable, so equal rows keep their previous order.
       rows.sort((a, b) => compareValues(sortValue(a, column), sortValue(b, column), sign));
       body.append(...rows);
     })

@@ -1,4 +1,4 @@
-//! The page around everything: head, style, header, sections, footer, scripts.
+//! The skeleton of every page: head, style sheet, header, sections, footer, and scripts.
 
 use std::fmt::Write;
 
@@ -6,10 +6,10 @@ use super::{colours, escape, svg};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
-/// Nothing may be loaded from anywhere; what is in the page may run.
+/// Content security policy: the page loads nothing, and only its own styles and scripts apply.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
-/// A page under way.
+/// Builder of a page. Arguments called `html` are trusted; all other text is escaped.
 pub struct Page {
     title: String,
     style: String,
@@ -19,25 +19,25 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page with a heading, which is also in its title.
+    /// Starts a page with a heading, which is also the first part of its title.
     pub fn new(heading: &str) -> Page {
         let header = format!("<h1>{}</h1>\n", escape(heading));
         Page { title: heading.into(), style: String::new(), header, body: String::new(), scripts: String::new() }
     }
 
-    /// Adds to the title what kind of page it is.
+    /// Adds the kind of page to the title.
     pub fn kind(mut self, kind: &str) -> Page {
         let _ = write!(self.title, " · {kind}");
         self
     }
 
-    /// Rules beside the common ones, for what only this kind of page has.
+    /// Adds CSS rules that only this kind of page needs.
     pub fn style(mut self, style: &str) -> Page {
         self.style += style;
         self
     }
 
-    /// A sentence below the heading; nothing if it is empty.
+    /// Adds a sentence below the heading; nothing if it is empty.
     pub fn lead(mut self, words: &str) -> Page {
         if !words.is_empty() {
             let _ = writeln!(self.header, "<p>{}</p>", escape(words));
@@ -45,19 +45,19 @@ impl Page {
         self
     }
 
-    /// How the figures came about, in small print.
+    /// Adds, in small print, how the figures were obtained.
     pub fn facts(mut self, words: &str) -> Page {
         let _ = writeln!(self.header, "<p class=\"facts\">{}</p>", escape(words));
         self
     }
 
-    /// What to conclude.
+    /// Adds the conclusion, in a highlighted box.
     pub fn verdict(mut self, words: &str) -> Page {
         let _ = writeln!(self.header, "<p class=\"verdict\">{}</p>", escape(words));
         self
     }
 
-    /// A section of ready-made HTML, with a heading and a hint in words; either may be empty.
+    /// Adds a section of HTML with a heading and a hint above it; either text may be empty.
     pub fn section(mut self, heading: &str, hint: &str, html: &str) -> Page {
         self.body += "<section>\n";
         if !heading.is_empty() {
@@ -71,27 +71,27 @@ impl Page {
         self
     }
 
-    /// Ready-made HTML.
+    /// Adds HTML.
     pub fn html(mut self, html: &str) -> Page {
         self.body += html;
         self
     }
 
-    /// Figures for a script, as JSON, in the element `data`.
+    /// Adds JSON for the scripts of the page, in the element with the id `data`.
     pub fn data(mut self, json: &str) -> Page {
-        // A `<` inside a string could end the script element or open a comment in it.
+        // A `<` inside a JSON string could end the script element or open a comment in it.
         let json = json.replace('<', "\\u003c");
         let _ = writeln!(self.scripts, "<script id=\"data\" type=\"application/json\">{json}</script>");
         self
     }
 
-    /// A script beside the common one, which runs first.
+    /// Adds a script; it runs after the common one.
     pub fn script(mut self, script: &str) -> Page {
         let _ = writeln!(self.scripts, "<script>{script}</script>");
         self
     }
 
-    /// The page as one file.
+    /// Returns the page as the text of one file.
     pub fn finish(self) -> String {
         let Page { title, style, header, body, scripts } = self;
         format!(

@@ -1,35 +1,36 @@
-//! Tables, which the common script can sort.
+//! HTML tables, which the common script of the page can sort.
 
 use std::fmt::Write;
 
 use super::escape;
 
-/// One cell.
-pub struct Cell {
+/// A cell of a table.
+pub struct HtmlCell {
     html: String,
     value: Option<f64>,
     class: String,
 }
 
-impl Cell {
-    /// Words of anybody.
-    pub fn text(words: impl AsRef<str>) -> Cell {
-        Cell { html: escape(words.as_ref()), value: None, class: String::new() }
+impl HtmlCell {
+    /// A cell with text, which is escaped.
+    pub fn text(words: impl AsRef<str>) -> HtmlCell {
+        HtmlCell { html: escape(words.as_ref()), value: None, class: String::new() }
     }
 
-    /// A figure as it is shown, and what it is sorted by; none comes last.
-    pub fn figure(words: impl AsRef<str>, value: Option<f64>) -> Cell {
+    /// A cell with a figure: its text, and the value by which the column is sorted. Cells without a value come last.
+    pub fn figure(words: impl AsRef<str>, value: Option<f64>) -> HtmlCell {
         let value = value.filter(|value| value.is_finite());
-        Cell { html: escape(words.as_ref()), value, class: String::new() }
+        HtmlCell { html: escape(words.as_ref()), value, class: String::new() }
     }
 
-    /// Ready-made HTML, such as a bar, and what it is sorted by; none: its text.
-    pub fn html(html: String, value: Option<f64>) -> Cell {
-        Cell { html, value, class: String::new() }
+    /// A cell with trusted HTML, such as a bar. The column is sorted by `value`, or by the text of the cell if there is
+    /// none.
+    pub fn html(html: String, value: Option<f64>) -> HtmlCell {
+        HtmlCell { html, value, class: String::new() }
     }
 
-    /// With a class.
-    pub fn class(mut self, class: impl Into<String>) -> Cell {
+    /// Sets the class of the cell.
+    pub fn class(mut self, class: impl Into<String>) -> HtmlCell {
         self.class = class.into();
         self
     }
@@ -41,9 +42,9 @@ impl Cell {
     }
 }
 
-/// A table under way.
+/// Builder of a table.
 #[derive(Default)]
-pub struct Table {
+pub struct HtmlTable {
     id: &'static str,
     caption: String,
     is_sortable: bool,
@@ -52,30 +53,31 @@ pub struct Table {
     rows: String,
 }
 
-impl Table {
-    /// An empty table.
-    pub fn new() -> Table {
-        Table::default()
+impl HtmlTable {
+    /// Starts an empty table.
+    pub fn new() -> HtmlTable {
+        HtmlTable::default()
     }
 
-    /// A table whose headers sort it, by mouse and keyboard.
-    pub fn sortable() -> Table {
-        Table { is_sortable: true, ..Table::default() }
+    /// Starts a table whose headers sort it, by mouse and keyboard.
+    pub fn sortable() -> HtmlTable {
+        HtmlTable { is_sortable: true, ..HtmlTable::default() }
     }
 
-    /// With an id.
-    pub fn id(mut self, id: &'static str) -> Table {
+    /// Sets the id of the table.
+    pub fn id(mut self, id: &'static str) -> HtmlTable {
         self.id = id;
         self
     }
 
-    /// What it shows.
-    pub fn caption(mut self, words: &str) -> Table {
+    /// Sets the caption.
+    pub fn caption(mut self, words: &str) -> HtmlTable {
         self.caption = escape(words);
         self
     }
 
-    /// A column's header, what it means (nothing if it says so itself), and a class of the header.
+    /// Adds a column: its header, a tooltip that explains it, and the class of the header. Tooltip and class may be
+    /// empty.
     pub fn column(&mut self, name: &str, meaning: &str, class: &str) {
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         let meaning = if meaning.is_empty() { String::new() } else { format!(" title=\"{}\"", escape(meaning)) };
@@ -89,25 +91,25 @@ impl Table {
         };
     }
 
-    /// Headers that say what they mean.
-    pub fn columns(mut self, names: &[&str]) -> Table {
+    /// Adds columns whose headers need no tooltip.
+    pub fn columns(mut self, names: &[&str]) -> HtmlTable {
         names.iter().for_each(|name| self.column(name, "", ""));
         self
     }
 
-    /// A row that stays above the others whatever they are sorted by.
-    pub fn pinned(&mut self, class: &str, cells: &[Cell]) {
+    /// Adds a row that stays on top however the table is sorted.
+    pub fn pinned(&mut self, class: &str, cells: &[HtmlCell]) {
         self.pinned += &row(class, cells);
     }
 
-    /// A row.
-    pub fn row(&mut self, class: &str, cells: &[Cell]) {
+    /// Adds a row with a class, which may be empty.
+    pub fn row(&mut self, class: &str, cells: &[HtmlCell]) {
         self.rows += &row(class, cells);
     }
 
-    /// The table, scrolling by itself where the window is narrow.
+    /// Returns the table in a box that scrolls sideways in narrow windows.
     pub fn finish(self) -> String {
-        let Table { id, caption, is_sortable, head, pinned, rows } = self;
+        let HtmlTable { id, caption, is_sortable, head, pinned, rows } = self;
         let id = if id.is_empty() { String::new() } else { format!(" id=\"{id}\"") };
         let class = if is_sortable { " class=\"sortable\"" } else { "" };
         let caption = if caption.is_empty() { String::new() } else { format!("<caption>{caption}</caption>\n") };
@@ -119,9 +121,9 @@ impl Table {
     }
 }
 
-fn row(class: &str, cells: &[Cell]) -> String {
+fn row(class: &str, cells: &[HtmlCell]) -> String {
     let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
-    format!("<tr{class}>{}</tr>\n", cells.iter().map(Cell::markup).collect::<String>())
+    format!("<tr{class}>{}</tr>\n", cells.iter().map(HtmlCell::markup).collect::<String>())
 }
 
 #[cfg(test)]
@@ -130,9 +132,9 @@ mod tests {
 
     #[test]
     fn headers_of_a_sortable_table_are_buttons_that_say_their_order() {
-        let mut table = Table::sortable().columns(&["name", "figure <1"]);
-        table.pinned("optimum", &[Cell::text("best"), Cell::figure("1.0", Some(1.0))]);
-        table.row("", &[Cell::text("a & b"), Cell::figure("–", Some(f64::NAN))]);
+        let mut table = HtmlTable::sortable().columns(&["name", "figure <1"]);
+        table.pinned("optimum", &[HtmlCell::text("best"), HtmlCell::figure("1.0", Some(1.0))]);
+        table.row("", &[HtmlCell::text("a & b"), HtmlCell::figure("–", Some(f64::NAN))]);
         let html = table.finish();
         assert_eq!(html.matches("aria-sort=\"none\"><button type=\"button\">").count(), 2);
         assert!(html.contains("figure &lt;1") && html.contains("a &amp; b") && html.contains("data-v=\"1\""));

@@ -11,7 +11,7 @@ use super::baselines::Baselines;
 use super::line::{Better, Estimate, Line, Unit};
 use super::{Context, Protocol, ReproduceError, Size};
 use temponet_lab::arena::{Case, possible};
-use temponet_lab::clairvoyant::Range;
+use temponet_lab::clairvoyant::OptimumRange;
 use temponet_lab::comparison::CompareError;
 use temponet_lab::progress::Progress;
 use temponet_lab::roster::{SHIELDED, is_classical};
@@ -164,7 +164,7 @@ pub struct Contest {
     /// Names of the other schedulers, and why they are not applicable.
     pub skipped: Vec<(String, String)>,
     /// Greatest possible score of each run; empty if no optimum was asked for.
-    pub possible: Vec<Range>,
+    pub possible: Vec<OptimumRange>,
 }
 
 impl Context<'_> {
@@ -284,7 +284,7 @@ impl Contest {
     /// Returns the mean of the greatest possible scores, and whether it is the optimum rather than an upper bound.
     pub fn optimum(&self) -> Option<(f64, bool)> {
         let upper: Vec<f64> = self.possible.iter().map(|range| range.upper).collect();
-        (!upper.is_empty()).then(|| (stats::mean(&upper), self.possible.iter().all(Range::is_exact)))
+        (!upper.is_empty()).then(|| (stats::mean(&upper), self.possible.iter().all(OptimumRange::is_exact)))
     }
 
     /// Returns the figures of EDF and of the best classical scheduler, without the optimum.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::findings::words;
 use super::{Findings, Line, Verdict};
-use temponet_page::{Cell, Page, Table, escape};
+use temponet_page::{HtmlCell, HtmlTable, Page, escape};
 
 /// Renders findings as an HTML page with an overview and one section for each experiment.
 pub fn html(all: &[Findings]) -> String {
@@ -12,14 +12,18 @@ pub fn html(all: &[Findings]) -> String {
     let mode = if quick { "A quick run: what is mere noise is marked." } else { "A full run." };
     let facts =
         format!("{mode} Ours is the mean with its 95% interval; σ is the standard deviation over n sets or seeds.");
-    let mut overview = Table::new().columns(&["experiment", "verdict", "in one sentence"]);
+    let mut overview = HtmlTable::new().columns(&["experiment", "verdict", "in one sentence"]);
     for findings in all {
         let id = escape(&findings.id);
         let link = format!("<a href=\"#{id}\">{id}</a> {}", escape(&findings.title));
-        let (verdict, sentence) = (Cell::text(findings.verdict.name()), Cell::text(&findings.sentence));
+        let (verdict, sentence) = (HtmlCell::text(findings.verdict.name()), HtmlCell::text(&findings.sentence));
         overview.row(
             "",
-            &[Cell::html(link, None).class("words"), verdict.class(class(findings.verdict)), sentence.class("words")],
+            &[
+                HtmlCell::html(link, None).class("words"),
+                verdict.class(class(findings.verdict)),
+                sentence.class("words"),
+            ],
         );
     }
     let mut out = String::new();
@@ -50,22 +54,22 @@ fn section(out: &mut String, findings: &Findings) {
     );
     let (header, rows) = figures(findings);
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    let mut table = Table::new().columns(&header);
+    let mut table = HtmlTable::new().columns(&header);
     for (line, row) in findings.lines.iter().zip(&rows) {
         let last = row.len().saturating_sub(1);
         let cell = |(at, words): (usize, &String)| {
-            if at == last { Cell::text(words).class("noise") } else { Cell::text(words) }
+            if at == last { HtmlCell::text(words).class("noise") } else { HtmlCell::text(words) }
         };
         let class = if line.is_headline && line.paper.is_some() { "headline" } else { "" };
-        table.row(class, &row.iter().enumerate().map(cell).collect::<Vec<Cell>>());
+        table.row(class, &row.iter().enumerate().map(cell).collect::<Vec<HtmlCell>>());
     }
     if !rows.is_empty() {
         out.push_str(&table.finish());
     }
     for table in &findings.tables {
         let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
-        let mut shown = Table::new().columns(&header);
-        table.rows.iter().for_each(|row| shown.row("", &row.iter().map(Cell::text).collect::<Vec<Cell>>()));
+        let mut shown = HtmlTable::new().columns(&header);
+        table.rows.iter().for_each(|row| shown.row("", &row.iter().map(HtmlCell::text).collect::<Vec<HtmlCell>>()));
         let _ = writeln!(out, "<h3>{}</h3>{}", escape(&table.title), shown.finish());
     }
     for picture in &findings.pictures {

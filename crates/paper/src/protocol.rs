@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use temponet_train::Recipe;
 
 use super::ReproduceError;
-use temponet_lab::arena::scenario_file::{Burst, Execution, FileCosts, Generate, ScenarioFile, Switch, read_aim};
+use temponet_lab::arena::scenario_file::{Burst, ExecutionShares, FileCosts, Generate, ScenarioFile, Switch, read_aim};
 use temponet_lab::arena::{Case, Scenario};
 
 /// Extent of a run.
@@ -89,7 +89,7 @@ pub struct Workload {
     pub on_miss: String,
     builtin: Option<Vec<String>>,
     generate: Option<Generate>,
-    execution: Option<Execution>,
+    execution: Option<ExecutionShares>,
     burst: Option<Burst>,
     #[serde(default)]
     costs: FileCosts,

@@ -1,6 +1,6 @@
 //! Table of dense and sparse attention.
 
-use temponet_lab::measure::attention::Figures;
+use temponet_lab::measure::attention::AttentionFigures;
 
 use crate::table;
 
@@ -8,9 +8,9 @@ use crate::table;
 pub const JOBS: [usize; 3] = [64, 200, 600];
 
 /// Renders the figures as a table.
-pub fn text(figures: &[Figures]) -> String {
+pub fn text(figures: &[AttentionFigures]) -> String {
     let header = ["jobs", "dense", "sparse", "dense kept", "sparse kept", "other jobs chosen", "control ns"];
-    let row = |figures: &Figures| {
+    let row = |figures: &AttentionFigures| {
         let micro = |ns: f64| format!("{:.1} µs", ns / 1e3);
         let mega = |bytes: usize| format!("{:.2} MB", bytes as f64 / 1e6);
         vec![

@@ -141,8 +141,8 @@ impl ForwardCase {
 struct Measured {
     kernels: Vec<KernelFigures>,
     growths: Vec<Growth>,
-    decisions: Vec<decision::Figures>,
-    attentions: Vec<measured::Figures>,
+    decisions: Vec<decision::DecisionFigures>,
+    attentions: Vec<measured::AttentionFigures>,
     agreements: Vec<agreement::AgreementFigures>,
 }
 
@@ -197,7 +197,7 @@ impl Measured {
         let cases_in_all = kernels.len() * (JOBS.len() + 1) + models.len() * JOBS.len() + attention::JOBS.len() + 1;
         let progress = Progress::steps(cases_in_all as u64);
         let (kernels, growths) = measure_kernels(kernels, passes, &progress)?;
-        let effort = decision::Effort { passes, controls, mapping: Mapping::Greedy };
+        let effort = decision::TimingEffort { passes, controls, mapping: Mapping::Greedy };
         let mut decisions = Vec::new();
         for (name, model) in models {
             let model = Arc::new(model);
@@ -280,10 +280,10 @@ fn kernels_text(kernels: &[KernelFigures]) -> String {
     table::render(&header, &kernels.iter().map(row).collect::<Vec<_>>())
 }
 
-fn decisions_text(decisions: &[decision::Figures]) -> String {
+fn decisions_text(decisions: &[decision::DecisionFigures]) -> String {
     let header =
         ["model", "jobs", "distinct", "tokens", "network", "mapping", "decision", "p99", "p99.9", "control ns"];
-    let row = |figures: &decision::Figures| {
+    let row = |figures: &decision::DecisionFigures| {
         let whole = [figures.end_to_end_ns_p50, figures.end_to_end_ns_p99, figures.end_to_end_ns_p999];
         let parts = [figures.tokens_ns_p50, figures.encoder_ns_p50, figures.mapping_ns_p50];
         let jobs = format!("{}{}", figures.n, if figures.is_fallback { "*" } else { "" });

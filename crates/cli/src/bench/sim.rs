@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use temponet_formats::Format;
-use temponet_lab::comparison::{Plan, compare};
+use temponet_lab::comparison::{ComparisonPlan, compare};
 use temponet_lab::measure::{control, peak_rss_mb};
 use temponet_lab::progress::Progress;
 use temponet_lab::roster::Roster;
@@ -229,7 +229,7 @@ fn compare_all(set: &TaskSet, horizon: Time) -> Result<u64> {
     let schedulers: Vec<String> = temponet_sched::ALL.iter().map(|entry| entry.name.to_string()).collect();
     let progress = Progress::new(schedulers.len() as u64, horizon);
     let record_until = Time::ZERO;
-    let plan = Plan {
+    let plan = ComparisonPlan {
         goal: set.goal(),
         set: set.clone(),
         horizon,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use temponet_lab::clairvoyant::{Clairvoyant, Range};
-use temponet_lab::comparison::{Comparison, Plan, Row};
+use temponet_lab::clairvoyant::{Clairvoyant, OptimumRange};
+use temponet_lab::comparison::{Comparison, ComparisonPlan, ComparisonRow};
 use temponet_sim::Histogram;
 use temponet_task::Measure;
 
@@ -62,7 +62,7 @@ struct JsonClairvoyant {
 impl From<&Clairvoyant> for JsonClairvoyant {
     fn from(optimum: &Clairvoyant) -> JsonClairvoyant {
         let Clairvoyant { released, met, critical, value, met_critical_first, .. } = *optimum;
-        let exact = |range: &Range| range.is_exact();
+        let exact = |range: &OptimumRange| range.is_exact();
         JsonClairvoyant {
             exact: met.is_exact(),
             released,
@@ -186,7 +186,7 @@ impl<'a> JsonReport<'a> {
 }
 
 impl<'a> JsonRow<'a> {
-    pub fn of(row: &'a Row, plan: &'a Plan, of_optimum: Option<f64>) -> JsonRow<'a> {
+    pub fn of(row: &'a ComparisonRow, plan: &'a ComparisonPlan, of_optimum: Option<f64>) -> JsonRow<'a> {
         let metrics = &row.metrics;
         let latency = |histogram: &Histogram| JsonLatency {
             p50: histogram.quantile(0.5),

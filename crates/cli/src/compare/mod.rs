@@ -7,9 +7,9 @@ mod text;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use temponet_lab::comparison::{Plan, compare, picture_window};
+use temponet_lab::comparison::report;
+use temponet_lab::comparison::{ComparisonPlan, compare, picture_window};
 use temponet_lab::progress::Progress;
-use temponet_lab::report;
 use temponet_lab::roster::{Roster, SHIELDED};
 use temponet_task::{Aim, Time};
 
@@ -108,7 +108,7 @@ pub fn run(args: Args) -> Result<()> {
     let (seed, latency) = (args.setup.seed(), args.latency);
     let goal = set.goal_led_by(&args.rank_by);
     let shield = schedulers.iter().any(|name| name == SHIELDED).then(|| shield_role(&set));
-    let plan = Plan {
+    let plan = ComparisonPlan {
         set,
         goal,
         horizon,

@@ -3,8 +3,8 @@
 use std::io::IsTerminal;
 
 use temponet_lab::clairvoyant::Clairvoyant;
-use temponet_lab::comparison::{Comparison, Row};
-use temponet_lab::ranking;
+use temponet_lab::comparison::ranking;
+use temponet_lab::comparison::{Comparison, ComparisonRow};
 use temponet_lab::roster::SHIELDED;
 use temponet_lab::stats::percent;
 use temponet_task::Measure;
@@ -73,7 +73,7 @@ fn bold_row(table: &str, name: &str) -> String {
 
 /// Rows that are shown, and the schedulers that tie with them.
 struct Folded<'a> {
-    shown: Vec<&'a Row>,
+    shown: Vec<&'a ComparisonRow>,
     ties: Vec<(&'a str, Vec<&'a str>)>,
     hidden: usize,
 }
@@ -86,13 +86,13 @@ impl<'a> Folded<'a> {
     /// Folds schedulers that are equal in every measure of the goal in every run into one row. EDF and the learned scheduler keep their own rows.
     fn of(comparison: &'a Comparison) -> Folded<'a> {
         let goal = &comparison.plan.goal;
-        let is_kept = |row: &Row| row.scheduler == "edf" || row.scheduler.split(' ').next() == Some(SHIELDED);
+        let is_kept = |row: &ComparisonRow| row.scheduler == "edf" || row.scheduler.split(' ').next() == Some(SHIELDED);
         // Rows are sorted, so equal rows are adjacent.
-        let groups: Vec<&[Row]> =
+        let groups: Vec<&[ComparisonRow]> =
             comparison.rows.chunk_by(|a, b| ranking::edge(goal, &a.scores, &b.scores).is_none()).collect();
-        let mut represented: Vec<(&Row, Vec<&str>)> = Vec::new();
+        let mut represented: Vec<(&ComparisonRow, Vec<&str>)> = Vec::new();
         for group in groups {
-            let kept: Vec<&Row> = group.iter().filter(|row| is_kept(row)).collect();
+            let kept: Vec<&ComparisonRow> = group.iter().filter(|row| is_kept(row)).collect();
             let first = kept.first().copied().unwrap_or(&group[0]);
             let others = group.iter().filter(|row| !is_kept(row) && row.scheduler != first.scheduler);
             represented.push((first, others.map(|row| row.scheduler.as_str()).collect()));
@@ -135,7 +135,7 @@ fn columns(comparison: &Comparison, is_whole: bool) -> Vec<Column> {
 }
 
 /// Returns the cells of a scheduler, in the order of the columns.
-fn cells(comparison: &Comparison, row: &Row, columns: &[Column]) -> Vec<String> {
+fn cells(comparison: &Comparison, row: &ComparisonRow, columns: &[Column]) -> Vec<String> {
     let metrics = &row.metrics;
     let share =
         |measure: Measure| if metrics.jobs.released > 0 { percent(metrics.score(measure)) } else { "–".into() };

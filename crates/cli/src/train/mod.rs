@@ -14,10 +14,10 @@ use temponet_formats::read_bytes;
 use temponet_grad::LearningLosses;
 use temponet_infer::Weights;
 use temponet_lab::arena::Case;
-use temponet_lab::curves;
 use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
-use temponet_lab::verdict::{Judged, Verdict, judge};
+use temponet_lab::training::curves;
+use temponet_lab::training::verdict::{JudgedScheduler, TrainingVerdict, judge};
 use temponet_task::{Arrival, Measure, TaskSet, Time};
 use temponet_train::{
     JobTrace, MIN_TRACE_JOBS, PhaseFigures, Recipe, TaskSetSource, TraceSplit, TrainError, TrainingRun, WorkloadRanges,
@@ -88,7 +88,7 @@ struct JsonTraining<'a> {
     seed: u64,
     phases: &'a [PhaseFigures],
     seconds: f64,
-    verdict: &'a Verdict,
+    verdict: &'a TrainingVerdict,
     sentence: String,
 }
 
@@ -169,18 +169,18 @@ fn initial_weights(name: &str, recipe: &Recipe) -> Result<Weights> {
 
 /// Compares the trained model with all classical schedulers, because the best one for a load is not known beforehand. Inapplicable schedulers are
 /// left out.
-fn verdict(model: Model, trials: &[Case]) -> Result<Verdict> {
+fn verdict(model: Model, trials: &[Case]) -> Result<TrainingVerdict> {
     let roster = Roster { model: Some(Arc::new(model)) };
     let _progress = temponet_lab::progress::Progress::busy("verdict");
     Ok(judge(&roster, &Roster::classical().names(), trials, ORACLE_SECONDS)?)
 }
 
 /// Returns the shares of EDF and of the best other scheduler on the runs of the verdict; empty if the curve weighs jobs by value or criticality.
-fn baselines(verdict: &Verdict) -> Vec<curves::Baseline> {
+fn baselines(verdict: &TrainingVerdict) -> Vec<curves::Baseline> {
     if !verdict.goal().is_plain() {
         return Vec::new();
     }
-    let is_shown = |(place, judged): &(usize, &Judged)| *place == 0 || judged.name == "edf";
+    let is_shown = |(place, judged): &(usize, &JudgedScheduler)| *place == 0 || judged.name == "edf";
     let others = verdict.others.iter().enumerate().filter(is_shown);
     others.map(|(_, judged)| (judged.name.clone(), judged.compliance)).collect()
 }
@@ -298,7 +298,7 @@ fn trials(recipe: &Recipe, set: Option<TaskSet>, count: u32) -> Result<Vec<Case>
 /// Length of a trial, in median wcets.
 const TRIAL_LENGTH: f64 = 1_000.0;
 
-fn text(output: &Path, verdict: &Verdict, first: Option<&Case>) -> String {
+fn text(output: &Path, verdict: &TrainingVerdict, first: Option<&Case>) -> String {
     let mut text = String::new();
     if let Some(trial) = first {
         text += &format!("{}\n", heading(&trial.set, trial.horizon));
@@ -316,7 +316,7 @@ fn text(output: &Path, verdict: &Verdict, first: Option<&Case>) -> String {
     let mut header: Vec<String> = vec!["scheduler".into()];
     header.extend(measures.iter().map(|measure| goal.label(*measure)));
     header.extend(["in time".into(), "95%".into()]);
-    let row = |judged: &Judged| {
+    let row = |judged: &JudgedScheduler| {
         let interval = judged.ci95.map(|half| format!("± {:.2}", 100.0 * half)).unwrap_or_default();
         let mut cells = vec![judged.name.clone()];
         let figures = goal.measures().iter().zip(&judged.goal).filter(|(measure, _)| **measure != Measure::Met);
@@ -331,7 +331,7 @@ fn text(output: &Path, verdict: &Verdict, first: Option<&Case>) -> String {
     }));
     optimum.extend([percent(verdict.clairvoyant), String::new()]);
     let mut rows = vec![optimum, row(&verdict.temponet), row(&verdict.unshielded)];
-    let is_shown = |(place, judged): &(usize, &Judged)| *place < 3 || judged.name == "edf";
+    let is_shown = |(place, judged): &(usize, &JudgedScheduler)| *place < 3 || judged.name == "edf";
     rows.extend(verdict.others.iter().enumerate().filter(is_shown).map(|(_, judged)| row(judged)));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     text += &table::render_with(&header, &rows, 1);

@@ -1,37 +1,38 @@
-//! The sets and runs of a scenario: a function of its file alone.
+//! The task sets and runs of a scenario. They follow from its file alone, so every scheduler, whenever it runs, gets
+//! the same jobs.
 
 use temponet_sim::generate::{GenerateError, Spec, generate};
 use temponet_task::{Arrival, ExecutionModel, Mode, Task, TaskSet, Time};
 
 use super::scenario::{Scenario, Sets};
-use super::scenario_file::Execution;
+use super::scenario_file::ExecutionShares;
 use crate::horizon::horizon_of;
 
-/// One run that every scheduler is scored on.
+/// One run on which schedulers are scored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Tasks and machine.
     pub set: TaskSet,
-    /// Of the set and of its jobs.
+    /// Seed of the set and of its jobs.
     pub seed: u64,
-    /// How long the run lasts.
+    /// Length of the run.
     pub horizon: Time,
 }
 
-/// How close the mean load comes to the one asked for, as a share of it.
+/// Greatest relative error of the mean load of a generated set.
 const CLOSE: f64 = 0.005;
-/// How often it is tried.
+/// Greatest number of attempts to reach that load.
 const TRIES: usize = 8;
 
 impl Scenario {
-    /// All its runs, or the few, spread over the same loads, of a quick look.
+    /// Returns all runs of the scenario; if `is_quick`, only a few, spread over the same loads.
     pub fn cases(&self, is_quick: bool) -> Result<Vec<Case>, GenerateError> {
         let all = self.seeds.end() - self.seeds.start() + 1;
         let wanted = if is_quick { self.quick_sets.clamp(1, all) } else { all };
         (0..wanted).map(|index| self.case((2 * index + 1) * all / (2 * wanted), all)).collect()
     }
 
-    /// The run with the given number of `all`.
+    /// Returns the run with the given number, counted from zero, of `all` runs.
     fn case(&self, number: u64, all: u64) -> Result<Case, GenerateError> {
         let seed = self.seeds.start() + number;
         let load = self.load.map(|[low, high]| low + (high - low) * (number as f64 + 0.5) / all as f64);
@@ -66,8 +67,8 @@ impl Scenario {
         Ok(Case { set, seed, horizon })
     }
 
-    /// A set of the given load per core at mean execution times, bursts included. Generators know the load at the wcet, so it is drawn
-    /// again, with the same seed, until the mean is close.
+    /// Draws a set with the given load per core at mean execution times, bursts included. Generators take the
+    /// utilization at the wcet, so the set is drawn again with the same seed until its mean load is close.
     fn draw(&self, spec: &Spec, load: f64, seed: u64) -> Result<TaskSet, GenerateError> {
         let wanted = load * spec.cores as f64;
         let mut utilization = wanted;
@@ -89,7 +90,7 @@ impl Scenario {
         Ok(set)
     }
 
-    /// Gives tasks of known execution times the scenario's.
+    /// Gives the scenario's execution times to all tasks that always take their wcet.
     fn vary(&self, set: &mut TaskSet) {
         let Some(execution) = self.execution else { return };
         for task in set.tasks.iter_mut().filter(|task| task.execution == ExecutionModel::Wcet) {
@@ -98,16 +99,16 @@ impl Scenario {
     }
 }
 
-fn vary(task: &mut Task, execution: Execution) {
+fn vary(task: &mut Task, execution: ExecutionShares) {
     let wcet = task.wcet;
     let part = |share: f64| Time((share * wcet.0 as f64).round().max(1.0) as u64).min(wcet);
     match execution {
-        Execution::Uniform { bcet } => (task.bcet, task.execution) = (part(bcet), ExecutionModel::Uniform),
-        Execution::Weibull { bcet, acet, exceed } => {
+        ExecutionShares::Uniform { bcet } => (task.bcet, task.execution) = (part(bcet), ExecutionModel::Uniform),
+        ExecutionShares::Weibull { bcet, acet, exceed } => {
             (task.bcet, task.acet) = (part(bcet), Some(part(acet)));
             task.execution = ExecutionModel::Weibull { exceed };
         }
-        Execution::Pareto { bcet, shape } => {
+        ExecutionShares::Pareto { bcet, shape } => {
             (task.bcet, task.execution) = (part(bcet), ExecutionModel::Pareto { shape });
         }
     }
@@ -125,7 +126,7 @@ mod tests {
         for scenario in scenario::all().unwrap() {
             let cases = scenario.cases(false).unwrap_or_else(|error| panic!("{}: {error}", scenario.name));
             let Some([low, high]) = scenario.load else { continue };
-            // Runnables of the automotive benchmark are few and long: one more or less moves the load.
+            // The automotive benchmark has few, long runnables, so one more or less changes the load noticeably.
             let is_automotive =
                 matches!(&scenario.source, Sets::Generated(_, spec) if spec.method == Method::Waters2015);
             let tolerance = if is_automotive { 0.1 } else { 0.01 };

@@ -1,12 +1,12 @@
-//! The arena: fixed scenarios on which every scheduler meets the same jobs, scored beside the clairvoyant optimum.
+//! The arena: fixed scenarios on which every scheduler meets the same jobs, with scores beside the clairvoyant optimum.
 //!
-//! A scenario is a file ([`scenario`]), its runs follow from that file alone ([`cases`]); [`evaluate`] scores one scheduler on them and
-//! [`run`] all of them. Figures are means over the sets, with intervals and paired comparisons in which the set is the unit: jobs of one
-//! set are anything but independent.
+//! A scenario is a file ([`scenario`]) from which its runs follow ([`cases`]). [`evaluate`] scores one scheduler on
+//! them, and [`run`] scores all schedulers. Figures are means over task sets. Intervals and paired comparisons use the
+//! set as their unit, because the jobs of one set are not independent.
 
 pub mod cases;
-mod outcome;
 pub mod page;
+mod results;
 pub mod scenario;
 pub mod scenario_file;
 
@@ -17,88 +17,90 @@ use temponet_sim::{SimError, Unobserved, Workload, simulate};
 use temponet_task::{Aim, Costs, Scheduler};
 
 pub use cases::Case;
-pub use outcome::{Arena, Outcome, Possible, Row, Standing, Summary};
+pub use results::{ArenaResults, ArenaRow, ArenaSummary, Possible, ScenarioResult, ScenarioStanding};
 pub use scenario::{Scenario, ScenarioError};
 
-use crate::clairvoyant::{Range, jobs};
+use crate::clairvoyant::{OptimumRange, jobs};
 use crate::comparison::CompareError;
 use crate::progress::Progress;
 use crate::roster::Roster;
 
-/// What to run.
+/// What to run in the arena.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// The scenarios.
+pub struct ArenaPlan {
+    /// Scenarios, in the order of the report.
     pub scenarios: Vec<Scenario>,
     /// Scheduler names with options.
     pub schedulers: Vec<String>,
-    /// What the names stand for.
+    /// Roster that builds schedulers from their names.
     pub roster: Roster,
-    /// A few sets of each scenario only.
+    /// Whether to run only a few sets of each scenario.
     pub quick: bool,
 }
 
-/// Why there is no outcome.
+/// Error of an arena run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ArenaError {
-    /// No such scenario.
+    /// Unknown or invalid scenario.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// A set that cannot be drawn.
+    /// Scenario with a set that cannot be generated.
     #[error("scenario {0}: {1}")]
     Generate(String, GenerateError),
-    /// A scheduler that is unknown or broke its contract.
+    /// Scheduler that is unknown or broke its contract.
     #[error(transparent)]
     Run(#[from] CompareError),
 }
 
-/// One scheduler on one run.
+/// Result of one scheduler on one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
-    /// By the scenario's goal.
+    /// Score by the scenario's goal, 0 to 1.
     pub score: f64,
-    /// Share of jobs in time.
+    /// Share of jobs that met their deadline, 0 to 1.
     pub compliance: f64,
 }
 
-/// A scheduler's score on one run of a scenario.
+/// Scores a scheduler on one run of a scenario.
 pub fn score(aim: Aim, case: &Case, scheduler: &mut dyn Scheduler) -> Result<Score, SimError> {
     let metrics = simulate(&case.set, case.seed, case.horizon, scheduler, &mut Unobserved)?;
     Ok(Score { score: scenario::share(aim, &metrics), compliance: metrics.jobs.compliance() })
 }
 
-/// The scores of a scheduler on some runs of a scenario, in their order, found in parallel. Each run gets a scheduler of its own.
+/// Scores a scheduler on some runs of a scenario, in parallel, and returns the scores in the order of the runs. Each
+/// run gets a new scheduler from `make`.
 pub fn evaluate<S: Scheduler>(aim: Aim, cases: &[Case], make: impl Fn() -> S + Sync) -> Result<Vec<Score>, SimError> {
     cases.par_iter().map(|case| score(aim, case, &mut make())).collect()
 }
 
-/// The greatest score that a run allows to whoever knows the future; with costs, only that nobody has more. Finding it may take so many seconds of one
-/// core.
-pub fn possible(aim: Aim, seconds: f64, case: &Case) -> Range {
+/// Returns bounds on the greatest score of a run for a scheduler that knows the future. With dispatch costs only the
+/// upper bound holds, because the optimum pays none. The effort is limited to about `seconds` of one core of a
+/// reference machine.
+pub fn possible(aim: Aim, seconds: f64, case: &Case) -> OptimumRange {
     let Case { set, seed, horizon } = case;
     let releases = Workload::counted(set, *seed, *horizon);
     if scenario::weight(aim, 0, 1.0).is_none() {
-        return Range { lower: 0.0, upper: 1.0 };
+        return OptimumRange { lower: 0.0, upper: 1.0 };
     }
     let weighted = jobs(&releases, |release| scenario::weight(aim, release.criticality, release.value).unwrap_or(0.0));
     let all: f64 = weighted.iter().map(|job| job.weight).sum();
     if all == 0.0 {
-        return Range { lower: 1.0, upper: 1.0 };
+        return OptimumRange { lower: 1.0, upper: 1.0 };
     }
     let found = optimum(&weighted, set.cores, (seconds * STEPS_PER_SECOND) as u64);
     let is_free = set.costs == Costs::default();
-    Range { lower: if is_free { found.lower / all } else { 0.0 }, upper: found.upper / all }
+    OptimumRange { lower: if is_free { found.lower / all } else { 0.0 }, upper: found.upper / all }
 }
 
-/// What one scheduler, or the optimum, comes to on one run.
-enum Found {
+/// Result of one scheduler, or of the optimum, on one run.
+enum CellResult {
     Score(Score),
     NotApplicable(String),
-    Possible(Range),
+    Possible(OptimumRange),
 }
 
-impl Plan {
-    /// The bar of this plan: a step for each scheduler, and one for the optimum, on each run.
+impl ArenaPlan {
+    /// Returns a progress bar for this plan, with one step per run for each scheduler and for the optimum.
     pub fn progress(&self) -> Progress {
         let runs = |scenario: &Scenario| match self.quick {
             true => scenario.quick_sets,
@@ -109,34 +111,34 @@ impl Plan {
     }
 }
 
-/// Runs everything, in parallel; the result does not depend on the number of threads.
-pub fn run(plan: &Plan, progress: &Progress) -> Result<Arena, ArenaError> {
+/// Runs the plan in parallel. The result does not depend on the number of threads.
+pub fn run(plan: &ArenaPlan, progress: &Progress) -> Result<ArenaResults, ArenaError> {
     for name in &plan.schedulers {
         plan.roster.build(name).map_err(CompareError::from)?;
     }
-    let outcomes = plan.scenarios.iter().map(|scenario| run_scenario(plan, scenario, progress));
-    let arena = Arena { outcomes: outcomes.collect::<Result<_, _>>()?, quick: plan.quick };
+    let scenarios = plan.scenarios.iter().map(|scenario| run_scenario(plan, scenario, progress));
+    let arena = ArenaResults { scenarios: scenarios.collect::<Result<_, _>>()?, quick: plan.quick };
     progress.finish();
     Ok(arena)
 }
 
-fn run_scenario(plan: &Plan, scenario: &Scenario, progress: &Progress) -> Result<Outcome, ArenaError> {
+fn run_scenario(plan: &ArenaPlan, scenario: &Scenario, progress: &Progress) -> Result<ScenarioResult, ArenaError> {
     progress.say(&scenario.name);
     let cannot_draw = |error| ArenaError::Generate(scenario.name.clone(), error);
     let cases = scenario.cases(plan.quick).map_err(cannot_draw)?;
-    // The optimum comes first: it takes longest, and what is begun last should be short.
+    // The optimum comes first because it takes longest; short work at the end keeps all threads busy.
     let names = plan.schedulers.iter().map(|name| Some(name.as_str()));
     let contenders: Vec<Option<&str>> = [None].into_iter().chain(names).collect();
     let cells: Vec<(Option<&str>, &Case)> =
         contenders.iter().flat_map(|contender| cases.iter().map(|case| (*contender, case))).collect();
-    let one = |(contender, case): &(Option<&str>, &Case)| -> Result<Found, ArenaError> {
+    let one = |(contender, case): &(Option<&str>, &Case)| -> Result<CellResult, ArenaError> {
         let found = match contender {
-            None => Found::Possible(possible(scenario.goal, scenario.oracle_seconds, case)),
+            None => CellResult::Possible(possible(scenario.goal, scenario.oracle_seconds, case)),
             Some(name) => {
                 let mut scheduler = plan.roster.build(name).map_err(CompareError::from)?;
                 match score(scenario.goal, case, &mut *scheduler) {
-                    Ok(score) => Found::Score(score),
-                    Err(SimError::NotApplicable(why)) => Found::NotApplicable(why.to_string()),
+                    Ok(score) => CellResult::Score(score),
+                    Err(SimError::NotApplicable(why)) => CellResult::NotApplicable(why.to_string()),
                     Err(error) => return Err(CompareError::Run(name.to_string(), error).into()),
                 }
             }
@@ -144,24 +146,24 @@ fn run_scenario(plan: &Plan, scenario: &Scenario, progress: &Progress) -> Result
         progress.step();
         Ok(found)
     };
-    let found: Vec<Found> = cells.par_iter().map(one).collect::<Result<_, _>>()?;
+    let found: Vec<CellResult> = cells.par_iter().map(one).collect::<Result<_, _>>()?;
     let (mut ranges, mut rows, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
     for (contender, of_cases) in contenders.into_iter().zip(found.chunks(cases.len())) {
         let (mut scores, mut refused) = (Vec::new(), None);
         for found in of_cases {
             match found {
-                Found::Score(score) => scores.push(*score),
-                Found::NotApplicable(why) => refused = refused.or(Some(why)),
-                Found::Possible(range) => ranges.push(*range),
+                CellResult::Score(score) => scores.push(*score),
+                CellResult::NotApplicable(why) => refused = refused.or(Some(why)),
+                CellResult::Possible(range) => ranges.push(*range),
             }
         }
         match (contender, refused) {
             (None, _) => {}
-            (Some(name), None) => rows.push(Row { spec: name.into(), label: plan.roster.label(name), scores }),
+            (Some(name), None) => rows.push(ArenaRow { spec: name.into(), label: plan.roster.label(name), scores }),
             (Some(name), Some(why)) => skipped.push((name.into(), why.clone())),
         }
     }
-    Ok(Outcome::new(scenario.clone(), cases.len(), rows, skipped, ranges))
+    Ok(ScenarioResult::new(scenario.clone(), cases.len(), rows, skipped, ranges))
 }
 
 #[cfg(test)]
@@ -172,7 +174,7 @@ mod tests {
     use temponet::{Model, Tokenizer};
     use temponet_task::{Measure, Time};
 
-    /// The file of a small scenario, with further lines at its end.
+    /// A small scenario, whose file ends with the lines `more`.
     fn small(more: &str) -> Scenario {
         let text = "version = 1\ndescription = \"small\"\ngoal = \"met\"\nseeds = [9000900000, 9000900005]\n\
             quick_sets = 2\njobs = 150\ncores = 2\nload = [0.9, 1.5]\non_miss = \"abort\"\noracle_seconds = 0.05\n\
@@ -182,13 +184,13 @@ mod tests {
 
     const UNIFORM: &str = "[execution]\nmodel = \"uniform\"\nbcet = 0.2\n";
 
-    fn plan(scenario: Scenario, schedulers: &[&str], model: Option<Model>) -> Plan {
+    fn plan(scenario: Scenario, schedulers: &[&str], model: Option<Model>) -> ArenaPlan {
         let schedulers = schedulers.iter().map(|name| name.to_string()).collect();
-        Plan { scenarios: vec![scenario], schedulers, roster: Roster { model: model.map(Arc::new) }, quick: false }
+        ArenaPlan { scenarios: vec![scenario], schedulers, roster: Roster { model: model.map(Arc::new) }, quick: false }
     }
 
-    fn outcome(plan: &Plan) -> Outcome {
-        run(plan, &plan.progress()).unwrap().outcomes.remove(0)
+    fn result(plan: &ArenaPlan) -> ScenarioResult {
+        run(plan, &plan.progress()).unwrap().scenarios.remove(0)
     }
 
     #[test]
@@ -210,7 +212,7 @@ mod tests {
     fn a_scenario_from_end_to_end() {
         let model = Model::random(Tokenizer::full(), 1);
         let plan = plan(small(UNIFORM), &["edf", "mh-edf", "d-over", SHIELDED, UNSHIELDED], Some(model));
-        let result = outcome(&plan);
+        let result = result(&plan);
         assert_eq!((result.rows.len(), result.sets), (4, 6));
         assert_eq!(result.skipped, [("d-over".into(), "d-over is defined for one core, not for 2".into())]);
         let best = result.best_classical().unwrap();
@@ -220,7 +222,7 @@ mod tests {
         assert_eq!(result.row(SHIELDED).unwrap().label, "temponet (untrained)");
         let (delta, _) = result.paired_delta().unwrap();
         assert!((delta - (result.row(SHIELDED).unwrap().score() - best.score())).abs() < 1e-12);
-        // What the trainer would ask for is what the arena reports.
+        // A single evaluation, as the trainer asks for, gives the same scores as the arena.
         let cases = plan.scenarios[0].cases(false).unwrap();
         let alone = evaluate(Aim::Met, &cases, || plan.roster.build("edf").unwrap()).unwrap();
         assert_eq!(alone, result.row("edf").unwrap().scores);
@@ -230,7 +232,7 @@ mod tests {
     fn the_number_of_threads_changes_nothing() {
         let plan = plan(small(UNIFORM), &["edf", "llf", "mh-edf", "srpt"], None);
         let on =
-            |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| outcome(&plan));
+            |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| result(&plan));
         let (one, four) = (on(1), on(4));
         assert_eq!((one.rows, one.possible), (four.rows, four.possible));
     }
@@ -240,7 +242,7 @@ mod tests {
         let text = "critical = 0.5\nvalues = [1.0, 10.0]\n";
         for goal in [Aim::Critical, Aim::Value] {
             let scenario = Scenario { goal, ..small(text) };
-            let result = outcome(&plan(scenario, &["edf", "muf", "dasa"], None));
+            let result = result(&plan(scenario, &["edf", "muf", "dasa"], None));
             let best = result.best_classical().unwrap();
             assert_eq!(best.spec, if goal == Aim::Critical { "muf" } else { "dasa" });
             assert!(best.score() > best.compliance() && best.score() <= result.possible.upper + 1e-12);
@@ -250,8 +252,8 @@ mod tests {
     #[test]
     fn with_costs_the_optimum_is_a_bound() {
         let costs = "[costs]\ncontext_switch = \"500us\"\n";
-        let with = outcome(&plan(small(costs), &["edf"], None));
-        let without = outcome(&plan(small(""), &["edf"], None));
+        let with = result(&plan(small(costs), &["edf"], None));
+        let without = result(&plan(small(""), &["edf"], None));
         assert!(!with.possible.is_exact && with.possible.upper == without.possible.upper);
         assert!(with.rows[0].score() < without.rows[0].score());
         assert_eq!(with.possible.lower, with.rows[0].score());
@@ -267,7 +269,7 @@ mod tests {
                 Measure::Met => scenario.goal == Aim::Met,
                 Measure::Mk | Measure::WorstTask => false,
             };
-            // A drawn set may happen to have no critical task.
+            // A generated set may happen to have no critical task.
             assert!(2 * cases.iter().filter(leads).count() > cases.len(), "{}", scenario.name);
         }
     }
@@ -276,7 +278,7 @@ mod tests {
     fn modes_change_the_work_on_the_way() {
         let modes =
             "[[mode]]\nname = \"calm\"\nfrom = 0.0\nwork = 0.1\n[[mode]]\nname = \"high\"\nfrom = 0.5\nwork = 0.2\n";
-        let calm = outcome(&plan(small(modes), &["edf"], None));
+        let calm = result(&plan(small(modes), &["edf"], None));
         assert_eq!((calm.rows[0].score(), calm.possible.is_exact), (1.0, true));
         let case = &small(modes).cases(false).unwrap()[0];
         assert_eq!(case.set.modes[1].at, Time(case.horizon.0 / 2));

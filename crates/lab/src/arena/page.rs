@@ -1,52 +1,54 @@
-//! The arena as one page: a dot plot over the scenarios, and a table for each.
+//! The page of the arena: a dot plot over all scenarios, and a table for each.
 
-use super::outcome::{Arena, LEVEL, Outcome, Row};
+use super::results::{ArenaResults, ArenaRow, LEVEL, ScenarioResult};
 use crate::roster::{SHIELDED, UNSHIELDED};
 use crate::stats::{percent, points};
+use temponet_page::fragment::{scrolling, skipped};
 use temponet_page::svg::{Svg, circle, fill, line, stroke, text};
-use temponet_page::{Cell, Page, Table, escape};
+use temponet_page::{HtmlCell, HtmlTable, Page, escape};
 
 const LABELS: f64 = 190.0;
 const PLOT: f64 = 540.0;
-/// The differences beside the scores.
+/// Width of the column of paired differences, beside the scores.
 const PAIRED: f64 = 200.0;
 const NOTES: f64 = 330.0;
 const ROW: f64 = 34.0;
 const TOP: f64 = 64.0;
-/// Marks of one scenario stand below each other, so that their intervals can be told apart.
+/// Vertical distance between the marks of a scenario, which keeps their intervals apart.
 const APART: f64 = 6.0;
 
-/// Who has a mark in the plot, by name, and the series whose colour it has; the optimum has a bar.
+/// Schedulers with a mark in the plot, and the series whose color each has. The optimum has a bar instead.
 const MARKS: [(&str, usize); 4] = [("edf", 9), (BEST, 0), (UNSHIELDED, 1), (SHIELDED, 2)];
 const BEST: &str = "best classical";
 const OPTIMUM: &str = "clairvoyant optimum (dashed: a bound)";
 
-fn marked<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a Row> {
-    if name == BEST { outcome.best_classical() } else { outcome.row(name) }
+fn marked<'a>(result: &'a ScenarioResult, name: &str) -> Option<&'a ArenaRow> {
+    if name == BEST { result.best_classical() } else { result.row(name) }
 }
 
-/// A score and its 95% interval, in words.
-fn in_words(row: &Row) -> String {
+/// Formats a score with its 95% interval.
+fn in_words(row: &ArenaRow) -> String {
     row.ci95().map_or_else(|| percent(row.score()), |half| format!("{} ± {}", percent(row.score()), points(half)))
 }
 
-/// The least score that the plot shows: a round one below every mark and its interval.
-fn least(arena: &Arena) -> f64 {
-    let shown = |outcome: &Outcome| {
-        MARKS.map(|(name, _)| marked(outcome, name).map_or(1.0, |row| row.score() - row.ci95().unwrap_or(0.0)))
+/// Returns the lowest score of the plot: a multiple of 10%, at most 90%, below every mark and its interval.
+fn least(arena: &ArenaResults) -> f64 {
+    let shown = |result: &ScenarioResult| {
+        MARKS.map(|(name, _)| marked(result, name).map_or(1.0, |row| row.score() - row.ci95().unwrap_or(0.0)))
     };
-    let lowest = arena.outcomes.iter().flat_map(shown).fold(0.9, f64::min);
+    let lowest = arena.scenarios.iter().flat_map(shown).fold(0.9, f64::min);
     (lowest * 10.0).floor().max(0.0) / 10.0
 }
 
-/// The dot plot: a line per scenario, from the lowest score that is shown to everything; whiskers are 95% intervals over the sets.
-pub fn plot(arena: &Arena) -> String {
+/// Draws the dot plot: one line per scenario, from the lowest score in the plot to 100%. Whiskers are 95% intervals
+/// over the sets.
+pub fn plot(arena: &ArenaResults) -> String {
     let low = least(arena);
     let x = |score: f64| LABELS + PLOT * (score.clamp(low, 1.0) - low) / (1.0 - low);
-    let bottom = TOP + ROW * arena.outcomes.len() as f64;
+    let bottom = TOP + ROW * arena.scenarios.len() as f64;
     let label = "Scores of each scenario with their 95% intervals; the tables below have the same figures.";
     let extent = most_apart(arena);
-    // Where the notes begin, and the middle of the differences.
+    // Left edge of the notes, and the zero of the paired differences.
     let (notes, zero) = match extent {
         Some(_) => (LABELS + PLOT + PAIRED + 84.0, LABELS + PLOT + 56.0 + PAIRED / 2.0),
         None => (LABELS + PLOT + 14.0, 0.0),
@@ -61,25 +63,25 @@ pub fn plot(arena: &Arena) -> String {
         out.add(line((x(score), TOP - 8.0), (x(score), bottom)).class("line"));
         out.add(text(x(score), bottom + 18.0, &format!("{:.0}%", 100.0 * score)).middle().class("soft"));
     }
-    for (index, outcome) in arena.outcomes.iter().enumerate() {
+    for (index, result) in arena.scenarios.iter().enumerate() {
         let y = TOP + ROW * (index as f64 + 0.5);
-        let name = &outcome.scenario.name;
+        let name = &result.scenario.name;
         out.link(name, text(LABELS - 14.0, y + 4.0, name).end());
-        let optimum = outcome.possible.upper;
-        if let Some(best) = outcome.best_classical() {
+        let optimum = result.possible.upper;
+        if let Some(best) = result.best_classical() {
             out.add(line((x(best.score()), y), (x(optimum), y)).class("gap"));
-            let (sign, possible) = (outcome.possible.sign(), percent(optimum));
+            let (sign, possible) = (result.possible.sign(), percent(optimum));
             let words = format!("{} {} of {sign}{possible}", best.label, percent(best.score()));
             out.add(text(notes, y + 4.0, &words).class("soft"));
         }
         let bar = line((x(optimum), y - 13.0), (x(optimum), y + 13.0)).class("bound").width(3.0);
-        let dashes = if outcome.possible.is_exact { "" } else { "4 3" };
+        let dashes = if result.possible.is_exact { "" } else { "4 3" };
         out.add(bar.dashed(dashes).title(&format!("optimum: {}", percent(optimum))));
         if let Some(extent) = extent {
-            paired(&mut out, outcome, zero, extent, y);
+            paired(&mut out, result, zero, extent, y);
         }
         for (place, (name, series)) in MARKS.into_iter().enumerate() {
-            let Some(row) = marked(outcome, name) else { continue };
+            let Some(row) = marked(result, name) else { continue };
             let y = y + APART * (place as f64 - 1.5);
             if let Some(half) = row.ci95() {
                 let whisker = line((x(row.score() - half), y), (x(row.score() + half), y));
@@ -92,13 +94,15 @@ pub fn plot(arena: &Arena) -> String {
     out.inline()
 }
 
-/// The greatest difference to the best classical scheduler that an interval reaches; none if the learned scheduler did not run.
-fn most_apart(arena: &Arena) -> Option<f64> {
-    let reach = |outcome: &Outcome| outcome.paired_delta().map(|(mean, half)| mean.abs() + half.unwrap_or(0.0));
-    arena.outcomes.iter().filter_map(reach).reduce(f64::max).map(|most| most.max(LEVEL))
+/// Returns the greatest absolute difference to the best classical scheduler that an interval reaches; `None` if the
+/// learned scheduler did not run.
+fn most_apart(arena: &ArenaResults) -> Option<f64> {
+    let reach = |result: &ScenarioResult| result.paired_delta().map(|(mean, half)| mean.abs() + half.unwrap_or(0.0));
+    arena.scenarios.iter().filter_map(reach).reduce(f64::max).map(|most| most.max(LEVEL))
 }
 
-/// The differences are set by set, so their intervals are far narrower than those of the scores, which vary from set to set.
+/// Draws the axis of the paired differences. They are taken set by set, so their intervals are far narrower than those
+/// of the scores, which vary between sets.
 fn paired_axis(out: &mut Svg, zero: f64, extent: f64, bottom: f64) {
     out.add(text(zero, TOP - 14.0, "learned less best classical, points").middle().class("soft").size(12.0));
     for (side, class) in [(-1.0, "line"), (0.0, "axis"), (1.0, "line")] {
@@ -108,8 +112,8 @@ fn paired_axis(out: &mut Svg, zero: f64, extent: f64, bottom: f64) {
     }
 }
 
-fn paired(out: &mut Svg, outcome: &Outcome, zero: f64, extent: f64, y: f64) {
-    let Some((mean, half)) = outcome.paired_delta() else { return };
+fn paired(out: &mut Svg, result: &ScenarioResult, zero: f64, extent: f64, y: f64) {
+    let Some((mean, half)) = result.paired_delta() else { return };
     let x = |difference: f64| zero + PAIRED / 2.0 * difference / extent;
     if let Some(half) = half {
         out.add(line((x(mean - half), y), (x(mean + half), y)).class(&stroke(2)).width(1.5));
@@ -118,11 +122,11 @@ fn paired(out: &mut Svg, outcome: &Outcome, zero: f64, extent: f64, y: f64) {
     out.add(circle(x(mean), y, 4.5).class(&(fill(2) + " ring")).title(&format!("{}{interval} points", points(mean))));
 }
 
-fn legend(out: &mut Svg, arena: &Arena) {
+fn legend(out: &mut Svg, arena: &ArenaResults) {
     let mut left = LABELS;
-    let is_there = |name: &str| arena.outcomes.iter().any(|outcome| marked(outcome, name).is_some());
+    let is_there = |name: &str| arena.scenarios.iter().any(|result| marked(result, name).is_some());
     for (name, series) in MARKS.into_iter().filter(|(name, _)| is_there(name)) {
-        let label = arena.outcomes.iter().find_map(|outcome| outcome.row(name)).map_or(name, |row| &row.label);
+        let label = arena.scenarios.iter().find_map(|result| result.row(name)).map_or(name, |row| &row.label);
         out.add(line((left - 9.0, 18.0), (left + 9.0, 18.0)).class(&stroke(series)).width(1.5));
         out.add(circle(left, 18.0, 4.5).class(&fill(series)));
         out.add(text(left + 15.0, 22.0, label));
@@ -132,12 +136,12 @@ fn legend(out: &mut Svg, arena: &Arena) {
     out.add(text(left + 11.0, 22.0, OPTIMUM));
 }
 
-/// The page.
-pub fn html(arena: &Arena) -> String {
+/// Returns the page.
+pub fn html(arena: &ArenaResults) -> String {
     let facts = format!(
         "{} scenarios with {}; every scheduler meets the same jobs, whose seeds are kept from training. Scores are means over the sets, whiskers \
          their 95% confidence intervals.{}",
-        arena.outcomes.len(),
+        arena.scenarios.len(),
         if arena.quick { "a few sets each (a quick look)" } else { "all their sets" },
         match arena.summary() {
             Some(_) => " Sets differ much, so look at the differences, which are set by set.",
@@ -149,23 +153,23 @@ pub fn html(arena: &Arena) -> String {
         Some(verdict) => page.verdict(&verdict),
         None => page,
     };
-    let sections: String = arena.outcomes.iter().map(section).collect();
-    page.section("", "", &format!("<div class=\"scroll\">{}</div>\n", plot(arena))).section("", "", &sections).finish()
+    let sections: String = arena.scenarios.iter().map(section).collect();
+    page.section("", "", &scrolling(&plot(arena))).section("", "", &sections).finish()
 }
 
-fn section(outcome: &Outcome) -> String {
-    let scenario = &outcome.scenario;
+fn section(result: &ScenarioResult) -> String {
+    let scenario = &result.scenario;
     let names = ["scheduler", "score", "±95%", "jobs in time", "less the best classical", "±95%"];
-    let mut table = Table::sortable().columns(&names);
-    let possible = &outcome.possible;
-    let empty = || Cell::text("");
-    let figure = Cell::figure(format!("{}{}", possible.sign(), percent(possible.upper)), Some(possible.upper));
-    table.pinned("optimum", &[Cell::text(possible.name()), figure, empty(), empty(), empty(), empty()]);
-    for row in &outcome.rows {
-        let (difference, interval) = outcome.against_best(row).unwrap_or_default();
-        let cell = |value: Option<f64>| Cell::figure(value.map_or("–".into(), points), value);
-        let share = |value: f64| Cell::figure(percent(value), Some(value));
-        let name = Cell::text(&row.label);
+    let mut table = HtmlTable::sortable().columns(&names);
+    let possible = &result.possible;
+    let empty = || HtmlCell::text("");
+    let figure = HtmlCell::figure(format!("{}{}", possible.sign(), percent(possible.upper)), Some(possible.upper));
+    table.pinned("optimum", &[HtmlCell::text(possible.name()), figure, empty(), empty(), empty(), empty()]);
+    for row in &result.rows {
+        let (difference, interval) = result.against_best(row).unwrap_or_default();
+        let cell = |value: Option<f64>| HtmlCell::figure(value.map_or("–".into(), points), value);
+        let share = |value: f64| HtmlCell::figure(percent(value), Some(value));
+        let name = HtmlCell::text(&row.label);
         let cells = [
             name,
             share(row.score()),
@@ -176,14 +180,13 @@ fn section(outcome: &Outcome) -> String {
         ];
         table.row(if row.is_classical() { "" } else { "learned" }, &cells);
     }
-    let skipped: String =
-        outcome.skipped.iter().map(|(name, why)| format!("<li>{}: {}</li>", escape(name), escape(why))).collect();
     format!(
-        "<details id=\"{name}\"><summary><strong>{name}</strong> · {}</summary>\n<p class=\"facts\">{}</p>\n{}<ul class=\"skipped\">{skipped}</ul>\
+        "<details id=\"{name}\"><summary><strong>{name}</strong> · {}</summary>\n<p class=\"facts\">{}</p>\n{}{}\
          </details>\n",
         escape(&scenario.description),
-        escape(&outcome.facts()),
+        escape(&result.facts()),
         table.finish(),
+        skipped(&result.skipped),
         name = escape(&scenario.name),
     )
 }
@@ -191,14 +194,14 @@ fn section(outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::{Plan, run, scenario};
+    use crate::arena::{ArenaPlan, run, scenario};
     use crate::roster::Roster;
 
     #[test]
     fn the_page_shows_every_scenario_and_everyone_in_it() {
         let scenarios = vec![scenario::find("standard-sets").unwrap()];
         let schedulers = ["edf", "mh-edf", "srpt"].map(String::from).to_vec();
-        let plan = Plan { scenarios, schedulers, roster: Roster::classical(), quick: true };
+        let plan = ArenaPlan { scenarios, schedulers, roster: Roster::classical(), quick: true };
         let page = html(&run(&plan, &plan.progress()).unwrap());
         assert!(page.contains("<details id=\"standard-sets\">") && !page.contains("NaN"));
         assert!(["edf", "mh-edf", "srpt"].iter().all(|name| page.contains(&format!("<td>{name}</td>"))));

@@ -1,5 +1,5 @@
-//! A scenario: a fixed protocol that schedulers are held against, as a file in `crates/lab/scenarios`. Its version changes with every change
-//! that moves a figure.
+//! A scenario of the arena: a fixed protocol for scoring schedulers, stored as a file in `crates/lab/scenarios`. The
+//! version of a scenario changes with every change that moves a figure.
 
 use std::ops::RangeInclusive;
 
@@ -9,7 +9,7 @@ use temponet_sim::{EVALUATION_SEEDS, Metrics};
 use temponet_task::wording::did_you_mean;
 use temponet_task::{Aim, Costs, Measure, OnMiss};
 
-use super::scenario_file::{Execution, ScenarioFile, Switch};
+use super::scenario_file::{ExecutionShares, ScenarioFile, Switch};
 
 macro_rules! scenarios {
     ($($name:literal),* $(,)?) => {
@@ -17,7 +17,7 @@ macro_rules! scenarios {
     };
 }
 
-/// Name and file of every scenario, in the order of reports.
+/// Name and file content of every scenario, in the order of reports.
 const FILES: &[(&str, &str)] = scenarios![
     "one-core",
     "one-core-overload",
@@ -42,12 +42,12 @@ const FILES: &[(&str, &str)] = scenarios![
     "values",
 ];
 
-/// The share, from 0 to 1, that a run comes to; 1 where there is nothing to measure.
+/// Returns the score of a run by an aim, 0 to 1; 1 if the run has nothing to measure, such as no critical jobs.
 pub fn share(aim: Aim, metrics: &Metrics) -> f64 {
     measured(aim, metrics).unwrap_or(1.0)
 }
 
-/// The same; none where there is nothing to measure.
+/// Returns the score of a run by an aim, 0 to 1; `None` if the run has nothing to measure.
 pub fn measured(aim: Aim, metrics: &Metrics) -> Option<f64> {
     metrics.measured(match aim {
         Aim::Critical => return metrics.pitmd(),
@@ -58,7 +58,8 @@ pub fn measured(aim: Aim, metrics: &Metrics) -> Option<f64> {
     })
 }
 
-/// What a job in time adds to the share, up to a factor; none for aims that are no sum over jobs.
+/// Returns the weight in the score of a job that meets its deadline, up to a common factor; `None` for aims that are
+/// not sums over jobs.
 pub fn weight(aim: Aim, criticality: u8, value: f64) -> Option<f64> {
     match aim {
         Aim::Critical => Some(f64::from(u8::from(criticality > 0))),
@@ -68,7 +69,7 @@ pub fn weight(aim: Aim, criticality: u8, value: f64) -> Option<f64> {
     }
 }
 
-/// What is shared out, in words.
+/// Returns the meaning of a score in words.
 pub fn meaning(aim: Aim) -> &'static str {
     match aim {
         Aim::Critical => "share of critical jobs in time (PITMD)",
@@ -79,72 +80,74 @@ pub fn meaning(aim: Aim) -> &'static str {
     }
 }
 
-/// Where the sets come from.
+/// Source of a scenario's task sets.
 #[derive(Clone, Debug)]
 pub enum Sets {
-    /// Drawn: numbers of tasks from the first to the second in turn (none: the method finds its own), and what else is asked for.
+    /// Generated sets. The number of tasks runs from the first to the second in turn; `None` leaves it to the
+    /// generation method.
     Generated(Option<[usize; 2]>, Box<Spec>),
-    /// Built-in sets in turn.
+    /// Built-in sets, in turn.
     Builtin(Vec<&'static Builtin>),
 }
 
-/// A fixed protocol.
+/// A fixed protocol for scoring schedulers.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What users call it.
+    /// Name on the command line and in reports.
     pub name: String,
-    /// Changes with every change of the protocol.
+    /// Version; it changes with every change of the protocol.
     pub version: u32,
-    /// One sentence.
+    /// Description in one sentence.
     pub description: String,
-    /// What is scored.
+    /// Aim by which schedulers are scored.
     pub goal: Aim,
-    /// One set for each; all of them kept for evaluation.
+    /// Seeds, one per set. All lie in the range that is reserved for evaluation.
     pub seeds: RangeInclusive<u64>,
-    /// How many of the sets a quick look takes.
+    /// Number of sets in a quick run.
     pub quick_sets: u64,
-    /// Jobs of each run, about.
+    /// Approximate number of jobs per run.
     pub jobs: u64,
-    /// Load per core at mean execution times, evenly spaced over the sets; none: the sets as they are.
+    /// Lowest and highest load per core at mean execution times, evenly spaced over the sets; `None` leaves the load of
+    /// built-in sets as it is.
     pub load: Option<[f64; 2]>,
-    /// Number of cores; none: the sets'.
+    /// Number of cores; `None` takes that of the built-in set.
     pub cores: Option<usize>,
-    /// The miss rule.
+    /// What happens to a job that misses its deadline.
     pub on_miss: OnMiss,
-    /// What dispatching costs.
+    /// Costs of dispatching.
     pub costs: Costs,
-    /// How long the clairvoyant optimum of one set may take, in seconds of one core.
+    /// Effort for the clairvoyant optimum per set, in seconds of one core of a reference machine.
     pub oracle_seconds: f64,
-    /// Where the sets come from.
+    /// Source of a scenario's task sets.
     pub source: Sets,
-    /// True execution times, where they are not the sets' own.
-    pub execution: Option<Execution>,
-    /// Changes during the run.
+    /// Model of execution times, if it is not that of the sets.
+    pub execution: Option<ExecutionShares>,
+    /// Changes of the execution times during the run, in order of time.
     pub switches: Vec<Switch>,
 }
 
-/// Why there is no scenario.
+/// Error of looking up or reading a scenario.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ScenarioError {
-    /// A name that means nothing.
+    /// Unknown name.
     #[error("there is no scenario {0:?}; there are {names}{hint}", names = names().join(", "), hint = did_you_mean(.0, names()))]
     Unknown(String),
-    /// A file that does not make sense.
+    /// Invalid file: the name of the scenario, and what is wrong.
     #[error("scenario {0}: {1}")]
     File(String, String),
 }
 
-/// The names of all scenarios.
+/// Returns the names of all scenarios.
 pub fn names() -> Vec<&'static str> {
     FILES.iter().map(|(name, _)| *name).collect()
 }
 
-/// All scenarios.
+/// Returns all scenarios, in the order of reports.
 pub fn all() -> Result<Vec<Scenario>, ScenarioError> {
     FILES.iter().map(|(name, text)| Scenario::parse(name, text)).collect()
 }
 
-/// The scenario called `name`.
+/// Returns the scenario with the given name.
 pub fn find(name: &str) -> Result<Scenario, ScenarioError> {
     let file = FILES.iter().find(|(known, _)| *known == name);
     let (name, text) = file.ok_or_else(|| ScenarioError::Unknown(name.into()))?;
@@ -152,7 +155,7 @@ pub fn find(name: &str) -> Result<Scenario, ScenarioError> {
 }
 
 impl Scenario {
-    /// Reads a file.
+    /// Parses the text of a scenario file.
     pub fn parse(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
         let wrong = |why: String| ScenarioError::File(name.into(), why);
         let file: ScenarioFile =
@@ -160,7 +163,7 @@ impl Scenario {
         Scenario::of(name, file).map_err(wrong)
     }
 
-    /// The scenario that a file describes.
+    /// Validates a scenario file and makes the scenario it describes.
     pub fn of(name: &str, file: ScenarioFile) -> Result<Scenario, String> {
         let [first, last] = file.seeds;
         if first > last || !EVALUATION_SEEDS.contains(&first) || !EVALUATION_SEEDS.contains(&last) {

@@ -1,10 +1,10 @@
-//! The file of a scenario: its keys, and how they are read.
+//! The file format of scenarios: the TOML keys and how they are read. `docs/arena.md` explains the keys to users.
 
 use serde::Deserialize;
 use temponet_sim::generate::{BurstSpec, Critical, Lengths, Spec, text};
 use temponet_task::{Aim, Costs, Time};
 
-/// A scenario file as it is written.
+/// A scenario file as it is written, before validation.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
@@ -21,20 +21,20 @@ pub struct ScenarioFile {
     pub quick_sets: u64,
     /// Number of jobs per run, approximately.
     pub jobs: u64,
-    /// Lowest and highest load per core of generated sets.
+    /// Lowest and highest load per core at mean execution times; required for generated sets.
     pub load: Option<[f64; 2]>,
     /// Number of cores.
     pub cores: Option<usize>,
     /// Miss rule: `abort` or `continue`.
     pub on_miss: String,
-    /// Effort of the clairvoyant optimum per run, in seconds of a reference machine.
+    /// Effort for the clairvoyant optimum per run, in seconds of one core of a reference machine.
     pub oracle_seconds: f64,
     /// Names of built-in sets, used in turn.
     pub builtin: Option<Vec<String>>,
     /// Generator of random sets.
     pub generate: Option<Generate>,
-    /// Model of execution times; the wcet if absent.
-    pub execution: Option<Execution>,
+    /// Model of execution times; that of the sets if absent.
+    pub execution: Option<ExecutionShares>,
     /// Burst of jobs beside the tasks.
     pub burst: Option<Burst>,
     /// Costs of dispatching.
@@ -120,29 +120,29 @@ impl Generate {
     }
 }
 
-/// What true execution times are, as shares of the wcet.
+/// Model of the true execution times. All times are shares of the wcet, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Execution {
-    /// Uniform from `bcet` on.
+pub enum ExecutionShares {
+    /// Uniform between `bcet` and the wcet.
     Uniform {
-        /// The best case.
+        /// Best-case execution time.
         bcet: f64,
     },
-    /// Weibull from `bcet` with mean `acet`; a share `exceed` of its mass lay beyond the wcet before it was cut off there.
+    /// Weibull from `bcet` with mean `acet`, cut off at the wcet.
     Weibull {
-        /// The best case.
+        /// Best-case execution time.
         bcet: f64,
-        /// The mean.
+        /// Mean execution time.
         acet: f64,
-        /// The share cut off.
+        /// Share of the distribution that lies beyond the wcet before it is cut off, 0 to 1.
         exceed: f64,
     },
     /// Pareto from `bcet`, cut off at the wcet.
     Pareto {
-        /// The best case.
+        /// Best-case execution time.
         bcet: f64,
-        /// The tail index.
+        /// Tail index of the distribution.
         shape: f64,
     },
 }
@@ -151,11 +151,11 @@ pub enum Execution {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Switch {
-    /// What the mode is called.
+    /// Name of the mode.
     pub name: String,
-    /// When it begins, as a share of the run.
+    /// Start of the mode, as a share of the run, 0 to 1.
     pub from: f64,
-    /// What execution times are multiplied by.
+    /// Factor on all execution times.
     pub work: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Sparse attention beside the dense one: its time, what it reads, and whether it decides the same.
+//! Sparse attention compared with dense attention: its time, the bytes it reads, and whether it decides the same.
 
 use std::time::Instant;
 
@@ -7,40 +7,41 @@ use temponet::{Mapper, Mapping, Model, Observation, Scale, Tokenizer};
 use temponet_infer::{Network, NetworkOptions, Rows, Sparsity};
 
 use super::{MeasureError, Scene, chosen, control};
+use crate::stats::nearest_quantile;
 
-/// At most so many random decisions are compared.
+/// Greatest number of random decisions that are compared.
 const DECISIONS: u64 = 300;
-/// At most this long for the times of one number of jobs, in seconds.
+/// Time limit for one number of jobs, in seconds.
 const MOST: f64 = 5.0;
 const SEED: u64 = 1;
-/// A key and a value, two bytes each number.
+/// Bytes of a key and a value together, at two bytes per number.
 const BYTES: usize = 4;
 
-/// One number of jobs, each with a row of its own.
+/// Figures for one number of jobs, each with a row of its own.
 #[derive(Clone, Debug, Serialize)]
-pub struct Figures {
-    /// How many.
+pub struct AttentionFigures {
+    /// Number of jobs.
     pub jobs: usize,
-    /// Median time of the network with dense attention.
+    /// Median time of the network with dense attention, in nanoseconds.
     pub dense_ns_p50: f64,
-    /// With sparse attention.
+    /// Median time of the network with sparse attention, in nanoseconds.
     pub sparse_ns_p50: f64,
-    /// Bytes of the keys and values that queries attend to, of all heads and layers, two bytes a number.
+    /// Bytes of the keys and values that dense queries attend to, over all heads and layers, at two bytes per number.
     pub dense_bytes: usize,
-    /// The same of sparse attention.
+    /// Bytes of the keys and values that sparse queries attend to.
     pub sparse_bytes: usize,
-    /// Decisions compared.
+    /// Number of decisions compared.
     pub decisions: u64,
-    /// Decisions in which other jobs get the cores.
+    /// Number of decisions in which other jobs get the cores.
     pub differing: u64,
-    /// Blocks of the network.
+    /// Number of layers of the network.
     pub layers: usize,
-    /// One step of the control loop.
+    /// Time of one step of the control loop, in nanoseconds.
     pub control_ns: f64,
 }
 
-/// Measures one number of jobs with our tokens, random weights and the fastest kernel.
-pub fn measure(jobs: usize, passes: u64) -> Result<Figures, MeasureError> {
+/// Measures one number of jobs, with the full tokenizer, random weights and the fastest kernel.
+pub fn measure(jobs: usize, passes: u64) -> Result<AttentionFigures, MeasureError> {
     let model = Model::random(Tokenizer::full(), SEED);
     let shape = &model.weights.architecture;
     let mut network = Network::new(&model.weights, NetworkOptions { rows: jobs + 1, ..NetworkOptions::default() })?;
@@ -68,13 +69,10 @@ pub fn measure(jobs: usize, passes: u64) -> Result<Figures, MeasureError> {
         }
         differing += u64::from(pass < decisions && assigned[0] != assigned[1]);
     }
-    let [dense, sparse] = times.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    });
+    let [dense, sparse] = times.map(|mut times| nearest_quantile(&mut times, 0.5).unwrap_or(0.0));
     let bytes = |kept: usize| kept * shape.width * shape.layers * BYTES;
     let sparsity = Sparsity::paper(jobs);
-    Ok(Figures {
+    Ok(AttentionFigures {
         jobs,
         dense_ns_p50: dense,
         sparse_ns_p50: sparse,

@@ -1,4 +1,4 @@
-//! A whole decision of the learned scheduler: tokens, network, mapping.
+//! The time of a whole decision of the learned scheduler, and of its parts: tokens, network, mapping.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,52 +9,58 @@ use temponet_infer::Network;
 use temponet_task::{Assignment, Scheduler};
 
 use super::{CORES, MeasureError, Scene, control};
+use crate::stats::nearest_quantile;
 
-/// How to measure.
+/// How much to measure.
 #[derive(Clone, Copy, Debug)]
-pub struct Effort {
-    /// Decisions.
+pub struct TimingEffort {
+    /// Number of decisions.
     pub passes: u64,
-    /// How often the control loop is timed between them, twice; none: not at all.
+    /// Number of times the control loop is timed among the parts, and again among the whole decisions; zero for never.
     pub controls: u64,
-    /// From Q-values to cores.
+    /// Mapping from Q-values to cores.
     pub mapping: Mapping,
 }
 
-/// What one number of jobs takes; times in ns.
+/// Times of one number of jobs, in nanoseconds.
 #[derive(Clone, Debug, Serialize)]
-pub struct Figures {
-    /// How the model is called.
+pub struct DecisionFigures {
+    /// Name of the model.
     pub model: &'static str,
-    /// Ready jobs.
+    /// Number of ready jobs.
     pub n: usize,
-    /// Rows of the network, without the idle one.
+    /// Number of distinct tokens: rows of the network, without the idle one.
     pub distinct: usize,
-    /// The fallback took the whole decisions: this many jobs are beyond the model's reach.
+    /// Whether the fallback took the whole decisions, because the model cannot handle this many jobs.
     pub is_fallback: bool,
-    /// From jobs to rows.
+    /// Median time from jobs to tokens.
     pub tokens_ns_p50: f64,
-    /// The network.
+    /// Median time of the network.
     pub encoder_ns_p50: f64,
-    /// From Q-values to cores.
+    /// Median time from Q-values to cores.
     pub mapping_ns_p50: f64,
-    /// The whole decision.
+    /// Median time of the whole decision.
     pub end_to_end_ns_p50: f64,
-    /// Its median distance from the median.
+    /// Median absolute deviation of the time of the whole decision.
     pub end_to_end_ns_mad: f64,
-    /// What 99% do not exceed.
+    /// 99% quantile of the time of the whole decision.
     pub end_to_end_ns_p99: f64,
-    /// What 99.9% do not exceed.
+    /// 99.9% quantile of the time of the whole decision.
     pub end_to_end_ns_p999: f64,
-    /// One step of the control loop; zero where it was not timed.
+    /// Median time of one step of the control loop; zero if it was not timed.
     pub control_ns_p50: f64,
-    /// The same of the slowest.
+    /// 99% quantile of the time of one step of the control loop; zero if it was not timed.
     pub control_ns_p99: f64,
 }
 
 /// Times decisions among `n` jobs.
-pub fn measure(name: &'static str, model: &Arc<Model>, n: usize, effort: Effort) -> Result<Figures, MeasureError> {
-    let Effort { passes, controls: wanted, mapping } = effort;
+pub fn measure(
+    name: &'static str,
+    model: &Arc<Model>,
+    n: usize,
+    effort: TimingEffort,
+) -> Result<DecisionFigures, MeasureError> {
+    let TimingEffort { passes, controls: wanted, mapping } = effort;
     let scene = Scene::new(n, n as u64);
     let view = scene.view();
     let mut scheduler = Learned::new(model.clone(), Options { mapping, ..Options::default() })?;
@@ -85,7 +91,8 @@ pub fn measure(name: &'static str, model: &Arc<Model>, n: usize, effort: Effort)
             controls.push(control());
         }
     }
-    // Not in turn with the parts: the scheduler has a network of its own, and the caches have no room for two.
+    // Whole decisions are timed after the parts, not in turn with them: the scheduler has its own network, and the
+    // caches have no room for two.
     for pass in 0..passes {
         assignment.reset(CORES);
         let begin = Instant::now();
@@ -98,7 +105,7 @@ pub fn measure(name: &'static str, model: &Arc<Model>, n: usize, effort: Effort)
     let [tokens, encoder, mapping, whole] = &mut times;
     let middle = quantile(whole, 0.5);
     let mut distances: Vec<f64> = whole.iter().map(|time| (time - middle).abs()).collect();
-    Ok(Figures {
+    Ok(DecisionFigures {
         model: name,
         n,
         distinct: observation.distinct(),
@@ -115,8 +122,7 @@ pub fn measure(name: &'static str, model: &Arc<Model>, n: usize, effort: Effort)
     })
 }
 
-/// The value of a share of them; zero if there are none.
+/// Returns the quantile of some times; zero if there are none.
 fn quantile(times: &mut [f64], share: f64) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times.get((times.len().saturating_sub(1) as f64 * share).round() as usize).copied().unwrap_or(0.0)
+    nearest_quantile(times, share).unwrap_or(0.0)
 }

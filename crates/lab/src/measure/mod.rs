@@ -1,9 +1,11 @@
-//! How long decisions take on this machine, now: scenes of many ready jobs, timed.
+//! How long decisions take on this machine: scenes of many ready jobs, timed.
 //!
-//! Wall-clock figures are of the machine and its other load as much as of the code, so each stands beside the time of a fixed loop.
+//! Wall-clock figures depend on the machine and its other load as much as on the code, so each comes with the time of a
+//! fixed control loop.
 
 pub mod attention;
 pub mod decision;
+pub mod latency;
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -13,23 +15,24 @@ use rand_pcg::Pcg64;
 use temponet::{Mapper, Mapping, NetworkError};
 use temponet_task::{Assignment, Event, Job, JobId, NotApplicable, System, SystemView, Task, TaskSet, Time};
 
-/// Why nothing was measured.
+/// Error of a measurement.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// The network cannot run.
+    /// Network that cannot run.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// The scheduler cannot.
+    /// Scheduler that does not apply to the scene.
     #[error(transparent)]
     NotApplicable(#[from] NotApplicable),
 }
 
-/// Cores of the scenes.
+/// Number of cores of a scene.
 pub const CORES: usize = 8;
 
-/// Tasks of about a millisecond, each with one job whose slack lies anywhere in the range of the bins.
+/// Tasks of about a millisecond, each with one ready job. The slack of the jobs is spread over the range of the
+/// tokenizer's bins.
 pub struct Scene {
-    /// What a scheduler is told.
+    /// System that a scheduler is started with.
     pub system: System,
     jobs: Vec<Job>,
     active: Vec<JobId>,
@@ -37,7 +40,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// So many jobs.
+    /// Draws a scene of `n` jobs.
     pub fn new(n: usize, seed: u64) -> Scene {
         let mut rng = Pcg64::seed_from_u64(seed);
         let mut tasks = Vec::with_capacity(n);
@@ -54,14 +57,14 @@ impl Scene {
         Scene { system: TaskSet::new("bench", tasks, CORES).system(), jobs, active, events }
     }
 
-    /// What a scheduler sees: nothing runs yet.
+    /// Returns the scene as a scheduler sees it. No job runs yet.
     pub fn view(&self) -> SystemView<'_> {
         let Scene { system, jobs, active, events } = self;
         SystemView { now: Time::ZERO, system, active, jobs, running: &[None; CORES], events }
     }
 }
 
-/// The jobs that get cores, ascending. Idling is never better, so that all cores are taken.
+/// Returns the jobs that get cores, in ascending order. Idling never wins, so all cores are taken.
 pub fn chosen(
     mapper: &mut Mapper,
     mapping: Mapping,
@@ -76,7 +79,7 @@ pub fn chosen(
     chosen
 }
 
-/// One step of a loop of fixed work, in ns: what the machine gives us right now.
+/// Returns the time of one step of a fixed loop, in nanoseconds: the speed of the machine right now.
 pub fn control() -> f64 {
     const STEPS: u64 = 50_000_000;
     let begin = Instant::now();
@@ -90,7 +93,7 @@ pub fn control() -> f64 {
     begin.elapsed().as_secs_f64() * 1e9 / STEPS as f64
 }
 
-/// The most memory this process ever held (Linux only).
+/// Returns the greatest memory that this process ever held, in MiB (Linux only).
 pub fn peak_rss_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

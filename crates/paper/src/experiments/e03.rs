@@ -6,7 +6,7 @@ use temponet_sim::{Unobserved, simulate};
 use crate::{Better, Context, Findings, Line, ReproduceError, Size, Unit};
 use temponet_lab::arena::Case;
 use temponet_lab::comparison::CompareError;
-use temponet_lab::latency::Timed;
+use temponet_lab::measure::latency::Timed;
 use temponet_lab::roster::SHIELDED;
 use temponet_lab::stats::percent;
 

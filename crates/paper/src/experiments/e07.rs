@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::{Context, Estimate, Findings, Line, ReproduceError, Unit, Verdict};
-use temponet_lab::measure::attention::{Figures, measure};
+use temponet_lab::measure::attention::{AttentionFigures, measure};
 use temponet_lab::stats::mean;
 use temponet_page::charts::bars;
 
@@ -23,13 +23,13 @@ struct Settings {
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
     let settings = protocol.settings(context.mode);
-    let mut all: Vec<Vec<Figures>> = Vec::new();
+    let mut all: Vec<Vec<AttentionFigures>> = Vec::new();
     for jobs in &settings.jobs {
         let one = |_| measure(*jobs, settings.passes).map_err(|error| context.protocol_error(error));
         all.push((0..settings.repeats).map(one).collect::<Result<_, _>>()?);
     }
     let Some(last) = all.last() else { return Err(context.protocol_error("there are no jobs to measure")) };
-    let of = |value: &dyn Fn(&Figures) -> f64| Estimate::of(&last.iter().map(value).collect::<Vec<f64>>());
+    let of = |value: &dyn Fn(&AttentionFigures) -> f64| Estimate::of(&last.iter().map(value).collect::<Vec<f64>>());
     let per_layer = |ns: f64, layers: usize| settings.batch * ns / layers as f64 / 1e6;
     let sparse = of(&|figures| per_layer(figures.sparse_ns_p50, figures.layers));
     let dense = of(&|figures| per_layer(figures.dense_ns_p50, figures.layers));
@@ -63,9 +63,9 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 }
 
 /// Draws the time of a forward pass with dense and with sparse attention.
-fn draw(findings: &mut Findings, jobs: &[usize], all: &[Vec<Figures>]) {
-    let micro = |name: &str, value: fn(&Figures) -> f64| -> (String, Vec<f64>) {
-        let mean = |figures: &Vec<Figures>| mean(&figures.iter().map(value).collect::<Vec<f64>>()) / 1e3;
+fn draw(findings: &mut Findings, jobs: &[usize], all: &[Vec<AttentionFigures>]) {
+    let micro = |name: &str, value: fn(&AttentionFigures) -> f64| -> (String, Vec<f64>) {
+        let mean = |figures: &Vec<AttentionFigures>| mean(&figures.iter().map(value).collect::<Vec<f64>>()) / 1e3;
         (name.to_string(), all.iter().map(mean).collect())
     };
     let series = [micro("dense", |figures| figures.dense_ns_p50), micro("sparse", |figures| figures.sparse_ns_p50)];

@@ -5,7 +5,7 @@ use temponet::{Mapping, Options};
 
 use crate::contest::paired_gain;
 use crate::{Better, Contender, Contest, Context, Entrant, Findings, Line, ReproduceError, Size, Unit, model_entrant};
-use temponet_lab::measure::decision::{Effort, measure};
+use temponet_lab::measure::decision::{TimingEffort, measure};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -84,7 +84,7 @@ fn add_times(
     settings: &Settings,
     (name, mapping): (&str, Mapping),
 ) -> Result<(), ReproduceError> {
-    let effort = Effort { passes: settings.passes, controls: 0, mapping };
+    let effort = TimingEffort { passes: settings.passes, controls: 0, mapping };
     let figures = measure("given", &context.model_alone()?, settings.jobs, effort)
         .map_err(|error| context.protocol_error(error))?;
     let micro = |what: &str, ns: f64| Line::lower(format!("{name}_{what}"), Unit::Microseconds, ns / 1e3);

@@ -7,7 +7,7 @@ use temponet::{Mapping, Model, Tokenizer};
 
 use crate::plots::{Curve, log_panel};
 use crate::{Better, Context, Estimate, Findings, Line, ReproduceError, Unit};
-use temponet_lab::measure::decision::{Effort, Figures, measure};
+use temponet_lab::measure::decision::{DecisionFigures, TimingEffort, measure};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,11 +28,11 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let settings = protocol.settings(context.mode);
     let paper = Arc::new(Model::random(Tokenizer::paper(), 1));
     let models = [("", "paper", paper), ("built_in_", "built-in", context.model_alone()?)];
-    let effort = Effort { passes: settings.passes, controls: 0, mapping: Mapping::Greedy };
+    let effort = TimingEffort { passes: settings.passes, controls: 0, mapping: Mapping::Greedy };
     let mut curves: Vec<Curve> = Vec::new();
     let mut most = Vec::new();
     for (prefix, name, model) in models {
-        let time = |jobs: usize| -> Result<Figures, ReproduceError> {
+        let time = |jobs: usize| -> Result<DecisionFigures, ReproduceError> {
             measure(name, &model, jobs, effort).map_err(|error| context.protocol_error(error))
         };
         for jobs in &settings.jobs {
@@ -65,7 +65,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 }
 
 /// Adds the parts of a decision among `jobs` ready jobs.
-fn add_parts(findings: &mut Findings, prefix: &str, jobs: usize, figures: &Figures) {
+fn add_parts(findings: &mut Findings, prefix: &str, jobs: usize, figures: &DecisionFigures) {
     let parts = [
         ("encoder", figures.encoder_ns_p50),
         ("mapping", figures.mapping_ns_p50),

@@ -23,7 +23,7 @@ struct Settings {
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
     let settings = protocol.settings(context.mode);
-    let effort = decision::Effort { passes: settings.passes, controls: 0, mapping: Mapping::Greedy };
+    let effort = decision::TimingEffort { passes: settings.passes, controls: 0, mapping: Mapping::Greedy };
     let model = Arc::new(Model::random(Tokenizer::paper(), 1));
     // Sparse and dense attention with one row for each job, and our default with distinct rows only.
     let mut curves: Vec<Curve> = vec![Vec::new(); 3];

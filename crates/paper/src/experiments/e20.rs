@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use temponet::{Learned, Model, Observation, Options, Scale};
 use temponet_infer::reference;
-use temponet_lab::diagnostics::alignment;
+use temponet_lab::explain::diagnostics::alignment;
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, JobId, Scheduler};
 
@@ -14,7 +14,7 @@ use crate::{
     Better, Contender, Contest, Context, Entrant, Findings, Line, ReproduceError, Size, TestBed, Unit, model_entrant,
 };
 use temponet_lab::arena::Case;
-use temponet_lab::latency::Timed;
+use temponet_lab::measure::latency::Timed;
 use temponet_lab::measure::peak_rss_mb;
 use temponet_lab::stats::{mean, percent};
 

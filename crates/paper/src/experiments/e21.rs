@@ -5,13 +5,14 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::Deserialize;
 use temponet::{Learned, Model, Options, Temponet};
-use temponet_lab::diagnostics::{Cell, RunReport};
+use temponet_lab::explain::diagnostics::{HeatMapCell, RunReport};
 use temponet_sched::build;
 
 use crate::{Context, Findings, Line, ReproduceError, Size, Unit};
 use temponet_lab::arena::Case;
 use temponet_lab::comparison::CompareError;
-use temponet_lab::explain_run::{explain_run, heat_map};
+use temponet_lab::explain::ModelRun;
+use temponet_lab::explain::run::{explain_run, heat_map};
 use temponet_lab::progress::Progress;
 
 #[derive(Deserialize)]
@@ -67,7 +68,9 @@ pub(super) fn reports(what: &str, cases: &[Case], model: &Arc<Model>) -> Result<
         let other = |name: &'static str| build(name).map(|scheduler| (name, scheduler)).map_err(CompareError::from);
         let mut others = [other("edf")?, other("srpt")?];
         let Case { set, seed, horizon } = case;
-        let report = explain_run(set, *seed, *horizon, model, &mut scheduler, &mut plain, &mut others)?;
+        let (seed, horizon) = (*seed, *horizon);
+        let run = ModelRun { set, seed, horizon, model, scheduler: &mut scheduler, plain: &mut plain };
+        let report = explain_run(run, &mut others)?;
         progress.step();
         Ok(report)
     };
@@ -99,11 +102,11 @@ fn add_lines(findings: &mut Findings, prefix: &str, reports: &[RunReport]) {
 }
 
 /// Adds up the cells of several heat maps.
-fn together(reports: &[RunReport]) -> Vec<Cell> {
-    let mut all: Vec<Cell> = Vec::new();
+fn together(reports: &[RunReport]) -> Vec<HeatMapCell> {
+    let mut all: Vec<HeatMapCell> = Vec::new();
     for cell in reports.iter().flat_map(|report| &report.heat_map) {
         let is_same =
-            |known: &&mut Cell| (known.slack_bin, known.remaining_bin) == (cell.slack_bin, cell.remaining_bin);
+            |known: &&mut HeatMapCell| (known.slack_bin, known.remaining_bin) == (cell.slack_bin, cell.remaining_bin);
         match all.iter_mut().find(is_same) {
             Some(known) => (known.seen, known.chosen) = (known.seen + cell.seen, known.chosen + cell.chosen),
             None => all.push(*cell),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use temponet::{Binning, Learned, Model, Options, Tokenizer};
-use temponet_lab::diagnostics::{ENTROPY_STEP, RunReport, explain};
+use temponet_lab::explain::diagnostics::{ENTROPY_STEP, RunReport, explain};
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, Scheduler};
 use temponet_train::{Recipe, Tokens};

@@ -1,93 +1,98 @@
-//! Looking inside one decision, off the hot path: tokens, Q-values, attention, and how concentrated it is. All decisions of a run together are
-//! in `run.rs`.
+//! Figures of the learned scheduler's decisions: tokens, Q-values, attention, and how concentrated attention is.
+//!
+//! [`explain`] looks at one decision, [`RunDiagnostics`] at all decisions of a run. Both run the plain reference
+//! network, off the hot path.
 
 mod rule;
 mod run;
-mod statistics;
 
-pub use rule::Rule;
-pub use run::{Agreement, Cell, Distribution, ENTROPY_STEP, Named, REMAINING_BINS, RunDiagnostics, RunReport, TopK};
+pub use crate::stats::streaming::Spread;
+pub use rule::DistilledRule;
+pub use run::{
+    Agreement, Distribution, ENTROPY_STEP, HeatMapCell, REMAINING_BINS, RunDiagnostics, RunReport, SchedulerAgreement,
+    TopK,
+};
 use serde::Serialize;
-pub use statistics::Spread;
 use temponet::{Kept, Mapper, Mapping, Model, Observation, Scale, Staying};
 pub use temponet_infer::AttentionMap;
 use temponet_infer::{Trace, reference};
 use temponet_task::{Assignment, JobId, SystemView};
 
-/// One decision, laid open.
+/// The figures of one decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
-    /// When, in ns.
+    /// Time of the decision, in nanoseconds.
     pub now_ns: u64,
-    /// What idling is worth; none to a model that never idles.
+    /// Q-value of idling; `None` for a model that never idles.
     pub idle_q: Option<f32>,
-    /// Running jobs that kept their cores although others were better, because moving costs something.
+    /// Running jobs that kept their cores although other jobs had better Q-values, because an exchange has a cost.
     pub kept: Vec<KeptLine>,
-    /// The ready jobs, the best Q-value first.
+    /// Ready jobs, the best Q-value first.
     pub jobs: Vec<JobLine>,
-    /// Distinct tokens: the rows and columns of the attention maps after the idle one.
+    /// Distinct tokens. They are the rows and columns of the attention maps, after the idle one.
     pub rows: Vec<RowLine>,
-    /// By layer, then head; `weights[query][key]`, row 0 is idle.
+    /// Attention by layer, then head: `weights[query][key]`. Row 0 is idle.
     pub attention: Vec<AttentionMap>,
-    /// Mean attention entropy per layer, in bits, over queries and heads: the higher, the more spread out.
+    /// Mean attention entropy per layer over queries and heads, in bits. The higher, the more spread out attention is.
     pub entropy_bits: Vec<f32>,
-    /// Share of the heads of the last layer in which the idle (decision) token attends most to a chosen job's row.
+    /// Share of the heads of the last layer in which the idle (decision) token attends most to the row of a chosen job,
+    /// 0 to 1.
     pub alignment: f32,
 }
 
 /// A ready job as the network sees it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JobLine {
-    /// Its task's name.
+    /// Name of the task.
     pub task: String,
-    /// Which job of the task.
+    /// Number of the job within its task.
     pub job: u64,
-    /// Time to its deadline.
+    /// Time to the absolute deadline, in nanoseconds; negative after it.
     pub due_in_ns: i64,
-    /// Slack at the wcet; negative is late by wcet.
+    /// Slack at the remaining wcet, in nanoseconds; negative if the job is late by wcet.
     pub slack_ns: i64,
-    /// Remaining wcet.
+    /// Remaining wcet, in nanoseconds.
     pub remaining_ns: u64,
-    /// Its row, counted from 1.
+    /// Row of its token, counted from 1.
     pub row: u32,
-    /// Its Q-value.
+    /// Q-value.
     pub q: f32,
-    /// The core the network's own choice gives it.
+    /// Core that the network's own choice gives to the job.
     pub core: Option<usize>,
-    /// Attention that the idle (decision) token pays to its row in the last layer, mean over heads.
+    /// Attention of the idle (decision) token to its row in the last layer, mean over heads, 0 to 1.
     pub attention: f32,
 }
 
-/// A running job that kept its core although another one was better.
+/// A running job that kept its core although another job had a better Q-value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeptLine {
-    /// The job that stayed, as task and number.
+    /// Job that stayed: task name and number.
     pub job: (String, u64),
-    /// The one that would have come in.
+    /// Job that would have replaced it: task name and number.
     pub instead_of: (String, u64),
-    /// The time that the exchange would have wasted.
+    /// Cost of the exchange, in nanoseconds.
     pub cost_ns: u64,
-    /// What staying was worth, in units of Q.
+    /// Bonus for staying, in units of the Q-value.
     pub worth: f32,
-    /// What its Q-value lacked.
+    /// Difference by which its Q-value was behind.
     pub lacked: f32,
 }
 
 /// A distinct token.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RowLine {
-    /// Feature values in the order of the tokenizer.
+    /// Feature values, in the order of the tokenizer.
     pub token: Vec<u16>,
-    /// Its numbers, where slack is continuous.
+    /// Continuous features; empty unless slack is continuous.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub real: Vec<f32>,
-    /// Jobs it stands for.
+    /// Number of jobs with this token.
     pub count: usize,
-    /// Its Q-value.
+    /// Q-value.
     pub q: f32,
 }
 
-/// Lays open what the model sees in a view; `chosen` is the assignment it made there.
+/// Returns what the model sees in a view. `chosen` is the assignment that it made there.
 pub fn explain(model: &Model, view: &SystemView<'_>, chosen: &Assignment) -> Explanation {
     let scale = Scale::of(&model.tokenizer, view.system);
     let mut observation = Observation::default();
@@ -132,7 +137,7 @@ pub fn explain(model: &Model, view: &SystemView<'_>, chosen: &Assignment) -> Exp
     }
 }
 
-/// The running jobs that the greedy mapping lets stay.
+/// Returns the running jobs that the greedy mapping lets stay.
 fn kept(model: &Model, view: &SystemView<'_>, observation: &Observation, q: &[f32]) -> Vec<KeptLine> {
     let staying = Staying::on(view.system, model.stay());
     let (mut mapper, mut assignment) = (Mapper::default(), Assignment::default());
@@ -158,7 +163,7 @@ fn maps(trace: &Trace, layer: usize) -> impl Iterator<Item = &AttentionMap> {
     trace.attention.iter().filter(move |map| map.layer == layer)
 }
 
-/// What the idle (decision) token attends to in a layer, mean over heads.
+/// Returns the attention of the idle (decision) token in a layer, mean over heads.
 fn decision_attention(trace: &Trace, layer: usize) -> Vec<f32> {
     let heads = maps(trace, layer).count().max(1) as f32;
     let mut mean = vec![0.0; trace.q.len()];
@@ -168,18 +173,19 @@ fn decision_attention(trace: &Trace, layer: usize) -> Vec<f32> {
     mean
 }
 
-/// The mean entropy of a layer's attention, in bits, over queries and heads.
+/// Returns the mean entropy of a layer's attention over queries and heads, in bits.
 pub fn entropy(trace: &Trace, layer: usize) -> f32 {
     let all: Vec<f32> = maps(trace, layer).flat_map(|map| map.weights.iter().map(|row| entropy_of(row))).collect();
     all.iter().sum::<f32>() / all.len().max(1) as f32
 }
 
-/// The entropy of one query's attention, in bits.
+/// Returns the entropy of one query's attention, in bits.
 fn entropy_of(weights: &[f32]) -> f32 {
     weights.iter().filter(|weight| **weight > 0.0).map(|weight| -weight * weight.log2()).sum()
 }
 
-/// The share of a layer's heads whose decision token attends most, the idle row aside, to one of the chosen rows.
+/// Returns the share of a layer's heads, 0 to 1, whose decision token attends most to one of the chosen rows; the idle
+/// row does not count.
 pub fn alignment(trace: &Trace, layer: usize, chosen: &[usize]) -> f32 {
     let is_aligned = |map: &AttentionMap| {
         let jobs = map.weights[0].iter().enumerate().skip(1);

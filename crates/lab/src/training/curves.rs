@@ -1,17 +1,19 @@
-//! How a training went, as a picture.
+//! The course of a training: curves as a picture, and a page with all figures.
 
 use temponet_train::PhaseFigures;
 
 use crate::stats::percent;
+use temponet_page::fragment::scrolling;
 use temponet_page::plot::{Panel, Span, picture};
 use temponet_page::svg::Svg;
-use temponet_page::{Cell, Page, Table};
+use temponet_page::{HtmlCell, HtmlTable, Page};
 
-/// A scheduler to beat: its name and its share of jobs in time on unseen jobs.
+/// A scheduler to beat: its name, and its share of deadlines met on unseen jobs, 0 to 1.
 pub type Baseline = (String, f64);
 
-/// The share of validation jobs in time, phase by phase, the best so far, and each baseline as a level; the loss beside it, whose meaning changes
-/// with the method. A file of its own.
+/// Draws the course of a training as an SVG file. One chart has the share of deadlines met on validation jobs, phase by
+/// phase, the best share so far, and each baseline as a level. The other has the loss, whose meaning changes with the
+/// method.
 pub fn svg(phases: &[PhaseFigures], baselines: &[Baseline]) -> String {
     drawn(phases, baselines).file()
 }
@@ -28,7 +30,7 @@ fn drawn(phases: &[PhaseFigures], baselines: &[Baseline]) -> Svg {
     let ends = |values: &mut dyn Iterator<Item = f64>| {
         values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)))
     };
-    // To whole steps of four per cent, so that the labels are whole.
+    // Rounded to multiples of four percent, so that all labels of the axis are whole.
     let levels = baselines.iter().map(|(_, score)| *score);
     let (low, high) = ends(&mut phases.iter().flat_map(|phase| [phase.score, phase.best]).chain(levels));
     let (low, high) = ((low * 25.0).floor() / 25.0, (high * 25.0).ceil() / 25.0);
@@ -58,24 +60,24 @@ fn drawn(phases: &[PhaseFigures], baselines: &[Baseline]) -> Svg {
     picture(&[scores, losses], 2, &names)
 }
 
-/// The same as a page, with its figures.
+/// Returns a page with the curves and their figures.
 pub fn page(phases: &[PhaseFigures], baselines: &[Baseline]) -> String {
-    let mut table = Table::sortable();
+    let mut table = HtmlTable::sortable();
     for name in ["stage", "method", "phase", "updates", "loss", "norm", "in time"] {
         table.column(name, "", "");
     }
     for phase in phases {
-        let whole = |value: u64| Cell::figure(value.to_string(), Some(value as f64));
+        let whole = |value: u64| HtmlCell::figure(value.to_string(), Some(value as f64));
         table.row(
             "",
             &[
-                Cell::text(phase.stage.to_string()),
-                Cell::text(&phase.method),
+                HtmlCell::text(phase.stage.to_string()),
+                HtmlCell::text(&phase.method),
                 whole(phase.phase),
                 whole(phase.updates),
-                Cell::figure(format!("{:.4}", phase.loss), Some(phase.loss)),
-                Cell::figure(format!("{:.3}", phase.norm), Some(phase.norm)),
-                Cell::figure(percent(phase.score), Some(phase.score)),
+                HtmlCell::figure(format!("{:.4}", phase.loss), Some(phase.loss)),
+                HtmlCell::figure(format!("{:.3}", phase.norm), Some(phase.norm)),
+                HtmlCell::figure(percent(phase.score), Some(phase.score)),
             ],
         );
     }
@@ -84,7 +86,7 @@ pub fn page(phases: &[PhaseFigures], baselines: &[Baseline]) -> String {
     } else {
         "Level lines: schedulers to beat, on the runs of the verdict, which are other unseen runs than those of the phases."
     };
-    let curves = format!("<div class=\"scroll\">{}</div>\n", drawn(phases, baselines).inline());
+    let curves = scrolling(&drawn(phases, baselines).inline());
     Page::new("Training").section("", hint, &curves).section("Phases", "", &table.finish()).finish()
 }
 

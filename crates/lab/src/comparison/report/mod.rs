@@ -1,67 +1,69 @@
-//! The comparison as one self-contained HTML page: verdict, tasks by schedulers, ranked table, schedules to choose from, response times.
+//! The page of a comparison: verdict, tasks by schedulers, ranked table, schedules, and response times.
 //!
-//! Tables are in the page as they are; schedules and curves are drawn by its scripts from JSON, so that they can be chosen and zoomed.
+//! Tables are written into the page as HTML. Schedules and response times are stored as JSON and drawn by the page's
+//! scripts, so the reader can select and zoom them.
 
-mod ranking;
+mod ranked_table;
 mod schedules;
 mod tasks;
 
 use serde::Serialize;
 use temponet_sim::Metrics;
 
-use crate::comparison::{Comparison, Row, picture_window};
+use crate::comparison::{Comparison, ComparisonRow, picture_window};
 use crate::gantt::MOST_TASK_ROWS;
 use crate::stats::percent;
-use schedules::{Schedules, schedules};
-use temponet_page::{Cell, Page, Table, escape, printable};
+use schedules::{SchedulesJson, schedules};
+use temponet_page::fragment::{folded, skipped};
+use temponet_page::{HtmlCell, HtmlTable, Page, printable, svg};
 
 const STYLE: &str = include_str!("report.css");
 const SCHEDULES: &str = include_str!("schedules.html");
-/// In the order in which they run.
+/// Scripts of the page, in the order in which they run.
 const SCRIPTS: [&str; 3] = [include_str!("schedules.js"), include_str!("toolbar.js"), include_str!("responses.js")];
 
-/// Jobs that the schedules of a page show at most, per scheduler.
+/// Greatest number of jobs in the schedules of a page, approximately and per scheduler.
 pub const MOST_JOBS: f64 = 600.0;
-/// Jobs that can be read without zooming.
+/// Approximate number of jobs that are legible without zooming.
 const FIRST_VIEW_JOBS: f64 = 60.0;
-/// Points of a response-time distribution.
+/// Number of steps of a distribution of response times.
 const QUANTILES: usize = 60;
-/// Distributions that are drawn at first.
+/// Number of distributions that are drawn when the page opens.
 const FIRST_CURVES: usize = 5;
 
 #[derive(Serialize)]
-struct Data<'a> {
+struct PageData<'a> {
     tasks: Vec<String>,
     critical: Vec<u8>,
     cores: usize,
     until_ns: u64,
-    /// How much of it is shown at first.
+    /// Length of the time axis when the page opens.
     first_view_ns: u64,
     by_task: bool,
     #[serde(flatten)]
-    schedules: Schedules,
-    /// Indices of the schedules that are shown at first.
+    schedules: SchedulesJson,
+    /// Indices of the schedules that are shown when the page opens.
     chosen: Vec<usize>,
-    responses: Vec<Curve<'a>>,
+    responses: Vec<ResponseCurve<'a>>,
 }
 
-/// A distribution of response times over all jobs: those that never complete keep it below one.
+/// Distribution of response times over all jobs. Jobs that never complete keep it below one.
 #[derive(Serialize)]
-struct Curve<'a> {
+struct ResponseCurve<'a> {
     name: &'a str,
     shown: bool,
-    /// Share of the jobs that completed.
+    /// Share of jobs that completed, 0 to 1.
     completed: f64,
-    /// Response times in ns at even steps of the completed jobs.
+    /// Quantiles of the response times of completed jobs, in nanoseconds, at even steps.
     ns: Vec<i64>,
 }
 
-/// The page.
+/// Returns the page of a comparison.
 pub fn html(comparison: &Comparison) -> String {
     let plan = &comparison.plan;
     let set = &plan.set;
     let schedules = schedules(comparison);
-    let data = Data {
+    let data = PageData {
         tasks: set.tasks.iter().map(|task| printable(&task.name)).collect(),
         critical: set.tasks.iter().map(tasks::criticality).collect(),
         cores: set.cores,
@@ -82,13 +84,18 @@ pub fn html(comparison: &Comparison) -> String {
         if plan.runs == 1 { "1 run".into() } else { format!("{} runs from seed {}", plan.runs, plan.seed) },
         set.on_miss.name()
     );
-    let mut page = Page::new(&set.name)
+    let [schedules_script, toolbar_script, responses_script] = SCRIPTS;
+    Page::new(&set.name)
         .style(STYLE)
         .lead(&set.description)
         .facts(&facts)
         .verdict(&comparison.verdict())
         .section("Tasks", tasks::HINT, &tasks::html(comparison))
-        .section("Schedulers", &ranking::hint(comparison), &(ranking::html(comparison) + &skipped(comparison)))
+        .section(
+            "Schedulers",
+            &ranked_table::hint(comparison),
+            &(ranked_table::html(comparison) + &skipped(&comparison.skipped)),
+        )
         .section("Schedules", "", SCHEDULES)
         .section(
             "Response times",
@@ -96,20 +103,15 @@ pub fn html(comparison: &Comparison) -> String {
             &format!("<div id=\"responses\"></div>\n{}", response_table(comparison)),
         )
         .html("<p class=\"facts\">Tasks are independent: no shared resources, no precedence.</p>\n")
-        .data(&json);
-    for script in SCRIPTS {
-        page = page.script(script);
-    }
-    page.finish()
+        .data(&json)
+        .script(&(svg::script() + schedules_script))
+        .script(toolbar_script)
+        .script(responses_script)
+        .finish()
 }
 
-fn skipped(comparison: &Comparison) -> String {
-    let item = |(name, why): &(String, String)| format!("<li>{}: {}</li>", escape(name), escape(why));
-    let items: String = comparison.skipped.iter().map(item).collect();
-    if items.is_empty() { items } else { format!("<ul class=\"skipped\">{items}</ul>\n") }
-}
-
-/// The recommended scheduler, EDF (or the next best, where EDF is recommended) and, after all schedulers, the optimum.
+/// Returns the schedules that are shown when the page opens: those of the recommended scheduler, of EDF (or of the
+/// second best if EDF is recommended), and of the optimum, which follows all schedulers.
 fn first_chosen(comparison: &Comparison, count: usize) -> Vec<usize> {
     let rows = comparison.rows.len();
     let edf = comparison.rows.iter().position(|row| row.scheduler == "edf").filter(|place| *place > 0).unwrap_or(1);
@@ -118,12 +120,12 @@ fn first_chosen(comparison: &Comparison, count: usize) -> Vec<usize> {
     chosen
 }
 
-/// The distribution of a scheduler; drawn at first are the best ones and EDF.
-fn curve<'a>(rank: usize, row: &'a Row, comparison: &Comparison) -> Curve<'a> {
+/// Returns the distribution of a scheduler. Those of the best schedulers and of EDF are drawn when the page opens.
+fn curve<'a>(rank: usize, row: &'a ComparisonRow, comparison: &Comparison) -> ResponseCurve<'a> {
     let edf = comparison.rows.iter().position(|row| row.scheduler == "edf");
     let others = if edf.is_some_and(|edf| edf >= FIRST_CURVES) { FIRST_CURVES - 1 } else { FIRST_CURVES };
     let quantile = |step: usize| row.metrics.response_completed.quantile(step as f64 / QUANTILES as f64);
-    Curve {
+    ResponseCurve {
         name: &row.scheduler,
         shown: rank < others || Some(rank) == edf,
         completed: completed(&row.metrics),
@@ -131,38 +133,38 @@ fn curve<'a>(rank: usize, row: &'a Row, comparison: &Comparison) -> Curve<'a> {
     }
 }
 
-/// Share of the jobs that completed, in time or not.
+/// Returns the share of jobs that completed, in time or not.
 fn completed(metrics: &Metrics) -> f64 {
     let completed = metrics.tasks.iter().map(|task| task.completed).sum::<u64>();
     completed as f64 / metrics.jobs.released.max(1) as f64
 }
 
-/// The distributions in figures.
+/// Returns the distributions as a table.
 fn response_table(comparison: &Comparison) -> String {
-    let mut table = Table::sortable().columns(&["scheduler", "completed", "median", "p95", "p99", "longest"]);
+    let mut table = HtmlTable::sortable().columns(&["scheduler", "completed", "median", "p95", "p99", "longest"]);
     for row in &comparison.rows {
         let share = completed(&row.metrics);
-        let mut cells = vec![Cell::text(&row.scheduler), Cell::figure(percent(share), Some(share))];
+        let mut cells = vec![HtmlCell::text(&row.scheduler), HtmlCell::figure(percent(share), Some(share))];
         cells.extend([0.5, 0.95, 0.99, 1.0].map(|at| {
             let ns = row.metrics.response_completed.quantile(at).map(|ns| ns as f64);
-            Cell::figure(ranking::time(ns), ns)
+            HtmlCell::figure(ranked_table::time(ns), ns)
         }));
         table.row("", &cells);
     }
-    format!("<details><summary>Response times of completed jobs as a table</summary>\n{}</details>\n", table.finish())
+    folded("Response times of completed jobs as a table", &table.finish())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::{Plan, compare};
+    use crate::comparison::{ComparisonPlan, compare};
     use crate::progress::Progress;
     use crate::roster::Roster;
     use temponet_task::{Task, TaskSet, Time};
 
     fn page_of(tasks: Vec<Task>, schedulers: &[&str], oracle: Option<f64>) -> (Comparison, String) {
         let horizon = Time::from_ms(100);
-        let plan = Plan {
+        let plan = ComparisonPlan {
             set: TaskSet::new("<set>", tasks, 1),
             goal: temponet_task::Goal::default(),
             horizon,

@@ -1,19 +1,19 @@
-//! Figures gathered value by value, in memory that does not grow with their number.
+//! Statistics gathered value by value, in memory that does not grow with the number of values.
 
 use serde::Serialize;
 
 /// Mean and standard deviation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// The mean; zero if there are no values.
+    /// Mean; zero if there are no values.
     pub mean: f64,
-    /// The standard deviation.
+    /// Standard deviation.
     pub deviation: f64,
 }
 
-/// Finds a [`Spread`].
+/// Gathers a [`Spread`] by Welford's algorithm.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Moments {
+pub(crate) struct Moments {
     count: u64,
     mean: f64,
     squares: f64,
@@ -32,9 +32,9 @@ impl Moments {
     }
 }
 
-/// Finds Pearson's coefficient of correlation.
+/// Gathers Pearson's correlation coefficient.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Correlation {
+pub(crate) struct Correlation {
     count: f64,
     mean: [f64; 2],
     squares: [f64; 2],
@@ -52,25 +52,25 @@ impl Correlation {
         self.products += before[0] * (pair[1] - self.mean[1]);
     }
 
-    /// None if one of the two never varies.
+    /// Returns the coefficient; `None` if one of the two never varies.
     pub fn coefficient(&self) -> Option<f64> {
         let scale = (self.squares[0] * self.squares[1]).sqrt();
         (scale > 1e-12 * self.count).then(|| self.products / scale)
     }
 }
 
-/// Values a sample keeps at most.
+/// Greatest number of values that a sample keeps.
 const KEPT: usize = 1 << 16;
 
-/// Evenly chosen ones of many values: all of them, every second, every fourth, and so on.
+/// An even sample of many values: all of them, then every second one, then every fourth, and so on.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sample {
+pub(crate) struct EvenSample {
     values: Vec<f32>,
     seen: u64,
     doublings: u32,
 }
 
-impl Sample {
+impl EvenSample {
     pub fn add(&mut self, value: f32) {
         if self.seen.is_multiple_of(1 << self.doublings) {
             if self.values.len() == KEPT {
@@ -86,12 +86,12 @@ impl Sample {
         self.seen += 1;
     }
 
-    /// How many values there were.
+    /// Returns the number of all values.
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// Those kept, ascending.
+    /// Returns the kept values in ascending order.
     pub fn sorted(&self) -> Vec<f32> {
         let mut sorted = self.values.clone();
         sorted.sort_by(f32::total_cmp);
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_sample_is_even_and_does_not_grow() {
-        let mut sample = Sample::default();
+        let mut sample = EvenSample::default();
         let count = 5 * KEPT;
         (0..count).for_each(|value| sample.add(value as f32));
         let kept = sample.sorted();

@@ -1,25 +1,26 @@
-//! How long a scheduler itself takes: a wrapper that times every decision of the one inside. Only this reads a clock, and
-//! only when asked, so simulations stay deterministic.
+//! The latency of a scheduler: a wrapper that times every decision of the scheduler inside.
+//!
+//! Only this wrapper reads a clock, and only if the user asks for it, so simulations stay deterministic.
 
 use std::time::Instant;
 
 use temponet_sim::Histogram;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, TaskSet, Time};
 
-/// Times the decisions of `inner`.
+/// Wraps a scheduler and times its decisions.
 pub struct Timed<S> {
     inner: S,
-    /// Decision latencies in ns.
+    /// Decision latencies, in nanoseconds.
     pub latencies: Histogram,
 }
 
 impl<S: Scheduler> Timed<S> {
-    /// Around `inner`, with no decision timed yet.
+    /// Wraps `inner`, with no decision timed yet.
     pub fn new(inner: S) -> Timed<S> {
         Timed { inner, latencies: Histogram::default() }
     }
 
-    /// The one inside.
+    /// Returns the wrapped scheduler.
     pub fn inner(&self) -> &S {
         &self.inner
     }
@@ -45,8 +46,9 @@ impl<S: Scheduler> Scheduler for Timed<S> {
     }
 }
 
-/// The set with a scheduler's measured median latency charged to each of its decisions, on top of what decisions cost already: a second run on
-/// it says what the scheduler is worth when its own thinking takes time. That is as random as the machine it was measured on.
+/// Returns the set with a scheduler's median latency added to the cost of each decision. A second run on it shows what
+/// the scheduler is worth when its own decisions take time. The result is as random as the machine on which the latency
+/// was measured.
 pub fn charged(set: &TaskSet, latencies: &Histogram) -> TaskSet {
     let median = latencies.quantile(0.5).unwrap_or(0).max(0);
     let mut set = set.clone();
@@ -60,7 +62,7 @@ mod tests {
     use temponet_sim::{Unobserved, simulate};
     use temponet_task::Task;
 
-    /// Latencies were shown beside results that took no notice of them.
+    /// Latencies must not merely stand beside results that ignore them.
     #[test]
     fn a_scheduler_pays_for_its_own_decisions() {
         let ms = Time::from_ms;
@@ -75,7 +77,7 @@ mod tests {
             latencies.record(latency);
         }
         let charged = charged(&set, &latencies);
-        // Histograms keep a few digits.
+        // Histograms keep only a few digits.
         assert!((450_000..550_000).contains(&charged.costs.decision.0), "{}", charged.costs.decision);
         assert!(met(&set) == 1.0 && met(&charged) < 0.9, "{}", met(&charged));
     }

@@ -1,115 +1,122 @@
-//! Every scheduler on the same jobs: the experiment behind `temponet compare`.
+//! The experiment behind `temponet compare`: all schedulers on the same jobs, over repeated runs.
+//!
+//! [`ranking`] orders the schedulers by the goal, `conclusion` puts the result into words, and [`report`] makes the
+//! page.
+
+mod conclusion;
+pub mod ranking;
+pub mod report;
 
 use rayon::prelude::*;
 use temponet_sched::SpecError;
 use temponet_sim::{Histogram, Metrics, Recorder, SimError, Unobserved, simulate};
 use temponet_task::{Costs, Goal, Measure, Scheduler, TaskSet, Time};
 
-use crate::clairvoyant::{Clairvoyant, Range, clairvoyant};
+use crate::clairvoyant::{Clairvoyant, OptimumRange, clairvoyant};
 use crate::horizon::expected_jobs;
-use crate::latency::{Timed, charged};
+use crate::measure::latency::{Timed, charged};
 use crate::progress::Progress;
-use crate::ranking;
 use crate::roster::Roster;
 use crate::stats;
 
-/// What to run.
+/// What to run in a comparison.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// The tasks and the machine, with the user's changes already made.
+pub struct ComparisonPlan {
+    /// Tasks and machine, with the user's changes already applied.
     pub set: TaskSet,
-    /// What ranks the schedulers.
+    /// Goal that ranks the schedulers.
     pub goal: Goal,
-    /// How long each run lasts.
+    /// Length of each run.
     pub horizon: Time,
-    /// The first run's seed; each further run has the next.
+    /// Seed of the first run; each further run uses the next seed.
     pub seed: u64,
-    /// How many runs.
+    /// Number of runs.
     pub runs: u64,
     /// Scheduler names with options.
     pub schedulers: Vec<String>,
-    /// What the names stand for.
+    /// Roster that builds schedulers from their names.
     pub roster: Roster,
-    /// Time every decision; runs then follow each other instead of sharing the cores.
+    /// Whether to time every decision. Runs then execute one after the other instead of in parallel.
     pub latency: bool,
-    /// Charge each scheduler its median latency for every decision; only with `latency`.
+    /// Whether to charge each scheduler its median latency for every decision; has no effect without `latency`.
     pub charge_latency: bool,
-    /// Keep the first run's schedule until this date, for pictures.
+    /// Time up to which the schedule of the first run is recorded, for pictures.
     pub record_until: Time,
-    /// How long finding the clairvoyant optimum may take, in seconds of one core; none: it is left out.
+    /// Effort for the clairvoyant optimum, in seconds of one core of a reference machine; `None` leaves it out.
     pub oracle: Option<f64>,
 }
 
-/// One scheduler's figures.
+/// Figures of one scheduler.
 #[derive(Clone, Debug)]
-pub struct Row {
-    /// The name with options, as it was asked for.
+pub struct ComparisonRow {
+    /// Name with options, as [`Roster::label`] shows it.
     pub scheduler: String,
-    /// All runs added up.
+    /// Metrics of all runs together.
     pub metrics: Metrics,
-    /// Compliance run by run.
+    /// Share of deadlines met, run by run.
     pub compliance: Vec<f64>,
-    /// The goal's measures run by run.
+    /// Measures of the goal, run by run.
     pub scores: Vec<Vec<f64>>,
-    /// Decision latencies in ns, if asked for.
+    /// Decision latencies in nanoseconds, if they were measured.
     pub latency: Option<Histogram>,
-    /// The first run until the date asked for.
+    /// Schedule of the first run, up to the time of the plan.
     pub recording: Recorder,
-    /// What the scheduler counted about itself, added up over the runs.
+    /// The scheduler's own counters, added up over the runs.
     pub counters: Vec<(&'static str, u64)>,
 }
 
-impl Row {
-    /// Half the 95% confidence interval of the mean compliance over the runs.
+impl ComparisonRow {
+    /// Returns half the width of the 95% confidence interval of the mean share of deadlines met; `None` for a single
+    /// run.
     pub fn ci95(&self) -> Option<f64> {
         stats::ci95(&self.compliance)
     }
 }
 
-/// The outcome, best scheduler first.
+/// Result of a comparison.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// What was run.
-    pub plan: Plan,
-    /// By the goal, then fewest preemptions.
-    pub rows: Vec<Row>,
-    /// Schedulers that do not apply to this set, and why.
+    /// The plan that was run.
+    pub plan: ComparisonPlan,
+    /// Schedulers, the best first: by the goal, then by fewest preemptions.
+    pub rows: Vec<ComparisonRow>,
+    /// Schedulers that do not apply to this set, with the reason.
     pub skipped: Vec<(String, String)>,
-    /// What any scheduler could have met; none if it was not wanted or no job counts.
+    /// The clairvoyant optimum; `None` if it was not asked for or no job counts.
     pub clairvoyant: Option<Clairvoyant>,
 }
 
-/// Why there is no outcome.
+/// Error of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompareError {
-    /// A name that means nothing.
+    /// Unknown scheduler name or invalid option.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A scheduler that broke its contract.
+    /// Scheduler whose run failed, and how.
     #[error("scheduler {0:?}: {1}")]
     Run(String, SimError),
 }
 
-/// How the clairvoyant optimum is called where it is not computed.
+/// Name of the clairvoyant optimum in the list of what was skipped.
 const OPTIMUM: &str = "clairvoyant optimum";
 
-/// Runs of each scheduler that are under way together.
+/// Number of runs per scheduler that are processed together.
 const CHUNK: u64 = 32;
 
-/// Runs everything, in parallel; the result does not depend on the number of threads.
-pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareError> {
+/// Runs the plan in parallel. The result does not depend on the number of threads.
+pub fn compare(plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, CompareError> {
     for spec in &plan.schedulers {
         plan.roster.build(spec)?;
     }
-    let mut totals: Vec<Option<Row>> = vec![None; plan.schedulers.len()];
+    let mut totals: Vec<Option<ComparisonRow>> = vec![None; plan.schedulers.len()];
     let mut skipped: Vec<(String, String)> = Vec::new();
-    // In chunks, so that memory does not grow with the number of runs; added up in order, so that threads do not matter.
+    // Chunks keep memory independent of the number of runs; adding up in order makes the result independent of threads.
     for first in (0..plan.runs).step_by(CHUNK as usize) {
         let runs = first..(first + CHUNK).min(plan.runs);
         let cells: Vec<(usize, u64)> =
             (0..plan.schedulers.len()).flat_map(|scheduler| runs.clone().map(move |run| (scheduler, run))).collect();
         let one = |(scheduler, run): &(usize, u64)| run_one(&plan, &plan.schedulers[*scheduler], *run, progress);
-        let outcomes: Vec<Result<Row, CompareError>> =
+        let outcomes: Vec<Result<ComparisonRow, CompareError>> =
             if plan.latency { cells.iter().map(one).collect() } else { cells.par_iter().map(one).collect() };
         for ((scheduler, _), outcome) in cells.iter().zip(outcomes) {
             match (outcome, &mut totals[*scheduler]) {
@@ -130,9 +137,9 @@ pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareErr
     });
     let clairvoyant = clairvoyant.and_then(|found| found.map_err(|why| skipped.push((OPTIMUM.into(), why))).ok());
     progress.finish();
-    // Who could not run everything is not held against those who did.
+    // A scheduler that failed on some runs is left out, because its figures would cover fewer jobs than the others'.
     let has_run = |name: &String| !skipped.iter().any(|(skipped, _)| skipped == name);
-    let mut rows: Vec<Row> =
+    let mut rows: Vec<ComparisonRow> =
         plan.schedulers.iter().zip(totals).filter(|(name, _)| has_run(name)).filter_map(|(_, row)| row).collect();
     rows.sort_by_cached_key(|row| row.metrics.preemptions);
     rows.sort_by(|a, b| ranking::order(&ranking::means(&a.scores), &ranking::means(&b.scores)));
@@ -141,14 +148,14 @@ pub fn compare(plan: Plan, progress: &Progress) -> Result<Comparison, CompareErr
         if plan.charge_latency || plan.set.costs != Costs::default() {
             optimum.forget_schedules();
         }
-        // Where only bounds are known, a scheduler may have found a better schedule than they have.
+        // Where only bounds are known, a scheduler may have found a better schedule than the oracle.
         let most = rows.iter().map(|row| row.metrics.jobs.met).max().unwrap_or(0);
         optimum.met.lower = optimum.met.lower.max(most as f64);
     }
     Ok(Comparison { plan, rows, skipped, clairvoyant })
 }
 
-fn run_one(plan: &Plan, spec: &str, run: u64, progress: &Progress) -> Result<Row, CompareError> {
+fn run_one(plan: &ComparisonPlan, spec: &str, run: u64, progress: &Progress) -> Result<ComparisonRow, CompareError> {
     progress.say(spec);
     let seed = plan.seed.wrapping_add(run);
     let mut scheduler = plan.roster.build(spec)?;
@@ -157,7 +164,7 @@ fn run_one(plan: &Plan, spec: &str, run: u64, progress: &Progress) -> Result<Row
     let mut latency = None;
     let mut charged_set = None;
     if plan.latency && plan.charge_latency {
-        // What a decision takes must be known before it can be charged.
+        // The latency must be known before it can be charged, so the first of two runs measures it.
         let mut timed = Timed::new(&mut *scheduler);
         simulate(&plan.set, seed, plan.horizon, &mut timed, &mut Unobserved).map_err(failed)?;
         charged_set = Some(charged(&plan.set, &timed.latencies));
@@ -174,10 +181,18 @@ fn run_one(plan: &Plan, spec: &str, run: u64, progress: &Progress) -> Result<Row
     };
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
     let (scheduler, counters) = (plan.roster.label(spec), scheduler.counters());
-    Ok(Row { scheduler, metrics, compliance, scores, latency, recording: watched.done(plan.horizon), counters })
+    Ok(ComparisonRow {
+        scheduler,
+        metrics,
+        compliance,
+        scores,
+        latency,
+        recording: watched.done(plan.horizon),
+        counters,
+    })
 }
 
-fn add(total: &mut Row, run: &Row) {
+fn add(total: &mut ComparisonRow, run: &ComparisonRow) {
     total.metrics.merge(&run.metrics);
     total.compliance.extend(&run.compliance);
     total.scores.extend_from_slice(&run.scores);
@@ -189,7 +204,8 @@ fn add(total: &mut Row, run: &Row) {
     }
 }
 
-/// A date by which about `jobs` jobs are released: how much of a run a picture can show.
+/// Returns the time by which about `jobs` jobs are released: the part of a run that fits into a picture. It is never
+/// shorter than the longest relative deadline, nor longer than the horizon.
 pub fn picture_window(set: &TaskSet, horizon: Time, jobs: f64) -> Time {
     let expected = expected_jobs(set, horizon);
     if expected <= jobs {
@@ -200,30 +216,31 @@ pub fn picture_window(set: &TaskSet, horizon: Time, jobs: f64) -> Time {
 }
 
 impl Comparison {
-    /// The row of a scheduler, if it ran.
-    pub fn row(&self, scheduler: &str) -> Option<&Row> {
+    /// Returns the row of a scheduler, if it ran.
+    pub fn row(&self, scheduler: &str) -> Option<&ComparisonRow> {
         self.rows.iter().find(|row| row.scheduler == scheduler)
     }
 
-    /// The share of the clairvoyant optimum that a scheduler reached, in value where the goal has it, else in jobs; where only bounds are
-    /// known, at least that share.
-    pub fn of_optimum(&self, row: &Row) -> Option<f64> {
+    /// Returns the share of the clairvoyant optimum that a scheduler reached, by value if the goal has it, else by
+    /// jobs. Where only bounds on the optimum are known, the true share is at least this.
+    pub fn of_optimum(&self, row: &ComparisonRow) -> Option<f64> {
         let (most, _) = self.possible(self.counted())?;
         (most > 0.0).then(|| row.metrics.score(self.counted()) / most)
     }
 
-    /// What shares of the optimum are counted in.
+    /// Returns the measure of [`of_optimum`](Self::of_optimum): value if the goal has it, else deadlines met.
     pub fn counted(&self) -> Measure {
         let is_valued = self.plan.goal.measures().contains(&Measure::Value);
         if is_valued { Measure::Value } else { Measure::Met }
     }
 
-    /// The most that any scheduler could have had in a measure, all runs together, and whether that is exact. Each measure is maximised alone:
-    /// behind the first one of the goal it is only a bound.
+    /// Returns the greatest share that any scheduler could have reached in a measure, over all runs, and whether that
+    /// is exact. Each measure is maximized alone, so for all but the first measure of the goal it is only an upper
+    /// bound.
     pub fn possible(&self, measure: Measure) -> Option<(f64, bool)> {
         let (optimum, metrics) = (self.clairvoyant.as_ref()?, &self.rows.first()?.metrics);
         let is_first = measure == self.plan.goal.first();
-        let share = |range: Range, of: f64| (of > 0.0).then(|| (range.upper / of, is_first && range.is_exact()));
+        let share = |range: OptimumRange, of: f64| (of > 0.0).then(|| (range.upper / of, is_first && range.is_exact()));
         match measure {
             Measure::Met => share(optimum.met, optimum.released as f64),
             Measure::Value => share(optimum.value?, metrics.value_possible),
@@ -236,22 +253,22 @@ impl Comparison {
         }
     }
 
-    /// Whether every figure of the optimum is one, and no bound.
+    /// Whether the optimum is exact, rather than a bound, in every measure of the goal.
     pub fn is_exact(&self) -> bool {
         self.plan.goal.measures().iter().all(|measure| self.possible(*measure).is_some_and(|(_, is_exact)| is_exact))
     }
 
-    /// The schedulers that do as well as the best one as far as these runs can tell, the best one included.
-    pub fn level_with_best(&self) -> Vec<&Row> {
+    /// Returns the schedulers that these runs cannot tell from the best one, including the best one.
+    pub fn level_with_best(&self) -> Vec<&ComparisonRow> {
         let Some(best) = self.rows.first() else { return Vec::new() };
         self.rows.iter().filter(|row| ranking::are_level(&self.plan.goal, &best.scores, &row.scores)).collect()
     }
 }
 
-/// A verdict that ties more schedulers than about this names only the first three.
+/// Greatest number of names after the first three that [`listed`] still lists in full.
 const MOST_NAMED: usize = 7;
 
-/// Names as a sentence has them; the first three and a count where there are many.
+/// Joins names as in a sentence; of many names it gives the first three and the number of the others.
 pub fn listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
@@ -268,7 +285,7 @@ mod tests {
     use super::*;
     use temponet_task::{ExecutionModel, Task};
 
-    fn plan(schedulers: &[&str], runs: u64) -> Plan {
+    fn plan(schedulers: &[&str], runs: u64) -> ComparisonPlan {
         let ms = Time::from_ms;
         let mut tasks = vec![
             Task::periodic("a", ms(40), ms(18)),
@@ -281,7 +298,7 @@ mod tests {
         }
         let schedulers = schedulers.iter().map(|name| name.to_string()).collect();
         let set = TaskSet::new("s", tasks, 1);
-        Plan {
+        ComparisonPlan {
             roster: Roster::classical(),
             goal: set.goal(),
             set,
@@ -296,7 +313,7 @@ mod tests {
         }
     }
 
-    fn outcome(plan: Plan) -> Comparison {
+    fn outcome(plan: ComparisonPlan) -> Comparison {
         let progress = Progress::new(1, plan.horizon);
         compare(plan, &progress).unwrap()
     }
@@ -336,7 +353,7 @@ mod tests {
 
     #[test]
     fn latency_is_measured_only_when_asked_for() {
-        let timed = outcome(Plan { latency: true, ..plan(&["edf"], 2) });
+        let timed = outcome(ComparisonPlan { latency: true, ..plan(&["edf"], 2) });
         let latency = timed.rows[0].latency.clone().unwrap();
         assert_eq!(latency.count(), timed.rows[0].metrics.decisions);
         assert!(outcome(plan(&["edf"], 2)).rows[0].latency.is_none());

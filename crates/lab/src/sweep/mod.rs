@@ -1,5 +1,7 @@
-//! Schedulers over many random sets of rising load, on several numbers of cores and tasks: which share of the sets each of them meets
-//! completely (the acceptance ratio that the field publishes), and which share of all deadlines.
+//! Schedulers on many random task sets, over load, cores and tasks: the share of sets that each meets completely (the
+//! acceptance ratio of the literature), and the share of all deadlines.
+
+pub mod files;
 
 use temponet_oracle::STEPS_PER_SECOND;
 use temponet_sim::generate::{GenerateError, Spec, generate};
@@ -13,63 +15,63 @@ use crate::roster::Roster;
 use temponet_page::plot::{Panel, Span, picture};
 use temponet_page::svg::Svg;
 
-/// What to run.
+/// What to run in a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepPlan {
-    /// What is swept over.
-    pub points: Vec<Point>,
-    /// Sets per point.
+    /// Points to sweep over.
+    pub points: Vec<SweepPoint>,
+    /// Number of sets per point.
     pub sets: u64,
-    /// Jobs per set, about.
+    /// Approximate number of jobs per set.
     pub jobs: u64,
-    /// Names with options.
+    /// Scheduler names with options.
     pub schedulers: Vec<String>,
-    /// What the names stand for.
+    /// Roster that builds schedulers from their names.
     pub roster: Roster,
-    /// Different seeds draw different sets.
+    /// Seed of the sets.
     pub seed: u64,
-    /// How long finding the clairvoyant optimum of a set may take, in seconds of one core; none: it is left out.
+    /// Effort for the clairvoyant optimum per set, in seconds of one core of a reference machine; `None` leaves it out.
     pub oracle: Option<f64>,
 }
 
-/// The curves of the clairvoyant optimum: no scheduler can meet more than the first, and a schedule that meets the second is known. They are
-/// one where the optimum was found exactly.
+/// Names of the curves of the clairvoyant optimum: no scheduler meets more than the first, and schedules that meet the
+/// second are known. Both are equal where the optimum was found exactly.
 const OPTIMUM: [&str; 2] = ["clairvoyant-upper", "clairvoyant-lower"];
 
-/// Sets of one kind.
+/// A point of a sweep: sets of one kind.
 #[derive(Clone, Debug)]
-pub struct Point {
-    /// Utilisation per core.
+pub struct SweepPoint {
+    /// Utilization per core.
     pub load: f64,
-    /// What is drawn: load, cores, tasks and all else.
+    /// Specification of the generated sets.
     pub spec: Spec,
 }
 
-/// One scheduler on one set.
+/// Result of one scheduler on one set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepRow {
-    /// Index into the plan's points.
+    /// Index into the points of the plan.
     pub point: usize,
-    /// Which set of that point.
+    /// Number of the set at that point, from zero.
     pub set: u64,
-    /// Index into the plan's names.
+    /// Index into [`SweepPlan::names`].
     pub scheduler: usize,
-    /// Jobs that count.
+    /// Number of jobs that count.
     pub released: u64,
-    /// Those in time.
+    /// Number of those that met their deadline.
     pub met: u64,
 }
 
-/// Why a sweep cannot go on.
+/// Error of a sweep.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SweepError {
-    /// A set that cannot be drawn.
+    /// Set that cannot be generated.
     #[error(transparent)]
     Generate(#[from] GenerateError),
-    /// A scheduler that is unknown or broke its contract.
+    /// Scheduler that is unknown or broke its contract.
     #[error(transparent)]
     Run(#[from] CompareError),
-    /// The clairvoyant optimum would take more memory than its budget allows.
+    /// Clairvoyant optimum with too many jobs for its effort.
     #[error(
         "the sets have too many jobs for the clairvoyant optimum: fewer --jobs, a larger --oracle-budget or --no-oracle"
     )]
@@ -77,13 +79,13 @@ pub enum SweepError {
 }
 
 impl SweepPlan {
-    /// What there is a curve of: the schedulers and, if it is wanted, the clairvoyant optimum.
+    /// Returns the names of the curves: the schedulers and, if it was asked for, the clairvoyant optimum.
     pub fn names(&self) -> Vec<String> {
         let optimum = OPTIMUM.iter().filter(|_| self.oracle.is_some());
         self.schedulers.iter().cloned().chain(optimum.map(|name| name.to_string())).collect()
     }
 
-    /// The schedulers, by index, that cannot run on so many cores, and why.
+    /// Returns the indices of the schedulers that do not apply to this number of cores, with the reasons.
     pub fn inapplicable(&self, cores: usize) -> Result<Vec<(usize, String)>, SweepError> {
         let Some(point) = self.points.iter().position(|point| point.spec.cores == cores) else { return Ok(Vec::new()) };
         let system = self.draw(point, 0)?.system();
@@ -96,7 +98,7 @@ impl SweepPlan {
         Ok(refused)
     }
 
-    /// The numbers of cores, ascending.
+    /// Returns the numbers of cores, in ascending order.
     pub fn core_counts(&self) -> Vec<usize> {
         let mut counts: Vec<usize> = self.points.iter().map(|point| point.spec.cores).collect();
         counts.sort_unstable();
@@ -104,9 +106,10 @@ impl SweepPlan {
         counts
     }
 
-    /// The same load, cores, tasks and number draw the same set, whatever else is swept over.
+    /// Returns the seed of a set. It depends only on the seed of the plan and on the load, cores, tasks and number of
+    /// the set, so a sweep over other points draws the same set again.
     fn seed_of(&self, point: usize, set: u64) -> u64 {
-        let Point { load, spec } = &self.points[point];
+        let SweepPoint { load, spec } = &self.points[point];
         let parts = [load.to_bits(), spec.cores as u64, spec.tasks.unwrap_or(0) as u64, set];
         parts.into_iter().fold(self.seed, |seed, part| seed.wrapping_mul(1_000_003).wrapping_add(part))
     }
@@ -115,7 +118,7 @@ impl SweepPlan {
         generate(&self.points[point].spec, self.seed_of(point, set))
     }
 
-    /// The given schedulers on one set; a function of the plan, the point and the set's number alone.
+    /// Runs the given schedulers on one set. The result depends only on the plan, the point and the number of the set.
     pub fn run_set(&self, point: usize, set: u64, schedulers: &[usize]) -> Result<Vec<SweepRow>, SweepError> {
         let (drawn, seed) = (self.draw(point, set)?, self.seed_of(point, set));
         let horizon = Time((self.jobs as f64 / jobs_per_second(&drawn) * 1e9) as u64);
@@ -139,9 +142,9 @@ impl SweepPlan {
         Ok(rows)
     }
 
-    /// Acceptance ratio and compliance of each scheduler at each point: `[scheduler][point]`.
-    pub fn summary(&self, rows: &[SweepRow]) -> Vec<Vec<Summary>> {
-        let mut summary = vec![vec![Summary::default(); self.points.len()]; self.names().len()];
+    /// Adds up the rows by scheduler and point: `[scheduler][point]`.
+    pub fn summary(&self, rows: &[SweepRow]) -> Vec<Vec<PointSummary>> {
+        let mut summary = vec![vec![PointSummary::default(); self.points.len()]; self.names().len()];
         for row in rows {
             let cell = &mut summary[row.scheduler][row.point];
             cell.sets += 1;
@@ -152,8 +155,8 @@ impl SweepPlan {
         summary
     }
 
-    /// What the curves run over, and the points of each chart in order: over the loads, if there are several, else over the tasks or the
-    /// cores; a chart for each combination of the others.
+    /// Returns the x axis of the charts, and the title and points of each. The axis is the load if it varies, else the
+    /// tasks or the cores. Each combination of the other two has a chart.
     fn charts(&self) -> (Axis, Vec<(String, Vec<usize>)>) {
         let is_swept = |axis: Axis| {
             let first = self.points.first().map(|point| axis.of(point));
@@ -176,17 +179,17 @@ impl SweepPlan {
         (axis, charts)
     }
 
-    /// Both curves of every combination, as one picture with a row each.
+    /// Draws the acceptance ratio and the share of deadlines met, with one row of charts per combination.
     pub fn picture(&self, rows: &[SweepRow]) -> Svg {
         let summary = self.summary(rows);
         let (axis, charts) = self.charts();
         let mut panels = Vec::new();
         for (title, points) in &charts {
-            let curve = |of: &Vec<Summary>, value: Share| -> Vec<(f64, f64)> {
+            let curve = |of: &Vec<PointSummary>, value: SummaryShare| -> Vec<(f64, f64)> {
                 let there = points.iter().filter(|at| of[**at].sets > 0);
                 there.map(|at| (axis.of(&self.points[*at]), value(&of[*at]))).collect()
             };
-            for (name, value) in Summary::KINDS {
+            for (name, value) in PointSummary::KINDS {
                 let curves = summary.iter().map(|of| curve(of, value)).collect();
                 let (title, y) = (format!("{name} · {title}"), Span::Shares(0.0, 1.0));
                 panels.push(Panel { title, x_label: axis.name(), curves, y, marks: Vec::new(), is_log: false });
@@ -196,7 +199,7 @@ impl SweepPlan {
     }
 }
 
-/// What can be swept over.
+/// Quantity that can be swept over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Axis {
     Load,
@@ -205,7 +208,7 @@ enum Axis {
 }
 
 impl Axis {
-    fn of(self, point: &Point) -> f64 {
+    fn of(self, point: &SweepPoint) -> f64 {
         match self {
             Axis::Load => point.load,
             Axis::Cores => point.spec.cores as f64,
@@ -221,7 +224,7 @@ impl Axis {
         }
     }
 
-    fn label(self, point: &Point) -> Option<String> {
+    fn label(self, point: &SweepPoint) -> Option<String> {
         let plural = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
         match self {
             Axis::Load => Some(format!("U = {} per core", point.load)),
@@ -231,33 +234,33 @@ impl Axis {
     }
 }
 
-/// One scheduler at one point.
+/// Results of one scheduler at one point, added up over the sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Summary {
-    /// Sets run; none where the scheduler does not apply.
+pub struct PointSummary {
+    /// Number of sets run; zero if the scheduler does not apply.
     pub sets: u64,
-    /// Sets without a miss.
+    /// Number of sets without a miss.
     pub accepted: u64,
-    /// Jobs that count.
+    /// Number of jobs that count.
     pub released: u64,
-    /// Those in time.
+    /// Number of those that met their deadline.
     pub met: u64,
 }
 
-/// A share of a summary.
-pub type Share = fn(&Summary) -> f64;
+/// Function that computes a share, 0 to 1, from a summary.
+pub type SummaryShare = fn(&PointSummary) -> f64;
 
-impl Summary {
-    /// What is published, and how it is found.
-    pub const KINDS: [(&'static str, Share); 2] =
-        [("Sets met completely", Summary::acceptance), ("Deadlines met", Summary::compliance)];
+impl PointSummary {
+    /// The shares of a sweep: title and function.
+    pub const KINDS: [(&'static str, SummaryShare); 2] =
+        [("Sets met completely", PointSummary::acceptance), ("Deadlines met", PointSummary::compliance)];
 
-    /// Share of sets without a miss.
+    /// Returns the acceptance ratio: the share of sets without a miss, 0 to 1.
     pub fn acceptance(&self) -> f64 {
         self.accepted as f64 / self.sets.max(1) as f64
     }
 
-    /// Share of jobs in time.
+    /// Returns the share of jobs that met their deadline, 0 to 1.
     pub fn compliance(&self) -> f64 {
         self.met as f64 / self.released.max(1) as f64
     }
@@ -268,7 +271,7 @@ mod tests {
     use super::*;
 
     fn plan(points: &[(f64, usize, usize)], schedulers: &[&str]) -> SweepPlan {
-        let point = |(load, cores, tasks): &(f64, usize, usize)| Point {
+        let point = |(load, cores, tasks): &(f64, usize, usize)| SweepPoint {
             load: *load,
             spec: Spec::new(*tasks, *cores, load * *cores as f64),
         };
@@ -292,11 +295,11 @@ mod tests {
         let cells = (0..3).flat_map(|point| (0..30).map(move |set| (point, set)));
         let rows: Vec<SweepRow> = cells.flat_map(|(point, set)| plan.run_set(point, set, &[0, 1]).unwrap()).collect();
         let summary = plan.summary(&rows);
-        let [edf, wrap] = [0, 1].map(|at| summary[at].iter().map(Summary::acceptance).collect::<Vec<_>>());
+        let [edf, wrap] = [0, 1].map(|at| summary[at].iter().map(PointSummary::acceptance).collect::<Vec<_>>());
         assert_eq!(wrap, [1.0, 1.0, 0.0]);
         assert!(edf[0] > edf[1] && edf[1] < 1.0 && edf[2] == 0.0, "{edf:?}");
         assert_eq!(summary[2][0].sets, 0);
-        let [upper, lower] = [3, 4].map(|at| summary[at].iter().map(Summary::compliance).collect::<Vec<_>>());
+        let [upper, lower] = [3, 4].map(|at| summary[at].iter().map(PointSummary::compliance).collect::<Vec<_>>());
         assert!(upper[1] == 1.0 && upper[2] < 1.0 && lower[2] > summary[0][2].compliance(), "{upper:?}");
         assert!(upper.iter().zip(&lower).all(|(upper, lower)| upper >= lower && upper - lower < 0.03), "{lower:?}");
         assert_eq!(plan.run_set(1, 7, &[0, 1]).unwrap(), plan.run_set(1, 7, &[0, 1]).unwrap());

@@ -1,4 +1,5 @@
-//! The schedules of a comparison as the page's script reads them: short arrays of whole numbers, jobs listed once for all schedulers.
+//! The schedules of a comparison as JSON for the page's script. Arrays of whole numbers keep it small, and jobs are
+//! listed once for all schedulers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +10,7 @@ use temponet_task::Time;
 use crate::clairvoyant::Clairvoyant;
 use crate::comparison::Comparison;
 
-/// Why a deadline was missed; `{}` is a time.
+/// Reasons for missed deadlines; `{}` stands for a time.
 const REASONS: [&str; 5] = [
     "completed {} late",
     "aborted at its deadline with {} done",
@@ -19,21 +20,21 @@ const REASONS: [&str; 5] = [
 ];
 const LEFT_OUT: u64 = 4;
 
-/// All schedules; times are in `unit_ns`.
+/// All schedules. All times are multiples of `unit_ns` nanoseconds.
 #[derive(Serialize)]
-pub(super) struct Schedules {
+pub(super) struct SchedulesJson {
     unit_ns: u64,
     reasons: [&'static str; 5],
-    /// Task, number, release, deadline of each job, one after the other.
+    /// Task, number, release and deadline of each job, in one flat list.
     jobs: Vec<u64>,
-    pub(super) schedules: Vec<Schedule>,
+    pub(super) schedules: Vec<ScheduleJson>,
 }
 
 /// One schedule.
 #[derive(Serialize)]
-pub(super) struct Schedule {
+pub(super) struct ScheduleJson {
     pub(super) name: String,
-    /// An earlier schedule that is the same in everything below, which is then left out.
+    /// Index of an earlier schedule with the same course, which is then not repeated here.
     #[serde(skip_serializing_if = "Option::is_none")]
     same: Option<usize>,
     #[serde(flatten)]
@@ -43,38 +44,39 @@ pub(super) struct Schedule {
 /// What happens in a schedule.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct Course {
-    /// Core, job, start less the start before, length, one after the other.
+    /// Core, job, start minus the previous start, and length of each slice, in one flat list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     slices: Vec<u64>,
-    /// Job, reason, time, one after the other.
+    /// Job, reason and time of each missed deadline, in one flat list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missed: Vec<u64>,
     /// Jobs whose end is not drawn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     open: Vec<u64>,
-    /// From when on nothing is drawn, where that is earlier than for the others.
+    /// Time after which nothing is drawn, if it is earlier than in the other schedules.
     #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<u64>,
 }
 
-/// Slices that are drawn of one schedule: some schedulers cut time so fine that they would be most of the page.
+/// Greatest number of slices per schedule. Some schedulers slice time so finely that they would make up most of the
+/// page.
 const MOST_SLICES: usize = 4000;
 
-/// A job's task and number.
+/// Task index and number of a job.
 type Id = (u32, u64);
 
-/// A schedule before it is shortened.
+/// A schedule before it is encoded; times are in nanoseconds.
 struct Full {
     name: String,
-    /// Core, job, start, end.
+    /// Core, job, start and end of each slice.
     slices: Vec<(u32, Id, u64, u64)>,
-    /// Job, reason, time.
+    /// Job, index into [`REASONS`], and time of each missed deadline.
     missed: Vec<(Id, u64, u64)>,
     open: Vec<Id>,
 }
 
-/// Every scheduler's schedule in the comparison's order, then the optimum's.
-pub(super) fn schedules(comparison: &Comparison) -> Schedules {
+/// Returns the schedules of all schedulers, in the order of the comparison, and then the optimum's.
+pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
     let until = comparison.plan.record_until;
     let mut windows: BTreeMap<Id, (u64, u64)> = BTreeMap::new();
     let mut all: Vec<Full> = Vec::new();
@@ -104,18 +106,18 @@ pub(super) fn schedules(comparison: &Comparison) -> Schedules {
     let jobs = ids.iter().flat_map(job).collect();
     let courses = all.into_iter().map(|full| (full.name.clone(), full.shortened(unit_ns, &places, MOST_SLICES)));
     let schedules = without_doubles(courses.collect());
-    Schedules { unit_ns, reasons: REASONS, jobs, schedules }
+    SchedulesJson { unit_ns, reasons: REASONS, jobs, schedules }
 }
 
-/// Many schedulers decide alike: each course is kept once.
-fn without_doubles(courses: Vec<(String, Course)>) -> Vec<Schedule> {
+/// Replaces repeated courses by a reference to the first, because many schedulers decide alike.
+fn without_doubles(courses: Vec<(String, Course)>) -> Vec<ScheduleJson> {
     let mut known: BTreeMap<Course, usize> = BTreeMap::new();
     let mut schedules = Vec::new();
     for (place, (name, course)) in courses.into_iter().enumerate() {
         let same = known.get(&course).copied();
         schedules.push(match same {
-            Some(_) => Schedule { name, same, course: Course::default() },
-            None => Schedule { name, same, course: course.clone() },
+            Some(_) => ScheduleJson { name, same, course: Course::default() },
+            None => ScheduleJson { name, same, course: course.clone() },
         });
         known.entry(course).or_insert(place);
     }
@@ -163,7 +165,7 @@ fn of_recording(name: &str, recording: &Recorder, until: Time) -> Full {
     Full { name: name.into(), slices: recording.slices.iter().map(slice).collect(), missed, open }
 }
 
-/// Which of [`REASONS`], and its time.
+/// Returns the index into [`REASONS`] for a missed job, and the time that belongs to it.
 fn reason(job: &JobRecord) -> (u64, Time) {
     match job.end {
         End::Completed => (0, Time(job.left.0.saturating_sub(job.deadline.0))),

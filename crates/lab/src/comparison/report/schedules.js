@@ -3,7 +3,7 @@ const page = JSON.parse(document.getElementById("data").textContent);
 const tip = document.getElementById("tip");
 const said = document.getElementById("said");
 
-/** 12345678 ns as a short text with a fitting unit. */
+/** Formats a time in nanoseconds with a fitting unit. */
 function time(ns) {
   for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]]) {
     if (Math.abs(ns) >= size) return +(ns / size).toPrecision(5) + " " + unit;
@@ -11,13 +11,13 @@ function time(ns) {
   return ns === 0 ? "0" : Math.round(ns) + " ns";
 }
 
-/** Tuples of so many numbers out of a flat list. */
+/** Splits a flat list into tuples of `size` numbers. */
 const tuples = (list, size) => Array.from({ length: list.length / size }, (_, at) => list.slice(at * size, (at + 1) * size));
 const unit = page.unit_ns;
 const jobs = tuples(page.jobs, 4).map(([task, number, release, deadline]) => ({ task, number, release: release * unit, deadline: deadline * unit }));
 const jobName = (job) => `${page.tasks[job.task]} #${job.number}`;
 
-/** A schedule with its times in ns: slices by start, and by job why it was missed. Read when it is first shown. */
+/** Returns a schedule with its times in nanoseconds: its slices by start, and the reason of each missed job. Decoded when it is first shown. */
 const known = new Map();
 function schedule(index) {
   if (known.has(index)) return known.get(index);
@@ -36,12 +36,12 @@ function schedule(index) {
   return read;
 }
 
-/** Colours as the page has them now, light or dark. */
+/** Reads a color of the current theme, light or dark. */
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 let theme;
 function readTheme() {
   theme = Object.fromEntries(["ink", "soft", "line", "mark", "ground", "bad"].map((name) => [name, css(name)]));
-  theme.series = Array.from({ length: 10 }, (_, index) => css("c" + index));
+  theme.series = Array.from({ length: COLOURS }, (_, index) => css("c" + index));
   const tile = document.createElement("canvas");
   tile.width = tile.height = 6;
   const c = tile.getContext("2d");
@@ -54,20 +54,20 @@ function readTheme() {
   c.stroke();
   theme.hatch = c.createPattern(tile, "repeat");
 }
-/** Black or white, whichever can be read on a colour. */
+/** Returns black or white, whichever is legible on a color. */
 const inkOn = (hex) => {
   const [red, green, blue] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
   return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#000" : "#fff";
 };
 const colour = (index) => theme.series[index % theme.series.length];
-/** Tasks have colours, but cores where there are several and tasks have rows of their own. */
+/** Whether bars are colored by core: if tasks have rows of their own and there are several cores. Otherwise they are colored by task. */
 const coloursAreCores = () => page.by_task && page.cores > 1;
 
-/** The part of the time axis that all schedules show, in ns: at first, as much as can be read. */
+/** The part of the time axis that all charts show, in nanoseconds. It starts with as much as is legible. */
 const shown = { from: 0, to: page.first_view_ns };
 const charts = [];
 const LEFT = 150, TOP = 8, AXIS = 22;
-/** Missed jobs that a list names. */
+/** Greatest number of missed jobs in a list. */
 const MOST_LISTED = 60;
 
 function show(from, to) {
@@ -125,7 +125,7 @@ class Chart {
   }
 
   resize() {
-    // By core, missed deadlines get a row of their own below: a job that never ran has no core.
+    // With a row per core, missed deadlines get an extra row, because a job that never ran has no core.
     this.rows = page.by_task ? page.tasks.length : page.cores + 1;
     this.rowHeight = page.by_task ? (this.rows > 8 ? 20 : 30) : 26;
     const ratio = window.devicePixelRatio || 1;
@@ -142,7 +142,7 @@ class Chart {
   at(x) { return shown.from + ((x - LEFT) / (this.width - LEFT)) * (shown.to - shown.from); }
   row(slice) { return page.by_task ? jobs[slice.job].task : slice.core; }
   missedRow(job) { return page.by_task ? jobs[job].task : page.cores; }
-  /** Jobs whose deadline the window shows, and was missed. */
+  /** Returns the missed jobs whose deadline lies in the visible window. */
   missedNow() { return this.schedule.missed.filter((job) => jobs[job].deadline >= shown.from && jobs[job].deadline <= shown.to); }
 
   draw() {
@@ -175,7 +175,7 @@ class Chart {
     this.listMissed();
   }
 
-  /** A slice: hatched where the job missed its deadline in the end, outlined where its task is critical. */
+  /** Draws a slice: hatched if its job missed its deadline, outlined if its task is critical. */
   bar(slice) {
     if (slice.end < shown.from || slice.start > shown.to) return;
     const c = this.context, tall = this.rowHeight * 0.55;
@@ -194,7 +194,7 @@ class Chart {
       c.lineWidth = 1.5;
       c.strokeRect(x + 0.75, y + 0.75, wide - 1.5, tall - 1.5);
     }
-    // Colours repeat where tasks are many, names do not; one that does not fit is left out.
+    // Colors repeat in large sets, so bars carry the name of their task where it fits.
     if (!page.by_task && wide > 24 && c.measureText(page.tasks[task]).width < wide - 6) {
       c.fillStyle = inkOn(ground);
       c.textAlign = "left";
@@ -202,7 +202,7 @@ class Chart {
     }
   }
 
-  /** Over the time in which the slices are too many to be kept. */
+  /** Covers the time after which slices were too many to be kept. */
   veil() {
     const from = Math.max(this.x(this.schedule.until), LEFT);
     if (this.schedule.until >= page.until_ns || from >= this.width) return;
@@ -214,7 +214,7 @@ class Chart {
     c.fillText("not drawn: too many slices", from + 6, TOP + 14);
   }
 
-  /** Release up, deadline down. */
+  /** Draws the arrows of a job: up at its release, down at its deadline. Jobs that are too narrow at this zoom have none. */
   window({ task, release, deadline }, index) {
     if (deadline < shown.from || release > shown.to) return;
     if ((shown.to - shown.from) / (this.width - LEFT) >= (deadline - release) / 6) return;
@@ -236,7 +236,7 @@ class Chart {
     arrow(this.x(deadline), top, bottom, this.schedule.why.has(index) ? theme.bad : theme.mark);
   }
 
-  /** A cross at a missed deadline. */
+  /** Draws a cross at a missed deadline. */
   cross(job) {
     const { deadline } = jobs[job];
     if (deadline < shown.from || deadline > shown.to) return;
@@ -278,7 +278,7 @@ class Chart {
     }
   }
 
-  /** The wheel scrolls the page; with ctrl (a pinch on a touchpad) it zooms, sideways it moves. */
+  /** Zooms with ctrl and the wheel (a pinch on a touchpad) and moves with the sideways wheel; the wheel alone scrolls the page. */
   wheel(event) {
     if (event.ctrlKey) {
       event.preventDefault();
@@ -290,7 +290,7 @@ class Chart {
     }
   }
 
-  /** Whether the key means something here. */
+  /** Handles a key; returns whether it has a meaning here. */
   key(key) {
     const span = shown.to - shown.from;
     const keys = {
@@ -312,7 +312,7 @@ class Chart {
     return true;
   }
 
-  /** From slice to slice, with what pointing at one says. */
+  /** Moves the cursor by some slices and shows the tooltip of the slice it reaches. */
   step(by) {
     const { slices } = this.schedule;
     if (!slices.length) return;
@@ -353,7 +353,7 @@ class Chart {
     return lines;
   }
 
-  /** The tip at a place of the canvas, and the same for those who listen. */
+  /** Shows the tooltip at a place of the canvas, and announces it to screen readers. */
   tell(job, slice, x, row) {
     const lines = this.words(job, slice), box = this.canvas.getBoundingClientRect();
     this.tipAt(lines, box.left + x, box.top + TOP + (row + 1) * this.rowHeight);
@@ -392,7 +392,7 @@ class Chart {
     this.tipAt(lines, event.clientX, event.clientY + 8);
   }
 
-  /** The missed jobs of the window in words; pressing one shows it. */
+  /** Lists the missed jobs of the visible window; clicking one goes to it. */
   listMissed() {
     this.items.replaceChildren();
     if (!this.list.open || !this.schedule) return;

@@ -1,14 +1,14 @@
-//! What to conclude from a comparison: which scheduler, by how much, and what it costs whom.
+//! The conclusion of a comparison in words: which scheduler is best, by how much, and at whose expense.
 
 use temponet_task::Measure;
 
-use crate::comparison::{Comparison, Row, listed};
-use crate::ranking;
+use crate::comparison::ranking;
+use crate::comparison::{Comparison, ComparisonRow, listed};
 use crate::roster::{LEARNED, SHIELDED, is_classical};
 use crate::stats::percent;
 
 impl Comparison {
-    /// Which scheduler to take, in a sentence or two, with what speaks against it.
+    /// Recommends a scheduler in a few sentences, with what speaks against it.
     pub fn verdict(&self) -> String {
         let Some(best) = self.rows.first() else { return "No scheduler applies to this set.".into() };
         if best.metrics.jobs.released == 0 {
@@ -33,7 +33,7 @@ impl Comparison {
     }
 
     fn all_met(&self) -> String {
-        let all_met: Vec<&Row> = self.rows.iter().filter(|row| row.metrics.missed() == 0).collect();
+        let all_met: Vec<&ComparisonRow> = self.rows.iter().filter(|row| row.metrics.missed() == 0).collect();
         let fewest = all_met[0];
         let is_alone = all_met.iter().filter(|row| row.metrics.preemptions == fewest.metrics.preemptions).count() == 1;
         match all_met[..] {
@@ -49,8 +49,8 @@ impl Comparison {
         }
     }
 
-    /// Who is best, with its figures.
-    fn lead(&self, best: &Row) -> String {
+    /// Names the best schedulers with their figures.
+    fn lead(&self, best: &ComparisonRow) -> String {
         let goal = &self.plan.goal;
         let level = self.level_with_best();
         let names = listed(&level.iter().map(|row| row.scheduler.as_str()).collect::<Vec<_>>());
@@ -76,8 +76,8 @@ impl Comparison {
         }
     }
 
-    /// All measures of the goal, as in "100.00% of the critical jobs and 94.10% of the value in time".
-    fn figures(&self, row: &Row) -> String {
+    /// Formats all measures of the goal, as in "100.00% of the critical jobs and 94.10% of the value in time".
+    fn figures(&self, row: &ComparisonRow) -> String {
         let goal = &self.plan.goal;
         let figure = |measure: &Measure| {
             Some(format!("{} of {}", percent(row.metrics.measured(*measure)?), goal.noun(*measure)))
@@ -86,7 +86,7 @@ impl Comparison {
         format!("{} in time", listed(&figures.iter().map(String::as_str).collect::<Vec<_>>()))
     }
 
-    fn share_of_optimum(&self, best: &Row) -> String {
+    fn share_of_optimum(&self, best: &ComparisonRow) -> String {
         let share = self.of_optimum(best).zip(self.clairvoyant.as_ref()).map(|(share, optimum)| {
             let at_least = if optimum.met.is_exact() { "" } else { "at least " };
             format!(", {at_least}{} of the clairvoyant optimum", percent(share))
@@ -94,12 +94,13 @@ impl Comparison {
         share.unwrap_or_default()
     }
 
-    /// How far the best one is ahead of the best classical scheduler and of EDF, where that is more than chance.
-    fn against(&self, best: &Row) -> String {
+    /// States the lead of the best scheduler over the best classical one and over EDF, where it exceeds its confidence
+    /// interval.
+    fn against(&self, best: &ComparisonRow) -> String {
         let goal = &self.plan.goal;
         let classical = self.rows.iter().find(|row| is_classical(&row.scheduler));
         let classical = classical.filter(|row| row.scheduler != "edf" && !is_classical(&best.scheduler));
-        let clause = |row: &Row, role: &str| {
+        let clause = |row: &ComparisonRow, role: &str| {
             let edge = self.lead_over(best, row)?;
             Some(format!("{} points of {} more than {}{role}", edge.points(), goal.noun(edge.measure), row.scheduler))
         };
@@ -111,8 +112,8 @@ impl Comparison {
         if clauses.is_empty() { String::new() } else { format!(", {}", clauses.join(", and ")) }
     }
 
-    /// Where a classical scheduler beats the learned one, it is said.
-    fn classical_lead(&self, best: &Row) -> Option<String> {
+    /// States by how much the learned scheduler is behind, if another scheduler clearly beats it.
+    fn classical_lead(&self, best: &ComparisonRow) -> Option<String> {
         let learned = self.rows.iter().find(|row| LEARNED.iter().any(|name| row.scheduler.starts_with(name)))?;
         if LEARNED.iter().any(|name| best.scheduler.starts_with(name)) {
             return None;
@@ -123,8 +124,8 @@ impl Comparison {
         Some(format!("{name} is {} points of {} behind.", edge.points(), goal.noun(edge.measure)))
     }
 
-    /// Tasks whose jobs the best scheduler never completes, or never in time.
-    fn starved(&self, best: &Row) -> Option<String> {
+    /// Names the tasks whose jobs the best scheduler never completes, or never in time.
+    fn starved(&self, best: &ComparisonRow) -> Option<String> {
         let tasks = self.plan.set.tasks.iter().zip(&best.metrics.tasks);
         let starved: Vec<_> = tasks.filter(|(_, figures)| figures.jobs.released > 0 && figures.jobs.met == 0).collect();
         let names: Vec<&str> = starved.iter().map(|(task, _)| task.name.as_str()).collect();
@@ -134,8 +135,8 @@ impl Comparison {
         (!names.is_empty()).then(|| format!("But {} never {verb}{in_time}.", listed(&names)))
     }
 
-    /// Tasks whose (m,k) constraint the best scheduler violates.
-    fn violated(&self, best: &Row) -> Option<String> {
+    /// Names the tasks whose (m,k) constraint the best scheduler violates.
+    fn violated(&self, best: &ComparisonRow) -> Option<String> {
         let tasks = self.plan.set.tasks.iter().zip(&best.metrics.tasks);
         let violated = tasks.filter(|(_, figures)| figures.windows.violated > 0).map(|(task, figures)| {
             let (m, k) = task.mk.unwrap_or_default();
@@ -147,8 +148,9 @@ impl Comparison {
         (!names.is_empty()).then(|| format!("(m,k) is violated: {}.", listed(&names)))
     }
 
-    /// The task that loses most by the choice, against EDF. Tasks that starve are named already.
-    fn cost(&self, best: &Row) -> Option<String> {
+    /// Names the task that loses most compared with EDF. Starving tasks are not considered, because
+    /// [`starved`](Self::starved) names them.
+    fn cost(&self, best: &ComparisonRow) -> Option<String> {
         let edf = self.row("edf").filter(|edf| edf.scheduler != best.scheduler)?;
         let tasks = self.plan.set.tasks.iter().zip(best.metrics.tasks.iter().zip(&edf.metrics.tasks));
         let shares = tasks.filter(|(_, (own, _))| own.jobs.met > 0);
@@ -162,20 +164,24 @@ impl Comparison {
         })
     }
 
-    /// What tells the best row from another, if it is clearly ahead.
-    fn lead_over(&self, best: &Row, row: &Row) -> Option<ranking::Edge> {
+    /// Returns the difference between the best row and another, if the best one is clearly ahead.
+    fn lead_over(&self, best: &ComparisonRow, row: &ComparisonRow) -> Option<ranking::Edge> {
         let edge = ranking::edge(&self.plan.goal, &best.scores, &row.scores)?;
         (edge.is_clear() && edge.difference > 0.0).then_some(edge)
     }
 
-    /// A goal is strict; where giving up a little of what decided wins more of what comes last, it is said, so that the user can.
-    fn alternative(&self, best: &Row) -> Option<String> {
+    /// Names an alternative to the best scheduler. Goals are strictly ordered; if giving up a little in the measure
+    /// that decided wins more in the last measure, the user may prefer that.
+    fn alternative(&self, best: &ComparisonRow) -> Option<String> {
         let goal = &self.plan.goal;
         let last = *goal.measures().last()?;
-        let gain = |row: &Row| row.metrics.score(last) - best.metrics.score(last);
-        // The most important measure is never up for trade.
-        let edge = |row: &Row| self.lead_over(best, row).filter(|edge| ![goal.first(), last].contains(&edge.measure));
-        let profit = |row: &Row| edge(row).map(|edge| gain(row) - edge.difference).filter(|profit| *profit > 0.0);
+        let gain = |row: &ComparisonRow| row.metrics.score(last) - best.metrics.score(last);
+        // The most important measure is never traded.
+        let edge = |row: &ComparisonRow| {
+            self.lead_over(best, row).filter(|edge| ![goal.first(), last].contains(&edge.measure))
+        };
+        let profit =
+            |row: &ComparisonRow| edge(row).map(|edge| gain(row) - edge.difference).filter(|profit| *profit > 0.0);
         let fair = self.rows.iter().filter_map(|row| Some((row, profit(row)?)));
         let (row, _) = fair.max_by(|a, b| a.1.total_cmp(&b.1))?;
         let edge = edge(row)?;
@@ -194,11 +200,11 @@ impl Comparison {
 mod tests {
     use temponet_task::{Aim, Task, TaskSet, Time};
 
-    use crate::comparison::{Comparison, Plan, compare};
+    use crate::comparison::{Comparison, ComparisonPlan, compare};
     use crate::progress::Progress;
     use crate::roster::Roster;
 
-    /// Two long jobs that fill the core beside three short ones.
+    /// One long task that fills most of the core, beside three short ones.
     fn overloaded() -> TaskSet {
         let ms = Time::from_ms;
         let mut tasks = vec![Task::periodic("long", ms(100), ms(60))];
@@ -208,7 +214,7 @@ mod tests {
 
     fn outcome(set: TaskSet, schedulers: &[&str], first: &[Aim]) -> Comparison {
         let horizon = Time::from_secs(2);
-        let plan = Plan {
+        let plan = ComparisonPlan {
             goal: set.goal_led_by(first),
             set,
             horizon,

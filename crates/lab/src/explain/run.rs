@@ -1,28 +1,22 @@
-//! All decisions of the learned scheduler in a run, laid open for people.
+//! The explanation of all decisions of the learned scheduler in a run, and its page.
 
-use crate::diagnostics::{Cell as RunCell, ENTROPY_STEP, REMAINING_BINS, RunDiagnostics, RunReport};
-use temponet::{Model, Tokenizer};
+use super::ModelRun;
+use super::diagnostics::{ENTROPY_STEP, HeatMapCell, REMAINING_BINS, RunDiagnostics, RunReport};
+use temponet::Tokenizer;
 use temponet_sim::{Engine, SimError, Unobserved};
-use temponet_task::{Assignment, Scheduler, TaskSet, Time};
+use temponet_task::{Assignment, Scheduler, TaskSet};
 
 use temponet_page::charts::{Grid, histogram};
+use temponet_page::fragment::{figure, figures, folded, scrolling};
 use temponet_page::svg::Svg;
-use temponet_page::{Cell, Page, Table};
+use temponet_page::{HtmlCell, HtmlTable, Page};
 
-/// Schedulers that a network's choices are compared with, by name.
+/// Schedulers with which the network's choices are compared, by name.
 pub type Others<'a> = [(&'a str, Box<dyn Scheduler>)];
 
-/// Runs `scheduler` on the set and looks at what the model chooses at every decision on the way; `plain` is the same model without anything
-/// around it.
-pub fn explain_run(
-    set: &TaskSet,
-    seed: u64,
-    horizon: Time,
-    model: &Model,
-    scheduler: &mut dyn Scheduler,
-    plain: &mut dyn Scheduler,
-    others: &mut Others<'_>,
-) -> Result<RunReport, SimError> {
+/// Runs to the horizon and gathers what the model alone would choose at every decision on the way.
+pub fn explain_run(run: ModelRun<'_>, others: &mut Others<'_>) -> Result<RunReport, SimError> {
+    let ModelRun { set, seed, horizon, model, scheduler, plain } = run;
     let system = set.system();
     scheduler.start(&system)?;
     plain.start(&system)?;
@@ -50,28 +44,27 @@ pub fn explain_run(
     Ok(diagnostics.report())
 }
 
-/// A page: the figures as lines of name and value, the heat map of what is chosen, and the distributions.
+/// Returns the page: `lines` of names and values, the heat map of the chosen jobs, and the distributions.
 pub fn page(set: &TaskSet, tokenizer: &Tokenizer, report: &RunReport, lines: &[(String, String)]) -> String {
-    let mut figures = Table::new();
+    let mut lines_table = HtmlTable::new();
     for (name, value) in lines {
-        figures.row("", &[Cell::text(name), Cell::text(value).class("words")]);
+        lines_table.row("", &[HtmlCell::text(name), HtmlCell::text(value).class("words")]);
     }
     let late = if tokenizer.clip { "" } else { " L: late by wcet, X: impossible." };
     let hint = format!(
         "How often a ready job is chosen, by its slack bin (to the right) and its remaining wcet as a share of the greatest (upwards). Brighter is \
          more often; where there is no cell, nothing was seen.{late}"
     );
-    let chosen =
-        format!("<div class=\"scroll\">{}</div>\n{}", heat_map(tokenizer, &report.heat_map).inline(), cells(report));
+    let chosen = scrolling(&heat_map(tokenizer, &report.heat_map).inline()) + &cells(report);
     let q = histogram(range(report), &[("not chosen", &report.q_others.bars), ("chosen", &report.q_chosen.bars)]);
-    let mut entropies = String::from("<div class=\"figures\">");
+    let mut entropies = String::new();
     for (layer, counts) in report.entropy_counts.iter().enumerate() {
         let total = counts.iter().sum::<u64>().max(1) as f64;
         let last = counts.iter().rposition(|count| *count > 0).map_or(1, |last| last + 1);
         let bars: Vec<f64> = counts[..last].iter().map(|count| *count as f64 / total).collect();
         let end = f64::from(last as f32 * ENTROPY_STEP);
         let picture = histogram((0.0, end), &[("decisions", &bars)]);
-        entropies += &format!("<figure><figcaption>layer {}</figcaption>{picture}</figure>\n", layer + 1);
+        entropies += &figure(&format!("layer {}", layer + 1), &picture);
     }
     let lead = format!(
         "What the network wants, over {} decisions with a job ready, {} of them with more ready jobs than cores.",
@@ -80,13 +73,13 @@ pub fn page(set: &TaskSet, tokenizer: &Tokenizer, report: &RunReport, lines: &[(
     Page::new(&set.name)
         .kind("a run")
         .lead(&lead)
-        .section("Figures", "", &figures.finish())
+        .section("Figures", "", &lines_table.finish())
         .section("What is chosen", &hint, &chosen)
         .section("Q-values", "Share of the ready jobs that were chosen and that were not, by Q-value.", &q)
         .section(
             "Attention entropy",
             "In bits, decision by decision: the further to the right, the more spread out.",
-            &(entropies + "</div>\n"),
+            &figures(&entropies),
         )
         .finish()
 }
@@ -96,14 +89,14 @@ fn range(report: &RunReport) -> (f64, f64) {
     (f64::from(low), f64::from(high))
 }
 
-/// Sides of a cell.
+/// Width and height of a cell of the heat map, in pixels.
 const CELL: (f64, f64) = (16.0, 20.0);
 
-/// The heat map's cells as a table, for those who do not see it.
+/// Returns the cells of the heat map as a table, for screen readers.
 fn cells(report: &RunReport) -> String {
-    let mut table = Table::sortable().columns(&["slack bin", "remaining, tenths", "chosen", "of", "share"]);
+    let mut table = HtmlTable::sortable().columns(&["slack bin", "remaining, tenths", "chosen", "of", "share"]);
     for cell in &report.heat_map {
-        let whole = |value: u64| Cell::figure(value.to_string(), Some(value as f64));
+        let whole = |value: u64| HtmlCell::figure(value.to_string(), Some(value as f64));
         let share = cell.chosen as f64 / cell.seen.max(1) as f64;
         table.row(
             "",
@@ -112,16 +105,16 @@ fn cells(report: &RunReport) -> String {
                 whole(cell.remaining_bin as u64),
                 whole(cell.chosen),
                 whole(cell.seen),
-                Cell::figure(format!("{:.1}%", 100.0 * share), Some(share)),
+                HtmlCell::figure(format!("{:.1}%", 100.0 * share), Some(share)),
             ],
         );
     }
-    format!("<details><summary>as a table</summary>{}</details>\n", table.finish())
+    folded("as a table", &table.finish())
 }
 
-/// How often a ready job is chosen, by slack bin and remaining.
-pub fn heat_map(tokenizer: &Tokenizer, cells: &[RunCell]) -> Svg {
-    // From the left: impossible, late by wcet, then the bins in use.
+/// Draws how often a ready job is chosen, by slack bin and remaining wcet.
+pub fn heat_map(tokenizer: &Tokenizer, cells: &[HeatMapCell]) -> Svg {
+    // Columns from the left: impossible, late by wcet, then the bins in use.
     let bins = tokenizer.bins as u16;
     let extra = if tokenizer.clip { 0 } else { 2 };
     let column = |bin: u16| if bin < bins { bin + extra } else { bins + 1 - bin };
@@ -132,11 +125,11 @@ pub fn heat_map(tokenizer: &Tokenizer, cells: &[RunCell]) -> Svg {
         _ => String::new(),
     };
     let row_of = |remaining: usize| REMAINING_BINS - 1 - remaining.min(REMAINING_BINS - 1);
-    let mut found: Vec<Vec<Option<&RunCell>>> = vec![vec![None; usize::from(last) + 1]; REMAINING_BINS];
+    let mut found: Vec<Vec<Option<&HeatMapCell>>> = vec![vec![None; usize::from(last) + 1]; REMAINING_BINS];
     for cell in cells {
         found[row_of(cell.remaining_bin)][usize::from(column(cell.slack_bin))] = Some(cell);
     }
-    let share = |cell: &RunCell| cell.chosen as f64 / cell.seen.max(1) as f64;
+    let share = |cell: &HeatMapCell| cell.chosen as f64 / cell.seen.max(1) as f64;
     let tenth = |row: usize| format!("{:.1}", (REMAINING_BINS - row) as f64 / REMAINING_BINS as f64);
     let grid = Grid {
         x_label: "slack bin".into(),
@@ -149,7 +142,7 @@ pub fn heat_map(tokenizer: &Tokenizer, cells: &[RunCell]) -> Svg {
         span: Some((0.0, 1.0)),
     };
     grid.picture(|row, place| {
-        let RunCell { slack_bin, remaining_bin, chosen, seen } = found[row][place]?;
+        let HeatMapCell { slack_bin, remaining_bin, chosen, seen } = found[row][place]?;
         Some(format!("slack bin {slack_bin}, remaining {remaining_bin} tenths: {chosen} of {seen}"))
     })
 }
@@ -161,7 +154,7 @@ mod tests {
 
     #[test]
     fn late_jobs_stand_to_the_left_of_the_bins() {
-        let cell = |slack_bin, remaining_bin| RunCell { slack_bin, remaining_bin, seen: 4, chosen: 1 };
+        let cell = |slack_bin, remaining_bin| HeatMapCell { slack_bin, remaining_bin, seen: 4, chosen: 1 };
         let full = Tokenizer { bins: 8, ..Tokenizer::full() };
         let picture = heat_map(&full, &[cell(9, 0), cell(8, 0), cell(0, 9)]).inline();
         let columns = |picture: &str| -> Vec<f64> {

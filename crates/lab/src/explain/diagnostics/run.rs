@@ -1,5 +1,6 @@
-//! Looking at all decisions of a run, off the hot path: what attention has to do with what is chosen, and which simple rule chooses likewise.
-//! Every decision costs a plain forward pass; memory does not grow with their number.
+//! Figures of all decisions of a run: how attention relates to what is chosen, and which simple rule chooses alike.
+//!
+//! Every decision costs a pass of the plain reference network. Memory does not grow with the number of decisions.
 
 use serde::Serialize;
 use temponet_infer::reference;
@@ -7,69 +8,73 @@ use temponet_task::{Assignment, JobId, System, SystemView, Tie, Time};
 
 use temponet::{Model, Observation, Scale};
 
-use super::rule::{Known, Rule, Search};
-use super::statistics::{Correlation, Moments, Sample, Spread};
+use super::rule::{DistilledRule, RuleInput, RuleSearch};
 use super::{decision_attention, entropy, entropy_of};
+use crate::stats::streaming::{Correlation, EvenSample, Moments, Spread};
 
-/// The k of top-k alignment.
+/// Values of k of top-k alignment.
 pub const TOP: [usize; 3] = [1, 3, 5];
-/// Rows of the heat map: remaining wcet as a share of the greatest wcet.
+/// Number of rows of the heat map, which divide the remaining wcet as a share of the set's greatest wcet.
 pub const REMAINING_BINS: usize = 10;
-/// Bars of a histogram.
+/// Number of bars of a histogram.
 const BARS: usize = 40;
-/// Width of a bar of attention entropy.
+/// Width of a bar of the histogram of attention entropy, in bits.
 pub const ENTROPY_STEP: f32 = 0.25;
-/// Shares of the values that quantiles are given for.
+/// Shares for which quantiles are given.
 const QUANTILES: [f64; 7] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0];
 
-/// All decisions of a run with a job ready, laid open.
+/// The figures of all decisions of a run with at least one ready job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunReport {
-    /// How many there were.
+    /// Number of decisions with at least one ready job.
     pub decisions: u64,
-    /// Of these, those with more ready jobs than cores.
+    /// Number of decisions with more ready jobs than cores.
     pub contested: u64,
-    /// Share in which the decision token attends most, in the last layer and on average over heads, to what was chosen; idling is its own row.
+    /// Share of decisions in which the decision token attends most to what was chosen, in the last layer and on average
+    /// over heads. Idling counts as its own row.
     pub alignment: f64,
-    /// By k: `|Top_k ∩ chosen| / min(k, |chosen|)`, mean over the decisions in which something was chosen.
+    /// For each k, the mean of `|Top_k ∩ chosen| / min(k, |chosen|)` over the decisions in which a job was chosen.
     pub top_k_alignment: Vec<TopK>,
     /// Attention entropy over distinct tokens per layer, mean over queries and heads, in bits.
     pub entropy_bits: Vec<Spread>,
-    /// The decision token's attention entropy in the last layer, mean over heads, in bits.
+    /// Attention entropy of the decision token in the last layer, mean over heads, in bits.
     pub decision_entropy_bits: Spread,
-    /// How often each layer's entropy was in each step of [`ENTROPY_STEP`] bits; the last step takes what is beyond.
+    /// Histogram of each layer's entropy, in steps of [`ENTROPY_STEP`] bits. The last step includes everything beyond
+    /// it.
     pub entropy_counts: Vec<Vec<u64>>,
-    /// Correlation of the decision token's attention to a job, relative to an even share, with its criticality; none if one never varies.
+    /// Correlation of the decision token's attention to a job, relative to an even share, with the criticality of the
+    /// job; `None` if one of the two never varies.
     pub attention_criticality: Option<f64>,
-    /// The same with 1/(s̃+1), where s̃ is the slack bin.
+    /// Correlation of the same attention with the urgency 1/(s̃+1), where s̃ is the slack bin.
     pub attention_urgency: Option<f64>,
-    /// Q-values of jobs that were chosen.
+    /// Q-values of the chosen jobs.
     pub q_chosen: Distribution,
-    /// Q-values of ready jobs that were not.
+    /// Q-values of the ready jobs that were not chosen.
     pub q_others: Distribution,
-    /// The rule that says most of what was chosen.
-    pub rule: Rule,
-    /// How often other schedulers would have done the same.
-    pub agreement: Vec<Named>,
-    /// How often jobs were chosen by slack bin and remaining.
-    pub heat_map: Vec<Cell>,
+    /// Distilled rule that agrees best with the choices.
+    pub rule: DistilledRule,
+    /// Agreement with other schedulers.
+    pub agreement: Vec<SchedulerAgreement>,
+    /// How often jobs were chosen, by slack bin and remaining wcet; cells without a job are left out.
+    pub heat_map: Vec<HeatMapCell>,
 }
 
-/// Top-k alignment.
+/// Top-k alignment for one k.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TopK {
-    /// How many of the most attended jobs.
+    /// Number of most attended jobs.
     pub k: usize,
-    /// The mean share.
+    /// Mean share, 0 to 1.
     pub alignment: f64,
 }
 
-/// How often two choose the same jobs: `|A ∩ B| / max(|A|, |B|)`, mean over decisions. On one core this is the share of identical actions.
+/// How often two schedulers choose the same jobs: `|A ∩ B| / max(|A|, |B|)`, mean over decisions. On one core this is
+/// the share of identical actions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Agreement {
-    /// Over all decisions.
+    /// Mean over all decisions, 0 to 1.
     pub all: f64,
-    /// Over those with more ready jobs than cores.
+    /// Mean over the decisions with more ready jobs than cores, 0 to 1.
     pub contested: f64,
     #[serde(skip)]
     counts: [u64; 2],
@@ -88,39 +93,39 @@ impl Agreement {
     }
 }
 
-/// How often a scheduler would have done the same.
+/// Agreement of one scheduler with the network's choices.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Named {
-    /// Its name.
+pub struct SchedulerAgreement {
+    /// Scheduler name.
     pub scheduler: String,
-    /// How often.
+    /// Agreement with the network's choices.
     #[serde(flatten)]
     pub agreement: Agreement,
 }
 
-/// How values are distributed; found in evenly chosen ones if there are very many.
+/// Distribution of values. If there are very many, it is that of an even sample.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Distribution {
-    /// How many there were.
+    /// Number of values.
     pub count: u64,
-    /// Shares, and the values that so many do not exceed; empty if there are none.
+    /// Quantiles, as a share and the value that this share of the values does not exceed; empty if there are no values.
     pub quantiles: Vec<(f64, f32)>,
-    /// Where the first bar begins and the last one ends; the same for both distributions of Q.
+    /// Start of the first bar and end of the last one; the same for both distributions of Q-values.
     pub range: (f32, f32),
-    /// Share of the values in each of some bars of equal width.
+    /// Share of the values in each bar; all bars have the same width.
     pub bars: Vec<f64>,
 }
 
 /// A cell of the heat map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Cell {
-    /// The tokenizer's slack bin; beyond its bins: late by wcet, impossible.
+pub struct HeatMapCell {
+    /// Slack bin of the tokenizer; the two numbers beyond its bins mean late by wcet and impossible.
     pub slack_bin: u16,
     /// Remaining wcet as a share of the set's greatest wcet, in tenths, rounded down.
     pub remaining_bin: usize,
-    /// How often a ready job was there.
+    /// Number of ready jobs in this cell.
     pub seen: u64,
-    /// How often it was chosen.
+    /// Number of those that were chosen.
     pub chosen: u64,
 }
 
@@ -138,18 +143,18 @@ pub struct RunDiagnostics<'a> {
     decision_entropy: Moments,
     criticality: Correlation,
     urgency: Correlation,
-    q_chosen: Sample,
-    q_others: Sample,
-    rules: Search,
-    agreement: Vec<Named>,
-    /// Seen and chosen, by slack bin, then by remaining.
+    q_chosen: EvenSample,
+    q_others: EvenSample,
+    rules: RuleSearch,
+    agreement: Vec<SchedulerAgreement>,
+    /// Numbers of jobs seen and chosen, by slack bin, then by remaining wcet.
     cells: Vec<[(u64, u64); REMAINING_BINS]>,
     decisions: u64,
 }
 
 /// A ready job at a decision.
-struct Ready {
-    /// The decision token's attention to it; equal rows share theirs.
+struct ReadyJob {
+    /// Attention of the decision token to the job; jobs with the same token share its attention.
     attention: f32,
     q: f32,
     criticality: u8,
@@ -160,10 +165,10 @@ struct Ready {
 }
 
 impl<'a> RunDiagnostics<'a> {
-    /// For a model on a system; `others` are the schedulers it is compared with.
+    /// Starts a report on a model for a system. `others` are the names of the schedulers with which it is compared.
     pub fn new(model: &'a Model, system: &System, others: &[&str]) -> RunDiagnostics<'a> {
         let layers = model.weights.architecture.layers;
-        let named = |name: &&str| Named { scheduler: name.to_string(), agreement: Agreement::default() };
+        let named = |name: &&str| SchedulerAgreement { scheduler: name.to_string(), agreement: Agreement::default() };
         RunDiagnostics {
             model,
             scale: Scale::of(&model.tokenizer, system),
@@ -177,17 +182,17 @@ impl<'a> RunDiagnostics<'a> {
             decision_entropy: Moments::default(),
             criticality: Correlation::default(),
             urgency: Correlation::default(),
-            q_chosen: Sample::default(),
-            q_others: Sample::default(),
-            rules: Search::new(),
+            q_chosen: EvenSample::default(),
+            q_others: EvenSample::default(),
+            rules: RuleSearch::new(),
             agreement: others.iter().map(named).collect(),
             cells: vec![Default::default(); model.tokenizer.bins + 2],
             decisions: 0,
         }
     }
 
-    /// A decision: what the network chose there, and what the others would have. Nothing is said of decisions without a ready job, or where
-    /// the network has no answer.
+    /// Adds a decision: what the network chose, and what the others would have chosen. Decisions without a ready job,
+    /// or for which the network has no finite answer, do not count.
     pub fn add(&mut self, view: &SystemView<'_>, chosen: &Assignment, others: &[Assignment]) {
         if view.active.is_empty() {
             return;
@@ -212,22 +217,22 @@ impl<'a> RunDiagnostics<'a> {
         self.contested += u64::from(is_contested);
         self.add_alignment(&ready, attention[0]);
         self.add_jobs(&ready);
-        let mut by_deadline: Vec<&Ready> = ready.iter().collect();
+        let mut by_deadline: Vec<&ReadyJob> = ready.iter().collect();
         by_deadline.sort_by_key(|job| job.order);
-        let known: Vec<Known> = by_deadline.into_iter().map(|job| self.known(job)).collect();
+        let known: Vec<RuleInput> = by_deadline.into_iter().map(|job| self.known(job)).collect();
         self.rules.add(&known, is_contested);
         for (named, other) in self.agreement.iter_mut().zip(others) {
             named.agreement.add(same(chosen, other), is_contested);
         }
     }
 
-    /// The ready jobs, the most attended first; equal ones by deadline, as they are chosen.
-    fn ready(&self, view: &SystemView<'_>, chosen: &Assignment, attention: &[f32], q: &[f32]) -> Vec<Ready> {
+    /// Returns the ready jobs, the most attended first. Ties are broken by deadline, as in the choice itself.
+    fn ready(&self, view: &SystemView<'_>, chosen: &Assignment, attention: &[f32], q: &[f32]) -> Vec<ReadyJob> {
         let mut counts = vec![0.0f32; q.len()];
         self.observation.jobs().iter().for_each(|(_, row)| counts[*row as usize] += 1.0);
         let line = |(id, row): &(JobId, u32)| {
             let (job, row) = (view.job(*id), *row as usize);
-            Ready {
+            ReadyJob {
                 attention: attention[row] / counts[row],
                 q: q[row],
                 criticality: job.criticality,
@@ -237,12 +242,12 @@ impl<'a> RunDiagnostics<'a> {
                 is_chosen: chosen.cores().contains(&Some(*id)),
             }
         };
-        let mut ready: Vec<Ready> = self.observation.jobs().iter().map(line).collect();
+        let mut ready: Vec<ReadyJob> = self.observation.jobs().iter().map(line).collect();
         ready.sort_by(|a, b| b.attention.total_cmp(&a.attention).then(a.order.cmp(&b.order)));
         ready
     }
 
-    fn add_alignment(&mut self, ready: &[Ready], idle: f32) {
+    fn add_alignment(&mut self, ready: &[ReadyJob], idle: f32) {
         let chosen = ready.iter().filter(|job| job.is_chosen).count();
         let is_aligned = if idle > ready[0].attention { chosen == 0 } else { ready[0].is_chosen };
         self.alignment.add(f64::from(u8::from(is_aligned)));
@@ -254,7 +259,7 @@ impl<'a> RunDiagnostics<'a> {
         }
     }
 
-    fn add_jobs(&mut self, ready: &[Ready]) {
+    fn add_jobs(&mut self, ready: &[ReadyJob]) {
         for job in ready {
             let attention = f64::from(job.attention) * ready.len() as f64;
             self.criticality.add([attention, f64::from(job.criticality)]);
@@ -269,25 +274,26 @@ impl<'a> RunDiagnostics<'a> {
         }
     }
 
-    /// The slack bin as a rule counts it: late jobs have no slack.
-    fn slack(&self, job: &Ready) -> f64 {
+    /// Returns the slack bin as the distilled rule counts it; late jobs have a slack of zero.
+    fn slack(&self, job: &ReadyJob) -> f64 {
         if usize::from(job.slack_bin) < self.model.tokenizer.bins { f64::from(job.slack_bin) } else { 0.0 }
     }
 
-    fn known(&self, job: &Ready) -> Known {
+    fn known(&self, job: &ReadyJob) -> RuleInput {
         let remaining = job.remaining.0 as f64 / self.scale.unit;
-        Known { slack: self.slack(job), remaining, is_chosen: job.is_chosen }
+        RuleInput { slack: self.slack(job), remaining, is_chosen: job.is_chosen }
     }
 
-    /// What was gathered.
+    /// Returns the report on all decisions so far.
     pub fn report(&self) -> RunReport {
         let (chosen, others) = (self.q_chosen.sorted(), self.q_others.sorted());
         let ends = |values: &[f32]| Some((*values.first()?, *values.last()?));
         let range = [ends(&chosen), ends(&others)].into_iter().flatten().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-        let distribution = |sample: &Sample, sorted| distribution(sample.seen(), sorted, range.unwrap_or((0.0, 0.0)));
+        let distribution =
+            |sample: &EvenSample, sorted| distribution(sample.seen(), sorted, range.unwrap_or((0.0, 0.0)));
         let top = TOP.into_iter().zip(&self.top).map(|(k, moments)| TopK { k, alignment: moments.spread().mean });
         let cells = self.cells.iter().enumerate().flat_map(|(slack_bin, cells)| {
-            cells.iter().enumerate().map(move |(remaining_bin, (seen, chosen))| Cell {
+            cells.iter().enumerate().map(move |(remaining_bin, (seen, chosen))| HeatMapCell {
                 slack_bin: slack_bin as u16,
                 remaining_bin,
                 seen: *seen,

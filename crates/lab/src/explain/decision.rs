@@ -1,38 +1,32 @@
-//! One decision of the learned scheduler, found in a run and laid open for people.
+//! The explanation of one decision of the learned scheduler, found in a run, and its page.
 
-use crate::diagnostics::{AttentionMap, Explanation, explain};
-use temponet::Model;
+use super::ModelRun;
+use super::diagnostics::{AttentionMap, Explanation, explain};
 use temponet_sched::global_edf;
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, JobId, Scheduler, SystemView, TaskSet, Time};
 
 use temponet_page::charts::Grid;
-use temponet_page::{Cell, Page, Table};
+use temponet_page::fragment::{figure, figures, folded};
+use temponet_page::{HtmlCell, HtmlTable, Page};
 
-/// A decision and what others would have done.
+/// A decision, and what others would have decided.
 #[derive(Clone, Debug)]
 pub struct ExplainedDecision {
-    /// What the network saw and said.
+    /// Input and output of the network.
     pub network: Explanation,
-    /// What was done in the end: the job on each core as `task#number`.
+    /// Job on each core after the decision, as `task#number`.
     pub done: Vec<Option<String>>,
-    /// What the network alone wanted.
+    /// Job on each core by the network alone.
     pub wanted: Vec<Option<String>>,
-    /// What EDF would have done.
+    /// Job on each core under EDF.
     pub edf: Vec<Option<String>>,
 }
 
-/// Runs `scheduler` on the set until the first decision at or after `at` with a job ready; none if there is none before the horizon.
-/// `plain` is the same model without anything around it.
-pub fn explain_at(
-    set: &TaskSet,
-    seed: u64,
-    horizon: Time,
-    at: Time,
-    model: &Model,
-    scheduler: &mut dyn Scheduler,
-    plain: &mut dyn Scheduler,
-) -> Result<Option<ExplainedDecision>, SimError> {
+/// Runs up to the first decision at or after `at` with a job ready, and explains it; `None` if there is none before the
+/// horizon.
+pub fn explain_at(run: ModelRun<'_>, at: Time) -> Result<Option<ExplainedDecision>, SimError> {
+    let ModelRun { set, seed, horizon, model, scheduler, plain } = run;
     let system = set.system();
     let mut edf = global_edf();
     scheduler.start(&system).map_err(SimError::NotApplicable)?;
@@ -68,28 +62,31 @@ fn name(view: &SystemView<'_>, id: Option<JobId>) -> Option<String> {
     Some(format!("{}#{}", view.task_of(job).name, job.number))
 }
 
-/// A page: the jobs, and every head's attention as a heat map.
+/// Returns the page: the ready jobs, and the attention of every head as a heat map.
 pub fn page(set: &TaskSet, decision: &ExplainedDecision, facts: &str) -> String {
     let network = &decision.network;
     let names = row_names(network);
     let maps: String = network.attention.iter().map(|map| heat_map(map, &names)).collect();
-    let mut table = Table::sortable();
+    let mut table = HtmlTable::sortable();
     for (name, meaning) in COLUMNS {
         table.column(name, meaning, "");
     }
     for job in &network.jobs {
-        let ms = |ns: i64| Cell::figure(format!("{:.3} ms", ns as f64 / 1e6), Some(ns as f64));
+        let ms = |ns: i64| HtmlCell::figure(format!("{:.3} ms", ns as f64 / 1e6), Some(ns as f64));
         table.row(
             if job.core.is_some() { "chosen" } else { "" },
             &[
-                Cell::text(format!("{}#{}", job.task, job.job)),
-                Cell::figure(job.core.map_or("–".into(), |core| core.to_string()), job.core.map(|core| core as f64)),
-                Cell::figure(format!("{:.4}", job.q), Some(f64::from(job.q))),
+                HtmlCell::text(format!("{}#{}", job.task, job.job)),
+                HtmlCell::figure(
+                    job.core.map_or("–".into(), |core| core.to_string()),
+                    job.core.map(|core| core as f64),
+                ),
+                HtmlCell::figure(format!("{:.4}", job.q), Some(f64::from(job.q))),
                 ms(job.due_in_ns),
                 ms(job.slack_ns),
                 ms(job.remaining_ns as i64),
-                Cell::figure(job.row.to_string(), Some(f64::from(job.row))),
-                Cell::figure(format!("{:.1}%", 100.0 * job.attention), Some(f64::from(job.attention))),
+                HtmlCell::figure(job.row.to_string(), Some(f64::from(job.row))),
+                HtmlCell::figure(format!("{:.1}%", 100.0 * job.attention), Some(f64::from(job.attention))),
             ],
         );
     }
@@ -99,8 +96,8 @@ pub fn page(set: &TaskSet, decision: &ExplainedDecision, facts: &str) -> String 
         .section("Ready jobs", "Bold: chosen by the network.", &table.finish())
         .section(
             "Attention",
-            "Rows ask, columns are asked. Jobs that the network cannot tell apart share a row. Brighter is more, from 0 to 1.",
-            &format!("<div class=\"figures\">{maps}</div>\n"),
+            "Each row (query) attends to the columns (keys). Jobs that the network cannot tell apart share a row. Brighter is more, from 0 to 1.",
+            &figures(&maps),
         )
         .finish()
 }
@@ -116,7 +113,7 @@ const COLUMNS: [(&str, &str); 8] = [
     ("attention", "what the decision token pays to its row in the last layer, mean over heads"),
 ];
 
-/// A name for each row of the attention maps: idle, then the jobs that a token stands for.
+/// Returns the names of the rows of the attention maps: idle, then the jobs of each token.
 fn row_names(network: &Explanation) -> Vec<String> {
     let name = |row: usize| {
         let jobs = || network.jobs.iter().filter(|job| job.row as usize == row);
@@ -131,13 +128,13 @@ fn row_names(network: &Explanation) -> Vec<String> {
 }
 
 const IDLE: &str = "idle (decision)";
-/// Keys that the text beside a map names for each query.
+/// Number of keys that the table beside a map names for each query.
 const NAMED: usize = 3;
 
-/// Rows of a map whose every cell says what it is: in larger ones it would be most of the page.
+/// Greatest number of rows of a map whose cells have tooltips. In larger maps they would make up most of the page.
 const MOST_TOLD: usize = 40;
 
-/// Side of a heat map's cell; smaller where there are many.
+/// Returns the side of a cell, in pixels; smaller in maps with many rows.
 fn side(rows: usize) -> f64 {
     (420.0 / rows.max(1) as f64).clamp(4.0, 26.0)
 }
@@ -145,8 +142,8 @@ fn side(rows: usize) -> f64 {
 fn heat_map(map: &AttentionMap, names: &[String]) -> String {
     let size = side(map.weights.len());
     let grid = Grid {
-        x_label: "asked".into(),
-        y_label: "asks".into(),
+        x_label: "key".into(),
+        y_label: "query".into(),
         columns: names.to_vec(),
         rows: names.to_vec(),
         cells: map.weights.iter().map(|row| row.iter().map(|weight| Some(f64::from(*weight))).collect()).collect(),
@@ -159,26 +156,24 @@ fn heat_map(map: &AttentionMap, names: &[String]) -> String {
         let words = || format!("{} attends to {}: {:.1}%", name(query), name(key), 100.0 * map.weights[query][key]);
         (names.len() <= MOST_TOLD).then(words)
     };
-    let mut table = Table::new().columns(&["asks", "attends most to"]);
+    let mut table = HtmlTable::new().columns(&["query", "attends most to"]);
     for (query, weights) in map.weights.iter().enumerate() {
         let mut keys: Vec<usize> = (0..weights.len()).collect();
         keys.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
         let words = keys.iter().take(NAMED).map(|key| format!("{} {:.0}%", name(*key), 100.0 * weights[*key]));
-        table.row("", &[Cell::text(name(query)), Cell::text(words.collect::<Vec<_>>().join(", ")).class("words")]);
+        table.row(
+            "",
+            &[HtmlCell::text(name(query)), HtmlCell::text(words.collect::<Vec<_>>().join(", ")).class("words")],
+        );
     }
-    format!(
-        "<figure><figcaption>layer {}, head {}</figcaption>{}<details><summary>in words</summary>{}</details></figure>\n",
-        map.layer + 1,
-        map.head + 1,
-        grid.picture(says).inline(),
-        table.finish()
-    )
+    let caption = format!("layer {}, head {}", map.layer + 1, map.head + 1);
+    figure(&caption, &(grid.picture(says).inline() + &folded("in words", &table.finish())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use temponet::{Learned, Options, Tokenizer};
+    use temponet::{Learned, Model, Options, Tokenizer};
     use temponet_task::Task;
 
     #[test]
@@ -188,7 +183,15 @@ mod tests {
         let set = TaskSet::new("s", tasks, 1);
         let model = std::sync::Arc::new(Model::random(Tokenizer::full(), 1));
         let learned = || Learned::new(model.clone(), Options::default()).unwrap();
-        let found = explain_at(&set, 1, ms(50), ms(0), &model, &mut learned(), &mut learned()).unwrap().unwrap();
+        let run = ModelRun {
+            set: &set,
+            seed: 1,
+            horizon: ms(50),
+            model: &model,
+            scheduler: &mut learned(),
+            plain: &mut learned(),
+        };
+        let found = explain_at(run, ms(0)).unwrap().unwrap();
         let page = page(&set, &found, "facts");
         let maps = found.network.attention.len();
         for name in ["a&lt;b#0", "wing#0", IDLE] {

@@ -1,5 +1,5 @@
-//! Is what was learned worth using? The learned scheduler against every other one on jobs that training never saw, pair by pair, by the goal
-//! of their sets.
+//! Whether a learned scheduler is worth using: its verdict against all other schedulers, on jobs that training never
+//! saw, trial by trial, by the goal of their sets.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -7,46 +7,47 @@ use temponet_sim::{SimError, Unobserved, simulate};
 use temponet_task::{Aim, Goal, Measure};
 
 use crate::arena::{Case, possible};
+use crate::comparison::ranking::{self, Edge};
 use crate::comparison::{CompareError, listed};
-use crate::ranking::{self, Edge};
 use crate::roster::{Roster, SHIELDED, UNSHIELDED};
 use crate::stats::{self, percent};
 
-/// One scheduler's figures.
+/// Figures of one scheduler.
 #[derive(Clone, Debug, Serialize)]
-pub struct Judged {
-    /// Its name.
+pub struct JudgedScheduler {
+    /// Scheduler name with options.
     pub name: String,
-    /// Mean share of jobs in time.
+    /// Mean share of deadlines met, 0 to 1.
     pub compliance: f64,
-    /// Half its 95% confidence interval over the trials.
+    /// Half the width of its 95% confidence interval over the trials; `None` for a single trial.
     pub ci95: Option<f64>,
     /// Means of the goal's measures.
     pub goal: Vec<f64>,
-    /// Tasks of a fixed set that are never in time.
+    /// Tasks that never meet a deadline, if all trials have the same tasks.
     pub starved: Vec<String>,
     #[serde(skip)]
     scores: Vec<Vec<f64>>,
 }
 
-/// What came of it.
+/// Verdict on a learned scheduler.
 #[derive(Clone, Debug, Serialize)]
-pub struct Verdict {
-    /// The learned scheduler behind its shield.
-    pub temponet: Judged,
-    /// Without it.
-    pub unshielded: Judged,
-    /// The other ones that apply to every trial, the best first.
-    pub others: Vec<Judged>,
-    /// Mean over the trials of what any scheduler could have met, or a bound on it.
+pub struct TrainingVerdict {
+    /// The learned scheduler with its shield.
+    pub temponet: JudgedScheduler,
+    /// The learned scheduler without its shield.
+    pub unshielded: JudgedScheduler,
+    /// Other schedulers that apply to every trial, the best first.
+    pub others: Vec<JudgedScheduler>,
+    /// Mean over the trials of the greatest possible share of deadlines met, or an upper bound on it.
     pub clairvoyant: f64,
-    /// The same for the first measure of the goal; none where there is no bound.
+    /// The same for the first measure of the goal; `None` if there is no bound on that measure.
     pub clairvoyant_goal: Option<f64>,
-    /// The learned one less the best other one, trial by trial, in the measure that decides between them.
+    /// Mean difference between the learned scheduler and the best other one, trial by trial, in the measure that tells
+    /// them apart.
     pub difference: f64,
-    /// Half its 95% confidence interval.
+    /// Half the width of its 95% confidence interval; `None` for a single trial.
     pub difference_ci95: Option<f64>,
-    /// Trials.
+    /// Number of trials.
     pub trials: usize,
     #[serde(skip)]
     goal: Goal,
@@ -54,12 +55,17 @@ pub struct Verdict {
     edge: Option<Edge>,
 }
 
-/// Runs the learned scheduler and every other one named that applies on all trials. `oracle` is how many seconds of one core the optimum of each
-/// trial may take.
-pub fn judge(roster: &Roster, others: &[String], trials: &[Case], oracle: f64) -> Result<Verdict, CompareError> {
+/// Runs the learned scheduler, and every scheduler of `others` that applies, on all trials. `oracle` is the effort for
+/// the optimum of each trial, in seconds of one core of a reference machine.
+pub fn judge(
+    roster: &Roster,
+    others: &[String],
+    trials: &[Case],
+    oracle: f64,
+) -> Result<TrainingVerdict, CompareError> {
     let goal = Goal::of_sets(&[], trials.iter().map(|trial| &trial.set));
     let is_one_set = trials.windows(2).all(|pair| pair[0].set.tasks == pair[1].set.tasks);
-    let judged = |name: &str| -> Result<Judged, CompareError> {
+    let judged = |name: &str| -> Result<JudgedScheduler, CompareError> {
         let one = |trial: &Case| {
             let metrics = simulate(&trial.set, trial.seed, trial.horizon, &mut *roster.build(name)?, &mut Unobserved);
             metrics.map_err(|error| CompareError::Run(name.into(), error))
@@ -78,7 +84,7 @@ pub fn judge(roster: &Roster, others: &[String], trials: &[Case], oracle: f64) -
             }
         }
         let (compliance, ci95) = (stats::mean(&met), stats::ci95(&met));
-        Ok(Judged { name: name.into(), compliance, ci95, goal: ranking::means(&scores), starved, scores })
+        Ok(JudgedScheduler { name: name.into(), compliance, ci95, goal: ranking::means(&scores), starved, scores })
     };
     let mut rivals = Vec::new();
     for name in others {
@@ -101,7 +107,7 @@ pub fn judge(roster: &Roster, others: &[String], trials: &[Case], oracle: f64) -
         Measure::Mk | Measure::WorstTask => None,
     };
     let edge = rivals.first().and_then(|best| ranking::edge(&goal, &temponet.scores, &best.scores));
-    Ok(Verdict {
+    Ok(TrainingVerdict {
         temponet,
         unshielded,
         others: rivals,
@@ -115,13 +121,13 @@ pub fn judge(roster: &Roster, others: &[String], trials: &[Case], oracle: f64) -
     })
 }
 
-impl Verdict {
-    /// What was judged by.
+impl TrainingVerdict {
+    /// Returns the goal of the verdict.
     pub fn goal(&self) -> &Goal {
         &self.goal
     }
 
-    /// What to do, in a sentence or two.
+    /// Recommends a scheduler in a sentence or two.
     pub fn sentence(&self) -> String {
         let Some(best) = self.others.first() else {
             return "No other scheduler applies to compare with.".into();

@@ -1,23 +1,16 @@
 "use strict";
-/** Tasks that a legend names; of more, a third as many. */
+/** Greatest number of tasks that the legend lists in full; of a larger set it lists a third of this number. */
 const MOST_NAMED = 36;
 
-/** What the colours and the marks mean. */
+/** Fills the legend: what the colors and marks mean. */
 function legend() {
   const list = document.getElementById("legend");
   list.replaceChildren();
   const entry = (symbol, text) => {
     const item = make("li", list);
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    svg.setAttribute("width", 14);
-    svg.setAttribute("height", 14);
-    svg.setAttribute("aria-hidden", "true");
-    for (const [name, attributes] of symbol) {
-      const shape = document.createElementNS("http://www.w3.org/2000/svg", name);
-      Object.entries(attributes).forEach(([key, value]) => shape.setAttribute(key, value));
-      svg.append(shape);
-    }
-    item.append(svg, text);
+    const svg = makeSvg("svg", item, { width: 14, height: 14, "aria-hidden": "true" });
+    symbol.forEach(([name, attributes]) => makeSvg(name, svg, attributes));
+    item.append(text);
   };
   const square = (fill) => ["rect", { x: 0, y: 1, width: 14, height: 12, fill }];
   const lines = (d, stroke, width) => ["path", { d, stroke, "stroke-width": width, fill: "none" }];

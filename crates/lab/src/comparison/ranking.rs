@@ -1,7 +1,8 @@
-//! Which of two schedulers serves a goal better, and whether the runs can tell.
+//! The order of schedulers by a goal, and whether the runs can tell two of them apart.
 //!
-//! Scores are vectors, one figure for each measure of the goal. Rows are ordered by their means, lexicographically and strictly: no critical job
-//! is lost to rounding. What tells two schedulers apart is the first measure in which they differ by more than chance, run by run.
+//! A score is a vector with one figure per measure of the goal. Schedulers are ordered by their mean scores,
+//! lexicographically and strictly, so no critical job is lost to rounding. Two schedulers are told apart by the first
+//! measure in which they differ by more than the confidence interval over the runs.
 
 use std::cmp::Ordering;
 
@@ -9,56 +10,57 @@ use temponet_task::{Goal, Measure};
 
 use crate::stats;
 
-/// The figures of a goal, run by run.
+/// Scores of one scheduler: for each run, one figure per measure of the goal.
 pub type Scores = [Vec<f64>];
 
-/// Sums of values depend on their order by less than this.
+/// Differences below this come from the order of floating-point additions and count as none.
 const ROUNDING: f64 = 1e-9;
 
-/// The measure that tells two schedulers apart.
+/// The difference that tells two schedulers apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Edge {
-    /// Which.
+    /// Measure in which they differ.
     pub measure: Measure,
-    /// Mean of the first less the second, run by run.
+    /// Mean difference, the first scheduler minus the second, run by run.
     pub difference: f64,
-    /// Half the 95% confidence interval; none for a single run.
+    /// Half the width of the 95% confidence interval of the difference; `None` for a single run.
     pub interval: Option<f64>,
 }
 
 impl Edge {
-    /// Whether the difference is more than chance would make.
+    /// Whether the difference exceeds its confidence interval; always true for a single run.
     pub fn is_clear(&self) -> bool {
         self.interval.is_none_or(|half| self.difference.abs() > half)
     }
 
-    /// The size of the difference, as in "2.31 ± 0.20".
+    /// Formats the absolute difference in percentage points, as in "2.31 ± 0.20".
     pub fn points(&self) -> String {
-        // Where two digits would hide it, more show it.
+        // Small differences need more digits to be visible.
         let digits = if self.difference.abs() < 5e-5 { 5 } else { 2 };
         let interval = self.interval.map(|half| format!(" ± {:.digits$}", 100.0 * half)).unwrap_or_default();
         format!("{:.digits$}{interval}", 100.0 * self.difference.abs())
     }
 }
 
-/// One measure, run by run.
+/// Returns one measure, run by run.
 pub fn values(scores: &Scores, place: usize) -> Vec<f64> {
     scores.iter().filter_map(|run| run.get(place).copied()).collect()
 }
 
-/// The means of the measures over the runs.
+/// Returns the mean of each measure over the runs.
 pub fn means(scores: &Scores) -> Vec<f64> {
     let measures = scores.first().map_or(0, Vec::len);
     (0..measures).map(|place| stats::mean(&values(scores, place))).collect()
 }
 
-/// The better means first.
+/// Orders two vectors of means, the better one first.
 pub fn order(a: &[f64], b: &[f64]) -> Ordering {
     let rounded = |means: &[f64]| means.iter().map(|mean| (mean / ROUNDING).round() as i64).collect::<Vec<i64>>();
     rounded(b).cmp(&rounded(a))
 }
 
-/// What tells two schedulers apart: the first clear difference, else the first difference; none if every run came to the same.
+/// Returns the difference that tells two schedulers apart: the first clear one, else the first one; `None` if all runs
+/// are equal.
 pub fn edge(goal: &Goal, a: &Scores, b: &Scores) -> Option<Edge> {
     let differs = |place: usize| a.iter().zip(b).any(|(a, b)| (a[place] - b[place]).abs() > ROUNDING);
     let differing = goal.measures().iter().enumerate().filter(|(place, _)| differs(*place));
@@ -70,7 +72,7 @@ pub fn edge(goal: &Goal, a: &Scores, b: &Scores) -> Option<Edge> {
     edges.iter().find(|edge| edge.is_clear()).or(edges.first()).copied()
 }
 
-/// Whether nothing tells the two apart.
+/// Whether no clear difference tells the two apart.
 pub fn are_level(goal: &Goal, a: &Scores, b: &Scores) -> bool {
     edge(goal, a, b).is_none_or(|edge| !edge.is_clear())
 }

@@ -1,4 +1,4 @@
-//! What a sweep leaves behind besides its CSV: a Parquet file of the same rows, and a page of curves and tables.
+//! The files of a sweep besides its CSV: a Parquet file of the same rows, and a page with curves and tables.
 
 use std::sync::Arc;
 
@@ -10,15 +10,17 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
 use crate::stats::percent;
-use crate::sweep::{Summary, SweepPlan, SweepRow};
-use temponet_page::{Cell, Page, Table};
+use crate::sweep::{PointSummary, SweepPlan, SweepRow};
+use temponet_page::fragment::scrolling;
+use temponet_page::{HtmlCell, HtmlTable, Page};
 
 const SCHEMA: &str = "message sweep {
     required double load; required int64 cores; required int64 tasks; required int64 set;
     required binary scheduler (UTF8); required int64 released; required int64 met;
 }";
 
-/// The rows as a Parquet file with the columns of the CSV; `tasks` is 0 where the generator found their number.
+/// Returns the rows as a Parquet file with the columns of the CSV. `tasks` is 0 if the generator chose the number of
+/// tasks.
 pub fn parquet(plan: &SweepPlan, rows: &[SweepRow]) -> Result<Vec<u8>, ParquetError> {
     let schema = Arc::new(parse_message_type(SCHEMA)?);
     let properties = WriterProperties::builder().set_compression(Compression::UNCOMPRESSED).build();
@@ -47,7 +49,7 @@ fn column<T: DataType>(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, values
     Ok(())
 }
 
-/// A page of its own: the curves, and the figures behind them.
+/// Returns the page: the curves, and the figures behind them.
 pub fn page(plan: &SweepPlan, rows: &[SweepRow]) -> String {
     let summary = plan.summary(rows);
     let facts = format!(
@@ -57,23 +59,23 @@ pub fn page(plan: &SweepPlan, rows: &[SweepRow]) -> String {
         plan.jobs,
         plan.seed,
     );
-    let curves = format!("<div class=\"scroll\">{}</div>\n", plan.picture(rows).inline());
+    let curves = scrolling(&plan.picture(rows).inline());
     let mut page = Page::new("Schedulers over random task sets").kind("sweep").facts(&facts).section("", "", &curves);
-    for (title, value) in Summary::KINDS {
-        let mut table = Table::sortable().columns(&["load", "cores", "tasks"]);
+    for (title, value) in PointSummary::KINDS {
+        let mut table = HtmlTable::sortable().columns(&["load", "cores", "tasks"]);
         plan.names().iter().for_each(|name| table.column(name, "", ""));
         for (index, point) in plan.points.iter().enumerate() {
             let tasks = point.spec.tasks;
             let mut cells = vec![
-                Cell::figure(point.load.to_string(), Some(point.load)),
-                Cell::figure(point.spec.cores.to_string(), Some(point.spec.cores as f64)),
-                Cell::figure(tasks.map_or("–".into(), |tasks| tasks.to_string()), tasks.map(|tasks| tasks as f64)),
+                HtmlCell::figure(point.load.to_string(), Some(point.load)),
+                HtmlCell::figure(point.spec.cores.to_string(), Some(point.spec.cores as f64)),
+                HtmlCell::figure(tasks.map_or("–".into(), |tasks| tasks.to_string()), tasks.map(|tasks| tasks as f64)),
             ];
             let shares: Vec<Option<f64>> =
                 summary.iter().map(|of| Some(of[index]).filter(|at| at.sets > 0).map(|at| value(&at))).collect();
             let best = shares[..plan.schedulers.len()].iter().flatten().copied().fold(f64::MIN, f64::max);
             cells.extend(shares.into_iter().enumerate().map(|(at, share)| {
-                let cell = Cell::figure(share.map_or("–".into(), percent), share);
+                let cell = HtmlCell::figure(share.map_or("–".into(), percent), share);
                 if at < plan.schedulers.len() && share == Some(best) { cell.class("best") } else { cell }
             }));
             table.row("", &cells);
@@ -86,13 +88,13 @@ pub fn page(plan: &SweepPlan, rows: &[SweepRow]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sweep::Point;
+    use crate::sweep::SweepPoint;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
     use temponet_sim::generate::Spec;
 
     fn plan() -> (SweepPlan, Vec<SweepRow>) {
-        let point = |load: f64| Point { load, spec: Spec::new(5, 2, 2.0 * load) };
+        let point = |load: f64| SweepPoint { load, spec: Spec::new(5, 2, 2.0 * load) };
         let schedulers = ["edf", "rm"].map(String::from).to_vec();
         let plan = SweepPlan {
             points: vec![point(0.5), point(1.25)],

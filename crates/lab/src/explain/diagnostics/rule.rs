@@ -1,47 +1,49 @@
-//! The distilled rule: how much of what a network chooses is said by `α/(s̃+1) + β/(c+1)`, where s̃ is the slack bin and c the remaining
-//! wcet in units of the set's scale. Only the ratio of α and β matters, so they are shares of one.
+//! The distilled rule: how well the priority `α/(s̃+1) + β/(c+1)` reproduces the network's choices. Here s̃ is the
+//! slack bin and c the remaining wcet in units of the set's scale. Only the ratio of α and β matters, so they add up to
+//! one.
 
 use serde::Serialize;
 
 use super::run::Agreement;
 
-/// α is looked for in steps of one part in so many.
+/// Number of steps in which α is searched between 0 and 1.
 const STEPS: usize = 100;
 
-/// The rule that agrees best.
+/// The rule that agrees best with the network.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Rule {
-    /// The weight of little slack.
+pub struct DistilledRule {
+    /// Weight of little slack, 0 to 1.
     pub alpha: f64,
-    /// The weight of little remaining.
+    /// Weight of little remaining wcet: 1 − α.
     pub beta: f64,
-    /// How often it chooses what the network chooses.
+    /// Agreement with the network's choices.
     #[serde(flatten)]
     pub agreement: Agreement,
 }
 
-/// What the rule knows of a job; jobs are given in the order that decides between equal ones.
+/// What the rule knows of a job. Jobs are given in the order that breaks ties.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct RuleInput {
     pub slack: f64,
     pub remaining: f64,
     pub is_chosen: bool,
 }
 
-/// Tries all rules at every decision.
+/// Tries all values of α at every decision.
 #[derive(Clone, Debug)]
-pub(super) struct Search {
+pub(super) struct RuleSearch {
     tried: Vec<Agreement>,
     order: Vec<usize>,
 }
 
-impl Search {
-    pub fn new() -> Search {
-        Search { tried: vec![Agreement::default(); STEPS + 1], order: Vec::new() }
+impl RuleSearch {
+    pub fn new() -> RuleSearch {
+        RuleSearch { tried: vec![Agreement::default(); STEPS + 1], order: Vec::new() }
     }
 
-    /// A decision in which something was chosen: every rule chooses as many.
-    pub fn add(&mut self, jobs: &[Known], is_contested: bool) {
+    /// Adds a decision. Every rule chooses as many jobs as the network did; decisions without a chosen job do not
+    /// count.
+    pub fn add(&mut self, jobs: &[RuleInput], is_contested: bool) {
         let chosen = jobs.iter().filter(|job| job.is_chosen).count();
         if chosen == 0 {
             return;
@@ -58,13 +60,13 @@ impl Search {
         }
     }
 
-    /// The best; the middle one of several.
-    pub fn best(&self) -> Rule {
+    /// Returns the best rule; the middle one if several are equally good.
+    pub fn best(&self) -> DistilledRule {
         let most = self.tried.iter().map(|agreement| agreement.all).fold(0.0, f64::max);
         let best: Vec<usize> = (0..=STEPS).filter(|step| self.tried[*step].all == most).collect();
         let step = best[best.len() / 2];
         let (alpha, beta) = weights(step);
-        Rule { alpha, beta, agreement: self.tried[step].clone() }
+        DistilledRule { alpha, beta, agreement: self.tried[step].clone() }
     }
 }
 
@@ -82,15 +84,15 @@ mod tests {
     fn the_search_finds_the_rule_that_chose() {
         let mut rng = Pcg64::seed_from_u64(1);
         for alpha in [0.0, 0.37, 0.73, 1.0] {
-            let mut search = Search::new();
+            let mut search = RuleSearch::new();
             for _ in 0..2_000 {
-                let mut job = || Known {
+                let mut job = || RuleInput {
                     slack: rng.random_range(0.0..40.0),
                     remaining: rng.random_range(0.0..6.0),
                     is_chosen: false,
                 };
-                let mut jobs: Vec<Known> = (0..8).map(|_| job()).collect();
-                let priority = |job: &Known| alpha / (job.slack + 1.0) + (1.0 - alpha) / (job.remaining + 1.0);
+                let mut jobs: Vec<RuleInput> = (0..8).map(|_| job()).collect();
+                let priority = |job: &RuleInput| alpha / (job.slack + 1.0) + (1.0 - alpha) / (job.remaining + 1.0);
                 jobs.sort_by(|a, b| priority(b).total_cmp(&priority(a)));
                 jobs[0].is_chosen = true;
                 jobs[1].is_chosen = true;

@@ -1,18 +1,19 @@
-//! Tasks by schedulers: the share of deadlines met as a heat map that is a table, so it can be read, sorted and heard.
+//! Tasks by schedulers: the share of deadlines met, as a heat map. It is an HTML table, so it can be sorted and read
+//! aloud.
 
 use temponet_task::{Arrival, Task};
 
 use crate::comparison::Comparison;
 use temponet_page::colours::LEVELS;
-use temponet_page::{Cell, Table, escape};
+use temponet_page::{HtmlCell, HtmlTable, escape};
 
-/// Rows of the table.
+/// Greatest number of rows of the table.
 const MOST_TASKS: usize = 200;
 
 pub(super) const HINT: &str = "Deadlines met in per cent, task by task, schedulers from the best on the left. The brighter a cell, the more is missed. \
     A header sorts the tasks.";
 
-/// The greatest criticality of a task's jobs.
+/// Returns the greatest criticality of a task's jobs.
 pub(super) fn criticality(task: &Task) -> u8 {
     match &task.arrival {
         Arrival::Listed(jobs) => jobs.iter().map(|job| job.criticality).max().unwrap_or(0),
@@ -20,13 +21,13 @@ pub(super) fn criticality(task: &Task) -> u8 {
     }
 }
 
-/// The share met of a task under each scheduler; none where no job of it counts.
+/// Returns the share of a task's deadlines met under each scheduler; `None` if none of its jobs counts.
 fn shares(comparison: &Comparison, task: usize) -> Vec<Option<f64>> {
     let jobs = comparison.rows.iter().map(|row| row.metrics.tasks[task].jobs);
     jobs.map(|jobs| (jobs.released > 0).then(|| jobs.compliance())).collect()
 }
 
-/// Per cent with at most one decimal; what is less than everything never reads as 100.
+/// Formats a share in percent with one decimal; only a share of 1 reads as 100.
 fn figure(share: f64) -> String {
     if share >= 1.0 {
         return "100".into();
@@ -40,13 +41,13 @@ pub(super) fn html(comparison: &Comparison) -> String {
     let least = all.iter().flatten().flatten().copied().fold(1.0, f64::min);
     let level = |share: f64| {
         let missed = if least < 1.0 { (1.0 - share) / (1.0 - least) } else { 0.0 };
-        // Whatever is missed at all can be told from nothing missed.
+        // A task with any miss has a different color from one without.
         ((missed * LEVELS as f64).round() as usize).max(usize::from(share < 1.0)).min(LEVELS)
     };
     let mut order: Vec<usize> = (0..set.tasks.len()).collect();
-    let mut table = Table::sortable().id("tasks");
+    let mut table = HtmlTable::sortable().id("tasks");
     if order.len() > MOST_TASKS {
-        // The worst first, so that a long list can be cut.
+        // The worst tasks come first, because a long list is cut.
         let worst = |task: &usize| all[*task].iter().flatten().copied().fold(1.0, f64::min);
         order.sort_by(|a, b| worst(a).total_cmp(&worst(b)));
         order.truncate(MOST_TASKS);
@@ -62,10 +63,10 @@ pub(super) fn html(comparison: &Comparison) -> String {
                 " <span class=\"critical\" title=\"criticality {of}\">▲{of}<span class=\"quiet\"> critical</span></span>"
             ),
         };
-        let mut cells = vec![Cell::html(name + &mark, None)];
+        let mut cells = vec![HtmlCell::html(name + &mark, None)];
         cells.extend(all[task].iter().map(|share| match share {
-            Some(share) => Cell::text(figure(*share)).class(format!("q{}", level(*share))),
-            None => Cell::text("–"),
+            Some(share) => HtmlCell::text(figure(*share)).class(format!("q{}", level(*share))),
+            None => HtmlCell::text("–"),
         }));
         table.row("", &cells);
     }

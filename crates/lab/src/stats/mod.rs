@@ -1,18 +1,22 @@
-//! The statistics of repeated runs.
+//! Statistics of repeated runs: means, confidence intervals, tests, fits, and how shares are written.
 
-/// The mean of some values.
+pub mod streaming;
+
+use special::Beta;
+
+/// Returns the mean; zero if there are no values.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// The standard deviation of a sample; zero for fewer than two values.
+/// Returns the standard deviation of a sample; zero for fewer than two values.
 pub fn deviation(values: &[f64]) -> f64 {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     (squares / values.len().saturating_sub(1).max(1) as f64).sqrt()
 }
 
-/// Half the width of the 95% confidence interval of the mean (Student's t); none for fewer than two values.
+/// Returns half the width of the 95% confidence interval of the mean (Student's t); `None` for fewer than two values.
 pub fn ci95(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
@@ -20,13 +24,15 @@ pub fn ci95(values: &[f64]) -> Option<f64> {
     Some(t_quantile_975(values.len() - 1) * deviation(values) / (values.len() as f64).sqrt())
 }
 
-/// Mean and half interval of `a − b` over pairs: the right comparison when both saw the same jobs.
+/// Returns the mean of `a − b` over pairs, and half its 95% confidence interval. This is the right comparison when both
+/// saw the same jobs.
 pub fn paired_difference(a: &[f64], b: &[f64]) -> (f64, Option<f64>) {
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
     (mean(&differences), ci95(&differences))
 }
 
-/// The 97.5% quantile of Student's t: a table, then the Cornish–Fisher expansion, which is exact to 0.001 from there on.
+/// Returns the 97.5% quantile of Student's t. The first ten are from a table; from there on, the Cornish–Fisher
+/// expansion is exact to 0.001.
 fn t_quantile_975(degrees_of_freedom: usize) -> f64 {
     const TABLE: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
     if let Some(quantile) = TABLE.get(degrees_of_freedom.saturating_sub(1)) {
@@ -39,31 +45,30 @@ fn t_quantile_975(degrees_of_freedom: usize) -> f64 {
     z + first / nu + second / nu.powi(2) + third / nu.powi(3)
 }
 
-/// The outcome of a statistical test.
+/// Result of a statistical test.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Test {
-    /// Student's t, or the greatest distance D.
+pub struct TestResult {
+    /// Test statistic: Student's t, or the Kolmogorov–Smirnov distance D.
     pub statistic: f64,
-    /// How probable one at least as great is if there is no difference.
+    /// Probability of a statistic at least as extreme if there is no difference.
     pub p: f64,
 }
 
-/// Student's paired two-sided t-test of `a − b`; none for fewer than two pairs, or where all differences are equal.
-pub fn paired_t_test(a: &[f64], b: &[f64]) -> Option<Test> {
+/// Student's paired two-sided t-test of `a − b`; `None` for fewer than two pairs, or if all differences are equal.
+pub fn paired_t_test(a: &[f64], b: &[f64]) -> Option<TestResult> {
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
     let n = differences.len() as f64;
     let error = deviation(&differences) / n.sqrt();
-    if differences.len() < 2 || error == 0.0 {
+    let t = mean(&differences) / error;
+    if differences.len() < 2 || error == 0.0 || t.is_nan() {
         return None;
     }
-    let (t, freedom) = (mean(&differences) / error, n - 1.0);
-    let p = regularized_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5);
-    Some(Test { statistic: t, p })
+    Some(TestResult { statistic: t, p: two_sided_p(t, n - 1.0) })
 }
 
-/// The two-sample Kolmogorov–Smirnov test: the greatest distance of the two distributions, with the asymptotic p-value in Stephens's correction. None
-/// if a sample is empty.
-pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<Test> {
+/// The two-sample Kolmogorov–Smirnov test: the greatest distance between the two distributions, with the asymptotic
+/// p-value in Stephens's correction; `None` if a sample is empty.
+pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<TestResult> {
     if a.is_empty() || b.is_empty() {
         return None;
     }
@@ -78,24 +83,24 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<Test> {
     let distance = distances.fold(0.0, f64::max);
     let size = (a.len() as f64 * b.len() as f64 / (a.len() + b.len()) as f64).sqrt();
     let lambda = (size + 0.12 + 0.11 / size) * distance;
-    // The series converges slowly where it is one anyway.
+    // For small lambda the series converges slowly, but the result is one.
     let term = |k: i32| 2.0 * (-1.0f64).powi(k - 1) * (-2.0 * (f64::from(k) * lambda).powi(2)).exp();
     let p = if lambda < 0.2 { 1.0 } else { (1..=100).map(term).sum::<f64>().clamp(0.0, 1.0) };
-    Some(Test { statistic: distance, p })
+    Some(TestResult { statistic: distance, p })
 }
 
 /// A power law `y = factor · x^exponent`, fitted to the logarithms by least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerLaw {
-    /// The exponent.
+    /// Exponent of the law.
     pub exponent: f64,
-    /// The value at one.
+    /// Value at `x = 1`.
     pub factor: f64,
-    /// The share of the logarithms' variance that it explains, R².
+    /// Share of the variance of the logarithms that the law explains (R²), 0 to 1.
     pub r_squared: f64,
 }
 
-/// Fits a power law to positive points.
+/// Fits a power law to points `(x, y)` with positive coordinates.
 pub fn power_law(points: &[(f64, f64)]) -> PowerLaw {
     let (xs, ys): (Vec<f64>, Vec<f64>) = points.iter().map(|(x, y)| (x.ln(), y.ln())).unzip();
     let (x, y) = (mean(&xs), mean(&ys));
@@ -105,7 +110,8 @@ pub fn power_law(points: &[(f64, f64)]) -> PowerLaw {
     PowerLaw { exponent, factor: (y - exponent * x).exp(), r_squared: products * products / (squares * total) }
 }
 
-/// The value that a share of the values do not exceed, interpolated; none if there are none.
+/// Returns the interpolated quantile: the value that a `share` of the values does not exceed; `None` if there are no
+/// values.
 pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -114,53 +120,20 @@ pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     Some(low + (high - low) * place.fract())
 }
 
-/// The regularised incomplete beta function by its continued fraction (Lentz), exact to about twelve digits.
-fn regularized_beta(x: f64, a: f64, b: f64) -> f64 {
-    if x <= 0.0 || x >= 1.0 {
-        return x.clamp(0.0, 1.0);
-    }
-    // The fraction converges fast only on this side of the mean.
-    if x > (a + 1.0) / (a + b + 2.0) {
-        return 1.0 - regularized_beta(1.0 - x, b, a);
-    }
-    let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp() / a;
-    let away = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };
-    let (mut c, mut d) = (1.0, 1.0 / away(1.0 - (a + b) * x / (a + 1.0)));
-    let mut fraction = d;
-    for m in 1..300 {
-        let m = f64::from(m);
-        let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
-        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
-        let before = fraction;
-        for step in [even, odd] {
-            d = 1.0 / away(1.0 + step * d);
-            c = away(1.0 + step / c);
-            fraction *= c * d;
-        }
-        if (fraction / before - 1.0).abs() < 1e-14 {
-            break;
-        }
-    }
-    front * fraction
+/// Returns the quantile as one of the values, without interpolation, and sorts them; `None` if there are no values.
+pub fn nearest_quantile(values: &mut [f64], share: f64) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get((values.len().saturating_sub(1) as f64 * share).round() as usize).copied()
 }
 
-/// The logarithm of the gamma function of a positive number (Lanczos).
-fn ln_gamma(x: f64) -> f64 {
-    const TERMS: [f64; 6] = [
-        76.180_091_729_471_46,
-        -86.505_320_329_416_77,
-        24.014_098_240_830_91,
-        -1.231_739_572_450_155,
-        0.120_865_097_386_617_9e-2,
-        -0.539_523_938_495_3e-5,
-    ];
-    let sum =
-        TERMS.iter().enumerate().fold(1.000_000_000_190_015, |sum, (at, term)| sum + term / (x + 1.0 + at as f64));
-    let tall = x + 5.5;
-    (x + 0.5) * tall.ln() - tall + (2.506_628_274_631_000_5 * sum / x).ln()
+/// Returns the two-sided p-value of Student's t, that is, the probability of a statistic at least as far from zero if
+/// there is no difference. `t` must not be NaN, because the series of the incomplete beta function would not end.
+fn two_sided_p(t: f64, degrees_of_freedom: f64) -> f64 {
+    let (a, b) = (degrees_of_freedom / 2.0, 0.5);
+    (degrees_of_freedom / (degrees_of_freedom + t * t)).inc_beta(a, b, a.ln_beta(b))
 }
 
-/// A share as a percentage. What is less than everything never reads as 100%.
+/// Formats a share as a percentage. Only a share of at least 1 reads as 100%.
 pub fn percent(share: f64) -> String {
     let digits = if (0.99995..1.0).contains(&share) { 4 } else { 2 };
     match format!("{:.digits$}%", 100.0 * share) {
@@ -169,7 +142,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A difference of shares, or the width of an interval, in percentage points.
+/// Formats a difference of shares, or the width of an interval, in percentage points.
 pub fn points(difference: f64) -> String {
     let text = format!("{:.2}", 100.0 * difference);
     if text == "-0.00" { "0.00".into() } else { text }
@@ -199,9 +172,9 @@ mod tests {
 
     #[test]
     fn the_t_distribution_has_its_quantiles() {
-        // A t of the 97.5% quantile has a two-sided p of 5%.
+        // A t at the 97.5% quantile has a two-sided p-value of 5%.
         for (freedom, t) in [(1.0, 12.706_2), (4.0, 2.776_445), (30.0, 2.042_272), (1000.0, 1.962_339)] {
-            let p = regularized_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5);
+            let p = two_sided_p(t, freedom);
             assert!((p - 0.05).abs() < 1e-6, "{freedom}: {p}");
         }
     }
@@ -238,6 +211,9 @@ mod tests {
         let values = [4.0, 1.0, 3.0, 2.0];
         assert_eq!((quantile(&values, 0.5), quantile(&values, 1.0), quantile(&[], 0.5)), (Some(2.5), Some(4.0), None));
         assert!((deviation(&values) - 1.290_994).abs() < 1e-6);
+        let mut values = values;
+        assert_eq!([0.0, 0.5, 0.99].map(|share| nearest_quantile(&mut values, share)), [1.0, 3.0, 4.0].map(Some));
+        assert_eq!(nearest_quantile(&mut [], 0.5), None);
     }
 
     #[test]

@@ -1,0 +1,4 @@
+//! What a training run shows to people: its curves, and whether the learned scheduler is worth using.
+
+pub mod curves;
+pub mod verdict;
