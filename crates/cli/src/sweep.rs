@@ -10,8 +10,7 @@ use temponet_formats::read_bytes;
 use temponet_lab::progress::Progress;
 use temponet_lab::roster::is_classical;
 use temponet_lab::stats::percent;
-use temponet_lab::sweep::files as sweep_files;
-use temponet_lab::sweep::{PointSummary, SweepPlan, SweepPoint, SweepRow};
+use temponet_lab::sweep::{PointSummary, SweepPlan, SweepPoint, SweepRow, page};
 use temponet_sim::generate::text;
 use temponet_task::Time;
 use temponet_task::wording::counted;
@@ -64,7 +63,7 @@ pub struct Args {
     /// CSV file to write or to continue
     #[arg(short, long, value_name = "FILE.csv")]
     output: PathBuf,
-    /// Write the same rows as a Parquet file
+    /// Write the same rows as a Parquet file (only in a program built with the feature parquet)
     #[arg(long, value_name = "OUT.parquet")]
     parquet: Option<PathBuf>,
     /// Write an SVG picture of the curves
@@ -147,6 +146,13 @@ const HEADER: &str = "load,cores,tasks,set,scheduler,released,met";
 pub fn run(args: Args) -> Result<()> {
     let plan = args.plan()?;
     let table = Output::claim(&args.output, Kind::Sweep, Replace::earlier_or(args.force))?;
+    #[cfg(not(feature = "parquet"))]
+    if args.parquet.is_some() {
+        bail!(
+            "--parquet: this program was built without Parquet; build it with `--features parquet`, or convert the CSV"
+        );
+    }
+    #[cfg(feature = "parquet")]
     let parquet = Output::wanted(args.parquet.as_deref(), Kind::Parquet, args.force)?;
     let plot = Output::wanted(args.plot.as_deref(), Kind::Picture, args.force)?;
     let report = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
@@ -177,14 +183,15 @@ pub fn run(args: Args) -> Result<()> {
         rows.extend(new);
     }
     progress.finish();
+    #[cfg(feature = "parquet")]
     if let Some(file) = parquet {
-        file.write(sweep_files::parquet(&plan, &rows)?)?;
+        file.write(temponet_lab::sweep::parquet(&plan, &rows)?)?;
     }
     if let Some(file) = plot {
         file.write(plan.picture(&rows).file())?;
     }
     if let Some(file) = report {
-        file.write(sweep_files::page(&plan, &rows))?;
+        file.write(page(&plan, &rows))?;
     }
     let summary = plan.summary(&rows);
     if args.json {

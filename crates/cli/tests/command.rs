@@ -556,13 +556,19 @@ fn a_model_can_be_written_shown_run_and_explained() {
 fn a_sweep_runs_over_cores_and_tasks_too() {
     let folder = Folder::new("sweep-grid");
     let args = "sweep --loads 0.8,1.2 --cores 1,2 --tasks 4,8 --sets 2 --jobs 100 --schedulers edf,d-over -o s.csv";
-    let args: Vec<&str> = args.split(' ').chain(["--report", "s.html", "--parquet", "s.parquet"]).collect();
+    let args: Vec<&str> = args.split(' ').chain(["--report", "s.html"]).collect();
+    let with_parquet = [&args[..], &["--parquet", "s.parquet"]].concat();
+    if cfg!(feature = "parquet") {
+        folder.stdout(&with_parquet);
+        assert_eq!(&folder.bytes("s.parquet")[..4], b"PAR1");
+    } else {
+        assert!(folder.error(&with_parquet).contains("--features parquet"));
+    }
     let report = folder.json(&[&args[..], &["--json"]].concat());
     let lengths = [0, 1].map(|at| report["curves"][at]["points"].as_array().unwrap().len());
     assert_eq!(lengths, [8, 4], "d-over runs on one core only");
     assert_eq!(folder.read("s.csv").lines().count(), 2 + 2 * (3 * 8 + 4));
     assert!(folder.read("s.html").contains("2 cores, 8 tasks"));
-    assert_eq!(&folder.bytes("s.parquet")[..4], b"PAR1");
     assert!(folder.error(&["sweep", "--cores", "2,x", "-o", "t.csv"]).contains("whole numbers"));
 }
 

@@ -1,7 +1,9 @@
 //! Schedulers on many random task sets, over load, cores and tasks: the share of sets that each meets completely (the
 //! acceptance ratio of the literature), and the share of all deadlines.
 
-pub mod files;
+mod page;
+#[cfg(feature = "parquet")]
+mod parquet;
 
 use temponet_oracle::STEPS_PER_SECOND;
 use temponet_sim::generate::{GenerateError, Spec, generate};
@@ -14,6 +16,10 @@ use crate::horizon::jobs_per_second;
 use crate::roster::Roster;
 use temponet_page::plot::{Panel, Span, picture};
 use temponet_page::svg::Svg;
+
+pub use page::page;
+#[cfg(feature = "parquet")]
+pub use parquet::parquet;
 
 /// What to run in a sweep.
 #[derive(Clone, Debug)]
@@ -269,6 +275,23 @@ impl PointSummary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two points with one set each, and their rows.
+    pub(super) fn small_sweep() -> (SweepPlan, Vec<SweepRow>) {
+        let point = |load: f64| SweepPoint { load, spec: Spec::new(5, 2, 2.0 * load) };
+        let schedulers = ["edf", "rm"].map(String::from).to_vec();
+        let plan = SweepPlan {
+            points: vec![point(0.5), point(1.25)],
+            sets: 1,
+            jobs: 100,
+            schedulers,
+            roster: crate::roster::Roster::classical(),
+            seed: 1,
+            oracle: Some(0.1),
+        };
+        let rows = (0..2).flat_map(|point| plan.run_set(point, 0, &[0, 1]).unwrap()).collect();
+        (plan, rows)
+    }
 
     fn plan(points: &[(f64, usize, usize)], schedulers: &[&str]) -> SweepPlan {
         let point = |(load, cores, tasks): &(f64, usize, usize)| SweepPoint {
