@@ -17,7 +17,7 @@ use temponet_sim::{SimError, Unobserved, Workload, simulate};
 use temponet_task::{Aim, Costs, Scheduler};
 
 pub use cases::Case;
-pub use results::{ArenaResults, ArenaRow, ArenaSummary, Possible, ScenarioResult, ScenarioStanding};
+pub use results::{ArenaResults, ArenaRow, ArenaSummary, LEVEL, Possible, ScenarioResult, ScenarioStanding};
 pub use scenario::{Scenario, ScenarioError};
 
 use crate::clairvoyant::{OptimumRange, jobs};
