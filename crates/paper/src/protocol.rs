@@ -120,9 +120,32 @@ pub struct Size {
 impl<S: DeserializeOwned> Protocol<S> {
     /// Parses the protocol of the experiment `id`.
     pub fn parse(id: &str, text: &str) -> Result<Protocol<S>, ReproduceError> {
-        toml::from_str(text)
-            .map_err(|error| ReproduceError::Protocol(id.into(), error.to_string().trim().replace('\n', " ")))
+        let file = parse_file(id, text)?;
+        let settings = |table: toml::Table| table.try_into().map_err(|error| invalid(id, &error));
+        Ok(Protocol {
+            version: file.version,
+            title: file.title,
+            claim: file.claim,
+            reading: file.reading,
+            paper: file.paper,
+            tolerance: file.tolerance,
+            schedulers: file.schedulers,
+            recipe: file.recipe,
+            workload: file.workload,
+            smallest: settings(file.smallest)?,
+            quick: settings(file.quick)?,
+            full: settings(file.full)?,
+        })
     }
+}
+
+/// Parses everything but the settings, which are left as tables. It is not generic, so it is compiled once and not for every experiment.
+fn parse_file(id: &str, text: &str) -> Result<Protocol<toml::Table>, ReproduceError> {
+    toml::from_str(text).map_err(|error| invalid(id, &error))
+}
+
+fn invalid(id: &str, error: &toml::de::Error) -> ReproduceError {
+    ReproduceError::Protocol(id.into(), error.to_string().trim().replace('\n', " "))
 }
 
 impl<S> Protocol<S> {
