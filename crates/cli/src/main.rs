@@ -8,7 +8,6 @@ mod arena;
 mod bench;
 mod compare;
 mod convert;
-mod device;
 mod explain;
 mod generate;
 mod interrupt;

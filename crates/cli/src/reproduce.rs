@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use serde::Serialize;
 use temponet_paper::{ALL, Cache, DeviceTrainer, Experiment, Findings, Line, Mode, Trainer, Verdict, page};
+use temponet_train::TrainingDevice;
 
-use crate::device::{self, Opened};
 use crate::output;
 use crate::paths::{Kind, Output};
 use crate::setup::ModelArgs;
@@ -99,11 +99,8 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 fn trainer(device: &str) -> Result<Box<dyn Trainer>> {
-    Ok(match device::open(device)? {
-        Opened::Cpu(device) => Box::new(DeviceTrainer::new("cpu", device)),
-        #[cfg(feature = "cuda")]
-        Opened::Cuda(device) => Box::new(DeviceTrainer::new("cuda", *device)),
-    })
+    let opened = TrainingDevice::open(device).map_err(|why| anyhow!("--device {device}: {why}"))?;
+    Ok(Box::new(DeviceTrainer::new(opened.name(), opened)))
 }
 
 /// Returns the experiments asked for, without duplicates, in the order of the list.

@@ -9,9 +9,8 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use temponet::Model;
-use temponet_grad::{Cpu, LearningLosses};
 use temponet_task::TaskSet;
-use temponet_train::{PhaseFigures, Recipe, TrainError, TrainingObserver, TrainingRun, UpdateFigures};
+use temponet_train::{PhaseFigures, Recipe, TrainError, TrainingDevice, TrainingObserver, UpdateFigures};
 
 use super::cache::{Cache, key};
 use super::{Context, ReproduceError};
@@ -64,26 +63,24 @@ pub trait Trainer: Sync {
 }
 
 /// A trainer that gives every training its own device, all of one kind.
-pub struct DeviceTrainer<D> {
+pub struct DeviceTrainer {
     kind: &'static str,
-    first: Mutex<D>,
+    first: Mutex<TrainingDevice>,
 }
 
-impl<D> DeviceTrainer<D> {
+impl DeviceTrainer {
     /// Trains on devices like `device`.
-    pub fn new(kind: &'static str, device: D) -> DeviceTrainer<D> {
+    pub fn new(kind: &'static str, device: TrainingDevice) -> DeviceTrainer {
         DeviceTrainer { kind, first: Mutex::new(device) }
     }
-}
 
-impl DeviceTrainer<Cpu<f32>> {
     /// Trains on the CPU.
-    pub fn cpu() -> DeviceTrainer<Cpu<f32>> {
-        DeviceTrainer::new("cpu", Cpu::default())
+    pub fn cpu() -> DeviceTrainer {
+        DeviceTrainer::new("cpu", TrainingDevice::cpu())
     }
 }
 
-impl<D: LearningLosses<Real = f32>> Trainer for DeviceTrainer<D> {
+impl Trainer for DeviceTrainer {
     fn kind(&self) -> &'static str {
         self.kind
     }
@@ -97,7 +94,7 @@ impl<D: LearningLosses<Real = f32>> Trainer for DeviceTrainer<D> {
         let weights = training.begin_with.map(|model| &model.weights);
         let begin = || {
             let device = self.first.lock().unwrap_or_else(PoisonError::into_inner).another();
-            TrainingRun::new(device, training.recipe.clone(), training.set.cloned(), weights)
+            device.session(training.recipe.clone(), training.set.cloned(), weights)
         };
         let mut run = begin();
         // A checkpoint of another program version cannot be resumed; the training then starts from the beginning.

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use temponet::Model;
-use temponet_grad::Cpu;
 use temponet_lab::arena::scenario;
 use temponet_lab::roster::Roster;
 use temponet_paper::{
     ALL, Cache, Context, DeviceTrainer, Mode, Protocol, Size, TestBed, Trained, Training, Variant, cached, find, names,
     run,
 };
-use temponet_train::{DqnSettings, Method, NetworkShape, Recipe, RolloutSettings, Stage};
+use temponet_train::{DqnSettings, Method, NetworkShape, Recipe, RolloutSettings, Stage, TrainingDevice};
 
 /// A fresh folder that is removed at the end of the test.
 struct Folder(PathBuf);
@@ -177,7 +176,7 @@ fn a_model_is_trained_once() {
     assert_eq!(checksum(&again.model), checksum(&first.model));
     let other = context.trained(&Training { begin_with: Some(&first.model), ..training }).unwrap();
     assert_ne!(checksum(&other.model), checksum(&first.model));
-    let trainer = DeviceTrainer::new("elsewhere", Cpu::default());
+    let trainer = DeviceTrainer::new("elsewhere", TrainingDevice::cpu());
     let elsewhere = Context { trainer: &trainer, ..context };
     let other = elsewhere.trained(&training).unwrap();
     assert_ne!(other.history.seconds, first.history.seconds, "another kind of device has models of its own");

@@ -59,7 +59,7 @@ use temponet_task::{Assignment, Costs, Event, Job, JobId, Scheduler, Speed, Syst
 
 use crate::deadline_queue::DeadlineQueue;
 use crate::metrics::{End, Metrics};
-use crate::trace::Observer;
+use crate::trace::{Observer, Unobserved};
 use crate::workload::{Release, Workload};
 pub use error::SimError;
 
@@ -67,11 +67,26 @@ pub use error::SimError;
 pub const MOST_READY: usize = 1 << 20;
 
 /// Runs `scheduler` on the jobs that `set` releases with `seed`, up to `horizon`.
-pub fn simulate<S: Scheduler + ?Sized, O: Observer>(
+///
+/// The engine is compiled here, once for observers and once without, so that callers do not compile it again.
+pub fn simulate(
     set: &TaskSet,
     seed: u64,
     horizon: Time,
-    scheduler: &mut S,
+    scheduler: &mut dyn Scheduler,
+    mut observer: &mut dyn Observer,
+) -> Result<Metrics, SimError> {
+    match observer.ignores_everything() {
+        true => run(set, seed, horizon, scheduler, &mut Unobserved),
+        false => run(set, seed, horizon, scheduler, &mut observer),
+    }
+}
+
+fn run<O: Observer>(
+    set: &TaskSet,
+    seed: u64,
+    horizon: Time,
+    scheduler: &mut dyn Scheduler,
     observer: &mut O,
 ) -> Result<Metrics, SimError> {
     let mut engine = Engine::new(set, seed, horizon);

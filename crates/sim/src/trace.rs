@@ -14,12 +14,39 @@ pub trait Observer {
     fn ran(&mut self, _core: usize, _job: &Job, _start: Time, _end: Time, _speed: Speed) {}
     /// A job left the system at `now`. `first_start` is the time of its first dispatch.
     fn left(&mut self, _job: &Job, _first_start: Option<Time>, _end: End, _now: Time) {}
+    /// Whether no event is of interest, so that none needs to be reported.
+    fn ignores_everything(&self) -> bool {
+        false
+    }
 }
 
 /// Observer that ignores everything.
 pub struct Unobserved;
 
-impl Observer for Unobserved {}
+impl Observer for Unobserved {
+    fn ignores_everything(&self) -> bool {
+        true
+    }
+}
+
+/// Forwards to the observer behind the reference.
+impl Observer for &mut dyn Observer {
+    fn released(&mut self, job: &Job) {
+        (**self).released(job);
+    }
+
+    fn dispatched(&mut self, core: usize, job: &Job, now: Time) {
+        (**self).dispatched(core, job, now);
+    }
+
+    fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
+        (**self).ran(core, job, start, end, speed);
+    }
+
+    fn left(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) {
+        (**self).left(job, first_start, end, now);
+    }
+}
 
 /// Forwards to the observer if there is one.
 impl<O: Observer> Observer for Option<O> {

@@ -11,7 +11,6 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::Serialize;
 use temponet::{Model, Scale};
 use temponet_formats::read_bytes;
-use temponet_grad::LearningLosses;
 use temponet_infer::Weights;
 use temponet_lab::arena::Case;
 use temponet_lab::roster::Roster;
@@ -20,12 +19,11 @@ use temponet_lab::training::curves;
 use temponet_lab::training::verdict::{JudgedScheduler, TrainingVerdict, judge};
 use temponet_task::{Arrival, Measure, TaskSet, Time};
 use temponet_train::{
-    JobTrace, MIN_TRACE_JOBS, PhaseFigures, Recipe, TaskSetSource, TraceSplit, TrainError, TrainingRun, WorkloadRanges,
-    cannot_teach, trial_seed,
+    JobTrace, MIN_TRACE_JOBS, PhaseFigures, Recipe, TaskSetSource, TraceSplit, TrainError, TrainingDevice,
+    WorkloadRanges, cannot_teach, trial_seed,
 };
 
 use self::watcher::Watcher;
-use crate::device::{self, Opened};
 use crate::output;
 use crate::paths::{Kind, Output, Replace};
 use crate::recipe;
@@ -118,11 +116,8 @@ pub fn run(args: Args) -> Result<()> {
         let _ = std::fs::remove_file(&checkpoint);
     }
     let begin = Begin { recipe: &recipe, set: set.as_ref(), weights: weights.as_ref(), is_resumed: args.resume };
-    let (model, outcome) = match device::open(&args.device)? {
-        Opened::Cpu(device) => begin.train(device, &mut watcher),
-        #[cfg(feature = "cuda")]
-        Opened::Cuda(device) => begin.train(*device, &mut watcher),
-    }?;
+    let device = TrainingDevice::open(&args.device).map_err(|why| anyhow!("--device {}: {why}", args.device))?;
+    let (model, outcome) = begin.train(device, &mut watcher)?;
     watcher.bar.finish_and_clear();
     // A training that diverged leaves its best model, if it has completed a phase.
     let is_worth_writing = match &outcome {
@@ -195,12 +190,8 @@ struct Begin<'a> {
 
 impl Begin<'_> {
     /// Trains on a device. Returns the best model, and whether the training completed.
-    fn train<D: LearningLosses<Real = f32>>(
-        &self,
-        device: D,
-        watcher: &mut Watcher,
-    ) -> Result<(Model, Result<(), TrainError>)> {
-        let mut run = TrainingRun::new(device, self.recipe.clone(), self.set.cloned(), self.weights);
+    fn train(&self, device: TrainingDevice, watcher: &mut Watcher) -> Result<(Model, Result<(), TrainError>)> {
+        let mut run = device.session(self.recipe.clone(), self.set.cloned(), self.weights);
         if self.is_resumed {
             let path = watcher.checkpoint.path().display();
             let bytes = read_bytes(watcher.checkpoint.path())

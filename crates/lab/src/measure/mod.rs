@@ -1,4 +1,4 @@
-//! How long decisions take on this machine: scenes of many ready jobs, timed.
+//! How long decisions and training take on this machine.
 //!
 //! Wall-clock figures depend on the machine and its other load as much as on the code, so each comes with the time of a
 //! fixed control loop.
@@ -6,6 +6,7 @@
 pub mod attention;
 pub mod decision;
 pub mod latency;
+pub mod training;
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -13,7 +14,10 @@ use std::time::Instant;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet::{Mapper, Mapping, NetworkError};
+use temponet_sim::SimError;
+use temponet_sim::generate::GenerateError;
 use temponet_task::{Assignment, Event, Job, JobId, NotApplicable, System, SystemView, Task, TaskSet, Time};
+use temponet_train::{FleetError, TrainError};
 
 /// Error of a measurement.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +28,24 @@ pub enum MeasureError {
     /// Scheduler that does not apply to the scene.
     #[error(transparent)]
     NotApplicable(#[from] NotApplicable),
+    /// Task set that cannot be drawn.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+    /// Training that fails.
+    #[error(transparent)]
+    Train(#[from] TrainError),
+    /// Environments that cannot be started.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    /// Environment that breaks off.
+    #[error(transparent)]
+    Sim(#[from] SimError),
+    /// Thread pool that cannot be built.
+    #[error(transparent)]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+    /// Device that fails.
+    #[error("{0}")]
+    Device(String),
 }
 
 /// Number of cores of a scene.
