@@ -121,11 +121,7 @@ impl<S: DeserializeOwned> Protocol<S> {
     /// Parses the protocol of the experiment `id`.
     pub fn parse(id: &str, text: &str) -> Result<Protocol<S>, ReproduceError> {
         let file = parse_file(id, text)?;
-        // Type erasure keeps the compiler from generating a TOML deserializer for every type of settings.
-        let settings = |table: toml::Table| -> Result<S, ReproduceError> {
-            let mut table = <dyn erased_serde::Deserializer>::erase(toml::Value::Table(table));
-            erased_serde::deserialize(&mut table).map_err(|error| invalid(id, &error))
-        };
+        let settings = |table: toml::Table| table.try_into().map_err(|error| invalid(id, &error));
         Ok(Protocol {
             version: file.version,
             title: file.title,
@@ -148,7 +144,7 @@ fn parse_file(id: &str, text: &str) -> Result<Protocol<toml::Table>, ReproduceEr
     toml::from_str(text).map_err(|error| invalid(id, &error))
 }
 
-fn invalid(id: &str, error: &dyn std::fmt::Display) -> ReproduceError {
+fn invalid(id: &str, error: &toml::de::Error) -> ReproduceError {
     ReproduceError::Protocol(id.into(), error.to_string().trim().replace('\n', " "))
 }
 

@@ -9,6 +9,7 @@
 
 mod algorithm;
 mod base_scheduler;
+pub mod benchmark;
 mod calibration;
 mod check;
 mod checkpoint;

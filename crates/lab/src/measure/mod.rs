@@ -14,10 +14,8 @@ use std::time::Instant;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet::{Mapper, Mapping, NetworkError};
-use temponet_sim::SimError;
-use temponet_sim::generate::GenerateError;
 use temponet_task::{Assignment, Event, Job, JobId, NotApplicable, System, SystemView, Task, TaskSet, Time};
-use temponet_train::{FleetError, TrainError};
+use temponet_train::TrainError;
 
 /// Error of a measurement.
 #[derive(Debug, thiserror::Error)]
@@ -28,18 +26,9 @@ pub enum MeasureError {
     /// Scheduler that does not apply to the scene.
     #[error(transparent)]
     NotApplicable(#[from] NotApplicable),
-    /// Task set that cannot be drawn.
-    #[error(transparent)]
-    Generate(#[from] GenerateError),
     /// Training that fails.
     #[error(transparent)]
     Train(#[from] TrainError),
-    /// Environments that cannot be started.
-    #[error(transparent)]
-    Fleet(#[from] FleetError),
-    /// Environment that breaks off.
-    #[error(transparent)]
-    Sim(#[from] SimError),
     /// Thread pool that cannot be built.
     #[error(transparent)]
     Threads(#[from] rayon::ThreadPoolBuildError),
