@@ -21,7 +21,10 @@ fn scheduler(choice: u8) -> Box<dyn Scheduler> {
 fn set(data: &[u8; 8]) -> TaskSet {
     let task = |(index, shape): (usize, &[u8])| {
         let (period, wcet) = (u64::from(shape[0]) + 1, u64::from(shape[1]) % 16 + 1);
-        Task { criticality: shape[0] % 3, ..Task::periodic(format!("t{index}"), Time::from_us(period), Time::from_us(wcet)) }
+        Task {
+            criticality: shape[0] % 3,
+            ..Task::periodic(format!("t{index}"), Time::from_us(period), Time::from_us(wcet))
+        }
     };
     let tasks = data[..6].chunks_exact(2).enumerate().map(task).collect();
     let mut set = TaskSet::new("fuzz", tasks, usize::from(data[6] % 3) + 1);

@@ -4,7 +4,8 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use temponet::{Model, Tokenizer};
+use temponet::Model;
+use temponet::stages::Tokenizer;
 use temponet_infer::{Architecture, Network, NetworkOptions, Rows, Weights};
 
 /// Cuts, changes and grows whole files, so that what is behind the checks of the container is reached: the input is the changes.

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use temponet::{Binning, Continuous, Model};
+use temponet::Model;
+use temponet::stages::{Binning, Continuous};
 use temponet_task::wording::visible;
 
 use crate::convert::written;

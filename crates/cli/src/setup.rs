@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use temponet::{Continuous, Model, Tokenizer};
+use temponet::Model;
+use temponet::stages::{Continuous, Tokenizer};
 use temponet_formats::Loaded;
 use temponet_formats::builtin::{self, Builtin};
 use temponet_lab::horizon::{default_horizon, uncounted};

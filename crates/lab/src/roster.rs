@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use temponet::{Learned, Model, NetworkError, Options, Temponet};
+use temponet::stages::Learned;
+use temponet::{Model, NetworkError, Options, Temponet};
 use temponet_sched::SpecError;
 use temponet_task::Scheduler;
 use temponet_task::wording::did_you_mean;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use temponet::{Learned, Model, Options, Tokenizer};
+use temponet::stages::{Learned, Tokenizer};
+use temponet::{Model, Options};
 use temponet_lab::explain::diagnostics::{RunDiagnostics, RunReport, explain};
 use temponet_sched::build;
 use temponet_sim::generate::{Spec, generate};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use temponet::{Learned, Model, NetworkError, Options, Temponet};
+use temponet::stages::Learned;
+use temponet::{Model, NetworkError, Options, Temponet};
 use temponet_sim::{Metrics, SimError, Unobserved, simulate};
 use temponet_task::{Aim, Scheduler};
 

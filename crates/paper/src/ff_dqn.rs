@@ -1,6 +1,6 @@
 //! The paper's baseline for E1 and E2: a feed-forward DQN whose input has a slot for each task.
 
-use temponet::{Continuous, Tokenizer};
+use temponet::stages::{Continuous, Tokenizer};
 use temponet_task::TaskSet;
 use temponet_train::{NetworkShape, Recipe, Tokens};
 

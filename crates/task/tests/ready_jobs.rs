@@ -10,10 +10,12 @@ const fn ms(n: u64) -> Time {
     Time::from_ms(n)
 }
 
+type Decide = fn(&SystemView<'_>, &mut Assignment);
+
 /// A scheduler that does what the test says, and remembers what it was shown.
 #[derive(Default)]
 struct Scripted {
-    decide: Option<fn(&SystemView<'_>, &mut Assignment)>,
+    decide: Option<Decide>,
     seen: Vec<Event>,
 }
 
@@ -125,7 +127,7 @@ fn a_job_that_the_scheduler_gives_up_is_stopped() {
 
 #[test]
 fn illegal_assignments_are_errors_and_change_nothing() {
-    let decisions: [(fn(&SystemView<'_>, &mut Assignment), AssignmentProblem); 6] = [
+    let decisions: [(Decide, AssignmentProblem); 6] = [
         (|_, to| to.run(0, JobId(7)), AssignmentProblem::UnknownJob(JobId(7))),
         (|_, to| (0..2).for_each(|core| to.run(core, JobId(0))), AssignmentProblem::TwoCores(JobId(0))),
         (|_, to| to.set_speed(1, Speed(500)), AssignmentProblem::Speed(Speed(500))),

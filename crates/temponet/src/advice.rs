@@ -11,9 +11,9 @@ use temponet_task::{JobId, System, SystemView};
 
 use crate::tokenizer::Scale;
 
-/// Number of values of [`crate::Feature::Advice`]: one for each subset of the advisors.
+/// Number of values of [`crate::stages::Feature::Advice`]: one for each subset of the advisors.
 pub(crate) const ADVICE_VALUES: usize = 1 << Advisor::ALL.len();
-/// Number of values of [`crate::Feature::Plan`]: one for each subset of the planners.
+/// Number of values of [`crate::stages::Feature::Plan`]: one for each subset of the planners.
 pub(crate) const PLAN_VALUES: usize = 1 << Planner::ALL.len();
 
 /// Number of ready jobs above which [`Advisor::Dios`] is asked only if tasks differ in value or criticality, because it is slow.

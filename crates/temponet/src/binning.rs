@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::TokenizerError;
 
-/// How slack is divided into bins. Slacks are in units of [`crate::Scale::unit`], the median wcet of the task set.
+/// How slack is divided into bins. Slacks are in units of [`crate::stages::Scale::unit`], the median wcet of the task set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Binning {

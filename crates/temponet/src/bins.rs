@@ -58,7 +58,7 @@ impl Bins {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Binning;
+    use crate::stages::Binning;
 
     #[test]
     fn the_same_bin_as_by_searching() {

@@ -7,7 +7,7 @@ use crate::TokenizerError;
 
 /// How slack and remaining wcet become the two numbers that a network reads.
 ///
-/// Both are in units of [`crate::Scale::unit`], the median wcet of the task set, and are clamped to ±1000. In pairs, slack comes first.
+/// Both are in units of [`crate::stages::Scale::unit`], the median wcet of the task set, and are clamped to ±1000. In pairs, slack comes first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Continuous {

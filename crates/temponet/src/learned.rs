@@ -6,10 +6,11 @@ use temponet_infer::{Network, NetworkError};
 use temponet_sched::fallback;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
+use crate::Model;
 use crate::mapping::{Mapper, Mapping};
+use crate::stages::Observation;
 use crate::staying::Staying;
 use crate::tokenizer::Scale;
-use crate::{Model, Observation};
 
 /// Options of the learned scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -97,4 +97,3 @@ pub mod stages {
     pub use crate::staying::{Kept, Staying};
     pub use crate::tokenizer::{Feature, Scale, Tokenizer};
 }
-pub use stages::*;

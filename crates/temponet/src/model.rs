@@ -107,7 +107,7 @@ impl Model {
         if self.never_idles() { f32::NEG_INFINITY } else { idle_q }
     }
 
-    /// Greatest Q-value bonus for a running job. How much of it applies depends on the costs of dispatching ([`crate::Staying`]).
+    /// Greatest Q-value bonus for a running job. How much of it applies depends on the costs of dispatching ([`crate::stages::Staying`]).
     pub fn stay(&self) -> f32 {
         self.weights
             .metadata

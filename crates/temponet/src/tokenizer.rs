@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use temponet_infer::{RealInput, SLOT, Vocabulary};
 use temponet_task::{Arrival, Job, OnMiss, System, Task, Time};
 
+use crate::TokenizerError;
 use crate::advice::{ADVICE_VALUES, JobAdvice, PLAN_VALUES};
 use crate::bins::Bins;
-use crate::{Binning, Continuous, TokenizerError};
+use crate::stages::{Binning, Continuous};
 
 /// How jobs become tokens. It is part of a model, and is stored in the model file as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

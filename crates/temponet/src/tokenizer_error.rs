@@ -1,9 +1,9 @@
 //! Reasons why a tokenizer is invalid, or why it cannot read a system.
 //!
-//! [`Tokenizer::problem`](crate::Tokenizer::problem) checks settings that come from a recipe or a model file.
-//! [`Tokenizer::not_applicable`](crate::Tokenizer::not_applicable) checks a valid tokenizer against a system. Both return this type.
+//! [`Tokenizer::problem`](crate::stages::Tokenizer::problem) checks settings that come from a recipe or a model file.
+//! [`Tokenizer::not_applicable`](crate::stages::Tokenizer::not_applicable) checks a valid tokenizer against a system. Both return this type.
 
-use crate::Binning;
+use crate::stages::Binning;
 
 /// Why a tokenizer is invalid or cannot read a system.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -63,7 +63,7 @@ pub enum TokenizerError {
 mod tests {
     use temponet_task::{OnMiss, Task, TaskSet, Time};
 
-    use crate::{Binning, Continuous, Tokenizer};
+    use crate::stages::{Binning, Continuous, Tokenizer};
 
     fn problem(tokenizer: Tokenizer) -> String {
         tokenizer.problem().unwrap().to_string()

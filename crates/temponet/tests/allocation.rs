@@ -6,7 +6,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
-use temponet::{Continuous, Mapping, Model, Options, Temponet, Tokenizer};
+use temponet::stages::{Continuous, Tokenizer};
+use temponet::{Mapping, Model, Options, Temponet};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved};
 use temponet_task::{Assignment, Scheduler, TaskSet, Time};

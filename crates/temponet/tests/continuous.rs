@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use temponet::{Continuous, Feature, Learned, Model, Observation, Options, Scale, Temponet, Tokenizer};
+use temponet::stages::{Continuous, Feature, Learned, Observation, Scale, Tokenizer};
+use temponet::{Model, Options, Temponet};
 use temponet_infer::{Kernel, Network, Precision, RealInput, reference};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved, simulate};

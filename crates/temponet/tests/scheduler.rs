@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet::{Binning, Feature, JobAdvice, Learned, Mapping, Model, Options, Scale, Temponet, Tokenizer};
+use temponet::stages::{Binning, Feature, JobAdvice, Learned, Scale, Tokenizer};
+use temponet::{Mapping, Model, Options, Temponet};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved, simulate};
 use temponet_task::{Assignment, Scheduler, Task, TaskSet, Time};

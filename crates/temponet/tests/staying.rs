@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet::{Learned, Mapper, Mapping, Model, Options, Staying};
+use temponet::stages::{Learned, Mapper, Staying};
+use temponet::{Mapping, Model, Options};
 use temponet_sim::generate::{Critical, Spec, generate};
 use temponet_sim::{Engine, Metrics, Unobserved, simulate};
 use temponet_task::{Assignment, Costs, Job, JobId, Scheduler, System, SystemView, Task, TaskSet, Time};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 use serde_json::{Value, json};
-use temponet::Tokenizer;
+use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Cpu};
 use temponet_infer::Weights;
 use temponet_train::{

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet::{Model, Tokenizer};
+use temponet::Model;
+use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Cuda, Device, Recorder};
 use temponet_train::{Dqn, DqnSettings, Learner, PendingUpdate, Sample, StepSize, Transition};
 

@@ -5,7 +5,8 @@
 
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use temponet::{Model, Tokenizer};
+use temponet::Model;
+use temponet::stages::Tokenizer;
 use temponet_grad::{Device, LearningLosses, Tensors};
 use temponet_infer::Weights;
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet::{Model, Scale, Tokenizer};
+use temponet::Model;
+use temponet::stages::{Scale, Tokenizer};
 use temponet_grad::{AdamSettings, Device as _, LearningLosses};
 use temponet_infer::Weights;
 use temponet_sim::generate::{Spec, generate};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use temponet::{Observation, Scale, Tokenizer};
+use temponet::stages::{Observation, Scale, Tokenizer};
 use temponet_sched::build;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Assignment, Scheduler, Time};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use temponet::Scale;
+use temponet::stages::Scale;
 use temponet_sim::{Engine, SimError};
 use temponet_task::{Assignment, JobId, Scheduler, SystemView, TaskSet, Time};
 

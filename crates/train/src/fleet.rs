@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use temponet::{Observation, Scale, Tokenizer};
+use temponet::stages::{Observation, Scale, Tokenizer};
 use temponet_sched::SpecError;
 use temponet_sim::generate::GenerateError;
 use temponet_sim::{SimError, is_for_evaluation};

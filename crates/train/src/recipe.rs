@@ -1,7 +1,7 @@
 //! Recipes: everything that decides the result of a training, as a file.
 
 use serde::{Deserialize, Serialize};
-use temponet::Tokenizer;
+use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Schedule};
 use temponet_infer::Architecture;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use temponet::Observation;
+use temponet::stages::Observation;
 use temponet_grad::Segments;
 
 /// One observation: the idle row, then one row for each distinct job token.

@@ -1,11 +1,12 @@
 //! Search for the stay bonus: the greatest Q-value bonus that a running job gets for keeping its core. How much of it counts at a decision
-//! depends on what moving jobs costs ([`temponet::Staying`]).
+//! depends on what moving jobs costs ([`temponet::stages::Staying`]).
 //!
 //! Nothing is learned and no parameter moves. Each phase proposes the best weights so far with another bonus, the validation scores the
 //! proposal, and the best one is kept with the model. The grid is 0, `step`, 2 · `step`, …, one value for each phase of the stage.
 
 use serde::{Deserialize, Serialize};
-use temponet::{Model, Tokenizer};
+use temponet::Model;
+use temponet::stages::Tokenizer;
 use temponet_grad::Device;
 use temponet_infer::Weights;
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use temponet::{Learned, Model, Options, Scale};
+use temponet::stages::{Learned, Scale};
+use temponet::{Model, Options};
 use temponet_sim::{Metrics, simulate};
 use temponet_task::Time;
 

@@ -1,7 +1,8 @@
 //! Training on a GPU gives the same result as on the processor. Skipped if there is no GPU.
 #![cfg(feature = "cuda")]
 
-use temponet::{Learned, Model, Options};
+use temponet::stages::Learned;
+use temponet::{Model, Options};
 use temponet_grad::{Cpu, Cuda, LearningLosses};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};

@@ -1,6 +1,6 @@
 //! Equal rows of a batch share some work. Outputs and gradients must be those of the samples one by one, in which no two rows are equal.
 
-use temponet::Tokenizer;
+use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Cpu};
 use temponet_infer::Weights;
 use temponet_train::{Learner, NetworkShape, Sample, SampleLoss, StepSize};

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use temponet::{Continuous, Model, Scale, Tokenizer};
+use temponet::Model;
+use temponet::stages::{Continuous, Scale, Tokenizer};
 use temponet_grad::{AdamSettings, Cpu, Tape, Tensors};
 use temponet_infer::{Rows, Weights, reference};
 use temponet_sim::{Unobserved, simulate};
@@ -123,7 +124,7 @@ fn counterexample() -> TaskSet {
 }
 
 fn compliance(model: Model, set: &TaskSet) -> f64 {
-    let mut scheduler = temponet::Learned::new(model.into(), temponet::Options::default()).unwrap();
+    let mut scheduler = temponet::stages::Learned::new(model.into(), temponet::Options::default()).unwrap();
     simulate(set, 1_000, Time::from_secs(3), &mut scheduler, &mut Unobserved).unwrap().jobs.compliance()
 }
 
@@ -219,7 +220,7 @@ fn a_set_that_a_feed_forward_network_has_no_room_for_is_refused() {
     let mut run = TrainingRun::new(Device::default(), recipe, Some(four.clone()), None);
     let error = run.train(&mut NoObserver).unwrap_err().to_string();
     assert_eq!(error, "network: the model has 3 slots for tasks, and the set has 4 tasks");
-    let mut scheduler = temponet::Learned::new(run.model().into(), temponet::Options::default()).unwrap();
+    let mut scheduler = temponet::stages::Learned::new(run.model().into(), temponet::Options::default()).unwrap();
     let error = simulate(&four, 1, Time::from_secs(1), &mut scheduler, &mut Unobserved).unwrap_err().to_string();
     assert!(error.contains("3 slots") && error.contains("4 tasks"), "{error}");
     let mut late = four.clone();

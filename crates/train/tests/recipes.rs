@@ -1,6 +1,6 @@
 //! Contract of recipe files: a recipe that is written reads back the same, and those of the repository can be followed.
 
-use temponet::{Continuous, Tokenizer};
+use temponet::stages::{Continuous, Tokenizer};
 use temponet_train::{
     CloningSettings, DqnSettings, ExecutionKind, ExplorationBonus, Method, OfflineAlgorithm, OfflineSettings,
     PpoSettings, Recipe, Reward, RewardShape, Stage, StaySettings, Tokens, WorkloadRanges,

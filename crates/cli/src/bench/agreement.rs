@@ -4,7 +4,8 @@ use anyhow::Result;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Serialize;
-use temponet::{Mapper, Mapping, Model, Observation, Scale, Tokenizer};
+use temponet::stages::{Mapper, Observation, Scale, Tokenizer};
+use temponet::{Mapping, Model};
 use temponet_infer::{Kernel, Network, NetworkOptions, Precision};
 use temponet_lab::measure::{Scene, chosen};
 

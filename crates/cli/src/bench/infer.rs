@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Serialize;
-use temponet::{Mapping, Model, Tokenizer};
+use temponet::stages::Tokenizer;
+use temponet::{Mapping, Model};
 use temponet_infer::{Architecture, Kernel, Network, NetworkOptions, Precision, Rows, Vocabulary, Weights, reference};
 
 use temponet_lab::measure::{attention as measured, control, decision};

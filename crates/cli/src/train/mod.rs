@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Serialize;
-use temponet::{Model, Scale};
+use temponet::Model;
+use temponet::stages::Scale;
 use temponet_formats::read_bytes;
 use temponet_infer::Weights;
 use temponet_lab::arena::Case;

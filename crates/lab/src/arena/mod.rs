@@ -171,7 +171,8 @@ mod tests {
     use super::*;
     use crate::roster::{SHIELDED, UNSHIELDED};
     use std::sync::Arc;
-    use temponet::{Model, Tokenizer};
+    use temponet::Model;
+    use temponet::stages::Tokenizer;
     use temponet_task::{Measure, Time};
 
     /// A small scenario, whose file ends with the lines `more`.

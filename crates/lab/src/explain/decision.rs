@@ -173,7 +173,8 @@ fn heat_map(map: &AttentionMap, names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use temponet::{Learned, Model, Options, Tokenizer};
+    use temponet::stages::{Learned, Tokenizer};
+    use temponet::{Model, Options};
     use temponet_task::Task;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::ModelRun;
 use super::diagnostics::{ENTROPY_STEP, HeatMapCell, REMAINING_BINS, RunDiagnostics, RunReport};
-use temponet::Tokenizer;
+use temponet::stages::Tokenizer;
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, Scheduler, TaskSet};
 

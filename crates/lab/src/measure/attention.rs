@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use serde::Serialize;
-use temponet::{Mapper, Mapping, Model, Observation, Scale, Tokenizer};
+use temponet::stages::{Mapper, Observation, Scale, Tokenizer};
+use temponet::{Mapping, Model};
 use temponet_infer::{Network, NetworkOptions, Rows, Sparsity};
 
 use super::{MeasureError, Scene, chosen, control};

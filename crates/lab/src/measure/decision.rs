@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
-use temponet::{Learned, Mapper, Mapping, Model, Observation, Options, Scale};
+use temponet::stages::{Learned, Mapper, Observation, Scale};
+use temponet::{Mapping, Model, Options};
 use temponet_infer::Network;
 use temponet_task::{Assignment, Scheduler};
 

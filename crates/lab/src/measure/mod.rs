@@ -13,7 +13,8 @@ use std::time::Instant;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet::{Mapper, Mapping, NetworkError};
+use temponet::stages::Mapper;
+use temponet::{Mapping, NetworkError};
 use temponet_task::{Assignment, Event, Job, JobId, NotApplicable, System, SystemView, Task, TaskSet, Time};
 use temponet_train::TrainError;
 

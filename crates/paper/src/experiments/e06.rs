@@ -1,6 +1,6 @@
 //! E6: slack as a number instead of a token, in the Transformer and in a feed-forward network, with paired t-tests over the seeds.
 
-use temponet::{Continuous, Tokenizer};
+use temponet::stages::{Continuous, Tokenizer};
 use temponet_train::{NetworkShape, Recipe, Tokens};
 
 use crate::ablation::{Ablation, Effort, Variant, VariantResult};

@@ -1,7 +1,7 @@
 //! E14: number of slack bins, and how slack is divided into them.
 
 use serde::Deserialize;
-use temponet::{Binning, Tokenizer};
+use temponet::stages::{Binning, Tokenizer};
 use temponet_train::{Recipe, Tokens};
 
 use crate::ablation::{Effort, Variant, VariantResult};

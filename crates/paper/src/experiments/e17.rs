@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use temponet::{Mapping, Model, Tokenizer};
+use temponet::stages::Tokenizer;
+use temponet::{Mapping, Model};
 
 use crate::findings::words;
 use crate::plots::{Curve, log_panel};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use temponet::{Learned, Model, Observation, Options, Scale};
+use temponet::stages::{Learned, Observation, Scale};
+use temponet::{Model, Options};
 use temponet_infer::reference;
 use temponet_lab::explain::diagnostics::alignment;
 use temponet_sim::{Engine, SimError, Unobserved};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::Deserialize;
-use temponet::{Learned, Model, Options, Temponet};
+use temponet::stages::Learned;
+use temponet::{Model, Options, Temponet};
 use temponet_lab::explain::diagnostics::{HeatMapCell, RunReport};
 use temponet_sched::build;
 

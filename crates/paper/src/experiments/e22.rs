@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use temponet::{Binning, Learned, Model, Options, Tokenizer};
+use temponet::stages::{Binning, Learned, Tokenizer};
+use temponet::{Model, Options};
 use temponet_lab::explain::diagnostics::{ENTROPY_STEP, RunReport, explain};
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, Scheduler};

@@ -13,7 +13,8 @@ pub use run::{
     TopK,
 };
 use serde::Serialize;
-use temponet::{Kept, Mapper, Mapping, Model, Observation, Scale, Staying};
+use temponet::stages::{Kept, Mapper, Observation, Scale, Staying};
+use temponet::{Mapping, Model};
 pub use temponet_infer::AttentionMap;
 use temponet_infer::{Trace, reference};
 use temponet_task::{Assignment, JobId, SystemView};

@@ -6,7 +6,8 @@ use serde::Serialize;
 use temponet_infer::reference;
 use temponet_task::{Assignment, JobId, System, SystemView, Tie, Time};
 
-use temponet::{Model, Observation, Scale};
+use temponet::Model;
+use temponet::stages::{Observation, Scale};
 
 use super::rule::{DistilledRule, RuleInput, RuleSearch};
 use super::{decision_attention, entropy, entropy_of};
