@@ -3,9 +3,9 @@
 //! schedule can beat it.
 //!
 //! A run is cut into parts that do not affect each other: no window reaches across, or, on one core, all work is done
-//! before the next release. Each part is solved on its own, and equal parts only once. On one core, [`labels`] searches
+//! before the next release. Each part is solved on its own, and equal parts only once. On one core, `labels` searches
 //! at the prices of the linear relaxation, which is exact for most sets. On several cores the problem is NP-hard;
-//! [`branch`] does branch and bound on the relaxation, and the result says how far it may be off.
+//! `branch` does branch and bound on the relaxation, and the result says how far it may be off.
 
 mod branch;
 mod flow_network;
