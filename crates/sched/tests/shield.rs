@@ -442,7 +442,7 @@ fn a_stand_in_does_not_decide_in_silence() {
     let two = TaskSet::new("two cores", tasks(6), 2);
     let costly = TaskSet { costs, ..TaskSet::new("costly", tasks(3), 1) };
     let over = TaskSet::new("overloaded", tasks(9), 1);
-    let alone = "decides alone, the network is not asked";
+    let alone = "decides alone, the network is not followed";
     for (set, sentence, stands_in) in [
         (&one, "guarantees every deadline by slack stealing".to_string(), false),
         (&two, format!("guarantees every deadline; partitioned EDF {alone}"), true),

@@ -45,7 +45,7 @@ impl Role {
                     "dp-wrap" => "DP-Wrap",
                     other => other,
                 };
-                format!("guarantees every deadline; {name} decides alone, {inner} is not asked")
+                format!("guarantees every deadline; {name} decides alone, {inner} is not followed")
             }
             Role::Disarmed(why) => format!("guarantees nothing: {why}"),
         }
