@@ -8,7 +8,7 @@ use temponet_lab::comparison::listed;
 use temponet_lab::overload::{OverloadPlan, Survivals};
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
-use temponet_sched::{Proof, Scaling, proofs, scalings};
+use temponet_sched::{LARGEST_SCALING, Proof, Scaling, proofs, scalings};
 use temponet_task::wording::counted;
 use temponet_task::{TaskSet, Time};
 
@@ -123,6 +123,7 @@ impl Analysis {
                 let factor = best.factor;
                 let by =
                     if factor < 2.0 { format!("by {}", percent(factor - 1.0)) } else { format!("{factor:.2}-fold") };
+                let by = if factor < LARGEST_SCALING { by } else { format!("at least {by}") };
                 format!("; execution times may grow {by} ({})", best.scheduler)
             });
             return format!(
@@ -145,7 +146,7 @@ impl Analysis {
             let near = utilization / (self.set.cores as f64) < 1.005;
             let utilization = if near { utilization.to_string() } else { format!("{utilization:.2}") };
             return format!(
-                "Overloaded: utilisation {utilization} on {cores}, so no scheduler can meet every deadline if every job takes its wcet{shrunk}."
+                "Overloaded: utilization {utilization} on {cores}, so no scheduler can meet every deadline if every job takes its wcet{shrunk}."
             );
         }
         let edf = self.tests.iter().find(|(test, _)| test.name == "QPA");
@@ -159,7 +160,7 @@ impl Analysis {
         } else {
             " may fit: costs count as work that need not be paid each time"
         };
-        format!("Nothing is proved on {cores}, though the utilisation of {utilization:.2}{fits}{shrunk}.")
+        format!("Nothing is proved on {cores}, though the utilization of {utilization:.2}{fits}{shrunk}.")
     }
 
     /// Returns the schedulers that are proved to meet all deadlines, the well-known ones first.
@@ -178,7 +179,7 @@ impl Analysis {
         let hyperperiod = set.hyperperiod().map_or("–".into(), |time| time.to_string());
         let figures = [set.tasks.len().to_string(), set.cores.to_string(), format!("{:.4}", set.utilization())];
         let figures = [&[set.name.clone()][..], &figures, &[density, hyperperiod]].concat();
-        let header = ["set", "tasks", "cores", "utilisation", "density", "hyperperiod"];
+        let header = ["set", "tasks", "cores", "utilization", "density", "hyperperiod"];
         let mut out = format!("{}\n\n{}", self.verdict(), table::render(&header, &[figures]));
         let kind = |test: &Test| if test.is_exact { "exact" } else { "sufficient" };
         let tests = self.tests.iter().map(|(test, outcome)| {

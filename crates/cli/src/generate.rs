@@ -22,7 +22,7 @@ use crate::shape::{ShapeArgs, positive_number};
     temponet generate --tasks 200 --utilization 6 --cores 8 --modes low=5@0s,burst=11@5s,high=9@10s -o switch.toml\n  \
     temponet generate --tasks 600 --utilization 10 --cores 8 --burst 10,10ms,20ms,10s,1.2 -o stress.toml")]
 pub struct Args {
-    /// Number of tasks, 1 to 100000; the methods unc:… and waters2015 choose their own
+    /// Number of tasks, 1 to 100000; waters2015 takes about this many (10 per core by default), and unc:… chooses its own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     tasks: Option<u32>,
     /// Total utilization over all cores; above the number of cores the set is overloaded
@@ -82,7 +82,7 @@ fn burst(text: &str) -> Result<BurstSpec, String> {
         deadline: positive_time(deadline)?,
         every: positive_time(every)?,
         until: positive_time(until)?,
-        utilization: positive_number(utilization).map_err(|why| format!("the utilisation {why}"))?,
+        utilization: positive_number(utilization).map_err(|why| format!("the utilization {why}"))?,
     })
 }
 
@@ -107,7 +107,7 @@ pub fn run(args: Args) -> Result<()> {
     if (set.utilization() / wanted - 1.0).abs() > MOST_ROUNDING {
         let total = set.utilization();
         bail!(
-            "rounding to {} makes the total utilisation {total:.4}, not {wanted}; try a finer --granularity or longer periods",
+            "rounding to {} makes the total utilization {total:.4}, not {wanted}; try a finer --granularity or longer periods",
             args.shape.granularity()
         );
     }
@@ -119,7 +119,7 @@ pub fn run(args: Args) -> Result<()> {
         );
     }
     let (tasks, total, mean) = (counted(set.tasks.len(), "random task"), set.utilization(), set.mean_utilization());
-    set.description = format!("{tasks}, total utilisation {total:.4} (mean {mean:.4}), seed {}", args.seed);
+    set.description = format!("{tasks}, total utilization {total:.4} (mean {mean:.4}), seed {}", args.seed);
     file.write(temponet_formats::write(&set, format)?)?;
     written(&args.output, args.json)
 }

@@ -64,7 +64,7 @@ pub fn sets(args: SetsArgs) -> Result<()> {
         [vec![name, row.tasks.to_string(), row.cores.to_string()], loads.to_vec()].concat()
     });
     let mut out = table::render(&header, &cells.collect::<Vec<_>>());
-    out += "\nLoad is per core. Tasks are independent: shared resources and precedence are not modelled.\n";
+    out += "\nLoad is per core. Tasks are independent: shared resources and precedence are not modeled.\n";
     for row in &rows {
         out += &format!("\n{}: {}\n  {}\n", row.name, row.description, row.source);
     }

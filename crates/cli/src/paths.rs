@@ -89,10 +89,12 @@ impl Kind {
         let starts =
             |text: &str| head.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text.as_bytes()));
         let holds = |text: &str| head.windows(text.len()).any(|window| window == text.as_bytes());
+        let is_page = || starts("<!doctype html>") && holds("TempoNet</title>");
+        let is_picture = || starts("<svg") && holds("<style>svg{font-family:system-ui,sans-serif}");
         match self {
-            Kind::Page => starts("<!doctype html>"),
-            Kind::Picture => starts("<svg"),
-            Kind::PictureOrPage => starts("<svg") || starts("<!doctype html>"),
+            Kind::Page => is_page(),
+            Kind::Picture => is_picture(),
+            Kind::PictureOrPage => is_picture() || is_page(),
             Kind::Jobs => starts("task,job,release_ns,"),
             Kind::Trace => starts("{\"displayTimeUnit\": \"ns\", \"traceEvents\": ["),
             Kind::Log => starts("stage,method,phase,"),

@@ -26,7 +26,7 @@ pub struct Args {
     /// Run few sets and seeds, and mark figures that are mere noise [default]
     #[arg(long, conflicts_with_all = ["full", "smallest"])]
     quick: bool,
-    /// Run the full extent that is published, which takes hours
+    /// Run the full extent that is published, which takes over an hour
     #[arg(long, conflicts_with = "smallest")]
     full: bool,
     /// Run the least possible, to test that everything works

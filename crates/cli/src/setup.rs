@@ -23,7 +23,7 @@ pub struct SetupArgs {
     /// Number of cores, 1 to 4096 [default: as in the file]
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub cores: Option<u16>,
-    /// Simulated time, such as 10s or 500ms [default: whole hyperperiods with about 10 000 jobs]
+    /// Simulated time, such as 10s or 500ms [default: whole hyperperiods with about 10 000 jobs; explain --run: about 1 000]
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub horizon: Option<Time>,
     /// Rule for a job that misses its deadline: abort or continue [default: as in the file]

@@ -39,7 +39,7 @@ pub struct ShapeArgs {
 }
 
 impl ShapeArgs {
-    /// Whether the method determines the number of tasks itself.
+    /// Whether the method may run without a number of tasks.
     pub fn counts_tasks(&self) -> bool {
         matches!(self.method, Method::Unc(_) | Method::Waters2015)
     }

@@ -34,7 +34,7 @@ pub struct Args {
     /// Numbers of cores, separated by commas
     #[arg(long, value_name = "LIST", default_value = "1", value_parser = cores)]
     cores: List<usize>,
-    /// Numbers of tasks per set, separated by commas [default: 10; unc:… and waters2015 choose their own]
+    /// Numbers of tasks per set, separated by commas [default: 10; unc:… chooses its own, waters2015 takes about this many]
     #[arg(long, value_name = "LIST", value_parser = tasks)]
     tasks: Option<List<usize>>,
     /// Number of sets for each combination of load, cores and tasks
@@ -313,10 +313,14 @@ fn read_done(path: Option<&Path>, plan: &SweepPlan, schedulers_at: impl Fn(usize
             let (set, released, met) = (set.parse().ok()?, released.parse().ok()?, met.parse().ok()?);
             Some(SweepRow { point, set, scheduler, released, met })
         };
-        // Points outside the present plan are left out.
-        if let Some(row) = parse().filter(|row| row.set < plan.sets) {
-            sets.entry((row.point, row.set)).or_default().push(row);
-        }
+        let Some(row) = parse().filter(|row| row.set < plan.sets) else {
+            bail!(
+                "{}: the row {line:?} is not of this sweep and would be lost; sweep at least what the file has, name another file, or begin anew \
+                 with --force",
+                path.display()
+            );
+        };
+        sets.entry((row.point, row.set)).or_default().push(row);
     }
     Ok(sets.into_values().filter(|rows| rows.len() == schedulers_at(rows[0].point)).flatten().collect())
 }

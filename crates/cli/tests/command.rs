@@ -149,7 +149,7 @@ fn analyze_says_in_one_sentence_what_is_proved() {
     let folder = Folder::new("analyze");
     let text = folder.stdout(&["analyze", "standard-125"]);
     assert!(
-        text.starts_with("Overloaded: utilisation 1.25 on 1 core, so no scheduler can meet every deadline"),
+        text.starts_with("Overloaded: utilization 1.25 on 1 core, so no scheduler can meet every deadline"),
         "{text}"
     );
     assert!(text.contains("QPA") && text.contains("not schedulable") && text.contains("99% met up to"), "{text}");
@@ -379,7 +379,7 @@ fn generated_sets_of_every_kind_run() {
         assert!(folder.error(&args).contains(message), "{wrong:?}");
     }
     let coarse = ["generate", "--tasks", "5", "--utilization", "0.8", "--granularity", "200ms", "-o", "x.toml"];
-    assert!(folder.error(&coarse).contains("makes the total utilisation 5"));
+    assert!(folder.error(&coarse).contains("makes the total utilization 5"));
     let endless = ["generate", "--tasks", "5", "--utilization", "0.8", "--modes", "a=1e300@0s", "-o", "x.toml"];
     assert!(folder.error(&endless).contains("times as long"));
     let mixed = ["generate", "--method", "waters2015", "--periods", "uni-short", "--utilization", "1", "-o", "x.toml"];
@@ -610,6 +610,11 @@ fn a_sweep_goes_on_where_it_stopped() {
     // A file with other options is not continued.
     let other = [&args[..], &["--seed", "2"]].concat();
     assert!(folder.error(&other).contains("not made with these options"));
+    assert_eq!(sorted(&folder.read("s.csv")), sorted(&whole));
+    // Nor is one that has more than this sweep: its rows would be lost.
+    let fewer = args.map(|arg| if arg == "0.8:1.2:0.2" { "0.8" } else { arg });
+    assert!(folder.error(&fewer).contains("would be lost"));
+    assert!(folder.error(&args.map(|arg| if arg == "5" { "2" } else { arg })).contains("would be lost"));
     assert_eq!(sorted(&folder.read("s.csv")), sorted(&whole));
     assert!(folder.error(&["sweep", "--loads", "1:0:1", "-o", "t.csv"]).contains("FROM:TO:STEP"));
 }

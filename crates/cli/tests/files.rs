@@ -108,6 +108,11 @@ fn a_file_of_the_users_is_replaced_only_if_forced() {
         folder.write(name, "mine");
         assert!(folder.error(&with(&SIMULATE, &[flag, name])).contains("--force replaces it"), "{flag}");
     }
+    // Pages and pictures of others are not ours, though they begin alike.
+    folder.write("own.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"/>");
+    assert!(folder.error(&with(&SIMULATE, &["--gantt", "own.svg"])).contains("--force replaces it"));
+    folder.write("own.html", "<!doctype html>\n<title>Thesis</title>");
+    assert!(folder.error(&with(&COMPARE, &["--report", "own.html"])).contains("--force replaces it"));
     let sweep = ["sweep", "--sets", "1", "--jobs", "10", "--loads", "1", "--schedulers", "edf", "-o", "g.csv"];
     assert!(folder.error(&sweep).contains("g.csv exists and is not the table of a sweep"));
     folder.stdout(&with(&sweep, &["--force"]));

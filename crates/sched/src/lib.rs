@@ -20,4 +20,4 @@ pub use advice::{Panel, advisors, fallback, planners};
 pub use catalog::{ALL, Entry, SHIELD, SpecError, build, global_edf, is_classical};
 pub use proofs::{Proof, proofs};
 pub use schedulers::look_ahead::LookAhead;
-pub use sensitivity::{Scaling, scalings};
+pub use sensitivity::{LARGEST_SCALING, Scaling, scalings};

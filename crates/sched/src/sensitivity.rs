@@ -20,6 +20,8 @@ pub struct Scaling {
 const WHOLE: u64 = 10_000;
 /// Largest factor that is looked for, in units of 1/`WHOLE`.
 const MOST: u64 = 1_000 * WHOLE;
+/// Largest factor that [`scalings`] returns. A scheduler with this factor may be proved beyond it.
+pub const LARGEST_SCALING: f64 = (MOST - 1) as f64 / WHOLE as f64;
 
 /// The main schedulers whose proofs differ.
 const SCHEDULERS: &[&str] = &["edf", "rm", "dm", "fp", "p-edf", "p-rm", "edf-us", "fpedf", "cd-split", "dp-wrap"];

@@ -51,7 +51,7 @@ impl DeadlineQueue {
         None
     }
 
-    /// Removes a job whose deadline is `now`, the lowest id first. [`DeadlineQueue::next`] must have been called with a
+    /// Removes a job whose deadline is at or before `now`, the lowest id first. [`DeadlineQueue::next`] must have been called with a
     /// time of at least `now` before.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<(JobId, u32)> {

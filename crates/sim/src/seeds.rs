@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 /// on them.
 pub const EVALUATION_SEEDS: RangeInclusive<u64> = 9_000_000_000..=9_000_999_999;
 
-/// Returns whether a seed is reserved for evaluation. Training must refuse it.
+/// Returns whether a seed is reserved for evaluation. Training skips it.
 pub fn is_for_evaluation(seed: u64) -> bool {
     EVALUATION_SEEDS.contains(&seed)
 }

@@ -46,7 +46,7 @@ impl Staying {
         Staying { coefficient, context_switch, migration, cores: system.cores }
     }
 
-    /// Whether the bonus is zero for all jobs.
+    /// Whether nothing has to be compared: there is no bonus, or dispatching costs nothing.
     pub fn is_zero(&self) -> bool {
         self.coefficient <= 0.0 || self.context_switch + self.migration <= 0.0
     }

@@ -1,7 +1,7 @@
 //! The base scheduler of a set: the best of the simple schedulers on it, which a learned scheduler should beat.
 //!
 //! Candidates are the advisors and planners of the learned scheduler, as [`temponet_sched::advisors`] and [`temponet_sched::planners`] list
-//! them. Their order matters only for ties, and nowhere else in this crate.
+//! them. Of candidates that earn the same, the one listed first is taken; nothing else in this crate depends on their order.
 
 use temponet_sched::{advisors, planners};
 use temponet_sim::SimError;
@@ -9,7 +9,7 @@ use temponet_task::{Assignment, JobId, Scheduler, SystemView};
 
 use crate::environment::Environment;
 
-/// Returns the candidate that earns the most in an environment from now on, within the given time in units of the set's scale. Of several
+/// Returns the candidate that earns the most in an environment over the next `units` median wcets of the set. Of several
 /// equal ones it is the one that is listed first, advisors before planners.
 pub fn best_base_scheduler(environment: &Environment, units: f64) -> Result<Box<dyn Scheduler>, SimError> {
     let [mut best, others @ ..] = advisors();

@@ -167,7 +167,8 @@ fn cells(comparison: &Comparison, row: &ComparisonRow, columns: &[Column]) -> Ve
 
 /// Returns the cells of the clairvoyant optimum, or of its bound.
 fn optimum_cells(comparison: &Comparison, optimum: &Clairvoyant, columns: &[Column]) -> Vec<String> {
-    let (is_exact, counts_exactly) = (comparison.is_exact(), optimum.met.is_exact());
+    let is_exact = comparison.is_exact();
+    let counts_exactly = comparison.possible(Measure::Met).is_some_and(|(_, is_exact)| is_exact);
     let cell = |column: &Column| match (column.measure, column.head.as_str()) {
         (Some(measure), _) => comparison.possible(measure).map_or(String::new(), |(share, is_exact)| {
             format!("{}{}", if is_exact { "" } else { "≤" }, percent(share))

@@ -224,7 +224,7 @@ impl Axis {
 
     fn name(self) -> &'static str {
         match self {
-            Axis::Load => "utilisation per core",
+            Axis::Load => "utilization per core",
             Axis::Cores => "cores",
             Axis::Tasks => "tasks",
         }

@@ -58,7 +58,7 @@ fn draw(context: &Context<'_>, findings: &mut Findings, bed: &TestBed<'_>, conte
     let shown = [SHIELDED, UNSHIELDED, "edf", "rm", "fcfs"].map(String::from);
     let utilizations = || bed.cases.iter().map(|case| case.set.mean_utilization());
     let curve = |name: &String| -> Curve { utilizations().zip(contest.shares(&context.roster.label(name))).collect() };
-    let panel = share_panel("In time, set by set", "utilisation", shown.iter().map(curve).collect());
+    let panel = share_panel("In time, set by set", "utilization", shown.iter().map(curve).collect());
     let caption = "EDF is optimal here: whoever is below it has a defect.";
-    findings.plot("Compliance over utilisation", caption, panel, &shown);
+    findings.plot("Compliance over utilization", caption, panel, &shown);
 }

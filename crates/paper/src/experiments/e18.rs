@@ -91,7 +91,7 @@ fn draw(findings: &mut Findings, curves: Vec<Curve>, legend: &[String]) {
     let most = curves.iter().flatten().map(|(_, share)| *share).fold(0.0, f64::max);
     let y = Span::Shares(0.0, (most * 20.0).ceil().max(1.0) / 20.0);
     let caption = "1 − 1/U is the share of the work that does not fit; whoever drops long jobs misses a smaller share of the jobs.";
-    findings.plot("Miss rate over utilisation", caption, panel("Jobs missed", "utilisation", curves, y), legend);
+    findings.plot("Miss rate over utilization", caption, panel("Jobs missed", "utilization", curves, y), legend);
 }
 
 /// Sets the verdict. `ours` and `best` are the numbers of loads at which our scheduler and the optimum miss less than the reference.

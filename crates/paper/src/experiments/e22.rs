@@ -157,9 +157,9 @@ fn q_values(findings: &mut Findings, by_load: &[(f64, Vec<RunReport>)]) {
     }
     let (least, greatest) = range(curves.iter().flatten().map(|(_, q)| *q));
     let y = Span::Numbers(least, greatest.max(least + 1e-6));
-    let panel = panel("Q-values of chosen jobs", "utilisation", curves, y);
+    let panel = panel("Q-values of chosen jobs", "utilization", curves, y);
     let caption = "Quantiles over decisions, mean over the sets.";
-    findings.plot("Q-values over utilisation", caption, panel, &names.map(String::from));
+    findings.plot("Q-values over utilization", caption, panel, &names.map(String::from));
 }
 
 /// Adds the mean attention entropy of each layer and draws its distribution.

@@ -108,7 +108,7 @@ pub struct BurstSpec {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GenerateError {
     /// The tasks cannot have such a large total utilization.
-    #[error("{tasks} tasks cannot have a total utilisation of {total}: they have at most {most}")]
+    #[error("{tasks} tasks cannot have a total utilization of {total}: they have at most {most}")]
     TooMuch {
         /// Number of tasks.
         tasks: usize,
@@ -236,7 +236,7 @@ fn burst_task(burst: &BurstSpec) -> Result<Task, GenerateError> {
     let wcet = Time((utilization * every.0 as f64 / f64::from(jobs)).round() as u64).max(Time(1));
     if wcet > deadline {
         return Err(GenerateError::Invalid(format!(
-            "a burst of {jobs} jobs every {every} that adds a utilisation of {utilization} has jobs of {wcet}, which cannot be \
+            "a burst of {jobs} jobs every {every} that adds a utilization of {utilization} has jobs of {wcet}, which cannot be \
              done within {deadline}"
         )));
     }

@@ -28,7 +28,7 @@ fn share_below(values: &[f64], bound: f64) -> f64 {
 }
 
 #[test]
-fn utilisation_is_as_asked() {
+fn utilization_is_as_asked() {
     for method in [Method::UUniFastDiscard, Method::RandFixedSum] {
         for seed in 0..200 {
             let set = generate(&spec(20, 6.5, method.clone()), seed).unwrap();

@@ -83,7 +83,7 @@ impl Unc {
     pub(super) fn until(self, total: f64, tasks: Option<usize>, rng: &mut Pcg64) -> Result<Vec<f64>, GenerateError> {
         if tasks.is_some() {
             let message =
-                "a named distribution draws tasks until the utilisation is reached: leave the number of tasks out";
+                "a named distribution draws tasks until the utilization is reached: leave the number of tasks out";
             return Err(GenerateError::Invalid(message.into()));
         }
         let mut shares = Vec::new();
@@ -91,7 +91,7 @@ impl Unc {
         while left > 0.0 {
             if shares.len() == MOST_TASKS {
                 return Err(GenerateError::Invalid(format!(
-                    "a total utilisation of {total:e} takes more than {MOST_TASKS} tasks"
+                    "a total utilization of {total:e} takes more than {MOST_TASKS} tasks"
                 )));
             }
             let share = self.draw(rng).min(left);

@@ -98,7 +98,7 @@ pub(super) fn draw(spec: &Spec, rng: &mut Pcg64) -> Result<Vec<Task>, GenerateEr
     while total < spec.utilization {
         if count == MOST_RUNNABLES {
             let message =
-                format!("a total utilisation of {:e} takes more than {MOST_RUNNABLES} runnables", spec.utilization);
+                format!("a total utilization of {:e} takes more than {MOST_RUNNABLES} runnables", spec.utilization);
             return Err(GenerateError::Invalid(message));
         }
         let (class, times) = runnable(&tilts, rng);
