@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use temponet::{Model, Options, Temponet};
 use temponet_sched::build;
-use temponet_task::{JobId, OnMiss, ReadyJobs, Release, Scheduler, Task, TaskSet, Time};
+use temponet_task::{OnMiss, ReadyJobs, Release, Scheduler, Task, TaskSet, Time};
 
 fn scheduler(choice: u8) -> Box<dyn Scheduler> {
     const NAMES: [&str; 9] =
@@ -39,22 +39,30 @@ fuzz_target!(|data: &[u8]| {
     if ready.start(&mut *scheduler).is_err() {
         return;
     }
+    // Handles of all jobs so far, those that have left included.
+    let mut handles = Vec::new();
     for report in rest.chunks_exact(2) {
         let (what, value) = (report[0] % 8, u64::from(report[1]));
         match what {
-            0 | 1 => drop(ready.release(value as usize % 4)),
+            0 | 1 => handles.extend(ready.release(value as usize % 4)),
             2 => {
                 let mut release = Release::of(&ready.system().tasks[0], ready.now());
                 (release.deadline, release.wcet) = (Time::from_us(value), Time(value));
-                drop(ready.release_with(0, release));
+                handles.extend(ready.release_with(0, release));
             }
-            3 => drop(ready.complete(JobId(value as u32))),
-            4 => drop(ready.set_executed(JobId(0), Time::from_us(value))),
+            3 => drop(handles.get(value as usize).map(|job| ready.complete(*job))),
+            4 => drop(handles.last().map(|job| ready.set_executed(*job, Time::from_us(value)))),
             5 => drop(ready.advance(Time(ready.now().0.saturating_add(value * 100)))),
             6 => drop(ready.advance(Time::from_us(value))),
             _ => {
                 let decision = ready.decide(&mut *scheduler).expect("our schedulers decide what is legal");
-                assert!(decision.cores().iter().flatten().all(|id| !decision.stopped().contains(id)));
+                assert!(
+                    decision
+                        .cores()
+                        .iter()
+                        .flatten()
+                        .all(|job| decision.stopped().iter().all(|other| other.handle != *job))
+                );
             }
         }
     }

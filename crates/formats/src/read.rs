@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use temponet_task::wording::did_you_mean;
-use temponet_task::{Aim, Costs, Mode, OnMiss, Server, Speed, Task, TaskSet, TimeUnit};
+use temponet_task::{Aim, Costs, Mode, OnMiss, Server, Speed, System, Task, TaskSet, TimeUnit};
 
 use crate::Problem;
 use crate::node::{Fields, Node, Value};
@@ -22,7 +22,7 @@ pub(super) type ReadResult = Result<(TaskSet, Vec<Problem>), Problem>;
 /// Largest value of a task. It keeps sums of values finite and accurate.
 pub(super) const MOST_VALUE: f64 = 1e12;
 /// Largest number of cores.
-pub(super) const MOST_CORES: i64 = 4096;
+pub(super) const MOST_CORES: i64 = System::MOST_CORES as i64;
 
 /// Keys of the file.
 const FILE_KEYS: &[&str] =

@@ -1,14 +1,25 @@
 //! Validity of a system that a program describes in code rather than in a file.
 
-use crate::{Arrival, Speed, System, Task, Time};
+use std::collections::HashSet;
+
+use crate::{Arrival, Costs, ExecutionModel, Gap, Server, Speed, System, Task, Time};
 
 /// Reason why a [`System`] cannot be scheduled.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidSystem {
-    /// There is no core.
-    #[error("the system has no core")]
-    NoCores,
+    /// There is no core, or there are more than [`System::MOST_CORES`].
+    #[error("the system has {0} cores, not 1 to {most}", most = System::MOST_CORES)]
+    Cores(usize),
+    /// A cost of dispatching is longer than [`Time::MAX_INPUT`].
+    #[error("a cost of {0} is longer than {max}", max = Time::MAX_INPUT)]
+    Cost(Time),
+    /// A server has no budget or no period, or more budget than period.
+    #[error("server {0:?} must have a budget above zero and at most its period")]
+    Server(String),
+    /// Two tasks have the same name.
+    #[error("two tasks are called {0:?}")]
+    TaskName(String),
     /// The speeds are not ascending, do not end with full speed, or contain zero.
     #[error("speeds must ascend from above 0 to full speed (1000)")]
     Speeds,
@@ -32,6 +43,14 @@ pub enum InvalidSystem {
         /// Worst-case execution time.
         wcet: Time,
     },
+    /// A setting of a task contradicts itself or another one.
+    #[error("task {task:?}: {what}")]
+    TaskSetting {
+        /// Name of the task.
+        task: String,
+        /// What is wrong.
+        what: TaskSettingProblem,
+    },
     /// The value of a task is not a number from zero on.
     #[error("task {task:?}: the value {value} is not a number from zero on")]
     Value {
@@ -50,11 +69,53 @@ pub enum InvalidSystem {
     },
 }
 
+/// What is wrong with a setting of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TaskSettingProblem {
+    /// The offset or the jitter is longer than [`Time::MAX_INPUT`].
+    #[error("its offset or jitter is too long")]
+    Offset,
+    /// The longest or the mean gap of a sporadic task is less than its minimum, or longer than [`Time::MAX_INPUT`].
+    #[error("its gap is less than its minimal separation, or too long")]
+    Gap,
+    /// The average execution time is not between the bcet and the wcet.
+    #[error("its acet is not between its bcet and its wcet")]
+    Average,
+    /// The wcet at high criticality is less than the wcet, or longer than [`Time::MAX_INPUT`].
+    #[error("its wcet_high is less than its wcet, or too long")]
+    HighWcet,
+    /// The execution-time model has no samples, or a parameter that is not a number it can use.
+    #[error("its execution-time model has no samples or an unusable parameter")]
+    Execution,
+    /// (m,k) is not 1 ≤ m ≤ k.
+    #[error("its (m,k) is not 1 <= m <= k")]
+    Mk,
+    /// The skip factor is less than 2.
+    #[error("its skip factor is less than 2")]
+    Skip,
+}
+
 impl System {
+    /// Greatest number of cores.
+    pub const MOST_CORES: usize = 4096;
+
     /// Checks everything that schedulers rely on. Systems of task-set files are valid.
     pub fn validate(&self) -> Result<(), InvalidSystem> {
-        if self.cores == 0 {
-            return Err(InvalidSystem::NoCores);
+        if !(1..=System::MOST_CORES).contains(&self.cores) {
+            return Err(InvalidSystem::Cores(self.cores));
+        }
+        let Costs { context_switch, migration, decision } = self.costs;
+        if let Some(cost) = [context_switch, migration, decision].into_iter().find(|cost| *cost > Time::MAX_INPUT) {
+            return Err(InvalidSystem::Cost(cost));
+        }
+        let is_empty = |server: &&Server| server.budget == Time::ZERO || server.budget > server.period;
+        if let Some(server) = self.servers.iter().find(is_empty) {
+            return Err(InvalidSystem::Server(server.name.clone()));
+        }
+        let mut names = HashSet::new();
+        if let Some(task) = self.tasks.iter().find(|task| !names.insert(&task.name)) {
+            return Err(InvalidSystem::TaskName(task.name.clone()));
         }
         let ascend = self.speeds.is_sorted_by(|a, b| a < b);
         if !ascend || self.speeds.last() != Some(&Speed::FULL) || self.speeds.first() == Some(&Speed(0)) {
@@ -80,6 +141,9 @@ impl System {
         if task.bcet > task.wcet {
             return Err(InvalidSystem::BcetAboveWcet { task: name(), bcet: task.bcet, wcet: task.wcet });
         }
+        if let Some(what) = setting_problem(task) {
+            return Err(InvalidSystem::TaskSetting { task: name(), what });
+        }
         if !(task.value.is_finite() && task.value >= 0.0) {
             return Err(InvalidSystem::Value { task: name(), value: task.value });
         }
@@ -87,5 +151,35 @@ impl System {
             Some(server) if server >= self.servers.len() => Err(InvalidSystem::UnknownServer { task: name(), server }),
             _ => Ok(()),
         }
+    }
+}
+
+fn setting_problem(task: &Task) -> Option<TaskSettingProblem> {
+    let is_long = |time: Time| time > Time::MAX_INPUT;
+    let bad_gap = match task.arrival {
+        Arrival::Sporadic { minimum, gap: Gap::Uniform { max: longest } | Gap::Exponential { mean: longest } } => {
+            longest < minimum || is_long(longest)
+        }
+        _ => false,
+    };
+    let checks = [
+        (is_long(task.offset) || is_long(task.jitter), TaskSettingProblem::Offset),
+        (bad_gap, TaskSettingProblem::Gap),
+        (task.acet.is_some_and(|acet| !(task.bcet..=task.wcet).contains(&acet)), TaskSettingProblem::Average),
+        (task.wcet_high.is_some_and(|high| high < task.wcet || is_long(high)), TaskSettingProblem::HighWcet),
+        (!is_usable(&task.execution), TaskSettingProblem::Execution),
+        (task.mk.is_some_and(|(m, k)| m == 0 || m > k), TaskSettingProblem::Mk),
+        (task.skip.is_some_and(|skip| skip < 2), TaskSettingProblem::Skip),
+    ];
+    checks.into_iter().find(|(is_wrong, _)| *is_wrong).map(|(_, problem)| problem)
+}
+
+fn is_usable(model: &ExecutionModel) -> bool {
+    match model {
+        ExecutionModel::Wcet | ExecutionModel::Uniform | ExecutionModel::Normal { .. } => true,
+        ExecutionModel::Weibull { exceed } => (0.0..1.0).contains(exceed),
+        ExecutionModel::Pareto { shape } => shape.is_finite() && *shape > 0.0,
+        ExecutionModel::Empirical { samples } => !samples.is_empty(),
+        ExecutionModel::Overrun { probability, below } => (0.0..=1.0).contains(probability) && is_usable(below),
     }
 }

@@ -14,8 +14,8 @@ mod view;
 pub mod wording;
 
 pub use goal::{Aim, Goal, Measure, Worths};
-pub use invalid::InvalidSystem;
-pub use ready_jobs::{Decision, ReadyJobs, ReadyJobsError, Release};
+pub use invalid::{InvalidSystem, TaskSettingProblem};
+pub use ready_jobs::{Decision, JobHandle, ReadyJobs, ReadyJobsError, Release, StoppedJob};
 pub use scheduler::{Assignment, MOST_LOOKED_AT, NotApplicable, Scheduler};
 pub use set::{Costs, Mode, OnMiss, Server, Speed, TaskSet};
 pub use task::{Arrival, ExecutionModel, Gap, ListedJob, Task};

@@ -15,7 +15,8 @@
 //!    [`OnMiss::Continue`] it stays and [`Event::DeadlinePassed`] is recorded once.
 //! 5. The scheduler may give a job up ([`Assignment::abandon`]); it leaves.
 //!
-//! An id is used again only after the scheduler has been told that its job left, so ids never alias.
+//! A [`JobHandle`] names one job for good: the handle of a job that has left is an error, whatever became of its id. The [`JobId`] behind it, which schedulers
+//! see, is used again after the scheduler has been told that its job left.
 
 use crate::{Assignment, Event, InvalidSystem, Job, JobId, OnMiss, Scheduler, Speed, System, SystemView, Task, Time};
 
@@ -34,9 +35,12 @@ pub enum ReadyJobsError {
     /// There is no task of this index.
     #[error("there is no task {0}")]
     UnknownTask(usize),
-    /// No ready job has this id.
-    #[error("no ready job has the id {}", .0.0)]
-    UnknownJob(JobId),
+    /// The job is not ready: it has completed or was stopped.
+    #[error("the job with the id {} has left", .0.id.0)]
+    Left(JobHandle),
+    /// No scheduler has been started.
+    #[error("no scheduler has been started")]
+    NotStarted,
     /// A release that cannot be: in the future, due before it is released, without work, or with a negative value.
     #[error("task {task:?}: {what}")]
     Release {
@@ -132,18 +136,46 @@ impl Release {
     }
 }
 
+/// A released job. Unlike a [`JobId`], a handle is never used for another job of the same [`ReadyJobs`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct JobHandle {
+    id: JobId,
+    generation: u32,
+}
+
+impl JobHandle {
+    /// The id under which schedulers see the job while it is ready.
+    pub fn id(self) -> JobId {
+        self.id
+    }
+}
+
+/// A job that left without completing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct StoppedJob {
+    /// The job's handle.
+    pub handle: JobHandle,
+    /// The job as it was when it left.
+    pub job: Job,
+    /// Whether its deadline has passed; otherwise the scheduler gave it up.
+    pub is_late: bool,
+}
+
 /// What to do until the next decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision<'a> {
     assignment: &'a Assignment,
-    left: &'a [JobId],
+    cores: &'a [Option<JobHandle>],
+    stopped: &'a [StoppedJob],
+    late: &'a [JobHandle],
     next: Option<Time>,
 }
 
 impl<'a> Decision<'a> {
     /// The job to run on each core.
-    pub fn cores(&self) -> &'a [Option<JobId>] {
-        self.assignment.cores()
+    pub fn cores(&self) -> &'a [Option<JobHandle>] {
+        self.cores
     }
 
     /// The speed of a core.
@@ -152,8 +184,13 @@ impl<'a> Decision<'a> {
     }
 
     /// Jobs that left without completing: aborted at their deadline, or given up by the scheduler. The program must stop them.
-    pub fn stopped(&self) -> &'a [JobId] {
-        self.left
+    pub fn stopped(&self) -> &'a [StoppedJob] {
+        self.stopped
+    }
+
+    /// Jobs whose deadline has passed since the last decision and that stay, because the system continues late jobs.
+    pub fn late(&self) -> &'a [JobHandle] {
+        self.late
     }
 
     /// Latest date of the next decision: the next deadline, or the date that the scheduler asked for. None if only a release or a completion can change
@@ -195,6 +232,8 @@ pub struct ReadyJobs {
     jobs: Vec<Job>,
     /// Place of each id in `active`, or [`GONE`].
     places: Vec<u32>,
+    /// Number of jobs that have had each id before.
+    generations: Vec<u32>,
     /// Whether the scheduler knows that the deadline has passed, by id.
     deadline_told: Vec<bool>,
     active: Vec<JobId>,
@@ -204,9 +243,13 @@ pub struct ReadyJobs {
     free: Vec<JobId>,
     /// Ids of jobs that left since the last decision.
     leaving: Vec<JobId>,
-    /// Jobs that the program must stop, and whether it has been told.
-    stopped: Vec<JobId>,
+    /// Jobs that the program must stop, jobs that are late, and whether the program has been told.
+    stopped: Vec<StoppedJob>,
+    late: Vec<JobHandle>,
     is_told: bool,
+    is_started: bool,
+    /// The jobs on the cores, as the program knows them.
+    cores: Vec<Option<JobHandle>>,
     /// Number of jobs released so far, by task.
     released: Vec<u64>,
     /// Assignment in force.
@@ -230,8 +273,12 @@ impl ReadyJobs {
             events: Vec::with_capacity(2 * room),
             free: Vec::with_capacity(room),
             leaving: Vec::with_capacity(room),
+            generations: Vec::with_capacity(room),
             stopped: Vec::with_capacity(room),
+            late: Vec::with_capacity(room),
             is_told: true,
+            is_started: false,
+            cores: vec![None; system.cores],
             released: vec![0; room],
             assignment: Assignment::default(),
             proposed: Assignment::default(),
@@ -259,14 +306,20 @@ impl ReadyJobs {
         self.active.is_empty()
     }
 
-    /// A ready job.
-    pub fn job(&self, id: JobId) -> Option<&Job> {
-        self.is_active(id).then(|| &self.jobs[id.index()])
+    /// A ready job; none if it has left.
+    pub fn job(&self, handle: JobHandle) -> Option<&Job> {
+        self.check(handle).ok().map(|id| &self.jobs[id.index()])
+    }
+
+    /// The ready jobs, running ones included, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = (JobHandle, &Job)> {
+        self.active.iter().map(|id| (self.handle(*id), &self.jobs[id.index()]))
     }
 
     /// Starts a scheduler. Jobs that are already ready are announced to it at the next decision, so a scheduler can be exchanged while the system runs.
     pub fn start(&mut self, scheduler: &mut (impl Scheduler + ?Sized)) -> Result<(), crate::NotApplicable> {
         scheduler.start(&self.system)?;
+        self.is_started = true;
         self.events.clear();
         self.events.extend(self.active.iter().copied().map(Event::Released));
         let jobs = &self.jobs;
@@ -292,14 +345,16 @@ impl ReadyJobs {
         Ok(())
     }
 
-    /// Releases a job of a task now. Returns its id.
-    pub fn release(&mut self, task: usize) -> Result<JobId, ReadyJobsError> {
+    /// Releases a job of a task now. Returns its handle.
+    ///
+    /// The deadline counts from now. A program whose timers are late passes the nominal date to [`ReadyJobs::release_with`].
+    pub fn release(&mut self, task: usize) -> Result<JobHandle, ReadyJobsError> {
         let release = Release::of(self.task(task)?, self.now);
         self.release_with(task, release)
     }
 
     /// Releases a job of a task that has a release date, deadline, execution time, criticality or value of its own.
-    pub fn release_with(&mut self, task: usize, release: Release) -> Result<JobId, ReadyJobsError> {
+    pub fn release_with(&mut self, task: usize, release: Release) -> Result<JobHandle, ReadyJobsError> {
         let name = &self.task(task)?.name;
         if let Some(what) = release.problem(self.now) {
             return Err(ReadyJobsError::Release { task: name.clone(), what });
@@ -325,33 +380,35 @@ impl ReadyJobs {
             Some(id) => {
                 (self.jobs[id.index()], self.places[id.index()]) = (job, place);
                 self.deadline_told[id.index()] = false;
+                self.generations[id.index()] = self.generations[id.index()].wrapping_add(1);
                 id
             }
             None => {
                 self.jobs.push(job);
                 self.places.push(place);
                 self.deadline_told.push(false);
+                self.generations.push(0);
                 JobId(self.jobs.len() as u32 - 1)
             }
         };
         self.active.push(id);
         self.events.push(Event::Released(id));
-        Ok(id)
+        Ok(self.handle(id))
     }
 
     /// Corrects the execution time of a ready job so far, as a processor-time clock measures it.
-    pub fn set_executed(&mut self, id: JobId, executed: Time) -> Result<(), ReadyJobsError> {
-        self.check(id)?;
+    pub fn set_executed(&mut self, handle: JobHandle, executed: Time) -> Result<(), ReadyJobsError> {
+        let id = self.check(handle)?;
         self.jobs[id.index()].executed = executed.min(Time::MAX_INPUT);
         Ok(())
     }
 
-    /// Reports that a job is done. A job that completes exactly at its deadline is on time.
-    pub fn complete(&mut self, id: JobId) -> Result<(), ReadyJobsError> {
-        self.check(id)?;
+    /// Reports that a job is done. Returns whether it is on time; exactly at its deadline it is.
+    pub fn complete(&mut self, handle: JobHandle) -> Result<bool, ReadyJobsError> {
+        let id = self.check(handle)?;
         self.leave(id);
         self.events.push(Event::Completed(id));
-        Ok(())
+        Ok(self.now <= self.jobs[id.index()].deadline)
     }
 
     /// The state as a scheduler sees it.
@@ -370,9 +427,17 @@ impl ReadyJobs {
     ///
     /// Call it after every release and completion (those of one date together), and at [`Decision::next`]. An illegal assignment is an error; the jobs then
     /// stay on the cores they have, and another scheduler can be started and asked.
+    ///
+    /// # Panics
+    ///
+    /// The scheduler must have been started with these jobs' system ([`ReadyJobs::start`]). One that was started with another system may panic.
     pub fn decide(&mut self, scheduler: &mut (impl Scheduler + ?Sized)) -> Result<Decision<'_>, ReadyJobsError> {
+        if !self.is_started {
+            return Err(ReadyJobsError::NotStarted);
+        }
         if std::mem::take(&mut self.is_told) {
             self.stopped.clear();
+            self.late.clear();
         }
         self.pass_deadlines();
         let mut proposed = std::mem::take(&mut self.proposed);
@@ -390,7 +455,9 @@ impl ReadyJobs {
         self.is_told = true;
         let deadlines = self.active.iter().map(|id| self.jobs[id.index()].deadline).filter(|date| *date > self.now);
         let next = deadlines.chain(self.assignment.wake()).min();
-        Ok(Decision { assignment: &self.assignment, left: &self.stopped, next })
+        let next = next.map(|date| date.min(Time::MAX_INPUT));
+        let ReadyJobs { assignment, cores, stopped, late, .. } = self;
+        Ok(Decision { assignment, cores, stopped, late, next })
     }
 
     /// Takes jobs whose deadline has passed out, or tells the scheduler.
@@ -405,12 +472,12 @@ impl ReadyJobs {
             }
             match self.system.on_miss {
                 OnMiss::Abort => {
-                    self.leave(id);
-                    self.stopped.push(id);
+                    self.stop(id, true);
                     self.events.push(Event::Aborted(id));
                 }
                 OnMiss::Continue => {
                     *told = true;
+                    self.late.push(self.handle(id));
                     self.events.push(Event::DeadlinePassed(id));
                     place += 1;
                 }
@@ -448,9 +515,7 @@ impl ReadyJobs {
     /// Carries a legal assignment out.
     fn dispatch(&mut self) {
         for place in 0..self.assignment.abandoned().len() {
-            let id = self.assignment.abandoned()[place];
-            self.leave(id);
-            self.stopped.push(id);
+            self.stop(self.assignment.abandoned()[place], false);
         }
         for id in self.running.iter().flatten() {
             self.jobs[id.index()].running = false;
@@ -461,6 +526,19 @@ impl ReadyJobs {
             let job = &mut self.jobs[id.index()];
             (job.running, job.last_core) = (true, Some(core as u32));
         }
+        for core in 0..self.running.len() {
+            self.cores[core] = self.running[core].map(|id| self.handle(id));
+        }
+    }
+
+    /// Takes a job out that has not completed.
+    fn stop(&mut self, id: JobId, is_late: bool) {
+        self.leave(id);
+        self.stopped.push(StoppedJob { handle: self.handle(id), job: self.jobs[id.index()], is_late });
+    }
+
+    fn handle(&self, id: JobId) -> JobHandle {
+        JobHandle { id, generation: self.generations[id.index()] }
     }
 
     /// Takes a job off its core and out of the ready jobs. Its id stays taken until the next decision.
@@ -486,7 +564,9 @@ impl ReadyJobs {
         self.places.get(id.index()).is_some_and(|place| *place != GONE)
     }
 
-    fn check(&self, id: JobId) -> Result<(), ReadyJobsError> {
-        if self.is_active(id) { Ok(()) } else { Err(ReadyJobsError::UnknownJob(id)) }
+    /// Returns the id of a job that is ready.
+    fn check(&self, handle: JobHandle) -> Result<JobId, ReadyJobsError> {
+        let is_same = self.generations.get(handle.id.index()) == Some(&handle.generation);
+        if is_same && self.is_active(handle.id) { Ok(handle.id) } else { Err(ReadyJobsError::Left(handle)) }
     }
 }

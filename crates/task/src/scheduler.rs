@@ -85,17 +85,29 @@ impl Assignment {
     }
 
     /// Puts `job` on `core`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such core.
     pub fn run(&mut self, core: usize, job: JobId) {
         self.cores[core] = Some(job);
     }
 
     /// Puts the jobs in `chosen` on cores by the common rule: running jobs stay where they are, and the others take the
     /// free cores in ascending order. `chosen` is sorted best first and has at most as many jobs as there are cores.
+    ///
+    /// # Panics
+    ///
+    /// If there are more jobs than cores, or if an id is not in the view.
     pub fn place(&mut self, view: &SystemView<'_>, chosen: &[JobId]) {
         self.place_on(view, chosen, 0..view.cores());
     }
 
     /// Like [`Assignment::place`], on a range of cores only. Jobs that run outside the range move into it.
+    ///
+    /// # Panics
+    ///
+    /// As [`Assignment::place`].
     pub fn place_on(&mut self, view: &SystemView<'_>, chosen: &[JobId], cores: std::ops::Range<usize>) {
         let own_core = |id: JobId| {
             let job = view.job(id);
@@ -124,6 +136,10 @@ impl Assignment {
     }
 
     /// Runs `core` at `speed`, which must be one of [`System::speeds`], until the next decision.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such core.
     pub fn set_speed(&mut self, core: usize, speed: Speed) {
         if self.speeds.is_empty() {
             self.speeds.resize(self.cores.len(), Speed::FULL);

@@ -216,6 +216,13 @@ impl Time {
     }
 }
 
+impl From<std::time::Duration> for Time {
+    /// Durations beyond 584 years become the longest time.
+    fn from(duration: std::time::Duration) -> Time {
+        Time(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
 impl Add for Time {
     type Output = Time;
     fn add(self, other: Time) -> Time {

@@ -181,6 +181,10 @@ pub struct SystemView<'a> {
 
 impl<'a> SystemView<'a> {
     /// Returns the job with this id.
+    ///
+    /// # Panics
+    ///
+    /// If no job has ever had this id.
     pub fn job(&self, id: JobId) -> &'a Job {
         &self.jobs[id.index()]
     }

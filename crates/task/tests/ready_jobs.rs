@@ -2,8 +2,8 @@
 
 use temponet_task::ready_jobs::{AssignmentProblem, ReleaseProblem};
 use temponet_task::{
-    Assignment, Event, InvalidSystem, JobId, NotApplicable, OnMiss, ReadyJobs, ReadyJobsError, Release, Scheduler,
-    Speed, System, SystemView, Task, TaskSet, Time,
+    Arrival, Assignment, Event, ExecutionModel, Gap, InvalidSystem, JobId, NotApplicable, OnMiss, ReadyJobs,
+    ReadyJobsError, Release, Scheduler, Server, Speed, System, SystemView, Task, TaskSet, TaskSettingProblem, Time,
 };
 
 const fn ms(n: u64) -> Time {
@@ -58,13 +58,13 @@ fn jobs_are_released_run_preempted_and_completed() {
     ready.advance(ms(5)).unwrap();
     let fast = ready.release(0).unwrap();
     assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(fast)]);
-    assert_eq!(scheduler.seen, [Event::Released(fast)]);
+    assert_eq!(scheduler.seen, [Event::Released(fast.id())]);
     let job = *ready.job(slow).unwrap();
     assert_eq!((job.executed, job.running, job.last_core), (ms(5), false, Some(0)));
     ready.advance(ms(8)).unwrap();
-    ready.complete(fast).unwrap();
+    assert_eq!(ready.complete(fast), Ok(true));
     assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(slow)]);
-    assert_eq!(scheduler.seen, [Event::Completed(fast)]);
+    assert_eq!(scheduler.seen, [Event::Completed(fast.id())]);
     assert_eq!((ready.len(), ready.job(fast)), (1, None));
 }
 
@@ -75,11 +75,15 @@ fn an_id_is_taken_until_the_scheduler_knows_that_its_job_left() {
     ready.decide(&mut scheduler).unwrap();
     ready.complete(first).unwrap();
     let second = ready.release(0).unwrap();
-    assert_ne!(first, second, "the completion has not been told yet");
+    assert_ne!(first.id(), second.id(), "the completion has not been told yet");
     ready.decide(&mut scheduler).unwrap();
-    assert_eq!(scheduler.seen, [Event::Completed(first), Event::Released(second)]);
-    assert_eq!(ready.release(1).unwrap(), first);
+    assert_eq!(scheduler.seen, [Event::Completed(first.id()), Event::Released(second.id())]);
+    let third = ready.release(1).unwrap();
+    assert_eq!((third.id(), third == first), (first.id(), false));
     assert_eq!(ready.job(second).unwrap().number, 1);
+    // A late report of the first job does not hit the one that has its id now.
+    assert_eq!(ready.complete(first), Err(ReadyJobsError::Left(first)));
+    assert_eq!(ready.iter().count(), 2);
 }
 
 #[test]
@@ -90,19 +94,24 @@ fn a_passed_deadline_stops_the_job_or_is_told_once() {
     ready_jobs.decide(&mut scheduler).unwrap();
     ready_jobs.advance(ms(10)).unwrap();
     let decision = ready_jobs.decide(&mut scheduler).unwrap();
-    assert_eq!((decision.stopped(), decision.cores(), decision.next()), (&[job][..], &[None][..], None));
-    assert_eq!(scheduler.seen, [Event::Aborted(job)]);
-    assert_eq!(ready_jobs.complete(job), Err(ReadyJobsError::UnknownJob(job)));
+    let [stopped] = *decision.stopped() else { panic!("{decision:?}") };
+    assert_eq!((stopped.handle, stopped.job.task, stopped.is_late), (job, 0, true));
+    assert_eq!((decision.cores(), decision.next()), (&[None][..], None));
+    assert_eq!(scheduler.seen, [Event::Aborted(job.id())]);
+    assert_eq!(ready_jobs.complete(job), Err(ReadyJobsError::Left(job)));
 
     set.on_miss = OnMiss::Continue;
     let (mut ready_jobs, mut scheduler) = ready(&set);
     let job = ready_jobs.release(0).unwrap();
     ready_jobs.advance(ms(12)).unwrap();
-    for expected in [&[Event::Released(job), Event::DeadlinePassed(job)][..], &[]] {
+    let late = [job];
+    let told = [Event::Released(job.id()), Event::DeadlinePassed(job.id())];
+    for (late, events) in [(&late[..], &told[..]), (&[], &[])] {
         let decision = ready_jobs.decide(&mut scheduler).unwrap();
-        assert_eq!((decision.stopped(), decision.cores()), (&[][..], &[Some(job)][..]));
-        assert_eq!(scheduler.seen, expected);
+        assert_eq!((decision.stopped(), decision.late(), decision.cores()), (&[][..], late, &[Some(job)][..]));
+        assert_eq!(scheduler.seen, events);
     }
+    assert_eq!(ready_jobs.complete(job), Ok(false));
 }
 
 #[test]
@@ -111,7 +120,7 @@ fn a_completion_at_the_deadline_is_on_time() {
     let job = ready.release(0).unwrap();
     ready.decide(&mut scheduler).unwrap();
     ready.advance(ms(10)).unwrap();
-    ready.complete(job).unwrap();
+    assert_eq!(ready.complete(job), Ok(true));
     assert!(ready.decide(&mut scheduler).unwrap().stopped().is_empty());
 }
 
@@ -121,7 +130,8 @@ fn a_job_that_the_scheduler_gives_up_is_stopped() {
     let job = ready.release(0).unwrap();
     ready.decide(&mut scheduler).unwrap();
     scheduler.decide = Some(|view, assignment| assignment.abandon(view.active[0]));
-    assert_eq!(ready.decide(&mut scheduler).unwrap().stopped(), [job]);
+    let [stopped] = *ready.decide(&mut scheduler).unwrap().stopped() else { panic!() };
+    assert_eq!((stopped.handle, stopped.is_late), (job, false));
     assert!(ready.is_empty());
 }
 
@@ -141,11 +151,11 @@ fn illegal_assignments_are_errors_and_change_nothing() {
         assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(job), None]);
         let mut wrong = Scripted { decide: Some(decide), ..Scripted::default() };
         assert_eq!(ready.decide(&mut wrong).err(), Some(ReadyJobsError::Assignment(problem)));
-        assert_eq!(ready.view().running, [Some(job), None]);
+        assert_eq!(ready.view().running, [Some(job.id()), None]);
         // Another scheduler takes over, and hears of the job that is there.
         ready.start(&mut scheduler).unwrap();
         assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(job), None]);
-        assert_eq!(scheduler.seen, [Event::Released(job)]);
+        assert_eq!(scheduler.seen, [Event::Released(job.id())]);
     }
 }
 
@@ -159,9 +169,9 @@ fn a_job_stopped_at_a_failed_decision_is_reported_by_the_next() {
     assert!(ready.decide(&mut wrong).is_err(), "the job was aborted");
     ready.start(&mut scheduler).unwrap();
     let other = ready.release(1).unwrap();
-    assert_ne!(other, job);
+    assert_ne!(other.id(), job.id());
     let decision = ready.decide(&mut scheduler).unwrap();
-    assert_eq!((decision.stopped(), decision.cores()), (&[job][..], &[Some(other)][..]));
+    assert_eq!((decision.stopped()[0].handle, decision.cores()), (job, &[Some(other)][..]));
 }
 
 #[test]
@@ -171,7 +181,8 @@ fn wrong_reports_are_errors() {
     assert_eq!(ready.advance(ms(4)), Err(ReadyJobsError::Time { from: ms(5), to: ms(4) }));
     assert!(ready.advance(Time::NEVER).is_err());
     assert_eq!(ready.release(2), Err(ReadyJobsError::UnknownTask(2)));
-    assert_eq!(ready.set_executed(JobId(0), ms(1)), Err(ReadyJobsError::UnknownJob(JobId(0))));
+    let unstarted = ReadyJobs::new(two_tasks(1).system()).unwrap().decide(&mut Scripted::default()).err();
+    assert_eq!(unstarted, Some(ReadyJobsError::NotStarted));
     let task = ready.system().tasks[0].clone();
     let mut wrong = |change: fn(&mut Release), problem: ReleaseProblem| {
         let mut release = Release::of(&task, ms(5));
@@ -194,7 +205,28 @@ fn systems_that_make_no_sense_are_refused() {
         change(&mut system);
         ReadyJobs::new(system).unwrap_err()
     };
-    assert_eq!(refused(|system| system.cores = 0), InvalidSystem::NoCores);
+    assert_eq!(refused(|system| system.cores = 0), InvalidSystem::Cores(0));
+    assert_eq!(refused(|system| system.cores = usize::MAX), InvalidSystem::Cores(usize::MAX));
+    assert_eq!(refused(|system| system.costs.migration = Time::NEVER), InvalidSystem::Cost(Time::NEVER));
+    assert_eq!(refused(|system| system.tasks[1].name = "fast".into()), InvalidSystem::TaskName("fast".into()));
+    let empty =
+        |system: &mut System| system.servers = vec![Server { name: "s".into(), budget: Time::ZERO, period: ms(1) }];
+    assert_eq!(refused(empty), InvalidSystem::Server("s".into()));
+    let setting = |change: fn(&mut Task), problem: TaskSettingProblem| {
+        let mut system = two_tasks(1).system();
+        change(&mut system.tasks[0]);
+        let expected = InvalidSystem::TaskSetting { task: "fast".into(), what: problem };
+        assert_eq!(ReadyJobs::new(system).unwrap_err(), expected);
+    };
+    setting(|task| task.offset = Time::NEVER, TaskSettingProblem::Offset);
+    let gap =
+        |task: &mut Task| task.arrival = Arrival::Sporadic { minimum: ms(2), gap: Gap::Uniform { max: Time::NEVER } };
+    setting(gap, TaskSettingProblem::Gap);
+    setting(|task| task.acet = Some(ms(5)), TaskSettingProblem::Average);
+    setting(|task| task.wcet_high = Some(ms(3)), TaskSettingProblem::HighWcet);
+    setting(|task| task.execution = ExecutionModel::Empirical { samples: [].into() }, TaskSettingProblem::Execution);
+    setting(|task| task.mk = Some((5, 3)), TaskSettingProblem::Mk);
+    setting(|task| task.skip = Some(0), TaskSettingProblem::Skip);
     assert_eq!(refused(|system| system.speeds.clear()), InvalidSystem::Speeds);
     assert_eq!(refused(|system| system.speeds = vec![Speed(0), Speed::FULL]), InvalidSystem::Speeds);
     assert!(matches!(

@@ -39,14 +39,31 @@
 //!
 //! - **Events are complete.** Every release, completion, abort and passed deadline appears exactly once, in the [`SystemView::events`] of the next decision.
 //!   Many schedulers keep the ready jobs in order by these events alone and never see a job that was not announced.
-//! - **Ids are unique until they are told.** A [`JobId`] may be used again only after a decision has shown the event with which its job left.
+//! - **Ids are unique until they are told.** A [`JobId`] may be used again only after a decision has shown the event with which its job left. A [`JobHandle`]
+//!   is never used again, so a worker that reports too late gets an error and hits no other job.
 //! - **Running state is true.** [`SystemView::running`] and [`Job::running`](Job::running) agree with each other and with the last assignment.
 //! - **Wake-ups are kept.** The program decides again after every release and completion, and at [`Decision::next`] at the latest. The shield's guarantee
 //!   and schedulers that watch slack rely on this date ([`Assignment::wake`]).
-//! - **Time is one clock.** [`SystemView::now`] never goes back. All times are nanoseconds from one origin.
+//! - **Time is one clock.** [`SystemView::now`] never goes back. All times are nanoseconds since the program began, at most 30 years: not since 1970.
+//!   [`Task::offset`](Task) counts from the same zero.
 //! - **Tasks are what they were said to be.** The guarantee of the shield holds as long as jobs take no longer than their wcet and arrive no more often than
 //!   their task says. [`Temponet::shield_role`] says what is guaranteed on a system.
-//! - **A change of tasks or cores is a new start.** Make new [`ReadyJobs`] and call [`ReadyJobs::start`] again.
+//! - **A change of tasks or cores is a new start.** Make new [`ReadyJobs`], [`advance`](ReadyJobs::advance) them to the current date, start the scheduler with them, and
+//!   release the jobs that go on with [`ReadyJobs::release_with`] and [`ReadyJobs::set_executed`]. Handles of the old ones are no longer valid. A scheduler may only be
+//!   asked about the system that it was started with.
+//!
+//! # In real time
+//!
+//! The guarantee is a theorem about exact clocks. A shield that lends slack lends all of it, so a program on real timers leaves room:
+//!
+//! - **Date releases by the plan, not by the timer.** A timer that fires late makes the next release look early. Pass the nominal date
+//!   (`Release::of(&task, nominal)`) to [`ReadyJobs::release_with`], and state the worst lateness as [`Task::jitter`](Task).
+//! - **Put latencies into the wcet.** Add the time that the program takes to react to [`Decision::next`], to decide and to switch, twice for each job, to the wcets. A
+//!   decision that comes a microsecond too late can otherwise cost a deadline. Leave [`Costs`] at zero then: `advance` counts all time on a core as execution.
+//! - **Watch the guarantee.** [`Temponet::is_armed`] says whether it holds at present, [`Temponet::shield_counters`] how often it lapsed.
+//!   [`ReadyJobs::complete`] returns whether a job was on time.
+//! - **Several cores.** Where everything fits on several cores, or where dispatching costs time, a proved scheduler stands in and decides alone. A partitioned one may leave
+//!   a core idle while a job of another core waits. [`Temponet::shield_role`] says so.
 //!
 //! # Threads and memory
 //!
@@ -77,10 +94,13 @@ pub use mapping::Mapping;
 pub use model::{Model, ModelError};
 pub use scheduler::Temponet;
 pub use temponet_infer::NetworkError;
-pub use temponet_sched::shield::{NoGuarantee, Role};
+pub use temponet_infer::NetworkOptions;
+pub use temponet_sched::shield::{NoGuarantee, Role, ShieldCounters};
+pub use temponet_task::ready_jobs::{AssignmentProblem, ReleaseProblem};
 pub use temponet_task::{
-    Arrival, Assignment, Costs, Decision, Event, ExecutionModel, Gap, InvalidSystem, Job, JobId, NotApplicable, OnMiss,
-    ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, System, SystemView, Task, TaskSet, Time,
+    Arrival, Assignment, Costs, Decision, Event, ExecutionModel, Gap, InvalidSystem, Job, JobHandle, JobId, ListedJob,
+    NotApplicable, OnMiss, ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, StoppedJob, System,
+    SystemView, Task, TaskSet, TaskSettingProblem, Time,
 };
 pub use tokenizer_error::TokenizerError;
 

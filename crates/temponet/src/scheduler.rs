@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use temponet_infer::NetworkError;
-use temponet_sched::shield::{Role, Shield};
+use temponet_sched::shield::{Role, Shield, ShieldCounters};
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 use crate::learned::{Learned, Options};
@@ -43,6 +43,17 @@ impl Temponet {
     /// ```
     pub fn share(&self) -> Temponet {
         Temponet { shielded: Shield::new(self.shielded.inner().share()) }
+    }
+
+    /// Whether the shield guarantees every deadline at present. It lapses when a job takes longer than its wcet or comes earlier than its task allows, and
+    /// returns at the next idle instant.
+    pub fn is_armed(&self) -> bool {
+        self.shielded.is_armed()
+    }
+
+    /// What the shield has done since the start: overruled choices, lapses of the guarantee, and what broke it.
+    pub fn shield_counters(&self) -> ShieldCounters {
+        self.shielded.counters()
     }
 
     /// What the shield guarantees on the system that the scheduler was started with, and who decides.

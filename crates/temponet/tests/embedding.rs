@@ -1,7 +1,7 @@
 //! Contract of the embeddable crate: a program that reports to [`ReadyJobs`] what happens gets, decision by decision, the schedule that the simulator gets;
 //! and schedulers that share weights decide as if each had its own.
 
-use temponet::{Assignment, JobId, OnMiss, ReadyJobs, Scheduler, Task, TaskSet, Temponet, Time};
+use temponet::{Assignment, JobHandle, JobId, OnMiss, ReadyJobs, Scheduler, Task, TaskSet, Temponet, Time};
 use temponet_sim::{Engine, Unobserved};
 
 /// What happened at one decision: the date, the jobs on the cores and the jobs that are ready, each as task and number.
@@ -31,23 +31,17 @@ fn embedded(set: &TaskSet, scheduler: &mut dyn Scheduler, horizon: Time) -> Vec<
     let mut next_release: Vec<Time> = set.tasks.iter().map(|task| task.offset).collect();
     let (mut wake, mut steps) = (None, Vec::new());
     loop {
-        let ends: Vec<(Time, JobId)> = ready
-            .view()
-            .running
-            .iter()
-            .flatten()
-            .map(|id| {
-                let job = ready.job(*id).expect("a running job is ready");
-                (ready.now() + job.wcet.saturating_sub(job.executed), *id)
-            })
-            .collect();
+        let end = |(handle, job): (JobHandle, &temponet::Job)| {
+            job.running.then(|| (ready.now() + job.wcet.saturating_sub(job.executed), handle))
+        };
+        let ends: Vec<(Time, JobHandle)> = ready.iter().filter_map(end).collect();
         let dates = next_release.iter().copied().chain(ends.iter().map(|(end, _)| *end)).chain(wake);
         let now = dates.min().unwrap();
         if now >= horizon {
             return steps;
         }
         ready.advance(now).unwrap();
-        ends.iter().filter(|(end, _)| *end == now).for_each(|(_, id)| ready.complete(*id).unwrap());
+        ends.iter().filter(|(end, _)| *end == now).for_each(|(_, job)| _ = ready.complete(*job).unwrap());
         for (task, date) in next_release.iter_mut().enumerate().filter(|(_, date)| **date == now) {
             ready.release(task).unwrap();
             *date = now + set.tasks[task].period().unwrap();
@@ -55,8 +49,8 @@ fn embedded(set: &TaskSet, scheduler: &mut dyn Scheduler, horizon: Time) -> Vec<
         let decision = ready.decide(scheduler).unwrap();
         wake = decision.next();
         let cores = decision.cores().to_vec();
-        let name = |id: JobId| ready.job(id).map(|job| (job.task, job.number)).unwrap();
-        steps.push((now, cores.into_iter().map(|id| id.map(name)).collect(), ready.len()));
+        let name = |handle: JobHandle| ready.job(handle).map(|job| (job.task, job.number)).unwrap();
+        steps.push((now, cores.into_iter().map(|job| job.map(name)).collect(), ready.len()));
     }
 }
 

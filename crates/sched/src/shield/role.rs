@@ -7,6 +7,7 @@ use super::premise::{Premise, SafeScheduler, prove};
 
 /// What the shield does as long as jobs keep to the premise.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Role {
     /// Every deadline is guaranteed, and the inner scheduler chooses within the slack.
     StealsSlack,
