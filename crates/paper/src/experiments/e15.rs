@@ -58,7 +58,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let curves = ablation.results.iter().map(|result| scores(result, settings.episodes_per_phase)).collect();
     let panel = share_panel("In time on validation jobs", "episodes of Q-learning", curves);
     let names = ["from random weights".to_string(), "after cloning EDF".to_string()];
-    let caption = "After cloning alone at nought episodes, then as Q-learning goes on; means over the seeds.";
+    let caption = "After cloning alone at zero episodes, then as Q-learning goes on; means over the seeds.";
     findings.plot("Convergence", caption, panel, &names);
     ablation.add_classical(findings);
     findings.judge_claim(&ablation.baselines_sentence());
