@@ -13,7 +13,7 @@ use temponet_analysis::{
 };
 use temponet_task::{Arrival, Costs, ListedJob, Mode, Task, TaskSet, Time};
 
-use task_sets::{Kind, drawn, model, ms, set};
+use task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
 
 /// Bounds on the response times, in whole ms.
 fn bounds(set: &TaskSet, rule: PriorityRule) -> Vec<Option<u64>> {
@@ -101,26 +101,11 @@ fn offsets_are_exact_where_the_cycle_is_short() {
 #[test]
 fn sets_that_no_test_covers_are_refused_with_the_reason() {
     let reason = |set: &TaskSet| WorstCase::of(set).unwrap_err();
-    let plain = set(&[(1, 10, 10), (2, 20, 20)], 1);
-    let mut moded = plain.clone();
-    moded.modes.push(Mode { name: "hot".into(), at: ms(5), work: 9.0, rate: 1.0, tasks: None });
+    let (_, [moded, deciding, listed]) = uncovered_sets();
     assert_eq!(reason(&moded), NotAnalyzable::ModeSwitches);
     assert!(reason(&moded).to_string().contains("mode"));
-    let mut deciding = plain.clone();
-    deciding.costs.decision = Time(1);
     assert_eq!(reason(&deciding), NotAnalyzable::DecisionCosts);
     assert!(reason(&deciding).to_string().contains("decisions"));
-    let job = ListedJob {
-        release: ms(0),
-        deadline: ms(5),
-        execution: ms(1),
-        wcet: ms(1),
-        bcet: ms(1),
-        criticality: 0,
-        value: 1.0,
-    };
-    let mut listed = plain;
-    listed.tasks[0].arrival = Arrival::Listed([job].into());
     assert_eq!(reason(&listed), NotAnalyzable::ListedJobs);
     assert!(reason(&listed).to_string().contains("list"));
 }

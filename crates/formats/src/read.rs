@@ -14,6 +14,7 @@ use temponet_task::{Aim, Costs, Mode, OnMiss, Server, Speed, System, Task, TaskS
 use crate::Problem;
 use crate::node::{Fields, Node, Value};
 use crate::notes::{Imported, Notes};
+pub use task::TASK_KEYS;
 use task::TaskReader;
 
 /// A set and its warnings, or the error.

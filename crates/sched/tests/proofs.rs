@@ -14,9 +14,9 @@ use rand_pcg::Pcg64;
 use temponet_analysis::{Outcome, PriorityRule, TESTS, amc_rtb, edf_vd, qpa, response_times};
 use temponet_sched::{build, proofs, scalings};
 use temponet_sim::{Metrics, Recorder, Unobserved, simulate};
-use temponet_task::{Arrival, Costs, ExecutionModel, ListedJob, Mode, Speed, Task, TaskSet, Time};
+use temponet_task::{Arrival, Costs, ExecutionModel, Speed, Task, TaskSet, Time};
 
-use task_sets::{Kind, drawn, model, ms, set};
+use task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
 
 fn run(scheduler: &str, set: &TaskSet, seed: u64, horizon: Time) -> Metrics {
     simulate(set, seed, horizon, &mut *build(scheduler).unwrap(), &mut Unobserved).unwrap()
@@ -69,25 +69,8 @@ fn offsets_are_relied_on_where_the_cycle_is_short() {
 
 #[test]
 fn nothing_is_proved_beyond_what_the_tests_cover() {
-    let plain = set(&[(1, 10, 10), (2, 20, 20)], 1);
-    let mut moded = plain.clone();
-    moded.modes.push(Mode { name: "hot".into(), at: ms(5), work: 9.0, rate: 1.0, tasks: None });
-    assert!(proofs(&moded).is_empty());
-    let mut deciding = plain.clone();
-    deciding.costs.decision = Time(1);
-    assert!(proofs(&deciding).is_empty());
-    let job = ListedJob {
-        release: ms(0),
-        deadline: ms(5),
-        execution: ms(1),
-        wcet: ms(1),
-        bcet: ms(1),
-        criticality: 0,
-        value: 1.0,
-    };
-    let mut listed = plain.clone();
-    listed.tasks[0].arrival = Arrival::Listed([job].into());
-    assert!(proofs(&listed).is_empty());
+    let (plain, uncovered) = uncovered_sets();
+    assert!(uncovered.iter().all(|set| proofs(set).is_empty()));
     let mut skipping = plain.clone();
     skipping.tasks[0].skip = Some(2);
     assert!(is_proved(&plain, "skip-over-rto") && !is_proved(&skipping, "skip-over-rto"));

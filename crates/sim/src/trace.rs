@@ -4,7 +4,7 @@ use temponet_task::{Job, Speed, Time};
 
 use crate::metrics::End;
 
-/// Receives the events of a run. Every method does nothing by default and costs nothing if it is not implemented.
+/// Receives the events of a run. Every method does nothing by default. A method that is left out costs nothing.
 pub trait Observer {
     /// A job was released.
     fn released(&mut self, _job: &Job) {}

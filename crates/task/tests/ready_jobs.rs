@@ -111,6 +111,10 @@ fn a_passed_deadline_stops_the_job_or_is_told_once() {
         assert_eq!((decision.stopped(), decision.late(), decision.cores()), (&[][..], late, &[Some(job)][..]));
         assert_eq!(scheduler.seen, events);
     }
+    // A scheduler that takes over hears of it, the program does not hear of it again.
+    ready_jobs.start(&mut scheduler).unwrap();
+    assert!(ready_jobs.decide(&mut scheduler).unwrap().late().is_empty());
+    assert_eq!(scheduler.seen, told);
     assert_eq!(ready_jobs.complete(job), Ok(false));
 }
 

@@ -3,7 +3,7 @@
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use temponet_analysis::WorstCase;
-use temponet_task::{Arrival, ExecutionModel, Gap, Task, TaskSet, Time};
+use temponet_task::{Arrival, ExecutionModel, Gap, ListedJob, Mode, Task, TaskSet, Time};
 
 pub fn ms(n: u64) -> Time {
     Time::from_ms(n)
@@ -98,4 +98,25 @@ fn make_wild(rng: &mut Pcg64, task: &mut Task, unit: u64) {
         let below = Box::new(ExecutionModel::Wcet);
         task.execution = ExecutionModel::Overrun { probability: 0.2, below };
     }
+}
+
+/// A small set that the tests cover, and the same with mode switches, with costs of deciding, and with listed jobs, which they do not.
+pub fn uncovered_sets() -> (TaskSet, [TaskSet; 3]) {
+    let plain = set(&[(1, 10, 10), (2, 20, 20)], 1);
+    let mut moded = plain.clone();
+    moded.modes.push(Mode { name: "hot".into(), at: ms(5), work: 9.0, rate: 1.0, tasks: None });
+    let mut deciding = plain.clone();
+    deciding.costs.decision = Time(1);
+    let job = ListedJob {
+        release: ms(0),
+        deadline: ms(5),
+        execution: ms(1),
+        wcet: ms(1),
+        bcet: ms(1),
+        criticality: 0,
+        value: 1.0,
+    };
+    let mut listed = plain.clone();
+    listed.tasks[0].arrival = Arrival::Listed([job].into());
+    (plain, [moded, deciding, listed])
 }

@@ -13,7 +13,7 @@ use crate::node::{Fields, Node, Value};
 const MOST_JOBS_PER_BURST: i64 = 1_000_000;
 
 /// Keys of `[[task]]`.
-const TASK_KEYS: &[&str] = &[
+pub const TASK_KEYS: &[&str] = &[
     "name",
     "period",
     "wcet",

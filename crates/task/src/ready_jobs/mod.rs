@@ -18,189 +18,30 @@
 //! A [`JobHandle`] names one job for good: the handle of a job that has left is an error, whatever became of its id. The [`JobId`] behind it, which schedulers
 //! see, is used again after the scheduler has been told that its job left.
 
+mod decision;
+mod error;
+mod release;
+
 use crate::{Assignment, Event, InvalidSystem, Job, JobId, OnMiss, Scheduler, Speed, System, SystemView, Task, Time};
 
-/// Mistake in what a program reports, or in what a scheduler decides. The jobs stay on the cores that they have.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReadyJobsError {
-    /// Time ran backwards, or beyond [`Time::MAX_INPUT`].
-    #[error("time goes from {from} to {to}; it must not go back, nor beyond {max}", max = Time::MAX_INPUT)]
-    Time {
-        /// Date so far.
-        from: Time,
-        /// Date reported.
-        to: Time,
-    },
-    /// There is no task of this index.
-    #[error("there is no task {0}")]
-    UnknownTask(usize),
-    /// The job is not ready: it has completed or was stopped.
-    #[error("the job with the id {} has left", .0.id.0)]
-    Left(JobHandle),
-    /// No scheduler has been started.
-    #[error("no scheduler has been started")]
-    NotStarted,
-    /// A release that cannot be: in the future, due before it is released, without work, or with a negative value.
-    #[error("task {task:?}: {what}")]
-    Release {
-        /// Name of the task.
-        task: String,
-        /// What is wrong.
-        what: ReleaseProblem,
-    },
-    /// The scheduler put a job on a core that is not ready, or on two cores, or asked for a speed or a date that it cannot have.
-    #[error("illegal assignment: {0}")]
-    Assignment(AssignmentProblem),
-}
-
-/// What is wrong with a [`Release`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReleaseProblem {
-    /// The release lies in the future.
-    #[error("the release lies in the future")]
-    Future,
-    /// The deadline is not after the release, or beyond [`Time::MAX_INPUT`] from it.
-    #[error("the deadline is not after the release, or too far away")]
-    Deadline,
-    /// The wcet is zero, longer than [`Time::MAX_INPUT`], or less than the bcet.
-    #[error("the wcet is zero, too long, or less than the bcet")]
-    Work,
-    /// The value is not a number from zero on.
-    #[error("the value is not a number from zero on")]
-    Value,
-}
-
-/// What is wrong with an [`Assignment`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum AssignmentProblem {
-    /// The assignment is for another number of cores.
-    #[error("it has {0} cores")]
-    Cores(usize),
-    /// No ready job has this id.
-    #[error("no ready job has the id {}", .0.0)]
-    UnknownJob(JobId),
-    /// A job is on two cores.
-    #[error("the job with the id {} is on two cores", .0.0)]
-    TwoCores(JobId),
-    /// A job is given up and put on a core, or given up twice.
-    #[error("the job with the id {} is given up and used", .0.0)]
-    GivenUp(JobId),
-    /// A core does not have this speed.
-    #[error("no core has the speed {}/1000", .0.0)]
-    Speed(Speed),
-    /// A decision is asked for at a date that is not in the future.
-    #[error("a decision is asked for at {0}, which is not in the future")]
-    Wake(Time),
-}
-
-/// A release of a job. [`Release::of`] fills it from the task; change what is known better about this job.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Release {
-    /// Date of the release; not in the future.
-    pub release: Time,
-    /// Absolute deadline.
-    pub deadline: Time,
-    /// Worst-case execution time.
-    pub wcet: Time,
-    /// Best-case execution time.
-    pub bcet: Time,
-    /// Criticality; 0 is low.
-    pub criticality: u8,
-    /// Value of meeting the deadline.
-    pub value: f64,
-}
-
-impl Release {
-    /// A job of `task` that is released at `release` and has the task's deadline, execution times, criticality and value.
-    pub fn of(task: &Task, release: Time) -> Release {
-        let Task { deadline, wcet, bcet, criticality, value, .. } = *task;
-        Release { release, deadline: Time(release.0.saturating_add(deadline.0)), wcet, bcet, criticality, value }
-    }
-
-    fn problem(&self, now: Time) -> Option<ReleaseProblem> {
-        let window = self.deadline.saturating_sub(self.release);
-        if self.release > now {
-            return Some(ReleaseProblem::Future);
-        }
-        if window == Time::ZERO || window > Time::MAX_INPUT {
-            return Some(ReleaseProblem::Deadline);
-        }
-        if self.bcet == Time::ZERO || self.bcet > self.wcet || self.wcet > Time::MAX_INPUT {
-            return Some(ReleaseProblem::Work);
-        }
-        (!(self.value.is_finite() && self.value >= 0.0)).then_some(ReleaseProblem::Value)
-    }
-}
-
-/// A released job. Unlike a [`JobId`], a handle is never used for another job of the same [`ReadyJobs`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct JobHandle {
-    id: JobId,
-    generation: u32,
-}
-
-impl JobHandle {
-    /// The id under which schedulers see the job while it is ready.
-    pub fn id(self) -> JobId {
-        self.id
-    }
-}
-
-/// A job that left without completing.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct StoppedJob {
-    /// The job's handle.
-    pub handle: JobHandle,
-    /// The job as it was when it left.
-    pub job: Job,
-    /// Whether its deadline has passed; otherwise the scheduler gave it up.
-    pub is_late: bool,
-}
-
-/// What to do until the next decision.
-#[derive(Clone, Copy, Debug)]
-pub struct Decision<'a> {
-    assignment: &'a Assignment,
-    cores: &'a [Option<JobHandle>],
-    stopped: &'a [StoppedJob],
-    late: &'a [JobHandle],
-    next: Option<Time>,
-}
-
-impl<'a> Decision<'a> {
-    /// The job to run on each core.
-    pub fn cores(&self) -> &'a [Option<JobHandle>] {
-        self.cores
-    }
-
-    /// The speed of a core.
-    pub fn speed(&self, core: usize) -> Speed {
-        self.assignment.speed(core)
-    }
-
-    /// Jobs that left without completing: aborted at their deadline, or given up by the scheduler. The program must stop them.
-    pub fn stopped(&self) -> &'a [StoppedJob] {
-        self.stopped
-    }
-
-    /// Jobs whose deadline has passed since the last decision and that stay, because the system continues late jobs.
-    pub fn late(&self) -> &'a [JobHandle] {
-        self.late
-    }
-
-    /// Latest date of the next decision: the next deadline, or the date that the scheduler asked for. None if only a release or a completion can change
-    /// anything.
-    pub fn next(&self) -> Option<Time> {
-        self.next
-    }
-}
+pub use decision::{Decision, JobHandle, StoppedJob};
+pub use error::{AssignmentProblem, ReadyJobsError, ReleaseProblem};
+pub use release::Release;
 
 const GONE: u32 = u32::MAX;
+
+/// What is known about an id besides the job that has it.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// Place of the job among the active ones, or [`GONE`].
+    place: u32,
+    /// Number of jobs that had the id before.
+    generation: u32,
+    /// Whether the scheduler knows that the job's deadline has passed.
+    deadline_told: bool,
+    /// Number of the last decision that used the job.
+    decision: u64,
+}
 
 /// The ready jobs of a running system, and the jobs on its cores. See the [module header](self) for the life of a job.
 ///
@@ -230,12 +71,8 @@ pub struct ReadyJobs {
     now: Time,
     /// By id.
     jobs: Vec<Job>,
-    /// Place of each id in `active`, or [`GONE`].
-    places: Vec<u32>,
-    /// Number of jobs that have had each id before.
-    generations: Vec<u32>,
-    /// Whether the scheduler knows that the deadline has passed, by id.
-    deadline_told: Vec<bool>,
+    /// By id.
+    slots: Vec<Slot>,
     active: Vec<JobId>,
     running: Vec<Option<JobId>>,
     events: Vec<Event>,
@@ -248,6 +85,8 @@ pub struct ReadyJobs {
     late: Vec<JobHandle>,
     is_told: bool,
     is_started: bool,
+    /// Number of decisions asked for.
+    decisions: u64,
     /// The jobs on the cores, as the program knows them.
     cores: Vec<Option<JobHandle>>,
     /// Number of jobs released so far, by task.
@@ -266,18 +105,17 @@ impl ReadyJobs {
         Ok(ReadyJobs {
             now: Time::ZERO,
             jobs: Vec::with_capacity(room),
-            places: Vec::with_capacity(room),
-            deadline_told: Vec::with_capacity(room),
+            slots: Vec::with_capacity(room),
             active: Vec::with_capacity(room),
             running: vec![None; system.cores],
             events: Vec::with_capacity(2 * room),
             free: Vec::with_capacity(room),
             leaving: Vec::with_capacity(room),
-            generations: Vec::with_capacity(room),
             stopped: Vec::with_capacity(room),
             late: Vec::with_capacity(room),
             is_told: true,
             is_started: false,
+            decisions: 0,
             cores: vec![None; system.cores],
             released: vec![0; room],
             assignment: Assignment::default(),
@@ -321,10 +159,11 @@ impl ReadyJobs {
         scheduler.start(&self.system)?;
         self.is_started = true;
         self.events.clear();
-        self.events.extend(self.active.iter().copied().map(Event::Released));
-        let jobs = &self.jobs;
-        self.events.sort_by_key(|event| jobs[event.job().index()].tie());
-        self.deadline_told.fill(false);
+        let mut active = self.active.clone();
+        active.sort_by_key(|id| self.jobs[id.index()].tie());
+        let is_late = |id: &&JobId| self.slots[id.index()].deadline_told;
+        self.events.extend(active.iter().copied().map(Event::Released));
+        self.events.extend(active.iter().filter(is_late).copied().map(Event::DeadlinePassed));
         Ok(())
     }
 
@@ -375,19 +214,16 @@ impl ReadyJobs {
             value,
         };
         self.released[task] += 1;
-        let place = self.active.len() as u32;
+        let slot = Slot { place: self.active.len() as u32, generation: 0, deadline_told: false, decision: 0 };
         let id = match self.free.pop() {
             Some(id) => {
-                (self.jobs[id.index()], self.places[id.index()]) = (job, place);
-                self.deadline_told[id.index()] = false;
-                self.generations[id.index()] = self.generations[id.index()].wrapping_add(1);
+                let generation = self.slots[id.index()].generation.wrapping_add(1);
+                (self.jobs[id.index()], self.slots[id.index()]) = (job, Slot { generation, ..slot });
                 id
             }
             None => {
                 self.jobs.push(job);
-                self.places.push(place);
-                self.deadline_told.push(false);
-                self.generations.push(0);
+                self.slots.push(slot);
                 JobId(self.jobs.len() as u32 - 1)
             }
         };
@@ -465,7 +301,7 @@ impl ReadyJobs {
         let mut place = 0;
         while place < self.active.len() {
             let id = self.active[place];
-            let told = &mut self.deadline_told[id.index()];
+            let told = &mut self.slots[id.index()].deadline_told;
             if self.jobs[id.index()].deadline > self.now || *told {
                 place += 1;
                 continue;
@@ -485,28 +321,23 @@ impl ReadyJobs {
         }
     }
 
-    fn problem(&self, assignment: &Assignment) -> Option<AssignmentProblem> {
-        let (cores, given_up) = (assignment.cores(), assignment.abandoned());
-        if cores.len() != self.system.cores {
-            return Some(AssignmentProblem::Cores(cores.len()));
+    /// Returns what is wrong with an assignment.
+    fn problem(&mut self, assignment: &Assignment) -> Option<AssignmentProblem> {
+        if assignment.cores().len() != self.system.cores {
+            return Some(AssignmentProblem::Cores(assignment.cores().len()));
         }
-        for (core, id) in cores.iter().enumerate().filter_map(|(core, id)| Some((core, (*id)?))) {
+        self.decisions += 1;
+        let on_cores = assignment.cores().iter().flatten().map(|id| (*id, AssignmentProblem::TwoCores(*id)));
+        let given_up = assignment.abandoned().iter().map(|id| (*id, AssignmentProblem::GivenUp(*id)));
+        for (id, used_twice) in on_cores.chain(given_up) {
             if !self.is_active(id) {
                 return Some(AssignmentProblem::UnknownJob(id));
             }
-            if cores[..core].contains(&Some(id)) {
-                return Some(AssignmentProblem::TwoCores(id));
+            if std::mem::replace(&mut self.slots[id.index()].decision, self.decisions) == self.decisions {
+                return Some(used_twice);
             }
         }
-        for (place, id) in given_up.iter().enumerate() {
-            if !self.is_active(*id) {
-                return Some(AssignmentProblem::UnknownJob(*id));
-            }
-            if cores.contains(&Some(*id)) || given_up[..place].contains(id) {
-                return Some(AssignmentProblem::GivenUp(*id));
-            }
-        }
-        let speeds = (0..cores.len()).map(|core| assignment.speed(core));
+        let speeds = (0..self.system.cores).filter(|_| assignment.has_speeds()).map(|core| assignment.speed(core));
         let unknown = speeds.into_iter().find(|speed| !self.system.speeds.contains(speed));
         let past = assignment.wake().filter(|date| *date <= self.now);
         unknown.map(AssignmentProblem::Speed).or(past.map(AssignmentProblem::Wake))
@@ -538,15 +369,15 @@ impl ReadyJobs {
     }
 
     fn handle(&self, id: JobId) -> JobHandle {
-        JobHandle { id, generation: self.generations[id.index()] }
+        JobHandle { id, generation: self.slots[id.index()].generation }
     }
 
     /// Takes a job off its core and out of the ready jobs. Its id stays taken until the next decision.
     fn leave(&mut self, id: JobId) {
-        let place = std::mem::replace(&mut self.places[id.index()], GONE) as usize;
+        let place = std::mem::replace(&mut self.slots[id.index()].place, GONE) as usize;
         self.active.swap_remove(place);
         if let Some(moved) = self.active.get(place) {
-            self.places[moved.index()] = place as u32;
+            self.slots[moved.index()].place = place as u32;
         }
         let job = &mut self.jobs[id.index()];
         if let (true, Some(core)) = (job.running, job.last_core) {
@@ -561,12 +392,16 @@ impl ReadyJobs {
     }
 
     fn is_active(&self, id: JobId) -> bool {
-        self.places.get(id.index()).is_some_and(|place| *place != GONE)
+        self.slots.get(id.index()).is_some_and(|slot| slot.place != GONE)
     }
 
     /// Returns the id of a job that is ready.
     fn check(&self, handle: JobHandle) -> Result<JobId, ReadyJobsError> {
-        let is_same = self.generations.get(handle.id.index()) == Some(&handle.generation);
-        if is_same && self.is_active(handle.id) { Ok(handle.id) } else { Err(ReadyJobsError::Left(handle)) }
+        let is_same = |slot: &Slot| slot.place != GONE && slot.generation == handle.generation;
+        if self.slots.get(handle.id.index()).is_some_and(is_same) {
+            Ok(handle.id)
+        } else {
+            Err(ReadyJobsError::Left(handle))
+        }
     }
 }

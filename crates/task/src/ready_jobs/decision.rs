@@ -1,0 +1,68 @@
+//! What a program gets back: handles of its jobs, and decisions about them.
+
+use crate::{Assignment, Job, JobId, Speed, Time};
+
+/// A released job. Unlike a [`JobId`], a handle is never used for another job of the same [`ReadyJobs`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct JobHandle {
+    pub(super) id: JobId,
+    /// Number of jobs that had the id before.
+    pub(super) generation: u32,
+}
+
+impl JobHandle {
+    /// The id under which schedulers see the job while it is ready.
+    pub fn id(self) -> JobId {
+        self.id
+    }
+}
+
+/// A job that left without completing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct StoppedJob {
+    /// The job's handle.
+    pub handle: JobHandle,
+    /// The job as it was when it left.
+    pub job: Job,
+    /// Whether its deadline has passed; otherwise the scheduler gave it up.
+    pub is_late: bool,
+}
+
+/// What to do until the next decision.
+#[derive(Clone, Copy, Debug)]
+pub struct Decision<'a> {
+    pub(super) assignment: &'a Assignment,
+    pub(super) cores: &'a [Option<JobHandle>],
+    pub(super) stopped: &'a [StoppedJob],
+    pub(super) late: &'a [JobHandle],
+    pub(super) next: Option<Time>,
+}
+
+impl<'a> Decision<'a> {
+    /// The job to run on each core.
+    pub fn cores(&self) -> &'a [Option<JobHandle>] {
+        self.cores
+    }
+
+    /// The speed of a core.
+    pub fn speed(&self, core: usize) -> Speed {
+        self.assignment.speed(core)
+    }
+
+    /// Jobs that left without completing: aborted at their deadline, or given up by the scheduler. The program must stop them.
+    pub fn stopped(&self) -> &'a [StoppedJob] {
+        self.stopped
+    }
+
+    /// Jobs whose deadline has passed since the last decision and that stay, because the system continues late jobs.
+    pub fn late(&self) -> &'a [JobHandle] {
+        self.late
+    }
+
+    /// Latest date of the next decision: the next deadline, or the date that the scheduler asked for. None if only a release or a completion can change
+    /// anything.
+    pub fn next(&self) -> Option<Time> {
+        self.next
+    }
+}
