@@ -11,7 +11,7 @@ use temponet_analysis::{
     NotAnalyzable, Order, Outcome, PriorityRule, TESTS, WorstCase, bcl, density, gfb, hyperbolic, liu_layland,
     processor_demand, qpa, response_times, rta,
 };
-use temponet_task::{Arrival, Costs, ListedJob, Mode, Task, TaskSet, Time};
+use temponet_task::{Arrival, Costs, Task, TaskSet, Time};
 
 use task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
 
