@@ -2,7 +2,7 @@
 
 use crate::{Assignment, Job, JobId, Speed, Time};
 
-/// A released job. Unlike a [`JobId`], a handle is never used for another job of the same [`ReadyJobs`].
+/// A released job. Unlike a [`JobId`], a handle is never used for another job of the same [`ReadyJobs`](super::ReadyJobs).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct JobHandle {
     pub(super) id: JobId,

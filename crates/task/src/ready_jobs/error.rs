@@ -37,7 +37,7 @@ pub enum ReadyJobsError {
     Assignment(AssignmentProblem),
 }
 
-/// What is wrong with a [`Release`].
+/// What is wrong with a [`Release`](super::Release).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReleaseProblem {
@@ -55,7 +55,7 @@ pub enum ReleaseProblem {
     Value,
 }
 
-/// What is wrong with an [`Assignment`].
+/// What is wrong with an [`Assignment`](crate::Assignment).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AssignmentProblem {
