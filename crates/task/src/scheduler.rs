@@ -18,6 +18,15 @@ pub trait Scheduler: Send {
     /// Writes a decision into `assignment`, in which every core is initially idle and at full speed.
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment);
 
+    /// Takes note of the events of a decision that someone else has taken, such as a shield that leaves no choice. What
+    /// it writes into `scratch`, which is empty as for [`Scheduler::decide`], is ignored.
+    ///
+    /// The default decides. A scheduler whose decisions are expensive and that keeps no state of past events does
+    /// nothing here.
+    fn watch(&mut self, view: &SystemView<'_>, scratch: &mut Assignment) {
+        self.decide(view, scratch);
+    }
+
     /// Returns the number of ready jobs up to which a run finishes in reasonable time. Default: [`MOST_LOOKED_AT`].
     ///
     /// The time to work off a backlog grows with its square for a scheduler that looks at every ready job at every
@@ -45,6 +54,10 @@ macro_rules! is_scheduler {
 
             fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
                 (**self).decide(view, assignment);
+            }
+
+            fn watch(&mut self, view: &SystemView<'_>, scratch: &mut Assignment) {
+                (**self).watch(view, scratch);
             }
 
             fn most_ready(&self) -> usize {

@@ -29,6 +29,9 @@ pub struct Task {
     pub jitter: Time,
     /// Criticality level. 0 is low; a task with a level above 0 is critical, the higher the more.
     pub criticality: u8,
+    /// Whether the shield is to guarantee every deadline of this task, even where other tasks have to miss theirs. If no
+    /// task of a set says so, it guarantees the most critical ones.
+    pub guarantee: bool,
     /// Value of meeting one deadline. 1 by default.
     pub value: f64,
     /// Priority under the scheduler `fp`: the job with the larger number runs first.
@@ -169,6 +172,7 @@ impl Task {
             offset: Time::ZERO,
             jitter: Time::ZERO,
             criticality: 0,
+            guarantee: false,
             value: 1.0,
             priority: None,
             skip: None,
