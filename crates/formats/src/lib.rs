@@ -29,7 +29,7 @@ use temponet_task::TaskSet;
 use temponet_task::wording::visible;
 
 pub use input::{is_pipe, read_bytes};
-pub use read::TASK_KEYS;
+pub use read::{BURST_KEYS, TASK_KEYS};
 pub use rt_app::{Exported, to_rt_app};
 pub use template::TEMPLATE;
 pub use write::{NotRepresentable, write};

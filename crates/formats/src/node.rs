@@ -20,7 +20,7 @@ pub(super) enum Value {
     Number(String),
     /// A quoted text.
     Text(String),
-    /// A CSV cell, which is read as a number or a text depending on its key.
+    /// A CSV cell, which is read as a number, a text or a boolean depending on its key.
     Cell(String),
     Bool(bool),
     List(Vec<Node>),
@@ -111,6 +111,16 @@ impl Node {
                 Err(self.is_wrong(format_args!("{key} = {} must be a number from {least} to {most}", self.shown())))
             }
             None => Err(self.is_wrong(format_args!("{key} = {} is not a number", self.shown()))),
+        }
+    }
+
+    /// Returns whether the value is `true`. A CSV cell may be in any case, because spreadsheets write `TRUE`.
+    pub fn boolean(&self, key: &str) -> Result<bool, Problem> {
+        match &self.value {
+            Value::Bool(value) => Ok(*value),
+            Value::Cell(text) if text.eq_ignore_ascii_case("true") => Ok(true),
+            Value::Cell(text) if text.eq_ignore_ascii_case("false") => Ok(false),
+            _ => Err(self.is_wrong(format_args!("{key} = {} must be true or false", self.shown()))),
         }
     }
 

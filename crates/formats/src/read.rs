@@ -14,8 +14,8 @@ use temponet_task::{Aim, Costs, Mode, OnMiss, Server, Speed, System, Task, TaskS
 use crate::Problem;
 use crate::node::{Fields, Node, Value};
 use crate::notes::{Imported, Notes};
-pub use task::TASK_KEYS;
 use task::TaskReader;
+pub use task::{BURST_KEYS, TASK_KEYS};
 
 /// A set and its warnings, or the error.
 pub(super) type ReadResult = Result<(TaskSet, Vec<Problem>), Problem>;

@@ -51,6 +51,7 @@ enum Out {
     Text(String),
     Number(f64),
     Integer(i64),
+    Bool(bool),
     List(Vec<Out>),
     Table(Entries),
 }
@@ -180,11 +181,14 @@ fn task_entries(task: &Task, set: &TaskSet) -> Entries {
     entries
 }
 
-/// Returns criticality and value, unless they are the default.
+/// Returns criticality, guarantee and value, unless they are the default.
 fn importance(task: &Task) -> Entries {
     let mut entries: Entries = Vec::new();
     if task.criticality > 0 {
         entries.push(("criticality", Out::Integer(i64::from(task.criticality))));
+    }
+    if task.guarantee {
+        entries.push(("guarantee", Out::Bool(true)));
     }
     if task.value != 1.0 {
         entries.push(("value", Out::Number(task.value)));
@@ -249,6 +253,7 @@ fn toml_value(value: &Out) -> String {
         Out::Text(text) => ::toml::Value::String(text.clone()).to_string(),
         Out::Number(number) => format!("{number:?}"),
         Out::Integer(number) => number.to_string(),
+        Out::Bool(value) => value.to_string(),
         Out::List(items) => format!("[{}]", items.iter().map(toml_value).collect::<Vec<_>>().join(", ")),
         Out::Table(entries) => {
             let entries: Vec<_> = entries.iter().map(|(key, value)| format!("{key} = {}", toml_value(value))).collect();
@@ -274,6 +279,7 @@ fn json_value(value: &Out, depth: usize, out: &mut String) {
         Out::Text(text) => return out.push_str(&serde_json::Value::from(text.as_str()).to_string()),
         Out::Number(number) => return out.push_str(&format!("{number:?}")),
         Out::Integer(number) => return out.push_str(&number.to_string()),
+        Out::Bool(value) => return out.push_str(&value.to_string()),
         Out::List(items) => ('[', ']', items.iter().map(|item| (None, item)).collect()),
         Out::Table(entries) => ('{', '}', entries.iter().map(|(key, item)| (Some(*key), item)).collect()),
     };
@@ -331,6 +337,7 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
                 (_, Out::Text(text)) => text.clone(),
                 (_, Out::Number(number)) => number.to_string(),
                 (_, Out::Integer(number)) => number.to_string(),
+                (_, Out::Bool(value)) => value.to_string(),
                 ("mk", Out::List(items)) => items.iter().map(toml_value).collect::<Vec<_>>().join("/"),
                 _ => return refuse(&format!("{key} with parameters")),
             };
@@ -345,8 +352,13 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
 /// Writes listed jobs as CSV, in the order of their releases.
 fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
     no_head(set, "")?;
-    if let Some(task) = set.tasks.iter().find(|task| task.priority.is_some()) {
-        let what = format!("the priority of {:?}, whose jobs are listed,", task.name);
+    let without_column = set.tasks.iter().find_map(|task| match task {
+        Task { priority: Some(_), name, .. } => Some(("priority", name)),
+        Task { guarantee: true, name, .. } => Some(("guarantee", name)),
+        _ => None,
+    });
+    if let Some((key, name)) = without_column {
+        let what = format!("the {key} of {name:?}, whose jobs are listed,");
         return Err(NotRepresentable { what, format: "CSV", hint: "" });
     }
     let mut jobs: Vec<(&ListedJob, usize)> = Vec::new();

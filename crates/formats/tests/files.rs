@@ -48,6 +48,7 @@ fn toml_reads_units_defaults_and_everything_else() {
         offset = 1
         jitter = 2
         criticality = "high"
+        guarantee = true
         wcet_high = 300
         overrun = 0.1
         value = 2.5
@@ -63,6 +64,7 @@ fn toml_reads_units_defaults_and_everything_else() {
         bcet = 10
         acet = 20
         wcet = 100
+        guarantee = false
         [[burst]]
         name = "peak"
         jobs = 10
@@ -71,6 +73,7 @@ fn toml_reads_units_defaults_and_everything_else() {
         deadline = 10000
         start = 500
         for = 10000000
+        guarantee = true
         [[mode]]
         at = "1s"
         work = 1.5
@@ -84,6 +87,7 @@ fn toml_reads_units_defaults_and_everything_else() {
     assert_eq!((a.wcet, a.deadline, a.offset, a.jitter), (us(200), us(900), us(1), us(2)));
     assert_eq!((a.criticality, a.value, a.priority, a.skip, a.mk), (1, 2.5, Some(-3), Some(4), Some((2, 3))));
     assert_eq!((a.wcet_high, a.server), (Some(us(300)), Some(0)));
+    assert_eq!((a.guarantee, b.guarantee, peak.guarantee), (true, false, true));
     let overrun = ExecutionModel::Overrun { probability: 0.1, below: Box::new(ExecutionModel::Wcet) };
     assert_eq!(a.execution, overrun);
     assert_eq!(b.arrival, Arrival::Sporadic { minimum: us(500), gap: Gap::Exponential { mean: us(700) } });
@@ -111,6 +115,13 @@ fn every_error_is_one_line_with_file_line_and_value() {
         (with_line("wcet = 3\nbcet = 4"), "bcet 4ms is more than the wcet 3ms"),
         (with_line("wcet = 3\nvalue = inf"), "set.toml:5: value = inf must be a number from 0 to 1000000000000"),
         (with_line("wcet = 3\ncriticality = \"huge\""), "set.toml:5: criticality = \"huge\""),
+        (with_line("wcet = 3\nguarantee = 1"), "set.toml:5: guarantee = 1 must be true or false"),
+        (with_line("wcet = 3\nguarantee = \"true\""), "set.toml:5: guarantee = \"true\" must be true or false"),
+        (with_line("wcet = 3\nguarantee = [true]"), "set.toml:5: guarantee = a list must be true or false"),
+        (
+            "[[burst]]\nname = \"a\"\njobs = 2\nevery = 9\nwcet = 1\nguarantee = \"no\"\n".into(),
+            "set.toml:6: guarantee = \"no\" must be true or false",
+        ),
         (with_line("wcet = 3\nmk = [3, 2]"), "set.toml:5: mk = a list must be [m, k]"),
         (with_line("wcet = 3\nserver = \"x\""), "set.toml:5: there is no server \"x\""),
         (with_line("wcet = 3\nkind = \"odd\""), "set.toml:5: kind = \"odd\" is none of periodic, sporadic"),
@@ -146,6 +157,54 @@ fn json_has_the_same_keys_and_lines() {
     assert!(error("[1, 2]").contains("must be a table"));
     let deep = format!("{{\"task\": {}1{}}}", "[".repeat(100), "]".repeat(100));
     assert_eq!(error(&deep), "set.json:1: nested too deeply");
+}
+
+#[test]
+fn json_reads_and_refuses_a_guarantee_like_toml() {
+    let with = |task: &str, burst: &str| {
+        let task = format!("{{\"name\": \"a\", \"period\": 10, \"wcet\": 2,\n\"guarantee\": {task}}}");
+        let burst = format!("{{\"name\": \"b\", \"jobs\": 2, \"every\": 9, \"wcet\": 1,\n\"guarantee\": {burst}}}");
+        read(&format!("{{\"task\": [{task}],\n\"burst\": [{burst}]}}"), Format::Json)
+    };
+    for (task, burst) in [(true, false), (false, true)] {
+        let set = with(&task.to_string(), &burst.to_string()).unwrap().set;
+        assert_eq!((set.tasks[0].guarantee, set.tasks[1].guarantee), (task, burst));
+    }
+    assert_eq!(with("\"true\"", "true").unwrap_err(), "set.json:2: guarantee = \"true\" must be true or false");
+    assert_eq!(with("true", "0").unwrap_err(), "set.json:4: guarantee = 0 must be true or false");
+    assert_eq!(with("null", "true").unwrap_err(), "set.json:2: null has no meaning here: leave the key out");
+}
+
+#[test]
+fn csv_has_a_column_for_the_guarantee_of_tasks_but_not_of_listed_jobs() {
+    let text = "name,period,wcet,guarantee\na,10,1,true\nb,10,1,false\nc,10,1,\nd,10,1,TRUE\ne,10,1,False\n";
+    let set = read(text, Format::Csv).unwrap().set;
+    let guaranteed: Vec<bool> = set.tasks.iter().map(|task| task.guarantee).collect();
+    assert_eq!(guaranteed, [true, false, false, true, false]);
+    for cell in ["yes", "1", "t", "true false"] {
+        let error =
+            read(&format!("name,period,wcet,guarantee\na,10,1,true\nb,10,1,{cell}\n"), Format::Csv).unwrap_err();
+        assert_eq!(error, format!("set.csv:3: guarantee = {cell} must be true or false"));
+    }
+    let error = read("name,release,execution,deadline,guarantee\na,0,1,5,true\n", Format::Csv).unwrap_err();
+    assert!(error.starts_with("set.csv:2: job \"a\": unknown key \"guarantee\""), "{error}");
+}
+
+#[test]
+fn a_guarantee_is_written_only_where_there_is_one() {
+    let ms = Time::from_ms;
+    let mut set = TaskSet::new("set", vec![Task::periodic("a", ms(10), ms(2)), Task::periodic("b", ms(10), ms(2))], 1);
+    for format in [Format::Toml, Format::Json, Format::Csv] {
+        assert!(!write(&set, format).unwrap().contains("guarantee"));
+    }
+    set.tasks[1].guarantee = true;
+    assert!(
+        write(&set, Format::Toml)
+            .unwrap()
+            .ends_with("name = \"b\"\nperiod = \"10ms\"\nwcet = \"2ms\"\nguarantee = true\n")
+    );
+    assert_eq!(write(&set, Format::Json).unwrap().matches("\"guarantee\": true").count(), 1);
+    assert_eq!(write(&set, Format::Csv).unwrap(), "name,period,wcet,guarantee\na,10ms,2ms,\nb,10ms,2ms,true\n");
 }
 
 #[test]
@@ -292,31 +351,31 @@ fn any_time() -> impl Strategy<Value = Time> {
 
 fn any_task() -> impl Strategy<Value = Task> {
     let times = (any_time(), any_time(), any_time(), any_time(), any_time());
-    let extras = (0..6usize, 0..3usize, 0u8..4, 0.0..10.0f64, proptest::option::of(-5i64..5), "[a-z \"\\\\é]{1,8}");
-    (times, extras).prop_map(
-        |((period, low, high, deadline, offset), (model, arrival, criticality, value, priority, name))| {
-            let (bcet, wcet) = (low.min(high), low.max(high));
-            let mut task = Task::periodic(name, period, wcet);
-            (task.deadline, task.offset, task.jitter) = (deadline, offset, Time(offset.0 / 2));
-            (task.criticality, task.value, task.priority) = (criticality, value, priority);
-            (task.bcet, task.acet) = (bcet, Some(Time(bcet.0 / 2 + wcet.0 / 2)).filter(|acet| *acet >= bcet));
-            task.execution = match model {
-                0 => ExecutionModel::Uniform,
-                1 => ExecutionModel::Normal { deviation: bcet },
-                2 if task.acet.is_some() => ExecutionModel::Weibull { exceed: 0.01 },
-                3 => ExecutionModel::Pareto { shape: 1.5 },
-                4 => ExecutionModel::Empirical { samples: [bcet, wcet].into() },
-                _ => ExecutionModel::Wcet,
-            };
-            if arrival == 1 {
-                task.arrival = Arrival::Sporadic { minimum: period, gap: Gap::Uniform { max: period + period } };
-            } else if arrival == 2 {
-                (task.wcet_high, task.mk, task.skip) = (Some(wcet + bcet), Some((1, 2)), Some(3));
-                task.execution = ExecutionModel::Overrun { probability: 0.25, below: Box::new(task.execution) };
-            }
-            task
-        },
-    )
+    let importance = (0u8..4, any::<bool>(), 0.0..10.0f64);
+    let extras = (0..6usize, 0..3usize, importance, proptest::option::of(-5i64..5), "[a-z \"\\\\é]{1,8}");
+    (times, extras).prop_map(|((period, low, high, deadline, offset), (model, arrival, importance, priority, name))| {
+        let (bcet, wcet) = (low.min(high), low.max(high));
+        let mut task = Task::periodic(name, period, wcet);
+        (task.deadline, task.offset, task.jitter) = (deadline, offset, Time(offset.0 / 2));
+        (task.criticality, task.guarantee, task.value) = importance;
+        task.priority = priority;
+        (task.bcet, task.acet) = (bcet, Some(Time(bcet.0 / 2 + wcet.0 / 2)).filter(|acet| *acet >= bcet));
+        task.execution = match model {
+            0 => ExecutionModel::Uniform,
+            1 => ExecutionModel::Normal { deviation: bcet },
+            2 if task.acet.is_some() => ExecutionModel::Weibull { exceed: 0.01 },
+            3 => ExecutionModel::Pareto { shape: 1.5 },
+            4 => ExecutionModel::Empirical { samples: [bcet, wcet].into() },
+            _ => ExecutionModel::Wcet,
+        };
+        if arrival == 1 {
+            task.arrival = Arrival::Sporadic { minimum: period, gap: Gap::Uniform { max: period + period } };
+        } else if arrival == 2 {
+            (task.wcet_high, task.mk, task.skip) = (Some(wcet + bcet), Some((1, 2)), Some(3));
+            task.execution = ExecutionModel::Overrun { probability: 0.25, below: Box::new(task.execution) };
+        }
+        task
+    })
 }
 
 fn any_set() -> impl Strategy<Value = TaskSet> {
@@ -334,7 +393,8 @@ fn any_set() -> impl Strategy<Value = TaskSet> {
             set.tasks[0].server = Some(0);
             set.modes = vec![Mode { name: "m".into(), at: Time(7), work: 1.25, rate: 0.5, tasks: Some(vec![0]) }];
             let arrival = Arrival::Burst { jobs: 2, every: Time(50), until: Time(500) };
-            set.tasks.push(Task { arrival, ..Task::periodic("burst", Time(50), Time(3)) });
+            let guarantee = set.tasks[0].guarantee;
+            set.tasks.push(Task { arrival, guarantee, ..Task::periodic("burst", Time(50), Time(3)) });
         }
         set
     })

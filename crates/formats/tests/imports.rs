@@ -284,12 +284,14 @@ fn a_list_of_jobs_loses_nothing_on_the_way_to_csv() {
     assert!(write(&set, Format::Csv).unwrap_err().to_string().starts_with("\"cores\" of the whole set"));
     (set.cores, set.tasks[0].priority) = (1, Some(2));
     assert!(write(&set, Format::Csv).unwrap_err().to_string().starts_with("the priority of \"a\""));
+    (set.tasks[0].priority, set.tasks[0].guarantee) = (None, true);
+    assert!(write(&set, Format::Csv).unwrap_err().to_string().starts_with("the guarantee of \"a\""));
 }
 
 #[test]
 fn what_rt_app_has_no_words_for_is_named() {
     let mut set = TaskSet::new("set", vec![Task::periodic("a", Time(10_500_500), Time(1_200_001))], 4);
-    set.tasks[0].priority = Some(3);
+    (set.tasks[0].priority, set.tasks[0].guarantee) = (Some(3), true);
     set.tasks.push(Task { bcet: ms(1), execution: ExecutionModel::Uniform, ..Task::periodic("b", ms(5), ms(2)) });
     let burst = Arrival::Burst { jobs: 2, every: ms(5), until: Time::NEVER };
     set.tasks.push(Task { arrival: burst, ..Task::periodic("c", ms(5), ms(2)) });
@@ -299,6 +301,7 @@ fn what_rt_app_has_no_words_for_is_named() {
         "task \"a\": its wcet 1.200001ms is rounded to 1.201ms",
         "task \"a\": its period 10.5005ms is rounded to 10.5ms",
         "task \"a\": its deadline 10.5005ms is rounded to 10.5ms",
+        "task \"a\": guarantee is not represented",
         "task \"a\": priority is not represented",
         "task \"b\": execution times below the wcet are not represented",
         "task \"c\": is left out: rt-app has no bursts",

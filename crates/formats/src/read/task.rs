@@ -28,6 +28,7 @@ pub const TASK_KEYS: &[&str] = &[
     "wcet_high",
     "overrun",
     "criticality",
+    "guarantee",
     "value",
     "priority",
     "skip",
@@ -35,7 +36,8 @@ pub const TASK_KEYS: &[&str] = &[
     "server",
 ];
 /// Keys of `[[burst]]`.
-const BURST_KEYS: &[&str] = &["name", "jobs", "every", "wcet", "deadline", "start", "for", "criticality", "value"];
+pub const BURST_KEYS: &[&str] =
+    &["name", "jobs", "every", "wcet", "deadline", "start", "for", "criticality", "guarantee", "value"];
 
 /// Reader of the `[[task]]` and `[[burst]]` tables of a file.
 pub(super) struct TaskReader<'a> {
@@ -118,10 +120,13 @@ impl TaskReader<'_> {
         Ok(task)
     }
 
-    /// Reads criticality and value.
+    /// Reads criticality, guarantee and value.
     fn importance(&self, fields: &mut Fields<'_>, task: &mut Task) -> Result<(), Problem> {
         if let Some(node) = fields.take("criticality") {
             task.criticality = criticality(node)?;
+        }
+        if let Some(node) = fields.take("guarantee") {
+            task.guarantee = node.boolean("guarantee")?;
         }
         if let Some(node) = fields.take("value") {
             task.value = node.number("value", 0.0, MOST_VALUE)?;

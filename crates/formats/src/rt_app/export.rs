@@ -89,6 +89,7 @@ fn unsaid(task: &Task) -> Vec<&'static str> {
         ),
         (task.wcet_high.is_some(), "wcet_high is"),
         (task.criticality > 0, "criticality is"),
+        (task.guarantee, "guarantee is"),
         (task.value != 1.0, "value is"),
         (task.priority.is_some(), "priority is"),
         (task.skip.is_some(), "skip is"),
