@@ -29,7 +29,7 @@ pub use global::{Order, bcl, rta};
 pub use listing::{TESTS, Test};
 pub use mixed_criticality::{amc_rtb, edf_vd, is_mixed, meets_virtual_deadlines, shrink_factor};
 pub use optimal::{fluid, is_in_quanta, pfair};
-pub use partitioned::{partitioned_edf, partitioned_fixed};
+pub use partitioned::{edf_partition, partitioned_edf, partitioned_fixed};
 pub use response_time::{PriorityRule, ResponseTimes, response_times};
 pub use step_budget::StepBudget;
 pub use uniprocessor_edf::{Demand, is_schedulable, processor_demand, qpa, quick_test};

@@ -13,6 +13,19 @@ use super::worst_case::WorstCase;
 
 /// Whether `fit` finds a core for every task such that EDF meets every deadline on each core.
 pub fn partitioned_edf(worst_case: &WorstCase, fit: Fit) -> Outcome {
+    packed_by_demand(worst_case, fit).0
+}
+
+/// Returns a core for every task, by its place, such that EDF meets every deadline on each core; none if no fit finds
+/// one. Worst fit comes first, because it leaves every core some slack.
+pub fn edf_partition(worst_case: &WorstCase) -> Option<Vec<usize>> {
+    [Fit::Worst, Fit::First, Fit::Best].into_iter().find_map(|fit| match packed_by_demand(worst_case, fit) {
+        (Outcome::Schedulable, core_of) => Some(core_of),
+        _ => None,
+    })
+}
+
+fn packed_by_demand(worst_case: &WorstCase, fit: Fit) -> (Outcome, Vec<usize>) {
     let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
     let mut budget = StepBudget::standard();
     packed(worst_case, fit, true, |members| {
@@ -32,17 +45,19 @@ pub fn partitioned_fixed(worst_case: &WorstCase, fit: Fit, rule: PriorityRule) -
             outcome => Some(outcome == Outcome::Schedulable),
         }
     })
+    .0
 }
 
 /// Largest number of tasks that are packed by response times. Packing more would take too many analyses.
 const MOST_TASKS: usize = 500;
 
+/// Packs the tasks. Returns the verdict and the core of each task.
 fn packed(
     worst_case: &WorstCase,
     fit: Fit,
     by_density: bool,
     mut fits: impl FnMut(&[usize]) -> Option<bool>,
-) -> Outcome {
+) -> (Outcome, Vec<usize>) {
     let load = |(work, time): (u64, u64)| work as f64 / time as f64;
     let loads: Vec<f64> = worst_case.tasks.iter().map(|task| load(task.density())).collect();
     let (mut all_fit, mut undecided) = (true, false);
@@ -66,9 +81,10 @@ fn packed(
         let density: f64 = core.iter().map(|place| loads[*place]).sum();
         all_fit &= (by_density && density <= 1.0 - 1e-6) || (!undecided && fits(&core) == Some(true));
     }
-    match (all_fit, undecided) {
+    let outcome = match (all_fit, undecided) {
         (true, _) => Outcome::Schedulable,
         (false, true) => Outcome::Undecided,
         (false, false) => Outcome::NotProved,
-    }
+    };
+    (outcome, partition.cluster_of)
 }

@@ -1,116 +1,19 @@
 //! Contract of the shield: behind it no scheduler, however bad, misses a deadline that is proved to be safe; it is not
 //! just EDF; and where nothing is proved it does not interfere.
 
-use rand::{Rng, RngExt, SeedableRng};
+mod bad;
+
+use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_sched::shield::{Role, Shield, ShieldCounters};
 use temponet_sched::{ALL, build};
-use temponet_sim::generate::{Deadlines, Lengths, Rule, Spec, generate};
-use temponet_sim::{Metrics, Unobserved, simulate};
+use temponet_sim::{Unobserved, simulate};
 use temponet_task::{
-    Arrival, Assignment, Costs, ExecutionModel, Gap, JobId, Mode, NotApplicable, OnMiss, Scheduler, System, SystemView,
+    Arrival, Assignment, Costs, ExecutionModel, JobId, Mode, NotApplicable, OnMiss, Scheduler, System, SystemView,
     Task, TaskSet, Time,
 };
 
-/// Bad schedulers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Bad {
-    /// Random ready jobs, other ones at every decision, and sometimes none.
-    Random,
-    /// Latest deadline first.
-    LatestDeadline,
-    /// Longest remaining work first.
-    Longest,
-    /// Last come, first served.
-    LastComeFirst,
-    /// Never runs a job.
-    Idle,
-    /// Earliest or latest deadline first, at random.
-    Fickle,
-    /// Latest deadline first; at times abandons the job with the earliest deadline.
-    Quitter,
-    /// Latest deadline first; requests wake-ups at odd dates.
-    Restless,
-}
-
-const BAD: [Bad; 8] = [
-    Bad::Random,
-    Bad::LatestDeadline,
-    Bad::Longest,
-    Bad::LastComeFirst,
-    Bad::Idle,
-    Bad::Fickle,
-    Bad::Quitter,
-    Bad::Restless,
-];
-
-struct BadScheduler {
-    kind: Bad,
-    seed: u64,
-    rng: Pcg64,
-    ready: Vec<JobId>,
-}
-
-impl BadScheduler {
-    fn new(kind: Bad, seed: u64) -> BadScheduler {
-        BadScheduler { kind, seed, rng: Pcg64::seed_from_u64(seed), ready: Vec::new() }
-    }
-}
-
-impl Scheduler for BadScheduler {
-    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
-        self.rng = Pcg64::seed_from_u64(self.seed);
-        Ok(())
-    }
-
-    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        self.ready.clear();
-        self.ready.extend(view.active);
-        // The job to run first is the last in the list.
-        match self.kind {
-            Bad::Random => self.ready.sort_by_cached_key(|_| self.rng.next_u32()),
-            Bad::Longest => self.ready.sort_by_key(|id| (view.job(*id).remaining(), *id)),
-            Bad::LastComeFirst => self.ready.sort_by_key(|id| view.job(*id).tie()),
-            _ => self.ready.sort_by_key(|id| (view.job(*id).deadline, *id)),
-        }
-        if self.kind == Bad::Fickle && self.rng.random() {
-            self.ready.reverse();
-        }
-        if self.kind == Bad::Quitter && self.ready.len() > 1 && self.rng.random_bool(0.3) {
-            assignment.abandon(self.ready.remove(0));
-        }
-        if self.kind == Bad::Restless && !self.ready.is_empty() {
-            let soon = [1, 10, 1_000, 1_000_000, u64::MAX - view.now.0][self.rng.random_range(0..5)];
-            assignment.wake_at(Time(view.now.0 + soon));
-        }
-        let idles = self.kind == Bad::Idle || (self.kind == Bad::Random && self.rng.random_bool(0.2));
-        if !idles {
-            let chosen: Vec<JobId> = self.ready.iter().rev().take(view.cores()).copied().collect();
-            assignment.place(view, &chosen);
-        }
-    }
-}
-
-/// A bad scheduler or one of the catalog.
-fn inner(choice: usize, seed: u64) -> (String, Box<dyn Scheduler>) {
-    match BAD.get(choice) {
-        Some(bad) => (format!("{bad:?}"), Box::new(BadScheduler::new(*bad, seed))),
-        None => {
-            let entry = &ALL[(choice - BAD.len()) % ALL.len()];
-            (entry.name.into(), build(entry.name).unwrap())
-        }
-    }
-}
-
-fn shielded(scheduler: Box<dyn Scheduler>, set: &TaskSet, seed: u64, horizon: Time) -> (Metrics, ShieldCounters) {
-    let mut shield = Shield::new(scheduler);
-    let metrics = simulate(set, seed, horizon, &mut shield, &mut Unobserved).unwrap();
-    (metrics, shield.counters())
-}
-
-fn bare(mut scheduler: Box<dyn Scheduler>, set: &TaskSet, seed: u64, horizon: Time) -> Metrics {
-    simulate(set, seed, horizon, &mut scheduler, &mut Unobserved).unwrap()
-}
+use bad::{BAD, Bad, BadScheduler, bare, drawn, horizon, inner, shielded, vary};
 
 /// Whether the shield can be armed on this set.
 fn is_proved(set: &TaskSet) -> bool {
@@ -130,53 +33,6 @@ fn full(rng: &mut Pcg64) -> TaskSet {
         tasks.push(Task::periodic(format!("t{}", tasks.len()), Time::from_ms(period), Time::from_ms(wcet)));
     }
     TaskSet::new("full", tasks, 1)
-}
-
-/// A random set with log-uniform periods over one to three orders of magnitude and implicit, constrained or longer
-/// deadlines.
-fn drawn(rng: &mut Pcg64, load: f64, cores: usize) -> TaskSet {
-    let (tasks, longest) = (rng.random_range(2 * cores..=10 * cores), [10, 100, 1_000][rng.random_range(0..3)]);
-    let lengths = Lengths::Periods(Rule::LogUniform(Time::from_ms(1), Time::from_ms(longest)));
-    let deadlines = match rng.random_range(0..4) {
-        0 | 1 => Deadlines::Implicit,
-        2 => Deadlines::Slack(0.3, 1.0),
-        _ => Deadlines::Slack(0.5, 2.0),
-    };
-    generate(&Spec { lengths, deadlines, ..Spec::new(tasks, cores, load) }, rng.next_u64()).unwrap()
-}
-
-/// Adds offsets, jitter, sporadic arrivals, bursts, and execution times below the wcet.
-fn vary(rng: &mut Pcg64, set: &mut TaskSet) {
-    let [offsets, jitter, sporadic, short] = [0.3, 0.15, 0.5, 0.5].map(|share| rng.random_bool(share));
-    for task in &mut set.tasks {
-        let Time(period) = task.period().unwrap();
-        if offsets {
-            task.offset = Time(rng.random_range(0..period));
-        }
-        if jitter && rng.random_bool(0.5) {
-            task.jitter = Time(rng.random_range(0..=period / 4));
-        }
-        if sporadic && rng.random_bool(0.7) {
-            let gap = match rng.random_bool(0.5) {
-                true => Gap::Uniform { max: Time(period + rng.random_range(0..period)) },
-                false => Gap::Exponential { mean: Time(period + rng.random_range(1..period)) },
-            };
-            task.arrival = Arrival::Sporadic { minimum: Time(period), gap };
-        } else if rng.random_bool(0.05) {
-            let (jobs, until) = (rng.random_range(1..=3), if rng.random() { Time::NEVER } else { Time(6 * period) });
-            task.arrival = Arrival::Burst { jobs, every: Time(period), until };
-        }
-        if short {
-            (task.bcet, task.execution) = (Time((task.wcet.0 / 4).max(1)), ExecutionModel::Uniform);
-        }
-    }
-}
-
-/// A horizon of some hundred jobs and several of the longest periods.
-fn horizon(set: &TaskSet) -> Time {
-    let rate: f64 = set.tasks.iter().map(|task| 1.0 / task.period().unwrap().0 as f64).sum();
-    let longest = set.tasks.iter().filter_map(Task::period).max().unwrap();
-    Time((300.0 / rate) as u64).max(longest * 3)
 }
 
 #[test]
@@ -434,24 +290,35 @@ fn what_switches_and_decisions_cost_is_provided_for() {
 }
 
 #[test]
-fn a_stand_in_does_not_decide_in_silence() {
+fn its_role_is_said() {
     let ms = Time::from_ms;
     let tasks = |wcet: u64| vec![Task::periodic("a", ms(10), ms(wcet)), Task::periodic("b", ms(20), ms(wcet))];
     let costs = Costs { context_switch: Time::from_us(10), ..Costs::default() };
     let one = TaskSet::new("one core", tasks(3), 1);
     let two = TaskSet::new("two cores", tasks(6), 2);
     let costly = TaskSet { costs, ..TaskSet::new("costly", tasks(3), 1) };
+    let thirds = (0..3).map(|task| Task::periodic(format!("t{task}"), ms(9), ms(6))).collect();
+    let indivisible = TaskSet::new("not divisible", thirds, 2);
     let over = TaskSet::new("overloaded", tasks(9), 1);
-    let alone = "decides alone, the network is not followed";
+    let mut critical = TaskSet::new("critical", tasks(9), 1);
+    critical.tasks[1].criticality = 1;
+    let mut asked = critical.clone();
+    asked.tasks[0].guarantee = true;
+    let mut too_much = TaskSet::new("too much", tasks(9), 1);
+    too_much.tasks.iter_mut().for_each(|task| task.guarantee = true);
     for (set, sentence, stands_in) in [
-        (&one, "guarantees every deadline by slack stealing".to_string(), false),
-        (&two, format!("guarantees every deadline; partitioned EDF {alone}"), true),
-        (&costly, format!("guarantees every deadline; EDF {alone}"), true),
-        (&over, "guarantees nothing: the set is overloaded".to_string(), false),
+        (&one, "guarantees every deadline by slack stealing", false),
+        (&two, "guarantees every deadline by slack stealing", false),
+        (&costly, "guarantees every deadline by slack stealing", false),
+        (&indivisible, "guarantees every deadline; C=D splitting decides alone, the network is not followed", true),
+        (&over, "guarantees nothing: the set is overloaded, and no task is critical", false),
+        (&critical, "guarantees every deadline of 1 of 2 tasks by slack stealing: b", false),
+        (&asked, "guarantees every deadline of 1 of 2 tasks by slack stealing: a", false),
+        (&too_much, "guarantees every deadline of 1 of 2 tasks by slack stealing: b; not a", false),
     ] {
         let mut shield = Shield::new(build("srpt").unwrap());
         simulate(set, 0, ms(200), &mut shield, &mut Unobserved).unwrap();
-        assert_eq!(shield.role().sentence("the network"), sentence);
+        assert_eq!(shield.role().sentence("the network"), sentence, "{}", set.name);
         assert_eq!(Role::on(&set.system()), shield.role());
         let ShieldCounters { decisions, stand_in, .. } = shield.counters();
         assert_eq!(stand_in, if stands_in { decisions } else { 0 }, "{}", set.name);

@@ -170,6 +170,11 @@ impl Assignment {
         self.dropped.push(job);
     }
 
+    /// Takes back that jobs are abandoned.
+    pub fn keep_all(&mut self) {
+        self.dropped.clear();
+    }
+
     /// Returns the job for each core; `None` is idle.
     pub fn cores(&self) -> &[Option<JobId>] {
         &self.cores

@@ -1,39 +1,45 @@
-//! The shield: any scheduler chooses, and it is overruled where its choice could cost a deadline that is otherwise
-//! safe.
+//! The shield: any scheduler chooses, and it is overruled where its choice could cost a deadline that is guaranteed.
 //!
-//! - *One core.* If EDF is proved to meet every deadline, the shield is *armed*. At each decision it computes how long
-//!   the chosen job can run without endangering a job with an earlier deadline. It lets the job run for that long, and
-//!   runs EDF where there is no such time. So no deadline is missed, whichever job the scheduler chooses.
-//! - *Several cores.* If some scheduler is proved to meet every deadline, that scheduler stands in and decides.
-//! - *Disarmed.* Where nothing is proved, or from an overload until the next idle instant, the inner scheduler decides.
-//!   The only exception: an impossible job never takes a core from a job that can still meet its deadline.
+//! - *The guarantee* ([`Guarantee`]). Every task if everything fits; otherwise the tasks that ask for it or the most
+//!   critical ones, as many as fit. Each guaranteed task belongs to one core.
+//! - *The rule.* At each decision the shield computes for how long each core can run anything else without endangering
+//!   its guaranteed tasks. It lets the chosen jobs run for that long. A core without slack runs the guaranteed job with
+//!   the earliest deadline. So no guaranteed deadline is missed, whichever jobs the scheduler chooses.
+//! - *Stand-in.* If everything fits on several cores, but the tasks cannot be divided among them, a scheduler that is
+//!   proved to meet every deadline decides.
+//! - *Disarmed.* Where nothing is proved the inner scheduler decides.
+//! - *Always.* An impossible job never takes a core from a job that can still meet its deadline.
 //!
 //! Statement, proof and premises in words: `docs/shield.md`.
 //!
 //! Ties: those of the inner scheduler; where EDF runs, earlier release, then lower task index.
 
-mod monitor;
+mod arrivals;
+mod costs;
+mod guarantee;
 mod no_guarantee;
-mod premise;
 mod role;
+mod rule;
 mod slack;
+mod stand_in;
 
-use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView};
+use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
-use monitor::{Monitor, is_idle_instant};
-use premise::{Premise, SafeScheduler};
-use slack::{Claims, Slack};
+use arrivals::Arrivals;
+use guarantee::Premise;
+use rule::{Now, Rule};
 
-pub use no_guarantee::NoGuarantee;
+pub use guarantee::Guarantee;
+pub use no_guarantee::{NoGuarantee, WhyNot};
 pub use role::Role;
 
 /// A scheduler behind the shield.
 pub struct Shield<S> {
     inner: S,
     premise: Result<Premise, NoGuarantee>,
+    arrivals: Arrivals,
+    rule: Rule,
     is_armed: bool,
-    monitor: Monitor,
-    claims: Claims,
     /// Assignment that the inner scheduler proposes.
     proposal: Assignment,
     /// Assignment of the stand-in.
@@ -46,23 +52,25 @@ pub struct Shield<S> {
 pub struct ShieldCounters {
     /// All decisions.
     pub decisions: u64,
-    /// Decisions made while the shield was armed.
+    /// Decisions made while every job of a guaranteed task was guaranteed.
     pub armed: u64,
     /// Decisions that differ from what the inner scheduler proposed, armed or not.
     pub overrides: u64,
-    /// Armed, one core: decisions in which the inner scheduler chose another job than EDF and was allowed to.
+    /// Decisions that let a core run something else while its guaranteed job with the earliest deadline waits.
     pub deviations: u64,
-    /// Armed: decisions of a stand-in, which does not use the proposal of the inner scheduler.
+    /// Decisions that left no choice, so that the inner scheduler was not asked.
+    pub unasked: u64,
+    /// Decisions of a stand-in. The inner scheduler is not asked.
     pub stand_in: u64,
-    /// Jobs that the inner scheduler abandoned and the shield kept. Where every deadline can be met, no job has to be
-    /// abandoned.
+    /// Guaranteed jobs that the inner scheduler abandoned and the shield kept.
     pub kept: u64,
     /// Impossible jobs that lost their core to a job that can still meet its deadline.
     pub impossible: u64,
-    /// Number of times the shield was disarmed during the run.
+    /// Jobs of guaranteed tasks that lost their guarantee: they came too early, took too long, or, because the premise
+    /// was violated in another way, missed their deadline. With a stand-in, the number of times it was disarmed.
     pub lapses: u64,
-    /// Armed, one core: decisions in which it would have taken too long to tell whether the choice is safe, so EDF ran.
-    /// They count as overrides, too.
+    /// Decisions in which it would have taken too long to tell whether the choice is safe, so EDF ran. They count as
+    /// overrides, too.
     pub unknown: u64,
 }
 
@@ -72,9 +80,9 @@ impl<S: Scheduler> Shield<S> {
         Shield {
             inner,
             premise: Err(NoGuarantee::NotStarted),
+            arrivals: Arrivals::default(),
+            rule: Rule::default(),
             is_armed: false,
-            monitor: Monitor::default(),
-            claims: Claims::default(),
             proposal: Assignment::default(),
             plan: Assignment::default(),
             counters: ShieldCounters::default(),
@@ -91,12 +99,12 @@ impl<S: Scheduler> Shield<S> {
         &self.inner
     }
 
-    /// Whether the shield guarantees every deadline at present.
+    /// Whether the guarantee holds at present for every job of the guaranteed tasks.
     pub fn is_armed(&self) -> bool {
         self.is_armed
     }
 
-    /// Reason why the shield is never armed in this run; none if it can be armed.
+    /// Reason why nothing is guaranteed in this run; none if something is.
     pub fn why_disarmed(&self) -> Option<&NoGuarantee> {
         self.premise.as_ref().err()
     }
@@ -106,153 +114,162 @@ impl<S: Scheduler> Shield<S> {
         Role::of(&self.premise)
     }
 
-    /// Disarms when the premise is violated, and arms again when no effect of the violation is left.
+    /// Checks whether jobs kept to the premise since the last decision.
     fn look_around(&mut self, view: &SystemView<'_>) {
-        let Ok(premise) = &self.premise else { return };
-        let violations = self.monitor.observe(view, premise);
-        let was_armed = self.is_armed;
-        let is_sound = (was_armed && !violations.is_overload) || is_idle_instant(view);
-        self.is_armed = is_sound && !violations.breaks_model && !violations.breaks_pattern;
-        self.counters.lapses += u64::from(was_armed && !self.is_armed);
-        if violations.breaks_pattern {
+        let is_void = match &mut self.premise {
+            Ok(Premise::Reserved(guarantee)) => {
+                let losses = self.arrivals.observe(view, guarantee);
+                self.counters.lapses += losses.jobs;
+                self.is_armed = self.arrivals.is_complete();
+                losses.breaks_pattern
+            }
+            Ok(Premise::StandIn(stand_in)) => {
+                let was_armed = stand_in.is_armed;
+                let is_void = stand_in.look_around(view);
+                self.is_armed = stand_in.is_armed;
+                self.counters.lapses += u64::from(was_armed && !self.is_armed);
+                is_void
+            }
+            Err(_) => false,
+        };
+        if is_void {
             self.premise = Err(NoGuarantee::PatternBroken);
+            self.is_armed = false;
         }
     }
 
-    /// Decides on one core while armed.
-    fn decide_on_one_core(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        let earliest = view.ready().min_by_key(|(_, job)| (job.deadline, job.tie()));
-        let wanted = self.proposal.cores()[0];
-        let Some((edf, first)) = earliest else {
-            self.proposal.wake().into_iter().for_each(|date| assignment.wake_at(date));
+    /// Asks the inner scheduler and takes the cores from impossible jobs. Returns whether the proposal is legal.
+    fn ask(&mut self, view: &SystemView<'_>) -> bool {
+        self.proposal.reset(view.cores());
+        self.inner.decide(view, &mut self.proposal);
+        let is_legal = !self.proposal.cores().iter().flatten().any(|id| !view.active.contains(id));
+        if is_legal {
+            self.counters.impossible += make_way(view, &mut self.proposal);
+        }
+        is_legal
+    }
+
+    /// Decides where each core keeps time for its guaranteed tasks. The inner scheduler chooses within the slack.
+    fn decide_within_slack(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        let Ok(Premise::Reserved(guarantee)) = &self.premise else { return };
+        let now = Now { view, guarantee, arrivals: &self.arrivals };
+        self.rule.look(now);
+        if self.rule.leaves_no_choice(now, assignment) {
+            self.proposal.reset(view.cores());
+            self.inner.watch(view, &mut self.proposal);
+            self.counters.unasked += 1;
             return;
-        };
-        let chosen = match wanted.map(|id| (id, view.job(id))) {
-            None => edf,
-            Some((id, _)) if id == edf => id,
-            Some((id, job)) => match self.slack(view, first, job) {
-                Slack::Spare(time) if time.0 > 0 => {
-                    assignment.wake_at(view.now + time);
-                    self.counters.deviations += 1;
-                    id
-                }
-                // Overdrawn: time was lost to something that is not part of any wcet, such as switching. EDF still
-                // loses least.
-                Slack::Spare(_) | Slack::Overdrawn => edf,
-                Slack::Unknown => {
-                    self.counters.unknown += 1;
-                    edf
-                }
-            },
-        };
-        assignment.run(0, chosen);
-        if wanted == Some(chosen) {
-            self.proposal.wake().into_iter().for_each(|date| assignment.wake_at(date));
-        } else {
-            self.counters.overrides += 1;
+        }
+        let before = self.counters.impossible;
+        if !self.ask(view) {
+            // An illegal proposal is passed on, so that the caller reports the error.
+            return std::mem::swap(assignment, &mut self.proposal);
+        }
+        let Ok(Premise::Reserved(guarantee)) = &self.premise else { return };
+        let now = Now { view, guarantee, arrivals: &self.arrivals };
+        let applied = self.rule.apply(now, &self.proposal, assignment);
+        self.counters.overrides += u64::from(applied.overrides || self.counters.impossible > before);
+        self.counters.deviations += u64::from(applied.deviates);
+        self.counters.unknown += u64::from(applied.is_unknown);
+        // On one core the job in turn would pay for the decision at a wake-up.
+        let is_wake_up_free = view.system.costs.decision == Time::ZERO || view.cores() > 1 || !self.rule.runs_first();
+        if let Some(date) = self.proposal.wake().filter(|_| is_wake_up_free) {
+            // A scheduler that is overruled may ask for the same again and again.
+            let soonest = if applied.overrides { view.now + self.rule.least_quantum() } else { date };
+            assignment.wake_at(date.max(soonest));
+        }
+        for id in self.proposal.abandoned() {
+            if self.arrivals.is_guaranteed(*id) {
+                self.counters.kept += 1;
+            } else {
+                assignment.abandon(*id);
+                self.arrivals.left(*id);
+            }
         }
     }
 
-    /// Returns how long `job` can run before `first`, the job with the earliest deadline, and all other work with
-    /// deadlines before that of `job`; at most the remaining work of `job`.
-    fn slack(&mut self, view: &SystemView<'_>, first: &Job, job: &Job) -> Slack {
-        let Ok(premise) = &self.premise else { return Slack::Overdrawn };
-        self.claims.clear();
-        for (_, other) in view.ready().filter(|(_, other)| other.deadline < job.deadline) {
-            self.claims.add_job(other.deadline, premise.remaining(other));
+    /// A stand-in decides, unless the premise of its proof has been violated.
+    fn stand_in(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        // The stand-in must see every event, and it does not see jobs that others abandon. So it is asked at every
+        // decision, and no job is abandoned.
+        if let Ok(Premise::StandIn(stand_in)) = &mut self.premise {
+            self.plan.reset(view.cores());
+            stand_in.scheduler.decide(view, &mut self.plan);
         }
-        for (place, task) in premise.tasks.iter().enumerate() {
-            let Some(arrival) = self.monitor.next_arrival(view.now, place, premise) else { continue };
-            if arrival + task.deadline < job.deadline {
-                self.claims.add_task(arrival + task.deadline, task.period, task.work());
-            }
-        }
-        self.claims.slack(view.now, first.deadline, job.deadline, premise.remaining(job))
-    }
-
-    /// The inner scheduler decides, but impossible jobs make way. With `keeps_all`, no job is abandoned.
-    fn let_inner_rule(&mut self, view: &SystemView<'_>, assignment: &mut Assignment, keeps_all: bool) {
-        if keeps_all {
-            let cores = self.proposal.cores().iter().enumerate();
-            cores.filter_map(|(core, id)| Some((core, (*id)?))).for_each(|(core, id)| assignment.run(core, id));
-            if self.proposal.has_speeds() {
-                (0..view.cores()).for_each(|core| assignment.set_speed(core, self.proposal.speed(core)));
-            }
-            self.proposal.wake().into_iter().for_each(|date| assignment.wake_at(date));
+        if self.is_armed {
+            self.proposal.reset(view.cores());
+            self.inner.watch(view, &mut self.proposal);
             self.counters.kept += self.proposal.abandoned().len() as u64;
-        } else {
-            std::mem::swap(assignment, &mut self.proposal);
+            self.counters.stand_in += 1;
+            return std::mem::swap(assignment, &mut self.plan);
         }
-        let mut replaced = 0;
-        for core in 0..view.cores() {
-            let Some(id) = assignment.cores()[core].filter(|id| view.job(*id).is_impossible(view.now)) else {
-                continue;
-            };
-            let can_take_over = |id: &JobId, job: &Job| {
-                let is_free = !assignment.cores().contains(&Some(*id)) && !assignment.abandoned().contains(id);
-                is_free && !job.is_impossible(view.now)
-            };
-            let others = view.ready().filter(|(other, job)| *other != id && can_take_over(other, job));
-            let Some((best, _)) = others.min_by_key(|(_, job)| (job.deadline, job.tie())) else { break };
-            assignment.run(core, best);
-            replaced += 1;
+        let before = self.counters.impossible;
+        if self.ask(view) {
+            self.counters.kept += self.proposal.abandoned().len() as u64;
+            self.proposal.keep_all();
         }
-        self.counters.impossible += replaced;
-        self.counters.overrides += u64::from(replaced > 0);
+        self.counters.overrides += u64::from(self.counters.impossible > before);
+        std::mem::swap(assignment, &mut self.proposal);
     }
+}
+
+/// Gives the cores of impossible jobs to jobs that can still meet their deadlines, the earliest deadline first. Returns
+/// the number of these cores.
+fn make_way(view: &SystemView<'_>, proposal: &mut Assignment) -> u64 {
+    let mut replaced = 0;
+    for core in 0..view.cores() {
+        let Some(id) = proposal.cores()[core].filter(|id| view.job(*id).is_impossible(view.now)) else { continue };
+        let can_take_over = |id: &JobId, job: &Job| {
+            let is_free = !proposal.cores().contains(&Some(*id)) && !proposal.abandoned().contains(id);
+            is_free && !job.is_impossible(view.now)
+        };
+        let others = view.ready().filter(|(other, job)| *other != id && can_take_over(other, job));
+        let Some((best, _)) = others.min_by_key(|(_, job)| (job.deadline, job.tie())) else { break };
+        proposal.run(core, best);
+        replaced += 1;
+    }
+    replaced
 }
 
 impl<S: Scheduler> Scheduler for Shield<S> {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.inner.start(system)?;
-        self.premise = premise::prove(system);
-        if let Ok(Premise { safe: SafeScheduler::StandIn { scheduler: stand_in, .. }, .. }) = &mut self.premise {
-            stand_in.start(system)?;
+        self.premise = guarantee::prove(system);
+        match &mut self.premise {
+            Ok(Premise::Reserved(guarantee)) => self.rule.start(system, guarantee),
+            Ok(Premise::StandIn(stand_in)) => stand_in.start(system)?,
+            Err(_) => {}
         }
         self.is_armed = self.premise.is_ok();
-        self.monitor.start(system);
-        self.claims.reserve(2 * system.tasks.len());
+        self.arrivals.start(system);
         self.counters = ShieldCounters::default();
         Ok(())
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         self.counters.decisions += 1;
-        self.proposal.reset(view.cores());
-        self.inner.decide(view, &mut self.proposal);
-        // An illegal proposal is passed on, so that the caller reports the error.
-        if self.proposal.cores().iter().flatten().any(|id| !view.active.contains(id)) {
-            std::mem::swap(assignment, &mut self.proposal);
-            return;
-        }
         self.look_around(view);
-        let mut keeps_all = false;
-        if let Ok(Premise { safe: SafeScheduler::StandIn { scheduler: stand_in, .. }, .. }) = &mut self.premise {
-            // The stand-in must see every event, and it does not see jobs that others abandon. So it is asked at every
-            // decision, and no job is abandoned.
-            self.plan.reset(view.cores());
-            stand_in.decide(view, &mut self.plan);
-            keeps_all = true;
+        match &self.premise {
+            Ok(Premise::Reserved(_)) => self.decide_within_slack(view, assignment),
+            Ok(Premise::StandIn(_)) => self.stand_in(view, assignment),
+            Err(_) => {
+                let before = self.counters.impossible;
+                self.ask(view);
+                self.counters.overrides += u64::from(self.counters.impossible > before);
+                std::mem::swap(assignment, &mut self.proposal);
+            }
         }
-        if self.is_armed && keeps_all {
-            let is_wanted = |id: &Option<JobId>| self.proposal.cores().contains(id);
-            self.counters.overrides += u64::from(!self.plan.cores().iter().all(is_wanted));
-            self.counters.stand_in += 1;
-            std::mem::swap(assignment, &mut self.plan);
-        } else if self.is_armed {
-            self.decide_on_one_core(view, assignment);
-        }
-        if self.is_armed {
-            self.counters.armed += 1;
-            self.counters.kept += self.proposal.abandoned().len() as u64;
-        } else {
-            self.let_inner_rule(view, assignment, keeps_all);
-        }
+        self.counters.armed += u64::from(self.is_armed);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let ShieldCounters { overrides, stand_in, .. } = self.counters;
-        let own = [("shield_overrides", overrides), ("stand_in_decisions", stand_in)];
+        let ShieldCounters { overrides, unasked, stand_in, lapses, .. } = self.counters;
+        let own = [
+            ("shield_overrides", overrides),
+            ("shield_unasked", unasked),
+            ("stand_in_decisions", stand_in),
+            ("guarantee_lapses", lapses),
+        ];
         own.into_iter().chain(self.inner.counters()).collect()
     }
 }

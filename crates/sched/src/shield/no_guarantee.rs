@@ -1,8 +1,8 @@
-//! Reasons why the shield guarantees nothing.
+//! Reasons why the shield guarantees nothing, or why it does not guarantee a task.
 
 use temponet_analysis::NotAnalyzable;
 
-/// Reason why the shield cannot guarantee every deadline of a system.
+/// Reason why the shield cannot guarantee any deadline of a system.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoGuarantee {
@@ -18,13 +18,37 @@ pub enum NoGuarantee {
     /// The task with this name releases bursts with jitter.
     #[error("the jobs of a burst of task {0:?} are released one by one")]
     ScatteredBurst(String),
-    /// The utilization exceeds the number of cores.
-    #[error("the set is overloaded")]
+    /// The utilization exceeds the number of cores, and no task is critical or asks for a guarantee.
+    #[error("the set is overloaded, and no task is critical")]
     Overloaded,
     /// The set may fit, but there is no proof for any scheduler that could stand in.
-    #[error("no scheduler is proved to meet every deadline")]
+    #[error("no scheduler is proved to meet every deadline, and no task is critical")]
     NotProved,
+    /// Not even the lightest of the most critical tasks fits on a core by itself.
+    #[error("not even the most critical tasks fit")]
+    CriticalDoNotFit,
     /// The proof relies on the exact arrival times, and a task has arrived at another time.
     #[error("tasks do not arrive in the pattern that makes them schedulable")]
     PatternBroken,
+}
+
+/// Reason why a task is not guaranteed where others are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WhyNot {
+    /// It is less critical than the guaranteed tasks, or other tasks ask for the guarantee.
+    #[error("others come first")]
+    OthersComeFirst,
+    /// It does not fit beside the guaranteed tasks, which are more critical or lighter.
+    #[error("it does not fit beside them")]
+    DoesNotFit,
+    /// It is a list of single jobs, which do not recur.
+    #[error("its jobs do not recur")]
+    DoesNotRecur,
+    /// Its jitter is longer than its period.
+    #[error("its releases can overtake each other")]
+    OvertakingReleases,
+    /// The jobs of its bursts are released one by one.
+    #[error("the jobs of its bursts are released one by one")]
+    ScatteredBurst,
 }

@@ -1,21 +1,25 @@
-//! The role of the shield on a system, in words. Users must be told where another scheduler decides.
+//! The role of the shield on a system, in words. Users must be told what is guaranteed and who decides.
 
 use temponet_task::System;
+use temponet_task::wording::counted;
 
-use super::no_guarantee::NoGuarantee;
-use super::premise::{Premise, SafeScheduler, prove};
+use super::guarantee::{Guarantee, Premise, prove};
+use super::no_guarantee::{NoGuarantee, WhyNot};
 
 /// What the shield does as long as jobs keep to the premise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
-    /// Every deadline is guaranteed, and the inner scheduler chooses within the slack.
-    StealsSlack,
+    /// The deadlines of some or all tasks are guaranteed, and the inner scheduler chooses within the slack.
+    StealsSlack(Guarantee),
     /// Every deadline is guaranteed, because the scheduler with this name decides and the inner one does not.
     StandIn(&'static str),
     /// Nothing is guaranteed, for this reason.
     Disarmed(NoGuarantee),
 }
+
+/// Largest number of task names in a sentence.
+const MOST_NAMES: usize = 6;
 
 impl Role {
     /// Role of a shield on this system, whatever the inner scheduler is.
@@ -25,19 +29,28 @@ impl Role {
 
     pub(super) fn of(premise: &Result<Premise, NoGuarantee>) -> Role {
         match premise {
-            Ok(Premise { safe: SafeScheduler::Edf, .. }) => Role::StealsSlack,
-            Ok(Premise { safe: SafeScheduler::StandIn { name, .. }, .. }) => Role::StandIn(name),
+            Ok(Premise::Reserved(guarantee)) => Role::StealsSlack(guarantee.clone()),
+            Ok(Premise::StandIn(stand_in)) => Role::StandIn(stand_in.name),
             Err(why) => Role::Disarmed(why.clone()),
         }
     }
-}
 
-impl Role {
+    /// The guaranteed tasks, where the inner scheduler chooses within their slack.
+    pub fn guarantee(&self) -> Option<&Guarantee> {
+        match self {
+            Role::StealsSlack(guarantee) => Some(guarantee),
+            Role::StandIn(_) | Role::Disarmed(_) => None,
+        }
+    }
+
     /// The role as a predicate of "the shield", in one sentence. `inner` is the name of the inner scheduler in that
     /// sentence, such as "the network".
     pub fn sentence(&self, inner: &str) -> String {
         match self {
-            Role::StealsSlack => "guarantees every deadline by slack stealing".into(),
+            Role::StealsSlack(guarantee) if guarantee.is_for_all() => {
+                "guarantees every deadline by slack stealing".into()
+            }
+            Role::StealsSlack(guarantee) => partial(guarantee),
             Role::StandIn(name) => {
                 let name = match *name {
                     "edf" => "EDF",
@@ -51,4 +64,26 @@ impl Role {
             Role::Disarmed(why) => format!("guarantees nothing: {why}"),
         }
     }
+}
+
+/// Sentence about a guarantee for a part of the tasks.
+fn partial(guarantee: &Guarantee) -> String {
+    let tasks = || guarantee.tasks();
+    let guaranteed = tasks().filter(|(_, core)| core.is_ok()).count();
+    let listed = |is_listed: &dyn Fn(Result<usize, WhyNot>) -> bool| {
+        let names: Vec<&str> = tasks().filter(|(_, core)| is_listed(*core)).map(|(name, _)| name).collect();
+        match names.len().checked_sub(MOST_NAMES) {
+            None | Some(0) => names.join(", "),
+            Some(more) => format!("{} and {more} more", names[..MOST_NAMES].join(", ")),
+        }
+    };
+    let others = |core: Result<usize, WhyNot>| core.is_err_and(|why| why != WhyNot::OthersComeFirst);
+    let left_out = listed(&others);
+    let left_out = if left_out.is_empty() { left_out } else { format!("; not {left_out}") };
+    let names = listed(&|core| core.is_ok());
+    let total = tasks().count();
+    format!(
+        "guarantees every deadline of {guaranteed} of {} by slack stealing: {names}{left_out}",
+        counted(total, "task")
+    )
 }

@@ -1,6 +1,6 @@
-//! Slack of a job: how long it may run before a job with an earlier deadline has to.
-//! The slack is the least `d − now − h(d)` over the deadlines `d` before the job's own, where h(d) is an upper bound on
-//! the demand by `d`. It is computed from the last deadline down, as in QPA: h never decreases with d, so the demand at
+//! Slack of a core: how long it may run another job than its guaranteed one with the earliest deadline.
+//! The slack is the least `d − now − h(d)` over the deadlines `d` up to that of the other job, where h(d) is an upper
+//! bound on the demand by `d`. It is computed from the last deadline down, as in QPA: h never decreases with d, so the demand at
 //! one deadline tells which earlier deadlines cannot leave less, and these are skipped.
 
 use temponet_task::Time;
@@ -19,9 +19,13 @@ struct Claim {
     work: u64,
 }
 
-/// Upper bounds on all demand from now on. The buffer is reused between decisions.
+/// Upper bounds on all demand from now on. The buffers are reused between decisions.
 #[derive(Debug, Default)]
-pub(super) struct Claims(Vec<Claim>);
+pub(super) struct Claims {
+    all: Vec<Claim>,
+    /// Claims that the descent has not passed yet.
+    left: Vec<Claim>,
+}
 
 /// Result of [`Claims::slack`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,28 +40,31 @@ pub(super) enum Slack {
 
 impl Claims {
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.all.clear();
     }
 
     /// Reserves memory for this many claims: the next arrival of every task, and its ready jobs.
     pub fn reserve(&mut self, claims: usize) {
         self.clear();
-        self.0.reserve(claims);
+        self.all.reserve(claims);
+        self.left.clear();
+        self.left.reserve(claims);
     }
 
     /// Adds a ready job, whose work is due once.
     pub fn add_job(&mut self, deadline: Time, work: Time) {
-        self.0.push(Claim { first: deadline.0, period: u64::MAX, work: work.0 });
+        self.all.push(Claim { first: deadline.0, period: u64::MAX, work: work.0 });
     }
 
     /// Adds the future jobs of a task, whose work is due at `first` for the first time.
     pub fn add_task(&mut self, first: Time, period: Time, work: u64) {
-        self.0.push(Claim { first: first.0, period: period.0.max(1), work });
+        self.all.push(Claim { first: first.0, period: period.0.max(1), work });
     }
 
-    /// Returns the least `d − now − h(d)` over all deadlines d with `from` ≤ d < `to`, at most `cap`. Removes claims on
-    /// the way.
+    /// Returns the least `d − now − h(d)` over all deadlines d with `from` ≤ d < `to`, at most `cap`.
     pub fn slack(&mut self, now: Time, from: Time, to: Time, cap: Time) -> Slack {
+        self.left.clear();
+        self.left.extend(self.all.iter().filter(|claim| claim.first < to.0));
         let (mut least, mut before, mut effort) = (cap.0, to.0, EFFORT);
         // The first deadlines are the likeliest to leave little time, and the smaller `least` is, the more deadlines
         // can be skipped.
@@ -72,8 +79,8 @@ impl Claims {
         }
         before = before.min(self.all_leave(least, now));
         while before > from.0 && least > 0 {
-            self.0.retain(|claim| claim.first < before);
-            effort = match effort.checked_sub(self.0.len()) {
+            self.left.retain(|claim| claim.first < before);
+            effort = match effort.checked_sub(self.left.len()) {
                 Some(left) => left,
                 None => return Slack::Unknown,
             };
@@ -94,7 +101,7 @@ impl Claims {
     /// of the time plus its work once more: h(d) ≤ U·(d − now) + K.
     fn all_leave(&self, least: u64, now: Time) -> u64 {
         let (mut load, mut once) = (0.0, least as f64);
-        for claim in &self.0 {
+        for claim in &self.left {
             let share = claim.work as f64 / claim.period as f64;
             load += share;
             once += share * claim.period.saturating_sub(claim.first.saturating_sub(now.0)) as f64;
@@ -107,7 +114,7 @@ impl Claims {
     /// Returns the last deadline before a date, 0 if there is none, and the demand by then.
     fn last_before(&self, date: u64) -> (u64, u64) {
         let (mut last, mut demand) = (0, 0u64);
-        for claim in self.0.iter().filter(|claim| claim.first < date) {
+        for claim in self.left.iter().filter(|claim| claim.first < date) {
             let repeats = (date - 1 - claim.first) / claim.period;
             last = last.max(claim.first + repeats * claim.period);
             demand = demand.saturating_add((repeats + 1).saturating_mul(claim.work));
@@ -128,11 +135,11 @@ mod tests {
         let mut least = cap as i64;
         for date in from..to {
             let due = |claim: &&Claim| date >= claim.first && (date - claim.first).is_multiple_of(claim.period);
-            if !claims.0.iter().any(|claim| due(&claim)) {
+            if !claims.all.iter().any(|claim| due(&claim)) {
                 continue;
             }
             let mut demand = 0;
-            for claim in &claims.0 {
+            for claim in &claims.all {
                 let mut deadline = claim.first;
                 while deadline <= date {
                     demand += claim.work;
@@ -159,7 +166,8 @@ mod tests {
                 let first = Time(now + rng.random_range(1..40));
                 claims.add_task(first, Time(rng.random_range(3..40)), rng.random_range(1..=heaviest));
             }
-            let from = claims.0.iter().filter(|claim| claim.period == u64::MAX).map(|claim| claim.first).min().unwrap();
+            let from =
+                claims.all.iter().filter(|claim| claim.period == u64::MAX).map(|claim| claim.first).min().unwrap();
             let to = from + rng.random_range(0..200);
             let cap = if rng.random_bool(0.5) { 1_000_000 } else { rng.random_range(1..30) };
             let expected = by_definition(&claims, now, from, to, cap);

@@ -1,0 +1,158 @@
+//! The jobs that are guaranteed, and the earliest arrivals to come.
+//!
+//! A job is guaranteed from its release if it comes no earlier and no later than its task says, until it has used up its
+//! budget. A job that comes too early or takes too long loses only its own guarantee: it is served like the jobs of
+//! other tasks, and the time that is kept for its task stays as it was.
+
+use temponet_task::{Arrival, Event, Job, JobId, System, SystemView, Time};
+
+use super::guarantee::{Guarantee, Reserved};
+
+/// The guaranteed jobs, and the arrivals of every guaranteed task.
+#[derive(Debug, Default)]
+pub(super) struct Arrivals {
+    /// For each task, a date before which none of its unreleased jobs arrives.
+    next: Vec<Time>,
+    /// For each task, the number of guaranteed jobs of its last arrival.
+    together: Vec<u32>,
+    /// For each task, a date from which on no job arrives.
+    until: Vec<Time>,
+    /// State of each job, by its id.
+    jobs: Vec<Cover>,
+    /// Number of active jobs of guaranteed tasks that are not guaranteed.
+    uncovered: usize,
+}
+
+/// Whether a job is guaranteed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Cover {
+    /// Its task is not guaranteed, or the job has left.
+    #[default]
+    None,
+    Guaranteed,
+    /// The job has lost its guarantee.
+    Lost,
+}
+
+/// What happened to the guarantee since the last decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Losses {
+    /// Number of jobs that lost their guarantee.
+    pub jobs: u64,
+    /// Whether arrivals have left the pattern that the proof relies on. This cannot be undone.
+    pub breaks_pattern: bool,
+}
+
+impl Arrivals {
+    pub fn start(&mut self, system: &System) {
+        self.next.clear();
+        self.next.extend(system.tasks.iter().map(|task| task.offset));
+        self.together.clear();
+        self.together.resize(system.tasks.len(), 0);
+        self.until.clear();
+        self.until.extend(system.tasks.iter().map(|task| match task.arrival {
+            Arrival::Burst { until, .. } => until,
+            _ => Time::NEVER,
+        }));
+        self.jobs.clear();
+        // Ids of jobs that have just left are not free yet.
+        self.jobs.reserve(2 * system.tasks.len());
+        self.uncovered = 0;
+    }
+
+    /// Records the events since the last decision.
+    pub fn observe(&mut self, view: &SystemView<'_>, guarantee: &Guarantee) -> Losses {
+        let mut losses = Losses::default();
+        for event in view.events {
+            let id = event.job();
+            let Some(job) = view.jobs.get(id.index()) else { continue };
+            let Some(task) = guarantee.of(job) else { continue };
+            match *event {
+                Event::Released(_) => {
+                    let (is_admitted, is_expected) = self.admit(job, task);
+                    losses.breaks_pattern |= guarantee.is_exact && !is_expected;
+                    self.cover(id, if is_admitted { Cover::Guaranteed } else { Cover::Lost }, &mut losses);
+                }
+                Event::Completed(_) => {
+                    if job.executed > task.budget {
+                        self.lose(id, &mut losses);
+                    }
+                    self.left(id);
+                }
+                Event::DeadlinePassed(_) => self.lose(id, &mut losses),
+                Event::Aborted(_) => {
+                    self.lose(id, &mut losses);
+                    self.left(id);
+                }
+            }
+        }
+        // A job that has used up its budget was on a core until now.
+        for id in view.running.iter().flatten() {
+            let Some(job) = view.jobs.get(id.index()) else { continue };
+            if guarantee.of(job).is_some_and(|task| job.executed >= task.budget) {
+                self.lose(*id, &mut losses);
+            }
+        }
+        losses
+    }
+
+    /// Takes in a job that is released. Returns whether it is guaranteed, and whether it belongs to the exact pattern.
+    fn admit(&mut self, job: &Job, task: &Reserved) -> (bool, bool) {
+        let (next, together) = (&mut self.next[job.task as usize], &mut self.together[job.task as usize]);
+        let arrival = job.deadline.saturating_sub(task.deadline);
+        let is_in_time =
+            arrival + task.deadline == job.deadline && arrival <= job.release && job.release <= arrival + task.jitter;
+        let is_of_last = *together > 0 && *together < task.jobs && arrival + task.period == *next;
+        let is_expected = arrival == *next || is_of_last;
+        let is_admitted = is_in_time && (arrival >= *next || is_of_last);
+        if is_admitted {
+            *together = if is_of_last { *together + 1 } else { 1 };
+            *next = arrival + task.period;
+        }
+        (is_admitted, is_expected)
+    }
+
+    fn cover(&mut self, id: JobId, cover: Cover, losses: &mut Losses) {
+        if id.index() >= self.jobs.len() {
+            self.jobs.resize(id.index() + 1, Cover::None);
+        }
+        self.left(id);
+        self.jobs[id.index()] = cover;
+        if cover == Cover::Lost {
+            self.uncovered += 1;
+            losses.jobs += 1;
+        }
+    }
+
+    fn lose(&mut self, id: JobId, losses: &mut Losses) {
+        if self.is_guaranteed(id) {
+            self.cover(id, Cover::Lost, losses);
+        }
+    }
+
+    /// Forgets a job that has left.
+    pub fn left(&mut self, id: JobId) {
+        if let Some(cover) = self.jobs.get_mut(id.index())
+            && std::mem::take(cover) == Cover::Lost
+        {
+            self.uncovered -= 1;
+        }
+    }
+
+    /// Whether the job is guaranteed at present.
+    pub fn is_guaranteed(&self, id: JobId) -> bool {
+        self.jobs.get(id.index()) == Some(&Cover::Guaranteed)
+    }
+
+    /// Whether every active job of a guaranteed task is guaranteed.
+    pub fn is_complete(&self) -> bool {
+        self.uncovered == 0
+    }
+
+    /// Earliest arrival of an unreleased job of the task; none if there will be no such job. Jobs that arrived longer
+    /// ago than the jitter have been released.
+    pub fn next_arrival(&self, now: Time, index: usize, task: &Reserved) -> Option<Time> {
+        let arrival = self.next[index].max(now.saturating_sub(task.jitter));
+        Some(arrival).filter(|arrival| *arrival < self.until[index])
+    }
+}

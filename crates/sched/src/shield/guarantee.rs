@@ -1,0 +1,331 @@
+//! The guarantee: which tasks never miss a deadline, and which core keeps the time for them. It is chosen and proved
+//! before a run.
+//!
+//! - If everything fits, every task is guaranteed.
+//! - Otherwise the tasks that ask for it are, or, if none does, the critical ones: as many as fit, the most critical
+//!   first and the lighter first among equally critical ones.
+//!
+//! A guaranteed task belongs to one core, and the tasks of each core pass the exact demand test of EDF.
+
+use temponet_analysis::{Demand, NotAnalyzable, Outcome, Sporadic, WorstCase, edf_partition, is_schedulable, qpa};
+use temponet_task::{Arrival, ExecutionModel, Job, System, Task, TaskSet, Time};
+
+use super::no_guarantee::{NoGuarantee, WhyNot};
+use super::stand_in::StandIn;
+
+/// What is proved about a system.
+pub(super) enum Premise {
+    /// Each core keeps the time that its guaranteed tasks need.
+    Reserved(Guarantee),
+    /// A scheduler that is proved to meet every deadline decides alone.
+    StandIn(StandIn),
+}
+
+/// The guaranteed tasks of a system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guarantee {
+    /// What is kept for each task, by its index; none for a task that is not guaranteed.
+    pub(super) reserved: Vec<Option<Reserved>>,
+    /// Whether the proof holds only for these exact arrivals. Otherwise jobs may also arrive later.
+    pub(super) is_exact: bool,
+    /// Whether jobs may take their `wcet_high`. Otherwise a job is guaranteed up to its wcet.
+    covers_overruns: bool,
+    why_not: Vec<Option<WhyNot>>,
+    names: Vec<String>,
+}
+
+/// The time that a core keeps for a guaranteed task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reserved {
+    /// Core that keeps the time.
+    pub core: usize,
+    /// Execution time up to which a job is guaranteed.
+    pub budget: Time,
+    /// Work of one arrival: budgets and dispatches of its jobs, in nanoseconds.
+    pub work: u64,
+    /// Number of jobs that arrive together.
+    pub jobs: u32,
+    pub deadline: Time,
+    pub period: Time,
+    pub jitter: Time,
+}
+
+impl Reserved {
+    /// Upper bound on the remaining work of a guaranteed job, overhead included.
+    pub fn remaining(&self, job: &Job) -> Time {
+        Time(self.budget.0.saturating_sub(job.executed.0).max(1).saturating_add(job.overhead.0))
+    }
+}
+
+impl Guarantee {
+    /// Returns the core that keeps time for the task with this index; none if the task is not guaranteed.
+    pub fn core_of(&self, task: usize) -> Option<usize> {
+        self.reserved.get(task)?.map(|reserved| reserved.core)
+    }
+
+    /// Returns what is kept for the task of a job.
+    pub(super) fn of(&self, job: &Job) -> Option<&Reserved> {
+        self.reserved.get(job.task as usize)?.as_ref()
+    }
+
+    /// Iterates over all tasks of the system: the name, and the core that keeps time for the task or why none does.
+    pub fn tasks(&self) -> impl Iterator<Item = (&str, Result<usize, WhyNot>)> {
+        let of_task = |index: usize| match (self.core_of(index), self.why_not[index]) {
+            (Some(core), _) => Ok(core),
+            (None, why) => Err(why.unwrap_or(WhyNot::OthersComeFirst)),
+        };
+        self.names.iter().enumerate().map(move |(index, name)| (name.as_str(), of_task(index)))
+    }
+
+    /// Whether every task is guaranteed.
+    pub fn is_for_all(&self) -> bool {
+        self.reserved.iter().all(Option::is_some)
+    }
+
+    /// Whether jobs that may overrun their wcet are guaranteed even then.
+    pub fn covers_overruns(&self) -> bool {
+        self.covers_overruns
+    }
+
+    /// Returns, for each core, the largest factor on the execution times of its guaranteed tasks at which they still
+    /// fit, up to `most`; none for a core without guaranteed tasks.
+    pub fn growth(&self, system: &System, most: f64) -> Vec<Option<f64>> {
+        let of_core = |core: usize| {
+            let tasks: Vec<usize> = (0..self.reserved.len()).filter(|task| self.core_of(*task) == Some(core)).collect();
+            if tasks.is_empty() { None } else { Some(growth(system, &tasks, self.covers_overruns, most)) }
+        };
+        (0..system.cores).map(of_core).collect()
+    }
+}
+
+/// Largest factor, a multiple of 1/1000, on the execution times of these tasks at which they fit on one core.
+fn growth(system: &System, tasks: &[usize], covers_overruns: bool, most: f64) -> f64 {
+    let fits = |parts: u64| {
+        let times = |time: Time| {
+            Time(
+                u64::try_from(u128::from(time.0) * u128::from(parts) / WHOLE)
+                    .unwrap_or(u64::MAX)
+                    .clamp(1, Time::MAX_INPUT.0),
+            )
+        };
+        let mut scaled = system.clone();
+        for task in &mut scaled.tasks {
+            (task.wcet, task.wcet_high) = (times(task.wcet), task.wcet_high.map(times));
+        }
+        Candidates::of(&scaled, covers_overruns).is_ok_and(|candidates| candidates.fit_on_a_core(tasks).is_some())
+    };
+    let (mut below, mut above) = (WHOLE as u64, (most * WHOLE as f64) as u64 + 1);
+    while below + 1 < above {
+        let middle = below + (above - below) / 2;
+        if fits(middle) { below = middle } else { above = middle }
+    }
+    below as f64 / WHOLE as f64
+}
+
+/// Factors of [`Guarantee::growth`] are multiples of 1/`WHOLE`.
+const WHOLE: u128 = 1_000;
+
+/// Returns what is proved about a system, or why nothing is.
+pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
+    let may_overrun = system.tasks.iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
+    let wanted = wanted(system);
+    let all: Vec<usize> = (0..system.tasks.len()).collect();
+    // A proof that covers overruns if there is one, else a proof that holds for each job until it overruns.
+    for covers_overruns in [true, false].into_iter().take(1 + usize::from(may_overrun)) {
+        let candidates = Candidates::of(system, covers_overruns)?;
+        if candidates.sporadic.iter().all(Result::is_ok) {
+            if let Some(found) = candidates.fit(&all) {
+                return Ok(Premise::Reserved(candidates.guarantee(&all, &found, &all)));
+            }
+            if let Some(found) = StandIn::proved(system, covers_overruns) {
+                return Ok(Premise::StandIn(found));
+            }
+        }
+        if let Some(guarantee) = candidates.largest_prefix(&wanted) {
+            return Ok(Premise::Reserved(guarantee));
+        }
+    }
+    Err(why_nothing(system, &wanted))
+}
+
+/// Returns the tasks that should be guaranteed where not all can be, in the order in which they are added.
+fn wanted(system: &System) -> Vec<usize> {
+    let asks = system.tasks.iter().any(|task| task.guarantee);
+    let is_wanted = |task: &Task| if asks { task.guarantee } else { task.criticality > 0 };
+    let mut wanted: Vec<usize> = (0..system.tasks.len()).filter(|index| is_wanted(&system.tasks[*index])).collect();
+    wanted.sort_by(|a, b| {
+        let (a, b) = (&system.tasks[*a], &system.tasks[*b]);
+        b.criticality.cmp(&a.criticality).then(a.utilization().total_cmp(&b.utilization()))
+    });
+    wanted
+}
+
+fn why_nothing(system: &System, wanted: &[usize]) -> NoGuarantee {
+    for task in &system.tasks {
+        match not_reservable(task) {
+            Some(WhyNot::OvertakingReleases) => return NoGuarantee::OvertakingReleases(task.name.clone()),
+            Some(WhyNot::ScatteredBurst) => return NoGuarantee::ScatteredBurst(task.name.clone()),
+            Some(_) => return NotAnalyzable::ListedJobs.into(),
+            None => {}
+        }
+    }
+    if !wanted.is_empty() {
+        return NoGuarantee::CriticalDoNotFit;
+    }
+    match WorstCase::of(&as_set(system, true)).map(|worst_case| worst_case.is_overloaded()) {
+        Ok(Some(true)) => NoGuarantee::Overloaded,
+        _ => NoGuarantee::NotProved,
+    }
+}
+
+/// Returns the reason in the task itself why it cannot be guaranteed.
+fn not_reservable(task: &Task) -> Option<WhyNot> {
+    match task.arrival {
+        Arrival::Listed(_) => Some(WhyNot::DoesNotRecur),
+        Arrival::Burst { jobs, .. } if jobs > 1 && task.jitter > Time::ZERO => Some(WhyNot::ScatteredBurst),
+        _ if task.period().is_some_and(|period| task.jitter > period) => Some(WhyNot::OvertakingReleases),
+        _ => None,
+    }
+}
+
+/// Returns the system as a task set in which a context switch costs the decision, too. Without `covers_overruns`, jobs
+/// keep to their wcets.
+pub(super) fn as_set(system: &System, covers_overruns: bool) -> TaskSet {
+    let mut set = TaskSet::new("", system.tasks.clone(), system.cores);
+    (set.speeds, set.servers, set.costs) = (system.speeds.clone(), system.servers.clone(), system.costs);
+    set.costs.context_switch += std::mem::take(&mut set.costs.decision);
+    for task in set.tasks.iter_mut().filter(|_| !covers_overruns) {
+        if matches!(task.execution, ExecutionModel::Overrun { .. }) {
+            (task.wcet_high, task.execution) = (None, ExecutionModel::Wcet);
+        }
+    }
+    set
+}
+
+/// The tasks of a system as the proof of a guarantee sees them.
+struct Candidates<'a> {
+    system: &'a System,
+    /// Worst case of the tasks that can be guaranteed.
+    worst_case: WorstCase,
+    /// Place of each task in the worst case, or why it cannot be guaranteed.
+    sporadic: Vec<Result<usize, WhyNot>>,
+    covers_overruns: bool,
+}
+
+/// Cores of tasks that fit.
+struct Fit {
+    core_of: Vec<usize>,
+    is_exact: bool,
+}
+
+impl<'a> Candidates<'a> {
+    fn of(system: &'a System, covers_overruns: bool) -> Result<Candidates<'a>, NotAnalyzable> {
+        let mut set = as_set(system, covers_overruns);
+        set.tasks.retain(|task| not_reservable(task).is_none());
+        let mut places = 0..;
+        let place = |task: &Task| match not_reservable(task) {
+            Some(why) => Err(why),
+            None => places.next().ok_or(WhyNot::DoesNotFit),
+        };
+        let sporadic = system.tasks.iter().map(place).collect();
+        Ok(Candidates { system, worst_case: WorstCase::of(&set)?, sporadic, covers_overruns })
+    }
+
+    /// The worst case of some tasks on this many cores; none if one of them cannot be guaranteed.
+    fn part(&self, tasks: &[usize], cores: usize) -> Option<WorstCase> {
+        let places: Option<Vec<usize>> = tasks.iter().map(|task| self.sporadic[*task].ok()).collect();
+        Some(self.worst_case.part(places?, cores))
+    }
+
+    /// Returns a core for each of the tasks; none if they do not fit.
+    fn fit(&self, tasks: &[usize]) -> Option<Fit> {
+        let cores = self.system.cores;
+        if cores == 1 {
+            let is_exact = self.fit_on_a_core(tasks)?;
+            return Some(Fit { core_of: vec![0; tasks.len()], is_exact });
+        }
+        // On several cores, the job on core 0 pays for every decision, however many there are.
+        let first = usize::from(self.system.costs.decision > Time::ZERO);
+        let core_of = edf_partition(&self.part(tasks, cores - first)?)?;
+        Some(Fit { core_of: core_of.into_iter().map(|core| core + first).collect(), is_exact: false })
+    }
+
+    /// Returns whether EDF on one core meets every deadline of the tasks only because of their exact arrivals; none if it
+    /// does not.
+    fn fit_on_a_core(&self, tasks: &[usize]) -> Option<bool> {
+        let part = self.part(tasks, 1)?;
+        let is_alone = self.system.cores == 1;
+        let demands: Vec<Demand> = if is_alone && self.system.costs.decision > Time::ZERO {
+            self.with_interrupts(&part, tasks)?
+        } else {
+            part.tasks.iter().map(Demand::from).collect()
+        };
+        if is_schedulable(&demands) {
+            return Some(false);
+        }
+        (is_alone && !part.has_costs && qpa(&part) == Outcome::Schedulable).then_some(true)
+    }
+
+    /// Demand on one core where decisions cost time. A decision is due at every release, and at every deadline of a task
+    /// that may miss it. Whatever runs then pays for it, so decisions are demand ahead of every deadline.
+    ///
+    /// Within a time L, a task with jitter J has at most ⌊(L + J)/T⌋ + 1 releases. Of these, all but ⌈(w + J)/T⌉ count as
+    /// demand of a task with deadline w, the shortest window of a guaranteed task. The others shorten every window.
+    fn with_interrupts(&self, part: &WorstCase, guaranteed: &[usize]) -> Option<Vec<Demand>> {
+        let decision = self.system.costs.decision;
+        let window = Time(part.tasks.iter().map(Sporadic::window).min()?);
+        let (mut once, mut demands) = (Time::ZERO, Vec::new());
+        for (index, task) in self.system.tasks.iter().enumerate() {
+            let period = task.period()?;
+            let mut count = |delay: Time| {
+                let early = (window.0.saturating_add(delay.0)).div_ceil(period.0);
+                once = Time(once.0.saturating_add(early.saturating_mul(decision.0)));
+                demands.push(Demand { wcet: decision, deadline: window, period });
+            };
+            count(task.jitter);
+            if !guaranteed.contains(&index) {
+                count(Time::ZERO);
+            }
+        }
+        demands.extend(part.tasks.iter().map(Demand::from));
+        let shorter = |demand: Demand| Demand { deadline: demand.deadline.saturating_sub(once), ..demand };
+        (window > once).then(|| demands.into_iter().map(shorter).collect())
+    }
+
+    /// Guarantees the most of the `wanted` tasks, which are in order of precedence; none if not even the first one fits.
+    fn largest_prefix(&self, wanted: &[usize]) -> Option<Guarantee> {
+        let able: Vec<usize> = wanted.iter().copied().filter(|task| self.sporadic[*task].is_ok()).collect();
+        let (mut most, mut too_many) = (0, able.len() + 1);
+        let mut found = None;
+        while most + 1 < too_many {
+            // All of them at first, then bisection.
+            let tried =
+                if found.is_none() && too_many > able.len() { able.len() } else { most + (too_many - most) / 2 };
+            match self.fit(&able[..tried]) {
+                Some(fit) => (most, found) = (tried, Some(fit)),
+                None => too_many = tried,
+            }
+        }
+        Some(self.guarantee(&able[..most], &found?, wanted))
+    }
+
+    fn guarantee(&self, tasks: &[usize], fit: &Fit, wanted: &[usize]) -> Guarantee {
+        let mut reserved = vec![None; self.system.tasks.len()];
+        for (task, core) in tasks.iter().zip(&fit.core_of) {
+            reserved[*task] = self.sporadic[*task].ok().map(|place| {
+                let Sporadic { wcet, jobs, deadline, period, jitter, .. } = self.worst_case.tasks[place];
+                let (budget, work) = (wcet - self.worst_case.switching, self.worst_case.tasks[place].work());
+                Reserved { core: *core, budget, work, jobs, deadline, period, jitter }
+            });
+        }
+        let why_not = |task: usize| match self.sporadic[task] {
+            _ if reserved[task].is_some() => None,
+            Err(why) => Some(why),
+            Ok(_) if wanted.contains(&task) => Some(WhyNot::DoesNotFit),
+            Ok(_) => Some(WhyNot::OthersComeFirst),
+        };
+        let why_not = (0..reserved.len()).map(why_not).collect();
+        let names = self.system.tasks.iter().map(|task| task.name.clone()).collect();
+        Guarantee { reserved, is_exact: fit.is_exact, covers_overruns: self.covers_overruns, why_not, names }
+    }
+}

@@ -1,0 +1,357 @@
+//! The rule that keeps the guarantee: every core may run anything as long as its guaranteed tasks have slack.
+//!
+//! Let a core's *first* job be the ready guaranteed job with the earliest deadline among those that the core keeps time
+//! for. While the first job runs, on whichever core, nothing is lost. While another guaranteed job of the core runs, all
+//! deadlines before that of the other job lose time; while none runs, all deadlines do. The slack over those deadlines is
+//! how long this may last. A core without slack runs its first job.
+
+use temponet_task::{Assignment, Job, JobId, System, SystemView, Tie, Time};
+
+use super::arrivals::Arrivals;
+use super::costs::{Dispatching, is_on};
+use super::guarantee::{Guarantee, Reserved};
+use super::slack::{Claims, Slack};
+
+/// The state of a system and of its guarantee at a decision.
+#[derive(Clone, Copy)]
+pub(super) struct Now<'a> {
+    pub view: &'a SystemView<'a>,
+    pub guarantee: &'a Guarantee,
+    pub arrivals: &'a Arrivals,
+}
+
+impl<'a> Now<'a> {
+    /// Returns a job and what is kept for its task, if the job is guaranteed.
+    fn guaranteed(&self, id: JobId) -> Option<(&'a Job, &'a Reserved)> {
+        let job = self.view.job(id);
+        Some((job, self.guarantee.of(job).filter(|_| self.arrivals.is_guaranteed(id))?))
+    }
+
+    /// Iterates over the ready guaranteed jobs.
+    fn ready(self) -> impl Iterator<Item = (JobId, &'a Job, &'a Reserved)> {
+        self.view.active.iter().filter_map(move |id| self.guaranteed(*id).map(|(job, reserved)| (*id, job, reserved)))
+    }
+
+    /// Whether the job is guaranteed by this core.
+    fn is_own(&self, core: usize, id: JobId) -> bool {
+        self.guaranteed(id).is_some_and(|(_, reserved)| reserved.core == core)
+    }
+}
+
+/// Applies the rule to proposed assignments. Its buffers are reused from decision to decision.
+#[derive(Debug, Default)]
+pub(super) struct Rule {
+    dispatching: Dispatching,
+    /// Tasks of each core, by their indices.
+    tasks: Vec<Vec<usize>>,
+    /// Least slack of each core that is used: a small part of the shortest deadline of its tasks. Slack can come back
+    /// with time alone, and without a limit a nanosecond of it could be used over and over.
+    quantum: Vec<Time>,
+    /// First job of each core and the deadline of the next one.
+    first: Vec<Option<First>>,
+    /// For each core, the earliest of its guaranteed jobs that run.
+    running: Vec<Option<Rank>>,
+    /// Job of each core.
+    plan: Vec<Option<JobId>>,
+    /// Whether each core has to run its first job at this decision.
+    is_forced: Vec<bool>,
+    claims: Claims,
+}
+
+/// Order of the guaranteed jobs of a core.
+type Rank = (Time, Tie, JobId);
+
+#[derive(Clone, Copy, Debug)]
+struct First {
+    rank: Rank,
+    /// Deadline of the second job in the order; never if there is none.
+    second: Time,
+}
+
+/// What the rule says about a core.
+enum Verdict {
+    /// The plan is safe for this long, forever if there is no time.
+    Safe(Option<Time>),
+    /// The core has to run its first job.
+    Unsafe,
+    /// It would take too long to tell.
+    Unknown,
+}
+
+/// What came out of a decision.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Applied {
+    /// Whether the plan differs from the proposal.
+    pub overrides: bool,
+    /// Whether some core runs another job although its first job waits.
+    pub deviates: bool,
+    /// Whether a core was forced because the computation would have taken too long.
+    pub is_unknown: bool,
+}
+
+/// Number of decisions for the sake of slack within the shortest deadline of a core's tasks.
+const QUANTA: u64 = 256;
+
+impl Rule {
+    pub fn start(&mut self, system: &System, guarantee: &Guarantee) {
+        let cores = system.cores;
+        self.dispatching = Dispatching::on(&system.costs);
+        self.tasks.clear();
+        self.tasks.resize_with(cores, Vec::new);
+        for (index, reserved) in guarantee.reserved.iter().enumerate() {
+            reserved.iter().for_each(|reserved| self.tasks[reserved.core].push(index));
+        }
+        let shortest = |core: usize| {
+            let of_core = guarantee.reserved.iter().flatten().filter(|reserved| reserved.core == core);
+            of_core.map(|reserved| reserved.deadline.0).min().unwrap_or_default()
+        };
+        self.quantum.clear();
+        self.quantum.extend((0..cores).map(|core| Time(shortest(core).div_ceil(QUANTA))));
+        self.first.clear();
+        self.first.resize(cores, None);
+        self.running.clear();
+        self.running.resize(cores, None);
+        self.plan.clear();
+        self.plan.resize(cores, None);
+        self.is_forced.clear();
+        self.is_forced.resize(cores, false);
+        self.claims.reserve(4 * system.tasks.len());
+    }
+
+    /// Finds the first job of every core.
+    pub fn look(&mut self, now: Now<'_>) {
+        self.first.fill(None);
+        for (id, job, reserved) in now.ready() {
+            let rank = (job.deadline, job.tie(), id);
+            let first = &mut self.first[reserved.core];
+            *first = Some(match *first {
+                None => First { rank, second: Time::NEVER },
+                Some(first) if rank < first.rank => First { rank, second: first.rank.0 },
+                Some(first) => First { second: first.second.min(rank.0), ..first },
+            });
+        }
+    }
+
+    /// Whether every core has to run its first job, whatever is proposed. If so, this is the assignment.
+    pub fn leaves_no_choice(&mut self, now: Now<'_>, assignment: &mut Assignment) -> bool {
+        // A core with a single ready job to choose from needs no slack, and nothing is saved.
+        if now.view.active.len() <= now.view.cores() || self.first.iter().any(Option::is_none) {
+            return false;
+        }
+        for core in 0..now.view.cores() {
+            let Some(First { rank, second }) = self.first[core] else { return false };
+            if rank.0 == second {
+                return false;
+            }
+            self.claim(core, now, false);
+            if !matches!(
+                self.claims.slack(now.view.now, rank.0, second, Time(1)),
+                Slack::Spare(Time(0)) | Slack::Overdrawn
+            ) {
+                return false;
+            }
+        }
+        for (core, first) in self.first.iter().enumerate() {
+            self.plan[core] = first.map(|first| first.rank.2);
+        }
+        self.write(now, assignment);
+        true
+    }
+
+    /// Turns a proposal into an assignment that keeps the guarantee.
+    pub fn apply(&mut self, now: Now<'_>, proposal: &Assignment, assignment: &mut Assignment) -> Applied {
+        let mut applied = Applied::default();
+        self.is_forced.fill(false);
+        self.plan.copy_from_slice(proposal.cores());
+        for core in 0..self.plan.len() {
+            // Time that nobody wants goes to the first job.
+            if let (None, Some(first)) = (self.plan[core], self.first[core])
+                && !self.plan.contains(&Some(first.rank.2))
+            {
+                self.plan[core] = Some(first.rank.2);
+            }
+        }
+        let wake = loop {
+            self.find_running(now);
+            let (mut wake, mut changed) = (Time::NEVER, false);
+            for core in 0..self.plan.len() {
+                match self.verdict(core, now) {
+                    Verdict::Safe(Some(time)) => wake = wake.min(now.view.now + time),
+                    Verdict::Safe(None) => {}
+                    verdict => {
+                        applied.is_unknown |= matches!(verdict, Verdict::Unknown);
+                        changed |= self.force(core, now);
+                    }
+                }
+            }
+            if !changed {
+                break wake;
+            }
+        };
+        self.write(now, assignment);
+        if wake != Time::NEVER {
+            assignment.wake_at(wake);
+        }
+        applied.overrides = self.plan != proposal.cores();
+        applied.deviates = self.first.iter().flatten().any(|first| !self.plan.contains(&Some(first.rank.2)));
+        applied
+    }
+
+    /// Shortest quantum of a core that guarantees something.
+    pub fn least_quantum(&self) -> Time {
+        self.quantum.iter().copied().filter(|quantum| *quantum > Time::ZERO).min().unwrap_or(Time(1))
+    }
+
+    /// Whether the first job of some core runs on that core.
+    pub fn runs_first(&self) -> bool {
+        self.first
+            .iter()
+            .zip(&self.plan)
+            .any(|(first, planned)| first.is_some_and(|first| *planned == Some(first.rank.2)))
+    }
+
+    /// Writes the plan, and asks for a decision when a guaranteed job has used up its budget.
+    fn write(&self, now: Now<'_>, assignment: &mut Assignment) {
+        for (core, id) in self.plan.iter().enumerate() {
+            let Some(id) = *id else { continue };
+            assignment.run(core, id);
+            if let Some((job, reserved)) = now.guaranteed(id) {
+                let entry = self.dispatching.entry(job, Some(core));
+                assignment.wake_at(now.view.now + reserved.remaining(job) + entry);
+            }
+        }
+    }
+
+    /// Finds, for each core, the earliest of its guaranteed jobs that the plan runs.
+    fn find_running(&mut self, now: Now<'_>) {
+        self.running.fill(None);
+        for id in self.plan.iter().flatten() {
+            let Some((job, reserved)) = now.guaranteed(*id) else { continue };
+            let (rank, running) = ((job.deadline, job.tie(), *id), &mut self.running[reserved.core]);
+            *running = Some(running.map_or(rank, |earlier| earlier.min(rank)));
+        }
+    }
+
+    /// Says whether the plan is safe for the tasks of a core.
+    fn verdict(&mut self, core: usize, now: Now<'_>) -> Verdict {
+        let Some(First { rank: first, .. }) = self.first[core] else { return Verdict::Safe(None) };
+        let runs_first = self.running[core] == Some(first);
+        let is_free = self.dispatching.is_free();
+        if runs_first && (is_free || self.is_in_turn(core, first.2, now)) {
+            return Verdict::Safe(None);
+        }
+        let planned = self.plan[core].map(|id| (id, now.view.job(id)));
+        let most = first.0.saturating_sub(now.view.now);
+        // The remaining work of a job that overruns is not known.
+        let cap = planned.filter(|(_, job)| job.executed < job.wcet).map_or(most, |(_, job)| job.remaining().min(most));
+        let until = self.running[core].map_or(Time::NEVER, |earliest| earliest.0);
+        self.claim(core, now, true);
+        if !is_free && until != Time::NEVER {
+            // Charges also concern the deadlines that lose no time. A slack of zero is enough there.
+            let earlier = now.view.now.saturating_sub(Time(1));
+            match self.claims.slack(earlier, first.0, Time::NEVER, Time(1)) {
+                Slack::Spare(Time(0)) | Slack::Overdrawn => return Verdict::Unsafe,
+                Slack::Unknown => return Verdict::Unknown,
+                Slack::Spare(_) if runs_first => return Verdict::Safe(None),
+                Slack::Spare(_) => {}
+            }
+        }
+        // An interlude has to be worth a decision and its switches, or to complete the job.
+        let useful = planned.map_or(self.quantum[core], |(_, job)| {
+            let entry = self.dispatching.entry(job, Some(core));
+            let switches = if is_on(job, core) { Time::ZERO } else { self.dispatching.full() };
+            entry + (switches + self.quantum[core]).min(job.remaining())
+        });
+        match self.claims.slack(now.view.now, first.0, until, cap.max(useful)) {
+            Slack::Spare(time) if time >= useful => Verdict::Safe(Some(time)),
+            // Overdrawn: time was lost to something that is not part of any budget, such as a late decision. EDF still
+            // loses least.
+            Slack::Spare(_) | Slack::Overdrawn => Verdict::Unsafe,
+            Slack::Unknown => Verdict::Unknown,
+        }
+    }
+
+    /// Whether the core runs its first job and no other of its guaranteed jobs is charged for running elsewhere.
+    fn is_in_turn(&self, core: usize, first: JobId, now: Now<'_>) -> bool {
+        let is_own = |id: JobId| now.is_own(core, id);
+        let is_charged = |place: usize, id: JobId| {
+            let job = now.view.job(id);
+            !is_on(job, place) || self.dispatching.entry(job, Some(place)) > Time::ZERO
+        };
+        let mut planned = self.plan.iter().enumerate().filter_map(|(place, id)| Some((place, (*id)?)));
+        self.plan[core] == Some(first)
+            && !planned.any(|(place, id)| place != core && is_own(id) && is_charged(place, id))
+    }
+
+    /// Collects the demand of a core's guaranteed tasks, as it is after the plan has been carried out if `is_charged`.
+    fn claim(&mut self, core: usize, now: Now<'_>, is_charged: bool) {
+        let is_charged = is_charged && !self.dispatching.is_free();
+        self.claims.clear();
+        let first = self.first[core].map(|first| first.rank.2);
+        for (id, job, reserved) in now.ready().filter(|(_, _, reserved)| reserved.core == core) {
+            let mut work = reserved.remaining(job);
+            if is_charged {
+                let place = self.plan.iter().position(|planned| *planned == Some(id));
+                work += self.dispatching.entry(job, place);
+                if place != Some(core) || Some(id) != first {
+                    work += self.dispatching.way_back(job, place, core);
+                }
+            }
+            self.claims.add_job(job.deadline, work);
+        }
+        for index in &self.tasks[core] {
+            let Some(reserved) = now.guarantee.reserved[*index] else { continue };
+            let Some(arrival) = now.arrivals.next_arrival(now.view.now, *index, &reserved) else { continue };
+            self.claims.add_task(arrival + reserved.deadline, reserved.period, reserved.work);
+        }
+        let decision = self.dispatching.decision();
+        if decision > Time::ZERO && self.plan.len() == 1 {
+            // Whatever runs pays for the decision at every release, and at every deadline that may be missed.
+            for (index, task) in now.view.system.tasks.iter().enumerate() {
+                let Some(period) = task.period() else { continue };
+                match now.guarantee.reserved[index] {
+                    Some(reserved) => {
+                        let arrival = now.arrivals.next_arrival(now.view.now, index, &reserved);
+                        arrival.into_iter().for_each(|date| self.claims.add_task(date, period, decision.0));
+                    }
+                    None => {
+                        let late = if task.jitter > Time::ZERO { 3 } else { 2 };
+                        self.claims.add_task(now.view.now, period, late * decision.0);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes a core run its first job, or, if it does so already, none of its other guaranteed jobs. Returns whether this
+    /// changed anything.
+    fn force(&mut self, core: usize, now: Now<'_>) -> bool {
+        let Some(First { rank: (_, _, first), .. }) = self.first[core] else { return false };
+        if std::mem::replace(&mut self.is_forced[core], true) {
+            return self.run_alone(core, first, now);
+        }
+        let displaced = self.plan[core].replace(first).filter(|id| *id != first);
+        let is_vacated = |place: &usize| *place != core && self.plan[*place] == Some(first);
+        let vacated = (0..self.plan.len()).find(is_vacated);
+        if let Some(place) = vacated {
+            self.plan[place] = None;
+        }
+        // The job that was chosen goes on elsewhere if it can.
+        if let Some(place) = vacated.or_else(|| self.plan.iter().position(Option::is_none)) {
+            self.plan[place] = displaced;
+        }
+        true
+    }
+
+    /// Takes the guaranteed jobs of a core, except the first, from all other cores.
+    fn run_alone(&mut self, core: usize, first: JobId, now: Now<'_>) -> bool {
+        let mut changed = false;
+        for planned in &mut self.plan {
+            if planned.is_some_and(|id| id != first && now.is_own(core, id)) {
+                *planned = None;
+                changed = true;
+            }
+        }
+        changed
+    }
+}
