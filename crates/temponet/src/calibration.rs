@@ -3,16 +3,17 @@
 //! A [`Calibration`] is measured once (`learned/measurement.rs`) or given by the user, and never changes afterwards. So the choice depends only on the
 //! number of jobs, rows and events of a decision, and decisions stay deterministic.
 //!
-//! A latency is a table over a few sizes with straight lines in between. Each part of a decision takes n, n log n or n² steps, so a straight line between
-//! two sizes is never below the curve.
+//! A latency is a table over a few sizes with straight lines in between. The parts of a decision take n, n log n, n² or n³ steps, and these curves lie below
+//! the line between any two of their points.
 
 use serde::{Deserialize, Serialize};
 
 /// Sizes at which the latencies of a [`LatencyTable`] are given.
-pub const MEASURED_SIZES: [usize; 6] = [8, 32, 128, 512, 2_048, 8_192];
+// The network computes 16 rows at a time. Schedulers that plan, plan with at most 2048 jobs, so their curves bend there.
+pub const MEASURED_SIZES: [usize; 7] = [1, 16, 32, 128, 512, 2_048, 8_192];
 
 /// Numbers of cores at which [`StageLatencies`] are given.
-pub const MEASURED_CORES: [usize; 2] = [1, 16];
+pub const MEASURED_CORES: [usize; 2] = [1, 8];
 
 /// Expected latency in nanoseconds at each of the [`MEASURED_SIZES`], which should not decrease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,7 +79,7 @@ impl StageLatencies {
 
 /// Expected latencies of the parts of a decision, for [`crate::Options::budget_ns`].
 ///
-/// A calibration holds for one model, one set of [`crate::Options`] and one machine. Without one in the options, a scheduler with a budget measures its
+/// A calibration holds for one model, one set of [`crate::Options`], one build of the program and one machine. Without one in the options, a scheduler with a budget measures its
 /// own when it is built, so two processes may decide differently. Measure once and give the same calibration to all to avoid that; it can be stored with
 /// serde.
 ///
@@ -95,7 +96,7 @@ impl StageLatencies {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
-    /// Network, by the number of rows, the idle row included.
+    /// Network, by the number of rows, the idle row included, rounded up to a multiple of [`temponet_infer::ROW_GROUP`].
     pub network: LatencyTable,
     /// Mapping of Q-values to cores, by the number of cores, where dispatching is free.
     pub mapping: LatencyTable,
@@ -120,22 +121,22 @@ mod tests {
 
     #[test]
     fn latencies_are_exact_where_measured_linear_in_between_and_quadratic_beyond() {
-        let table = LatencyTable([80, 320, 1_280, 5_120, 20_480, 1_000_000]);
+        let table = LatencyTable([10, 160, 320, 1_280, 5_120, 20_480, 1_000_000]);
         assert!(MEASURED_SIZES.iter().zip(table.0).all(|(size, latency)| table.at(*size) == latency));
-        assert_eq!([0, 1, 8, 9, 100, 2_047].map(|size| table.at(size)), [80, 80, 80, 90, 1_000, 20_470]);
+        assert_eq!([0, 1, 2, 9, 100, 2_047].map(|size| table.at(size)), [10, 10, 20, 90, 1_000, 20_470]);
         assert_eq!(table.at(2 * 8_192), 4_000_000);
         assert!((1..20_000).all(|size| table.at(size) <= table.at(size + 1)));
         // No table of a user makes the arithmetic overflow.
-        assert_eq!(LatencyTable([u64::MAX; 6]).at(usize::MAX), u64::MAX);
-        assert_eq!(LatencyTable([9, 1, 1, 1, 1, 0]).at(20), 5);
+        assert_eq!(LatencyTable([u64::MAX; 7]).at(usize::MAX), u64::MAX);
+        assert_eq!(LatencyTable([9, 9, 1, 1, 1, 1, 0]).at(24), 5);
     }
 
     #[test]
     fn latencies_grow_linearly_with_the_cores() {
-        let stage = |latency: u64| StageLatencies { edf: LatencyTable([latency; 6]), ..StageLatencies::default() };
-        let calibration = Calibration { equal: [stage(100), stage(250)], ..Calibration::default() };
+        let stage = |latency: u64| StageLatencies { edf: LatencyTable([latency; 7]), ..StageLatencies::default() };
+        let calibration = Calibration { equal: [stage(100), stage(170)], ..Calibration::default() };
         let on = |cores: usize| calibration.stages(false, cores).edf.at(5);
-        assert_eq!([1, 2, 16, 31].map(on), [100, 110, 250, 400]);
+        assert_eq!([1, 2, 8, 15].map(on), [100, 110, 170, 240]);
         assert_eq!(calibration.stages(true, 8), StageLatencies::default());
     }
 }

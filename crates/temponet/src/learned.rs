@@ -76,6 +76,7 @@ impl Learned {
 
     fn over(network: Network, model: Arc<Model>, options: Options) -> Learned {
         Learned {
+            budget: Budget::new(&options, &model.tokenizer),
             network,
             model,
             options,
@@ -86,7 +87,6 @@ impl Learned {
             most_jobs: usize::MAX,
             fallback: fallback(false),
             fallbacks: 0,
-            budget: options.budget_ns.map(|limit| Budget::new(limit, options.calibration.unwrap_or_default())),
             q: Vec::new(),
         }
     }
@@ -158,10 +158,7 @@ impl Scheduler for Learned {
         self.prepare(system);
         self.fallback.start(system)?;
         match &mut self.budget {
-            Some(budget) => {
-                let stays = !self.mapper.staying.is_zero();
-                budget.start(system, &self.model.tokenizer, self.scale.differs, stays)
-            }
+            Some(budget) => budget.start(system, self.scale.differs, !self.mapper.staying.is_zero()),
             None => Ok(()),
         }
     }

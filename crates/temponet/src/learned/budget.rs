@@ -4,9 +4,11 @@
 //! nothing even in a long backlog. In return it must see every event, so it decides first at every decision point, and a better level that fits into the
 //! rest of the budget replaces its decision. No clock is read.
 
+use temponet_infer::ROW_GROUP;
 use temponet_sched::global_edf;
 use temponet_task::{Arrival, Assignment, NotApplicable, Scheduler, System, SystemView, Task};
 
+use super::Options;
 use crate::calibration::{Calibration, LatencyTable, MEASURED_SIZES, StageLatencies};
 use crate::stages::{Feature, Tokenizer};
 
@@ -15,6 +17,10 @@ pub(super) struct Budget {
     /// Time for a whole decision, in nanoseconds.
     limit: u64,
     calibration: Calibration,
+    /// Number of different tokens that jobs can have, or the greatest number if every job has a row of its own.
+    most_tokens: usize,
+    /// Whether planners look at the coming jobs of periodic tasks.
+    looks_ahead: bool,
     /// Latencies on the system at hand.
     stages: StageLatencies,
     mapping: u64,
@@ -28,29 +34,27 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub fn new(limit: u64, calibration: Calibration) -> Budget {
-        Budget {
-            limit,
-            calibration,
+    /// The budget of these options; none if they have none or are not calibrated.
+    pub fn new(options: &Options, tokenizer: &Tokenizer) -> Option<Budget> {
+        let has_own_rows = options.sparse || tokenizer.continuous.is_some();
+        let tokens = || tokenizer.job_vocabularies().iter().fold(1, |all: usize, one| all.saturating_mul(one.size));
+        Some(Budget {
+            limit: options.budget_ns?,
+            calibration: options.calibration?,
+            most_tokens: if has_own_rows { usize::MAX } else { tokens() },
+            looks_ahead: tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure)),
             stages: StageLatencies::default(),
             mapping: 0,
             planned_tasks: 0,
             edf: global_edf(),
             plan: Assignment::default(),
             edf_decisions: 0,
-        }
+        })
     }
 
     /// Prepares for a system. `differs` tells whether its tasks differ in value or criticality, and `stays` whether running jobs may keep their cores.
-    pub fn start(
-        &mut self,
-        system: &System,
-        tokenizer: &Tokenizer,
-        differs: bool,
-        stays: bool,
-    ) -> Result<(), NotApplicable> {
-        let looks_ahead = tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure));
-        let is_planned = |task: &&Task| looks_ahead && matches!(task.arrival, Arrival::Periodic { .. });
+    pub fn start(&mut self, system: &System, differs: bool, stays: bool) -> Result<(), NotApplicable> {
+        let is_planned = |task: &&Task| self.looks_ahead && matches!(task.arrival, Arrival::Periodic { .. });
         self.planned_tasks = system.tasks.iter().filter(is_planned).count();
         self.stages = self.calibration.stages(differs, system.cores);
         let mapping = if stays { &self.calibration.staying } else { &self.calibration.mapping };
@@ -76,7 +80,7 @@ impl Budget {
             mapping: self.mapping,
             fallback: self.stages.fallback.at(jobs),
             network: self.calibration.network,
-            most_rows: 1 + jobs,
+            most_rows: 1 + jobs.min(self.most_tokens),
         }
     }
 
@@ -100,7 +104,7 @@ pub(super) struct Allowance {
     mapping: u64,
     fallback: u64,
     network: LatencyTable,
-    /// Number of rows if no two tokens are equal.
+    /// Number of rows if as few tokens as possible are equal, the idle row included.
     most_rows: usize,
 }
 
@@ -119,7 +123,7 @@ impl Allowance {
     /// in case that it does not.
     pub fn try_observe(&mut self) -> bool {
         let fits = |more: u64| self.observation.saturating_add(more) <= self.left;
-        let network = |rows: usize| self.network.at(rows).saturating_add(self.mapping);
+        let network = |rows: usize| self.network(rows).saturating_add(self.mapping);
         // There are at least two rows: the idle row and one for all jobs.
         let is_worth_it = fits(network(self.most_rows)) || fits(network(2)) && fits(self.fallback);
         if is_worth_it {
@@ -130,12 +134,17 @@ impl Allowance {
 
     /// Spends the time of the network over this many rows, if it fits with the mapping that follows.
     pub fn try_network(&mut self, rows: usize) -> bool {
-        let network = self.network.at(rows);
+        let network = self.network(rows);
         let fits = network.saturating_add(self.mapping) <= self.left;
         if fits {
             self.left -= network;
         }
         fits
+    }
+
+    /// Expected latency of the network over this many rows.
+    fn network(&self, rows: usize) -> u64 {
+        self.network.at(rows.next_multiple_of(ROW_GROUP))
     }
 
     /// Whether the usual fallback fits.

@@ -27,7 +27,8 @@ const MOST_ROWS: usize = 2_048;
 const MOST_CORES: usize = 128;
 
 impl Calibration {
-    /// Measures the latencies of decisions with this model and these options, on this machine and as it is now. This takes a tenth of a second or so.
+    /// Measures the latencies of decisions with this model and these options, on this machine and as it is now. That takes less than a
+    /// second with a budget of 10 ms, and longer with a larger one.
     ///
     /// Sizes are measured until a latency exceeds [`Options::budget_ns`] (10 ms if there is none). Latencies at larger sizes are extrapolated from it with
     /// the square of the size, so a calibration is less exact for a larger budget than its own.
@@ -89,12 +90,16 @@ fn time_stages(learned: &mut Learned, differs: bool, cores: usize, ceiling: u64)
     StageLatencies { observation: observation.table(), fallback: fallback.table(), edf: edf.table() }
 }
 
+/// Times the network. What the tokens are makes no difference to it.
 fn time_network(learned: &mut Learned, ceiling: u64) -> LatencyTable {
     let mut series = Series::new(ceiling);
     let tokenizer = &learned.model.tokenizer;
     let vocabularies = tokenizer.job_vocabularies();
     let inputs = tokenizer.real_input().map_or(0, |real| real.inputs);
     for rows in MEASURED_SIZES.into_iter().filter(|rows| *rows <= MOST_ROWS) {
+        if series.is_complete() {
+            break;
+        }
         let jobs = rows - 1;
         let token = |job: usize| vocabularies.iter().map(move |feature| (job % feature.size) as u16);
         let tokens: Vec<u16> = (0..jobs).flat_map(token).collect();
@@ -106,10 +111,14 @@ fn time_network(learned: &mut Learned, ceiling: u64) -> LatencyTable {
     series.table()
 }
 
+/// Times the mapping where dispatching has these costs.
 fn time_mapping(learned: &mut Learned, costs: Costs, ceiling: u64) -> LatencyTable {
     let mut series = Series::new(ceiling);
     let mut assignment = Assignment::default();
     for cores in MEASURED_SIZES.into_iter().filter(|cores| *cores <= MOST_CORES) {
+        if series.is_complete() {
+            break;
+        }
         let mut scene = Scene::new(4 * cores, cores, false);
         scene.system.costs = costs;
         learned.prepare(&scene.system);
@@ -144,11 +153,16 @@ impl Series {
         Series { ceiling, latencies: Vec::new() }
     }
 
-    /// Times `decide` at the next size, unless a smaller size has exceeded the ceiling. `decide` gets the number of the repetition.
+    /// Whether a smaller size has exceeded the ceiling.
+    fn is_complete(&self) -> bool {
+        self.latencies.last().is_some_and(|last| *last > self.ceiling)
+    }
+
+    /// Times `decide` at the next size, unless the series is complete. `decide` gets the number of the repetition.
     fn add(&mut self, decide: impl FnMut(usize)) {
-        let last = self.latencies.last().copied().unwrap_or(0);
-        if last <= self.ceiling {
+        if !self.is_complete() {
             // A larger size that seems faster is noise.
+            let last = self.latencies.last().copied().unwrap_or(0);
             self.latencies.push(upper_latency(decide).max(last));
         }
     }
@@ -200,7 +214,7 @@ const SEEDS: [u64; 4] = [0x9E37_79B9_7F4A_7C15, 0x6A09_E667_F3BC_C909, 0xBB67_AE
 /// Returns numbers below `range` that look random but fill the range evenly as `index` grows.
 fn spread(index: usize, range: u64, seed: u64) -> u64 {
     let share = (index as u64 + 1).wrapping_mul(seed);
-    (u128::from(share) * u128::from(range) >> 64) as u64
+    ((u128::from(share) * u128::from(range)) >> 64) as u64
 }
 
 impl Scene {
