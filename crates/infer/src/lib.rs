@@ -44,7 +44,7 @@ mod sparse;
 mod weights;
 
 pub use architecture::{Architecture, RealInput, SLOT, Vocabulary};
-pub use kernels::{Kernel, Precision};
+pub use kernels::{GROUP as ROW_GROUP, Kernel, Precision};
 pub use network::{Network, NetworkError, NetworkOptions};
 pub use reference::{AttentionMap, Trace, reference};
 pub use rows::{Rows, Sparsity};

@@ -1,4 +1,9 @@
 //! The network as a scheduler: read the ready jobs, run the network, map Q-values to cores. The shield around it is in `scheduler.rs`.
+//!
+//! With a budget, each decision is taken by the best of three levels that is expected to fit: the network, the usual fallback, or EDF.
+
+mod budget;
+mod measurement;
 
 use std::sync::Arc;
 
@@ -6,11 +11,12 @@ use temponet_infer::{Network, NetworkError};
 use temponet_sched::fallback;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
-use crate::Model;
 use crate::mapping::{Mapper, Mapping};
 use crate::stages::Observation;
 use crate::staying::Staying;
 use crate::tokenizer::Scale;
+use crate::{Calibration, Model};
+use budget::{Allowance, Budget};
 
 /// Options of the learned scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -23,8 +29,11 @@ pub struct Options {
     pub keep_attention: bool,
     /// Kernel and precision of the network.
     pub network: temponet_infer::NetworkOptions,
-    /// Time budget of a decision, in nanoseconds. A decision that is expected to take longer is left to the fallback. There is no limit by default.
+    /// Time budget of a decision, in nanoseconds. A decision that the network is expected to exceed it with is left to the fallback, or to EDF if that is
+    /// too slow as well. There is no limit by default.
     pub budget_ns: Option<u64>,
+    /// Expected latencies that the budget is compared with. By default they are measured when a scheduler with a budget is built.
+    pub calibration: Option<Calibration>,
 }
 
 /// Shares of urgent jobs above which sparse attention is halved, and below which it is whole again.
@@ -41,25 +50,33 @@ pub struct Learned {
     is_overloaded: bool,
     /// Number of ready jobs up to which the model has been trained.
     most_jobs: usize,
-    /// Scheduler for decisions that the network cannot take: more jobs than it was trained for, over budget, or an output that is not finite.
+    /// Scheduler for decisions that the network cannot take: more jobs than it was trained for, over budget, or an output that is not finite. It looks
+    /// only at the ready jobs, so it need not see every decision.
     fallback: Box<dyn Scheduler>,
+    /// Number of decisions that the network has not taken, those of EDF included.
     fallbacks: u64,
+    budget: Option<Budget>,
     q: Vec<f32>,
 }
 
 impl Learned {
-    /// A scheduler with this model.
-    pub fn new(model: Arc<Model>, options: Options) -> Result<Learned, NetworkError> {
-        Ok(Learned::over(Network::new(&model.weights, options.network)?, model, options))
+    /// A scheduler with this model. With a budget but no calibration in the options, it measures one.
+    pub fn new(model: Arc<Model>, mut options: Options) -> Result<Learned, NetworkError> {
+        let network = Network::new(&model.weights, options.network)?;
+        if options.budget_ns.is_some() && options.calibration.is_none() {
+            options.calibration = Some(measurement::measure(&network, &model, options));
+        }
+        Ok(Learned::over(network, model, options))
     }
 
-    /// Another scheduler over the same prepared weights. It has to be started like a new one.
+    /// Another scheduler over the same prepared weights, with the same calibration. It has to be started like a new one.
     pub fn share(&self) -> Learned {
         Learned::over(self.network.clone(), self.model.clone(), self.options)
     }
 
     fn over(network: Network, model: Arc<Model>, options: Options) -> Learned {
         Learned {
+            budget: Budget::new(&options, &model.tokenizer),
             network,
             model,
             options,
@@ -74,25 +91,18 @@ impl Learned {
         }
     }
 
+    /// Options of the scheduler, with the calibration that it has measured if there is a budget.
+    pub fn options(&self) -> Options {
+        self.options
+    }
+
     /// Whether the overload detector fired at the last decision of the network. The detector works even where attention is kept whole.
     pub fn is_overloaded(&self) -> bool {
         self.is_overloaded
     }
 
-    /// Upper estimate of the time of a decision over this many rows, in nanoseconds: the work of the network at a rate that every machine reaches.
-    fn expected_ns(&self, rows: usize) -> u64 {
-        2_000 + self.model.weights.architecture.operations(rows) as u64 / FLOP_PER_NS
-    }
-}
-
-/// Floating-point operations per nanosecond that every machine is assumed to reach.
-const FLOP_PER_NS: u64 = 20;
-
-impl Scheduler for Learned {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        if let Some(problem) = self.model.tokenizer.not_applicable(system) {
-            return Err(NotApplicable(problem.to_string()));
-        }
+    /// Prepares for a system, except for the fallbacks.
+    fn prepare(&mut self, system: &System) {
         self.scale = Scale::of(&self.model.tokenizer, system);
         self.mapper.reserve(self.options.mapping, system.cores);
         self.observation.start(system);
@@ -102,42 +112,86 @@ impl Scheduler for Learned {
         self.mapper.staying = Staying::on(system, self.model.stay());
         self.fallbacks = 0;
         self.fallback = fallback(self.scale.differs);
-        self.fallback.start(system)
     }
 
-    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        self.q.clear();
-        if view.active.len() <= view.cores() {
-            // Every job gets a core.
-            return assignment.place(view, view.active);
-        }
-        if view.active.len() > self.most_jobs {
-            self.fallbacks += 1;
-            return self.fallback.decide(view, assignment);
-        }
+    /// Reads the ready jobs: tokens, advice and overload.
+    fn observe(&mut self, view: &SystemView<'_>) {
         self.observation.read(&self.model.tokenizer, &self.scale, view, self.options.sparse);
         let limit = if self.is_overloaded { OVERLOAD.1 } else { OVERLOAD.0 };
         self.is_overloaded = self.observation.urgent() > limit;
         if self.is_overloaded && !self.options.keep_attention {
             self.observation.halve_attention();
         }
-        let is_affordable =
-            self.options.budget_ns.is_none_or(|budget| self.expected_ns(1 + self.observation.distinct()) <= budget);
+    }
+
+    /// Computes the Q-values of the observed jobs. Returns whether they are finite.
+    fn evaluate(&mut self) -> bool {
+        // As many Q-values as there are jobs, so that a later decision with fewer equal jobs allocates nothing.
+        self.q.clear();
         self.q.reserve(1 + self.observation.jobs().len());
-        if is_affordable {
-            self.network.forward(&self.observation.rows(), &mut self.q);
-        }
-        if !is_affordable || self.q.iter().any(|q| !q.is_finite()) {
-            self.fallbacks += 1;
-            self.q.clear();
-            return self.fallback.decide(view, assignment);
-        }
+        self.network.forward(&self.observation.rows(), &mut self.q);
+        self.q.iter().all(|q| q.is_finite())
+    }
+
+    /// Maps the Q-values of the observed jobs to cores.
+    fn map(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let jobs = self.observation.jobs().iter().map(|(id, row)| (*id, self.q[*row as usize]));
         let idle = self.model.threshold(self.q[0]);
         self.mapper.assign(self.options.mapping, jobs, idle, view, assignment);
     }
 
+    /// Decides without the network.
+    fn fall_back(&mut self, allowance: Allowance, view: &SystemView<'_>, assignment: &mut Assignment) {
+        self.fallbacks += 1;
+        match &mut self.budget {
+            Some(budget) if !allowance.allows_fallback() => budget.decide_by_edf(assignment),
+            _ => self.fallback.decide(view, assignment),
+        }
+    }
+}
+
+impl Scheduler for Learned {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        if let Some(problem) = self.model.tokenizer.not_applicable(system) {
+            return Err(NotApplicable(problem.to_string()));
+        }
+        self.prepare(system);
+        self.fallback.start(system)?;
+        match &mut self.budget {
+            Some(budget) => budget.start(system, self.scale.differs, !self.mapper.staying.is_zero()),
+            None => Ok(()),
+        }
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        let mut allowance = match &mut self.budget {
+            Some(budget) => budget.begin(view),
+            None => Allowance::UNLIMITED,
+        };
+        if view.active.len() <= view.cores() {
+            // Every job gets a core.
+            return assignment.place(view, view.active);
+        }
+        if view.active.len() > self.most_jobs || !allowance.try_observe() {
+            return self.fall_back(allowance, view, assignment);
+        }
+        self.observe(view);
+        if allowance.try_network(1 + self.observation.distinct()) && self.evaluate() {
+            self.map(view, assignment);
+        } else {
+            self.fall_back(allowance, view, assignment);
+        }
+    }
+
+    /// Only EDF, the last level of a budget, keeps state of past events.
+    fn watch(&mut self, view: &SystemView<'_>, _scratch: &mut Assignment) {
+        if let Some(budget) = &mut self.budget {
+            budget.watch(view);
+        }
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        vec![("fallbacks", self.fallbacks)]
+        let edf = self.budget.as_ref().map(|budget| ("edf_fallbacks", budget.edf_decisions()));
+        std::iter::once(("fallbacks", self.fallbacks)).chain(edf).collect()
     }
 }

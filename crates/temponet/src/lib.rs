@@ -79,6 +79,7 @@ mod advice;
 mod assignment;
 mod binning;
 mod bins;
+mod calibration;
 mod continuous;
 mod learned;
 mod mapping;
@@ -89,6 +90,7 @@ mod staying;
 mod tokenizer;
 mod tokenizer_error;
 
+pub use calibration::{Calibration, LatencyTable, MEASURED_CORES, MEASURED_SIZES, StageLatencies};
 pub use learned::Options;
 pub use mapping::Mapping;
 pub use model::{Model, ModelError};

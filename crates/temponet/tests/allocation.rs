@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use temponet::stages::{Continuous, Tokenizer};
-use temponet::{Mapping, Model, Options, Temponet};
+use temponet::{Calibration, LatencyTable, MEASURED_SIZES, Mapping, Model, Options, StageLatencies, Temponet};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved};
 use temponet_task::{Assignment, Scheduler, TaskSet, Time};
@@ -60,14 +60,24 @@ fn a_decision_does_not_allocate() {
     let mappings = [Mapping::Greedy, sinkhorn, Mapping::Hungarian { migration: 0.2 }];
     let tokenizers = [Tokenizer::full(), Tokenizer::continuous(Continuous::Mlp { hidden: 8 })];
     let models = tokenizers.map(|tokenizer| Arc::new(Model::random(tokenizer, 2)));
-    // The shield is armed on one core, armed on several cores, and disarmed in overload. With a budget of zero, the fallback takes every decision.
+    // With a budget of zero, the best level that takes no time decides: the network, the fallback, or EDF.
+    let never = LatencyTable([u64::MAX; MEASURED_SIZES.len()]);
+    let no_network = Calibration { network: never, ..Calibration::default() };
+    let stages = StageLatencies { observation: never, fallback: never, ..StageLatencies::default() };
+    let only_edf = Calibration { equal: [stages; 2], differing: [stages; 2], ..Calibration::default() };
+    let budgets = [Calibration::default(), no_network, only_edf];
+    // The shield is armed on one core, armed on several cores, and disarmed in overload.
     for (tasks, cores, load) in [(60, 1, 0.9), (60, 4, 0.5), (7, 4, 0.98), (60, 1, 1.3), (60, 4, 1.3)] {
         let set = generate(&Spec::new(tasks, cores, load * cores as f64), 3).unwrap();
         for (model, sparse) in models.iter().flat_map(|model| [(model, false), (model, true)]) {
-            for (mapping, budget_ns) in
-                mappings.map(|mapping| (mapping, None)).into_iter().chain([(Mapping::Greedy, Some(0))])
-            {
-                let options = Options { mapping, sparse, budget_ns, ..Options::default() };
+            let by_mapping = mappings.map(|mapping| Options { mapping, sparse, ..Options::default() });
+            let by_level = budgets.map(|calibration| Options {
+                sparse,
+                budget_ns: Some(0),
+                calibration: Some(calibration),
+                ..Options::default()
+            });
+            for options in by_mapping.into_iter().chain(by_level) {
                 let mut scheduler = Temponet::new(model.clone(), options).unwrap();
                 let what = format!("{tasks} tasks, {cores} cores, load {load}, {options:?}");
                 let (decisions, first, later) = run(&set, &mut scheduler);

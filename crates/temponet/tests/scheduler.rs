@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet::stages::{Binning, Feature, JobAdvice, Learned, Scale, Tokenizer};
-use temponet::{Mapping, Model, Options, Temponet};
+use temponet::{Calibration, LatencyTable, MEASURED_SIZES, Mapping, Model, Options, Temponet};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved, simulate};
 use temponet_task::{Assignment, Scheduler, Task, TaskSet, Time};
@@ -79,13 +79,15 @@ fn a_network_that_cannot_answer_is_replaced_and_counted() {
     let set = overloaded(10, 2, 1);
     let horizon = Time::from_ms(300);
     let best = simulate(&set, 1, horizon, &mut *temponet_sched::build("mh-edf").unwrap(), &mut Unobserved).unwrap();
-    // Over budget at every decision.
+    // Over budget at every decision, but only with the network.
     let model = Arc::new(Model::random(Tokenizer::full(), 1));
-    let options = Options { budget_ns: Some(100), ..Options::default() };
+    let network = LatencyTable([101; MEASURED_SIZES.len()]);
+    let calibration = Some(Calibration { network, ..Calibration::default() });
+    let options = Options { budget_ns: Some(100), calibration, ..Options::default() };
     let mut hasty = Learned::new(model.clone(), options).unwrap();
     let metrics = simulate(&set, 1, horizon, &mut hasty, &mut Unobserved).unwrap();
     assert_eq!(metrics.jobs, best.jobs);
-    assert!(hasty.counters()[0].1 > 50);
+    assert!(hasty.counters()[0].1 > 50 && hasty.counters()[1] == ("edf_fallbacks", 0), "{:?}", hasty.counters());
     // Weights so large that sums overflow.
     let mut broken = (*model).clone();
     broken.weights =

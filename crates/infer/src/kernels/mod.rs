@@ -34,8 +34,8 @@ use std::ops::Range;
 
 use crate::aligned::Aligned;
 
-/// Number of rows that are computed at a time.
-pub(crate) const GROUP: usize = 16;
+/// Number of rows that are computed at a time. A forward pass takes as long as one over the next multiple of it.
+pub const GROUP: usize = 16;
 
 /// Number of queries whose attention is computed together.
 pub(crate) const QUERIES: usize = 2 * GROUP;
