@@ -250,9 +250,9 @@ impl<S: Scheduler> Scheduler for Shield<S> {
         self.counters.decisions += 1;
         self.look_around(view);
         match &self.premise {
-            Ok(Premise::Reserved(_)) => self.decide_within_slack(view, assignment),
+            Ok(Premise::Reserved(_)) if view.cores() == self.rule.cores() => self.decide_within_slack(view, assignment),
             Ok(Premise::StandIn(_)) => self.stand_in(view, assignment),
-            Err(_) => {
+            _ => {
                 let before = self.counters.impossible;
                 self.ask(view);
                 self.counters.overrides += u64::from(self.counters.impossible > before);

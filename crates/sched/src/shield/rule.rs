@@ -197,6 +197,11 @@ impl Rule {
         applied
     }
 
+    /// Number of cores of the system that the rule was started with.
+    pub fn cores(&self) -> usize {
+        self.plan.len()
+    }
+
     /// Shortest quantum of a core that guarantees something.
     pub fn least_quantum(&self) -> Time {
         self.quantum.iter().copied().filter(|quantum| *quantum > Time::ZERO).min().unwrap_or(Time(1))
@@ -309,7 +314,7 @@ impl Rule {
             // Whatever runs pays for the decision at every release, and at every deadline that may be missed.
             for (index, task) in now.view.system.tasks.iter().enumerate() {
                 let Some(period) = task.period() else { continue };
-                match now.guarantee.reserved[index] {
+                match now.guarantee.reserved.get(index).copied().flatten() {
                     Some(reserved) => {
                         let arrival = now.arrivals.next_arrival(now.view.now, index, &reserved);
                         arrival.into_iter().for_each(|date| self.claims.add_task(date, period, decision.0));
