@@ -46,8 +46,8 @@
 //!   and schedulers that watch slack rely on this date ([`Assignment::wake`]).
 //! - **Time is one clock.** [`SystemView::now`] never goes back. All times are nanoseconds since the program began, at most 30 years: not since 1970.
 //!   [`Task::offset`](Task) counts from the same zero.
-//! - **Tasks are what they were said to be.** The guarantee of the shield holds as long as jobs take no longer than their wcet and arrive no more often than
-//!   their task says. [`Temponet::shield_role`] says what is guaranteed on a system.
+//! - **Tasks are what they were said to be.** The guarantee of the shield holds for jobs that take no longer than their wcet and arrive no more often than
+//!   their task says; a job that does not loses its own guarantee. [`Temponet::shield_role`] says what is guaranteed on a system.
 //! - **A change of tasks or cores is a new start.** Make new [`ReadyJobs`], [`advance`](ReadyJobs::advance) them to the current date, start the scheduler with them, and
 //!   release the jobs that go on with [`ReadyJobs::release_with`] and [`ReadyJobs::set_executed`]. Handles of the old ones are no longer valid. A scheduler may only be
 //!   asked about the system that it was started with.
@@ -62,8 +62,9 @@
 //!   decision that comes a microsecond too late can otherwise cost a deadline. Leave [`Costs`] at zero then: `advance` counts all time on a core as execution.
 //! - **Watch the guarantee.** [`Temponet::is_armed`] says whether it holds at present, [`Temponet::shield_counters`] how often it lapsed.
 //!   [`ReadyJobs::complete`] returns whether a job was on time.
-//! - **Several cores.** Where everything fits on several cores, or where dispatching costs time, a proved scheduler stands in and decides alone. A partitioned one may leave
-//!   a core idle while a job of another core waits. [`Temponet::shield_role`] says so.
+//! - **Several cores.** Each guaranteed task belongs to a core, which keeps the time that its jobs need. A guaranteed job may run anywhere, and it moves to its core when
+//!   that core has no slack left. Where everything fits but cannot be divided among the cores, a proved scheduler stands in and decides alone. [`Temponet::shield_role`]
+//!   says so.
 //!
 //! # Threads and memory
 //!
@@ -97,7 +98,7 @@ pub use model::{Model, ModelError};
 pub use scheduler::Temponet;
 pub use temponet_infer::NetworkError;
 pub use temponet_infer::NetworkOptions;
-pub use temponet_sched::shield::{NoGuarantee, Role, ShieldCounters};
+pub use temponet_sched::shield::{Guarantee, NoGuarantee, Role, ShieldCounters, WhyNot};
 pub use temponet_task::ready_jobs::{AssignmentProblem, ReleaseProblem};
 pub use temponet_task::{
     Arrival, Assignment, Costs, Decision, Event, ExecutionModel, Gap, InvalidSystem, Job, JobHandle, JobId, ListedJob,

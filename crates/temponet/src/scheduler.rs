@@ -10,7 +10,8 @@ use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 use crate::learned::{Learned, Options};
 use crate::{Model, ModelError};
 
-/// The learned scheduler behind its shield. Whatever its weights say, it misses no deadline that is proved to be safe.
+/// The learned scheduler behind its shield. Whatever its weights say, it misses no guaranteed deadline: those of every task if all fit, otherwise those of
+/// the most critical tasks that do.
 pub struct Temponet {
     shielded: Shield<Learned>,
 }
@@ -45,8 +46,8 @@ impl Temponet {
         Temponet { shielded: Shield::new(self.shielded.inner().share()) }
     }
 
-    /// Whether the shield guarantees every deadline at present. It lapses when a job takes longer than its wcet or comes earlier than its task allows, and
-    /// returns at the next idle instant.
+    /// Whether the guarantee of the shield holds at present for every job of the guaranteed tasks. A job that takes longer than its wcet or comes earlier
+    /// than its task allows loses its own guarantee; the others keep theirs.
     pub fn is_armed(&self) -> bool {
         self.shielded.is_armed()
     }
@@ -75,6 +76,10 @@ impl Scheduler for Temponet {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         self.shielded.decide(view, assignment);
+    }
+
+    fn watch(&mut self, view: &SystemView<'_>, scratch: &mut Assignment) {
+        self.shielded.watch(view, scratch);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
