@@ -55,6 +55,8 @@ pub(super) struct Rule {
     plan: Vec<Option<JobId>>,
     /// Whether each core has to run its first job at this decision.
     is_forced: Vec<bool>,
+    /// Date at which each core runs out of slack, as far as the last decision told; never if it did not tell.
+    exhausted: Vec<Time>,
     claims: Claims,
 }
 
@@ -115,6 +117,8 @@ impl Rule {
         self.plan.resize(cores, None);
         self.is_forced.clear();
         self.is_forced.resize(cores, false);
+        self.exhausted.clear();
+        self.exhausted.resize(cores, Time::NEVER);
         self.claims.reserve(4 * system.tasks.len());
     }
 
@@ -132,10 +136,11 @@ impl Rule {
         }
     }
 
-    /// Whether every core has to run its first job, whatever is proposed. If so, this is the assignment.
+    /// Whether every core has to run its first job, whatever is proposed. If so, this is the assignment. The slack is
+    /// computed only where it was used up before.
     pub fn leaves_no_choice(&mut self, now: Now<'_>, assignment: &mut Assignment) -> bool {
-        // A core with a single ready job to choose from needs no slack, and nothing is saved.
-        if now.view.active.len() <= now.view.cores() || self.first.iter().any(Option::is_none) {
+        let is_exhausted = self.exhausted.iter().all(|date| *date <= now.view.now);
+        if !is_exhausted || self.first.iter().any(Option::is_none) {
             return false;
         }
         for core in 0..now.view.cores() {
@@ -175,7 +180,15 @@ impl Rule {
             self.find_running(now);
             let (mut wake, mut changed) = (Time::NEVER, false);
             for core in 0..self.plan.len() {
-                match self.verdict(core, now) {
+                let verdict = self.verdict(core, now);
+                if !self.is_forced[core] {
+                    self.exhausted[core] = match verdict {
+                        Verdict::Safe(Some(time)) => now.view.now + time,
+                        Verdict::Safe(None) => Time::NEVER,
+                        Verdict::Unsafe | Verdict::Unknown => now.view.now,
+                    };
+                }
+                match verdict {
                     Verdict::Safe(Some(time)) => wake = wake.min(now.view.now + time),
                     Verdict::Safe(None) => {}
                     verdict => {
