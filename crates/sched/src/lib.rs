@@ -3,7 +3,7 @@
 //! - [`build`] makes a scheduler from its name; [`ALL`] lists the catalog.
 //! - [`proofs`] tells which schedulers are proved to meet every deadline of a set, and [`scalings`] how much execution
 //!   times may grow.
-//! - [`shield`] overrules any scheduler whose choice could cost a deadline that is proved to be safe.
+//! - [`shield`] overrules any scheduler whose choice could cost a guaranteed deadline.
 //! - [`advice`] asks several simple schedulers at once, for the learned scheduler.
 //!
 //! The schedulability tests behind the proofs are in `temponet_analysis`.

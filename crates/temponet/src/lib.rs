@@ -1,7 +1,7 @@
 //! TempoNet to embed: a deadline scheduler that learns, with a safety net.
 //!
 //! At every decision the ready jobs become urgency tokens, a small Transformer reads all of them at once, every job gets a Q-value, and the best jobs
-//! get the cores. A shield around the network overrules a choice that could cost a deadline which is proved to be safe.
+//! get the cores. A shield around the network overrules a choice that could cost a guaranteed deadline.
 //!
 //! # Quick start
 //!

@@ -45,8 +45,8 @@ impl Entry {
 /// only.
 pub const SHIELD: Entry = Entry {
     name: "shield:NAME",
-    summary: "any of these schedulers, overruled where its choice could cost a deadline that is otherwise safe",
-    purpose: "no deadline that is proved safe is missed, whatever the scheduler chooses; in overload impossible jobs make way",
+    summary: "any of these schedulers, overruled where its choice could cost a guaranteed deadline",
+    purpose: "no guaranteed deadline is missed: those of all tasks if they fit, else of the most critical ones; impossible jobs make way",
     options: &[],
     build: |_| Err(SHIELD_USE.into()),
     proof: unproved,
