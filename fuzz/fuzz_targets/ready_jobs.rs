@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use temponet::{Model, Options, Temponet};
 use temponet_sched::build;
-use temponet_task::{OnMiss, ReadyJobs, Release, Scheduler, Task, TaskSet, Time};
+use temponet_task::{Costs, OnMiss, ReadyJobs, Release, Scheduler, Task, TaskSet, Time};
 
 fn scheduler(choice: u8) -> Box<dyn Scheduler> {
     const NAMES: [&str; 9] =
@@ -29,6 +29,8 @@ fn set(data: &[u8; 8]) -> TaskSet {
     let tasks = data[..6].chunks_exact(2).enumerate().map(task).collect();
     let mut set = TaskSet::new("fuzz", tasks, usize::from(data[6] % 3) + 1);
     set.on_miss = if data[7] % 2 == 0 { OnMiss::Abort } else { OnMiss::Continue };
+    let cost = |shift: u8| Time::from_us(u64::from(data[7] >> shift & 3));
+    set.costs = Costs { context_switch: cost(1), migration: cost(3), decision: cost(5) };
     set
 }
 
