@@ -205,3 +205,35 @@ fn names<'a>(names: impl Iterator<Item = &'a str>, most: usize) -> String {
         Some(more) => format!("{} and {more} more", all[..most].join(", ")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::{Arrival, ListedJob, Task, Time};
+
+    fn periodic(name: &str, wcet: u64, criticality: u8) -> Task {
+        Task { criticality, ..Task::periodic(name, Time::from_ms(10), Time::from_ms(wcet)) }
+    }
+
+    /// No file format of ours holds lists of jobs beside tasks with a criticality, but the simulator runs such sets.
+    #[test]
+    fn a_list_of_jobs_beside_periodic_tasks_has_its_own_reason() {
+        let ms = Time::from_ms;
+        let (wcet, bcet) = (ms(2), ms(2));
+        let job =
+            ListedJob { release: ms(5), deadline: ms(15), execution: wcet, wcet, bcet, criticality: 1, value: 1.0 };
+        let listed = Task { arrival: Arrival::Listed([job].into()), ..periodic("shots", 2, 1) };
+        let set = TaskSet::new("s", vec![periodic("brake", 4, 1), listed, periodic("log", 5, 0)], 1);
+        let text = Guaranteed::on(&set).text();
+        assert!(text.contains("of 1 of 3 tasks by slack stealing: brake; not shots.\n"), "{text}");
+        assert!(text.contains("not guaranteed: shots (its jobs do not recur)\nnot guaranteed: log (others"), "{text}");
+    }
+
+    #[test]
+    fn long_lists_are_cut_and_great_factors_are_bounds() {
+        let tasks = (0..20).map(|at| Task::periodic(format!("t{at}"), Time::from_secs(1), Time(10))).collect();
+        let text = Guaranteed::on(&TaskSet::new("s", tasks, 1)).text();
+        assert!(text.contains("\nt0, t1, t2, t3 and 16 more "), "{text}");
+        assert!(text.ends_with("999.999 or more\n"), "{text}");
+    }
+}
