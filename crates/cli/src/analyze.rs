@@ -13,10 +13,11 @@ use temponet_task::wording::counted;
 use temponet_task::{TaskSet, Time};
 
 use crate::compare::chosen;
+use crate::guarantee::Guaranteed;
 use crate::setup::{ModelArgs, SetupArgs, cores};
 use crate::{output, table};
 
-/// Prove which deadlines are met, and find how much longer jobs may take
+/// Prove which deadlines are met, with the shield or without, and find how much longer jobs may take
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  temponet analyze gap-avionics\n  temponet analyze mytasks.toml --cores 4 --json\n  \
@@ -192,6 +193,7 @@ impl Analysis {
         let scaled = |row: &Scaling| vec![row.scheduler.to_string(), row.by.clone(), format!("{:.4}", row.factor)];
         let scalings: Vec<Vec<String>> = self.scalings.iter().map(scaled).collect();
         out += &section(&["proved up to", "by", "times the wcets"], scalings, 2);
+        out += &Guaranteed::on(set).text();
         if let Some(Survivals { possible, rows, skipped }) = &self.survivals {
             let cells = possible.iter().chain(rows).map(|row| {
                 let more = if row.is_limit { " or more" } else { "" };

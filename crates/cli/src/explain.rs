@@ -10,6 +10,7 @@ use temponet_lab::explain::run::{explain_run, page as run_page};
 use temponet_lab::roster::{SHIELDED, UNSHIELDED};
 use temponet_task::Time;
 
+use crate::guarantee::Guaranteed;
 use crate::output;
 use crate::paths::{Kind, Output};
 use crate::setup::{ModelArgs, SetupArgs, any_time, heading};
@@ -79,28 +80,41 @@ pub fn run(args: Args) -> Result<()> {
     }
     let found = explain_at(explained, args.at)?;
     let decision = found.with_context(|| format!("no job is ready at or after {} and before {horizon}", args.at))?;
+    let guaranteed = (!args.model.no_shield).then(|| Guaranteed::on(&set));
+    let facts = facts(&decision, guaranteed.as_ref());
     if let Some(file) = report {
-        file.write(page(&set, &decision, &facts(&decision, args.model.no_shield)))?;
+        file.write(page(&set, &decision, &facts))?;
     }
     if args.json {
-        let ExplainedDecision { network, done, wanted, edf } = &decision;
+        let ExplainedDecision { network, done, wanted, edf, kept } = &decision;
+        let kept = guaranteed.as_ref().map(|_| kept);
         return output::print_json(&serde_json::json!({
             "task_set": set.name, "decision": network, "done": done, "wanted": wanted, "edf": edf,
             "shield": !args.model.no_shield, "shield_changed_it": done != wanted,
+            "guarantee": guaranteed.as_ref().map(Guaranteed::json), "kept": kept,
         }));
     }
-    output::print(&text(&decision, args.model.no_shield))
+    output::print(&text(&decision, &facts))
 }
 
 fn cores(jobs: &[Option<String>]) -> String {
     jobs.iter().map(|job| job.as_deref().unwrap_or("idle")).collect::<Vec<_>>().join(", ")
 }
 
-/// Describes the decision in a few sentences.
-fn facts(decision: &ExplainedDecision, no_shield: bool) -> String {
-    let ExplainedDecision { network, done, wanted, edf } = decision;
+/// States what the shield guarantees, and the guaranteed jobs that cores keep time for.
+fn guarantee(decision: &ExplainedDecision, guaranteed: &Guaranteed<'_>) -> String {
+    let kept =
+        decision.kept.iter().enumerate().filter_map(|(core, job)| Some(format!("core {core} for {}", job.as_ref()?)));
+    let kept = kept.collect::<Vec<_>>().join(", ");
+    let kept = if kept.is_empty() { kept } else { format!(" Time is kept on {kept}.") };
+    format!(" The shield {}.{kept}", guaranteed.sentence())
+}
+
+/// Describes the decision in a few sentences. `guaranteed` is `None` without a shield.
+fn facts(decision: &ExplainedDecision, guaranteed: Option<&Guaranteed<'_>>) -> String {
+    let ExplainedDecision { network, done, wanted, edf, .. } = decision;
     let shield = match done == wanted {
-        _ if no_shield => "and no shield was asked".to_string(),
+        _ if guaranteed.is_none() => "and no shield was asked".to_string(),
         true => "which the shield let pass".to_string(),
         false => format!("but the shield ran {}", cores(done)),
     };
@@ -125,8 +139,9 @@ fn facts(decision: &ExplainedDecision, no_shield: bool) -> String {
         )
     };
     let staying: String = network.kept.iter().map(stayed).collect();
+    let guarantee = guaranteed.map_or(String::new(), |guaranteed| guarantee(decision, guaranteed));
     format!(
-        "At {} the network wanted {}, {shield}. {same}. {idling}.{staying} Attention entropy by layer: {} bits; alignment {:.0}%.",
+        "At {} the network wanted {}, {shield}. {same}. {idling}.{staying}{guarantee} Attention entropy by layer: {} bits; alignment {:.0}%.",
         Time(network.now_ns),
         cores(wanted),
         network.entropy_bits.iter().map(|bits| format!("{bits:.2}")).collect::<Vec<_>>().join(", "),
@@ -174,7 +189,7 @@ fn run_lines(run: &RunReport, model: &str) -> Vec<(String, String)> {
 /// Greatest number of jobs in the table.
 const MOST_ROWS: usize = 40;
 
-fn text(decision: &ExplainedDecision, no_shield: bool) -> String {
+fn text(decision: &ExplainedDecision, facts: &str) -> String {
     let network = &decision.network;
     let header = ["job", "due in", "slack", "remaining", "token", "Q", "attention", "core"];
     let row = |job: &temponet_lab::explain::diagnostics::JobLine| {
@@ -194,5 +209,5 @@ fn text(decision: &ExplainedDecision, no_shield: bool) -> String {
     let rows: Vec<Vec<String>> = network.jobs.iter().take(MOST_ROWS).map(row).collect();
     let more = network.jobs.len().saturating_sub(MOST_ROWS);
     let more = if more > 0 { format!("and {more} more\n") } else { String::new() };
-    format!("{}{more}\n{}\n", table::render(&header, &rows), facts(decision, no_shield))
+    format!("{}{more}\n{facts}\n", table::render(&header, &rows))
 }

@@ -10,6 +10,7 @@ mod compare;
 mod convert;
 mod explain;
 mod generate;
+mod guarantee;
 mod interrupt;
 mod listing;
 mod model;

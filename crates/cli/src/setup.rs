@@ -4,13 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use temponet::Model;
 use temponet::stages::{Continuous, Tokenizer};
+use temponet::{Calibration, Model, Options};
 use temponet_formats::Loaded;
 use temponet_formats::builtin::{self, Builtin};
 use temponet_lab::horizon::{default_horizon, uncounted};
 use temponet_lab::roster::{Roster, SHIELDED, UNSHIELDED};
-use temponet_sched::shield::Role;
 pub use temponet_sim::generate::text::{positive_time, time as any_time};
 use temponet_task::wording::{counted, did_you_mean};
 use temponet_task::{Aim, OnMiss, TaskSet, Time};
@@ -53,6 +52,10 @@ pub struct ModelArgs {
     /// Run the learned scheduler without its shield, so that temponet means temponet-unshielded
     #[arg(long)]
     pub no_shield: bool,
+    /// Expected time of a decision of the learned scheduler that it may not exceed, such as 50us; simpler schedulers decide where the network would.
+    /// Expected times are measured on this machine, so results may differ from run to run [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub budget: Option<Time>,
 }
 
 impl ModelArgs {
@@ -61,9 +64,14 @@ impl ModelArgs {
         if self.no_shield && name == SHIELDED { UNSHIELDED } else { name }
     }
 
-    /// Returns all schedulers, with the model of these options.
+    /// Returns all schedulers, with the model of these options. A budget is calibrated here, once for all runs.
     pub fn roster(&self) -> Result<Roster> {
-        Ok(Roster { model: Some(Arc::new(self.named()?)) })
+        let model = Arc::new(self.named()?);
+        let mut options = Options { budget_ns: self.budget.map(|time| time.0), ..Options::default() };
+        if self.budget.is_some() {
+            options.calibration = Some(Calibration::measure(&model, options)?);
+        }
+        Ok(Roster { model: Some(model), options })
     }
 
     /// Loads the model asked for, or the built-in one.
@@ -161,11 +169,6 @@ pub fn load(name: &str) -> Result<Loaded> {
         output::say(&format!("note: {note}"));
     }
     Ok(loaded)
-}
-
-/// Describes what the shield does on a set, as the continuation of a sentence that begins with "the shield".
-pub fn shield_role(set: &TaskSet) -> String {
-    Role::on(&set.system()).sentence("the network")
 }
 
 /// Returns the number of cores in words.

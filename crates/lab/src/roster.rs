@@ -21,17 +21,30 @@ pub fn is_classical(spec: &str) -> bool {
     !LEARNED.contains(&spec) && temponet_sched::is_classical(spec)
 }
 
+/// Whether the scheduler with this name, with or without options, runs behind the shield.
+pub fn is_shielded(spec: &str) -> bool {
+    spec == SHIELDED || spec.starts_with("shield:")
+}
+
 /// Builds schedulers from their names.
 #[derive(Clone, Debug, Default)]
 pub struct Roster {
     /// Model of the learned scheduler; without one, only the other schedulers exist.
     pub model: Option<Arc<Model>>,
+    /// Options of the learned scheduler. With a budget, they should have its calibration: otherwise each scheduler that
+    /// is built measures its own, and runs differ.
+    pub options: Options,
 }
 
 impl Roster {
     /// A roster without a model, and so without the learned scheduler.
     pub fn classical() -> Roster {
         Roster::default()
+    }
+
+    /// A roster with a model for the learned scheduler, which has its default options.
+    pub fn with(model: Model) -> Roster {
+        Roster { model: Some(Arc::new(model)), options: Options::default() }
     }
 
     /// Returns all names, those of the learned scheduler first.
@@ -57,7 +70,7 @@ impl Roster {
         }
         let wrong = |why: String| SpecError::Option(spec.into(), why);
         let missing = || wrong("needs a model: --model FILE or --model random:SEED".into());
-        let (model, options) = (self.model.clone().ok_or_else(missing)?, Options::default());
+        let (model, options) = (self.model.clone().ok_or_else(missing)?, self.options);
         let cannot_run = |error: NetworkError| wrong(error.to_string());
         Ok(match spec {
             SHIELDED => Box::new(Temponet::new(model, options).map_err(cannot_run)?),

@@ -1,7 +1,6 @@
 //! Contract of the experiments: every protocol is valid, every experiment completes, and nothing is computed twice.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use temponet::Model;
 use temponet_lab::arena::scenario;
@@ -34,7 +33,7 @@ impl Drop for Folder {
 }
 
 fn roster() -> Roster {
-    Roster { model: Some(Arc::new(Model::built_in().unwrap())) }
+    Roster::with(Model::built_in().unwrap())
 }
 
 #[test]

@@ -5,6 +5,7 @@ use temponet_analysis::Outcome;
 use temponet_lab::overload::{Survival, Survivals};
 
 use super::Analysis;
+use crate::guarantee::Guaranteed;
 
 pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
     let set = &analysis.set;
@@ -43,6 +44,7 @@ pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
         "response_times": responses.collect::<Vec<_>>(),
         "proved": proofs.collect::<Vec<_>>(),
         "proved_scaling": scalings.collect::<Vec<_>>(),
+        "guarantee": Guaranteed::on(set).json_with_cores(),
         "survived": analysis.survivals.as_ref().map(survived),
         "notes": notes,
     })

@@ -12,7 +12,7 @@ use temponet::stages::Tokenizer;
 use temponet::{Mapping, Model};
 use temponet_infer::{Architecture, Kernel, Network, NetworkOptions, Precision, Rows, Vocabulary, Weights, reference};
 
-use temponet_lab::measure::{attention as measured, control, decision};
+use temponet_lab::measure::{attention as measured, control, decision, shield};
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::power_law;
 
@@ -24,6 +24,7 @@ use crate::{output, setup, table};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet bench infer\n  temponet bench infer --all-kernels --json\n\n\
     Decisions: tokens, network and mapping to 8 cores, for untrained weights with the paper's tokens and with ours, and for the built-in model.\n\
+    Shield: time that the shield adds, with half of the tasks guaranteed and the slack of every core to compute. It is not part of \"decision\".\n\
     Dense and sparse attention: every job has its own row; \"kept\" is the size of the keys and values that queries attend to.\n\
     Agreement: share of decisions in which reduced precision puts the same jobs on 8 cores as single precision, for random networks.\n\
     Slacks are drawn over the whole vocabulary; equal jobs are merged into one row, as in a decision. The last case has no two equal rows.\n\
@@ -143,6 +144,7 @@ struct Measured {
     kernels: Vec<KernelFigures>,
     growths: Vec<Growth>,
     decisions: Vec<decision::DecisionFigures>,
+    shields: Vec<shield::ShieldFigures>,
     attentions: Vec<measured::AttentionFigures>,
     agreements: Vec<agreement::AgreementFigures>,
 }
@@ -157,10 +159,10 @@ pub fn run(args: Args) -> Result<()> {
     let times = of_paper.map(|figures| (figures.n as f64, figures.end_to_end_ns_p50)).collect::<Vec<_>>();
     let exponent = power_law(&times).exponent;
     if args.json {
-        let Measured { kernels, growths, decisions, attentions, agreements } = &measured;
+        let Measured { kernels, growths, decisions, shields, attentions, agreements } = &measured;
         return output::print_json(&serde_json::json!({
             "cases": decisions, "exponent": exponent, "kernels": kernels, "growth": growths,
-            "attention": attentions, "agreement": agreements,
+            "shield": shields, "attention": attentions, "agreement": agreements,
         }));
     }
     output::print(&measured.text(exponent))
@@ -195,7 +197,8 @@ impl Measured {
     fn of(args: &Args) -> Result<Measured> {
         let (kernels, models) = (kernels(args)?, models(args)?);
         let (passes, controls) = if args.quick { QUICK } else { (args.passes, CONTROLS) };
-        let cases_in_all = kernels.len() * (JOBS.len() + 1) + models.len() * JOBS.len() + attention::JOBS.len() + 1;
+        let cases_in_all =
+            kernels.len() * (JOBS.len() + 1) + (models.len() + 1) * JOBS.len() + attention::JOBS.len() + 1;
         let progress = Progress::steps(cases_in_all as u64);
         let (kernels, growths) = measure_kernels(kernels, passes, &progress)?;
         let effort = decision::TimingEffort { passes, controls, mapping: Mapping::Greedy };
@@ -208,6 +211,13 @@ impl Measured {
                 progress.step();
             }
         }
+        progress.say("shield");
+        let shields = JOBS.into_iter().map(|jobs| {
+            let measured = shield::measure(jobs, passes);
+            progress.step();
+            measured
+        });
+        let shields = shields.collect::<Result<Vec<_>, _>>()?;
         progress.say("attention");
         let attentions = attention::JOBS.into_iter().map(|jobs| {
             let measured = measured::measure(jobs, passes);
@@ -218,7 +228,7 @@ impl Measured {
         progress.say("agreement");
         let agreements = agreement::measure(passes)?;
         progress.finish();
-        Ok(Measured { kernels, growths, decisions, attentions, agreements })
+        Ok(Measured { kernels, growths, decisions, shields, attentions, agreements })
     }
 
     fn text(&self, exponent: f64) -> String {
@@ -230,7 +240,7 @@ impl Measured {
             );
         }
         text += "\n";
-        text += &decisions_text(&self.decisions);
+        text += &decisions_text(&self.decisions, &self.shields);
         text += &format!("paper: a decision's time grows as N^{exponent:.2}\n\n");
         text += &attention::text(&self.attentions);
         text += "\n";
@@ -281,21 +291,39 @@ fn kernels_text(kernels: &[KernelFigures]) -> String {
     table::render(&header, &kernels.iter().map(row).collect::<Vec<_>>())
 }
 
-fn decisions_text(decisions: &[decision::DecisionFigures]) -> String {
-    let header =
-        ["model", "jobs", "distinct", "tokens", "network", "mapping", "decision", "p99", "p99.9", "control ns"];
+fn decisions_text(decisions: &[decision::DecisionFigures], shields: &[shield::ShieldFigures]) -> String {
+    let header = [
+        "model",
+        "jobs",
+        "distinct",
+        "tokens",
+        "network",
+        "mapping",
+        "decision",
+        "p99",
+        "p99.9",
+        "shield",
+        "control ns",
+    ];
+    let shield_of = |jobs: usize| shields.iter().find(|figures| figures.n == jobs);
     let row = |figures: &decision::DecisionFigures| {
         let whole = [figures.end_to_end_ns_p50, figures.end_to_end_ns_p99, figures.end_to_end_ns_p999];
         let parts = [figures.tokens_ns_p50, figures.encoder_ns_p50, figures.mapping_ns_p50];
         let jobs = format!("{}{}", figures.n, if figures.is_fallback { "*" } else { "" });
         let mut cells = vec![figures.model.to_string(), jobs, figures.distinct.to_string()];
         cells.extend(parts.into_iter().chain(whole).map(micro));
+        cells.push(shield_of(figures.n).map_or("–".into(), |figures| {
+            format!("{}{}", micro(figures.shield_ns_p50), if figures.gives_up { "†" } else { "" })
+        }));
         cells.push(format!("{:.3}", figures.control_ns_p50));
         cells
     };
     let mut text = table::render(&header, &decisions.iter().map(row).collect::<Vec<_>>());
     if decisions.iter().any(|figures| figures.is_fallback) {
         text += "* beyond the model's reach: the decision is the fallback's (mh-edf); tokens, network and mapping are what they would take\n";
+    }
+    if shields.iter().any(|figures| figures.gives_up) {
+        text += "† the slack of some cores takes too long to compute: they run EDF instead\n";
     }
     text
 }

@@ -8,6 +8,8 @@ use temponet_lab::comparison::{Comparison, ComparisonPlan, ComparisonRow};
 use temponet_sim::Histogram;
 use temponet_task::Measure;
 
+use crate::guarantee::{Guaranteed, JsonGuarantee};
+
 #[derive(Serialize)]
 pub struct JsonReport<'a> {
     task_set: &'a str,
@@ -21,9 +23,12 @@ pub struct JsonReport<'a> {
     /// Measures that rank the schedulers, the most important one first.
     goal: Vec<String>,
     verdict: String,
-    /// Role of the shield on this set.
+    /// Role of the shield on this set, in one sentence; absent if no scheduler is behind the shield.
     #[serde(skip_serializing_if = "Option::is_none")]
-    shield: Option<&'a str>,
+    shield: Option<String>,
+    /// Tasks that the shield guarantees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guarantee: Option<JsonGuarantee>,
     #[serde(skip_serializing_if = "Option::is_none")]
     clairvoyant: Option<JsonClairvoyant>,
     results: Vec<JsonRow<'a>>,
@@ -159,8 +164,9 @@ struct JsonTask<'a> {
 }
 
 impl<'a> JsonReport<'a> {
-    pub fn of(comparison: &'a Comparison, notes: &'a [String], shield: Option<&'a str>) -> JsonReport<'a> {
+    pub fn of(comparison: &'a Comparison, notes: &'a [String]) -> JsonReport<'a> {
         let plan = &comparison.plan;
+        let guaranteed = comparison.shield.clone().map(|role| Guaranteed::with(&plan.set, role));
         JsonReport {
             task_set: &plan.set.name,
             cores: plan.set.cores,
@@ -176,7 +182,8 @@ impl<'a> JsonReport<'a> {
             runs: plan.runs,
             goal: plan.goal.measures().iter().map(|measure| plan.goal.label(*measure)).collect(),
             verdict: comparison.verdict(),
-            shield,
+            shield: guaranteed.as_ref().map(Guaranteed::sentence),
+            guarantee: guaranteed.as_ref().map(Guaranteed::json),
             clairvoyant: comparison.clairvoyant.as_ref().map(JsonClairvoyant::from),
             results: comparison.rows.iter().map(|row| JsonRow::of(row, plan, comparison.of_optimum(row))).collect(),
             skipped: comparison.skipped.iter().map(|(scheduler, reason)| JsonSkipped { scheduler, reason }).collect(),

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use temponet_lab::comparison::report;
 use temponet_lab::comparison::{ComparisonPlan, compare, picture_window};
 use temponet_lab::progress::Progress;
-use temponet_lab::roster::{Roster, SHIELDED};
+use temponet_lab::roster::Roster;
 use temponet_task::{Aim, Time};
 
 use self::fail_if::Condition;
@@ -18,7 +18,7 @@ use self::json::JsonReport;
 pub use self::json::JsonRow;
 use crate::output;
 use crate::paths::{Kind, Output};
-use crate::setup::{ModelArgs, SetupArgs, aim, shield_role};
+use crate::setup::{ModelArgs, SetupArgs, aim};
 use crate::shape::positive_number;
 
 /// Run every scheduler on the same jobs and rank them
@@ -107,7 +107,6 @@ pub fn run(args: Args) -> Result<()> {
     let oracle = (!args.no_oracle).then_some(args.oracle_budget);
     let (seed, latency) = (args.setup.seed(), args.latency);
     let goal = set.goal_led_by(&args.rank_by);
-    let shield = schedulers.iter().any(|name| name == SHIELDED).then(|| shield_role(&set));
     let plan = ComparisonPlan {
         set,
         goal,
@@ -126,10 +125,10 @@ pub fn run(args: Args) -> Result<()> {
         file.write(report::html(&comparison))?;
     }
     if args.json {
-        output::print_json(&JsonReport::of(&comparison, &notes, shield.as_deref()))?;
+        output::print_json(&JsonReport::of(&comparison, &notes))?;
     } else {
         let is_whole = args.all || args.schedulers != "all";
-        output::print(&text::text(&comparison, is_whole, shield.as_deref()))?;
+        output::print(&text::text(&comparison, is_whole))?;
     }
     if let Some(path) = &args.report {
         output::say(&format!("report: {}", path.display()));

@@ -24,7 +24,7 @@ struct Column {
 }
 
 /// Renders the table and the conclusion. With `is_whole`, every scheduler has a row.
-pub fn text(comparison: &Comparison, is_whole: bool, shield: Option<&str>) -> String {
+pub fn text(comparison: &Comparison, is_whole: bool) -> String {
     let plan = &comparison.plan;
     let columns = columns(comparison, is_whole);
     let header: Vec<&str> = columns.iter().map(|column| column.head.as_str()).collect();
@@ -53,9 +53,7 @@ pub fn text(comparison: &Comparison, is_whole: bool, shield: Option<&str>) -> St
         let names: Vec<&str> = comparison.skipped.iter().map(|(name, _)| name.as_str()).collect();
         out += &format!("not for this set: {} (--all says why)\n", names.join(", "));
     }
-    if let Some(shield) = shield.filter(|_| comparison.row(SHIELDED).is_some()) {
-        out += &format!("temponet: the shield {shield}\n");
-    }
+    out += &comparison.shield_line().map_or(String::new(), |line| line + "\n");
     if let Some(optimum) = comparison.clairvoyant.as_ref().filter(|optimum| !optimum.met.is_exact()) {
         let (lower, upper) = (table::count(optimum.met.lower as u64), table::count(optimum.met.upper as u64));
         out += &format!(

@@ -166,7 +166,7 @@ fn initial_weights(name: &str, recipe: &Recipe) -> Result<Weights> {
 /// Compares the trained model with all classical schedulers, because the best one for a load is not known beforehand. Inapplicable schedulers are
 /// left out.
 fn verdict(model: Model, trials: &[Case]) -> Result<TrainingVerdict> {
-    let roster = Roster { model: Some(Arc::new(model)) };
+    let roster = Roster::with(model);
     let _progress = temponet_lab::progress::Progress::busy("verdict");
     Ok(judge(&roster, &Roster::classical().names(), trials, ORACLE_SECONDS)?)
 }

@@ -170,7 +170,6 @@ fn run_scenario(plan: &ArenaPlan, scenario: &Scenario, progress: &Progress) -> R
 mod tests {
     use super::*;
     use crate::roster::{SHIELDED, UNSHIELDED};
-    use std::sync::Arc;
     use temponet::Model;
     use temponet::stages::Tokenizer;
     use temponet_task::{Measure, Time};
@@ -187,7 +186,12 @@ mod tests {
 
     fn plan(scenario: Scenario, schedulers: &[&str], model: Option<Model>) -> ArenaPlan {
         let schedulers = schedulers.iter().map(|name| name.to_string()).collect();
-        ArenaPlan { scenarios: vec![scenario], schedulers, roster: Roster { model: model.map(Arc::new) }, quick: false }
+        ArenaPlan {
+            scenarios: vec![scenario],
+            schedulers,
+            roster: model.map(Roster::with).unwrap_or_default(),
+            quick: false,
+        }
     }
 
     fn result(plan: &ArenaPlan) -> ScenarioResult {

@@ -9,6 +9,7 @@ pub mod report;
 
 use rayon::prelude::*;
 use temponet_sched::SpecError;
+use temponet_sched::shield::Role;
 use temponet_sim::{Histogram, Metrics, Recorder, SimError, Unobserved, simulate};
 use temponet_task::{Costs, Goal, Measure, Scheduler, TaskSet, Time};
 
@@ -16,7 +17,7 @@ use crate::clairvoyant::{Clairvoyant, OptimumRange, clairvoyant};
 use crate::horizon::expected_jobs;
 use crate::measure::latency::{Timed, charged};
 use crate::progress::Progress;
-use crate::roster::Roster;
+use crate::roster::{Roster, SHIELDED, is_shielded};
 use crate::stats;
 
 /// What to run in a comparison.
@@ -84,6 +85,9 @@ pub struct Comparison {
     pub skipped: Vec<(String, String)>,
     /// The clairvoyant optimum; `None` if it was not asked for or no job counts.
     pub clairvoyant: Option<Clairvoyant>,
+    /// Role of the shield on the set; `None` if no scheduler of the plan is behind the shield, or if decisions are charged
+    /// as they were measured, so that the role differs from run to run.
+    pub shield: Option<Role>,
 }
 
 /// Error of a comparison.
@@ -152,7 +156,9 @@ pub fn compare(plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, 
         let most = rows.iter().map(|row| row.metrics.jobs.met).max().unwrap_or(0);
         optimum.met.lower = optimum.met.lower.max(most as f64);
     }
-    Ok(Comparison { plan, rows, skipped, clairvoyant })
+    let has_role = !plan.charge_latency && plan.schedulers.iter().any(|name| is_shielded(name));
+    let shield = has_role.then(|| Role::on(&plan.set.system()));
+    Ok(Comparison { plan, rows, skipped, clairvoyant, shield })
 }
 
 fn run_one(plan: &ComparisonPlan, spec: &str, run: u64, progress: &Progress) -> Result<ComparisonRow, CompareError> {
@@ -219,6 +225,18 @@ impl Comparison {
     /// Returns the row of a scheduler, if it ran.
     pub fn row(&self, scheduler: &str) -> Option<&ComparisonRow> {
         self.rows.iter().find(|row| row.scheduler == scheduler)
+    }
+
+    /// Returns what the shield does on the set for the schedulers behind it, as one line without a full stop; `None` if
+    /// none of them ran.
+    pub fn shield_line(&self) -> Option<String> {
+        let role = self.shield.as_ref()?;
+        // The label of an untrained model has a second word.
+        let is_behind = |name: &&str| name.split(' ').next().is_some_and(is_shielded);
+        let names: Vec<&str> = self.rows.iter().map(|row| row.scheduler.as_str()).filter(is_behind).collect();
+        let is_network = |name: &&str| name.starts_with(SHIELDED);
+        let inner = if names.iter().all(is_network) { "the network" } else { "the scheduler behind it" };
+        (!names.is_empty()).then(|| format!("{}: the shield {}", names.join(", "), role.sentence(inner)))
     }
 
     /// Returns the share of the clairvoyant optimum that a scheduler reached, by value if the goal has it, else by

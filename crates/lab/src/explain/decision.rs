@@ -3,6 +3,7 @@
 use super::ModelRun;
 use super::diagnostics::{AttentionMap, Explanation, explain};
 use temponet_sched::global_edf;
+use temponet_sched::shield::{Guarantee, Role};
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, JobId, Scheduler, SystemView, TaskSet, Time};
 
@@ -21,6 +22,9 @@ pub struct ExplainedDecision {
     pub wanted: Vec<Option<String>>,
     /// Job on each core under EDF.
     pub edf: Vec<Option<String>>,
+    /// Guaranteed job that each core keeps time for first: the ready one with the earliest deadline. All are `None` where
+    /// the shield guarantees nothing or a stand-in decides.
+    pub kept: Vec<Option<String>>,
 }
 
 /// Runs up to the first decision at or after `at` with a job ready, and explains it; `None` if there is none before the
@@ -28,7 +32,7 @@ pub struct ExplainedDecision {
 pub fn explain_at(run: ModelRun<'_>, at: Time) -> Result<Option<ExplainedDecision>, SimError> {
     let ModelRun { set, seed, horizon, model, scheduler, plain } = run;
     let system = set.system();
-    let mut edf = global_edf();
+    let (mut edf, role) = (global_edf(), Role::on(&system));
     scheduler.start(&system).map_err(SimError::NotApplicable)?;
     plain.start(&system).map_err(SimError::NotApplicable)?;
     edf.start(&system).map_err(SimError::NotApplicable)?;
@@ -50,11 +54,22 @@ pub fn explain_at(run: ModelRun<'_>, at: Time) -> Result<Option<ExplainedDecisio
                 done: names(&done),
                 wanted: names(&wanted),
                 edf: names(&earliest),
+                kept: (0..set.cores).map(|core| name(&view, first_kept(&view, role.guarantee()?, core))).collect(),
             }));
         }
         engine.apply(&done, &mut Unobserved)?;
     }
     Ok(None)
+}
+
+/// Returns the ready guaranteed job with the earliest deadline among those that a core keeps time for. A job that has
+/// used up its wcet is not guaranteed any more, unless the guarantee covers overruns.
+fn first_kept(view: &SystemView<'_>, guarantee: &Guarantee, core: usize) -> Option<JobId> {
+    let kept = view.ready().filter(|(_, job)| {
+        let is_covered = guarantee.covers_overruns() || job.executed < job.wcet;
+        is_covered && guarantee.core_of(job.task as usize) == Some(core)
+    });
+    kept.min_by_key(|(_, job)| (job.deadline, job.tie())).map(|(id, _)| id)
 }
 
 fn name(view: &SystemView<'_>, id: Option<JobId>) -> Option<String> {

@@ -37,6 +37,11 @@ impl<S: Scheduler> Scheduler for Timed<S> {
         self.latencies.record(begin.elapsed().as_nanos() as i64);
     }
 
+    /// Not timed: it takes no decision.
+    fn watch(&mut self, view: &SystemView<'_>, scratch: &mut Assignment) {
+        self.inner.watch(view, scratch);
+    }
+
     fn most_ready(&self) -> usize {
         self.inner.most_ready()
     }

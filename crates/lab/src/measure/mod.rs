@@ -6,6 +6,7 @@
 pub mod attention;
 pub mod decision;
 pub mod latency;
+pub mod shield;
 pub mod training;
 
 use std::hint::black_box;
@@ -41,6 +42,9 @@ pub enum MeasureError {
 /// Number of cores of a scene.
 pub const CORES: usize = 8;
 
+/// Load per core of the critical tasks in [`Scene::half_critical`].
+pub const CRITICAL_LOAD: f64 = 0.7;
+
 /// Tasks of about a millisecond, each with one ready job. The slack of the jobs is spread over the range of the
 /// tokenizer's bins.
 pub struct Scene {
@@ -67,6 +71,23 @@ impl Scene {
         let active: Vec<JobId> = (0..n as u32).map(JobId).collect();
         let events = active.iter().copied().map(Event::Released).collect();
         Scene { system: TaskSet::new("bench", tasks, CORES).system(), jobs, active, events }
+    }
+
+    /// Draws a scene of `n` jobs with the lengths of [`Scene::new`], in which every second task is critical. The critical
+    /// tasks load the cores to [`CRITICAL_LOAD`] and all tasks together to more than they can bear, so the shield
+    /// guarantees exactly the critical ones.
+    pub fn half_critical(n: usize, seed: u64) -> Scene {
+        let mut scene = Scene::new(n, seed);
+        let per_task = |load: f64, count: usize| load * CORES as f64 / count.max(1) as f64;
+        let (critical, others) = (per_task(CRITICAL_LOAD, n / 2), per_task(1.1 - CRITICAL_LOAD, n - n / 2));
+        for (index, task) in scene.system.tasks.iter_mut().enumerate() {
+            task.criticality = (index % 2) as u8;
+            let share = if task.criticality > 0 { critical } else { others };
+            task.wcet = Time((task.deadline.0 as f64 * share.min(1.0)) as u64);
+            task.bcet = task.wcet;
+            scene.jobs[index] = Job::first(index as u32, task);
+        }
+        scene
     }
 
     /// Returns the scene as a scheduler sees it. No job runs yet.

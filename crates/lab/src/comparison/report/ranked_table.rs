@@ -76,8 +76,9 @@ pub(super) fn hint(comparison: &Comparison) -> String {
         ""
     };
     let interval = if comparison.plan.runs > 1 { "; the line in a bar is the 95% interval" } else { "" };
+    let shield = comparison.shield_line().map_or(String::new(), |line| format!(" {line}."));
     format!(
-        "Bars run from {} to {}{below}{interval}. A header sorts, # restores the order of the verdict.",
+        "Bars run from {} to {}{below}{interval}. A header sorts, # restores the order of the verdict.{shield}",
         round(scale.low),
         round(scale.high)
     )

@@ -3,6 +3,8 @@
 
 use temponet_task::{Arrival, Task};
 
+use temponet_sched::shield::Role;
+
 use crate::comparison::Comparison;
 use temponet_page::colours::LEVELS;
 use temponet_page::{HtmlCell, HtmlTable, escape};
@@ -26,6 +28,24 @@ fn shares(comparison: &Comparison, task: usize) -> Vec<Option<f64>> {
     let jobs = comparison.rows.iter().map(|row| row.metrics.tasks[task].jobs);
     jobs.map(|jobs| (jobs.released > 0).then(|| jobs.compliance())).collect()
 }
+
+/// Returns the mark of a task that the shield guarantees; an empty string for other tasks.
+fn guarantee_mark(comparison: &Comparison, task: usize) -> String {
+    let by = match &comparison.shield {
+        Some(Role::StealsSlack(guarantee)) => guarantee.core_of(task).map(|core| format!("core {core} keeps the time")),
+        Some(Role::StandIn(name)) => Some(format!("{name} decides")),
+        _ => None,
+    };
+    by.map_or(String::new(), |by| {
+        let title = format!("guaranteed behind the shield: {by}");
+        format!(
+            " <span class=\"guaranteed\" title=\"{title}\">{GUARANTEED}<span class=\"quiet\"> guaranteed</span></span>"
+        )
+    })
+}
+
+/// Mark of a guaranteed task.
+const GUARANTEED: &str = "◆";
 
 /// Formats a share in percent with one decimal; only a share of 1 reads as 100.
 fn figure(share: f64) -> String {
@@ -63,7 +83,7 @@ pub(super) fn html(comparison: &Comparison) -> String {
                 " <span class=\"critical\" title=\"criticality {of}\">▲{of}<span class=\"quiet\"> critical</span></span>"
             ),
         };
-        let mut cells = vec![HtmlCell::html(name + &mark, None)];
+        let mut cells = vec![HtmlCell::html(name + &mark + &guarantee_mark(comparison, task), None)];
         cells.extend(all[task].iter().map(|share| match share {
             Some(share) => HtmlCell::text(figure(*share)).class(format!("q{}", level(*share))),
             None => HtmlCell::text("–"),
@@ -73,8 +93,13 @@ pub(super) fn html(comparison: &Comparison) -> String {
     let steps: String = (0..=LEVELS).map(|step| format!("<b class=\"q{step}\"></b>")).collect();
     let critical =
         if set.has_critical_tasks() { "<span class=\"critical\">▲</span> critical task, with its level" } else { "" };
+    let guaranteed = if (0..set.tasks.len()).any(|task| !guarantee_mark(comparison, task).is_empty()) {
+        format!(" <span class=\"guaranteed\">{GUARANTEED}</span> guaranteed behind the shield")
+    } else {
+        String::new()
+    };
     format!(
-        "<p class=\"scale\">100% met <i aria-hidden=\"true\">{steps}</i> {}% met {critical}</p>\n<div class=\"heat\">{}</div>\n",
+        "<p class=\"scale\">100% met <i aria-hidden=\"true\">{steps}</i> {}% met {critical}{guaranteed}</p>\n<div class=\"heat\">{}</div>\n",
         figure(least),
         table.finish()
     )

@@ -1,0 +1,239 @@
+//! What the shield guarantees on a task set, as text and as JSON.
+//!
+//! It depends on the set alone, not on the scheduler behind the shield, and it does not need the schedulability tests of
+//! `temponet analyze`: a part of a set can be guaranteed where the whole cannot be analyzed.
+
+use serde::Serialize;
+use temponet_sched::LARGEST_SCALING;
+use temponet_sched::shield::{Guarantee, Role};
+use temponet_task::TaskSet;
+use temponet_task::wording::counted;
+
+use crate::table;
+
+/// Role of the shield on a set, as a JSON object.
+#[derive(Serialize)]
+pub struct JsonGuarantee {
+    /// `slack_stealing`, `stand_in` or `none`.
+    role: &'static str,
+    /// The role in one sentence.
+    sentence: String,
+    /// Guaranteed tasks, in the order of the set.
+    tasks: Vec<JsonGuaranteed>,
+    /// Other tasks, in the order of the set.
+    not_guaranteed: Vec<JsonNotGuaranteed>,
+    /// Cores that keep time for a guaranteed task; left out where the factors were not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cores: Option<Vec<KeptCore>>,
+    /// Whether jobs that overrun their wcet are guaranteed even then; null unless cores keep the time.
+    covers_overruns: Option<bool>,
+    /// Sentences on jobs of guaranteed tasks that are not guaranteed.
+    exceptions: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct JsonGuaranteed {
+    name: String,
+    /// Core that keeps time for the task; null where a stand-in decides.
+    core: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct JsonNotGuaranteed {
+    name: String,
+    reason: String,
+}
+
+/// A core that keeps time for guaranteed tasks.
+#[derive(Serialize)]
+pub struct KeptCore {
+    core: usize,
+    /// Utilization of its guaranteed tasks at the wcet, 0 to 1.
+    utilization: f64,
+    /// Largest factor on their execution times at which they still fit, up to [`LARGEST_SCALING`]; null for very large
+    /// sets, where it would take too long.
+    growth: Option<f64>,
+}
+
+/// Name of the inner scheduler in sentences about the shield.
+const INNER: &str = "the network";
+
+/// Largest product of tasks and cores for which growth factors are computed. Each factor takes about 20 tests.
+const MOST_TESTED: usize = 200_000;
+
+/// What the shield guarantees on a set.
+pub struct Guaranteed<'a> {
+    set: &'a TaskSet,
+    role: Role,
+}
+
+impl<'a> Guaranteed<'a> {
+    /// Proves what the shield guarantees on the set.
+    pub fn on(set: &'a TaskSet) -> Guaranteed<'a> {
+        Guaranteed { set, role: Role::on(&set.system()) }
+    }
+
+    /// Takes a role that has been proved for it.
+    pub fn with(set: &'a TaskSet, role: Role) -> Guaranteed<'a> {
+        Guaranteed { set, role }
+    }
+
+    /// The role of the shield as the continuation of a sentence that begins with "the shield".
+    pub fn sentence(&self) -> String {
+        self.role.sentence(INNER)
+    }
+
+    /// Returns the role as a JSON object, without the growth factors.
+    pub fn json(&self) -> JsonGuarantee {
+        self.json_of(None)
+    }
+
+    /// Returns the role as a JSON object, with the cores and their growth factors.
+    pub fn json_with_cores(&self) -> JsonGuarantee {
+        self.json_of(Some(self.cores()))
+    }
+
+    fn json_of(&self, cores: Option<Vec<KeptCore>>) -> JsonGuarantee {
+        let all = || self.set.tasks.iter().map(|task| task.name.clone());
+        let (mut tasks, mut not_guaranteed) = (Vec::new(), Vec::new());
+        let role = match &self.role {
+            Role::StealsSlack(guarantee) => {
+                for (name, core) in guarantee.tasks() {
+                    let name = name.to_string();
+                    match core {
+                        Ok(core) => tasks.push(JsonGuaranteed { name, core: Some(core) }),
+                        Err(why) => not_guaranteed.push(JsonNotGuaranteed { name, reason: why.to_string() }),
+                    }
+                }
+                "slack_stealing"
+            }
+            Role::StandIn(_) => {
+                tasks.extend(all().map(|name| JsonGuaranteed { name, core: None }));
+                "stand_in"
+            }
+            Role::Disarmed(why) => {
+                not_guaranteed.extend(all().map(|name| JsonNotGuaranteed { name, reason: why.to_string() }));
+                "none"
+            }
+            _ => "unknown",
+        };
+        let covers_overruns = self.role.guarantee().map(Guarantee::covers_overruns);
+        let (sentence, exceptions) = (self.sentence(), self.exceptions());
+        JsonGuarantee { role, sentence, tasks, not_guaranteed, cores, covers_overruns, exceptions }
+    }
+
+    /// Returns the cores that keep time for guaranteed tasks.
+    fn cores(&self) -> Vec<KeptCore> {
+        let Some(guarantee) = self.role.guarantee() else { return Vec::new() };
+        let is_tested = self.set.tasks.len().saturating_mul(self.set.cores) <= MOST_TESTED;
+        let growth = if is_tested { guarantee.growth(&self.set.system(), LARGEST_SCALING) } else { Vec::new() };
+        let mut utilization = vec![None; self.set.cores];
+        for (index, task) in self.set.tasks.iter().enumerate() {
+            if let Some(core) = guarantee.core_of(index) {
+                *utilization[core].get_or_insert(0.0) += task.utilization();
+            }
+        }
+        let kept = utilization.into_iter().enumerate().filter_map(|(core, utilization)| Some((core, utilization?)));
+        kept.map(|(core, utilization)| KeptCore { core, utilization, growth: growth.get(core).copied().flatten() })
+            .collect()
+    }
+
+    /// Returns sentences on jobs of guaranteed tasks that are not guaranteed.
+    fn exceptions(&self) -> Vec<&'static str> {
+        let overruns = self.role.guarantee().is_some_and(|guarantee| !guarantee.covers_overruns());
+        let modes = self.set.modes.iter().any(|mode| mode.work > 1.0 || mode.rate != 1.0);
+        let modes = modes && !matches!(self.role, Role::Disarmed(_));
+        let overruns = overruns.then_some("A job that overruns its wcet is not guaranteed beyond it.");
+        let modes = modes.then_some("Jobs of a mode that changes the rate or lengthens the work are not guaranteed.");
+        overruns.into_iter().chain(modes).collect()
+    }
+
+    /// Renders the section of `temponet analyze`.
+    pub fn text(&self) -> String {
+        let mut out = format!("\nThe shield {}.\n", self.sentence());
+        out += &self.exceptions().iter().map(|sentence| format!("{sentence}\n")).collect::<String>();
+        let Some(guarantee) = self.role.guarantee() else { return out };
+        let cores = self.cores();
+        let row = |kept: &KeptCore| {
+            let own = guarantee.tasks().filter(|(_, core)| *core == Ok(kept.core)).map(|(name, _)| name);
+            let growth = kept.growth.map_or("–".into(), |factor| {
+                let more = if factor < MOST_SHOWN { "" } else { " or more" };
+                format!("{factor:.3}{more}")
+            });
+            vec![names(own, MOST_NAMES_OF_CORE), kept.core.to_string(), format!("{:.4}", kept.utilization), growth]
+        };
+        let header = ["guaranteed by the shield", "core", "utilization", "times the wcets"];
+        let rows: Vec<Vec<String>> = cores.iter().take(MOST_ROWS).map(row).collect();
+        out += &format!("\n{}", table::render(&header, &rows));
+        if cores.len() > MOST_ROWS {
+            out += &format!("… and {}; --json has them all\n", counted(cores.len() - MOST_ROWS, "more core"));
+        }
+        out + &not_guaranteed(guarantee)
+    }
+}
+
+/// Greatest number of cores in the table.
+const MOST_ROWS: usize = 40;
+/// Greatest number of tasks that a row of the table names.
+const MOST_NAMES_OF_CORE: usize = 4;
+/// Greatest number of tasks that a line below the table names.
+const MOST_NAMES: usize = 8;
+/// Factor from which on the true one may be larger. Factors are multiples of a thousandth.
+const MOST_SHOWN: f64 = LARGEST_SCALING - 0.001;
+
+/// Returns one line for each reason why tasks are not guaranteed, in the order of the set.
+fn not_guaranteed(guarantee: &Guarantee) -> String {
+    let others = || guarantee.tasks().filter_map(|(name, core)| Some((name, core.err()?)));
+    let mut reasons = Vec::new();
+    for (_, why) in others() {
+        if !reasons.contains(&why) {
+            reasons.push(why);
+        }
+    }
+    let line = |why| {
+        let concerned = names(others().filter(|(_, other)| *other == why).map(|(name, _)| name), MOST_NAMES);
+        format!("not guaranteed: {concerned} ({why})\n")
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+/// Joins up to `most` names, and says how many follow.
+fn names<'a>(names: impl Iterator<Item = &'a str>, most: usize) -> String {
+    let all: Vec<&str> = names.collect();
+    match all.len().checked_sub(most) {
+        None | Some(0) => all.join(", "),
+        Some(more) => format!("{} and {more} more", all[..most].join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::{Arrival, ListedJob, Task, Time};
+
+    fn periodic(name: &str, wcet: u64, criticality: u8) -> Task {
+        Task { criticality, ..Task::periodic(name, Time::from_ms(10), Time::from_ms(wcet)) }
+    }
+
+    /// No file format of ours holds lists of jobs beside tasks with a criticality, but the simulator runs such sets.
+    #[test]
+    fn a_list_of_jobs_beside_periodic_tasks_has_its_own_reason() {
+        let ms = Time::from_ms;
+        let (wcet, bcet) = (ms(2), ms(2));
+        let job =
+            ListedJob { release: ms(5), deadline: ms(15), execution: wcet, wcet, bcet, criticality: 1, value: 1.0 };
+        let listed = Task { arrival: Arrival::Listed([job].into()), ..periodic("shots", 2, 1) };
+        let set = TaskSet::new("s", vec![periodic("brake", 4, 1), listed, periodic("log", 5, 0)], 1);
+        let text = Guaranteed::on(&set).text();
+        assert!(text.contains("of 1 of 3 tasks by slack stealing: brake; not shots.\n"), "{text}");
+        assert!(text.contains("not guaranteed: shots (its jobs do not recur)\nnot guaranteed: log (others"), "{text}");
+    }
+
+    #[test]
+    fn long_lists_are_cut_and_great_factors_are_bounds() {
+        let tasks = (0..20).map(|at| Task::periodic(format!("t{at}"), Time::from_secs(1), Time(10))).collect();
+        let text = Guaranteed::on(&TaskSet::new("s", tasks, 1)).text();
+        assert!(text.contains("\nt0, t1, t2, t3 and 16 more "), "{text}");
+        assert!(text.ends_with("999.999 or more\n"), "{text}");
+    }
+}
