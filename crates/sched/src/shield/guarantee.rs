@@ -318,10 +318,12 @@ impl<'a> Candidates<'a> {
                 Reserved { core: *core, budget, work, jobs, deadline, period, jitter }
             });
         }
+        let mut is_wanted = vec![false; reserved.len()];
+        wanted.iter().for_each(|task| is_wanted[*task] = true);
         let why_not = |task: usize| match self.sporadic[task] {
             _ if reserved[task].is_some() => None,
             Err(why) => Some(why),
-            Ok(_) if wanted.contains(&task) => Some(WhyNot::DoesNotFit),
+            Ok(_) if is_wanted[task] => Some(WhyNot::DoesNotFit),
             Ok(_) => Some(WhyNot::OthersComeFirst),
         };
         let why_not = (0..reserved.len()).map(why_not).collect();

@@ -27,11 +27,6 @@ impl<'a> Now<'a> {
         Some((job, self.guarantee.of(job).filter(|_| self.arrivals.is_guaranteed(id))?))
     }
 
-    /// Iterates over the ready guaranteed jobs.
-    fn ready(self) -> impl Iterator<Item = (JobId, &'a Job, &'a Reserved)> {
-        self.view.active.iter().filter_map(move |id| self.guaranteed(*id).map(|(job, reserved)| (*id, job, reserved)))
-    }
-
     /// Whether the job is guaranteed by this core.
     fn is_own(&self, core: usize, id: JobId) -> bool {
         self.guaranteed(id).is_some_and(|(_, reserved)| reserved.core == core)
@@ -47,6 +42,8 @@ pub(super) struct Rule {
     /// Least slack of each core that is used: a small part of the shortest deadline of its tasks. Slack can come back
     /// with time alone, and without a limit a nanosecond of it could be used over and over.
     quantum: Vec<Time>,
+    /// Ready guaranteed jobs of each core.
+    ready: Vec<Vec<JobId>>,
     /// First job of each core and the deadline of the next one.
     first: Vec<Option<First>>,
     /// For each core, the earliest of its guaranteed jobs that run.
@@ -109,6 +106,11 @@ impl Rule {
         };
         self.quantum.clear();
         self.quantum.extend((0..cores).map(|core| Time(shortest(core).div_ceil(QUANTA))));
+        self.ready.resize_with(cores, Vec::new);
+        for (ready, tasks) in self.ready.iter_mut().zip(&self.tasks) {
+            ready.clear();
+            ready.reserve(2 * tasks.len());
+        }
         self.first.clear();
         self.first.resize(cores, None);
         self.running.clear();
@@ -122,10 +124,13 @@ impl Rule {
         self.claims.reserve(4 * system.tasks.len());
     }
 
-    /// Finds the first job of every core.
+    /// Finds the ready guaranteed jobs of every core, and the first one among them.
     pub fn look(&mut self, now: Now<'_>) {
         self.first.fill(None);
-        for (id, job, reserved) in now.ready() {
+        self.ready.iter_mut().for_each(Vec::clear);
+        for id in now.view.active.iter().copied() {
+            let Some((job, reserved)) = now.guaranteed(id) else { continue };
+            self.ready[reserved.core].push(id);
             let rank = (job.deadline, job.tie(), id);
             let first = &mut self.first[reserved.core];
             *first = Some(match *first {
@@ -306,7 +311,8 @@ impl Rule {
         let is_charged = is_charged && !self.dispatching.is_free();
         self.claims.clear();
         let first = self.first[core].map(|first| first.rank.2);
-        for (id, job, reserved) in now.ready().filter(|(_, _, reserved)| reserved.core == core) {
+        for id in self.ready[core].iter().copied() {
+            let Some((job, reserved)) = now.guaranteed(id) else { continue };
             let mut work = reserved.remaining(job);
             if is_charged {
                 let place = self.plan.iter().position(|planned| *planned == Some(id));
