@@ -165,6 +165,11 @@ impl Assignment {
         self.wake = Some(self.wake.map_or(date, |earlier| earlier.min(date)));
     }
 
+    /// Moves the wake-up, if one was asked for, to `date` if it is earlier.
+    pub fn wake_no_sooner_than(&mut self, date: Time) {
+        self.wake = self.wake.map(|earlier| earlier.max(date));
+    }
+
     /// Abandons `job`: it leaves the system for good and counts as a miss.
     pub fn abandon(&mut self, job: JobId) {
         self.dropped.push(job);

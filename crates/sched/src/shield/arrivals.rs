@@ -69,7 +69,7 @@ impl Arrivals {
             let Some(task) = guarantee.of(job) else { continue };
             match *event {
                 Event::Released(_) => {
-                    let (is_admitted, is_expected) = self.admit(job, task);
+                    let (is_admitted, is_expected) = self.admit(view.now, job, task);
                     losses.breaks_pattern |= guarantee.is_exact && !is_expected;
                     self.cover(id, if is_admitted { Cover::Guaranteed } else { Cover::Lost }, &mut losses);
                 }
@@ -96,15 +96,19 @@ impl Arrivals {
         losses
     }
 
-    /// Takes in a job that is released. Returns whether it is guaranteed, and whether it belongs to the exact pattern.
-    fn admit(&mut self, job: &Job, task: &Reserved) -> (bool, bool) {
+    /// Takes in a job whose release is reported now. Returns whether it is guaranteed, and whether it belongs to the exact pattern.
+    fn admit(&mut self, now: Time, job: &Job, task: &Reserved) -> (bool, bool) {
+        let until = self.until[job.task as usize];
         let (next, together) = (&mut self.next[job.task as usize], &mut self.together[job.task as usize]);
-        let arrival = job.deadline.saturating_sub(task.deadline);
-        let is_in_time =
-            arrival + task.deadline == job.deadline && arrival <= job.release && job.release <= arrival + task.jitter;
+        // A job with a later deadline than its task promises counts as one that arrives at its release.
+        let arrival = job.deadline.saturating_sub(task.deadline).min(job.release);
+        let is_in_time = arrival + task.deadline <= job.deadline && now <= arrival + task.jitter && arrival < until;
         let is_of_last = *together > 0 && *together < task.jobs && arrival + task.period == *next;
-        let is_expected = arrival == *next || is_of_last;
-        let is_admitted = is_in_time && (arrival >= *next || is_of_last);
+        let is_apart = arrival >= *next;
+        // A pattern of which jobs are left out is as schedulable as the whole.
+        let is_in_phase = is_apart && (arrival - *next).0.is_multiple_of(task.period.0.max(1));
+        let is_expected = arrival + task.deadline == job.deadline && (is_in_phase || is_of_last);
+        let is_admitted = is_in_time && (is_apart || is_of_last);
         if is_admitted {
             *together = if is_of_last { *together + 1 } else { 1 };
             *next = arrival + task.period;

@@ -26,11 +26,6 @@ impl Dispatching {
         self.switch == Time::ZERO && self.migration == Time::ZERO
     }
 
-    /// Cost of one decision.
-    pub fn decision(&self) -> Time {
-        self.decision
-    }
-
     /// Cost of a switch and of a migration.
     pub fn full(&self) -> Time {
         self.switch + self.migration

@@ -10,6 +10,7 @@
 use temponet_analysis::{Demand, NotAnalyzable, Outcome, Sporadic, WorstCase, edf_partition, is_schedulable, qpa};
 use temponet_task::{Arrival, ExecutionModel, Job, System, Task, TaskSet, Time};
 
+use super::interrupts;
 use super::no_guarantee::{NoGuarantee, WhyNot};
 use super::stand_in::StandIn;
 
@@ -17,8 +18,19 @@ use super::stand_in::StandIn;
 pub(super) enum Premise {
     /// Each core keeps the time that its guaranteed tasks need.
     Reserved(Guarantee),
-    /// A scheduler that is proved to meet every deadline decides alone.
-    StandIn(StandIn),
+    /// A scheduler that is proved to meet every deadline decides alone. When its proof no longer holds, the cores keep
+    /// the time of the tasks that should be guaranteed where not all can be.
+    StandIn(StandIn, Option<Guarantee>),
+}
+
+impl Premise {
+    /// The tasks that cores keep time for.
+    pub fn guarantee(&self) -> Option<&Guarantee> {
+        match self {
+            Premise::Reserved(guarantee) => Some(guarantee),
+            Premise::StandIn(_, guarantee) => guarantee.as_ref(),
+        }
+    }
 }
 
 /// The guaranteed tasks of a system.
@@ -138,7 +150,7 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
                 return Ok(Premise::Reserved(candidates.guarantee(&all, &found, &all)));
             }
             if let Some(found) = StandIn::proved(system, covers_overruns) {
-                return Ok(Premise::StandIn(found));
+                return Ok(Premise::StandIn(found, candidates.largest_prefix(&wanted)));
             }
         }
         if let Some(guarantee) = candidates.largest_prefix(&wanted) {
@@ -161,16 +173,17 @@ fn wanted(system: &System) -> Vec<usize> {
 }
 
 fn why_nothing(system: &System, wanted: &[usize]) -> NoGuarantee {
-    for task in &system.tasks {
+    let wanted = wanted.iter().map(|task| &system.tasks[*task]);
+    if wanted.clone().any(|task| not_reservable(task).is_none()) {
+        return NoGuarantee::CriticalDoNotFit;
+    }
+    for task in wanted.chain(&system.tasks) {
         match not_reservable(task) {
             Some(WhyNot::OvertakingReleases) => return NoGuarantee::OvertakingReleases(task.name.clone()),
             Some(WhyNot::ScatteredBurst) => return NoGuarantee::ScatteredBurst(task.name.clone()),
             Some(_) => return NotAnalyzable::ListedJobs.into(),
             None => {}
         }
-    }
-    if !wanted.is_empty() {
-        return NoGuarantee::CriticalDoNotFit;
     }
     match WorstCase::of(&as_set(system, true)).map(|worst_case| worst_case.is_overloaded()) {
         Ok(Some(true)) => NoGuarantee::Overloaded,
@@ -256,7 +269,7 @@ impl<'a> Candidates<'a> {
         let part = self.part(tasks, 1)?;
         let is_alone = self.system.cores == 1;
         let demands: Vec<Demand> = if is_alone && self.system.costs.decision > Time::ZERO {
-            self.with_interrupts(&part, tasks)?
+            interrupts::demands(self.system, &part)?
         } else {
             part.tasks.iter().map(Demand::from).collect()
         };
@@ -266,35 +279,10 @@ impl<'a> Candidates<'a> {
         (is_alone && !part.has_costs && qpa(&part) == Outcome::Schedulable).then_some(true)
     }
 
-    /// Demand on one core where decisions cost time. A decision is due at every release, and at every deadline of a task
-    /// that may miss it. Whatever runs then pays for it, so decisions are demand ahead of every deadline.
-    ///
-    /// Within a time L, a task with jitter J has at most ⌊(L + J)/T⌋ + 1 releases. Of these, all but ⌈(w + J)/T⌉ count as
-    /// demand of a task with deadline w, the shortest window of a guaranteed task. The others shorten every window.
-    fn with_interrupts(&self, part: &WorstCase, guaranteed: &[usize]) -> Option<Vec<Demand>> {
-        let decision = self.system.costs.decision;
-        let window = Time(part.tasks.iter().map(Sporadic::window).min()?);
-        let (mut once, mut demands) = (Time::ZERO, Vec::new());
-        for (index, task) in self.system.tasks.iter().enumerate() {
-            let period = task.period()?;
-            let mut count = |delay: Time| {
-                let early = (window.0.saturating_add(delay.0)).div_ceil(period.0);
-                once = Time(once.0.saturating_add(early.saturating_mul(decision.0)));
-                demands.push(Demand { wcet: decision, deadline: window, period });
-            };
-            count(task.jitter);
-            if !guaranteed.contains(&index) {
-                count(Time::ZERO);
-            }
-        }
-        demands.extend(part.tasks.iter().map(Demand::from));
-        let shorter = |demand: Demand| Demand { deadline: demand.deadline.saturating_sub(once), ..demand };
-        (window > once).then(|| demands.into_iter().map(shorter).collect())
-    }
-
-    /// Guarantees the most of the `wanted` tasks, which are in order of precedence; none if not even the first one fits.
+    /// Guarantees the most of the `wanted` tasks, which are in order of precedence. Tasks that do not even fit alone are
+    /// passed over. Returns none if no task is left.
     fn largest_prefix(&self, wanted: &[usize]) -> Option<Guarantee> {
-        let able: Vec<usize> = wanted.iter().copied().filter(|task| self.sporadic[*task].is_ok()).collect();
+        let able: Vec<usize> = wanted.iter().copied().filter(|task| self.fit(&[*task]).is_some()).collect();
         let (mut most, mut too_many) = (0, able.len() + 1);
         let mut found = None;
         while most + 1 < too_many {
@@ -322,9 +310,9 @@ impl<'a> Candidates<'a> {
         wanted.iter().for_each(|task| is_wanted[*task] = true);
         let why_not = |task: usize| match self.sporadic[task] {
             _ if reserved[task].is_some() => None,
+            _ if !is_wanted[task] => Some(WhyNot::OthersComeFirst),
             Err(why) => Some(why),
-            Ok(_) if is_wanted[task] => Some(WhyNot::DoesNotFit),
-            Ok(_) => Some(WhyNot::OthersComeFirst),
+            Ok(_) => Some(WhyNot::DoesNotFit),
         };
         let why_not = (0..reserved.len()).map(why_not).collect();
         let names = self.system.tasks.iter().map(|task| task.name.clone()).collect();

@@ -17,6 +17,7 @@
 mod arrivals;
 mod costs;
 mod guarantee;
+mod interrupts;
 mod no_guarantee;
 mod role;
 mod rule;
@@ -25,9 +26,9 @@ mod stand_in;
 
 use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
-use arrivals::Arrivals;
+use arrivals::{Arrivals, Losses};
 use guarantee::Premise;
-use rule::{Now, Rule};
+use rule::{Now, Rule, quantum};
 
 pub use guarantee::Guarantee;
 pub use no_guarantee::{NoGuarantee, WhyNot};
@@ -40,6 +41,10 @@ pub struct Shield<S> {
     arrivals: Arrivals,
     rule: Rule,
     is_armed: bool,
+    /// Whether the last proposal of the inner scheduler was overruled.
+    is_overruled: bool,
+    /// Time after which an inner scheduler that is overruled may be asked again.
+    patience: Time,
     /// Assignment that the inner scheduler proposes.
     proposal: Assignment,
     /// Assignment of the stand-in.
@@ -83,6 +88,8 @@ impl<S: Scheduler> Shield<S> {
             arrivals: Arrivals::default(),
             rule: Rule::default(),
             is_armed: false,
+            is_overruled: false,
+            patience: Time::ZERO,
             proposal: Assignment::default(),
             plan: Assignment::default(),
             counters: ShieldCounters::default(),
@@ -116,25 +123,29 @@ impl<S: Scheduler> Shield<S> {
 
     /// Checks whether jobs kept to the premise since the last decision.
     fn look_around(&mut self, view: &SystemView<'_>) {
-        let is_void = match &mut self.premise {
-            Ok(Premise::Reserved(guarantee)) => {
-                let losses = self.arrivals.observe(view, guarantee);
+        let losses = match self.premise.as_ref().ok().and_then(Premise::guarantee) {
+            Some(guarantee) => self.arrivals.observe(view, guarantee),
+            None => Losses::default(),
+        };
+        match &mut self.premise {
+            Ok(Premise::Reserved(_)) => {
                 self.counters.lapses += losses.jobs;
                 self.is_armed = self.arrivals.is_complete();
-                losses.breaks_pattern
+                if losses.breaks_pattern {
+                    self.premise = Err(NoGuarantee::PatternBroken);
+                    self.is_armed = false;
+                }
             }
-            Ok(Premise::StandIn(stand_in)) => {
+            Ok(Premise::StandIn(stand_in, guarantee)) => {
                 let was_armed = stand_in.is_armed;
                 let is_void = stand_in.look_around(view);
                 self.is_armed = stand_in.is_armed;
                 self.counters.lapses += u64::from(was_armed && !self.is_armed);
-                is_void
+                if is_void {
+                    self.premise = guarantee.take().map(Premise::Reserved).ok_or(NoGuarantee::PatternBroken);
+                }
             }
-            Err(_) => false,
-        };
-        if is_void {
-            self.premise = Err(NoGuarantee::PatternBroken);
-            self.is_armed = false;
+            Err(_) => {}
         }
     }
 
@@ -142,16 +153,38 @@ impl<S: Scheduler> Shield<S> {
     fn ask(&mut self, view: &SystemView<'_>) -> bool {
         self.proposal.reset(view.cores());
         self.inner.decide(view, &mut self.proposal);
-        let is_legal = !self.proposal.cores().iter().flatten().any(|id| !view.active.contains(id));
+        let cores = self.proposal.cores();
+        let is_legal = cores.len() == view.cores() && cores.iter().flatten().all(|id| view.active.contains(id));
+        self.is_overruled = false;
         if is_legal {
-            self.counters.impossible += make_way(view, &mut self.proposal);
+            let replaced = make_way(view, &mut self.proposal);
+            self.counters.impossible += replaced;
+            self.is_overruled = replaced > 0;
         }
         is_legal
     }
 
+    /// A scheduler that is overruled may ask for the same over and over, and so may one whose job pays for each decision.
+    fn limit_wake_ups(&mut self, view: &SystemView<'_>) {
+        if self.is_overruled || view.system.costs.decision > Time::ZERO {
+            self.proposal.wake_no_sooner_than(view.now + self.patience);
+        }
+    }
+
+    /// Lets the inner scheduler decide. With `keeps_all`, no job is abandoned.
+    fn let_inner_rule(&mut self, view: &SystemView<'_>, assignment: &mut Assignment, keeps_all: bool) {
+        if self.ask(view) && keeps_all {
+            self.counters.kept += self.proposal.abandoned().len() as u64;
+            self.proposal.keep_all();
+        }
+        self.counters.overrides += u64::from(self.is_overruled);
+        self.limit_wake_ups(view);
+        std::mem::swap(assignment, &mut self.proposal);
+    }
+
     /// Decides where each core keeps time for its guaranteed tasks. The inner scheduler chooses within the slack.
     fn decide_within_slack(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        let Ok(Premise::Reserved(guarantee)) = &self.premise else { return };
+        let Some(guarantee) = self.premise.as_ref().ok().and_then(Premise::guarantee) else { return };
         let now = Now { view, guarantee, arrivals: &self.arrivals };
         self.rule.look(now);
         if self.rule.leaves_no_choice(now, assignment) {
@@ -160,26 +193,24 @@ impl<S: Scheduler> Shield<S> {
             self.counters.unasked += 1;
             return;
         }
-        let before = self.counters.impossible;
         if !self.ask(view) {
             // An illegal proposal is passed on, so that the caller reports the error.
             return std::mem::swap(assignment, &mut self.proposal);
         }
-        let Ok(Premise::Reserved(guarantee)) = &self.premise else { return };
+        let Some(guarantee) = self.premise.as_ref().ok().and_then(Premise::guarantee) else { return };
         let now = Now { view, guarantee, arrivals: &self.arrivals };
         let applied = self.rule.apply(now, &self.proposal, assignment);
-        self.counters.overrides += u64::from(applied.overrides || self.counters.impossible > before);
+        self.is_overruled |= applied.overrides;
+        self.counters.overrides += u64::from(self.is_overruled);
         self.counters.deviations += u64::from(applied.deviates);
         self.counters.unknown += u64::from(applied.is_unknown);
         // On one core the job in turn would pay for the decision at a wake-up.
         let is_wake_up_free = view.system.costs.decision == Time::ZERO || view.cores() > 1 || !self.rule.runs_first();
-        if let Some(date) = self.proposal.wake().filter(|_| is_wake_up_free) {
-            // A scheduler that is overruled may ask for the same again and again.
-            let soonest = if applied.overrides { view.now + self.rule.least_quantum() } else { date };
-            assignment.wake_at(date.max(soonest));
-        }
+        self.limit_wake_ups(view);
+        self.proposal.wake().filter(|_| is_wake_up_free).into_iter().for_each(|date| assignment.wake_at(date));
+        let keeps_all = matches!(self.premise, Ok(Premise::StandIn(..)));
         for id in self.proposal.abandoned() {
-            if self.arrivals.is_guaranteed(*id) {
+            if keeps_all || self.arrivals.is_guaranteed(*id) {
                 self.counters.kept += 1;
             } else {
                 assignment.abandon(*id);
@@ -188,11 +219,10 @@ impl<S: Scheduler> Shield<S> {
         }
     }
 
-    /// A stand-in decides, unless the premise of its proof has been violated.
+    /// A stand-in decides. It must see every event, and it does not see jobs that others abandon. So it is asked at every
+    /// decision, and no job is abandoned.
     fn stand_in(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        // The stand-in must see every event, and it does not see jobs that others abandon. So it is asked at every
-        // decision, and no job is abandoned.
-        if let Ok(Premise::StandIn(stand_in)) = &mut self.premise {
+        if let Ok(Premise::StandIn(stand_in, _)) = &mut self.premise {
             self.plan.reset(view.cores());
             stand_in.scheduler.decide(view, &mut self.plan);
         }
@@ -201,15 +231,12 @@ impl<S: Scheduler> Shield<S> {
             self.inner.watch(view, &mut self.proposal);
             self.counters.kept += self.proposal.abandoned().len() as u64;
             self.counters.stand_in += 1;
-            return std::mem::swap(assignment, &mut self.plan);
+            std::mem::swap(assignment, &mut self.plan);
+        } else if matches!(self.premise, Ok(Premise::StandIn(_, Some(_)))) {
+            self.decide_within_slack(view, assignment);
+        } else {
+            self.let_inner_rule(view, assignment, true);
         }
-        let before = self.counters.impossible;
-        if self.ask(view) {
-            self.counters.kept += self.proposal.abandoned().len() as u64;
-            self.proposal.keep_all();
-        }
-        self.counters.overrides += u64::from(self.counters.impossible > before);
-        std::mem::swap(assignment, &mut self.proposal);
     }
 }
 
@@ -220,8 +247,9 @@ fn make_way(view: &SystemView<'_>, proposal: &mut Assignment) -> u64 {
     for core in 0..view.cores() {
         let Some(id) = proposal.cores()[core].filter(|id| view.job(*id).is_impossible(view.now)) else { continue };
         let can_take_over = |id: &JobId, job: &Job| {
-            let is_free = !proposal.cores().contains(&Some(*id)) && !proposal.abandoned().contains(id);
-            is_free && !job.is_impossible(view.now)
+            // In a long backlog most jobs are impossible.
+            let is_possible = !job.is_impossible(view.now);
+            is_possible && !proposal.cores().contains(&Some(*id)) && !proposal.abandoned().contains(id)
         };
         let others = view.ready().filter(|(other, job)| *other != id && can_take_over(other, job));
         let Some((best, _)) = others.min_by_key(|(_, job)| (job.deadline, job.tie())) else { break };
@@ -235,11 +263,13 @@ impl<S: Scheduler> Scheduler for Shield<S> {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.inner.start(system)?;
         self.premise = guarantee::prove(system);
-        match &mut self.premise {
-            Ok(Premise::Reserved(guarantee)) => self.rule.start(system, guarantee),
-            Ok(Premise::StandIn(stand_in)) => stand_in.start(system)?,
-            Err(_) => {}
+        if let Some(guarantee) = self.premise.as_ref().ok().and_then(Premise::guarantee) {
+            self.rule.start(system, guarantee);
         }
+        if let Ok(Premise::StandIn(stand_in, _)) = &mut self.premise {
+            stand_in.start(system)?;
+        }
+        self.patience = quantum(system.tasks.iter().map(|task| task.deadline).min().unwrap_or_default());
         self.is_armed = self.premise.is_ok();
         self.arrivals.start(system);
         self.counters = ShieldCounters::default();
@@ -250,14 +280,13 @@ impl<S: Scheduler> Scheduler for Shield<S> {
         self.counters.decisions += 1;
         self.look_around(view);
         match &self.premise {
-            Ok(Premise::Reserved(_)) if view.cores() == self.rule.cores() => self.decide_within_slack(view, assignment),
-            Ok(Premise::StandIn(_)) => self.stand_in(view, assignment),
-            _ => {
-                let before = self.counters.impossible;
-                self.ask(view);
-                self.counters.overrides += u64::from(self.counters.impossible > before);
-                std::mem::swap(assignment, &mut self.proposal);
+            // A system with another number of cores is not the one that the shield was started with.
+            Ok(premise) if premise.guarantee().is_some() && view.cores() != self.rule.cores() => {
+                self.let_inner_rule(view, assignment, false);
             }
+            Ok(Premise::Reserved(_)) => self.decide_within_slack(view, assignment),
+            Ok(Premise::StandIn(..)) => self.stand_in(view, assignment),
+            Err(_) => self.let_inner_rule(view, assignment, false),
         }
         self.counters.armed += u64::from(self.is_armed);
     }

@@ -30,7 +30,7 @@ impl Role {
     pub(super) fn of(premise: &Result<Premise, NoGuarantee>) -> Role {
         match premise {
             Ok(Premise::Reserved(guarantee)) => Role::StealsSlack(guarantee.clone()),
-            Ok(Premise::StandIn(stand_in)) => Role::StandIn(stand_in.name),
+            Ok(Premise::StandIn(stand_in, _)) => Role::StandIn(stand_in.name),
             Err(why) => Role::Disarmed(why.clone()),
         }
     }
@@ -47,14 +47,13 @@ impl Role {
     /// sentence, such as "the network".
     pub fn sentence(&self, inner: &str) -> String {
         match self {
-            Role::StealsSlack(guarantee) if guarantee.is_for_all() => {
-                "guarantees every deadline by slack stealing".into()
+            Role::StealsSlack(guarantee) => {
+                let up_to = if guarantee.covers_overruns() { "" } else { "; jobs only up to their wcet" };
+                format!("{}{up_to}", within_slack(guarantee))
             }
-            Role::StealsSlack(guarantee) => partial(guarantee),
             Role::StandIn(name) => {
                 let name = match *name {
                     "edf" => "EDF",
-                    "p-edf" => "partitioned EDF",
                     "cd-split" => "C=D splitting",
                     "dp-wrap" => "DP-Wrap",
                     other => other,
@@ -66,8 +65,11 @@ impl Role {
     }
 }
 
-/// Sentence about a guarantee for a part of the tasks.
-fn partial(guarantee: &Guarantee) -> String {
+/// Sentence about guaranteed tasks.
+fn within_slack(guarantee: &Guarantee) -> String {
+    if guarantee.is_for_all() {
+        return "guarantees every deadline by slack stealing".into();
+    }
     let tasks = || guarantee.tasks();
     let guaranteed = tasks().filter(|(_, core)| core.is_ok()).count();
     let listed = |is_listed: &dyn Fn(Result<usize, WhyNot>) -> bool| {

@@ -10,6 +10,7 @@ use temponet_task::{Assignment, Job, JobId, System, SystemView, Tie, Time};
 use super::arrivals::Arrivals;
 use super::costs::{Dispatching, is_on};
 use super::guarantee::{Guarantee, Reserved};
+use super::interrupts;
 use super::slack::{Claims, Slack};
 
 /// The state of a system and of its guarantee at a decision.
@@ -88,8 +89,13 @@ pub(super) struct Applied {
     pub is_unknown: bool,
 }
 
-/// Number of decisions for the sake of slack within the shortest deadline of a core's tasks.
+/// Number of decisions for the sake of slack within the shortest deadline.
 const QUANTA: u64 = 256;
+
+/// Least time that is worth a decision, given the shortest deadline.
+pub(super) fn quantum(shortest: Time) -> Time {
+    Time(shortest.0.div_ceil(QUANTA).max(1))
+}
 
 impl Rule {
     pub fn start(&mut self, system: &System, guarantee: &Guarantee) {
@@ -105,7 +111,7 @@ impl Rule {
             of_core.map(|reserved| reserved.deadline.0).min().unwrap_or_default()
         };
         self.quantum.clear();
-        self.quantum.extend((0..cores).map(|core| Time(shortest(core).div_ceil(QUANTA))));
+        self.quantum.extend((0..cores).map(|core| quantum(Time(shortest(core)))));
         self.ready.resize_with(cores, Vec::new);
         for (ready, tasks) in self.ready.iter_mut().zip(&self.tasks) {
             ready.clear();
@@ -220,11 +226,6 @@ impl Rule {
         self.plan.len()
     }
 
-    /// Shortest quantum of a core that guarantees something.
-    pub fn least_quantum(&self) -> Time {
-        self.quantum.iter().copied().filter(|quantum| *quantum > Time::ZERO).min().unwrap_or(Time(1))
-    }
-
     /// Whether the first job of some core runs on that core.
     pub fn runs_first(&self) -> bool {
         self.first
@@ -263,28 +264,25 @@ impl Rule {
         if runs_first && (is_free || self.is_in_turn(core, first.2, now)) {
             return Verdict::Safe(None);
         }
-        let planned = self.plan[core].map(|id| (id, now.view.job(id)));
-        let most = first.0.saturating_sub(now.view.now);
+        let planned = self.plan[core].map(|id| now.view.job(id));
+        let entry = planned.map_or(Time::ZERO, |job| self.dispatching.entry(job, Some(core)));
         // The remaining work of a job that overruns is not known.
-        let cap = planned.filter(|(_, job)| job.executed < job.wcet).map_or(most, |(_, job)| job.remaining().min(most));
+        let remaining = planned.filter(|job| job.executed < job.wcet).map_or(Time::NEVER, Job::remaining);
+        let cap = first.0.saturating_sub(now.view.now).min(Time(remaining.0.saturating_add(entry.0)));
         let until = self.running[core].map_or(Time::NEVER, |earliest| earliest.0);
         self.claim(core, now, true);
         if !is_free && until != Time::NEVER {
-            // Charges also concern the deadlines that lose no time. A slack of zero is enough there.
-            let earlier = now.view.now.saturating_sub(Time(1));
-            match self.claims.slack(earlier, first.0, Time::NEVER, Time(1)) {
-                Slack::Spare(Time(0)) | Slack::Overdrawn => return Verdict::Unsafe,
-                Slack::Unknown => return Verdict::Unknown,
-                Slack::Spare(_) if runs_first => return Verdict::Safe(None),
-                Slack::Spare(_) => {}
+            // Charges also concern the deadlines that lose no time.
+            match self.claims.all_fit(now.view.now, first.0) {
+                Some(false) => return Verdict::Unsafe,
+                None => return Verdict::Unknown,
+                Some(true) if runs_first => return Verdict::Safe(None),
+                Some(true) => {}
             }
         }
         // An interlude has to be worth a decision and its switches, or to complete the job.
-        let useful = planned.map_or(self.quantum[core], |(_, job)| {
-            let entry = self.dispatching.entry(job, Some(core));
-            let switches = if is_on(job, core) { Time::ZERO } else { self.dispatching.full() };
-            entry + (switches + self.quantum[core]).min(job.remaining())
-        });
+        let switches = if planned.is_none_or(|job| is_on(job, core)) { Time::ZERO } else { self.dispatching.full() };
+        let useful = entry + (switches + self.quantum[core]).min(remaining);
         match self.claims.slack(now.view.now, first.0, until, cap.max(useful)) {
             Slack::Spare(time) if time >= useful => Verdict::Safe(Some(time)),
             // Overdrawn: time was lost to something that is not part of any budget, such as a late decision. EDF still
@@ -328,22 +326,8 @@ impl Rule {
             let Some(arrival) = now.arrivals.next_arrival(now.view.now, *index, &reserved) else { continue };
             self.claims.add_task(arrival + reserved.deadline, reserved.period, reserved.work);
         }
-        let decision = self.dispatching.decision();
-        if decision > Time::ZERO && self.plan.len() == 1 {
-            // Whatever runs pays for the decision at every release, and at every deadline that may be missed.
-            for (index, task) in now.view.system.tasks.iter().enumerate() {
-                let Some(period) = task.period() else { continue };
-                match now.guarantee.reserved.get(index).copied().flatten() {
-                    Some(reserved) => {
-                        let arrival = now.arrivals.next_arrival(now.view.now, index, &reserved);
-                        arrival.into_iter().for_each(|date| self.claims.add_task(date, period, decision.0));
-                    }
-                    None => {
-                        let late = if task.jitter > Time::ZERO { 3 } else { 2 };
-                        self.claims.add_task(now.view.now, period, late * decision.0);
-                    }
-                }
-            }
+        if self.plan.len() == 1 && now.view.system.costs.decision > Time::ZERO {
+            interrupts::claim(now.view.system, now.view.now, &mut self.claims);
         }
     }
 

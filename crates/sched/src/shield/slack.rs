@@ -97,6 +97,18 @@ impl Claims {
         Slack::Spare(Time(least))
     }
 
+    /// Returns whether no deadline d with d ≥ `from` is overdrawn: `h(d) ≤ d − now`. Returns none if it would take too long
+    /// to tell.
+    pub fn all_fit(&mut self, now: Time, from: Time) -> Option<bool> {
+        // The slack at an earlier date is greater by the difference. The descent may stop at a slack of zero.
+        let (earlier, one) = (now.saturating_sub(Time(1)), Time(1));
+        match self.slack(earlier, from, Time::NEVER, one) {
+            Slack::Spare(time) => Some(time == one),
+            Slack::Overdrawn => Some(false),
+            Slack::Unknown => None,
+        }
+    }
+
     /// Returns a date from which on every deadline leaves at least `least`. The demand of a claim is at most its share
     /// of the time plus its work once more: h(d) ≤ U·(d − now) + K.
     fn all_leave(&self, least: u64, now: Time) -> u64 {
@@ -104,7 +116,7 @@ impl Claims {
         for claim in &self.left {
             let share = claim.work as f64 / claim.period as f64;
             load += share;
-            once += share * claim.period.saturating_sub(claim.first.saturating_sub(now.0)) as f64;
+            once += share * claim.period.saturating_add(now.0).saturating_sub(claim.first) as f64;
         }
         let date = once / (1.0 - load) * MARGIN + 1.0;
         // Close to full load, rounding could decide.
@@ -163,7 +175,7 @@ mod tests {
                 claims.add_job(Time(now + rng.random_range(1..80)), Time(rng.random_range(1..=heaviest)));
             }
             for _ in 0..rng.random_range(0..5) {
-                let first = Time(now + rng.random_range(1..40));
+                let first = Time((now + rng.random_range(1..40)).saturating_sub(10));
                 claims.add_task(first, Time(rng.random_range(3..40)), rng.random_range(1..=heaviest));
             }
             let from =

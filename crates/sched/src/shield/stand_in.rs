@@ -51,7 +51,7 @@ impl StandIn {
         }
         let facts = Facts::with(&set, worst_case.clone());
         let is_proved = |name: &&str| Entry::find(name).is_some_and(|entry| entry.proof(&facts).is_some());
-        let name = ["p-edf", "cd-split", DP_WRAP, "edf"].into_iter().find(is_proved)?;
+        let name = ["cd-split", DP_WRAP, "edf"].into_iter().find(is_proved)?;
         let scheduler = crate::build(name).ok()?;
         let (tasks, is_exact) = (worst_case.tasks, name == DP_WRAP);
         Some(StandIn { name, scheduler, is_armed: false, tasks, is_exact, next: Vec::new() })
