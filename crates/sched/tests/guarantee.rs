@@ -288,10 +288,10 @@ fn jobs_that_come_late_or_ask_for_less_keep_their_guarantee() {
     undivided.tasks.iter_mut().take(2).for_each(|task| task.guarantee = true);
     undivided.modes = vec![mode(600, 1.0, Some(vec![2])), mode(660, 1.0, None)];
     for (set, guaranteed) in [(&slower, 1), (&paused, 2), (&undivided, 2)] {
-        for choice in 0..BAD.len() {
+        for (choice, bad) in BAD.into_iter().enumerate() {
             let (metrics, _) = shielded(inner(choice, 1).1, set, 1, ms(2_000));
             let missed: u64 = metrics.tasks[..guaranteed].iter().map(|task| task.jobs.released - task.jobs.met).sum();
-            assert_eq!(missed, 0, "{} {:?}", set.name, BAD[choice]);
+            assert_eq!(missed, 0, "{} {bad:?}", set.name);
         }
     }
 }
