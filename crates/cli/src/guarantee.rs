@@ -7,7 +7,7 @@ use serde::Serialize;
 use temponet_sched::LARGEST_SCALING;
 use temponet_sched::shield::{Guarantee, Role};
 use temponet_task::TaskSet;
-use temponet_task::wording::counted;
+use temponet_task::wording::{counted, listed};
 
 use crate::table;
 
@@ -27,7 +27,7 @@ pub struct JsonGuarantee {
     cores: Option<Vec<KeptCore>>,
     /// Whether jobs that overrun their wcet are guaranteed even then; null unless cores keep the time.
     covers_overruns: Option<bool>,
-    /// Sentences on jobs of guaranteed tasks that are not guaranteed.
+    /// Sentences on what modes except from the guarantee.
     exceptions: Vec<&'static str>,
 }
 
@@ -138,14 +138,15 @@ impl<'a> Guaranteed<'a> {
             .collect()
     }
 
-    /// Returns sentences on jobs of guaranteed tasks that are not guaranteed.
+    /// Returns sentences on modes, of which the shield knows nothing before they begin.
     fn exceptions(&self) -> Vec<&'static str> {
-        let overruns = self.role.guarantee().is_some_and(|guarantee| !guarantee.covers_overruns());
-        let modes = self.set.modes.iter().any(|mode| mode.work > 1.0 || mode.rate != 1.0);
-        let modes = modes && !matches!(self.role, Role::Disarmed(_));
-        let overruns = overruns.then_some("A job that overruns its wcet is not guaranteed beyond it.");
-        let modes = modes.then_some("Jobs of a mode that changes the rate or lengthens the work are not guaranteed.");
-        overruns.into_iter().chain(modes).collect()
+        let asks_more = self.set.modes.iter().any(|mode| mode.work > 1.0 || mode.rate > 1.0);
+        let more = "Jobs that come or take more in a mode than their task says are not guaranteed.";
+        match self.role {
+            Role::StealsSlack(_) if asks_more => vec![more],
+            Role::StandIn(_) if !self.set.modes.is_empty() => vec!["A mode switch can end the guarantee."],
+            _ => Vec::new(),
+        }
     }
 
     /// Renders the section of `temponet analyze`.
@@ -160,7 +161,7 @@ impl<'a> Guaranteed<'a> {
                 let more = if factor < MOST_SHOWN { "" } else { " or more" };
                 format!("{factor:.3}{more}")
             });
-            vec![names(own, MOST_NAMES_OF_CORE), kept.core.to_string(), format!("{:.4}", kept.utilization), growth]
+            vec![listed(own, MOST_NAMES_OF_CORE), kept.core.to_string(), format!("{:.4}", kept.utilization), growth]
         };
         let header = ["guaranteed by the shield", "core", "utilization", "times the wcets"];
         let rows: Vec<Vec<String>> = cores.iter().take(MOST_ROWS).map(row).collect();
@@ -191,19 +192,10 @@ fn not_guaranteed(guarantee: &Guarantee) -> String {
         }
     }
     let line = |why| {
-        let concerned = names(others().filter(|(_, other)| *other == why).map(|(name, _)| name), MOST_NAMES);
+        let concerned = listed(others().filter(|(_, other)| *other == why).map(|(name, _)| name), MOST_NAMES);
         format!("not guaranteed: {concerned} ({why})\n")
     };
     reasons.into_iter().map(line).collect()
-}
-
-/// Joins up to `most` names, and says how many follow.
-fn names<'a>(names: impl Iterator<Item = &'a str>, most: usize) -> String {
-    let all: Vec<&str> = names.collect();
-    match all.len().checked_sub(most) {
-        None | Some(0) => all.join(", "),
-        Some(more) => format!("{} and {more} more", all[..most].join(", ")),
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Wording of messages: escaping of control characters, plurals, and suggestions for misspelled names.
+//! Wording of messages: escaping of control characters, plurals, lists, and suggestions for misspelled names.
 
 use std::borrow::Cow;
 
@@ -46,6 +46,15 @@ pub fn counted(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", grouped(number))
+}
+
+/// Joins up to `most` names with commas, and says how many more there are: `a, b and 3 more`.
+pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>, most: usize) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    match names.len().checked_sub(most) {
+        None | Some(0) => names.join(", "),
+        Some(more) => format!("{} and {more} more", names[..most].join(", ")),
+    }
 }
 
 /// Returns the known name that a misspelled one most likely means, if one is close.

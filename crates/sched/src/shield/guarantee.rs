@@ -12,7 +12,7 @@ use temponet_task::{Arrival, ExecutionModel, Job, System, Task, TaskSet, Time};
 
 use super::interrupts;
 use super::no_guarantee::{NoGuarantee, WhyNot};
-use super::stand_in::StandIn;
+use super::stand_in::{self, StandIn};
 
 /// What is proved about a system.
 pub(super) enum Premise {
@@ -20,12 +20,12 @@ pub(super) enum Premise {
     Reserved(Guarantee),
     /// A scheduler that is proved to meet every deadline decides alone. When its proof no longer holds, the cores keep
     /// the time of the tasks that should be guaranteed where not all can be.
-    StandIn(StandIn, Option<Guarantee>),
+    StandIn(Box<StandIn>, Option<Guarantee>),
 }
 
 impl Premise {
     /// The tasks that cores keep time for.
-    pub fn guarantee(&self) -> Option<&Guarantee> {
+    pub fn kept_tasks(&self) -> Option<&Guarantee> {
         match self {
             Premise::Reserved(guarantee) => Some(guarantee),
             Premise::StandIn(_, guarantee) => guarantee.as_ref(),
@@ -149,8 +149,11 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
             if let Some(found) = candidates.fit(&all) {
                 return Ok(Premise::Reserved(candidates.guarantee(&all, &found, &all)));
             }
-            if let Some(found) = StandIn::proved(system, covers_overruns) {
-                return Ok(Premise::StandIn(found, candidates.largest_prefix(&wanted)));
+            if let Some((name, is_exact)) = stand_in::proved(system, covers_overruns) {
+                let promised = candidates.guarantee(&all, &Fit { core_of: vec![0; all.len()], is_exact }, &all);
+                if let Some(found) = StandIn::new(name, promised) {
+                    return Ok(Premise::StandIn(Box::new(found), candidates.largest_prefix(&wanted)));
+                }
             }
         }
         if let Some(guarantee) = candidates.largest_prefix(&wanted) {

@@ -26,7 +26,7 @@ mod stand_in;
 
 use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
-use arrivals::{Arrivals, Losses};
+use arrivals::Arrivals;
 use guarantee::Premise;
 use rule::{Now, Rule, quantum};
 
@@ -40,9 +40,6 @@ pub struct Shield<S> {
     premise: Result<Premise, NoGuarantee>,
     arrivals: Arrivals,
     rule: Rule,
-    is_armed: bool,
-    /// Whether the last proposal of the inner scheduler was overruled.
-    is_overruled: bool,
     /// Time after which an inner scheduler that is overruled may be asked again.
     patience: Time,
     /// Assignment that the inner scheduler proposes.
@@ -87,8 +84,6 @@ impl<S: Scheduler> Shield<S> {
             premise: Err(NoGuarantee::NotStarted),
             arrivals: Arrivals::default(),
             rule: Rule::default(),
-            is_armed: false,
-            is_overruled: false,
             patience: Time::ZERO,
             proposal: Assignment::default(),
             plan: Assignment::default(),
@@ -108,7 +103,11 @@ impl<S: Scheduler> Shield<S> {
 
     /// Whether the guarantee holds at present for every job of the guaranteed tasks.
     pub fn is_armed(&self) -> bool {
-        self.is_armed
+        match &self.premise {
+            Ok(Premise::Reserved(_)) => self.arrivals.is_complete(),
+            Ok(Premise::StandIn(stand_in, _)) => stand_in.is_armed,
+            Err(_) => false,
+        }
     }
 
     /// Reason why nothing is guaranteed in this run; none if something is.
@@ -123,24 +122,19 @@ impl<S: Scheduler> Shield<S> {
 
     /// Checks whether jobs kept to the premise since the last decision.
     fn look_around(&mut self, view: &SystemView<'_>) {
-        let losses = match self.premise.as_ref().ok().and_then(Premise::guarantee) {
-            Some(guarantee) => self.arrivals.observe(view, guarantee),
-            None => Losses::default(),
-        };
+        let losses =
+            kept_tasks(&self.premise).map(|guarantee| self.arrivals.observe(view, guarantee)).unwrap_or_default();
         match &mut self.premise {
             Ok(Premise::Reserved(_)) => {
                 self.counters.lapses += losses.jobs;
-                self.is_armed = self.arrivals.is_complete();
                 if losses.breaks_pattern {
                     self.premise = Err(NoGuarantee::PatternBroken);
-                    self.is_armed = false;
                 }
             }
             Ok(Premise::StandIn(stand_in, guarantee)) => {
                 let was_armed = stand_in.is_armed;
                 let is_void = stand_in.look_around(view);
-                self.is_armed = stand_in.is_armed;
-                self.counters.lapses += u64::from(was_armed && !self.is_armed);
+                self.counters.lapses += u64::from(was_armed && !stand_in.is_armed);
                 if is_void {
                     self.premise = guarantee.take().map(Premise::Reserved).ok_or(NoGuarantee::PatternBroken);
                 }
@@ -149,42 +143,45 @@ impl<S: Scheduler> Shield<S> {
         }
     }
 
-    /// Asks the inner scheduler and takes the cores from impossible jobs. Returns whether the proposal is legal.
-    fn ask(&mut self, view: &SystemView<'_>) -> bool {
+    /// Asks the inner scheduler and takes the cores from impossible jobs. Returns whether that overrules it; none if the
+    /// proposal is illegal.
+    fn ask(&mut self, view: &SystemView<'_>) -> Option<bool> {
         self.proposal.reset(view.cores());
         self.inner.decide(view, &mut self.proposal);
         let cores = self.proposal.cores();
-        let is_legal = cores.len() == view.cores() && cores.iter().flatten().all(|id| view.active.contains(id));
-        self.is_overruled = false;
-        if is_legal {
-            let replaced = make_way(view, &mut self.proposal);
-            self.counters.impossible += replaced;
-            self.is_overruled = replaced > 0;
+        if cores.len() != view.cores() || cores.iter().flatten().any(|id| !view.active.contains(id)) {
+            return None;
         }
-        is_legal
+        let replaced = make_way(view, &mut self.proposal);
+        self.counters.impossible += replaced;
+        Some(replaced > 0)
     }
 
-    /// A scheduler that is overruled may ask for the same over and over, and so may one whose job pays for each decision.
-    fn limit_wake_ups(&mut self, view: &SystemView<'_>) {
-        if self.is_overruled || view.system.costs.decision > Time::ZERO {
+    /// Counts a proposal that is overruled. A scheduler that is overruled may ask for the same over and over, and so may
+    /// one whose job pays for each decision, so its wake-up is limited.
+    fn take_note(&mut self, view: &SystemView<'_>, is_overruled: bool) {
+        self.counters.overrides += u64::from(is_overruled);
+        if is_overruled || view.system.costs.decision > Time::ZERO {
             self.proposal.wake_no_sooner_than(view.now + self.patience);
         }
     }
 
-    /// Lets the inner scheduler decide. With `keeps_all`, no job is abandoned.
+    /// Lets the inner scheduler decide. With `keeps_all`, no job is abandoned. An illegal proposal is passed on, so that
+    /// the caller reports the error.
     fn let_inner_rule(&mut self, view: &SystemView<'_>, assignment: &mut Assignment, keeps_all: bool) {
-        if self.ask(view) && keeps_all {
-            self.counters.kept += self.proposal.abandoned().len() as u64;
-            self.proposal.keep_all();
+        if let Some(is_overruled) = self.ask(view) {
+            self.take_note(view, is_overruled);
+            if keeps_all {
+                self.counters.kept += self.proposal.abandoned().len() as u64;
+                self.proposal.keep_all();
+            }
         }
-        self.counters.overrides += u64::from(self.is_overruled);
-        self.limit_wake_ups(view);
         std::mem::swap(assignment, &mut self.proposal);
     }
 
     /// Decides where each core keeps time for its guaranteed tasks. The inner scheduler chooses within the slack.
     fn decide_within_slack(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        let Some(guarantee) = self.premise.as_ref().ok().and_then(Premise::guarantee) else { return };
+        let Some(guarantee) = kept_tasks(&self.premise) else { return };
         let now = Now { view, guarantee, arrivals: &self.arrivals };
         self.rule.look(now);
         if self.rule.leaves_no_choice(now, assignment) {
@@ -193,20 +190,18 @@ impl<S: Scheduler> Shield<S> {
             self.counters.unasked += 1;
             return;
         }
-        if !self.ask(view) {
-            // An illegal proposal is passed on, so that the caller reports the error.
+        let Some(makes_way) = self.ask(view) else {
+            // As in `let_inner_rule`.
             return std::mem::swap(assignment, &mut self.proposal);
-        }
-        let Some(guarantee) = self.premise.as_ref().ok().and_then(Premise::guarantee) else { return };
+        };
+        let Some(guarantee) = kept_tasks(&self.premise) else { return };
         let now = Now { view, guarantee, arrivals: &self.arrivals };
         let applied = self.rule.apply(now, &self.proposal, assignment);
-        self.is_overruled |= applied.overrides;
-        self.counters.overrides += u64::from(self.is_overruled);
+        self.take_note(view, makes_way || applied.overrides);
         self.counters.deviations += u64::from(applied.deviates);
         self.counters.unknown += u64::from(applied.is_unknown);
         // On one core the job in turn would pay for the decision at a wake-up.
         let is_wake_up_free = view.system.costs.decision == Time::ZERO || view.cores() > 1 || !self.rule.runs_first();
-        self.limit_wake_ups(view);
         self.proposal.wake().filter(|_| is_wake_up_free).into_iter().for_each(|date| assignment.wake_at(date));
         let keeps_all = matches!(self.premise, Ok(Premise::StandIn(..)));
         for id in self.proposal.abandoned() {
@@ -226,7 +221,7 @@ impl<S: Scheduler> Shield<S> {
             self.plan.reset(view.cores());
             stand_in.scheduler.decide(view, &mut self.plan);
         }
-        if self.is_armed {
+        if self.is_armed() {
             self.proposal.reset(view.cores());
             self.inner.watch(view, &mut self.proposal);
             self.counters.kept += self.proposal.abandoned().len() as u64;
@@ -238,6 +233,11 @@ impl<S: Scheduler> Shield<S> {
             self.let_inner_rule(view, assignment, true);
         }
     }
+}
+
+/// The tasks that cores keep time for, if any.
+fn kept_tasks(premise: &Result<Premise, NoGuarantee>) -> Option<&Guarantee> {
+    premise.as_ref().ok().and_then(Premise::kept_tasks)
 }
 
 /// Gives the cores of impossible jobs to jobs that can still meet their deadlines, the earliest deadline first. Returns
@@ -263,14 +263,13 @@ impl<S: Scheduler> Scheduler for Shield<S> {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.inner.start(system)?;
         self.premise = guarantee::prove(system);
-        if let Some(guarantee) = self.premise.as_ref().ok().and_then(Premise::guarantee) {
+        if let Some(guarantee) = kept_tasks(&self.premise) {
             self.rule.start(system, guarantee);
         }
         if let Ok(Premise::StandIn(stand_in, _)) = &mut self.premise {
             stand_in.start(system)?;
         }
         self.patience = quantum(system.tasks.iter().map(|task| task.deadline).min().unwrap_or_default());
-        self.is_armed = self.premise.is_ok();
         self.arrivals.start(system);
         self.counters = ShieldCounters::default();
         Ok(())
@@ -281,14 +280,14 @@ impl<S: Scheduler> Scheduler for Shield<S> {
         self.look_around(view);
         match &self.premise {
             // A system with another number of cores is not the one that the shield was started with.
-            Ok(premise) if premise.guarantee().is_some() && view.cores() != self.rule.cores() => {
+            Ok(premise) if premise.kept_tasks().is_some() && view.cores() != self.rule.cores() => {
                 self.let_inner_rule(view, assignment, false);
             }
             Ok(Premise::Reserved(_)) => self.decide_within_slack(view, assignment),
             Ok(Premise::StandIn(..)) => self.stand_in(view, assignment),
             Err(_) => self.let_inner_rule(view, assignment, false),
         }
-        self.counters.armed += u64::from(self.is_armed);
+        self.counters.armed += u64::from(self.is_armed());
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -1,7 +1,7 @@
 //! The role of the shield on a system, in words. Users must be told what is guaranteed and who decides.
 
 use temponet_task::System;
-use temponet_task::wording::counted;
+use temponet_task::wording::{counted, listed};
 
 use super::guarantee::{Guarantee, Premise, prove};
 use super::no_guarantee::{NoGuarantee, WhyNot};
@@ -49,7 +49,9 @@ impl Role {
         match self {
             Role::StealsSlack(guarantee) => {
                 let up_to = if guarantee.covers_overruns() { "" } else { "; jobs only up to their wcet" };
-                format!("{}{up_to}", within_slack(guarantee))
+                let pattern =
+                    if guarantee.is_exact { "; as long as all arrive in the pattern of their offsets" } else { "" };
+                format!("{}{up_to}{pattern}", within_slack(guarantee))
             }
             Role::StandIn(name) => {
                 let name = match *name {
@@ -72,17 +74,13 @@ fn within_slack(guarantee: &Guarantee) -> String {
     }
     let tasks = || guarantee.tasks();
     let guaranteed = tasks().filter(|(_, core)| core.is_ok()).count();
-    let listed = |is_listed: &dyn Fn(Result<usize, WhyNot>) -> bool| {
-        let names: Vec<&str> = tasks().filter(|(_, core)| is_listed(*core)).map(|(name, _)| name).collect();
-        match names.len().checked_sub(MOST_NAMES) {
-            None | Some(0) => names.join(", "),
-            Some(more) => format!("{} and {more} more", names[..MOST_NAMES].join(", ")),
-        }
+    let named = |is_named: &dyn Fn(Result<usize, WhyNot>) -> bool| {
+        listed(tasks().filter(|(_, core)| is_named(*core)).map(|(name, _)| name), MOST_NAMES)
     };
     let others = |core: Result<usize, WhyNot>| core.is_err_and(|why| why != WhyNot::OthersComeFirst);
-    let left_out = listed(&others);
+    let left_out = named(&others);
     let left_out = if left_out.is_empty() { left_out } else { format!("; not {left_out}") };
-    let names = listed(&|core| core.is_ok());
+    let names = named(&|core| core.is_ok());
     let total = tasks().count();
     format!(
         "guarantees every deadline of {guaranteed} of {} by slack stealing: {names}{left_out}",
