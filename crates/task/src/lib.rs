@@ -32,6 +32,7 @@ impl TaskSet {
             speeds: self.speeds.clone(),
             servers: self.servers.clone(),
             costs: self.costs,
+            goal: self.goal(),
         }
     }
 }

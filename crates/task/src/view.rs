@@ -114,6 +114,8 @@ pub struct System {
     pub servers: Vec<crate::Server>,
     /// Overheads of scheduling, which come on top of the wcets.
     pub costs: crate::Costs,
+    /// Measures by which schedules of this system are judged.
+    pub goal: crate::Goal,
 }
 
 impl System {
