@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use temponet::planner::{self, Planner};
 use temponet::stages::Learned;
 use temponet::{Model, NetworkError, Options, Temponet};
 use temponet_sched::SpecError;
@@ -18,12 +19,18 @@ pub const LEARNED: [&str; 2] = [SHIELDED, UNSHIELDED];
 /// Whether a name, with or without options, is that of a scheduler from the literature, that is, neither the learned
 /// one nor another of this project's own.
 pub fn is_classical(spec: &str) -> bool {
-    !LEARNED.contains(&spec) && temponet_sched::is_classical(spec)
+    !LEARNED.contains(&spec) && planner_options(spec).is_none() && temponet_sched::is_classical(spec)
 }
 
 /// Whether the scheduler with this name, with or without options, runs behind the shield.
 pub fn is_shielded(spec: &str) -> bool {
     spec == SHIELDED || spec.starts_with("shield:")
+}
+
+/// Returns the options in the name of the rollout planner; `None` if the name is another scheduler's.
+fn planner_options(spec: &str) -> Option<&str> {
+    let options = spec.strip_prefix(planner::NAME)?;
+    if options.is_empty() { Some("") } else { options.strip_prefix(':') }
 }
 
 /// Builds schedulers from their names.
@@ -50,11 +57,18 @@ impl Roster {
     /// Returns all names, those of the learned scheduler first.
     pub fn names(&self) -> Vec<String> {
         let learned = LEARNED.iter().filter(|_| self.model.is_some()).copied();
-        learned.chain(temponet_sched::ALL.iter().map(|entry| entry.name)).map(String::from).collect()
+        learned
+            .chain([planner::NAME])
+            .chain(temponet_sched::ALL.iter().map(|entry| entry.name))
+            .map(String::from)
+            .collect()
     }
 
     /// Builds the scheduler with the given name and options.
     pub fn build(&self, spec: &str) -> Result<Box<dyn Scheduler>, SpecError> {
+        if let Some(options) = planner_options(spec) {
+            return Ok(Box::new(Planner::with_options(options)?));
+        }
         if !LEARNED.contains(&spec) {
             return temponet_sched::build(spec).map_err(|error| match error {
                 // The hint for a misspelled name must know the learned scheduler too.

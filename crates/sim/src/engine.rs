@@ -52,8 +52,10 @@
 mod advance;
 mod decision;
 mod error;
+mod resumed;
 
 use std::ops::Deref;
+use std::sync::Arc;
 
 use temponet_task::{Assignment, Costs, Event, Job, JobId, Scheduler, Speed, System, SystemView, TaskSet, Time};
 
@@ -111,7 +113,7 @@ fn run<O: Observer>(
 #[derive(Clone)]
 pub struct Engine<S> {
     set: S,
-    system: System,
+    system: Arc<System>,
     costs: Costs,
     horizon: Time,
     now: Time,
@@ -207,7 +209,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     pub fn new(set: S, seed: u64, horizon: Time) -> Engine<S> {
         let core = Core { speed: Speed::FULL, completion: Time::NEVER, since: Time::ZERO, previous: None };
         Engine {
-            system: set.system(),
+            system: Arc::new(set.system()),
             costs: set.costs,
             horizon,
             now: Time::ZERO,

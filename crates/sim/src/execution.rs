@@ -126,6 +126,45 @@ impl Sampler {
     }
 }
 
+impl Sampler {
+    /// Draws an execution time of a job that has executed for `executed` and is not complete: a draw under the condition
+    /// that it is longer. A job that has reached the longest time of its model is assumed to need one more nanosecond.
+    pub fn draw_beyond(&self, executed: Time, rng: &mut impl Rng) -> Time {
+        let next = executed + Time(1);
+        let drawn = match self {
+            Sampler::Fixed(time) => *time,
+            Sampler::Uniform { least, most } => Time(rng.random_range(next.max(*least).min(*most).0..=most.0)),
+            Sampler::Weibull { least, scale, inverse_shape, mass, most } => {
+                let reached = ((executed.0 as f64 - least) / scale).max(0.0);
+                let below = -(-reached.powf(1.0 / inverse_shape)).exp_m1();
+                let time = |u: f64| (least + scale * (-(-u).ln_1p()).powf(*inverse_shape)).clamp(*least, *most);
+                Time(time(below + rng.random::<f64>() * (mass - below).max(0.0)).round() as u64)
+            }
+            Sampler::Pareto { least, inverse_shape, mass, most } => {
+                let below = 1.0 - (least / (executed.0 as f64).max(*least)).powf(1.0 / inverse_shape);
+                let time = |u: f64| (least * (1.0 - u).powf(-inverse_shape)).clamp(*least, *most);
+                Time(time(below + rng.random::<f64>() * (mass - below).max(0.0)).round() as u64)
+            }
+            Sampler::Normal { most, .. } => self
+                .redraw_beyond(executed, rng)
+                .unwrap_or_else(|| Time(rng.random_range(next.0.min(*most as u64)..=*most as u64))),
+            Sampler::Empirical(samples) => self.redraw_beyond(executed, rng).unwrap_or_else(|| {
+                let longer = samples.iter().filter(|sample| **sample > executed);
+                longer.copied().min().unwrap_or(next)
+            }),
+            Sampler::Overrun { above, .. } => {
+                self.redraw_beyond(executed, rng).unwrap_or_else(|| above.draw_beyond(executed, rng))
+            }
+        };
+        drawn.max(next)
+    }
+
+    /// Draws until a time is longer than `executed`; `None` if it has not happened after [`MOST_REDRAWS`] draws.
+    fn redraw_beyond(&self, executed: Time, rng: &mut impl Rng) -> Option<Time> {
+        (0..MOST_REDRAWS).map(|_| self.draw(rng)).find(|time| *time > executed)
+    }
+}
+
 /// Returns 1/k for the Weibull distribution of shape k with the given mean, of which a share `exceed` lies beyond `bound`.
 ///
 /// With x = 1/k the condition is g(x) = x·ln ln(1/exceed) − ln Γ(1 + x) = ln(bound/mean). g rises from 0 to its peak,
@@ -232,6 +271,42 @@ mod tests {
             let task = Task { wcet_high: Some(Time::from_us(2_000)), ..task(model) };
             let drawn = mean(&draws(&task)) / 1e6;
             assert!((drawn / task.mean_utilization() - 1.0).abs() < 0.02, "{:?} {drawn}", task.execution);
+        }
+    }
+
+    /// Redrawing until a time is longer is the definition of the condition.
+    #[test]
+    fn a_draw_beyond_what_has_executed_is_a_draw_under_that_condition() {
+        let samples: std::sync::Arc<[Time]> = (1..=10).map(|k| Time::from_us(100 * k)).collect();
+        let overrun = ExecutionModel::Overrun { probability: 0.3, below: Box::new(ExecutionModel::Uniform) };
+        for model in [
+            ExecutionModel::Uniform,
+            ExecutionModel::Normal { deviation: Time::from_us(150) },
+            ExecutionModel::Weibull { exceed: 0.005 },
+            ExecutionModel::Pareto { shape: 1.5 },
+            ExecutionModel::Empirical { samples },
+            overrun,
+        ] {
+            let task = Task { wcet_high: Some(Time::from_us(2_000)), ..task(model) };
+            let sampler = Sampler::new(&task);
+            let mut rng = Pcg32::new(9, 1);
+            for executed in [Time::ZERO, Time::from_us(90), Time::from_us(250), Time::from_us(600)] {
+                let mut redrawn = Vec::new();
+                while redrawn.len() < 20_000 {
+                    redrawn
+                        .extend(Some(sampler.draw(&mut rng)).filter(|time| *time > executed).map(|time| time.0 as f64));
+                }
+                let drawn: Vec<f64> = (0..20_000).map(|_| sampler.draw_beyond(executed, &mut rng).0 as f64).collect();
+                let (expected, found) = (mean(&redrawn), mean(&drawn));
+                assert!(
+                    (found / expected - 1.0).abs() < 0.02,
+                    "{:?} beyond {executed}: {found}, not {expected}",
+                    task.execution
+                );
+                assert!(drawn.iter().all(|time| *time > executed.0 as f64));
+            }
+            let longest = task.wcet_high.unwrap();
+            assert_eq!(sampler.draw_beyond(longest, &mut rng), longest + Time(1), "{:?}", task.execution);
         }
     }
 

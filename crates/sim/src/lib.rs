@@ -1,5 +1,5 @@
 //! The simulator: an event-driven [`engine`](Engine), the [`Workload`] that it runs, execution-time models, generators of
-//! random task sets, metrics and traces.
+//! random task sets, metrics and traces. [`Outlook`] draws futures from what an online scheduler knows.
 //!
 //! The same task set and the same seed always give the same run: nothing in this crate reads a clock.
 
@@ -11,6 +11,7 @@ pub mod generate;
 mod histogram;
 mod holders;
 mod metrics;
+mod outlook;
 mod seeds;
 mod trace;
 mod windows;
@@ -20,6 +21,7 @@ pub use engine::{Engine, MOST_READY, SimError, simulate};
 pub use export::{ChromeTrace, JobsCsv};
 pub use histogram::Histogram;
 pub use metrics::{Count, End, Metrics, TaskMetrics};
+pub use outlook::Outlook;
 pub use seeds::{EVALUATION_SEEDS, is_for_evaluation};
 pub use trace::{JobRecord, Observer, Recorder, Slice, Unobserved};
 pub use windows::Windows;

@@ -85,12 +85,30 @@ impl PartialOrd for Delayed {
 
 /// State of the arrivals of one task: its random numbers and its progress.
 #[derive(Clone)]
-struct JobStream {
-    rng: Pcg32,
+pub(crate) struct JobStream {
+    pub rng: Pcg32,
     sampler: Sampler,
     next_number: u64,
     /// Jobs of the current burst that have not arrived yet; 1 for other arrivals.
     left_in_burst: u32,
+}
+
+impl JobStream {
+    /// Creates the stream of the task with this index, whose next job has this number.
+    pub fn new(task: &Task, seed: u64, index: u64, next_number: u64) -> JobStream {
+        let (rng, sampler) = (random_stream(seed, index), Sampler::new(task));
+        JobStream { rng, sampler, next_number, left_in_burst: burst_size(task) }
+    }
+
+    /// Gives the next job this number.
+    pub fn continue_with(&mut self, next_number: u64) {
+        self.next_number = next_number;
+    }
+
+    /// Starts the stream anew, with other random numbers. Its next job has this number.
+    pub fn restart(&mut self, seed: u64, index: u64, next_number: u64) {
+        (self.rng, self.next_number) = (random_stream(seed, index), next_number);
+    }
 }
 
 impl Workload<&TaskSet> {
@@ -124,12 +142,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         let mut arrivals = BinaryHeap::with_capacity(set.tasks.len());
         let mut streams = Vec::with_capacity(set.tasks.len());
         for (index, task) in set.tasks.iter().enumerate() {
-            streams.push(JobStream {
-                rng: random_stream(seed, index as u64),
-                sampler: Sampler::new(task),
-                next_number: 0,
-                left_in_burst: burst_size(task),
-            });
+            streams.push(JobStream::new(task, seed, index as u64, 0));
             let first = match &task.arrival {
                 Arrival::Listed(jobs) => jobs.first().map(|job| job.release),
                 Arrival::Burst { until, .. } => Some(task.offset).filter(|start| start < until),
@@ -139,9 +152,28 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
                 arrivals.push(Reverse((first, index as u32)));
             }
         }
-        let is_plain = set.modes.is_empty() && set.tasks.iter().all(|task| task.jitter == Time::ZERO);
+        let is_plain = is_plain(&set);
         let (delayed, next_time) = (BinaryHeap::new(), Time::ZERO);
         let mut workload = Workload { set, streams, arrivals, delayed, modes_begun: 0, is_plain, next_time, horizon };
+        workload.settle();
+        workload
+    }
+
+    /// Creates a workload that begins in the middle of a run. `next` is the next arrival of each task, if one is to come;
+    /// `delayed` are jobs with a release of their own, in addition to those.
+    pub(crate) fn resumed(
+        set: S,
+        streams: Vec<JobStream>,
+        next: impl Iterator<Item = Option<Time>>,
+        delayed: impl Iterator<Item = Release>,
+        horizon: Time,
+    ) -> Workload<S> {
+        let next = (0u32..).zip(next).filter_map(|(index, time)| Some(Reverse((time?, index))));
+        let arrivals: BinaryHeap<_> = next.collect();
+        let delayed: BinaryHeap<_> = delayed.map(|release| Reverse(Delayed(release))).collect();
+        let is_plain = delayed.is_empty() && is_plain(&set);
+        let mut workload =
+            Workload { set, streams, arrivals, delayed, modes_begun: 0, is_plain, next_time: Time::ZERO, horizon };
         workload.settle();
         workload
     }
@@ -269,16 +301,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         let rate = self.modes_begun.checked_sub(1).map_or(1.0, |index| self.set.modes[index].rate);
         let next = match &self.set.tasks[task as usize].arrival {
             Arrival::Periodic { period } => Some(time + divided(*period, rate)),
-            Arrival::Sporadic { minimum, gap } => {
-                let gap = match gap {
-                    Gap::Uniform { max } => Time(stream.rng.random_range(minimum.0..=max.0)),
-                    Gap::Exponential { mean } => {
-                        let extra = mean.saturating_sub(*minimum).0 as f64 * stream.rng.sample::<f64, _>(Exp1);
-                        *minimum + Time(extra.round() as u64)
-                    }
-                };
-                Some(time + divided(gap, rate))
-            }
+            Arrival::Sporadic { minimum, gap } => Some(time + divided(draw_gap(*minimum, *gap, &mut stream.rng), rate)),
             Arrival::Burst { jobs, every, until } => {
                 stream.left_in_burst -= 1;
                 if stream.left_in_burst > 0 {
@@ -351,9 +374,14 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
 ///
 /// The generator's own streams are correlated for neighboring seeds. Instead of selecting a stream, the seed is mixed with
 /// the task index before it is hashed.
-fn random_stream(seed: u64, index: u64) -> Pcg32 {
+pub(crate) fn random_stream(seed: u64, index: u64) -> Pcg32 {
     const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
     Pcg32::seed_from_u64(seed.wrapping_mul(GOLDEN_RATIO).rotate_left(31).wrapping_add(index.wrapping_mul(GOLDEN_RATIO)))
+}
+
+/// Returns whether a set has neither modes nor jitter, so that every arrival is a release.
+fn is_plain(set: &TaskSet) -> bool {
+    set.modes.is_empty() && set.tasks.iter().all(|task| task.jitter == Time::ZERO)
 }
 
 /// Number of jobs that arrive together.
@@ -364,8 +392,19 @@ fn burst_size(task: &Task) -> u32 {
     }
 }
 
+/// Draws the time between two arrivals of a sporadic task.
+pub(crate) fn draw_gap(minimum: Time, gap: Gap, rng: &mut Pcg32) -> Time {
+    match gap {
+        Gap::Uniform { max } => Time(rng.random_range(minimum.0..=max.0)),
+        Gap::Exponential { mean } => {
+            let extra = mean.saturating_sub(minimum).0 as f64 * rng.sample::<f64, _>(Exp1);
+            minimum + Time(extra.round() as u64)
+        }
+    }
+}
+
 /// Returns `time / factor` in whole nanoseconds, at least 1 and at most [`Time::MAX_INPUT`].
-fn divided(time: Time, factor: f64) -> Time {
+pub(crate) fn divided(time: Time, factor: f64) -> Time {
     if factor == 1.0 {
         return time;
     }

@@ -86,6 +86,7 @@ mod learned;
 mod mapping;
 mod model;
 mod observation;
+pub mod planner;
 mod scheduler;
 mod staying;
 mod tokenizer;

@@ -158,7 +158,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     }
 
     /// Computes when the job of a core will complete at the core's speed.
-    fn set_completion(&mut self, core: usize, id: JobId) {
+    pub(super) fn set_completion(&mut self, core: usize, id: JobId) {
         let job = &self.jobs[id.index()];
         let hidden = &self.hidden[id.index()];
         let work = hidden.execution.saturating_sub(job.executed) + job.overhead;

@@ -1,0 +1,79 @@
+//! A run that begins in the middle: with the jobs that a scheduler sees at a decision point, and with execution times and
+//! coming jobs that someone else supplies. A scheduler can try out its decisions on it.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use temponet_task::{Job, JobId, Speed, System, SystemView, TaskSet, Time};
+
+use super::{Core, Engine, GONE, Hidden};
+use crate::deadline_queue::DeadlineQueue;
+use crate::metrics::Metrics;
+use crate::workload::Workload;
+
+impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
+    /// Creates a run that continues at the decision point of `view`. Jobs keep their ids. `execution` gives the execution
+    /// time of each active job, which is longer than the job has executed.
+    ///
+    /// All cores are at full speed. A core that is idle in the view does not know its previous job.
+    pub(crate) fn resumed(
+        system: Arc<System>,
+        set: S,
+        view: &SystemView<'_>,
+        workload: Workload<S>,
+        horizon: Time,
+        mut execution: impl FnMut(&Job) -> Time,
+    ) -> Engine<S> {
+        let gone = Hidden {
+            execution: Time::ZERO,
+            generation: 0,
+            place: GONE,
+            fraction: 0,
+            assigned: 0,
+            first_start: Time::NEVER,
+        };
+        let mut hidden = vec![gone; view.jobs.len()];
+        let mut deadlines = DeadlineQueue::new();
+        for (place, (id, job)) in view.ready().enumerate() {
+            let first_start = if job.last_core.is_some() { job.release } else { Time::NEVER };
+            hidden[id.index()] = Hidden { execution: execution(job), place: place as u32, first_start, ..gone };
+            if job.deadline > view.now {
+                deadlines.add(job.deadline, id, gone.generation);
+            }
+        }
+        let is_free = |id: &JobId| hidden[id.index()].place == GONE;
+        let free = (0..view.jobs.len() as u32).map(JobId).filter(is_free).collect();
+        let core = Core { speed: Speed::FULL, completion: Time::NEVER, since: view.now, previous: None };
+        let mut engine = Engine {
+            system,
+            costs: set.costs,
+            horizon,
+            now: view.now,
+            workload,
+            jobs: view.jobs.to_vec(),
+            hidden,
+            active: view.active.to_vec(),
+            free,
+            leaving: Vec::new(),
+            deadlines,
+            running: view.running.to_vec(),
+            cores: vec![core; view.cores()],
+            next_completion: Time::NEVER,
+            wake: Time::NEVER,
+            all_full: true,
+            events: Vec::new(),
+            metrics: Metrics::new(&set.tasks),
+            set,
+            busy_full: 0,
+            busy_slow: 0,
+            energy_slow: 0.0,
+        };
+        for core in 0..engine.cores.len() {
+            if let Some(id) = engine.running[core] {
+                engine.set_completion(core, id);
+            }
+        }
+        engine.find_next_completion();
+        engine
+    }
+}

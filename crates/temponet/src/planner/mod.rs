@@ -1,0 +1,322 @@
+//! The rollout planner: a scheduler that tries out its decisions on futures drawn from what it knows.
+//!
+//! At a decision with more ready jobs than cores, a simple *base* scheduler makes a choice. The planner compares it with
+//! alternatives: the choices of other simple schedulers, and the base choice with one job exchanged. Each one is followed
+//! through the same futures ([`Outlook`](temponet_sim::Outlook)), in which everything hidden is drawn anew and the base scheduler makes all later
+//! decisions. A job that an alternative brings in keeps its core until it leaves. The planner takes an alternative only if
+//! its mean gain exceeds the standard error of that gain.
+//!
+//! It is slow, milliseconds per decision, and is not for embedding. The lab shows it as the *online reference*: how much
+//! an online scheduler can gain with almost unlimited time, beside the clairvoyant optimum that none can reach. Training
+//! learns from the gains that it finds.
+//!
+//! Reference: rollout algorithms (Bertsekas, Tsitsiklis and Wu 1997); here with sampled futures that are common to all
+//! alternatives, and weak alternatives dropped early.
+
+mod alternatives;
+mod rollout;
+
+use temponet_sched::{SpecError, build};
+use temponet_sim::{Outlook, SimError};
+use temponet_task::wording::did_you_mean;
+use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Tie, Time, Worths};
+
+use alternatives::{Alternatives, Choice};
+use rollout::Rollout;
+
+/// Schedulers that can be the base: those that decide by the ready jobs alone, so that they can be asked in any future.
+pub const BASES: [&str; 8] = ["edf-skip", "mh-edf", "look-ahead", "srpt", "dasa", "lbesa", "dios", "red"];
+
+/// Name of the planner as a scheduler.
+pub const NAME: &str = "planner";
+
+/// Options of the planner: name, default and meaning.
+pub const OPTIONS: [(&str, &str, &str); 5] = [
+    (
+        "base",
+        "edf-skip",
+        "scheduler that decides in the futures: edf-skip, mh-edf, look-ahead, srpt, dasa, lbesa, dios or red",
+    ),
+    ("futures", "32", "number of futures that are drawn at a decision"),
+    ("horizon", "20", "length of a future in median wcets"),
+    ("exchanges", "24", "largest number of exchanges of one job that are tried"),
+    ("seed", "1", "seed of the futures"),
+];
+
+/// Largest value of an option.
+const MOST: usize = 1_000_000;
+
+/// Schedulers whose whole choices are alternatives to the base choice.
+const COUNSELORS: [&str; 4] = ["edf-skip", "mh-edf", "look-ahead", "dios"];
+
+/// Settings of a [`Planner`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlannerSettings {
+    /// Number of futures; default 32.
+    pub futures: usize,
+    /// Length of a future in median wcets of the set; default 20.
+    pub horizon: f64,
+    /// Largest number of exchanges that are tried at a decision; default 24.
+    pub exchanges: usize,
+    /// Seed of the futures; default 1.
+    pub seed: u64,
+}
+
+impl Default for PlannerSettings {
+    fn default() -> PlannerSettings {
+        PlannerSettings { futures: 32, horizon: 20.0, exchanges: 24, seed: 1 }
+    }
+}
+
+/// Number of futures after which weak alternatives are dropped.
+const TRIAL: usize = 8;
+
+/// The rollout planner. See the [module](self).
+pub struct Planner {
+    base: Box<dyn Scheduler>,
+    counselors: Vec<Box<dyn Scheduler>>,
+    settings: PlannerSettings,
+    state: Option<State>,
+    /// Jobs that came in by an exchange, and keep their core until they leave.
+    kept: Vec<(JobId, Tie)>,
+    assignment: Assignment,
+    /// Decisions that were compared, and those in which the planner differed from its base.
+    planned: u64,
+    changed: u64,
+}
+
+/// What follows from the system that the planner was started with, and what was seen since.
+struct State {
+    outlook: Outlook,
+    worths: Worths,
+    /// Length of a future.
+    horizon: Time,
+}
+
+/// What the planner found at a decision.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Jobs to run.
+    pub chosen: Vec<JobId>,
+    /// Jobs that would run without a comparison: those of the base scheduler, and jobs that came in earlier.
+    pub base: Vec<JobId>,
+    /// Alternatives that were compared with `base` through all futures or until they were dropped.
+    pub compared: Vec<Compared>,
+}
+
+/// An alternative to the base choice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// Jobs that run instead of others.
+    pub inward: Vec<JobId>,
+    /// Jobs that do not run.
+    pub outward: Vec<JobId>,
+    /// Mean gain over the base choice, in worths of a mean job.
+    pub gain: f64,
+    /// Standard error of the gain.
+    pub error: f64,
+    /// Number of futures.
+    pub futures: usize,
+}
+
+impl Planner {
+    /// A planner with the base scheduler of this name, which must be one of [`BASES`].
+    pub fn new(base: &str, settings: PlannerSettings) -> Result<Planner, SpecError> {
+        let name = base.split(':').next().unwrap_or_default();
+        if !BASES.contains(&name) {
+            let why =
+                format!("base = {base:?} is none of {}{}", BASES.join(", "), did_you_mean(name, BASES.into_iter()));
+            return Err(SpecError::Option(NAME.into(), why));
+        }
+        Ok(Planner::over(build(base)?, settings))
+    }
+
+    /// A planner with options as users write them, such as `base=edf-skip:futures=32:horizon=20`; an empty text is the
+    /// default.
+    pub fn with_options(text: &str) -> Result<Planner, SpecError> {
+        let wrong = |why: String| SpecError::Option(NAME.into(), why);
+        let (mut base, mut settings) = (BASES[0], PlannerSettings::default());
+        for option in text.split(':').filter(|option| !option.is_empty()) {
+            let (key, value) =
+                option.split_once('=').ok_or_else(|| wrong(format!("{option:?} is not option=value")))?;
+            let count = || {
+                let count = value.parse().ok().filter(|count| (1..=MOST).contains(count));
+                count.ok_or_else(|| wrong(format!("{key} = {value:?} must be a whole number from 1 to {MOST}")))
+            };
+            match key {
+                "base" => base = value,
+                "futures" => settings.futures = count()?,
+                "exchanges" => settings.exchanges = count()?,
+                "horizon" => settings.horizon = count()? as f64,
+                "seed" => settings.seed = count()? as u64,
+                _ => {
+                    let keys = OPTIONS.map(|(key, ..)| key);
+                    let hint = did_you_mean(key, keys.into_iter());
+                    return Err(wrong(format!("there is no option {key:?}; it has {}{hint}", keys.join(", "))));
+                }
+            }
+        }
+        Planner::new(base, settings)
+    }
+
+    /// A planner over this base scheduler, which must decide by the view alone, without memory of events.
+    pub fn over(base: Box<dyn Scheduler>, settings: PlannerSettings) -> Planner {
+        Planner {
+            base,
+            counselors: COUNSELORS.iter().filter_map(|name| build(name).ok()).collect(),
+            settings,
+            state: None,
+            kept: Vec::new(),
+            assignment: Assignment::default(),
+            planned: 0,
+            changed: 0,
+        }
+    }
+
+    /// Takes note of the events of a decision point at which nothing is to be chosen.
+    pub fn observe(&mut self, view: &SystemView<'_>) {
+        if let Some(state) = &mut self.state {
+            state.outlook.observe(view);
+        }
+        self.kept.retain(|(id, tie)| view.active.contains(id) && view.job(*id).tie() == *tie);
+    }
+
+    /// Returns the jobs that a scheduler would run.
+    fn ask(scheduler: &mut dyn Scheduler, view: &SystemView<'_>, assignment: &mut Assignment) -> Vec<JobId> {
+        assignment.reset(view.cores());
+        scheduler.decide(view, assignment);
+        assignment.cores().iter().flatten().copied().collect()
+    }
+
+    /// Compares what could run now. The scheduler must have been started and must have observed every decision point.
+    pub fn plan(&mut self, view: &SystemView<'_>) -> Result<Plan, SimError> {
+        self.observe(view);
+        let Some(state) = &self.state else { return Ok(Plan::default()) };
+        let base = Self::ask(&mut *self.base, view, &mut self.assignment);
+        let counsels: Vec<Vec<JobId>> = self
+            .counselors
+            .iter_mut()
+            .map(|scheduler| Self::ask(&mut **scheduler, view, &mut self.assignment))
+            .collect();
+        let kept: Vec<JobId> = self.kept.iter().map(|(id, _)| *id).collect();
+        let reference = Choice::keeping(view, base.clone(), &kept, &[]);
+        let alternatives = Alternatives::of(view, &reference, base, &counsels, self.settings.exchanges);
+        let mut plan = Plan { chosen: reference.jobs.clone(), base: reference.jobs.clone(), compared: Vec::new() };
+        if alternatives.choices.is_empty() {
+            return Ok(plan);
+        }
+        let rollout = Rollout { worths: &state.worths, end: view.now + state.horizon };
+        let mut totals = vec![Total::default(); alternatives.choices.len()];
+        for number in 0..self.settings.futures {
+            if number == TRIAL {
+                totals.iter_mut().for_each(Total::drop_if_weak);
+            }
+            if totals.iter().all(|total| total.is_dropped) {
+                break;
+            }
+            let future = state.outlook.draw(view, seed(self.settings.seed, view.now, number), rollout.end);
+            let before = rollout.earned(future.clone(), &reference, &mut *self.base, &mut self.assignment)?;
+            for (choice, total) in alternatives.choices.iter().zip(&mut totals).filter(|(_, total)| !total.is_dropped) {
+                let after = rollout.earned(future.clone(), choice, &mut *self.base, &mut self.assignment)?;
+                total.add(after - before);
+            }
+        }
+        self.planned += 1;
+        let gains = || totals.iter().map(|total| (total.mean(), total.error()));
+        let eligible = gains().enumerate().filter(|(_, (gain, error))| *gain > 0.0 && gain > error);
+        if let Some((best, _)) = eligible.max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0)) {
+            let choice = &alternatives.choices[best];
+            plan.chosen = choice.jobs.clone();
+            self.kept.retain(|(id, _)| choice.jobs.contains(id));
+            self.kept.extend(choice.kept.iter().filter(|id| !kept.contains(id)).map(|id| (*id, view.job(*id).tie())));
+            self.changed += 1;
+        }
+        plan.compared = alternatives
+            .choices
+            .iter()
+            .zip(&totals)
+            .map(|(choice, total)| choice.compared(&reference, total))
+            .collect();
+        Ok(plan)
+    }
+}
+
+/// Returns the seed of a future. It depends on nothing that a scheduler does not know.
+fn seed(seed: u64, now: Time, number: usize) -> u64 {
+    let mut z =
+        seed ^ now.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (number as u64 + 1).wrapping_mul(0xD1B5_4A32_D192_ED03);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// Gains of an alternative so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Total {
+    futures: usize,
+    sum: f64,
+    squares: f64,
+    is_dropped: bool,
+}
+
+impl Total {
+    fn add(&mut self, gain: f64) {
+        self.futures += 1;
+        self.sum += gain;
+        self.squares += gain * gain;
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum / self.futures.max(1) as f64
+    }
+
+    /// Standard error of the mean; infinite for a single future.
+    fn error(&self) -> f64 {
+        if self.futures < 2 {
+            return f64::INFINITY;
+        }
+        let (count, mean) = (self.futures as f64, self.mean());
+        ((self.squares / count - mean * mean).max(0.0) / (count - 1.0)).sqrt()
+    }
+
+    /// Drops an alternative that will hardly gain anything.
+    fn drop_if_weak(&mut self) {
+        self.is_dropped = self.mean() + self.error() <= 0.0;
+    }
+}
+
+impl Scheduler for Planner {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.base.start(system)?;
+        self.counselors.retain_mut(|scheduler| scheduler.start(system).is_ok());
+        let mut wcets: Vec<u64> = system.tasks.iter().map(|task| task.wcet.0).collect();
+        wcets.sort_unstable();
+        let unit = wcets.get(wcets.len() / 2).copied().unwrap_or(1).max(1) as f64;
+        let horizon = Time((self.settings.horizon * unit).min(Time::MAX_INPUT.0 as f64) as u64).max(Time(1));
+        let worths = system.goal.worths(&system.tasks);
+        self.state = Some(State { outlook: Outlook::new(system), worths, horizon });
+        self.kept.clear();
+        (self.planned, self.changed) = (0, 0);
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        if view.active.len() <= view.cores() {
+            self.observe(view);
+            return assignment.place(view, view.active);
+        }
+        // An error would be an illegal decision of the base scheduler, which the simulator reports when it is carried out.
+        match self.plan(view) {
+            Ok(plan) => assignment.place(view, &plan.chosen),
+            Err(_) => self.base.decide(view, assignment),
+        }
+    }
+
+    fn watch(&mut self, view: &SystemView<'_>, _scratch: &mut Assignment) {
+        self.observe(view);
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![("planned", self.planned), ("changed", self.changed)]
+    }
+}
