@@ -8,7 +8,7 @@ use temponet::stages::{Binning, Feature, JobAdvice, Learned, Scale, Tokenizer};
 use temponet::{Calibration, LatencyTable, MEASURED_SIZES, Mapping, Model, Options, Temponet};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved, simulate};
-use temponet_task::{Assignment, Scheduler, Task, TaskSet, Time};
+use temponet_task::{Assignment, Scheduler, SystemView, Task, TaskSet, Time};
 
 fn overloaded(tasks: usize, cores: usize, seed: u64) -> TaskSet {
     let mut spec = Spec::new(tasks, cores, 1.2 * cores as f64);
@@ -130,7 +130,7 @@ fn hopeless_jobs_have_tokens_of_their_own_unless_clipped() {
         let scale = Scale::of(tokenizer, &set.system());
         tokenizer.token(
             &job,
-            job.deadline - Time::from_ms(left),
+            &SystemView { now: job.deadline - Time::from_ms(left), ..engine.view() },
             &scale,
             JobAdvice::default(),
             &mut out,
@@ -144,7 +144,7 @@ fn hopeless_jobs_have_tokens_of_their_own_unless_clipped() {
     assert_eq!([token(&paper, 1), token(&paper, 3), token(&paper, 4)], [0, 0, 0]);
     let mut out = Vec::new();
     let advice = JobAdvice { advisors: 3, planners: 5, pressure: 0.9 };
-    full.token(&job, Time::ZERO, &Scale::of(&full, &set.system()), advice, &mut out, &mut Vec::new());
+    full.token(&job, &engine.view(), &Scale::of(&full, &set.system()), advice, &mut out, &mut Vec::new());
     assert_eq!(out.len(), full.job_vocabularies().len());
 }
 
