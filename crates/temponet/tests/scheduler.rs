@@ -237,3 +237,25 @@ fn that_a_model_never_idles_is_in_its_metadata_and_not_in_its_weights() {
     assert!(!Model::random(Tokenizer::full(), 3).never_idles());
     assert!(Model::built_in().unwrap().never_idles());
 }
+
+#[test]
+fn hundreds_of_ready_jobs_need_no_fallback() {
+    let shape = Model::random(Tokenizer::full(), 2);
+    let small = temponet_infer::Architecture { width: 32, feed_forward: 64, ..shape.weights.architecture.clone() };
+    let weights = temponet_infer::Weights::random(small, 2);
+    let model = Arc::new(Model { tokenizer: Tokenizer::full(), weights });
+    for (cores, tasks) in [(4, 160), (16, 640)] {
+        let set = overloaded(tasks, cores, 3);
+        let mut engine = Engine::new(&set, 1, Time::from_ms(2));
+        let mut scheduler = Learned::new(model.clone(), Options::default()).unwrap();
+        scheduler.start(&set.system()).unwrap();
+        let (mut assignment, mut most) = (Assignment::default(), 0);
+        while engine.advance(&mut Unobserved) {
+            assignment.reset(cores);
+            most = most.max(engine.view().active.len());
+            scheduler.decide(&engine.view(), &mut assignment);
+            engine.apply(&assignment, &mut Unobserved).unwrap();
+        }
+        assert_eq!((most, scheduler.counters()[0]), (tasks, ("fallbacks", 0)));
+    }
+}

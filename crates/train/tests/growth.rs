@@ -36,7 +36,7 @@ fn a_grown_model_has_the_q_values_of_the_old_one_bit_for_bit() {
         let mut networks = [&old, &grown].map(|model| Network::new(&model.weights, options).unwrap());
         let mut compared = 0;
         for seed in 0..6 {
-            let set = TaskSetSource::Drawn(Box::new(WorkloadRanges::default())).set(seed).unwrap();
+            let set = TaskSetSource::Drawn(Box::<WorkloadRanges>::default()).set(seed).unwrap();
             let system = set.system();
             let mut engine = Engine::new(&*set, seed, Time::from_ms(60));
             let mut edf = build("edf").unwrap();
@@ -107,4 +107,20 @@ fn training_goes_on_from_the_built_in_model() {
         assert!(figures.loss.is_finite() && figures.norm > 0.0, "{figures:?}");
         assert!((figures.score - before).abs() < 0.05, "{before} before: {figures:?}");
     }
+}
+
+#[test]
+fn sets_with_forty_tasks_a_core_can_be_learned_from() {
+    let ppo = PpoSettings { environments: 2, length: 3, rounds: 2, epochs: 1, batch: 6, ..PpoSettings::default() };
+    let rollouts = RolloutSettings { states: 4, updates: 1, batch: 4, length: 2.0, ..RolloutSettings::default() };
+    let stage = |method| Stage { phases: 1, method, rate: None, workload: None, reward: None };
+    let stages = vec![stage(Method::Ppo(ppo)), stage(Method::Rollouts(rollouts))];
+    let network = NetworkShape { width: 16, layers: 2, heads: 2, feed_forward: 32, slots: None };
+    let mut recipe = Recipe { network, tokens: Tokens::Full, stage: stages, ..Recipe::default() };
+    (recipe.validation.runs, recipe.validation.length, recipe.episode.length) = (2, 4.0, 4.0);
+    (recipe.workload.cores, recipe.workload.tasks_per_core) = (vec![4, 16], (40.0, 40.0));
+    let mut run = TrainingRun::new(Cpu::<f32>::default(), recipe, None, None);
+    run.train(&mut NoObserver).unwrap();
+    assert!(run.figures().iter().all(|figures| figures.loss.is_finite() && figures.norm > 0.0), "{:?}", run.figures());
+    assert!(run.model().reach().unwrap() >= 40.0);
 }
