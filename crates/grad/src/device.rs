@@ -117,6 +117,11 @@ pub trait Device: Send {
     fn number(&self, number: &Self::Number) -> f64;
     /// Number of rows of a batch that each device should have when a batch is split among several. `usize::MAX` means that a batch is never split.
     fn shard_rows(&self) -> usize;
+    /// Number of pairs of rows of the same sample up to which a batch that is not split by rows is computed at once. A larger batch is computed in parts,
+    /// one after the other, because attention needs memory for every pair. No limit by default.
+    fn most_pairs(&self) -> usize {
+        usize::MAX
+    }
     /// Whether computing equal rows once and copying the results pays on this device. `false` by default.
     fn shares_rows(&self) -> bool {
         false

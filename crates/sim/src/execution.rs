@@ -47,7 +47,7 @@ pub(crate) enum Sampler {
 
 /// Draws of a normal value before falling back to a uniform one. If none of them is within the bounds, the bounds contain
 /// almost no probability mass, and the distribution within them is nearly uniform.
-const MOST_REDRAWS: usize = 64;
+pub(crate) const MOST_REDRAWS: usize = 64;
 
 impl Sampler {
     /// Creates the sampler for a task.

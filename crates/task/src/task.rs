@@ -87,6 +87,16 @@ pub enum Gap {
     },
 }
 
+impl Gap {
+    /// Returns the mean time between two arrivals, where `minimum` is the least one.
+    pub fn mean(self, minimum: Time) -> Time {
+        match self {
+            Gap::Uniform { max } => Time((minimum.0 + max.0) / 2),
+            Gap::Exponential { mean } => mean,
+        }
+    }
+}
+
 /// One job of a list, with the properties that otherwise come from its task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ListedJob {

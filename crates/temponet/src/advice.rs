@@ -9,7 +9,7 @@ use temponet_sched::Panel;
 use temponet_sched::advice::{Advisor, Planner};
 use temponet_task::{JobId, System, SystemView};
 
-use crate::tokenizer::Scale;
+use crate::scale::Scale;
 
 /// Number of values of [`crate::stages::Feature::Advice`]: one for each subset of the advisors.
 pub(crate) const ADVICE_VALUES: usize = 1 << Advisor::ALL.len();

@@ -12,9 +12,9 @@ use temponet_sched::fallback;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 use crate::mapping::{Mapper, Mapping};
+use crate::scale::Scale;
 use crate::stages::Observation;
 use crate::staying::Staying;
-use crate::tokenizer::Scale;
 use crate::{Calibration, Model};
 use budget::{Allowance, Budget};
 

@@ -7,7 +7,9 @@ use temponet_infer::{Rows, Sparsity};
 use temponet_task::{JobId, System, SystemView};
 
 use crate::advice::{Advice, JobAdvice};
-use crate::tokenizer::{Feature, Scale, Tokenizer};
+use crate::feature::Feature;
+use crate::scale::Scale;
+use crate::tokenizer::Tokenizer;
 
 /// Rows of one decision. Its buffers are reused from decision to decision.
 ///
@@ -15,7 +17,7 @@ use crate::tokenizer::{Feature, Scale, Tokenizer};
 #[derive(Debug, Default)]
 pub struct Observation {
     /// Token of the idle row.
-    idle: [u16; 2],
+    idle: Vec<u16>,
     /// Tokens of the job rows, `width` values each.
     tokens: Vec<u16>,
     /// Real numbers of the job rows, `inputs` values each; empty unless slack is continuous.
@@ -51,7 +53,7 @@ impl Observation {
 
     /// Reads the ready jobs of a view. With `by_job`, every job has a row of its own, in deadline order, as sparse attention needs it.
     pub fn read(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, by_job: bool) {
-        self.idle = scale.idle;
+        self.idle.clone_from(&scale.idle);
         self.tokens.clear();
         self.numbers.clear();
         self.counts.clear();
@@ -112,7 +114,7 @@ impl Observation {
             let id = self.jobs[place].0;
             let advice = self.advice.about(id);
             // The token is appended as a new row, and removed again if an equal row exists.
-            tokenizer.token(view.job(id), view.now, scale, advice, &mut self.tokens, &mut self.numbers);
+            tokenizer.token(view.job(id), view, scale, advice, &mut self.tokens, &mut self.numbers);
             let row = self.counts.len() as u32 + 1;
             urgent += usize::from(tokenizer.is_urgent(tokenizer.bin(self.token(row), self.real(row), scale)));
             self.jobs[place].1 = if by_job { row } else { self.first_equal_row(row) };

@@ -6,11 +6,13 @@
 
 use serde::{Deserialize, Serialize};
 use temponet_infer::{RealInput, SLOT, Vocabulary};
-use temponet_task::{Arrival, Job, OnMiss, System, Task, Time};
+use temponet_task::{Arrival, Job, OnMiss, System, SystemView, Task, Time};
 
 use crate::TokenizerError;
-use crate::advice::{ADVICE_VALUES, JobAdvice, PLAN_VALUES};
-use crate::bins::Bins;
+use crate::advice::JobAdvice;
+use crate::feature::{Feature, IdleFeature};
+use crate::outlook::Outlook;
+use crate::scale::{Scale, chance_bin, log_bin};
 use crate::stages::{Binning, Continuous};
 
 /// How jobs become tokens. It is part of a model, and is stored in the model file as JSON.
@@ -27,6 +29,9 @@ pub struct Tokenizer {
     pub long_slack_reserve: f32,
     /// Further features of a token, after the slack bin.
     pub features: Vec<Feature>,
+    /// Features of the idle row. Without a list, as in older files: cores and load.
+    #[serde(default = "IdleFeature::first", skip_serializing_if = "is_first")]
+    pub idle: Vec<IdleFeature>,
     /// Slack and remaining wcet as real numbers that replace the slack bin; none by default. The bins then only tell which jobs are urgent or have
     /// long slack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,114 +42,9 @@ pub struct Tokenizer {
     pub slots: Option<usize>,
 }
 
-/// A further feature of a job's token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Feature {
-    /// Remaining wcet, in 16 logarithmic bins around the task set's median wcet.
-    Remaining,
-    /// Criticality: 0, 1, 2, or 3 and above.
-    Criticality,
-    /// Value relative to the mean value of the task set's tasks, in 8 logarithmic bins.
-    Value,
-    /// Dispatch state: has not run yet (0), has run but lost its core (1), or is running (2).
-    Core,
-    /// Least remaining work (by the bcet) as a share of the remaining wcet, in 8 bins.
-    Uncertainty,
-    /// Time to the deadline, in the slack bins.
-    Due,
-    /// The subset of the five advisors, which are classical schedulers, that would run the job now.
-    Advice,
-    /// The subset of the three planners, which look ahead to coming jobs, that would run the job now.
-    Plan,
-    /// Work due by the job's deadline, coming jobs included, as a share of what the cores can do until then: 16 bins, the last from 1.875 on.
-    Pressure,
-    /// Utilization per core of all tasks whose mean execution time per value is no greater than that of the job's task: 16 bins, the last from 1.5 on.
-    Rank,
-}
-
-impl Feature {
-    /// Name and number of values of the feature, where slack has `bins` bins.
-    fn vocabulary(self, bins: usize) -> Vocabulary {
-        let (name, size) = match self {
-            Feature::Remaining => ("remaining", 16),
-            Feature::Criticality => ("criticality", 4),
-            Feature::Value => ("value", 8),
-            Feature::Core => ("core", 3),
-            Feature::Uncertainty => ("uncertainty", 8),
-            Feature::Due => ("due", bins),
-            Feature::Advice => ("advice", ADVICE_VALUES),
-            Feature::Plan => ("plan", PLAN_VALUES),
-            Feature::Pressure => ("pressure", 16),
-            Feature::Rank => ("rank", 16),
-        };
-        Vocabulary { name: name.into(), size }
-    }
-}
-
-/// Number of bins for the number of cores in the idle token.
-const CORE_BINS: usize = 8;
-/// Number of bins for the utilization per core in the idle token.
-const LOAD_BINS: usize = 16;
-
-/// Properties of a whole task set that tokens are relative to, computed once when a scheduler starts.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Scale {
-    /// Unit of time: the median wcet, in nanoseconds; at least 1.
-    pub unit: f64,
-    /// Mean value of the tasks; positive.
-    pub value: f64,
-    /// Token of the idle row: bin of the number of cores, and bin of the utilization per core.
-    pub idle: [u16; 2],
-    /// Slack bins, with edges in nanoseconds.
-    bins: Bins,
-    /// Whether tasks differ in value or criticality.
-    pub(crate) differs: bool,
-    /// [`Feature::Rank`] of the jobs of each task.
-    ranks: Vec<u16>,
-}
-
-impl Scale {
-    /// Computes the scale of a system for a tokenizer.
-    pub fn of(tokenizer: &Tokenizer, system: &System) -> Scale {
-        let mut wcets: Vec<u64> = system.tasks.iter().map(|task| task.wcet.0).collect();
-        wcets.sort_unstable();
-        let unit = wcets.get(wcets.len() / 2).copied().unwrap_or(1).max(1) as f64;
-        let total: f64 = system.tasks.iter().map(|task| task.value).sum();
-        let value = (total / system.tasks.len().max(1) as f64).max(f64::MIN_POSITIVE);
-        let loads = system.mean_utilizations();
-        let load = loads.iter().sum::<f64>() / system.cores as f64;
-        let cores = (usize::BITS - (system.cores - 1).leading_zeros()) as usize;
-        let idle = [cores.min(CORE_BINS - 1) as u16, ((load * 8.0) as usize).min(LOAD_BINS - 1) as u16];
-        let edges = tokenizer.binning.edges(tokenizer.bins).iter().map(|edge| edge * unit).collect();
-        let importance = |task: &Task| (task.value, task.criticality);
-        let differs = system.tasks.windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
-        Scale { unit, value, idle, bins: Bins::new(edges), differs, ranks: ranks(system, &loads) }
-    }
-}
-
-/// Computes the [`Feature::Rank`] of each task, where `loads` are the tasks' mean utilizations.
-fn ranks(system: &System, loads: &[f64]) -> Vec<u16> {
-    let price = |place: &usize| system.tasks[*place].mean_execution() / system.tasks[*place].value;
-    let mut order: Vec<usize> = (0..system.tasks.len()).collect();
-    order.sort_by(|a, b| price(a).total_cmp(&price(b)));
-    let mut ranks = vec![0; order.len()];
-    let mut load = 0.0;
-    for same in order.chunk_by(|a, b| price(a) == price(b)) {
-        let more: f64 = same.iter().map(|place| loads[*place]).sum();
-        load += more / system.cores as f64;
-        same.iter().for_each(|place| ranks[*place] = ((load * 10.0) as u16).min(15));
-    }
-    ranks
-}
-
-/// Returns the logarithmic bin of a positive number, two bins per doubling: ⌊2·log₂ ratio⌋ + `bins` / 2, clamped to the bins. It is read off the bits of
-/// the floating-point representation, which is faster than a logarithm.
-fn log_bin(ratio: f64, bins: usize) -> u16 {
-    let exponent = (ratio.to_bits() >> 52) as i64 - 1023;
-    let is_upper_half = ratio.to_bits() << 12 >= std::f64::consts::SQRT_2.to_bits() << 12;
-    let place = 2 * exponent + i64::from(is_upper_half) + bins as i64 / 2;
-    place.clamp(0, bins as i64 - 1) as u16
+/// Whether idle features need not be written to a file.
+fn is_first(idle: &[IdleFeature]) -> bool {
+    idle == IdleFeature::first()
 }
 
 impl Tokenizer {
@@ -157,6 +57,7 @@ impl Tokenizer {
             clip: true,
             long_slack_reserve: 0.0,
             features: Vec::new(),
+            idle: IdleFeature::first(),
             continuous: None,
             slots: None,
         }
@@ -165,19 +66,16 @@ impl Tokenizer {
     /// This project's tokenizer: 64 logarithmic bins, separate bins for jobs that are late by wcet or impossible, and all features.
     pub fn full() -> Tokenizer {
         let binning = Binning::Log { first: 0.05, last: 200.0 };
-        let features = vec![
-            Feature::Remaining,
-            Feature::Criticality,
-            Feature::Value,
-            Feature::Core,
-            Feature::Uncertainty,
-            Feature::Due,
-            Feature::Advice,
-            Feature::Plan,
-            Feature::Pressure,
-            Feature::Rank,
-        ];
-        Tokenizer { bins: 64, binning, clip: false, long_slack_reserve: 0.0, features, continuous: None, slots: None }
+        Tokenizer {
+            bins: 64,
+            binning,
+            clip: false,
+            long_slack_reserve: 0.0,
+            features: Feature::ALL.to_vec(),
+            idle: IdleFeature::ALL.to_vec(),
+            continuous: None,
+            slots: None,
+        }
     }
 
     /// The tokenizer of the paper's ablation: slack and remaining wcet as real numbers, and no slack bin.
@@ -211,8 +109,7 @@ impl Tokenizer {
 
     /// Vocabularies of the features of the idle row.
     pub fn idle_vocabularies(&self) -> Vec<Vocabulary> {
-        let vocabulary = |(name, size): (&str, usize)| Vocabulary { name: name.into(), size };
-        [("cores", CORE_BINS), ("load", LOAD_BINS)].map(vocabulary).to_vec()
+        self.idle.iter().map(|feature| feature.vocabulary()).collect()
     }
 
     /// Returns why the tokenizer is invalid; none if it is valid.
@@ -250,12 +147,15 @@ impl Tokenizer {
     pub fn token(
         &self,
         job: &Job,
-        now: Time,
+        view: &SystemView<'_>,
         scale: &Scale,
         advice: JobAdvice,
         out: &mut Vec<u16>,
         real: &mut Vec<f32>,
     ) {
+        let now = view.now;
+        let asks = self.features.iter().any(|feature| feature.needs_outlook());
+        let outlook = if asks { scale.outlooks.about(job, now) } else { Outlook { chance: 0.0, slack: 0.0 } };
         match &self.continuous {
             None => out.push(self.slack_token(job, now, scale)),
             Some(how) => {
@@ -281,6 +181,12 @@ impl Tokenizer {
                 Feature::Plan => advice.planners,
                 Feature::Pressure => ((advice.pressure * 8.0) as u16).min(15),
                 Feature::Rank => scale.ranks.get(job.task as usize).copied().unwrap_or(0),
+                Feature::Worth => scale.worth(job),
+                Feature::Level => scale.level(job),
+                Feature::Chance => chance_bin(outlook.chance),
+                Feature::Expected if outlook.slack < 0.0 => self.bins as u16,
+                Feature::Expected => scale.bins.of(outlook.slack),
+                Feature::Cost => scale.cost(job, view),
             });
         }
         if self.slots.is_some() {
@@ -322,19 +228,5 @@ impl Tokenizer {
     /// Whether a bin is urgent: the first bin, or a bin of negative slack. The overload detector counts urgent jobs.
     pub fn is_urgent(&self, bin: u16) -> bool {
         bin == 0 || usize::from(bin) >= self.bins
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_bins_to_a_doubling() {
-        let ratios = [1e-12, 0.24, 0.25, 0.5, 0.7, 0.71, 1.0, 1.41, 1.42, 2.0, 3.0, 1e12];
-        let expected = [0, 3, 4, 6, 6, 7, 8, 8, 9, 10, 11, 15];
-        assert_eq!(ratios.map(|ratio| log_bin(ratio, 16)), expected);
-        let plain = |ratio: f64| ((ratio.log2() * 2.0).floor() + 8.0).clamp(0.0, 15.0) as u16;
-        assert!((1..4_000).map(|k| f64::from(k) * 0.00317).all(|ratio| log_bin(ratio, 16) == plain(ratio)));
     }
 }

@@ -8,7 +8,7 @@ use temponet::stages::{Binning, Feature, JobAdvice, Learned, Scale, Tokenizer};
 use temponet::{Calibration, LatencyTable, MEASURED_SIZES, Mapping, Model, Options, Temponet};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved, simulate};
-use temponet_task::{Assignment, Scheduler, Task, TaskSet, Time};
+use temponet_task::{Assignment, Scheduler, SystemView, Task, TaskSet, Time};
 
 fn overloaded(tasks: usize, cores: usize, seed: u64) -> TaskSet {
     let mut spec = Spec::new(tasks, cores, 1.2 * cores as f64);
@@ -130,7 +130,7 @@ fn hopeless_jobs_have_tokens_of_their_own_unless_clipped() {
         let scale = Scale::of(tokenizer, &set.system());
         tokenizer.token(
             &job,
-            job.deadline - Time::from_ms(left),
+            &SystemView { now: job.deadline - Time::from_ms(left), ..engine.view() },
             &scale,
             JobAdvice::default(),
             &mut out,
@@ -144,7 +144,7 @@ fn hopeless_jobs_have_tokens_of_their_own_unless_clipped() {
     assert_eq!([token(&paper, 1), token(&paper, 3), token(&paper, 4)], [0, 0, 0]);
     let mut out = Vec::new();
     let advice = JobAdvice { advisors: 3, planners: 5, pressure: 0.9 };
-    full.token(&job, Time::ZERO, &Scale::of(&full, &set.system()), advice, &mut out, &mut Vec::new());
+    full.token(&job, &engine.view(), &Scale::of(&full, &set.system()), advice, &mut out, &mut Vec::new());
     assert_eq!(out.len(), full.job_vocabularies().len());
 }
 
@@ -236,4 +236,26 @@ fn that_a_model_never_idles_is_in_its_metadata_and_not_in_its_weights() {
     assert!(read.never_idles() && read.weights.tensor("head.value.weight") == vec![0.5; width]);
     assert!(!Model::random(Tokenizer::full(), 3).never_idles());
     assert!(Model::built_in().unwrap().never_idles());
+}
+
+#[test]
+fn hundreds_of_ready_jobs_need_no_fallback() {
+    let shape = Model::random(Tokenizer::full(), 2);
+    let small = temponet_infer::Architecture { width: 32, feed_forward: 64, ..shape.weights.architecture.clone() };
+    let weights = temponet_infer::Weights::random(small, 2);
+    let model = Arc::new(Model { tokenizer: Tokenizer::full(), weights });
+    for (cores, tasks) in [(4, 160), (16, 640)] {
+        let set = overloaded(tasks, cores, 3);
+        let mut engine = Engine::new(&set, 1, Time::from_ms(2));
+        let mut scheduler = Learned::new(model.clone(), Options::default()).unwrap();
+        scheduler.start(&set.system()).unwrap();
+        let (mut assignment, mut most) = (Assignment::default(), 0);
+        while engine.advance(&mut Unobserved) {
+            assignment.reset(cores);
+            most = most.max(engine.view().active.len());
+            scheduler.decide(&engine.view(), &mut assignment);
+            engine.apply(&assignment, &mut Unobserved).unwrap();
+        }
+        assert_eq!((most, scheduler.counters()[0]), (tasks, ("fallbacks", 0)));
+    }
 }

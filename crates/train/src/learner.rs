@@ -170,11 +170,15 @@ impl<D: Device<Real = f32>> Learner<D> {
         own.into_iter().chain(others).for_each(|(name, tensors)| each(name, device, tensors));
     }
 
+    /// Whether shards are computed one after the other on the same device, because they are too large to be in its memory together.
+    fn is_one_by_one(&self) -> bool {
+        self.shards[0].0.shard_rows() == usize::MAX
+    }
+
     /// Cuts samples into shards: consecutive samples with about as many rows as the device wants in a shard.
     fn cut(&mut self, samples: &[&Sample]) -> Vec<Range<usize>> {
-        if self.shards[0].0.shard_rows() == usize::MAX {
-            // One shard for everything; the rows need not be counted.
-            return (!samples.is_empty()).then_some(0..samples.len()).into_iter().collect();
+        if self.is_one_by_one() {
+            return cut_by_pairs(samples.iter().map(|sample| sample.rows()), self.shards[0].0.most_pairs());
         }
         let total: usize = samples.iter().map(|sample| sample.rows()).sum();
         let shards = total.div_ceil(self.shards[0].0.shard_rows()).clamp(1, samples.len().max(1));
@@ -215,8 +219,12 @@ impl<D: Device<Real = f32>> Learner<D> {
         samples: &[&Sample],
         work: impl Fn(&mut D, &TapeNetwork, &Tensors<D>, Range<usize>) -> T + Sync,
     ) -> Vec<T> {
-        let ranges = self.cut(samples);
+        let (ranges, is_one_by_one) = (self.cut(samples), self.is_one_by_one());
         let (network, parameters) = (&self.network, &self.parameters);
+        if is_one_by_one {
+            let device = &mut self.shards[0].0;
+            return ranges.into_iter().map(|range| work(device, network, parameters, range)).collect();
+        }
         let shards = ranges.into_par_iter().zip(&mut self.shards);
         shards.map(|(range, (device, _))| work(device, network, parameters, range)).collect()
     }
@@ -257,11 +265,9 @@ impl<D: Device<Real = f32>> Learner<D> {
         wanted: NeededRows<'_>,
         loss: impl Fn(&mut Tape<'_, D>, ShardOutput<'_>) -> (Vec<Loss<D>>, T) + Sync,
     ) -> Vec<T> {
-        let ranges = self.cut(samples);
+        let (ranges, is_one_by_one) = (self.cut(samples), self.is_one_by_one());
         let (network, parameters) = (&self.network, &self.parameters);
-        let shards = ranges.par_iter().zip(&mut self.shards).enumerate();
-        let shards = shards.map(|(shard, (range, (device, gradients)))| {
-            gradients.clear(device);
+        let pass = |device: &mut D, gradients: &mut Tensors<D>, shard: usize, range: Range<usize>| {
             let batch = Batch::of(&samples[range.clone()]);
             let rows = match wanted {
                 Some(wanted) => OutputRows::of(&batch, wanted[range.clone()].iter().copied()),
@@ -269,9 +275,20 @@ impl<D: Device<Real = f32>> Learner<D> {
             };
             let mut tape = Tape::new(device, parameters);
             let output = network.forward(&mut tape, &batch, &rows);
-            let (losses, found) = loss(&mut tape, ShardOutput { shard, range: range.clone(), rows: &rows, output });
+            let (losses, found) = loss(&mut tape, ShardOutput { shard, range, rows: &rows, output });
             tape.backward(losses, gradients);
             found
+        };
+        if is_one_by_one {
+            let (device, sum) = &mut self.shards[0];
+            sum.clear(device);
+            let shards = ranges.into_iter().enumerate();
+            return shards.map(|(shard, range)| pass(device, sum, shard, range)).collect();
+        }
+        let shards = ranges.par_iter().zip(&mut self.shards).enumerate();
+        let shards = shards.map(|(shard, (range, (device, gradients)))| {
+            gradients.clear(device);
+            pass(device, gradients, shard, range.clone())
         });
         let found = shards.collect();
         let (first, others) = self.shards.split_at_mut(1);
@@ -298,5 +315,36 @@ impl<D: Device<Real = f32>> Learner<D> {
     /// Waits for a buffer of the device and returns its values.
     pub fn download(&self, buffer: &D::Buffer) -> Vec<f32> {
         self.shards[0].0.download(buffer)
+    }
+}
+
+/// Cuts samples into ranges in which the numbers of pairs of rows add up to at most `most`, as long as a single sample has no more. `rows` are the
+/// numbers of rows of the samples.
+fn cut_by_pairs(rows: impl Iterator<Item = usize>, most: usize) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let mut pairs = 0usize;
+    for (place, rows) in rows.enumerate() {
+        pairs = pairs.saturating_add(rows * rows);
+        match ranges.last_mut() {
+            Some(last) if pairs <= most => last.end = place + 1,
+            _ => {
+                ranges.push(place..place + 1);
+                pairs = rows * rows;
+            }
+        }
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_cut_only_where_its_pairs_need_too_much_memory() {
+        let cut = |rows: &[usize], most: usize| cut_by_pairs(rows.iter().copied(), most);
+        assert_eq!(cut(&[641; 900], usize::MAX).first(), Some(&(0..900)));
+        assert_eq!(cut(&[2, 3, 1, 4, 4, 9, 1], 14), [0..3, 3..4, 4..5, 5..6, 6..7]);
+        assert_eq!(cut(&[], 14), []);
     }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use temponet::Model;
 use temponet::stages::Scale;
 use temponet_formats::read_bytes;
-use temponet_infer::Weights;
+use temponet_infer::{Architecture, Weights};
 use temponet_lab::arena::Case;
 use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
@@ -153,14 +153,21 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns the weights of the model to start from, which must have the shape and tokens of the recipe.
+/// Returns the weights of the model to start from. The network must have the shape of the recipe. If the recipe has more features, the model is grown.
 fn initial_weights(name: &str, recipe: &Recipe) -> Result<Weights> {
-    let model = setup::model(name)?;
     let tokenizer = recipe.tokenizer();
-    if model.tokenizer != tokenizer || model.weights.architecture != recipe.network.architecture(&tokenizer) {
-        bail!("--begin-with: the model has another shape or other tokens than the recipe");
+    let model = setup::model(name)?.grown(&tokenizer);
+    let weights = model.map_err(|error| anyhow!("--begin-with {name}: {error}"))?.weights;
+    let wanted = recipe.network.architecture(&tokenizer);
+    let shape = |network: &Architecture| {
+        let Architecture { width, layers, heads, feed_forward, .. } = network;
+        format!("width {width}, {layers} layers, {heads} heads, feed_forward {feed_forward}")
+    };
+    if weights.architecture != wanted {
+        let (has, wants) = (shape(&weights.architecture), shape(&wanted));
+        bail!("--begin-with {name}: the model has another shape than the recipe: {has}, not {wants}");
     }
-    Ok(model.weights)
+    Ok(weights)
 }
 
 /// Compares the trained model with all classical schedulers, because the best one for a load is not known beforehand. Inapplicable schedulers are

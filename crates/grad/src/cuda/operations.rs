@@ -39,9 +39,14 @@ impl Device for Cuda {
         number.0.download::<f64>()[0]
     }
 
-    /// A GPU takes any batch whole.
+    /// A GPU takes any batch whole for which it has memory.
     fn shard_rows(&self) -> usize {
         usize::MAX
+    }
+
+    /// With four heads, each layer keeps 4 GiB of attention weights.
+    fn most_pairs(&self) -> usize {
+        1 << 28
     }
 
     fn blank(&mut self, len: usize) -> Memory {

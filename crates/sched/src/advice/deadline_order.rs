@@ -1,12 +1,11 @@
 //! Jobs in deadline order, computed once for all schedulers that plan in that order: the ready jobs, and the jobs that
-//! periodic tasks will release before the last deadline of these.
+//! tasks are expected to release and that are due by the last deadline of these.
 //!
 //! Ties: among equal deadlines ready jobs come before future ones, then the earlier release, then the lower task index.
 
-use temponet_task::{Arrival, Job, JobId, SystemView, Task, Tie, Time};
+use temponet_task::{Job, JobId, SystemView, Task, Tie, Time};
 
-/// Maximum number of future jobs per task.
-pub(crate) const AHEAD: u64 = 3;
+use super::coming::{AHEAD, Coming, most_coming};
 
 /// Factor by which one level of criticality multiplies the importance of a job.
 const CRITICAL: f64 = 8.0;
@@ -18,6 +17,8 @@ pub(crate) struct DeadlineOrder {
     keys: Vec<(Time, u32)>,
     ready: Vec<JobId>,
     coming: Vec<(Tie, PlanEntry)>,
+    /// Release of each task's latest ready job; filled only where a task is sporadic.
+    latest: Vec<Option<Time>>,
     entries: Vec<PlanEntry>,
 }
 
@@ -35,14 +36,16 @@ pub(crate) struct PlanEntry {
 
 impl DeadlineOrder {
     /// Reserves memory for one ready job per task and for the future jobs.
-    pub fn reserve(&mut self, tasks: usize) {
-        let coming = AHEAD as usize * tasks;
+    pub fn reserve(&mut self, all: &[Task]) {
+        let (tasks, coming) = (all.len(), all.iter().map(most_coming).sum::<usize>());
         self.keys.clear();
         self.keys.reserve(coming.max(tasks));
         self.ready.clear();
         self.ready.reserve(tasks);
         self.coming.clear();
         self.coming.reserve(coming);
+        self.latest.clear();
+        self.latest.reserve(tasks);
         self.entries.clear();
         self.entries.reserve(coming + tasks);
     }
@@ -95,16 +98,23 @@ impl DeadlineOrder {
     pub fn look_ahead(&mut self, view: &SystemView<'_>) {
         let last = self.ready.last().map_or(Time::ZERO, |id| view.job(*id).deadline);
         self.coming.clear();
+        self.latest.clear();
         for (index, task) in view.system.tasks.iter().enumerate() {
-            let Arrival::Periodic { period } = task.arrival else { continue };
-            let next = view.now.0.checked_sub(task.offset.0).map_or(0, |since| since / period.0 + 1);
-            for number in next..next + AHEAD {
-                let release = Time(task.offset.0.saturating_add(number.saturating_mul(period.0)));
+            let latest = || latest_release(&mut self.latest, view, index);
+            let Some(coming) = Coming::of(task, view.now, latest) else { continue };
+            let mut left = most_coming(task) as u64;
+            for step in 0..AHEAD {
+                let release = Time(coming.first.0.saturating_add(step.saturating_mul(coming.gap.0)));
                 let deadline = Time(release.0.saturating_add(task.deadline.0));
-                if deadline > last {
+                if deadline > last || release >= coming.end {
                     break;
                 }
-                self.coming.push(((release, index as u32, number), PlanEntry::coming(index as u32, task, deadline)));
+                let entry = PlanEntry::coming(index as u32, task, deadline);
+                let number = (coming.number + step).saturating_mul(coming.jobs);
+                for job in 0..coming.jobs.min(left) {
+                    self.coming.push(((release, index as u32, number + job), entry));
+                }
+                left = left.saturating_sub(coming.jobs);
             }
         }
         self.keys.clear();
@@ -121,6 +131,18 @@ impl DeadlineOrder {
         }
         self.entries.extend(coming);
     }
+}
+
+/// Returns the release of a task's latest ready job. Reads the ready jobs of all tasks into `latest` if it is empty.
+fn latest_release(latest: &mut Vec<Option<Time>>, view: &SystemView<'_>, index: usize) -> Option<Time> {
+    if latest.is_empty() {
+        latest.resize(view.system.tasks.len(), None);
+        for (_, job) in view.ready() {
+            let of_task = &mut latest[job.task as usize];
+            *of_task = (*of_task).max(Some(job.release));
+        }
+    }
+    latest[index]
 }
 
 /// Sorts by deadline. The tie-break is computed only for equal deadlines, which are rare.
@@ -152,4 +174,93 @@ impl PlanEntry {
 fn importance(value: f64, criticality: u8) -> f64 {
     let critical = if criticality == 0 { 1.0 } else { CRITICAL.powi(i32::from(criticality)) };
     value.max(f64::MIN_POSITIVE) * critical
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_sim::generate::{Spec, generate};
+    use temponet_sim::{Engine, Unobserved};
+    use temponet_task::{Arrival, Assignment, TaskSet};
+
+    /// Ready jobs and the next three jobs of each periodic task, by deadline, ready ones first, then by release and task.
+    fn naive_plan(view: &SystemView<'_>) -> Vec<(Time, bool, Tie)> {
+        let mut plan: Vec<(Time, bool, Tie)> = view.ready().map(|(_, job)| (job.deadline, false, job.tie())).collect();
+        let last = plan.iter().map(|(deadline, ..)| *deadline).max().unwrap_or_default();
+        for (index, task) in (0..).zip(&view.system.tasks) {
+            let Arrival::Periodic { period } = task.arrival else { continue };
+            let release = |number: &u64| task.offset + period * *number;
+            for number in (0..).filter(|number| release(number) > view.now).take(3) {
+                plan.push((release(&number) + task.deadline, true, (release(&number), index, number)));
+            }
+        }
+        plan.retain(|(deadline, ..)| *deadline <= last);
+        plan.sort_unstable();
+        plan
+    }
+
+    #[test]
+    fn the_plan_of_periodic_tasks_has_their_next_three_jobs() {
+        let mut coming = 0;
+        for seed in 0..12 {
+            let cores = 1 + seed as usize % 3;
+            let mut spec = Spec::new(4 * cores + 3, cores, 1.4 * cores as f64);
+            (spec.values, spec.bcet) = ((1.0, 5.0), 0.4);
+            let mut set = generate(&spec, seed).unwrap();
+            set.tasks.iter_mut().zip(1..).for_each(|(task, index)| task.offset = Time(task.deadline.0 * index / 7));
+            let mut engine = Engine::new(&set, seed, Time::from_ms(300));
+            let mut order = DeadlineOrder::default();
+            order.reserve(&set.tasks);
+            while engine.advance(&mut Unobserved) {
+                let view = engine.view();
+                order.gather(&view);
+                order.look_ahead(&view);
+                let expected = naive_plan(&view);
+                assert_eq!(order.entries().len(), expected.len());
+                for (entry, (deadline, is_coming, (_, task, _))) in order.entries().iter().zip(expected) {
+                    assert_eq!((entry.deadline, entry.id.is_none(), entry.task), (deadline, is_coming, task));
+                    if is_coming {
+                        coming += 1;
+                        let Task { bcet, wcet, value, .. } = set.tasks[task as usize];
+                        assert_eq!((entry.least, entry.most, entry.importance), (bcet, wcet, value));
+                    }
+                }
+                let mut assignment = Assignment::default();
+                assignment.reset(cores);
+                let ready = order.ready().to_vec();
+                assignment.place(&view, &ready[..ready.len().min(cores)]);
+                engine.apply(&assignment, &mut Unobserved).unwrap();
+            }
+        }
+        assert!(coming > 1_000, "{coming}");
+    }
+
+    #[test]
+    fn bursts_and_sporadic_jobs_are_planned() {
+        let long = Task { deadline: Time(2_000), ..Task::periodic("long", Time(9_000), Time(100)) };
+        let burst = Arrival::Burst { jobs: 40, every: Time(500), until: Time(5_000) };
+        let burst = Task { arrival: burst, deadline: Time(300), offset: Time(200), ..long.clone() };
+        let gap = temponet_task::Gap::Exponential { mean: Time(600) };
+        let sporadic = Arrival::Sporadic { minimum: Time(100), gap };
+        let sporadic = Task { arrival: sporadic, deadline: Time(200), ..long.clone() };
+        let tasks = [("long", long), ("burst", burst), ("sporadic", sporadic)];
+        let tasks = tasks.map(|(name, task)| Task { name: name.into(), ..task }).to_vec();
+        let system = TaskSet::new("set", tasks, 1).system();
+        let jobs = [Job::first(0, &system.tasks[0]), Job { release: Time(90), ..Job::first(2, &system.tasks[2]) }];
+        let active = [JobId(0), JobId(1)];
+        let now = Time(100);
+        let view = SystemView { now, system: &system, active: &active, jobs: &jobs, running: &[None], events: &[] };
+        let mut order = DeadlineOrder::default();
+        order.gather(&view);
+        order.look_ahead(&view);
+        let of = |task: u32| -> Vec<u64> {
+            let own = order.entries().iter().filter(|entry| entry.task == task && entry.id.is_none());
+            own.map(|entry| entry.deadline.0).collect()
+        };
+        // Bursts at 200, 700 and 1200: of the second one, only as many jobs as a plan takes, and none of the third.
+        assert_eq!(of(1), [vec![500; 40], vec![1_000; 24]].concat());
+        // The last sporadic release was at 90.
+        assert_eq!(of(2), [890, 1_490]);
+        assert!(order.entries().is_sorted_by_key(|entry| entry.deadline));
+    }
 }

@@ -40,7 +40,7 @@ impl Default for Panel {
 impl Panel {
     /// Prepares for a system.
     pub fn start(&mut self, system: &System) {
-        self.order.reserve(system.tasks.len());
+        self.order.reserve(&system.tasks);
         self.edf_skip.clear();
         self.edf_skip.reserve(system.cores);
         let others: [&mut dyn Scheduler; 4] =

@@ -95,7 +95,7 @@ pub const ALL: &[Entry] = &[
     },
     Entry {
         name: LOOK_AHEAD,
-        summary: "as mh-edf, but also plans for the next jobs of periodic tasks (our own)",
+        summary: "as mh-edf, but also plans for the next jobs of each task (our own)",
         purpose: "the best simple scheduler in most overloads; the learned one takes its advice",
         options: &[
             ("caution", "0.5", "estimate of execution times: 0 is the mean, 1 the wcet"),

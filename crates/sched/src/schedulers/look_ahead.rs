@@ -1,6 +1,6 @@
-//! Look-ahead EDF, our own scheduler: Moore and Hodgson's rule over the ready jobs and over the jobs that periodic
-//! tasks will release before the last deadline of these. A long job that fits now makes way if it would cost several
-//! short ones soon.
+//! Look-ahead EDF, our own scheduler: Moore and Hodgson's rule over the ready jobs and over the jobs that tasks will
+//! release and that are due by the last deadline of these. A long job that fits now makes way if it would cost several
+//! short ones soon. Periodic jobs and bursts are known ahead; sporadic tasks are expected to keep their mean gap.
 //!
 //! The rule: add ready and future jobs in deadline order; when the work up to a deadline exceeds what the cores can do
 //! until then, drop the job with the most work relative to its importance. Of the ready jobs, those that stay run
@@ -15,13 +15,14 @@ use std::collections::BinaryHeap;
 
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Time};
 
-use crate::advice::deadline_order::{AHEAD, DeadlineOrder, PlanEntry};
+use crate::advice::deadline_order::{DeadlineOrder, PlanEntry};
+use crate::advice::most_coming;
 use crate::shared::candidates::MOST_PLANNED;
 
 /// Maximum number of jobs in a plan, future ones included.
-const MOST_ENTRIES: usize = (AHEAD as usize + 1) * MOST_PLANNED;
+const MOST_ENTRIES: usize = 4 * MOST_PLANNED;
 
-/// Look-ahead EDF: plans with the ready jobs and the next jobs of periodic tasks, and drops the jobs that cost most.
+/// Look-ahead EDF: plans with the ready jobs and the next jobs of each task, and drops the jobs that cost most.
 #[derive(Clone, Debug)]
 pub struct LookAhead {
     caution: f64,
@@ -175,8 +176,8 @@ impl Scheduler for LookAhead {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.shares = self.estimate(system);
         let tasks = system.tasks.len();
-        let most = (AHEAD as usize + 1) * tasks;
-        self.order.reserve(tasks);
+        let most = tasks + system.tasks.iter().map(most_coming).sum::<usize>();
+        self.order.reserve(&system.tasks);
         self.plan.clear();
         self.plan.reserve(most);
         self.longest.clear();

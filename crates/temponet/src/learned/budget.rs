@@ -5,12 +5,16 @@
 //! rest of the budget replaces its decision. No clock is read.
 
 use temponet_infer::ROW_GROUP;
+use temponet_sched::advice::most_coming;
 use temponet_sched::global_edf;
-use temponet_task::{Arrival, Assignment, NotApplicable, Scheduler, System, SystemView, Task};
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 use super::Options;
 use crate::calibration::{Calibration, LatencyTable, MEASURED_SIZES, StageLatencies};
 use crate::stages::{Feature, Tokenizer};
+
+/// Number of coming jobs of each task in the decisions that a calibration measures.
+const MEASURED_COMING: usize = 3;
 
 /// The budget on one system, with the level that always fits.
 pub(super) struct Budget {
@@ -19,12 +23,12 @@ pub(super) struct Budget {
     calibration: Calibration,
     /// Number of different tokens that jobs can have, or the greatest number if every job has a row of its own.
     most_tokens: usize,
-    /// Whether planners look at the coming jobs of periodic tasks.
+    /// Whether planners look at coming jobs.
     looks_ahead: bool,
     /// Latencies on the system at hand.
     stages: StageLatencies,
     mapping: u64,
-    /// Number of tasks whose coming jobs planners look at, whether jobs of theirs are ready or not.
+    /// Number of periodic tasks with as many coming jobs as planners look at, whether jobs of theirs are ready or not.
     planned_tasks: usize,
     edf: Box<dyn Scheduler>,
     /// Decision of EDF.
@@ -54,8 +58,8 @@ impl Budget {
 
     /// Prepares for a system. `differs` tells whether its tasks differ in value or criticality, and `stays` whether running jobs may keep their cores.
     pub fn start(&mut self, system: &System, differs: bool, stays: bool) -> Result<(), NotApplicable> {
-        let is_planned = |task: &&Task| self.looks_ahead && matches!(task.arrival, Arrival::Periodic { .. });
-        self.planned_tasks = system.tasks.iter().filter(is_planned).count();
+        let coming: usize = system.tasks.iter().filter(|_| self.looks_ahead).map(most_coming).sum();
+        self.planned_tasks = coming.div_ceil(MEASURED_COMING);
         self.stages = self.calibration.stages(differs, system.cores);
         let mapping = if stays { &self.calibration.staying } else { &self.calibration.mapping };
         self.mapping = mapping.at(system.cores);

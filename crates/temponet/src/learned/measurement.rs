@@ -96,6 +96,7 @@ fn time_network(learned: &mut Learned, ceiling: u64) -> LatencyTable {
     let tokenizer = &learned.model.tokenizer;
     let vocabularies = tokenizer.job_vocabularies();
     let inputs = tokenizer.real_input().map_or(0, |real| real.inputs);
+    let idle = vec![0; tokenizer.idle.len()];
     for rows in MEASURED_SIZES.into_iter().filter(|rows| *rows <= MOST_ROWS) {
         if series.is_complete() {
             break;
@@ -105,7 +106,7 @@ fn time_network(learned: &mut Learned, ceiling: u64) -> LatencyTable {
         let tokens: Vec<u16> = (0..jobs).flat_map(token).collect();
         let (real, bias) = (vec![0.5; jobs * inputs], vec![0.0; rows]);
         let sparsity = learned.options.sparse.then(|| Sparsity::paper(jobs));
-        let rows = Rows { idle: &[0, 0], jobs: &tokens, real: &real, bias: &bias, sparsity };
+        let rows = Rows { idle: &idle, jobs: &tokens, real: &real, bias: &bias, sparsity };
         series.add(|_| learned.network.forward(&rows, &mut learned.q));
     }
     series.table()

@@ -1,0 +1,287 @@
+//! Properties of a whole task set that tokens are relative to.
+
+use temponet_task::{Job, Measure, OnMiss, System, SystemView, Task, Worths};
+
+use crate::bins::Bins;
+use crate::feature::{
+    CHANCES, CORE_BINS, COST_BINS, DEMAND_BINS, Feature, IdleFeature, LOAD_BINS, LOWEST_LEVEL, WORTH_BINS,
+};
+use crate::outlook::Outlooks;
+use crate::tokenizer::Tokenizer;
+
+/// Properties of a whole task set that tokens are relative to, computed once when a scheduler starts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scale {
+    /// Unit of time: the median wcet, in nanoseconds; at least 1.
+    pub unit: f64,
+    /// Mean value of the tasks; positive.
+    pub value: f64,
+    /// Token of the idle row.
+    pub idle: Vec<u16>,
+    /// Slack bins, with edges in nanoseconds.
+    pub(crate) bins: Bins,
+    /// Whether tasks differ in value or criticality.
+    pub(crate) differs: bool,
+    /// [`Feature::Rank`] of the jobs of each task.
+    pub(crate) ranks: Vec<u16>,
+    /// Worth of jobs under the goal; none if the tokenizer does not ask for it.
+    worths: Option<Worths>,
+    /// [`Feature::Level`] of each criticality.
+    levels: Vec<u16>,
+    /// Distributions of the execution times; empty if the tokenizer does not ask for them.
+    pub(crate) outlooks: Outlooks,
+    /// [`Feature::Cost`] of a job that needs a context switch, and of one that needs a migration too.
+    costs: [u16; 2],
+}
+
+impl Scale {
+    /// Computes the scale of a system for a tokenizer.
+    pub fn of(tokenizer: &Tokenizer, system: &System) -> Scale {
+        let mut wcets: Vec<u64> = system.tasks.iter().map(|task| task.wcet.0).collect();
+        wcets.sort_unstable();
+        let unit = wcets.get(wcets.len() / 2).copied().unwrap_or(1).max(1) as f64;
+        let total: f64 = system.tasks.iter().map(|task| task.value).sum();
+        let value = (total / system.tasks.len().max(1) as f64).max(f64::MIN_POSITIVE);
+        let loads = system.mean_utilizations();
+        let load = loads.iter().sum::<f64>() / system.cores as f64;
+        let edges = tokenizer.binning.edges(tokenizer.bins).iter().map(|edge| edge * unit).collect();
+        let importance = |task: &Task| (task.value, task.criticality);
+        let differs = system.tasks.windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
+        let asks = |wanted: fn(Feature) -> bool| tokenizer.features.iter().any(|feature| wanted(*feature));
+        let switch = system.costs.context_switch.0 as f64 / unit;
+        let migration = system.costs.migration.0 as f64 / unit;
+        Scale {
+            unit,
+            value,
+            idle: tokenizer.idle.iter().map(|feature| idle_value(*feature, system, load)).collect(),
+            bins: Bins::new(edges),
+            differs,
+            ranks: ranks(system, &loads),
+            worths: asks(|feature| feature == Feature::Worth).then(|| system.goal.worths(&system.tasks)),
+            levels: levels(system),
+            outlooks: if asks(Feature::needs_outlook) { Outlooks::of(system) } else { Outlooks::default() },
+            costs: [switch, switch + migration].map(cost_bin),
+        }
+    }
+
+    /// Returns the [`Feature::Worth`] of a job.
+    pub(crate) fn worth(&self, job: &Job) -> u16 {
+        let worth = self.worths.as_ref().map_or(1.0, |worths| worths.of(job.criticality, job.value));
+        worth_bin(worth)
+    }
+
+    /// Returns the [`Feature::Level`] of a job.
+    pub(crate) fn level(&self, job: &Job) -> u16 {
+        self.levels.get(usize::from(job.criticality)).copied().unwrap_or(0)
+    }
+
+    /// Returns the [`Feature::Cost`] of running a job now.
+    pub(crate) fn cost(&self, job: &Job, view: &SystemView<'_>) -> u16 {
+        if job.running {
+            return 0;
+        }
+        // With a single core there is nowhere to migrate to: the job would take its core back.
+        let is_taken = |core: u32| view.cores() > 1 && view.running.get(core as usize).is_some_and(Option::is_some);
+        self.costs[usize::from(job.last_core.is_some_and(is_taken))]
+    }
+}
+
+/// Returns the value of an idle feature, where `load` is the mean utilization per core.
+fn idle_value(feature: IdleFeature, system: &System, load: f64) -> u16 {
+    match feature {
+        IdleFeature::Cores => {
+            let doublings = usize::BITS - (system.cores - 1).leading_zeros();
+            (doublings as u16).min(CORE_BINS - 1)
+        }
+        IdleFeature::Load => ((load * 8.0) as u16).min(LOAD_BINS - 1),
+        IdleFeature::Misses => u16::from(system.on_miss == OnMiss::Continue),
+        IdleFeature::Demand => {
+            let place = (6.0 * load.log2()).floor() + f64::from(DEMAND_BINS / 2);
+            place.clamp(0.0, f64::from(DEMAND_BINS - 1)) as u16
+        }
+    }
+}
+
+/// Computes the [`Feature::Rank`] of each task, where `loads` are the tasks' mean utilizations.
+fn ranks(system: &System, loads: &[f64]) -> Vec<u16> {
+    let price = |place: &usize| system.tasks[*place].mean_execution() / system.tasks[*place].value;
+    let mut order: Vec<usize> = (0..system.tasks.len()).collect();
+    order.sort_by(|a, b| price(a).total_cmp(&price(b)));
+    let mut ranks = vec![0; order.len()];
+    let mut load = 0.0;
+    for same in order.chunk_by(|a, b| price(a) == price(b)) {
+        let more: f64 = same.iter().map(|place| loads[*place]).sum();
+        load += more / system.cores as f64;
+        same.iter().for_each(|place| ranks[*place] = ((load * 10.0) as u16).min(15));
+    }
+    ranks
+}
+
+/// Computes the [`Feature::Level`] of each criticality up to the highest one in the goal.
+fn levels(system: &System) -> Vec<u16> {
+    let mut levels = Vec::new();
+    let critical = system.goal.measures().iter().filter_map(|measure| match measure {
+        Measure::Critical(level) => Some(usize::from(*level)),
+        _ => None,
+    });
+    // A goal lists the levels from the highest down.
+    for (rank, level) in (1..).zip(critical) {
+        if levels.len() <= level {
+            levels.resize(level + 1, 0);
+        }
+        levels[level] = LOWEST_LEVEL.min(rank);
+    }
+    levels
+}
+
+/// Returns ⌊2·log₂ ratio⌋ of a positive number. It is read off the bits of the floating-point representation, which is faster than a logarithm.
+fn half_doublings(ratio: f64) -> i64 {
+    let exponent = (ratio.to_bits() >> 52) as i64 - 1023;
+    let is_upper_half = ratio.to_bits() << 12 >= std::f64::consts::SQRT_2.to_bits() << 12;
+    2 * exponent + i64::from(is_upper_half)
+}
+
+/// Returns the logarithmic bin of a positive number, two bins per doubling: ⌊2·log₂ ratio⌋ + `bins` / 2, clamped to the bins.
+pub(crate) fn log_bin(ratio: f64, bins: usize) -> u16 {
+    (half_doublings(ratio) + bins as i64 / 2).clamp(0, bins as i64 - 1) as u16
+}
+
+/// Returns the [`Feature::Worth`] of a worth: its logarithm to base 2, rounded to the nearest integer. Rounding keeps worths that differ from 1 by
+/// rounding errors in one bin.
+fn worth_bin(worth: f64) -> u16 {
+    let place = (half_doublings(worth) + 1).div_euclid(2) + i64::from(WORTH_BINS / 2);
+    place.clamp(0, i64::from(WORTH_BINS - 1)) as u16
+}
+
+/// Returns the [`Feature::Chance`] of a probability.
+pub(crate) fn chance_bin(chance: f64) -> u16 {
+    u16::from(chance > 0.0) + CHANCES.iter().map(|begin| u16::from(chance >= *begin)).sum::<u16>()
+}
+
+/// Returns the [`Feature::Cost`] of a cost that is this many times the median wcet. Bins 5 and 6 meet at 1.
+fn cost_bin(ratio: f64) -> u16 {
+    if ratio <= 0.0 {
+        return 0;
+    }
+    (half_doublings(ratio).div_euclid(4) + 6).clamp(1, i64::from(COST_BINS - 1)) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use temponet_task::{Aim, Costs, JobId, TaskSet, Time};
+
+    use super::*;
+
+    #[test]
+    fn two_bins_to_a_doubling() {
+        let ratios = [1e-12, 0.24, 0.25, 0.5, 0.7, 0.71, 1.0, 1.41, 1.42, 2.0, 3.0, 1e12];
+        let expected = [0, 3, 4, 6, 6, 7, 8, 8, 9, 10, 11, 15];
+        assert_eq!(ratios.map(|ratio| log_bin(ratio, 16)), expected);
+        let plain = |ratio: f64| ((ratio.log2() * 2.0).floor() + 8.0).clamp(0.0, 15.0) as u16;
+        assert!((1..4_000).map(|k| f64::from(k) * 0.00317).all(|ratio| log_bin(ratio, 16) == plain(ratio)));
+    }
+
+    #[test]
+    fn bins_of_worth_are_centred_on_one() {
+        assert_eq!(
+            [0.0, 1e-9, 0.5, 0.71, 1.0 - 1e-12, 1.0, 1.41, 1.42, 2.0, 1e9].map(worth_bin),
+            [0, 0, 15, 16, 16, 16, 16, 17, 17, 31]
+        );
+        let plain = |worth: f64| (worth.log2().round() + 16.0).clamp(0.0, 31.0) as u16;
+        assert!((1..4_000).map(|k| f64::from(k) * 0.00317).all(|worth| worth_bin(worth) == plain(worth)));
+    }
+
+    #[test]
+    fn bins_of_chance_are_finer_near_one_and_exact_at_both_ends() {
+        let chances = [0.0, 1e-12, 0.1, 0.3, 0.5, 0.75, 0.85, 0.92, 0.97, 0.995, 0.9995, 1.0];
+        assert_eq!(chances.map(chance_bin), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    }
+
+    #[test]
+    fn bins_of_cost_grow_by_four_and_only_no_cost_is_zero() {
+        let costs = [0.0, 1e-9, 0.005, 0.02, 0.1, 0.3, 1.0, 3.9, 4.0, 1e9];
+        assert_eq!(costs.map(cost_bin), [0, 1, 2, 3, 4, 5, 6, 6, 7, 7]);
+        assert!((1..4_000).map(|k| f64::from(k) * 0.00317).is_sorted_by_key(cost_bin));
+    }
+
+    fn set(kinds: &[(u8, f64)], cores: usize) -> TaskSet {
+        let task = |(index, (criticality, value)): (usize, &(u8, f64))| Task {
+            criticality: *criticality,
+            value: *value,
+            ..Task::periodic(format!("t{index}"), Time(100_000), Time(10_000))
+        };
+        TaskSet::new("set", kinds.iter().enumerate().map(task).collect(), cores)
+    }
+
+    #[test]
+    fn levels_are_ranks_whatever_their_labels() {
+        let kinds = [(0, 1.0), (3, 1.0), (7, 1.0), (8, 1.0), (100, 1.0), (255, 1.0)];
+        let system = set(&kinds, 1).system();
+        let scale = Scale::of(&Tokenizer::full(), &system);
+        let job = |index: usize| Job::first(index as u32, &system.tasks[index]);
+        assert_eq!([0, 1, 2, 3, 4, 5].map(|index| scale.level(&job(index))), [0, 4, 4, 3, 2, 1]);
+        // A level that the goal does not have.
+        assert_eq!(scale.level(&Job { criticality: 9, ..job(1) }), 0);
+        let single = set(&[(0, 1.0), (9, 1.0)], 1).system();
+        let scale = Scale::of(&Tokenizer::full(), &single);
+        assert_eq!([0, 9, 10].map(|criticality| scale.level(&Job { criticality, ..job(0) })), [0, 1, 0]);
+    }
+
+    #[test]
+    fn the_worth_of_a_job_follows_the_goal() {
+        let rich = set(&[(0, 1.0), (0, 1000.0), (2, 1.0)], 1);
+        let bins = |set: &TaskSet| {
+            let system = set.system();
+            let scale = Scale::of(&Tokenizer::full(), &system);
+            let worth = |(index, task)| scale.worth(&Job::first(index, task));
+            (0..).zip(&system.tasks).map(worth).collect::<Vec<u16>>()
+        };
+        let by_level = bins(&rich);
+        assert!(by_level[0] + 9 < by_level[1] && by_level[1] <= by_level[2], "{by_level:?}");
+        assert_eq!(bins(&TaskSet { aims: vec![Aim::Met], ..rich.clone() }), [16; 3]);
+        let by_value = bins(&TaskSet { aims: vec![Aim::Value], ..rich });
+        assert!(by_value[0] == by_value[2] && by_value[0] + 9 < by_value[1], "{by_value:?}");
+        assert_eq!(bins(&set(&[(0, 0.1); 7], 1)), [16; 7], "rounding errors do not matter");
+    }
+
+    #[test]
+    fn cost_counts_the_switch_and_the_way_and_vanishes_with_them() {
+        let bin = |costs: Costs, cores: usize, job: fn(Job) -> Job| {
+            let system = TaskSet { costs, ..set(&[(0, 1.0), (0, 1.0)], cores) }.system();
+            let jobs = [Job::first(0, &system.tasks[0]), job(Job::first(1, &system.tasks[1]))];
+            // Job 0 is on core 0; the other cores are idle.
+            let running: Vec<_> = (0..cores).map(|core| (core == 0).then_some(JobId(0))).collect();
+            let active = [JobId(0), JobId(1)];
+            let now = Time::ZERO;
+            let view =
+                SystemView { now, system: &system, active: &active, jobs: &jobs, running: &running, events: &[] };
+            Scale::of(&Tokenizer::full(), &system).cost(&jobs[1], &view)
+        };
+        let (new, free) = (|job: Job| job, |job: Job| Job { last_core: Some(1), ..job });
+        let taken = |job: Job| Job { last_core: Some(0), ..job };
+        let running = |job: Job| Job { last_core: Some(1), running: true, ..job };
+        let costs = Costs { context_switch: Time(500), migration: Time(10_000), ..Costs::default() };
+        let all =
+            |costs: Costs| [bin(costs, 2, new), bin(costs, 2, free), bin(costs, 2, taken), bin(costs, 2, running)];
+        assert_eq!(all(costs), [3, 3, 6, 0]);
+        assert_eq!(bin(costs, 1, taken), 3, "one core has nowhere to migrate to");
+        assert_eq!(all(Costs { context_switch: Time(0), ..costs }), [0, 0, 6, 0]);
+        assert_eq!(all(Costs { migration: Time(0), ..costs }), [3, 3, 3, 0]);
+        assert_eq!(all(Costs::default()), [0; 4]);
+    }
+
+    #[test]
+    fn the_idle_token_tells_the_machine_and_the_load() {
+        let idle = |cores: usize, on_miss: OnMiss, tasks: usize| {
+            let set = TaskSet { on_miss, ..set(&vec![(0, 1.0); tasks], cores) };
+            Scale::of(&Tokenizer::full(), &set.system()).idle
+        };
+        // A utilization of 0.1 each.
+        assert_eq!(idle(1, OnMiss::Abort, 1), [0, 0, 0, 0]);
+        assert_eq!(idle(4, OnMiss::Continue, 40), [2, 8, 1, 12]);
+        assert_eq!(idle(1, OnMiss::Abort, 30), [0, 15, 0, 21]);
+        assert_eq!(idle(1, OnMiss::Abort, 90), [0, 15, 0, 23]);
+        let paper = Scale::of(&Tokenizer::paper(), &set(&[(0, 1.0)], 2).system());
+        assert_eq!(paper.idle, [1, 0]);
+    }
+}
