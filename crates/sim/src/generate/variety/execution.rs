@@ -8,7 +8,7 @@ use rand_distr::StandardNormal;
 use rand_pcg::Pcg64;
 use temponet_task::{ExecutionModel, Task, TaskSet, Time};
 
-use super::{Ranged, Times, Variety, log_uniform, share_of_tasks};
+use super::{Ranged, Times, Variety, is_burst, log_uniform, share_of_tasks};
 use crate::execution::Sampler;
 
 /// Number of measured times of a task.
@@ -29,7 +29,7 @@ pub(super) fn vary(variety: &Variety, set: &mut TaskSet, rng: &mut Pcg64) {
     let is_mixed = rng.random::<f64>() < variety.mixed;
     let mut kind = kinds[rng.random_range(0..kinds.len())];
     let mut least = log_uniform(variety.spread, rng);
-    for task in set.tasks.iter_mut().filter(|task| task.execution == ExecutionModel::Wcet) {
+    for task in set.tasks.iter_mut().filter(|task| task.execution == ExecutionModel::Wcet && !is_burst(task)) {
         if is_mixed {
             kind = kinds[rng.random_range(0..kinds.len())];
             least = log_uniform(variety.spread, rng);
@@ -111,7 +111,7 @@ pub(super) fn tell_more(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
     for task in &mut set.tasks {
         let is_chosen = rng.random::<f64>() < share;
         let told = ((task.wcet.0 as f64 * factor) as u64).min(task.deadline.0).max(task.wcet.0);
-        if !is_chosen || told == task.wcet.0 {
+        if !is_chosen || told == task.wcet.0 || is_burst(task) {
             continue;
         }
         // A distribution would stretch to the new wcet, so the task gets a sample of it instead.
@@ -138,7 +138,8 @@ pub(super) fn overrun(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
     }
     let (factor, probability) = (ranged.log_size(rng), log_uniform((0.01, 0.2), rng));
     for task in &mut set.tasks {
-        if rng.random::<f64>() >= OVERRUNNING || matches!(task.execution, ExecutionModel::Overrun { .. }) {
+        let is_chosen = rng.random::<f64>() < OVERRUNNING;
+        if !is_chosen || is_burst(task) || matches!(task.execution, ExecutionModel::Overrun { .. }) {
             continue;
         }
         let wanted = task.mean_execution();

@@ -5,7 +5,7 @@ use rand_pcg::Pcg64;
 use temponet_task::TaskSet;
 
 use super::super::shares::shuffled;
-use super::{Ranged, Relation, Variety, share_of_tasks};
+use super::{Ranged, Relation, Variety, is_burst, share_of_tasks};
 
 /// Greatest label of a criticality level.
 const MOST_LABEL: u8 = 9;
@@ -71,7 +71,7 @@ pub(super) fn firm(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
     for task in &mut set.tasks {
         let (is_chosen, k) = (rng.random::<f64>() < share, ranged.whole(rng));
         let m = rng.random_range(1..k.max(2));
-        if is_chosen {
+        if is_chosen && !is_burst(task) {
             task.mk = Some((m, k.max(2)));
         }
     }

@@ -61,7 +61,8 @@ pub(super) fn modes(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
 
 /// Replaces the tasks by lists of the jobs that they would release.
 ///
-/// As in files, a list either has known execution times or says nothing about the shortest ones.
+/// As in files, a list either has known execution times or says nothing about the shortest ones, and it has no (m,k)
+/// constraints.
 pub(super) fn lists(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
     if !ranged.happens(rng) {
         return;
@@ -96,7 +97,7 @@ pub(super) fn lists(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
         task.wcet = longest(|job| job.wcet);
         task.deadline = longest(|job| job.deadline - job.release);
         task.bcet = list.iter().map(|job| job.bcet).min().unwrap_or_default();
-        (task.acet, task.wcet_high, task.execution) = (None, None, ExecutionModel::Wcet);
+        (task.acet, task.wcet_high, task.execution, task.mk) = (None, None, ExecutionModel::Wcet, None);
         (task.offset, task.jitter) = (Time::ZERO, Time::ZERO);
         let is_there = !list.is_empty();
         task.arrival = Arrival::Listed(list.into());

@@ -19,7 +19,7 @@ mod timing;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use temponet_task::{Task, TaskSet};
+use temponet_task::{Arrival, Task, TaskSet};
 
 pub use reading::named_or_table;
 
@@ -101,6 +101,16 @@ impl Times {
     ];
 }
 
+/// Distribution of the gaps of sporadic tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GapKind {
+    /// Uniform from the minimum gap on.
+    Uniform,
+    /// The minimum gap plus an exponentially distributed time.
+    Exponential,
+}
+
 /// Relation between the value of a task and its wcet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -129,8 +139,10 @@ impl Relation {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Variety {
-    /// Sporadic arrivals, uniform or exponential, of some or all tasks: mean gap as a multiple, from 1, of the minimum gap.
+    /// Sporadic arrivals of some or all tasks: mean gap as a multiple, from 1, of the minimum gap.
     pub sporadic: Ranged,
+    /// Distributions of sporadic gaps, each equally likely.
+    pub gaps: Vec<GapKind>,
     /// Tasks that release several jobs at once, about a fifth of the tasks: number of jobs, 2 to 1000.
     pub bursts: Ranged,
     /// Release jitter of some or all tasks: as a share of the period, 0.0001 to 1. It leaves at least a tenth of the slack.
@@ -174,6 +186,25 @@ impl Variety {
     /// Names of the presets.
     pub const PRESETS: [&'static str; 1] = ["wide"];
 
+    /// Names of the dimensions, as [`Variety::certain`] takes them.
+    pub const DIMENSIONS: [&'static str; 15] = [
+        "sporadic",
+        "bursts",
+        "jitter",
+        "offsets",
+        "deadlines",
+        "execution",
+        "told",
+        "overruns",
+        "values",
+        "criticality",
+        "firm",
+        "costs",
+        "keep_late",
+        "modes",
+        "lists",
+    ];
+
     /// Returns the preset with this name.
     pub fn preset(name: &str) -> Option<Variety> {
         (name == "wide").then(Variety::wide)
@@ -183,6 +214,7 @@ impl Variety {
     pub fn wide() -> Variety {
         Variety {
             sporadic: Ranged::new(0.25, 1.1, 5.0),
+            gaps: vec![GapKind::Uniform, GapKind::Exponential],
             bursts: Ranged::new(0.12, 2.0, 12.0),
             jitter: Ranged::new(0.2, 0.02, 0.5),
             offsets: 0.5,
@@ -201,6 +233,42 @@ impl Variety {
             modes: Ranged::new(0.15, 0.5, 2.0),
             lists: Ranged::new(0.1, 200.0, 800.0),
         }
+    }
+
+    /// Returns the named dimensions of the preset `wide` with certainty and no other ones. Names are those of the fields;
+    /// `sporadic` includes `gaps`, `execution` includes `mixed` and `spread`, and `values` includes `relations`.
+    pub fn certain<'a>(names: impl Iterator<Item = &'a str>) -> Result<Variety, String> {
+        let wide = Variety::wide();
+        let mut variety = Variety::default();
+        for name in names {
+            let certain = |of: Ranged| Ranged { chance: 1.0, ..of };
+            match name {
+                "sporadic" => {
+                    (variety.sporadic, variety.gaps) = (certain(wide.sporadic), wide.gaps.clone());
+                }
+                "bursts" => variety.bursts = certain(wide.bursts),
+                "jitter" => variety.jitter = certain(wide.jitter),
+                "offsets" => variety.offsets = 1.0,
+                "deadlines" => variety.deadlines = certain(wide.deadlines),
+                "execution" => {
+                    (variety.execution, variety.mixed, variety.spread) =
+                        (wide.execution.clone(), wide.mixed, wide.spread);
+                }
+                "told" => variety.told = certain(wide.told),
+                "overruns" => variety.overruns = certain(wide.overruns),
+                "values" => {
+                    (variety.values, variety.relations) = (certain(wide.values), wide.relations.clone());
+                }
+                "criticality" => variety.criticality = certain(wide.criticality),
+                "firm" => variety.firm = certain(wide.firm),
+                "costs" => variety.costs = certain(wide.costs),
+                "keep_late" => variety.keep_late = certain(wide.keep_late),
+                "modes" => variety.modes = certain(wide.modes),
+                "lists" => variety.lists = certain(wide.lists),
+                _ => return Err(format!("{name:?} is none of {}", Variety::DIMENSIONS.join(", "))),
+            }
+        }
+        Ok(variety)
     }
 
     /// Returns what is wrong with the numbers, or `None`.
@@ -236,6 +304,9 @@ impl Variety {
                 return Some(format!("{name}: [{low}, {high}] is no range from {least} to {most}"));
             }
         }
+        if self.sporadic.chance > 0.0 && self.gaps.is_empty() {
+            return Some("sporadic without gaps: name at least one distribution of gaps".into());
+        }
         let no_relation = self.values.chance > 0.0 && self.relations.is_empty();
         no_relation.then(|| "values without relations: name at least one relation to the wcet".into())
     }
@@ -246,7 +317,7 @@ impl Variety {
         let mut seeds = Pcg64::seed_from_u64(seed);
         // New dimensions draw their seeds after all others, so that the others stay as they are.
         let mut dimension = || Pcg64::seed_from_u64(seeds.random());
-        timing::sporadic(&self.sporadic, set, &mut dimension());
+        timing::sporadic(&self.sporadic, &self.gaps, set, &mut dimension());
         timing::bursts(&self.bursts, set, &mut dimension());
         timing::deadlines(&self.deadlines, set, &mut dimension());
         execution::vary(self, set, &mut dimension());
@@ -263,6 +334,11 @@ impl Variety {
         machine::modes(&self.modes, set, &mut dimension());
         machine::lists(&self.lists, set, &mut dimension());
     }
+}
+
+/// Whether a task releases bursts. As in files, such a task has known execution times, no jitter and no (m,k) constraint.
+fn is_burst(task: &Task) -> bool {
+    matches!(task.arrival, Arrival::Burst { .. })
 }
 
 /// Returns the mean number of jobs per nanosecond of a task.

@@ -17,6 +17,10 @@ fn always(low: f64, high: f64) -> Ranged {
     Ranged::new(1.0, low, high)
 }
 
+fn both_gaps() -> Variety {
+    Variety { gaps: vec![GapKind::Uniform, GapKind::Exponential], ..Variety::default() }
+}
+
 fn with_times(kinds: &[Times]) -> Variety {
     Variety { execution: kinds.to_vec(), spread: (0.1, 0.5), ..Variety::default() }
 }
@@ -66,7 +70,7 @@ fn one_dimension_does_not_change_another() {
 
 #[test]
 fn arrivals_and_deadlines_are_within_their_ranges() {
-    let variety = Variety { sporadic: always(2.0, 4.0), deadlines: always(0.4, 3.0), ..Variety::default() };
+    let variety = Variety { sporadic: always(2.0, 4.0), deadlines: always(0.4, 3.0), ..both_gaps() };
     let (mut uniform, mut exponential) = (0, 0);
     for seed in 0..50 {
         for (task, plain) in varied(&variety, seed).tasks.iter().zip(&plain(10, 2, seed).tasks) {
@@ -169,6 +173,17 @@ fn a_list_has_the_jobs_of_its_tasks() {
     assert!((set.mean_utilization() / 1.8 - 1.0).abs() < 0.15, "{}", set.mean_utilization());
     let known = varied(&Variety { lists: always(300.0, 300.0), ..Variety::default() }, 7);
     assert!(known.tasks.iter().all(|task| task.bcet == task.wcet) && set.tasks.iter().all(|task| task.bcet == Time(1)));
+}
+
+#[test]
+fn every_dimension_can_be_asked_for_by_its_name() {
+    for name in Variety::DIMENSIONS {
+        let variety = Variety::certain([name].into_iter()).unwrap();
+        assert_eq!(variety.problem(), None);
+        let is_different = (0..10).any(|seed| varied(&variety, seed) != plain(10, 2, seed));
+        assert!(is_different, "{name}");
+    }
+    assert!(Variety::certain(["jiter"].into_iter()).unwrap_err().starts_with("\"jiter\" is none of sporadic, bursts"));
 }
 
 #[test]

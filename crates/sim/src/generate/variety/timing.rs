@@ -5,7 +5,7 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 use temponet_task::{Arrival, Gap, TaskSet, Time};
 
-use super::{Ranged, rate, share_of_tasks};
+use super::{GapKind, Ranged, is_burst, rate, share_of_tasks};
 
 /// Share of the tasks that release bursts.
 const BURSTING: f64 = 0.2;
@@ -18,19 +18,20 @@ fn nanoseconds(time: f64) -> Time {
 }
 
 /// Makes periodic tasks sporadic. The period becomes the mean gap.
-pub(super) fn sporadic(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
-    if !ranged.happens(rng) {
+pub(super) fn sporadic(ranged: &Ranged, kinds: &[GapKind], set: &mut TaskSet, rng: &mut Pcg64) {
+    if !ranged.happens(rng) || kinds.is_empty() {
         return;
     }
-    let (ratio, share, is_exponential) = (ranged.log_size(rng), share_of_tasks(rng), rng.random_bool(0.5));
+    let (ratio, share) = (ranged.log_size(rng), share_of_tasks(rng));
+    let kind = kinds[rng.random_range(0..kinds.len())];
     for task in &mut set.tasks {
         if let Arrival::Periodic { period } = task.arrival
             && rng.random::<f64>() < share
         {
             let minimum = nanoseconds(period.0 as f64 / ratio).min(period);
-            let gap = match is_exponential {
-                true => Gap::Exponential { mean: period },
-                false => Gap::Uniform { max: (period + (period - minimum)).min(Time::MAX_INPUT) },
+            let gap = match kind {
+                GapKind::Exponential => Gap::Exponential { mean: period },
+                GapKind::Uniform => Gap::Uniform { max: (period + (period - minimum)).min(Time::MAX_INPUT) },
             };
             task.arrival = Arrival::Sporadic { minimum, gap };
         }
@@ -81,7 +82,10 @@ pub(super) fn jitter(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
     for task in &mut set.tasks {
         let (is_chosen, part) = (rng.random::<f64>() < share, ranged.log_size(rng));
         let slack = MOST_OF_SLACK * task.deadline.saturating_sub(task.wcet).0 as f64;
-        if is_chosen && let Some(period) = task.period() {
+        if is_chosen
+            && !is_burst(task)
+            && let Some(period) = task.period()
+        {
             task.jitter = Time((part * period.0 as f64).min(slack) as u64);
         }
     }
