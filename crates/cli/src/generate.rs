@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use temponet_formats::Format;
 use temponet_lab::progress::Progress;
-use temponet_sim::generate::{BurstSpec, Spec, generate};
+use temponet_sim::generate::{BurstSpec, Spec, Variety, generate};
 use temponet_task::Time;
 use temponet_task::wording::counted;
 
@@ -20,6 +20,7 @@ use crate::shape::{ShapeArgs, positive_number};
     temponet generate --tasks 8 --utilization 1.2 --periods list:10ms,20ms,50ms --seed 7 -o random.json\n  \
     temponet generate --method waters2015 --utilization 2.4 --cores 2 -o engine.toml\n  \
     temponet generate --tasks 200 --utilization 6 --cores 8 --modes low=5@0s,burst=11@5s,high=9@10s -o switch.toml\n  \
+    temponet generate --tasks 20 --utilization 2.4 --cores 2 --variety sporadic,told,values -o varied.toml\n  \
     temponet generate --tasks 600 --utilization 10 --cores 8 --burst 10,10ms,20ms,10s,1.2 -o stress.toml")]
 pub struct Args {
     /// Number of tasks, 1 to 100000; waters2015 takes about this many (10 per core by default), and unc:… chooses its own
@@ -42,6 +43,10 @@ pub struct Args {
     /// Modes with different total utilizations over time: NAME=UTILIZATION@BEGIN,…, such as low=5@0s,high=9@10s
     #[arg(long, value_name = "LIST", value_parser = modes)]
     modes: Option<Modes>,
+    /// Further properties at random: wide (each with its probability), or a list of sporadic, bursts, jitter, offsets, deadlines, execution,
+    /// told, overruns, values, criticality, firm, costs, keep_late, modes, lists (a .csv file). The utilization is then the mean one
+    #[arg(long, value_name = "LIST", value_parser = variety)]
+    variety: Option<Box<Variety>>,
     /// File to write; its extension (.toml, .json or .csv) determines the format
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -69,6 +74,11 @@ fn modes(text: &str) -> Result<Modes, String> {
         true => Ok(Modes(modes)),
         false => Err("each mode must begin after the one before it".into()),
     }
+}
+
+fn variety(text: &str) -> Result<Box<Variety>, String> {
+    let variety = Variety::preset(text).map_or_else(|| Variety::certain(text.split(',').map(str::trim)), Ok)?;
+    Ok(Box::new(variety))
 }
 
 fn burst(text: &str) -> Result<BurstSpec, String> {
@@ -110,6 +120,9 @@ pub fn run(args: Args) -> Result<()> {
             "rounding to {} makes the total utilization {total:.4}, not {wanted}; try a finer --granularity or longer periods",
             args.shape.granularity()
         );
+    }
+    if let Some(variety) = &args.variety {
+        variety.apply(&mut set, args.seed);
     }
     if let Some(mode) = set.modes.iter().find(|mode| !(0.001..=1000.0).contains(&mode.work)) {
         bail!(

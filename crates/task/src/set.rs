@@ -1,6 +1,6 @@
 //! A task set: the tasks, the machine they run on, and the modes that change their load over time.
 
-use crate::{Aim, Arrival, ExecutionModel, ListedJob, Task, Time, TimeUnit};
+use crate::{Aim, Arrival, ListedJob, Task, Time, TimeUnit};
 
 /// Rule for a job that is not complete at its deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -164,29 +164,9 @@ impl TaskSet {
         Some(Time(lcm))
     }
 
-    /// Returns the set with every execution time multiplied by `parts / whole`, rounded up to whole nanoseconds and
-    /// limited to [`Time::MAX_INPUT`].
+    /// Returns the set with every execution time multiplied by `parts / whole`; see [`Task::with_work`].
     pub fn with_work(&self, parts: u64, whole: u64) -> TaskSet {
-        let scaled = |time: Time| {
-            let product = u128::from(time.0) * u128::from(parts);
-            Time(product.div_ceil(u128::from(whole.max(1))).clamp(1, u128::from(Time::MAX_INPUT.0)) as u64)
-        };
-        let mut set = self.clone();
-        for task in &mut set.tasks {
-            (task.wcet, task.bcet) = (scaled(task.wcet), scaled(task.bcet));
-            (task.acet, task.wcet_high) = (task.acet.map(scaled), task.wcet_high.map(scaled));
-            scale_model(&mut task.execution, &scaled);
-            if let Arrival::Listed(jobs) = &mut task.arrival {
-                let job = |job: &ListedJob| ListedJob {
-                    execution: scaled(job.execution),
-                    wcet: scaled(job.wcet),
-                    bcet: if job.bcet == job.wcet { scaled(job.wcet) } else { job.bcet },
-                    ..*job
-                };
-                *jobs = jobs.iter().map(job).collect();
-            }
-        }
-        set
+        TaskSet { tasks: self.tasks.iter().map(|task| task.with_work(parts, whole)).collect(), ..self.clone() }
     }
 
     /// Returns whether two runs with different seeds can differ.
@@ -212,18 +192,6 @@ impl TaskSet {
     }
 }
 
-fn scale_model(model: &mut ExecutionModel, scaled: &dyn Fn(Time) -> Time) {
-    match model {
-        ExecutionModel::Normal { deviation } => *deviation = scaled(*deviation),
-        ExecutionModel::Empirical { samples } => *samples = samples.iter().map(|sample| scaled(*sample)).collect(),
-        ExecutionModel::Overrun { below, .. } => scale_model(below, scaled),
-        ExecutionModel::Wcet
-        | ExecutionModel::Uniform
-        | ExecutionModel::Weibull { .. }
-        | ExecutionModel::Pareto { .. } => {}
-    }
-}
-
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
@@ -231,6 +199,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ExecutionModel;
 
     #[test]
     fn hyperperiod_is_the_least_common_multiple_or_none() {

@@ -252,6 +252,29 @@ impl Task {
         }
     }
 
+    /// Returns the task with every execution time multiplied by `parts / whole`, rounded up to whole nanoseconds and
+    /// limited to [`Time::MAX_INPUT`].
+    pub fn with_work(&self, parts: u64, whole: u64) -> Task {
+        let scaled = |time: Time| {
+            let product = u128::from(time.0) * u128::from(parts);
+            Time(product.div_ceil(u128::from(whole.max(1))).clamp(1, u128::from(Time::MAX_INPUT.0)) as u64)
+        };
+        let mut task = self.clone();
+        (task.wcet, task.bcet) = (scaled(task.wcet), scaled(task.bcet));
+        (task.acet, task.wcet_high) = (task.acet.map(scaled), task.wcet_high.map(scaled));
+        scale_model(&mut task.execution, &scaled);
+        if let Arrival::Listed(jobs) = &mut task.arrival {
+            let job = |job: &ListedJob| ListedJob {
+                execution: scaled(job.execution),
+                wcet: scaled(job.wcet),
+                bcet: if job.bcet == job.wcet { scaled(job.wcet) } else { job.bcet },
+                ..*job
+            };
+            *jobs = jobs.iter().map(job).collect();
+        }
+        task
+    }
+
     /// Utilization if every job takes `execution`; listed jobs take their wcet instead.
     fn share(&self, execution: Time) -> f64 {
         let execution = execution.0 as f64;
@@ -261,6 +284,18 @@ impl Task {
             Arrival::Burst { jobs, every, .. } => execution * f64::from(*jobs) / every.0 as f64,
             Arrival::Listed(jobs) => listed_share(jobs, |job| job.wcet.0 as f64),
         }
+    }
+}
+
+fn scale_model(model: &mut ExecutionModel, scaled: &dyn Fn(Time) -> Time) {
+    match model {
+        ExecutionModel::Normal { deviation } => *deviation = scaled(*deviation),
+        ExecutionModel::Empirical { samples } => *samples = samples.iter().map(|sample| scaled(*sample)).collect(),
+        ExecutionModel::Overrun { below, .. } => scale_model(below, scaled),
+        ExecutionModel::Wcet
+        | ExecutionModel::Uniform
+        | ExecutionModel::Weibull { .. }
+        | ExecutionModel::Pareto { .. } => {}
     }
 }
 

@@ -12,7 +12,7 @@ use crate::ppo::PpoSettings;
 use crate::reward::Reward;
 use crate::rollouts::RolloutSettings;
 use crate::stay::StaySettings;
-use crate::workload::WorkloadRanges;
+use crate::workload::{WorkloadRanges, read_optional, read_workload};
 
 /// Everything that decides the result of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,7 +30,8 @@ pub struct Recipe {
     pub optimizer: OptimizerSettings,
     /// Validation after each phase.
     pub validation: ValidationSettings,
-    /// Random sets to learn on, used if the user gives no set.
+    /// Random sets to learn on, used if the user gives no set: a table, or the name of a preset.
+    #[serde(deserialize_with = "read_workload")]
     pub workload: WorkloadRanges,
     /// Stages, 1 to 1,000, one after the other. Each continues with the weights of the one before.
     pub stage: Vec<Stage>,
@@ -168,7 +169,7 @@ pub struct Stage {
     #[serde(default)]
     pub rate: Option<f64>,
     /// Random sets of this stage; `None`, the default, is the recipe's workload. Stages with harder and harder sets are a curriculum.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "read_optional")]
     pub workload: Option<WorkloadRanges>,
     /// Reward of this stage; `None`, the default, is that of the episodes.
     #[serde(default)]

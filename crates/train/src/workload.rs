@@ -1,11 +1,15 @@
 //! Random task sets to learn on: the ranges that a recipe gives, and how a set is drawn from them.
+//!
+//! A recipe spells the ranges out, or names a preset: `workload = "wide"`. Properties beyond load, periods and the few keys
+//! here come from a [`Variety`], which the arena uses as well.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use serde::{Deserialize, Serialize};
-use temponet_sim::generate::{Critical, Deadlines, GenerateError, Lengths, Rule, Spec, generate};
+use serde::{Deserialize, Deserializer, Serialize};
+use temponet_sim::generate::variety::named_or_table;
+use temponet_sim::generate::{Critical, Deadlines, GenerateError, Lengths, Rule, Spec, Variety, generate};
 use temponet_sim::is_for_evaluation;
-use temponet_task::{Costs, ExecutionModel, TaskSet, Time};
+use temponet_task::{Arrival, Costs, ExecutionModel, Task, TaskSet, Time};
 
 /// Distribution of the execution times of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +53,36 @@ pub struct WorkloadRanges {
     /// Probability, 0 to 1, that migrations and context switches have costs, and the greatest migration cost as a share, 0 to 1, of the
     /// shortest wcet; default 0 and 0.
     pub costs: (f64, f64),
+    /// Further properties, each with its probability and range, that a set gets after it has been drawn: a table, or the name of a
+    /// preset. Default none.
+    #[serde(deserialize_with = "read_variety", skip_serializing_if = "Option::is_none")]
+    pub variety: Option<Variety>,
 }
+
+fn read_variety<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Variety>, D::Error> {
+    named_or_table(from, Variety::preset, &Variety::PRESETS).map(Some)
+}
+
+/// Deserializes ranges from a table or from the name of a preset.
+pub(crate) fn read_workload<'de, D: Deserializer<'de>>(from: D) -> Result<WorkloadRanges, D::Error> {
+    named_or_table(from, WorkloadRanges::preset, &Variety::PRESETS)
+}
+
+/// As [`read_workload`], for a setting that may be absent.
+pub(crate) fn read_optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<WorkloadRanges>, D::Error> {
+    #[derive(Deserialize)]
+    struct Present(#[serde(deserialize_with = "read_workload")] WorkloadRanges);
+    // A recipe inside a checkpoint is JSON and states an absent workload as null.
+    Ok(Option::<Present>::deserialize(from)?.map(|present| present.0))
+}
+
+/// Greatest number of jobs per core and median wcet of a set with variety. Two tasks with periods of 1 ms and 1 s may release
+/// hundreds of jobs in the time that a job of median length takes, and an episode, whose length is measured in such times, would take
+/// hundreds of times as long as others.
+const MOST_JOBS: f64 = 20.0;
+
+/// Least ratio between the longest and the shortest period that the limit on jobs makes of a set.
+const LEAST_SPREAD: f64 = 3.0;
 
 impl Default for WorkloadRanges {
     fn default() -> Self {
@@ -65,11 +98,32 @@ impl Default for WorkloadRanges {
             values: 0.0,
             critical: 0.0,
             costs: (0.0, 0.0),
+            variety: None,
         }
     }
 }
 
 impl WorkloadRanges {
+    /// Returns the preset with this name; see [`Variety::PRESETS`].
+    pub fn preset(name: &str) -> Option<WorkloadRanges> {
+        (name == "wide").then(WorkloadRanges::wide)
+    }
+
+    /// The whole range that the model is meant for: 1 to 16 cores, 1 to 40 tasks a core, loads of 0.5 to 3, periods over a factor of 3 to
+    /// 1000, and [`Variety::wide`].
+    pub fn wide() -> WorkloadRanges {
+        WorkloadRanges {
+            cores: vec![1, 1, 1, 2, 2, 2, 3, 4, 4, 6, 8, 12, 16],
+            tasks_per_core: (1.0, 40.0),
+            load: (0.5, 3.0),
+            execution: vec![ExecutionKind::Known],
+            periods_ms: (1.0, 1000.0),
+            heavy_tailed: 0.1,
+            constrained: 0.0,
+            variety: Some(Variety::wide()),
+            ..WorkloadRanges::default()
+        }
+    }
     /// Returns why no set can be drawn from these ranges, or `None`.
     pub fn problem(&self) -> Option<String> {
         let ranges = [
@@ -103,7 +157,10 @@ impl WorkloadRanges {
         if let Some((name, share)) = wrong {
             return Some(format!("{name} = {share} is no share from 0 to 1"));
         }
-        (!(0.0..=1.0).contains(&self.costs.1)).then(|| format!("costs[1] = {} is no share from 0 to 1", self.costs.1))
+        if !(0.0..=1.0).contains(&self.costs.1) {
+            return Some(format!("costs[1] = {} is no share from 0 to 1", self.costs.1));
+        }
+        self.variety.as_ref().and_then(Variety::problem).map(|problem| format!("variety.{problem}"))
     }
 
     /// Draws a set.
@@ -111,7 +168,14 @@ impl WorkloadRanges {
         let mut rng = Pcg64::seed_from_u64(seed);
         let within = |rng: &mut Pcg64, (low, high): (f64, f64)| low + (high - low) * rng.random::<f64>();
         let cores = self.cores[rng.random_range(0..self.cores.len())];
-        let tasks = ((within(&mut rng, self.tasks_per_core) * cores as f64).round() as usize).max(1);
+        let per_core = match self.variety {
+            // Over a wide range, small numbers are as interesting as large ones.
+            Some(_) => {
+                self.tasks_per_core.0 * (self.tasks_per_core.1 / self.tasks_per_core.0).powf(rng.random::<f64>())
+            }
+            None => within(&mut rng, self.tasks_per_core),
+        };
+        let tasks = ((per_core * cores as f64).round() as usize).max(1);
         let execution = self.execution[rng.random_range(0..self.execution.len())];
         let bcet = if execution == ExecutionKind::Known { 1.0 } else { within(&mut rng, self.bcet) };
         let mean = match execution {
@@ -140,8 +204,25 @@ impl WorkloadRanges {
         if rng.random::<f64>() < self.critical {
             spec.critical = Critical { share: 0.34, factor: 1.0, overrun: 0.0 };
         }
-        let seed = std::iter::repeat_with(|| rng.random()).find(|seed| !is_for_evaluation(*seed)).unwrap_or_default();
-        let mut set = generate(&spec, seed)?;
+        let mut seed =
+            || std::iter::repeat_with(|| rng.random()).find(|seed| !is_for_evaluation(*seed)).unwrap_or_default();
+        let Some(variety) = &self.variety else {
+            let set = generate(&spec, seed())?;
+            return Ok(self.with_times_and_costs(set, execution, &mut rng));
+        };
+        let (set_seed, variety_seed, costs_seed) = (seed(), seed(), seed());
+        loop {
+            let set = generate(&spec, set_seed)?;
+            let mut set = self.with_times_and_costs(set, execution, &mut Pcg64::seed_from_u64(costs_seed));
+            variety.apply(&mut set, variety_seed);
+            if jobs_per_median_wcet(&set) <= MOST_JOBS || !narrow(&mut spec.lengths) {
+                return Ok(set);
+            }
+        }
+    }
+
+    /// Gives a drawn set its distribution of execution times and, in some sets, costs.
+    fn with_times_and_costs(&self, mut set: TaskSet, execution: ExecutionKind, rng: &mut Pcg64) -> TaskSet {
         for task in &mut set.tasks {
             match execution {
                 ExecutionKind::Known | ExecutionKind::Uniform => {}
@@ -155,8 +236,40 @@ impl WorkloadRanges {
         if rng.random::<f64>() < self.costs.0 {
             let shortest = set.tasks.iter().map(|task| task.wcet.0).min().unwrap_or(0) as f64;
             let cost = |rng: &mut Pcg64| Time((shortest * self.costs.1 * rng.random::<f64>()) as u64);
-            set.costs = Costs { migration: cost(&mut rng), context_switch: Time(cost(&mut rng).0 / 4), ..set.costs };
+            set.costs = Costs { migration: cost(rng), context_switch: Time(cost(rng).0 / 4), ..set.costs };
         }
-        Ok(set)
+        set
     }
+}
+
+/// Returns the mean number of jobs that a core gets within the median wcet of the tasks.
+fn jobs_per_median_wcet(set: &TaskSet) -> f64 {
+    let mut wcets: Vec<u64> = set.tasks.iter().map(|task| task.wcet.0).collect();
+    wcets.sort_unstable();
+    let rate = |task: &Task| match &task.arrival {
+        Arrival::Listed(jobs) => {
+            let last = jobs.iter().map(|job| job.deadline).max().unwrap_or_default();
+            jobs.len() as f64 / last.0.max(1) as f64
+        }
+        _ => task.mean_utilization() / task.mean_execution().max(1.0),
+    };
+    let rate: f64 = set.tasks.iter().map(rate).sum();
+    rate * wcets.get(wcets.len() / 2).copied().unwrap_or(0) as f64 / set.cores as f64
+}
+
+/// Takes the square root of the spread of the periods; returns whether there was anything to narrow.
+fn narrow(lengths: &mut Lengths) -> bool {
+    let (low, high) = match lengths {
+        Lengths::Periods(Rule::LogUniform(low, high)) => (*low, *high),
+        Lengths::Periods(Rule::Pareto(_, low)) => (*low, Time((low.0 as f64 * LEAST_SPREAD.powi(4)) as u64)),
+        _ => return false,
+    };
+    let spread = high.0 as f64 / low.0 as f64;
+    // A little more than the least spread, because periods are whole nanoseconds.
+    if spread < LEAST_SPREAD * 1.001 {
+        return false;
+    }
+    let narrower = (low.0 as f64 * spread.sqrt().max(LEAST_SPREAD)) as u64;
+    *lengths = Lengths::Periods(Rule::LogUniform(low, Time(narrower)));
+    true
 }

@@ -9,10 +9,12 @@ mod fixed_sum;
 mod shares;
 pub mod text;
 mod unc;
+pub mod variety;
 mod waters;
 
 pub use shares::Method;
 pub use unc::Unc;
+pub use variety::Variety;
 
 /// Specification of a random task set. [`Spec::new`] fills in the usual choices of the field.
 #[derive(Clone, Debug)]
