@@ -27,6 +27,7 @@ impl Context<'_> {
             gamma: recipe.episode.gamma,
             teacher: Some("edf".into()),
             with_base_scheduler: false,
+            planner: None,
         };
         let mut fleet = Fleet::new(episodes, ENVIRONMENTS, SEED).map_err(wrong)?;
         let mut observed = Vec::new();

@@ -45,6 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         gamma: 0.97,
         teacher: None,
         with_base_scheduler: false,
+        planner: None,
     };
     let logs = OfflineSettings { transitions: 200, dqn: settings.clone(), ..OfflineSettings::default() };
     dqn.replay = log_runs(&logs, &episodes, 1)?;

@@ -137,6 +137,7 @@ fn episodes(tasks: usize) -> Result<Episodes, TrainError> {
         gamma: 0.97,
         teacher: None,
         with_base_scheduler: false,
+        planner: None,
     })
 }
 

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use temponet::planner::{Plan, Planner, PlannerSettings};
 use temponet::stages::{Observation, Scale, Tokenizer};
 use temponet_sched::SpecError;
 use temponet_sim::generate::GenerateError;
@@ -63,6 +64,8 @@ pub struct Episodes {
     pub teacher: Option<String>,
     /// Whether to find the base scheduler of each set.
     pub with_base_scheduler: bool,
+    /// Settings of a planner over the base scheduler of each set; `None` plans nothing.
+    pub planner: Option<PlannerSettings>,
 }
 
 /// Result of one choice: what happened until the next one.
@@ -87,6 +90,8 @@ pub struct FleetMember {
     teacher: Option<Box<dyn Scheduler>>,
     /// Base scheduler of the set, if the episodes ask for it.
     base: Option<Box<dyn Scheduler>>,
+    /// Planner of the set, if the episodes ask for it.
+    planner: Option<Planner>,
     /// Decision of the teacher at this point.
     advice: Assignment,
     seed: u64,
@@ -117,9 +122,10 @@ fn mixed(a: u64, b: u64) -> u64 {
 
 impl FleetMember {
     fn new(episodes: &Episodes, seed: u64) -> Result<FleetMember, FleetError> {
-        let (environment, teacher, base) = begin(episodes, seed, 0)?;
+        let Begun { environment, teacher, base, planner } = begin(episodes, seed, 0)?;
         let (observation, assignment, advice) = (Observation::default(), Assignment::default(), Assignment::default());
-        let mut member = FleetMember { environment, observation, assignment, teacher, base, advice, seed, episode: 0 };
+        let mut member =
+            FleetMember { environment, observation, assignment, teacher, base, planner, advice, seed, episode: 0 };
         member.skip_forced(episodes, 1.0)?;
         member.observe(episodes);
         Ok(member)
@@ -147,6 +153,9 @@ impl FleetMember {
             let view = self.environment.view();
             if view.active.len() > view.cores() {
                 break;
+            }
+            if let Some(planner) = &mut self.planner {
+                planner.observe(&view);
             }
             self.assignment.reset(view.cores());
             self.assignment.place(&view, view.active);
@@ -189,6 +198,12 @@ impl FleetMember {
         (&self.environment, &self.observation, self.base.as_mut())
     }
 
+    /// Plans at this choice; `None` if the episodes ask for no planner. It must be asked at every choice.
+    pub fn plan(&mut self) -> Result<Option<Plan>, FleetError> {
+        let view = self.environment.view();
+        Ok(self.planner.as_mut().map(|planner| planner.plan(&view)).transpose()?)
+    }
+
     /// Returns the jobs that the teacher would run.
     pub fn teacher_jobs(&self) -> Vec<JobId> {
         self.advice.cores().iter().flatten().copied().collect()
@@ -205,6 +220,9 @@ impl FleetMember {
         let view = self.environment.view();
         self.assignment.reset(view.cores());
         self.assignment.place(&view, jobs);
+        if let Some(planner) = &mut self.planner {
+            planner.carried_out(jobs);
+        }
         let (now, unit) = (view.now, self.environment.scale().unit);
         let step = self.environment.act(&mut self.assignment)?;
         let first = episodes.gamma.powf(step.elapsed);
@@ -218,7 +236,8 @@ impl FleetMember {
     pub fn restart(&mut self, episodes: &Episodes) -> Result<(), FleetError> {
         for _ in 0..MAX_EMPTY {
             self.episode += 1;
-            (self.environment, self.teacher, self.base) = begin(episodes, self.seed, self.episode)?;
+            let Begun { environment, teacher, base, planner } = begin(episodes, self.seed, self.episode)?;
+            (self.environment, self.teacher, self.base, self.planner) = (environment, teacher, base, planner);
             self.observation.start(self.environment.view().system);
             self.skip_forced(episodes, 1.0)?;
             if self.environment.ending().is_none() {
@@ -236,7 +255,13 @@ const BASE_TRIAL: f64 = 300.0;
 /// Greatest number of episodes in a row without a choice.
 const MAX_EMPTY: usize = 50;
 
-type Begun = (Environment, Option<Box<dyn Scheduler>>, Option<Box<dyn Scheduler>>);
+/// The beginning of an episode.
+struct Begun {
+    environment: Environment,
+    teacher: Option<Box<dyn Scheduler>>,
+    base: Option<Box<dyn Scheduler>>,
+    planner: Option<Planner>,
+}
 
 fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetError> {
     let seed = mix(seed, episode);
@@ -257,11 +282,18 @@ fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetErr
         let (scale, reward) = (scale.clone(), episodes.reward);
         Environment::new(set.clone(), EnvironmentSettings { scale, seed, horizon, reward, tick })
     };
-    let base = match episodes.with_base_scheduler {
-        true => Some(best_base_scheduler(&environment(mix(seed, 2)), BASE_TRIAL)?),
-        false => None,
+    let find_base =
+        |is_asked: bool| is_asked.then(|| best_base_scheduler(&environment(mix(seed, 2)), BASE_TRIAL)).transpose();
+    let planner = match (episodes.planner, find_base(episodes.planner.is_some())?) {
+        (Some(settings), Some(base)) => {
+            let mut planner = Planner::over(base, PlannerSettings { seed: mix(seed, 3), ..settings });
+            planner.start(&set.system())?;
+            Some(planner)
+        }
+        _ => None,
     };
-    Ok((environment(mix(seed, 1)), found, base))
+    let base = find_base(episodes.with_base_scheduler)?;
+    Ok(Begun { environment: environment(mix(seed, 1)), teacher: found, base, planner })
 }
 
 /// Many environments that act in parallel.

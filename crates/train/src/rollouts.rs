@@ -20,6 +20,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use temponet::planner::{Compared, Plan, PlannerSettings};
 use temponet_grad::{Device, Exchange, ImitationBatch, LearningLosses, SelectedRows};
 use temponet_task::JobId;
 
@@ -43,6 +44,9 @@ pub struct RolloutSettings {
     pub environments: usize,
     /// Exchanges tried in each state; 0 only clones the base scheduler. Default 3.
     pub alternatives: usize,
+    /// Futures drawn in each state, from what an online scheduler knows, that gains are averaged over; the cloned choice is then that of
+    /// the planner ([`temponet::planner`]) over the base scheduler. 0, the default, follows the one true future instead.
+    pub futures: usize,
     /// Length of a rollout in median wcets, positive; only jobs due by its end count. Default 30.
     pub length: f64,
     /// States per update; at least 1, default 128.
@@ -60,12 +64,26 @@ pub struct RolloutSettings {
     pub cloning: f64,
 }
 
+impl RolloutSettings {
+    /// Returns the settings of the planner, if futures are drawn.
+    fn planner(&self) -> Option<PlannerSettings> {
+        let RolloutSettings { futures, length, alternatives, .. } = *self;
+        (futures > 0).then(|| PlannerSettings {
+            futures,
+            horizon: length,
+            exchanges: alternatives,
+            ..PlannerSettings::default()
+        })
+    }
+}
+
 impl Default for RolloutSettings {
     fn default() -> Self {
         RolloutSettings {
             states: 4_000,
             environments: 64,
             alternatives: 3,
+            futures: 0,
             length: 30.0,
             batch: 128,
             updates: 250,
@@ -104,7 +122,10 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Rollouts {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let Phase { index, count, stage_seed, rng, episodes, updates, .. } = phase;
         let Rollouts { settings, memory } = self;
-        let episodes = Episodes { with_base_scheduler: true, ..episodes.clone() };
+        let episodes = match settings.planner() {
+            Some(planner) => Episodes { planner: Some(planner), ..episodes.clone() },
+            None => Episodes { with_base_scheduler: true, ..episodes.clone() },
+        };
         let mut actor = learner.twin();
         let mut compare = |index: u64| -> Result<Vec<Comparison>, FleetError> {
             let seed = mix(*stage_seed, index);
@@ -193,7 +214,10 @@ fn compare_choices<D: Device<Real = f32>>(
         let episodes = &fleet.episodes;
         let members = fleet.members.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
         let compared = members.map(|(index, ((member, rng), sample))| -> Result<Comparison, FleetError> {
-            let (base, exchanges) = try_exchanges(settings, member, rng)?;
+            let (base, exchanges) = match member.plan()? {
+                Some(plan) => planned_exchanges(plan, member),
+                None => try_exchanges(settings, member, rng)?,
+            };
             let rows = member.rows_of(&base);
             let own = outputs.as_ref().filter(|_| rng.random::<f64>() < own_share);
             let mut jobs = own.map_or(base, |outputs| member.top_jobs(|_, row| outputs.q(index)[row as usize]));
@@ -210,6 +234,22 @@ fn compare_choices<D: Device<Real = f32>>(
         seen += samples.len() as u64;
     }
     Ok(all)
+}
+
+/// Returns the jobs that the planner would run here, and the gains of the exchanges of one job that it compared.
+fn planned_exchanges(plan: Plan, member: &FleetMember) -> (Vec<JobId>, Vec<Exchange>) {
+    let exchange = |compared: &Compared| match (&compared.inward[..], &compared.outward[..]) {
+        (&[inward], &[outward]) => match member.rows_of(&[inward, outward])[..] {
+            [inward, outward] if inward != outward => {
+                // A share of the worth, so that a critical or dear job does not make all other exchanges vanish.
+                Some((inward, outward, (compared.gain / compared.worth.max(f64::MIN_POSITIVE)) as f32))
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    let exchanges = plan.compared.iter().filter_map(exchange).collect();
+    (plan.chosen, exchanges)
 }
 
 /// Returns the jobs that the base scheduler would run here, and the gains of some exchanges.

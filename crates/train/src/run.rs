@@ -176,6 +176,7 @@ impl<D: LearningLosses<Real = f32>> TrainingRun<D> {
             gamma: episode.gamma,
             teacher: None,
             with_base_scheduler: false,
+            planner: None,
         }
     }
 

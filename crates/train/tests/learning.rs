@@ -50,6 +50,7 @@ fn episodes(source: TaskSetSource, teacher: Option<&str>) -> Episodes {
         gamma: 0.97,
         teacher: teacher.map(String::from),
         with_base_scheduler: false,
+        planner: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What could run instead of the base choice: the choices of other schedulers, and the base choice with one job exchanged.
 
-use temponet_task::{JobId, SystemView};
+use temponet_task::{JobId, SystemView, Worths};
 
 use super::{Compared, Total};
 
@@ -26,17 +26,18 @@ impl Choice {
     }
 
     /// Describes the choice as an exchange with `reference`.
-    pub fn compared(&self, reference: &Choice, total: &Total) -> Compared {
-        let without =
-            |some: &[JobId], others: &[JobId]| some.iter().copied().filter(|id| !others.contains(id)).collect();
-        Compared {
-            inward: without(&self.jobs, &reference.jobs),
-            outward: without(&reference.jobs, &self.jobs),
-            gain: total.mean(),
-            error: total.error(),
-            futures: total.futures,
-        }
+    pub fn compared(&self, view: &SystemView<'_>, worths: &Worths, reference: &Choice, total: &Total) -> Compared {
+        let inward = without(&self.jobs, &reference.jobs);
+        let outward = without(&reference.jobs, &self.jobs);
+        let worth = |id: &JobId| worths.of(view.job(*id).criticality, view.job(*id).value);
+        let worth = inward.iter().chain(&outward).map(worth).fold(0.0, f64::max);
+        Compared { inward, outward, gain: total.mean(), error: total.error(), worth, futures: total.futures }
     }
+}
+
+/// Returns the jobs that are not among `others`.
+fn without(jobs: &[JobId], others: &[JobId]) -> Vec<JobId> {
+    jobs.iter().copied().filter(|id| !others.contains(id)).collect()
 }
 
 /// Makes the kept jobs run in a choice of the base scheduler.
@@ -73,10 +74,7 @@ impl Alternatives {
         let mut found = Alternatives { choices: Vec::new() };
         found.add(reference, Choice { jobs: base.clone(), kept: Vec::new(), outward: Vec::new() });
         for counsel in counsels {
-            let differs = |some: &[JobId], others: &[JobId]| -> Vec<JobId> {
-                some.iter().copied().filter(|id| !others.contains(id)).collect()
-            };
-            let (kept, outward) = (differs(counsel, &base), differs(&base, counsel));
+            let (kept, outward) = (without(counsel, &base), without(&base, counsel));
             found.add(reference, Choice { jobs: counsel.clone(), kept, outward });
         }
         let supporters = |id: &JobId| counsels.iter().filter(|counsel| counsel.contains(id)).count();

@@ -115,6 +115,8 @@ pub struct Compared {
     pub gain: f64,
     /// Standard error of the gain.
     pub error: f64,
+    /// Greatest worth of the exchanged jobs. A gain as a share of it does not depend on what the goal makes of the jobs.
+    pub worth: f64,
     /// Number of futures.
     pub futures: usize,
 }
@@ -181,6 +183,12 @@ impl Planner {
         self.kept.retain(|(id, tie)| view.active.contains(id) && view.job(*id).tie() == *tie);
     }
 
+    /// Takes note that these jobs run, where someone else than the planner has decided. Jobs that came in by a plan and do
+    /// not run are no longer kept.
+    pub fn carried_out(&mut self, jobs: &[JobId]) {
+        self.kept.retain(|(id, _)| jobs.contains(id));
+    }
+
     /// Returns the jobs that a scheduler would run.
     fn ask(scheduler: &mut dyn Scheduler, view: &SystemView<'_>, assignment: &mut Assignment) -> Vec<JobId> {
         assignment.reset(view.cores());
@@ -235,7 +243,7 @@ impl Planner {
             .choices
             .iter()
             .zip(&totals)
-            .map(|(choice, total)| choice.compared(&reference, total))
+            .map(|(choice, total)| choice.compared(view, &state.worths, &reference, total))
             .collect();
         Ok(plan)
     }
