@@ -12,10 +12,23 @@ use crate::environment::Environment;
 /// Returns the candidate that earns the most in an environment over the next `units` median wcets of the set. Of several
 /// equal ones it is the one that is listed first, advisors before planners.
 pub fn best_base_scheduler(environment: &Environment, units: f64) -> Result<Box<dyn Scheduler>, SimError> {
-    let [mut best, others @ ..] = advisors();
-    let mut most = reward_of(environment, &mut *best, units)?;
     let planners = planners().map(|planner| Box::new(planner) as Box<dyn Scheduler>);
-    for mut other in others.into_iter().chain(planners) {
+    best_of(environment, advisors().into_iter().chain(planners), units)
+}
+
+/// As [`best_base_scheduler`], among the advisors alone, which decide faster.
+pub fn best_advisor(environment: &Environment, units: f64) -> Result<Box<dyn Scheduler>, SimError> {
+    best_of(environment, advisors().into_iter(), units)
+}
+
+fn best_of(
+    environment: &Environment,
+    mut candidates: impl Iterator<Item = Box<dyn Scheduler>>,
+    units: f64,
+) -> Result<Box<dyn Scheduler>, SimError> {
+    let mut best = candidates.next().unwrap_or_else(|| temponet_sched::fallback(false));
+    let mut most = reward_of(environment, &mut *best, units)?;
+    for mut other in candidates {
         let reward = reward_of(environment, &mut *other, units)?;
         if reward > most {
             (most, best) = (reward, other);

@@ -13,7 +13,7 @@ use temponet_sim::generate::GenerateError;
 use temponet_sim::{SimError, is_for_evaluation};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, Time};
 
-use crate::base_scheduler::best_base_scheduler;
+use crate::base_scheduler::{best_advisor, best_base_scheduler};
 use crate::environment::{Ending, Environment, EnvironmentSettings};
 use crate::reward::Reward;
 use crate::sample::Sample;
@@ -282,9 +282,9 @@ fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetErr
         let (scale, reward) = (scale.clone(), episodes.reward);
         Environment::new(set.clone(), EnvironmentSettings { scale, seed, horizon, reward, tick })
     };
-    let find_base =
-        |is_asked: bool| is_asked.then(|| best_base_scheduler(&environment(mix(seed, 2)), BASE_TRIAL)).transpose();
-    let planner = match (episodes.planner, find_base(episodes.planner.is_some())?) {
+    let trial = || environment(mix(seed, 2));
+    let advisor = episodes.planner.map(|_| best_advisor(&trial(), BASE_TRIAL)).transpose()?;
+    let planner = match (episodes.planner, advisor) {
         (Some(settings), Some(base)) => {
             let mut planner = Planner::over(base, PlannerSettings { seed: mix(seed, 3), ..settings });
             planner.start(&set.system())?;
@@ -292,7 +292,7 @@ fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetErr
         }
         _ => None,
     };
-    let base = find_base(episodes.with_base_scheduler)?;
+    let base = episodes.with_base_scheduler.then(|| best_base_scheduler(&trial(), BASE_TRIAL)).transpose()?;
     Ok(Begun { environment: environment(mix(seed, 1)), teacher: found, base, planner })
 }
 

@@ -19,7 +19,7 @@ mod rollout;
 use temponet_sched::{SpecError, build};
 use temponet_sim::{Outlook, SimError};
 use temponet_task::wording::did_you_mean;
-use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Tie, Time, Worths};
+use temponet_task::{Arrival, Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Tie, Time, Worths};
 
 use alternatives::{Alternatives, Choice};
 use rollout::Rollout;
@@ -54,7 +54,7 @@ const COUNSELORS: [&str; 4] = ["edf-skip", "mh-edf", "look-ahead", "dios"];
 pub struct PlannerSettings {
     /// Number of futures; default 32.
     pub futures: usize,
-    /// Length of a future in median wcets of the set; default 20.
+    /// Length of a future in median wcets of the set; default 20. It is at most 40 mean execution times of a job.
     pub horizon: f64,
     /// Largest number of exchanges that are tried at a decision; default 24.
     pub exchanges: usize,
@@ -67,6 +67,10 @@ impl Default for PlannerSettings {
         PlannerSettings { futures: 32, horizon: 20.0, exchanges: 24, seed: 1 }
     }
 }
+
+/// Largest length of a future in mean execution times of a job. Where short jobs are frequent and most tasks are long, a
+/// future of some median wcets would hold hundreds of jobs.
+const MOST_JOBS: f64 = 40.0;
 
 /// Number of futures after which weak alternatives are dropped.
 const TRIAL: usize = 8;
@@ -249,6 +253,19 @@ impl Planner {
     }
 }
 
+/// Returns the mean execution time over the jobs of a system, as far as a scheduler knows them, in nanoseconds; `None` if
+/// no jobs are known to come.
+fn mean_execution(system: &System) -> Option<f64> {
+    let loads = system.tasks.iter().filter(|task| !matches!(task.arrival, Arrival::Listed(_)));
+    let (mut load, mut rate) = (0.0, 0.0);
+    for task in loads {
+        let of_task = task.mean_utilization();
+        load += of_task;
+        rate += of_task / task.mean_execution().max(1.0);
+    }
+    (rate > 0.0).then(|| load / rate)
+}
+
 /// Returns the seed of a future. It depends on nothing that a scheduler does not know.
 fn seed(seed: u64, now: Time, number: usize) -> u64 {
     let mut z =
@@ -300,7 +317,9 @@ impl Scheduler for Planner {
         let mut wcets: Vec<u64> = system.tasks.iter().map(|task| task.wcet.0).collect();
         wcets.sort_unstable();
         let unit = wcets.get(wcets.len() / 2).copied().unwrap_or(1).max(1) as f64;
-        let horizon = Time((self.settings.horizon * unit).min(Time::MAX_INPUT.0 as f64) as u64).max(Time(1));
+        let mean = mean_execution(system).unwrap_or(unit);
+        let horizon = (self.settings.horizon * unit).min(MOST_JOBS * mean).min(Time::MAX_INPUT.0 as f64);
+        let horizon = Time(horizon as u64).max(Time(1));
         let worths = system.goal.worths(&system.tasks);
         self.state = Some(State { outlook: Outlook::new(system), worths, horizon });
         self.kept.clear();
