@@ -1,5 +1,5 @@
 //! The simulator: an event-driven [`engine`](Engine), the [`Workload`] that it runs, execution-time models, generators of
-//! random task sets, metrics and traces.
+//! random task sets, metrics and traces, and the order of schedulers by their metrics ([`ranking`]).
 //!
 //! The same task set and the same seed always give the same run: nothing in this crate reads a clock.
 
@@ -11,7 +11,9 @@ pub mod generate;
 mod histogram;
 mod holders;
 mod metrics;
+pub mod ranking;
 mod seeds;
+pub mod statistics;
 mod trace;
 mod windows;
 mod workload;
@@ -22,5 +24,5 @@ pub use histogram::Histogram;
 pub use metrics::{Count, End, Metrics, TaskMetrics};
 pub use seeds::{EVALUATION_SEEDS, is_for_evaluation};
 pub use trace::{JobRecord, Observer, Recorder, Slice, Unobserved};
-pub use windows::Windows;
+pub use windows::{WindowCounter, Windows};
 pub use workload::{Release, Workload};

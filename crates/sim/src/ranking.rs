@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use temponet_task::{Goal, Measure};
 
-use crate::stats;
+use crate::statistics as stats;
 
 /// Scores of one scheduler: for each run, one figure per measure of the goal.
 pub type Scores = [Vec<f64>];
