@@ -90,6 +90,7 @@ mod scheduler;
 mod staying;
 mod tokenizer;
 mod tokenizer_error;
+pub mod tuning;
 
 pub use calibration::{Calibration, LatencyTable, MEASURED_CORES, MEASURED_SIZES, StageLatencies};
 pub use learned::Options;
@@ -106,6 +107,7 @@ pub use temponet_task::{
     SystemView, Task, TaskSet, TaskSettingProblem, Time,
 };
 pub use tokenizer_error::TokenizerError;
+pub use tuning::Tuning;
 
 /// The steps of one decision, for training and diagnostics. These items may change at any time.
 pub mod stages {
