@@ -729,7 +729,7 @@ fn lists_and_manuals_print() {
         assert_eq!(folder.stdout(&["sets", set.name]), set.text);
     }
     let classical = temponet_sched::ALL.iter().map(|entry| entry.name);
-    let names: Vec<_> = ["temponet", "temponet-unshielded"].into_iter().chain(classical).collect();
+    let names: Vec<_> = ["temponet", "temponet-unshielded", "tuned"].into_iter().chain(classical).collect();
     let listed = folder.json(&["schedulers", "--json"]);
     let listed: Vec<_> =
         listed["schedulers"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
@@ -741,6 +741,7 @@ fn lists_and_manuals_print() {
         "simulate",
         "analyze",
         "train",
+        "tune",
         "sets",
         "schedulers",
         "new",

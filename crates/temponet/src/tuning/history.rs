@@ -70,6 +70,8 @@ impl History {
     pub fn observe(&mut self, view: &SystemView<'_>) {
         for event in view.events {
             match *event {
+                // A job of a task that the system does not have cannot be simulated.
+                Event::Released(id) if view.job(id).task as usize >= self.last.len() => {}
                 Event::Released(id) => {
                     self.check(view, view.job(id));
                     if self.by_id.len() <= id.index() {
@@ -131,7 +133,8 @@ impl History {
         let Some(task) = view.system.tasks.get(job.task as usize) else { return };
         let last = self.last[job.task as usize].replace(job.release);
         self.suspect = (self.suspect + 1) % self.last.len();
-        let is_silent = is_silent(&view.system.tasks[self.suspect], self.last[self.suspect], view.now);
+        let suspect = view.system.tasks.get(self.suspect);
+        let is_silent = suspect.is_some_and(|task| is_silent(task, self.last[self.suspect], view.now));
         if is_silent || is_unlike(task, job, last) {
             if !self.is_unlike() {
                 self.unlike_since = self.released;
