@@ -12,13 +12,14 @@ use super::contest::{Contestant, Course};
 use super::history::History;
 use super::race::{best, described};
 
-/// Number of standard errors beyond which a difference is evidence enough to move.
-const EVIDENCE: f64 = 2.0;
+/// Number of standard errors beyond which a difference is evidence enough to move. With a dozen rivals and eight blocks, some rival is ahead of an equal one
+/// by two standard errors in every second look.
+const EVIDENCE: f64 = 3.0;
 /// Number of blocks, the warm-up included.
 const BLOCKS: usize = 9;
 /// Number of jobs, as a share of the window, after which the first look is worth it.
 const FIRST_LOOK: u64 = 2;
-/// Greatest number of first looks between two looks. The distance doubles as long as nothing changes.
+/// Greatest distance between two looks, as a multiple of the first. The distance doubles each time, until the jobs change again.
 const MOST_PATIENCE: u64 = 8;
 
 /// When to look next.
@@ -52,10 +53,9 @@ impl Schedule {
         self.due.is_some_and(|due| history.released >= due + patience)
     }
 
-    /// Plans the next look: soon after a move, later if nothing changed.
-    pub fn looked(&mut self, history: &History, has_moved: bool) {
-        let first = history.window() / FIRST_LOOK;
-        self.distance = if has_moved { first } else { (2 * self.distance).min(MOST_PATIENCE * first) };
+    /// Plans the next look, later each time.
+    pub fn looked(&mut self, history: &History) {
+        self.distance = (2 * self.distance).min(MOST_PATIENCE * history.window() / FIRST_LOOK);
         self.due = Some(history.released + self.distance);
     }
 }

@@ -176,7 +176,7 @@ impl Portfolio {
         let Some(known) = &self.known else { return };
         let place = look(&self.history, known, &self.candidates, self.followed, self.settings.is_shielded);
         self.looks += 1;
-        self.schedule.looked(&self.history, place != self.followed);
+        self.schedule.looked(&self.history);
         self.switch(place, view.system);
     }
 
