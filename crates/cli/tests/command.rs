@@ -36,7 +36,11 @@ fn compare_json_has_every_field_and_adds_up() {
     }
     assert_eq!((report["runs"].as_u64(), report["on_miss"].as_str()), (Some(3), Some("abort")));
     let results = report["results"].as_array().unwrap();
-    assert_eq!(results.len(), temponet_sched::ALL.len() + 2, "and the learned one, with and without its shield");
+    assert_eq!(
+        results.len(),
+        temponet_sched::ALL.len() + 3,
+        "and the learned one, with and without its shield, and tuned"
+    );
     for row in results {
         let keys = [
             "scheduler",

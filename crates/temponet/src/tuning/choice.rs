@@ -88,7 +88,7 @@ impl fmt::Display for Choice {
         }
         let other = if *name == self.favourite { None } else { self.candidate(&self.favourite) };
         let Some(other) = other else {
-            return write!(out, "{name} is followed: no candidate is better by more than the standard error");
+            return write!(out, "{name} is followed: no candidate is better beyond chance");
         };
         let beyond = |place: &usize| -other.differences[*place] > other.difference_errors[*place];
         match (0..self.measures.len()).find(beyond) {

@@ -16,7 +16,7 @@ use super::contest::{Contestant, Course};
 const SEED: u64 = 7_300_000_000;
 /// Number of standard errors beyond which a candidate is clearly worse and drops out.
 const CLEAR: f64 = 3.0;
-/// Number of standard errors beyond which a difference is evidence.
+/// Number of standard errors beyond which a difference between two candidates is evidence.
 const EVIDENCE: f64 = 1.0;
 /// Number of blocks, without the warm-up, before a candidate may drop out.
 const FIRST: usize = 6;
@@ -33,7 +33,7 @@ const TASKS_PER_BLOCK: u64 = 3;
 const DECISIONS: u64 = 2;
 
 /// Chooses the candidate to follow on a system, by simulating it. `candidates` must not be empty; the first one is the favourite, which is left only for one
-/// that is better by more than the standard error of the difference.
+/// that is better by more than the standard error of the difference, and by more the more rivals there are.
 ///
 /// Nothing is simulated where the shield guarantees every deadline, or where jobs are listed and so not known beforehand: the favourite is followed.
 ///
@@ -162,12 +162,19 @@ pub(super) fn best(goal: &Goal, scores: &[Vec<Vec<f64>>], favourite: Option<(usi
     rivals.reduce(better).or(favourite.map(|(place, _)| place)).unwrap_or(0)
 }
 
+/// Number of standard errors by which the best of several rivals must be ahead. The best of k rivals that are equal to the favourite is ahead by about
+/// √(2 ln k) standard errors by chance.
+fn beyond_chance(rivals: usize) -> f64 {
+    (2.0 * (rivals.max(1) as f64).ln()).sqrt().max(EVIDENCE)
+}
+
 /// Chooses among the contestants that are left, and reports about all of them.
 fn judge(goal: &Goal, candidates: &[Candidate], racing: &[Contestant<'_>], out: &[Contestant<'_>]) -> Choice {
     let favourite = candidates.first().map_or("", Candidate::name);
     let scores: Vec<Vec<Vec<f64>>> = racing.iter().map(|one| one.scores(goal, usize::MAX)).collect();
     let place = racing.iter().position(|one| one.name() == favourite);
-    let Some(chosen) = racing.get(best(goal, &scores, place.map(|place| (place, EVIDENCE)))) else {
+    let margin = beyond_chance(scores.len().saturating_sub(1));
+    let Some(chosen) = racing.get(best(goal, &scores, place.map(|place| (place, margin)))) else {
         return Choice::untested(favourite, Why::Simulated, goal);
     };
     let all = || racing.iter().chain(out);
