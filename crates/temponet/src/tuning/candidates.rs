@@ -11,8 +11,11 @@ use crate::stages::Learned;
 /// Name of the network among the candidates.
 pub const NETWORK: &str = "network";
 
+/// Whether a candidate takes part on a system.
+type Applies = fn(&System) -> bool;
+
 /// Specs of the catalog's schedulers that take part, and the systems on which they do. The first one is followed as long as nothing speaks against it.
-const SPECS: [(&str, fn(&System) -> bool); 21] = [
+const SPECS: [(&str, Applies); 21] = [
     ("mh-edf", |_| true),
     ("edf", |_| true),
     ("edf-skip", |_| true),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use temponet_sched::shield::Role;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 use super::cache::Choices;
@@ -31,6 +32,8 @@ pub struct Portfolio {
     follower: Option<TakingOver>,
     history: History,
     schedule: Schedule,
+    /// Whether the choice is reviewed during the run.
+    reviews: bool,
     /// Whether jobs are not known beforehand.
     is_unknown: bool,
     /// Number of times that the remembered jobs were simulated.
@@ -65,6 +68,7 @@ impl Portfolio {
             follower: None,
             history: History::default(),
             schedule: Schedule::default(),
+            reviews: false,
             is_unknown: false,
             looks: 0,
             switches: 0,
@@ -198,7 +202,7 @@ impl Portfolio {
 
     /// Passes a decision on to the followed candidate.
     fn pass_on(&mut self, view: &SystemView<'_>, assignment: &mut Assignment, only_watches: bool) {
-        if self.tuning == Tuning::Online {
+        if self.reviews {
             self.tune(view);
         }
         // The network reads of the lists no more than it does alone; the others do not get them at all.
@@ -211,6 +215,12 @@ impl Portfolio {
     }
 }
 
+/// Whether a shield guarantees deadlines of this system. What it does with jobs that break its premise depends on all that it has seen, which a window of
+/// remembered jobs cannot reproduce.
+fn keeps_guarantee(system: &System) -> bool {
+    !matches!(Role::on(system), Role::Disarmed(_))
+}
+
 impl Scheduler for Portfolio {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         let known = without_lists(system);
@@ -221,6 +231,7 @@ impl Scheduler for Portfolio {
         let others = if needs_others { Candidate::classical(&known) } else { Vec::new() };
         self.candidates = network.into_iter().chain(others).collect();
         self.is_unknown = is_listed(system) || !system.servers.is_empty();
+        self.reviews = self.tuning == Tuning::Online && !(self.settings.is_shielded && keeps_guarantee(system));
         (self.looks, self.switches, self.followed) = (0, 0, 0);
         if self.network.is_some() {
             // What the network cannot read is refused, whoever would be followed.
