@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use temponet::Tuning;
 use temponet_lab::explain::ModelRun;
 use temponet_lab::explain::decision::{ExplainedDecision, explain_at, page};
 use temponet_lab::explain::diagnostics::{Agreement, Distribution, RunReport, Spread};
@@ -50,7 +51,9 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<()> {
     let (set, horizon, _) = args.setup.prepare(args.set.as_deref())?;
-    let roster = args.model.roster()?;
+    let mut roster = args.model.roster()?;
+    // The network is explained, so it is the network that decides.
+    roster.options.tuning = Tuning::Off;
     let (mut scheduler, mut plain) = (roster.build(args.model.scheduler(SHIELDED))?, roster.build(UNSHIELDED)?);
     let model = roster.model.clone().context("there is no model")?;
     let report = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use temponet_formats::Format;
 use temponet_formats::builtin::{self, Builtin};
-use temponet_lab::roster::{SHIELDED, UNSHIELDED};
+use temponet_lab::roster::{SHIELDED, TUNED, UNSHIELDED};
 
 use crate::{output, table};
 
@@ -83,14 +83,19 @@ pub struct SchedulersArgs {
     pub json: bool,
 }
 
-/// Names, summaries and purposes of the learned scheduler, which is not in the catalog of classical ones.
-const LEARNED: [(&str, &str, &str); 2] = [
+/// Names, summaries and purposes of this project's own schedulers that are not in the catalog of classical ones.
+const LEARNED: [(&str, &str, &str); 3] = [
     (
         SHIELDED,
         "the learned scheduler behind its shield: no deadline that is proved safe is missed",
         "uncertain execution times, several cores, bursts, values; --model names other weights",
     ),
-    (UNSHIELDED, "the network of the learned scheduler alone", "what the shield costs and saves"),
+    (UNSHIELDED, "the network of the learned scheduler alone", "what the shield and the tuning cost and save"),
+    (
+        TUNED,
+        "the simple scheduler that serves the set best, found by simulating the set before the run",
+        "a known set without the learned scheduler; what the network adds is its distance from it",
+    ),
 ];
 
 pub fn schedulers(args: SchedulersArgs) -> Result<()> {

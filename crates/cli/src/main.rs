@@ -24,6 +24,7 @@ mod simulate;
 mod sweep;
 mod table;
 mod train;
+mod tune;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -46,6 +47,7 @@ enum Command {
     Analyze(analyze::Args),
     Explain(explain::Args),
     Train(train::Args),
+    Tune(tune::Args),
     Model(model::Args),
     Sets(listing::SetsArgs),
     Schedulers(listing::SchedulersArgs),
@@ -118,6 +120,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Analyze(args) => analyze::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Train(args) => train::run(args),
+        Command::Tune(args) => tune::run(args),
         Command::Model(args) => model::run(args),
         Command::Sets(args) => listing::sets(args),
         Command::Schedulers(args) => listing::schedulers(args),

@@ -98,7 +98,7 @@ fn show(model: &Model, json: bool) -> Result<()> {
     if json {
         return output::print_json(&serde_json::json!({
             "architecture": shape, "tokenizer": model.tokenizer, "parameters": shape.parameters(),
-            "kernel": temponet_infer::Kernel::best().name(), "provenance": model.provenance(), "reach": model.reach(), "staying": model.stay(), "never_idles": model.never_idles(), "untrained": model.is_untrained(), "checksum": model.checksum()?,
+            "kernel": temponet_infer::Kernel::best().name(), "provenance": model.provenance(), "reach": model.reach(), "staying": model.stay(), "never_idles": model.never_idles(), "untrained": model.is_untrained(), "tuned": model.tuned(), "checksum": model.checksum()?,
         }));
     }
     let features = |features: &[temponet_infer::Vocabulary]| {
@@ -138,6 +138,7 @@ fn show(model: &Model, json: bool) -> Result<()> {
             "staying",
             format!("worth up to {} in units of Q, by what moving costs", table::number(f64::from(model.stay()))),
         ),
+        ("tuned", model.tuned().map_or("for no set".into(), |tuned| format!("for {}: {}", tuned.set, tuned.choice))),
         ("checksum", model.checksum()?),
     ];
     let line = |(name, value): &(&str, String)| format!("{name:<14} {}\n", visible(value));

@@ -71,7 +71,7 @@ impl ModelArgs {
         if self.budget.is_some() {
             options.calibration = Some(Calibration::measure(&model, options)?);
         }
-        Ok(Roster { model: Some(model), options })
+        Ok(Roster { model: Some(model), options, ..Roster::default() })
     }
 
     /// Loads the model asked for, or the built-in one.

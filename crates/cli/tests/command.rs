@@ -36,7 +36,11 @@ fn compare_json_has_every_field_and_adds_up() {
     }
     assert_eq!((report["runs"].as_u64(), report["on_miss"].as_str()), (Some(3), Some("abort")));
     let results = report["results"].as_array().unwrap();
-    assert_eq!(results.len(), temponet_sched::ALL.len() + 2, "and the learned one, with and without its shield");
+    assert_eq!(
+        results.len(),
+        temponet_sched::ALL.len() + 3,
+        "and the learned one, with and without its shield, and tuned"
+    );
     for row in results {
         let keys = [
             "scheduler",
@@ -729,7 +733,7 @@ fn lists_and_manuals_print() {
         assert_eq!(folder.stdout(&["sets", set.name]), set.text);
     }
     let classical = temponet_sched::ALL.iter().map(|entry| entry.name);
-    let names: Vec<_> = ["temponet", "temponet-unshielded"].into_iter().chain(classical).collect();
+    let names: Vec<_> = ["temponet", "temponet-unshielded", "tuned"].into_iter().chain(classical).collect();
     let listed = folder.json(&["schedulers", "--json"]);
     let listed: Vec<_> =
         listed["schedulers"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
@@ -741,6 +745,7 @@ fn lists_and_manuals_print() {
         "simulate",
         "analyze",
         "train",
+        "tune",
         "sets",
         "schedulers",
         "new",

@@ -1,6 +1,6 @@
 //! The length of a run if the user does not give one, and estimates of the number of jobs up to a time.
 
-use temponet_task::{Arrival, Gap, Task, TaskSet, Time};
+use temponet_task::{Arrival, Task, TaskSet, Time};
 
 /// Approximate number of jobs of a default run: enough for stable figures, few enough for an immediate answer.
 const JOBS: f64 = 10_000.0;
@@ -133,20 +133,13 @@ fn jobs_of(set: &TaskSet, index: usize, task: &Task, date: Time) -> f64 {
 
 /// Returns the number of jobs per second of all recurring tasks, in the long run and without modes.
 pub fn jobs_per_second(set: &TaskSet) -> f64 {
-    let rate = |task: &Task| match task.arrival {
-        Arrival::Burst { jobs, .. } => f64::from(jobs) * arrivals_per_second(task),
-        _ => arrivals_per_second(task),
-    };
-    set.tasks.iter().map(rate).sum()
+    set.tasks.iter().map(Task::jobs_per_second).sum()
 }
 
 fn arrivals_per_second(task: &Task) -> f64 {
-    match &task.arrival {
-        Arrival::Periodic { period } => 1.0 / period.as_secs_f64(),
-        Arrival::Sporadic { gap: Gap::Exponential { mean }, .. } => 1.0 / mean.as_secs_f64(),
-        Arrival::Sporadic { minimum, gap: Gap::Uniform { max } } => 2.0 / (minimum.as_secs_f64() + max.as_secs_f64()),
+    match task.arrival {
         Arrival::Burst { every, .. } => 1.0 / every.as_secs_f64(),
-        Arrival::Listed(_) => 0.0,
+        _ => task.jobs_per_second(),
     }
 }
 

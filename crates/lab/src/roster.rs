@@ -1,11 +1,14 @@
-//! All schedulers of the lab by name: those of `temponet-sched` and, with a model, the learned one.
+//! All schedulers of the lab by name: those of `temponet-sched`, the tuned portfolio of them and, with a model, the
+//! learned one.
 
 use std::sync::Arc;
 
 use temponet::planner::{self, Planner};
 use temponet::stages::Learned;
+use temponet::tuning::{Choices, Portfolio, Settings};
 use temponet::{Model, NetworkError, Options, Temponet};
 use temponet_sched::SpecError;
+use temponet_sched::shield::Shield;
 use temponet_task::Scheduler;
 use temponet_task::wording::did_you_mean;
 
@@ -13,13 +16,18 @@ use temponet_task::wording::did_you_mean;
 pub const SHIELDED: &str = "temponet";
 /// Name of the learned scheduler without a shield: the network alone.
 pub const UNSHIELDED: &str = "temponet-unshielded";
+/// Name of the scheduler that follows the best simple scheduler of each set, found by simulation: the learned one without network and shield.
+pub const TUNED: &str = "tuned";
+/// The same behind the shield.
+const SHIELDED_TUNED: &str = "shield:tuned";
 /// Names of the learned scheduler, with and without its shield.
 pub const LEARNED: [&str; 2] = [SHIELDED, UNSHIELDED];
 
 /// Whether a name, with or without options, is that of a scheduler from the literature, that is, neither the learned
 /// one nor another of this project's own.
 pub fn is_classical(spec: &str) -> bool {
-    !LEARNED.contains(&spec) && planner_options(spec).is_none() && temponet_sched::is_classical(spec)
+    let is_ours = [TUNED, SHIELDED_TUNED].contains(&spec) || planner_options(spec).is_some();
+    !LEARNED.contains(&spec) && !is_ours && temponet_sched::is_classical(spec)
 }
 
 /// Whether the scheduler with this name, with or without options, runs behind the shield.
@@ -41,6 +49,8 @@ pub struct Roster {
     /// Options of the learned scheduler. With a budget, they should have its calibration: otherwise each scheduler that
     /// is built measures its own, and runs differ.
     pub options: Options,
+    /// Which scheduler to follow on each set, once found. Clones of the roster share it.
+    pub choices: Choices,
 }
 
 impl Roster {
@@ -51,17 +61,14 @@ impl Roster {
 
     /// A roster with a model for the learned scheduler, which has its default options.
     pub fn with(model: Model) -> Roster {
-        Roster { model: Some(Arc::new(model)), options: Options::default() }
+        Roster { model: Some(Arc::new(model)), ..Roster::default() }
     }
 
-    /// Returns all names, those of the learned scheduler first.
+    /// Returns all names, those of this project's own schedulers first.
     pub fn names(&self) -> Vec<String> {
         let learned = LEARNED.iter().filter(|_| self.model.is_some()).copied();
-        learned
-            .chain([planner::NAME])
-            .chain(temponet_sched::ALL.iter().map(|entry| entry.name))
-            .map(String::from)
-            .collect()
+        let ours = learned.chain([TUNED, planner::NAME]);
+        ours.chain(temponet_sched::ALL.iter().map(|entry| entry.name)).map(String::from).collect()
     }
 
     /// Builds the scheduler with the given name and options.
@@ -69,11 +76,20 @@ impl Roster {
         if let Some(options) = planner_options(spec) {
             return Ok(Box::new(Planner::with_options(options)?));
         }
+        let tuned = |settings| Portfolio::classical(self.options.tuning, settings).sharing(self.choices.clone());
+        match spec {
+            TUNED => return Ok(Box::new(tuned(Settings::BARE))),
+            SHIELDED_TUNED => return Ok(Box::new(Shield::new(tuned(Settings::SHIELDED)))),
+            _ => {}
+        }
         if !LEARNED.contains(&spec) {
             return temponet_sched::build(spec).map_err(|error| match error {
                 // The hint for a misspelled name must know the learned scheduler too.
                 SpecError::Unknown(name, _) if LEARNED.contains(&name.as_str()) => {
                     SpecError::Option(spec.into(), format!("{name} has no options and needs no other shield"))
+                }
+                SpecError::Unknown(name, _) if name == TUNED => {
+                    SpecError::Option(spec.into(), format!("{name} has no options"))
                 }
                 SpecError::Unknown(name, _) => {
                     let hint = did_you_mean(&name, self.names().iter().map(String::as_str).chain(["shield"]));
@@ -87,7 +103,7 @@ impl Roster {
         let (model, options) = (self.model.clone().ok_or_else(missing)?, self.options);
         let cannot_run = |error: NetworkError| wrong(error.to_string());
         Ok(match spec {
-            SHIELDED => Box::new(Temponet::new(model, options).map_err(cannot_run)?),
+            SHIELDED => Box::new(Temponet::new(model, options).map_err(cannot_run)?.sharing(self.choices.clone())),
             _ => Box::new(Learned::new(model, options).map_err(cannot_run)?),
         })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use temponet::stages::Learned;
-use temponet::{Model, NetworkError, Options, Temponet};
+use temponet::{Model, NetworkError, Options, Temponet, Tuning};
 use temponet_sim::{Metrics, SimError, Unobserved, simulate};
 use temponet_task::{Aim, Scheduler};
 
@@ -236,7 +236,7 @@ impl Entrant<'_> {
     }
 }
 
-/// Returns an entrant that runs a model with the given options, with or without the shield.
+/// Returns an entrant that runs a model with the given options, with or without the shield. The network is followed on every set.
 pub fn model_entrant(name: &str, model: &Arc<Model>, options: Options, is_shielded: bool) -> Entrant<'static> {
     let (model, label) = (model.clone(), name.to_string());
     let make = move || -> Result<Box<dyn Scheduler>, CompareError> {
@@ -244,7 +244,7 @@ pub fn model_entrant(name: &str, model: &Arc<Model>, options: Options, is_shield
             CompareError::Spec(temponet_sched::SpecError::Option(label.clone(), error.to_string()))
         };
         Ok(match is_shielded {
-            true => Box::new(Temponet::new(model.clone(), options).map_err(wrong)?),
+            true => Box::new(Temponet::new(model.clone(), Options { tuning: Tuning::Off, ..options }).map_err(wrong)?),
             false => Box::new(Learned::new(model.clone(), options).map_err(wrong)?),
         })
     };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use temponet::Model;
+use temponet::{Model, Options, Tuning};
 use temponet_lab::arena::scenario;
 use temponet_lab::roster::Roster;
 use temponet_paper::{
@@ -33,7 +33,8 @@ impl Drop for Folder {
 }
 
 fn roster() -> Roster {
-    Roster::with(Model::built_in().unwrap())
+    let options = Options { tuning: Tuning::Off, ..Options::default() };
+    Roster { options, ..Roster::with(Model::built_in().unwrap()) }
 }
 
 #[test]

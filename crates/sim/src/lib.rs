@@ -1,5 +1,6 @@
 //! The simulator: an event-driven [`engine`](Engine), the [`Workload`] that it runs, execution-time models, generators of
-//! random task sets, metrics and traces. [`Outlook`] draws futures from what an online scheduler knows.
+//! random task sets, metrics and traces, and the order of schedulers by their metrics ([`ranking`]). [`Outlook`] draws
+//! futures from what an online scheduler knows.
 //!
 //! The same task set and the same seed always give the same run: nothing in this crate reads a clock.
 
@@ -12,7 +13,9 @@ mod histogram;
 mod holders;
 mod metrics;
 mod outlook;
+pub mod ranking;
 mod seeds;
+pub mod statistics;
 mod survival;
 mod trace;
 mod windows;
@@ -26,5 +29,5 @@ pub use outlook::Outlook;
 pub use seeds::{EVALUATION_SEEDS, is_for_evaluation};
 pub use survival::Survival;
 pub use trace::{JobRecord, Observer, Recorder, Slice, Unobserved};
-pub use windows::Windows;
+pub use windows::{WindowCounter, Windows};
 pub use workload::{Release, Workload};

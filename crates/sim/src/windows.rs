@@ -19,7 +19,8 @@ impl Windows {
         if self.all == 0 { 1.0 } else { (self.all - self.violated) as f64 / self.all as f64 }
     }
 
-    pub(crate) fn add(&mut self, other: Windows) {
+    /// Adds other windows.
+    pub fn add(&mut self, other: Windows) {
         self.all += other.all;
         self.violated += other.violated;
     }
@@ -27,7 +28,7 @@ impl Windows {
 
 /// Counts the windows of one task by sliding a window of k jobs over its jobs.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct WindowCounter {
+pub struct WindowCounter {
     m: usize,
     k: usize,
     /// Whether each of the last k jobs met its deadline.
@@ -43,6 +44,7 @@ pub(crate) struct WindowCounter {
 }
 
 impl WindowCounter {
+    /// Creates the counter of an (m,k) constraint.
     pub fn new((m, k): (u32, u32)) -> WindowCounter {
         let (m, k) = (m as usize, k as usize);
         WindowCounter {

@@ -201,6 +201,19 @@ impl Task {
         }
     }
 
+    /// Returns the mean number of jobs per second in the long run; zero for a list of jobs.
+    pub fn jobs_per_second(&self) -> f64 {
+        match &self.arrival {
+            Arrival::Periodic { period } => 1.0 / period.as_secs_f64(),
+            Arrival::Sporadic { gap: Gap::Exponential { mean }, .. } => 1.0 / mean.as_secs_f64(),
+            Arrival::Sporadic { minimum, gap: Gap::Uniform { max } } => {
+                2.0 / (minimum.as_secs_f64() + max.as_secs_f64())
+            }
+            Arrival::Burst { jobs, every, .. } => f64::from(*jobs) / every.as_secs_f64(),
+            Arrival::Listed(_) => 0.0,
+        }
+    }
+
     /// Returns the utilization at the wcet and the highest arrival rate, as a share of one core.
     ///
     /// For a list of jobs, this is the mean demand between the first release and the last deadline.

@@ -15,6 +15,7 @@ use crate::mapping::{Mapper, Mapping};
 use crate::scale::Scale;
 use crate::stages::Observation;
 use crate::staying::Staying;
+use crate::tuning::Tuning;
 use crate::{Calibration, Model};
 use budget::{Allowance, Budget};
 
@@ -34,6 +35,8 @@ pub struct Options {
     pub budget_ns: Option<u64>,
     /// Expected latencies that the budget is compared with. By default they are measured when a scheduler with a budget is built.
     pub calibration: Option<Calibration>,
+    /// When the scheduler to follow is chosen by simulation: the network or a simple one. It does not concern the network alone.
+    pub tuning: Tuning,
 }
 
 /// Shares of urgent jobs above which sparse attention is halved, and below which it is whole again.
@@ -89,6 +92,11 @@ impl Learned {
             fallbacks: 0,
             q: Vec::new(),
         }
+    }
+
+    /// Model of the scheduler.
+    pub(crate) fn model(&self) -> &Arc<Model> {
+        &self.model
     }
 
     /// Options of the scheduler, with the calibration that it has measured if there is a budget.

@@ -1,7 +1,8 @@
 //! TempoNet to embed: a deadline scheduler that learns, with a safety net.
 //!
 //! At every decision the ready jobs become urgency tokens, a small Transformer reads all of them at once, every job gets a Q-value, and the best jobs
-//! get the cores. A shield around the network overrules a choice that could cost a guaranteed deadline.
+//! get the cores. Where a simulation of the described tasks shows that a simple scheduler serves them better, that one is followed instead ([`tuning`]). A
+//! shield around it overrules a choice that could cost a guaranteed deadline.
 //!
 //! # Quick start
 //!
@@ -62,6 +63,8 @@
 //!   decision that comes a microsecond too late can otherwise cost a deadline. Leave [`Costs`] at zero then: `advance` counts all time on a core as execution.
 //! - **Watch the guarantee.** [`Temponet::is_armed`] says whether it holds at present, [`Temponet::shield_counters`] how often it lapsed.
 //!   [`ReadyJobs::complete`] returns whether a job was on time.
+//! - **Tune before, not during, the run.** [`Scheduler::start`] simulates the tasks for some tenths of a second, unless the model has been tuned for them
+//!   (`temponet tune`). [`Tuning::AtStart`] keeps simulations out of decisions.
 //! - **Several cores.** Each guaranteed task belongs to a core, which keeps the time that its jobs need. A guaranteed job may run anywhere, and it moves to its core when
 //!   that core has no slack left. Where everything fits but cannot be divided among the cores, a proved scheduler stands in and decides alone. [`Temponet::shield_role`]
 //!   says so.
@@ -95,6 +98,7 @@ mod scheduler;
 mod staying;
 mod tokenizer;
 mod tokenizer_error;
+pub mod tuning;
 
 pub use calibration::{Calibration, LatencyTable, MEASURED_CORES, MEASURED_SIZES, StageLatencies};
 pub use learned::Options;
@@ -111,6 +115,7 @@ pub use temponet_task::{
     SystemView, Task, TaskSet, TaskSettingProblem, Time,
 };
 pub use tokenizer_error::TokenizerError;
+pub use tuning::Tuning;
 
 /// The steps of one decision, for training and diagnostics. These items may change at any time.
 pub mod stages {

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use temponet_infer::{Architecture, Weights, WeightsError, file_checksum};
+use temponet_task::System;
 
 use crate::tokenizer::Tokenizer;
+use crate::tuning::{Choice, TunedModel, fingerprint};
 
 /// A model, as a weights file holds it.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +27,9 @@ pub enum ModelError {
     /// The weights are valid, but the tokenizer is not.
     #[error("its \"tokenizer\" is wrong: {0}")]
     Tokenizer(String),
+    /// A choice cannot be written.
+    #[error("its \"tuned\" cannot be written: {0}")]
+    Tuned(String),
     /// The model is valid, but cannot run on this machine.
     #[error(transparent)]
     Network(#[from] temponet_infer::NetworkError),
@@ -43,6 +48,8 @@ const NEVER: &str = "never";
 const OLD_NEVER_IDLE: f32 = -1e6;
 /// Greatest Q-value bonus of a running job. Older files have a "stay" with another meaning, which is not used.
 const STAY_KEY: &str = "staying";
+/// Which scheduler to follow on one system.
+const TUNED_KEY: &str = "tuned";
 
 /// Provenance of weights, if their file states it.
 pub fn provenance(weights: &Weights) -> Option<&str> {
@@ -120,6 +127,26 @@ impl Model {
     /// Sets the greatest Q-value bonus for a running job.
     pub fn set_stay(&mut self, stay: f32) {
         self.weights.metadata.insert(STAY_KEY.into(), stay.to_string());
+    }
+
+    /// The choice that the file carries, if it has been tuned for a system. A text that is none counts as no choice.
+    pub fn tuned(&self) -> Option<TunedModel> {
+        self.weights.metadata.get(TUNED_KEY).and_then(|text| serde_json::from_str(text).ok())
+    }
+
+    /// Removes the choice that the file carries, if any.
+    pub fn forget_tuned(&mut self) {
+        self.weights.metadata.remove(TUNED_KEY);
+    }
+
+    /// Makes the choice for a system part of the model; `set` names it for people. A scheduler with this model that starts on the same system follows the
+    /// choice without a simulation.
+    pub fn set_tuned(&mut self, set: &str, system: &System, choice: Choice) -> Result<(), ModelError> {
+        let tuned =
+            TunedModel { set: set.into(), system: fingerprint(system), weights: self.weights.checksum(), choice };
+        let text = serde_json::to_string(&tuned).map_err(|error| ModelError::Tuned(error.to_string()))?;
+        self.weights.metadata.insert(TUNED_KEY.into(), text);
+        Ok(())
     }
 
     /// Reads a weights file.

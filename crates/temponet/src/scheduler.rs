@@ -8,12 +8,13 @@ use temponet_sched::shield::{Role, Shield, ShieldCounters};
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 use crate::learned::{Learned, Options};
+use crate::tuning::{Choice, Choices, Portfolio};
 use crate::{Model, ModelError};
 
 /// The learned scheduler behind its shield. Whatever its weights say, it misses no guaranteed deadline: those of every task if all fit, otherwise those of
 /// the most critical tasks that do.
 pub struct Temponet {
-    shielded: Shield<Learned>,
+    shielded: Shield<Portfolio>,
 }
 
 impl Temponet {
@@ -29,7 +30,22 @@ impl Temponet {
 
     /// A scheduler with this model and these options.
     pub fn new(model: Arc<Model>, options: Options) -> Result<Temponet, NetworkError> {
-        Ok(Temponet { shielded: Shield::new(Learned::new(model, options)?) })
+        Ok(Temponet { shielded: Shield::new(Portfolio::with_network(Learned::new(model, options)?)) })
+    }
+
+    /// The same scheduler with choices that are shared with others: many runs of one system then need one simulation.
+    pub fn sharing(self, choices: Choices) -> Temponet {
+        Temponet { shielded: Shield::new(self.shielded.inner().share().sharing(choices)) }
+    }
+
+    /// The choice at the start: which candidate is followed on this system, and what speaks for it. `None` before the start.
+    pub fn choice(&self) -> Option<&Choice> {
+        self.shielded.inner().choice()
+    }
+
+    /// Name of the candidate that is followed at present: `network`, or a scheduler of the catalog. `None` before the start.
+    pub fn followed(&self) -> Option<&'static str> {
+        self.shielded.inner().followed()
     }
 
     /// Another scheduler over the same prepared weights, for another thread or another system. It has to be started like a new one.

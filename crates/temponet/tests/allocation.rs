@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use temponet::stages::{Continuous, Tokenizer};
-use temponet::{Calibration, LatencyTable, MEASURED_SIZES, Mapping, Model, Options, StageLatencies, Temponet};
+use temponet::{Calibration, LatencyTable, MEASURED_SIZES, Mapping, Model, Options, StageLatencies, Temponet, Tuning};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved};
 use temponet_task::{Assignment, Scheduler, TaskSet, Time};
@@ -70,9 +70,11 @@ fn a_decision_does_not_allocate() {
     for (tasks, cores, load) in [(60, 1, 0.9), (60, 4, 0.5), (7, 4, 0.98), (60, 1, 1.3), (60, 4, 1.3)] {
         let set = generate(&Spec::new(tasks, cores, load * cores as f64), 3).unwrap();
         for (model, sparse) in models.iter().flat_map(|model| [(model, false), (model, true)]) {
-            let by_mapping = mappings.map(|mapping| Options { mapping, sparse, ..Options::default() });
+            let by_mapping =
+                mappings.map(|mapping| Options { mapping, sparse, tuning: Tuning::Off, ..Options::default() });
             let by_level = budgets.map(|calibration| Options {
                 sparse,
+                tuning: Tuning::Off,
                 budget_ns: Some(0),
                 calibration: Some(calibration),
                 ..Options::default()
@@ -88,4 +90,8 @@ fn a_decision_does_not_allocate() {
             }
         }
     }
+    // Remembering the jobs allocates nothing either, whoever is followed.
+    let set = generate(&Spec::new(12, 1, 1.3), 3).unwrap();
+    let mut scheduler = Temponet::new(models[0].clone(), Options::default()).unwrap();
+    assert_eq!(run(&set, &mut scheduler).2, 0, "{:?} is followed", scheduler.followed());
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet::stages::{Continuous, Learned, Observation, Scale, Tokenizer};
-use temponet::{Calibration, LatencyTable, MEASURED_SIZES, Mapping, Model, Options, StageLatencies, Temponet};
+use temponet::{Calibration, LatencyTable, MEASURED_SIZES, Mapping, Model, Options, StageLatencies, Temponet, Tuning};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Assignment, Event, Job, JobId, Scheduler, System, SystemView, Task, TaskSet, Time};
@@ -285,7 +285,7 @@ fn a_calibration_can_be_stored_and_given_to_all() {
         let metrics = simulate(&set, 1, Time::from_ms(300), &mut scheduler, &mut Unobserved).unwrap();
         (metrics.jobs, scheduler.counters())
     };
-    let given = Options { calibration: Some(read), ..options };
+    let given = Options { calibration: Some(read), tuning: Tuning::Off, ..options };
     let one = Temponet::new(model.clone(), given).unwrap();
     let (shared, other) = (one.share(), Temponet::new(model, given).unwrap());
     let first = run(one);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet::stages::Tokenizer;
-use temponet::{Costs, Model, Options, Role, TaskSet, Temponet, Time};
+use temponet::{Costs, Model, Options, Role, TaskSet, Temponet, Time, Tuning};
 use temponet_formats::builtin;
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Unobserved, simulate};
@@ -31,6 +31,11 @@ fn drawn(rng: &mut Pcg64, load: f64) -> TaskSet {
     set
 }
 
+/// Options with which the network is followed on every set.
+fn network() -> Options {
+    Options { tuning: Tuning::Off, ..Options::default() }
+}
+
 #[test]
 fn critical_jobs_are_on_time_in_overload_whatever_the_weights_are() {
     let mut rng = Pcg64::seed_from_u64(1);
@@ -40,7 +45,7 @@ fn critical_jobs_are_on_time_in_overload_whatever_the_weights_are() {
         let set = drawn(&mut rng, load);
         let Role::StealsSlack(guarantee) = Role::on(&set.system()) else { continue };
         for model in models() {
-            let mut scheduler = Temponet::new(model.clone(), Options::default()).unwrap();
+            let mut scheduler = Temponet::new(model.clone(), network()).unwrap();
             let metrics = simulate(&set, round, Time::from_secs(2), &mut scheduler, &mut Unobserved).unwrap();
             let mut bare = temponet::stages::Learned::new(model, Options::default()).unwrap();
             let without = simulate(&set, round, Time::from_secs(2), &mut bare, &mut Unobserved).unwrap();
@@ -67,7 +72,7 @@ fn where_everything_fits_nothing_is_missed_and_the_network_chooses() {
             continue;
         }
         for model in models() {
-            let mut scheduler = Temponet::new(model, Options::default()).unwrap();
+            let mut scheduler = Temponet::new(model, network()).unwrap();
             let metrics = simulate(&set, round, Time::from_secs(2), &mut scheduler, &mut Unobserved).unwrap();
             assert_eq!(metrics.missed(), 0, "{round}: {set:?}");
             let counters = scheduler.shield_counters();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet::stages::{Binning, Feature, JobAdvice, Learned, Scale, Tokenizer};
-use temponet::{Calibration, LatencyTable, MEASURED_SIZES, Mapping, Model, Options, Temponet};
+use temponet::{Calibration, LatencyTable, MEASURED_SIZES, Mapping, Model, Options, Temponet, Tuning};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved, simulate};
 use temponet_task::{Assignment, Scheduler, SystemView, Task, TaskSet, Time};
@@ -203,7 +203,7 @@ fn behind_the_shield_no_weights_miss_what_is_safe() {
         let horizon = Time::from_ms(500);
         let mut alone = Learned::new(model.clone(), Options::default()).unwrap();
         misses += simulate(&set, seed, horizon, &mut alone, &mut Unobserved).unwrap().missed();
-        let mut shielded = Temponet::new(model, Options::default()).unwrap();
+        let mut shielded = Temponet::new(model, Options { tuning: Tuning::Off, ..Options::default() }).unwrap();
         let metrics = simulate(&set, seed, horizon, &mut shielded, &mut Unobserved).unwrap();
         assert_eq!(metrics.missed(), 0, "seed {seed}: {:?}", shielded.shield_role());
         overrides += shielded.counters()[0].1;

@@ -80,7 +80,7 @@ pub struct Args {
 const RUNS: u64 = 10;
 
 pub fn run(args: Args) -> Result<()> {
-    let (set, horizon, notes) = args.setup.prepare(args.set.as_deref())?;
+    let (mut set, horizon, notes) = args.setup.prepare(args.set.as_deref())?;
     let runs = args.runs.unwrap_or(if set.is_random() { RUNS } else { 1 });
     let record_until = match args.report {
         Some(_) => picture_window(&set, horizon, report::MOST_JOBS),
@@ -106,7 +106,9 @@ pub fn run(args: Args) -> Result<()> {
     let progress = Progress::new(runs * schedulers.len() as u64, horizon);
     let oracle = (!args.no_oracle).then_some(args.oracle_budget);
     let (seed, latency) = (args.setup.seed(), args.latency);
-    let goal = set.goal_led_by(&args.rank_by);
+    // The schedulers are told the goal that they are ranked by.
+    set.aims.splice(0..0, args.rank_by.iter().copied());
+    let goal = set.goal();
     let plan = ComparisonPlan {
         set,
         goal,

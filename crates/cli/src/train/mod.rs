@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Serialize;
-use temponet::Model;
 use temponet::stages::Scale;
+use temponet::{Model, Options, Tuning};
 use temponet_formats::read_bytes;
 use temponet_infer::{Architecture, Weights};
 use temponet_lab::arena::Case;
-use temponet_lab::roster::Roster;
+use temponet_lab::roster::{Roster, TUNED};
 use temponet_lab::stats::percent;
 use temponet_lab::training::curves;
 use temponet_lab::training::verdict::{JudgedScheduler, TrainingVerdict, judge};
@@ -173,9 +173,12 @@ fn initial_weights(name: &str, recipe: &Recipe) -> Result<Weights> {
 /// Compares the trained model with all classical schedulers, because the best one for a load is not known beforehand. Inapplicable schedulers are
 /// left out.
 fn verdict(model: Model, trials: &[Case]) -> Result<TrainingVerdict> {
-    let roster = Roster::with(model);
+    // The verdict is on the network, so it is the network that decides.
+    let options = Options { tuning: Tuning::Off, ..Options::default() };
+    let roster = Roster { options, ..Roster::with(model) };
+    let others: Vec<String> = Roster::classical().names().into_iter().filter(|name| name != TUNED).collect();
     let _progress = temponet_lab::progress::Progress::busy("verdict");
-    Ok(judge(&roster, &Roster::classical().names(), trials, ORACLE_SECONDS)?)
+    Ok(judge(&roster, &others, trials, ORACLE_SECONDS)?)
 }
 
 /// Returns the shares of EDF and of the best other scheduler on the runs of the verdict; empty if the curve weighs jobs by value or criticality.

@@ -4,7 +4,7 @@ use temponet_task::Measure;
 
 use crate::comparison::ranking;
 use crate::comparison::{Comparison, ComparisonRow, listed};
-use crate::roster::{LEARNED, SHIELDED, is_classical};
+use crate::roster::{LEARNED, SHIELDED, TUNED, is_classical};
 use crate::stats::percent;
 
 impl Comparison {
@@ -20,6 +20,7 @@ impl Comparison {
         let sentences = [
             Some(self.lead(best)),
             self.classical_lead(best),
+            self.network_adds(),
             self.starved(best),
             self.violated(best),
             self.cost(best),
@@ -122,6 +123,18 @@ impl Comparison {
         let edge = self.lead_over(best, learned)?;
         let name = self.row(SHIELDED).unwrap_or(learned).scheduler.as_str();
         Some(format!("{name} is {} points of {} behind.", edge.points(), goal.noun(edge.measure)))
+    }
+
+    /// States what the network adds to the best simple schedulers: the distance of the learned scheduler from the tuned
+    /// portfolio without a network, where these runs can tell them apart.
+    fn network_adds(&self) -> Option<String> {
+        let (learned, tuned) = (self.row(SHIELDED)?, self.row(TUNED)?);
+        let edge = ranking::edge(&self.plan.goal, &learned.scores, &tuned.scores).filter(|edge| edge.is_clear())?;
+        let points = format!("{} points of {}", edge.points(), self.plan.goal.noun(edge.measure));
+        Some(match edge.difference > 0.0 {
+            true => format!("Network and shield add {points} to {TUNED}."),
+            false => format!("Network and shield cost {points}: {TUNED} has more."),
+        })
     }
 
     /// Names the tasks whose jobs the best scheduler never completes, or never in time.

@@ -4,12 +4,12 @@
 //! page.
 
 mod conclusion;
-pub mod ranking;
 pub mod report;
 
 use rayon::prelude::*;
 use temponet_sched::SpecError;
 use temponet_sched::shield::Role;
+pub use temponet_sim::ranking;
 use temponet_sim::{Histogram, Metrics, Recorder, SimError, Unobserved, simulate};
 use temponet_task::{Costs, Goal, Measure, Scheduler, TaskSet, Time};
 

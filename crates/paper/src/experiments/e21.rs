@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::Deserialize;
 use temponet::stages::Learned;
-use temponet::{Model, Options, Temponet};
+use temponet::{Model, Options, Temponet, Tuning};
 use temponet_lab::explain::diagnostics::{HeatMapCell, RunReport};
 use temponet_sched::build;
 
@@ -64,7 +64,7 @@ pub(super) fn reports(what: &str, cases: &[Case], model: &Arc<Model>) -> Result<
     let progress = Progress::steps(cases.len() as u64);
     progress.say(&format!("looking inside: {what}"));
     let one = |case: &Case| -> Result<RunReport, ReproduceError> {
-        let mut scheduler = Temponet::new(model.clone(), Options::default())?;
+        let mut scheduler = Temponet::new(model.clone(), Options { tuning: Tuning::Off, ..Options::default() })?;
         let mut plain = Learned::new(model.clone(), Options::default())?;
         let other = |name: &'static str| build(name).map(|scheduler| (name, scheduler)).map_err(CompareError::from);
         let mut others = [other("edf")?, other("srpt")?];

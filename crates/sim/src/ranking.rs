@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use temponet_task::{Goal, Measure};
 
-use crate::stats;
+use crate::statistics as stats;
 
 /// Scores of one scheduler: for each run, one figure per measure of the goal.
 pub type Scores = [Vec<f64>];
@@ -59,6 +59,22 @@ pub fn order(a: &[f64], b: &[f64]) -> Ordering {
     rounded(b).cmp(&rounded(a))
 }
 
+/// Returns the mean paired difference in one measure, `a` minus `b`, and its standard error, which is `None` for a
+/// single run.
+pub fn difference(a: &Scores, b: &Scores, place: usize) -> (f64, Option<f64>) {
+    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a[place] - b[place]).collect();
+    (stats::mean(&differences), stats::standard_error(&differences))
+}
+
+/// Returns the first measure in which the paired difference exceeds `margin` standard errors, and that difference, `a`
+/// minus `b`. A measure in which nothing differs, or in which the runs tell too little, passes to the next one.
+pub fn first_beyond(goal: &Goal, a: &Scores, b: &Scores, margin: f64) -> Option<(usize, f64)> {
+    (0..goal.measures().len()).find_map(|place| {
+        let (difference, error) = difference(a, b, place);
+        (difference.abs() > ROUNDING && difference.abs() > margin * error?).then_some((place, difference))
+    })
+}
+
 /// Returns the difference that tells two schedulers apart: the first clear one, else the first one; `None` if all runs
 /// are equal.
 pub fn edge(goal: &Goal, a: &Scores, b: &Scores) -> Option<Edge> {
@@ -102,6 +118,17 @@ mod tests {
         let b = vec![vec![1.0, 0.4, 0.9], vec![0.999, 0.4, 0.9], vec![1.0, 0.4, 0.9]];
         assert_eq!(edge(&goal(), &a, &b).unwrap().measure, Measure::Value);
         assert!(!are_level(&goal(), &a, &b));
+    }
+
+    #[test]
+    fn evidence_is_counted_in_standard_errors_and_a_single_run_is_none() {
+        let a = vec![vec![1.0, 0.50, 0.9], vec![1.0, 0.52, 0.9], vec![1.0, 0.51, 0.9]];
+        let b = vec![vec![1.0, 0.49, 0.8], vec![1.0, 0.53, 0.8], vec![1.0, 0.49, 0.8]];
+        // Differences in value are 0.01, -0.01 and 0.02: 0.0067 ± 0.0088.
+        assert_eq!(first_beyond(&goal(), &a, &b, 0.5).unwrap().0, 1);
+        assert_eq!(first_beyond(&goal(), &a, &b, 1.0).unwrap().0, 2, "too little evidence passes to the next measure");
+        assert_eq!(first_beyond(&goal(), &a[..1], &b[..1], 1.0), None);
+        assert_eq!(first_beyond(&goal(), &a, &a, 0.0), None);
     }
 
     #[test]

@@ -1,0 +1,110 @@
+//! `temponet tune`: which scheduler to follow on a task set, found by simulating it.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use temponet::tuning::{CandidateScore, Choice};
+use temponet::{Temponet, Tuning};
+use temponet_lab::stats::percent;
+use temponet_task::wording::counted;
+use temponet_task::{Scheduler, TaskSet};
+
+use crate::convert::written;
+use crate::paths::{Kind, Output, Replace};
+use crate::setup::{ModelArgs, SetupArgs, cores};
+use crate::{output, table};
+
+/// Find by simulation which scheduler to follow on a task set: the network or a simple one
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  temponet tune robot\n  temponet tune mytasks.toml -o tuned.safetensors\n\n\
+    The learned scheduler does the same when it starts on a set; a tuned model saves it the time. docs/tuning.md says how.")]
+pub struct Args {
+    /// Task-set file (.toml, .csv, .json, rt-app's .json, SimSo's .xml) or a built-in set's name
+    #[arg(value_name = "FILE|NAME")]
+    set: String,
+    #[command(flatten)]
+    setup: SetupArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Write the model with the choice for this set
+    #[arg(short, long, value_name = "FILE.safetensors")]
+    output: Option<PathBuf>,
+    /// Replace an existing file
+    #[arg(long)]
+    force: bool,
+    /// Print the results as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// JSON report: the set, the choice and what speaks for it.
+#[derive(Serialize)]
+struct JsonChoice<'a> {
+    task_set: &'a str,
+    cores: usize,
+    verdict: String,
+    #[serde(flatten)]
+    choice: &'a Choice,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<&'a PathBuf>,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let (set, ..) = args.setup.prepare(Some(&args.set))?;
+    // The output is claimed first, so that a path that cannot be written is noticed at once.
+    let claim = |path: &PathBuf| Output::claim(path, Kind::Model, Replace::nothing_or(args.force));
+    let file = args.output.as_ref().map(claim).transpose()?;
+    let mut roster = args.model.roster()?;
+    roster.options.tuning = Tuning::AtStart;
+    let model = roster.model.context("there is no model")?;
+    let mut fresh = (*model).clone();
+    fresh.forget_tuned();
+    let mut scheduler = Temponet::new(fresh.clone().into(), roster.options)?;
+    let system = set.system();
+    scheduler.start(&system)?;
+    let choice = scheduler.choice().context("the scheduler has not been started")?;
+    if let Some(file) = file {
+        fresh.set_tuned(&set.name, &system, choice.clone())?;
+        file.write(fresh.to_bytes().context("cannot write the model")?)?;
+    }
+    if args.json {
+        let (verdict, output) = (choice.to_string(), args.output.as_ref());
+        let report = JsonChoice { task_set: &set.name, cores: set.cores, verdict, choice, output };
+        return output::print_json(&report);
+    }
+    output::print(&text(&set, choice))?;
+    args.output.as_deref().map_or(Ok(()), |path| written(path, false))
+}
+
+fn text(set: &TaskSet, choice: &Choice) -> String {
+    let mut out =
+        format!("{}: {} on {}, {} simulated\n\n", set.name, counted(set.tasks.len(), "task"), cores(set), jobs(choice));
+    if !choice.candidates.is_empty() {
+        let mut header: Vec<&str> = vec!["candidate"];
+        header.extend(choice.measures.iter().map(String::as_str));
+        header.extend(["less the followed", "±", "blocks"]);
+        let mut rows: Vec<&CandidateScore> = choice.candidates.iter().collect();
+        rows.sort_by_key(|row| row.name != choice.name);
+        out += &table::render(&header, &rows.iter().map(|row| cells(row)).collect::<Vec<_>>());
+        out += "\n";
+    }
+    out + &format!("{choice}.\n")
+}
+
+fn jobs(choice: &Choice) -> String {
+    if choice.jobs == 0 { "none of its jobs".into() } else { format!("{} jobs", table::count(choice.jobs)) }
+}
+
+/// Cells of a candidate: its scores, and its difference in the first measure in which it differs beyond its standard error, else in which it differs.
+fn cells(row: &CandidateScore) -> Vec<String> {
+    let pairs = || row.differences.iter().zip(&row.difference_errors);
+    let (difference, error) = pairs()
+        .find(|(difference, error)| difference.abs() > **error)
+        .or_else(|| pairs().find(|(difference, _)| **difference != 0.0))
+        .unwrap_or((&0.0, &0.0));
+    let mut cells = vec![row.name.clone()];
+    cells.extend(row.scores.iter().map(|score| percent(*score)));
+    cells.extend([format!("{:+.2}", 100.0 * difference), format!("{:.2}", 100.0 * error), row.blocks.to_string()]);
+    cells
+}

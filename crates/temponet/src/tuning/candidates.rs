@@ -1,0 +1,105 @@
+//! The schedulers that a portfolio can follow.
+//!
+//! They are few on purpose: one of each kind that is best on some systems. A scheduler that only differs from another one on systems with a certain property
+//! takes part on those systems alone, because each further candidate costs effort and adds a chance of moving on noise.
+
+use temponet_sched::build;
+use temponet_task::{Arrival, Scheduler, System, Task};
+
+use crate::stages::Learned;
+
+/// Name of the network among the candidates.
+pub const NETWORK: &str = "network";
+
+/// Whether a candidate takes part on a system.
+type Applies = fn(&System) -> bool;
+
+/// Specs of the catalog's schedulers that take part, and the systems on which they do. The first one is followed as long as nothing speaks against it.
+const SPECS: [(&str, Applies); 21] = [
+    ("mh-edf", |_| true),
+    ("edf", |_| true),
+    ("edf-skip", |_| true),
+    ("look-ahead:caution=0.5:capacity=0.95", |_| true),
+    ("look-ahead:caution=0.2:capacity=0.85", |_| true),
+    ("look-ahead:caution=0:capacity=0.85", |_| true),
+    ("srpt", |_| true),
+    ("mllf", |_| true),
+    ("edzl", |_| true),
+    ("dm", |_| true),
+    ("dasa", |_| true),
+    ("lbesa", |_| true),
+    ("dios", |_| true),
+    ("red", |_| true),
+    ("muf", |system| has(system, |task| task.criticality > 0)),
+    // It divides the tasks by their utilization, which a list of jobs does not tell beforehand.
+    ("p-edf", |system| system.cores > 1 && !is_listed(system)),
+    ("d-over", |system| system.cores == 1),
+    ("mk-dbp", |system| has(system, |task| task.mk.is_some())),
+    ("skip-over-bwp", |system| has(system, |task| task.skip.is_some())),
+    ("edf-vd", |system| has(system, |task| task.wcet_high.is_some())),
+    ("cbs", |system| !system.servers.is_empty()),
+];
+
+fn has(system: &System, property: fn(&Task) -> bool) -> bool {
+    system.tasks.iter().any(property)
+}
+
+/// Whether jobs of the system are lists, which nobody knows beforehand.
+pub(super) fn is_listed(system: &System) -> bool {
+    has(system, |task| matches!(task.arrival, Arrival::Listed(_)))
+}
+
+/// Returns the system without the lists of jobs, which tell the future. Everything else is what a scheduler may know.
+pub(super) fn without_lists(system: &System) -> System {
+    let mut known = system.clone();
+    for task in &mut known.tasks {
+        if let Arrival::Listed(jobs) = &mut task.arrival {
+            *jobs = [].into();
+        }
+    }
+    known
+}
+
+/// A scheduler that can be followed.
+pub enum Candidate {
+    /// The network alone.
+    Network(Box<Learned>),
+    /// A scheduler of the catalog.
+    Classical(&'static str),
+}
+
+impl Candidate {
+    /// Name of the candidate: [`NETWORK`], or the spec of a scheduler of the catalog.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Candidate::Network(_) => NETWORK,
+            Candidate::Classical(spec) => spec,
+        }
+    }
+
+    /// Builds a scheduler of its own; `None` if the catalog does not know it.
+    pub fn scheduler(&self) -> Option<Box<dyn Scheduler>> {
+        match self {
+            Candidate::Network(learned) => Some(Box::new(learned.share())),
+            Candidate::Classical(spec) => build(spec).ok(),
+        }
+    }
+
+    /// Expected effort of a decision among this many jobs, in units of [`super::Settings::effort`].
+    pub(super) fn effort(&self, jobs: usize, cores: usize) -> u64 {
+        let jobs = jobs as u64;
+        match self {
+            Candidate::Network(_) if jobs <= cores as u64 => 1,
+            Candidate::Network(_) => 18 + jobs,
+            // Planners sort the jobs and insert them one by one.
+            Candidate::Classical(_) => 1 + jobs / 8,
+        }
+    }
+
+    /// Returns the schedulers of the catalog that take part on a system.
+    pub fn classical(system: &System) -> Vec<Candidate> {
+        let names = SPECS.iter().filter(|(_, applies)| applies(system)).map(|(spec, _)| *spec);
+        let accepts = |spec: &&str| build(spec).is_ok_and(|mut scheduler| scheduler.start(system).is_ok());
+        names.filter(accepts).map(Candidate::Classical).collect()
+    }
+}

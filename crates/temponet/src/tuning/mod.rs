@@ -1,0 +1,65 @@
+//! Tuning: which scheduler to follow on a known system is found by simulating the system.
+//!
+//! A network that was trained on many systems is not the best scheduler of each of them. The simple schedulers of the catalog are cheap to simulate, so a
+//! [`Portfolio`] holds the network together with them, lets all of them run the described tasks on the same jobs ([`choose`]), and follows the one that
+//! serves the system's goal best. The network is left only on evidence.
+//!
+//! - [`candidates`] lists the schedulers that take part, and [`contest`] runs them side by side, block by block.
+//! - [`race`] compares the blocks, drops the clearly worse, and returns a [`Choice`].
+//! - [`history`] remembers the jobs of a running system and notices when they are unlike their description; [`online`] simulates the remembered jobs.
+//! - [`fingerprint`] and [`cache`] keep a choice for the system that it was made for.
+//!
+//! No clock is read: effort is counted in decisions, and a choice is a function of system, model and settings alone. It stops paying off where the
+//! description is wrong, and where a set is so large that few jobs of each task fit into the effort.
+
+mod cache;
+mod candidates;
+mod choice;
+mod contest;
+mod fingerprint;
+mod history;
+mod online;
+mod portfolio;
+mod race;
+mod taking_over;
+
+pub use cache::Choices;
+pub use candidates::{Candidate, NETWORK};
+pub use choice::{CandidateScore, Choice, TunedModel, Why};
+pub use fingerprint::fingerprint;
+pub use portfolio::Portfolio;
+pub use race::choose;
+
+/// When the scheduler to follow is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tuning {
+    /// Never: the network is followed on every system.
+    Off,
+    /// When the scheduler starts, by simulating the described tasks. Decisions are never delayed: this is the setting for a real-time program.
+    AtStart,
+    /// When the scheduler starts, and again during the run where the jobs are not known beforehand (lists of jobs, servers) or are unlike their description, unless the shield keeps a
+    /// guarantee.
+    /// The remembered jobs are then simulated within a decision, which takes tens of milliseconds, if possible in one that leaves nothing to choose. This is
+    /// the default, and the setting for simulations.
+    #[default]
+    Online,
+}
+
+/// Effort of the choice at the start. Everything is counted, nothing is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Total effort over all candidates. One unit is about a microsecond of one core in a release build: a decision of a simple scheduler.
+    pub effort: u64,
+    /// Whether candidates run behind the shield, as they will later.
+    pub is_shielded: bool,
+}
+
+impl Settings {
+    /// Settings for candidates behind the shield, with the default effort of 250 000.
+    pub const SHIELDED: Settings = Settings { effort: EFFORT, is_shielded: true };
+    /// Settings for candidates without a shield, with the default effort of 250 000.
+    pub const BARE: Settings = Settings { effort: EFFORT, is_shielded: false };
+}
+
+/// Default effort: about a quarter of a second.
+const EFFORT: u64 = 250_000;

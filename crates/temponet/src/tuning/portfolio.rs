@@ -1,0 +1,265 @@
+//! The portfolio: a scheduler that follows the candidate that serves the system best, and that can change its mind during the run.
+
+use std::sync::Arc;
+
+use temponet_sched::shield::Role;
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
+
+use super::cache::Choices;
+use super::candidates::{Candidate, is_listed, without_lists};
+use super::choice::{Choice, TunedModel, Why};
+use super::history::History;
+use super::online::{Schedule, look};
+use super::race::choose;
+use super::taking_over::TakingOver;
+use super::{Settings, Tuning};
+use crate::Model;
+use crate::stages::Learned;
+
+/// The network, if there is one, and the simple schedulers, of which one is followed at a time.
+pub struct Portfolio {
+    network: Option<Learned>,
+    /// Choice that came with the model, if it was made for its weights.
+    tuned: Option<Arc<TunedModel>>,
+    tuning: Tuning,
+    settings: Settings,
+    choices: Choices,
+    candidates: Vec<Candidate>,
+    /// The system without lists of jobs, which tell the future; none before the start.
+    known: Option<System>,
+    choice: Option<Choice>,
+    followed: usize,
+    follower: Option<TakingOver>,
+    history: History,
+    schedule: Schedule,
+    /// Whether the choice is reviewed during the run.
+    reviews: bool,
+    /// Whether jobs are not known beforehand.
+    is_unknown: bool,
+    /// Number of times that the remembered jobs were simulated.
+    looks: u64,
+    /// Number of times that another candidate took over.
+    switches: u64,
+    /// Counters of the network in the times that it was followed before.
+    earlier: Vec<(&'static str, u64)>,
+}
+
+impl Portfolio {
+    /// The network first, then the simple schedulers, for use behind a shield.
+    pub fn with_network(network: Learned) -> Portfolio {
+        let model = network.model();
+        let tuned = model.tuned().filter(|tuned| tuned.weights == model.weights.checksum()).map(Arc::new);
+        let tuning = network.options().tuning;
+        Portfolio { network: Some(network), tuned, ..Portfolio::classical(tuning, Settings::SHIELDED) }
+    }
+
+    /// The simple schedulers alone.
+    pub fn classical(tuning: Tuning, settings: Settings) -> Portfolio {
+        Portfolio {
+            network: None,
+            tuned: None,
+            tuning,
+            settings,
+            choices: Choices::default(),
+            candidates: Vec::new(),
+            known: None,
+            choice: None,
+            followed: 0,
+            follower: None,
+            history: History::default(),
+            schedule: Schedule::default(),
+            reviews: false,
+            is_unknown: false,
+            looks: 0,
+            switches: 0,
+            earlier: Vec::new(),
+        }
+    }
+
+    /// The same portfolio with choices that are shared with others.
+    pub fn sharing(self, choices: Choices) -> Portfolio {
+        Portfolio { choices, ..self }
+    }
+
+    /// Another portfolio over the same network and choices. It has to be started like a new one.
+    pub fn share(&self) -> Portfolio {
+        Portfolio {
+            network: self.network.as_ref().map(Learned::share),
+            tuned: self.tuned.clone(),
+            ..Portfolio::classical(self.tuning, self.settings).sharing(self.choices.clone())
+        }
+    }
+
+    /// The choice at the start; none before it.
+    pub fn choice(&self) -> Option<&Choice> {
+        self.choice.as_ref()
+    }
+
+    /// Name of the candidate that is followed at present; none before the start.
+    pub fn followed(&self) -> Option<&'static str> {
+        self.candidates.get(self.followed).map(Candidate::name)
+    }
+
+    /// The network, if there is one.
+    pub fn network(&self) -> Option<&Learned> {
+        self.network.as_ref()
+    }
+
+    /// Finds the choice for a system: the one that came with the model, one made before, or a new one.
+    fn find_choice(&self, system: &System) -> Choice {
+        let favourite = self.candidates.first().map_or("", Candidate::name);
+        if self.tuning == Tuning::Off {
+            return Choice::untested(favourite, Why::Off, &system.goal);
+        }
+        if is_listed(system) {
+            return Choice::untested(favourite, Why::Unknown, &system.goal);
+        }
+        if let Some(tuned) = self.tuned.as_ref().filter(|tuned| tuned.is_for(system)) {
+            return tuned.choice.clone();
+        }
+        let model: Option<&Arc<Model>> = self.network.as_ref().map(Learned::model);
+        let options = self.network.as_ref().map(Learned::options);
+        let kind = format!("{:?} {options:?}", self.settings);
+        self.choices.get_or_make(system, model, &kind, || choose(system, &self.candidates, self.settings))
+    }
+
+    /// Lets a candidate take over. It has seen nothing of the run if the run has begun.
+    fn follow(&mut self, place: usize, system: &System, has_begun: bool) -> Result<(), NotApplicable> {
+        let Some(candidate) = self.candidates.get(place) else {
+            return Err(NotApplicable("no scheduler of the portfolio applies to this system".into()));
+        };
+        let scheduler = candidate.scheduler().ok_or_else(|| NotApplicable(candidate.name().into()))?;
+        let follower = TakingOver::start(scheduler, system, has_begun)?;
+        self.keep_counters();
+        (self.followed, self.follower) = (place, Some(follower));
+        Ok(())
+    }
+
+    /// Adds up the network's counters before it stops being followed.
+    fn keep_counters(&mut self) {
+        if self.is_network() {
+            self.earlier = self.network_counters();
+        }
+    }
+
+    /// Whether the network is followed.
+    fn is_network(&self) -> bool {
+        matches!(self.candidates.get(self.followed), Some(Candidate::Network(_)))
+    }
+
+    /// Counters of the network over all times that it was followed.
+    fn network_counters(&self) -> Vec<(&'static str, u64)> {
+        let mut counters = self.network.as_ref().map(Learned::counters).unwrap_or_default();
+        let of = |counters: &[(&str, u64)], name: &str| {
+            counters.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count)
+        };
+        let current = self.follower.as_ref().filter(|_| self.is_network()).map(TakingOver::counters);
+        for (name, count) in &mut counters {
+            *count = of(&self.earlier, name) + current.as_ref().map_or(0, |current| of(current, name));
+        }
+        counters
+    }
+
+    /// Watches whether jobs are as described, and simulates those remembered if that is due.
+    fn tune(&mut self, view: &SystemView<'_>) {
+        self.history.observe(view);
+        let must_look = self.is_unknown || self.history.is_unlike();
+        match (must_look, self.schedule.is_on()) {
+            (true, false) => self.schedule.begin(&self.history),
+            (false, true) => {
+                self.schedule.stop();
+                // Jobs are as described again, so the choice for the description holds.
+                let chosen = self.choice.as_ref().and_then(|choice| self.place_of(&choice.name));
+                self.switch(chosen.unwrap_or(self.followed), view.system);
+            }
+            _ => {}
+        }
+        if !self.schedule.is_due(&self.history, view.active.len() > view.cores()) {
+            return;
+        }
+        let Some(known) = &self.known else { return };
+        let place = look(&self.history, known, &self.candidates, self.followed, self.settings.is_shielded);
+        self.looks += 1;
+        self.schedule.looked(&self.history);
+        self.switch(place, view.system);
+    }
+
+    fn place_of(&self, name: &str) -> Option<usize> {
+        self.candidates.iter().position(|candidate| candidate.name() == name)
+    }
+
+    /// Moves to another candidate in the middle of the run. One that does not start is not followed.
+    fn switch(&mut self, place: usize, system: &System) {
+        if place == self.followed {
+            return;
+        }
+        let known = self.known.take();
+        let is_network = matches!(self.candidates.get(place), Some(Candidate::Network(_)));
+        let shown = if is_network { system } else { known.as_ref().unwrap_or(system) };
+        self.switches += u64::from(self.follow(place, shown, true).is_ok());
+        self.known = known;
+    }
+
+    /// Passes a decision on to the followed candidate.
+    fn pass_on(&mut self, view: &SystemView<'_>, assignment: &mut Assignment, only_watches: bool) {
+        if self.reviews {
+            self.tune(view);
+        }
+        // The network reads of the lists no more than it does alone; the others do not get them at all.
+        let is_network = self.is_network();
+        let known = self.known.as_ref().filter(|_| self.is_unknown && !is_network);
+        let shown = SystemView { system: known.unwrap_or(view.system), ..*view };
+        if let Some(follower) = &mut self.follower {
+            follower.decide(&shown, assignment, only_watches);
+        }
+    }
+}
+
+/// Whether a shield guarantees deadlines of this system. What it does with jobs that break its premise depends on all that it has seen, which a window of
+/// remembered jobs cannot reproduce.
+fn keeps_guarantee(system: &System) -> bool {
+    !matches!(Role::on(system), Role::Disarmed(_))
+}
+
+impl Scheduler for Portfolio {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        let known = without_lists(system);
+        self.follower = None;
+        self.earlier.clear();
+        let network = self.network.as_ref().map(|network| Candidate::Network(Box::new(network.share())));
+        let needs_others = self.tuning != Tuning::Off || network.is_none();
+        let others = if needs_others { Candidate::classical(&known) } else { Vec::new() };
+        self.candidates = network.into_iter().chain(others).collect();
+        self.is_unknown = is_listed(system) || !system.servers.is_empty();
+        self.reviews = self.tuning == Tuning::Online && !(self.settings.is_shielded && keeps_guarantee(system));
+        (self.looks, self.switches, self.followed) = (0, 0, 0);
+        if self.network.is_some() {
+            // What the network cannot read is refused, whoever would be followed.
+            self.follow(0, system, false)?;
+            self.earlier.clear();
+        }
+        let choice = self.find_choice(system);
+        let place = self.place_of(&choice.name).unwrap_or(0);
+        if place > 0 || self.network.is_none() {
+            self.follow(place, &known, false)?;
+        }
+        self.choice = Some(choice);
+        self.known = Some(known);
+        self.history.start(&system.tasks);
+        self.schedule.stop();
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        self.pass_on(view, assignment, false);
+    }
+
+    fn watch(&mut self, view: &SystemView<'_>, scratch: &mut Assignment) {
+        self.pass_on(view, scratch, true);
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let own = [("retunings", self.looks), ("switches", self.switches)];
+        self.network_counters().into_iter().chain(own).collect()
+    }
+}

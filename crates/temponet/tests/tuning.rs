@@ -1,0 +1,229 @@
+//! Contract of tuning: the choice is a function of the system, it is the candidate that a longer simulation prefers, and it never reads the future.
+
+use std::sync::Arc;
+
+use temponet::tuning::{Candidate, Choice, NETWORK, Portfolio, Settings, Why, choose};
+use temponet::{Model, Options, Temponet, Tuning};
+use temponet_sim::generate::{Spec, generate};
+use temponet_sim::{Recorder, Unobserved, ranking, simulate};
+use temponet_task::{Arrival, Costs, ExecutionModel, ListedJob, Mode, Scheduler, Task, TaskSet, Time};
+
+/// A fifth of the default effort is enough for tests.
+const SMALL: Settings = Settings { effort: 50_000, ..Settings::BARE };
+
+fn ms(time: u64) -> Time {
+    Time::from_ms(time)
+}
+
+/// Overload with execution times between half the wcet and the wcet.
+fn drawn(tasks: usize, cores: usize, load: f64, seed: u64) -> TaskSet {
+    let mut set = generate(&Spec::new(tasks, cores, load * cores as f64), seed).unwrap();
+    for task in &mut set.tasks {
+        task.bcet = Time(task.wcet.0 / 2);
+        task.execution = ExecutionModel::Uniform;
+    }
+    set
+}
+
+fn chosen(set: &TaskSet) -> Choice {
+    let system = set.system();
+    choose(&system, &Candidate::classical(&system), SMALL)
+}
+
+/// Goal scores of a scheduler on a run of the set, for several seeds that tuning does not use.
+fn scores(set: &TaskSet, scheduler: &mut dyn Scheduler, runs: u64, horizon: Time) -> Vec<Vec<f64>> {
+    let goal = set.goal();
+    let run = |seed| simulate(set, seed, horizon, scheduler, &mut Unobserved).unwrap().scores(&goal);
+    (1..=runs).map(run).collect()
+}
+
+#[test]
+fn the_choice_is_a_function_of_the_system() {
+    let set = drawn(8, 2, 1.3, 1);
+    let first = chosen(&set);
+    let others: Vec<_> = (0..3)
+        .map(|_| {
+            std::thread::spawn({
+                let set = set.clone();
+                move || chosen(&set)
+            })
+        })
+        .collect();
+    for other in others {
+        assert_eq!(other.join().unwrap(), first);
+    }
+    let text = serde_json::to_string(&first).unwrap();
+    assert_eq!(serde_json::from_str::<Choice>(&text).unwrap(), first);
+}
+
+#[test]
+fn a_candidate_that_is_clearly_best_is_chosen() {
+    // Migrations that take as long as jobs: whoever migrates least is best.
+    let mut costly = drawn(10, 4, 0.85, 2);
+    costly.costs = Costs { migration: ms(4), context_switch: Time::from_us(300), ..Costs::default() };
+    let choice = chosen(&costly);
+    let migrations = |spec: &str| {
+        let mut scheduler = temponet_sched::build(spec).unwrap();
+        simulate(&costly, 1, Time::from_secs(4), &mut *scheduler, &mut Unobserved).unwrap().migrations
+    };
+    assert!(migrations(&choice.name) < migrations("edzl"), "{choice}");
+    // Values over four decades: what counts jobs loses most of the value.
+    let mut valued = drawn(10, 1, 1.6, 3);
+    for (place, task) in valued.tasks.iter_mut().enumerate() {
+        task.value = 10f64.powf(place as f64 * 4.0 / 9.0);
+    }
+    let choice = chosen(&valued);
+    let minds_no_values = ["edf", "edf-skip", "mh-edf", "srpt", "mllf", "edzl", "dm"];
+    assert!(!minds_no_values.contains(&choice.name.as_str()), "{choice}");
+    assert!(choice.candidate("edf").unwrap().scores[0] < choice.candidate(&choice.name).unwrap().scores[0] - 0.1);
+    // Three levels of criticality, the most critical tasks with the longest deadlines.
+    let mut critical = drawn(9, 1, 1.5, 4);
+    critical.tasks.sort_by_key(|task| task.deadline);
+    critical.tasks.iter_mut().enumerate().for_each(|(place, task)| task.criticality = place as u8 / 3);
+    let choice = chosen(&critical);
+    assert!(["muf", "dios"].contains(&choice.name.as_str()), "{choice}");
+}
+
+#[test]
+fn tuned_is_nowhere_clearly_below_the_best_candidate() {
+    below_none(&[(8, 1, 1.3), (8, 2, 1.2), (12, 4, 1.4)], 1, 4, Time::from_secs(3));
+}
+
+/// The same over more sets and longer runs.
+#[test]
+#[ignore = "takes minutes"]
+fn tuned_is_nowhere_clearly_below_the_best_candidate_on_many_sets() {
+    below_none(
+        &[(6, 1, 1.1), (12, 1, 1.5), (12, 2, 1.2), (20, 4, 1.1), (30, 4, 1.6), (40, 8, 1.3)],
+        8,
+        10,
+        Time::from_secs(10),
+    );
+}
+
+fn below_none(shapes: &[(usize, usize, f64)], sets: u64, runs: u64, horizon: Time) {
+    for (tasks, cores, load) in shapes {
+        for seed in 0..sets {
+            let mut set = drawn(*tasks, *cores, *load, 100 + seed);
+            for (place, task) in set.tasks.iter_mut().enumerate() {
+                // Every second set has values.
+                task.value = if seed % 2 == 1 { 1.0 + (place % 4) as f64 } else { 1.0 };
+            }
+            let goal = set.goal();
+            let mut tuned = Portfolio::classical(Tuning::AtStart, Settings::BARE);
+            let own = scores(&set, &mut tuned, runs, horizon);
+            for candidate in Candidate::classical(&set.system()) {
+                let other = scores(&set, &mut *candidate.scheduler().unwrap(), runs, horizon);
+                let edge = ranking::edge(&goal, &own, &other);
+                let is_below = edge.is_some_and(|edge| edge.is_clear() && edge.difference < -0.01);
+                let name = candidate.name();
+                assert!(
+                    !is_below,
+                    "{tasks} tasks, {cores} cores, seed {seed}: {:?} below {name}: {edge:?}",
+                    tuned.followed()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_simulated_where_nothing_is_left_to_choose() {
+    let system = drawn(6, 1, 0.6, 5).system();
+    let choice = choose(&system, &Candidate::classical(&system), Settings::SHIELDED);
+    assert_eq!((choice.why, choice.candidates.len()), (Why::Guaranteed, 0));
+    let bare = choose(&system, &Candidate::classical(&system), SMALL);
+    assert_eq!(bare.why, Why::Simulated);
+}
+
+/// Listed jobs of three tasks in overload. Those released after `until` take `late_ms`.
+fn listed(until: Time, late_ms: u64) -> TaskSet {
+    let jobs = |offset: u64, period: u64, work: u64| {
+        let job = move |number: u64| {
+            let release = ms(offset + number * period);
+            let wcet = ms(if release > until { late_ms } else { work + number % 3 });
+            let deadline = release + ms(period + 2);
+            ListedJob { release, deadline, execution: wcet, wcet, bcet: wcet, criticality: 0, value: 1.0 }
+        };
+        Arrival::Listed((0..4_000 / period).map(job).collect())
+    };
+    let task = |name: &str, arrival| Task { arrival, ..Task::periodic(name, ms(10), ms(3)) };
+    let tasks = vec![task("a", jobs(0, 5, 2)), task("b", jobs(1, 8, 3)), task("c", jobs(2, 13, 7))];
+    TaskSet::new("trace", tasks, 1)
+}
+
+#[test]
+fn listed_jobs_do_not_leak_before_their_release() {
+    let now = ms(3_000);
+    let schedule = |set: &TaskSet, scheduler: &mut dyn Scheduler| {
+        let mut recorder = Recorder::until(now);
+        simulate(set, 1, now, scheduler, &mut recorder).unwrap();
+        (recorder.slices, scheduler.counters())
+    };
+    let (one, other) = (listed(now, 1), listed(now, 4));
+    let options = || Portfolio::classical(Tuning::Online, Settings::BARE);
+    let (a, counters) = schedule(&one, &mut options());
+    assert_eq!(a.len(), schedule(&other, &mut options()).0.len());
+    assert_eq!(a, schedule(&other, &mut options()).0);
+    let looks = counters.iter().find(|(name, _)| *name == "retunings").unwrap().1;
+    assert!(looks > 0, "{counters:?}");
+}
+
+#[test]
+fn a_switch_of_the_mode_is_noticed_and_its_end_too() {
+    let mut set = drawn(6, 1, 0.9, 7);
+    let mode = |name: &str, at, work| Mode { name: name.into(), at, work, rate: 1.0, tasks: None };
+    set.modes = vec![mode("busy", Time::from_secs(2), 1.8), mode("calm", Time::from_secs(8), 1.0)];
+    let mut portfolio = Portfolio::classical(Tuning::Online, Settings::BARE);
+    simulate(&set, 1, Time::from_secs(2), &mut portfolio, &mut Unobserved).unwrap();
+    let count = |portfolio: &Portfolio, name: &str| {
+        portfolio.counters().iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count)
+    };
+    assert_eq!(count(&portfolio, "retunings"), 0, "jobs are as described");
+    simulate(&set, 1, Time::from_secs(8), &mut portfolio, &mut Unobserved).unwrap();
+    assert!(count(&portfolio, "retunings") > 0);
+    simulate(&set, 1, Time::from_secs(40), &mut portfolio, &mut Unobserved).unwrap();
+    assert_eq!(
+        portfolio.followed(),
+        portfolio.choice().map(|choice| choice.name.as_str()),
+        "the description holds again"
+    );
+    let mut at_start = Portfolio::classical(Tuning::AtStart, Settings::BARE);
+    simulate(&set, 1, Time::from_secs(8), &mut at_start, &mut Unobserved).unwrap();
+    assert_eq!(count(&at_start, "retunings"), 0);
+}
+
+#[test]
+fn a_tuned_model_is_followed_on_its_own_system_only() {
+    let (set, other) = (drawn(6, 1, 1.4, 8).system(), drawn(6, 1, 1.4, 9).system());
+    let mut model = Model::built_in().unwrap();
+    let mut made_up = choose(&set, &Candidate::classical(&set), SMALL);
+    made_up.name = "srpt".into();
+    model.set_tuned("mine", &set, made_up.clone()).unwrap();
+    let model = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    let mut scheduler = Temponet::new(Arc::new(model.clone()), Options::default()).unwrap();
+    scheduler.start(&set).unwrap();
+    assert_eq!((scheduler.followed(), scheduler.choice()), (Some("srpt"), Some(&made_up)));
+    let mut again = scheduler.share();
+    again.start(&set).unwrap();
+    assert_eq!(again.followed(), Some("srpt"));
+    scheduler.start(&other).unwrap();
+    assert_ne!(scheduler.choice(), Some(&made_up));
+    assert_eq!(scheduler.choice().unwrap().favourite, NETWORK);
+    // Another network needs another choice.
+    let mut trained = model;
+    let bias = trained.weights.tensor("head.idle.bias").iter().map(|bias| bias + 1.0).collect();
+    trained.weights.set_tensor("head.idle.bias", bias);
+    let mut scheduler = Temponet::new(Arc::new(trained), Options::default()).unwrap();
+    scheduler.start(&set).unwrap();
+    assert_ne!(scheduler.choice(), Some(&made_up));
+}
+
+#[test]
+fn without_tuning_the_network_is_followed() {
+    let set = drawn(6, 1, 1.4, 10).system();
+    let options = Options { tuning: Tuning::Off, ..Options::default() };
+    let mut scheduler = Temponet::new(Model::built_in().unwrap().into(), options).unwrap();
+    scheduler.start(&set).unwrap();
+    assert_eq!((scheduler.followed(), scheduler.choice().unwrap().why), (Some(NETWORK), Why::Off));
+}
