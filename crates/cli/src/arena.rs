@@ -95,24 +95,24 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns a table of the scenarios: name, version of the arena, whether training draws such sets, score, number of sets.
+/// Returns the list of the scenarios: name, version of the arena, whether training draws such sets, score, number of sets.
 fn listing(scenarios: &[Scenario], as_markdown: bool) -> String {
-    let header = ["scenario", "version", "kind", "score", "sets", "description"];
-    let row = |scenario: &Scenario| {
+    let row = |scenario: &Scenario| -> [String; 6] {
         let kind = if scenario.held_out { "held out" } else { "" };
-        let sets = scenario.seeds.clone().count().to_string();
         let description = scenario.description.trim_start_matches("held out: ").to_string();
-        vec![
-            scenario.name.clone(),
-            scenario.arena.to_string(),
-            kind.into(),
-            scenario.goal.name().into(),
-            sets,
-            description,
-        ]
+        let [version, sets] = [u64::from(scenario.arena), scenario.seeds.clone().count() as u64].map(|n| n.to_string());
+        [scenario.name.clone(), version, kind.into(), scenario.goal.name().into(), sets, description]
     };
-    let rows: Vec<Vec<String>> = scenarios.iter().map(row).collect();
-    if as_markdown { table::markdown(&header, &rows) } else { table::render(&header, &rows) }
+    if as_markdown {
+        let rows: Vec<Vec<String>> = scenarios.iter().map(|scenario| row(scenario).to_vec()).collect();
+        return table::markdown(&["scenario", "version", "kind", "score", "sets", "description"], &rows);
+    }
+    // Descriptions are long, so they stand at the end of a line, flush left.
+    let line = |scenario: &Scenario| {
+        let [name, version, kind, score, sets, description] = row(scenario);
+        format!("{name:<22} version {version}  {kind:<8}  {score:<8}  {sets:>3} sets  {description}\n")
+    };
+    scenarios.iter().map(line).collect()
 }
 
 fn text(arena: &ArenaResults) -> String {
@@ -176,7 +176,12 @@ fn overview(arena: &ArenaResults) -> (Vec<&str>, Vec<Vec<String>>) {
     header.extend((has_planner && has(SHIELDED) && has(TUNED)).then_some("planner's gain"));
     header.push("optimum");
     let score = |row: Option<&ArenaRow>| row.map_or("–".into(), |row| percent(row.score()));
-    let share = |value: Option<f64>| value.map_or("–".into(), |value| format!("{:.0}%", 100.0 * value));
+    let share = |value: Option<f64>| match value {
+        None => "–".into(),
+        // The gap is small where the loss is many times as large.
+        Some(loss) if loss < -1.0 => "<-100%".into(),
+        Some(value) => format!("{:.0}%", 100.0 * value),
+    };
     let line = |outcome: &ScenarioResult| {
         let name = |row: Option<&ArenaRow>| row.map_or("–".into(), |row| row.label.clone());
         let (best, rival) = (outcome.best_classical(), outcome.best_rival());
