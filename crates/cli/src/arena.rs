@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde::Serialize;
-use temponet_lab::arena::scenario::{all, find};
-use temponet_lab::arena::{ArenaPlan, ArenaResults, ArenaRow, ScenarioResult, page, run as run_plan};
+use temponet_lab::arena::scenario::{all, find, of_version};
+use temponet_lab::arena::{
+    ArenaPlan, ArenaResults, ArenaRow, Difference, Scenario, ScenarioResult, TUNED, page, run as run_plan,
+};
 use temponet_lab::roster::{SHIELDED, UNSHIELDED};
 use temponet_lab::stats::{percent, points};
 
@@ -19,13 +21,20 @@ use crate::table;
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  temponet arena --quick\n  temponet arena --model weights.safetensors --report arena.html\n  \
-    temponet arena --scenario one-core-overload values --schedulers edf,mh-edf --json\n\n\
+    temponet arena --scenario one-core-overload values --schedulers edf,mh-edf --json\n  \
+    temponet arena --version 2 --list\n\n\
     A full run takes minutes. docs/arena.md describes the scenarios."
 )]
 pub struct Args {
-    /// Scenarios to run, separated by commas or spaces [default: all]
-    #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
+    /// Scenarios to run, separated by commas or spaces [default: all of the version]
+    #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',', conflicts_with = "arena")]
     scenario: Vec<String>,
+    /// Version of the arena: 1, 2 or all
+    #[arg(long = "version", value_name = "V", default_value = "all", value_parser = ["1", "2", "all"])]
+    arena: String,
+    /// List the scenarios instead of running them
+    #[arg(long)]
+    list: bool,
     /// Schedulers to run, separated by commas, or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     schedulers: String,
@@ -34,6 +43,9 @@ pub struct Args {
     /// Run only a few sets of each scenario
     #[arg(long)]
     quick: bool,
+    /// Run planners on this many sets of each scenario only, evenly spread [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    planner_sets: Option<u32>,
     /// Write a self-contained HTML page with a plot over the scenarios and their tables
     #[arg(long, value_name = "OUT.html")]
     report: Option<PathBuf>,
@@ -50,14 +62,25 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<()> {
     let scenarios = match args.scenario.is_empty() {
-        true => all()?,
+        true => match args.arena.as_str() {
+            "1" => of_version(1)?,
+            "2" => of_version(2)?,
+            _ => all()?,
+        },
         false => args.scenario.iter().map(|name| find(name)).collect::<Result<_, _>>()?,
     };
+    if args.list {
+        return match args.json {
+            true => output::print_json(&scenarios.iter().map(JsonListed::of).collect::<Vec<JsonListed>>()),
+            false => output::print(&listing(&scenarios, args.markdown)),
+        };
+    }
     let roster = args.model.roster()?;
     let schedulers = chosen(&args.schedulers, &roster)?;
     // The output is claimed first, so that a path that cannot be written does not waste a long run.
     let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
-    let plan = ArenaPlan { scenarios, schedulers, roster, quick: args.quick };
+    let planner_sets = args.planner_sets.map(|sets| sets as usize);
+    let plan = ArenaPlan { scenarios, schedulers, roster, quick: args.quick, planner_sets };
     let arena = run_plan(&plan, &plan.progress())?;
     if let Some(file) = report_file {
         file.write(page::html(&arena))?;
@@ -72,6 +95,26 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
+/// Returns the list of the scenarios: name, version of the arena, whether training draws such sets, score, number of sets.
+fn listing(scenarios: &[Scenario], as_markdown: bool) -> String {
+    let row = |scenario: &Scenario| -> [String; 6] {
+        let kind = if scenario.held_out { "held out" } else { "" };
+        let description = scenario.description.trim_start_matches("held out: ").to_string();
+        let [version, sets] = [u64::from(scenario.arena), scenario.seeds.clone().count() as u64].map(|n| n.to_string());
+        [scenario.name.clone(), version, kind.into(), scenario.goal.name().into(), sets, description]
+    };
+    if as_markdown {
+        let rows: Vec<Vec<String>> = scenarios.iter().map(|scenario| row(scenario).to_vec()).collect();
+        return table::markdown(&["scenario", "version", "kind", "score", "sets", "description"], &rows);
+    }
+    // Descriptions are long, so they stand at the end of a line, flush left.
+    let line = |scenario: &Scenario| {
+        let [name, version, kind, score, sets, description] = row(scenario);
+        format!("{name:<22} version {version}  {kind:<8}  {score:<8}  {sets:>3} sets  {description}\n")
+    };
+    scenarios.iter().map(line).collect()
+}
+
 fn text(arena: &ArenaResults) -> String {
     let mut out: String = arena.scenarios.iter().map(scenario_text).collect();
     if arena.scenarios.len() > 1 {
@@ -82,51 +125,84 @@ fn text(arena: &ArenaResults) -> String {
 }
 
 fn scenario_text(outcome: &ScenarioResult) -> String {
-    let header = ["scheduler", "score", "±95%", "jobs in time", "less best classical", "±95%"];
+    let mut header = vec!["scheduler", "score", "±95%", "jobs in time", "less best classical", "±95%"];
+    let has_levels = outcome.rows.iter().any(|row| row.levels().len() > 1);
+    header.extend(has_levels.then_some("levels from the highest"));
     let optimum = outcome.possible;
     let bound = format!("{}{}", optimum.sign(), percent(optimum.upper));
     let mut rows = vec![vec![optimum.name().to_string(), bound]];
     rows[0].resize(header.len(), String::new());
     rows.extend(outcome.rows.iter().map(|row| {
-        let (difference, interval) = outcome.against_best(row).unwrap_or_default();
+        let difference = outcome.against_best(row);
         let cell = |value: Option<f64>| value.map_or("–".into(), points);
-        vec![
-            row.label.clone(),
+        let mut cells = vec![
+            row.name(outcome.sets),
             percent(row.score()),
             cell(row.ci95()),
             percent(row.compliance()),
-            cell(Some(difference)),
-            cell(interval),
-        ]
+            cell(difference.map(|of| of.mean)),
+            cell(difference.and_then(|of| of.ci95)),
+        ];
+        if has_levels {
+            cells.push(row.levels().into_iter().map(percent).collect::<Vec<String>>().join(" "));
+        }
+        cells
     }));
     let mut out = format!("{}: {}\n{}\n\n", outcome.scenario.name, outcome.scenario.description, outcome.facts());
     out += &table::render(&header, &rows);
     for (name, why) in &outcome.skipped {
         out += &format!("not run: {name} ({why})\n");
     }
+    if let Some(sets) = outcome.sets_with_fewer_critical() {
+        out += &format!(
+            "fewer critical jobs in time than with the best classical scheduler: in {sets} of {} sets\n",
+            outcome.sets
+        );
+    }
     out + "\n"
 }
 
-/// Returns a table with one row for each scenario: EDF, the best classical scheduler, the learned one if it ran, and the optimum.
+/// Returns a table with one row for each scenario: EDF, the best classical scheduler and the best of all others, each chosen with
+/// hindsight, then the tuned, the planning and the learned scheduler as far as they ran, and the optimum.
 fn overview(arena: &ArenaResults) -> (Vec<&str>, Vec<Vec<String>>) {
     let row_of = |name: &str| arena.scenarios.iter().find_map(|outcome| outcome.row(name));
     let has = |name: &str| row_of(name).is_some();
-    let learned: Vec<&str> = [SHIELDED, UNSHIELDED].into_iter().filter(|name| has(name)).collect();
-    let mut header = vec!["scenario", "edf", "best classical", "score"];
+    let has_planner = arena.scenarios.iter().any(|outcome| outcome.planner().is_some());
+    let learned: Vec<&str> = [TUNED, SHIELDED, UNSHIELDED].into_iter().filter(|name| has(name)).collect();
+    let mut header = vec!["scenario", "edf", "best classical", "score", "best other", "score"];
+    header.extend(has_planner.then_some("planner"));
     header.extend(learned.iter().filter_map(|name| row_of(name)).map(|row| row.label.as_str()));
-    header.extend(has(SHIELDED).then_some(["less best", "±95%", "standing"]).into_iter().flatten());
+    header.extend(has(SHIELDED).then_some(["less best other", "±95%", "standing", "gap closed"]).into_iter().flatten());
+    header.extend((has_planner && has(SHIELDED) && has(TUNED)).then_some("planner's gain"));
     header.push("optimum");
     let score = |row: Option<&ArenaRow>| row.map_or("–".into(), |row| percent(row.score()));
+    let share = |value: Option<f64>| match value {
+        None => "–".into(),
+        // The gap is small where the loss is many times as large.
+        Some(loss) if loss < -1.0 => "<-100%".into(),
+        Some(value) => format!("{:.0}%", 100.0 * value),
+    };
     let line = |outcome: &ScenarioResult| {
-        let best = outcome.best_classical();
-        let name = best.map_or("–", |row| &row.label);
-        let mut cells = vec![outcome.scenario.name.clone(), score(outcome.row("edf")), name.into(), score(best)];
+        let name = |row: Option<&ArenaRow>| row.map_or("–".into(), |row| row.label.clone());
+        let (best, rival) = (outcome.best_classical(), outcome.best_rival());
+        let mut cells = vec![outcome.scenario.name.clone(), score(outcome.row("edf"))];
+        cells.extend([name(best), score(best), name(rival), score(rival)]);
+        if has_planner {
+            cells.push(outcome.planner().map_or("–".into(), |row| match row.runs.len() {
+                all if all == outcome.sets => percent(row.score()),
+                some => format!("{} ({some} sets)", percent(row.score())),
+            }));
+        }
         cells.extend(learned.iter().map(|name| score(outcome.row(name))));
         if has(SHIELDED) {
-            let delta = outcome.paired_delta();
-            cells.push(delta.map_or("–".into(), |(mean, _)| points(mean)));
-            cells.push(delta.and_then(|(_, interval)| interval).map_or("–".into(), points));
+            let delta = outcome.against_best_rival();
+            cells.push(delta.map_or("–".into(), |of| points(of.mean)));
+            cells.push(delta.and_then(|of| of.ci95).map_or("–".into(), points));
             cells.push(outcome.standing().map_or("–", |standing| standing.name()).into());
+            cells.push(share(outcome.gap_closed()));
+        }
+        if has_planner && has(SHIELDED) && has(TUNED) {
+            cells.push(share(outcome.planner_gain_reached()));
         }
         cells.push(format!("{}{}", outcome.possible.sign(), percent(outcome.possible.upper)));
         cells
@@ -182,16 +258,30 @@ struct JsonArena<'a> {
 struct JsonScenario<'a> {
     name: &'a str,
     version: u32,
+    /// Version of the arena.
+    arena: u32,
+    held_out: bool,
     description: &'a str,
     goal: &'static str,
     sets: usize,
     /// Schedulers, the best one first.
     schedulers: Vec<JsonRow<'a>>,
     best_classical: Option<&'a str>,
+    /// Best of all schedulers but the learned one and planners.
+    best_other: Option<&'a str>,
     /// Score of the learned scheduler minus that of the best classical one, paired by set; null without a model.
     paired_delta: Option<JsonDelta>,
-    /// `below`, `level`, `undecided` or `above`; null without a model.
+    /// Score of the learned scheduler minus that of the best other one, paired by set; null without a model.
+    other_delta: Option<JsonDelta>,
+    /// `below`, `level`, `undecided` or `above`, against the best other scheduler; null without a model.
     standing: Option<&'static str>,
+    /// Closed share of the gap between the best classical scheduler and the optimum; null if there is none.
+    gap_closed: Option<f64>,
+    /// The planner on its own sets, if planner, tuned and learned scheduler all ran.
+    planner: Option<JsonPlanner>,
+    /// Number of sets in which the learned scheduler has fewer critical jobs in time than the best classical one; null without
+    /// critical jobs.
+    sets_with_fewer_critical: Option<usize>,
     clairvoyant: JsonOptimum,
     skipped: Vec<JsonSkipped<'a>>,
 }
@@ -202,12 +292,60 @@ struct JsonRow<'a> {
     score: f64,
     compliance: f64,
     ci95: Option<f64>,
+    /// Share of jobs in time by criticality level, the highest first; empty without critical jobs.
+    levels: Vec<f64>,
+    /// Numbers of the sets that the scheduler ran on; null for all of them.
+    sets: Option<&'a [usize]>,
+    /// Score of each of these sets.
+    scores: Vec<f64>,
 }
 
 #[derive(Serialize)]
 struct JsonDelta {
     mean: f64,
     ci95: Option<f64>,
+}
+
+impl From<Difference> for JsonDelta {
+    fn from(Difference { mean, ci95 }: Difference) -> JsonDelta {
+        JsonDelta { mean, ci95 }
+    }
+}
+
+/// Gains over the scheduler `tuned`, on the sets that the planner ran on.
+#[derive(Serialize)]
+struct JsonPlanner {
+    sets: usize,
+    gain: JsonDelta,
+    learned_gain: JsonDelta,
+    /// The learned scheduler's gain as a share of the planner's; null if the planner gains hardly anything.
+    reached: Option<f64>,
+}
+
+/// A scenario in a list.
+#[derive(Serialize)]
+struct JsonListed<'a> {
+    name: &'a str,
+    version: u32,
+    arena: u32,
+    held_out: bool,
+    goal: &'static str,
+    sets: usize,
+    description: &'a str,
+}
+
+impl<'a> JsonListed<'a> {
+    fn of(scenario: &'a Scenario) -> JsonListed<'a> {
+        JsonListed {
+            name: &scenario.name,
+            version: scenario.version,
+            arena: scenario.arena,
+            held_out: scenario.held_out,
+            goal: scenario.goal.name(),
+            sets: scenario.seeds.clone().count(),
+            description: &scenario.description,
+        }
+    }
 }
 
 /// Clairvoyant optimum. `exact` tells whether `upper` is the optimum rather than a bound.
@@ -232,6 +370,12 @@ struct JsonSummary {
     above: usize,
     /// Closed share of all gaps between the best classical scheduler and the optimum; null if there is no gap.
     gap_closed: Option<f64>,
+    /// Share of the planner's gains over `tuned` that the learned scheduler reaches; null without a planner.
+    planner_gain_reached: Option<f64>,
+    /// Number of scenarios with critical jobs.
+    critical: usize,
+    /// Number of those with a set in which fewer critical jobs are in time than with the best classical scheduler.
+    fewer_critical: usize,
     verdict: String,
 }
 
@@ -239,7 +383,19 @@ impl<'a> JsonArena<'a> {
     fn of(arena: &'a ArenaResults) -> JsonArena<'a> {
         let summary = arena.summary().zip(arena.verdict()).map(|(summary, verdict)| {
             let [below, level, undecided, above] = summary.standings;
-            JsonSummary { below, level, undecided, above, gap_closed: summary.gap_closed, verdict }
+            let (critical, fewer_critical) = summary.critical;
+            let (gap_closed, planner_gain_reached) = (summary.gap_closed, summary.planner_gain_reached);
+            JsonSummary {
+                below,
+                level,
+                undecided,
+                above,
+                gap_closed,
+                planner_gain_reached,
+                critical,
+                fewer_critical,
+                verdict,
+            }
         });
         JsonArena { quick: arena.quick, scenarios: arena.scenarios.iter().map(JsonScenario::of).collect(), summary }
     }
@@ -252,18 +408,35 @@ impl<'a> JsonScenario<'a> {
             score: row.score(),
             compliance: row.compliance(),
             ci95: row.ci95(),
+            levels: row.levels(),
+            sets: (row.runs.len() < outcome.sets).then_some(&row.runs[..]),
+            scores: row.values(),
         };
         let optimum = outcome.possible;
+        let planner = outcome.planner().zip(outcome.gains_over_tuned());
+        let planner = planner.map(|(row, (gain, learned))| JsonPlanner {
+            sets: row.runs.len(),
+            gain: gain.into(),
+            learned_gain: learned.into(),
+            reached: outcome.planner_gain_reached(),
+        });
         JsonScenario {
             name: &outcome.scenario.name,
             version: outcome.scenario.version,
+            arena: outcome.scenario.arena,
+            held_out: outcome.scenario.held_out,
             description: &outcome.scenario.description,
             goal: outcome.scenario.goal.name(),
             sets: outcome.sets,
             schedulers: outcome.rows.iter().map(row).collect(),
             best_classical: outcome.best_classical().map(|row| row.label.as_str()),
-            paired_delta: outcome.paired_delta().map(|(mean, ci95)| JsonDelta { mean, ci95 }),
+            best_other: outcome.best_rival().map(|row| row.label.as_str()),
+            paired_delta: outcome.against_best_classical().map(JsonDelta::from),
+            other_delta: outcome.against_best_rival().map(JsonDelta::from),
             standing: outcome.standing().map(|standing| standing.name()),
+            gap_closed: outcome.gap_closed(),
+            planner,
+            sets_with_fewer_critical: outcome.sets_with_fewer_critical(),
             clairvoyant: JsonOptimum { exact: optimum.is_exact, upper: optimum.upper, lower: optimum.lower },
             skipped: outcome.skipped.iter().map(|(scheduler, reason)| JsonSkipped { scheduler, reason }).collect(),
         }

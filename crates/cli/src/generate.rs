@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long, value_name = "LIST", value_parser = modes)]
     modes: Option<Modes>,
     /// Further properties at random: wide (each with its probability), or a list of sporadic, bursts, jitter, offsets, deadlines, execution,
-    /// told, overruns, values, criticality, firm, costs, keep_late, modes, lists (a .csv file). The utilization is then the mean one
+    /// told, overruns, values, criticality, firm, costs, keep_late, modes, lists (one core, a .csv file). The utilization is then the mean one
     #[arg(long, value_name = "LIST", value_parser = variety)]
     variety: Option<Box<Variety>>,
     /// File to write; its extension (.toml, .json or .csv) determines the format
@@ -77,7 +77,11 @@ fn modes(text: &str) -> Result<Modes, String> {
 }
 
 fn variety(text: &str) -> Result<Box<Variety>, String> {
-    let variety = Variety::preset(text).map_or_else(|| Variety::certain(text.split(',').map(str::trim)), Ok)?;
+    let mut variety = Variety::preset(text).map_or_else(|| Variety::certain(text.split(',').map(str::trim)), Ok)?;
+    if Variety::PRESETS.contains(&text) {
+        // A list of jobs is another kind of file, which the user has to choose by its name.
+        variety.lists.chance = 0.0;
+    }
     Ok(Box::new(variety))
 }
 

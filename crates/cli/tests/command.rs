@@ -664,6 +664,53 @@ fn the_arena_prints_scores_beside_the_optimum() {
 }
 
 #[test]
+fn the_versions_of_the_arena_are_listed_and_hold_rivals_and_levels() {
+    let folder = Folder::new("arena2");
+    let listed = |version: &'static str| folder.json(&["arena", "--version", version, "--list", "--json"]);
+    let (first, second, all) = (listed("1"), listed("2"), listed("all"));
+    let count = |list: &serde_json::Value| list.as_array().unwrap().len();
+    assert_eq!((count(&first), count(&second), count(&all)), (21, 29, 50));
+    assert!(second.as_array().unwrap().iter().all(|scenario| scenario["arena"] == 2));
+    let text = folder.stdout(&["arena", "--version", "2", "--list"]);
+    assert!(text.contains("video-frames           version 2  held out  value"), "{text}");
+    assert!(folder.error(&["arena", "--version", "3"]).contains("[possible values: 1, 2, all]"));
+    let schedulers = "edf,muf,look-ahead,temponet";
+    let call = ["arena", "--quick", "--scenario", "far-labels", "--schedulers", schedulers, "--model", "random:1"];
+    let json = folder.json(&[&call[..], &["--json", "--planner-sets", "2"]].concat());
+    let scenario = &json["scenarios"][0];
+    assert_eq!((&scenario["held_out"], &scenario["goal"]), (&true.into(), &"critical".into()));
+    let rows = scenario["schedulers"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["levels"].as_array().unwrap().len() == 3), "{rows:?}");
+    assert!(rows.iter().all(|row| row["scores"].as_array().unwrap().len() == 5 && row["sets"].is_null()));
+    assert_eq!(scenario["best_classical"], "muf");
+    assert!(scenario["other_delta"]["mean"].is_f64() && scenario["planner"].is_null());
+    assert!(scenario["sets_with_fewer_critical"].is_u64() && json["summary"]["critical"] == 1);
+    let more = folder.json(&["arena", "--quick", "--scenario", "two-tasks", "--schedulers", "edf,all,edf", "--json"]);
+    let names =
+        more["scenarios"][0]["schedulers"].as_array().unwrap().iter().filter(|row| row["name"] == "edf").count();
+    assert_eq!(names, 1);
+}
+
+#[test]
+fn generated_sets_can_have_every_property() {
+    let folder = Folder::new("variety");
+    let call = |variety: &'static str, file: &'static str| {
+        vec!["generate", "--tasks", "8", "--utilization", "1.5", "--cores", "2", "--variety", variety, "-o", file]
+    };
+    folder.stdout(&call("sporadic,values,told", "varied.toml"));
+    let text = folder.read("varied.toml");
+    assert!(text.contains("kind = \"sporadic\"") && text.contains("value = "), "{text}");
+    let lists = ["generate", "--tasks", "8", "--utilization", "0.8", "--variety", "execution,lists", "-o", "jobs.csv"];
+    folder.stdout(&lists);
+    assert!(folder.read("jobs.csv").contains("release_ns"));
+    for seed in ["1", "2", "3", "4", "5", "6", "7", "8"] {
+        folder.stdout(&[&call("wide", "wide.toml")[..], &["--seed", seed, "--force"]].concat());
+        folder.stdout(&["simulate", "wide.toml", "--scheduler", "edf"]);
+    }
+    assert!(folder.error(&call("jiter", "wrong.toml")).contains("\"jiter\" is none of sporadic, bursts"));
+}
+
+#[test]
 fn an_experiment_of_the_paper_is_run_once_and_says_what_came_of_it() {
     let folder = Folder::new("reproduce");
     let call = |more: &[&str]| {

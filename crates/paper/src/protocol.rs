@@ -195,6 +195,8 @@ impl Workload {
             self.clone();
         let file = ScenarioFile {
             version: 1,
+            arena: 1,
+            held_out: false,
             description: String::new(),
             goal,
             seeds: [first_seed, first_seed + size.sets.max(1) - 1],
@@ -206,6 +208,11 @@ impl Workload {
             oracle_seconds: size.oracle_seconds,
             builtin,
             generate,
+            ranges: None,
+            frames: None,
+            requests: None,
+            variety: None,
+            shape: Default::default(),
             execution,
             burst,
             costs,

@@ -140,13 +140,14 @@ pub fn run(args: Args) -> Result<()> {
 
 /// Parses a list of scheduler names without duplicates; `all` stands for every scheduler of the roster.
 pub fn chosen(list: &str, roster: &Roster) -> Result<Vec<String>> {
-    if list == "all" {
-        return Ok(roster.names());
-    }
     let mut names: Vec<String> = Vec::new();
     for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-        if !names.iter().any(|known| known == name) {
-            names.push(name.to_string());
+        // `all` beside other names adds schedulers with options, and those that are not in the list of all.
+        let meant = if name == "all" { roster.names() } else { vec![name.to_string()] };
+        for name in meant {
+            if !names.contains(&name) {
+                names.push(name);
+            }
         }
     }
     if names.is_empty() {

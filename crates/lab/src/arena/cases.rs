@@ -2,7 +2,7 @@
 //! the same jobs.
 
 use temponet_sim::generate::{GenerateError, Spec, generate};
-use temponet_task::{Arrival, ExecutionModel, Mode, Task, TaskSet, Time};
+use temponet_task::{Arrival, Costs, ExecutionModel, Mode, Task, TaskSet, Time};
 
 use super::scenario::{Scenario, Sets};
 use super::scenario_file::ExecutionShares;
@@ -45,18 +45,30 @@ impl Scenario {
                 let builtin = sets[number as usize % sets.len()];
                 let loaded = builtin.load().map_err(|error| GenerateError::Invalid(error.to_string()))?;
                 let mut set = TaskSet { cores: self.cores.unwrap_or(loaded.set.cores), ..loaded.set };
-                self.vary(&mut set);
-                match load {
-                    Some(load) => {
-                        let factor = load * set.cores as f64 / set.mean_utilization();
-                        set.with_work((factor * 1e6).round() as u64, 1_000_000)
-                    }
-                    None => set,
-                }
+                self.vary(&mut set, seed);
+                scaled(set, load)
             }
+            Sets::Ranges(ranges) => return Ok(self.run(ranges.draw(seed)?, seed)),
+            Sets::Frames(frames) => scaled(frames.draw(number, self.cores.unwrap_or(1), self.jobs as f64, seed), load),
+            Sets::Requests(requests) => scaled(requests.draw(self.cores.unwrap_or(1), self.jobs as f64, seed), load),
         };
-        (set.on_miss, set.costs) = (self.on_miss, self.costs);
+        set.on_miss = self.on_miss;
+        if self.variety.is_none() || self.costs != Costs::default() {
+            set.costs = self.costs;
+        }
+        Ok(self.run(set, seed))
+    }
+
+    /// Returns the run of a set: about as many jobs as the scenario says, with its modes.
+    fn run(&self, mut set: TaskSet, seed: u64) -> Case {
+        // Modes that a set has drawn are moved into the run, whose length follows from the jobs without them.
+        let modes = std::mem::take(&mut set.modes);
         let horizon = horizon_of(&set, self.jobs as f64);
+        let last = modes.last().map_or(1, |mode| mode.at.0.max(1)) as f64;
+        let factor = (LAST_MODE * horizon.0 as f64 / last).min(1.0);
+        set.modes = modes;
+        set.modes.iter_mut().for_each(|mode| mode.at = Time((mode.at.0 as f64 * factor) as u64));
+        self.shape.add_wave(&mut set, horizon);
         set.modes.extend(self.switches.iter().map(|switch| Mode {
             name: switch.name.clone(),
             at: Time((switch.from * horizon.0 as f64) as u64),
@@ -64,7 +76,7 @@ impl Scenario {
             rate: 1.0,
             tasks: None,
         }));
-        Ok(Case { set, seed, horizon })
+        Case { set, seed, horizon }
     }
 
     /// Draws a set with the given load per core at mean execution times, bursts included. Generators take the
@@ -86,17 +98,33 @@ impl Scenario {
 
     fn drawn(&self, spec: &Spec, utilization: f64, seed: u64) -> Result<TaskSet, GenerateError> {
         let mut set = generate(&Spec { utilization, ..spec.clone() }, seed)?;
-        self.vary(&mut set);
+        self.vary(&mut set, seed);
         Ok(set)
     }
 
-    /// Gives the scenario's execution times to all tasks that always take their wcet.
-    fn vary(&self, set: &mut TaskSet) {
-        let Some(execution) = self.execution else { return };
-        for task in set.tasks.iter_mut().filter(|task| task.execution == ExecutionModel::Wcet) {
-            vary(task, execution);
+    /// Gives a set the scenario's properties: its execution times, to all tasks that always take their wcet, its shape, and
+    /// its variety.
+    fn vary(&self, set: &mut TaskSet, seed: u64) {
+        if let Some(execution) = self.execution {
+            for task in set.tasks.iter_mut().filter(|task| task.execution == ExecutionModel::Wcet) {
+                vary(task, execution);
+            }
+        }
+        self.shape.apply(set);
+        if let Some(variety) = &self.variety {
+            variety.apply(set, seed);
         }
     }
+}
+
+/// Latest begin of a mode that a set has drawn, as a share of the run.
+const LAST_MODE: f64 = 0.85;
+
+/// Scales the work of a set to this mean load per core, if there is one.
+fn scaled(set: TaskSet, load: Option<f64>) -> TaskSet {
+    let Some(load) = load else { return set };
+    let factor = load * set.cores as f64 / set.mean_utilization();
+    set.with_work((factor * 1e6).round() as u64, 1_000_000)
 }
 
 fn vary(task: &mut Task, execution: ExecutionShares) {
@@ -110,6 +138,11 @@ fn vary(task: &mut Task, execution: ExecutionShares) {
         }
         ExecutionShares::Pareto { bcet, shape } => {
             (task.bcet, task.execution) = (part(bcet), ExecutionModel::Pareto { shape });
+        }
+        ExecutionShares::Trimodal { lengths: [short, middle], parts } => {
+            let times = [part(short), part(middle), wcet].into_iter().zip(parts);
+            let samples = times.flat_map(|(time, count)| std::iter::repeat_n(time, count as usize)).collect();
+            (task.bcet, task.execution) = (part(short.min(middle)), ExecutionModel::Empirical { samples });
         }
     }
 }

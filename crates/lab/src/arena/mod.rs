@@ -9,6 +9,8 @@ pub mod page;
 mod results;
 pub mod scenario;
 pub mod scenario_file;
+pub mod shape;
+pub mod traces;
 
 use rayon::prelude::*;
 use temponet_oracle::{STEPS_PER_SECOND, optimum};
@@ -17,7 +19,10 @@ use temponet_sim::{SimError, Unobserved, Workload, simulate};
 use temponet_task::{Aim, Costs, Scheduler};
 
 pub use cases::Case;
-pub use results::{ArenaResults, ArenaRow, ArenaSummary, LEVEL, Possible, ScenarioResult, ScenarioStanding};
+pub use results::{
+    ArenaResults, ArenaRow, ArenaSummary, Difference, LEVEL, PLANNER, Possible, ScenarioResult, ScenarioStanding,
+    TUNED, is_planner,
+};
 pub use scenario::{Scenario, ScenarioError};
 
 use crate::clairvoyant::{OptimumRange, jobs};
@@ -36,6 +41,8 @@ pub struct ArenaPlan {
     pub roster: Roster,
     /// Whether to run only a few sets of each scenario.
     pub quick: bool,
+    /// Number of sets of each scenario on which planners run, evenly spread; `None` is all of them.
+    pub planner_sets: Option<usize>,
 }
 
 /// Error of an arena run.
@@ -59,12 +66,21 @@ pub struct Score {
     pub score: f64,
     /// Share of jobs that met their deadline, 0 to 1.
     pub compliance: f64,
+    /// Share of jobs that met their deadline, 0 to 1, of the highest criticality level of the set, the second highest, and
+    /// so on; `None` where there are fewer levels.
+    pub levels: [Option<f64>; LEVELS],
 }
+
+/// Number of criticality levels that results tell apart.
+pub const LEVELS: usize = 4;
 
 /// Scores a scheduler on one run of a scenario.
 pub fn score(aim: Aim, case: &Case, scheduler: &mut dyn Scheduler) -> Result<Score, SimError> {
     let metrics = simulate(&case.set, case.seed, case.horizon, scheduler, &mut Unobserved)?;
-    Ok(Score { score: scenario::share(aim, &metrics), compliance: metrics.jobs.compliance() })
+    let mut levels = [None; LEVELS];
+    let critical = metrics.by_criticality.iter().skip(1).rev().filter(|count| count.released > 0);
+    levels.iter_mut().zip(critical).for_each(|(level, count)| *level = Some(count.compliance()));
+    Ok(Score { score: scenario::share(aim, &metrics), compliance: metrics.jobs.compliance(), levels })
 }
 
 /// Scores a scheduler on some runs of a scenario, in parallel, and returns the scores in the order of the runs. Each
@@ -106,8 +122,21 @@ impl ArenaPlan {
             true => scenario.quick_sets,
             false => scenario.seeds.end() - scenario.seeds.start() + 1,
         };
-        let cells = self.scenarios.iter().map(|scenario| runs(scenario) * (self.schedulers.len() as u64 + 1)).sum();
-        Progress::steps(cells)
+        let cells = |scenario: &Scenario| {
+            let all = runs(scenario) as usize;
+            let of = |name: &String| self.runs_of(name, all).len();
+            all + self.schedulers.iter().map(of).sum::<usize>()
+        };
+        Progress::steps(self.scenarios.iter().map(|scenario| cells(scenario) as u64).sum())
+    }
+
+    /// Returns the numbers of the runs, of `all` in a scenario, that a scheduler makes: every run, or for a planner only
+    /// some, evenly spread.
+    fn runs_of(&self, spec: &str, all: usize) -> Vec<usize> {
+        match self.planner_sets.filter(|_| is_planner(spec)) {
+            Some(wanted) if wanted < all => (0..wanted).map(|index| (2 * index + 1) * all / (2 * wanted)).collect(),
+            _ => (0..all).collect(),
+        }
     }
 }
 
@@ -128,9 +157,13 @@ fn run_scenario(plan: &ArenaPlan, scenario: &Scenario, progress: &Progress) -> R
     let cases = scenario.cases(plan.quick).map_err(cannot_draw)?;
     // The optimum comes first because it takes longest; short work at the end keeps all threads busy.
     let names = plan.schedulers.iter().map(|name| Some(name.as_str()));
-    let contenders: Vec<Option<&str>> = [None].into_iter().chain(names).collect();
+    let contenders = [None].into_iter().chain(names).map(|contender| {
+        let runs = contender.map_or_else(|| (0..cases.len()).collect(), |name| plan.runs_of(name, cases.len()));
+        (contender, runs)
+    });
+    let contenders: Vec<(Option<&str>, Vec<usize>)> = contenders.collect();
     let cells: Vec<(Option<&str>, &Case)> =
-        contenders.iter().flat_map(|contender| cases.iter().map(|case| (*contender, case))).collect();
+        contenders.iter().flat_map(|(contender, runs)| runs.iter().map(|run| (*contender, &cases[*run]))).collect();
     let one = |(contender, case): &(Option<&str>, &Case)| -> Result<CellResult, ArenaError> {
         let found = match contender {
             None => CellResult::Possible(possible(scenario.goal, scenario.oracle_seconds, case)),
@@ -148,19 +181,22 @@ fn run_scenario(plan: &ArenaPlan, scenario: &Scenario, progress: &Progress) -> R
     };
     let found: Vec<CellResult> = cells.par_iter().map(one).collect::<Result<_, _>>()?;
     let (mut ranges, mut rows, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
-    for (contender, of_cases) in contenders.into_iter().zip(found.chunks(cases.len())) {
+    let mut found = found.into_iter();
+    for (contender, runs) in contenders {
         let (mut scores, mut refused) = (Vec::new(), None);
-        for found in of_cases {
+        for found in found.by_ref().take(runs.len()) {
             match found {
-                CellResult::Score(score) => scores.push(*score),
+                CellResult::Score(score) => scores.push(score),
                 CellResult::NotApplicable(why) => refused = refused.or(Some(why)),
-                CellResult::Possible(range) => ranges.push(*range),
+                CellResult::Possible(range) => ranges.push(range),
             }
         }
         match (contender, refused) {
             (None, _) => {}
-            (Some(name), None) => rows.push(ArenaRow { spec: name.into(), label: plan.roster.label(name), scores }),
-            (Some(name), Some(why)) => skipped.push((name.into(), why.clone())),
+            (Some(name), None) => {
+                rows.push(ArenaRow { spec: name.into(), label: plan.roster.label(name), runs, scores });
+            }
+            (Some(name), Some(why)) => skipped.push((name.into(), why)),
         }
     }
     Ok(ScenarioResult::new(scenario.clone(), cases.len(), rows, skipped, ranges))
@@ -191,6 +227,7 @@ mod tests {
             schedulers,
             roster: model.map(Roster::with).unwrap_or_default(),
             quick: false,
+            planner_sets: None,
         }
     }
 
@@ -225,7 +262,7 @@ mod tests {
         assert!(result.rows.iter().all(|row| row.score() <= result.possible.upper && row.ci95().is_some()));
         assert!(result.possible.lower >= best.score());
         assert_eq!(result.row(SHIELDED).unwrap().label, "temponet (untrained)");
-        let (delta, _) = result.paired_delta().unwrap();
+        let delta = result.against_best_classical().unwrap().mean;
         assert!((delta - (result.row(SHIELDED).unwrap().score() - best.score())).abs() < 1e-12);
         // A single evaluation, as the trainer asks for, gives the same scores as the arena.
         let cases = plan.scenarios[0].cases(false).unwrap();
@@ -272,7 +309,8 @@ mod tests {
                 Measure::Critical(_) => scenario.goal == Aim::Critical,
                 Measure::Value => scenario.goal == Aim::Value,
                 Measure::Met => scenario.goal == Aim::Met,
-                Measure::Mk | Measure::WorstTask => false,
+                Measure::Mk => scenario.goal == Aim::Mk,
+                Measure::WorstTask => false,
             };
             // A generated set may happen to have no critical task.
             assert!(2 * cases.iter().filter(leads).count() > cases.len(), "{}", scenario.name);

@@ -1,6 +1,6 @@
 //! The page of the arena: a dot plot over all scenarios, and a table for each.
 
-use super::results::{ArenaResults, ArenaRow, LEVEL, ScenarioResult};
+use super::results::{ArenaResults, ArenaRow, Difference, LEVEL, PLANNER, ScenarioResult};
 use crate::roster::{SHIELDED, UNSHIELDED};
 use crate::stats::{percent, points};
 use temponet_page::fragment::{scrolling, skipped};
@@ -15,15 +15,22 @@ const NOTES: f64 = 330.0;
 const ROW: f64 = 34.0;
 const TOP: f64 = 64.0;
 /// Vertical distance between the marks of a scenario, which keeps their intervals apart.
-const APART: f64 = 6.0;
+const APART: f64 = 5.0;
 
 /// Schedulers with a mark in the plot, and the series whose color each has. The optimum has a bar instead.
-const MARKS: [(&str, usize); 4] = [("edf", 9), (BEST, 0), (UNSHIELDED, 1), (SHIELDED, 2)];
+const MARKS: [(&str, usize); 6] = [("edf", 9), (BEST, 0), (RIVAL, 3), (PLANNER, 4), (UNSHIELDED, 1), (SHIELDED, 2)];
 const BEST: &str = "best classical";
+const RIVAL: &str = "best other";
 const OPTIMUM: &str = "clairvoyant optimum (dashed: a bound)";
 
 fn marked<'a>(result: &'a ScenarioResult, name: &str) -> Option<&'a ArenaRow> {
-    if name == BEST { result.best_classical() } else { result.row(name) }
+    match name {
+        BEST => result.best_classical(),
+        // The best classical scheduler is often the best of all others, and has its mark already.
+        RIVAL => result.best_rival().filter(|row| !row.is_classical()),
+        PLANNER => result.planner(),
+        _ => result.row(name),
+    }
 }
 
 /// Formats a score with its 95% interval.
@@ -82,7 +89,7 @@ pub fn plot(arena: &ArenaResults) -> String {
         }
         for (place, (name, series)) in MARKS.into_iter().enumerate() {
             let Some(row) = marked(result, name) else { continue };
-            let y = y + APART * (place as f64 - 1.5);
+            let y = y + APART * (place as f64 - 2.5);
             if let Some(half) = row.ci95() {
                 let whisker = line((x(row.score() - half), y), (x(row.score() + half), y));
                 out.add(whisker.class(&stroke(series)).width(1.5));
@@ -94,17 +101,19 @@ pub fn plot(arena: &ArenaResults) -> String {
     out.inline()
 }
 
-/// Returns the greatest absolute difference to the best classical scheduler that an interval reaches; `None` if the
+/// Returns the greatest absolute difference to the best other scheduler that an interval reaches; `None` if the
 /// learned scheduler did not run.
 fn most_apart(arena: &ArenaResults) -> Option<f64> {
-    let reach = |result: &ScenarioResult| result.paired_delta().map(|(mean, half)| mean.abs() + half.unwrap_or(0.0));
+    let reach = |result: &ScenarioResult| {
+        result.against_best_rival().map(|difference| difference.mean.abs() + difference.ci95.unwrap_or(0.0))
+    };
     arena.scenarios.iter().filter_map(reach).reduce(f64::max).map(|most| most.max(LEVEL))
 }
 
 /// Draws the axis of the paired differences. They are taken set by set, so their intervals are far narrower than those
 /// of the scores, which vary between sets.
 fn paired_axis(out: &mut Svg, zero: f64, extent: f64, bottom: f64) {
-    out.add(text(zero, TOP - 14.0, "learned less best classical, points").middle().class("soft").size(12.0));
+    out.add(text(zero, TOP - 14.0, "learned less best other, points").middle().class("soft").size(12.0));
     for (side, class) in [(-1.0, "line"), (0.0, "axis"), (1.0, "line")] {
         let x = zero + side * PAIRED / 2.0;
         out.add(line((x, TOP - 8.0), (x, bottom)).class(class));
@@ -113,7 +122,7 @@ fn paired_axis(out: &mut Svg, zero: f64, extent: f64, bottom: f64) {
 }
 
 fn paired(out: &mut Svg, result: &ScenarioResult, zero: f64, extent: f64, y: f64) {
-    let Some((mean, half)) = result.paired_delta() else { return };
+    let Some(Difference { mean, ci95: half }) = result.against_best_rival() else { return };
     let x = |difference: f64| zero + PAIRED / 2.0 * difference / extent;
     if let Some(half) = half {
         out.add(line((x(mean - half), y), (x(mean + half), y)).class(&stroke(2)).width(1.5));
@@ -166,17 +175,17 @@ fn section(result: &ScenarioResult) -> String {
     let figure = HtmlCell::figure(format!("{}{}", possible.sign(), percent(possible.upper)), Some(possible.upper));
     table.pinned("optimum", &[HtmlCell::text(possible.name()), figure, empty(), empty(), empty(), empty()]);
     for row in &result.rows {
-        let (difference, interval) = result.against_best(row).unwrap_or_default();
+        let difference = result.against_best(row);
         let cell = |value: Option<f64>| HtmlCell::figure(value.map_or("–".into(), points), value);
         let share = |value: f64| HtmlCell::figure(percent(value), Some(value));
-        let name = HtmlCell::text(&row.label);
+        let name = HtmlCell::text(&row.name(result.sets));
         let cells = [
             name,
             share(row.score()),
             cell(row.ci95()),
             share(row.compliance()),
-            cell(Some(difference)),
-            cell(interval),
+            cell(difference.map(|of| of.mean)),
+            cell(difference.and_then(|of| of.ci95)),
         ];
         table.row(if row.is_classical() { "" } else { "learned" }, &cells);
     }
@@ -201,7 +210,7 @@ mod tests {
     fn the_page_shows_every_scenario_and_everyone_in_it() {
         let scenarios = vec![scenario::find("standard-sets").unwrap()];
         let schedulers = ["edf", "mh-edf", "srpt"].map(String::from).to_vec();
-        let plan = ArenaPlan { scenarios, schedulers, roster: Roster::classical(), quick: true };
+        let plan = ArenaPlan { scenarios, schedulers, roster: Roster::classical(), quick: true, planner_sets: None };
         let page = html(&run(&plan, &plan.progress()).unwrap());
         assert!(page.contains("<details id=\"standard-sets\">") && !page.contains("NaN"));
         assert!(["edf", "mh-edf", "srpt"].iter().all(|name| page.contains(&format!("<td>{name}</td>"))));

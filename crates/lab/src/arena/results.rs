@@ -1,11 +1,26 @@
-//! The results of an arena run: scores with their intervals, the best scheduler of each scenario, and how far the
-//! learned scheduler closes the gap between the best classical one and the optimum.
+//! The results of an arena run: scores with their intervals, the best schedulers of each scenario, and where the learned
+//! scheduler stands among them.
+//!
+//! The learned scheduler is held against the best *rival* of each scenario, chosen with hindsight: the best of all other
+//! schedulers, this project's own simple ones included. Planners are no rivals: they simulate the future at every decision
+//! and show what is possible without knowing it. They may run on some of the sets only. Every comparison is made on the sets
+//! that both schedulers ran on.
 
-use super::Score;
 use super::scenario::{Scenario, meaning};
+use super::{LEVELS, Score};
 use crate::clairvoyant::OptimumRange;
-use crate::roster::{SHIELDED, is_classical};
+use crate::roster::{LEARNED, SHIELDED, is_classical};
 use crate::stats;
+
+/// Name of the scheduler that chooses among the simple ones by simulation, if the roster has it.
+pub const TUNED: &str = "tuned";
+/// Name of the planner, if the roster has it. Options follow after a colon.
+pub const PLANNER: &str = "planner";
+
+/// Whether a name, with or without options, is that of a planner.
+pub fn is_planner(spec: &str) -> bool {
+    spec.split(':').next() == Some(PLANNER)
+}
 
 /// Result of one scheduler on all runs of a scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,11 +29,30 @@ pub struct ArenaRow {
     pub spec: String,
     /// Name shown in results; it marks untrained models.
     pub label: String,
-    /// Scores, run by run.
+    /// Numbers of the runs that the scheduler made, ascending; a planner may run on some of the sets only.
+    pub runs: Vec<usize>,
+    /// Scores of these runs.
     pub scores: Vec<Score>,
 }
 
+/// Mean of a paired difference of scores, set by set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Difference {
+    /// Mean difference.
+    pub mean: f64,
+    /// Half the width of its 95% confidence interval; `None` for fewer than two sets.
+    pub ci95: Option<f64>,
+}
+
 impl ArenaRow {
+    /// Returns the name in tables of a scenario with `sets` sets. It tells if the scheduler ran on some of them only.
+    pub fn name(&self, sets: usize) -> String {
+        match self.runs.len() {
+            all if all == sets => self.label.clone(),
+            some => format!("{} ({some} sets)", self.label),
+        }
+    }
+
     /// Returns the scores by the scenario's goal, run by run.
     pub fn values(&self) -> Vec<f64> {
         self.scores.iter().map(|score| score.score).collect()
@@ -40,9 +74,47 @@ impl ArenaRow {
         stats::mean(&self.scores.iter().map(|score| score.compliance).collect::<Vec<f64>>())
     }
 
+    /// Returns the mean share of jobs in time by criticality level, the highest level first, over the sets that have it.
+    pub fn levels(&self) -> Vec<f64> {
+        let of_rank = |rank: usize| {
+            let shares: Vec<f64> = self.scores.iter().filter_map(|score| score.levels[rank]).collect();
+            (!shares.is_empty()).then(|| stats::mean(&shares))
+        };
+        (0..LEVELS).map_while(of_rank).collect()
+    }
+
     /// Whether the scheduler is a classical one.
     pub fn is_classical(&self) -> bool {
-        is_classical(&self.spec)
+        is_classical(&self.spec) && !is_planner(&self.spec) && self.spec != TUNED
+    }
+
+    /// Whether the learned scheduler is held against this one: any other than itself and planners.
+    pub fn is_rival(&self) -> bool {
+        !LEARNED.contains(&self.spec.as_str()) && !is_planner(&self.spec)
+    }
+
+    /// Returns the pairs of scores of this scheduler and another one, on the runs that both made.
+    fn pairs<'a>(&'a self, other: &'a ArenaRow) -> impl Iterator<Item = (Score, Score)> + 'a {
+        let of_other = |run: &usize| other.runs.binary_search(run).ok().map(|at| other.scores[at]);
+        self.runs.iter().zip(&self.scores).filter_map(move |(run, own)| Some((*own, of_other(run)?)))
+    }
+
+    /// Returns the score of this scheduler minus that of another one, on the runs that both made.
+    pub fn less(&self, other: &ArenaRow) -> Difference {
+        let (own, others): (Vec<f64>, Vec<f64>) =
+            self.pairs(other).map(|(own, other)| (own.score, other.score)).unzip();
+        let (mean, ci95) = stats::paired_difference(&own, &others);
+        Difference { mean, ci95 }
+    }
+
+    /// Returns the number of runs in which fewer critical jobs are in time than with another scheduler, level by level
+    /// from the highest: the first level in which they differ decides.
+    pub fn runs_with_fewer_critical(&self, other: &ArenaRow) -> usize {
+        let is_fewer = |(own, other): &(Score, Score)| {
+            let first = own.levels.iter().zip(&other.levels).find(|(own, other)| own != other);
+            first.is_some_and(|(own, other)| own < other)
+        };
+        self.pairs(other).filter(is_fewer).count()
     }
 }
 
@@ -69,7 +141,7 @@ impl Possible {
     }
 }
 
-/// The learned scheduler compared with the best classical one in a scenario.
+/// The learned scheduler compared with the best rival in a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScenarioStanding {
     /// Worse by more than [`LEVEL`], and by more than the confidence interval.
@@ -82,18 +154,19 @@ pub enum ScenarioStanding {
     Above,
 }
 
-/// Greatest difference of mean scores that counts as level: 0.2 percentage points.
-pub const LEVEL: f64 = 0.002;
+/// Greatest difference of mean scores that counts as level: 0.1 percentage points.
+pub const LEVEL: f64 = 0.001;
 
 impl ScenarioStanding {
     /// All standings, the worst first.
     pub const ALL: [ScenarioStanding; 4] =
         [ScenarioStanding::Below, ScenarioStanding::Level, ScenarioStanding::Undecided, ScenarioStanding::Above];
 
-    fn of(difference: f64, interval: Option<f64>) -> ScenarioStanding {
-        match difference {
+    fn of(difference: Difference) -> ScenarioStanding {
+        let half = difference.ci95.unwrap_or(f64::INFINITY);
+        match difference.mean {
             small if small.abs() <= LEVEL => ScenarioStanding::Level,
-            unclear if interval.is_some_and(|half| unclear.abs() <= half) => ScenarioStanding::Undecided,
+            unclear if unclear.abs() <= half => ScenarioStanding::Undecided,
             less if less < 0.0 => ScenarioStanding::Below,
             _ => ScenarioStanding::Above,
         }
@@ -138,7 +211,8 @@ impl ScenarioResult {
         rows.sort_by(|a, b| (b.score().total_cmp(&a.score())).then(b.compliance().total_cmp(&a.compliance())));
         for (at, range) in ranges.iter_mut().enumerate() {
             // Where only bounds are known, a scheduler may have found a better schedule than the oracle.
-            range.lower = rows.iter().map(|row| row.scores[at].score).fold(range.lower, f64::max);
+            let found = rows.iter().filter_map(|row| row.runs.binary_search(&at).ok().map(|run| row.scores[run].score));
+            range.lower = found.fold(range.lower, f64::max);
         }
         let mean = |of: fn(&OptimumRange) -> f64| stats::mean(&ranges.iter().map(of).collect::<Vec<f64>>());
         let is_exact = ranges.iter().all(OptimumRange::is_exact);
@@ -174,21 +248,69 @@ impl ScenarioResult {
         self.rows.iter().find(|row| row.is_classical())
     }
 
-    /// Returns the mean of a row's score minus that of the best classical scheduler, set by set, and half its 95%
-    /// confidence interval.
-    pub fn against_best(&self, row: &ArenaRow) -> Option<(f64, Option<f64>)> {
-        Some(stats::paired_difference(&row.values(), &self.best_classical()?.values()))
+    /// Returns the rival of the learned scheduler with the best mean score; see [`ArenaRow::is_rival`].
+    pub fn best_rival(&self) -> Option<&ArenaRow> {
+        self.rows.iter().find(|row| row.is_rival())
     }
 
-    /// Returns the difference of [`against_best`](Self::against_best) for the learned scheduler with its shield, if it
-    /// ran.
-    pub fn paired_delta(&self) -> Option<(f64, Option<f64>)> {
+    /// Returns the row of the planner, if it ran; the best one of several.
+    pub fn planner(&self) -> Option<&ArenaRow> {
+        self.rows.iter().find(|row| is_planner(&row.spec))
+    }
+
+    /// Returns a row's score minus that of the best classical scheduler.
+    pub fn against_best(&self, row: &ArenaRow) -> Option<Difference> {
+        Some(row.less(self.best_classical()?))
+    }
+
+    /// Returns the score of the learned scheduler, with its shield, minus that of the best classical scheduler.
+    pub fn against_best_classical(&self) -> Option<Difference> {
         self.against_best(self.row(SHIELDED)?)
     }
 
-    /// Returns the standing of the learned scheduler with its shield, if it ran.
+    /// Returns the score of the learned scheduler, with its shield, minus that of the best rival.
+    pub fn against_best_rival(&self) -> Option<Difference> {
+        Some(self.row(SHIELDED)?.less(self.best_rival()?))
+    }
+
+    /// Returns the standing of the learned scheduler against the best rival, if both ran.
     pub fn standing(&self) -> Option<ScenarioStanding> {
-        self.paired_delta().map(|(difference, interval)| ScenarioStanding::of(difference, interval))
+        self.against_best_rival().map(ScenarioStanding::of)
+    }
+
+    /// Returns the number of sets in which the learned scheduler has fewer critical jobs in time than the best classical
+    /// one; `None` if no set has critical jobs.
+    pub fn sets_with_fewer_critical(&self) -> Option<usize> {
+        let (learned, best) = (self.row(SHIELDED)?, self.best_classical()?);
+        let has_levels = learned.scores.iter().any(|score| score.levels[0].is_some());
+        has_levels.then(|| learned.runs_with_fewer_critical(best))
+    }
+
+    /// Returns what the planner and the learned scheduler gain over `tuned`, on the sets that the planner ran on; `None`
+    /// unless all three ran.
+    pub fn gains_over_tuned(&self) -> Option<(Difference, Difference)> {
+        let (planner, tuned, learned) = (self.planner()?, self.row(TUNED)?, self.row(SHIELDED)?);
+        let runs_of = |row: &ArenaRow| -> (Vec<usize>, Vec<Score>) {
+            let kept = row.runs.iter().zip(&row.scores).filter(|(run, _)| planner.runs.binary_search(run).is_ok());
+            kept.map(|(run, score)| (*run, *score)).unzip()
+        };
+        let (runs, scores) = runs_of(learned);
+        let learned = ArenaRow { runs, scores, ..learned.clone() };
+        Some((planner.less(tuned), learned.less(tuned)))
+    }
+
+    /// Returns the share of the planner's gain over `tuned` that the learned scheduler reaches; `None` where the planner
+    /// gains no more than [`LEVEL`].
+    pub fn planner_gain_reached(&self) -> Option<f64> {
+        let (planner, learned) = self.gains_over_tuned()?;
+        (planner.mean > LEVEL).then_some(learned.mean / planner.mean)
+    }
+
+    /// Returns the closed share of the gap between the best classical scheduler and the optimum, or the bound on it; `None`
+    /// where there is hardly any gap.
+    pub fn gap_closed(&self) -> Option<f64> {
+        let (won, gap) = (self.against_best_classical()?.mean, self.gap()?);
+        (gap > LEVEL).then_some(won / gap)
     }
 
     /// Returns the difference between the optimum, or the upper bound on it, and the best classical score.
@@ -211,6 +333,12 @@ pub struct ArenaResults {
 pub struct ArenaSummary {
     /// Number of scenarios with each standing, in the order of [`ScenarioStanding::ALL`].
     pub standings: [usize; 4],
+    /// Scenarios with critical jobs, and those of them in which some set has fewer critical jobs in time than with the best
+    /// classical scheduler.
+    pub critical: (usize, usize),
+    /// Sum of the learned scheduler's gains over `tuned` as a share of the sum of the planner's gains, over all scenarios
+    /// in which all three ran; `None` if the planner gains hardly anything.
+    pub planner_gain_reached: Option<f64>,
     /// Sum of the differences to the best classical scheduler as a share of the sum of the gaps to the optimum. It is a
     /// lower bound of that share where some optima are only bounded. `None` if there is hardly any gap.
     pub gap_closed: Option<f64>,
@@ -224,32 +352,51 @@ impl ArenaResults {
             return None;
         }
         let count = |wanted: ScenarioStanding| standings.iter().filter(|standing| **standing == wanted).count();
-        let of = |result: &ScenarioResult| Some((result.paired_delta()?.0, result.gap()?));
-        let (won, gap) =
-            self.scenarios.iter().filter_map(of).fold((0.0, 0.0), |sum, (won, gap)| (sum.0 + won, sum.1 + gap));
+        let share = |of: &dyn Fn(&ScenarioResult) -> Option<(f64, f64)>| {
+            let (won, whole) =
+                self.scenarios.iter().filter_map(of).fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            (whole > LEVEL).then_some(won / whole)
+        };
+        let gains =
+            |result: &ScenarioResult| result.gains_over_tuned().map(|(planner, learned)| (learned.mean, planner.mean));
+        let critical: Vec<usize> = self.scenarios.iter().filter_map(ScenarioResult::sets_with_fewer_critical).collect();
         Some(ArenaSummary {
             standings: ScenarioStanding::ALL.map(count),
-            gap_closed: (gap > LEVEL).then_some(won / gap),
+            critical: (critical.len(), critical.iter().filter(|sets| **sets > 0).count()),
+            planner_gain_reached: share(&gains),
+            gap_closed: share(&|result| Some((result.against_best_classical()?.mean, result.gap()?))),
         })
     }
 
     /// Returns the summary as a sentence, if the learned scheduler ran.
     pub fn verdict(&self) -> Option<String> {
-        let ArenaSummary { standings: [below, level, undecided, above], gap_closed } = self.summary()?;
+        let summary = self.summary()?;
+        let [below, level, undecided, above] = summary.standings;
         let label = self.scenarios.iter().find_map(|result| result.row(SHIELDED)).map(|row| &row.label)?;
         let at_least = if self.is_exact() { "" } else { "at least " };
-        let closed = match gap_closed {
+        let closed = match summary.gap_closed {
             Some(share) if share > 0.0 => {
-                format!("; it closes {at_least}{} of the gap to the optimum", stats::percent(share))
+                let share = stats::percent(share);
+                format!(" It closes {at_least}{share} of the gap from the best classical scheduler to the optimum.")
             }
-            Some(_) => "; it closes none of the gap to the optimum".into(),
+            Some(_) => " It closes none of the gap from the best classical scheduler to the optimum.".into(),
             None => String::new(),
+        };
+        let reached = summary.planner_gain_reached.map_or(String::new(), |share| {
+            format!(" It reaches {} of the planner's gain over tuned.", stats::percent(share))
+        });
+        let critical = match summary.critical {
+            (0, _) => String::new(),
+            (among, fewer) => format!(
+                " Of {among} scenarios with critical jobs, {fewer} have a set in which fewer of them are in time than with the best \
+                 classical scheduler."
+            ),
         };
         let among = self.scenarios.len();
         Some(format!(
-            "Against the best classical scheduler of each of {among} scenarios, {label} is below in {below}, level (within {} points) in \
-             {level}, undecided (within its interval) in {undecided} and above in {above}{closed}.",
-            100.0 * LEVEL
+            "Against the best other scheduler of each of {among} scenarios, {label} is below by more than {points} points in {below}, \
+             level in {level}, undecided (within its interval) in {undecided} and above in {above}.{closed}{reached}{critical}",
+            points = 100.0 * LEVEL
         ))
     }
 
@@ -265,8 +412,9 @@ mod tests {
     use crate::arena::scenario;
 
     fn row(spec: &str, scores: &[f64]) -> ArenaRow {
-        let scores = scores.iter().map(|score| Score { score: *score, compliance: *score }).collect();
-        ArenaRow { spec: spec.into(), label: spec.into(), scores }
+        let score = |score: &f64| Score { score: *score, compliance: *score, levels: [None; LEVELS] };
+        let (runs, scores) = ((0..scores.len()).collect(), scores.iter().map(score).collect());
+        ArenaRow { spec: spec.into(), label: spec.into(), runs, scores }
     }
 
     fn result(rows: Vec<ArenaRow>, upper: f64) -> ScenarioResult {
@@ -279,8 +427,8 @@ mod tests {
         let rows = vec![row("edf", &[0.9, 0.3]), row("mh-edf", &[0.7, 0.7]), row(SHIELDED, &[0.8, 0.8])];
         let result = result(rows, 0.9);
         assert_eq!(result.best_classical().unwrap().spec, "mh-edf");
-        let (mean, interval) = result.paired_delta().unwrap();
-        assert!((mean - 0.1).abs() < 1e-12 && interval.unwrap() < 1e-9, "both sets differ by as much");
+        let Difference { mean, ci95 } = result.against_best_classical().unwrap();
+        assert!((mean - 0.1).abs() < 1e-12 && ci95.unwrap() < 1e-9, "both sets differ by as much");
         assert_eq!((result.standing(), result.possible.is_exact), (Some(ScenarioStanding::Above), false));
         assert!((result.possible.lower - 0.85).abs() < 1e-12, "the best schedule known of each set");
     }
@@ -288,17 +436,65 @@ mod tests {
     #[test]
     fn a_difference_within_its_interval_is_not_above() {
         // The interval of +0.36 ± 0.40 points includes zero, so the difference is not "above".
-        assert_eq!(ScenarioStanding::of(0.0036, Some(0.0040)), ScenarioStanding::Undecided);
-        assert_eq!(ScenarioStanding::of(-0.0036, Some(0.0040)), ScenarioStanding::Undecided);
-        assert_eq!(ScenarioStanding::of(0.0036, Some(0.0030)), ScenarioStanding::Above);
-        assert_eq!(ScenarioStanding::of(-0.0036, Some(0.0030)), ScenarioStanding::Below);
-        assert_eq!(ScenarioStanding::of(0.0015, Some(0.0001)), ScenarioStanding::Level);
+        let of = |mean: f64, ci95: Option<f64>| ScenarioStanding::of(Difference { mean, ci95 });
+        assert_eq!(of(0.0036, Some(0.0040)), ScenarioStanding::Undecided);
+        assert_eq!(of(-0.0036, Some(0.0040)), ScenarioStanding::Undecided);
+        assert_eq!(of(-0.5, None), ScenarioStanding::Undecided, "one set decides nothing");
+        assert_eq!(of(0.0036, Some(0.0030)), ScenarioStanding::Above);
+        assert_eq!(of(-0.0036, Some(0.0030)), ScenarioStanding::Below);
+        assert_eq!(of(-0.0009, Some(0.0001)), ScenarioStanding::Level);
+    }
+
+    #[test]
+    fn own_simple_schedulers_are_rivals_and_planners_are_not() {
+        let rows = vec![
+            row("edf", &[0.7, 0.7]),
+            row("look-ahead", &[0.75, 0.75]),
+            row(TUNED, &[0.76, 0.76]),
+            row("planner:8", &[0.9, 0.9]),
+            row(SHIELDED, &[0.8, 0.8]),
+        ];
+        let result = result(rows, 1.0);
+        assert_eq!(
+            (result.best_classical().unwrap().spec.as_str(), result.best_rival().unwrap().spec.as_str()),
+            ("edf", TUNED)
+        );
+        assert!((result.against_best_rival().unwrap().mean - 0.04).abs() < 1e-12);
+        assert!((result.gap_closed().unwrap() - 0.1 / 0.3).abs() < 1e-9);
+        assert!((result.planner_gain_reached().unwrap() - 0.04 / 0.14).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_planner_is_compared_on_its_own_sets() {
+        let mut planner = row(PLANNER, &[0.9]);
+        planner.runs = vec![1];
+        let result = result(vec![planner, row(TUNED, &[0.5, 0.7]), row(SHIELDED, &[0.5, 0.8])], 1.0);
+        let (planner, learned) = result.gains_over_tuned().unwrap();
+        assert!((planner.mean - 0.2).abs() < 1e-12 && (learned.mean - 0.1).abs() < 1e-12);
+        assert_eq!(planner.ci95, None);
+        assert!((result.possible.lower - 0.7).abs() < 1e-12, "0.5 and 0.9");
+    }
+
+    #[test]
+    fn the_highest_level_with_a_difference_decides() {
+        let with = |spec: &str, levels: [f64; 2]| {
+            let mut row = row(spec, &[0.5, 0.5]);
+            row.scores.iter_mut().for_each(|score| score.levels = [Some(levels[0]), Some(levels[1]), None, None]);
+            row
+        };
+        let fewer =
+            |levels| result(vec![with("edf", [0.9, 0.5]), with(SHIELDED, levels)], 1.0).sets_with_fewer_critical();
+        assert_eq!(fewer([0.9, 0.5]), Some(0));
+        assert_eq!(fewer([0.95, 0.1]), Some(0));
+        assert_eq!(fewer([0.9, 0.4]), Some(2));
+        assert_eq!(result(vec![row("edf", &[0.5]), row(SHIELDED, &[0.5])], 1.0).sets_with_fewer_critical(), None);
+        assert_eq!(with("edf", [0.9, 0.5]).levels(), [0.9, 0.5]);
     }
 
     #[test]
     fn the_summary_counts_standings_and_adds_up_gaps() {
         let learned = |score: f64| result(vec![row("edf", &[0.7, 0.7]), row(SHIELDED, &[score, score])], 0.8);
-        let scenarios = vec![learned(0.69), learned(0.7015), learned(0.7985)];
+        let scenarios = vec![learned(0.69), learned(0.7005), learned(0.7995)];
         let arena = ArenaResults { scenarios, quick: false };
         let summary = arena.summary().unwrap();
         assert_eq!(summary.standings, [1, 1, 0, 1]);
@@ -306,7 +502,7 @@ mod tests {
         let verdict = arena.verdict().unwrap();
         assert!(
             verdict.contains(
-                "below in 1, level (within 0.2 points) in 1, undecided (within its interval) in 0 and above in 1"
+                "below by more than 0.1 points in 1, level in 1, undecided (within its interval) in 0 and above in 1"
             ),
             "{verdict}"
         );

@@ -4,12 +4,16 @@
 use std::ops::RangeInclusive;
 
 use temponet_formats::builtin::Builtin;
-use temponet_sim::generate::{Method, Spec};
+use temponet_sim::generate::{Method, Spec, Variety};
 use temponet_sim::{EVALUATION_SEEDS, Metrics};
 use temponet_task::wording::did_you_mean;
 use temponet_task::{Aim, Costs, Measure, OnMiss};
 
+use temponet_train::WorkloadRanges;
+
 use super::scenario_file::{ExecutionShares, ScenarioFile, Switch};
+use super::shape::Shape;
+use super::traces::{Frames, Requests};
 
 macro_rules! scenarios {
     ($($name:literal),* $(,)?) => {
@@ -40,6 +44,35 @@ const FILES: &[(&str, &str)] = scenarios![
     "bursts",
     "mode-switch",
     "values",
+    "tiny-costs",
+    "dear-costs",
+    "three-levels",
+    "value-tails",
+    "long-is-dear",
+    "one-dear-task",
+    "two-tasks",
+    "two-cores-few-tasks",
+    "forty-a-core",
+    "tight-deadlines",
+    "told-fourfold",
+    "bimodal",
+    "poisson",
+    "jitter-and-offsets",
+    "keep-late",
+    "firm",
+    "wide-jobs",
+    "wide-values",
+    "wide-levels",
+    "robot-levels",
+    "automotive-levels",
+    "harmonic-aligned",
+    "video-frames",
+    "inference-requests",
+    "day-waves",
+    "squared-values",
+    "period-clusters",
+    "trimodal",
+    "far-labels",
 ];
 
 /// Returns the score of a run by an aim, 0 to 1; 1 if the run has nothing to measure, such as no critical jobs.
@@ -88,6 +121,12 @@ pub enum Sets {
     Generated(Option<[usize; 2]>, Box<Spec>),
     /// Built-in sets, in turn.
     Builtin(Vec<&'static Builtin>),
+    /// Sets as training draws them, which have cores, load, costs and miss rule of their own.
+    Ranges(Box<WorkloadRanges>),
+    /// Video streams.
+    Frames(Frames),
+    /// Requests to a server.
+    Requests(Requests),
 }
 
 /// A fixed protocol for scoring schedulers.
@@ -97,6 +136,10 @@ pub struct Scenario {
     pub name: String,
     /// Version; it changes with every change of the protocol.
     pub version: u32,
+    /// Version of the arena that the scenario belongs to.
+    pub arena: u32,
+    /// Whether no training range draws sets of this kind.
+    pub held_out: bool,
     /// Description in one sentence.
     pub description: String,
     /// Aim by which schedulers are scored.
@@ -124,6 +167,10 @@ pub struct Scenario {
     pub execution: Option<ExecutionShares>,
     /// Changes of the execution times during the run, in order of time.
     pub switches: Vec<Switch>,
+    /// Further random properties of the sets.
+    pub variety: Option<Variety>,
+    /// Properties that no training range draws.
+    pub shape: Shape,
 }
 
 /// Error of looking up or reading a scenario.
@@ -142,7 +189,12 @@ pub fn names() -> Vec<&'static str> {
     FILES.iter().map(|(name, _)| *name).collect()
 }
 
-/// Returns all scenarios, in the order of reports.
+/// Returns all scenarios of one version of the arena, in the order of reports.
+pub fn of_version(arena: u32) -> Result<Vec<Scenario>, ScenarioError> {
+    Ok(all()?.into_iter().filter(|scenario| scenario.arena == arena).collect())
+}
+
+/// Returns all scenarios of every version, in the order of reports.
 pub fn all() -> Result<Vec<Scenario>, ScenarioError> {
     FILES.iter().map(|(name, text)| Scenario::parse(name, text)).collect()
 }
@@ -171,26 +223,16 @@ impl Scenario {
             return Err(format!("seeds = [{first}, {last}] must be a range within {from} to {to}"));
         }
         let costs = file.costs.read()?;
-        let source = match (&file.generate, &file.builtin) {
-            (Some(generate), None) => {
-                let cores = file.cores.ok_or("sets that are drawn need cores")?;
-                file.load.ok_or("sets that are drawn need a load")?;
-                let spec = generate.spec(cores, file.burst.as_ref())?;
-                let is_counted = matches!(spec.method, Method::Unc(_) | Method::Waters2015);
-                if generate.tasks.map_or(!is_counted, |[least, most]| least < 1 || least > most) {
-                    return Err("generate needs tasks = [LEAST, MOST]".into());
-                }
-                Sets::Generated(generate.tasks, Box::new(spec))
-            }
-            (None, Some(names)) if !names.is_empty() => {
-                let find = |name: &String| Builtin::find(name).ok_or(format!("there is no built-in set {name:?}"));
-                Sets::Builtin(names.iter().map(find).collect::<Result<_, _>>()?)
-            }
-            _ => return Err("either [generate] or builtin says where the sets come from".into()),
-        };
+        let problem = file.variety.as_ref().and_then(Variety::problem).map(|problem| format!("variety.{problem}"));
+        if let Some(problem) = problem.or_else(|| file.shape.problem()).or_else(|| file.problem()) {
+            return Err(problem);
+        }
+        let source = file.source()?;
         Ok(Scenario {
             name: name.into(),
             version: file.version,
+            arena: file.arena,
+            held_out: file.held_out,
             description: file.description,
             goal: file.goal,
             seeds: first..=last,
@@ -204,7 +246,60 @@ impl Scenario {
             source,
             execution: file.execution,
             switches: file.mode,
+            variety: file.variety,
+            shape: file.shape,
         })
+    }
+}
+
+impl ScenarioFile {
+    /// Returns what is wrong with numbers that only some scenarios have, or `None`.
+    fn problem(&self) -> Option<String> {
+        if !matches!(self.arena, 1 | 2) {
+            return Some(format!("arena = {} is neither 1 nor 2", self.arena));
+        }
+        if let Some(ExecutionShares::Trimodal { lengths, parts }) = self.execution {
+            let count: u64 = parts.iter().map(|part| u64::from(*part)).sum();
+            if !(1..=1000).contains(&count) || lengths.iter().any(|length| !(0.0..=1.0).contains(length)) {
+                return Some("execution: lengths are not shares, or parts do not add up to 1 to 1000".into());
+            }
+        }
+        let ranges = self.ranges.as_ref().and_then(WorkloadRanges::problem).map(|problem| format!("ranges: {problem}"));
+        let frames = || self.frames.as_ref().and_then(Frames::problem);
+        ranges.or_else(frames).or_else(|| self.requests.as_ref().and_then(Requests::problem))
+    }
+
+    /// Returns where the sets come from: the file has exactly one source.
+    fn source(&self) -> Result<Sets, String> {
+        let mut sources = Vec::new();
+        if let Some(generate) = &self.generate {
+            let cores = self.cores.ok_or("sets that are drawn need cores")?;
+            self.load.ok_or("sets that are drawn need a load")?;
+            let spec = generate.spec(cores, self.burst.as_ref())?;
+            let is_counted = matches!(spec.method, Method::Unc(_) | Method::Waters2015);
+            if generate.tasks.map_or(!is_counted, |[least, most]| least < 1 || least > most) {
+                return Err("generate needs tasks = [LEAST, MOST]".into());
+            }
+            sources.push(Sets::Generated(generate.tasks, Box::new(spec)));
+        }
+        if let Some(names) = self.builtin.as_ref().filter(|names| !names.is_empty()) {
+            let find = |name: &String| Builtin::find(name).ok_or(format!("there is no built-in set {name:?}"));
+            sources.push(Sets::Builtin(names.iter().map(find).collect::<Result<_, _>>()?));
+        }
+        sources.extend(self.ranges.clone().map(|ranges| Sets::Ranges(Box::new(ranges))));
+        sources.extend(self.frames.clone().map(Sets::Frames));
+        sources.extend(self.requests.clone().map(Sets::Requests));
+        let is_listed = matches!(sources[..], [Sets::Frames(_) | Sets::Requests(_)]);
+        if is_listed && (self.cores.is_none() || self.load.is_none()) {
+            return Err("frames and requests need cores and a load".into());
+        }
+        match sources.pop() {
+            Some(source) if sources.is_empty() => Ok(source),
+            _ => Err(
+                "exactly one of [generate], builtin, [ranges], [frames] and [requests] says where the sets come from"
+                    .into(),
+            ),
+        }
     }
 }
 
@@ -225,6 +320,20 @@ mod tests {
         taken.sort_unstable();
         taken.dedup();
         assert_eq!(taken.len(), count, "two scenarios share a seed");
+    }
+
+    #[test]
+    fn held_out_kinds_say_so_and_use_what_no_training_range_draws() {
+        let second = of_version(2).unwrap();
+        assert!(of_version(1).unwrap().iter().all(|scenario| !scenario.held_out));
+        for scenario in &second {
+            assert_eq!(scenario.held_out, scenario.description.starts_with("held out: "), "{}", scenario.name);
+            let is_special = scenario.shape != Shape::default()
+                || matches!(scenario.source, Sets::Frames(_) | Sets::Requests(_))
+                || matches!(scenario.execution, Some(ExecutionShares::Trimodal { .. }));
+            assert_eq!(scenario.held_out, is_special, "{}", scenario.name);
+        }
+        assert!(second.iter().filter(|scenario| scenario.held_out).count() >= 6);
     }
 
     #[test]
@@ -250,6 +359,13 @@ mod tests {
         assert!(why("log:10ms,100ms", "lag:10ms").contains("none of log, uniform"));
         assert!(why("\"abort\"", "\"retry\"").contains("none of abort, continue"));
         assert!(why("cores = 1", "").contains("need cores"));
+        assert!(why("version = 1", "version = 1\narena = 3").contains("arena = 3 is neither 1 nor 2"));
+        let twice = good.to_string() + "\n[requests]\ngap_us = 1.0\nshape = 1.3\nlongest = 9.0\nkinds = [[1.0, 1.0]]\n";
+        assert!(Scenario::parse("s", &twice).unwrap_err().to_string().contains("exactly one of"));
+        let variety = good.to_string() + "\n[variety]\njitter = { chance = 1.0, range = [0.5, 2.0] }\n";
+        assert!(
+            Scenario::parse("s", &variety).unwrap_err().to_string().contains("variety.jitter: [0.5, 2] is no range")
+        );
         assert!(why("tasks = [5, 15]", "tasks = [15, 5]").contains("LEAST, MOST"));
         let unknown = find("one-cores").unwrap_err().to_string();
         assert!(names().iter().all(|name| unknown.contains(name)), "{unknown}");

@@ -1,8 +1,13 @@
 //! The file format of scenarios: the TOML keys and how they are read. `docs/arena.md` explains the keys to users.
 
-use serde::Deserialize;
-use temponet_sim::generate::{BurstSpec, Critical, Lengths, Spec, text};
+use serde::{Deserialize, Deserializer};
+use temponet_sim::generate::variety::named_or_table;
+use temponet_sim::generate::{BurstSpec, Critical, Lengths, Spec, Variety, text};
 use temponet_task::{Aim, Costs, Time};
+use temponet_train::WorkloadRanges;
+
+use super::shape::Shape;
+use super::traces::{Frames, Requests};
 
 /// A scenario file as it is written, before validation.
 #[derive(Clone, Debug, Deserialize)]
@@ -10,6 +15,12 @@ use temponet_task::{Aim, Costs, Time};
 pub struct ScenarioFile {
     /// Version of the scenario; figures of different versions are not compared.
     pub version: u32,
+    /// Version of the arena that the scenario belongs to, 1 by default.
+    #[serde(default = "first")]
+    pub arena: u32,
+    /// Whether the scenario is of a kind that no training range draws; default no.
+    #[serde(default)]
+    pub held_out: bool,
     /// One sentence about the scenario.
     pub description: String,
     /// Measure by which schedulers are ranked.
@@ -33,6 +44,18 @@ pub struct ScenarioFile {
     pub builtin: Option<Vec<String>>,
     /// Generator of random sets.
     pub generate: Option<Generate>,
+    /// Training ranges from which sets are drawn.
+    pub ranges: Option<WorkloadRanges>,
+    /// Video streams.
+    pub frames: Option<Frames>,
+    /// Requests to a server.
+    pub requests: Option<Requests>,
+    /// Further random properties of the sets: a table, or the name of a preset.
+    #[serde(default, deserialize_with = "read_variety")]
+    pub variety: Option<Variety>,
+    /// Properties that no training range draws.
+    #[serde(default)]
+    pub shape: Shape,
     /// Model of execution times; that of the sets if absent.
     pub execution: Option<ExecutionShares>,
     /// Burst of jobs beside the tasks.
@@ -43,6 +66,14 @@ pub struct ScenarioFile {
     /// Mode switches, in order of time.
     #[serde(default)]
     pub mode: Vec<Switch>,
+}
+
+fn first() -> u32 {
+    1
+}
+
+fn read_variety<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Variety>, D::Error> {
+    named_or_table(from, Variety::preset, &Variety::PRESETS).map(Some)
 }
 
 /// Generator of random sets, with the options of `temponet generate`.
@@ -144,6 +175,13 @@ pub enum ExecutionShares {
         bcet: f64,
         /// Tail index of the distribution.
         shape: f64,
+    },
+    /// One of three execution times, the longest of which is the wcet.
+    Trimodal {
+        /// The shortest and the middle time.
+        lengths: [f64; 2],
+        /// How often each of the three occurs, in parts of the sum.
+        parts: [u32; 3],
     },
 }
 

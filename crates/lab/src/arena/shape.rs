@@ -1,0 +1,147 @@
+//! Shapes that only the arena draws. No training range produces them, so that some scenarios test what nothing was trained
+//! or tuned on.
+
+use serde::Deserialize;
+use temponet_task::{Arrival, Mode, TaskSet, Time};
+
+/// Properties of the sets of a scenario that no training range draws. The default adds none.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Shape {
+    /// Exponent of the wcet in the values: a task is worth `(wcet / shortest wcet)^exponent`.
+    pub value_exponent: Option<f64>,
+    /// Whether first releases are aligned on a grid: the task with index i first arrives i shortest periods later, within
+    /// its own period.
+    pub aligned: bool,
+    /// Criticality labels that the tasks get in turn. Training draws labels of 1 to 9.
+    pub levels: Vec<u8>,
+    /// Centers of clusters of periods, which tasks belong to in turn, as multiples of the drawn periods.
+    pub clusters: Vec<f64>,
+    /// Smooth waves of the load.
+    pub wave: Option<Wave>,
+}
+
+/// Waves of the load, as over the day, in small steps.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wave {
+    /// Number of waves in a run.
+    pub waves: u32,
+    /// Number of steps in a wave.
+    pub steps: u32,
+    /// Least factor on execution times.
+    pub low: f64,
+    /// Greatest factor on execution times.
+    pub high: f64,
+}
+
+impl Shape {
+    /// Returns what is wrong with the numbers, or `None`.
+    pub fn problem(&self) -> Option<String> {
+        if self.value_exponent.is_some_and(|exponent| !(-4.0..=4.0).contains(&exponent)) {
+            return Some("shape.value_exponent is not from -4 to 4".into());
+        }
+        if self.clusters.iter().any(|factor| !(1e-3..=1e6).contains(factor)) {
+            return Some("shape.clusters are not factors from 0.001 to 1000000".into());
+        }
+        let wave = self.wave.as_ref()?;
+        let is_good = (1..=100).contains(&wave.waves)
+            && (2..=1000).contains(&wave.steps)
+            && wave.low >= 0.01
+            && wave.low <= wave.high
+            && wave.high <= 100.0;
+        (!is_good).then(|| "shape.wave needs 1 to 100 waves, 2 to 1000 steps, and factors from 0.01 to 100".into())
+    }
+
+    /// Gives a set these properties, apart from the wave. The mean load of every task stays as it is.
+    pub(super) fn apply(&self, set: &mut TaskSet) {
+        if !self.clusters.is_empty() {
+            for (index, task) in set.tasks.iter_mut().enumerate() {
+                let factor = self.clusters[index % self.clusters.len()];
+                if let Arrival::Periodic { period } = task.arrival {
+                    let longer = |time: Time| Time(((time.0 as f64 * factor) as u64).clamp(1, Time::MAX_INPUT.0));
+                    task.arrival = Arrival::Periodic { period: longer(period) };
+                    task.deadline = longer(task.deadline);
+                    *task = task.with_work((factor * 1e6) as u64, 1_000_000);
+                }
+            }
+        }
+        if let Some(exponent) = self.value_exponent {
+            let shortest = set.tasks.iter().map(|task| task.wcet.0).min().unwrap_or(1).max(1) as f64;
+            set.tasks.iter_mut().for_each(|task| task.value = (task.wcet.0 as f64 / shortest).powf(exponent));
+        }
+        if self.aligned {
+            let step = set.tasks.iter().filter_map(|task| task.period()).min().unwrap_or_default();
+            for (index, task) in set.tasks.iter_mut().enumerate() {
+                if let Some(period) = task.period() {
+                    task.offset = Time((step.0 * index as u64) % period.0);
+                }
+            }
+        }
+        if !self.levels.is_empty() {
+            let levels = self.levels.iter().cycle();
+            set.tasks.iter_mut().zip(levels).for_each(|(task, level)| task.criticality = *level);
+        }
+    }
+
+    /// Adds the modes of the wave over a run of this length.
+    pub(super) fn add_wave(&self, set: &mut TaskSet, horizon: Time) {
+        let Some(Wave { waves, steps, low, high }) = self.wave else { return };
+        for step in 0..waves * steps {
+            let angle = std::f64::consts::TAU * f64::from(step) / f64::from(steps);
+            let work = low + (high - low) * (1.0 - angle.cos()) / 2.0;
+            let at = Time((horizon.0 as f64 * f64::from(step) / f64::from(waves * steps)) as u64);
+            let name = format!("hour{step}");
+            set.modes.push(Mode { name, at, work: (work * 1e6).round() / 1e6, rate: 1.0, tasks: None });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_sim::generate::{Lengths, Rule, Spec, generate};
+
+    fn set() -> TaskSet {
+        let rule = Rule::Harmonic(Time::from_ms(10), Time::from_ms(80));
+        generate(&Spec { lengths: Lengths::Periods(rule), ..Spec::new(9, 2, 1.5) }, 4).unwrap()
+    }
+
+    fn shaped(shape: Shape) -> TaskSet {
+        assert_eq!(shape.problem(), None);
+        let mut set = set();
+        shape.apply(&mut set);
+        assert!((set.mean_utilization() / 1.5 - 1.0).abs() < 1e-3);
+        set
+    }
+
+    #[test]
+    fn values_offsets_and_levels() {
+        let squares = shaped(Shape { value_exponent: Some(2.0), ..Shape::default() });
+        let (a, b) = (&squares.tasks[0], &squares.tasks[1]);
+        assert!(((a.value / b.value) / (a.wcet.0 as f64 / b.wcet.0 as f64).powi(2) - 1.0).abs() < 1e-9);
+        let aligned = shaped(Shape { aligned: true, ..Shape::default() });
+        assert!(aligned.tasks.iter().all(|task| task.offset.0 % 10_000_000 == 0 && Some(task.offset) < task.period()));
+        assert!(aligned.tasks.iter().any(|task| task.offset > Time::ZERO));
+        let levels = shaped(Shape { levels: vec![0, 40, 200], ..Shape::default() });
+        assert_eq!(levels.levels(), [40, 200]);
+    }
+
+    #[test]
+    fn clusters_move_periods_and_work_together() {
+        let (before, after) = (set(), shaped(Shape { clusters: vec![1.0, 30.0, 1000.0], ..Shape::default() }));
+        assert_eq!(after.tasks[0].period(), before.tasks[0].period());
+        assert_eq!(after.tasks[2].period().unwrap().0, 1000 * before.tasks[2].period().unwrap().0);
+        assert_eq!(after.tasks[2].deadline.0, 1000 * before.tasks[2].deadline.0);
+    }
+
+    #[test]
+    fn a_wave_rises_and_falls() {
+        let mut set = set();
+        let wave = Some(Wave { waves: 2, steps: 8, low: 0.5, high: 1.5 });
+        Shape { wave, ..Shape::default() }.add_wave(&mut set, Time::from_secs(16));
+        let work: Vec<f64> = set.modes.iter().map(|mode| mode.work).collect();
+        assert_eq!((work.len(), work[0], work[4], work[8]), (16, 0.5, 1.5, 0.5));
+        assert_eq!(set.modes[4].at, Time::from_secs(4));
+    }
+}
