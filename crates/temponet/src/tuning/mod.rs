@@ -4,10 +4,10 @@
 //! [`Portfolio`] holds the network together with them, lets all of them run the described tasks on the same jobs ([`choose`]), and follows the one that
 //! serves the system's goal best. The network is left only on evidence.
 //!
-//! - [`candidates`] lists the schedulers that take part, and [`contest`] runs them side by side, block by block.
-//! - [`race`] compares the blocks, drops the clearly worse, and returns a [`Choice`].
-//! - [`history`] remembers the jobs of a running system and notices when they are unlike their description; [`online`] simulates the remembered jobs.
-//! - [`fingerprint`] and [`cache`] keep a choice for the system that it was made for.
+//! - `candidates.rs` lists the schedulers that take part, and `contest.rs` runs them side by side, block by block.
+//! - `race.rs` compares the blocks, drops the clearly worse, and returns a [`Choice`].
+//! - `history.rs` remembers the jobs of a running system and notices when they are unlike their description; `online.rs` simulates the remembered jobs.
+//! - `fingerprint.rs` and `cache.rs` keep a choice for the system that it was made for.
 //!
 //! No clock is read: effort is counted in decisions, and a choice is a function of system, model and settings alone. It stops paying off where the
 //! description is wrong, and where a set is so large that few jobs of each task fit into the effort.
