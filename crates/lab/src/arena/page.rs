@@ -178,7 +178,7 @@ fn section(result: &ScenarioResult) -> String {
         let difference = result.against_best(row);
         let cell = |value: Option<f64>| HtmlCell::figure(value.map_or("–".into(), points), value);
         let share = |value: f64| HtmlCell::figure(percent(value), Some(value));
-        let name = HtmlCell::text(&row.name(result.sets));
+        let name = HtmlCell::text(row.name(result.sets));
         let cells = [
             name,
             share(row.score()),
