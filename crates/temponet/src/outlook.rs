@@ -37,6 +37,8 @@ impl Outlooks {
         let executed = job.executed.0 as f64;
         let left = job.deadline.signed_sub(now + job.overhead) as f64;
         let (chance, remaining) = match self.laws.get(job.task as usize) {
+            // Without a division in the usual case.
+            Some(Some((survival, wcet))) if *wcet == job.wcet.0 as f64 => by_survival(survival, executed, left),
             Some(Some((survival, wcet))) => {
                 // In a mode with more work, all execution times of the task grow by the same factor.
                 let factor = wcet / job.wcet.0.max(1) as f64;
