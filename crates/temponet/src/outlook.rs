@@ -7,7 +7,7 @@ use temponet_sim::Survival;
 use temponet_task::{Arrival, Job, System, Task, Time};
 
 /// Expectation about a job that runs from now on without interruption.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Outlook {
     /// Probability that it completes by its deadline.
     pub chance: f64,
@@ -16,7 +16,7 @@ pub(crate) struct Outlook {
 }
 
 /// Distributions of the execution times of all tasks, computed once when a scheduler starts.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outlooks {
     /// Distribution and wcet of each task; none for a list of jobs.
     laws: Vec<Option<(Survival, f64)>>,

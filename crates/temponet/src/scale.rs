@@ -30,8 +30,8 @@ pub struct Scale {
     task_worths: Vec<(u8, f64, u16)>,
     /// [`Feature::Level`] of each criticality.
     levels: Vec<u16>,
-    /// Distributions of the execution times; empty if the tokenizer does not ask for them.
-    pub(crate) outlooks: Outlooks,
+    /// Distributions of the execution times; none if the tokenizer does not ask for them.
+    pub(crate) outlooks: Option<Outlooks>,
     /// [`Feature::Cost`] of a job that needs a context switch, and of one that needs a migration too.
     costs: [u16; 2],
 }
@@ -67,7 +67,7 @@ impl Scale {
             task_worths: worths.as_ref().map_or_else(Vec::new, task_worth),
             worths,
             levels: levels(system),
-            outlooks: if asks(Feature::needs_outlook) { Outlooks::of(system) } else { Outlooks::default() },
+            outlooks: asks(Feature::needs_outlook).then(|| Outlooks::of(system)),
             costs: [switch, switch + migration].map(cost_bin),
         }
     }
