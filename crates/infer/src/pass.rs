@@ -21,6 +21,8 @@ pub(crate) struct Scratch<E: Engine> {
     /// Queries, keys and values of all rows as elements, and of one row in single precision.
     triples: Aligned<E::Element>,
     triple: Aligned<f32>,
+    /// Sum of the table rows of all features that have the same value in every job's row: a row and its triple.
+    common: Aligned<f32>,
     /// Working memory of the engine.
     room: Aligned<E::Element>,
     /// Packed keys and values of one head.
@@ -57,6 +59,7 @@ impl<E: Engine> Scratch<E> {
             elements: Aligned::new(capacity * row_stride),
             triples: Aligned::new(capacity * triple_stride),
             triple: Aligned::new(triple_stride),
+            common: Aligned::new(row_stride + triple_stride),
             room: Aligned::new(
                 E::attention_room(widths.heads, widths.head, capacity)
                     .max(E::linear_room(row_stride.max(hidden_stride))),
@@ -105,30 +108,43 @@ impl<E: Engine> Scratch<E> {
         q.extend(jobs.chunks_exact(self.widths.row_stride).map(|row| prepared.job_head.of(row)));
     }
 
-    /// Computes the rows and their triples for the first layer from the tables, with zeros up to a whole group.
+    /// Computes the rows and their triples for the first layer from the tables, with zeros up to a whole group. Features that have the same value in
+    /// all rows, as many have in plain task sets, are summed once.
     fn embed(&mut self, prepared: &Prepared<E>, rows: &Rows<'_>, count: usize) {
         let Widths { row_stride, triple_stride, .. } = self.widths;
         let of_job = |place: usize| rows.jobs.get((place - 1) * prepared.features..place * prepared.features);
+        let constant = constant_features(rows.jobs, prepared.features);
+        if constant != 0 {
+            self.common.fill(0.0);
+            for (feature, table) in prepared.job.iter().enumerate().filter(|(feature, _)| constant >> feature & 1 == 1)
+            {
+                prepared.engine.add(&mut self.common, table.row(rows.jobs[feature]));
+            }
+        }
+        let (common_x, common_triple) = self.common.split_at(row_stride);
         let targets = self.x.chunks_exact_mut(row_stride).zip(self.triples.chunks_exact_mut(triple_stride));
         let triple = &mut self.triple[..];
         for (place, (x, elements)) in targets.enumerate().take(count.next_multiple_of(GROUP)) {
-            let (tables, values): (&[Table], &[u16]) = match place {
-                0 => (&prepared.idle, rows.idle),
-                _ if place < count => (&prepared.job, of_job(place).unwrap_or(&[])),
-                _ => (&[], &[]),
+            let (tables, values, known): (&[Table], &[u16], u64) = match place {
+                0 => (&prepared.idle, rows.idle, 0),
+                _ if place < count => (&prepared.job, of_job(place).unwrap_or(&[]), constant),
+                _ => (&[], &[], 0),
             };
             let real = prepared.real.as_ref().filter(|_| (1..count).contains(&place));
             let is_single = tables.len() == 1 && real.is_none();
             if tables.is_empty() {
                 x.fill(0.0);
                 triple.fill(0.0);
+            } else if known != 0 {
+                x.copy_from_slice(common_x);
+                triple.copy_from_slice(common_triple);
             }
-            for (place, table) in tables.iter().enumerate() {
+            for (place, table) in tables.iter().enumerate().filter(|(place, _)| known >> place & 1 == 0) {
                 let (from_x, from_triple) = table.row(values.get(place).copied().unwrap_or(0)).split_at(row_stride);
                 if place == 0 && is_single {
                     x.copy_from_slice(from_x);
                     prepared.engine.convert(from_triple, elements);
-                } else if place == 0 {
+                } else if place == 0 && known == 0 {
                     x.copy_from_slice(from_x);
                     triple.copy_from_slice(from_triple);
                 } else {
@@ -262,5 +278,31 @@ impl<E: Engine> Scratch<E> {
             let to = ViewMut { data: &mut self.triples[first * triple_stride..], stride: triple_stride };
             engine.apply_elements(rows, View { data: elements, stride }, triple.map(), false, room, to);
         }
+    }
+}
+
+/// Returns the features that have the same value in all rows of `jobs`, one bit each; none if there are too few rows or features for that to pay.
+fn constant_features(jobs: &[u16], features: usize) -> u64 {
+    if !(2..=64).contains(&features) || jobs.len() < 4 * features {
+        return 0;
+    }
+    let (first, others) = jobs.split_at(features);
+    let mut differing = [0u16; 64];
+    for row in others.chunks_exact(features) {
+        differing.iter_mut().zip(first.iter().zip(row)).for_each(|(bits, (a, b))| *bits |= a ^ b);
+    }
+    (0..features).filter(|feature| differing[*feature] == 0).fold(0, |mask, feature| mask | 1 << feature)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_that_never_change_are_found() {
+        let rows = [[3, 7, 1, 9], [3, 8, 1, 9], [3, 7, 1, 9], [3, 7, 1, 8]].concat();
+        assert_eq!(constant_features(&rows, 4), 0b0101);
+        assert_eq!(constant_features(&rows[..12], 4), 0, "three rows");
+        assert_eq!(constant_features(&[5; 9], 1), 0, "one feature");
     }
 }

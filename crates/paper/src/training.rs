@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use temponet::Model;
 use temponet_task::TaskSet;
-use temponet_train::{PhaseFigures, Recipe, TrainError, TrainingDevice, TrainingObserver, UpdateFigures};
+use temponet_train::{PhaseFigures, Recipe, Tokens, TrainError, TrainingDevice, TrainingObserver, UpdateFigures};
 
 use super::cache::{Cache, key};
 use super::{Context, ReproduceError};
@@ -91,7 +91,9 @@ impl Trainer for DeviceTrainer {
         checkpoint: Option<&[u8]>,
         watch: &mut dyn TrainingObserver,
     ) -> Result<(Model, Vec<PhaseFigures>), TrainError> {
-        let weights = training.begin_with.map(|model| &model.weights);
+        let tokenizer = training.recipe.tokenizer();
+        let model = training.begin_with.map(|model| model.grown(&tokenizer)).transpose()?;
+        let weights = model.as_ref().map(|model| &model.weights);
         let begin = || {
             let device = self.first.lock().unwrap_or_else(PoisonError::into_inner).another();
             device.session(training.recipe.clone(), training.set.cloned(), weights)
@@ -150,7 +152,12 @@ impl Context<'_> {
     }
 
     fn train(&self, training: &Training<'_>, progress: &Progress) -> Result<Trained, ReproduceError> {
-        let recipe = serde_json::to_string(training.recipe).map_err(|error| self.broken("recipe", &error))?;
+        let mut recipe = serde_json::to_string(training.recipe).map_err(|error| self.broken("recipe", &error))?;
+        if training.recipe.tokens == Tokens::Full {
+            // A recipe names these tokens without listing their features, of which a later version may have more.
+            recipe +=
+                &serde_json::to_string(&training.recipe.tokenizer()).map_err(|error| self.broken("recipe", &error))?;
+        }
         let set = training.set.map_or(String::new(), |set| format!("{set:?}"));
         let begun = training.begin_with.map_or(String::new(), |model| model.checksum().unwrap_or_default());
         let kind = self.trainer.kind();

@@ -4,7 +4,7 @@ use temponet_sched::advice::{Advisor, Planner};
 use temponet_sched::{LookAhead, Panel, advisors, build, planners};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved};
-use temponet_task::{Assignment, JobId, OnMiss, Scheduler, SystemView, Time};
+use temponet_task::{Arrival, Assignment, ExecutionModel, Gap, JobId, OnMiss, Scheduler, SystemView, Time};
 
 fn alone(scheduler: &mut dyn Scheduler, view: &SystemView<'_>) -> Vec<JobId> {
     let mut assignment = Assignment::default();
@@ -36,6 +36,21 @@ fn a_panel_chooses_what_its_members_choose() {
         if seed % 2 == 0 {
             // Late jobs stay ready.
             set.on_miss = OnMiss::Continue;
+        }
+        if seed % 4 == 1 {
+            // Execution times that are known, so that members with different estimates agree.
+            set.tasks.iter_mut().for_each(|task| (task.bcet, task.execution) = (task.wcet, ExecutionModel::Wcet));
+        }
+        if seed % 3 == 0 {
+            for (task, index) in set.tasks.iter_mut().zip(0u64..) {
+                let minimum = Time(task.deadline.0 / 2);
+                match index % 4 {
+                    0 => task.arrival = Arrival::Sporadic { minimum, gap: Gap::Exponential { mean: task.deadline } },
+                    1 => task.arrival = Arrival::Sporadic { minimum, gap: Gap::Uniform { max: task.deadline } },
+                    2 => task.arrival = Arrival::Burst { jobs: 3, every: task.deadline * 3, until: Time::from_ms(300) },
+                    _ => {}
+                }
+            }
         }
         let system = set.system();
         let (mut panel, mut advisors, mut planners) = (Panel::default(), advisors(), planners());

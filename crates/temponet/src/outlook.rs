@@ -7,7 +7,7 @@ use temponet_sim::Survival;
 use temponet_task::{Arrival, Job, System, Task, Time};
 
 /// Expectation about a job that runs from now on without interruption.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Outlook {
     /// Probability that it completes by its deadline.
     pub chance: f64,
@@ -16,7 +16,7 @@ pub(crate) struct Outlook {
 }
 
 /// Distributions of the execution times of all tasks, computed once when a scheduler starts.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outlooks {
     /// Distribution and wcet of each task; none for a list of jobs.
     laws: Vec<Option<(Survival, f64)>>,
@@ -37,6 +37,8 @@ impl Outlooks {
         let executed = job.executed.0 as f64;
         let left = job.deadline.signed_sub(now + job.overhead) as f64;
         let (chance, remaining) = match self.laws.get(job.task as usize) {
+            // Without a division in the usual case.
+            Some(Some((survival, wcet))) if *wcet == job.wcet.0 as f64 => by_survival(survival, executed, left),
             Some(Some((survival, wcet))) => {
                 // In a mode with more work, all execution times of the task grow by the same factor.
                 let factor = wcet / job.wcet.0.max(1) as f64;

@@ -26,10 +26,12 @@ pub struct Scale {
     pub(crate) ranks: Vec<u16>,
     /// Worth of jobs under the goal; none if the tokenizer does not ask for it.
     worths: Option<Worths>,
+    /// Criticality, value and [`Feature::Worth`] of the jobs of each task; empty if the tokenizer does not ask for it.
+    task_worths: Vec<(u8, f64, u16)>,
     /// [`Feature::Level`] of each criticality.
     levels: Vec<u16>,
-    /// Distributions of the execution times; empty if the tokenizer does not ask for them.
-    pub(crate) outlooks: Outlooks,
+    /// Distributions of the execution times; none if the tokenizer does not ask for them.
+    pub(crate) outlooks: Option<Outlooks>,
     /// [`Feature::Cost`] of a job that needs a context switch, and of one that needs a migration too.
     costs: [u16; 2],
 }
@@ -48,6 +50,11 @@ impl Scale {
         let importance = |task: &Task| (task.value, task.criticality);
         let differs = system.tasks.windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
         let asks = |wanted: fn(Feature) -> bool| tokenizer.features.iter().any(|feature| wanted(*feature));
+        let worths = asks(|feature| feature == Feature::Worth).then(|| system.goal.worths(&system.tasks));
+        let task_worth = |worths: &Worths| {
+            let of = |task: &Task| (task.criticality, task.value, worth_bin(worths.of(task.criticality, task.value)));
+            system.tasks.iter().map(of).collect()
+        };
         let switch = system.costs.context_switch.0 as f64 / unit;
         let migration = system.costs.migration.0 as f64 / unit;
         Scale {
@@ -57,15 +64,22 @@ impl Scale {
             bins: Bins::new(edges),
             differs,
             ranks: ranks(system, &loads),
-            worths: asks(|feature| feature == Feature::Worth).then(|| system.goal.worths(&system.tasks)),
+            task_worths: worths.as_ref().map_or_else(Vec::new, task_worth),
+            worths,
             levels: levels(system),
-            outlooks: if asks(Feature::needs_outlook) { Outlooks::of(system) } else { Outlooks::default() },
+            outlooks: asks(Feature::needs_outlook).then(|| Outlooks::of(system)),
             costs: [switch, switch + migration].map(cost_bin),
         }
     }
 
     /// Returns the [`Feature::Worth`] of a job.
     pub(crate) fn worth(&self, job: &Job) -> u16 {
+        // Only jobs of a list differ from their task.
+        if let Some((criticality, value, worth)) = self.task_worths.get(job.task as usize)
+            && (*criticality, *value) == (job.criticality, job.value)
+        {
+            return *worth;
+        }
         let worth = self.worths.as_ref().map_or(1.0, |worths| worths.of(job.criticality, job.value));
         worth_bin(worth)
     }
@@ -155,6 +169,9 @@ fn worth_bin(worth: f64) -> u16 {
 
 /// Returns the [`Feature::Chance`] of a probability.
 pub(crate) fn chance_bin(chance: f64) -> u16 {
+    if chance >= 1.0 {
+        return CHANCES.len() as u16 + 1;
+    }
     u16::from(chance > 0.0) + CHANCES.iter().map(|begin| u16::from(chance >= *begin)).sum::<u16>()
 }
 

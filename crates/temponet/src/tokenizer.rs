@@ -11,7 +11,6 @@ use temponet_task::{Arrival, Job, OnMiss, System, SystemView, Task, Time};
 use crate::TokenizerError;
 use crate::advice::JobAdvice;
 use crate::feature::{Feature, IdleFeature};
-use crate::outlook::Outlook;
 use crate::scale::{Scale, chance_bin, log_bin};
 use crate::stages::{Binning, Continuous};
 
@@ -154,8 +153,7 @@ impl Tokenizer {
         real: &mut Vec<f32>,
     ) {
         let now = view.now;
-        let asks = self.features.iter().any(|feature| feature.needs_outlook());
-        let outlook = if asks { scale.outlooks.about(job, now) } else { Outlook { chance: 0.0, slack: 0.0 } };
+        let outlook = scale.outlooks.as_ref().map(|outlooks| outlooks.about(job, now)).unwrap_or_default();
         match &self.continuous {
             None => out.push(self.slack_token(job, now, scale)),
             Some(how) => {

@@ -37,6 +37,9 @@ pub enum TrainError {
     /// A checkpoint belongs to another training, or is damaged.
     #[error("the checkpoint cannot be used: {0}")]
     Checkpoint(String),
+    /// The model to begin with cannot be grown to the tokens of the recipe.
+    #[error("the model to begin with: {0}")]
+    Growth(#[from] temponet::stages::GrowthError),
     /// The observer of the training asked for a stop.
     #[error("{0}")]
     Stopped(String),

@@ -67,10 +67,21 @@ const UNDER_WAY: &str = "a stage of the recipe that is under way has an algorith
 
 impl<D: LearningLosses<Real = f32>> TrainingRun<D> {
     /// A training at its start: on the user's own set or on the recipe's workload, from a model's weights or from random ones.
+    ///
+    /// # Panics
+    ///
+    /// If the weights to begin with are not those of the recipe's network and tokens. Tokens would then have another meaning, without any other sign of
+    /// it. [`Model::grown`] adapts a model with fewer features.
     pub fn new(device: D, recipe: Recipe, set: Option<TaskSet>, begin_with: Option<&Weights>) -> TrainingRun<D> {
         let tokenizer = recipe.tokenizer();
-        let random = || Weights::random(recipe.network.architecture(&tokenizer), mix(recipe.seed, 1));
-        let weights = begin_with.cloned().unwrap_or_else(random);
+        let architecture = recipe.network.architecture(&tokenizer);
+        if let Some(weights) = begin_with {
+            assert_eq!(
+                weights.architecture, architecture,
+                "the model to begin with has the network and tokens of the recipe"
+            );
+        }
+        let weights = begin_with.cloned().unwrap_or_else(|| Weights::random(architecture, mix(recipe.seed, 1)));
         let learner = Learner::new(device, &weights, recipe.optimizer.adam);
         let mut run = TrainingRun {
             trace: set.as_ref().and_then(JobTrace::split),

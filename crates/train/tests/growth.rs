@@ -94,7 +94,14 @@ fn training_goes_on_from_the_built_in_model() {
     let bias = grown.weights.tensor("head.idle.bias");
     assert!(bias[0].abs() < 1_000.0, "the idle head can learn: {bias:?}");
     let ppo = PpoSettings { environments: 8, length: 16, rounds: 1, epochs: 2, batch: 64, ..PpoSettings::default() };
-    let rollouts = RolloutSettings { states: 24, updates: 4, batch: 16, length: 10.0, ..RolloutSettings::default() };
+    let rollouts = RolloutSettings {
+        environments: 4,
+        states: 16,
+        updates: 4,
+        batch: 16,
+        length: 10.0,
+        ..RolloutSettings::default()
+    };
     for method in [Method::Ppo(ppo), Method::Rollouts(rollouts)] {
         let stage = Stage { phases: 1, method, rate: Some(1e-5), workload: None, reward: None };
         let mut recipe = Recipe { network, tokens: Tokens::Full, stage: vec![stage], ..Recipe::default() };
@@ -112,11 +119,9 @@ fn training_goes_on_from_the_built_in_model() {
 #[test]
 fn sets_with_forty_tasks_a_core_can_be_learned_from() {
     let ppo = PpoSettings { environments: 2, length: 3, rounds: 2, epochs: 1, batch: 6, ..PpoSettings::default() };
-    let rollouts = RolloutSettings { states: 4, updates: 1, batch: 4, length: 2.0, ..RolloutSettings::default() };
-    let stage = |method| Stage { phases: 1, method, rate: None, workload: None, reward: None };
-    let stages = vec![stage(Method::Ppo(ppo)), stage(Method::Rollouts(rollouts))];
+    let stage = Stage { phases: 1, method: Method::Ppo(ppo), rate: None, workload: None, reward: None };
     let network = NetworkShape { width: 16, layers: 2, heads: 2, feed_forward: 32, slots: None };
-    let mut recipe = Recipe { network, tokens: Tokens::Full, stage: stages, ..Recipe::default() };
+    let mut recipe = Recipe { network, tokens: Tokens::Full, stage: vec![stage], ..Recipe::default() };
     (recipe.validation.runs, recipe.validation.length, recipe.episode.length) = (2, 4.0, 4.0);
     (recipe.workload.cores, recipe.workload.tasks_per_core) = (vec![4, 16], (40.0, 40.0));
     let mut run = TrainingRun::new(Cpu::<f32>::default(), recipe, None, None);

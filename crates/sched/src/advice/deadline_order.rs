@@ -20,6 +20,10 @@ pub(crate) struct DeadlineOrder {
     /// Release of each task's latest ready job; filled only where a task is sporadic.
     latest: Vec<Option<Time>>,
     entries: Vec<PlanEntry>,
+    /// Whether the execution times of all ready jobs are known: bcet and wcet are equal.
+    knows_ready: bool,
+    /// Whether the execution times of all entries are known.
+    knows_entries: bool,
 }
 
 /// A job to plan: a ready job with its id, or a future job.
@@ -60,6 +64,16 @@ impl DeadlineOrder {
         &self.entries
     }
 
+    /// Whether every ready job has one possible execution time, so that all estimates of it are equal.
+    pub fn knows_ready(&self) -> bool {
+        self.knows_ready
+    }
+
+    /// Whether every ready or future job has one possible execution time. Call [`DeadlineOrder::look_ahead`] before.
+    pub fn knows_entries(&self) -> bool {
+        self.knows_entries
+    }
+
     /// Takes the ready jobs of a decision.
     pub fn gather(&mut self, view: &SystemView<'_>) {
         self.keys.clear();
@@ -92,6 +106,7 @@ impl DeadlineOrder {
         sort(&mut self.keys, |id| view.job(JobId(id)).tie());
         self.ready.clear();
         self.ready.extend(self.keys.iter().map(|(_, id)| JobId(*id)));
+        self.knows_ready = self.ready.iter().all(|id| view.job(*id).least_remaining() == view.job(*id).remaining());
     }
 
     /// Merges the future jobs into the ready ones that were gathered, up to the last deadline of these.
@@ -130,6 +145,7 @@ impl DeadlineOrder {
             self.entries.push(PlanEntry::ready(*id, job));
         }
         self.entries.extend(coming);
+        self.knows_entries = self.knows_ready && self.coming.iter().all(|(_, entry)| entry.least == entry.most);
     }
 }
 

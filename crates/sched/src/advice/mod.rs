@@ -69,13 +69,18 @@ impl Planner {
     /// Every planner, by ascending discriminant.
     pub const ALL: [Planner; 3] = [Planner::Cautious, Planner::Moderate, Planner::Bold];
 
-    /// The planner as a scheduler of its own.
-    pub fn scheduler(self) -> LookAhead {
-        let (caution, capacity) = match self {
+    /// Caution and capacity of the planner; see [`LookAhead::new`].
+    pub(crate) const fn settings(self) -> (f64, f64) {
+        match self {
             Planner::Cautious => (0.5, 0.95),
             Planner::Moderate => (0.2, 0.85),
             Planner::Bold => (0.0, 0.85),
-        };
+        }
+    }
+
+    /// The planner as a scheduler of its own.
+    pub fn scheduler(self) -> LookAhead {
+        let (caution, capacity) = self.settings();
         LookAhead::new(caution, capacity)
     }
 }

@@ -1,6 +1,7 @@
 //! The advisors and planners of the learned scheduler, asked together. Each one chooses what it would choose alone
 //! ([`crate::advisors`], [`crate::planners`]), but the deadline order of the jobs, which most of them need, is computed
-//! once.
+//! once. Members that differ only in their estimates of execution times choose the same where these times are known, and
+//! are then asked once.
 
 use temponet_task::{JobId, Scheduler, System, SystemView};
 
@@ -21,6 +22,8 @@ pub struct Panel {
     dios: Dios,
     /// In the order of [`Planner::ALL`].
     planners: [LookAhead; Planner::ALL.len()],
+    /// Whether [`Advisor::MhEdf`] and [`Planner::Moderate`] have been asked since the last look.
+    has_asked: (bool, bool),
 }
 
 impl Default for Panel {
@@ -33,6 +36,7 @@ impl Default for Panel {
             mh_edf_by_mean: MhEdf::by_mean(),
             dios: Dios::default(),
             planners: planners(),
+            has_asked: (false, false),
         }
     }
 }
@@ -51,6 +55,7 @@ impl Panel {
 
     /// Takes the jobs of a decision; `ahead` if planners will be asked as well.
     pub fn look(&mut self, view: &SystemView<'_>, ahead: bool) {
+        self.has_asked = (false, false);
         self.order.gather(view);
         if ahead {
             self.order.look_ahead(view);
@@ -77,7 +82,11 @@ impl Panel {
                 &self.edf_skip
             }
             Advisor::Srpt => self.srpt.choose(view),
-            Advisor::MhEdf => self.mh_edf.choose(view, order),
+            Advisor::MhEdf => {
+                self.has_asked.0 = true;
+                self.mh_edf.choose(view, order)
+            }
+            Advisor::MhEdfByMean if self.has_asked.0 && self.order.knows_ready() => self.mh_edf.chosen(),
             Advisor::MhEdfByMean => self.mh_edf_by_mean.choose(view, order),
             Advisor::Dios => self.dios.choose(view, order),
         }
@@ -85,6 +94,11 @@ impl Panel {
 
     /// Returns the jobs that a planner would run. Call [`Panel::look`] with `ahead` before.
     pub fn planner(&mut self, planner: Planner, view: &SystemView<'_>) -> &[JobId] {
+        const { assert!(Planner::Moderate.settings().1 == Planner::Bold.settings().1) };
+        if planner == Planner::Bold && self.has_asked.1 && self.order.knows_entries() {
+            return self.planners[Planner::Moderate as usize].chosen();
+        }
+        self.has_asked.1 |= planner == Planner::Moderate;
         self.planners[planner as usize].choose(view, self.order.entries())
     }
 

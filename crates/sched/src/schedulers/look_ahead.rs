@@ -102,6 +102,11 @@ impl LookAhead {
         &self.chosen
     }
 
+    /// The jobs of the last decision to run, the best first.
+    pub(crate) fn chosen(&self) -> &[JobId] {
+        &self.chosen
+    }
+
     /// Lists the jobs to plan: ready jobs that are not late, and future jobs up to the last deadline of these.
     fn list(&mut self, now: Time, entries: &[PlanEntry]) {
         let shares = &self.shares;

@@ -33,6 +33,11 @@ impl MhEdf {
         self.schedule.choose(&mut self.candidates.jobs, view.now, view.cores(), |job| job.remaining);
         self.candidates.choose(view.cores(), |job| job.remaining)
     }
+
+    /// The jobs of the last [`MhEdf::choose`].
+    pub fn chosen(&self) -> &[JobId] {
+        self.candidates.chosen()
+    }
 }
 
 impl Scheduler for MhEdf {

@@ -206,6 +206,11 @@ impl Candidates {
         }
     }
 
+    /// The jobs of the last [`Candidates::choose`].
+    pub fn chosen(&self) -> &[JobId] {
+        &self.chosen
+    }
+
     /// Assigns the cores; see [`Candidates::choose`].
     pub fn assign<K: PartialOrd>(
         &mut self,

@@ -3,7 +3,8 @@
 //!
 //! Leaving a job out of a list schedule delays no other job. So only the job added last can ever be late, and after a
 //! drop the schedule is recomputed from the dropped job and not from the beginning. On one core the schedule is a sum,
-//! and planning takes O(n log n) steps.
+//! and planning takes O(n log n) steps. On a few cores, adding a job takes no branch: the number of cores is rounded up
+//! to a constant, and the cores that do not exist are never free.
 
 use std::collections::BinaryHeap;
 
@@ -33,30 +34,47 @@ impl<K: Ord> ListSchedule<K> {
     pub fn reserve(&mut self, jobs: usize, cores: usize) {
         self.accepted.reserve(jobs);
         self.worst.reserve(jobs);
-        self.free_at.reserve((jobs + 1) * cores);
+        self.free_at.reserve((jobs + 1) * cores.next_power_of_two());
     }
 
     /// Accepts jobs, which must be in deadline order. Jobs with the greatest keys are dropped first; among equal keys
     /// the last job.
     pub fn choose(&mut self, jobs: &mut [Candidate], now: Time, cores: usize, key: impl Fn(&Candidate) -> K) {
         self.worst.clear();
-        if cores == 1 {
-            return self.choose_on_one_core(jobs, now, key);
+        match cores {
+            1 => self.choose_on_one_core(jobs, now, key),
+            2 => self.choose_on_several::<2>(jobs, now, cores, key),
+            3..=4 => self.choose_on_several::<4>(jobs, now, cores, key),
+            5..=8 => self.choose_on_several::<8>(jobs, now, cores, key),
+            9..=16 => self.choose_on_several::<16>(jobs, now, cores, key),
+            _ => self.choose_on_several::<0>(jobs, now, cores, key),
         }
+    }
+
+    /// Plans on several cores: at most `C`, or any number if `C` is 0.
+    fn choose_on_several<const C: usize>(
+        &mut self,
+        jobs: &mut [Candidate],
+        now: Time,
+        cores: usize,
+        key: impl Fn(&Candidate) -> K,
+    ) {
+        let stride = if C == 0 { cores } else { C };
         self.accepted.clear();
         self.free_at.clear();
         self.free_at.resize(cores, now);
+        self.free_at.resize(stride, Time::NEVER);
         // Jobs before this place are in `worst`. Jobs are added to it only when something has to be dropped.
         let mut unlisted = 0;
         for last in 0..jobs.len() {
             self.accepted.push(last);
-            while self.completion(jobs, cores) > jobs[last].deadline {
+            while self.completion::<C>(jobs, stride) > jobs[last].deadline {
                 self.worst.extend((unlisted..=last).map(|place| (key(&jobs[place]), place)));
                 unlisted = last + 1;
                 let dropped = self.worst.pop().map_or(last, |(_, place)| place);
                 let at = self.accepted.partition_point(|place| *place < dropped);
                 self.accepted.remove(at);
-                self.free_at.truncate((at + 1) * cores);
+                self.free_at.truncate((at + 1) * stride);
                 if dropped == last {
                     break;
                 }
@@ -80,12 +98,29 @@ impl<K: Ord> ListSchedule<K> {
         }
     }
 
-    /// Adds the accepted jobs that are not in the schedule yet. Returns the completion of the last one.
-    fn completion(&mut self, jobs: &[Candidate], cores: usize) -> Time {
+    /// Adds the accepted jobs that are not in the schedule yet. Returns the completion of the last one. The schedule has
+    /// `stride` dates per job.
+    fn completion<const C: usize>(&mut self, jobs: &[Candidate], stride: usize) -> Time {
         let mut completion = Time::ZERO;
-        for at in self.free_at.len() / cores - 1..self.accepted.len() {
-            self.free_at.extend_from_within(at * cores..);
-            completion = add(&mut self.free_at[(at + 1) * cores..], jobs[self.accepted[at]].remaining);
+        let first = self.free_at.len() / stride - 1;
+        if C == 0 {
+            for at in first..self.accepted.len() {
+                self.free_at.extend_from_within(at * stride..);
+                completion = add(&mut self.free_at[(at + 1) * stride..], jobs[self.accepted[at]].remaining);
+            }
+            return completion;
+        }
+        let mut free_at = [Time::NEVER; C];
+        free_at.copy_from_slice(&self.free_at[first * C..]);
+        for place in &self.accepted[first..] {
+            completion = free_at[0] + jobs[*place].remaining;
+            // The first core is taken, and the completion is inserted where it belongs: a core that becomes free later
+            // keeps its place, and one that becomes free earlier moves down.
+            for core in 0..C {
+                let next = if core + 1 < C { free_at[core + 1] } else { Time::NEVER };
+                free_at[core] = free_at[core].max(completion.min(next));
+            }
+            self.free_at.extend_from_slice(&free_at);
         }
         completion
     }
@@ -124,7 +159,7 @@ mod tests {
         let mut rng = Pcg64::seed_from_u64(1);
         let (mut schedule, mut dropped) = (ListSchedule::default(), 0);
         for case in 0..3_000 {
-            let cores = rng.random_range(1..=9);
+            let cores = rng.random_range(1..=19);
             let now = Time(rng.random_range(0..100));
             // Few distinct lengths make many ties.
             let longest = if case % 2 == 0 { 6 } else { 1_000 };
