@@ -6,9 +6,9 @@ use anyhow::Result;
 use serde::Serialize;
 use temponet_lab::arena::scenario::{all, find, of_version};
 use temponet_lab::arena::{
-    ArenaPlan, ArenaResults, ArenaRow, Difference, Scenario, ScenarioResult, TUNED, page, run as run_plan,
+    ArenaPlan, ArenaResults, ArenaRow, Difference, Scenario, ScenarioResult, page, run as run_plan,
 };
-use temponet_lab::roster::{SHIELDED, UNSHIELDED};
+use temponet_lab::roster::{SHIELDED, TUNED, UNSHIELDED};
 use temponet_lab::stats::{percent, points};
 
 use crate::compare::chosen;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use temponet_formats::Format;
 use temponet_formats::builtin::{self, Builtin};
-use temponet_lab::roster::{SHIELDED, TUNED, UNSHIELDED};
+use temponet_lab::roster::{PLANNER, SHIELDED, TUNED, UNSHIELDED};
 
 use crate::{output, table};
 
@@ -84,7 +84,7 @@ pub struct SchedulersArgs {
 }
 
 /// Names, summaries and purposes of this project's own schedulers that are not in the catalog of classical ones.
-const LEARNED: [(&str, &str, &str); 3] = [
+const LEARNED: [(&str, &str, &str); 4] = [
     (
         SHIELDED,
         "the learned scheduler behind its shield: no deadline that is proved safe is missed",
@@ -95,6 +95,11 @@ const LEARNED: [(&str, &str, &str); 3] = [
         TUNED,
         "the simple scheduler that serves the set best, found by simulating the set before the run",
         "a known set without the learned scheduler; what the network adds is its distance from it",
+    ),
+    (
+        PLANNER,
+        "tries out each decision on futures drawn from what is known; slow, and only run if named",
+        "the online reference: what an online scheduler could still gain; options as in planner:futures=16:horizon=10",
     ),
 ];
 

@@ -20,19 +20,26 @@ pub const UNSHIELDED: &str = "temponet-unshielded";
 pub const TUNED: &str = "tuned";
 /// The same behind the shield.
 const SHIELDED_TUNED: &str = "shield:tuned";
+/// Name of the rollout planner. It is too slow for the list of all schedulers and has to be asked for.
+pub const PLANNER: &str = planner::NAME;
 /// Names of the learned scheduler, with and without its shield.
 pub const LEARNED: [&str; 2] = [SHIELDED, UNSHIELDED];
 
 /// Whether a name, with or without options, is that of a scheduler from the literature, that is, neither the learned
 /// one nor another of this project's own.
 pub fn is_classical(spec: &str) -> bool {
-    let is_ours = [TUNED, SHIELDED_TUNED].contains(&spec) || planner_options(spec).is_some();
+    let is_ours = [TUNED, SHIELDED_TUNED].contains(&spec) || is_planner(spec);
     !LEARNED.contains(&spec) && !is_ours && temponet_sched::is_classical(spec)
 }
 
 /// Whether the scheduler with this name, with or without options, runs behind the shield.
 pub fn is_shielded(spec: &str) -> bool {
     spec == SHIELDED || spec.starts_with("shield:")
+}
+
+/// Whether a name, with or without options, is that of the rollout planner, the online reference.
+pub fn is_planner(spec: &str) -> bool {
+    planner_options(spec).is_some()
 }
 
 /// Returns the options in the name of the rollout planner; `None` if the name is another scheduler's.
@@ -67,7 +74,7 @@ impl Roster {
     /// Returns all names, those of this project's own schedulers first.
     pub fn names(&self) -> Vec<String> {
         let learned = LEARNED.iter().filter(|_| self.model.is_some()).copied();
-        let ours = learned.chain([TUNED, planner::NAME]);
+        let ours = learned.chain([TUNED]);
         ours.chain(temponet_sched::ALL.iter().map(|entry| entry.name)).map(String::from).collect()
     }
 
@@ -92,7 +99,8 @@ impl Roster {
                     SpecError::Option(spec.into(), format!("{name} has no options"))
                 }
                 SpecError::Unknown(name, _) => {
-                    let hint = did_you_mean(&name, self.names().iter().map(String::as_str).chain(["shield"]));
+                    let hint =
+                        did_you_mean(&name, self.names().iter().map(String::as_str).chain(["shield", planner::NAME]));
                     SpecError::Unknown(name, hint)
                 }
                 error => error,

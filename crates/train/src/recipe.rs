@@ -247,22 +247,17 @@ impl Recipe {
 }
 
 impl Default for Recipe {
-    /// Cloning of the best simple scheduler first, then learning by rollouts when to differ from it.
+    /// Learning from the planner's labels, for a model that is trained already.
     fn default() -> Self {
-        let cloning = RolloutSettings {
-            states: 6_000,
-            alternatives: 0,
-            cloning: 1.0,
-            updates: 250,
-            ..RolloutSettings::default()
-        };
-        let differing = RolloutSettings {
-            states: 4_000,
-            updates: 200,
+        let planner = RolloutSettings {
+            states: 2_000,
+            alternatives: 6,
+            futures: 24,
+            length: 20.0,
             batch: 256,
+            updates: 150,
             cloning: 0.05,
             own_share: 0.7,
-            length: 40.0,
             ..RolloutSettings::default()
         };
         let stage = |phases, method| Stage { phases, method, rate: None, workload: None, reward: None };
@@ -274,7 +269,7 @@ impl Default for Recipe {
             optimizer: OptimizerSettings::default(),
             validation: ValidationSettings::default(),
             workload: WorkloadRanges::default(),
-            stage: vec![stage(1, Method::Rollouts(cloning)), stage(8, Method::Rollouts(differing))],
+            stage: vec![stage(6, Method::Rollouts(planner))],
         }
     }
 }

@@ -241,8 +241,10 @@ fn planned_exchanges(plan: Plan, member: &FleetMember) -> (Vec<JobId>, Vec<Excha
     let exchange = |compared: &Compared| match (&compared.inward[..], &compared.outward[..]) {
         (&[inward], &[outward]) => match member.rows_of(&[inward, outward])[..] {
             [inward, outward] if inward != outward => {
-                // A share of the worth, so that a critical or dear job does not make all other exchanges vanish.
-                Some((inward, outward, (compared.gain / compared.worth.max(f64::MIN_POSITIVE)) as f32))
+                // A share of the worth, so that a critical or dear job does not make all other exchanges vanish, and at most all of
+                // it: what the exchange does to dearer jobs says only that it matters.
+                let share = (compared.gain / compared.worth.max(f64::MIN_POSITIVE)).clamp(-1.0, 1.0);
+                Some((inward, outward, share as f32))
             }
             _ => None,
         },

@@ -120,10 +120,16 @@ impl<D: LearningLosses<Real = f32>> TrainingRun<D> {
             None => own,
         };
         model.set_provenance(provenance);
-        model.set_reach(match &self.set {
+        let own = match &self.set {
             Some(set) => (set.tasks.len() as f64 / set.cores as f64).ceil() * SPARE,
             None => self.recipe.workloads().map(|ranges| ranges.tasks_per_core.1).fold(1.0, f64::max) * SPARE,
-        });
+        };
+        // The metadata still are those of the model that the training began with; without a reach, that one has no limit.
+        match (&self.begun_with, model.reach()) {
+            (Some(_), None) => {}
+            (Some(_), Some(before)) => model.set_reach(own.max(before)),
+            (None, _) => model.set_reach(own),
+        }
         model
     }
 

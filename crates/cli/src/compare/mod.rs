@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use temponet_lab::comparison::report;
 use temponet_lab::comparison::{ComparisonPlan, compare, picture_window};
 use temponet_lab::progress::Progress;
-use temponet_lab::roster::Roster;
+use temponet_lab::roster::{PLANNER, Roster, is_planner};
 use temponet_task::{Aim, Time};
 
 use self::fail_if::Condition;
@@ -39,6 +39,9 @@ pub struct Args {
     /// Schedulers to run, separated by commas, or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     pub schedulers: String,
+    /// Run the rollout planner as well: the online reference, which tries out its decisions on drawn futures and takes milliseconds for each
+    #[arg(long)]
+    pub planner: bool,
     /// Show a row for every scheduler, without folding ties
     #[arg(long)]
     pub all: bool,
@@ -93,6 +96,9 @@ pub fn run(args: Args) -> Result<()> {
         if !schedulers.iter().any(|known| known == name) {
             schedulers.push(name.into());
         }
+    }
+    if args.planner && !schedulers.iter().any(|name| is_planner(name)) {
+        schedulers.push(PLANNER.into());
     }
     fail_if::refuse_unknown(&args.fail_if, &schedulers)?;
     if args.rank_by.contains(&Aim::Critical) && set.levels().is_empty() {

@@ -28,7 +28,7 @@ use self::watcher::Watcher;
 use crate::output;
 use crate::paths::{Kind, Output, Replace};
 use crate::recipe;
-use crate::setup::{self, SetupArgs, heading};
+use crate::setup::{self, BUILT_IN, SetupArgs, heading};
 use crate::table;
 
 /// Train a model for your load
@@ -52,7 +52,8 @@ pub struct Args {
     pub print_recipe: bool,
     #[command(flatten)]
     pub setup: SetupArgs,
-    /// Model whose weights to start from; it must have the shape and tokens of the recipe
+    /// Model whose weights to start from; it must have the shape and tokens of the recipe [default: the built-in model without a recipe, random
+    /// weights with one]
     #[arg(long, value_name = "FILE")]
     pub begin_with: Option<String>,
     /// Continue an interrupted training from its checkpoint
@@ -106,7 +107,9 @@ pub fn run(args: Args) -> Result<()> {
     let set = prepare_set(&args)?;
     say_parts(set.as_ref())?;
     check_teachers(&recipe, set.as_ref())?;
-    let weights = args.begin_with.as_deref().map(|name| initial_weights(name, &recipe)).transpose()?;
+    // Without a recipe, the training goes on from the built-in model, which knows most loads already.
+    let begin_with = args.begin_with.as_deref().or(args.recipe.is_none().then_some(BUILT_IN));
+    let weights = begin_with.map(|name| initial_weights(name, &recipe)).transpose()?;
     // An interrupted training may already have written its model.
     let replace = if args.resume { Replace::Earlier } else { Replace::nothing_or(args.force) };
     let model_file = Output::claim(&output, Kind::Model, replace)?;

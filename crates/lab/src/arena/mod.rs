@@ -20,15 +20,14 @@ use temponet_task::{Aim, Costs, Scheduler};
 
 pub use cases::Case;
 pub use results::{
-    ArenaResults, ArenaRow, ArenaSummary, Difference, LEVEL, PLANNER, Possible, ScenarioResult, ScenarioStanding,
-    TUNED, is_planner,
+    ArenaResults, ArenaRow, ArenaSummary, Difference, LEVEL, Possible, ScenarioResult, ScenarioStanding,
 };
 pub use scenario::{Scenario, ScenarioError};
 
 use crate::clairvoyant::{OptimumRange, jobs};
 use crate::comparison::CompareError;
 use crate::progress::Progress;
-use crate::roster::Roster;
+use crate::roster::{Roster, is_planner};
 
 /// What to run in the arena.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! The page of the arena: a dot plot over all scenarios, and a table for each.
 
-use super::results::{ArenaResults, ArenaRow, Difference, LEVEL, PLANNER, ScenarioResult};
-use crate::roster::{SHIELDED, UNSHIELDED};
+use super::results::{ArenaResults, ArenaRow, Difference, LEVEL, ScenarioResult};
+use crate::roster::{PLANNER, SHIELDED, UNSHIELDED};
 use crate::stats::{percent, points};
 use temponet_page::fragment::{scrolling, skipped};
 use temponet_page::svg::{Svg, circle, fill, line, stroke, text};

@@ -9,18 +9,8 @@
 use super::scenario::{Scenario, meaning};
 use super::{LEVELS, Score};
 use crate::clairvoyant::OptimumRange;
-use crate::roster::{LEARNED, SHIELDED, is_classical};
+use crate::roster::{LEARNED, SHIELDED, TUNED, is_classical, is_planner};
 use crate::stats;
-
-/// Name of the scheduler that chooses among the simple ones by simulation, if the roster has it.
-pub const TUNED: &str = "tuned";
-/// Name of the planner, if the roster has it. Options follow after a colon.
-pub const PLANNER: &str = "planner";
-
-/// Whether a name, with or without options, is that of a planner.
-pub fn is_planner(spec: &str) -> bool {
-    spec.split(':').next() == Some(PLANNER)
-}
 
 /// Result of one scheduler on all runs of a scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -410,6 +400,7 @@ impl ArenaResults {
 mod tests {
     use super::*;
     use crate::arena::scenario;
+    use crate::roster::PLANNER;
 
     fn row(spec: &str, scores: &[f64]) -> ArenaRow {
         let score = |score: &f64| Score { score: *score, compliance: *score, levels: [None; LEVELS] };

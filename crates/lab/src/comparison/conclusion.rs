@@ -4,12 +4,28 @@ use temponet_task::Measure;
 
 use crate::comparison::ranking;
 use crate::comparison::{Comparison, ComparisonRow, listed};
-use crate::roster::{LEARNED, SHIELDED, TUNED, is_classical};
+use crate::roster::{LEARNED, SHIELDED, TUNED, is_classical, is_planner};
 use crate::stats::percent;
 
 impl Comparison {
-    /// Recommends a scheduler in a few sentences, with what speaks against it.
+    /// Recommends a scheduler in a few sentences, with what speaks against it, and says what the planner could still gain if
+    /// it ran.
     pub fn verdict(&self) -> String {
+        let (planners, others): (Vec<ComparisonRow>, Vec<ComparisonRow>) =
+            self.rows.iter().cloned().partition(|row| is_planner(&row.scheduler));
+        let (Some(planner), Some(best)) = (planners.first(), others.first()) else { return self.recommendation() };
+        let still = match self.lead_over(planner, best) {
+            Some(edge) => {
+                let noun = self.plan.goal.noun(edge.measure);
+                format!("has {} points of {noun} more than {}", edge.points(), best.scheduler)
+            }
+            None => format!("gains nothing over {} that these runs can tell", best.scheduler),
+        };
+        let recommendation = Comparison { rows: others.clone(), ..self.clone() }.recommendation();
+        format!("{recommendation} {}, the online reference, which is too slow to use, {still}.", planner.scheduler)
+    }
+
+    fn recommendation(&self) -> String {
         let Some(best) = self.rows.first() else { return "No scheduler applies to this set.".into() };
         if best.metrics.jobs.released == 0 {
             return "No job's deadline lies within the horizon: make it longer.".into();

@@ -16,13 +16,19 @@
 mod alternatives;
 mod rollout;
 
+use temponet_sched::advice::Advisor;
 use temponet_sched::{SpecError, build};
 use temponet_sim::{Outlook, SimError};
 use temponet_task::wording::did_you_mean;
-use temponet_task::{Arrival, Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Tie, Time, Worths};
+use temponet_task::{
+    Arrival, Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time, Worths,
+};
 
 use alternatives::{Alternatives, Choice};
 use rollout::Rollout;
+
+/// Base that follows from the system: `edf-skip`, or `dios` where jobs differ in worth.
+const BY_GOAL: &str = "by-goal";
 
 /// Schedulers that can be the base: those that decide by the ready jobs alone, so that they can be asked in any future.
 pub const BASES: [&str; 8] = ["edf-skip", "mh-edf", "look-ahead", "srpt", "dasa", "lbesa", "dios", "red"];
@@ -34,8 +40,8 @@ pub const NAME: &str = "planner";
 pub const OPTIONS: [(&str, &str, &str); 5] = [
     (
         "base",
-        "edf-skip",
-        "scheduler that decides in the futures: edf-skip, mh-edf, look-ahead, srpt, dasa, lbesa, dios or red",
+        BY_GOAL,
+        "scheduler that decides in the futures: edf-skip, mh-edf, look-ahead, srpt, dasa, lbesa, dios or red; by default edf-skip, or dios where jobs differ in worth",
     ),
     ("futures", "32", "number of futures that are drawn at a decision"),
     ("horizon", "20", "length of a future in median wcets"),
@@ -78,6 +84,8 @@ const TRIAL: usize = 8;
 /// The rollout planner. See the [module](self).
 pub struct Planner {
     base: Box<dyn Scheduler>,
+    /// Whether the goal of the system decides which scheduler is the base.
+    is_base_by_goal: bool,
     counselors: Vec<Box<dyn Scheduler>>,
     settings: PlannerSettings,
     state: Option<State>,
@@ -126,12 +134,17 @@ pub struct Compared {
 }
 
 impl Planner {
-    /// A planner with the base scheduler of this name, which must be one of [`BASES`].
+    /// A planner with the base scheduler of this name, which must be one of [`BASES`] or `by-goal`: `edf-skip`, or `dios`
+    /// where jobs differ in worth.
     pub fn new(base: &str, settings: PlannerSettings) -> Result<Planner, SpecError> {
+        if base == BY_GOAL {
+            let planner = Planner::over(Advisor::EdfSkip.scheduler(), settings);
+            return Ok(Planner { is_base_by_goal: true, ..planner });
+        }
         let name = base.split(':').next().unwrap_or_default();
         if !BASES.contains(&name) {
             let why =
-                format!("base = {base:?} is none of {}{}", BASES.join(", "), did_you_mean(name, BASES.into_iter()));
+                format!("base = {base:?} is none of {}{}", BASES.join(", "), did_you_mean(name, BASES));
             return Err(SpecError::Option(NAME.into(), why));
         }
         Ok(Planner::over(build(base)?, settings))
@@ -141,7 +154,7 @@ impl Planner {
     /// default.
     pub fn with_options(text: &str) -> Result<Planner, SpecError> {
         let wrong = |why: String| SpecError::Option(NAME.into(), why);
-        let (mut base, mut settings) = (BASES[0], PlannerSettings::default());
+        let (mut base, mut settings) = (BY_GOAL, PlannerSettings::default());
         for option in text.split(':').filter(|option| !option.is_empty()) {
             let (key, value) =
                 option.split_once('=').ok_or_else(|| wrong(format!("{option:?} is not option=value")))?;
@@ -157,7 +170,7 @@ impl Planner {
                 "seed" => settings.seed = count()? as u64,
                 _ => {
                     let keys = OPTIONS.map(|(key, ..)| key);
-                    let hint = did_you_mean(key, keys.into_iter());
+                    let hint = did_you_mean(key, keys);
                     return Err(wrong(format!("there is no option {key:?}; it has {}{hint}", keys.join(", "))));
                 }
             }
@@ -169,6 +182,7 @@ impl Planner {
     pub fn over(base: Box<dyn Scheduler>, settings: PlannerSettings) -> Planner {
         Planner {
             base,
+            is_base_by_goal: false,
             counselors: COUNSELORS.iter().filter_map(|name| build(name).ok()).collect(),
             settings,
             state: None,
@@ -312,6 +326,12 @@ impl Total {
 
 impl Scheduler for Planner {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        let worths = system.goal.worths(&system.tasks);
+        if self.is_base_by_goal {
+            let worth = |task: &Task| worths.of(task.criticality, task.value);
+            let differs = system.tasks.windows(2).any(|pair| worth(&pair[0]) != worth(&pair[1]));
+            self.base = if differs { Advisor::Dios } else { Advisor::EdfSkip }.scheduler();
+        }
         self.base.start(system)?;
         self.counselors.retain_mut(|scheduler| scheduler.start(system).is_ok());
         let mut wcets: Vec<u64> = system.tasks.iter().map(|task| task.wcet.0).collect();
@@ -320,7 +340,6 @@ impl Scheduler for Planner {
         let mean = mean_execution(system).unwrap_or(unit);
         let horizon = (self.settings.horizon * unit).min(MOST_JOBS * mean).min(Time::MAX_INPUT.0 as f64);
         let horizon = Time(horizon as u64).max(Time(1));
-        let worths = system.goal.worths(&system.tasks);
         self.state = Some(State { outlook: Outlook::new(system), worths, horizon });
         self.kept.clear();
         (self.planned, self.changed) = (0, 0);

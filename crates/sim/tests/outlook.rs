@@ -1,0 +1,194 @@
+//! Futures drawn from what an online scheduler knows: they continue the present, keep to the tasks' descriptions, and know
+//! nothing of what is hidden.
+
+use std::sync::Arc;
+
+use temponet_sched::build;
+use temponet_sim::{Engine, Observer, Outlook, Unobserved};
+use temponet_task::{
+    Arrival, Assignment, ExecutionModel, Gap, Job, JobId, ListedJob, Mode, SystemView, Task, TaskSet, Time,
+};
+
+fn ms(time: u64) -> Time {
+    Time::from_ms(time)
+}
+
+/// Runs `edf` on a set until a decision point at or after `until`, with an outlook that sees every decision point.
+fn seen(set: &TaskSet, seed: u64, until: Time) -> (Engine<Arc<TaskSet>>, Outlook) {
+    let set = Arc::new(set.clone());
+    let mut engine = Engine::new(set.clone(), seed, Time::from_secs(100));
+    let mut outlook = Outlook::new(engine.system());
+    let mut scheduler = build("edf").unwrap();
+    scheduler.start(engine.system()).unwrap();
+    let mut assignment = Assignment::default();
+    while engine.advance(&mut Unobserved) {
+        outlook.observe(&engine.view());
+        if engine.now() >= until {
+            break;
+        }
+        assignment.reset(set.cores);
+        scheduler.decide(&engine.view(), &mut assignment);
+        engine.apply(&assignment, &mut Unobserved).unwrap();
+    }
+    (engine, outlook)
+}
+
+/// Observer that keeps the released jobs.
+#[derive(Default)]
+struct Releases(Vec<Job>);
+
+impl Observer for Releases {
+    fn released(&mut self, job: &Job) {
+        self.0.push(*job);
+    }
+}
+
+/// Follows a future with `name` and returns its releases.
+fn followed(mut future: Engine<Arc<TaskSet>>, name: &str) -> Vec<Job> {
+    let mut scheduler = build(name).unwrap();
+    scheduler.start(future.system()).unwrap();
+    let (mut assignment, mut releases) = (Assignment::default(), Releases::default());
+    loop {
+        assignment.reset(future.view().cores());
+        scheduler.decide(&future.view(), &mut assignment);
+        future.apply(&assignment, &mut releases).unwrap();
+        if !future.advance(&mut releases) {
+            return releases.0;
+        }
+    }
+}
+
+fn uniform(name: &str, period: u64, wcet: u64) -> Task {
+    let task = Task::periodic(name, ms(period), ms(wcet));
+    Task { bcet: Time(task.wcet.0 / 5), execution: ExecutionModel::Uniform, ..task }
+}
+
+#[test]
+fn a_future_continues_the_present_and_hides_what_is_hidden() {
+    let set = TaskSet::new("s", vec![uniform("a", 10, 6), uniform("b", 14, 9), uniform("c", 33, 20)], 2);
+    let (engine, outlook) = seen(&set, 3, ms(400));
+    let view = engine.view();
+    let mut differ = 0;
+    for seed in 0..200 {
+        let future = outlook.draw(&view, seed, view.now + ms(60));
+        let drawn = future.view();
+        assert_eq!((drawn.now, drawn.active, drawn.running), (view.now, view.active, view.running));
+        for (id, job) in drawn.ready() {
+            assert_eq!(job, view.job(id));
+            let execution = future.true_execution(id);
+            assert!(execution > job.executed && execution >= job.bcet && execution <= job.wcet, "{job:?} {execution}");
+            differ += u64::from(execution != engine.true_execution(id));
+        }
+    }
+    assert!(differ > 190 * view.active.len() as u64, "drawn anew, not copied: {differ}");
+}
+
+#[test]
+fn arrivals_are_known_where_they_are_periodic_and_do_not_depend_on_decisions() {
+    let set = TaskSet::new("s", vec![uniform("a", 10, 6), Task { offset: ms(3), ..uniform("b", 14, 9) }], 1);
+    let (engine, outlook) = seen(&set, 5, ms(200));
+    let view = engine.view();
+    let futures: Vec<Vec<Job>> = ["edf-skip", "srpt"]
+        .into_iter()
+        .map(|name| followed(outlook.draw(&view, 8, view.now + ms(100)), name))
+        .collect();
+    assert_eq!(futures[0], futures[1]);
+    assert!(futures[0].len() > 14);
+    for job in &futures[0] {
+        let task = &set.tasks[job.task as usize];
+        let expected = task.offset + task.period().unwrap() * job.number;
+        assert_eq!((job.release, job.deadline), (expected, expected + task.deadline));
+    }
+}
+
+#[test]
+fn sporadic_gaps_and_jitter_go_on_from_what_has_passed() {
+    let sporadic = |gap| Task { arrival: Arrival::Sporadic { minimum: ms(10), gap }, ..uniform("s", 10, 2) };
+    let jittery = Task { jitter: ms(6), ..uniform("j", 20, 2) };
+    let (uniform, exponential) = (Gap::Uniform { max: ms(30) }, Gap::Exponential { mean: ms(25) });
+    for first in [sporadic(uniform), sporadic(exponential)] {
+        let set = TaskSet::new("s", vec![first, jittery.clone()], 1);
+        for until in [101, 113, 127, 131] {
+            let (engine, outlook) = seen(&set, 9, ms(until));
+            let view = engine.view();
+            for seed in 0..50 {
+                let jobs = followed(outlook.draw(&view, seed, view.now + ms(150)), "edf");
+                assert!(jobs.len() > 6 && jobs.iter().all(|job| job.release > view.now), "nothing comes late");
+                for task in 0..2 {
+                    let arrivals: Vec<Time> =
+                        jobs.iter().filter(|job| job.task == task).map(|job| job.deadline).collect();
+                    let least = if task == 0 { ms(10) } else { ms(20) };
+                    assert!(arrivals.windows(2).all(|pair| pair[1] >= pair[0] + least), "{arrivals:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_change_of_mode_is_seen_in_the_jobs_and_a_silent_task_stays_silent() {
+    let mut set = TaskSet::new("s", vec![uniform("a", 10, 2), uniform("b", 10, 2)], 1);
+    set.modes = vec![Mode { name: "half".into(), at: ms(100), work: 2.0, rate: 0.5, tasks: Some(vec![0]) }];
+    let (engine, outlook) = seen(&set, 1, ms(151));
+    let jobs = followed(outlook.draw(&engine.view(), 1, engine.now() + ms(100)), "edf");
+    assert!(!jobs.is_empty() && jobs.iter().all(|job| job.task == 0 && job.wcet == ms(4)));
+    assert!(jobs.windows(2).all(|pair| pair[1].release - pair[0].release == ms(20)));
+}
+
+#[test]
+fn the_jobs_of_a_list_are_not_read_ahead() {
+    let job = |k: u64, execution: u64| ListedJob {
+        release: ms(10 * k),
+        deadline: ms(10 * k + 12),
+        execution: Time::from_us(execution),
+        wcet: ms(9),
+        bcet: Time(1),
+        criticality: 0,
+        value: 1.0,
+    };
+    let set = |late: u64| {
+        let jobs: Arc<[ListedJob]> = (0..60).map(|k| job(k, if k < 20 { 4_000 + 100 * k } else { late })).collect();
+        TaskSet::new("s", vec![Task { arrival: Arrival::Listed(jobs), ..Task::periodic("l", ms(10), ms(9)) }], 1)
+    };
+    let futures: Vec<Vec<Job>> = [1_000, 8_900]
+        .into_iter()
+        .map(|late| {
+            let (engine, outlook) = seen(&set(late), 1, ms(195));
+            followed(outlook.draw(&engine.view(), 4, engine.now() + ms(200)), "edf")
+        })
+        .collect();
+    assert_eq!(futures[0], futures[1], "the lists differ only after the decision");
+    assert!(futures[0].len() > 10, "and the future has jobs like those seen");
+    let relative = |job: &Job| job.deadline - job.release;
+    assert!(futures[0].iter().all(|job| relative(job) == ms(12) && job.wcet == ms(9)));
+}
+
+#[test]
+fn ids_and_views_stay_consistent_when_a_future_goes_on() {
+    let set = TaskSet::new("s", (0..9).map(|k| uniform(&format!("t{k}"), 10 + 3 * k, 4 + k)).collect(), 3);
+    let (engine, outlook) = seen(&set, 2, ms(300));
+    let mut future = outlook.draw(&engine.view(), 1, engine.now() + ms(500));
+    let mut scheduler = build("mh-edf").unwrap();
+    scheduler.start(future.system()).unwrap();
+    let mut assignment = Assignment::default();
+    let mut decisions = 0;
+    loop {
+        let view: SystemView<'_> = future.view();
+        for (core, id) in view.running.iter().enumerate() {
+            let Some(id) = id else { continue };
+            assert!(view.active.contains(id) && view.job(*id).last_core == Some(core as u32) && view.job(*id).running);
+        }
+        let mut ids: Vec<JobId> = view.active.to_vec();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), view.active.len());
+        assignment.reset(3);
+        scheduler.decide(&view, &mut assignment);
+        future.apply(&assignment, &mut Unobserved).unwrap();
+        decisions += 1;
+        if !future.advance(&mut Unobserved) {
+            break;
+        }
+    }
+    assert!(decisions > 200);
+}
