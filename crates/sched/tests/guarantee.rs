@@ -414,3 +414,28 @@ fn the_inner_scheduler_is_not_asked_where_nothing_is_left_to_choose() {
     assert!(*watched >= 50 && *asked > 0, "{asked} {watched}");
     assert_eq!(metrics.tasks[0].jobs.met, 100);
 }
+
+/// A mode with more work than the tasks say overloads the cores. No time is kept for jobs that say so at their release.
+#[test]
+fn jobs_that_announce_more_than_their_task_are_left_to_the_scheduler() {
+    let mut rng = Pcg64::seed_from_u64(17);
+    let (mut alone, mut behind) = (0, 0);
+    for _ in 0..20 {
+        let mut set = drawn(&mut rng, 1.8, 2);
+        for task in &mut set.tasks {
+            (task.bcet, task.execution) = (Time(task.wcet.0.div_ceil(2)), ExecutionModel::Uniform);
+        }
+        if !matches!(Role::on(&set.system()), Role::StealsSlack(_)) {
+            continue;
+        }
+        set.modes = vec![Mode { name: "busy".into(), at: Time::ZERO, work: 1.7, rate: 1.0, tasks: None }];
+        let met = |name: &str| {
+            let mut scheduler = build(name).unwrap();
+            simulate(&set, 1, Time(5 * span(&set).0), &mut *scheduler, &mut Unobserved).unwrap().jobs.met
+        };
+        alone += met("edf-skip");
+        behind += met("shield:edf-skip");
+    }
+    assert!(alone > 5_000, "{alone}");
+    assert!(behind as f64 > 0.995 * alone as f64, "{behind} behind the shield, {alone} without it");
+}

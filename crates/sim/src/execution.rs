@@ -5,7 +5,7 @@
 //! a limited number of times, then drawn uniformly.
 
 use rand::{Rng, RngExt};
-use rand_distr::StandardNormal;
+use rand_distr::{Exp1, StandardNormal};
 use temponet_task::{ExecutionModel, Task, Time};
 
 /// Execution-time model of a task with precomputed constants.
@@ -145,9 +145,15 @@ impl Sampler {
                 let time = |u: f64| (least * (1.0 - u).powf(-inverse_shape)).clamp(*least, *most);
                 Time(time(below + rng.random::<f64>() * (mass - below).max(0.0)).round() as u64)
             }
-            Sampler::Normal { most, .. } => self
-                .redraw_beyond(executed, rng)
-                .unwrap_or_else(|| Time(rng.random_range(next.0.min(*most as u64)..=*most as u64))),
+            Sampler::Normal { mean, deviation, most, .. } => {
+                let (least, most) = (next.0.min(*most as u64), *most as u64);
+                let tail = || (least as f64 - mean) / deviation;
+                let drawn = match *deviation > 0.0 && tail() > 0.0 {
+                    true => normal_tail(tail(), rng).map(|z| Time((mean + deviation * z).round() as u64)),
+                    false => self.redraw_beyond(executed, rng),
+                };
+                drawn.filter(|time| time.0 <= most).unwrap_or_else(|| Time(rng.random_range(least..=most)))
+            }
             Sampler::Empirical(samples) => self.redraw_beyond(executed, rng).unwrap_or_else(|| {
                 let longer = samples.iter().filter(|sample| **sample > executed);
                 longer.copied().min().unwrap_or(next)
@@ -163,6 +169,16 @@ impl Sampler {
     fn redraw_beyond(&self, executed: Time, rng: &mut impl Rng) -> Option<Time> {
         (0..MOST_REDRAWS).map(|_| self.draw(rng)).find(|time| *time > executed)
     }
+}
+
+/// Draws a standard normal number above `least`, which is positive, by rejection from an exponential distribution (Robert,
+/// "Simulation of truncated normal variables", 1995). `None` if nothing is accepted after [`MOST_REDRAWS`] draws.
+fn normal_tail(least: f64, rng: &mut impl Rng) -> Option<f64> {
+    let rate = (least + (least * least + 4.0).sqrt()) / 2.0;
+    (0..MOST_REDRAWS).find_map(|_| {
+        let z = least + rng.sample::<f64, _>(Exp1) / rate;
+        (rng.random::<f64>() <= (-(z - rate) * (z - rate) / 2.0).exp()).then_some(z)
+    })
 }
 
 /// Returns 1/k for the Weibull distribution of shape k with the given mean, of which a share `exceed` lies beyond `bound`.

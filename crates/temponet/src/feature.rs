@@ -44,7 +44,7 @@ pub enum Feature {
     /// Slack by the expected remaining execution time, given what the job has executed, instead of the remaining wcet: the slack bins, and one for a job that
     /// is expected to be late.
     Expected,
-    /// Cost of running the job now, relative to the task set's median wcet: 0 for none, then 7 logarithmic bins, one for each factor of four. It is a context
+    /// Cost of running the job now, relative to the task set's median wcet: 0 below 1/256, then 6 logarithmic bins from 2 on, one for each factor of four. It is a context
     /// switch unless the job is running, and a migration if the job has run on a core that another job occupies.
     Cost,
 }
@@ -55,7 +55,7 @@ pub(crate) const WORTH_BINS: u16 = 32;
 pub(crate) const LOWEST_LEVEL: u16 = 4;
 /// Probabilities at which the bins of [`Feature::Chance`] begin, except for the first, which is exactly 0, and the second, which is everything above.
 pub(crate) const CHANCES: [f64; 10] = [0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0];
-/// Number of bins of [`Feature::Cost`], that of no cost included.
+/// Number of bins of [`Feature::Cost`], that of no cost and the unused one included.
 pub(crate) const COST_BINS: u16 = 8;
 
 impl Feature {

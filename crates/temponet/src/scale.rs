@@ -175,12 +175,13 @@ pub(crate) fn chance_bin(chance: f64) -> u16 {
     u16::from(chance > 0.0) + CHANCES.iter().map(|begin| u16::from(chance >= *begin)).sum::<u16>()
 }
 
-/// Returns the [`Feature::Cost`] of a cost that is this many times the median wcet. Bins 5 and 6 meet at 1.
+/// Returns the [`Feature::Cost`] of a cost that is this many times the median wcet. Bins 5 and 6 meet at 1. A cost that is too
+/// small for bin 2 counts as none, so that what the cost changes vanishes with it; bin 1 is not used.
 fn cost_bin(ratio: f64) -> u16 {
-    if ratio <= 0.0 {
+    if ratio < 1.0 / 256.0 {
         return 0;
     }
-    (half_doublings(ratio).div_euclid(4) + 6).clamp(1, i64::from(COST_BINS - 1)) as u16
+    (half_doublings(ratio).div_euclid(4) + 6).clamp(2, i64::from(COST_BINS - 1)) as u16
 }
 
 #[cfg(test)]
@@ -215,9 +216,9 @@ mod tests {
     }
 
     #[test]
-    fn bins_of_cost_grow_by_four_and_only_no_cost_is_zero() {
+    fn bins_of_cost_grow_by_four_and_a_tiny_cost_is_none() {
         let costs = [0.0, 1e-9, 0.005, 0.02, 0.1, 0.3, 1.0, 3.9, 4.0, 1e9];
-        assert_eq!(costs.map(cost_bin), [0, 1, 2, 3, 4, 5, 6, 6, 7, 7]);
+        assert_eq!(costs.map(cost_bin), [0, 0, 2, 3, 4, 5, 6, 6, 7, 7]);
         assert!((1..4_000).map(|k| f64::from(k) * 0.00317).is_sorted_by_key(cost_bin));
     }
 

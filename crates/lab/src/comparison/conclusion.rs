@@ -4,7 +4,7 @@ use temponet_task::Measure;
 
 use crate::comparison::ranking;
 use crate::comparison::{Comparison, ComparisonRow, listed};
-use crate::roster::{LEARNED, SHIELDED, TUNED, is_classical, is_planner};
+use crate::roster::{LEARNED, SHIELDED, TUNED, UNSHIELDED, is_classical, is_planner};
 use crate::stats::percent;
 
 impl Comparison {
@@ -14,10 +14,12 @@ impl Comparison {
         let (planners, others): (Vec<ComparisonRow>, Vec<ComparisonRow>) =
             self.rows.iter().cloned().partition(|row| is_planner(&row.scheduler));
         let (Some(planner), Some(best)) = (planners.first(), others.first()) else { return self.recommendation() };
-        let still = match self.lead_over(planner, best) {
+        let edge = ranking::edge(&self.plan.goal, &planner.scores, &best.scores).filter(|edge| edge.is_clear());
+        let still = match edge {
             Some(edge) => {
+                let comparative = if edge.difference > 0.0 { "more" } else { "less" };
                 let noun = self.plan.goal.noun(edge.measure);
-                format!("has {} points of {noun} more than {}", edge.points(), best.scheduler)
+                format!("has {} points of {noun} {comparative} than {}", edge.points(), best.scheduler)
             }
             None => format!("gains nothing over {} that these runs can tell", best.scheduler),
         };
@@ -36,7 +38,7 @@ impl Comparison {
         let sentences = [
             Some(self.lead(best)),
             self.classical_lead(best),
-            self.network_adds(),
+            self.distance_from_tuned(),
             self.starved(best),
             self.violated(best),
             self.cost(best),
@@ -131,25 +133,26 @@ impl Comparison {
 
     /// States by how much the learned scheduler is behind, if another scheduler clearly beats it.
     fn classical_lead(&self, best: &ComparisonRow) -> Option<String> {
-        let learned = self.rows.iter().find(|row| LEARNED.iter().any(|name| row.scheduler.starts_with(name)))?;
+        let is_learned = |row: &&ComparisonRow| LEARNED.iter().any(|name| row.scheduler.starts_with(name));
+        let is_shielded = |row: &&ComparisonRow| is_learned(row) && !row.scheduler.starts_with(UNSHIELDED);
+        let learned = self.rows.iter().find(is_shielded).or_else(|| self.rows.iter().find(is_learned))?;
         if LEARNED.iter().any(|name| best.scheduler.starts_with(name)) {
             return None;
         }
         let goal = &self.plan.goal;
         let edge = self.lead_over(best, learned)?;
-        let name = self.row(SHIELDED).unwrap_or(learned).scheduler.as_str();
-        Some(format!("{name} is {} points of {} behind.", edge.points(), goal.noun(edge.measure)))
+        Some(format!("{} is {} points of {} behind.", learned.scheduler, edge.points(), goal.noun(edge.measure)))
     }
 
-    /// States what the network adds to the best simple schedulers: the distance of the learned scheduler from the tuned
-    /// portfolio without a network, where these runs can tell them apart.
-    fn network_adds(&self) -> Option<String> {
+    /// States the distance of the learned scheduler from the tuned portfolio of simple schedulers, where these runs can tell
+    /// them apart.
+    fn distance_from_tuned(&self) -> Option<String> {
         let (learned, tuned) = (self.row(SHIELDED)?, self.row(TUNED)?);
         let edge = ranking::edge(&self.plan.goal, &learned.scores, &tuned.scores).filter(|edge| edge.is_clear())?;
         let points = format!("{} points of {}", edge.points(), self.plan.goal.noun(edge.measure));
         Some(match edge.difference > 0.0 {
-            true => format!("Network and shield add {points} to {TUNED}."),
-            false => format!("Network and shield cost {points}: {TUNED} has more."),
+            true => format!("{SHIELDED} has {points} more than {TUNED}, the best simple scheduler by simulation."),
+            false => format!("{TUNED}, the best simple scheduler by simulation, has {points} more than {SHIELDED}."),
         })
     }
 

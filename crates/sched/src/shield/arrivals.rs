@@ -1,8 +1,11 @@
 //! The jobs that are guaranteed, and the earliest arrivals to come.
 //!
-//! A job is guaranteed from its release if it comes no earlier and no later than its task says, until it has used up its
-//! budget. A job that comes too early or takes too long loses only its own guarantee: it is served like the jobs of
-//! other tasks, and the time that is kept for its task stays as it was.
+//! A job is guaranteed from its release if it comes no earlier and no later than its task says and announces no longer
+//! wcet, until it has used up its budget. A job that comes too early or takes too long loses only its own guarantee: it is
+//! served like the jobs of other tasks, and the time that is kept for its task stays as it was.
+//!
+//! A job that announces a longer wcet, as in a mode with more work, would use up its budget and then often be late all the
+//! same. In such an overload, time spent on its budget is lost to jobs that can complete.
 
 use temponet_task::{Arrival, Event, Job, JobId, System, SystemView, Time};
 
@@ -108,12 +111,12 @@ impl Arrivals {
         // A pattern of which jobs are left out is as schedulable as the whole.
         let is_in_phase = is_apart && (arrival - *next).0.is_multiple_of(task.period.0.max(1));
         let is_expected = arrival + task.deadline == job.deadline && (is_in_phase || is_of_last);
-        let is_admitted = is_in_time && (is_apart || is_of_last);
-        if is_admitted {
+        let is_one_to_come = is_in_time && (is_apart || is_of_last);
+        if is_one_to_come {
             *together = if is_of_last { *together + 1 } else { 1 };
             *next = arrival + task.period;
         }
-        (is_admitted, is_expected)
+        (is_one_to_come && job.wcet <= task.budget, is_expected)
     }
 
     fn cover(&mut self, id: JobId, cover: Cover, losses: &mut Losses) {

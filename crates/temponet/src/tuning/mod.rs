@@ -35,13 +35,13 @@ pub use race::choose;
 pub enum Tuning {
     /// Never: the network is followed on every system.
     Off,
-    /// When the scheduler starts, by simulating the described tasks. Decisions are never delayed: this is the setting for a real-time program.
+    /// When the scheduler starts, by simulating the described tasks. Decisions are never delayed. This is the default.
+    #[default]
     AtStart,
     /// When the scheduler starts, and again during the run where the jobs are not known beforehand (lists of jobs, servers) or are unlike their description, unless the shield keeps a
     /// guarantee.
-    /// The remembered jobs are then simulated within a decision, which takes tens of milliseconds, if possible in one that leaves nothing to choose. This is
-    /// the default, and the setting for simulations.
-    #[default]
+    /// The remembered jobs are then simulated within a decision, which takes tens of milliseconds, if possible in one that leaves nothing to choose. It
+    /// often moves to a worse scheduler where the goal has several measures, and is meant for experiments.
     Online,
 }
 
