@@ -2,7 +2,7 @@
 //!
 //! At a decision with more ready jobs than cores, a simple *base* scheduler makes a choice. The planner compares it with
 //! alternatives: the choices of other simple schedulers, and the base choice with one job exchanged. Each one is followed
-//! through the same futures ([`Outlook`](temponet_sim::Outlook)), in which everything hidden is drawn anew and the base scheduler makes all later
+//! through the same futures ([`Outlook`]), in which everything hidden is drawn anew and the base scheduler makes all later
 //! decisions. A job that an alternative brings in keeps its core until it leaves. The planner takes an alternative only if
 //! its mean gain exceeds the standard error of that gain.
 //!
