@@ -2,6 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use temponet::tuning::Tuning;
 use temponet::{Model, Options, Temponet};
 use temponet_sched::build;
 use temponet_task::{Costs, OnMiss, ReadyJobs, Release, Scheduler, Task, TaskSet, Time};
@@ -13,7 +14,10 @@ fn scheduler(choice: u8) -> Box<dyn Scheduler> {
         Some(name) => build(name).expect("it is in the catalog"),
         None => {
             let model = Model::built_in().expect("the built-in model is whole");
-            Box::new(Temponet::new(model.into(), Options::default()).expect("it runs everywhere"))
+            Box::new(
+                Temponet::new(model.into(), Options { tuning: Tuning::Off, ..Options::default() })
+                    .expect("it runs everywhere"),
+            )
         }
     }
 }
