@@ -26,7 +26,7 @@ pub use export::{ChromeTrace, JobsCsv};
 pub use histogram::Histogram;
 pub use metrics::{Count, End, Metrics, TaskMetrics};
 pub use outlook::Outlook;
-pub use seeds::{EVALUATION_SEEDS, is_for_evaluation};
+pub use seeds::{EVALUATION_SEEDS, is_for_evaluation, mixed_seed};
 pub use survival::Survival;
 pub use trace::{JobRecord, Observer, Recorder, Slice, Unobserved};
 pub use windows::{WindowCounter, Windows};

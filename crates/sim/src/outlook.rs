@@ -67,9 +67,8 @@ impl Outlook {
             Arrival::Listed(_) => Task { arrival: Arrival::Listed([].into()), ..task.clone() },
             _ => task.clone(),
         };
-        let mut set = TaskSet::new("outlook", system.tasks.iter().map(no_jobs).collect(), system.cores);
-        (set.on_miss, set.costs) = (system.on_miss, system.costs);
-        (set.speeds, set.servers) = (system.speeds.clone(), system.servers.clone());
+        let tasks = system.tasks.iter().map(no_jobs).collect();
+        let set = TaskSet { tasks, ..TaskSet::of_system("outlook", system) };
         let tasks = set.tasks.iter().map(|task| TaskOutlook {
             sampler: Sampler::new(task),
             stream: JobStream::new(task, 0, 0, 0),

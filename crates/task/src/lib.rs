@@ -23,6 +23,18 @@ pub use time::{Time, TimeError, TimeUnit};
 pub use view::{Event, Job, JobId, System, SystemView, Tie};
 
 impl TaskSet {
+    /// Creates a set with the tasks and the machine of a system. What a scheduler does not know, such as modes, has the
+    /// default value of a file.
+    pub fn of_system(name: impl Into<String>, system: &System) -> TaskSet {
+        TaskSet {
+            on_miss: system.on_miss,
+            costs: system.costs,
+            speeds: if system.speeds.is_empty() { vec![Speed::FULL] } else { system.speeds.clone() },
+            servers: system.servers.clone(),
+            ..TaskSet::new(name, system.tasks.clone(), system.cores)
+        }
+    }
+
     /// Returns the description of the system that a scheduler receives before a run.
     pub fn system(&self) -> System {
         System {

@@ -119,6 +119,13 @@ pub struct System {
 }
 
 impl System {
+    /// Returns the median wcet of the tasks, at least one nanosecond: the unit of time of a set.
+    pub fn median_wcet(&self) -> Time {
+        let mut wcets: Vec<Time> = self.tasks.iter().map(|task| task.wcet).collect();
+        wcets.sort_unstable();
+        wcets.get(wcets.len() / 2).copied().unwrap_or_default().max(Time(1))
+    }
+
     /// Returns the mean utilization of each task, as far as an online scheduler may know it.
     ///
     /// For listed jobs, it is the middle of [`crate::ListedJob::bcet`] and [`crate::ListedJob::wcet`], summed up and

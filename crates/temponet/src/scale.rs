@@ -39,9 +39,7 @@ pub struct Scale {
 impl Scale {
     /// Computes the scale of a system for a tokenizer.
     pub fn of(tokenizer: &Tokenizer, system: &System) -> Scale {
-        let mut wcets: Vec<u64> = system.tasks.iter().map(|task| task.wcet.0).collect();
-        wcets.sort_unstable();
-        let unit = wcets.get(wcets.len() / 2).copied().unwrap_or(1).max(1) as f64;
+        let unit = system.median_wcet().0 as f64;
         let total: f64 = system.tasks.iter().map(|task| task.value).sum();
         let value = (total / system.tasks.len().max(1) as f64).max(f64::MIN_POSITIVE);
         let loads = system.mean_utilizations();

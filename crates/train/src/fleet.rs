@@ -10,7 +10,7 @@ use temponet::planner::{Plan, Planner, PlannerSettings};
 use temponet::stages::{Observation, Scale, Tokenizer};
 use temponet_sched::SpecError;
 use temponet_sim::generate::GenerateError;
-use temponet_sim::{SimError, is_for_evaluation};
+use temponet_sim::{SimError, is_for_evaluation, mixed_seed};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, Time};
 
 use crate::base_scheduler::{best_advisor, best_base_scheduler};
@@ -98,10 +98,10 @@ pub struct FleetMember {
     episode: u64,
 }
 
-/// Derives a seed from a seed and a number, by one step of SplitMix64. Seeds that are reserved for evaluation are skipped, so nothing is
+/// Derives a seed from a seed and a number. Seeds that are reserved for evaluation are skipped, so nothing is
 /// ever learned on them.
 pub(crate) fn mix(a: u64, b: u64) -> u64 {
-    let mixed = mixed(a, b);
+    let mixed = mixed_seed(a, b);
     if is_for_evaluation(mixed) { mix(mixed, b) } else { mixed }
 }
 
@@ -112,13 +112,6 @@ pub fn trial_seed(seed: u64, number: u64) -> u64 {
 
 /// Offset between the seeds of trials and the others.
 const TRIALS: u64 = 0x0E57_0000;
-
-fn mixed(a: u64, b: u64) -> u64 {
-    let mut z = a.wrapping_add(b.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
 
 impl FleetMember {
     fn new(episodes: &Episodes, seed: u64) -> Result<FleetMember, FleetError> {
@@ -324,7 +317,7 @@ mod tests {
     use super::*;
     use temponet_sim::EVALUATION_SEEDS;
 
-    /// Inverse of `mixed` for a second number of zero: returns the first one.
+    /// Inverse of `mixed_seed` for a second number of zero: returns the first one.
     fn unmixed(mut z: u64) -> u64 {
         let undo_shift = |z: u64, shift: u32| (0..64 / shift).fold(z, |found, _| z ^ (found >> shift));
         let inverse = |odd: u64| (0..6).fold(1u64, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))));
@@ -337,10 +330,10 @@ mod tests {
     fn seeds_kept_for_evaluation_are_passed_over() {
         for kept in EVALUATION_SEEDS.step_by(99_991) {
             let before = unmixed(kept);
-            assert_eq!(mixed(before, 0), kept);
+            assert_eq!(mixed_seed(before, 0), kept);
             assert!(!is_for_evaluation(mix(before, 0)), "{kept}");
         }
-        assert_eq!(mix(5, 7), mixed(5, 7), "others stay as they are");
+        assert_eq!(mix(5, 7), mixed_seed(5, 7), "others stay as they are");
         assert!((8_700..9_100).all(|seed| (0..40).all(|trial| !is_for_evaluation(trial_seed(seed, trial)))));
     }
 }

@@ -2,7 +2,7 @@
 
 use temponet_task::{JobId, SystemView, Worths};
 
-use super::{Compared, Total};
+use super::Compared;
 
 /// Jobs to run, and those of them that keep their core until they leave.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,11 +14,10 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// Returns a choice of `jobs` in which the `kept` ones are: in place of a job in `outward`, or else of the job that is
-    /// due last.
-    pub fn keeping(view: &SystemView<'_>, mut jobs: Vec<JobId>, kept: &[JobId], outward: &[JobId]) -> Choice {
-        insert_kept(view, &mut jobs, kept, outward);
-        Choice { jobs, kept: kept.to_vec(), outward: outward.to_vec() }
+    /// Returns a choice of `jobs` in which the `kept` ones are, in place of those that are due last.
+    pub fn keeping(view: &SystemView<'_>, mut jobs: Vec<JobId>, kept: &[JobId]) -> Choice {
+        insert_kept(view, &mut jobs, kept, &[]);
+        Choice { jobs, kept: kept.to_vec(), outward: Vec::new() }
     }
 
     fn is_same(&self, other: &Choice) -> bool {
@@ -26,12 +25,12 @@ impl Choice {
     }
 
     /// Describes the choice as an exchange with `reference`.
-    pub fn compared(&self, view: &SystemView<'_>, worths: &Worths, reference: &Choice, total: &Total) -> Compared {
+    pub fn compared(&self, view: &SystemView<'_>, worths: &Worths, reference: &Choice, gain: f64) -> Compared {
         let inward = without(&self.jobs, &reference.jobs);
         let outward = without(&reference.jobs, &self.jobs);
         let worth = |id: &JobId| worths.of(view.job(*id).criticality, view.job(*id).value);
         let worth = inward.iter().chain(&outward).map(worth).fold(0.0, f64::max);
-        Compared { inward, outward, gain: total.mean(), error: total.error(), worth, futures: total.futures }
+        Compared { inward, outward, gain, worth }
     }
 }
 

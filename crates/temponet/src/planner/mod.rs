@@ -18,11 +18,10 @@ mod rollout;
 
 use temponet_sched::advice::Advisor;
 use temponet_sched::{SpecError, build};
-use temponet_sim::{Outlook, SimError};
+use temponet_sim::statistics::{mean, standard_error};
+use temponet_sim::{Outlook, SimError, mixed_seed};
 use temponet_task::wording::did_you_mean;
-use temponet_task::{
-    Arrival, Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time, Worths,
-};
+use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time, Worths};
 
 use alternatives::{Alternatives, Choice};
 use rollout::Rollout;
@@ -110,9 +109,8 @@ struct State {
 pub struct Plan {
     /// Jobs to run.
     pub chosen: Vec<JobId>,
-    /// Jobs that would run without a comparison: those of the base scheduler, and jobs that came in earlier.
-    pub base: Vec<JobId>,
-    /// Alternatives that were compared with `base` through all futures or until they were dropped.
+    /// Alternatives that were compared, through all futures or until they were dropped, with what would run otherwise: the
+    /// choice of the base scheduler, and jobs that came in earlier.
     pub compared: Vec<Compared>,
 }
 
@@ -125,12 +123,8 @@ pub struct Compared {
     pub outward: Vec<JobId>,
     /// Mean gain over the base choice, in worths of a mean job.
     pub gain: f64,
-    /// Standard error of the gain.
-    pub error: f64,
     /// Greatest worth of the exchanged jobs. A gain as a share of it does not depend on what the goal makes of the jobs.
     pub worth: f64,
-    /// Number of futures.
-    pub futures: usize,
 }
 
 impl Planner {
@@ -224,33 +218,33 @@ impl Planner {
             .map(|scheduler| Self::ask(&mut **scheduler, view, &mut self.assignment))
             .collect();
         let kept: Vec<JobId> = self.kept.iter().map(|(id, _)| *id).collect();
-        let reference = Choice::keeping(view, base.clone(), &kept, &[]);
+        let reference = Choice::keeping(view, base.clone(), &kept);
         let alternatives = Alternatives::of(view, &reference, base, &counsels, self.settings.exchanges);
-        let mut plan = Plan { chosen: reference.jobs.clone(), base: reference.jobs.clone(), compared: Vec::new() };
+        let mut plan = Plan { chosen: reference.jobs.clone(), compared: Vec::new() };
         if alternatives.choices.is_empty() {
             return Ok(plan);
         }
         let rollout = Rollout { worths: &state.worths, end: view.now + state.horizon };
-        let mut totals = vec![Total::default(); alternatives.choices.len()];
+        // Nothing that a scheduler does not know decides which futures are drawn.
+        let seed = mixed_seed(self.settings.seed, view.now.0);
+        let mut gains = vec![Gains::default(); alternatives.choices.len()];
         for number in 0..self.settings.futures {
             if number == TRIAL {
-                totals.iter_mut().for_each(Total::drop_if_weak);
+                gains.iter_mut().for_each(Gains::drop_if_weak);
             }
-            if totals.iter().all(|total| total.is_dropped) {
+            if gains.iter().all(|gain| gain.is_dropped) {
                 break;
             }
-            let future = state.outlook.draw(view, seed(self.settings.seed, view.now, number), rollout.end);
+            let future = state.outlook.draw(view, mixed_seed(seed, number as u64), rollout.end);
             let before = rollout.earned(future.clone(), &reference, &mut *self.base, &mut self.assignment)?;
-            for (choice, total) in alternatives.choices.iter().zip(&mut totals).filter(|(_, total)| !total.is_dropped) {
+            for (choice, gain) in alternatives.choices.iter().zip(&mut gains).filter(|(_, gain)| !gain.is_dropped) {
                 let after = rollout.earned(future.clone(), choice, &mut *self.base, &mut self.assignment)?;
-                total.add(after - before);
+                gain.of_futures.push(after - before);
             }
         }
         self.planned += 1;
-        let gains = || totals.iter().map(|total| (total.mean(), total.error()));
-        let eligible = gains().enumerate().filter(|(_, (gain, error))| *gain > 0.0 && gain > error);
-        if let Some((best, _)) = eligible.max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0)) {
-            let choice = &alternatives.choices[best];
+        let eligible = alternatives.choices.iter().zip(&gains).filter(|(_, gain)| gain.is_certain());
+        if let Some((choice, _)) = eligible.max_by(|(_, a), (_, b)| a.mean().total_cmp(&b.mean())) {
             plan.chosen = choice.jobs.clone();
             self.kept.retain(|(id, _)| choice.jobs.contains(id));
             self.kept.extend(choice.kept.iter().filter(|id| !kept.contains(id)).map(|id| (*id, view.job(*id).tie())));
@@ -259,8 +253,8 @@ impl Planner {
         plan.compared = alternatives
             .choices
             .iter()
-            .zip(&totals)
-            .map(|(choice, total)| choice.compared(view, &state.worths, &reference, total))
+            .zip(&gains)
+            .map(|(choice, gain)| choice.compared(view, &state.worths, &reference, gain.mean()))
             .collect();
         Ok(plan)
     }
@@ -269,52 +263,31 @@ impl Planner {
 /// Returns the mean execution time over the jobs of a system, as far as a scheduler knows them, in nanoseconds; `None` if
 /// no jobs are known to come.
 fn mean_execution(system: &System) -> Option<f64> {
-    let loads = system.tasks.iter().filter(|task| !matches!(task.arrival, Arrival::Listed(_)));
-    let (mut load, mut rate) = (0.0, 0.0);
-    for task in loads {
-        let of_task = task.mean_utilization();
-        load += of_task;
-        rate += of_task / task.mean_execution().max(1.0);
-    }
-    (rate > 0.0).then(|| load / rate)
+    let load: f64 = system.tasks.iter().map(Task::mean_utilization).sum();
+    let rate: f64 = system.tasks.iter().map(Task::jobs_per_second).sum();
+    (rate > 0.0).then(|| load / rate * 1e9)
 }
 
-/// Returns the seed of a future. It depends on nothing that a scheduler does not know.
-fn seed(seed: u64, now: Time, number: usize) -> u64 {
-    let mut z =
-        seed ^ now.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (number as u64 + 1).wrapping_mul(0xD1B5_4A32_D192_ED03);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
-/// Gains of an alternative so far.
-#[derive(Clone, Copy, Debug, Default)]
-struct Total {
-    futures: usize,
-    sum: f64,
-    squares: f64,
+/// Gains of an alternative in the futures so far.
+#[derive(Clone, Debug, Default)]
+struct Gains {
+    of_futures: Vec<f64>,
     is_dropped: bool,
 }
 
-impl Total {
-    fn add(&mut self, gain: f64) {
-        self.futures += 1;
-        self.sum += gain;
-        self.squares += gain * gain;
-    }
-
+impl Gains {
     fn mean(&self) -> f64 {
-        self.sum / self.futures.max(1) as f64
+        mean(&self.of_futures)
     }
 
     /// Standard error of the mean; infinite for a single future.
     fn error(&self) -> f64 {
-        if self.futures < 2 {
-            return f64::INFINITY;
-        }
-        let (count, mean) = (self.futures as f64, self.mean());
-        ((self.squares / count - mean * mean).max(0.0) / (count - 1.0)).sqrt()
+        standard_error(&self.of_futures).unwrap_or(f64::INFINITY)
+    }
+
+    /// Whether the mean is positive and exceeds its standard error.
+    fn is_certain(&self) -> bool {
+        self.mean() > self.error()
     }
 
     /// Drops an alternative that will hardly gain anything.
@@ -333,9 +306,7 @@ impl Scheduler for Planner {
         }
         self.base.start(system)?;
         self.counselors.retain_mut(|scheduler| scheduler.start(system).is_ok());
-        let mut wcets: Vec<u64> = system.tasks.iter().map(|task| task.wcet.0).collect();
-        wcets.sort_unstable();
-        let unit = wcets.get(wcets.len() / 2).copied().unwrap_or(1).max(1) as f64;
+        let unit = system.median_wcet().0 as f64;
         let mean = mean_execution(system).unwrap_or(unit);
         let horizon = (self.settings.horizon * unit).min(MOST_JOBS * mean).min(Time::MAX_INPUT.0 as f64);
         let horizon = Time(horizon as u64).max(Time(1));

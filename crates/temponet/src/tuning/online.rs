@@ -10,7 +10,7 @@ use temponet_task::{Arrival, System, Task, TaskSet, Time};
 use super::candidates::Candidate;
 use super::contest::{Contestant, Course};
 use super::history::History;
-use super::race::{best, described};
+use super::race::best;
 
 /// Number of standard errors beyond which a difference is evidence enough to move. With a dozen rivals and eight blocks, some rival is ahead of an equal one
 /// by two standard errors in every second look.
@@ -92,7 +92,7 @@ fn course<'a>(history: &History, system: &'a System, is_shielded: bool) -> Optio
         Task { arrival, jitter: Time::ZERO, ..task.clone() }
     };
     let tasks = system.tasks.iter().zip(&lists).map(listed).collect();
-    let set = Arc::new(TaskSet { tasks, ..described(system) });
+    let set = Arc::new(TaskSet { tasks, ..TaskSet::of_system("remembered", system) });
     let is_enough = block > Time::ZERO && lists.iter().map(Vec::len).sum::<usize>() > 2 * BLOCKS;
     is_enough.then_some(Course { system, set, seed: 0, begins: first, block, most_blocks: BLOCKS, is_shielded })
 }

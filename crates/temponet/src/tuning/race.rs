@@ -5,7 +5,7 @@ use std::sync::Arc;
 use temponet_sched::shield::Role;
 use temponet_sim::ranking::{self, Scores};
 use temponet_sim::statistics::standard_error;
-use temponet_task::{ExecutionModel, Goal, Speed, System, Task, TaskSet, Time, TimeUnit};
+use temponet_task::{ExecutionModel, Goal, System, Task, TaskSet, Time};
 
 use super::Settings;
 use super::candidates::{Candidate, is_listed};
@@ -72,18 +72,6 @@ fn leaves_nothing_to_choose(system: &System) -> bool {
     }
 }
 
-/// Task set with the tasks of a system. Modes are unknown to a scheduler.
-pub(super) fn described(system: &System) -> TaskSet {
-    TaskSet {
-        on_miss: system.on_miss,
-        costs: system.costs,
-        speeds: if system.speeds.is_empty() { vec![Speed::FULL] } else { system.speeds.clone() },
-        servers: system.servers.clone(),
-        time_unit: TimeUnit::Ms,
-        ..TaskSet::new("described", system.tasks.clone(), system.cores)
-    }
-}
-
 /// Divides the effort into blocks of jobs; `None` if no task recurs.
 fn course<'a>(system: &'a System, candidates: &[Candidate], settings: Settings) -> Option<Course<'a>> {
     let rate: f64 = system.tasks.iter().map(Task::jobs_per_second).sum();
@@ -94,7 +82,7 @@ fn course<'a>(system: &'a System, candidates: &[Candidate], settings: Settings) 
     let block = Time((jobs as f64 / rate * 1e9).min(Time::MAX_INPUT.0 as f64 / MOST as f64) as u64);
     (rate > 0.0 && block > Time::ZERO).then(|| Course {
         system,
-        set: Arc::new(described(system)),
+        set: Arc::new(TaskSet::of_system("described", system)),
         seed: SEED,
         begins: Time::ZERO,
         block,
