@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use temponet::planner::insert_kept;
 use temponet::stages::Scale;
 use temponet_sim::{Engine, SimError};
 use temponet_task::{Assignment, JobId, Scheduler, SystemView, TaskSet, Time};
@@ -158,15 +159,7 @@ impl JobExchange {
     /// Makes the job that came in run: in place of the job it was exchanged for, or else of the job that is due last.
     fn keep(self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let mut jobs: Vec<JobId> = assignment.cores().iter().flatten().copied().collect();
-        if jobs.contains(&self.inward) {
-            return;
-        }
-        if jobs.len() == view.cores() {
-            let due = |id: &JobId| (*id == self.outward, view.job(*id).deadline, view.job(*id).tie());
-            jobs.sort_unstable_by_key(due);
-            jobs.pop();
-        }
-        jobs.push(self.inward);
+        insert_kept(view, &mut jobs, &[self.inward], &[self.outward]);
         assignment.reset(view.cores());
         assignment.place(view, &jobs);
     }

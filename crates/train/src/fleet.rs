@@ -191,10 +191,11 @@ impl FleetMember {
         (&self.environment, &self.observation, self.base.as_mut())
     }
 
-    /// Plans at this choice; `None` if the episodes ask for no planner. It must be asked at every choice.
-    pub fn plan(&mut self) -> Result<Option<Plan>, FleetError> {
+    /// Plans at this choice, with `suggestions` among the alternatives; `None` if the episodes ask for no planner. It must
+    /// be asked at every choice.
+    pub fn plan(&mut self, suggestions: &[Vec<JobId>]) -> Result<Option<Plan>, FleetError> {
         let view = self.environment.view();
-        Ok(self.planner.as_mut().map(|planner| planner.plan(&view)).transpose()?)
+        Ok(self.planner.as_mut().map(|planner| planner.plan(&view, suggestions)).transpose()?)
     }
 
     /// Returns the jobs that the teacher would run.

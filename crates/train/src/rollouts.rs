@@ -55,7 +55,8 @@ pub struct RolloutSettings {
     pub updates: u64,
     /// Capacity of the buffer of states; at least 1, default 2,000,000.
     pub memory: usize,
-    /// Probability, 0 to 1, that the learner makes a choice from the third phase on, with the weights it had at the start of the phase before.
+    /// Probability, 0 to 1, that the learner makes a choice, with the weights it had at the start of the phase before; from the third phase on if
+    /// nothing was learned before.
     /// The base scheduler makes the others. Default 0.5.
     pub own_share: f64,
     /// Probability, 0 to 1, that one job of a choice is exchanged for a random one before it is carried out. Default 0.1.
@@ -120,7 +121,7 @@ pub(crate) struct Rollouts {
 
 impl<D: LearningLosses<Real = f32>> Algorithm<D> for Rollouts {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
-        let Phase { index, count, stage_seed, rng, episodes, updates, .. } = phase;
+        let Phase { index, count, is_warm_start, stage_seed, rng, episodes, updates, .. } = phase;
         let Rollouts { settings, memory } = self;
         let episodes = match settings.planner() {
             Some(planner) => Episodes { planner: Some(planner), ..episodes.clone() },
@@ -130,7 +131,7 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Rollouts {
         let mut compare = |index: u64| -> Result<Vec<Comparison>, FleetError> {
             let seed = mix(*stage_seed, index);
             let mut fleet = Fleet::new(episodes.clone(), settings.environments, seed)?;
-            let own_share = if index < 2 { 0.0 } else { settings.own_share };
+            let own_share = if index < 2 && !*is_warm_start { 0.0 } else { settings.own_share };
             compare_choices(settings, &mut actor, &mut fleet, mix(seed, 5), own_share)
         };
         let compared = memory.next_phase.take().map_or_else(|| compare(*index), Ok)?;
@@ -212,15 +213,16 @@ fn compare_choices<D: Device<Real = f32>>(
         let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
         let outputs = (own_share > 0.0).then(|| actor.outputs(None, &states));
         let episodes = &fleet.episodes;
-        let members = fleet.members.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
+        // Some comparisons take a hundred times as long as others.
+        let members = fleet.members.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate().with_max_len(1);
         let compared = members.map(|(index, ((member, rng), sample))| -> Result<Comparison, FleetError> {
-            let (base, exchanges) = match member.plan()? {
+            let own = outputs.as_ref().map(|outputs| member.top_jobs(|_, row| outputs.q(index)[row as usize]));
+            let (base, exchanges) = match member.plan(own.as_slice())? {
                 Some(plan) => planned_exchanges(plan, member),
                 None => try_exchanges(settings, member, rng)?,
             };
             let rows = member.rows_of(&base);
-            let own = outputs.as_ref().filter(|_| rng.random::<f64>() < own_share);
-            let mut jobs = own.map_or(base, |outputs| member.top_jobs(|_, row| outputs.q(index)[row as usize]));
+            let mut jobs = own.filter(|_| rng.random::<f64>() < own_share).unwrap_or(base);
             if rng.random::<f64>() < settings.random {
                 exchange_at_random(member, &mut jobs, rng);
             }

@@ -76,6 +76,8 @@ impl Scenario {
             rate: 1.0,
             tasks: None,
         }));
+        // Schedulers may know what they are judged by.
+        set.aims.insert(0, self.goal);
         Case { set, seed, horizon }
     }
 

@@ -23,6 +23,8 @@ use temponet_sim::{Outlook, SimError, mixed_seed};
 use temponet_task::wording::did_you_mean;
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time, Worths};
 
+pub use alternatives::insert_kept;
+
 use alternatives::{Alternatives, Choice};
 use rollout::Rollout;
 
@@ -207,16 +209,15 @@ impl Planner {
         assignment.cores().iter().flatten().copied().collect()
     }
 
-    /// Compares what could run now. The scheduler must have been started and must have observed every decision point.
-    pub fn plan(&mut self, view: &SystemView<'_>) -> Result<Plan, SimError> {
+    /// Compares what could run now; `suggestions` are alternatives to try first. The scheduler must have been started and
+    /// must have observed every decision point.
+    pub fn plan(&mut self, view: &SystemView<'_>, suggestions: &[Vec<JobId>]) -> Result<Plan, SimError> {
         self.observe(view);
         let Some(state) = &self.state else { return Ok(Plan::default()) };
         let base = Self::ask(&mut *self.base, view, &mut self.assignment);
-        let counsels: Vec<Vec<JobId>> = self
-            .counselors
-            .iter_mut()
-            .map(|scheduler| Self::ask(&mut **scheduler, view, &mut self.assignment))
-            .collect();
+        let mut counsels = suggestions.to_vec();
+        let asked = self.counselors.iter_mut().map(|other| Self::ask(&mut **other, view, &mut self.assignment));
+        counsels.extend(asked);
         let kept: Vec<JobId> = self.kept.iter().map(|(id, _)| *id).collect();
         let reference = Choice::keeping(view, base.clone(), &kept);
         let alternatives = Alternatives::of(view, &reference, base, &counsels, self.settings.exchanges);
@@ -322,7 +323,7 @@ impl Scheduler for Planner {
             return assignment.place(view, view.active);
         }
         // An error would be an illegal decision of the base scheduler, which the simulator reports when it is carried out.
-        match self.plan(view) {
+        match self.plan(view, &[]) {
             Ok(plan) => assignment.place(view, &plan.chosen),
             Err(_) => self.base.decide(view, assignment),
         }
