@@ -22,7 +22,7 @@ impl Scheduler for Dasa {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         self.candidates.gather(view);
-        self.candidates.accept_in_order(|job| -job.density);
+        self.candidates.accept_by_density(false);
         self.candidates.assign(view, assignment, |job| -job.density);
     }
 }

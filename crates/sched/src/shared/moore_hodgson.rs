@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 
 use temponet_task::Time;
 
-use crate::shared::candidates::{Candidate, add};
+use crate::shared::candidates::{Candidate, add, add_fixed};
 
 /// The list schedule of the jobs accepted so far, with its state after each of them. The buffers are reused between
 /// decisions.
@@ -113,13 +113,7 @@ impl<K: Ord> ListSchedule<K> {
         let mut free_at = [Time::NEVER; C];
         free_at.copy_from_slice(&self.free_at[first * C..]);
         for place in &self.accepted[first..] {
-            completion = free_at[0] + jobs[*place].remaining;
-            // The first core is taken, and the completion is inserted where it belongs: a core that becomes free later
-            // keeps its place, and one that becomes free earlier moves down.
-            for core in 0..C {
-                let next = if core + 1 < C { free_at[core + 1] } else { Time::NEVER };
-                free_at[core] = free_at[core].max(completion.min(next));
-            }
+            completion = add_fixed(&mut free_at, jobs[*place].remaining);
             self.free_at.extend_from_slice(&free_at);
         }
         completion
