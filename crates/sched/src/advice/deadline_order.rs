@@ -34,7 +34,7 @@ pub(crate) struct DeadlineOrder {
 }
 
 /// A job to plan: a ready job with its id, or a future job.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PlanEntry {
     pub deadline: Time,
     pub id: Option<JobId>,
@@ -146,21 +146,21 @@ impl DeadlineOrder {
     pub fn look_ahead(&mut self, view: &SystemView<'_>) {
         let last = self.ready.last().map_or(Time::ZERO, |id| view.job(*id).deadline);
         self.forecast.update(view, last);
-        let mut coming = self.forecast.until(last).peekable();
-        self.entries.clear();
-        let mut knows_coming = true;
-        for id in &self.ready {
-            let job = view.job(*id);
-            while let Some(entry) = coming.next_if(|entry| entry.deadline < job.deadline) {
-                knows_coming &= entry.least == entry.most;
-                self.entries.push(*entry);
+        let DeadlineOrder { keys, forecast, entries, .. } = self;
+        entries.clear();
+        let (mut ready, mut knows_coming) = (&keys[..], true);
+        forecast.for_each_until(last, |coming| {
+            // Ready jobs come before future ones with the same deadline.
+            while let [(deadline, id), rest @ ..] = ready
+                && *deadline <= coming.deadline
+            {
+                entries.push(PlanEntry::ready(JobId(*id), view.job(JobId(*id))));
+                ready = rest;
             }
-            self.entries.push(PlanEntry::ready(*id, job));
-        }
-        for entry in coming {
-            knows_coming &= entry.least == entry.most;
-            self.entries.push(*entry);
-        }
+            knows_coming &= coming.least == coming.most;
+            entries.push(*coming);
+        });
+        entries.extend(ready.iter().map(|(_, id)| PlanEntry::ready(JobId(*id), view.job(JobId(*id)))));
         self.knows_entries = self.knows_ready && knows_coming;
     }
 }
@@ -249,6 +249,25 @@ mod tests {
             }
         }
         assert!(coming > 1_000, "{coming}");
+    }
+
+    /// A program may read another system without saying so.
+    #[test]
+    fn the_order_of_one_system_does_not_disturb_that_of_another() {
+        let mut kept = DeadlineOrder::default();
+        for seed in 0..40 {
+            // The same number of tasks and jobs, with the same ids.
+            let set = generate(&Spec::new(20, 2, 3.0), seed).unwrap();
+            let mut engine = Engine::new(&set, seed, Time::from_ms(300));
+            assert!(engine.advance(&mut Unobserved));
+            let mut fresh = DeadlineOrder::default();
+            for order in [&mut kept, &mut fresh] {
+                order.gather(&engine.view());
+                order.look_ahead(&engine.view());
+            }
+            assert_eq!(kept.ready(), fresh.ready());
+            assert_eq!(kept.entries(), fresh.entries());
+        }
     }
 
     #[test]

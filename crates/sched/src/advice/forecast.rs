@@ -111,10 +111,10 @@ impl Forecast {
         }
         self.fresh.clear();
         let mut has_changed = false;
-        for index in 0..self.tasks.len() {
+        for (index, task) in tasks.iter().enumerate() {
             let TaskForecast { since, until, .. } = self.tasks[index];
             if !(since <= view.now && view.now < until) {
-                self.renew(index, &tasks[index], view.now);
+                self.renew(index, task, view.now);
                 has_changed = true;
             }
         }
@@ -128,20 +128,19 @@ impl Forecast {
         self.expect(view, last);
     }
 
-    /// Iterates in deadline order over the future jobs with a deadline of at most `last`, as of the last update.
-    pub fn until(&self, last: Time) -> impl Iterator<Item = &PlanEntry> {
+    /// Calls `take` in deadline order with the future jobs with a deadline of at most `last`, as of the last update.
+    pub fn for_each_until(&self, last: Time, mut take: impl FnMut(&PlanEntry)) {
         let end = self.order.partition_point(|(deadline, _)| *deadline <= last);
-        let mut known = self.order[..end].iter().map(|(_, slot)| &self.slots[*slot as usize]).peekable();
         let mut expected = self.expected_order.iter().map(|(_, place)| &self.expected[*place as usize]).peekable();
-        std::iter::from_fn(move || {
-            let key = |job: &&ComingJob| (job.entry.deadline, job.tie);
-            let next = match (known.peek(), expected.peek()) {
-                (Some(one), Some(other)) if key(other) < key(one) => expected.next(),
-                (Some(_), _) => known.next(),
-                (None, _) => expected.next(),
-            };
-            next.map(|job| &job.entry)
-        })
+        for (_, slot) in &self.order[..end] {
+            let known = &self.slots[*slot as usize];
+            let key = |job: &ComingJob| (job.entry.deadline, job.tie);
+            while let Some(job) = expected.next_if(|job| key(job) < key(known)) {
+                take(&job.entry);
+            }
+            take(&known.entry);
+        }
+        expected.for_each(|job| take(&job.entry));
     }
 
     /// Forgets all jobs and takes these tasks.

@@ -20,6 +20,8 @@ use crate::shared::candidates::{Candidate, add, add_fixed};
 pub(crate) struct Admission {
     /// Places of the accepted jobs, ascending.
     accepted: Vec<usize>,
+    /// Work and deadlines of these jobs.
+    work: Vec<(Time, Time)>,
     /// Dates at which the cores become free: before any job, after the first accepted job, after the second, and so on.
     /// It ends where the schedule has changed since.
     free_at: Vec<Time>,
@@ -59,6 +61,11 @@ impl Margins {
     }
 }
 
+/// Work and deadline of a job.
+fn work(job: &Candidate) -> (Time, Time) {
+    (job.remaining, job.deadline)
+}
+
 /// What the bounds say about a job.
 enum Bound {
     Fits,
@@ -88,24 +95,34 @@ impl Admission {
         self.free_at.clear();
         self.free_at.resize(cores, now);
         self.free_at.resize(stride, Time::NEVER);
-        if !self.schedule_is_on_time::<C>(jobs, stride, 0, None) {
+        // Often there is time for all jobs.
+        let all = self.accepted.len() + places.len() == jobs.len();
+        self.work.clear();
+        self.work.extend(jobs.iter().map(work));
+        if all && self.is_on_time::<C>(stride, 0, None) {
+            jobs.iter_mut().for_each(|job| job.accepted = true);
+            return;
+        }
+        self.work.clear();
+        self.work.extend(self.accepted.iter().map(|place| work(&jobs[*place])));
+        if !self.is_on_time::<C>(stride, 0, None) {
             return;
         }
         let has_bounds = self.grow_tree(jobs, now, cores);
         for place in places {
-            let bound = if has_bounds { self.bound(*place, &jobs[*place], now, cores as i64) } else { Bound::Unknown };
+            let job = &mut jobs[*place];
+            let bound = if has_bounds { self.bound(*place, job, now, cores as i64) } else { Bound::Unknown };
+            if matches!(bound, Bound::IsTooMuch) {
+                continue;
+            }
             let at = self.accepted.partition_point(|other| other < place);
-            let fits = match bound {
-                Bound::Fits => true,
-                Bound::IsTooMuch => false,
-                Bound::Unknown => self.schedule_is_on_time::<C>(jobs, stride, at, Some(*place)),
-            };
-            if fits {
-                jobs[*place].accepted = true;
+            if matches!(bound, Bound::Fits) || self.is_on_time::<C>(stride, at, Some(work(job))) {
+                job.accepted = true;
                 self.accepted.insert(at, *place);
+                self.work.insert(at, work(job));
                 self.free_at.truncate((at + 1) * stride);
                 if has_bounds {
-                    self.set_leaf(*place, Margins::of(&jobs[*place], now, cores as i64));
+                    self.set_leaf(*place, Margins::of(job, now, cores as i64));
                 }
             }
         }
@@ -113,33 +130,36 @@ impl Admission {
 
     /// Whether the accepted jobs from the `at`-th on are on time, after `new` if there is a new job at that place. The
     /// jobs before are known to be on time.
-    fn schedule_is_on_time<const C: usize>(
-        &mut self,
-        jobs: &[Candidate],
-        stride: usize,
-        at: usize,
-        new: Option<usize>,
-    ) -> bool {
-        let Admission { accepted, free_at, scratch, .. } = self;
-        scratch.clear();
+    fn is_on_time<const C: usize>(&mut self, stride: usize, at: usize, new: Option<(Time, Time)>) -> bool {
+        let Admission { work, free_at, scratch, .. } = self;
         let known = free_at.len() / stride - 1;
         if C == 0 {
             for index in known..at {
                 free_at.extend_from_within(index * stride..);
-                add(&mut free_at[(index + 1) * stride..], jobs[accepted[index]].remaining);
+                add(&mut free_at[(index + 1) * stride..], work[index].0);
             }
+            scratch.clear();
             scratch.extend_from_slice(&free_at[at * stride..][..stride]);
-            let mut later = new.iter().chain(&accepted[at..]).map(|place| &jobs[*place]);
-            return later.all(|job| add(scratch, job.remaining) <= job.deadline);
+            let mut is_on_time = |(remaining, deadline): &(Time, Time)| add(scratch, *remaining) <= *deadline;
+            return new.iter().all(&mut is_on_time) && work[at..].iter().all(is_on_time);
         }
         let mut dates = [Time::NEVER; C];
         dates.copy_from_slice(&free_at[known.min(at) * C..][..C]);
-        for place in accepted.get(known..at).unwrap_or_default() {
-            add_fixed(&mut dates, jobs[*place].remaining);
+        for (remaining, _) in work.get(known..at).unwrap_or_default() {
+            add_fixed(&mut dates, *remaining);
             free_at.extend_from_slice(&dates);
         }
-        let mut later = new.iter().chain(&accepted[at..]).map(|place| &jobs[*place]);
-        later.all(|job| add_fixed(&mut dates, job.remaining) <= job.deadline)
+        if let Some((remaining, deadline)) = new
+            && add_fixed(&mut dates, remaining) > deadline
+        {
+            return false;
+        }
+        for (remaining, deadline) in &work[at..] {
+            if add_fixed(&mut dates, *remaining) > *deadline {
+                return false;
+            }
+        }
+        true
     }
 
     /// Computes the tree of the accepted jobs. Returns false, without a tree, if its numbers could overflow.
@@ -176,7 +196,7 @@ impl Admission {
         let (mut before, mut margins) = (0, Margins::of(job, now, cores));
         while node > 1 {
             let sibling = self.tree[node ^ 1];
-            if node % 2 == 0 {
+            if node.is_multiple_of(2) {
                 margins = margins.then(sibling);
             } else {
                 before += sibling.work;

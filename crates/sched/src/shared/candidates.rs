@@ -265,7 +265,7 @@ pub(crate) fn add_fixed<const C: usize>(free_at: &mut [Time; C], remaining: Time
 }
 
 /// Returns a number that grows with a finite float, and is the same for both zeros.
-fn ascending_bits(value: f64) -> u64 {
+pub(crate) fn ascending_bits(value: f64) -> u64 {
     // Adding zero turns the negative zero into the positive one.
     let bits = (value + 0.0).to_bits();
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
