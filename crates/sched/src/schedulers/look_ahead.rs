@@ -11,12 +11,13 @@
 //! Ties: among equal deadlines ready jobs come before future ones, then the earlier release, then the lower task index;
 //! among jobs with equal work relative to their importance, the last in that order is dropped.
 
+use std::collections::BinaryHeap;
+
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Time};
 
 use crate::advice::deadline_order::{DeadlineOrder, PlanEntry};
 use crate::advice::most_coming;
 use crate::shared::candidates::MOST_PLANNED;
-use crate::shared::longest::Longest;
 
 /// Maximum number of jobs in a plan, future ones included.
 const MOST_ENTRIES: usize = 4 * MOST_PLANNED;
@@ -32,10 +33,14 @@ pub struct LookAhead {
     /// The plan, in deadline order.
     plan: Vec<Planned>,
     late: Vec<JobId>,
-    /// Jobs that stay, by work divided by importance.
-    longest: Longest,
+    /// Jobs that stay, as a heap by length.
+    longest: BinaryHeap<Length>,
     chosen: Vec<JobId>,
 }
+
+/// Work divided by importance, as bits, and below them the place in the plan. A single number is the fastest to
+/// compare.
+type Length = u128;
 
 /// A job in the plan: a ready job with its id, or a future job.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +66,7 @@ impl LookAhead {
             order: DeadlineOrder::default(),
             plan: Vec::new(),
             late: Vec::new(),
-            longest: Longest::default(),
+            longest: BinaryHeap::new(),
             chosen: Vec::new(),
         }
     }
@@ -130,6 +135,7 @@ impl LookAhead {
 
     /// Drops jobs until the rest fits.
     fn drop_longest(&mut self, view: &SystemView<'_>) {
+        self.longest.clear();
         let speed = view.cores() as f64 * self.capacity;
         let (mut demand, mut kept) = (0.0, 0.0);
         // Jobs before this place are in `longest`. Jobs are added to it only when something has to be dropped.
@@ -143,20 +149,31 @@ impl LookAhead {
             if kept <= possible {
                 continue;
             }
-            if unlisted == 0 {
-                // Lengths are not negative, so their bits are in the order of the lengths.
-                self.longest.begin(self.plan.iter().map(|job| (job.work / job.importance).to_bits()));
+            for earlier in unlisted..place {
+                self.longest.push(self.plan[earlier].length(earlier));
             }
-            (unlisted..=place).for_each(|listed| self.longest.push(listed));
             unlisted = place + 1;
-            while kept > possible
-                && let Some(dropped) = self.longest.pop()
+            // At least one job makes way: this one, or a longer one, whose place in the heap this one takes.
+            let mut dropped = self.plan[place].length(place);
+            if let Some(mut longest) = self.longest.peek_mut()
+                && *longest > dropped
             {
-                let dropped = &mut self.plan[dropped];
+                std::mem::swap(&mut *longest, &mut dropped);
+            }
+            let mut next = Some(dropped);
+            while let Some(dropped) = next {
+                let dropped = &mut self.plan[dropped as u64 as usize];
                 kept -= dropped.work;
                 dropped.stays = false;
+                next = if kept > possible { self.longest.pop() } else { None };
             }
         }
+    }
+}
+
+impl Planned {
+    fn length(&self, place: usize) -> Length {
+        Length::from((self.work / self.importance).to_bits()) << 64 | place as Length
     }
 }
 
@@ -168,6 +185,7 @@ impl Scheduler for LookAhead {
         self.order.reserve(&system.tasks);
         self.plan.clear();
         self.plan.reserve(most);
+        self.longest.clear();
         self.longest.reserve(most);
         self.late.clear();
         self.late.reserve(tasks);

@@ -4,7 +4,6 @@
 //! - [`selection`]: the m best ready jobs by a key that changes with time.
 //! - [`clusters`]: a scheduler inside each cluster of cores.
 //! - [`candidates`], [`admission`], [`moore_hodgson`]: plans in deadline order, for overload.
-//! - [`longest`]: the jobs of a plan by length, to drop the longest.
 //! - [`fluid`]: the fluid schedule of the optimal multicore schedulers.
 //! - [`criticality_mode`]: the mode of a mixed-criticality system.
 //! - [`quantum`]: the default quantum of schedulers that decide at regular intervals.
@@ -14,7 +13,6 @@ pub(crate) mod candidates;
 pub(crate) mod clusters;
 pub(crate) mod criticality_mode;
 pub(crate) mod fluid;
-pub(crate) mod longest;
 pub(crate) mod moore_hodgson;
 pub(crate) mod quantum;
 pub(crate) mod ranked;

@@ -6,12 +6,12 @@
 //! and planning takes O(n log n) steps. On a few cores, adding a job takes no branch: the number of cores is rounded up
 //! to a constant, and the cores that do not exist are never free.
 
+use std::collections::BinaryHeap;
 use std::ops::RangeInclusive;
 
 use temponet_task::Time;
 
 use crate::shared::candidates::{Candidate, add, add_fixed};
-use crate::shared::longest::Longest;
 
 /// The list schedule of the jobs accepted so far, with its state after each of them. The buffers are reused between
 /// decisions.
@@ -21,8 +21,9 @@ pub(crate) struct ListSchedule {
     accepted: Vec<usize>,
     /// Dates at which the cores become free: before any job, after the first accepted job, after the second, and so on.
     free_at: Vec<Time>,
-    /// Keys of the accepted jobs; the greatest is dropped.
-    worst: Longest,
+    /// Keys of the accepted jobs, with their places below them; the greatest is dropped. A single number is the fastest
+    /// to compare.
+    worst: BinaryHeap<u128>,
 }
 
 impl ListSchedule {
@@ -36,6 +37,7 @@ impl ListSchedule {
     /// Accepts jobs, which must be in deadline order. Jobs with the greatest keys are dropped first; among equal keys
     /// the last job.
     pub fn choose(&mut self, jobs: &mut [Candidate], now: Time, cores: usize, key: impl Fn(&Candidate) -> u64) {
+        self.worst.clear();
         match cores {
             1 => self.choose_on_one_core(jobs, now, key),
             2 => self.choose_on_several::<2>(jobs, now, cores, key),
@@ -66,7 +68,7 @@ impl ListSchedule {
             while self.completion::<C>(jobs, stride) > jobs[last].deadline {
                 self.list(jobs, unlisted..=last, &key);
                 unlisted = last + 1;
-                let dropped = self.worst.pop().unwrap_or(last);
+                let dropped = self.worst.pop().map_or(last, place_of);
                 let at = self.accepted.partition_point(|place| *place < dropped);
                 self.accepted.remove(at);
                 self.free_at.truncate((at + 1) * stride);
@@ -86,19 +88,16 @@ impl ListSchedule {
             while done > jobs[last].deadline {
                 self.list(jobs, unlisted..=last, &key);
                 unlisted = last + 1;
-                let Some(dropped) = self.worst.pop() else { break };
+                let Some(dropped) = self.worst.pop().map(place_of) else { break };
                 jobs[dropped].accepted = false;
                 done = done - jobs[dropped].remaining;
             }
         }
     }
 
-    /// Adds jobs to `worst`, the first time after all keys are known.
+    /// Adds jobs to `worst`.
     fn list(&mut self, jobs: &[Candidate], places: RangeInclusive<usize>, key: impl Fn(&Candidate) -> u64) {
-        if *places.start() == 0 {
-            self.worst.begin(jobs.iter().map(key));
-        }
-        places.for_each(|place| self.worst.push(place));
+        places.for_each(|place| self.worst.push(u128::from(key(&jobs[place])) << 64 | place as u128));
     }
 
     /// Adds the accepted jobs that are not in the schedule yet. Returns the completion of the last one. The schedule has
@@ -121,6 +120,11 @@ impl ListSchedule {
         }
         completion
     }
+}
+
+/// Returns the place that an entry of `worst` is about.
+fn place_of(entry: u128) -> usize {
+    entry as u64 as usize
 }
 
 #[cfg(test)]
