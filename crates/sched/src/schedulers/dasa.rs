@@ -16,7 +16,9 @@ pub(crate) struct Dasa {
 }
 
 impl Scheduler for Dasa {
-    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.candidates.reserve(system.tasks.len());
+        self.candidates.reserve_admission(system.tasks.len(), system.cores);
         Ok(())
     }
 

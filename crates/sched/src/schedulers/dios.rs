@@ -32,7 +32,9 @@ impl Dios {
 }
 
 impl Scheduler for Dios {
-    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.candidates.reserve(system.tasks.len());
+        self.candidates.reserve_admission(system.tasks.len(), system.cores);
         Ok(())
     }
 

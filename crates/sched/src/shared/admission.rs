@@ -74,6 +74,16 @@ enum Bound {
 }
 
 impl Admission {
+    /// Reserves memory for this many jobs and cores.
+    pub fn reserve(&mut self, jobs: usize, cores: usize) {
+        let more = |wanted: usize, length: usize| wanted.saturating_sub(length);
+        self.accepted.reserve(more(jobs, self.accepted.len()));
+        self.work.reserve(more(jobs, self.work.len()));
+        self.free_at.reserve(more((jobs + 1) * cores.next_power_of_two(), self.free_at.len()));
+        self.tree.reserve(more(2 * jobs.next_power_of_two(), self.tree.len()));
+        self.scratch.reserve(more(cores, self.scratch.len()));
+    }
+
     /// Accepts the jobs at these places one by one, each if all accepted ones are then on time. The jobs are in deadline
     /// order, none of them is late on its own, and some may be accepted already.
     pub fn accept_each(&mut self, jobs: &mut [Candidate], places: &[usize], now: Time, cores: usize) {

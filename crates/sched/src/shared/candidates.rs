@@ -103,6 +103,13 @@ impl Candidates {
         self.chosen.reserve(jobs);
     }
 
+    /// Reserves memory to accept this many jobs by density; see [`Candidates::accept_by_density`].
+    pub fn reserve_admission(&mut self, jobs: usize, cores: usize) {
+        self.keys.clear();
+        self.keys.reserve(jobs);
+        self.admission.reserve(jobs, cores);
+    }
+
     /// Takes the ready jobs of a decision; none is accepted yet.
     pub fn gather(&mut self, view: &SystemView<'_>) {
         self.now = view.now;
