@@ -165,7 +165,7 @@ impl Drawn {
         for id in &self.active {
             if rng.random_bool(0.2) {
                 let job = &mut self.jobs[id.index()];
-                job.executed = job.executed + Time(rng.random_range(0..1_500));
+                job.executed += Time(rng.random_range(0..1_500));
             }
         }
     }
