@@ -1,10 +1,14 @@
 //! Contract: advisors and planners that are asked together choose what each of them chooses alone.
 
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
 use temponet_sched::advice::{Advisor, Planner};
 use temponet_sched::{LookAhead, Panel, advisors, build, planners};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved};
-use temponet_task::{Arrival, Assignment, ExecutionModel, Gap, JobId, OnMiss, Scheduler, SystemView, Time};
+use temponet_task::{
+    Arrival, Assignment, ExecutionModel, Gap, Job, JobId, OnMiss, Scheduler, System, SystemView, Task, TaskSet, Time,
+};
 
 fn alone(scheduler: &mut dyn Scheduler, view: &SystemView<'_>) -> Vec<JobId> {
     let mut assignment = Assignment::default();
@@ -80,4 +84,113 @@ fn a_panel_chooses_what_its_members_choose() {
         }
     }
     assert!(decisions > 2_000 && contested > 1_000, "{decisions} decisions, {contested} contested");
+}
+
+/// Everything that a panel says about a decision.
+type Said = (Vec<JobId>, Vec<Vec<JobId>>, Vec<(JobId, u64)>);
+
+fn said(panel: &mut Panel, view: &SystemView<'_>) -> Said {
+    panel.look(view, true);
+    let mut chosen: Vec<Vec<JobId>> = Vec::new();
+    chosen.extend(Advisor::ALL.map(|advisor| panel.advisor(advisor, view).to_vec()));
+    chosen.extend(Planner::ALL.map(|planner| panel.planner(planner, view).to_vec()));
+    let pressures = panel.pressures(view).map(|(id, pressure)| (id, pressure.to_bits())).collect();
+    (panel.ready().to_vec(), chosen, pressures)
+}
+
+/// Draws tasks of all kinds. Few distinct times make many equal deadlines and lengths.
+fn drawn_system(rng: &mut Pcg64) -> System {
+    let coarse = rng.random_bool(0.5);
+    let mut time = |least: u64, most: u64| match coarse {
+        true => Time(rng.random_range(least..=most) * 1_000),
+        false => Time(rng.random_range(least * 1_000..=most * 1_000)),
+    };
+    let mut tasks = Vec::new();
+    for index in 0..time(1, 40).0 / 1_000 {
+        let wcet = time(1, 6);
+        let gap = time(4, 60);
+        let deadline = wcet + time(0, 80);
+        let mut task = Task { deadline, offset: time(0, 20), ..Task::periodic(format!("t{index}"), gap, wcet) };
+        task.bcet = [wcet, Time(wcet.0 / 2)][(time(0, 1).0 / 500 % 2) as usize];
+        match time(0, 5).0 / 1_000 {
+            0 => task.arrival = Arrival::Sporadic { minimum: gap, gap: Gap::Exponential { mean: gap * 2 } },
+            1 => task.arrival = Arrival::Burst { jobs: 3, every: gap, until: time(20, 90) },
+            2 => (task.value, task.criticality) = (time(1, 9).0 as f64, (time(0, 2).0 / 1_000) as u8),
+            _ => {}
+        }
+        tasks.push(task);
+    }
+    TaskSet::new("drawn", tasks, [1, 2, 3, 8][rng.random_range(0..4)]).system()
+}
+
+/// The ready jobs of a system during a run in which anything may happen: ids are reused at once, jobs run or not, and
+/// many things happen between two decisions.
+struct Drawn {
+    now: Time,
+    jobs: Vec<Job>,
+    active: Vec<JobId>,
+    released: u64,
+}
+
+impl Drawn {
+    fn step(&mut self, rng: &mut Pcg64, system: &System) {
+        self.now = match rng.random_range(0..40) {
+            0 => Time(rng.random_range(0..=self.now.0)),
+            _ => self.now + Time(rng.random_range(0..3) * rng.random_range(0..2_000)),
+        };
+        for _ in 0..rng.random_range(0..4) {
+            if !self.active.is_empty() {
+                self.active.swap_remove(rng.random_range(0..self.active.len()));
+            }
+        }
+        for _ in 0..rng.random_range(0..5) {
+            let index = rng.random_range(0..system.tasks.len());
+            let task = &system.tasks[index];
+            let free = (0..).map(JobId).find(|id| !self.active.contains(id)).unwrap();
+            // Some jobs are released late, after their deadlines.
+            let release = Time(self.now.0.saturating_sub(rng.random_range(0..3) * rng.random_range(0..9_000)));
+            self.released += 1;
+            let job = Job {
+                number: self.released,
+                release,
+                deadline: release + task.deadline,
+                ..Job::first(index as u32, task)
+            };
+            match self.jobs.get_mut(free.index()) {
+                Some(old) => *old = job,
+                None => self.jobs.push(job),
+            }
+            self.active.push(free);
+        }
+        for id in &self.active {
+            if rng.random_bool(0.2) {
+                let job = &mut self.jobs[id.index()];
+                job.executed += Time(rng.random_range(0..1_500));
+            }
+        }
+    }
+}
+
+#[test]
+fn advice_does_not_depend_on_earlier_decisions() {
+    let mut rng = Pcg64::seed_from_u64(11);
+    let (mut decisions, mut crowded) = (0, 0);
+    let mut panel = Panel::default();
+    for _ in 0..60 {
+        let system = drawn_system(&mut rng);
+        panel.start(&system);
+        let mut run = Drawn { now: Time::ZERO, jobs: Vec::new(), active: Vec::new(), released: 0 };
+        for _ in 0..150 {
+            run.step(&mut rng, &system);
+            let running = vec![None; system.cores];
+            let Drawn { now, jobs, active, .. } = &run;
+            let view = SystemView { now: *now, system: &system, active, jobs, running: &running, events: &[] };
+            let mut fresh = Panel::default();
+            fresh.start(&system);
+            assert_eq!(said(&mut panel, &view), said(&mut fresh, &view));
+            decisions += 1;
+            crowded += usize::from(active.len() > 3 * system.cores);
+        }
+    }
+    assert!(decisions == 9_000 && crowded > 3_000, "{crowded} of {decisions}");
 }

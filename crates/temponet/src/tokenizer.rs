@@ -160,33 +160,32 @@ impl Tokenizer {
                 real.extend(how.numbers([job.slack(now) as f64 / scale.unit, job.remaining().0 as f64 / scale.unit]));
             }
         }
-        for feature in &self.features {
-            out.push(match feature {
-                Feature::Remaining => log_bin(job.remaining().0 as f64 / scale.unit, 16),
-                Feature::Criticality => u16::from(job.criticality.min(3)),
-                Feature::Value => log_bin(job.value / scale.value, 8),
-                Feature::Core => match (job.running, job.last_core) {
-                    (true, _) => 2,
-                    (false, Some(_)) => 1,
-                    (false, None) => 0,
-                },
-                Feature::Uncertainty => {
-                    let share = job.least_remaining().0 as f64 / job.remaining().0.max(1) as f64;
-                    ((share * 8.0) as u16).min(7)
-                }
-                Feature::Due => scale.bins.of(job.deadline.saturating_sub(now).0 as f64),
-                Feature::Advice => advice.advisors,
-                Feature::Plan => advice.planners,
-                Feature::Pressure => ((advice.pressure * 8.0) as u16).min(15),
-                Feature::Rank => scale.ranks.get(job.task as usize).copied().unwrap_or(0),
-                Feature::Worth => scale.worth(job),
-                Feature::Level => scale.level(job),
-                Feature::Chance => chance_bin(outlook.chance),
-                Feature::Expected if outlook.slack < 0.0 => self.bins as u16,
-                Feature::Expected => scale.bins.of(outlook.slack),
-                Feature::Cost => scale.cost(job, view),
-            });
-        }
+        // Extending by the whole token checks for room once, not once for each feature.
+        out.extend(self.features.iter().map(|feature| match feature {
+            Feature::Remaining => log_bin(job.remaining().0 as f64 / scale.unit, 16),
+            Feature::Criticality => u16::from(job.criticality.min(3)),
+            Feature::Value => log_bin(job.value / scale.value, 8),
+            Feature::Core => match (job.running, job.last_core) {
+                (true, _) => 2,
+                (false, Some(_)) => 1,
+                (false, None) => 0,
+            },
+            Feature::Uncertainty => {
+                let share = job.least_remaining().0 as f64 / job.remaining().0.max(1) as f64;
+                ((share * 8.0) as u16).min(7)
+            }
+            Feature::Due => scale.bins.of(job.deadline.saturating_sub(now).0 as f64),
+            Feature::Advice => advice.advisors,
+            Feature::Plan => advice.planners,
+            Feature::Pressure => ((advice.pressure * 8.0) as u16).min(15),
+            Feature::Rank => scale.ranks.get(job.task as usize).copied().unwrap_or(0),
+            Feature::Worth => scale.worth(job),
+            Feature::Level => scale.level(job),
+            Feature::Chance => chance_bin(outlook.chance),
+            Feature::Expected if outlook.slack < 0.0 => self.bins as u16,
+            Feature::Expected => scale.bins.of(outlook.slack),
+            Feature::Cost => scale.cost(job, view),
+        }));
         if self.slots.is_some() {
             out.push(job.task as u16);
         }

@@ -3,22 +3,29 @@
 //!
 //! Ties: among equal deadlines ready jobs come before future ones, then the earlier release, then the lower task index.
 
-use temponet_task::{Job, JobId, SystemView, Task, Tie, Time};
+use temponet_task::{Job, JobId, SystemView, Task, Time};
 
-use super::coming::{AHEAD, Coming, most_coming};
+use super::coming::most_coming;
+use super::forecast::Forecast;
+use super::repair::{merge, sort};
 
-/// Factor by which one level of criticality multiplies the importance of a job.
-const CRITICAL: f64 = 8.0;
+/// Binary logarithm of the factor by which one level of criticality multiplies the importance of a job.
+const CRITICAL_DOUBLINGS: u64 = 3;
 
-/// The jobs of one decision. The buffers are reused between decisions.
+/// The jobs of one decision. The buffers are reused between decisions, and the order of the ready jobs is repaired
+/// rather than computed anew.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeadlineOrder {
-    /// Deadlines of the jobs to sort, with their ids or places.
+    /// Deadlines and ids of the ready jobs, in order.
     keys: Vec<(Time, u32)>,
+    /// Deadlines and ids of the ready jobs that were not in `keys` before.
+    fresh: Vec<(Time, u32)>,
+    /// Number of the decision, from 1.
+    decision: u64,
+    /// For every job id, the last decision at which the job was ready and had not been found in `keys` yet.
+    seen: Vec<u64>,
     ready: Vec<JobId>,
-    coming: Vec<(Tie, PlanEntry)>,
-    /// Release of each task's latest ready job; filled only where a task is sporadic.
-    latest: Vec<Option<Time>>,
+    forecast: Forecast,
     entries: Vec<PlanEntry>,
     /// Whether the execution times of all ready jobs are known: bcet and wcet are equal.
     knows_ready: bool,
@@ -27,7 +34,7 @@ pub(crate) struct DeadlineOrder {
 }
 
 /// A job to plan: a ready job with its id, or a future job.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PlanEntry {
     pub deadline: Time,
     pub id: Option<JobId>,
@@ -43,13 +50,14 @@ impl DeadlineOrder {
     pub fn reserve(&mut self, all: &[Task]) {
         let (tasks, coming) = (all.len(), all.iter().map(most_coming).sum::<usize>());
         self.keys.clear();
-        self.keys.reserve(coming.max(tasks));
+        self.keys.reserve(tasks);
+        self.fresh.clear();
+        self.fresh.reserve(tasks);
+        // The ids of jobs that have just left are still in use.
+        self.seen.reserve((2 * tasks).saturating_sub(self.seen.len()));
         self.ready.clear();
         self.ready.reserve(tasks);
-        self.coming.clear();
-        self.coming.reserve(coming);
-        self.latest.clear();
-        self.latest.reserve(tasks);
+        self.forecast.reserve(all);
         self.entries.clear();
         self.entries.reserve(coming + tasks);
     }
@@ -76,9 +84,34 @@ impl DeadlineOrder {
 
     /// Takes the ready jobs of a decision.
     pub fn gather(&mut self, view: &SystemView<'_>) {
-        self.keys.clear();
-        self.keys.extend(view.ready().map(|(id, job)| (job.deadline, id.0)));
-        self.put_in_order(view);
+        self.decision += 1;
+        self.seen.resize(view.jobs.len().max(self.seen.len()), 0);
+        view.active.iter().for_each(|id| self.seen[id.index()] = self.decision);
+        let tie = |id: u32| view.job(JobId(id)).tie();
+        // Most jobs were ready at the last decision and are in order. An id may stand for another job now: its deadline
+        // differs, or its place among equal deadlines.
+        let mut kept = 0;
+        for at in 0..self.keys.len() {
+            let (deadline, id) = self.keys[at];
+            if self.seen[id as usize] != self.decision || view.job(JobId(id)).deadline != deadline {
+                continue;
+            }
+            if kept > 0 && self.keys[kept - 1].0 == deadline && tie(self.keys[kept - 1].1) > tie(id) {
+                continue;
+            }
+            self.seen[id as usize] = 0;
+            self.keys[kept] = (deadline, id);
+            kept += 1;
+        }
+        self.keys.truncate(kept);
+        self.fresh.clear();
+        if kept < view.active.len() {
+            let new = view.ready().filter(|(id, _)| self.seen[id.index()] == self.decision);
+            self.fresh.extend(new.map(|(id, job)| (job.deadline, id.0)));
+            sort(&mut self.fresh, tie);
+            merge(&mut self.keys, &self.fresh, tie);
+        }
+        self.list_ready(view);
     }
 
     /// Like [`DeadlineOrder::gather`], but takes at most `most` jobs, those with the earliest deadlines. If there are
@@ -99,11 +132,11 @@ impl DeadlineOrder {
             self.keys.select_nth_unstable_by_key(most, |(deadline, id)| (*deadline, view.job(JobId(*id)).tie()));
             self.keys.truncate(most);
         }
-        self.put_in_order(view);
+        sort(&mut self.keys, |id| view.job(JobId(id)).tie());
+        self.list_ready(view);
     }
 
-    fn put_in_order(&mut self, view: &SystemView<'_>) {
-        sort(&mut self.keys, |id| view.job(JobId(id)).tie());
+    fn list_ready(&mut self, view: &SystemView<'_>) {
         self.ready.clear();
         self.ready.extend(self.keys.iter().map(|(_, id)| JobId(*id)));
         self.knows_ready = self.ready.iter().all(|id| view.job(*id).least_remaining() == view.job(*id).remaining());
@@ -112,60 +145,23 @@ impl DeadlineOrder {
     /// Merges the future jobs into the ready ones that were gathered, up to the last deadline of these.
     pub fn look_ahead(&mut self, view: &SystemView<'_>) {
         let last = self.ready.last().map_or(Time::ZERO, |id| view.job(*id).deadline);
-        self.coming.clear();
-        self.latest.clear();
-        for (index, task) in view.system.tasks.iter().enumerate() {
-            let latest = || latest_release(&mut self.latest, view, index);
-            let Some(coming) = Coming::of(task, view.now, latest) else { continue };
-            let mut left = most_coming(task) as u64;
-            for step in 0..AHEAD {
-                let release = Time(coming.first.0.saturating_add(step.saturating_mul(coming.gap.0)));
-                let deadline = Time(release.0.saturating_add(task.deadline.0));
-                if deadline > last || release >= coming.end {
-                    break;
-                }
-                let entry = PlanEntry::coming(index as u32, task, deadline);
-                let number = (coming.number + step).saturating_mul(coming.jobs);
-                for job in 0..coming.jobs.min(left) {
-                    self.coming.push(((release, index as u32, number + job), entry));
-                }
-                left = left.saturating_sub(coming.jobs);
+        self.forecast.update(view, last);
+        let DeadlineOrder { keys, forecast, entries, .. } = self;
+        entries.clear();
+        let (mut ready, mut knows_coming) = (&keys[..], true);
+        forecast.for_each_until(last, |coming| {
+            // Ready jobs come before future ones with the same deadline.
+            while let [(deadline, id), rest @ ..] = ready
+                && *deadline <= coming.deadline
+            {
+                entries.push(PlanEntry::ready(JobId(*id), view.job(JobId(*id))));
+                ready = rest;
             }
-        }
-        self.keys.clear();
-        self.keys.extend(self.coming.iter().zip(0..).map(|((_, entry), place)| (entry.deadline, place)));
-        sort(&mut self.keys, |place| self.coming[place as usize].0);
-        let mut coming = self.keys.iter().map(|(_, place)| self.coming[*place as usize].1).peekable();
-        self.entries.clear();
-        for id in &self.ready {
-            let job = view.job(*id);
-            while let Some(entry) = coming.next_if(|entry| entry.deadline < job.deadline) {
-                self.entries.push(entry);
-            }
-            self.entries.push(PlanEntry::ready(*id, job));
-        }
-        self.entries.extend(coming);
-        self.knows_entries = self.knows_ready && self.coming.iter().all(|(_, entry)| entry.least == entry.most);
-    }
-}
-
-/// Returns the release of a task's latest ready job. Reads the ready jobs of all tasks into `latest` if it is empty.
-fn latest_release(latest: &mut Vec<Option<Time>>, view: &SystemView<'_>, index: usize) -> Option<Time> {
-    if latest.is_empty() {
-        latest.resize(view.system.tasks.len(), None);
-        for (_, job) in view.ready() {
-            let of_task = &mut latest[job.task as usize];
-            *of_task = (*of_task).max(Some(job.release));
-        }
-    }
-    latest[index]
-}
-
-/// Sorts by deadline. The tie-break is computed only for equal deadlines, which are rare.
-fn sort(keys: &mut [(Time, u32)], tie: impl Fn(u32) -> Tie) {
-    keys.sort_unstable_by_key(|(deadline, _)| *deadline);
-    for same in keys.chunk_by_mut(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
-        same.sort_unstable_by_key(|(_, place)| tie(*place));
+            knows_coming &= coming.least == coming.most;
+            entries.push(*coming);
+        });
+        entries.extend(ready.iter().map(|(_, id)| PlanEntry::ready(JobId(*id), view.job(JobId(*id)))));
+        self.knows_entries = self.knows_ready && knows_coming;
     }
 }
 
@@ -176,19 +172,23 @@ impl PlanEntry {
         PlanEntry { deadline, id: Some(id), task, least: job.least_remaining(), most: job.remaining(), importance }
     }
 
-    fn coming(index: u32, task: &Task, deadline: Time) -> PlanEntry {
+    pub fn coming(index: u32, task: &Task, deadline: Time) -> PlanEntry {
         let importance = importance(task.value, task.criticality);
         PlanEntry { deadline, id: None, task: index, least: task.bcet, most: task.wcet, importance }
     }
 
     /// Estimate of the work; `share` is 0 for the least work and 1 for the greatest.
     pub fn work(&self, share: f64) -> Time {
-        Time(self.least.0 + (share * self.most.0.saturating_sub(self.least.0) as f64) as u64)
+        if self.most <= self.least {
+            return self.least;
+        }
+        Time(self.least.0 + (share * (self.most.0 - self.least.0) as f64) as u64)
     }
 }
 
 fn importance(value: f64, criticality: u8) -> f64 {
-    let critical = if criticality == 0 { 1.0 } else { CRITICAL.powi(i32::from(criticality)) };
+    // A power of two is its exponent, which is far below the greatest one for every level.
+    let critical = f64::from_bits((1_023 + CRITICAL_DOUBLINGS * u64::from(criticality)) << 52);
     value.max(f64::MIN_POSITIVE) * critical
 }
 
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use temponet_sim::generate::{Spec, generate};
     use temponet_sim::{Engine, Unobserved};
-    use temponet_task::{Arrival, Assignment, TaskSet};
+    use temponet_task::{Arrival, Assignment, TaskSet, Tie};
 
     /// Ready jobs and the next three jobs of each periodic task, by deadline, ready ones first, then by release and task.
     fn naive_plan(view: &SystemView<'_>) -> Vec<(Time, bool, Tie)> {
@@ -249,6 +249,25 @@ mod tests {
             }
         }
         assert!(coming > 1_000, "{coming}");
+    }
+
+    /// A program may read another system without saying so.
+    #[test]
+    fn the_order_of_one_system_does_not_disturb_that_of_another() {
+        let mut kept = DeadlineOrder::default();
+        for seed in 0..40 {
+            // The same number of tasks and jobs, with the same ids.
+            let set = generate(&Spec::new(20, 2, 3.0), seed).unwrap();
+            let mut engine = Engine::new(&set, seed, Time::from_ms(300));
+            assert!(engine.advance(&mut Unobserved));
+            let mut fresh = DeadlineOrder::default();
+            for order in [&mut kept, &mut fresh] {
+                order.gather(&engine.view());
+                order.look_ahead(&engine.view());
+            }
+            assert_eq!(kept.ready(), fresh.ready());
+            assert_eq!(kept.entries(), fresh.entries());
+        }
     }
 
     #[test]

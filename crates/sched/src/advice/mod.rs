@@ -5,7 +5,9 @@
 
 mod coming;
 pub(crate) mod deadline_order;
+mod forecast;
 mod panel;
+mod repair;
 
 use temponet_task::Scheduler;
 

@@ -16,13 +16,15 @@ pub(crate) struct Dasa {
 }
 
 impl Scheduler for Dasa {
-    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.candidates.reserve(system.tasks.len());
+        self.candidates.reserve_admission(system.tasks.len(), system.cores);
         Ok(())
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         self.candidates.gather(view);
-        self.candidates.accept_in_order(|job| -job.density);
+        self.candidates.accept_by_density(false);
         self.candidates.assign(view, assignment, |job| -job.density);
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct Dios {
     candidates: Candidates,
 }
 
-/// Order of admission: the least key is the most important job.
+/// Order in which free cores take the jobs that were not accepted: the least key is the most important job.
 fn importance(job: &Candidate) -> (Reverse<u8>, f64) {
     (Reverse(job.criticality), -job.density)
 }
@@ -26,19 +26,21 @@ impl Dios {
     /// Returns the jobs to run, from ready jobs that are already in deadline order.
     pub fn choose(&mut self, view: &SystemView<'_>, order: &[JobId]) -> &[JobId] {
         self.candidates.gather_in_order(view, order);
-        self.candidates.accept_in_order(importance);
+        self.candidates.accept_by_density(true);
         self.candidates.choose(view.cores(), importance)
     }
 }
 
 impl Scheduler for Dios {
-    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.candidates.reserve(system.tasks.len());
+        self.candidates.reserve_admission(system.tasks.len(), system.cores);
         Ok(())
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         self.candidates.gather(view);
-        self.candidates.accept_in_order(importance);
+        self.candidates.accept_by_density(true);
         self.candidates.assign(view, assignment, importance);
     }
 }

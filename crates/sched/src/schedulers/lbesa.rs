@@ -5,35 +5,15 @@
 //! times).
 //! Ties: of equal densities the later deadline is shed. Free cores take the shed jobs by density.
 
-use std::cmp::{Ordering, Reverse};
-
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
-use crate::shared::candidates::Candidates;
+use crate::shared::candidates::{Candidates, ascending_bits};
 use crate::shared::moore_hodgson::ListSchedule;
 
 #[derive(Default)]
 pub(crate) struct Lbesa {
     candidates: Candidates,
-    schedule: ListSchedule<Reverse<Density>>,
-}
-
-/// A value density, totally ordered.
-#[derive(Clone, Copy, PartialEq)]
-struct Density(f64);
-
-impl Eq for Density {}
-
-impl Ord for Density {
-    fn cmp(&self, other: &Density) -> Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-impl PartialOrd for Density {
-    fn partial_cmp(&self, other: &Density) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
+    schedule: ListSchedule,
 }
 
 impl Scheduler for Lbesa {
@@ -44,7 +24,7 @@ impl Scheduler for Lbesa {
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let candidates = &mut self.candidates;
         candidates.gather(view);
-        self.schedule.choose(&mut candidates.jobs, view.now, view.cores(), |job| Reverse(Density(job.density)));
+        self.schedule.choose(&mut candidates.jobs, view.now, view.cores(), |job| !ascending_bits(job.density));
         candidates.assign(view, assignment, |job| -job.density);
     }
 }

@@ -17,7 +17,7 @@ use crate::shared::moore_hodgson::ListSchedule;
 #[derive(Default)]
 pub(crate) struct MhEdf {
     candidates: Candidates,
-    schedule: ListSchedule<Time>,
+    schedule: ListSchedule,
 }
 
 impl MhEdf {
@@ -30,7 +30,7 @@ impl MhEdf {
     /// Returns the jobs to run, from ready jobs that are already in deadline order.
     pub fn choose(&mut self, view: &SystemView<'_>, order: &[JobId]) -> &[JobId] {
         self.candidates.gather_in_order(view, order);
-        self.schedule.choose(&mut self.candidates.jobs, view.now, view.cores(), |job| job.remaining);
+        self.schedule.choose(&mut self.candidates.jobs, view.now, view.cores(), |job| job.remaining.0);
         self.candidates.choose(view.cores(), |job| job.remaining)
     }
 
@@ -49,7 +49,7 @@ impl Scheduler for MhEdf {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         self.candidates.gather(view);
-        self.schedule.choose(&mut self.candidates.jobs, view.now, view.cores(), |job| job.remaining);
+        self.schedule.choose(&mut self.candidates.jobs, view.now, view.cores(), |job| job.remaining.0);
         self.candidates.assign(view, assignment, |job| job.remaining);
     }
 }

@@ -10,6 +10,8 @@
 
 use temponet_task::{Assignment, Job, JobId, SystemView, Tie, Time};
 
+use crate::shared::admission::Admission;
+
 /// Maximum number of jobs that one decision plans with, far more than ordinary sets have ready.
 pub(crate) const MOST_PLANNED: usize = 2_048;
 
@@ -58,7 +60,10 @@ pub(crate) struct Candidates {
     /// Dates at which the cores become free in the list schedule, ascending.
     free_at: Vec<Time>,
     chosen: Vec<JobId>,
+    /// Order of admission: keys with places below them.
+    keys: Vec<u128>,
     places: Vec<usize>,
+    admission: Admission,
 }
 
 impl Default for Candidates {
@@ -80,7 +85,9 @@ impl Candidates {
             seen: Vec::new(),
             free_at: Vec::new(),
             chosen: Vec::new(),
+            keys: Vec::new(),
             places: Vec::new(),
+            admission: Admission::default(),
         }
     }
 
@@ -94,6 +101,13 @@ impl Candidates {
         self.places.reserve(jobs);
         self.chosen.clear();
         self.chosen.reserve(jobs);
+    }
+
+    /// Reserves memory to accept this many jobs by density; see [`Candidates::accept_by_density`].
+    pub fn reserve_admission(&mut self, jobs: usize, cores: usize) {
+        self.keys.clear();
+        self.keys.reserve(jobs);
+        self.admission.reserve(jobs, cores);
     }
 
     /// Takes the ready jobs of a decision; none is accepted yet.
@@ -167,21 +181,18 @@ impl Candidates {
         None
     }
 
-    /// Whether all accepted candidates are on time.
-    pub fn all_on_time(&mut self) -> bool {
-        self.jobs.is_empty() || self.first_late(self.jobs.len() - 1).is_none()
-    }
-
-    /// Accepts candidates one by one, the least by `order` first. A candidate is accepted if all accepted ones are then
-    /// on time.
-    pub fn accept_in_order<K: PartialOrd>(&mut self, order: impl Fn(&Candidate) -> K) {
+    /// Accepts candidates one by one, by descending criticality if `minds_criticality` is set, then by descending
+    /// density, then by deadline. A candidate is accepted if all accepted ones are then on time.
+    pub fn accept_by_density(&mut self, minds_criticality: bool) {
+        self.keys.clear();
+        self.keys.extend(self.jobs.iter().enumerate().map(|(place, job)| {
+            let level = if minds_criticality { u8::MAX - job.criticality } else { 0 };
+            u128::from(level) << 96 | u128::from(!ascending_bits(job.density)) << 32 | place as u128
+        }));
+        self.keys.sort_unstable();
         let mut places = std::mem::take(&mut self.places);
         places.clear();
-        places.extend(0..self.jobs.len());
-        places.sort_unstable_by(|a, b| {
-            let key = |place: &usize| order(&self.jobs[*place]);
-            key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal).then(a.cmp(b))
-        });
+        places.extend(self.keys.iter().map(|key| *key as u32 as usize));
         self.accept_each(&places);
         self.places = places;
     }
@@ -189,21 +200,7 @@ impl Candidates {
     /// Accepts the candidates at these places one by one. A candidate is accepted if all accepted ones are then on
     /// time.
     pub fn accept_each(&mut self, places: &[usize]) {
-        // Fewer jobs are never later, so several can be accepted at a time: first all of them, half as many after a
-        // failure, twice as many after a success.
-        let (mut first, mut step) = (0, places.len());
-        while first < places.len() {
-            let next = &places[first..(first + step).min(places.len())];
-            next.iter().for_each(|place| self.jobs[*place].accepted = true);
-            let is_on_time = self.all_on_time();
-            if !is_on_time {
-                next.iter().for_each(|place| self.jobs[*place].accepted = false);
-            }
-            if is_on_time || step == 1 {
-                first += next.len();
-            }
-            step = if is_on_time { step * 2 } else { (next.len() / 2).max(1) };
-        }
+        self.admission.accept_each(&mut self.jobs, places, self.now, self.free_at.len());
     }
 
     /// The jobs of the last [`Candidates::choose`].
@@ -259,6 +256,26 @@ pub(crate) fn add(free_at: &mut [Time], remaining: Time) -> Time {
     }
     free_at[at] = completion;
     completion
+}
+
+/// Like [`add`], with a number of cores that is a constant: without a branch. Cores that do not exist are never free.
+#[inline]
+pub(crate) fn add_fixed<const C: usize>(free_at: &mut [Time; C], remaining: Time) -> Time {
+    let completion = free_at[0] + remaining;
+    // The first core is taken, and the completion is inserted where it belongs: a core that becomes free later keeps its
+    // place, and one that becomes free earlier moves down.
+    for core in 0..C {
+        let next = if core + 1 < C { free_at[core + 1] } else { Time::NEVER };
+        free_at[core] = free_at[core].max(completion.min(next));
+    }
+    completion
+}
+
+/// Returns a number that grows with a finite float, and is the same for both zeros.
+pub(crate) fn ascending_bits(value: f64) -> u64 {
+    // Adding zero turns the negative zero into the positive one.
+    let bits = (value + 0.0).to_bits();
+    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
 }
 
 #[cfg(test)]
@@ -338,7 +355,7 @@ mod tests {
                 expected[place].accepted = true;
                 expected[place].accepted = is_on_time(&expected, now, cores);
             }
-            candidates.accept_in_order(|job| -job.density);
+            candidates.accept_by_density(false);
             let accepted = |jobs: &[Candidate]| jobs.iter().map(|job| job.accepted).collect::<Vec<bool>>();
             assert_eq!(accepted(&candidates.jobs), accepted(&expected), "case {case}");
             refused += expected.iter().filter(|job| !job.accepted).count();

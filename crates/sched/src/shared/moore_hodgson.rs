@@ -7,29 +7,26 @@
 //! to a constant, and the cores that do not exist are never free.
 
 use std::collections::BinaryHeap;
+use std::ops::RangeInclusive;
 
 use temponet_task::Time;
 
-use crate::shared::candidates::{Candidate, add};
+use crate::shared::candidates::{Candidate, add, add_fixed};
 
 /// The list schedule of the jobs accepted so far, with its state after each of them. The buffers are reused between
 /// decisions.
-pub(crate) struct ListSchedule<K> {
+#[derive(Default)]
+pub(crate) struct ListSchedule {
     /// Places of the accepted jobs.
     accepted: Vec<usize>,
     /// Dates at which the cores become free: before any job, after the first accepted job, after the second, and so on.
     free_at: Vec<Time>,
-    /// Keys and places of the accepted jobs; the greatest is dropped.
-    worst: BinaryHeap<(K, usize)>,
+    /// Keys of the accepted jobs, with their places below them; the greatest is dropped. A single number is the fastest
+    /// to compare.
+    worst: BinaryHeap<u128>,
 }
 
-impl<K: Ord> Default for ListSchedule<K> {
-    fn default() -> ListSchedule<K> {
-        ListSchedule { accepted: Vec::new(), free_at: Vec::new(), worst: BinaryHeap::new() }
-    }
-}
-
-impl<K: Ord> ListSchedule<K> {
+impl ListSchedule {
     /// Reserves memory for this many jobs and cores.
     pub fn reserve(&mut self, jobs: usize, cores: usize) {
         self.accepted.reserve(jobs);
@@ -39,7 +36,7 @@ impl<K: Ord> ListSchedule<K> {
 
     /// Accepts jobs, which must be in deadline order. Jobs with the greatest keys are dropped first; among equal keys
     /// the last job.
-    pub fn choose(&mut self, jobs: &mut [Candidate], now: Time, cores: usize, key: impl Fn(&Candidate) -> K) {
+    pub fn choose(&mut self, jobs: &mut [Candidate], now: Time, cores: usize, key: impl Fn(&Candidate) -> u64) {
         self.worst.clear();
         match cores {
             1 => self.choose_on_one_core(jobs, now, key),
@@ -57,7 +54,7 @@ impl<K: Ord> ListSchedule<K> {
         jobs: &mut [Candidate],
         now: Time,
         cores: usize,
-        key: impl Fn(&Candidate) -> K,
+        key: impl Fn(&Candidate) -> u64,
     ) {
         let stride = if C == 0 { cores } else { C };
         self.accepted.clear();
@@ -69,9 +66,9 @@ impl<K: Ord> ListSchedule<K> {
         for last in 0..jobs.len() {
             self.accepted.push(last);
             while self.completion::<C>(jobs, stride) > jobs[last].deadline {
-                self.worst.extend((unlisted..=last).map(|place| (key(&jobs[place]), place)));
+                self.list(jobs, unlisted..=last, &key);
                 unlisted = last + 1;
-                let dropped = self.worst.pop().map_or(last, |(_, place)| place);
+                let dropped = self.worst.pop().map_or(last, place_of);
                 let at = self.accepted.partition_point(|place| *place < dropped);
                 self.accepted.remove(at);
                 self.free_at.truncate((at + 1) * stride);
@@ -83,19 +80,24 @@ impl<K: Ord> ListSchedule<K> {
         self.accepted.iter().for_each(|place| jobs[*place].accepted = true);
     }
 
-    fn choose_on_one_core(&mut self, jobs: &mut [Candidate], now: Time, key: impl Fn(&Candidate) -> K) {
+    fn choose_on_one_core(&mut self, jobs: &mut [Candidate], now: Time, key: impl Fn(&Candidate) -> u64) {
         let (mut done, mut unlisted) = (now, 0);
         for last in 0..jobs.len() {
             jobs[last].accepted = true;
             done += jobs[last].remaining;
             while done > jobs[last].deadline {
-                self.worst.extend((unlisted..=last).map(|place| (key(&jobs[place]), place)));
+                self.list(jobs, unlisted..=last, &key);
                 unlisted = last + 1;
-                let Some((_, dropped)) = self.worst.pop() else { break };
+                let Some(dropped) = self.worst.pop().map(place_of) else { break };
                 jobs[dropped].accepted = false;
                 done = done - jobs[dropped].remaining;
             }
         }
+    }
+
+    /// Adds jobs to `worst`.
+    fn list(&mut self, jobs: &[Candidate], places: RangeInclusive<usize>, key: impl Fn(&Candidate) -> u64) {
+        places.for_each(|place| self.worst.push(u128::from(key(&jobs[place])) << 64 | place as u128));
     }
 
     /// Adds the accepted jobs that are not in the schedule yet. Returns the completion of the last one. The schedule has
@@ -113,17 +115,16 @@ impl<K: Ord> ListSchedule<K> {
         let mut free_at = [Time::NEVER; C];
         free_at.copy_from_slice(&self.free_at[first * C..]);
         for place in &self.accepted[first..] {
-            completion = free_at[0] + jobs[*place].remaining;
-            // The first core is taken, and the completion is inserted where it belongs: a core that becomes free later
-            // keeps its place, and one that becomes free earlier moves down.
-            for core in 0..C {
-                let next = if core + 1 < C { free_at[core + 1] } else { Time::NEVER };
-                free_at[core] = free_at[core].max(completion.min(next));
-            }
+            completion = add_fixed(&mut free_at, jobs[*place].remaining);
             self.free_at.extend_from_slice(&free_at);
         }
         completion
     }
+}
+
+/// Returns the place that an entry of `worst` is about.
+fn place_of(entry: u128) -> usize {
+    entry as u64 as usize
 }
 
 #[cfg(test)]
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
 
     /// The rule as stated: the whole list schedule is computed again after each drop.
-    fn plain<K: Ord>(jobs: &mut [Candidate], now: Time, cores: usize, key: impl Fn(&Candidate) -> K) {
+    fn plain(jobs: &mut [Candidate], now: Time, cores: usize, key: impl Fn(&Candidate) -> u64) {
         let is_late = |jobs: &[Candidate]| {
             let mut free_at = vec![now; cores];
             jobs.iter().filter(|job| job.accepted).any(|job| {
@@ -185,7 +186,7 @@ mod tests {
             let mut expected = jobs.clone();
             // Drops the longest job first, as Moore and Hodgson do, or the least valuable one, as Locke does.
             let by_value = case % 3 == 0;
-            let key = |job: &Candidate| if by_value { Time(100 - job.value as u64) } else { job.remaining };
+            let key = |job: &Candidate| if by_value { 100 - job.value as u64 } else { job.remaining.0 };
             plain(&mut expected, now, cores, key);
             schedule.choose(&mut jobs, now, cores, key);
             let accepted = |jobs: &[Candidate]| jobs.iter().map(|job| job.accepted).collect::<Vec<bool>>();
