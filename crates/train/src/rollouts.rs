@@ -65,6 +65,9 @@ pub struct RolloutSettings {
     pub cloning: f64,
 }
 
+/// Effort of one plan. Plans with a hundred ready jobs take a thousand times as long as usual ones and teach no more.
+const EFFORT: usize = 50_000;
+
 impl RolloutSettings {
     /// Returns the settings of the planner, if futures are drawn.
     fn planner(&self) -> Option<PlannerSettings> {
@@ -73,6 +76,7 @@ impl RolloutSettings {
             futures,
             horizon: length,
             exchanges: alternatives,
+            effort: Some(EFFORT),
             ..PlannerSettings::default()
         })
     }

@@ -21,7 +21,9 @@ use temponet_sched::{SpecError, build};
 use temponet_sim::statistics::{mean, standard_error};
 use temponet_sim::{Outlook, SimError, mixed_seed};
 use temponet_task::wording::did_you_mean;
-use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time, Worths};
+use temponet_task::{
+    Arrival, Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time, Worths,
+};
 
 pub use alternatives::insert_kept;
 
@@ -65,13 +67,28 @@ pub struct PlannerSettings {
     pub horizon: f64,
     /// Largest number of exchanges that are tried at a decision; default 24.
     pub exchanges: usize,
+    /// Greatest effort of a plan, in ready jobs that the base scheduler reads over all futures: with many ready jobs fewer
+    /// futures are drawn, and none where two of them would take four times the effort. `None`, the default, is no limit.
+    pub effort: Option<usize>,
     /// Seed of the futures; default 1.
     pub seed: u64,
 }
 
 impl Default for PlannerSettings {
     fn default() -> PlannerSettings {
-        PlannerSettings { futures: 32, horizon: 20.0, exchanges: 24, seed: 1 }
+        PlannerSettings { futures: 32, horizon: 20.0, exchanges: 24, effort: None, seed: 1 }
+    }
+}
+
+impl PlannerSettings {
+    /// Returns the number of futures that the effort allows for this many alternatives.
+    fn affordable_futures(&self, view: &SystemView<'_>, alternatives: usize) -> usize {
+        let Some(effort) = self.effort else { return self.futures };
+        let of_future = (alternatives + 1) * view.active.len() * view.cores() * MOST_JOBS as usize;
+        match effort / of_future {
+            0 | 1 if 2 * of_future > 4 * effort => 0,
+            affordable => affordable.clamp(2, self.futures.max(2)),
+        }
     }
 }
 
@@ -102,8 +119,30 @@ pub struct Planner {
 struct State {
     outlook: Outlook,
     worths: Worths,
-    /// Length of a future.
+    /// Greatest length of a future.
     horizon: Time,
+    /// Time of the first release of listed jobs and their number, of which nothing is known beforehand.
+    listed: Option<(Time, u64)>,
+}
+
+impl State {
+    fn observe(&mut self, view: &SystemView<'_>) {
+        self.outlook.observe(view);
+        let is_listed = |task: u32| matches!(view.system.tasks[task as usize].arrival, Arrival::Listed(_));
+        let is_counted = |event: &&Event| matches!(event, Event::Released(id) if is_listed(view.job(*id).task));
+        let released = view.events.iter().filter(is_counted).count() as u64;
+        if released > 0 {
+            self.listed = Some(self.listed.map_or((view.now, released), |(first, count)| (first, count + released)));
+        }
+    }
+
+    /// Returns the end of a future: it holds about [`MOST_JOBS`] jobs a core of a list, by the rate at which they came so far.
+    fn end(&self, view: &SystemView<'_>) -> Time {
+        let length = self.listed.map_or(f64::INFINITY, |(first, count)| {
+            MOST_JOBS * view.cores() as f64 * (view.now - first).0 as f64 / count as f64
+        });
+        view.now + Time((length as u64).max(1)).min(self.horizon)
+    }
 }
 
 /// What the planner found at a decision.
@@ -191,7 +230,7 @@ impl Planner {
     /// Takes note of the events of a decision point at which nothing is to be chosen.
     pub fn observe(&mut self, view: &SystemView<'_>) {
         if let Some(state) = &mut self.state {
-            state.outlook.observe(view);
+            state.observe(view);
         }
         self.kept.retain(|(id, tie)| view.active.contains(id) && view.job(*id).tie() == *tie);
     }
@@ -222,14 +261,15 @@ impl Planner {
         let reference = Choice::keeping(view, base.clone(), &kept);
         let alternatives = Alternatives::of(view, &reference, base, &counsels, self.settings.exchanges);
         let mut plan = Plan { chosen: reference.jobs.clone(), compared: Vec::new() };
-        if alternatives.choices.is_empty() {
+        let futures = self.settings.affordable_futures(view, alternatives.choices.len());
+        if alternatives.choices.is_empty() || futures == 0 {
             return Ok(plan);
         }
-        let rollout = Rollout { worths: &state.worths, end: view.now + state.horizon };
+        let rollout = Rollout { worths: &state.worths, end: state.end(view) };
         // Nothing that a scheduler does not know decides which futures are drawn.
         let seed = mixed_seed(self.settings.seed, view.now.0);
         let mut gains = vec![Gains::default(); alternatives.choices.len()];
-        for number in 0..self.settings.futures {
+        for number in 0..futures {
             if number == TRIAL {
                 gains.iter_mut().for_each(Gains::drop_if_weak);
             }
@@ -311,7 +351,7 @@ impl Scheduler for Planner {
         let mean = mean_execution(system).unwrap_or(unit);
         let horizon = (self.settings.horizon * unit).min(MOST_JOBS * mean).min(Time::MAX_INPUT.0 as f64);
         let horizon = Time(horizon as u64).max(Time(1));
-        self.state = Some(State { outlook: Outlook::new(system), worths, horizon });
+        self.state = Some(State { outlook: Outlook::new(system), worths, horizon, listed: None });
         self.kept.clear();
         (self.planned, self.changed) = (0, 0);
         Ok(())
