@@ -95,6 +95,9 @@ impl Roster {
                 SpecError::Unknown(name, _) if LEARNED.contains(&name.as_str()) => {
                     SpecError::Option(spec.into(), format!("{name} has no options and needs no other shield"))
                 }
+                SpecError::Unknown(name, _) if name == planner::NAME => {
+                    SpecError::Option(spec.into(), format!("{name} runs without a shield: {name} or {name}:OPTION=…"))
+                }
                 SpecError::Unknown(name, _) if name == TUNED => {
                     SpecError::Option(spec.into(), format!("{name} has no options"))
                 }

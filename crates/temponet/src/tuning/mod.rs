@@ -16,6 +16,8 @@ mod cache;
 mod candidates;
 mod choice;
 mod contest;
+mod evidence;
+mod executions;
 mod fingerprint;
 mod history;
 mod online;
@@ -29,6 +31,8 @@ pub use choice::{CandidateScore, Choice, TunedModel, Why};
 pub use fingerprint::fingerprint;
 pub use portfolio::Portfolio;
 pub use race::choose;
+
+use temponet_task::Time;
 
 /// When the scheduler to follow is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,21 +49,27 @@ pub enum Tuning {
     Online,
 }
 
-/// Effort of the choice at the start. Everything is counted, nothing is timed.
+/// How a described system is simulated. Everything is counted, nothing is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Total effort over all candidates. One unit is about a microsecond of one core in a release build: a decision of a simple scheduler.
     pub effort: u64,
+    /// Simulated time per candidate that is not dropped, whatever the effort; `None` leaves it to the effort.
+    pub horizon: Option<Time>,
+    /// Seed of the simulated jobs. The default is a constant, so that a choice is a function of the system, and it is no evaluation seed.
+    pub seed: u64,
     /// Whether candidates run behind the shield, as they will later.
     pub is_shielded: bool,
 }
 
 impl Settings {
     /// Settings for candidates behind the shield, with the default effort of 250 000.
-    pub const SHIELDED: Settings = Settings { effort: EFFORT, is_shielded: true };
+    pub const SHIELDED: Settings = Settings { effort: EFFORT, horizon: None, seed: SEED, is_shielded: true };
     /// Settings for candidates without a shield, with the default effort of 250 000.
-    pub const BARE: Settings = Settings { effort: EFFORT, is_shielded: false };
+    pub const BARE: Settings = Settings { is_shielded: false, ..Settings::SHIELDED };
 }
 
+/// Default seed of the simulated jobs.
+const SEED: u64 = 7_300_000_000;
 /// Default effort: about a quarter of a second.
 const EFFORT: u64 = 250_000;
