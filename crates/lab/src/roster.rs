@@ -126,3 +126,14 @@ impl Roster {
         if is_untrained { format!("{spec} (untrained)") } else { spec.into() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_planner_behind_the_shield_is_refused_with_the_reason() {
+        let error = Roster::classical().build("shield:planner").err().map(|error| error.to_string());
+        assert!(error.as_ref().is_some_and(|text| text.contains("runs without a shield")), "{error:?}");
+    }
+}

@@ -1,12 +1,13 @@
-//! Tuning: which scheduler to follow on a known system is found by simulating the system.
+//! Tuning: which scheduler to follow on a system is found by simulating the system.
 //!
 //! A network that was trained on many systems is not the best scheduler of each of them. The simple schedulers of the catalog are cheap to simulate, so a
-//! [`Portfolio`] holds the network together with them, lets all of them run the described tasks on the same jobs ([`choose`]), and follows the one that
-//! serves the system's goal best. The network is left only on evidence.
+//! [`Portfolio`] holds the network together with them, lets all of them run the described tasks ([`choose`]), and follows the one that serves the system's goal
+//! best.
 //!
 //! - `candidates.rs` lists the schedulers that take part, and `contest.rs` runs them side by side, block by block.
-//! - `race.rs` compares the blocks, drops the clearly worse, and returns a [`Choice`].
-//! - `history.rs` remembers the jobs of a running system and notices when they are unlike their description; `online.rs` simulates the remembered jobs.
+//! - `race.rs` compares the blocks, drops the worse ones, and returns a [`Choice`]; `evidence.rs` says which differences are more than chance.
+//! - `history.rs` remembers the jobs of a running system and notices when tasks change. `online.rs` simulates the changed tasks, or the remembered jobs, whose
+//!   unknown execution times are estimated in `executions.rs`.
 //! - `fingerprint.rs` and `cache.rs` keep a choice for the system that it was made for.
 //!
 //! No clock is read: effort is counted in decisions, and a choice is a function of system, model and settings alone. It stops paying off where the
@@ -39,13 +40,12 @@ use temponet_task::Time;
 pub enum Tuning {
     /// Never: the network is followed on every system.
     Off,
-    /// When the scheduler starts, by simulating the described tasks. Decisions are never delayed. This is the default.
-    #[default]
+    /// When the scheduler starts, by simulating the described tasks. Decisions are never delayed: real-time programs should ask for this one.
     AtStart,
-    /// When the scheduler starts, and again during the run where the jobs are not known beforehand (lists of jobs, servers) or are unlike their description, unless the shield keeps a
-    /// guarantee.
-    /// The remembered jobs are then simulated within a decision, which takes tens of milliseconds, if possible in one that leaves nothing to choose. It
-    /// often moves to a worse scheduler where the goal has several measures, and is meant for experiments.
+    /// When the scheduler starts, and again during the run where tasks change, as in modes, or where jobs are not known beforehand (lists of jobs, servers). A
+    /// review takes as long as the choice at the start, tenths of a second, within a decision: if possible in one that leaves nothing to choose. This is the
+    /// default.
+    #[default]
     Online,
 }
 
