@@ -1,12 +1,12 @@
 //! What tuning gains and loses: the learned scheduler under each [`Tuning`], beside every candidate of its portfolio alone.
 //!
-//! `cargo run --release -p temponet --example portfolio [-- FILE...]`
+//! `cargo run --release -p temponet --example portfolio [-- FILE|KIND...]`
 //!
-//! Without files, it draws lists of jobs and sets with modes (`kinds.rs`). Each kind is drawn several times, and differences are paired over the draws. A file
-//! with tasks is run with several seeds; a file with a list of jobs has one run, which has no interval.
+//! Without files, it draws lists of jobs and sets with modes (`kinds.rs`): all kinds, or those whose name contains an argument. Each kind is drawn several times,
+//! and differences are paired over the draws. A file with tasks is run with several seeds; a file with a list of jobs has one run, which has no interval.
 //!
-//! Each row has the means of the goal's measures in percent, and the difference from the choice at the start in the first measure in which the runs tell the
-//! two apart, with its 95% confidence interval. An asterisk marks a difference beyond its interval.
+//! Each row has the means of the goal's measures in percent, the differences from the choice at the start with their 95% confidence intervals, up to the first
+//! measure that differs beyond its interval (marked by an asterisk), and what was followed at the end of the last run.
 
 mod kinds;
 
@@ -16,6 +16,7 @@ use std::sync::Arc;
 use temponet::tuning::{Candidate, Choices, Portfolio, Settings};
 use temponet::{Model, Options, Temponet, Tuning};
 use temponet_sim::ranking::{self, Scores};
+use temponet_sim::statistics::paired_difference;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Arrival, Goal, Scheduler, Task, TaskSet, Time};
 
@@ -30,13 +31,15 @@ type Error = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Error> {
     let model = Arc::new(Model::built_in()?);
-    let files: Vec<String> = std::env::args().skip(1).collect();
+    let (files, names): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|argument| Path::new(argument).exists());
     for file in &files {
         let set = temponet_formats::load(Path::new(file))?.set;
         let runs = if last_deadline(&set).is_some() { 1 } else { RUNS };
         report(file, &(0..runs).map(|_| set.clone()).collect::<Vec<_>>(), &model)?;
     }
-    for (name, draw) in kinds::KINDS.iter().filter(|_| files.is_empty()) {
+    let is_wanted = |kind: &str| names.iter().any(|name| kind.contains(name)) || names.is_empty() && files.is_empty();
+    for (name, draw) in kinds::KINDS.iter().filter(|(name, _)| is_wanted(name)) {
         report(name, &(FIRST_DRAW..FIRST_DRAW + RUNS).map(draw).collect::<Vec<_>>(), &model)?;
     }
     Ok(())
@@ -91,7 +94,7 @@ fn report(name: &str, sets: &[TaskSet], model: &Arc<Model>) -> Result<(), Error>
     let base = rows[0].scores.clone();
     for Row { name, scores, note } in &rows {
         let means: Vec<String> = ranking::means(scores).iter().map(|mean| format!("{:6.2}", 100.0 * mean)).collect();
-        println!("  {name:<14} {}  {:>16}  {note}", means.join(" "), difference(&goal, scores, &base));
+        println!("  {name:<14} {}  {}  {note}", means.join(" "), differences(&goal, scores, &base));
     }
     println!();
     Ok(())
@@ -120,10 +123,21 @@ fn moves(scheduler: &dyn Scheduler) -> String {
     }
 }
 
-/// The difference that tells two schedulers apart.
-fn difference(goal: &Goal, one: &Scores, base: &Scores) -> String {
-    ranking::edge(goal, one, base).map_or("=".into(), |edge| {
-        let sign = if edge.difference < 0.0 { "-" } else { "+" };
-        format!("{sign}{}{}", edge.points(), if edge.is_clear() { " *" } else { "  " })
-    })
+/// Differences from another scheduler, measure by measure, up to the first one beyond its interval.
+fn differences(goal: &Goal, one: &Scores, base: &Scores) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for place in 0..goal.measures().len() {
+        let (one, base) = (ranking::values(one, place), ranking::values(base, place));
+        let (difference, interval) = paired_difference(&one, &base);
+        let is_clear = one != base && interval.is_none_or(|half| difference.abs() > half);
+        let interval = interval.map(|half| format!(" ± {:.2}", 100.0 * half)).unwrap_or_default();
+        parts.push(match one == base {
+            true => "=".into(),
+            false => format!("{:+.2}{interval}{}", 100.0 * difference, if is_clear { " *" } else { "" }),
+        });
+        if is_clear {
+            break;
+        }
+    }
+    if parts.iter().all(|part| part == "=") { "=".into() } else { parts.join(", ") }
 }

@@ -206,12 +206,17 @@ impl Portfolio {
         {
             return None;
         }
-        let present = present_tasks(&self.history, outlook);
-        let system = System { tasks: present, ..known.clone() };
+        self.stretch = Some(self.history.stretch);
+        let tasks = present_tasks(&self.history, outlook);
+        if tasks == known.tasks {
+            // A job came at another time than described, which says nothing of the next ones.
+            return None;
+        }
+        self.looks += 1;
+        let system = System { tasks, ..known.clone() };
         let purpose = format!("told {}", fingerprint(known));
         let choice =
             self.remembered(&system, &purpose, || choose_for(known, &system.tasks, &self.candidates, self.settings));
-        (self.stretch, self.looks) = (Some(self.history.stretch), self.looks + 1);
         // Where no task recurs at present, nothing speaks against the followed candidate.
         if choice.why == Why::Simulated { self.place_of(&choice.name) } else { None }
     }
@@ -257,7 +262,7 @@ impl Portfolio {
     }
 }
 
-/// Number of jobs per task that are remembered at least, and after which tasks that have changed are simulated even within a decision that leaves a choice.
+/// Number of jobs per task after which tasks that have changed are simulated even within a decision that leaves a choice.
 const JOBS_PER_TASK: usize = 4;
 
 impl Scheduler for Portfolio {
@@ -287,8 +292,9 @@ impl Scheduler for Portfolio {
         (self.stretch, self.schedule) = (None, Schedule::begin());
         self.outlook = (self.reviews && !self.is_unknown).then(|| Outlook::new(system));
         if self.reviews {
-            let effort = self.settings.effort / effort_per_job(system, self.candidates.iter());
-            self.history.start(&system.tasks, (effort as usize).max(JOBS_PER_TASK * system.tasks.len()));
+            // Only jobs that are not known beforehand are simulated again, as many as the effort of a start allows.
+            let jobs = self.settings.effort / effort_per_job(system, self.candidates.iter());
+            self.history.start(&system.tasks, if self.is_unknown { jobs as usize } else { 1 });
         }
         Ok(())
     }

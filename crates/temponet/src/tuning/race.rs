@@ -151,12 +151,13 @@ fn run<'a>(course: &Course<'_>, candidates: &[&'a Candidate], settings: &Setting
         if blocks >= FEWEST {
             race.drop_out(&clearly_worse(goal, &race.racing));
         }
-        let is_spent = |part: u64| settings.horizon.is_none() && race.effort() >= settings.effort * part / rounds;
+        let is_spent = |part: u64| settings.horizon.is_none() && race.effort() >= settings.effort / rounds * part;
         if race.racing.len() == 1 || blocks >= FEWEST && is_spent(rounds) {
             break;
         }
         if blocks >= FEWEST_TO_HALVE && is_spent(round) {
-            (round, _) = (round + 1, race.drop_out(&worse_half(goal, &race.racing)));
+            race.drop_out(&worse_half(goal, &race.racing));
+            round += 1;
         }
     }
     race
