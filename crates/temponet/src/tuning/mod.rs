@@ -43,8 +43,8 @@ pub enum Tuning {
     /// When the scheduler starts, by simulating the described tasks. Decisions are never delayed: real-time programs should ask for this one.
     AtStart,
     /// When the scheduler starts, and again during the run where tasks change, as in modes, or where jobs are not known beforehand (lists of jobs, servers). A
-    /// review takes as long as the choice at the start, tenths of a second, within a decision: if possible in one that leaves nothing to choose. This is the
-    /// default.
+    /// review takes as long as the choice at the start, tenths of a second, within a decision: if possible in one that leaves nothing to choose. There are no
+    /// reviews if decisions have a budget. This is the default.
     #[default]
     Online,
 }

@@ -275,7 +275,9 @@ impl Scheduler for Portfolio {
         let others = if needs_others { Candidate::classical(&known) } else { Vec::new() };
         self.candidates = network.into_iter().chain(others).collect();
         self.is_unknown = is_listed(system) || !system.servers.is_empty();
-        self.reviews = self.tuning == Tuning::Online;
+        // A review would exceed any budget of a decision.
+        let has_budget = self.network.as_ref().is_some_and(|network| network.options().budget_ns.is_some());
+        self.reviews = self.tuning == Tuning::Online && !has_budget;
         (self.looks, self.switches, self.followed) = (0, 0, 0);
         if self.network.is_some() {
             // What the network cannot read is refused, whoever would be followed.
