@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use temponet::tuning::{CandidateScore, Choice};
-use temponet::{Temponet, Tuning};
+use temponet::stages::Learned;
+use temponet::tuning::{Candidate, CandidateScore, Choice, Settings, choose};
 use temponet_lab::stats::percent;
 use temponet_task::wording::counted;
-use temponet_task::{Scheduler, TaskSet};
+use temponet_task::{Scheduler, System, TaskSet};
 
 use crate::convert::written;
 use crate::paths::{Kind, Output, Replace};
@@ -18,7 +18,8 @@ use crate::{output, table};
 /// Find by simulation which scheduler to follow on a task set: the network or a simple one
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet tune robot\n  temponet tune mytasks.toml -o tuned.safetensors\n\n\
-    The learned scheduler does the same when it starts on a set; a tuned model saves it the time. docs/tuning.md says how.")]
+    The learned scheduler does the same when it starts on a set; a tuned model saves it the time. With --horizon, each candidate\n\
+    is simulated that long; --seed draws other jobs. By default both are constants. docs/tuning.md says how.")]
 pub struct Args {
     /// Task-set file (.toml, .csv, .json, rt-app's .json, SimSo's .xml) or a built-in set's name
     #[arg(value_name = "FILE|NAME")]
@@ -55,15 +56,12 @@ pub fn run(args: Args) -> Result<()> {
     // The output is claimed first, so that a path that cannot be written is noticed at once.
     let claim = |path: &PathBuf| Output::claim(path, Kind::Model, Replace::nothing_or(args.force));
     let file = args.output.as_ref().map(claim).transpose()?;
-    let mut roster = args.model.roster()?;
-    roster.options.tuning = Tuning::AtStart;
+    let roster = args.model.roster()?;
     let model = roster.model.context("there is no model")?;
     let mut fresh = (*model).clone();
     fresh.forget_tuned();
-    let mut scheduler = Temponet::new(fresh.clone().into(), roster.options)?;
     let system = set.system();
-    scheduler.start(&system)?;
-    let choice = scheduler.choice().context("the scheduler has not been started")?;
+    let choice = &chosen(&system, Learned::new(model, roster.options)?, &args.setup)?;
     if let Some(file) = file {
         fresh.set_tuned(&set.name, &system, choice.clone())?;
         file.write(fresh.to_bytes().context("cannot write the model")?)?;
@@ -77,13 +75,24 @@ pub fn run(args: Args) -> Result<()> {
     args.output.as_deref().map_or(Ok(()), |path| written(path, false))
 }
 
+/// Simulates the system like the learned scheduler at its start, for as long and with the seed that the options say.
+fn chosen(system: &System, mut network: Learned, setup: &SetupArgs) -> Result<Choice> {
+    // What the network cannot read is refused, whoever would be followed.
+    network.start(system)?;
+    let default = Settings::SHIELDED;
+    let settings = Settings { horizon: setup.horizon, seed: setup.seed.unwrap_or(default.seed), ..default };
+    let candidates: Vec<Candidate> =
+        [Candidate::Network(Box::new(network))].into_iter().chain(Candidate::classical(system)).collect();
+    Ok(choose(system, &candidates, settings))
+}
+
 fn text(set: &TaskSet, choice: &Choice) -> String {
     let mut out =
         format!("{}: {} on {}, {} simulated\n\n", set.name, counted(set.tasks.len(), "task"), cores(set), jobs(choice));
     if !choice.candidates.is_empty() {
         let mut header: Vec<&str> = vec!["candidate"];
         header.extend(choice.measures.iter().map(String::as_str));
-        header.extend(["less the followed", "±", "blocks"]);
+        header.extend(["less the best simple", "±", "blocks"]);
         let mut rows: Vec<&CandidateScore> = choice.candidates.iter().collect();
         rows.sort_by_key(|row| row.name != choice.name);
         out += &table::render(&header, &rows.iter().map(|row| cells(row)).collect::<Vec<_>>());

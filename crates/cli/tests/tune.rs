@@ -44,6 +44,17 @@ fn a_tuned_model_carries_the_choice_of_its_set() {
 }
 
 #[test]
+fn the_seed_and_the_horizon_are_honoured() {
+    let folder = Folder::new("tune-longer");
+    folder.write("set.toml", OVERLOAD.replace("wcet = \"60ms\"", "wcet = \"60ms\"\nbcet = \"10ms\"").as_str());
+    let tune = |more: &[&str]| folder.json(&[&["tune", "set.toml", "--json"], more].concat());
+    let (first, other) = (tune(&[]), tune(&["--seed", "5"]));
+    assert_ne!(first["candidates"], other["candidates"]);
+    let jobs = |horizon: &str| tune(&["--horizon", horizon])["jobs"].as_u64().unwrap();
+    assert!(jobs("100s") > 5 * jobs("10s"));
+}
+
+#[test]
 fn nothing_is_simulated_where_every_deadline_is_guaranteed() {
     let folder = Folder::new("tune-guaranteed");
     let choice = folder.json(&["tune", "rosace", "--json"]);

@@ -95,6 +95,9 @@ impl Roster {
                 SpecError::Unknown(name, _) if LEARNED.contains(&name.as_str()) => {
                     SpecError::Option(spec.into(), format!("{name} has no options and needs no other shield"))
                 }
+                SpecError::Unknown(name, _) if name == planner::NAME => {
+                    SpecError::Option(spec.into(), format!("{name} runs without a shield: {name} or {name}:OPTION=…"))
+                }
                 SpecError::Unknown(name, _) if name == TUNED => {
                     SpecError::Option(spec.into(), format!("{name} has no options"))
                 }
@@ -121,5 +124,16 @@ impl Roster {
     pub fn label(&self, spec: &str) -> String {
         let is_untrained = LEARNED.contains(&spec) && self.model.as_ref().is_some_and(|model| model.is_untrained());
         if is_untrained { format!("{spec} (untrained)") } else { spec.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_planner_behind_the_shield_is_refused_with_the_reason() {
+        let error = Roster::classical().build("shield:planner").err().map(|error| error.to_string());
+        assert!(error.as_ref().is_some_and(|text| text.contains("runs without a shield")), "{error:?}");
     }
 }

@@ -82,6 +82,11 @@ impl Outlook {
         }
     }
 
+    /// Returns the tasks as their latest jobs show them, without lists of jobs.
+    pub fn tasks(&self) -> &[Task] {
+        &self.set.tasks
+    }
+
     /// Takes note of the events of a decision point. It must see every one.
     pub fn observe(&mut self, view: &SystemView<'_>) {
         for event in view.events {

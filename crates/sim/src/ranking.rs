@@ -66,12 +66,22 @@ pub fn difference(a: &Scores, b: &Scores, place: usize) -> (f64, Option<f64>) {
     (stats::mean(&differences), stats::standard_error(&differences))
 }
 
-/// Returns the first measure in which the paired difference exceeds `margin` standard errors, and that difference, `a`
-/// minus `b`. A measure in which nothing differs, or in which the runs tell too little, passes to the next one.
-pub fn first_beyond(goal: &Goal, a: &Scores, b: &Scores, margin: f64) -> Option<(usize, f64)> {
+/// Returns the difference, `a` minus `b`, in the first measure in which it exceeds `margin` standard errors; `None` if it
+/// does in none. A measure in which nothing differs, or in which the runs tell too little, passes to the next one.
+pub fn first_beyond(goal: &Goal, a: &Scores, b: &Scores, margin: f64) -> Option<f64> {
     (0..goal.measures().len()).find_map(|place| {
         let (difference, error) = difference(a, b, place);
-        (difference.abs() > ROUNDING && difference.abs() > margin * error?).then_some((place, difference))
+        (difference.abs() > ROUNDING && difference.abs() > margin * error?).then_some(difference)
+    })
+}
+
+/// Whether `a` is ahead of `b` for good: by more than `margin` standard errors of the paired difference in the first
+/// measure in which any run differs. No other measure decides, because more runs may still decide that one.
+pub fn leads_for_good(goal: &Goal, a: &Scores, b: &Scores, margin: f64) -> bool {
+    let differs = |place: &usize| a.iter().zip(b).any(|(a, b)| (a[*place] - b[*place]).abs() > ROUNDING);
+    (0..goal.measures().len()).find(differs).is_some_and(|place| {
+        let (difference, error) = difference(a, b, place);
+        error.is_some_and(|error| difference > (margin * error).max(ROUNDING))
     })
 }
 
@@ -124,11 +134,15 @@ mod tests {
     fn evidence_is_counted_in_standard_errors_and_a_single_run_is_none() {
         let a = vec![vec![1.0, 0.50, 0.9], vec![1.0, 0.52, 0.9], vec![1.0, 0.51, 0.9]];
         let b = vec![vec![1.0, 0.49, 0.8], vec![1.0, 0.53, 0.8], vec![1.0, 0.49, 0.8]];
-        // Differences in value are 0.01, -0.01 and 0.02: 0.0067 ± 0.0088.
-        assert_eq!(first_beyond(&goal(), &a, &b, 0.5).unwrap().0, 1);
-        assert_eq!(first_beyond(&goal(), &a, &b, 1.0).unwrap().0, 2, "too little evidence passes to the next measure");
+        // Differences in value are 0.01, -0.01 and 0.02: 0.0067 ± 0.0088; those in jobs in time are all 0.1.
+        assert!(first_beyond(&goal(), &a, &b, 0.5).is_some_and(|difference| difference < 0.01));
+        let too_little = first_beyond(&goal(), &a, &b, 1.0);
+        assert!(too_little.is_some_and(|difference| difference > 0.09), "it passes to the next measure");
         assert_eq!(first_beyond(&goal(), &a[..1], &b[..1], 1.0), None);
         assert_eq!(first_beyond(&goal(), &a, &a, 0.0), None);
+        assert!(leads_for_good(&goal(), &a, &b, 0.5));
+        assert!(!leads_for_good(&goal(), &a, &b, 1.0), "more runs may decide the value");
+        assert!(!leads_for_good(&goal(), &a[..1], &b[..1], 0.5) && !leads_for_good(&goal(), &a, &a, 0.0));
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub struct Choices {
 /// Fingerprint of the system, address of the model, and the settings in words.
 type Key = (String, usize, String);
 
+/// Number of choices after which they are forgotten, because tasks of a long run may change again and again.
+const MOST: usize = 1_024;
+
 /// A choice that has been made or is being made.
 #[derive(Clone, Default)]
 struct Made {
@@ -42,6 +45,9 @@ impl Choices {
         let key = (fingerprint(system), model.map_or(0, |model| Arc::as_ptr(model) as usize), settings.to_string());
         let made = {
             let mut all = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+            if all.len() >= MOST {
+                all.clear();
+            }
             let new = || Made { _model: model.cloned(), ..Made::default() };
             all.entry(key).or_insert_with(new).clone()
         };

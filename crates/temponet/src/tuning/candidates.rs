@@ -4,18 +4,23 @@
 //! takes part on those systems alone, because each further candidate costs effort and adds a chance of moving on noise.
 
 use temponet_sched::build;
-use temponet_task::{Arrival, Scheduler, System, Task};
+use temponet_task::{Arrival, Goal, Measure, Scheduler, System, Task};
 
 use crate::stages::Learned;
 
 /// Name of the network among the candidates.
 pub const NETWORK: &str = "network";
 
+/// The candidate that keeps critical jobs by construction: a job waits for less critical ones at no time.
+const CRITICAL_FIRST: &str = "muf";
+/// The simple candidate that orders jobs by value.
+const VALUE_FIRST: &str = "dasa";
+
 /// Whether a candidate takes part on a system.
 type Applies = fn(&System) -> bool;
 
-/// Specs of the catalog's schedulers that take part, and the systems on which they do. The first one is followed as long as nothing speaks against it.
-const SPECS: [(&str, Applies); 21] = [
+/// Specs of the catalog's schedulers that take part, and the systems on which they do. Ties go to the first one.
+const SPECS: [(&str, Applies); 22] = [
     ("mh-edf", |_| true),
     ("edf", |_| true),
     ("edf-skip", |_| true),
@@ -25,12 +30,13 @@ const SPECS: [(&str, Applies); 21] = [
     ("srpt", |_| true),
     ("mllf", |_| true),
     ("edzl", |_| true),
+    ("edcl", |_| true),
     ("dm", |_| true),
-    ("dasa", |_| true),
+    (VALUE_FIRST, |_| true),
     ("lbesa", |_| true),
     ("dios", |_| true),
     ("red", |_| true),
-    ("muf", |system| has(system, |task| task.criticality > 0)),
+    (CRITICAL_FIRST, |system| has(system, |task| task.criticality > 0)),
     // It divides the tasks by their utilization, which a list of jobs does not tell beforehand.
     ("p-edf", |system| system.cores > 1 && !is_listed(system)),
     ("d-over", |system| system.cores == 1),
@@ -39,6 +45,18 @@ const SPECS: [(&str, Applies); 21] = [
     ("edf-vd", |system| has(system, |task| task.wcet_high.is_some())),
     ("cbs", |system| !system.servers.is_empty()),
 ];
+
+/// Returns the name of the candidate to follow where nothing is known of the jobs. Critical jobs that lead the goal are not left to hope, and value is
+/// left to a candidate that knows of it; otherwise the first candidate is as good as any.
+pub(super) fn before_evidence(goal: &Goal, candidates: &[Candidate]) -> &'static str {
+    let first = candidates.first().map_or("", Candidate::name);
+    let wanted = match goal.first() {
+        Measure::Critical(_) => CRITICAL_FIRST,
+        Measure::Value if first != NETWORK => VALUE_FIRST,
+        _ => first,
+    };
+    candidates.iter().map(Candidate::name).find(|name| *name == wanted).unwrap_or(first)
+}
 
 fn has(system: &System, property: fn(&Task) -> bool) -> bool {
     system.tasks.iter().any(property)

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use temponet_task::{Goal, System};
 
+use super::candidates::NETWORK;
 use super::fingerprint::fingerprint;
 
 /// Basis of a choice.
@@ -30,7 +31,7 @@ pub struct CandidateScore {
     pub scores: Vec<f64>,
     /// Standard errors of the scores.
     pub errors: Vec<f64>,
-    /// Paired difference to the followed candidate, over the blocks that both ran.
+    /// Paired difference to the best simple candidate, over the blocks that both ran.
     pub differences: Vec<f64>,
     /// Standard errors of the differences.
     pub difference_errors: Vec<f64>,
@@ -43,13 +44,17 @@ pub struct CandidateScore {
 pub struct Choice {
     /// Name of the followed candidate: [`super::NETWORK`], or the spec of a scheduler of the catalog.
     pub name: String,
-    /// Candidate that is followed as long as nothing speaks against it.
+    /// Candidate that ties go to.
     pub favourite: String,
+    /// Simple candidate that did best; empty if nothing was simulated. The network ran against this one, on other jobs than those on which the simple candidates
+    /// ran against each other.
+    #[serde(default)]
+    pub best_simple: String,
     /// Basis of the choice.
     pub why: Why,
     /// Headings of the goal's measures, most important first.
     pub measures: Vec<String>,
-    /// Number of simulated jobs per candidate that was not dropped.
+    /// Number of simulated jobs of the followed candidate.
     pub jobs: u64,
     /// Candidates that were simulated, in the order of the portfolio.
     pub candidates: Vec<CandidateScore>,
@@ -61,6 +66,7 @@ impl Choice {
         Choice {
             name: name.into(),
             favourite: name.into(),
+            best_simple: String::new(),
             why,
             measures: goal.measures().iter().map(|measure| goal.label(*measure)).collect(),
             jobs: 0,
@@ -86,21 +92,19 @@ impl fmt::Display for Choice {
             }
             Why::Simulated => {}
         }
-        let other = if *name == self.favourite { None } else { self.candidate(&self.favourite) };
-        let Some(other) = other else {
-            return write!(out, "{name} is followed: no candidate is better beyond chance");
+        let Some(network) = self.candidate(NETWORK) else {
+            return write!(out, "{name} is followed: the best of {} simple schedulers", self.candidates.len());
         };
-        let beyond = |place: &usize| -other.differences[*place] > other.difference_errors[*place];
-        match (0..self.measures.len()).find(beyond) {
-            Some(place) => write!(
+        let (sign, other) = if name == NETWORK { (1.0, self.best_simple.as_str()) } else { (-1.0, NETWORK) };
+        let pairs = || network.differences.iter().zip(&network.difference_errors).zip(&self.measures);
+        match pairs().find(|((difference, error), _)| sign * **difference > **error) {
+            Some(((difference, error), measure)) => write!(
                 out,
-                "{name} is followed: {:.2} ± {:.2} points of {} ahead of {}",
-                -100.0 * other.differences[place],
-                100.0 * other.difference_errors[place],
-                self.measures[place],
-                self.favourite
+                "{name} is followed: {:.2} ± {:.2} points of {measure} ahead of {other}",
+                100.0 * sign * difference,
+                100.0 * error
             ),
-            None => write!(out, "{name} is followed instead of {}", self.favourite),
+            None => write!(out, "{name} is followed: it is level with {other}"),
         }
     }
 }

@@ -42,7 +42,8 @@ impl Course<'_> {
 
 /// A candidate in the contest.
 pub(super) struct Contestant<'a> {
-    candidate: &'a Candidate,
+    /// The candidate that runs.
+    pub candidate: &'a Candidate,
     scheduler: Box<dyn Scheduler>,
     engine: Engine<Arc<TaskSet>>,
     blocks: Blocks,

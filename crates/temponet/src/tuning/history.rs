@@ -1,13 +1,15 @@
-//! The jobs of a running system: the last few hundred, and whether they are as their tasks say.
+//! The jobs of a running system: the last ones, and whether they are as their tasks say.
 //!
 //! A job is remembered at its release, because a job that the scheduler abandons leaves without an event. Its execution time becomes known when it
 //! completes. Nothing here allocates between two starts, except where more jobs are active than ever before.
+//!
+//! A *stretch* of the run is a time in which the latest jobs of every task are alike. It ends when a job has another wcet or relative deadline than the job of
+//! its task before it, as at a switch of the mode, or when a periodic task falls silent. Jobs of a list are never alike, so a list is one stretch.
 
 use temponet_task::{Arrival, Event, Job, ListedJob, SystemView, Task, Time};
 
-/// Limits on the number of remembered jobs. Between them, there are [`JOBS_PER_TASK`] for each task.
-const WINDOW: (usize, usize) = (400, 1_600);
-const JOBS_PER_TASK: usize = 4;
+use super::executions::Executions;
+
 /// Share by which a job may differ from the description of its task, because timers of real systems are never exact.
 const TOLERANCE: f64 = 0.1;
 
@@ -27,6 +29,19 @@ struct Seen {
     executed: Time,
 }
 
+/// The latest job of a task.
+#[derive(Clone, Copy, Default)]
+struct Latest {
+    /// Number of the job in the run; `None` before the first one.
+    number: Option<u64>,
+    release: Time,
+    wcet: Time,
+    relative: Time,
+    /// Whether the job was unlike the description of the task, or the task has fallen silent.
+    is_unlike: bool,
+    is_silent: bool,
+}
+
 /// The last jobs of a system.
 #[derive(Default)]
 pub(super) struct History {
@@ -37,28 +52,27 @@ pub(super) struct History {
     pub released: u64,
     /// Number of the job with each id.
     by_id: Vec<u64>,
-    /// Last release of each task.
-    last: Vec<Option<Time>>,
-    /// Number of the last job that was unlike its description, plus one; zero if there was none.
-    unlike: u64,
-    /// Number of the job at which the jobs began to be unlike their description.
-    unlike_since: u64,
+    latest: Vec<Latest>,
+    /// Number of tasks whose latest job was unlike its description, or that have fallen silent.
+    unlike: usize,
+    /// Number of the job that began the present stretch.
+    pub stretch: u64,
     /// Task that is checked next for having fallen silent.
     suspect: usize,
 }
 
 impl History {
-    /// Forgets everything and prepares for tasks.
-    pub fn start(&mut self, tasks: &[Task]) {
-        self.capacity = (JOBS_PER_TASK * tasks.len()).clamp(WINDOW.0, WINDOW.1);
+    /// Forgets everything and prepares for tasks, of which the last `capacity` jobs are remembered.
+    pub fn start(&mut self, tasks: &[Task], capacity: usize) {
+        self.capacity = capacity.max(1);
         self.ring.clear();
         self.ring.reserve(self.capacity);
         self.by_id.clear();
         // Ids of jobs that have just left are not free yet.
         self.by_id.resize(2 * tasks.len(), u64::MAX);
-        self.last.clear();
-        self.last.resize(tasks.len(), None);
-        (self.released, self.unlike, self.unlike_since, self.suspect) = (0, 0, 0, 0);
+        self.latest.clear();
+        self.latest.resize(tasks.len(), Latest::default());
+        (self.released, self.unlike, self.stretch, self.suspect) = (0, 0, 0, 0);
     }
 
     /// Number of jobs that are remembered at most.
@@ -71,7 +85,7 @@ impl History {
         for event in view.events {
             match *event {
                 // A job of a task that the system does not have cannot be simulated.
-                Event::Released(id) if view.job(id).task as usize >= self.last.len() => {}
+                Event::Released(id) if view.job(id).task as usize >= self.latest.len() => {}
                 Event::Released(id) => {
                     self.check(view, view.job(id));
                     if self.by_id.len() <= id.index() {
@@ -93,9 +107,21 @@ impl History {
         }
     }
 
-    /// Whether some of the remembered jobs are unlike their description.
+    /// Whether some task's latest job is unlike its description, or some task has fallen silent.
     pub fn is_unlike(&self) -> bool {
-        self.unlike > 0 && self.released - self.unlike < self.window()
+        self.unlike > 0
+    }
+
+    /// Whether every periodic task that has begun has shown in the present stretch how it behaves now: by a job, or by silence. Others come when they come.
+    pub fn is_settled(&self, tasks: &[Task]) -> bool {
+        let is_periodic = |task: &Task| matches!(task.arrival, Arrival::Periodic { .. });
+        let mut periodic = tasks.iter().zip(&self.latest).filter(|(task, _)| is_periodic(task));
+        periodic.all(|(_, latest)| latest.is_silent || latest.number.is_none_or(|number| number >= self.stretch))
+    }
+
+    /// Whether a task has fallen silent.
+    pub fn is_silent(&self, task: usize) -> bool {
+        self.latest[task].is_silent
     }
 
     fn remember(&mut self, job: &Job) {
@@ -128,32 +154,52 @@ impl History {
         }
     }
 
-    /// Compares a released job with the description of its task, and looks whether another task has fallen silent.
+    /// Compares a released job with the description of its task and with the job before it, and looks whether another task has fallen silent.
     fn check(&mut self, view: &SystemView<'_>, job: &Job) {
-        let Some(task) = view.system.tasks.get(job.task as usize) else { return };
-        let last = self.last[job.task as usize].replace(job.release);
-        self.suspect = (self.suspect + 1) % self.last.len();
-        let suspect = view.system.tasks.get(self.suspect);
-        let is_silent = suspect.is_some_and(|task| is_silent(task, self.last[self.suspect], view.now));
-        if is_silent || is_unlike(task, job, last) {
-            if !self.is_unlike() {
-                self.unlike_since = self.released;
-            }
-            self.unlike = self.released + 1;
+        let place = job.task as usize;
+        let Some(task) = view.system.tasks.get(place) else { return };
+        let before = self.latest[place];
+        let relative = job.deadline.saturating_sub(job.release);
+        let has_before = before.number.is_some();
+        let is_listed = matches!(task.arrival, Arrival::Listed(_));
+        let is_alike = !differ(job.wcet, before.wcet, Time::ZERO) && !differ(relative, before.relative, task.jitter);
+        if has_before && !is_listed && (before.is_silent || !is_alike) {
+            self.stretch = self.released;
+        }
+        let is_unlike = is_unlike(task, job, has_before.then_some(before.release));
+        self.unlike -= usize::from(before.is_unlike || before.is_silent);
+        self.unlike += usize::from(is_unlike);
+        let number = Some(self.released);
+        self.latest[place] =
+            Latest { number, release: job.release, wcet: job.wcet, relative, is_unlike, is_silent: false };
+        self.check_silence(view);
+    }
+
+    /// Looks whether the next task has fallen silent, one after another.
+    fn check_silence(&mut self, view: &SystemView<'_>) {
+        self.suspect = (self.suspect + 1) % self.latest.len();
+        let (Some(task), suspect) = (view.system.tasks.get(self.suspect), &mut self.latest[self.suspect]) else {
+            return;
+        };
+        let last = suspect.number.map(|_| suspect.release);
+        if !suspect.is_silent && is_silent(task, last, view.now) {
+            self.unlike += usize::from(!suspect.is_unlike);
+            suspect.is_silent = true;
+            self.stretch = self.released;
         }
     }
 
-    /// Returns the remembered jobs by task, as lists, from the time on at which they became unlike their description if they are. Execution times that are
-    /// not known are estimated by those of the task's other jobs.
+    /// Returns the remembered jobs by task, as lists. Execution times that are not known are drawn from what the others of the task tell.
     pub fn jobs(&self, tasks: &[Task]) -> Vec<Vec<ListedJob>> {
         let mut lists = vec![Vec::new(); tasks.len()];
-        let ratios = self.ratios(tasks);
-        let first = self.released.saturating_sub(self.window());
-        let first = if self.is_unlike() { first.max(self.unlike_since) } else { first };
-        for number in first..self.released {
+        let executions = self.executions(tasks.len());
+        for number in self.released.saturating_sub(self.window())..self.released {
             let seen = &self.ring[(number % self.window()) as usize];
-            let expected = Time((seen.wcet.0 as f64 * ratios[seen.task as usize]) as u64);
-            let execution = seen.execution.unwrap_or(expected.max(seen.executed + Time(1)));
+            let execution = seen.execution.unwrap_or_else(|| {
+                let share = executions[seen.task as usize].draw(share(seen.executed, seen.wcet), number);
+                let drawn = if seen.bcet == seen.wcet { seen.wcet } else { Time((share * seen.wcet.0 as f64) as u64) };
+                drawn.max(seen.executed + Time(1))
+            });
             lists[seen.task as usize].push(ListedJob {
                 release: seen.release,
                 deadline: seen.deadline,
@@ -167,24 +213,20 @@ impl History {
         lists
     }
 
-    /// Mean share of the wcet that jobs of each task take: of those that completed, otherwise as the task says.
-    fn ratios(&self, tasks: &[Task]) -> Vec<f64> {
-        let mut sums = vec![(0.0, 0.0); tasks.len()];
-        for seen in &self.ring {
-            if let Some(execution) = seen.execution {
-                let (done, wcet) = &mut sums[seen.task as usize];
-                *done += execution.0 as f64;
-                *wcet += seen.wcet.0 as f64;
-            }
+    /// Distribution of the execution times of each task.
+    fn executions(&self, tasks: usize) -> Vec<Executions> {
+        let mut seen = vec![Vec::new(); tasks];
+        for job in &self.ring {
+            let executed = job.execution.unwrap_or(job.executed);
+            seen[job.task as usize].push((share(executed, job.wcet), job.execution.is_some()));
         }
-        let described = |task: &Task| match task.arrival {
-            Arrival::Listed(_) => 0.5 + 0.5 * task.bcet.0 as f64 / task.wcet.0.max(1) as f64,
-            _ => task.mean_execution() / task.wcet.0.max(1) as f64,
-        };
-        let ratio =
-            |(task, (done, wcet)): (&Task, (f64, f64))| if wcet > 0.0 { done / wcet } else { described(task).min(1.0) };
-        tasks.iter().zip(sums).map(ratio).collect()
+        seen.into_iter().map(Executions::estimate).collect()
     }
+}
+
+/// A time as a share of the wcet.
+fn share(time: Time, wcet: Time) -> f64 {
+    time.0 as f64 / wcet.0.max(1) as f64
 }
 
 /// Whether two times differ by more than the tolerance, apart from `slack`.

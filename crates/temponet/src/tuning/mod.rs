@@ -1,12 +1,13 @@
-//! Tuning: which scheduler to follow on a known system is found by simulating the system.
+//! Tuning: which scheduler to follow on a system is found by simulating the system.
 //!
 //! A network that was trained on many systems is not the best scheduler of each of them. The simple schedulers of the catalog are cheap to simulate, so a
-//! [`Portfolio`] holds the network together with them, lets all of them run the described tasks on the same jobs ([`choose`]), and follows the one that
-//! serves the system's goal best. The network is left only on evidence.
+//! [`Portfolio`] holds the network together with them, lets all of them run the described tasks ([`choose`]), and follows the one that serves the system's goal
+//! best.
 //!
 //! - `candidates.rs` lists the schedulers that take part, and `contest.rs` runs them side by side, block by block.
-//! - `race.rs` compares the blocks, drops the clearly worse, and returns a [`Choice`].
-//! - `history.rs` remembers the jobs of a running system and notices when they are unlike their description; `online.rs` simulates the remembered jobs.
+//! - `race.rs` compares the blocks, drops the worse ones, and returns a [`Choice`]; `evidence.rs` says which differences are more than chance.
+//! - `history.rs` remembers the jobs of a running system and notices when tasks change. `online.rs` simulates the changed tasks, or the remembered jobs, whose
+//!   unknown execution times are estimated in `executions.rs`.
 //! - `fingerprint.rs` and `cache.rs` keep a choice for the system that it was made for.
 //!
 //! No clock is read: effort is counted in decisions, and a choice is a function of system, model and settings alone. It stops paying off where the
@@ -16,6 +17,8 @@ mod cache;
 mod candidates;
 mod choice;
 mod contest;
+mod evidence;
+mod executions;
 mod fingerprint;
 mod history;
 mod online;
@@ -30,36 +33,43 @@ pub use fingerprint::fingerprint;
 pub use portfolio::Portfolio;
 pub use race::choose;
 
+use temponet_task::Time;
+
 /// When the scheduler to follow is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tuning {
     /// Never: the network is followed on every system.
     Off,
-    /// When the scheduler starts, by simulating the described tasks. Decisions are never delayed. This is the default.
-    #[default]
+    /// When the scheduler starts, by simulating the described tasks. Decisions are never delayed: real-time programs should ask for this one.
     AtStart,
-    /// When the scheduler starts, and again during the run where the jobs are not known beforehand (lists of jobs, servers) or are unlike their description, unless the shield keeps a
-    /// guarantee.
-    /// The remembered jobs are then simulated within a decision, which takes tens of milliseconds, if possible in one that leaves nothing to choose. It
-    /// often moves to a worse scheduler where the goal has several measures, and is meant for experiments.
+    /// When the scheduler starts, and again during the run where tasks change, as in modes, or where jobs are not known beforehand (lists of jobs, servers). A
+    /// review takes as long as the choice at the start, tenths of a second, within a decision: if possible in one that leaves nothing to choose. There are no
+    /// reviews if decisions have a budget. This is the default.
+    #[default]
     Online,
 }
 
-/// Effort of the choice at the start. Everything is counted, nothing is timed.
+/// How a described system is simulated. Everything is counted, nothing is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Total effort over all candidates. One unit is about a microsecond of one core in a release build: a decision of a simple scheduler.
     pub effort: u64,
+    /// Simulated time per candidate that is not dropped, whatever the effort; `None` leaves it to the effort.
+    pub horizon: Option<Time>,
+    /// Seed of the simulated jobs. The default is a constant, so that a choice is a function of the system, and it is no evaluation seed.
+    pub seed: u64,
     /// Whether candidates run behind the shield, as they will later.
     pub is_shielded: bool,
 }
 
 impl Settings {
     /// Settings for candidates behind the shield, with the default effort of 250 000.
-    pub const SHIELDED: Settings = Settings { effort: EFFORT, is_shielded: true };
+    pub const SHIELDED: Settings = Settings { effort: EFFORT, horizon: None, seed: SEED, is_shielded: true };
     /// Settings for candidates without a shield, with the default effort of 250 000.
-    pub const BARE: Settings = Settings { effort: EFFORT, is_shielded: false };
+    pub const BARE: Settings = Settings { is_shielded: false, ..Settings::SHIELDED };
 }
 
+/// Default seed of the simulated jobs.
+const SEED: u64 = 7_300_000_000;
 /// Default effort: about a quarter of a second.
 const EFFORT: u64 = 250_000;

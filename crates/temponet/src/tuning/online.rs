@@ -1,98 +1,147 @@
-//! Tuning during a run: the remembered jobs are simulated under every candidate.
+//! Tuning during a run.
 //!
-//! The window is one short run of jobs that really came, so it needs no description. It is divided into blocks like any contest. Windows overlap and are
-//! short, so that more evidence is asked for than at the start.
+//! Jobs of a *list* are not known beforehand, so the remembered ones are simulated under every candidate ([`look`]). The run of jobs that really came is divided
+//! into blocks like any contest. Every job that came so far is used, as long as a look takes no more effort than the choice at the start, because a few hundred
+//! jobs tell little. Looks are repeated, each on about twice as many jobs as the one before. A move needs so much evidence that at most one look in twenty moves
+//! away from a candidate that no other one is better than, however many rivals there are.
+//!
+//! Tasks that *change*, as in modes, show in their jobs what they have become ([`present_tasks`]). The changed tasks are simulated like those of a description,
+//! which tells as much as the choice at the start does.
 
 use std::sync::Arc;
 
+use temponet_sim::{Outlook, ranking};
 use temponet_task::{Arrival, System, Task, TaskSet, Time};
 
 use super::candidates::Candidate;
 use super::contest::{Contestant, Course};
+use super::evidence::margin;
 use super::history::History;
 use super::race::best;
 
-/// Number of standard errors beyond which a difference is evidence enough to move. With a dozen rivals and eight blocks, some rival is ahead of an equal one
-/// by two standard errors in every second look.
-const EVIDENCE: f64 = 3.0;
-/// Number of blocks, the warm-up included.
-const BLOCKS: usize = 9;
-/// Number of jobs, as a share of the window, after which the first look is worth it.
-const FIRST_LOOK: u64 = 2;
-/// Greatest distance between two looks, as a multiple of the first. The distance doubles each time, until the jobs change again.
-const MOST_PATIENCE: u64 = 8;
+/// The measure of the goal that a move needs evidence in. A less important one never decides, even where candidates are equal in the first one: that none of a few
+/// hundred critical jobs was lost does not say that none will be, and no gain in another measure makes up for one.
+const FIRST_MEASURE: usize = 0;
+/// Probability that a look moves away from a candidate that no other one is better than.
+const CHANCE: f64 = 0.05;
+/// A rival that is behind the followed candidate as far as this happens by chance is not simulated to the end.
+const HOPELESS: f64 = 0.01;
+/// Greatest and smallest number of blocks, the warm-up included.
+const BLOCKS: (u64, u64) = (33, 5);
+/// Number of jobs before the first look. The distance between looks doubles each time, until as many jobs have come as are remembered.
+const FIRST_LOOK: u64 = 200;
 
 /// When to look next.
 #[derive(Default)]
 pub(super) struct Schedule {
-    /// Number of released jobs at which the next look is due; none while jobs are as described.
-    due: Option<u64>,
+    /// Number of released jobs at which the next look is due.
+    due: u64,
     distance: u64,
 }
 
 impl Schedule {
-    /// Begins to look, from now on.
-    pub fn begin(&mut self, history: &History) {
-        self.distance = history.window() / FIRST_LOOK;
-        self.due = Some(history.released + self.distance);
-    }
-
-    /// Stops looking.
-    pub fn stop(&mut self) {
-        self.due = None;
-    }
-
-    /// Whether looks are being taken.
-    pub fn is_on(&self) -> bool {
-        self.due.is_some()
+    /// Begins anew, at the start of a run.
+    pub fn begin() -> Schedule {
+        Schedule { due: FIRST_LOOK, distance: FIRST_LOOK }
     }
 
     /// Whether it is time to look. A decision that leaves a choice is only used if there was no other one for as long as between two looks.
     pub fn is_due(&self, history: &History, leaves_choice: bool) -> bool {
-        let patience = if leaves_choice { self.distance } else { 0 };
-        self.due.is_some_and(|due| history.released >= due + patience)
+        history.released >= self.due + if leaves_choice { self.distance } else { 0 }
     }
 
     /// Plans the next look, later each time.
     pub fn looked(&mut self, history: &History) {
-        self.distance = (2 * self.distance).min(MOST_PATIENCE * history.window() / FIRST_LOOK);
-        self.due = Some(history.released + self.distance);
+        self.distance = (2 * self.distance).min(history.window()).max(FIRST_LOOK);
+        self.due = history.released + self.distance;
     }
 }
 
-/// Returns the candidate to follow from now on, by the remembered jobs. `system` is what a scheduler may know, and `followed` the candidate that is left only on
-/// evidence.
-pub(super) fn look(
-    history: &History,
-    system: &System,
-    candidates: &[Candidate],
-    followed: usize,
-    is_shielded: bool,
-) -> usize {
-    let Some(course) = course(history, system, is_shielded) else { return followed };
-    let contest = candidates.iter().enumerate().filter_map(|(place, candidate)| {
-        let mut contestant = Contestant::new(candidate, &course)?;
-        let has_run = (0..BLOCKS).all(|_| contestant.run_block(&course));
-        has_run.then(|| (place, contestant.scores(&system.goal, usize::MAX)))
-    });
-    let (places, scores): (Vec<usize>, Vec<_>) = contest.unzip();
-    let favourite = places.iter().position(|place| *place == followed);
-    let best = best(&system.goal, &scores, favourite.map(|favourite| (favourite, EVIDENCE)));
-    places.get(best).copied().unwrap_or(followed)
+/// What a look goes by.
+pub(super) struct Look<'a> {
+    /// The system as simple schedulers may know it.
+    pub known: &'a System,
+    /// The system as the network is told of it. The network has to meet in the simulation what it meets in the run.
+    pub told_network: &'a System,
+    pub candidates: &'a [Candidate],
+    /// Place of the candidate that is left only on evidence.
+    pub followed: usize,
+    pub is_shielded: bool,
 }
 
-/// The remembered jobs as a course; `None` if they are too few to be divided into blocks.
+/// Returns the place of the candidate to follow from now on, by the remembered jobs.
+pub(super) fn look<'a>(history: &History, look: &Look<'a>) -> usize {
+    let goal = &look.known.goal;
+    let Some(course) = course(history, look.known, look.is_shielded) else { return look.followed };
+    let networks = Course { system: look.told_network, set: course.set.clone(), ..course };
+    let run = |candidate: &'a Candidate, followed: Option<&Contestant<'_>>| -> Option<Contestant<'a>> {
+        let course = if matches!(candidate, Candidate::Network(_)) { &networks } else { &course };
+        let mut contestant = Contestant::new(candidate, course)?;
+        for _ in 0..course.most_blocks {
+            if !contestant.run_block(course) {
+                return None;
+            }
+            let blocks = contestant.blocks();
+            let is_behind = |followed: &Contestant<'_>| {
+                let (own, other) = (contestant.scores(goal, blocks), followed.scores(goal, blocks));
+                ranking::leads_for_good(goal, &other, &own, margin(blocks, HOPELESS))
+            };
+            if blocks > 1 && followed.is_some_and(is_behind) {
+                return None;
+            }
+        }
+        Some(contestant)
+    };
+    let Some(contestant) = look.candidates.get(look.followed).and_then(|candidate| run(candidate, None)) else {
+        return look.followed;
+    };
+    let followed = contestant.scores(goal, usize::MAX);
+    let rivals = look.candidates.iter().enumerate().filter(|(place, _)| *place != look.followed);
+    let scores =
+        rivals.filter_map(|(place, rival)| Some((place, run(rival, Some(&contestant))?.scores(goal, usize::MAX))));
+    let mut scores: Vec<(usize, Vec<Vec<f64>>)> = scores.collect();
+    let rivals = look.candidates.len().saturating_sub(1).max(1);
+    let margin = margin(followed.len(), CHANCE / rivals as f64);
+    scores.retain(|(_, own)| {
+        let (difference, error) = ranking::difference(own, &followed, FIRST_MEASURE);
+        error.is_some_and(|error| difference > margin * error && difference > 0.0)
+    });
+    let (places, scores): (Vec<usize>, Vec<_>) = scores.into_iter().unzip();
+    best(goal, &scores, 0..scores.len()).map_or(look.followed, |best| places[best])
+}
+
+/// The remembered jobs as a course; `None` if they are too few to be divided into blocks. A block is at least as long as the longest relative deadline, so that
+/// what a candidate does in one block hardly reaches beyond the next, and blocks count as independent.
 fn course<'a>(history: &History, system: &'a System, is_shielded: bool) -> Option<Course<'a>> {
     let lists = history.jobs(&system.tasks);
-    let releases = || lists.iter().flatten().map(|job| job.release);
-    let (first, last) = (releases().min()?, releases().max()?);
-    let block = Time((last - first).0 / BLOCKS as u64);
+    let jobs = || lists.iter().flatten();
+    let (first, last) = (jobs().map(|job| job.release).min()?, jobs().map(|job| job.release).max()?);
+    let longest = jobs().map(|job| job.deadline.saturating_sub(job.release)).max()?;
+    let blocks = ((last - first).0 / longest.0.max(1)).min(BLOCKS.0);
+    let block = Time((last - first).0 / blocks.max(1));
     let listed = |(task, jobs): (&Task, &Vec<_>)| {
         let arrival = Arrival::Listed(jobs.as_slice().into());
         Task { arrival, jitter: Time::ZERO, ..task.clone() }
     };
     let tasks = system.tasks.iter().zip(&lists).map(listed).collect();
     let set = Arc::new(TaskSet { tasks, ..TaskSet::of_system("remembered", system) });
-    let is_enough = block > Time::ZERO && lists.iter().map(Vec::len).sum::<usize>() > 2 * BLOCKS;
-    is_enough.then_some(Course { system, set, seed: 0, begins: first, block, most_blocks: BLOCKS, is_shielded })
+    let most_blocks = blocks as usize;
+    (blocks >= BLOCKS.1 && block > Time::ZERO).then_some(Course {
+        system,
+        set,
+        seed: 0,
+        begins: first,
+        block,
+        most_blocks,
+        is_shielded,
+    })
+}
+
+/// Returns the tasks as they behave at present: as their latest jobs show them, and without jobs if they have fallen silent.
+pub(super) fn present_tasks(history: &History, outlook: &Outlook) -> Vec<Task> {
+    let present = |(place, task): (usize, &Task)| match history.is_silent(place) {
+        true => Task { arrival: Arrival::Listed([].into()), ..task.clone() },
+        false => task.clone(),
+    };
+    outlook.tasks().iter().enumerate().map(present).collect()
 }

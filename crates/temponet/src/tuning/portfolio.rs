@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use temponet_sched::shield::Role;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
+use temponet_sim::Outlook;
+use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView};
 
 use super::cache::Choices;
-use super::candidates::{Candidate, is_listed, without_lists};
+use super::candidates::{Candidate, before_evidence, is_listed, without_lists};
 use super::choice::{Choice, TunedModel, Why};
+use super::fingerprint::fingerprint;
 use super::history::History;
-use super::online::{Schedule, look};
-use super::race::choose;
+use super::online::{Look, Schedule, look, present_tasks};
+use super::race::{choose, choose_for, effort_per_job};
 use super::taking_over::TakingOver;
 use super::{Settings, Tuning};
 use crate::Model;
@@ -32,6 +33,9 @@ pub struct Portfolio {
     follower: Option<TakingOver>,
     history: History,
     schedule: Schedule,
+    /// What the tasks have become, and the stretch of the run that the followed candidate was chosen for; none if the run is not reviewed for changes.
+    outlook: Option<Outlook>,
+    stretch: Option<u64>,
     /// Whether the choice is reviewed during the run.
     reviews: bool,
     /// Whether jobs are not known beforehand.
@@ -68,6 +72,8 @@ impl Portfolio {
             follower: None,
             history: History::default(),
             schedule: Schedule::default(),
+            outlook: None,
+            stretch: None,
             reviews: false,
             is_unknown: false,
             looks: 0,
@@ -112,15 +118,20 @@ impl Portfolio {
             return Choice::untested(favourite, Why::Off, &system.goal);
         }
         if is_listed(system) {
-            return Choice::untested(favourite, Why::Unknown, &system.goal);
+            return Choice::untested(before_evidence(&system.goal, &self.candidates), Why::Unknown, &system.goal);
         }
         if let Some(tuned) = self.tuned.as_ref().filter(|tuned| tuned.is_for(system)) {
             return tuned.choice.clone();
         }
+        self.remembered(system, "", || choose(system, &self.candidates, self.settings))
+    }
+
+    /// Returns a choice for a system that was made before, or makes it. `purpose` tells apart what is chosen for.
+    fn remembered(&self, system: &System, purpose: &str, make: impl FnOnce() -> Choice) -> Choice {
         let model: Option<&Arc<Model>> = self.network.as_ref().map(Learned::model);
         let options = self.network.as_ref().map(Learned::options);
-        let kind = format!("{:?} {options:?}", self.settings);
-        self.choices.get_or_make(system, model, &kind, || choose(system, &self.candidates, self.settings))
+        let kind = format!("{:?} {options:?} {purpose}", self.settings);
+        self.choices.get_or_make(system, model, &kind, make)
     }
 
     /// Lets a candidate take over. It has seen nothing of the run if the run has begun.
@@ -160,28 +171,64 @@ impl Portfolio {
         counters
     }
 
-    /// Watches whether jobs are as described, and simulates those remembered if that is due.
+    /// Reviews the choice, if that is due.
     fn tune(&mut self, view: &SystemView<'_>) {
         self.history.observe(view);
-        let must_look = self.is_unknown || self.history.is_unlike();
-        match (must_look, self.schedule.is_on()) {
-            (true, false) => self.schedule.begin(&self.history),
-            (false, true) => {
-                self.schedule.stop();
-                // Jobs are as described again, so the choice for the description holds.
-                let chosen = self.choice.as_ref().and_then(|choice| self.place_of(&choice.name));
-                self.switch(chosen.unwrap_or(self.followed), view.system);
+        let leaves_choice = view.active.len() > view.cores();
+        let place = match &mut self.outlook {
+            Some(outlook) => {
+                // A job of a task that the system does not have tells nothing of its tasks.
+                let is_known = |event: &Event| (view.job(event.job()).task as usize) < outlook.tasks().len();
+                if view.events.iter().all(is_known) {
+                    outlook.observe(view);
+                }
+                self.choose_for_present(leaves_choice)
             }
-            _ => {}
+            None => self.choose_by_history(view, leaves_choice),
+        };
+        if let Some(place) = place {
+            self.switch(place, view.system);
         }
-        if !self.schedule.is_due(&self.history, view.active.len() > view.cores()) {
-            return;
+    }
+
+    /// Chooses anew where the tasks have changed, and returns to the choice of the start where they are as described again.
+    fn choose_for_present(&mut self, leaves_choice: bool) -> Option<usize> {
+        let (Some(known), Some(outlook)) = (&self.known, &self.outlook) else { return None };
+        if !self.history.is_unlike() {
+            self.stretch.take()?;
+            return self.choice.as_ref().and_then(|choice| self.place_of(&choice.name));
         }
-        let Some(known) = &self.known else { return };
-        let place = look(&self.history, known, &self.candidates, self.followed, self.settings.is_shielded);
+        let since = self.history.released - self.history.stretch;
+        let is_urgent = since > (JOBS_PER_TASK * known.tasks.len()) as u64;
+        if self.stretch == Some(self.history.stretch)
+            || leaves_choice && !is_urgent
+            || !self.history.is_settled(&known.tasks)
+        {
+            return None;
+        }
+        self.stretch = Some(self.history.stretch);
+        let tasks = present_tasks(&self.history, outlook);
+        if tasks == known.tasks {
+            // A job came at another time than described, which says nothing of the next ones.
+            return None;
+        }
         self.looks += 1;
+        let system = System { tasks, ..known.clone() };
+        let purpose = format!("told {}", fingerprint(known));
+        let choice =
+            self.remembered(&system, &purpose, || choose_for(known, &system.tasks, &self.candidates, self.settings));
+        // Where no task recurs at present, nothing speaks against the followed candidate.
+        if choice.why == Why::Simulated { self.place_of(&choice.name) } else { None }
+    }
+
+    /// Simulates the remembered jobs, if that is due.
+    fn choose_by_history(&mut self, view: &SystemView<'_>, leaves_choice: bool) -> Option<usize> {
+        let known = self.known.as_ref().filter(|_| self.schedule.is_due(&self.history, leaves_choice))?;
         self.schedule.looked(&self.history);
-        self.switch(place, view.system);
+        self.looks += 1;
+        let is_shielded = self.settings.is_shielded;
+        let (candidates, followed) = (&self.candidates, self.followed);
+        Some(look(&self.history, &Look { known, told_network: view.system, candidates, followed, is_shielded }))
     }
 
     fn place_of(&self, name: &str) -> Option<usize> {
@@ -215,11 +262,8 @@ impl Portfolio {
     }
 }
 
-/// Whether a shield guarantees deadlines of this system. What it does with jobs that break its premise depends on all that it has seen, which a window of
-/// remembered jobs cannot reproduce.
-fn keeps_guarantee(system: &System) -> bool {
-    !matches!(Role::on(system), Role::Disarmed(_))
-}
+/// Number of jobs per task after which tasks that have changed are simulated even within a decision that leaves a choice.
+const JOBS_PER_TASK: usize = 4;
 
 impl Scheduler for Portfolio {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
@@ -231,7 +275,9 @@ impl Scheduler for Portfolio {
         let others = if needs_others { Candidate::classical(&known) } else { Vec::new() };
         self.candidates = network.into_iter().chain(others).collect();
         self.is_unknown = is_listed(system) || !system.servers.is_empty();
-        self.reviews = self.tuning == Tuning::Online && !(self.settings.is_shielded && keeps_guarantee(system));
+        // A review would exceed any budget of a decision.
+        let has_budget = self.network.as_ref().is_some_and(|network| network.options().budget_ns.is_some());
+        self.reviews = self.tuning == Tuning::Online && !has_budget;
         (self.looks, self.switches, self.followed) = (0, 0, 0);
         if self.network.is_some() {
             // What the network cannot read is refused, whoever would be followed.
@@ -245,8 +291,13 @@ impl Scheduler for Portfolio {
         }
         self.choice = Some(choice);
         self.known = Some(known);
-        self.history.start(&system.tasks);
-        self.schedule.stop();
+        (self.stretch, self.schedule) = (None, Schedule::begin());
+        self.outlook = (self.reviews && !self.is_unknown).then(|| Outlook::new(system));
+        if self.reviews {
+            // Only jobs that are not known beforehand are simulated again, as many as the effort of a start allows.
+            let jobs = self.settings.effort / effort_per_job(system, self.candidates.iter());
+            self.history.start(&system.tasks, if self.is_unknown { jobs as usize } else { 1 });
+        }
         Ok(())
     }
 

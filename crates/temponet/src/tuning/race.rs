@@ -1,4 +1,4 @@
-//! The race: all candidates run the described tasks, the clearly worse drop out, and the best of the rest is chosen.
+//! The race: candidates run the described tasks, the clearly worse drop out, and the best of the rest is chosen.
 
 use std::sync::Arc;
 
@@ -8,34 +8,33 @@ use temponet_sim::statistics::standard_error;
 use temponet_task::{ExecutionModel, Goal, System, Task, TaskSet, Time};
 
 use super::Settings;
-use super::candidates::{Candidate, is_listed};
+use super::candidates::{Candidate, before_evidence, is_listed};
 use super::choice::{CandidateScore, Choice, Why};
 use super::contest::{Contestant, Course};
+use super::evidence::margin;
 
-/// Seed of the simulated jobs. It is constant, so that a choice is a function of the system, and it is no evaluation seed.
-const SEED: u64 = 7_300_000_000;
-/// Number of standard errors beyond which a candidate is clearly worse and drops out.
-const CLEAR: f64 = 3.0;
-/// Number of standard errors beyond which a difference between two candidates is evidence.
+/// Candidates drop out if leads like the leader's would come about by chance less often than this, for any of those that are racing.
+const CLEAR: f64 = 0.01;
+/// Number of standard errors beyond which a measure is likely to differ.
 const EVIDENCE: f64 = 1.0;
-/// Number of blocks, without the warm-up, before a candidate may drop out.
-const FIRST: usize = 6;
 /// Number of blocks that the effort is divided by. There are more if candidates drop out.
 const PLANNED: u64 = 12;
 /// Greatest number of blocks, the warm-up included.
-const MOST: usize = 49;
-/// Number of blocks, without the warm-up, that are simulated even beyond the effort. Fewer would be no evidence.
+const MOST: usize = 97;
+/// Number of blocks, without the warm-up, that are simulated even beyond the effort. Fewer are no evidence: counts of jobs in two blocks differ by the same number
+/// more often than Student's t expects.
 const FEWEST: usize = 4;
+/// Number of blocks before candidates drop out, unless they are clearly worse. A single block has no standard error.
+const FEWEST_TO_HALVE: usize = 2;
 /// Greatest number of jobs in a block, and number of tasks for each job of the smallest one.
 const BLOCK_JOBS: u64 = 2_000;
 const TASKS_PER_BLOCK: u64 = 3;
 /// Decisions per job: one at its release and one at its end.
 const DECISIONS: u64 = 2;
 
-/// Chooses the candidate to follow on a system, by simulating it. `candidates` must not be empty; the first one is the favourite, which is left only for one
-/// that is better by more than the standard error of the difference, and by more the more rivals there are.
+/// Chooses the candidate to follow on a system, by simulating it. `candidates` must not be empty; ties go to the first one.
 ///
-/// Nothing is simulated where the shield guarantees every deadline, or where jobs are listed and so not known beforehand: the favourite is followed.
+/// Nothing is simulated where the shield guarantees every deadline, or where jobs are listed and so not known beforehand.
 ///
 /// ```
 /// use temponet::tuning::{Candidate, Settings, choose};
@@ -49,16 +48,47 @@ const DECISIONS: u64 = 2;
 /// assert!(choice.candidate("edf").unwrap().scores < choice.candidate(&choice.name).unwrap().scores);
 /// ```
 pub fn choose(system: &System, candidates: &[Candidate], settings: Settings) -> Choice {
-    let favourite = candidates.first().map_or("", Candidate::name);
-    let untested = |why| Choice::untested(favourite, why, &system.goal);
     if is_listed(system) {
-        return untested(Why::Unknown);
+        return Choice::untested(before_evidence(&system.goal, candidates), Why::Unknown, &system.goal);
     }
     if settings.is_shielded && leaves_nothing_to_choose(system) {
-        return untested(Why::Guaranteed);
+        let favourite = candidates.first().map_or("", Candidate::name);
+        return Choice::untested(favourite, Why::Guaranteed, &system.goal);
     }
-    let Some(course) = course(system, candidates, settings) else { return untested(Why::Unknown) };
-    run(&course, candidates, settings.effort)
+    choose_for(system, &system.tasks, candidates, settings)
+}
+
+/// Chooses the candidate to follow while tasks release jobs like `tasks`, whatever the system says that the candidates are told.
+///
+/// The simple candidates race first, and the network then runs against the winner alone, on other jobs: the winner was chosen on the first ones, which flatter
+/// it. The network costs twenty times as much as a simple candidate, so most of the effort would otherwise tell the losers apart from it.
+pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidate], settings: Settings) -> Choice {
+    let favourite = candidates.first().map_or("", Candidate::name);
+    let untested = |why| Choice::untested(favourite, why, &system.goal);
+    let (networks, simple): (Vec<&Candidate>, Vec<&Candidate>) =
+        candidates.iter().partition(|candidate| matches!(candidate, Candidate::Network(_)));
+    let effort = if networks.is_empty() { settings.effort } else { settings.effort / 2 };
+    let heat = Settings { effort, ..settings };
+    let Some(first) = course(system, tasks, &simple, heat) else { return untested(Why::Unknown) };
+    let heat = run(&first, &simple, &heat);
+    let Some(winner) = heat.winner(&system.goal) else { return untested(Why::Simulated) };
+    let rows = heat.rows(&system.goal, &simple, winner);
+    let choice = Choice {
+        name: winner.name().into(),
+        best_simple: winner.name().into(),
+        jobs: winner.jobs(),
+        candidates: rows,
+        ..untested(Why::Simulated)
+    };
+    let settings = Settings {
+        effort: settings.effort.saturating_sub(heat.effort()).max(effort),
+        seed: settings.seed.wrapping_add(1),
+        ..settings
+    };
+    let finalists: Vec<&Candidate> = networks.into_iter().chain([winner.candidate]).collect();
+    let last = course(system, tasks, &finalists, settings).filter(|_| finalists.len() > 1);
+    last.map(|last| run(&last, &finalists, &settings))
+        .map_or(choice.clone(), |last| last.decide(choice, &finalists, &system.goal))
 }
 
 /// Whether the shield guarantees every deadline, whatever the scheduler behind it chooses.
@@ -72,113 +102,135 @@ fn leaves_nothing_to_choose(system: &System) -> bool {
     }
 }
 
-/// Divides the effort into blocks of jobs; `None` if no task recurs.
-fn course<'a>(system: &'a System, candidates: &[Candidate], settings: Settings) -> Option<Course<'a>> {
-    let rate: f64 = system.tasks.iter().map(Task::jobs_per_second).sum();
+/// Expected effort of one job over all candidates.
+pub(super) fn effort_per_job<'a>(system: &System, candidates: impl Iterator<Item = &'a Candidate>) -> u64 {
     let ready = system.tasks.len() / 2;
-    let per_job: u64 = candidates.iter().map(|candidate| DECISIONS * candidate.effort(ready, system.cores)).sum();
-    let jobs = (settings.effort / per_job.max(1) / PLANNED).min(BLOCK_JOBS);
-    let jobs = jobs.max(system.tasks.len() as u64 / TASKS_PER_BLOCK).max(1);
-    let block = Time((jobs as f64 / rate * 1e9).min(Time::MAX_INPUT.0 as f64 / MOST as f64) as u64);
+    candidates.map(|candidate| DECISIONS * candidate.effort(ready, system.cores)).sum::<u64>().max(1)
+}
+
+/// Divides the effort into blocks of jobs; `None` if no task recurs.
+fn course<'a>(system: &'a System, tasks: &[Task], candidates: &[&Candidate], settings: Settings) -> Option<Course<'a>> {
+    let rate: f64 = tasks.iter().map(Task::jobs_per_second).sum();
+    let jobs = (settings.effort / effort_per_job(system, candidates.iter().copied()) / PLANNED).min(BLOCK_JOBS);
+    let jobs = jobs.max(tasks.len() as u64 / TASKS_PER_BLOCK).max(1);
+    let by_effort = Time((jobs as f64 / rate * 1e9).min(Time::MAX_INPUT.0 as f64 / MOST as f64) as u64);
+    let (block, most_blocks) = match settings.horizon {
+        Some(horizon) => (Time(horizon.0 / (PLANNED + 1)), PLANNED as usize + 1),
+        None => (by_effort, MOST),
+    };
     (rate > 0.0 && block > Time::ZERO).then(|| Course {
         system,
-        set: Arc::new(TaskSet::of_system("described", system)),
-        seed: SEED,
+        set: Arc::new(TaskSet { tasks: tasks.to_vec(), ..TaskSet::of_system("described", system) }),
+        seed: settings.seed,
         begins: Time::ZERO,
         block,
-        most_blocks: MOST,
+        most_blocks,
         is_shielded: settings.is_shielded,
     })
 }
 
-/// Runs the race until one candidate is left or the effort is spent.
-fn run(course: &Course<'_>, candidates: &[Candidate], effort: u64) -> Choice {
+/// A race that has ended.
+struct Race<'a> {
+    /// Contestants that ran to the end.
+    racing: Vec<Contestant<'a>>,
+    /// Contestants that were clearly worse.
+    out: Vec<Contestant<'a>>,
+}
+
+/// Runs a race until one candidate is left or the effort is spent. Half of the candidates drop out whenever an equal part of the effort is spent, so that the
+/// effort goes to the best ones, however dear the others are (sequential halving: Karnin, Koren and Somekh, 2013). Those that are clearly worse drop out before.
+fn run<'a>(course: &Course<'_>, candidates: &[&'a Candidate], settings: &Settings) -> Race<'a> {
     let goal = &course.system.goal;
     let entered = candidates.iter().filter_map(|candidate| Contestant::new(candidate, course));
-    let (mut racing, mut out): (Vec<Contestant>, Vec<Contestant>) = (entered.collect(), Vec::new());
+    let mut race = Race { racing: entered.collect(), out: Vec::new() };
+    let rounds = u64::from(race.racing.len().max(2).next_power_of_two().ilog2());
+    let mut round = 1;
     for _ in 0..course.most_blocks {
-        racing.retain_mut(|contestant| contestant.run_block(course));
-        let Some(blocks) = racing.first().map(Contestant::blocks) else { break };
-        if blocks >= FIRST {
-            let dropped = clearly_worse(goal, &racing);
-            for place in dropped.into_iter().rev() {
-                out.push(racing.remove(place));
-            }
+        race.racing.retain_mut(|contestant| contestant.run_block(course));
+        let Some(blocks) = race.racing.first().map(Contestant::blocks) else { break };
+        if blocks >= FEWEST {
+            race.drop_out(&clearly_worse(goal, &race.racing));
         }
-        let spent: u64 = racing.iter().chain(&out).map(|contestant| contestant.effort).sum();
-        if racing.len() == 1 && blocks >= FIRST || blocks >= FEWEST && spent >= effort {
+        let is_spent = |part: u64| settings.horizon.is_none() && race.effort() >= settings.effort / rounds * part;
+        if race.racing.len() == 1 || blocks >= FEWEST && is_spent(rounds) {
             break;
         }
+        if blocks >= FEWEST_TO_HALVE && is_spent(round) {
+            race.drop_out(&worse_half(goal, &race.racing));
+            round += 1;
+        }
     }
-    judge(goal, candidates, &racing, &out)
+    race
+}
+
+impl<'a> Race<'a> {
+    /// Takes contestants out of the race. Their places are ascending.
+    fn drop_out(&mut self, places: &[usize]) {
+        for place in places.iter().rev() {
+            self.out.push(self.racing.remove(*place));
+        }
+    }
+
+    /// Effort of all contestants.
+    fn effort(&self) -> u64 {
+        self.racing.iter().chain(&self.out).map(|contestant| contestant.effort).sum()
+    }
+
+    /// The best of the contestants that ran to the end.
+    fn winner(&self, goal: &Goal) -> Option<&Contestant<'a>> {
+        let scores: Vec<Vec<Vec<f64>>> = self.racing.iter().map(|one| one.scores(goal, usize::MAX)).collect();
+        best(goal, &scores, 0..scores.len()).map(|place| &self.racing[place])
+    }
+
+    /// Reports about the contestants, in the order of `candidates`, with their differences to `base`.
+    fn rows(&self, goal: &Goal, candidates: &[&Candidate], base: &Contestant<'_>) -> Vec<CandidateScore> {
+        let all = || self.racing.iter().chain(&self.out);
+        let named = |candidate: &&Candidate| all().find(|one| one.name() == candidate.name());
+        candidates.iter().filter_map(named).map(|one| row(goal, one, base)).collect()
+    }
+
+    /// Completes the choice of the best simple candidate by what the network did against it.
+    fn decide(&self, choice: Choice, finalists: &[&Candidate], goal: &Goal) -> Choice {
+        let base = self.racing.iter().chain(&self.out).find(|one| one.name() == choice.best_simple);
+        let (Some(base), Some(winner)) = (base, self.winner(goal)) else { return choice };
+        let mut candidates = self.rows(goal, finalists, base);
+        candidates.retain(|row| row.name != choice.best_simple);
+        candidates.extend(choice.candidates);
+        Choice { name: winner.name().into(), jobs: winner.jobs(), candidates, ..choice }
+    }
 }
 
 /// Returns the places of the contestants that are clearly worse than the leader, ascending.
 fn clearly_worse(goal: &Goal, racing: &[Contestant<'_>]) -> Vec<usize> {
     let scores: Vec<Vec<Vec<f64>>> = racing.iter().map(|one| one.scores(goal, usize::MAX)).collect();
-    let leader = best(goal, &scores, None);
-    let is_worse = |place: &usize| {
-        for measure in 0..goal.measures().len() {
-            match ranking::difference(&scores[leader], &scores[*place], measure) {
-                (difference, Some(error)) if difference > (CLEAR * error).max(NOTHING) => return true,
-                // It may be better in a more important measure, which more blocks can tell.
-                (difference, _) if difference < -NOTHING => return false,
-                _ => {}
-            }
-        }
-        false
+    let Some(leader) = best(goal, &scores, 0..scores.len()) else { return Vec::new() };
+    let margin = margin(scores[leader].len(), CLEAR / racing.len().max(2) as f64);
+    (0..racing.len()).filter(|place| ranking::leads_for_good(goal, &scores[leader], &scores[*place], margin)).collect()
+}
+
+/// Returns the place of the best scores among `places`; the first of equal ones. The first measure that is likely to differ decides, and means where none is.
+pub(super) fn best(goal: &Goal, scores: &[Vec<Vec<f64>>], places: impl Iterator<Item = usize>) -> Option<usize> {
+    let is_ahead = |a: usize, b: usize| match ranking::first_beyond(goal, &scores[a], &scores[b], EVIDENCE) {
+        Some(difference) => difference > 0.0,
+        None => ranking::order(&ranking::means(&scores[a]), &ranking::means(&scores[b])).is_lt(),
     };
-    (0..racing.len()).filter(is_worse).collect()
+    places.reduce(|a, b| if is_ahead(b, a) { b } else { a })
 }
 
-/// Differences below this come from rounding.
-const NOTHING: f64 = 1e-9;
-
-/// Returns the place of the best scores. The favourite is left only for one that is better with evidence; without a favourite, means decide where evidence
-/// does not.
-pub(super) fn best(goal: &Goal, scores: &[Vec<Vec<f64>>], favourite: Option<(usize, f64)>) -> usize {
-    let is_ahead = |a: usize, b: usize, margin: f64| {
-        ranking::first_beyond(goal, &scores[a], &scores[b], margin).map(|(_, difference)| difference > 0.0)
-    };
-    let means: Vec<Vec<f64>> = scores.iter().map(|scores| ranking::means(scores)).collect();
-    let by_mean = |a: usize, b: usize| ranking::order(&means[a], &means[b]).is_lt();
-    let rivals = (0..scores.len()).filter(|place| match favourite {
-        Some((favourite, margin)) => is_ahead(*place, favourite, margin) == Some(true),
-        None => true,
-    });
-    let better = |a: usize, b: usize| if is_ahead(b, a, EVIDENCE).unwrap_or_else(|| by_mean(b, a)) { b } else { a };
-    rivals.reduce(better).or(favourite.map(|(place, _)| place)).unwrap_or(0)
-}
-
-/// Number of standard errors by which the best of several rivals must be ahead. The best of k rivals that are equal to the favourite is ahead by about
-/// √(2 ln k) standard errors by chance.
-fn beyond_chance(rivals: usize) -> f64 {
-    (2.0 * (rivals.max(1) as f64).ln()).sqrt().max(EVIDENCE)
-}
-
-/// Chooses among the contestants that are left, and reports about all of them.
-fn judge(goal: &Goal, candidates: &[Candidate], racing: &[Contestant<'_>], out: &[Contestant<'_>]) -> Choice {
-    let favourite = candidates.first().map_or("", Candidate::name);
+/// Returns the places of the worse half of the contestants, ascending.
+fn worse_half(goal: &Goal, racing: &[Contestant<'_>]) -> Vec<usize> {
     let scores: Vec<Vec<Vec<f64>>> = racing.iter().map(|one| one.scores(goal, usize::MAX)).collect();
-    let place = racing.iter().position(|one| one.name() == favourite);
-    let margin = beyond_chance(scores.len().saturating_sub(1));
-    let Some(chosen) = racing.get(best(goal, &scores, place.map(|place| (place, margin)))) else {
-        return Choice::untested(favourite, Why::Simulated, goal);
-    };
-    let all = || racing.iter().chain(out);
-    let named = |candidate: &Candidate| all().find(|one| one.name() == candidate.name());
-    let rows = candidates.iter().filter_map(named).map(|one| row(goal, one, chosen));
-    Choice {
-        name: chosen.name().into(),
-        jobs: chosen.jobs(),
-        candidates: rows.collect(),
-        ..Choice::untested(favourite, Why::Simulated, goal)
+    let mut worse: Vec<usize> = (0..racing.len()).collect();
+    for _ in 0..racing.len().div_ceil(2) {
+        let next = best(goal, &scores, worse.iter().copied());
+        worse.retain(|place| Some(*place) != next);
     }
+    worse
 }
 
-/// Reports about one candidate.
-fn row(goal: &Goal, one: &Contestant<'_>, chosen: &Contestant<'_>) -> CandidateScore {
-    let (own, other) = (one.scores(goal, usize::MAX), chosen.scores(goal, one.blocks()));
+/// Reports about one contestant, over the blocks that `base` ran too.
+fn row(goal: &Goal, one: &Contestant<'_>, base: &Contestant<'_>) -> CandidateScore {
+    let (own, other) = (one.scores(goal, base.blocks()), base.scores(goal, one.blocks()));
     let errors = |scores: &Scores, place: usize| standard_error(&ranking::values(scores, place)).unwrap_or(0.0);
     let places = 0..goal.measures().len();
     let differences = places.clone().map(|place| ranking::difference(&own, &other, place));
@@ -200,20 +252,20 @@ mod tests {
 
     #[test]
     fn the_seed_is_not_for_evaluation() {
-        assert!(!temponet_sim::is_for_evaluation(SEED));
+        assert!(!temponet_sim::is_for_evaluation(Settings::BARE.seed));
     }
 
     #[test]
-    fn the_favourite_is_left_only_on_evidence_and_level_by_level() {
+    fn the_first_measure_that_tells_candidates_apart_decides_and_ties_go_to_the_first() {
         let goal = Goal::new(&[temponet_task::Aim::Critical, temponet_task::Aim::Met], &[1]);
         let noisy = |lift: f64| (0..8).map(move |i| vec![1.0, 0.5 + 0.1 * f64::from(i % 3) + lift * f64::from(i % 2)]);
         let scores = |lift: f64| noisy(lift).collect::<Vec<_>>();
         let field = [scores(0.0), scores(0.0), scores(0.01)];
-        assert_eq!(best(&goal, &field[..2], Some((1, 1.0))), 1, "ties go to the favourite");
-        assert_eq!(best(&goal, &field, Some((0, 1.0))), 2);
-        assert_eq!(best(&goal, &field, Some((0, 5.0))), 0, "not enough evidence");
+        assert_eq!(best(&goal, &field[..2], 0..2), Some(0));
+        assert_eq!(best(&goal, &field, 0..3), Some(2));
         let mut careless = scores(0.4);
         careless.iter_mut().for_each(|block| block[0] = 0.99);
-        assert_eq!(best(&goal, &[scores(0.0), careless], Some((0, 1.0))), 0, "critical jobs come first");
+        assert_eq!(best(&goal, &[scores(0.0), careless], 0..2), Some(0), "critical jobs come first");
+        assert_eq!(best(&goal, &[], 0..0), None);
     }
 }
