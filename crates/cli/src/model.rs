@@ -34,17 +34,16 @@ enum What {
         json: bool,
     },
     /// Write a copy of a model with other metadata
-    #[command(after_help = "Example:\n  temponet model note mine.safetensors --reach 12 -o noted.safetensors")]
+    #[command(
+        after_help = "Example:\n  temponet model note mine.safetensors --provenance \"line 3, March\" -o noted.safetensors"
+    )]
     Note {
         /// Weights file
         #[arg(value_name = "FILE")]
         model: String,
         /// Provenance to record in the model
         #[arg(long, value_name = "TEXT")]
-        provenance: Option<String>,
-        /// Greatest number of ready jobs per core at which the model decides; beyond it, mh-edf decides
-        #[arg(long, value_name = "JOBS")]
-        reach: Option<f64>,
+        provenance: String,
         /// File to write
         #[arg(short, long, value_name = "FILE.safetensors")]
         output: PathBuf,
@@ -73,14 +72,10 @@ enum What {
 pub fn run(args: Args) -> Result<()> {
     match args.what {
         What::Show { model, json } => show(&setup::model(&model)?, json),
-        What::Note { model, provenance, reach, output, force } => {
+        What::Note { model, provenance, output, force } => {
             let file = Output::claim(&output, Kind::Model, Replace::nothing_or(force))?;
             let mut model = setup::model(&model)?;
-            if let Some(reach) = reach {
-                anyhow::ensure!(reach.is_finite() && reach > 0.0, "--reach {reach} is not positive");
-                model.set_reach(reach);
-            }
-            provenance.into_iter().for_each(|text| model.set_provenance(text));
+            model.set_provenance(provenance);
             file.write(model.to_bytes().context("cannot write the model")?)?;
             written(&output, false)
         }
@@ -98,7 +93,7 @@ fn show(model: &Model, json: bool) -> Result<()> {
     if json {
         return output::print_json(&serde_json::json!({
             "architecture": shape, "tokenizer": model.tokenizer, "parameters": shape.parameters(),
-            "kernel": temponet_infer::Kernel::best().name(), "provenance": model.provenance(), "reach": model.reach(), "staying": model.stay(), "never_idles": model.never_idles(), "untrained": model.is_untrained(), "tuned": model.tuned(), "checksum": model.checksum()?,
+            "kernel": temponet_infer::Kernel::best().name(), "provenance": model.provenance(), "staying": model.stay(), "never_idles": model.never_idles(), "untrained": model.is_untrained(), "tuned": model.tuned(), "checksum": model.checksum()?,
         }));
     }
     let features = |features: &[temponet_infer::Vocabulary]| {
@@ -126,10 +121,6 @@ fn show(model: &Model, json: bool) -> Result<()> {
         ("slack", slack),
         ("kernel here", temponet_infer::Kernel::best().name().into()),
         ("provenance", model.provenance().unwrap_or("unknown").into()),
-        (
-            "reach",
-            model.reach().map_or("unlimited".into(), |reach| format!("{} ready jobs per core", table::number(reach))),
-        ),
         (
             "idles",
             if model.never_idles() { "never while a job waits".into() } else { "where that is worth most".to_string() },

@@ -516,7 +516,7 @@ fn a_model_can_be_written_shown_run_and_explained() {
     }
     // The built-in model is the default, and it is trained.
     let shown = folder.json(&["model", "show", "built-in", "--json"]);
-    assert_eq!((shown["untrained"].as_bool(), shown["reach"].is_null()), (Some(false), true), "{shown}");
+    assert_eq!(shown["untrained"].as_bool(), Some(false), "{shown}");
     let built_in = folder.json(&["compare", "standard-125", "--schedulers", "edf,mh-edf,temponet", "--json"]);
     let met = |name: &str| {
         let rows = built_in["results"].as_array().unwrap();
@@ -524,20 +524,9 @@ fn a_model_can_be_written_shown_run_and_explained() {
     };
     assert!(met("temponet") > met("edf") && met("temponet") == met("mh-edf"));
     // The metadata of a model can be changed, its weights cannot.
-    folder.stdout(&[
-        "model",
-        "note",
-        "m.safetensors",
-        "--reach",
-        "12",
-        "--provenance",
-        "mine",
-        "-o",
-        "noted.safetensors",
-    ]);
+    folder.stdout(&["model", "note", "m.safetensors", "--provenance", "mine", "-o", "noted.safetensors"]);
     let noted = folder.json(&["model", "show", "noted.safetensors", "--json"]);
-    assert_eq!((noted["reach"].as_f64(), noted["provenance"].as_str()), (Some(12.0), Some("mine")));
-    assert!(folder.error(&["model", "note", "m.safetensors", "--reach", "0", "-o", "n.safetensors"]).contains("reach"));
+    assert_eq!(noted["provenance"].as_str(), Some("mine"));
     for (name, slack) in [
         ("random-raw:1", "continuous, as it is"),
         ("random-mlp:1", "continuous, through a hidden layer of 64"),

@@ -34,7 +34,8 @@ fn a_report_does_not_overwrite_the_model() {
     assert!(error.contains("would be written over"), "{error}");
     let arena = ["arena", "--quick", "--scenario", "one-core", "--model", "m.html", "--report", "m.html", "--force"];
     assert!(folder.error(&arena).contains("would be written over"));
-    let error = folder.error(&["model", "note", "m.safetensors", "--reach", "3", "-o", "m.safetensors", "--force"]);
+    let error =
+        folder.error(&["model", "note", "m.safetensors", "--provenance", "mine", "-o", "m.safetensors", "--force"]);
     assert!(error.contains("would be written over"), "{error}");
     assert!(folder.bytes("m.html") == before);
 }

@@ -160,7 +160,7 @@ fn replace(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
 fn a_flipped_bit_anywhere_in_a_weights_file_is_an_error() {
     let tiny = Architecture { width: 8, heads: 2, layers: 1, feed_forward: 8, ..small() };
     let mut weights = Weights::random(tiny, 1);
-    weights.metadata.insert("reach".into(), "12".into());
+    weights.metadata.insert("provenance".into(), "here".into());
     let bytes = weights.to_bytes().unwrap();
     assert_eq!(Weights::from_bytes(&bytes).unwrap(), weights);
     let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;

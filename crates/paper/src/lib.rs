@@ -115,13 +115,6 @@ impl Context<'_> {
         self.roster.model.as_ref().ok_or_else(|| ReproduceError::Network("there is none".into()))
     }
 
-    /// Returns the same model with an unlimited reach, so that it never leaves a decision to its fallback.
-    pub fn model_alone(&self) -> Result<std::sync::Arc<Model>, ReproduceError> {
-        let mut model = (**self.model()?).clone();
-        model.set_reach(f64::from(u32::MAX));
-        Ok(std::sync::Arc::new(model))
-    }
-
     /// Adds a note about slow wall-clock figures if this is a debug build.
     pub fn note_clock(&self, findings: &mut Findings) {
         if cfg!(debug_assertions) {

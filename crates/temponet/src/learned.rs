@@ -51,8 +51,6 @@ pub struct Learned {
     observation: Observation,
     mapper: Mapper,
     is_overloaded: bool,
-    /// Number of ready jobs up to which the model has been trained.
-    most_jobs: usize,
     /// Scheduler for decisions that the network cannot take: more jobs than it was trained for, over budget, or an output that is not finite. It looks
     /// only at the ready jobs, so it need not see every decision.
     fallback: Box<dyn Scheduler>,
@@ -87,7 +85,6 @@ impl Learned {
             observation: Observation::default(),
             mapper: Mapper::default(),
             is_overloaded: false,
-            most_jobs: usize::MAX,
             fallback: fallback(false),
             fallbacks: 0,
             q: Vec::new(),
@@ -115,8 +112,6 @@ impl Learned {
         self.mapper.reserve(self.options.mapping, system.cores);
         self.observation.start(system);
         self.is_overloaded = false;
-        let reach = self.model.reach().map(|reach| (reach * system.cores as f64).ceil() as usize);
-        self.most_jobs = reach.unwrap_or(usize::MAX);
         self.mapper.staying = Staying::on(system, self.model.stay());
         self.fallbacks = 0;
         self.fallback = fallback(self.scale.differs);
@@ -180,7 +175,7 @@ impl Scheduler for Learned {
             // Every job gets a core.
             return assignment.place(view, view.active);
         }
-        if view.active.len() > self.most_jobs || !allowance.try_observe() {
+        if !allowance.try_observe() {
             return self.fall_back(allowance, view, assignment);
         }
         self.observe(view);

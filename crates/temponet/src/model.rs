@@ -39,8 +39,6 @@ const TOKENIZER_KEY: &str = "tokenizer";
 /// Provenance of the model, in one line; random weights say so here.
 const PROVENANCE_KEY: &str = "provenance";
 const UNTRAINED: &str = "untrained";
-/// Number of ready jobs per core up to which the model has been trained.
-const REACH_KEY: &str = "reach";
 /// Set to [`NEVER`] if the model never leaves a core idle while a job waits.
 const IDLES_KEY: &str = "idles";
 const NEVER: &str = "never";
@@ -84,16 +82,6 @@ impl Model {
     /// Sets the provenance.
     pub fn set_provenance(&mut self, text: String) {
         self.weights.metadata.insert(PROVENANCE_KEY.into(), text);
-    }
-
-    /// Number of ready jobs per core up to which the model has been trained, if the file states it. Beyond that, the fallback decides.
-    pub fn reach(&self) -> Option<f64> {
-        self.weights.metadata.get(REACH_KEY)?.parse().ok().filter(|reach: &f64| *reach > 0.0)
-    }
-
-    /// Sets the number of ready jobs per core up to which the model has been trained.
-    pub fn set_reach(&mut self, jobs_per_core: f64) {
-        self.weights.metadata.insert(REACH_KEY.into(), jobs_per_core.to_string());
     }
 
     /// Whether the model never leaves a core idle while a job waits, regardless of its idle head.

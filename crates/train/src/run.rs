@@ -58,10 +58,6 @@ pub struct TrainingRun<D: Device<Real = f32>> {
     begun_with: Option<String>,
 }
 
-/// Factor from the ready jobs per core seen in training to those that the model is trusted with. A set may have more ready jobs than tasks, and
-/// what was learned carries a little further than what was seen.
-const SPARE: f64 = 1.5;
-
 /// Invariant of [`TrainingRun::begin_stage`].
 const UNDER_WAY: &str = "a stage of the recipe that is under way has an algorithm";
 
@@ -120,16 +116,6 @@ impl<D: LearningLosses<Real = f32>> TrainingRun<D> {
             None => own,
         };
         model.set_provenance(provenance);
-        let own = match &self.set {
-            Some(set) => (set.tasks.len() as f64 / set.cores as f64).ceil() * SPARE,
-            None => self.recipe.workloads().map(|ranges| ranges.tasks_per_core.1).fold(1.0, f64::max) * SPARE,
-        };
-        // The metadata still are those of the model that the training began with; without a reach, that one has no limit.
-        match (&self.begun_with, model.reach()) {
-            (Some(_), None) => {}
-            (Some(_), Some(before)) => model.set_reach(own.max(before)),
-            (None, _) => model.set_reach(own),
-        }
         model
     }
 

@@ -127,5 +127,4 @@ fn sets_with_forty_tasks_a_core_can_be_learned_from() {
     let mut run = TrainingRun::new(Cpu::<f32>::default(), recipe, None, None);
     run.train(&mut NoObserver).unwrap();
     assert!(run.figures().iter().all(|figures| figures.loss.is_finite() && figures.norm > 0.0), "{:?}", run.figures());
-    assert!(run.model().reach().unwrap() >= 40.0);
 }

@@ -309,8 +309,7 @@ fn decisions_text(decisions: &[decision::DecisionFigures], shields: &[shield::Sh
     let row = |figures: &decision::DecisionFigures| {
         let whole = [figures.end_to_end_ns_p50, figures.end_to_end_ns_p99, figures.end_to_end_ns_p999];
         let parts = [figures.tokens_ns_p50, figures.encoder_ns_p50, figures.mapping_ns_p50];
-        let jobs = format!("{}{}", figures.n, if figures.is_fallback { "*" } else { "" });
-        let mut cells = vec![figures.model.to_string(), jobs, figures.distinct.to_string()];
+        let mut cells = vec![figures.model.to_string(), figures.n.to_string(), figures.distinct.to_string()];
         cells.extend(parts.into_iter().chain(whole).map(micro));
         cells.push(shield_of(figures.n).map_or("–".into(), |figures| {
             format!("{}{}", micro(figures.shield_ns_p50), if figures.gives_up { "†" } else { "" })
@@ -319,9 +318,6 @@ fn decisions_text(decisions: &[decision::DecisionFigures], shields: &[shield::Sh
         cells
     };
     let mut text = table::render(&header, &decisions.iter().map(row).collect::<Vec<_>>());
-    if decisions.iter().any(|figures| figures.is_fallback) {
-        text += "* beyond the model's reach: the decision is the fallback's (mh-edf); tokens, network and mapping are what they would take\n";
-    }
     if shields.iter().any(|figures| figures.gives_up) {
         text += "† the slack of some cores takes too long to compute: they run EDF instead\n";
     }

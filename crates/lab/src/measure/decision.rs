@@ -32,8 +32,6 @@ pub struct DecisionFigures {
     pub n: usize,
     /// Number of distinct tokens: rows of the network, without the idle one.
     pub distinct: usize,
-    /// Whether the fallback took the whole decisions, because the model cannot handle this many jobs.
-    pub is_fallback: bool,
     /// Median time from jobs to tokens.
     pub tokens_ns_p50: f64,
     /// Median time of the network.
@@ -110,7 +108,6 @@ pub fn measure(
         model: name,
         n,
         distinct: observation.distinct(),
-        is_fallback: scheduler.counters().contains(&("fallbacks", passes)),
         tokens_ns_p50: quantile(tokens, 0.5),
         encoder_ns_p50: quantile(encoder, 0.5),
         mapping_ns_p50: quantile(mapping, 0.5),

@@ -85,8 +85,8 @@ fn add_times(
     (name, mapping): (&str, Mapping),
 ) -> Result<(), ReproduceError> {
     let effort = TimingEffort { passes: settings.passes, controls: 0, mapping };
-    let figures = measure("given", &context.model_alone()?, settings.jobs, effort)
-        .map_err(|error| context.protocol_error(error))?;
+    let figures =
+        measure("given", context.model()?, settings.jobs, effort).map_err(|error| context.protocol_error(error))?;
     let micro = |what: &str, ns: f64| Line::lower(format!("{name}_{what}"), Unit::Microseconds, ns / 1e3);
     findings.add(micro("decision", figures.end_to_end_ns_p50));
     findings.add(micro("mapping", figures.mapping_ns_p50));

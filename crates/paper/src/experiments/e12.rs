@@ -28,7 +28,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let protocol = context.protocol::<Settings>()?;
     let settings = protocol.settings(context.mode);
     let paper = Arc::new(Model::random(Tokenizer::paper(), 1));
-    let models = [("", "paper", paper), ("built_in_", "built-in", context.model_alone()?)];
+    let models = [("", "paper", paper), ("built_in_", "built-in", context.model()?.clone())];
     let effort = TimingEffort { passes: settings.passes, controls: 0, mapping: Mapping::Greedy };
     let mut curves: Vec<Curve> = Vec::new();
     let mut most = Vec::new();

@@ -63,7 +63,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let settings = protocol.settings(context.mode);
     let size = settings.size;
     let bed = protocol.test_bed_of("stress", protocol.cases_of("abort", size, settings.tasks)?, size);
-    let variants = variants(context.model_alone()?.as_ref(), settings.reserve);
+    let variants = variants(context.model()?, settings.reserve);
     let contest = context.contest_of(&bed, &entrants(context, &variants, bed.classical))?;
     for variant in &variants {
         let name = variant.name;

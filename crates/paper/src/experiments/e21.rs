@@ -30,7 +30,7 @@ struct Settings {
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
     let settings = protocol.settings(context.mode);
-    let model = context.model_alone()?;
+    let model = context.model()?.clone();
     let many = protocol.cases_of("many", settings.many, settings.tasks)?;
     let one_core = protocol.cases("one_core", settings.one_core)?;
     for (prefix, what, cases) in [("", "many tasks", many), ("one_core_", "one core", one_core)] {

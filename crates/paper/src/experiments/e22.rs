@@ -54,7 +54,7 @@ const RANGE: f64 = 32.0;
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
     let settings = protocol.settings(context.mode);
-    let model = context.model_alone()?;
+    let model = context.model()?.clone();
     let range = contour(context, findings, &settings.contour)?;
     let mut by_load = Vec::new();
     for (n, load) in settings.loads.iter().enumerate() {
