@@ -26,7 +26,6 @@ impl Context<'_> {
             tick: None,
             gamma: recipe.episode.gamma,
             teacher: Some("edf".into()),
-            with_base_scheduler: false,
             planner: None,
         };
         let mut fleet = Fleet::new(episodes, ENVIRONMENTS, SEED).map_err(wrong)?;

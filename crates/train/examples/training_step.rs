@@ -44,7 +44,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         tick: None,
         gamma: 0.97,
         teacher: None,
-        with_base_scheduler: false,
         planner: None,
     };
     let logs = OfflineSettings { transitions: 200, dqn: settings.clone(), ..OfflineSettings::default() };

@@ -136,7 +136,6 @@ fn episodes(tasks: usize) -> Result<Episodes, TrainError> {
         tick: None,
         gamma: 0.97,
         teacher: None,
-        with_base_scheduler: false,
         planner: None,
     })
 }

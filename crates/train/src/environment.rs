@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use temponet::planner::insert_kept;
 use temponet::stages::Scale;
 use temponet_sim::{Engine, SimError};
-use temponet_task::{Assignment, JobId, Scheduler, SystemView, TaskSet, Time};
+use temponet_task::{Assignment, Scheduler, SystemView, TaskSet, Time};
 
 use crate::reward::{Reward, RewardAccumulator};
 
@@ -87,40 +86,22 @@ impl Environment {
         self.ending
     }
 
-    /// Simulates what would happen if these jobs ran now and `base` decided afterwards, for `units` of the set's scale. Returns the reward
-    /// of the jobs that are due by then and meet their deadlines; the environment itself does not change.
-    ///
-    /// After an exchange the job that came in keeps a core until it leaves: a scheduler that prefers it now will still prefer it at the
-    /// next decision point.
-    pub fn rollout_reward(
-        &self,
-        jobs: &[JobId],
-        exchange: Option<JobExchange>,
-        base: &mut dyn Scheduler,
-        units: f64,
-    ) -> Result<f64, SimError> {
+    /// Simulates what would happen if `scheduler`, which must have been started, decided from now on, for `units` of the set's scale.
+    /// Returns the reward of the jobs that are due by then and meet their deadlines; the environment itself does not change.
+    pub fn reward_of(&self, scheduler: &mut dyn Scheduler, units: f64) -> Result<f64, SimError> {
         let mut engine = self.engine.clone();
-        let tie = exchange.map(|exchange| engine.view().job(exchange.inward).tie());
         let end = engine.now() + Time((units * self.scale.unit) as u64);
         engine.set_horizon(end);
         let mut rewards = self.rewards.on_time_only(end);
         let mut assignment = Assignment::default();
-        assignment.reset(engine.view().cores());
-        assignment.place(&engine.view(), jobs);
-        engine.apply(&assignment, &mut rewards)?;
-        while engine.advance(&mut rewards) {
+        loop {
             assignment.reset(engine.view().cores());
-            let view = engine.view();
-            base.decide(&view, &mut assignment);
-            if let Some(exchange) = exchange
-                && view.active.contains(&exchange.inward)
-                && Some(view.job(exchange.inward).tie()) == tie
-            {
-                exchange.keep(&view, &mut assignment);
-            }
+            scheduler.decide(&engine.view(), &mut assignment);
             engine.apply(&assignment, &mut rewards)?;
+            if !engine.advance(&mut rewards) {
+                return Ok(rewards.take());
+            }
         }
-        Ok(rewards.take())
     }
 
     /// Carries out a decision and goes to the next decision point.
@@ -143,24 +124,5 @@ impl Environment {
         let migrations = self.engine.migrations();
         self.rewards.charge_migrations(migrations - std::mem::replace(&mut self.migrations, migrations));
         Ok(Step { reward: self.rewards.take(), elapsed: length.0 as f64 / self.scale.unit, ending: self.ending })
-    }
-}
-
-/// A job that runs in place of another.
-#[derive(Clone, Copy, Debug)]
-pub struct JobExchange {
-    /// Job that runs.
-    pub inward: JobId,
-    /// Job that does not run.
-    pub outward: JobId,
-}
-
-impl JobExchange {
-    /// Makes the job that came in run: in place of the job it was exchanged for, or else of the job that is due last.
-    fn keep(self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        let mut jobs: Vec<JobId> = assignment.cores().iter().flatten().copied().collect();
-        insert_kept(view, &mut jobs, &[self.inward], &[self.outward]);
-        assignment.reset(view.cores());
-        assignment.place(view, &jobs);
     }
 }

@@ -13,7 +13,7 @@ use temponet_sim::generate::GenerateError;
 use temponet_sim::{SimError, is_for_evaluation, mixed_seed};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, Time};
 
-use crate::base_scheduler::{best_advisor, best_base_scheduler};
+use crate::base_scheduler::best_base_scheduler;
 use crate::environment::{Ending, Environment, EnvironmentSettings};
 use crate::reward::Reward;
 use crate::sample::Sample;
@@ -62,8 +62,6 @@ pub struct Episodes {
     pub gamma: f64,
     /// Name of the teacher, a scheduler or [`crate::OPTIMUM`], that is asked at every decision point what it would do; `None` asks nobody.
     pub teacher: Option<String>,
-    /// Whether to find the base scheduler of each set.
-    pub with_base_scheduler: bool,
     /// Settings of a planner over the base scheduler of each set; `None` plans nothing.
     pub planner: Option<PlannerSettings>,
 }
@@ -88,8 +86,6 @@ pub struct FleetMember {
     observation: Observation,
     assignment: Assignment,
     teacher: Option<Box<dyn Scheduler>>,
-    /// Base scheduler of the set, if the episodes ask for it.
-    base: Option<Box<dyn Scheduler>>,
     /// Planner of the set, if the episodes ask for it.
     planner: Option<Planner>,
     /// Decision of the teacher at this point.
@@ -115,10 +111,10 @@ const TRIALS: u64 = 0x0E57_0000;
 
 impl FleetMember {
     fn new(episodes: &Episodes, seed: u64) -> Result<FleetMember, FleetError> {
-        let Begun { environment, teacher, base, planner } = begin(episodes, seed, 0)?;
+        let Begun { environment, teacher, planner } = begin(episodes, seed, 0)?;
         let (observation, assignment, advice) = (Observation::default(), Assignment::default(), Assignment::default());
         let mut member =
-            FleetMember { environment, observation, assignment, teacher, base, planner, advice, seed, episode: 0 };
+            FleetMember { environment, observation, assignment, teacher, planner, advice, seed, episode: 0 };
         member.skip_forced(episodes, 1.0)?;
         member.observe(episodes);
         Ok(member)
@@ -186,11 +182,6 @@ impl FleetMember {
         jobs.iter().take(view.cores()).map(|(id, _)| *id).collect()
     }
 
-    /// Returns the environment, what the network sees of it, and the base scheduler of its set.
-    pub fn with_base_scheduler(&mut self) -> (&Environment, &Observation, Option<&mut Box<dyn Scheduler>>) {
-        (&self.environment, &self.observation, self.base.as_mut())
-    }
-
     /// Plans at this choice, with `suggestions` among the alternatives; `None` if the episodes ask for no planner. It must
     /// be asked at every choice.
     pub fn plan(&mut self, suggestions: &[Vec<JobId>]) -> Result<Option<Plan>, FleetError> {
@@ -230,8 +221,8 @@ impl FleetMember {
     pub fn restart(&mut self, episodes: &Episodes) -> Result<(), FleetError> {
         for _ in 0..MAX_EMPTY {
             self.episode += 1;
-            let Begun { environment, teacher, base, planner } = begin(episodes, self.seed, self.episode)?;
-            (self.environment, self.teacher, self.base, self.planner) = (environment, teacher, base, planner);
+            let Begun { environment, teacher, planner } = begin(episodes, self.seed, self.episode)?;
+            (self.environment, self.teacher, self.planner) = (environment, teacher, planner);
             self.observation.start(self.environment.view().system);
             self.skip_forced(episodes, 1.0)?;
             if self.environment.ending().is_none() {
@@ -253,7 +244,6 @@ const MAX_EMPTY: usize = 50;
 struct Begun {
     environment: Environment,
     teacher: Option<Box<dyn Scheduler>>,
-    base: Option<Box<dyn Scheduler>>,
     planner: Option<Planner>,
 }
 
@@ -276,18 +266,16 @@ fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetErr
         let (scale, reward) = (scale.clone(), episodes.reward);
         Environment::new(set.clone(), EnvironmentSettings { scale, seed, horizon, reward, tick })
     };
-    let trial = || environment(mix(seed, 2));
-    let advisor = episodes.planner.map(|_| best_advisor(&trial(), BASE_TRIAL)).transpose()?;
-    let planner = match (episodes.planner, advisor) {
-        (Some(settings), Some(base)) => {
+    let planner = match episodes.planner {
+        Some(settings) => {
+            let base = best_base_scheduler(&environment(mix(seed, 2)), BASE_TRIAL)?;
             let mut planner = Planner::over(base, PlannerSettings { seed: mix(seed, 3), ..settings });
             planner.start(&set.system())?;
             Some(planner)
         }
-        _ => None,
+        None => None,
     };
-    let base = episodes.with_base_scheduler.then(|| best_base_scheduler(&trial(), BASE_TRIAL)).transpose()?;
-    Ok(Begun { environment: environment(mix(seed, 1)), teacher: found, base, planner })
+    Ok(Begun { environment: environment(mix(seed, 1)), teacher: found, planner })
 }
 
 /// Many environments that act in parallel.

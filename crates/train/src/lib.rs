@@ -44,11 +44,10 @@ mod updates;
 mod validation;
 mod workload;
 
-pub use base_scheduler::best_base_scheduler;
 pub use check::check_environment;
 pub use cloning::{Cloning, CloningSettings};
 pub use dqn::{Dqn, DqnSettings};
-pub use environment::{Ending, Environment, EnvironmentSettings, JobExchange, Step};
+pub use environment::{Ending, Environment, EnvironmentSettings, Step};
 pub use error::TrainError;
 pub use exploration::{ExplorationBonus, VisitCounter};
 pub use fleet::{ChoiceOutcome, Episodes, Fleet, FleetError, FleetMember, trial_seed};

@@ -95,6 +95,7 @@ impl Method {
                 let (states, updates) = (s.states as usize, s.updates as usize);
                 let whole = [("states", states), ("batch", s.batch), ("updates", updates), ("memory", s.memory)];
                 not_whole(&whole)
+                    .or_else(|| not_whole(&[("futures", s.futures)]))
                     .or_else(|| environments(s.environments))
                     .or_else(|| not_a_share(&[("own_share", s.own_share), ("random", s.random)]))
                     .or_else(|| negative(&[("cloning", s.cloning)]))

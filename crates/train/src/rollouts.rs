@@ -1,32 +1,30 @@
-//! Learning from rollouts: what would have happened if another job had run.
+//! Learning from rollouts: the planner's labels.
 //!
-//! At a state the simulator continues several times with the same future jobs: once as the base scheduler would (the best simple scheduler for
-//! the set), and several times with one job exchanged for another. Because the future jobs are the same, the difference in reward is the gain of
-//! the exchange without the noise of the jobs. The network learns whether an exchange pays on average over everything that it cannot know.
+//! At a state a [planner](temponet::planner) over the best simple scheduler for the set compares that scheduler's choice with others: each one
+//! is followed through the same futures, drawn from what an online scheduler knows. The network learns whether an exchange of one job for
+//! another pays on average, and clones what the planner chooses. The learner's own choice is among those that are compared.
 //!
 //! Related: rollout algorithms (Bertsekas, Tsitsiklis and Wu, "Rollout Algorithms for Combinatorial Optimization", 1997), which improve a base
-//! heuristic by simulating it after each candidate action. Deviations:
-//! - Rollouts are simulated in training only. The deployed network predicts their result instead.
-//! - An alternative differs from the base choice in one job, which keeps its core until it leaves.
-//! - Only the sign of a gain is learned, by a logistic loss that is weighted by the size of the gain.
-//! - A cross-entropy term clones the base scheduler; its weight is the gain an exchange needs to be preferred.
+//! heuristic by simulating it after each candidate action; expert iteration (Anthony, Tian and Barber, "Thinking Fast and Slow with Deep
+//! Learning and Tree Search", 2017), in which a network learns from a search and acts. Deviations:
+//! - The base stays a simple scheduler: with the network as the base, a label would take fifty times as long.
+//! - Only the sign of a gain is learned, by a logistic loss that is weighted by the size of the gain. Noise in a gain does not change which sign
+//!   is learned in the mean, so that many labels of a few futures teach more than few labels of many.
+//! - A cross-entropy term clones the planner; its weight is the gain an exchange needs to be preferred.
 //!
 //! While a phase is learned, the comparisons of the next one are already simulated, with the weights from the start of the phase.
 
 use std::sync::Arc;
 
-use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use temponet::planner::{Compared, Plan, PlannerSettings};
+use temponet::planner::{Compared, PlannerSettings};
 use temponet_grad::{Device, Exchange, ImitationBatch, LearningLosses, SelectedRows};
 use temponet_task::JobId;
 
 use crate::algorithm::{Algorithm, Memory, Phase};
-use crate::base_scheduler::chosen_jobs;
-use crate::environment::JobExchange;
 use crate::error::TrainError;
 use crate::fleet::{Episodes, Fleet, FleetError, FleetMember, mix};
 use crate::learner::{Learner, PendingUpdate, ShardOutput};
@@ -42,12 +40,12 @@ pub struct RolloutSettings {
     pub states: u64,
     /// Environments that act in parallel, 1 to 100,000; default 64.
     pub environments: usize,
-    /// Exchanges tried in each state; 0 only clones the base scheduler. Default 3.
+    /// Exchanges tried in each state; 0 compares whole choices only. Default 6.
     pub alternatives: usize,
-    /// Futures drawn in each state, from what an online scheduler knows, that gains are averaged over; the cloned choice is then that of
-    /// the planner ([`temponet::planner`]) over the base scheduler. 0, the default, follows the one true future instead.
+    /// Futures drawn in each state, from what an online scheduler knows, that gains are averaged over; at least 1, default 16. With
+    /// many ready jobs there are fewer.
     pub futures: usize,
-    /// Length of a rollout in median wcets, positive; only jobs due by its end count. Default 30.
+    /// Length of a future in median wcets, positive. Default 15.
     pub length: f64,
     /// States per update; at least 1, default 128.
     pub batch: usize,
@@ -56,12 +54,11 @@ pub struct RolloutSettings {
     /// Capacity of the buffer of states; at least 1, default 2,000,000.
     pub memory: usize,
     /// Probability, 0 to 1, that the learner makes a choice, with the weights it had at the start of the phase before; from the third phase on if
-    /// nothing was learned before.
-    /// The base scheduler makes the others. Default 0.5.
+    /// nothing was learned before. The planner makes the others. Default 0.5.
     pub own_share: f64,
     /// Probability, 0 to 1, that one job of a choice is exchanged for a random one before it is carried out. Default 0.1.
     pub random: f64,
-    /// Weight of cloning the base scheduler, 0 or more: the gain that an exchange must have on average to be preferred. Default 0.02.
+    /// Weight of cloning the planner, 0 or more: the gain that an exchange must have on average to be preferred. Default 0.02.
     pub cloning: f64,
 }
 
@@ -69,16 +66,10 @@ pub struct RolloutSettings {
 const EFFORT: usize = 50_000;
 
 impl RolloutSettings {
-    /// Returns the settings of the planner, if futures are drawn.
-    fn planner(&self) -> Option<PlannerSettings> {
-        let RolloutSettings { futures, length, alternatives, .. } = *self;
-        (futures > 0).then(|| PlannerSettings {
-            futures,
-            horizon: length,
-            exchanges: alternatives,
-            effort: Some(EFFORT),
-            ..PlannerSettings::default()
-        })
+    /// Returns the settings of the planner.
+    fn planner(&self) -> PlannerSettings {
+        let RolloutSettings { futures, length, alternatives: exchanges, .. } = *self;
+        PlannerSettings { futures, horizon: length, exchanges, effort: Some(EFFORT), ..PlannerSettings::default() }
     }
 }
 
@@ -87,9 +78,9 @@ impl Default for RolloutSettings {
         RolloutSettings {
             states: 4_000,
             environments: 64,
-            alternatives: 3,
-            futures: 0,
-            length: 30.0,
+            alternatives: 6,
+            futures: 16,
+            length: 15.0,
             batch: 128,
             updates: 250,
             memory: 2_000_000,
@@ -100,12 +91,12 @@ impl Default for RolloutSettings {
     }
 }
 
-/// A state, the base scheduler's choice there, and the gains of some exchanges.
+/// A state, the planner's choice there, and the gains of some exchanges.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Comparison {
     state: Arc<Sample>,
-    /// Rows of the jobs that the base scheduler runs.
-    base: Vec<u32>,
+    /// Rows of the jobs that the planner runs.
+    chosen: Vec<u32>,
     exchanges: Vec<Exchange>,
 }
 
@@ -127,10 +118,7 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Rollouts {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let Phase { index, count, is_warm_start, stage_seed, rng, episodes, updates, .. } = phase;
         let Rollouts { settings, memory } = self;
-        let episodes = match settings.planner() {
-            Some(planner) => Episodes { planner: Some(planner), ..episodes.clone() },
-            None => Episodes { with_base_scheduler: true, ..episodes.clone() },
-        };
+        let episodes = Episodes { planner: Some(settings.planner()), ..episodes.clone() };
         let mut actor = learner.twin();
         let mut compare = |index: u64| -> Result<Vec<Comparison>, FleetError> {
             let seed = mix(*stage_seed, index);
@@ -179,7 +167,7 @@ impl Rollouts {
 }
 
 /// Makes one update on a batch of comparisons drawn at random: a logistic loss on whether to make each exchange, weighted by the size of its
-/// gain or loss, and cloning of the base scheduler.
+/// gain or loss, and cloning of the planner.
 fn update<D: LearningLosses<Real = f32>>(
     settings: &RolloutSettings,
     comparisons: &RingBuffer<Comparison>,
@@ -193,7 +181,7 @@ fn update<D: LearningLosses<Real = f32>>(
     let losses = learner.backward(&states, None, |tape, ShardOutput { range, rows, output, .. }| {
         let drawn = &drawn[range];
         let picks =
-            SelectedRows::new(&rows.segments, &rows.counts, drawn.iter().map(|comparison| &comparison.base[..]));
+            SelectedRows::new(&rows.segments, &rows.counts, drawn.iter().map(|comparison| &comparison.chosen[..]));
         let imitation = ImitationBatch::new(picks, settings.cloning as f32 * sample_weight)
             .with_exchanges(sample_weight, drawn.iter().map(|comparison| &comparison.exchanges[..]));
         tape.imitation_loss(output.q, &imitation)
@@ -201,7 +189,7 @@ fn update<D: LearningLosses<Real = f32>>(
     learner.step(losses, size)
 }
 
-/// Acts for a phase and compares choices in every state. The fleet must have base schedulers.
+/// Acts for a phase and compares choices in every state. The fleet must have planners.
 fn compare_choices<D: Device<Real = f32>>(
     settings: &RolloutSettings,
     actor: &mut Learner<D>,
@@ -221,91 +209,33 @@ fn compare_choices<D: Device<Real = f32>>(
         let members = fleet.members.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate().with_max_len(1);
         let compared = members.map(|(index, ((member, rng), sample))| -> Result<Comparison, FleetError> {
             let own = outputs.as_ref().map(|outputs| member.top_jobs(|_, row| outputs.q(index)[row as usize]));
-            let (base, exchanges) = match member.plan(own.as_slice())? {
-                Some(plan) => planned_exchanges(plan, member),
-                None => try_exchanges(settings, member, rng)?,
-            };
-            let rows = member.rows_of(&base);
-            let mut jobs = own.filter(|_| rng.random::<f64>() < own_share).unwrap_or(base);
+            let plan = member.plan(own.as_slice())?.unwrap_or_default();
+            let exchanges = plan.compared.iter().filter_map(|compared| exchange(compared, member)).collect();
+            let rows = member.rows_of(&plan.chosen);
+            let mut jobs = own.filter(|_| rng.random::<f64>() < own_share).unwrap_or(plan.chosen);
             if rng.random::<f64>() < settings.random {
                 exchange_at_random(member, &mut jobs, rng);
             }
             if member.act(episodes, &jobs)?.ending.is_some() {
                 member.restart(episodes)?;
             }
-            Ok(Comparison { state: sample.clone(), base: rows, exchanges })
+            Ok(Comparison { state: sample.clone(), chosen: rows, exchanges })
         });
         let compared = compared.collect::<Result<Vec<_>, FleetError>>()?;
-        all.extend(compared.into_iter().filter(|comparison| !comparison.base.is_empty()));
+        all.extend(compared.into_iter().filter(|comparison| !comparison.chosen.is_empty()));
         seen += samples.len() as u64;
     }
     Ok(all)
 }
 
-/// Returns the jobs that the planner would run here, and the gains of the exchanges of one job that it compared.
-fn planned_exchanges(plan: Plan, member: &FleetMember) -> (Vec<JobId>, Vec<Exchange>) {
-    let exchange = |compared: &Compared| match (&compared.inward[..], &compared.outward[..]) {
-        (&[inward], &[outward]) => match member.rows_of(&[inward, outward])[..] {
-            [inward, outward] if inward != outward => {
-                // A share of the worth, so that a critical or dear job does not make all other exchanges vanish, and at most all of
-                // it: what the exchange does to dearer jobs says only that it matters.
-                let share = (compared.gain / compared.worth.max(f64::MIN_POSITIVE)).clamp(-1.0, 1.0);
-                Some((inward, outward, share as f32))
-            }
-            _ => None,
-        },
-        _ => None,
-    };
-    let exchanges = plan.compared.iter().filter_map(exchange).collect();
-    (plan.chosen, exchanges)
-}
-
-/// Returns the jobs that the base scheduler would run here, and the gains of some exchanges.
-fn try_exchanges(
-    settings: &RolloutSettings,
-    member: &mut FleetMember,
-    rng: &mut Pcg64,
-) -> Result<(Vec<JobId>, Vec<Exchange>), FleetError> {
-    let (environment, observation, base) = member.with_base_scheduler();
-    let Some(base) = base else { return Ok((Vec::new(), Vec::new())) };
-    let view = environment.view();
-    let chosen = chosen_jobs(&mut **base, &view);
-    let row = |id: JobId| observation.jobs().iter().find(|(job, _)| *job == id).map_or(0, |(_, row)| *row);
-    let is_other = |id: &JobId| !chosen.contains(id) && !view.job(*id).is_impossible(view.now);
-    let mut others: Vec<JobId> = view.active.iter().copied().filter(is_other).collect();
-    others.shuffle(rng);
-    // Jobs that some advisor would run are the most likely to gain, so they are tried first. The last alternative may be any job.
-    let any = others.last().copied().filter(|_| settings.alternatives > 1);
-    others.sort_by_key(|id| observation.supporters(*id) == 0);
-    others.truncate(settings.alternatives);
-    if let (Some(any), Some(last)) = (any.filter(|any| !others.contains(any)), others.last_mut()) {
-        *last = any;
-    }
-    let mut exchanges = Vec::new();
-    let mut base_reward = None;
-    for other in others {
-        if chosen.is_empty() {
-            break;
-        }
-        // It replaces either a random job of the choice or the one that the fewest advisors would run.
-        let least = (0..chosen.len()).min_by_key(|index| observation.supporters(chosen[*index])).unwrap_or(0);
-        let index = if rng.random() { least } else { rng.random_range(0..chosen.len()) };
-        let (inward, outward) = (row(other), row(chosen[index]));
-        if inward == outward {
-            continue;
-        }
-        let before = match base_reward {
-            Some(reward) => reward,
-            None => environment.rollout_reward(&chosen, None, &mut **base, settings.length)?,
-        };
-        base_reward = Some(before);
-        let mut jobs = chosen.clone();
-        jobs[index] = other;
-        let exchange = JobExchange { inward: other, outward: chosen[index] };
-        let after = environment.rollout_reward(&jobs, Some(exchange), &mut **base, settings.length)?;
-        exchanges.push((inward, outward, (after - before) as f32));
-    }
-    Ok((chosen, exchanges))
+/// Returns the rows and the gain of an alternative that exchanges one job for another.
+fn exchange(compared: &Compared, member: &FleetMember) -> Option<Exchange> {
+    let (&[inward], &[outward]) = (&compared.inward[..], &compared.outward[..]) else { return None };
+    let [inward, outward] = member.rows_of(&[inward, outward])[..] else { return None };
+    // A share of the worth, so that a critical or dear job does not make all other exchanges vanish, and at most all of it:
+    // what the exchange does to dearer jobs says only that it matters.
+    let share = (compared.gain / compared.worth.max(f64::MIN_POSITIVE)).clamp(-1.0, 1.0);
+    (inward != outward).then_some((inward, outward, share as f32))
 }
 
 /// Replaces a random job of a choice by a random other one, if there is one.

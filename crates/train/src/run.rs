@@ -178,7 +178,6 @@ impl<D: LearningLosses<Real = f32>> TrainingRun<D> {
             tick: episode.tick,
             gamma: episode.gamma,
             teacher: None,
-            with_base_scheduler: false,
             planner: None,
         }
     }

@@ -49,7 +49,6 @@ fn episodes(source: TaskSetSource, teacher: Option<&str>) -> Episodes {
         tick: None,
         gamma: 0.97,
         teacher: teacher.map(String::from),
-        with_base_scheduler: false,
         planner: None,
     }
 }

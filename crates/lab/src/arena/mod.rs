@@ -15,7 +15,7 @@ pub mod traces;
 use rayon::prelude::*;
 use temponet_oracle::{STEPS_PER_SECOND, optimum};
 use temponet_sim::generate::GenerateError;
-use temponet_sim::{SimError, Unobserved, Workload, simulate};
+use temponet_sim::{Release, SimError, Unobserved, Workload, simulate};
 use temponet_task::{Aim, Costs, Scheduler};
 
 pub use cases::Case;
@@ -79,7 +79,10 @@ pub fn score(aim: Aim, case: &Case, scheduler: &mut dyn Scheduler) -> Result<Sco
     let mut levels = [None; LEVELS];
     let critical = metrics.by_criticality.iter().skip(1).rev().filter(|count| count.released > 0);
     levels.iter_mut().zip(critical).for_each(|(level, count)| *level = Some(count.compliance()));
-    Ok(Score { score: scenario::share(aim, &metrics), compliance: metrics.jobs.compliance(), levels })
+    let score = if aim == Aim::Critical { levels[0] } else { scenario::measured(aim, &metrics) };
+    // Nothing is lost where there is nothing to measure, such as no critical jobs.
+    let score = score.unwrap_or(1.0);
+    Ok(Score { score, compliance: metrics.jobs.compliance(), levels })
 }
 
 /// Scores a scheduler on some runs of a scenario, in parallel, and returns the scores in the order of the runs. Each
@@ -94,10 +97,16 @@ pub fn evaluate<S: Scheduler>(aim: Aim, cases: &[Case], make: impl Fn() -> S + S
 pub fn possible(aim: Aim, seconds: f64, case: &Case) -> OptimumRange {
     let Case { set, seed, horizon } = case;
     let releases = Workload::counted(set, *seed, *horizon);
-    if scenario::weight(aim, 0, 1.0).is_none() {
+    if matches!(aim, Aim::Mk | Aim::WorstTask) {
         return OptimumRange { lower: 0.0, upper: 1.0 };
     }
-    let weighted = jobs(&releases, |release| scenario::weight(aim, release.criticality, release.value).unwrap_or(0.0));
+    let highest = releases.iter().map(|release| release.criticality).max().unwrap_or_default();
+    let weight = |release: &Release| match aim {
+        Aim::Critical => f64::from(u8::from(release.criticality > 0 && release.criticality == highest)),
+        Aim::Value => release.value,
+        _ => 1.0,
+    };
+    let weighted = jobs(&releases, weight);
     let all: f64 = weighted.iter().map(|job| job.weight).sum();
     if all == 0.0 {
         return OptimumRange { lower: 1.0, upper: 1.0 };
@@ -170,7 +179,7 @@ fn run_scenario(plan: &ArenaPlan, scenario: &Scenario, progress: &Progress) -> R
                 let mut scheduler = plan.roster.build(name).map_err(CompareError::from)?;
                 match score(scenario.goal, case, &mut *scheduler) {
                     Ok(score) => CellResult::Score(score),
-                    Err(SimError::NotApplicable(why)) => CellResult::NotApplicable(why.to_string()),
+                    Err(why) if why.is_about_the_set() => CellResult::NotApplicable(why.to_string()),
                     Err(error) => return Err(CompareError::Run(name.to_string(), error).into()),
                 }
             }

@@ -75,12 +75,8 @@ const FILES: &[(&str, &str)] = scenarios![
     "far-labels",
 ];
 
-/// Returns the score of a run by an aim, 0 to 1; 1 if the run has nothing to measure, such as no critical jobs.
-pub fn share(aim: Aim, metrics: &Metrics) -> f64 {
-    measured(aim, metrics).unwrap_or(1.0)
-}
-
-/// Returns the score of a run by an aim, 0 to 1; `None` if the run has nothing to measure.
+/// Returns the figure of a run that an aim is about, 0 to 1; `None` if the run has nothing to measure. Critical jobs of all
+/// levels count.
 pub fn measured(aim: Aim, metrics: &Metrics) -> Option<f64> {
     metrics.measured(match aim {
         Aim::Critical => return metrics.pitmd(),
@@ -91,21 +87,10 @@ pub fn measured(aim: Aim, metrics: &Metrics) -> Option<f64> {
     })
 }
 
-/// Returns the weight in the score of a job that meets its deadline, up to a common factor; `None` for aims that are
-/// not sums over jobs.
-pub fn weight(aim: Aim, criticality: u8, value: f64) -> Option<f64> {
-    match aim {
-        Aim::Critical => Some(f64::from(u8::from(criticality > 0))),
-        Aim::Value => Some(value),
-        Aim::Met => Some(1.0),
-        Aim::Mk | Aim::WorstTask => None,
-    }
-}
-
 /// Returns the meaning of a score in words.
 pub fn meaning(aim: Aim) -> &'static str {
     match aim {
-        Aim::Critical => "share of critical jobs in time (PITMD)",
+        Aim::Critical => "share of critical jobs in time, of the highest level",
         Aim::Mk => "share of (m,k) windows kept",
         Aim::Value => "share of the value in time",
         Aim::Met => "share of jobs in time",

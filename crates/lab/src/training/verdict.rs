@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 use serde::Serialize;
-use temponet_sim::{SimError, Unobserved, simulate};
+use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Aim, Goal, Measure};
 
 use crate::arena::{Case, possible};
@@ -89,7 +89,7 @@ pub fn judge(
     let mut rivals = Vec::new();
     for name in others {
         match judged(name) {
-            Err(CompareError::Run(_, SimError::NotApplicable(_))) => {}
+            Err(CompareError::Run(_, why)) if why.is_about_the_set() => {}
             outcome => rivals.push(outcome?),
         }
     }
@@ -167,4 +167,24 @@ impl TrainingVerdict {
 
 fn is_or_are(names: &[&str]) -> String {
     format!("{} {}", listed(names), if names.len() == 1 { "is" } else { "are" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet::Model;
+    use temponet::stages::Tokenizer;
+    use temponet_task::{OnMiss, Task, TaskSet, Time};
+
+    #[test]
+    fn a_rival_that_cannot_handle_the_backlog_is_left_out() {
+        let task = Task::periodic("t", Time::from_ms(1), Time::from_ms(8));
+        let mut set = TaskSet::new("backlog", vec![task], 1);
+        set.on_miss = OnMiss::Continue;
+        let trials = [Case { set, seed: 1, horizon: Time::from_secs(5) }];
+        let roster = Roster::with(Model::random(Tokenizer::paper(), 1));
+        let verdict = judge(&roster, &["llref".into(), "edf".into()], &trials, 0.01).unwrap();
+        let names: Vec<&str> = verdict.others.iter().map(|other| other.name.as_str()).collect();
+        assert_eq!(names, ["edf"]);
+    }
 }

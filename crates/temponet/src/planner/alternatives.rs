@@ -41,7 +41,7 @@ fn without(jobs: &[JobId], others: &[JobId]) -> Vec<JobId> {
 
 /// Makes the `kept` jobs run in a choice of the base scheduler: each in place of one in `outward`, or else of the one that is
 /// due last.
-pub fn insert_kept(view: &SystemView<'_>, jobs: &mut Vec<JobId>, kept: &[JobId], outward: &[JobId]) {
+pub(super) fn insert_kept(view: &SystemView<'_>, jobs: &mut Vec<JobId>, kept: &[JobId], outward: &[JobId]) {
     for id in kept {
         if jobs.contains(id) {
             continue;

@@ -25,8 +25,6 @@ use temponet_task::{
     Arrival, Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time, Worths,
 };
 
-pub use alternatives::insert_kept;
-
 use alternatives::{Alternatives, Choice};
 use rollout::Rollout;
 
