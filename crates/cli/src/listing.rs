@@ -83,56 +83,58 @@ pub struct SchedulersArgs {
     pub json: bool,
 }
 
-/// Names, summaries and purposes of this project's own schedulers that are not in the catalog of classical ones.
-const LEARNED: [(&str, &str, &str); 4] = [
+/// Name, default and meaning of an option.
+type Described = (&'static str, &'static str, &'static str);
+
+/// Names, summaries, purposes and options of this project's own schedulers that are not in the catalog of classical ones.
+const LEARNED: [(&str, &str, &str, &[Described]); 4] = [
     (
         SHIELDED,
         "the learned scheduler behind its shield: no deadline that is proved safe is missed",
         "uncertain execution times, several cores, bursts, values; --model names other weights",
+        &[],
     ),
-    (UNSHIELDED, "the network of the learned scheduler alone", "what the shield and the tuning cost and save"),
+    (UNSHIELDED, "the network of the learned scheduler alone", "what the shield and the tuning cost and save", &[]),
     (
         TUNED,
         "the simple scheduler that serves the set best, found by simulating the set before the run",
         "a known set without the learned scheduler; what the network adds is its distance from it",
+        &[],
     ),
     (
         PLANNER,
         "tries out each decision on futures drawn from what is known; slow, and only run if named",
-        "the online reference: what an online scheduler could still gain; options as in planner:futures=16:horizon=10",
+        "the online reference: what an online scheduler could still gain",
+        &temponet::planner::OPTIONS,
     ),
 ];
 
 pub fn schedulers(args: SchedulersArgs) -> Result<()> {
+    let classical = temponet_sched::ALL.iter().map(|entry| (entry.name, entry.summary, entry.purpose, entry.options));
+    let all: Vec<_> = LEARNED.into_iter().chain(classical).collect();
+    let shield = temponet_sched::SHIELD;
     if args.json {
-        let learned = LEARNED.iter().map(|(name, summary, purpose)| {
-            serde_json::json!({ "name": name, "summary": summary, "purpose": purpose, "options": [] })
-        });
-        let rows = temponet_sched::ALL.iter().map(|entry| {
-            let options = entry.options.iter().map(
+        let rows = all.iter().map(|(name, summary, purpose, options)| {
+            let options = options.iter().map(
                 |(name, default, meaning)| serde_json::json!({ "name": name, "default": default, "meaning": meaning }),
             );
             serde_json::json!({
-                "name": entry.name, "summary": entry.summary, "purpose": entry.purpose,
-                "options": options.collect::<Vec<_>>(),
+                "name": name, "summary": summary, "purpose": purpose, "options": options.collect::<Vec<_>>(),
             })
         });
-        let shield = temponet_sched::SHIELD;
         let wrapper = serde_json::json!({ "name": shield.name, "summary": shield.summary, "purpose": shield.purpose });
         return output::print_json(
-            &serde_json::json!({ "schedulers": learned.chain(rows).collect::<Vec<_>>(), "wrappers": [wrapper] }),
+            &serde_json::json!({ "schedulers": rows.collect::<Vec<_>>(), "wrappers": [wrapper] }),
         );
     }
-    let names = temponet_sched::ALL.iter().map(|entry| entry.name).chain(LEARNED.map(|(name, ..)| name));
-    let width = names.map(str::len).max().unwrap_or(0);
+    let width = all.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
     let mut out = String::new();
-    for (name, summary, purpose) in LEARNED {
+    for (name, summary, purpose, options) in
+        all.into_iter().chain([(shield.name, shield.summary, shield.purpose, shield.options)])
+    {
         out += &format!("{name:<width$}  {summary}\n{:width$}  for: {purpose}\n", "");
-    }
-    for entry in temponet_sched::ALL.iter().chain([&temponet_sched::SHIELD]) {
-        out += &format!("{:<width$}  {}\n{:width$}  for: {}\n", entry.name, entry.summary, "", entry.purpose);
-        for (name, default, meaning) in entry.options {
-            out += &format!("{:width$}  {name}={default}: {meaning}\n", "");
+        for (option, default, meaning) in options {
+            out += &format!("{:width$}  {option}={default}: {meaning}\n", "");
         }
     }
     output::print(&out)

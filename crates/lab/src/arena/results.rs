@@ -212,7 +212,7 @@ impl ScenarioResult {
 
     /// Returns the protocol of the scenario in one line.
     pub fn facts(&self) -> String {
-        let Scenario { version, goal, jobs, seeds, cores, load, on_miss, .. } = &self.scenario;
+        let Scenario { arena, goal, jobs, seeds, cores, load, on_miss, .. } = &self.scenario;
         let cores = match cores {
             Some(1) => " · 1 core".into(),
             Some(cores) => format!(" · {cores} cores"),
@@ -221,7 +221,7 @@ impl ScenarioResult {
         let load = load.map_or(String::new(), |[low, high]| format!(" · mean load {low} to {high} per core"));
         let (first, last) = (seeds.start(), seeds.end());
         format!(
-            "version {version} · {} · {} sets of about {jobs} jobs{cores}{load} · on a miss: {} · seeds {first} to {last}",
+            "arena version {arena} · {} · {} sets of about {jobs} jobs{cores}{load} · on a miss: {} · seeds {first} to {last}",
             meaning(*goal),
             self.sets,
             on_miss.name(),

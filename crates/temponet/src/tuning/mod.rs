@@ -5,7 +5,7 @@
 //! best.
 //!
 //! - `candidates.rs` lists the schedulers that take part, and `contest.rs` runs them side by side, block by block.
-//! - `race.rs` compares the blocks, drops the worse ones, and returns a [`Choice`]; `evidence.rs` says which differences are more than chance.
+//! - `race.rs` compares the blocks, drops the worse ones, and returns a [`Choice`]; `temponet_sim::statistics::margin` says which differences are more than chance.
 //! - `history.rs` remembers the jobs of a running system and notices when tasks change. `online.rs` simulates the changed tasks, or the remembered jobs, whose
 //!   unknown execution times are estimated in `executions.rs`.
 //! - `fingerprint.rs` and `cache.rs` keep a choice for the system that it was made for.
@@ -17,7 +17,6 @@ mod cache;
 mod candidates;
 mod choice;
 mod contest;
-mod evidence;
 mod executions;
 mod fingerprint;
 mod history;

@@ -10,12 +10,12 @@
 
 use std::sync::Arc;
 
+use temponet_sim::statistics::margin;
 use temponet_sim::{Outlook, ranking};
 use temponet_task::{Arrival, System, Task, TaskSet, Time};
 
 use super::candidates::Candidate;
 use super::contest::{Contestant, Course};
-use super::evidence::margin;
 use super::history::History;
 use super::race::best;
 

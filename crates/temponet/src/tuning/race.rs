@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use temponet_sched::shield::Role;
 use temponet_sim::ranking::{self, Scores};
-use temponet_sim::statistics::standard_error;
+use temponet_sim::statistics::{margin, standard_error};
 use temponet_task::{ExecutionModel, Goal, System, Task, TaskSet, Time};
 
 use super::Settings;
 use super::candidates::{Candidate, before_evidence, is_listed};
 use super::choice::{CandidateScore, Choice, Why};
 use super::contest::{Contestant, Course};
-use super::evidence::margin;
 
 /// Candidates drop out if leads like the leader's would come about by chance less often than this, for any of those that are racing.
 const CLEAR: f64 = 0.01;
