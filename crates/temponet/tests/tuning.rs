@@ -117,6 +117,22 @@ fn other_seeds_draw_other_jobs_and_a_horizon_replaces_the_effort() {
 }
 
 #[test]
+fn critical_jobs_are_left_to_the_candidate_that_serves_them_by_construction() {
+    let ms = Time::from_ms;
+    let mut tasks = vec![Task { criticality: 1, ..Task::periodic("critical", ms(20), ms(2)) }];
+    tasks.extend(["a", "b", "c"].map(|name| Task::periodic(name, ms(50), ms(25))));
+    let system = TaskSet::new("overload", tasks, 1).system();
+    let choice = choose(&system, &Candidate::classical(&system), SMALL);
+    let (guard, rival) = (choice.candidate("muf").unwrap(), choice.candidate("mh-edf").unwrap());
+    // Both lose no critical job in the simulation, and the rival meets more of the others.
+    assert!(guard.scores[0] == rival.scores[0] && guard.scores[1] < rival.scores[1], "{choice:?}");
+    assert_eq!(choice.name, "muf");
+    // The shield guarantees the critical task, so that the rest decides.
+    let shielded = choose(&system, &Candidate::classical(&system), Settings { is_shielded: true, ..SMALL });
+    assert_ne!(shielded.name, "muf");
+}
+
+#[test]
 fn nothing_is_simulated_where_nothing_is_left_to_choose() {
     let system = drawn(6, 1, 0.6, 5).system();
     let choice = choose(&system, &Candidate::classical(&system), Settings::SHIELDED);

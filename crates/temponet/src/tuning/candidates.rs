@@ -12,7 +12,7 @@ use crate::stages::Learned;
 pub const NETWORK: &str = "network";
 
 /// The candidate that keeps critical jobs by construction: a job waits for less critical ones at no time.
-const CRITICAL_FIRST: &str = "muf";
+pub(super) const CRITICAL_FIRST: &str = "muf";
 /// The simple candidate that orders jobs by value.
 const VALUE_FIRST: &str = "dasa";
 
@@ -20,7 +20,7 @@ const VALUE_FIRST: &str = "dasa";
 type Applies = fn(&System) -> bool;
 
 /// Specs of the catalog's schedulers that take part, and the systems on which they do. Ties go to the first one.
-const SPECS: [(&str, Applies); 22] = [
+const SPECS: [(&str, Applies); 23] = [
     ("mh-edf", |_| true),
     ("edf", |_| true),
     ("edf-skip", |_| true),
@@ -28,6 +28,7 @@ const SPECS: [(&str, Applies); 22] = [
     ("look-ahead:caution=0.2:capacity=0.85", |_| true),
     ("look-ahead:caution=0:capacity=0.85", |_| true),
     ("srpt", |_| true),
+    ("fcfs", |_| true),
     ("mllf", |_| true),
     ("edzl", |_| true),
     ("edcl", |_| true),

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use temponet_task::{Goal, System};
 
-use super::candidates::NETWORK;
+use super::candidates::{CRITICAL_FIRST, NETWORK};
 use super::fingerprint::fingerprint;
 
 /// Basis of a choice.
@@ -92,6 +92,10 @@ impl fmt::Display for Choice {
             }
             Why::Simulated => {}
         }
+        let guards = format!("{name} is followed: no candidate is known to serve the critical jobs better");
+        if name != NETWORK && *name != self.best_simple {
+            return out.write_str(&guards);
+        }
         let Some(network) = self.candidate(NETWORK) else {
             return write!(out, "{name} is followed: the best of {} simple schedulers", self.candidates.len());
         };
@@ -104,6 +108,7 @@ impl fmt::Display for Choice {
                 100.0 * sign * difference,
                 100.0 * error
             ),
+            None if name == CRITICAL_FIRST => out.write_str(&guards),
             None => write!(out, "{name} is followed: it is level with {other}"),
         }
     }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use temponet_sched::shield::Role;
+use temponet_sched::shield::{Guarantee, Role};
 use temponet_sim::ranking::{self, Scores};
 use temponet_sim::statistics::{margin, standard_error};
-use temponet_task::{ExecutionModel, Goal, System, Task, TaskSet, Time};
+use temponet_task::{ExecutionModel, Goal, Measure, System, Task, TaskSet, Time};
 
 use super::Settings;
-use super::candidates::{Candidate, before_evidence, is_listed};
+use super::candidates::{CRITICAL_FIRST, Candidate, before_evidence, is_listed};
 use super::choice::{CandidateScore, Choice, Why};
 use super::contest::{Contestant, Course};
 
@@ -69,8 +69,8 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
     let effort = if networks.is_empty() { settings.effort } else { settings.effort / 2 };
     let heat = Settings { effort, ..settings };
     let Some(first) = course(system, tasks, &simple, heat) else { return untested(Why::Unknown) };
-    let heat = run(&first, &simple, &heat);
-    let Some(winner) = heat.winner(&system.goal) else { return untested(Why::Simulated) };
+    let heat = run(&first, &simple, &heat, None);
+    let Some(winner) = heat.winner(&system.goal, None) else { return untested(Why::Simulated) };
     let rows = heat.rows(&system.goal, &simple, winner);
     let choice = Choice {
         name: winner.name().into(),
@@ -84,19 +84,40 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
         seed: settings.seed.wrapping_add(1),
         ..settings
     };
-    let finalists: Vec<&Candidate> = networks.into_iter().chain([winner.candidate]).collect();
+    let guard = needs_guard(system, tasks, settings.is_shielded).then_some(CRITICAL_FIRST);
+    let guards = simple.into_iter().filter(|one| Some(one.name()) == guard && one.name() != winner.name());
+    let finalists: Vec<&Candidate> = networks.into_iter().chain([winner.candidate]).chain(guards).collect();
     let last = course(system, tasks, &finalists, settings).filter(|_| finalists.len() > 1);
-    last.map(|last| run(&last, &finalists, &settings))
-        .map_or(choice.clone(), |last| last.decide(choice, &finalists, &system.goal))
+    last.map(|last| run(&last, &finalists, &settings, guard))
+        .map_or(choice.clone(), |last| last.decide(choice, &finalists, &system.goal, guard))
+}
+
+/// Whether critical jobs lead the goal and some of them depend on the choice. That none of a few thousand was lost under a candidate does not say that none will
+/// be, so the candidate that serves them by construction is only left for one that serves them better. The shield guarantees tasks as the system describes them.
+fn needs_guard(system: &System, tasks: &[Task], is_shielded: bool) -> bool {
+    let guarantees = |guarantee: &Guarantee| {
+        let mut critical = (0..system.tasks.len()).filter(|task| system.tasks[*task].criticality > 0);
+        critical.all(|task| guarantee.core_of(task).is_some() && system.tasks[task] == tasks[task])
+            && (guarantee.covers_overruns() || !has_overruns(system))
+    };
+    let is_guaranteed = || match Role::on(system) {
+        Role::StandIn(_) => system.tasks == tasks && !has_overruns(system),
+        role => role.guarantee().is_some_and(guarantees),
+    };
+    matches!(system.goal.first(), Measure::Critical(_)) && !(is_shielded && is_guaranteed())
+}
+
+fn has_overruns(system: &System) -> bool {
+    system.tasks.iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }))
 }
 
 /// Whether the shield guarantees every deadline, whatever the scheduler behind it chooses.
 fn leaves_nothing_to_choose(system: &System) -> bool {
-    let overruns = |task: &Task| matches!(task.execution, ExecutionModel::Overrun { .. });
-    let overruns = system.tasks.iter().any(overruns);
     match Role::on(system) {
-        Role::StandIn(_) => !overruns,
-        Role::StealsSlack(guarantee) => guarantee.is_for_all() && (guarantee.covers_overruns() || !overruns),
+        Role::StandIn(_) => !has_overruns(system),
+        Role::StealsSlack(guarantee) => {
+            guarantee.is_for_all() && (guarantee.covers_overruns() || !has_overruns(system))
+        }
         _ => false,
     }
 }
@@ -138,7 +159,8 @@ struct Race<'a> {
 
 /// Runs a race until one candidate is left or the effort is spent. Half of the candidates drop out whenever an equal part of the effort is spent, so that the
 /// effort goes to the best ones, however dear the others are (sequential halving: Karnin, Koren and Somekh, 2013). Those that are clearly worse drop out before.
-fn run<'a>(course: &Course<'_>, candidates: &[&'a Candidate], settings: &Settings) -> Race<'a> {
+/// The candidate with the name `guard` never drops out.
+fn run<'a>(course: &Course<'_>, candidates: &[&'a Candidate], settings: &Settings, guard: Option<&str>) -> Race<'a> {
     let goal = &course.system.goal;
     let entered = candidates.iter().filter_map(|candidate| Contestant::new(candidate, course));
     let mut race = Race { racing: entered.collect(), out: Vec::new() };
@@ -148,14 +170,14 @@ fn run<'a>(course: &Course<'_>, candidates: &[&'a Candidate], settings: &Setting
         race.racing.retain_mut(|contestant| contestant.run_block(course));
         let Some(blocks) = race.racing.first().map(Contestant::blocks) else { break };
         if blocks >= FEWEST {
-            race.drop_out(&clearly_worse(goal, &race.racing));
+            race.drop_out(&clearly_worse(goal, &race.racing), guard);
         }
         let is_spent = |part: u64| settings.horizon.is_none() && race.effort() >= settings.effort / rounds * part;
         if race.racing.len() == 1 || blocks >= FEWEST && is_spent(rounds) {
             break;
         }
         if blocks >= FEWEST_TO_HALVE && is_spent(round) {
-            race.drop_out(&worse_half(goal, &race.racing));
+            race.drop_out(&worse_half(goal, &race.racing), guard);
             round += 1;
         }
     }
@@ -163,10 +185,12 @@ fn run<'a>(course: &Course<'_>, candidates: &[&'a Candidate], settings: &Setting
 }
 
 impl<'a> Race<'a> {
-    /// Takes contestants out of the race. Their places are ascending.
-    fn drop_out(&mut self, places: &[usize]) {
+    /// Takes contestants out of the race, except for the guard. Their places are ascending.
+    fn drop_out(&mut self, places: &[usize], guard: Option<&str>) {
         for place in places.iter().rev() {
-            self.out.push(self.racing.remove(*place));
+            if Some(self.racing[*place].name()) != guard {
+                self.out.push(self.racing.remove(*place));
+            }
         }
     }
 
@@ -175,10 +199,17 @@ impl<'a> Race<'a> {
         self.racing.iter().chain(&self.out).map(|contestant| contestant.effort).sum()
     }
 
-    /// The best of the contestants that ran to the end.
-    fn winner(&self, goal: &Goal) -> Option<&Contestant<'a>> {
+    /// The best of the contestants that ran to the end; with a guard, of those that are ahead of it in the first measure, or else the guard.
+    fn winner(&self, goal: &Goal, guard: Option<&str>) -> Option<&Contestant<'a>> {
         let scores: Vec<Vec<Vec<f64>>> = self.racing.iter().map(|one| one.scores(goal, usize::MAX)).collect();
-        best(goal, &scores, 0..scores.len()).map(|place| &self.racing[place])
+        let guard = self.racing.iter().position(|one| Some(one.name()) == guard);
+        let serves_better = |place: &usize| {
+            guard.is_none_or(|guard| {
+                let (lead, error) = ranking::difference(&scores[*place], &scores[guard], 0);
+                error.is_some_and(|error| lead > 0.0 && lead > EVIDENCE * error)
+            })
+        };
+        best(goal, &scores, (0..scores.len()).filter(serves_better)).or(guard).map(|place| &self.racing[place])
     }
 
     /// Reports about the contestants, in the order of `candidates`, with their differences to `base`.
@@ -189,12 +220,14 @@ impl<'a> Race<'a> {
     }
 
     /// Completes the choice of the best simple candidate by what the network did against it.
-    fn decide(&self, choice: Choice, finalists: &[&Candidate], goal: &Goal) -> Choice {
+    fn decide(&self, choice: Choice, finalists: &[&Candidate], goal: &Goal, guard: Option<&str>) -> Choice {
         let base = self.racing.iter().chain(&self.out).find(|one| one.name() == choice.best_simple);
-        let (Some(base), Some(winner)) = (base, self.winner(goal)) else { return choice };
+        let (Some(base), Some(winner)) = (base, self.winner(goal, guard)) else { return choice };
         let mut candidates = self.rows(goal, finalists, base);
         candidates.retain(|row| row.name != choice.best_simple);
-        candidates.extend(choice.candidates);
+        let is_new = |row: &CandidateScore| candidates.iter().all(|known| known.name != row.name);
+        let others: Vec<CandidateScore> = choice.candidates.iter().filter(|row| is_new(row)).cloned().collect();
+        candidates.extend(others);
         Choice { name: winner.name().into(), jobs: winner.jobs(), candidates, ..choice }
     }
 }
