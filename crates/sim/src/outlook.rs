@@ -87,6 +87,17 @@ impl Outlook {
         &self.set.tasks
     }
 
+    /// Returns the number of jobs per second that have come lately of tasks that are lists of jobs; zero before two of a task
+    /// have come.
+    pub fn listed_jobs_per_second(&self) -> f64 {
+        let rate = |known: &TaskOutlook| {
+            let time: f64 = known.listed.released.iter().map(|(_, gap)| gap.as_secs_f64()).sum();
+            // The first job has no release before it.
+            if time > 0.0 { (known.listed.released.len() - 1) as f64 / time } else { 0.0 }
+        };
+        self.tasks.iter().map(rate).sum()
+    }
+
     /// Takes note of the events of a decision point. It must see every one.
     pub fn observe(&mut self, view: &SystemView<'_>) {
         for event in view.events {

@@ -126,7 +126,7 @@ fn critical_jobs_are_left_to_the_candidate_that_serves_them_by_construction() {
     let (guard, rival) = (choice.candidate("muf").unwrap(), choice.candidate("mh-edf").unwrap());
     // Both lose no critical job in the simulation, and the rival meets more of the others.
     assert!(guard.scores[0] == rival.scores[0] && guard.scores[1] < rival.scores[1], "{choice:?}");
-    assert_eq!(choice.name, "muf");
+    assert_eq!((choice.name.as_str(), choice.why), ("muf", Why::Guarded));
     // The shield guarantees the critical task, so that the rest decides.
     let shielded = choose(&system, &Candidate::classical(&system), Settings { is_shielded: true, ..SMALL });
     assert_ne!(shielded.name, "muf");

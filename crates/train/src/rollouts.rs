@@ -7,9 +7,9 @@
 //! Related: rollout algorithms (Bertsekas, Tsitsiklis and Wu, "Rollout Algorithms for Combinatorial Optimization", 1997), which improve a base
 //! heuristic by simulating it after each candidate action; expert iteration (Anthony, Tian and Barber, "Thinking Fast and Slow with Deep
 //! Learning and Tree Search", 2017), in which a network learns from a search and acts. Deviations:
-//! - The base stays a simple scheduler: with the network as the base, a label would take fifty times as long.
+//! - The base stays a simple scheduler: a decision of the network takes many times as long, and a label takes thousands of decisions.
 //! - Only the sign of a gain is learned, by a logistic loss that is weighted by the size of the gain. Noise in a gain does not change which sign
-//!   is learned in the mean, so that many labels of a few futures teach more than few labels of many.
+//!   is learned in the mean, so that a label needs few futures.
 //! - A cross-entropy term clones the planner; its weight is the gain an exchange needs to be preferred.
 //!
 //! While a phase is learned, the comparisons of the next one are already simulated, with the weights from the start of the phase.
@@ -62,7 +62,7 @@ pub struct RolloutSettings {
     pub cloning: f64,
 }
 
-/// Effort of one plan. Plans with a hundred ready jobs take a thousand times as long as usual ones and teach no more.
+/// Effort of one plan: some milliseconds. Without a limit, a plan with a hundred ready jobs takes seconds, and all others wait for it.
 const EFFORT: usize = 50_000;
 
 impl RolloutSettings {

@@ -230,8 +230,10 @@ fn latest_release(latest: &mut Vec<Option<Time>>, view: &SystemView<'_>, index: 
     if latest.is_empty() {
         latest.resize(view.system.tasks.len(), None);
         for (_, job) in view.ready() {
-            let of_task = &mut latest[job.task as usize];
-            *of_task = (*of_task).max(Some(job.release));
+            // A view may hold a job of a task that the system does not have.
+            if let Some(of_task) = latest.get_mut(job.task as usize) {
+                *of_task = (*of_task).max(Some(job.release));
+            }
         }
     }
     latest[index]

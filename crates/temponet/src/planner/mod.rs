@@ -21,9 +21,7 @@ use temponet_sched::{SpecError, build};
 use temponet_sim::statistics::{mean, standard_error};
 use temponet_sim::{Outlook, SimError, mixed_seed};
 use temponet_task::wording::did_you_mean;
-use temponet_task::{
-    Arrival, Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time, Worths,
-};
+use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time, Worths};
 
 use alternatives::{Alternatives, Choice};
 use rollout::Rollout;
@@ -82,10 +80,10 @@ impl PlannerSettings {
     /// Returns the number of futures that the effort allows for this many alternatives.
     fn affordable_futures(&self, view: &SystemView<'_>, alternatives: usize) -> usize {
         let Some(effort) = self.effort else { return self.futures };
-        let of_future = (alternatives + 1) * view.active.len() * view.cores() * MOST_JOBS as usize;
+        let of_future = ((alternatives + 1) * view.active.len() * view.cores() * MOST_JOBS as usize).max(1);
         match effort / of_future {
             0 | 1 if 2 * of_future > 4 * effort => 0,
-            affordable => affordable.clamp(2, self.futures.max(2)),
+            affordable => affordable.max(2).min(self.futures),
         }
     }
 }
@@ -119,26 +117,13 @@ struct State {
     worths: Worths,
     /// Greatest length of a future.
     horizon: Time,
-    /// Time of the first release of listed jobs and their number, of which nothing is known beforehand.
-    listed: Option<(Time, u64)>,
 }
 
 impl State {
-    fn observe(&mut self, view: &SystemView<'_>) {
-        self.outlook.observe(view);
-        let is_listed = |task: u32| matches!(view.system.tasks[task as usize].arrival, Arrival::Listed(_));
-        let is_counted = |event: &&Event| matches!(event, Event::Released(id) if is_listed(view.job(*id).task));
-        let released = view.events.iter().filter(is_counted).count() as u64;
-        if released > 0 {
-            self.listed = Some(self.listed.map_or((view.now, released), |(first, count)| (first, count + released)));
-        }
-    }
-
-    /// Returns the end of a future: it holds about [`MOST_JOBS`] jobs a core of a list, by the rate at which they came so far.
+    /// Returns the end of a future: it holds at most about [`MOST_JOBS`] listed jobs a core, by the rate at which they came
+    /// lately.
     fn end(&self, view: &SystemView<'_>) -> Time {
-        let length = self.listed.map_or(f64::INFINITY, |(first, count)| {
-            MOST_JOBS * view.cores() as f64 * (view.now - first).0 as f64 / count as f64
-        });
+        let length = MOST_JOBS * view.cores() as f64 / self.outlook.listed_jobs_per_second() * 1e9;
         view.now + Time((length as u64).max(1)).min(self.horizon)
     }
 }
@@ -228,7 +213,7 @@ impl Planner {
     /// Takes note of the events of a decision point at which nothing is to be chosen.
     pub fn observe(&mut self, view: &SystemView<'_>) {
         if let Some(state) = &mut self.state {
-            state.observe(view);
+            state.outlook.observe(view);
         }
         self.kept.retain(|(id, tie)| view.active.contains(id) && view.job(*id).tie() == *tie);
     }
@@ -302,8 +287,10 @@ impl Planner {
 /// Returns the mean execution time over the jobs of a system, as far as a scheduler knows them, in nanoseconds; `None` if
 /// no jobs are known to come.
 fn mean_execution(system: &System) -> Option<f64> {
-    let load: f64 = system.tasks.iter().map(Task::mean_utilization).sum();
-    let rate: f64 = system.tasks.iter().map(Task::jobs_per_second).sum();
+    // The load of a list would tell of jobs that have not come.
+    let known = || system.tasks.iter().filter(|task| task.jobs_per_second() > 0.0);
+    let load: f64 = known().map(Task::mean_utilization).sum();
+    let rate: f64 = known().map(Task::jobs_per_second).sum();
     (rate > 0.0).then(|| load / rate * 1e9)
 }
 
@@ -349,7 +336,7 @@ impl Scheduler for Planner {
         let mean = mean_execution(system).unwrap_or(unit);
         let horizon = (self.settings.horizon * unit).min(MOST_JOBS * mean).min(Time::MAX_INPUT.0 as f64);
         let horizon = Time(horizon as u64).max(Time(1));
-        self.state = Some(State { outlook: Outlook::new(system), worths, horizon, listed: None });
+        self.state = Some(State { outlook: Outlook::new(system), worths, horizon });
         self.kept.clear();
         (self.planned, self.changed) = (0, 0);
         Ok(())

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use temponet_task::{Goal, System};
 
-use super::candidates::{CRITICAL_FIRST, NETWORK};
+use super::candidates::NETWORK;
 use super::fingerprint::fingerprint;
 
 /// Basis of a choice.
@@ -14,6 +14,8 @@ use super::fingerprint::fingerprint;
 pub enum Why {
     /// The candidates were simulated.
     Simulated,
+    /// The candidates were simulated, and none of them is known to serve the critical jobs better than the one that does so by construction.
+    Guarded,
     /// The shield guarantees every deadline, so that every candidate serves the goal equally well.
     Guaranteed,
     /// The jobs are a list, which nobody knows beforehand.
@@ -90,11 +92,10 @@ impl fmt::Display for Choice {
             Why::Guaranteed => {
                 return write!(out, "{name} is followed: every deadline is guaranteed, whichever candidate chooses");
             }
+            Why::Guarded => {
+                return write!(out, "{name} is followed: no candidate is known to serve the critical jobs better");
+            }
             Why::Simulated => {}
-        }
-        let guards = format!("{name} is followed: no candidate is known to serve the critical jobs better");
-        if name != NETWORK && *name != self.best_simple {
-            return out.write_str(&guards);
         }
         let Some(network) = self.candidate(NETWORK) else {
             return write!(out, "{name} is followed: the best of {} simple schedulers", self.candidates.len());
@@ -108,7 +109,6 @@ impl fmt::Display for Choice {
                 100.0 * sign * difference,
                 100.0 * error
             ),
-            None if name == CRITICAL_FIRST => out.write_str(&guards),
             None => write!(out, "{name} is followed: it is level with {other}"),
         }
     }

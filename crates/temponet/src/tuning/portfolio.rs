@@ -218,7 +218,7 @@ impl Portfolio {
         let choice =
             self.remembered(&system, &purpose, || choose_for(known, &system.tasks, &self.candidates, self.settings));
         // Where no task recurs at present, nothing speaks against the followed candidate.
-        if choice.why == Why::Simulated { self.place_of(&choice.name) } else { None }
+        if choice.why == Why::Unknown { None } else { self.place_of(&choice.name) }
     }
 
     /// Simulates the remembered jobs, if that is due.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use temponet_sched::shield::{Guarantee, Role};
+use temponet_sched::shield::Role;
 use temponet_sim::ranking::{self, Scores};
 use temponet_sim::statistics::{margin, standard_error};
 use temponet_task::{ExecutionModel, Goal, Measure, System, Task, TaskSet, Time};
@@ -50,7 +50,7 @@ pub fn choose(system: &System, candidates: &[Candidate], settings: Settings) -> 
     if is_listed(system) {
         return Choice::untested(before_evidence(&system.goal, candidates), Why::Unknown, &system.goal);
     }
-    if settings.is_shielded && leaves_nothing_to_choose(system) {
+    if settings.is_shielded && guarantees(system, &system.tasks, |_| true) {
         let favourite = candidates.first().map_or("", Candidate::name);
         return Choice::untested(favourite, Why::Guaranteed, &system.goal);
     }
@@ -66,7 +66,13 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
     let untested = |why| Choice::untested(favourite, why, &system.goal);
     let (networks, simple): (Vec<&Candidate>, Vec<&Candidate>) =
         candidates.iter().partition(|candidate| matches!(candidate, Candidate::Network(_)));
-    let effort = if networks.is_empty() { settings.effort } else { settings.effort / 2 };
+    let is_critical = |task: &Task| task.criticality > 0;
+    let is_guaranteed = || settings.is_shielded && guarantees(system, tasks, is_critical);
+    // That no critical job of a few thousand was lost under a candidate does not say that none will be. So the candidate that serves them by construction is
+    // only left for one that serves them better.
+    let guard = (matches!(system.goal.first(), Measure::Critical(_)) && !is_guaranteed()).then_some(CRITICAL_FIRST);
+    let has_final = !networks.is_empty() || guard.is_some();
+    let effort = if has_final { settings.effort / 2 } else { settings.effort };
     let heat = Settings { effort, ..settings };
     let Some(first) = course(system, tasks, &simple, heat) else { return untested(Why::Unknown) };
     let heat = run(&first, &simple, &heat, None);
@@ -84,7 +90,6 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
         seed: settings.seed.wrapping_add(1),
         ..settings
     };
-    let guard = needs_guard(system, tasks, settings.is_shielded).then_some(CRITICAL_FIRST);
     let guards = simple.into_iter().filter(|one| Some(one.name()) == guard && one.name() != winner.name());
     let finalists: Vec<&Candidate> = networks.into_iter().chain([winner.candidate]).chain(guards).collect();
     let last = course(system, tasks, &finalists, settings).filter(|_| finalists.len() > 1);
@@ -92,31 +97,16 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
         .map_or(choice.clone(), |last| last.decide(choice, &finalists, &system.goal, guard))
 }
 
-/// Whether critical jobs lead the goal and some of them depend on the choice. That none of a few thousand was lost under a candidate does not say that none will
-/// be, so the candidate that serves them by construction is only left for one that serves them better. The shield guarantees tasks as the system describes them.
-fn needs_guard(system: &System, tasks: &[Task], is_shielded: bool) -> bool {
-    let guarantees = |guarantee: &Guarantee| {
-        let mut critical = (0..system.tasks.len()).filter(|task| system.tasks[*task].criticality > 0);
-        critical.all(|task| guarantee.core_of(task).is_some() && system.tasks[task] == tasks[task])
-            && (guarantee.covers_overruns() || !has_overruns(system))
-    };
-    let is_guaranteed = || match Role::on(system) {
-        Role::StandIn(_) => system.tasks == tasks && !has_overruns(system),
-        role => role.guarantee().is_some_and(guarantees),
-    };
-    matches!(system.goal.first(), Measure::Critical(_)) && !(is_shielded && is_guaranteed())
-}
-
-fn has_overruns(system: &System) -> bool {
-    system.tasks.iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }))
-}
-
-/// Whether the shield guarantees every deadline, whatever the scheduler behind it chooses.
-fn leaves_nothing_to_choose(system: &System) -> bool {
+/// Whether the shield guarantees every deadline of the tasks that `are_wanted`, whatever the scheduler behind it chooses, while they release jobs like `tasks`. It
+/// guarantees tasks as the system describes them.
+fn guarantees(system: &System, tasks: &[Task], are_wanted: impl Fn(&Task) -> bool) -> bool {
+    let overruns = system.tasks.iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
+    let mut wanted = (0..system.tasks.len()).filter(|place| are_wanted(&system.tasks[*place]));
     match Role::on(system) {
-        Role::StandIn(_) => !has_overruns(system),
+        Role::StandIn(_) => system.tasks == tasks && !overruns,
         Role::StealsSlack(guarantee) => {
-            guarantee.is_for_all() && (guarantee.covers_overruns() || !has_overruns(system))
+            wanted.all(|place| guarantee.core_of(place).is_some() && system.tasks[place] == tasks[place])
+                && (guarantee.covers_overruns() || !overruns)
         }
         _ => false,
     }
@@ -228,7 +218,8 @@ impl<'a> Race<'a> {
         let is_new = |row: &CandidateScore| candidates.iter().all(|known| known.name != row.name);
         let others: Vec<CandidateScore> = choice.candidates.iter().filter(|row| is_new(row)).cloned().collect();
         candidates.extend(others);
-        Choice { name: winner.name().into(), jobs: winner.jobs(), candidates, ..choice }
+        let why = if Some(winner.name()) == guard { Why::Guarded } else { choice.why };
+        Choice { name: winner.name().into(), why, jobs: winner.jobs(), candidates, ..choice }
     }
 }
 
