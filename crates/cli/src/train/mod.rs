@@ -1,6 +1,6 @@
 //! `temponet train`: training of a model for a load, and a verdict on whether the model is worth using.
 //!
-//! The verdict compares the trained scheduler with all classical ones on unseen runs. Training itself is in the crate `temponet-train`.
+//! The verdict compares the trained scheduler with all others on unseen runs. Training itself is in the crate `temponet-train`.
 
 mod watcher;
 
@@ -14,7 +14,7 @@ use temponet::{Model, Options, Tuning};
 use temponet_formats::read_bytes;
 use temponet_infer::{Architecture, Weights};
 use temponet_lab::arena::Case;
-use temponet_lab::roster::{Roster, TUNED};
+use temponet_lab::roster::Roster;
 use temponet_lab::stats::percent;
 use temponet_lab::training::curves;
 use temponet_lab::training::verdict::{JudgedScheduler, TrainingVerdict, judge};
@@ -173,13 +173,13 @@ fn initial_weights(name: &str, recipe: &Recipe) -> Result<Weights> {
     Ok(weights)
 }
 
-/// Compares the trained model with all classical schedulers, because the best one for a load is not known beforehand. Inapplicable schedulers are
+/// Compares the trained model with all other schedulers, because the best one for a load is not known beforehand. Inapplicable schedulers are
 /// left out.
 fn verdict(model: Model, trials: &[Case]) -> Result<TrainingVerdict> {
     // The verdict is on the network, so it is the network that decides.
     let options = Options { tuning: Tuning::Off, ..Options::default() };
     let roster = Roster { options, ..Roster::with(model) };
-    let others: Vec<String> = Roster::classical().names().into_iter().filter(|name| name != TUNED).collect();
+    let others = Roster::classical().names();
     let _progress = temponet_lab::progress::Progress::busy("verdict");
     Ok(judge(&roster, &others, trials, ORACLE_SECONDS)?)
 }
