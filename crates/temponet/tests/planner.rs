@@ -41,6 +41,16 @@ fn it_meets_more_deadlines_than_its_base_where_times_are_uncertain() {
     }
 }
 
+/// `edf-skip` begins with the long task, which has the same deadline as the others. A single future changes no choice.
+#[test]
+fn by_default_its_base_is_the_one_that_simulations_choose() {
+    let mut tasks = vec![Task::periodic("long", ms(100), ms(60))];
+    tasks.extend(["a", "b", "c"].map(|name| Task::periodic(name, ms(100), ms(30))));
+    let set = TaskSet::new("overload", tasks, 1);
+    let met_by = |options: &str| met(&set, &mut Planner::with_options(options).unwrap());
+    assert!(met_by("futures=1") > met_by("base=edf-skip:futures=1"));
+}
+
 #[test]
 fn the_same_run_gives_the_same_decisions() {
     let set = uncertain(2);

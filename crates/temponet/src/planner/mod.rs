@@ -1,6 +1,6 @@
 //! The rollout planner: a scheduler that tries out its decisions on futures drawn from what it knows.
 //!
-//! At a decision with more ready jobs than cores, a simple *base* scheduler makes a choice. The planner compares it with
+//! At a decision with more ready jobs than cores, a simple *base* scheduler makes a choice: by default the one that [tuning](crate::tuning) chooses. The planner compares it with
 //! alternatives: the choices of other simple schedulers, and the base choice with one job exchanged. Each one is followed
 //! through the same futures ([`Outlook`]), in which everything hidden is drawn anew and the base scheduler makes all later
 //! decisions. A job that an alternative brings in keeps its core until it leaves. The planner takes an alternative only if
@@ -26,8 +26,10 @@ use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemV
 use alternatives::{Alternatives, Choice};
 use rollout::Rollout;
 
-/// Base that follows from the system: `edf-skip`, or `dios` where jobs differ in worth.
-const BY_GOAL: &str = "by-goal";
+use crate::tuning::{Candidate, Settings, Why, choose};
+
+/// Base that tuning chooses for the system among [`BASES`].
+const TUNED: &str = "tuned";
 
 /// Schedulers that can be the base: those that decide by the ready jobs alone, so that they can be asked in any future.
 pub const BASES: [&str; 8] = ["edf-skip", "mh-edf", "look-ahead", "srpt", "dasa", "lbesa", "dios", "red"];
@@ -39,8 +41,8 @@ pub const NAME: &str = "planner";
 pub const OPTIONS: [(&str, &str, &str); 5] = [
     (
         "base",
-        BY_GOAL,
-        "scheduler that decides in the futures: edf-skip, mh-edf, look-ahead, srpt, dasa, lbesa, dios or red; by default edf-skip, or dios where jobs differ in worth",
+        TUNED,
+        "scheduler that decides in the futures: edf-skip, mh-edf, look-ahead, srpt, dasa, lbesa, dios or red; by default the one of them that simulations of the set choose",
     ),
     ("futures", "32", "number of futures that are drawn at a decision"),
     ("horizon", "20", "length of a future in median wcets"),
@@ -98,8 +100,8 @@ const TRIAL: usize = 8;
 /// The rollout planner. See the [module](self).
 pub struct Planner {
     base: Box<dyn Scheduler>,
-    /// Whether the goal of the system decides which scheduler is the base.
-    is_base_by_goal: bool,
+    /// Whether the base is chosen for the system.
+    is_base_tuned: bool,
     counselors: Vec<Box<dyn Scheduler>>,
     settings: PlannerSettings,
     state: Option<State>,
@@ -152,12 +154,12 @@ pub struct Compared {
 }
 
 impl Planner {
-    /// A planner with the base scheduler of this name, which must be one of [`BASES`] or `by-goal`: `edf-skip`, or `dios`
-    /// where jobs differ in worth.
+    /// A planner with the base scheduler of this name, which must be one of [`BASES`], or `tuned`: the one of them that
+    /// tuning chooses for the system.
     pub fn new(base: &str, settings: PlannerSettings) -> Result<Planner, SpecError> {
-        if base == BY_GOAL {
+        if base == TUNED {
             let planner = Planner::over(Advisor::EdfSkip.scheduler(), settings);
-            return Ok(Planner { is_base_by_goal: true, ..planner });
+            return Ok(Planner { is_base_tuned: true, ..planner });
         }
         let name = base.split(':').next().unwrap_or_default();
         if !BASES.contains(&name) {
@@ -171,7 +173,7 @@ impl Planner {
     /// default.
     pub fn with_options(text: &str) -> Result<Planner, SpecError> {
         let wrong = |why: String| SpecError::Option(NAME.into(), why);
-        let (mut base, mut settings) = (BY_GOAL, PlannerSettings::default());
+        let (mut base, mut settings) = (TUNED, PlannerSettings::default());
         for option in text.split(':').filter(|option| !option.is_empty()) {
             let (key, value) =
                 option.split_once('=').ok_or_else(|| wrong(format!("{option:?} is not option=value")))?;
@@ -199,7 +201,7 @@ impl Planner {
     pub fn over(base: Box<dyn Scheduler>, settings: PlannerSettings) -> Planner {
         Planner {
             base,
-            is_base_by_goal: false,
+            is_base_tuned: false,
             counselors: COUNSELORS.iter().filter_map(|name| build(name).ok()).collect(),
             settings,
             state: None,
@@ -284,6 +286,20 @@ impl Planner {
     }
 }
 
+/// Returns the base that serves the system best; of jobs that are not known beforehand, `edf-skip`, or `dios` where they
+/// differ in worth.
+fn tuned_base(system: &System, worths: &Worths) -> Box<dyn Scheduler> {
+    let mut candidates = Candidate::classical(system);
+    candidates.retain(|candidate| candidate.name().split(':').next().is_some_and(|name| BASES.contains(&name)));
+    let choice = choose(system, &candidates, Settings::BARE);
+    let tuned = build(&choice.name).ok().filter(|_| choice.why == Why::Simulated);
+    tuned.unwrap_or_else(|| {
+        let worth = |task: &Task| worths.of(task.criticality, task.value);
+        let differs = system.tasks.windows(2).any(|pair| worth(&pair[0]) != worth(&pair[1]));
+        if differs { Advisor::Dios } else { Advisor::EdfSkip }.scheduler()
+    })
+}
+
 /// Returns the mean execution time over the jobs of a system, as far as a scheduler knows them, in nanoseconds; `None` if
 /// no jobs are known to come.
 fn mean_execution(system: &System) -> Option<f64> {
@@ -325,10 +341,8 @@ impl Gains {
 impl Scheduler for Planner {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         let worths = system.goal.worths(&system.tasks);
-        if self.is_base_by_goal {
-            let worth = |task: &Task| worths.of(task.criticality, task.value);
-            let differs = system.tasks.windows(2).any(|pair| worth(&pair[0]) != worth(&pair[1]));
-            self.base = if differs { Advisor::Dios } else { Advisor::EdfSkip }.scheduler();
+        if self.is_base_tuned {
+            self.base = tuned_base(system, &worths);
         }
         self.base.start(system)?;
         self.counselors.retain_mut(|scheduler| scheduler.start(system).is_ok());
