@@ -143,6 +143,9 @@ fn continuous(how: &Continuous) -> String {
         Continuous::ZScore { mean, deviation } => {
             format!("less the mean ({}), by the deviation ({})", pair(*mean), pair(*deviation))
         }
+        Continuous::Slack { mean, deviation } => {
+            format!("as a z-score without the remaining wcet (mean {mean:.3}, deviation {deviation:.3})")
+        }
         Continuous::Mlp { hidden } => format!("through a hidden layer of {hidden}"),
     }
 }

@@ -20,6 +20,13 @@ pub enum Continuous {
         /// Standard deviations of slack and of remaining wcet, from 10⁻⁶ to 1000.
         deviation: [f64; 2],
     },
+    /// The z-score of slack alone. The remaining wcet is hidden: its number is always zero.
+    Slack {
+        /// Mean of the slack, from −1000 to 1000.
+        mean: f64,
+        /// Standard deviation of the slack, from 10⁻⁶ to 1000.
+        deviation: f64,
+    },
     /// The numbers themselves, which then pass through a hidden layer of the network.
     Mlp {
         /// Width of the hidden layer; at least 1.
@@ -45,6 +52,17 @@ impl Continuous {
         Continuous::ZScore { mean, deviation }
     }
 
+    /// The same without the remaining wcet: z-scores become those of slack alone. Other ways of reading slack have no such form.
+    pub fn without_remaining(&self) -> Option<Continuous> {
+        match self {
+            Continuous::ZScore { mean, deviation } => {
+                Some(Continuous::Slack { mean: mean[0], deviation: deviation[0] })
+            }
+            Continuous::Slack { .. } => Some(self.clone()),
+            Continuous::Raw | Continuous::Mlp { .. } => None,
+        }
+    }
+
     /// Returns the real inputs that the network must have.
     pub fn input(&self) -> RealInput {
         let hidden = if let Continuous::Mlp { hidden } = self { *hidden } else { 0 };
@@ -56,12 +74,11 @@ impl Continuous {
         match self {
             Continuous::Mlp { hidden: 0 } => Some(TokenizerError::EmptyHiddenLayer),
             Continuous::ZScore { mean, deviation } => {
-                let is_good = |(mean, deviation): (&f64, &f64)| {
-                    mean.abs() <= LIMIT && (LEAST_DEVIATION..=LIMIT).contains(deviation)
-                };
-                let is_bad = !mean.iter().zip(deviation).all(is_good);
+                let is_bad = !mean.iter().zip(deviation).all(|(mean, deviation)| is_z_score(*mean, *deviation));
                 is_bad.then_some(TokenizerError::ZScores { mean: *mean, deviation: *deviation })
             }
+            Continuous::Slack { mean, deviation } => (!is_z_score(*mean, *deviation))
+                .then_some(TokenizerError::ZScores { mean: [*mean, 0.0], deviation: [*deviation, 1.0] }),
             _ => None,
         }
     }
@@ -71,6 +88,7 @@ impl Continuous {
         let pair = limited(pair);
         match self {
             Continuous::ZScore { mean, deviation } => [0, 1].map(|of| ((pair[of] - mean[of]) / deviation[of]) as f32),
+            Continuous::Slack { mean, deviation } => [((pair[0] - mean) / deviation) as f32, 0.0],
             _ => pair.map(|number| number as f32),
         }
     }
@@ -78,10 +96,16 @@ impl Continuous {
     /// Returns the slack that [`Continuous::numbers`] turned into `number`: its inverse, up to rounding and clamping.
     pub fn slack(&self, number: f32) -> f64 {
         match self {
-            Continuous::ZScore { mean, deviation } => f64::from(number) * deviation[0] + mean[0],
+            Continuous::ZScore { mean: [mean, _], deviation: [deviation, _] }
+            | Continuous::Slack { mean, deviation } => f64::from(number) * deviation + mean,
             _ => f64::from(number),
         }
     }
+}
+
+/// Whether a mean and a standard deviation are within their limits.
+fn is_z_score(mean: f64, deviation: f64) -> bool {
+    mean.abs() <= LIMIT && (LEAST_DEVIATION..=LIMIT).contains(&deviation)
 }
 
 fn limited(pair: [f64; 2]) -> [f64; 2] {
@@ -103,6 +127,10 @@ mod tests {
         assert!(mean.abs() < 1e-5 && (variance - 1.0).abs() < 1e-5, "{mean} {variance}");
         assert!(scores.iter().all(|pair| pair[1] == 0.0), "a number that never varies becomes zero");
         assert!(observed.iter().zip(&scores).all(|(pair, score)| (fitted.slack(score[0]) - pair[0]).abs() < 1e-4));
+        let alone = fitted.without_remaining().unwrap();
+        assert_eq!(alone.problem(), None);
+        assert_eq!(alone.numbers([3.0, 1.0]), alone.numbers([3.0, 50.0]), "the remaining wcet is hidden");
+        assert_eq!(alone.numbers([3.0, 1.0])[0], fitted.numbers([3.0, 1.0])[0]);
     }
 
     #[test]

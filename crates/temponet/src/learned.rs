@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use temponet_infer::{Network, NetworkError};
 use temponet_sched::fallback;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
 
 use crate::mapping::{Mapper, Mapping};
 use crate::scale::Scale;
@@ -51,6 +51,8 @@ pub struct Learned {
     observation: Observation,
     mapper: Mapper,
     is_overloaded: bool,
+    /// Period of additional decision points, if the model has been trained with them.
+    tick: Option<Time>,
     /// Scheduler for decisions that the network cannot take: more jobs than it was trained for, over budget, or an output that is not finite. It looks
     /// only at the ready jobs, so it need not see every decision.
     fallback: Box<dyn Scheduler>,
@@ -85,6 +87,7 @@ impl Learned {
             observation: Observation::default(),
             mapper: Mapper::default(),
             is_overloaded: false,
+            tick: None,
             fallback: fallback(false),
             fallbacks: 0,
             q: Vec::new(),
@@ -112,6 +115,7 @@ impl Learned {
         self.mapper.reserve(self.options.mapping, system.cores);
         self.observation.start(system);
         self.is_overloaded = false;
+        self.tick = self.model.tick().map(|tick| Time((tick * self.scale.unit) as u64).max(Time(1)));
         self.mapper.staying = Staying::on(system, self.model.stay());
         self.fallbacks = 0;
         self.fallback = fallback(self.scale.differs);
@@ -174,6 +178,9 @@ impl Scheduler for Learned {
         if view.active.len() <= view.cores() {
             // Every job gets a core.
             return assignment.place(view, view.active);
+        }
+        if let Some(tick) = self.tick {
+            assignment.wake_at(view.now.next_multiple(tick));
         }
         if !allowance.try_observe() {
             return self.fall_back(allowance, view, assignment);

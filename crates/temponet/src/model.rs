@@ -46,6 +46,8 @@ const NEVER: &str = "never";
 const OLD_NEVER_IDLE: f32 = -1e6;
 /// Greatest Q-value bonus of a running job. Older files have a "stay" with another meaning, which is not used.
 const STAY_KEY: &str = "staying";
+/// Period of additional decision points in median wcets.
+const TICK_KEY: &str = "tick";
 /// Which scheduler to follow on one system.
 const TUNED_KEY: &str = "tuned";
 
@@ -115,6 +117,23 @@ impl Model {
     /// Sets the greatest Q-value bonus for a running job.
     pub fn set_stay(&mut self, stay: f32) {
         self.weights.metadata.insert(STAY_KEY.into(), stay.to_string());
+    }
+
+    /// Period of additional decision points, in median wcets, while jobs wait; `None` decides at releases and completions only.
+    pub fn tick(&self) -> Option<f64> {
+        self.weights
+            .metadata
+            .get(TICK_KEY)
+            .and_then(|text| text.parse().ok())
+            .filter(|tick: &f64| tick.is_finite() && *tick > 0.0)
+    }
+
+    /// Sets the period of additional decision points, in median wcets.
+    pub fn set_tick(&mut self, tick: Option<f64>) {
+        match tick {
+            Some(tick) => self.weights.metadata.insert(TICK_KEY.into(), tick.to_string()),
+            None => self.weights.metadata.remove(TICK_KEY),
+        };
     }
 
     /// The choice that the file carries, if it has been tuned for a system. A text that is none counts as no choice.

@@ -298,6 +298,6 @@ mod tests {
         assert_eq!(idle(1, OnMiss::Abort, 30), [0, 15, 0, 21]);
         assert_eq!(idle(1, OnMiss::Abort, 90), [0, 15, 0, 23]);
         let paper = Scale::of(&Tokenizer::paper(), &set(&[(0, 1.0)], 2).system());
-        assert_eq!(paper.idle, [1, 0]);
+        assert_eq!(paper.idle, [0]);
     }
 }

@@ -47,7 +47,8 @@ fn is_first(idle: &[IdleFeature]) -> bool {
 }
 
 impl Tokenizer {
-    /// The paper's tokenizer: 128 bins of equal width, every negative slack in the first bin, and no further features.
+    /// The paper's tokenizer: 128 bins of equal width, every negative slack in the first bin, and no further features. The idle token is one
+    /// learned vector for each rule for late jobs.
     pub fn paper() -> Tokenizer {
         let binning = Binning::Uniform { width: 0.25 };
         Tokenizer {
@@ -56,7 +57,7 @@ impl Tokenizer {
             clip: true,
             long_slack_reserve: 0.0,
             features: Vec::new(),
-            idle: IdleFeature::first(),
+            idle: vec![IdleFeature::Misses],
             continuous: None,
             slots: None,
         }

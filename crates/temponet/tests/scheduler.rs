@@ -75,6 +75,21 @@ fn the_order_of_jobs_does_not_matter() {
 }
 
 #[test]
+fn a_model_with_a_tick_decides_at_each_tick_while_jobs_wait() {
+    let set = overloaded(6, 1, 3);
+    let decisions = |tick: Option<f64>| {
+        let mut model = Model::random(Tokenizer::paper(), 1);
+        model.set_tick(tick);
+        let model = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+        assert_eq!(model.tick(), tick, "the file keeps it");
+        let mut scheduler = Learned::new(Arc::new(model), Options::default()).unwrap();
+        simulate(&set, 1, Time::from_ms(500), &mut scheduler, &mut Unobserved).unwrap().decisions
+    };
+    let (events, ticks) = (decisions(None), decisions(Some(0.1)));
+    assert!(ticks > 4 * events, "{ticks} against {events}");
+}
+
+#[test]
 fn a_network_that_cannot_answer_is_replaced_and_counted() {
     let set = overloaded(10, 2, 1);
     let horizon = Time::from_ms(300);

@@ -216,7 +216,9 @@ impl<D: LearningLosses<Real = f32>> TrainingRun<D> {
     fn validate_phase(&mut self, stage: &Stage, means: UpdateFigures) -> Result<PhaseFigures, TrainError> {
         let (tokenizer, phases) = (self.recipe.tokenizer(), self.progress.phase);
         let algorithm = self.algorithm.as_mut().expect(UNDER_WAY);
-        let model = Arc::new(algorithm.get().candidate(&self.learner, tokenizer, &self.best, phases));
+        let mut model = algorithm.get().candidate(&self.learner, tokenizer, &self.best, phases);
+        model.set_tick(self.recipe.episode.tick);
+        let model = Arc::new(model);
         let ValidationScores { score, met, critical } = self.validate(&model)?;
         self.progress.since_best += 1;
         if self.progress.best.is_none_or(|best| score > best) {

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Serialize;
+use temponet::Model;
 use temponet::stages::Tokenizer;
-use temponet::{Mapping, Model};
 use temponet_infer::{Architecture, Kernel, Network, NetworkOptions, Precision, Rows, Vocabulary, Weights, reference};
 
 use temponet_lab::measure::{attention as measured, control, decision, shield};
@@ -201,7 +201,7 @@ impl Measured {
             kernels.len() * (JOBS.len() + 1) + (models.len() + 1) * JOBS.len() + attention::JOBS.len() + 1;
         let progress = Progress::steps(cases_in_all as u64);
         let (kernels, growths) = measure_kernels(kernels, passes, &progress)?;
-        let effort = decision::TimingEffort { passes, controls, mapping: Mapping::Greedy };
+        let effort = decision::TimingEffort { passes, controls, ..Default::default() };
         let mut decisions = Vec::new();
         for (name, model) in models {
             let model = Arc::new(model);

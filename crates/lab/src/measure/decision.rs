@@ -6,14 +6,14 @@ use std::time::Instant;
 use serde::Serialize;
 use temponet::stages::{Learned, Mapper, Observation, Scale};
 use temponet::{Mapping, Model, Options};
-use temponet_infer::Network;
+use temponet_infer::{Kernel, Network, NetworkOptions};
 use temponet_task::{Assignment, Scheduler};
 
 use super::{CORES, MeasureError, Scene, control};
 use crate::stats::nearest_quantile;
 
 /// How much to measure.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct TimingEffort {
     /// Number of decisions.
     pub passes: u64,
@@ -21,6 +21,8 @@ pub struct TimingEffort {
     pub controls: u64,
     /// Mapping from Q-values to cores.
     pub mapping: Mapping,
+    /// Kernel of the network; `None` for the fastest one.
+    pub kernel: Option<Kernel>,
 }
 
 /// Times of one number of jobs, in nanoseconds.
@@ -59,12 +61,13 @@ pub fn measure(
     n: usize,
     effort: TimingEffort,
 ) -> Result<DecisionFigures, MeasureError> {
-    let TimingEffort { passes, controls: wanted, mapping } = effort;
+    let TimingEffort { passes, controls: wanted, mapping, kernel } = effort;
+    let options = kernel.map_or_else(NetworkOptions::default, NetworkOptions::of);
     let scene = Scene::new(n, n as u64);
     let view = scene.view();
-    let mut scheduler = Learned::new(model.clone(), Options { mapping, ..Options::default() })?;
+    let mut scheduler = Learned::new(model.clone(), Options { mapping, network: options, ..Options::default() })?;
     scheduler.start(&scene.system)?;
-    let mut network = Network::new(&model.weights, temponet_infer::NetworkOptions::default())?;
+    let mut network = Network::new(&model.weights, options)?;
     let (scale, mut observation, mut mapper) =
         (Scale::of(&model.tokenizer, &scene.system), Observation::default(), Mapper::default());
     let (mut assignment, mut q) = (Assignment::default(), Vec::new());
