@@ -10,6 +10,7 @@ use temponet_task::{Aim, Scheduler};
 
 use super::baselines::Baselines;
 use super::line::{Better, Estimate, Line, Unit};
+use super::paper_model::{PAPER, PaperModel, READINGS};
 use super::{Context, Protocol, ReproduceError, Size};
 use temponet_lab::arena::{Case, possible};
 use temponet_lab::clairvoyant::OptimumRange;
@@ -182,15 +183,20 @@ impl Context<'_> {
         names.iter().map(entrant).collect()
     }
 
-    /// Returns the learned scheduler with its shield, followed by classical schedulers.
-    pub fn learned_and(&self, classical: &[String]) -> Vec<Entrant<'_>> {
+    /// Returns readings of the paper's own TempoNet, the learned scheduler as it ships, and classical schedulers.
+    pub fn learned_and(
+        &self,
+        readings: &[PaperModel],
+        classical: &[String],
+    ) -> Result<Vec<Entrant<'_>>, ReproduceError> {
         let names: Vec<String> = [SHIELDED.to_string()].into_iter().chain(classical.iter().cloned()).collect();
-        self.entrants(&names)
+        let papers = readings.iter().map(PaperModel::entrant).collect::<Result<Vec<_>, _>>()?;
+        Ok(papers.into_iter().chain(self.entrants(&names)).collect())
     }
 
-    /// Runs the learned scheduler with its shield and the classical schedulers of a test bed.
+    /// Runs the paper's own TempoNet, the learned scheduler as it ships, and the classical schedulers of a test bed.
     pub fn contest(&self, bed: &TestBed<'_>) -> Result<Contest, ReproduceError> {
-        self.contest_of(bed, &self.learned_and(bed.classical))
+        self.contest_of(bed, &self.learned_and(&[PAPER], bed.classical)?)
     }
 
     /// Runs the given entrants on every run of a test bed, in parallel. The results do not depend on the number of threads.
@@ -257,9 +263,15 @@ impl Contest {
         self.contenders.iter().find(|contender| contender.name == name)
     }
 
-    /// Returns the first contender that is not classical.
-    pub fn learned(&self) -> Option<&Contender> {
-        self.contenders.iter().find(|contender| !contender.is_classical)
+    /// Returns the paper's own TempoNet.
+    pub fn paper(&self) -> Option<&Contender> {
+        self.contender(PAPER.name)
+    }
+
+    /// Returns the learned scheduler as it ships: the first contender that is neither classical nor a reading of the paper.
+    pub fn shipped(&self) -> Option<&Contender> {
+        let is_paper = |name: &str| READINGS.iter().any(|reading| reading.name == name);
+        self.contenders.iter().find(|contender| !contender.is_classical && !is_paper(&contender.name))
     }
 
     /// Returns a contender's share of jobs in time, run by run; empty if it did not take part.

@@ -19,6 +19,7 @@ mod findings;
 mod line;
 mod observed;
 pub mod page;
+mod paper_model;
 mod plots;
 mod protocol;
 mod training;
@@ -37,6 +38,7 @@ pub use contest::{Contender, Contest, Entrant, RunFigures, RunMetric, TestBed, m
 pub use experiments::ALL;
 pub use findings::{Findings, FindingsTable, Picture, Verdict};
 pub use line::{Better, Estimate, Line, Noise, Reference, Standing, Unit};
+pub use paper_model::{PAPER, PaperModel, READINGS};
 pub use protocol::{Mode, Protocol, Size, Workload};
 pub use training::{DeviceTrainer, History, Trained, Trainer, Training};
 
@@ -141,13 +143,15 @@ pub fn find(name: &str) -> Result<&'static Experiment, ReproduceError> {
     found.ok_or_else(|| ReproduceError::Unknown(name.into()))
 }
 
-/// Returns the name of the cache file that holds the findings. It depends on the protocol, mode, model and program version.
+/// Returns the name of the cache file that holds the findings. It depends on the protocol, the mode, the caller's
+/// model, the readings of the paper, and the program version.
 fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster) -> String {
     let checksum = |model: &std::sync::Arc<Model>| model.checksum().unwrap_or_default();
     let model = roster.model.as_ref().map_or(String::new(), checksum);
     let version = env!("CARGO_PKG_VERSION");
     let name = experiment.id.to_lowercase();
-    format!("{name}-{}.json", key(&[experiment.protocol, mode.name(), &model, version]))
+    let papers = paper_model::fingerprint();
+    format!("{name}-{}.json", key(&[experiment.protocol, mode.name(), &model, &papers, version]))
 }
 
 /// Returns the findings of an earlier run; none if there was no such run, or if its cache file is damaged.

@@ -51,7 +51,7 @@ fn from_to(shares: Vec<f64>) -> String {
 }
 
 fn add_lines(findings: &mut Findings, contest: &Contest) {
-    let Some(learned) = contest.learned() else { return };
+    let Some(learned) = contest.paper() else { return };
     let learned = learned.shares();
     for (at, variant) in VARIANTS.into_iter().enumerate() {
         findings.add(Line::share(variant, learned[at]).headline().beside_baselines(&baselines(contest, at)));

@@ -3,8 +3,8 @@
 use crate::ablation::Effort;
 use crate::ff_dqn;
 use crate::plots::{Curve, share_panel};
-use crate::{Contest, Context, Findings, Line, ReproduceError, TestBed, Unit};
-use temponet_lab::roster::{SHIELDED, UNSHIELDED};
+use crate::{Contest, Context, Findings, Line, PAPER, READINGS, ReproduceError, TestBed, Unit};
+use temponet_lab::roster::UNSHIELDED;
 use temponet_lab::stats::{self, percent};
 
 /// Number of tasks in a set.
@@ -14,14 +14,14 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let protocol = context.protocol::<Effort>()?;
     let effort = protocol.settings(context.mode);
     let bed = protocol.test_bed("heterogeneous sets", "sets", effort.test)?;
-    let names: Vec<String> =
-        [SHIELDED, UNSHIELDED].map(String::from).into_iter().chain(protocol.schedulers.iter().cloned()).collect();
-    let contest = context.contest_of(&bed, &context.entrants(&names))?;
-    for (prefix, name) in [("", SHIELDED), ("unshielded_", UNSHIELDED)] {
-        let label = context.roster.label(name);
-        let Some(contender) = contest.contender(&label) else { continue };
-        let mean = contest.score_line(&format!("{prefix}mean"), contender, |run| run.in_time()).headline();
-        add_distribution(findings, prefix, mean, &contender.shares());
+    let mut entrants = context.learned_and(&READINGS, &protocol.schedulers)?;
+    entrants.extend(context.entrants(&[UNSHIELDED.to_string()]));
+    let contest = context.contest_of(&bed, &entrants)?;
+    for contender in contest.contenders.iter().filter(|contender| !contender.is_classical) {
+        let is_paper = contender.name == PAPER.name;
+        let prefix = if is_paper { String::new() } else { contender.name.replace('-', "_") + "_" };
+        let mean = contest.score_line(&format!("{prefix}mean"), contender, |run| run.in_time());
+        add_distribution(findings, &prefix, if is_paper { mean.headline() } else { mean }, &contender.shares());
     }
     let baseline = ff_dqn::variant(&effort.recipe(&protocol.recipe), TASKS, None);
     let bed = TestBed { label: ff_dqn::NAME.into(), ..bed };
@@ -32,7 +32,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         add_distribution(findings, &prefix, held.share_line(format!("{prefix}mean"), result), &shares);
     }
     held.add_convergence(findings);
-    draw(context, findings, &bed, &contest);
+    draw(findings, &bed, &contest);
     let edf = contest.share("edf").unwrap_or(f64::NAN);
     let beside = format!(
         "on one core up to a load of 1 everything can be met, EDF meets {}, so that the paper's best figure is {} points below what its table leaves out",
@@ -54,10 +54,11 @@ fn add_distribution(findings: &mut Findings, prefix: &str, mean: Line, shares: &
 }
 
 /// Draws the share of jobs in time over the utilization of each set.
-fn draw(context: &Context<'_>, findings: &mut Findings, bed: &TestBed<'_>, contest: &Contest) {
-    let shown = [SHIELDED, UNSHIELDED, "edf", "rm", "fcfs"].map(String::from);
+fn draw(findings: &mut Findings, bed: &TestBed<'_>, contest: &Contest) {
+    let learned = contest.contenders.iter().filter(|contender| !contender.is_classical).map(|one| one.name.clone());
+    let shown: Vec<String> = learned.chain(["edf", "rm", "fcfs"].map(String::from)).collect();
     let utilizations = || bed.cases.iter().map(|case| case.set.mean_utilization());
-    let curve = |name: &String| -> Curve { utilizations().zip(contest.shares(&context.roster.label(name))).collect() };
+    let curve = |name: &String| -> Curve { utilizations().zip(contest.shares(name)).collect() };
     let panel = share_panel("In time, set by set", "utilization", shown.iter().map(curve).collect());
     let caption = "EDF is optimal here: whoever is below it has a defect.";
     findings.plot("Compliance over utilization", caption, panel, &shown);

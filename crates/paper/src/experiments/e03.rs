@@ -27,7 +27,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     for (tasks, workload, size) in sizes {
         let bed = protocol.test_bed(format!("{tasks} tasks"), workload, size)?.by_critical_jobs();
         let contest = context.contest(&bed)?;
-        let Some(learned) = contest.learned() else { continue };
+        let Some(learned) = contest.paper() else { continue };
         let name = |what: &str| format!("{what}_{tasks}_tasks");
         let line = |what: &str, of| contest.line(&name(what), learned, Unit::Share, Better::Higher, of);
         findings.add(line("success", |run| Some(run.success)).headline());

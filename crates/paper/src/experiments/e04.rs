@@ -9,7 +9,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let size = *protocol.settings(context.mode);
     let bed = protocol.test_bed("automotive sets", "automotive", size)?.by_critical_jobs();
     let contest = context.contest(&bed)?;
-    let Some(learned) = contest.learned() else { return Err(context.protocol_error("nobody has learned anything")) };
+    let Some(learned) = contest.paper() else { return Err(context.protocol_error("nobody has learned anything")) };
     findings.add(contest.score_line("pitmd", learned, |run| run.pitmd).headline());
     findings.add(contest.line("compliance", learned, Unit::Share, Better::Higher, |run| run.in_time()));
     findings.add(contest.line("art_completed", learned, Unit::Milliseconds, Better::Lower, |run| run.art_completed));

@@ -5,10 +5,9 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use temponet_sim::{Count, Unobserved, simulate};
 
-use crate::{Context, Findings, Line, ReproduceError, Size, Unit};
+use crate::{Context, Entrant, Findings, Line, PAPER, ReproduceError, Size, Unit};
 use temponet_lab::arena::Case;
 use temponet_lab::comparison::CompareError;
-use temponet_lab::roster::SHIELDED;
 use temponet_lab::stats::{kolmogorov_smirnov, mean, percent};
 
 #[derive(Deserialize)]
@@ -27,13 +26,17 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     for (prefix, workload) in WORKLOADS {
         let cases = protocol.cases(workload, size)?;
         let borders = borders(&cases);
-        let shares = |name: &str| by_quartile(context, name, &cases, borders);
-        let (learned, edf, planner) = (shares(SHIELDED)?, shares("edf")?, shares("mh-edf")?);
-        for quartile in 0..4 {
-            let name = format!("{prefix}q{}", quartile + 1);
-            let of = |all: &[Vec<f64>; 4]| Some(mean(&all[quartile]));
-            let line = Line::share(name, &learned[quartile]);
-            findings.add(line.headline().beside("edf", None, of(&edf)).beside("mh-edf", None, of(&planner)));
+        let entrants = context.learned_and(&[PAPER], &["edf", "mh-edf"].map(String::from))?;
+        let shares = entrants.iter().map(|entrant| by_quartile(entrant, &cases, borders));
+        let shares = shares.collect::<Result<Vec<_>, ReproduceError>>()?;
+        let [learned, shipped, edf, planner] = &shares[..] else { continue };
+        for (of, name) in [(learned, ""), (shipped, "temponet_")] {
+            for quartile in 0..4 {
+                let mean_of = |all: &[Vec<f64>; 4]| Some(mean(&all[quartile]));
+                let line = Line::share(format!("{name}{prefix}q{}", quartile + 1), &of[quartile]);
+                let line = line.beside("edf", None, mean_of(edf)).beside("mh-edf", None, mean_of(planner));
+                findings.add(if name.is_empty() { line.headline() } else { line });
+            }
         }
         if let Some(test) = kolmogorov_smirnov(&learned[0], &learned[3]) {
             findings.add(Line::neither(format!("{prefix}p_value"), Unit::Number, test.p));
@@ -43,7 +46,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
             add_deadlines(findings, &cases, borders);
         }
         let load = if prefix.is_empty() { "load up to 1" } else { "overload" };
-        for (name, of) in [("temponet", &learned), ("edf", &edf)] {
+        for (name, of) in [("paper", learned), ("temponet", shipped), ("edf", edf)] {
             series.push((format!("{name}, {load}"), of.iter().map(|shares| mean(shares)).collect()));
         }
     }
@@ -58,7 +61,7 @@ fn conclude(findings: &mut Findings) {
     let of = |name: &str| findings.value(name);
     let is_biased = of("overload_p_value") < 0.05;
     let beside = format!(
-        "up to a load of 1 the test has p = {:.3}; in overload q1 meets {} and q4 {}, p = {:.2e}, {}; the stated distribution has quartile means of \
+        "without a shield, up to a load of 1 the test has p = {:.3}; in overload q1 meets {} and q4 {}, p = {:.2e}, {}; the stated distribution has quartile means of \
          {:.1}, {:.1}, {:.1} and {:.1} ms, not 12, 25, 55 and 180",
         of("p_value"),
         percent(of("overload_q1")),
@@ -103,16 +106,11 @@ fn add_deadlines(findings: &mut Findings, cases: &[Case], borders: [f64; 3]) {
 }
 
 /// Returns the share of jobs in time of each quartile, set by set. Sets without such jobs are left out.
-fn by_quartile(
-    context: &Context<'_>,
-    name: &str,
-    cases: &[Case],
-    borders: [f64; 3],
-) -> Result<[Vec<f64>; 4], ReproduceError> {
+fn by_quartile(entrant: &Entrant<'_>, cases: &[Case], borders: [f64; 3]) -> Result<[Vec<f64>; 4], ReproduceError> {
     let one = |case: &Case| -> Result<[Count; 4], CompareError> {
-        let mut scheduler = context.roster.build(name)?;
+        let mut scheduler = entrant.scheduler()?;
         let metrics = simulate(&case.set, case.seed, case.horizon, &mut *scheduler, &mut Unobserved)
-            .map_err(|error| CompareError::Run(name.into(), error))?;
+            .map_err(|error| CompareError::Run(entrant.name.clone(), error))?;
         let mut counts = [Count::default(); 4];
         for (task, of) in case.set.tasks.iter().zip(&metrics.tasks) {
             let count = &mut counts[quartile_of(task.deadline.0 as f64 / 1e6, borders)];

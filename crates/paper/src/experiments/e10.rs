@@ -84,7 +84,7 @@ fn add_times(
     settings: &Settings,
     (name, mapping): (&str, Mapping),
 ) -> Result<(), ReproduceError> {
-    let effort = TimingEffort { passes: settings.passes, controls: 0, mapping };
+    let effort = TimingEffort { passes: settings.passes, mapping, ..TimingEffort::default() };
     let figures =
         measure("given", context.model()?, settings.jobs, effort).map_err(|error| context.protocol_error(error))?;
     let micro = |what: &str, ns: f64| Line::lower(format!("{name}_{what}"), Unit::Microseconds, ns / 1e3);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
+use temponet::Model;
 use temponet::stages::Tokenizer;
-use temponet::{Mapping, Model};
 
 use crate::findings::words;
 use crate::plots::{Curve, log_panel};
@@ -24,7 +24,7 @@ struct Settings {
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
     let settings = protocol.settings(context.mode);
-    let effort = decision::TimingEffort { passes: settings.passes, controls: 0, mapping: Mapping::Greedy };
+    let effort = decision::TimingEffort { passes: settings.passes, ..Default::default() };
     let model = Arc::new(Model::random(Tokenizer::paper(), 1));
     // Sparse and dense attention with one row for each job, and our default with distinct rows only.
     let mut curves: Vec<Curve> = vec![Vec::new(); 3];

@@ -7,6 +7,7 @@ use temponet::stages::{Learned, Observation, Scale};
 use temponet::{Model, Options};
 use temponet_infer::reference;
 use temponet_lab::explain::diagnostics::alignment;
+use temponet_lab::roster::SHIELDED;
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, JobId, Scheduler};
 
@@ -100,7 +101,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 /// Returns the network in both variants, the scheduler as it ships, and classical schedulers.
 fn entrants<'a>(context: &'a Context<'_>, variants: &[Variant], classical: &[String]) -> Vec<Entrant<'a>> {
     let networks = variants.iter().map(|of| model_entrant(of.name, &of.model, of.options, false));
-    networks.chain(context.learned_and(classical)).collect()
+    let names: Vec<String> = [SHIELDED.to_string()].into_iter().chain(classical.iter().cloned()).collect();
+    networks.chain(context.entrants(&names)).collect()
 }
 
 /// Returns the scheduler as it ships.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::Deserialize;
 use temponet::stages::Learned;
-use temponet::{Model, Options, Temponet, Tuning};
+use temponet::{Model, Options};
 use temponet_lab::explain::diagnostics::{HeatMapCell, RunReport};
 use temponet_sched::build;
 
-use crate::{Context, Findings, Line, ReproduceError, Size, Unit};
+use crate::{Context, Findings, Line, PAPER, ReproduceError, Size, Unit, model_entrant};
 use temponet_lab::arena::Case;
 use temponet_lab::comparison::CompareError;
 use temponet_lab::explain::ModelRun;
@@ -30,17 +30,22 @@ struct Settings {
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
     let settings = protocol.settings(context.mode);
-    let model = context.model()?.clone();
     let many = protocol.cases_of("many", settings.many, settings.tasks)?;
     let one_core = protocol.cases("one_core", settings.one_core)?;
-    for (prefix, what, cases) in [("", "many tasks", many), ("one_core_", "one core", one_core)] {
-        let reports = reports(what, &cases, &model)?;
-        add_lines(findings, prefix, &reports);
+    let (paper, shipped) = (Inspected::paper()?, Inspected::shipped(context)?);
+    for (inspected, of, prefix, what, cases) in [
+        (&paper, "", "", "eight cores", &many),
+        (&paper, "", "one_core_", "one core", &one_core),
+        (&shipped, "temponet_", "", "eight cores", &many),
+        (&shipped, "temponet_", "one_core_", "one core", &one_core),
+    ] {
+        let reports = reports(what, cases, inspected)?;
+        add_lines(findings, of, prefix, &reports);
         let cells = together(&reports);
-        let title = if prefix.is_empty() { "What is chosen, eight cores" } else { "What is chosen, one core" };
+        let title = format!("What {} chooses, {what}", inspected.name);
         let caption = "How often a ready job is chosen, by its slack bin (to the right; X: impossible, L: late by wcet) and its remaining wcet as a \
              share of the greatest (upwards). Brighter is more often.";
-        findings.picture(title, caption, heat_map(&model.tokenizer, &cells).inline());
+        findings.picture(&title, caption, heat_map(&inspected.model.tokenizer, &cells).inline());
     }
     let of = |name: &str| findings.percent(name);
     let alpha = findings.value("alpha");
@@ -59,18 +64,41 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     Ok(())
 }
 
+/// A model whose decisions are looked into.
+pub(super) struct Inspected {
+    /// Name in the results.
+    pub name: &'static str,
+    /// The model.
+    pub model: Arc<Model>,
+    /// Whether the run is behind the shield.
+    is_shielded: bool,
+}
+
+impl Inspected {
+    /// The paper's own TempoNet, without a shield.
+    pub fn paper() -> Result<Inspected, ReproduceError> {
+        Ok(Inspected { name: PAPER.name, model: PAPER.model()?, is_shielded: false })
+    }
+
+    /// The network of the caller, behind its shield.
+    pub fn shipped(context: &Context<'_>) -> Result<Inspected, ReproduceError> {
+        Ok(Inspected { name: "temponet", model: context.model()?.clone(), is_shielded: true })
+    }
+}
+
 /// Inspects every decision of some runs.
-pub(super) fn reports(what: &str, cases: &[Case], model: &Arc<Model>) -> Result<Vec<RunReport>, ReproduceError> {
+pub(super) fn reports(what: &str, cases: &[Case], inspected: &Inspected) -> Result<Vec<RunReport>, ReproduceError> {
+    let Inspected { name, model, is_shielded } = inspected;
     let progress = Progress::steps(cases.len() as u64);
-    progress.say(&format!("looking inside: {what}"));
+    progress.say(&format!("looking inside {name}: {what}"));
     let one = |case: &Case| -> Result<RunReport, ReproduceError> {
-        let mut scheduler = Temponet::new(model.clone(), Options { tuning: Tuning::Off, ..Options::default() })?;
         let mut plain = Learned::new(model.clone(), Options::default())?;
+        let mut scheduler = model_entrant(name, model, Options::default(), *is_shielded).scheduler()?;
         let other = |name: &'static str| build(name).map(|scheduler| (name, scheduler)).map_err(CompareError::from);
         let mut others = [other("edf")?, other("srpt")?];
         let Case { set, seed, horizon } = case;
         let (seed, horizon) = (*seed, *horizon);
-        let run = ModelRun { set, seed, horizon, model, scheduler: &mut scheduler, plain: &mut plain };
+        let run = ModelRun { set, seed, horizon, model, scheduler: &mut *scheduler, plain: &mut plain };
         let report = explain_run(run, &mut others)?;
         progress.step();
         Ok(report)
@@ -80,17 +108,20 @@ pub(super) fn reports(what: &str, cases: &[Case], model: &Arc<Model>) -> Result<
     reports
 }
 
-/// Adds the figures of a workload; `prefix` begins their names.
-fn add_lines(findings: &mut Findings, prefix: &str, reports: &[RunReport]) {
+/// Adds the figures of a model on a workload, which begin the names of the figures.
+fn add_lines(findings: &mut Findings, model: &str, workload: &str, reports: &[RunReport]) {
+    let prefix = format!("{model}{workload}");
+    // The verdict is about the paper's own model.
+    let headline = |line: Line| if model.is_empty() { line.headline() } else { line };
     let of = |value: &dyn Fn(&RunReport) -> Option<f64>| reports.iter().filter_map(value).collect::<Vec<f64>>();
     let neither = |name: &str, unit, values: Vec<f64>| Line::neither(format!("{prefix}{name}"), unit, values);
-    findings.add(neither("alpha", Unit::Number, of(&|report| Some(report.rule.alpha))).headline());
+    findings.add(headline(neither("alpha", Unit::Number, of(&|report| Some(report.rule.alpha)))));
     let rule = Line::share(format!("{prefix}rule_agreement"), of(&|report| Some(report.rule.agreement.all)));
-    findings.add(rule.headline());
+    findings.add(headline(rule));
     findings.add(neither("rule_contested", Unit::Share, of(&|report| Some(report.rule.agreement.contested))));
     for (place, name) in ["edf", "srpt"].into_iter().enumerate() {
         let all = of(&|report| Some(report.agreement[place].agreement.all));
-        findings.add(neither(&format!("{name}_agreement"), Unit::Share, all).headline());
+        findings.add(headline(neither(&format!("{name}_agreement"), Unit::Share, all)));
         let contested = of(&|report| Some(report.agreement[place].agreement.contested));
         findings.add(neither(&format!("{name}_contested"), Unit::Share, contested));
     }

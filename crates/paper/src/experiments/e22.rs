@@ -11,7 +11,7 @@ use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, Scheduler};
 use temponet_train::{Recipe, Tokens};
 
-use super::e21::reports;
+use super::e21::{Inspected, reports};
 use crate::ablation::{Variant, VariantResult};
 use crate::plots::{Curve, panel, range, share_range};
 use crate::{Better, Context, Findings, Line, ReproduceError, Size, Unit};
@@ -54,24 +54,28 @@ const RANGE: f64 = 32.0;
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
     let settings = protocol.settings(context.mode);
-    let model = context.model()?.clone();
+    let (paper, shipped) = (Inspected::paper()?, Inspected::shipped(context)?);
     let range = contour(context, findings, &settings.contour)?;
     let mut by_load = Vec::new();
     for (n, load) in settings.loads.iter().enumerate() {
         let cases = protocol.cases_at("one_core", settings.inside, *load, n)?;
-        by_load.push((*load, reports(&format!("load {load}"), &cases, &model)?));
+        by_load.push((*load, reports(&format!("load {load}"), &cases, &paper)?));
     }
     q_values(findings, &by_load);
     entropies(findings, &by_load);
     let critical = protocol.cases("critical", settings.critical)?;
     let graded: Vec<Case> = critical.into_iter().map(graded).collect();
-    let looked = reports("criticality", &graded, &model)?;
-    let correlations: Vec<f64> = looked.iter().filter_map(|report| report.attention_criticality).collect();
-    findings.add(Line::new("attention_criticality", Unit::Number, Better::Higher, correlations).headline());
-    let urgency: Vec<f64> = looked.iter().filter_map(|report| report.attention_urgency).collect();
-    findings.add(Line::new("attention_urgency", Unit::Number, Better::Higher, urgency));
+    for (prefix, inspected) in [("", &paper), ("temponet_", &shipped)] {
+        let looked = reports("criticality", &graded, inspected)?;
+        let correlations: Vec<f64> = looked.iter().filter_map(|report| report.attention_criticality).collect();
+        let name = format!("{prefix}attention_criticality");
+        let line = Line::new(name, Unit::Number, Better::Higher, correlations);
+        findings.add(if prefix.is_empty() { line.headline() } else { line });
+        let urgency: Vec<f64> = looked.iter().filter_map(|report| report.attention_urgency).collect();
+        findings.add(Line::new(format!("{prefix}attention_urgency"), Unit::Number, Better::Higher, urgency));
+    }
     if let Some(case) = graded.first() {
-        attention(findings, case, &model, settings.shown)?;
+        attention(findings, case, &paper.model, settings.shown)?;
     }
     let layers: Vec<String> = (1..)
         .map_while(|layer| findings.line(&format!("entropy_layer_{layer}")))
