@@ -23,8 +23,40 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let series: Vec<(String, Vec<f64>)> = contest.contenders.iter().map(shares).collect();
     let groups = ["critical jobs in time".to_string(), "all jobs in time".into()];
     findings.share_bars("In time", "Means over the sets.", &groups, &series);
-    conclude(findings, &contest, learned);
+    let continuing = continuing(context, findings)?;
+    conclude(findings, &contest, learned, &continuing);
     Ok(())
+}
+
+/// Runs the same kind of sets where late jobs continue, and adds the figures. Returns a sentence about them.
+fn continuing(context: &Context<'_>, findings: &mut Findings) -> Result<String, ReproduceError> {
+    let protocol = context.protocol::<Size>()?;
+    let size = *protocol.settings(context.mode);
+    let bed = protocol.test_bed("automotive sets, late jobs continue", "continue", size)?.by_critical_jobs();
+    let contest = context.contest(&bed)?;
+    let Some(learned) = contest.learned() else { return Ok(String::new()) };
+    findings.add(contest.score_line("continuing_pitmd", learned, |run| run.pitmd));
+    findings.add(contest.line("continuing_compliance", learned, Unit::Share, Better::Higher, |run| run.in_time()));
+    let art = Unit::Milliseconds;
+    findings.add(contest.line("continuing_art_completed", learned, art, Better::Lower, |run| run.art_completed));
+    findings.add(contest.line("continuing_lateness", learned, art, Better::Lower, |run| run.lateness_p95));
+    for name in ["edf", "fcfs", "dios"] {
+        let Some(contender) = contest.contender(name) else { continue };
+        let pitmd = contender.estimate(|run| run.pitmd);
+        findings.add(Line::neither(format!("{name}_continuing_pitmd"), Unit::Share, pitmd));
+        let art = contender.estimate(|run| run.art_completed);
+        findings.add(Line::neither(format!("{name}_continuing_art_completed"), Unit::Milliseconds, art));
+    }
+    let of = |name: &str| findings.percent(name);
+    let best = contest.best_classical(Better::Higher, |run| run.pitmd);
+    Ok(format!(
+        "where late jobs continue it meets {} of the critical jobs, EDF {}, FCFS {}, DIOS {}, the best classical scheduler {}",
+        of("continuing_pitmd"),
+        of("edf_continuing_pitmd"),
+        of("fcfs_continuing_pitmd"),
+        of("dios_continuing_pitmd"),
+        best.map_or("–".into(), |(best, mean)| format!("{} as {}", percent(mean), best.name))
+    ))
 }
 
 /// Returns the name of a contender with its shares of critical jobs and of all jobs in time.
@@ -33,7 +65,7 @@ fn shares(of: &Contender) -> (String, Vec<f64>) {
     (of.name.clone(), shares.map(|share| share.unwrap_or(f64::NAN)).to_vec())
 }
 
-fn conclude(findings: &mut Findings, contest: &Contest, learned: &Contender) {
+fn conclude(findings: &mut Findings, contest: &Contest, learned: &Contender, continuing: &str) {
     let mut beside = format!(
         "EDF meets {} of the critical jobs, FCFS {}, DIOS {}",
         findings.percent("edf_pitmd"),
@@ -49,6 +81,7 @@ fn conclude(findings: &mut Findings, contest: &Contest, learned: &Contender) {
     }
     let edf = contest.share("edf").map_or("–".into(), percent);
     beside += &format!("; of all jobs it meets {}, EDF {edf}", findings.percent("compliance"));
+    beside += &format!("; {continuing}");
     beside += "; the paper's industrial traces are not published, and its response times have no unit";
     findings.judge(&beside);
 }
