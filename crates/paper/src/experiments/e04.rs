@@ -1,12 +1,24 @@
 //! E4: industrial software of mixed criticality on several cores: the share of critical jobs in time, and response times.
 
+use serde::Deserialize;
+
 use crate::contest::paired_gain;
-use crate::{Better, Contender, Contest, Context, Findings, Line, ReproduceError, Size, Unit};
+use crate::{Better, Contender, Contest, Context, Findings, Line, ReproduceError, Size, TestBed, Unit};
 use temponet_lab::stats::percent;
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    /// Runs in which late jobs are aborted.
+    abort: Size,
+    /// Runs in which late jobs continue. Their backlog grows with the length of the run, and with it the time of a decision.
+    #[serde(rename = "continue")]
+    continuing: Size,
+}
+
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Size>()?;
-    let size = *protocol.settings(context.mode);
+    let protocol = context.protocol::<Settings>()?;
+    let size = protocol.settings(context.mode).abort;
     let bed = protocol.test_bed("automotive sets", "automotive", size)?.by_critical_jobs();
     let contest = context.contest(&bed)?;
     let Some(learned) = contest.learned() else { return Err(context.protocol_error("nobody has learned anything")) };
@@ -30,9 +42,12 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 
 /// Runs the same kind of sets where late jobs continue, and adds the figures. Returns a sentence about them.
 fn continuing(context: &Context<'_>, findings: &mut Findings) -> Result<String, ReproduceError> {
-    let protocol = context.protocol::<Size>()?;
-    let size = *protocol.settings(context.mode);
+    let protocol = context.protocol::<Settings>()?;
+    let size = protocol.settings(context.mode).continuing;
+    // DASA plans over all ready jobs at each decision, which takes too long with a backlog.
+    let classical: Vec<String> = protocol.schedulers.iter().filter(|name| *name != "dasa").cloned().collect();
     let bed = protocol.test_bed("automotive sets, late jobs continue", "continue", size)?.by_critical_jobs();
+    let bed = TestBed { classical: &classical, ..bed };
     let contest = context.contest(&bed)?;
     let Some(learned) = contest.learned() else { return Ok(String::new()) };
     findings.add(contest.score_line("continuing_pitmd", learned, |run| run.pitmd));
