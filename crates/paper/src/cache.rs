@@ -6,6 +6,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use temponet::Model;
+
 use super::ReproduceError;
 
 /// A folder of findings and models.
@@ -82,7 +84,18 @@ impl Cache {
 
 /// Returns a hash of texts in order: FNV-1a over their bytes, with a zero byte after each text.
 pub fn key(parts: &[&str]) -> String {
-    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+    hash(parts.iter().flat_map(|part| part.bytes().chain([0])))
+}
+
+/// Returns a hash of a model's file. It covers the metadata as well as the tensors: the same weights with other tokens, another scale or another
+/// reserve for long slack are another scheduler.
+pub fn model_key(model: &Model) -> Result<String, ReproduceError> {
+    let bytes = model.to_bytes().map_err(|error| ReproduceError::Network(error.to_string()))?;
+    Ok(hash(bytes.into_iter()))
+}
+
+/// FNV-1a with 64 bits.
+fn hash(bytes: impl Iterator<Item = u8>) -> String {
     let hash =
         bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     format!("{hash:016x}")
@@ -97,6 +110,27 @@ mod tests {
         assert_eq!(key(&[]), "cbf29ce484222325", "the published offset");
         assert_ne!(key(&["ab", "c"]), key(&["a", "bc"]));
         assert_eq!(key(&["a"]), key(&["a"]));
+    }
+
+    #[test]
+    fn the_key_of_a_model_is_of_its_tokens_and_notes_too() {
+        use temponet::stages::Tokenizer;
+        let model = Model::random(Tokenizer::paper(), 1);
+        let of = |model: &Model| model_key(model).unwrap();
+        assert_eq!(
+            of(&model),
+            of(&Model::from_bytes(&model.to_bytes().unwrap()).unwrap()),
+            "the file has the same key"
+        );
+        let mut reserve = model.clone();
+        reserve.tokenizer.long_slack_reserve = 0.5;
+        let mut noted = model.clone();
+        noted.set_provenance("elsewhere".into());
+        for other in [&reserve, &noted] {
+            assert_eq!(other.weights.checksum(), model.weights.checksum(), "the tensors are the same");
+            assert_ne!(of(other), of(&model));
+        }
+        assert_ne!(of(&Model::random(Tokenizer::paper(), 2)), of(&model), "other tensors");
     }
 
     #[test]

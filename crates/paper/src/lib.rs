@@ -27,19 +27,19 @@ mod training;
 use std::time::Instant;
 
 use serde::de::DeserializeOwned;
-use temponet::{Model, NetworkError};
+use temponet::{Model, NetworkError, Options};
 use temponet_sim::SimError;
 use temponet_sim::generate::GenerateError;
 
 pub use ablation::{Ablation, Effort, Variant, VariantResult};
 pub use baselines::Baselines;
-pub use cache::{Cache, key};
+pub use cache::{Cache, key, model_key};
 pub use contest::{Contender, Contest, Entrant, RunFigures, RunMetric, TestBed, model_entrant};
 pub use experiments::ALL;
 pub use findings::{Findings, FindingsTable, Picture, Verdict};
 pub use line::{Better, Estimate, Line, Noise, Reference, Standing, Unit};
 pub use paper_model::{PAPER, PaperModel, READINGS};
-pub use protocol::{Mode, Protocol, Size, Workload};
+pub use protocol::{Mode, Protocol, Size, TimedSize, Workload};
 pub use training::{DeviceTrainer, History, Trained, Trainer, Training};
 
 use temponet_task::wording::did_you_mean;
@@ -143,20 +143,20 @@ pub fn find(name: &str) -> Result<&'static Experiment, ReproduceError> {
     found.ok_or_else(|| ReproduceError::Unknown(name.into()))
 }
 
-/// Returns the name of the cache file that holds the findings. It depends on the protocol, the mode, the caller's
-/// model, the readings of the paper, and the program version.
-fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster) -> String {
-    let checksum = |model: &std::sync::Arc<Model>| model.checksum().unwrap_or_default();
-    let model = roster.model.as_ref().map_or(String::new(), checksum);
-    let version = env!("CARGO_PKG_VERSION");
+/// Returns the name of the cache file that holds the findings. It depends on the protocol, the mode, the model's file, the options of the learned
+/// scheduler, the readings of the paper and the program version.
+fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster) -> Result<String, ReproduceError> {
+    let model = roster.model.as_ref().map_or(Ok(String::new()), |model| model_key(model))?;
+    // Latencies are measured anew each time; they are no choice of the caller.
+    let options = format!("{:?}", Options { calibration: None, ..roster.options });
+    let (papers, version) = (paper_model::fingerprint(), env!("CARGO_PKG_VERSION"));
     let name = experiment.id.to_lowercase();
-    let papers = paper_model::fingerprint();
-    format!("{name}-{}.json", key(&[experiment.protocol, mode.name(), &model, &papers, version]))
+    Ok(format!("{name}-{}.json", key(&[experiment.protocol, mode.name(), &model, &options, &papers, version])))
 }
 
 /// Returns the findings of an earlier run; none if there was no such run, or if its cache file is damaged.
 pub fn cached(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) -> Option<Findings> {
-    let bytes = cache.read(&file_of(experiment, mode, roster)).ok()??;
+    let bytes = cache.read(&file_of(experiment, mode, roster).ok()?).ok()??;
     serde_json::from_slice(&bytes).ok()
 }
 
@@ -191,11 +191,33 @@ pub fn run(
     findings.seconds = begin.elapsed().as_secs_f64();
     let content = serde_json::to_vec(&findings)
         .map_err(|error| ReproduceError::Cache(experiment.id.into(), error.to_string()))?;
-    cache.write(&file_of(experiment, mode, roster), &content)?;
+    cache.write(&file_of(experiment, mode, roster)?, &content)?;
     Ok(findings)
 }
 
 /// Returns the title of an experiment.
 pub fn title(experiment: &Experiment) -> Result<String, ReproduceError> {
     Ok(Protocol::<toml::Table>::parse(experiment.id, experiment.protocol)?.title)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet::Tuning;
+    use temponet::stages::Tokenizer;
+
+    #[test]
+    fn findings_of_other_metadata_or_options_are_kept_apart() {
+        let of = |model: &Model, options: Options| {
+            let roster = Roster { options, ..Roster::with(model.clone()) };
+            file_of(&ALL[0], Mode::Quick, &roster).unwrap()
+        };
+        let model = Model::random(Tokenizer::paper(), 1);
+        let mut other = model.clone();
+        other.tokenizer.long_slack_reserve = 0.5;
+        let (plain, untuned) = (Options::default(), Options { tuning: Tuning::Off, ..Options::default() });
+        assert_eq!(of(&model, plain), of(&model, plain));
+        assert_ne!(of(&model, plain), of(&other, plain));
+        assert_ne!(of(&model, plain), of(&model, untuned));
+    }
 }

@@ -4,7 +4,7 @@
 //! mode.
 
 use std::collections::BTreeMap;
-use temponet_task::Aim;
+use temponet_task::{Aim, Time};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -115,6 +115,31 @@ pub struct Size {
     pub jobs: u64,
     /// Limit on the computation of the clairvoyant optimum of one run, in seconds of one core.
     pub oracle_seconds: f64,
+}
+
+/// Number and length of the runs of a workload that all last the same time, however many jobs that is.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimedSize {
+    /// Number of sets, each of which is run once.
+    pub sets: u64,
+    /// Length of each run, in seconds.
+    pub seconds: f64,
+    /// Limit on the computation of the clairvoyant optimum of one run, in seconds of one core.
+    pub oracle_seconds: f64,
+}
+
+impl TimedSize {
+    /// Returns the same runs with another length, which [`TimedSize::lasting`] corrects.
+    pub fn size(self) -> Size {
+        Size { sets: self.sets, jobs: 1, oracle_seconds: self.oracle_seconds }
+    }
+
+    /// Gives runs their length. Modes of a set, which follow from the number of jobs, are not moved.
+    pub fn lasting(self, mut cases: Vec<Case>) -> Vec<Case> {
+        cases.iter_mut().for_each(|case| case.horizon = Time((self.seconds * 1e9) as u64));
+        cases
+    }
 }
 
 impl<S: DeserializeOwned> Protocol<S> {

@@ -12,7 +12,7 @@ use temponet::Model;
 use temponet_task::TaskSet;
 use temponet_train::{PhaseFigures, Recipe, Tokens, TrainError, TrainingDevice, TrainingObserver, UpdateFigures};
 
-use super::cache::{Cache, key};
+use super::cache::{Cache, key, model_key};
 use super::{Context, ReproduceError};
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
@@ -159,7 +159,7 @@ impl Context<'_> {
                 &serde_json::to_string(&training.recipe.tokenizer()).map_err(|error| self.broken("recipe", &error))?;
         }
         let set = training.set.map_or(String::new(), |set| format!("{set:?}"));
-        let begun = training.begin_with.map_or(String::new(), |model| model.checksum().unwrap_or_default());
+        let begun = training.begin_with.map_or(Ok(String::new()), model_key)?;
         let kind = self.trainer.kind();
         let name = format!("model-{}", key(&[env!("CARGO_PKG_VERSION"), &recipe, &set, &begun, kind]));
         let files = [".safetensors", ".json", ".checkpoint"].map(|ending| name.clone() + ending);

@@ -42,6 +42,11 @@ pub struct Options {
 /// Shares of urgent jobs above which sparse attention is halved, and below which it is whole again.
 const OVERLOAD: (f32, f32) = (0.30, 0.20);
 
+/// The overload detector: whether it is on after it has seen a share of urgent jobs, 0 to 1, if it `was_on` before. It goes on above 0.30 and off at 0.20.
+pub fn is_overloaded(was_on: bool, urgent: f32) -> bool {
+    urgent > if was_on { OVERLOAD.1 } else { OVERLOAD.0 }
+}
+
 /// The learned scheduler without a shield.
 pub struct Learned {
     model: Arc<Model>,
@@ -124,8 +129,7 @@ impl Learned {
     /// Reads the ready jobs: tokens, advice and overload.
     fn observe(&mut self, view: &SystemView<'_>) {
         self.observation.read(&self.model.tokenizer, &self.scale, view, self.options.sparse);
-        let limit = if self.is_overloaded { OVERLOAD.1 } else { OVERLOAD.0 };
-        self.is_overloaded = self.observation.urgent() > limit;
+        self.is_overloaded = is_overloaded(self.is_overloaded, self.observation.urgent());
         if self.is_overloaded && !self.options.keep_attention {
             self.observation.halve_attention();
         }

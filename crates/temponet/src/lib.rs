@@ -125,7 +125,7 @@ pub mod stages {
     pub use crate::continuous::Continuous;
     pub use crate::feature::{Feature, IdleFeature};
     pub use crate::growth::GrowthError;
-    pub use crate::learned::Learned;
+    pub use crate::learned::{Learned, is_overloaded};
     pub use crate::mapping::Mapper;
     pub use crate::model::provenance;
     pub use crate::observation::Observation;

@@ -1,11 +1,15 @@
 //! Training that starts from a model must not lose what the model can do.
 
 use temponet::Model;
-use temponet::stages::Tokenizer;
+use temponet::stages::{Learned, Tokenizer};
 use temponet_formats::builtin;
 use temponet_grad::{AdamSettings, Cpu};
-use temponet_task::TaskSet;
-use temponet_train::{DqnSettings, Learner, Method, NoObserver, PpoSettings, Recipe, Sample, Stage, TrainingRun};
+use temponet_sim::{Unobserved, simulate};
+use temponet_task::{Task, TaskSet, Time};
+use temponet_train::{
+    CloningSettings, DqnSettings, Learner, Method, NetworkShape, NoObserver, PpoSettings, Recipe, Sample, Stage,
+    TrainingRun,
+};
 
 type Device = Cpu<f32>;
 
@@ -30,6 +34,57 @@ fn q_learning_does_not_destroy_the_model_it_begins_with() {
         assert!(figures.score >= 0.8 && figures.loss < 2.0, "{figures:?}");
     }
     assert!(run.model().never_idles() && run.model().provenance().unwrap().contains("recipes/default"));
+}
+
+/// Two jobs every 10 ms, of 2 and of 7 ms, with these deadlines.
+fn pair(deadlines: [u64; 2]) -> TaskSet {
+    let task = |(wcet, deadline)| Task {
+        deadline: Time::from_ms(deadline),
+        ..Task::periodic("task", Time::from_ms(10), Time::from_ms(wcet))
+    };
+    TaskSet::new("pair", [2, 7].into_iter().zip(deadlines).map(task).collect(), 1)
+}
+
+fn small(method: Method, phases: u64) -> Recipe {
+    let mut recipe = Recipe { stage: vec![stage(phases, method)], seed: 2, ..Recipe::default() };
+    recipe.network = NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 16, slots: None };
+    recipe.optimizer.rate = 2e-3;
+    (recipe.validation.runs, recipe.validation.length) = (2, 200.0);
+    recipe
+}
+
+/// A saved model whose idling is worth −10⁶ and that has no value head is far from any Q-value: Q-learning that takes its outputs as they are
+/// spends its updates on that constant and learns nothing.
+#[test]
+fn a_saved_model_goes_on_learning() {
+    // The long job must come first. What the models have learned before is the opposite.
+    let (set, opposite) = (pair([10, 8]), pair([3, 10]));
+    let dqn = |plain: bool| {
+        let dqn = DqnSettings { steps: 1_200, learn_from: 200, environments: 8, ..DqnSettings::default() };
+        if plain { DqnSettings { double: false, dueling: false, huber: None, ..dqn } } else { dqn }
+    };
+    let compliance = |model: &Model| {
+        let mut scheduler = Learned::new(model.clone().into(), temponet::Options::default()).unwrap();
+        simulate(&set, 1_000, Time::from_secs(3), &mut scheduler, &mut Unobserved).unwrap().jobs.compliance()
+    };
+    let cloning = CloningSettings { teacher: "srpt".into(), updates: 100, steps: 1_000, ..CloningSettings::default() };
+    let before = [
+        (small(Method::Cloning(cloning), 2), &set),
+        (small(Method::Dqn(dqn(false)), 4), &opposite),
+        (small(Method::Dqn(dqn(true)), 4), &opposite),
+    ];
+    for (place, (recipe, learned_on)) in before.into_iter().enumerate() {
+        let mut run = TrainingRun::new(Device::default(), recipe, Some(learned_on.clone()), None);
+        run.train(&mut NoObserver).unwrap();
+        let saved = Model::from_bytes(&run.model().to_bytes().unwrap()).unwrap();
+        assert!(saved.never_idles() && compliance(&saved) < 0.99, "{place}: there is something to learn");
+        for plain in [false, true] {
+            let recipe = small(Method::Dqn(dqn(plain)), 4);
+            let mut again = TrainingRun::new(Device::default(), recipe, Some(set.clone()), Some(&saved.weights));
+            again.train(&mut NoObserver).unwrap();
+            assert_eq!(compliance(&again.model()), 1.0, "{place}, plain {plain}: {:?}", again.figures());
+        }
+    }
 }
 
 #[test]

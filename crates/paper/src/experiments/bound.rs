@@ -26,36 +26,33 @@ struct Settings {
 }
 
 /// A Markov decision problem whose states are slacks in ascending order.
-struct Problem {
+pub(super) struct Problem {
     /// Slack of each state.
-    slacks: Vec<f64>,
+    pub slacks: Vec<f64>,
     /// Rewards, by action and state.
-    rewards: Vec<Vec<f64>>,
+    pub rewards: Vec<Vec<f64>>,
     /// Transition probabilities, by action, state and next state.
-    transitions: Vec<Vec<Vec<f64>>>,
+    pub transitions: Vec<Vec<Vec<f64>>>,
 }
 
 /// Constants that the bound depends on.
-struct Constants {
+pub(super) struct Constants {
     /// Lipschitz constant of the rewards over slack.
-    reward: f64,
+    pub reward: f64,
     /// Lipschitz constant of the transitions over slack, in total variation.
-    transition: f64,
+    pub transition: f64,
     /// Greatest absolute reward.
-    greatest: f64,
+    pub greatest: f64,
 }
 
 impl Problem {
     /// Computes the optimal values by value iteration, until no value changes by 1e-12 or more. Every state behaves like its representative.
-    fn solve(&self, gamma: f64, representative: impl Fn(usize) -> usize) -> Vec<f64> {
+    pub fn solve(&self, gamma: f64, representative: impl Fn(usize) -> usize) -> Vec<f64> {
         let mut values = vec![0.0; self.slacks.len()];
         loop {
-            let worth = |state: usize, action: usize| {
-                let next = &self.transitions[action][state];
-                self.rewards[action][state] + gamma * next.iter().zip(&values).map(|(p, value)| p * value).sum::<f64>()
-            };
             let best = |state: usize| {
-                (0..self.rewards.len()).map(|action| worth(representative(state), action)).fold(f64::MIN, f64::max)
+                let worth = |action: usize| self.worth(gamma, &values, representative(state), action);
+                (0..self.rewards.len()).map(worth).fold(f64::MIN, f64::max)
             };
             let next: Vec<f64> = (0..values.len()).map(best).collect();
             let moved = distance(&next, &values);
@@ -66,8 +63,14 @@ impl Problem {
         }
     }
 
+    /// Returns the value of an action in a state if the states after it have these values.
+    pub fn worth(&self, gamma: f64, values: &[f64], state: usize, action: usize) -> f64 {
+        let next = &self.transitions[action][state];
+        self.rewards[action][state] + gamma * next.iter().zip(values).map(|(p, value)| p * value).sum::<f64>()
+    }
+
     /// Computes the constants of the bound.
-    fn constants(&self) -> Constants {
+    pub fn constants(&self) -> Constants {
         let (mut reward, mut transition) = (0.0f64, 0.0f64);
         for (rewards, transitions) in self.rewards.iter().zip(&self.transitions) {
             // Neighbors suffice, because both distances add up along the line.
@@ -86,7 +89,7 @@ impl Problem {
     }
 
     /// The smooth problem. Waiting loses slack; running loses less and earns more the later it begins. Both outcomes are random.
-    fn smooth(points: usize) -> Problem {
+    pub fn smooth(points: usize) -> Problem {
         let slacks: Vec<f64> = (0..points).map(|at| at as f64 / (points - 1) as f64).collect();
         let around = |centre: f64| {
             let weights: Vec<f64> =
@@ -104,7 +107,7 @@ impl Problem {
     }
 
     /// The hard problem. A slack s leads to the best state forever with probability s, otherwise to the worst state forever.
-    fn hard(points: usize) -> Problem {
+    pub fn hard(points: usize) -> Problem {
         let mut slacks: Vec<f64> = (0..points).map(|at| at as f64 / (points - 1) as f64).collect();
         // The two final states lie beyond the grid, at its last slack, where nothing is quantized.
         slacks.extend([1.0, 1.0]);
@@ -121,7 +124,7 @@ impl Problem {
 }
 
 /// Returns the greatest absolute difference.
-fn distance(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 

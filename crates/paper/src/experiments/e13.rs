@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::ablation::{Effort, Variant};
 use crate::adaptation::adapted;
 use crate::plots::{Curve, share_panel};
-use crate::{Baselines, Context, Findings, Line, ReproduceError, Trained};
+use crate::{Baselines, Context, Findings, Line, ReproduceError, Trained, Unit};
 use temponet_lab::arena::Case;
 use temponet_lab::stats::mean;
 
@@ -33,6 +33,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     // Share of jobs in time of each set and seed, by number of episodes.
     let counts: Vec<u64> = [0].into_iter().chain(settings.episodes.iter().copied()).collect();
     let mut shares: Vec<Vec<f64>> = vec![Vec::new(); counts.len()];
+    // The same shares, as what is left to the optimum and to the best classical scheduler of each set.
+    let mut gaps: [Vec<Vec<f64>>; 2] = std::array::from_fn(|_| vec![Vec::new(); counts.len()]);
     let mut baselines: Vec<Baselines> = Vec::new();
     for case in &protocol.cases("sets", effort.test)? {
         let cases = (0..settings.runs).map(|run| Case { seed: case.seed + STEP * run, ..case.clone() }).collect();
@@ -43,21 +45,38 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         named.extend(variants.iter().map(|variant| variant.name.clone()).zip(trained));
         let bed = protocol.test_bed_of("mode switch", cases, effort.test);
         let held = context.contest_models(&bed, named)?;
-        shares.iter_mut().zip(&held.results).for_each(|(shares, result)| shares.extend(result.shares()));
-        baselines.push(held.contest.baselines());
+        let own = held.contest.baselines();
+        let best = [own.optimum.map(|(optimum, _)| optimum), own.best].map(|share| share.unwrap_or(f64::NAN));
+        for (place, result) in held.results.iter().enumerate() {
+            shares[place].extend(result.shares());
+            for (gaps, best) in gaps.iter_mut().zip(best) {
+                gaps[place].extend(result.shares().iter().map(|share| 1.0 - share / best));
+            }
+        }
+        baselines.push(own);
     }
     let baselines = averaged(&baselines);
-    let optimum = baselines.optimum.map_or(f64::NAN, |(optimum, _)| optimum);
-    for (count, shares) in counts.iter().zip(&shares) {
-        findings.add(Line::share(format!("episodes_{count}"), shares).beside_baselines(&baselines));
-        findings.add(Line::share(format!("gap_after_{count}"), optimum - mean(shares)));
+    let [to_optimum, to_classical] = &gaps;
+    for (place, count) in counts.iter().enumerate() {
+        findings.add(Line::share(format!("episodes_{count}"), &shares[place]).beside_baselines(&baselines));
+        findings.add(Line::lower(format!("gap_after_{count}"), Unit::Share, &to_optimum[place]));
+        findings.add(Line::lower(format!("gap_to_classical_after_{count}"), Unit::Share, &to_classical[place]));
     }
     if let (Some(first), Some(last)) = (shares.first(), shares.last()) {
         let gains: Vec<f64> = last.iter().zip(first).map(|(last, first)| last - first).collect();
         findings.add(Line::share("gain_of_20_episodes", gains).headline());
     }
     draw(findings, &counts, &shares, &baselines);
-    findings.judge_claim(&baselines.sentence("runs"));
+    let gap = |name: &str, count: Option<&u64>| {
+        count.map_or("–".into(), |count| findings.percent(&format!("{name}_after_{count}")))
+    };
+    let beside = format!(
+        "{}; {} of the best classical scheduler's share is missing without adaptation and {} after it",
+        baselines.sentence("runs"),
+        gap("gap_to_classical", counts.first()),
+        gap("gap_to_classical", counts.last())
+    );
+    findings.judge_claim(&beside);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use temponet_train::{Method, Recipe};
 use crate::ablation::{Effort, Variant, VariantResult};
 use crate::plots::{Curve, share_panel};
 use crate::{Context, Findings, Line, ReproduceError, Unit};
-use temponet_lab::stats::percent;
+use temponet_lab::stats::{mean, percent};
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,7 +61,15 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let caption = "After cloning alone at zero episodes, then as Q-learning goes on; means over the seeds.";
     findings.plot("Convergence", caption, panel, &names);
     ablation.add_classical(findings);
-    findings.judge_claim(&ablation.baselines_sentence());
+    let reached = |name: &str| ablation.result(name).map_or("–".into(), |of| best_score(of));
+    let beside = format!(
+        "the threshold is {}, and the best scores on validation jobs are {} from random weights and {} after cloning; {}",
+        percent(settings.threshold),
+        reached("random"),
+        reached("warm"),
+        ablation.baselines_sentence()
+    );
+    findings.judge_claim(&beside);
     Ok(())
 }
 
@@ -92,6 +100,12 @@ fn episodes_to(result: &VariantResult, threshold: f64, per_phase: u64) -> Vec<Op
         })
     };
     result.trained.iter().map(of_one).collect()
+}
+
+/// Formats the best validation score of each training, averaged over the trainings.
+fn best_score(result: &VariantResult) -> String {
+    let best = |scores: Vec<f64>| scores.into_iter().fold(0.0, f64::max);
+    percent(mean(&result.scores().into_iter().map(best).collect::<Vec<f64>>()))
 }
 
 /// Returns the validation score over the episodes of Q-learning, averaged over the trainings.

@@ -45,19 +45,25 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         findings.add(held.share_line(format!("adapted_{cores}_cores_{load}"), adapted));
         let Baselines { best, optimum, .. } = held.contest.baselines();
         let optimum = optimum.map_or(f64::NAN, |(optimum, _)| optimum);
-        let gaps: Vec<f64> = zero.shares().iter().map(|share| optimum - share).collect();
-        findings.add(Line::lower(format!("gap_{cores}_cores_{load}"), Unit::Share, gaps).headline());
-        shares.push([zero.mean_share(), adapted.mean_share(), best.unwrap_or(f64::NAN), optimum]);
+        let best = best.unwrap_or(f64::NAN);
+        for (name, model) in [("gap", zero), ("adapted_gap", adapted)] {
+            let to = |best: f64| model.shares().iter().map(|share| best - share).collect::<Vec<f64>>();
+            let line = Line::lower(format!("{name}_{cores}_cores_{load}"), Unit::Share, to(optimum));
+            findings.add(if name == "gap" { line.headline() } else { line });
+            findings.add(Line::lower(format!("{name}_to_classical_{cores}_cores_{load}"), Unit::Share, to(best)));
+        }
+        shares.push([zero.mean_share(), adapted.mean_share(), best, optimum]);
     }
     draw(findings, &shares, *episodes);
     let (least, most) = share_range(shares.iter().map(|[zero, ..]| *zero));
-    let below: Vec<f64> = shares.iter().map(|[zero, _, best, _]| best - zero).collect();
+    let below = |place: usize| mean(&shares.iter().map(|shares| shares[2] - shares[place]).collect::<Vec<f64>>());
     let is_worse = shares.iter().filter(|[zero, adapted, ..]| adapted < zero).count();
     let beside = format!(
-        "as it is the model meets {} to {}, {} points below the best classical scheduler on average, and {is_worse} of {} adaptations make it worse",
+        "as it is the model meets {} to {}, {} points below the best classical scheduler on average, adapted {} points below; {is_worse} of {} adaptations make it worse",
         percent(least),
         percent(most),
-        points(mean(&below)),
+        points(below(0)),
+        points(below(1)),
         WHERE.len()
     );
     findings.judge_claim(&beside);

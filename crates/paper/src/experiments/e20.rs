@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use temponet::stages::{Learned, Observation, Scale};
+use temponet::stages::{Learned, Observation, Scale, Tokenizer, is_overloaded};
 use temponet::{Model, Options};
 use temponet_infer::reference;
 use temponet_lab::explain::diagnostics::alignment;
 use temponet_lab::roster::SHIELDED;
 use temponet_sim::{Engine, SimError, Unobserved};
-use temponet_task::{Assignment, JobId, Scheduler};
+use temponet_task::{Assignment, JobId, Mode, Scheduler, System, SystemView, Time};
 
 use crate::contest::paired_gain;
 use crate::{
-    Better, Contender, Contest, Context, Entrant, Findings, Line, ReproduceError, Size, TestBed, Unit, model_entrant,
+    Better, Contender, Contest, Context, Entrant, Findings, Line, PAPER, Protocol, ReproduceError, TestBed, TimedSize, Unit,
+    model_entrant,
 };
 use temponet_lab::arena::Case;
 use temponet_lab::measure::latency::Timed;
@@ -26,9 +27,11 @@ struct Settings {
     /// Number of tasks in each set.
     tasks: usize,
     /// Runs in which late jobs are aborted.
-    size: Size,
+    size: TimedSize,
     /// Runs in which late jobs continue. They show the lateness and the overload detector, which counts late jobs.
-    late: Size,
+    late: TimedSize,
+    /// Peaks of the load.
+    peak: Peak,
     /// Duration of the tick that a decision must fit into, in microseconds.
     tick_us: f64,
     /// Value added to the attention logits of jobs with long slack.
@@ -37,6 +40,37 @@ struct Settings {
     inspected: usize,
     /// Interval between two inspected decisions, in decisions.
     look_every: u64,
+}
+
+/// Peaks of the load: for a share of every period, it rises from a lower level so that its mean stays as it is.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Peak {
+    /// Load per core during a peak.
+    load: f64,
+    /// Period, in seconds.
+    every: f64,
+    /// Share of the period that is a peak, at its end.
+    share: f64,
+}
+
+impl Peak {
+    /// Adds the peaks to a run.
+    fn add_to(self, case: &mut Case) {
+        let mean = case.set.mean_utilization() / case.set.cores as f64;
+        let low = (mean - self.share * self.load) / (1.0 - self.share);
+        let mode = |name: &str, seconds: f64, load: f64| {
+            let at = Time((seconds * 1e9) as u64);
+            Mode { name: name.into(), at, work: load / mean, rate: 1.0, tasks: None }
+        };
+        let periods = (case.horizon.0 as f64 / 1e9 / self.every).ceil() as u32;
+        case.set.modes = (0..periods)
+            .flat_map(|period| {
+                let begin = f64::from(period) * self.every;
+                [mode("between", begin, low), mode("peak", begin + (1.0 - self.share) * self.every, self.load)]
+            })
+            .collect();
+    }
 }
 
 /// A way of running the network.
@@ -55,16 +89,20 @@ struct Inspected {
     entropy: f64,
     /// Share of decisions that take longer than the tick on this machine.
     overruns: f64,
-    /// Share of the inspected decisions at which the overload detector fires.
+    /// Share of the decisions at which the overload detector is on, with its hysteresis and the first bin of the model's tokens.
     fired: f64,
+    /// The same if the first bin were that of the paper's tokens.
+    fired_by_paper: f64,
+    /// Number of ready jobs at a decision.
+    ready: f64,
 }
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
     let settings = protocol.settings(context.mode);
-    let size = settings.size;
-    let bed = protocol.test_bed_of("stress", protocol.cases_of("abort", size, settings.tasks)?, size);
-    let variants = variants(context.model()?, settings.reserve);
+    let cases = cases(&protocol, "abort", settings, settings.size)?;
+    let bed = protocol.test_bed_of("stress", cases, settings.size.size());
+    let variants = variants(&PAPER.model()?, settings.reserve);
     let contest = context.contest_of(&bed, &entrants(context, &variants, bed.classical))?;
     for variant in &variants {
         let name = variant.name;
@@ -98,6 +136,18 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     Ok(())
 }
 
+/// Returns the runs of a workload, with their length and peaks.
+fn cases(
+    protocol: &Protocol<Settings>,
+    workload: &str,
+    settings: &Settings,
+    size: TimedSize,
+) -> Result<Vec<Case>, ReproduceError> {
+    let mut cases = size.lasting(protocol.cases_of(workload, size.size(), settings.tasks)?);
+    cases.iter_mut().for_each(|case| settings.peak.add_to(case));
+    Ok(cases)
+}
+
 /// Returns the network in both variants, the scheduler as it ships, and classical schedulers.
 fn entrants<'a>(context: &'a Context<'_>, variants: &[Variant], classical: &[String]) -> Vec<Entrant<'a>> {
     let networks = variants.iter().map(|of| model_entrant(of.name, &of.model, of.options, false));
@@ -119,8 +169,8 @@ fn conclude(findings: &mut Findings, contest: &Contest, continuing: &Contest) {
     let share = |name: &str| findings.percent(name);
     let best = contest.best_classical(Better::Higher, |run| run.in_time());
     let beside = format!(
-        "run by run the mitigations are worth {} points where late jobs are aborted and the overload detector fires in {} of the decisions looked at, {} points where they \
-         continue and it fires in {} (the paper: 5.50); overruns of the tick go from {} to {} (2% to 0.1%); EDF meets {}, SRPT {}, {} {}, the scheduler as it ships {}",
+        "run by run the mitigations are worth {} points where late jobs are aborted and the overload detector is on in {} of the decisions, {} points where they \
+         continue and it is on in {} (the paper: 5.50); overruns of the tick go from {} to {} (2% to 0.1%); EDF meets {}, SRPT {}, {} {}, the scheduler as it ships {}",
         gain(contest),
         share("detector_mitigated"),
         gain(continuing),
@@ -165,17 +215,23 @@ fn inspect(variant: &Variant, case: &Case, settings: &Settings) -> Result<Inspec
     timed.start(engine.system()).map_err(SimError::NotApplicable)?;
     let scale = Scale::of(&model.tokenizer, engine.system());
     let (mut observation, mut assignment) = (Observation::default(), Assignment::default());
-    let (mut alignments, mut entropies, mut fired) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut alignments, mut entropies) = (Vec::new(), Vec::new());
+    let mut detector = PaperDetector::new(engine.system());
+    let (mut decisions, mut fired, mut fired_by_paper, mut ready) = (0u64, 0u64, 0u64, 0usize);
     let last = model.weights.architecture.layers - 1;
     while engine.advance(&mut Unobserved) {
         let view = engine.view();
         assignment.reset(case.set.cores);
         timed.decide(&view, &mut assignment);
+        if view.active.len() > view.cores() {
+            decisions += 1;
+            fired += u64::from(timed.inner().is_overloaded());
+            fired_by_paper += u64::from(detector.is_on_at(&view));
+            ready += view.active.len();
+        }
         if timed.latencies.count().is_multiple_of(settings.look_every) && !view.active.is_empty() {
             observation.read(&model.tokenizer, &scale, &view, true);
-            let is_overloaded = timed.inner().is_overloaded();
-            fired.push(f64::from(u8::from(is_overloaded)));
-            if !variant.options.keep_attention && is_overloaded {
+            if !variant.options.keep_attention && timed.inner().is_overloaded() {
                 observation.halve_attention();
             }
             let trace = reference(&model.weights, &observation.rows());
@@ -190,7 +246,38 @@ fn inspect(variant: &Variant, case: &Case, settings: &Settings) -> Result<Inspec
     let over = timed.latencies.buckets().filter(|(ns, _)| *ns as f64 > settings.tick_us * 1e3);
     let over: u64 = over.map(|(_, count)| count).sum();
     let overruns = over as f64 / timed.latencies.count().max(1) as f64;
-    Ok(Inspected { alignment: mean(&alignments), entropy: mean(&entropies), overruns, fired: mean(&fired) })
+    let per_decision = |count: f64| count / decisions.max(1) as f64;
+    Ok(Inspected {
+        alignment: mean(&alignments),
+        entropy: mean(&entropies),
+        overruns,
+        fired: per_decision(fired as f64),
+        fired_by_paper: per_decision(fired_by_paper as f64),
+        ready: per_decision(ready as f64),
+    })
+}
+
+/// The overload detector with the bins of the paper's tokens, whatever the tokens of the model are.
+struct PaperDetector {
+    tokenizer: Tokenizer,
+    scale: Scale,
+    observation: Observation,
+    is_on: bool,
+}
+
+impl PaperDetector {
+    fn new(system: &System) -> PaperDetector {
+        let tokenizer = Tokenizer::paper();
+        let scale = Scale::of(&tokenizer, system);
+        PaperDetector { tokenizer, scale, observation: Observation::default(), is_on: false }
+    }
+
+    /// Looks at the ready jobs, and returns whether the detector is on.
+    fn is_on_at(&mut self, view: &SystemView<'_>) -> bool {
+        self.observation.read(&self.tokenizer, &self.scale, view, false);
+        self.is_on = is_overloaded(self.is_on, self.observation.urgent());
+        self.is_on
+    }
 }
 
 /// Returns the entropy of a query's attention, in nats.
@@ -214,6 +301,8 @@ fn look_inside(
     findings.add(Line::lower(format!("entropy_{name}"), Unit::Number, of(|seen| seen.entropy)));
     findings.add(Line::lower(format!("overruns_{name}"), Unit::Share, of(|seen| seen.overruns)));
     findings.add(Line::neither(format!("detector_{name}"), Unit::Share, of(|seen| seen.fired)));
+    findings.add(Line::neither(format!("detector_paper_bins_{name}"), Unit::Share, of(|seen| seen.fired_by_paper)));
+    findings.add(Line::neither(format!("ready_jobs_{name}"), Unit::Number, of(|seen| seen.ready)));
     Ok(())
 }
 
@@ -225,7 +314,7 @@ fn continuing(
     variants: &[Variant],
 ) -> Result<Contest, ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
-    let cases = protocol.cases_of("continue", settings.late, settings.tasks)?;
+    let cases = cases(&protocol, "continue", settings, settings.late)?;
     let classical = ["edf", "srpt", "mh-edf"].map(String::from);
     let label = "stress, late jobs continue".to_string();
     let bed = TestBed { label, cases, classical: &classical, oracle: None };

@@ -24,6 +24,8 @@ mod e19;
 mod e20;
 mod e21;
 mod e22;
+mod readings;
+mod theory;
 
 use super::Experiment;
 
@@ -64,4 +66,5 @@ pub static ALL: &[Experiment] = experiments![
     "E22" e22,
     "counterexample" counterexample,
     "bound" bound,
+    "theory" theory,
 ];
