@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use temponet::stages::{Learned, Observation, Scale, Tokenizer, is_overloaded};
+use temponet::stages::{Learned, Observation, Scale};
 use temponet::{Model, Options};
 use temponet_infer::reference;
 use temponet_lab::explain::diagnostics::alignment;
 use temponet_lab::roster::SHIELDED;
 use temponet_sim::{Engine, SimError, Unobserved};
-use temponet_task::{Assignment, JobId, Mode, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, JobId, Mode, Scheduler, Time};
 
 use crate::contest::paired_gain;
 use crate::{
@@ -89,10 +89,8 @@ struct Inspected {
     entropy: f64,
     /// Share of decisions that take longer than the tick on this machine.
     overruns: f64,
-    /// Share of the decisions at which the overload detector is on, with its hysteresis and the first bin of the model's tokens.
+    /// Share of the decisions at which the overload detector is on, with its hysteresis.
     fired: f64,
-    /// The same if the first bin were that of the paper's tokens.
-    fired_by_paper: f64,
     /// Number of ready jobs at a decision.
     ready: f64,
 }
@@ -216,8 +214,7 @@ fn inspect(variant: &Variant, case: &Case, settings: &Settings) -> Result<Inspec
     let scale = Scale::of(&model.tokenizer, engine.system());
     let (mut observation, mut assignment) = (Observation::default(), Assignment::default());
     let (mut alignments, mut entropies) = (Vec::new(), Vec::new());
-    let mut detector = PaperDetector::new(engine.system());
-    let (mut decisions, mut fired, mut fired_by_paper, mut ready) = (0u64, 0u64, 0u64, 0usize);
+    let (mut decisions, mut fired, mut ready) = (0u64, 0u64, 0usize);
     let last = model.weights.architecture.layers - 1;
     while engine.advance(&mut Unobserved) {
         let view = engine.view();
@@ -226,7 +223,6 @@ fn inspect(variant: &Variant, case: &Case, settings: &Settings) -> Result<Inspec
         if view.active.len() > view.cores() {
             decisions += 1;
             fired += u64::from(timed.inner().is_overloaded());
-            fired_by_paper += u64::from(detector.is_on_at(&view));
             ready += view.active.len();
         }
         if timed.latencies.count().is_multiple_of(settings.look_every) && !view.active.is_empty() {
@@ -252,32 +248,8 @@ fn inspect(variant: &Variant, case: &Case, settings: &Settings) -> Result<Inspec
         entropy: mean(&entropies),
         overruns,
         fired: per_decision(fired as f64),
-        fired_by_paper: per_decision(fired_by_paper as f64),
         ready: per_decision(ready as f64),
     })
-}
-
-/// The overload detector with the bins of the paper's tokens, whatever the tokens of the model are.
-struct PaperDetector {
-    tokenizer: Tokenizer,
-    scale: Scale,
-    observation: Observation,
-    is_on: bool,
-}
-
-impl PaperDetector {
-    fn new(system: &System) -> PaperDetector {
-        let tokenizer = Tokenizer::paper();
-        let scale = Scale::of(&tokenizer, system);
-        PaperDetector { tokenizer, scale, observation: Observation::default(), is_on: false }
-    }
-
-    /// Looks at the ready jobs, and returns whether the detector is on.
-    fn is_on_at(&mut self, view: &SystemView<'_>) -> bool {
-        self.observation.read(&self.tokenizer, &self.scale, view, false);
-        self.is_on = is_overloaded(self.is_on, self.observation.urgent());
-        self.is_on
-    }
 }
 
 /// Returns the entropy of a query's attention, in nats.
@@ -301,7 +273,6 @@ fn look_inside(
     findings.add(Line::lower(format!("entropy_{name}"), Unit::Number, of(|seen| seen.entropy)));
     findings.add(Line::lower(format!("overruns_{name}"), Unit::Share, of(|seen| seen.overruns)));
     findings.add(Line::neither(format!("detector_{name}"), Unit::Share, of(|seen| seen.fired)));
-    findings.add(Line::neither(format!("detector_paper_bins_{name}"), Unit::Share, of(|seen| seen.fired_by_paper)));
     findings.add(Line::neither(format!("ready_jobs_{name}"), Unit::Number, of(|seen| seen.ready)));
     Ok(())
 }
