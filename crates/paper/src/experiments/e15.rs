@@ -61,12 +61,12 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let caption = "After cloning alone at zero episodes, then as Q-learning goes on; means over the seeds.";
     findings.plot("Convergence", caption, panel, &names);
     ablation.add_classical(findings);
-    let reached = |name: &str| ablation.result(name).map_or("–".into(), |of| best_score(of));
+    let course = |name: &str| ablation.result(name).map_or("–".into(), |of| course(of, settings));
     let beside = format!(
-        "the threshold is {}, and the best scores on validation jobs are {} from random weights and {} after cloning; {}",
+        "the threshold of {} is reached by {} from random weights and by {} after cloning; {}",
         percent(settings.threshold),
-        reached("random"),
-        reached("warm"),
+        course("random"),
+        course("warm"),
         ablation.baselines_sentence()
     );
     findings.judge_claim(&beside);
@@ -102,10 +102,12 @@ fn episodes_to(result: &VariantResult, threshold: f64, per_phase: u64) -> Vec<Op
     result.trained.iter().map(of_one).collect()
 }
 
-/// Formats the best validation score of each training, averaged over the trainings.
-fn best_score(result: &VariantResult) -> String {
-    let best = |scores: Vec<f64>| scores.into_iter().fold(0.0, f64::max);
-    percent(mean(&result.scores().into_iter().map(best).collect::<Vec<f64>>()))
+/// Says how many trainings reach the threshold, and how far they come on validation jobs on average.
+fn course(result: &VariantResult, settings: &Settings) -> String {
+    let reached = episodes_to(result, settings.threshold, settings.episodes_per_phase);
+    let best: Vec<f64> = result.scores().into_iter().map(|scores| scores.into_iter().fold(0.0, f64::max)).collect();
+    let count = reached.iter().flatten().count();
+    format!("{count} of {} trainings (at best {} on average)", reached.len(), percent(mean(&best)))
 }
 
 /// Returns the validation score over the episodes of Q-learning, averaged over the trainings.
