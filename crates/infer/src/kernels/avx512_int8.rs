@@ -125,6 +125,10 @@ impl Engine for Avx512Int8 {
         self.plain.add(sum, other);
     }
 
+    fn add_elements(self, sum: &mut [f32], elements: &[f32]) {
+        self.plain.add(sum, elements);
+    }
+
     fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32) {
         self.plain.add_scaled(sum, other, factor);
     }

@@ -306,6 +306,10 @@ macro_rules! f32_engine {
                 unsafe { add(sum.len(), sum.as_mut_ptr(), other.as_ptr()) }
             }
 
+            fn add_elements(self, sum: &mut [f32], elements: &[f32]) {
+                self.add(sum, elements);
+            }
+
             fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32) {
                 assert!(sum.len() == other.len() && sum.len() % PAD == 0, "two padded rows");
                 // SAFETY: the engine exists, so the processor has the instructions; the assertion checks the bounds.

@@ -1,0 +1,138 @@
+//! Attention of kept keys by matrix tiles: the loop of [`super::amx_pipeline`] over the units of a [`Plan`] instead of over all keys.
+//!
+//! The heads are computed one after the other, because the units of one head fit in a cache where those of all heads do not.
+#![allow(unsafe_code, reason = "assembly on checked memory")]
+
+use std::arch::x86_64::*;
+
+use super::amx::Configuration;
+use super::amx_attention::{MODERATE, WIDEST, greatest, scale, store};
+use super::amx_pipeline::{Listed, PackedHeads, ValueTiles};
+use super::bf16::{self, FRACTIONS, TILE};
+use super::{GROUP, Heads, PAD, ViewMut};
+use crate::sparse::plan::Plan;
+
+/// Elements of working memory for the packed queries, keys and values of one head.
+pub(super) fn room(size: usize, tiles: usize, units: usize) -> usize {
+    if size > WIDEST { 0 } else { tiles * TILE + units * (2 * TILE + ValueTiles::of(size).block()) }
+}
+
+/// See [`super::Engine::attend_plan`]. The processor must have tiles and what [`bf16::Bf16`] needs.
+pub(super) fn attend(heads: &Heads<'_, u16>, plan: &Plan, room: &mut [u16], mut to: ViewMut<u16>) -> bool {
+    let Heads { count, heads: number, size, weights, .. } = *heads;
+    let (tiles, units, shape) = (plan.tiles(), plan.units(), ValueTiles::of(size));
+    if size > WIDEST || self::room(size, tiles, units) > room.len() {
+        return false;
+    }
+    assert!(weights.len() >= count, "a weight for every key");
+    let is_within = (0..units).all(|unit| {
+        let rows = plan.rows(unit);
+        rows.len() <= PAD && rows.iter().all(|row| (*row as usize) < count)
+    });
+    assert!(is_within && plan.groups.iter().all(|group| group.queries.end <= count), "rows of the plan");
+    let steps = &plan.steps[..];
+    let last = plan.groups.last().map_or(0, |group| group.queries.start + group.queries.len().next_multiple_of(GROUP));
+    let (queries, rest) = room.split_at_mut(tiles * TILE);
+    let (keys, values) = rest.split_at_mut(units * 2 * TILE);
+    let target = to.pointer(last.max(GROUP), number * size);
+    let rows = [heads.queries, heads.keys, heads.values].map(|view| (view.pointer(count, number * size), view.stride));
+    for head in 0..number {
+        let packed = PackedHeads {
+            queries: queries.as_mut_ptr(),
+            keys: keys.as_mut_ptr(),
+            values: values.as_mut_ptr(),
+            partial: std::ptr::null_mut(),
+            shape,
+            tiles,
+            blocks: units,
+            size,
+            units: steps.len(),
+            to_stride: to.stride,
+            to: target.wrapping_add(head * size),
+        };
+        let [queries, keys, values] = rows.map(|(from, stride)| PlannedRows {
+            from: from.wrapping_add(head * size),
+            stride,
+            mask: bf16::lanes(size),
+        });
+        // SAFETY: the processor has the instructions; all rows of the plan are within the views, and the working memory has room for them.
+        let most = unsafe { pack(&packed, plan, [queries, keys, values], weights) };
+        if most + heads.most_bias > MODERATE * FRACTIONS as f32 || most.is_nan() {
+            return false;
+        }
+        Configuration::of(shape.rows as u8).load();
+        // SAFETY: the processor has the instructions; everything has been packed, tiles are configured, and `to` has room for the result.
+        unsafe {
+            match shape.tiles {
+                2 => packed.attend::<Listed<'_>, 2>(Listed::first(steps)),
+                _ => packed.attend::<Listed<'_>, 3>(Listed::first(steps)),
+            }
+        }
+        Configuration::WHOLE.load();
+    }
+    true
+}
+
+/// Query, key or value rows of a head.
+#[derive(Clone, Copy)]
+struct PlannedRows {
+    from: *const u16,
+    stride: usize,
+    mask: u32,
+}
+
+impl PlannedRows {
+    /// Loads rows by their numbers; zeros beyond the last one.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
+    unsafe fn load<const N: usize>(self, numbers: impl Iterator<Item = usize>) -> [__m512i; N] {
+        let mut rows = [_mm512_setzero_si512(); N];
+        for (row, number) in rows.iter_mut().zip(numbers) {
+            // SAFETY: the caller guarantees that the row is within the view; masked lanes are not read.
+            *row = unsafe { _mm512_maskz_loadu_epi16(self.mask, self.from.wrapping_add(number * self.stride).cast()) };
+        }
+        rows
+    }
+}
+
+/// Packs the queries and the units of one head. Returns an upper bound of all products of a query and a key.
+///
+/// # Safety
+/// The rows of the plan must be within the views, and the working memory must have room for them.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
+unsafe fn pack(
+    packed: &PackedHeads,
+    plan: &Plan,
+    [queries, keys, values]: [PlannedRows; 3],
+    weights: &[u16],
+) -> f32 {
+    let mut most = [_mm512_setzero_si512(); 2];
+    let mut tile = 0;
+    // SAFETY: the caller's guarantees are passed on.
+    unsafe {
+        for group in &plan.groups {
+            for first in group.queries.clone().step_by(GROUP) {
+                let mut rows = queries.load::<GROUP>(first..group.queries.end);
+                most[0] = greatest(most[0], &rows);
+                bf16::transpose(&mut rows);
+                store(&rows, packed.queries.add(tile * TILE));
+                tile += 1;
+            }
+        }
+        for unit in 0..plan.units() {
+            let numbers = plan.rows(unit);
+            let rows = keys.load::<PAD>(numbers.iter().map(|row| *row as usize));
+            most[1] = greatest(most[1], &rows);
+            store(&rows, packed.keys.add(unit * 2 * TILE));
+            let mut own = [0; PAD];
+            own.iter_mut().zip(numbers).for_each(|(own, row)| *own = weights[*row as usize]);
+            let mut rows = values.load::<PAD>(numbers.iter().map(|row| *row as usize));
+            if own[..numbers.len()].iter().any(|weight| *weight != bf16::ONE) {
+                scale(&mut rows, &own);
+            }
+            packed.pack_values(unit, &rows, &own);
+        }
+    }
+    let [queries, keys] = most.map(|most| bf16::pairs(most));
+    _mm512_reduce_add_ps(_mm512_dpbf16_ps(_mm512_setzero_ps(), queries, keys))
+}
