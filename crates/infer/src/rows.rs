@@ -26,8 +26,8 @@ impl Rows<'_> {
 /// Which keys sparse attention keeps. In all rules the idle row attends to all rows, and all rows attend to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// The paper's: all keys of the query's own chunk, all keys of the `keep` best blocks of other chunks, and of every other chunk in which no block is
-    /// looked into one row, the middle one. Blocks are chosen by the means of their keys, for all queries of a block together.
+    /// The paper's: all keys of the query's own chunk, all keys of the `keep` best blocks of other chunks, and of every chunk one representative, its middle
+    /// row. Blocks are chosen by the means of their keys, for all queries of a block together.
     #[default]
     Chunks,
     /// Rival without chunks: all keys of the `keep` best blocks, and nothing of the others.

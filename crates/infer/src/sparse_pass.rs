@@ -8,7 +8,7 @@ use crate::aligned::Aligned;
 use crate::kernels::{Attention, Engine, GROUP, NEVER, PAD, Packed, PackedMut, QUERIES, View, ViewMut};
 use crate::pass::Scratch;
 use crate::prepared::Widths;
-use crate::sparse::plan::{Group, Plan, PlanSize};
+use crate::sparse::plan::{Group, Plan};
 
 /// Working memory of sparse attention.
 pub(crate) struct SparseScratch<E: Engine> {
@@ -59,16 +59,9 @@ fn sums_stride(widths: Widths) -> usize {
 impl<E: Engine> SparseScratch<E> {
     /// Allocates what the paper's parameters need for any number of rows up to the capacity. Returns the greatest number of units that a query attends to.
     fn reserve(&mut self, widths: Widths, capacity: usize) -> usize {
-        self.plan.reserve(capacity);
-        let mut most = PlanSize::default();
-        let mut room = 0;
-        for jobs in 0..capacity {
-            let size = PlanSize::of(jobs);
-            most = most.max(size);
-            room = room.max(E::plan_room(widths.head, size.tiles, size.units));
-        }
+        let most = self.plan.reserve(capacity);
         grow(&mut self.sums, (most.blocks + 1) * sums_stride(widths));
-        grow(&mut self.room, room);
+        grow(&mut self.room, E::plan_room(widths.head, most.tiles, most.units));
         self.grow(widths, most.units, most.longest);
         most.longest
     }
@@ -133,14 +126,12 @@ impl<E: Engine> Scratch<E> {
         let blocks = plan.choice().blocks();
         grow(sums, (blocks.len() + 1) * stride);
         for (block, sum) in blocks.iter().zip(sums.chunks_exact_mut(stride)) {
-            sum.fill(0.0);
-            for place in block.rows.clone() {
-                engine.add_elements(sum, &self.triples[place * triple_stride..][..stride]);
-            }
+            let from = View { data: &self.triples[block.rows.start * triple_stride..], stride: triple_stride };
+            engine.sum_rows(block.rows.len(), from, sum);
         }
         self.work.bytes += (jobs * row * size_of::<E::Element>()) as u64;
         plan.choice().pick(sparsity.keep, row, stride, sums, &sums[row..]);
-        plan.make(sparsity, jobs);
+        plan.make(jobs);
     }
 
     /// Attention of one head by products of single groups.

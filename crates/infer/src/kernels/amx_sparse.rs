@@ -50,13 +50,10 @@ pub(super) fn attend(heads: &Heads<'_, u16>, plan: &Plan, room: &mut [u16], mut 
             to_stride: to.stride,
             to: target.wrapping_add(head * size),
         };
-        let [queries, keys, values] = rows.map(|(from, stride)| PlannedRows {
-            from: from.wrapping_add(head * size),
-            stride,
-            mask: bf16::lanes(size),
-        });
+        let mask = bf16::lanes(size);
+        let own = rows.map(|(from, stride)| PlannedRows { from: from.wrapping_add(head * size), stride, mask });
         // SAFETY: the processor has the instructions; all rows of the plan are within the views, and the working memory has room for them.
-        let most = unsafe { pack(&packed, plan, [queries, keys, values], weights) };
+        let most = unsafe { pack(&packed, plan, own, weights) };
         if most + heads.most_bias > MODERATE * FRACTIONS as f32 || most.is_nan() {
             return false;
         }
@@ -82,16 +79,13 @@ struct PlannedRows {
 }
 
 impl PlannedRows {
-    /// Loads rows by their numbers; zeros beyond the last one.
+    /// # Safety
+    /// The row must be within the view.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
-    unsafe fn load<const N: usize>(self, numbers: impl Iterator<Item = usize>) -> [__m512i; N] {
-        let mut rows = [_mm512_setzero_si512(); N];
-        for (row, number) in rows.iter_mut().zip(numbers) {
-            // SAFETY: the caller guarantees that the row is within the view; masked lanes are not read.
-            *row = unsafe { _mm512_maskz_loadu_epi16(self.mask, self.from.wrapping_add(number * self.stride).cast()) };
-        }
-        rows
+    unsafe fn row(self, number: usize) -> __m512i {
+        // SAFETY: the caller guarantees the row; masked lanes are not read.
+        unsafe { _mm512_maskz_loadu_epi16(self.mask, self.from.wrapping_add(number * self.stride).cast()) }
     }
 }
 
@@ -100,38 +94,45 @@ impl PlannedRows {
 /// # Safety
 /// The rows of the plan must be within the views, and the working memory must have room for them.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
-unsafe fn pack(
-    packed: &PackedHeads,
-    plan: &Plan,
-    [queries, keys, values]: [PlannedRows; 3],
-    weights: &[u16],
-) -> f32 {
+unsafe fn pack(packed: &PackedHeads, plan: &Plan, [queries, keys, values]: [PlannedRows; 3], weights: &[u16]) -> f32 {
     let mut most = [_mm512_setzero_si512(); 2];
-    let mut tile = 0;
-    // SAFETY: the caller's guarantees are passed on.
-    unsafe {
-        for group in &plan.groups {
-            for first in group.queries.clone().step_by(GROUP) {
-                let mut rows = queries.load::<GROUP>(first..group.queries.end);
-                most[0] = greatest(most[0], &rows);
-                bf16::transpose(&mut rows);
-                store(&rows, packed.queries.add(tile * TILE));
-                tile += 1;
+    let (mut tile, mut rows) = (0, [_mm512_setzero_si512(); GROUP]);
+    for group in &plan.groups {
+        for first in group.queries.clone().step_by(GROUP) {
+            for (place, row) in rows.iter_mut().enumerate() {
+                // SAFETY: the caller guarantees the rows of the plan.
+                let is_row = first + place < group.queries.end;
+                *row = if is_row { unsafe { queries.row(first + place) } } else { _mm512_setzero_si512() };
             }
+            most[0] = greatest(most[0], &rows);
+            bf16::transpose(&mut rows);
+            // SAFETY: the caller guarantees the room.
+            unsafe { store(&rows, packed.queries.add(tile * TILE)) };
+            tile += 1;
         }
-        for unit in 0..plan.units() {
-            let numbers = plan.rows(unit);
-            let rows = keys.load::<PAD>(numbers.iter().map(|row| *row as usize));
-            most[1] = greatest(most[1], &rows);
-            store(&rows, packed.keys.add(unit * 2 * TILE));
-            let mut own = [0; PAD];
-            own.iter_mut().zip(numbers).for_each(|(own, row)| *own = weights[*row as usize]);
-            let mut rows = values.load::<PAD>(numbers.iter().map(|row| *row as usize));
-            if own[..numbers.len()].iter().any(|weight| *weight != bf16::ONE) {
-                scale(&mut rows, &own);
+    }
+    let mut rows = [_mm512_setzero_si512(); PAD];
+    for unit in 0..plan.units() {
+        let (numbers, mut own) = (plan.rows(unit), [0; PAD]);
+        let mut is_scaled = false;
+        for (place, row) in rows.iter_mut().enumerate() {
+            let mut key = _mm512_setzero_si512();
+            *row = key;
+            if let Some(number) = numbers.get(place).map(|number| *number as usize) {
+                own[place] = weights[number];
+                is_scaled |= own[place] != bf16::ONE;
+                // SAFETY: the caller guarantees the rows of the plan.
+                (key, *row) = unsafe { (keys.row(number), values.row(number)) };
+                most[1] = greatest(most[1], &[key]);
             }
-            packed.pack_values(unit, &rows, &own);
+            // SAFETY: the caller guarantees the room.
+            unsafe { store(&[key], packed.keys.add(unit * 2 * TILE + place * PAD)) };
         }
+        if is_scaled {
+            scale(&mut rows, &own);
+        }
+        // SAFETY: the caller guarantees the room.
+        unsafe { packed.pack_values(unit, &rows, &own) };
     }
     let [queries, keys] = most.map(|most| bf16::pairs(most));
     _mm512_reduce_add_ps(_mm512_dpbf16_ps(_mm512_setzero_ps(), queries, keys))

@@ -147,10 +147,11 @@ impl<M: Multiplier> Engine for Bf16<M> {
         self.plain.add(sum, other);
     }
 
-    fn add_elements(self, sum: &mut [f32], elements: &[u16]) {
-        assert!(sum.len() == elements.len() && sum.len().is_multiple_of(PAD), "padded rows");
+    fn sum_rows(self, rows: usize, from: View<u16>, sum: &mut [f32]) {
+        assert!(sum.len().is_multiple_of(PAD), "padded rows");
+        let (pointer, stride) = (from.pointer(rows, sum.len()), from.stride);
         // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
-        unsafe { add_elements(sum.len(), sum.as_mut_ptr(), elements.as_ptr()) }
+        unsafe { sum_rows(rows, pointer, stride, sum) }
     }
 
     fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32) {
@@ -305,13 +306,20 @@ unsafe fn convert(count: usize, from: *const f32, to: *mut u16) {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-unsafe fn add_elements(count: usize, sum: *mut f32, elements: *const u16) {
-    for place in (0..count).step_by(16) {
-        // SAFETY: the caller guarantees `count` numbers, a multiple of 32.
+unsafe fn sum_rows(rows: usize, from: *const u16, stride: usize, sum: &mut [f32]) {
+    for (place, to) in sum.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+        let mut sums = [_mm512_setzero_ps(); 2];
+        for row in 0..rows {
+            // SAFETY: the caller guarantees the rows and as many columns as the sum has.
+            let both = unsafe { _mm512_loadu_si512(from.add(row * stride + 32 * place).cast()) };
+            let wide = |half| _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(half)));
+            sums[0] = _mm512_add_ps(sums[0], wide(_mm512_castsi512_si256(both)));
+            sums[1] = _mm512_add_ps(sums[1], wide(_mm512_extracti64x4_epi64::<1>(both)));
+        }
+        // SAFETY: there is room for 32 numbers.
         unsafe {
-            let wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(elements.add(place).cast()));
-            let numbers = _mm512_castsi512_ps(_mm512_slli_epi32::<16>(wide));
-            _mm512_storeu_ps(sum.add(place), _mm512_add_ps(_mm512_loadu_ps(sum.add(place)), numbers));
+            _mm512_storeu_ps(to.as_mut_ptr(), sums[0]);
+            _mm512_storeu_ps(to.as_mut_ptr().add(16), sums[1]);
         }
     }
 }

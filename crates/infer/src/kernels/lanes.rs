@@ -306,8 +306,11 @@ macro_rules! f32_engine {
                 unsafe { add(sum.len(), sum.as_mut_ptr(), other.as_ptr()) }
             }
 
-            fn add_elements(self, sum: &mut [f32], elements: &[f32]) {
-                self.add(sum, elements);
+            fn sum_rows(self, rows: usize, from: View<f32>, sum: &mut [f32]) {
+                sum.fill(0.0);
+                for row in 0..rows {
+                    self.add(sum, &from.data[row * from.stride..][..sum.len()]);
+                }
             }
 
             fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32) {

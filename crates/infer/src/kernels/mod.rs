@@ -304,8 +304,8 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     fn pack_keys(self, rows: usize, columns: usize, from: View<Self::Element>, to: PackedMut<Self::Element>);
     /// Packs rows as the rows of a matrix. Accepts any number of rows and pads with zeros.
     fn pack_values(self, rows: usize, columns: usize, from: View<Self::Element>, to: PackedMut<Self::Element>);
-    /// sum += elements. The count is a multiple of [`PAD`].
-    fn add_elements(self, sum: &mut [f32], elements: &[Self::Element]);
+    /// Sum of rows of elements. The length of the sum is a multiple of [`PAD`].
+    fn sum_rows(self, rows: usize, from: View<Self::Element>, sum: &mut [f32]);
     /// Elements of working memory that [`Engine::attend`] needs; 0 if the engine does not implement it for this shape.
     fn attention_room(_heads: usize, _size: usize, _rows: usize) -> usize {
         0

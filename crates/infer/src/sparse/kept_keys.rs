@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::choice::{Choice, Kept};
+use super::choice::Choice;
 use crate::Sparsity;
 
 /// The rows that each block of queries attends to: lists one after the other, and where each begins (compressed sparse rows). The first list is that of the
@@ -32,17 +32,14 @@ impl KeptKeys {
         choice.cut(sparsity, jobs);
         choice.pick(sparsity.keep, width, width, query_sums, key_sums);
         let mut kept = KeptKeys { queries: vec![0..1], starts: vec![0, jobs + 1], rows: (0..=jobs as u32).collect() };
-        let chunks: Vec<Range<usize>> = sparsity.chunks(jobs).collect();
         for (place, block) in choice.blocks().iter().enumerate() {
+            let looked_into = |other: &usize| choice.looked_into(place).contains(&(*other as u32));
+            let is_representative = |row: &u32| choice.representatives().contains(row);
             kept.rows.push(0);
-            choice.each_kept(sparsity, jobs, place, |part| {
-                let rows = match part {
-                    Kept::Chunk(chunk) => chunks[chunk].clone(),
-                    Kept::Block(block) => choice.blocks()[block].rows.clone(),
-                    Kept::Row(row) => row..row + 1,
-                };
-                kept.rows.extend(rows.map(|row| row as u32));
-            });
+            for (other, keys) in choice.blocks().iter().enumerate() {
+                let rows = keys.rows.start as u32..keys.rows.end as u32;
+                kept.rows.extend(rows.filter(|row| looked_into(&other) || is_representative(row)));
+            }
             kept.queries.push(block.rows.clone());
             kept.starts.push(kept.rows.len());
         }

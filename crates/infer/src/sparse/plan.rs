@@ -1,13 +1,13 @@
 //! The kept keys of a layer as the kernels take them: units of up to 32 keys, and for each group of queries the units that it attends to.
 //!
-//! A chunk, a block, and the single rows of a group each begin a unit of their own, so that a unit is packed once for all queries that attend to it. The
-//! price is padding: a chunk of 86 rows takes three units, a block of 25 rows one.
+//! Each block begins a unit of its own, so that a unit is packed once for all queries that look into the block. The rows that all queries attend to are in
+//! units of their own, and not in those of their blocks. The price is padding: a block of 25 rows takes a unit of 32.
 
 use std::ops::Range;
 
-use super::choice::{Choice, Kept};
+use super::choice::Choice;
+use crate::Sparsity;
 use crate::kernels::{GROUP, PAD};
-use crate::{Rule, Sparsity};
 
 /// Queries that attend to the same keys.
 #[derive(Clone, Debug)]
@@ -46,11 +46,8 @@ pub(crate) struct Plan {
     /// All tiles of queries, each with all its units.
     pub steps: Vec<Step>,
     tiles: usize,
-    /// Units of each chunk, and of each block.
-    chunks: Vec<Range<u32>>,
+    /// Units of each block.
     blocks: Vec<Range<u32>>,
-    /// Single rows of a group.
-    single: Vec<u32>,
     /// Greatest number of units of a group.
     longest: usize,
 }
@@ -80,49 +77,42 @@ impl Plan {
         self.tiles
     }
 
-    fn push_unit(&mut self, rows: Range<usize>) {
-        self.rows.extend(rows.map(|row| row as u32));
-        self.starts.push(self.rows.len() as u32);
-    }
-
-    /// Cuts rows into units and returns these.
-    fn push_units(&mut self, rows: Range<usize>) -> Range<u32> {
-        let first = self.units() as u32;
-        for start in rows.clone().step_by(PAD) {
-            self.push_unit(start..(start + PAD).min(rows.end));
-        }
-        first..self.units() as u32
-    }
-
     /// Makes the plan of a layer after [`Choice::pick`].
-    pub(crate) fn make(&mut self, sparsity: Sparsity, jobs: usize) {
-        self.rows.clear();
-        self.starts.clear();
-        self.starts.push(0);
-        self.lists.clear();
-        self.groups.clear();
-        self.chunks.clear();
-        self.blocks.clear();
-        if sparsity.rule == Rule::Chunks {
-            for rows in sparsity.chunks(jobs) {
-                let units = self.push_units(rows);
-                self.chunks.push(units);
-            }
+    pub(crate) fn make(&mut self, jobs: usize) {
+        let Plan { choice, rows, starts, lists, groups, blocks, .. } = self;
+        rows.clear();
+        starts.clear();
+        starts.push(0);
+        // Cuts the rows that have been added since the last unit into units.
+        let close = |rows: &[u32], starts: &mut Vec<u32>| {
+            let first = starts.len() - 1;
+            let begin = starts[first] as usize;
+            starts.extend((begin..rows.len()).step_by(PAD).map(|start| (start + PAD).min(rows.len()) as u32));
+            first as u32..starts.len() as u32 - 1
+        };
+        rows.push(0);
+        rows.extend_from_slice(choice.representatives());
+        let shared = close(rows, starts);
+        let mut representatives = choice.representatives().iter().peekable();
+        blocks.clear();
+        for block in choice.blocks() {
+            let is_own = |row: &usize| representatives.next_if(|other| **other as usize == *row).is_none();
+            rows.extend(block.rows.clone().filter(is_own).map(|row| row as u32));
+            let units = close(rows, starts);
+            blocks.push(units);
         }
-        for place in 0..self.choice.blocks().len() {
-            let rows = self.choice.blocks()[place].rows.clone();
-            let units = self.push_units(rows);
-            self.blocks.push(units);
-        }
-        // The idle row attends to all rows: to all chunks, or to all blocks if there are no chunks.
-        self.push_unit(0..1);
-        let idle = self.units() as u32 - 1;
-        let all = if self.chunks.is_empty() { 0..idle } else { 0..self.chunks.last().map_or(0, |units| units.end) };
-        self.lists.extend(all);
-        self.lists.push(idle);
-        self.groups.push(Group { queries: 0..1, units: 0..self.lists.len(), keys: jobs + 1 });
-        for place in 0..self.choice.blocks().len() {
-            self.push_group(sparsity, jobs, place);
+        lists.clear();
+        groups.clear();
+        // The idle row attends to all rows.
+        lists.extend(0..starts.len() as u32 - 1);
+        groups.push(Group { queries: 0..1, units: 0..lists.len(), keys: jobs + 1 });
+        for (place, block) in choice.blocks().iter().enumerate() {
+            let first = lists.len();
+            lists.extend(shared.clone());
+            choice.looked_into(place).iter().for_each(|other| lists.extend(blocks[*other as usize].clone()));
+            let keys = |unit: &u32| (starts[*unit as usize + 1] - starts[*unit as usize]) as usize;
+            let keys = lists[first..].iter().map(keys).sum();
+            groups.push(Group { queries: block.rows.clone(), units: first..lists.len(), keys });
         }
         self.longest = self.groups.iter().map(|group| group.units.len()).max().unwrap_or(0);
         self.make_steps();
@@ -147,85 +137,64 @@ impl Plan {
         }
     }
 
-    /// Reserves memory for the paper's parameters and up to this many jobs, so that later plans allocate nothing.
-    pub(crate) fn reserve(&mut self, jobs: usize) {
-        let mut most = PlanSize::default();
-        (0..=jobs).for_each(|jobs| most = most.max(PlanSize::of(jobs)));
+    /// Reserves memory for the paper's parameters and up to this many jobs, so that later plans allocate nothing. Returns what it needs at most.
+    pub(crate) fn reserve(&mut self, jobs: usize) -> PlanSize {
+        let most = (0..=jobs).fold(PlanSize::default(), |most, jobs| most.max(PlanSize::of(jobs)));
         fn reserve<T>(list: &mut Vec<T>, len: usize) {
             list.reserve(len.saturating_sub(list.len()));
         }
-        let PlanSize { blocks, chunks, units, lists, steps, .. } = most;
-        self.choice.reserve(blocks, blocks * (usize::BITS as usize).min(blocks));
-        reserve(&mut self.rows, 2 * jobs + 1 + (blocks + 1) * (chunks + 1));
-        reserve(&mut self.starts, units + 1);
-        reserve(&mut self.lists, lists);
-        reserve(&mut self.groups, blocks + 1);
-        reserve(&mut self.steps, steps);
-        reserve(&mut self.chunks, chunks);
-        reserve(&mut self.blocks, blocks);
-        reserve(&mut self.single, chunks + 1);
-    }
-
-    fn push_group(&mut self, sparsity: Sparsity, jobs: usize, place: usize) {
-        let (first, mut single) = (self.lists.len(), std::mem::take(&mut self.single));
-        single.clear();
-        single.push(0);
-        let (lists, chunks, blocks) = (&mut self.lists, &self.chunks, &self.blocks);
-        self.choice.each_kept(sparsity, jobs, place, |kept| match kept {
-            Kept::Chunk(chunk) => lists.extend(chunks[chunk].clone()),
-            Kept::Block(block) => lists.extend(blocks[block].clone()),
-            Kept::Row(row) => single.push(row as u32),
-        });
-        for rows in single.chunks(PAD) {
-            self.lists.push(self.units() as u32);
-            self.rows.extend_from_slice(rows);
-            self.starts.push(self.rows.len() as u32);
-        }
-        self.single = single;
-        let keys = self.lists[first..].iter().map(|unit| self.rows(*unit as usize).len()).sum();
-        let queries = self.choice.blocks()[place].rows.clone();
-        self.groups.push(Group { queries, units: first..self.lists.len(), keys });
+        self.choice.reserve(most.chunks, most.blocks, most.looked_into);
+        reserve(&mut self.rows, jobs + 1);
+        reserve(&mut self.starts, most.units + 1);
+        reserve(&mut self.lists, most.lists);
+        reserve(&mut self.groups, most.blocks + 1);
+        reserve(&mut self.steps, most.steps);
+        reserve(&mut self.blocks, most.blocks);
+        most
     }
 }
 
 /// Upper bounds on the lengths of a plan with the paper's parameters.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct PlanSize {
+    chunks: usize,
     pub blocks: usize,
-    pub chunks: usize,
+    looked_into: usize,
     pub units: usize,
-    pub lists: usize,
-    pub steps: usize,
+    lists: usize,
+    steps: usize,
     pub tiles: usize,
-    /// Units of the longest list.
+    /// Number of units of the longest list.
     pub longest: usize,
 }
 
 impl PlanSize {
-    pub(crate) fn of(jobs: usize) -> PlanSize {
+    fn of(jobs: usize) -> PlanSize {
         let Sparsity { chunk, block, keep, .. } = Sparsity::paper(jobs);
         let chunks = jobs.div_ceil(chunk);
-        let blocks = chunks * chunk.div_ceil(block);
-        let (by_chunk, by_block, single) = (chunk.div_ceil(PAD), block.div_ceil(PAD), (chunks + 1).div_ceil(PAD));
-        let all = chunks * by_chunk + 1;
-        let units = all + blocks * (by_block + single);
-        let list = by_chunk + keep * by_block + single;
+        let by_chunk = chunk.div_ceil(block);
+        let (blocks, by_block, shared) = (chunks * by_chunk, block.div_ceil(PAD), (chunks + 1).div_ceil(PAD));
+        let units = shared + blocks * by_block;
+        let looked_into = by_chunk + keep;
+        let list = shared + looked_into * by_block;
         let tiles = blocks * block.div_ceil(GROUP);
         PlanSize {
-            blocks,
             chunks,
+            blocks,
+            looked_into: blocks * looked_into,
             units,
-            lists: all + blocks * list,
-            steps: all + tiles * list,
+            lists: units + blocks * list,
+            steps: units + tiles * list,
             tiles: tiles + 1,
-            longest: all.max(list),
+            longest: units,
         }
     }
 
-    pub(crate) fn max(self, other: PlanSize) -> PlanSize {
+    fn max(self, other: PlanSize) -> PlanSize {
         PlanSize {
-            blocks: self.blocks.max(other.blocks),
             chunks: self.chunks.max(other.chunks),
+            blocks: self.blocks.max(other.blocks),
+            looked_into: self.looked_into.max(other.looked_into),
             units: self.units.max(other.units),
             lists: self.lists.max(other.lists),
             steps: self.steps.max(other.steps),
