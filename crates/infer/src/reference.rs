@@ -213,9 +213,7 @@ fn kept(sparsity: Sparsity, query: &[Vec<f32>], key: &[Vec<f32>]) -> Vec<Vec<boo
         // Every chunk is represented by its middle row.
         let first = chunk_of(key) * chunk + 1;
         let middle = first + (chunk.min(jobs + 1 - first) - 1) / 2;
-        chunk_of(query) == chunk_of(key)
-            || looked_into.contains(&block_of(key))
-            || key == middle
+        chunk_of(query) == chunk_of(key) || looked_into.contains(&block_of(key)) || key == middle
     };
     (0..=jobs).map(|query| (0..=jobs).map(|key| attends(query, key)).collect()).collect()
 }

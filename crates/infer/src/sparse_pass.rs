@@ -177,7 +177,12 @@ impl<E: Engine> Scratch<E> {
                     engine.pack_keys(numbers.len(), size, from, PackedMut { data, depth: head_depth, columns: PAD });
                 } else {
                     let data = &mut values[unit * PAD * head_columns..][..PAD * head_columns];
-                    engine.pack_values(numbers.len(), size, from, PackedMut { data, depth: PAD, columns: head_columns });
+                    engine.pack_values(
+                        numbers.len(),
+                        size,
+                        from,
+                        PackedMut { data, depth: PAD, columns: head_columns },
+                    );
                 }
             }
         }

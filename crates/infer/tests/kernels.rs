@@ -5,8 +5,8 @@ use std::sync::Barrier;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_infer::{
-    Architecture, AttentionMap, Kernel, Network, NetworkError, NetworkOptions, Precision, RealInput, Rows, Rule, SLOT, Sparsity,
-    Vocabulary, Weights, reference,
+    Architecture, AttentionMap, Kernel, Network, NetworkError, NetworkOptions, Precision, RealInput, Rows, Rule, SLOT,
+    Sparsity, Vocabulary, Weights, reference,
 };
 
 /// Greatest differences of outputs, which are about one. Products of eight significant bits keep two or three digits.

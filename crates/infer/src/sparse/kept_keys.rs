@@ -21,13 +21,7 @@ impl KeptKeys {
     /// # Panics
     ///
     /// Panics if there are fewer sums than blocks.
-    pub fn choose(
-        sparsity: Sparsity,
-        jobs: usize,
-        width: usize,
-        query_sums: &[f32],
-        key_sums: &[f32],
-    ) -> KeptKeys {
+    pub fn choose(sparsity: Sparsity, jobs: usize, width: usize, query_sums: &[f32], key_sums: &[f32]) -> KeptKeys {
         let mut choice = Choice::default();
         choice.cut(sparsity, jobs);
         choice.pick(sparsity.keep, width, width, query_sums, key_sums);

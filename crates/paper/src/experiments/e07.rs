@@ -119,7 +119,10 @@ fn table(all: &[Measured]) -> FindingsTable {
             rows.push(vec![
                 measured.jobs.to_string(),
                 method.name().replace('_', "-"),
-                format!("{:.1}", measured.time(method) / 1e3 / measured.timed.first().map_or(1, |all| all.layers) as f64),
+                format!(
+                    "{:.1}",
+                    measured.time(method) / 1e3 / measured.timed.first().map_or(1, |all| all.layers) as f64
+                ),
                 format!("{:.2}", measured.time(method) / measured.time(Method::Dense)),
                 format!("{:.0}", counted(|figures| figures.keys)),
                 format!("{:.0}", counted(|figures| figures.scored)),
@@ -160,7 +163,8 @@ fn beside(findings: &Findings, all: &[Measured]) -> String {
 /// Draws the time of a forward pass by method.
 fn draw(findings: &mut Findings, all: &[Measured]) {
     let series = Method::ALL.map(|method| {
-        let times = all.iter().map(|measured| measured.time(method) / measured.time(Method::Dense)).collect::<Vec<f64>>();
+        let times =
+            all.iter().map(|measured| measured.time(method) / measured.time(Method::Dense)).collect::<Vec<f64>>();
         (method.name().replace('_', "-"), times)
     });
     let groups: Vec<String> = all.iter().map(|measured| format!("{} jobs", measured.jobs)).collect();
