@@ -1,18 +1,32 @@
-// Attention of one layer for the benchmark, dense and block top-k sparse, with rows in deadline order and the idle row first. SIZE (columns of a head, 32)
-// and KEEP (keys kept per query and block) are defined at compile time. A block has 32 queries of one head of one sample, EACH of them per warp: 8, which is
-// best for products, or 4, which leaves more warps to hide the latency of lookups. All logits of the queries are kept in shared memory. Neither kernel
-// writes the attention weights to global memory.
+// Attention of one layer for the benchmark, dense and sparse, with rows in deadline order and the idle row first. SIZE (columns of a head, 32) is defined at
+// compile time. A block has up to 32 queries of one head of one sample, eight of them per warp. All logits of the queries are kept in shared memory. Neither
+// kernel writes the attention weights to global memory.
+//
+// Sparse attention takes three steps. `summarize` sums up the queries and the keys of each block of rows. `choose` scores each block's queries with the means
+// of the keys of the blocks of other chunks, and writes a list of the rows that the queries keep: the idle row, their own chunk, the best blocks, and the
+// middle row of every chunk. `sparse` is the dense kernel over these lists: only kept keys are loaded and scored, once for all queries of a block.
 
 #define QUERIES 32
 #define KEYS 64
-#define DENSE_EACH 8
-#define SPARSE_EACH 4
+#define EACH 8
+#define THREADS (32 * QUERIES / EACH)
 #define STRIDE (SIZE + 4)
 #define NOWHERE -3.0e38f
 
 struct Shape {
-    int rows, columns, heads, padded;
+    int rows, columns, heads;
     float scale;
+};
+
+// Blocks of rows: their number, the length of a chunk, the number of blocks of other chunks to look into, and the room for a list.
+struct Cut {
+    int blocks, chunk, keep, longest;
+};
+
+// Queries of a thread block, which follow each other, and the rows that they attend to: listed ones, or all.
+struct Part {
+    int first, queries, count;
+    const int *list;
 };
 
 __device__ __forceinline__ float warp_sum(float value) {
@@ -26,17 +40,20 @@ __device__ __forceinline__ float warp_greatest(float value) {
 }
 
 // The thread's part of COUNT rows.
-template <int COUNT, int EACH> struct Rows {
-    static constexpr int THREADS = 32 * QUERIES / EACH;
+template <int COUNT> struct Rows {
     static constexpr int LEN = COUNT * SIZE / 4 / THREADS;
     float4 values[LEN];
 
-    __device__ __forceinline__ void fetch(Shape shape, const float *data, int row) {
+    // Fetches rows from `start` on, of `count` in all: those of a list, or those from row `base` on.
+    __device__ __forceinline__ void fetch(Shape shape, const float *data, const int *list, int base, int start, int count) {
 #pragma unroll
         for (int k = 0; k < LEN; k++) {
-            int place = threadIdx.x + k * THREADS, r = row + place / (SIZE / 4), c = place % (SIZE / 4) * 4;
+            int place = threadIdx.x + k * THREADS, t = start + place / (SIZE / 4), c = place % (SIZE / 4) * 4;
             values[k] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            if (r < shape.rows) values[k] = *(const float4 *)(data + (size_t)r * shape.columns + c);
+            if (t < count) {
+                int row = list ? list[t] : base + t;
+                values[k] = *(const float4 *)(data + (size_t)row * shape.columns + c);
+            }
         }
     }
 
@@ -49,20 +66,20 @@ template <int COUNT, int EACH> struct Rows {
     }
 };
 
-// Computes the logits of the block's queries; a lane has two keys at a time. The next keys are loaded meanwhile.
-template <int EACH>
-__device__ __forceinline__ void score(Shape shape, const float *q, const float *k, float *queries, float *rows, float *logits) {
+// Computes the logits of the part's queries; a lane has two keys at a time. The next keys are loaded meanwhile.
+__device__ __forceinline__ void score(Shape shape, Part part, int padded, const float *q, const float *k, float *queries, float *rows,
+                                      float *logits) {
     int lane = threadIdx.x % 32, own = threadIdx.x / 32 * EACH;
-    Rows<QUERIES, EACH> first;
-    first.fetch(shape, q, blockIdx.y * QUERIES);
+    Rows<QUERIES> first;
+    first.fetch(shape, q, nullptr, part.first, 0, part.queries);
     first.store(queries);
-    Rows<KEYS, EACH> next;
-    next.fetch(shape, k, 0);
-    for (int start = 0; start < shape.rows; start += KEYS) {
+    Rows<KEYS> next;
+    next.fetch(shape, k, part.list, 0, 0, part.count);
+    for (int start = 0; start < part.count; start += KEYS) {
         __syncthreads();
         next.store(rows);
         __syncthreads();
-        next.fetch(shape, k, start + KEYS);
+        next.fetch(shape, k, part.list, 0, start + KEYS, part.count);
         float sums[2][EACH];
 #pragma unroll
         for (int e = 0; e < EACH; e++) sums[0][e] = sums[1][e] = 0.0f;
@@ -79,40 +96,40 @@ __device__ __forceinline__ void score(Shape shape, const float *q, const float *
         }
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
-            float *row = logits + (own + e) * shape.padded + start + lane;
-            row[0] = start + lane < shape.rows ? sums[0][e] * shape.scale : NOWHERE;
-            row[32] = start + lane + 32 < shape.rows ? sums[1][e] * shape.scale : NOWHERE;
+            float *row = logits + (own + e) * padded + start + lane;
+            row[0] = start + lane < part.count ? sums[0][e] * shape.scale : NOWHERE;
+            row[32] = start + lane + 32 < part.count ? sums[1][e] * shape.scale : NOWHERE;
         }
     }
     __syncwarp();
 }
 
-extern "C" __global__ void __launch_bounds__(32 * QUERIES / DENSE_EACH, 2)
-dense(Shape shape, const float *q, const float *k, const float *v, float *out) {
+// Attention of the part's queries. The data begin at the head's columns of the sample's first row.
+__device__ __forceinline__ void attend(Shape shape, Part part, const float *q, const float *k, const float *v, float *out) {
     extern __shared__ float4 shared[];
     float *queries = (float *)shared, *rows = queries + QUERIES * STRIDE, *logits = rows + KEYS * STRIDE;
-    size_t first = (size_t)(blockIdx.x / shape.heads) * shape.rows * shape.columns + blockIdx.x % shape.heads * SIZE;
-    score<DENSE_EACH>(shape, q + first, k + first, queries, rows, logits);
-    int lane = threadIdx.x % 32, own = threadIdx.x / 32 * DENSE_EACH, half = lane / 16, column = lane % 16 * 2;
-    Rows<KEYS, DENSE_EACH> next;
-    next.fetch(shape, v + first, 0);
-    float factor[DENSE_EACH];
-    float2 mixed[DENSE_EACH];
+    int padded = (part.count + KEYS - 1) / KEYS * KEYS;
+    score(shape, part, padded, q, k, queries, rows, logits);
+    int lane = threadIdx.x % 32, own = threadIdx.x / 32 * EACH, half = lane / 16, column = lane % 16 * 2;
+    Rows<KEYS> next;
+    next.fetch(shape, v, part.list, 0, 0, part.count);
+    float factor[EACH];
+    float2 mixed[EACH];
 #pragma unroll
-    for (int e = 0; e < DENSE_EACH; e++) {
-        float *row = logits + (own + e) * shape.padded;
+    for (int e = 0; e < EACH; e++) {
+        float *row = logits + (own + e) * padded;
         float most = NOWHERE, sum = 0.0f;
-        for (int j = lane; j < shape.padded; j += 32) most = fmaxf(most, row[j]);
+        for (int j = lane; j < padded; j += 32) most = fmaxf(most, row[j]);
         most = warp_greatest(most);
-        for (int j = lane; j < shape.padded; j += 32) sum += row[j] = __expf(row[j] - most);
+        for (int j = lane; j < padded; j += 32) sum += row[j] = __expf(row[j] - most);
         factor[e] = 1.0f / warp_sum(sum);
         mixed[e] = make_float2(0.0f, 0.0f);
     }
-    for (int start = 0; start < shape.rows; start += KEYS) {
+    for (int start = 0; start < part.count; start += KEYS) {
         __syncthreads();
         next.store(rows);
         __syncthreads();
-        next.fetch(shape, v + first, start + KEYS);
+        next.fetch(shape, v, part.list, 0, start + KEYS, part.count);
         // Each half of the warp has four of eight values, each lane two of their columns.
 #pragma unroll
         for (int j = 0; j < KEYS; j += 8) {
@@ -120,116 +137,111 @@ dense(Shape shape, const float *q, const float *k, const float *v, float *out) {
             float2 x = *(const float2 *)from, y = *(const float2 *)(from + STRIDE);
             float2 z = *(const float2 *)(from + 2 * STRIDE), w = *(const float2 *)(from + 3 * STRIDE);
 #pragma unroll
-            for (int e = 0; e < DENSE_EACH; e++) {
-                float4 share = *(const float4 *)(logits + (own + e) * shape.padded + start + j + 4 * half);
+            for (int e = 0; e < EACH; e++) {
+                float4 share = *(const float4 *)(logits + (own + e) * padded + start + j + 4 * half);
                 mixed[e].x += share.x * x.x + share.y * y.x + share.z * z.x + share.w * w.x;
                 mixed[e].y += share.x * x.y + share.y * y.y + share.z * z.y + share.w * w.y;
             }
         }
     }
 #pragma unroll
-    for (int e = 0; e < DENSE_EACH; e++) {
+    for (int e = 0; e < EACH; e++) {
         mixed[e].x += __shfl_xor_sync(0xffffffffu, mixed[e].x, 16);
         mixed[e].y += __shfl_xor_sync(0xffffffffu, mixed[e].y, 16);
-        int query = blockIdx.y * QUERIES + own + e;
-        if (query < shape.rows && half == 0) {
+        if (own + e < part.queries && half == 0) {
             float2 result = make_float2(mixed[e].x * factor[e], mixed[e].y * factor[e]);
-            *(float2 *)(out + first + (size_t)query * shape.columns + column) = result;
+            *(float2 *)(out + (size_t)(part.first + own + e) * shape.columns + column) = result;
         }
     }
 }
 
-// Lists the keys that a query attends to: the idle row, its own chunk, and of each block the KEEP other rows with the greatest logits, the earlier of equal
-// ones first. Each lane has one block: it first finds the least logit that is kept, then the rows.
-__device__ __forceinline__ int select(Shape shape, int query, int chunk, int block, const float *logits, unsigned short *list) {
-    int lane = threadIdx.x % 32, jobs = shape.rows - 1;
-    int begin = (query - 1) / chunk * chunk, end = min(begin + chunk, jobs);
-    if (lane == 0) list[0] = 0;
-    for (int job = begin + lane; job < end; job += 32) list[1 + job - begin] = job + 1;
-    int listed = 1 + end - begin;
-    for (int first = 0; first < jobs; first += 32 * block) {
-        int start = min(first + lane * block, jobs), stop = min(start + block, jobs);
-        float best[KEEP];
-#pragma unroll
-        for (int s = 0; s < KEEP; s++) best[s] = NOWHERE;
-#pragma unroll 5
-        for (int job = start; job < stop; job++) {
-            float value = job >= begin && job < end ? NOWHERE : logits[1 + job];
-#pragma unroll
-            for (int s = 0; s < KEEP; s++) {
-                float greater = fmaxf(best[s], value);
-                value = fminf(best[s], value);
-                best[s] = greater;
-            }
-        }
-        float least = best[KEEP - 1];
-        int candidates = stop - start - max(0, min(stop, end) - max(start, begin)), equal = KEEP;
-#pragma unroll
-        for (int s = 0; s < KEEP; s++) equal -= best[s] > least;
-        int count = min(candidates, KEEP), after = count;
-        for (int step = 1; step < 32; step *= 2) {
-            int before = __shfl_up_sync(0xffffffffu, after, step);
-            if (lane >= step) after += before;
-        }
-        int place = listed + after - count;
-#pragma unroll 5
-        for (int job = start; job < stop; job++) {
-            float value = logits[1 + job];
-            if (value < least || (job >= begin && job < end)) continue;
-            if (value > least || equal-- > 0) list[place++] = job + 1;
-        }
-        listed += __shfl_sync(0xffffffffu, after, 31);
-    }
-    __syncwarp();
-    return listed;
+// First number of the head's columns of the sample that the thread block has.
+__device__ __forceinline__ size_t first_of(Shape shape) {
+    return (size_t)(blockIdx.x / shape.heads) * shape.rows * shape.columns + blockIdx.x % shape.heads * SIZE;
 }
 
-extern "C" __global__ void __launch_bounds__(32 * QUERIES / SPARSE_EACH, 2)
-sparse(Shape shape, int chunk, int block, int longest, const float *q, const float *k, const float *v, float *out) {
-    extern __shared__ float4 shared[];
-    float *queries = (float *)shared, *rows = queries + QUERIES * STRIDE, *logits = rows + KEYS * STRIDE;
-    unsigned short *lists = (unsigned short *)(logits + QUERIES * shape.padded);
-    size_t first = (size_t)(blockIdx.x / shape.heads) * shape.rows * shape.columns + blockIdx.x % shape.heads * SIZE;
-    score<SPARSE_EACH>(shape, q + first, k + first, queries, rows, logits);
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, own = warp * SPARSE_EACH;
-    unsigned short *list = lists + warp * longest;
-    for (int e = 0; e < SPARSE_EACH; e++) {
-        int query = blockIdx.y * QUERIES + own + e;
-        if (query >= shape.rows) return;
-        float *row = logits + (own + e) * shape.padded;
-        // The idle row attends to all.
-        int count = query == 0 ? shape.rows : select(shape, query, chunk, block, row, list);
-        float most = NOWHERE, sum = 0.0f;
-        for (int t = lane; t < count; t += 32) most = fmaxf(most, row[query == 0 ? t : list[t]]);
-        most = warp_greatest(most);
-        for (int t = lane; t < count; t += 32) {
-            int j = query == 0 ? t : list[t];
-            sum += row[j] = __expf(row[j] - most);
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+dense(Shape shape, const float *q, const float *k, const float *v, float *out) {
+    int first = blockIdx.y * QUERIES;
+    Part part = {first, min(QUERIES, shape.rows - first), shape.rows, nullptr};
+    size_t at = first_of(shape);
+    attend(shape, part, q + at, k + at, v + at, out + at);
+}
+
+// The idle row's query, which attends to all rows.
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+idle(Shape shape, const float *q, const float *k, const float *v, float *out) {
+    Part part = {0, 1, shape.rows, nullptr};
+    size_t at = first_of(shape);
+    attend(shape, part, q + at, k + at, v + at, out + at);
+}
+
+// Tiles of up to 32 queries, each with its block, its first row and its number of queries.
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+sparse(Shape shape, Cut cut, const int *tiles, const int *lists, const int *counts, const float *q, const float *k, const float *v,
+       float *out) {
+    const int *tile = tiles + 3 * blockIdx.y;
+    size_t list = (size_t)(blockIdx.x / shape.heads) * cut.blocks + tile[0];
+    Part part = {tile[1], tile[2], counts[list], lists + list * cut.longest};
+    size_t at = first_of(shape);
+    attend(shape, part, q + at, k + at, v + at, out + at);
+}
+
+// Sum of the queries of each block, and mean of its keys, over the columns of all heads. `spans` has the first row and the number of rows of each block.
+extern "C" __global__ void summarize(Shape shape, Cut cut, const int *spans, const float *q, const float *k, float *sums) {
+    int block = blockIdx.y, first = spans[2 * block], len = spans[2 * block + 1];
+    for (int column = threadIdx.x; column < shape.columns; column += blockDim.x) {
+        size_t at = ((size_t)blockIdx.x * shape.rows + first) * shape.columns + column;
+        float query = 0.0f, key = 0.0f;
+        for (int row = 0; row < len; row++) {
+            query += q[at + (size_t)row * shape.columns];
+            key += k[at + (size_t)row * shape.columns];
         }
-        float factor = 1.0f / warp_sum(sum);
-        // Four values at a time, eight lanes for each.
-        float4 mixed = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        const float *values = v + first + lane % 8 * 4;
-#pragma unroll 8
-        for (int t = lane / 8; t < count; t += 4) {
-            int j = query == 0 ? t : list[t];
-            float share = row[j];
-            float4 value = *(const float4 *)(values + (size_t)j * shape.columns);
-            mixed.x += share * value.x;
-            mixed.y += share * value.y;
-            mixed.z += share * value.z;
-            mixed.w += share * value.w;
+        float *to = sums + ((size_t)blockIdx.x * cut.blocks + block) * 2 * shape.columns + column;
+        to[0] = query;
+        to[shape.columns] = key / len;
+    }
+}
+
+// Lists the rows that the queries of a block keep, in ascending order. Of equal scores the earlier block wins.
+extern "C" __global__ void choose(Shape shape, Cut cut, const int *spans, const float *sums, int *lists, int *counts) {
+    extern __shared__ float scores[];
+    int *places = (int *)(scores + cut.blocks), *looked = places + cut.blocks + 1;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32, jobs = shape.rows - 1;
+    size_t sample = (size_t)blockIdx.x * cut.blocks, own = sample + blockIdx.y;
+    int chunk = (spans[2 * blockIdx.y] - 1) / cut.chunk;
+    const float *query = sums + own * 2 * shape.columns;
+    for (int other = warp; other < cut.blocks; other += warps) {
+        const float *key = sums + (sample + other) * 2 * shape.columns + shape.columns;
+        float dot = 0.0f;
+        for (int column = lane; column < shape.columns; column += 32) dot = fmaf(query[column], key[column], dot);
+        dot = warp_sum(dot);
+        if (lane == 0) scores[other] = dot;
+    }
+    __syncthreads();
+    for (int other = threadIdx.x; other < cut.blocks; other += blockDim.x) {
+        int first = spans[2 * other], len = spans[2 * other + 1], of = (first - 1) / cut.chunk, better = 0;
+        for (int j = 0; j < cut.blocks; j++) {
+            bool is_candidate = (spans[2 * j] - 1) / cut.chunk != chunk;
+            better += is_candidate && (scores[j] > scores[other] || (scores[j] == scores[other] && j < other));
         }
-        for (int step = 8; step < 32; step *= 2) {
-            mixed.x += __shfl_xor_sync(0xffffffffu, mixed.x, step);
-            mixed.y += __shfl_xor_sync(0xffffffffu, mixed.y, step);
-            mixed.z += __shfl_xor_sync(0xffffffffu, mixed.z, step);
-            mixed.w += __shfl_xor_sync(0xffffffffu, mixed.w, step);
-        }
-        if (lane < 8) {
-            float4 result = make_float4(mixed.x * factor, mixed.y * factor, mixed.z * factor, mixed.w * factor);
-            *(float4 *)(out + first + (size_t)query * shape.columns + lane * 4) = result;
-        }
-        __syncwarp();
+        bool is_looked_into = of == chunk || better < cut.keep;
+        int begin = 1 + of * cut.chunk, middle = begin + (min(cut.chunk, jobs + 1 - begin) - 1) / 2;
+        bool has_middle = middle >= first && middle < first + len;
+        looked[other] = is_looked_into ? -1 : middle;
+        places[1 + other] = is_looked_into ? len : has_middle;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        // The idle row is the first of every list.
+        places[0] = 1;
+        for (int other = 0; other < cut.blocks; other++) places[1 + other] += places[other];
+        counts[own] = places[cut.blocks];
+        lists[own * cut.longest] = 0;
+    }
+    __syncthreads();
+    for (int other = warp; other < cut.blocks; other += warps) {
+        int *to = lists + own * cut.longest + places[other], count = places[other + 1] - places[other];
+        for (int t = lane; t < count; t += 32) to[t] = looked[other] < 0 ? spans[2 * other] + t : looked[other];
     }
 }

@@ -32,6 +32,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod device;
+mod key_lists;
 mod losses;
 mod optimizer;
 mod real;
@@ -42,6 +43,7 @@ pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
 pub use cuda::{Cuda, CudaError, Recorder};
 pub use device::{AdamRates, AttentionShape, Device, Product, Segments};
+pub use key_lists::KeyLists;
 pub use losses::{
     Exchange, ImitationBatch, LearningLosses, Likelihood, NStepReturn, NextStates, PolicyBatch, PolicySample,
     PolicyWeights, QValueBatch, SelectedRows, best_rows, likelihood, q_value_of,

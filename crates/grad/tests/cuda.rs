@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_grad::{
-    Adam, AdamRates, AdamSettings, AttentionShape, Cpu, Cuda, Device, Exchange, ImitationBatch, LearningLosses, Loss,
-    NStepReturn, NextStates, PolicyBatch, PolicySample, PolicyWeights, Product, QValueBatch, Segments, SelectedRows,
-    Tape, TensorId, Tensors,
+    Adam, AdamRates, AdamSettings, AttentionShape, Cpu, Cuda, Device, Exchange, ImitationBatch, KeyLists,
+    LearningLosses, Loss, NStepReturn, NextStates, PolicyBatch, PolicySample, PolicyWeights, Product, QValueBatch,
+    Segments, SelectedRows, Tape, TensorId, Tensors,
 };
 
 /// Tolerance of results of a few roundings.
@@ -320,6 +320,54 @@ fn attention() {
                 [weights, out, dq, dk, dv]
             });
         }
+    }
+}
+
+/// Attention to lists of kept keys, its gradients, and the sums that a choice of blocks rests on are the processor's.
+#[test]
+fn attention_to_lists() {
+    fn run<D: LearningLosses<Real = f32>>(device: &mut D, jobs: usize, width: usize) -> Vec<Vec<f32>> {
+        let mut rng = Pcg64::seed_from_u64(jobs as u64);
+        let mut parameters = Tensors::default();
+        for place in 0..4 {
+            let (rows, columns) = if place == 0 { (jobs + 1, width) } else { (width, width) };
+            let values: Vec<f32> = random(&mut rng, rows * columns).iter().map(|value| 0.4 * value).collect();
+            parameters.add(device, &format!("p{place}"), rows, columns, &values);
+        }
+        let ids: Vec<TensorId> = parameters.ids().collect();
+        // The first row attends to all; each block of 25 to the first row, to itself, and to some rows of every other block.
+        let all: Vec<u32> = (0..=jobs as u32).collect();
+        let blocks: Vec<&[u32]> = all[1..].chunks(25).collect();
+        let list = |own: &[u32]| -> Vec<u32> {
+            let keeps = |row: &u32| *row == 0 || own.contains(row) || row % 7 == own[0] % 5;
+            all.iter().copied().filter(keeps).collect()
+        };
+        let groups = std::iter::once((1, all.clone())).chain(blocks.iter().map(|own| (own.len(), list(own))));
+        let lists = KeyLists::new(groups);
+        let target = random(&mut rng, (jobs + 1) * width);
+        let bias = random(&mut rng, jobs + 1);
+        let mut gradients = parameters.zeros_like(device);
+        let mut tape = Tape::new(device, &parameters);
+        let x = tape.embedding(jobs + 1, &[(ids[0], &all, None)]);
+        let [q, k, v] = [1, 2, 3].map(|part| tape.linear(x, ids[part], None));
+        let bias = tape.input(jobs + 1, 1, &bias);
+        let sums = tape.segment_sums(k, &Segments::of_lengths(blocks.iter().map(|block| block.len())), &all[1..]);
+        let out = tape.attention_to(q, k, v, &lists, 4, Some(bias));
+        let found = tape.values(out);
+        let weights = vec![1.0 / jobs as f32; target.len()];
+        let loss: Loss<D> = tape.regression(out, None, &target, &weights);
+        tape.backward([loss], &mut gradients);
+        drop(tape);
+        let mut results = vec![sums, found];
+        results.extend(ids.iter().map(|id| gradients.values(device, *id)));
+        results
+    }
+    let Some(mut gpu) = gpu() else { return };
+    for (jobs, width) in [(3, 8), (64, 32), (200, 128), (600, 128)] {
+        let expected = run(&mut Cpu::default(), jobs, width);
+        let found = run(&mut *gpu, jobs, width);
+        compare(&format!("attention to lists, {jobs} jobs"), SUMMED, &expected, &found);
+        assert_eq!(run(&mut *gpu, jobs, width), found, "the same lists gave other numbers");
     }
 }
 

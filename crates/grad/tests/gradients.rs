@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_grad::{
-    Cpu, Device as _, Embedding, Exchange, ImitationBatch, LearningLosses as _, Loss, NStepReturn, NextStates,
-    QValueBatch, Segments, SelectedRows, Tape, TensorId, Tensors, Var, q_value_of,
+    Cpu, Device as _, Embedding, Exchange, ImitationBatch, KeyLists, LearningLosses as _, Loss, NStepReturn,
+    NextStates, QValueBatch, Segments, SelectedRows, Tape, TensorId, Tensors, Var, q_value_of,
 };
 
 type Device = Cpu<f64>;
@@ -228,6 +228,52 @@ fn targets() {
     assert_eq!(target(true, true, true), [1.0 + 0.5 * (10.0 + 1.5 + 0.5), 20.0 + 9.0]);
     // Row 3 of the second sample stands for three.
     assert_eq!(target(false, false, false), [1.0 + 0.5 * (0.5 + 1.5 + 0.5), -1.0 + 3.0 * 17.0]);
+}
+
+/// Gradients through lists of kept keys, whose rows overlap, and the same result as attention with a mask in plain loops.
+#[test]
+fn attention_to_lists() {
+    let groups: [(usize, &[u32]); 5] =
+        [(1, &[0, 1, 2, 3, 4, 5, 6]), (2, &[0, 1, 2, 6]), (3, &[0, 3, 4, 5]), (1, &[6]), (1, &[0, 2, 6])];
+    let lists = KeyLists::new(groups.map(|(queries, rows)| (queries, rows.iter().copied())));
+    assert_eq!(lists.pairs(), 7 + 2 * 4 + 3 * 4 + 1 + 3);
+    let (heads, columns) = (2, 6);
+    let bias = [0.3, 0.0, -0.7, 0.1, 0.0, 0.9, -0.2];
+    check("attention to lists", &[(8, columns), (7, columns), (7, columns)], |tape, ids| {
+        let (q, k, v) = (lift(tape, ids[0], 8), lift(tape, ids[1], 7), lift(tape, ids[2], 7));
+        let bias = tape.input(7, 1, &bias);
+        let out = tape.attention_to(q, k, v, &lists, heads, Some(bias));
+        any_loss(tape, out)
+    });
+    let mut device = Device::default();
+    let tensors = parameters(&mut device, &[(8, columns), (7, columns), (7, columns)]);
+    let ids: Vec<TensorId> = tensors.ids().collect();
+    let [q, k, v] = [0, 1, 2].map(|place| tensors.values(&device, ids[place]));
+    let mut tape = Tape::new(&mut device, &tensors);
+    let vars = [(0, 8), (1, 7), (2, 7)].map(|(place, rows)| lift(&mut tape, ids[place], rows));
+    let bias_var = tape.input(7, 1, &bias);
+    let out = tape.attention_to(vars[0], vars[1], vars[2], &lists, heads, Some(bias_var));
+    let found = tape.values(out);
+    let sums = tape.segment_sums(vars[1], &Segments::of_lengths([2, 3]), &[0, 1, 4, 5, 6]);
+    assert!((sums[columns] - (k[4 * columns] + k[5 * columns] + k[6 * columns])).abs() < 1e-12);
+    let (size, mut query) = (columns / heads, 0);
+    for (count, rows) in groups {
+        for _ in 0..count {
+            for column in 0..columns {
+                let head = column / size * size;
+                let logit = |row: &u32| {
+                    let dot: f64 =
+                        (head..head + size).map(|c| q[query * columns + c] * k[*row as usize * columns + c]).sum();
+                    (dot / (size as f64).sqrt() + bias[*row as usize]).exp()
+                };
+                let total: f64 = rows.iter().map(logit).sum();
+                let expected: f64 =
+                    rows.iter().map(|row| logit(row) / total * v[*row as usize * columns + column]).sum();
+                assert!((found[query * columns + column] - expected).abs() < 1e-12, "query {query}, column {column}");
+            }
+            query += 1;
+        }
+    }
 }
 
 /// Attention to a row that stands for several equal ones is exactly attention to all of them.

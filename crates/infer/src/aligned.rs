@@ -26,6 +26,12 @@ impl<T: Copy + Default> Aligned<T> {
     }
 }
 
+impl<T> Default for Aligned<T> {
+    fn default() -> Aligned<T> {
+        Aligned { data: Vec::new(), start: 0, len: 0 }
+    }
+}
+
 impl<T> Deref for Aligned<T> {
     type Target = [T];
 

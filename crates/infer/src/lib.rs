@@ -41,11 +41,13 @@ mod prepared;
 mod reference;
 mod rows;
 mod sparse;
+mod sparse_pass;
 mod weights;
 
 pub use architecture::{Architecture, RealInput, SLOT, Vocabulary};
 pub use kernels::{GROUP as ROW_GROUP, Kernel, Precision};
 pub use network::{Network, NetworkError, NetworkOptions};
 pub use reference::{AttentionMap, Trace, reference};
-pub use rows::{Rows, Sparsity};
+pub use rows::{AttentionWork, Rows, Rule, Sparsity};
+pub use sparse::KeptKeys;
 pub use weights::{Metadata, Weights, WeightsError, check_file, file_checksum, write_tensors};

@@ -9,7 +9,7 @@ use crate::feed_forward::FeedForward;
 use crate::kernels::{Engine, Kernel, Precision, Scalar};
 use crate::pass::Scratch;
 use crate::prepared::Prepared;
-use crate::{Architecture, Rows, Weights};
+use crate::{Architecture, AttentionWork, Rows, Weights};
 
 /// Options of building a [`Network`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,9 +107,15 @@ impl Network {
 
     /// Computes one Q-value per row into `q`, the idle row's first. Feature values out of range count as the feature's last value, missing ones as zero.
     ///
-    /// Allocates only if there are more rows than ever before (see [`NetworkOptions::rows`]), or if the capacity of `q` is too small.
+    /// Allocates only if there are more rows than ever before (see [`NetworkOptions::rows`]), if attention is sparse for the first time, or if the capacity
+    /// of `q` is too small.
     pub fn forward(&mut self, rows: &Rows<'_>, q: &mut Vec<f32>) {
         self.runner.forward(rows, q);
+    }
+
+    /// What the attention of the last forward pass has read; zeros for a feed-forward network.
+    pub fn attention_work(&self) -> AttentionWork {
+        self.runner.attention_work()
     }
 }
 
@@ -128,6 +134,9 @@ impl std::fmt::Debug for Network {
 /// A forward pass over packed weights of any kind.
 pub(crate) trait Forward: Send + Sync {
     fn forward(&mut self, rows: &Rows<'_>, q: &mut Vec<f32>);
+    fn attention_work(&self) -> AttentionWork {
+        AttentionWork::default()
+    }
     /// Another one over the same weights, with working memory of its own.
     fn again(&self) -> Box<dyn Forward>;
 }
@@ -148,6 +157,10 @@ fn runner<E: Engine>(engine: Option<E>, weights: &Weights, rows: usize) -> Optio
 impl<E: Engine> Forward for Runner<E> {
     fn forward(&mut self, rows: &Rows<'_>, q: &mut Vec<f32>) {
         self.scratch.pass(&self.prepared, rows, q);
+    }
+
+    fn attention_work(&self) -> AttentionWork {
+        self.scratch.work
     }
 
     fn again(&self) -> Box<dyn Forward> {

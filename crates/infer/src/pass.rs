@@ -3,8 +3,9 @@
 use crate::aligned::Aligned;
 use crate::kernels::{Attention, Engine, GROUP, Heads, NEVER, PAD, Packed, PackedMut, QUERIES, View, ViewMut};
 use crate::prepared::{Layer, Prepared, Table, Widths};
-use crate::sparse::mask;
-use crate::{Rows, Sparsity};
+use crate::sparse::keep_top;
+use crate::sparse_pass::SparseScratch;
+use crate::{AttentionWork, Rows, Rule, Sparsity};
 
 /// Number of keys above which rows of logits are long, so that fewer are computed at a time.
 const LONG: usize = 256;
@@ -13,13 +14,13 @@ const TOGETHER: usize = 4 * GROUP;
 
 /// Working memory of a forward pass. Padding inside rows is always zero.
 pub(crate) struct Scratch<E: Engine> {
-    widths: Widths,
+    pub(crate) widths: Widths,
     capacity: usize,
     /// Rows in single precision, and as elements of the engine.
     x: Aligned<f32>,
     elements: Aligned<E::Element>,
     /// Queries, keys and values of all rows as elements, and of one row in single precision.
-    triples: Aligned<E::Element>,
+    pub(crate) triples: Aligned<E::Element>,
     triple: Aligned<f32>,
     /// Sum of the table rows of all features that have the same value in every job's row: a row and its triple.
     common: Aligned<f32>,
@@ -29,23 +30,27 @@ pub(crate) struct Scratch<E: Engine> {
     keys: Aligned<E::Element>,
     values: Aligned<E::Element>,
     /// Logits, powers and mixed values of some queries.
-    logits: Aligned<f32>,
-    powers: Aligned<E::Element>,
-    mixed: Aligned<f32>,
+    pub(crate) logits: Aligned<f32>,
+    pub(crate) powers: Aligned<E::Element>,
+    pub(crate) mixed: Aligned<f32>,
     /// Results of the attention of all heads.
-    attended: Aligned<E::Element>,
+    pub(crate) attended: Aligned<E::Element>,
     /// Hidden units of the feed-forward part, and the change that a sub-layer adds, of some rows.
     hidden: Aligned<E::Element>,
     change: Aligned<f32>,
     /// Bias of each key in the engine's unit of logits; [`NEVER`] in the padding.
-    key_bias: Aligned<f32>,
+    pub(crate) key_bias: Aligned<f32>,
     /// Multiplicity of each key; 0 in the padding.
-    key_weights: Aligned<E::Element>,
-    no_bias: Aligned<f32>,
+    pub(crate) key_weights: Aligned<E::Element>,
+    pub(crate) no_bias: Aligned<f32>,
     /// Greatest magnitude of a key's bias.
-    most_bias: f32,
-    /// Order of the keys of a block, for sparse attention.
-    order: Vec<u32>,
+    pub(crate) most_bias: f32,
+    /// Logits of one query in any order, for explicit top-k.
+    order: Vec<f32>,
+    /// Working memory of sparse attention; empty until it is first used.
+    pub(crate) sparse: SparseScratch<E>,
+    /// What the attention of the last pass has read.
+    pub(crate) work: AttentionWork,
 }
 
 impl<E: Engine> Scratch<E> {
@@ -57,7 +62,8 @@ impl<E: Engine> Scratch<E> {
             capacity,
             x: Aligned::new(capacity * row_stride),
             elements: Aligned::new(capacity * row_stride),
-            triples: Aligned::new(capacity * triple_stride),
+            // A group of queries may be read and written beyond the last row.
+            triples: Aligned::new((capacity + GROUP) * triple_stride),
             triple: Aligned::new(triple_stride),
             common: Aligned::new(row_stride + triple_stride),
             room: Aligned::new(
@@ -69,14 +75,16 @@ impl<E: Engine> Scratch<E> {
             logits: Aligned::new(QUERIES * capacity),
             powers: Aligned::new(QUERIES * capacity),
             mixed: Aligned::new(QUERIES * head_columns),
-            attended: Aligned::new(capacity * row_stride),
+            attended: Aligned::new((capacity + GROUP) * row_stride),
             hidden: Aligned::new(TOGETHER * hidden_stride),
             change: Aligned::new(TOGETHER * row_stride),
             key_bias: Aligned::new(capacity),
             key_weights: Aligned::new(capacity),
             no_bias: Aligned::new(head_columns),
             most_bias: 0.0,
-            order: vec![0; capacity],
+            order: vec![0.0; capacity],
+            sparse: SparseScratch::default(),
+            work: AttentionWork::default(),
         }
     }
 
@@ -90,6 +98,7 @@ impl<E: Engine> Scratch<E> {
         if count > self.capacity {
             *self = Scratch::new(self.widths, count);
         }
+        self.work = AttentionWork::default();
         self.embed(prepared, rows, count);
         self.set_bias(rows.bias, count);
         prepared.engine.begin();
@@ -183,9 +192,17 @@ impl<E: Engine> Scratch<E> {
 
     /// Attention of all heads.
     fn attend(&mut self, engine: E, count: usize, sparsity: Option<Sparsity>) {
-        let Widths { row, row_stride, triple_stride, heads, head: size, .. } = self.widths;
+        match sparsity {
+            Some(sparsity) if sparsity.rule != Rule::TopKeys => self.attend_kept(engine, count, sparsity),
+            _ => self.attend_all(engine, count, sparsity.map(|sparsity| sparsity.keep)),
+        }
+    }
+
+    /// Views of the queries, keys and values of all heads.
+    pub(crate) fn heads(&self, count: usize) -> Heads<'_, E::Element> {
+        let Widths { row, triple_stride, heads, head: size, .. } = self.widths;
         let part = |kind: usize| View { data: &self.triples[kind * row..], stride: triple_stride };
-        let all = Heads {
+        Heads {
             count,
             heads,
             size,
@@ -194,18 +211,35 @@ impl<E: Engine> Scratch<E> {
             values: part(2),
             weights: &self.key_weights,
             most_bias: self.most_bias,
-        };
-        let to = ViewMut { data: &mut self.attended, stride: row_stride };
-        if sparsity.is_none() && engine.attend(&all, &mut self.room, to) {
+        }
+    }
+
+    /// Bytes of the keys and values of this many rows of one head.
+    pub(crate) fn key_value_bytes(&self, rows: usize) -> u64 {
+        (2 * rows * self.widths.head * size_of::<E::Element>()) as u64
+    }
+
+    /// Attention to all keys, or to the best `keep` of all.
+    fn attend_all(&mut self, engine: E, count: usize, keep: Option<usize>) {
+        let Widths { row_stride, heads, .. } = self.widths;
+        self.work.pairs += (heads * count * count) as u64;
+        self.work.bytes += heads as u64 * self.key_value_bytes(count);
+        let mut attended = std::mem::take(&mut self.attended);
+        let mut room = std::mem::take(&mut self.room);
+        let to = ViewMut { data: &mut attended, stride: row_stride };
+        let is_done = keep.is_none() && engine.attend(&self.heads(count), &mut room, to);
+        (self.attended, self.room) = (attended, room);
+        if is_done {
+            self.work.bytes += (heads * count.div_ceil(GROUP)) as u64 * self.key_value_bytes(count);
             return;
         }
         for head in 0..heads {
-            self.attend_head(engine, head, count, sparsity);
+            self.attend_head(engine, head, count, keep);
         }
     }
 
     /// Attention of one head: logits, then powers, then mixed values.
-    fn attend_head(&mut self, engine: E, head: usize, count: usize, sparsity: Option<Sparsity>) {
+    fn attend_head(&mut self, engine: E, head: usize, count: usize, keep: Option<usize>) {
         let Widths { row, row_stride, triple_stride, head: size, head_depth, head_columns, .. } = self.widths;
         let (rows, keys) = (count.next_multiple_of(GROUP), count.next_multiple_of(PAD));
         let part = |kind: usize| View { data: &self.triples[kind * row + head * size..], stride: triple_stride };
@@ -233,14 +267,14 @@ impl<E: Engine> Scratch<E> {
                 let queries = View { data: &queries[begin * triple_stride..], stride: triple_stride };
                 let to = ViewMut { data: attention.logits, stride: keys };
                 engine.multiply(some, queries, packed_keys, &self.key_bias, to);
-                if let Some(sparsity) = sparsity {
-                    for (place, logits) in attention.logits.chunks_exact_mut(keys).take(some).enumerate() {
-                        let order = &mut self.order;
-                        mask(&mut logits[..count], first + begin + place, sparsity, |keys, own, keep| {
-                            engine.keep_best(keys, own, keep, order);
-                        });
+                if let Some(keep) = keep {
+                    // The idle row, the first, attends to all.
+                    let queries = attention.logits.chunks_exact_mut(keys).take(some).enumerate();
+                    for (_, logits) in queries.filter(|(place, _)| first + begin + place > 0) {
+                        keep_top(&mut logits[..count], keep, &mut self.order);
                     }
                 }
+                self.work.bytes += (count * size * size_of::<E::Element>()) as u64;
                 let mut part = Attention {
                     powers: &mut attention.powers[begin * keys..],
                     factors: &mut attention.factors[begin..],
@@ -252,6 +286,7 @@ impl<E: Engine> Scratch<E> {
             }
             let to = ViewMut { data: &mut self.attended[first * row_stride + head * size..], stride: row_stride };
             engine.mix(here, size, &mut attention, packed_values, to);
+            self.work.bytes += (count * size * size_of::<E::Element>()) as u64;
         }
     }
 

@@ -1,8 +1,10 @@
 //! The forward pass in plain loops, written for readability. Tests compare the fast one with it, and diagnostics read its attention maps. It allocates.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
-use crate::{Architecture, RealInput, Rows, Sparsity, Weights};
+use crate::{Architecture, RealInput, Rows, Rule, Sparsity, Weights};
 
 /// Attention weights of one head: `weights[query][key]`, which sum to one for each query.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -142,6 +144,7 @@ fn attend(
 ) -> Vec<AttentionMap> {
     let size = architecture.width / architecture.heads;
     let scale = 1.0 / (size as f32).sqrt();
+    let kept = rows.sparsity.map(|sparsity| kept(sparsity, query, key));
     let of_head = |head: usize| {
         let part = |row: &Vec<f32>| row[head * size..(head + 1) * size].to_vec();
         let keys: Vec<Vec<f32>> = key.iter().map(part).collect();
@@ -149,8 +152,14 @@ fn attend(
             let own = part(row);
             let dot = |key: &Vec<f32>| own.iter().zip(key).map(|(a, b)| a * b).sum::<f32>();
             let mut logits: Vec<f32> = keys.iter().zip(rows.bias).map(|(key, bias)| dot(key) * scale + bias).collect();
-            if let Some(sparsity) = rows.sparsity {
-                mask(&mut logits, place, sparsity);
+            if let Some(kept) = &kept {
+                let dropped = logits.iter_mut().zip(&kept[place]).filter(|(_, is_kept)| !**is_kept);
+                dropped.for_each(|(logit, _)| *logit = f32::NEG_INFINITY);
+            }
+            if let Some(Sparsity { rule: Rule::TopKeys, keep, .. }) = rows.sparsity
+                && place > 0
+            {
+                keep_best(&mut logits, keep);
             }
             softmax(&mut logits);
             logits
@@ -160,21 +169,60 @@ fn attend(
     (0..architecture.heads).map(of_head).collect()
 }
 
-/// Masks the logits of keys that a query does not attend to. Row 0 is the idle row, which attends to all rows and which all rows attend to.
-pub(crate) fn mask(logits: &mut [f32], query: usize, sparsity: Sparsity) {
-    if query == 0 {
-        return;
+/// Returns for each query which rows it attends to. Row 0 is the idle row, which attends to all rows and which all rows attend to. Explicit top-k depends on
+/// the logits of a head and is not decided here.
+fn kept(sparsity: Sparsity, query: &[Vec<f32>], key: &[Vec<f32>]) -> Vec<Vec<bool>> {
+    let jobs = query.len() - 1;
+    let all = vec![vec![true; jobs + 1]; jobs + 1];
+    if sparsity.rule == Rule::TopKeys {
+        return all;
     }
-    let Sparsity { chunk, block, keep } = sparsity;
-    let jobs = logits.len() - 1;
-    let own = (query - 1) / chunk;
-    for start in (0..jobs).step_by(block) {
-        let end = (start + block).min(jobs);
-        // Keys of the query's own chunk are always kept and do not count.
-        let mut others: Vec<usize> = (start..end).filter(|job| job / chunk != own).collect();
-        others.sort_by(|a, b| logits[b + 1].total_cmp(&logits[a + 1]).then(a.cmp(b)));
-        others.iter().skip(keep).for_each(|job| logits[job + 1] = f32::NEG_INFINITY);
-    }
+    let block = sparsity.block.max(1);
+    let chunk = if sparsity.rule == Rule::Chunks { sparsity.chunk.max(1) } else { jobs.max(1) };
+    // The chunk of a row, and its block: the chunk and the block within the chunk.
+    let chunk_of = |row: usize| (row - 1) / chunk;
+    let block_of = |row: usize| (chunk_of(row), (row - 1) % chunk / block);
+    let mut blocks: Vec<(usize, usize)> = (1..=jobs).map(block_of).collect();
+    blocks.dedup();
+    let mean = |of: (usize, usize), rows: &[Vec<f32>]| {
+        let members: Vec<&Vec<f32>> = (1..=jobs).filter(|row| block_of(*row) == of).map(|row| &rows[row]).collect();
+        let column = |place: usize| members.iter().map(|row| row[place]).sum::<f32>() / members.len() as f32;
+        (0..rows[0].len()).map(column).collect::<Vec<f32>>()
+    };
+    let summaries: Vec<Vec<f32>> = blocks.iter().map(|of| mean(*of, key)).collect();
+    let looked_into: HashMap<(usize, usize), Vec<(usize, usize)>> = blocks
+        .iter()
+        .map(|of| {
+            let own = mean(*of, query);
+            let score = |place: usize| own.iter().zip(&summaries[place]).map(|(a, b)| a * b).sum::<f32>();
+            let is_other = |place: &usize| sparsity.rule != Rule::Chunks || blocks[*place].0 != of.0;
+            let mut others: Vec<(f32, usize)> =
+                (0..blocks.len()).filter(is_other).map(|place| (score(place), place)).collect();
+            others.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            (*of, others.iter().take(sparsity.keep).map(|(_, place)| blocks[*place]).collect())
+        })
+        .collect();
+    let attends = |query: usize, key: usize| {
+        if query == 0 || key == 0 {
+            return true;
+        }
+        let looked_into = &looked_into[&block_of(query)];
+        if sparsity.rule != Rule::Chunks {
+            return looked_into.contains(&block_of(key));
+        }
+        // Every chunk is represented by its middle row.
+        let first = chunk_of(key) * chunk + 1;
+        let middle = first + (chunk.min(jobs + 1 - first) - 1) / 2;
+        chunk_of(query) == chunk_of(key) || looked_into.contains(&block_of(key)) || key == middle
+    };
+    (0..=jobs).map(|query| (0..=jobs).map(|key| attends(query, key)).collect()).collect()
+}
+
+/// Masks all but the `keep` greatest logits of job keys. Of equal ones the earlier stay.
+fn keep_best(logits: &mut [f32], keep: usize) {
+    let mut keys: Vec<usize> = (1..logits.len()).collect();
+    keys.sort_by(|a, b| logits[*b].total_cmp(&logits[*a]).then(a.cmp(b)));
+    keys.iter().skip(keep).for_each(|key| logits[*key] = f32::NEG_INFINITY);
 }
 
 fn softmax(logits: &mut [f32]) {

@@ -23,15 +23,29 @@ impl Rows<'_> {
     }
 }
 
-/// The paper's sparse attention over rows in deadline order. A query attends to all keys of its own chunk, and in each block to the `keep` keys of other
-/// chunks with the highest logits. The idle row attends to all rows, and all rows attend to it.
+/// Which keys sparse attention keeps. In all rules the idle row attends to all rows, and all rows attend to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// The paper's: all keys of the query's own chunk, all keys of the `keep` best blocks of other chunks, and of every chunk one representative, its middle
+    /// row. Blocks are chosen by the means of their keys, for all queries of a block together.
+    #[default]
+    Chunks,
+    /// Rival without chunks: all keys of the `keep` best blocks, and nothing of the others.
+    BlockDrop,
+    /// Rival without chunks and blocks: of all keys the `keep` with the highest logits, for each query and head. All keys are scored.
+    TopKeys,
+}
+
+/// Parameters of sparse attention over rows in deadline order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sparsity {
+    /// Which keys are kept.
+    pub rule: Rule,
     /// Number of rows per chunk.
     pub chunk: usize,
-    /// Number of rows per block.
+    /// Number of rows per block. Blocks do not cross the border of a chunk.
     pub block: usize,
-    /// Number of keys kept per query and block.
+    /// Number of blocks that are looked into; of keys with [`Rule::TopKeys`].
     pub keep: usize,
 }
 
@@ -42,24 +56,21 @@ impl Sparsity {
         let chunks = (n.ln().ceil() as usize).max(1);
         let block = n.sqrt().ceil() as usize;
         let keep = if jobs <= 100 { (block / 10).max(1) } else { block.ilog2() as usize + 1 };
-        Sparsity { chunk: jobs.max(1).div_ceil(chunks), block, keep }
+        Sparsity { rule: Rule::Chunks, chunk: jobs.max(1).div_ceil(chunks), block, keep }
     }
 
-    /// Number of keys that a query attends to. `query` is its row: 0 for the idle row, and 1 to `jobs` for jobs.
-    pub fn kept(self, query: usize, jobs: usize) -> usize {
-        if query == 0 {
-            return jobs + 1;
-        }
-        let (chunk, block) = (self.chunk.max(1), self.block.max(1));
-        let own = (query - 1) / chunk;
-        let is_own = |job: &usize| job / chunk == own;
-        let others = |start: usize| (start..jobs.min(start + block)).filter(|job| !is_own(job)).count();
-        1 + (0..jobs).filter(is_own).count()
-            + (0..jobs).step_by(block).map(|start| others(start).min(self.keep)).sum::<usize>()
-    }
-
-    /// Half as many keys per block, but at least one: the paper's mitigation under overload.
+    /// Half as many blocks, but at least one: the paper's mitigation under overload.
     pub fn halved(self) -> Sparsity {
         Sparsity { keep: (self.keep / 2).max(1), ..self }
     }
+}
+
+/// What the attention of a forward pass has read, counted while it computes, over all heads and layers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AttentionWork {
+    /// Number of pairs of a query and a key that were scored, without padding.
+    pub pairs: u64,
+    /// Bytes of keys and values that were read: once to pack them, once for each group of queries that is computed together, and keys once more where they
+    /// are summed up.
+    pub bytes: u64,
 }

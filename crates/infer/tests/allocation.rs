@@ -1,4 +1,4 @@
-//! Contract: a forward pass allocates nothing unless it has more rows than ever before. This is a test binary of its own because it counts all allocations.
+//! Contract: a forward pass allocates nothing unless it has more rows than ever before, or attention is sparse for the first time. This is a test binary of its own because it counts all allocations.
 #![allow(unsafe_code, reason = "an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -56,6 +56,7 @@ fn a_forward_pass_does_not_allocate() {
                 Rows { idle: &[1], jobs: &jobs[..count], real: &real[..count], bias: &bias[..count + 1], sparsity };
             allocations(|| network.forward(&rows, &mut q))
         };
+        run(3, Some(Sparsity::paper(3)));
         for count in [0, 1, 15, 16, 130, 199] {
             assert_eq!(run(count, None), 0, "{kernel}, {count} jobs");
             assert_eq!(run(count, Some(Sparsity::paper(count))), 0, "{kernel}, {count} jobs, sparse");

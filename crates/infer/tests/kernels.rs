@@ -5,8 +5,8 @@ use std::sync::Barrier;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_infer::{
-    Architecture, Kernel, Network, NetworkError, NetworkOptions, Precision, RealInput, Rows, SLOT, Sparsity,
-    Vocabulary, Weights, reference,
+    Architecture, AttentionMap, Kernel, Network, NetworkError, NetworkOptions, Precision, RealInput, Rows, Rule, SLOT,
+    Sparsity, Vocabulary, Weights, reference,
 };
 
 /// Greatest differences of outputs, which are about one. Products of eight significant bits keep two or three digits.
@@ -66,6 +66,14 @@ fn network(weights: &Weights, kernel: Kernel) -> Network {
     Network::new(weights, NetworkOptions { rows: 1, ..NetworkOptions::of(kernel) }).unwrap()
 }
 
+/// The paper's sparse attention, others of short chunks and blocks, and the rivals.
+fn sparsities(jobs: usize) -> impl Iterator<Item = Sparsity> {
+    let of = |rule, chunk, block, keep| Sparsity { rule, chunk, block, keep };
+    let short = [of(Rule::Chunks, 40, 9, 2), of(Rule::Chunks, 5, 9, 4), of(Rule::Chunks, 90, 40, 0)];
+    let rivals = [of(Rule::BlockDrop, 0, 7, 3), of(Rule::TopKeys, 0, 0, 12)];
+    [Sparsity::paper(jobs)].into_iter().chain(short).chain(rivals)
+}
+
 fn check(architecture: Architecture, counts: &[usize]) {
     let mut rng = Pcg64::seed_from_u64(counts.len() as u64);
     let weights = weights(architecture, 3);
@@ -73,7 +81,7 @@ fn check(architecture: Architecture, counts: &[usize]) {
     let mut q = Vec::new();
     for &jobs in counts {
         let input = Input::random(jobs, &mut rng);
-        for sparsity in [None, Some(Sparsity::paper(jobs)), Some(Sparsity { chunk: 5, block: 9, keep: 4 })] {
+        for sparsity in [None].into_iter().chain(sparsities(jobs).map(Some)) {
             let expected = reference(&weights, &input.rows(sparsity)).q;
             for network in &mut networks {
                 network.forward(&input.rows(sparsity), &mut q);
@@ -130,6 +138,43 @@ fn shapes_that_fit_no_vector() {
     }
 }
 
+/// The pairs that are scored are those of the lists of kept keys, counted by the reference: a key that is not kept has the weight zero.
+#[test]
+fn only_kept_keys_are_scored() {
+    let mut rng = Pcg64::seed_from_u64(21);
+    let weights = weights(shape(64, 2, 4, 64), 8);
+    let mut q = Vec::new();
+    for jobs in [1, 12, 64, 230, 600] {
+        let mut input = Input::random(jobs, &mut rng);
+        input.bias.fill(0.0);
+        for sparsity in sparsities(jobs).filter(|sparsity| sparsity.rule != Rule::TopKeys) {
+            let maps = reference(&weights, &input.rows(Some(sparsity))).attention;
+            let weights_of = |map: &AttentionMap| map.weights.iter().flatten().filter(|weight| **weight > 0.0).count();
+            let expected: usize = maps.iter().map(weights_of).sum();
+            let all = 2 * 4 * (jobs + 1) * (jobs + 1);
+            for kernel in Kernel::available() {
+                let mut network = network(&weights, kernel);
+                network.forward(&input.rows(Some(sparsity)), &mut q);
+                let work = network.attention_work();
+                let what = format!("{kernel} on {jobs} jobs, {sparsity:?}");
+                match kernel.precision() {
+                    Precision::F32 => assert_eq!(work.pairs, expected as u64, "{what}"),
+                    // Rounding may choose another block, and blocks differ in length.
+                    _ => assert!(work.pairs.abs_diff(expected as u64) < expected as u64 / 10, "{what}: {work:?}"),
+                }
+                network.forward(&input.rows(None), &mut q);
+                let dense = network.attention_work();
+                assert_eq!(dense.pairs, all as u64, "{what}");
+                if jobs >= 230 && sparsity == Sparsity::paper(jobs) {
+                    assert!(10 * work.pairs < 5 * dense.pairs, "{what}: {work:?} of {dense:?}");
+                    // Few keys are shared by more dense queries than sparse ones.
+                    assert!(jobs < 600 || work.bytes < dense.bytes, "{what}: {work:?} of {dense:?}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn great_logits() {
     // Queries so long that logits have no small bound: the attention is sharp, and the greatest logit must be found.
@@ -144,13 +189,15 @@ fn great_logits() {
         let mut input = Input::random(jobs, &mut rng);
         // Keys with a tiny weight may still have the greatest logits.
         input.bias.iter_mut().step_by(2).for_each(|bias| *bias += faint);
-        let expected = reference(&sharp, &input.rows(None)).q;
-        for kernel in Kernel::available() {
-            network(&sharp, kernel).forward(&input.rows(None), &mut q);
-            let gaps = q.iter().zip(&expected).map(|(a, b)| (a - b).abs());
-            let mean = gaps.sum::<f32>() / q.len() as f32;
-            let allowed = if kernel.precision() == Precision::F32 { CLOSE } else { ROUGH_MEAN };
-            assert!(mean < allowed, "{kernel} on {jobs} jobs, {faint}: {mean}");
+        for sparsity in [None, Some(Sparsity::paper(jobs))] {
+            let expected = reference(&sharp, &input.rows(sparsity)).q;
+            for kernel in Kernel::available() {
+                network(&sharp, kernel).forward(&input.rows(sparsity), &mut q);
+                let gaps = q.iter().zip(&expected).map(|(a, b)| (a - b).abs());
+                let mean = gaps.sum::<f32>() / q.len() as f32;
+                let allowed = if kernel.precision() == Precision::F32 { CLOSE } else { ROUGH_MEAN };
+                assert!(mean < allowed, "{kernel} on {jobs} jobs, {faint}, {sparsity:?}: {mean}");
+            }
         }
     }
 }
@@ -226,7 +273,7 @@ fn input_that_makes_no_sense_is_no_panic() {
     for kernel in Kernel::available() {
         let mut network = network(&weights, kernel);
         let (mut q, mut clamped) = (Vec::new(), Vec::new());
-        let sparsity = Some(Sparsity { chunk: 0, block: 0, keep: 0 });
+        let sparsity = Some(Sparsity { rule: Rule::Chunks, chunk: 0, block: 0, keep: 0 });
         let wild = Rows { idle: &[u16::MAX], jobs: &[u16::MAX; 8], real: &[f32::NAN; 3], bias: &[], sparsity };
         network.forward(&wild, &mut q);
         assert_eq!(q.len(), 3, "{kernel}");

@@ -2,7 +2,7 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_infer::{Architecture, RealInput, Rows, Sparsity, Vocabulary, Weights, WeightsError, reference};
+use temponet_infer::{Architecture, RealInput, Rows, Rule, Sparsity, Vocabulary, Weights, WeightsError, reference};
 
 fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
     sizes.iter().map(|(name, size)| Vocabulary { name: name.to_string(), size: *size }).collect()
@@ -89,12 +89,14 @@ fn sparse_attention_that_keeps_everything_is_dense() {
     let jobs = random_rows(40, &mut rng);
     let bias = vec![0.0; 41];
     let dense = q(&weights, &jobs, &bias, None);
-    let all = Sparsity { chunk: 10, block: 7, keep: 7 };
-    assert_close(&q(&weights, &jobs, &bias, Some(all)), &dense, "all kept");
+    let of = |rule, chunk, block, keep| Sparsity { rule, chunk, block, keep };
+    for all in [of(Rule::Chunks, 10, 7, 6), of(Rule::BlockDrop, 0, 7, 6), of(Rule::TopKeys, 0, 0, 40)] {
+        assert_close(&q(&weights, &jobs, &bias, Some(all)), &dense, "all kept");
+    }
     let sparse = q(&weights, &jobs, &bias, Some(Sparsity::paper(40)));
     assert!(sparse.iter().zip(&dense).any(|(a, b)| (a - b).abs() > 1e-4), "the paper's leaves some out");
-    assert_eq!(Sparsity::paper(600), Sparsity { chunk: 86, block: 25, keep: 5 });
-    assert_eq!(Sparsity::paper(64), Sparsity { chunk: 13, block: 8, keep: 1 });
+    assert_eq!(Sparsity::paper(600), of(Rule::Chunks, 86, 25, 5));
+    assert_eq!(Sparsity::paper(64), of(Rule::Chunks, 13, 8, 1));
 }
 
 #[test]

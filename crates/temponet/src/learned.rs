@@ -24,9 +24,9 @@ use budget::{Allowance, Budget};
 pub struct Options {
     /// Mapping from Q-values to cores.
     pub mapping: Mapping,
-    /// Whether attention is sparse, as in the paper, instead of dense over distinct rows.
+    /// Whether attention is sparse, as in the paper, instead of dense over distinct rows. A model that was trained with sparse attention always has it.
     pub sparse: bool,
-    /// Whether sparse attention keeps all its blocks in overload, without the paper's mitigation.
+    /// Whether sparse attention looks into all its blocks in overload, without the paper's mitigation.
     pub keep_attention: bool,
     /// Kernel and precision of the network.
     pub network: temponet_infer::NetworkOptions,
@@ -71,6 +71,7 @@ impl Learned {
     /// A scheduler with this model. With a budget but no calibration in the options, it measures one.
     pub fn new(model: Arc<Model>, mut options: Options) -> Result<Learned, NetworkError> {
         let network = Network::new(&model.weights, options.network)?;
+        options.sparse |= model.tokenizer.sparse;
         if options.budget_ns.is_some() && options.calibration.is_none() {
             options.calibration = Some(measurement::measure(&network, &model, options));
         }

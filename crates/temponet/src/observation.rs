@@ -22,6 +22,9 @@ pub struct Observation {
     tokens: Vec<u16>,
     /// Real numbers of the job rows, `inputs` values each; empty unless slack is continuous.
     numbers: Vec<f32>,
+    /// Working memory for another order of the rows.
+    spare_tokens: Vec<u16>,
+    spare_numbers: Vec<f32>,
     /// Number of jobs that each job row stands for.
     counts: Vec<u32>,
     /// Attention bias of each row, the idle row first.
@@ -51,8 +54,10 @@ impl Observation {
         self.advice.start(system);
     }
 
-    /// Reads the ready jobs of a view. With `by_job`, every job has a row of its own, in deadline order, as sparse attention needs it.
+    /// Reads the ready jobs of a view. With `by_job`, or if the tokenizer says so, every job has a row of its own, in deadline order, as sparse attention
+    /// needs it; only jobs with the same deadline and token share one.
     pub fn read(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, by_job: bool) {
+        let by_job = by_job || tokenizer.sparse;
         self.idle.clone_from(&scale.idle);
         self.tokens.clear();
         self.numbers.clear();
@@ -102,9 +107,7 @@ impl Observation {
         self.advice.ask(view, scale, ask_advisors, ask_planners);
         // Deadline order, whatever the order of the view: sums over rows in another order may round differently and change Q-values.
         self.jobs.extend(self.advice.ready().iter().map(|id| (*id, 0)));
-        if by_job {
-            self.sparsity = Some(Sparsity::paper(self.jobs.len()));
-        } else {
+        if !by_job {
             self.prepare_table();
         }
         self.width = tokenizer.width();
@@ -126,13 +129,55 @@ impl Observation {
                 self.numbers.truncate((row as usize - 1) * self.inputs);
             }
         }
+        if by_job {
+            self.order_equal_deadlines(view);
+        }
         urgent
+    }
+
+    /// Orders the rows of jobs with equal deadlines by their tokens, where each job has a row of its own, and merges those that are equal in both. Sparse
+    /// attention depends on the order of the rows; this way it does not depend on the order of the tasks.
+    fn order_equal_deadlines(&mut self, view: &SystemView<'_>) {
+        let (mut jobs, mut counts) = (std::mem::take(&mut self.jobs), std::mem::take(&mut self.counts));
+        let deadline = |job: &(JobId, u32)| view.job(job.0).deadline;
+        let (mut tokens, mut numbers) =
+            (std::mem::take(&mut self.spare_tokens), std::mem::take(&mut self.spare_numbers));
+        let by_row = |a: u32, b: u32| {
+            let bits = |row: u32| self.real(row).iter().map(|number| number.to_bits());
+            self.token(a).cmp(self.token(b)).then_with(|| bits(a).cmp(bits(b)))
+        };
+        tokens.clear();
+        numbers.clear();
+        let mut rows = 0;
+        for equal in jobs.chunk_by_mut(|a, b| deadline(a) == deadline(b)) {
+            equal.sort_unstable_by(|a, b| by_row(a.1, b.1).then(a.0.cmp(&b.0)));
+            let mut before = None;
+            for job in equal {
+                if before.is_none_or(|before| by_row(before, job.1).is_ne()) {
+                    tokens.extend_from_slice(self.token(job.1));
+                    numbers.extend_from_slice(self.real(job.1));
+                    counts[rows as usize] = 0;
+                    rows += 1;
+                }
+                counts[rows as usize - 1] += 1;
+                (before, job.1) = (Some(job.1), rows);
+            }
+        }
+        counts.truncate(rows as usize);
+        self.spare_tokens = std::mem::replace(&mut self.tokens, tokens);
+        self.spare_numbers = std::mem::replace(&mut self.numbers, numbers);
+        (self.jobs, self.counts) = (jobs, counts);
+        self.sparsity = Some(Sparsity::paper(self.counts.len()));
     }
 
     /// Reserves memory for a row per job, so that a later decision with fewer equal jobs allocates nothing.
     fn reserve(&mut self, tokenizer: &Tokenizer, jobs: usize) {
         self.tokens.reserve(jobs * tokenizer.width());
         self.numbers.reserve(jobs * tokenizer.real_input().map_or(0, |real| real.inputs));
+        self.spare_tokens.clear();
+        self.spare_tokens.reserve(jobs * tokenizer.width());
+        self.spare_numbers.clear();
+        self.spare_numbers.reserve(jobs * tokenizer.real_input().map_or(0, |real| real.inputs));
         self.counts.reserve(jobs);
         self.bias.clear();
         self.bias.reserve(1 + jobs);
@@ -175,7 +220,7 @@ impl Observation {
         Rows { idle: &self.idle, jobs: &self.tokens, real: &self.numbers, bias: &self.bias, sparsity: self.sparsity }
     }
 
-    /// Halves the keys per block of sparse attention; has no effect on dense attention.
+    /// Halves the blocks that sparse attention looks into; has no effect on dense attention.
     pub fn halve_attention(&mut self) {
         self.sparsity = self.sparsity.map(Sparsity::halved);
     }

@@ -39,6 +39,9 @@ pub struct Tokenizer {
     /// any number of tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<usize>,
+    /// Whether attention is the paper's sparse one, with a row for every job in deadline order; `false` by default.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sparse: bool,
 }
 
 /// Whether idle features need not be written to a file.
@@ -60,6 +63,7 @@ impl Tokenizer {
             idle: vec![IdleFeature::Misses],
             continuous: None,
             slots: None,
+            sparse: false,
         }
     }
 
@@ -75,6 +79,7 @@ impl Tokenizer {
             idle: IdleFeature::ALL.to_vec(),
             continuous: None,
             slots: None,
+            sparse: false,
         }
     }
 

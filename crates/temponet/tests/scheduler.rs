@@ -1,14 +1,16 @@
 //! Contract: whatever the weights are, decisions are legal, the order of jobs does not matter, and the fallback decides where the network cannot.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet::stages::{Binning, Feature, JobAdvice, Learned, Scale, Tokenizer};
+use temponet::stages::{Binning, Feature, JobAdvice, Learned, Observation, Scale, Tokenizer};
 use temponet::{Calibration, LatencyTable, MEASURED_SIZES, Mapping, Model, Options, Temponet, Tuning};
+use temponet_infer::Sparsity;
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved, simulate};
-use temponet_task::{Assignment, Scheduler, SystemView, Task, TaskSet, Time};
+use temponet_task::{Assignment, Job, JobId, Scheduler, SystemView, Task, TaskSet, Time};
 
 fn overloaded(tasks: usize, cores: usize, seed: u64) -> TaskSet {
     let mut spec = Spec::new(tasks, cores, 1.2 * cores as f64);
@@ -72,6 +74,44 @@ fn the_order_of_jobs_does_not_matter() {
         engine.apply(&first, &mut Unobserved).unwrap();
     }
     assert!(decisions > 100);
+}
+
+/// Jobs with equal deadlines are ordered by their tokens: the order of the tasks does not change what a job is worth, though attention is sparse.
+#[test]
+fn the_order_of_tasks_does_not_matter_to_sparse_attention() {
+    let task = |place: u64| {
+        let wcet = Time::from_ms(1 + place * 7 % 19);
+        Task {
+            deadline: Time::from_ms(30 + place % 4 * 10),
+            ..Task::periodic(format!("t{place}"), Time::from_ms(90), wcet)
+        }
+    };
+    let tasks: Vec<Task> = (0..60).map(task).collect();
+    let turned: Vec<Task> = tasks.iter().rev().cloned().collect();
+    let model = Model::random(Tokenizer { sparse: true, ..Tokenizer::paper() }, 4);
+    let values = |tasks: Vec<Task>| {
+        let system = TaskSet::new("test", tasks, 2).system();
+        let jobs: Vec<Job> = (0..).zip(&system.tasks).map(|(index, task)| Job::first(index, task)).collect();
+        let active: Vec<JobId> = (0..jobs.len() as u32).map(JobId).collect();
+        let (running, events) = ([None; 2], []);
+        let view = SystemView {
+            now: Time(0),
+            system: &system,
+            active: &active,
+            jobs: &jobs,
+            running: &running,
+            events: &events,
+        };
+        let mut observation = Observation::default();
+        observation.read(&model.tokenizer, &Scale::of(&model.tokenizer, &system), &view, false);
+        // Some jobs are equal in deadline and token, and share a row.
+        assert!((20..60).contains(&observation.distinct()), "{}", observation.distinct());
+        assert_eq!(observation.rows().sparsity, Some(Sparsity::paper(observation.distinct())));
+        let q = temponet_infer::reference(&model.weights, &observation.rows()).q;
+        let name = |id: &JobId| system.tasks[id.0 as usize].name.clone();
+        observation.jobs().iter().map(|(id, row)| (name(id), q[*row as usize])).collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!(values(tasks), values(turned));
 }
 
 #[test]

@@ -129,6 +129,7 @@ impl<D: Device<Real = f32>> Learner<D> {
         let adam = Adam::new(&mut device, self.adam.settings, &parameters);
         let gradients = parameters.zeros_like(&mut device);
         let mut twin = Learner { network, parameters, adam, shards: vec![(device, gradients)] };
+        twin.network.sparse = self.network.sparse;
         twin.follow(self);
         twin
     }

@@ -207,6 +207,7 @@ impl<D: LearningLosses<Real = f32>> Critic<D> {
     fn new(recipe: &Recipe, policy: &Learner<D>) -> Critic<D> {
         let weights = Weights::random(policy.network.architecture.clone(), mix(recipe.seed, 2));
         let mut learner = Learner::new(policy.another_device(), &weights, recipe.optimizer.adam);
+        learner.network.sparse = policy.network.sparse;
         let target = learner.copy_parameters();
         Critic { learner, target }
     }

@@ -21,6 +21,9 @@ impl Recipe {
         if let Some(problem) = self.network.architecture(&tokenizer).problem() {
             return Some(format!("network: {problem}"));
         }
+        if tokenizer.sparse && tokenizer.slots.is_some() {
+            return Some("sparse: a network with slots has no attention".into());
+        }
         let positive = [
             ("episode.length", self.episode.length),
             ("episode.tick", self.episode.tick.unwrap_or(1.0)),

@@ -22,6 +22,9 @@ pub struct Recipe {
     pub seed: u64,
     /// What a token says about a job; default [`Tokens::Full`].
     pub tokens: Tokens,
+    /// Whether attention is the paper's sparse one, with a row for every job; `false`, the default, is dense attention over distinct rows.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sparse: bool,
     /// Shape of the network.
     pub network: NetworkShape,
     /// Length, discount and reward of episodes.
@@ -235,9 +238,10 @@ impl Method {
 }
 
 impl Recipe {
-    /// Returns the tokenizer, with the slots of the network that this recipe describes.
+    /// Returns the tokenizer, with the slots and the attention of the network that this recipe describes.
     pub fn tokenizer(&self) -> Tokenizer {
-        Tokenizer { slots: self.network.slots, ..self.tokens.tokenizer() }
+        let tokenizer = self.tokens.tokenizer();
+        Tokenizer { slots: self.network.slots, sparse: self.sparse || tokenizer.sparse, ..tokenizer }
     }
 
     /// Returns the workload of each stage.
@@ -264,6 +268,7 @@ impl Default for Recipe {
         Recipe {
             seed: 1,
             tokens: Tokens::default(),
+            sparse: false,
             network: NetworkShape::default(),
             episode: EpisodeSettings::default(),
             optimizer: OptimizerSettings::default(),

@@ -78,7 +78,8 @@ impl<D: LearningLosses<Real = f32>> TrainingRun<D> {
             );
         }
         let weights = begin_with.cloned().unwrap_or_else(|| Weights::random(architecture, mix(recipe.seed, 1)));
-        let learner = Learner::new(device, &weights, recipe.optimizer.adam);
+        let mut learner = Learner::new(device, &weights, recipe.optimizer.adam);
+        learner.network.sparse = recipe.tokenizer().sparse;
         let mut run = TrainingRun {
             trace: set.as_ref().and_then(JobTrace::split),
             set: set.map(Arc::new),

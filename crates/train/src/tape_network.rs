@@ -3,10 +3,11 @@
 //! It has the same tensors by the same names as the deployed network, and a value head that only training needs. Between the embeddings and
 //! the heads there is a Transformer, or hidden layers for a fixed number of tasks.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use temponet_grad::{Device, Embedding, RowNumbers, Segments, Tape, TensorId, Tensors, Var};
-use temponet_infer::{Architecture, Weights};
+use temponet_grad::{Device, Embedding, KeyLists, RowNumbers, Segments, Tape, TensorId, Tensors, Var};
+use temponet_infer::{Architecture, KeptKeys, Sparsity, Weights};
 
 use crate::distinct_rows::DistinctRows;
 use crate::feed_forward::FeedForward;
@@ -23,6 +24,8 @@ pub struct TapeNetwork {
     body: Body,
     idle_head: Linear,
     value_head: Linear,
+    /// Whether attention is the paper's sparse one; `false` unless it is set. The rows of each sample must then be jobs in deadline order.
+    pub sparse: bool,
 }
 
 /// Ids of a weight and a bias.
@@ -181,6 +184,7 @@ impl TapeNetwork {
             idle_head: pair("head.idle"),
             value_head: pair(VALUE_HEAD),
             architecture,
+            sparse: false,
         };
         (network, tensors)
     }
@@ -295,7 +299,8 @@ impl TapeNetwork {
         let bias = tape.input(batch.segments.rows(), 1, &batch.bias);
         let is_whole = output_rows.rows.len() == batch.segments.rows();
         for (place, layer) in layers.iter().enumerate() {
-            let is_narrow = place + 1 == layers.len() && !is_whole;
+            // The choice of blocks rests on all queries.
+            let is_narrow = place + 1 == layers.len() && !is_whole && !self.sparse;
             let mut k = tape.linear(x, layer.key.0, Some(layer.key.1));
             let mut v = tape.linear(x, layer.value.0, Some(layer.value.1));
             let mut q = (!is_narrow).then(|| tape.linear(x, layer.query.0, Some(layer.query.1)));
@@ -311,13 +316,23 @@ impl TapeNetwork {
             }
             let q = q.unwrap_or_else(|| tape.linear(x, layer.query.0, Some(layer.query.1)));
             let heads = self.architecture.heads;
-            let mixed = tape.attention(q, k, v, queries, &batch.segments, heads, Some(bias));
+            let mixed = match self.sparse {
+                true => {
+                    let lists = kept_keys(tape, &batch.segments, q, k);
+                    tape.attention_to(q, k, v, &lists, heads, Some(bias))
+                }
+                false => tape.attention(q, k, v, queries, &batch.segments, heads, Some(bias)),
+            };
             let change = tape.linear(mixed, layer.output.0, Some(layer.output.1));
             x = tape.norm(x, Some(change), layer.attention_norm.0, layer.attention_norm.1);
             let up = tape.linear(x, layer.up.0, Some(layer.up.1));
             let hidden = tape.relu(up);
             let change = tape.linear(hidden, layer.down.0, Some(layer.down.1));
             x = tape.norm(x, Some(change), layer.feed_forward_norm.0, layer.feed_forward_norm.1);
+        }
+        if self.sparse && !is_whole {
+            let selected = tape.numbers(&output_rows.rows);
+            x = tape.gather(x, &selected);
         }
         let (idle, jobs) = if is_whole {
             (idle_places, job_places)
@@ -332,4 +347,27 @@ impl TapeNetwork {
         let value = tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1));
         TapeOutput { q, value }
     }
+}
+
+/// Chooses the keys that the queries of each sample attend to, as the deployed network does: by the sums of the queries and keys of each block.
+fn kept_keys<D: Device<Real = f32>>(tape: &mut Tape<'_, D>, samples: &Segments, q: Var, k: Var) -> KeyLists {
+    let width = tape.shape(q).1;
+    let sparsity = |sample: &Range<usize>| (Sparsity::paper(sample.len() - 1), sample.len() - 1);
+    let (mut rows, mut lengths) = (Vec::new(), Vec::new());
+    for sample in samples.ranges() {
+        let (sparsity, jobs) = sparsity(&sample);
+        lengths.extend(sparsity.blocks(jobs).iter().map(ExactSizeIterator::len));
+        rows.extend(sample.start as u32 + 1..sample.end as u32);
+    }
+    let blocks = Segments::of_lengths(lengths);
+    let [queries, keys] = [q, k].map(|var| tape.segment_sums(var, &blocks, &rows));
+    let (mut groups, mut first) = (Vec::new(), 0);
+    for sample in samples.ranges() {
+        let (sparsity, jobs) = sparsity(&sample);
+        let kept = KeptKeys::choose(sparsity, jobs, width, &queries[first * width..], &keys[first * width..]);
+        first += sparsity.blocks(jobs).len();
+        let own = kept.lists().map(|(queries, rows)| (queries.len(), rows.iter().map(|row| sample.start as u32 + row)));
+        groups.extend(own.map(|(queries, rows)| (queries, rows.collect::<Vec<u32>>())));
+    }
+    KeyLists::new(groups)
 }

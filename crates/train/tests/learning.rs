@@ -6,7 +6,7 @@ use std::sync::Arc;
 use temponet::Model;
 use temponet::stages::{Continuous, Scale, Tokenizer};
 use temponet_grad::{AdamSettings, Cpu, Tape, Tensors};
-use temponet_infer::{Rows, Weights, reference};
+use temponet_infer::{Rows, Sparsity, Weights, reference};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{OnMiss, Task, TaskSet, Time};
 use temponet_train::{
@@ -97,6 +97,65 @@ fn training_and_deployment_compute_the_same() {
             assert_eq!(learner.weights().tensor(&name), model.weights.tensor(&name), "{name}");
         }
     }
+}
+
+/// With sparse attention, too: the same keys are kept, whether all outputs are needed or some.
+#[test]
+fn training_and_deployment_keep_the_same_keys() {
+    for tokenizer in [Tokenizer::full(), Tokenizer::paper()] {
+        let model = Model::random(Tokenizer { sparse: true, ..tokenizer }, 3);
+        let mut learner = Learner::new(Device::default(), &model.weights, AdamSettings::default());
+        learner.network.sparse = true;
+        let samples = samples(60, &model.tokenizer);
+        let all: Vec<&Sample> = samples.iter().collect();
+        let outputs = learner.outputs(None, &all);
+        let mut most = 0;
+        for (place, sample) in samples.iter().enumerate() {
+            let Sample { idle, tokens, real, bias, .. } = sample;
+            let sparsity = Some(Sparsity::paper(sample.rows() - 1));
+            let expected = reference(&model.weights, &Rows { idle, jobs: tokens, real, bias, sparsity }).q;
+            let error = outputs.q(place).iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(error < 2e-5, "{error}");
+            most = most.max(sample.rows());
+        }
+        assert!(most > 20, "{most} rows are all kept");
+        let batch = Batch::of(&all);
+        let some: Vec<Vec<u32>> = samples.iter().map(|sample| (1..sample.rows() as u32).step_by(3).collect()).collect();
+        let focus = OutputRows::of(&batch, some.iter().map(Vec::as_slice));
+        let mut device = Device::default();
+        let (mut network, tensors) = TapeNetwork::new(&mut device, &model.weights);
+        network.sparse = true;
+        let mut q = |rows: &OutputRows| {
+            let mut tape = Tape::new(&mut device, &tensors);
+            let q = network.forward(&mut tape, &batch, rows).q;
+            tape.values(q)
+        };
+        let (whole, narrow) = (q(&OutputRows::all(&batch)), q(&focus));
+        for (row, q) in focus.rows.iter().zip(narrow) {
+            assert!((whole[*row as usize] - q).abs() < 1e-6);
+        }
+    }
+}
+
+#[test]
+fn a_model_learns_with_sparse_attention_and_keeps_it() {
+    let settings = CloningSettings { teacher: "edf".into(), updates: 150, steps: 2_000, ..CloningSettings::default() };
+    let mut recipe = Recipe { sparse: true, ..recipe(vec![stage(2, Method::Cloning(settings))]) };
+    recipe.optimizer.rate = 4e-3;
+    let many: Vec<(u64, u64)> = (0..24).map(|place| (40 + 7 * place, 2 + place % 3)).collect();
+    let set = set(&many, 1);
+    let mut run = TrainingRun::new(Device::default(), recipe, Some(set.clone()), None);
+    run.train(&mut NoObserver).unwrap();
+    let model = run.model();
+    assert!(model.tokenizer.sparse);
+    let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert!(again.tokenizer.sparse, "the file says so");
+    let learned = compliance(again, &set);
+    let untrained = Model::random(Tokenizer { sparse: true, ..Tokenizer::full() }, 1);
+    assert!(learned > compliance(untrained, &set), "{learned}");
+    let slots =
+        Recipe { sparse: true, ..Recipe { network: NetworkShape { slots: Some(3), ..small() }, ..Recipe::default() } };
+    assert!(slots.problem().unwrap().contains("slots"), "{:?}", slots.problem());
 }
 
 #[test]

@@ -1,27 +1,39 @@
-//! Table of dense and sparse attention.
+//! Table of dense attention, sparse attention and its rivals.
 
-use temponet_lab::measure::attention::AttentionFigures;
+use temponet_lab::measure::attention::{AttentionFigures, Method, MethodFigures};
 
 use crate::table;
 
 /// Numbers of jobs that are measured.
-pub const JOBS: [usize; 3] = [64, 200, 600];
+pub const JOBS: [usize; 4] = [64, 200, 600, 2_000];
 
 /// Renders the figures as a table.
 pub fn text(figures: &[AttentionFigures]) -> String {
-    let header = ["jobs", "dense", "sparse", "dense kept", "sparse kept", "other jobs chosen", "control ns"];
-    let row = |figures: &AttentionFigures| {
-        let micro = |ns: f64| format!("{:.1} µs", ns / 1e3);
-        let mega = |bytes: usize| format!("{:.2} MB", bytes as f64 / 1e6);
+    let header = [
+        "jobs",
+        "attention",
+        "network",
+        "time/dense",
+        "keys/query",
+        "scored/query",
+        "read",
+        "other jobs chosen",
+        "control ns",
+    ];
+    let row = |(all, figures): (&AttentionFigures, &MethodFigures)| {
+        let dense = all.of(Method::Dense).map_or(f64::NAN, |dense| dense.ns_p50);
         vec![
-            figures.jobs.to_string(),
-            micro(figures.dense_ns_p50),
-            micro(figures.sparse_ns_p50),
-            mega(figures.dense_bytes),
-            mega(figures.sparse_bytes),
-            format!("{} of {}", figures.differing, figures.decisions),
-            format!("{:.3}", figures.control_ns),
+            all.jobs.to_string(),
+            figures.method.name().replace('_', "-"),
+            format!("{:.1} µs", figures.ns_p50 / 1e3),
+            format!("{:.2}", figures.ns_p50 / dense),
+            format!("{:.0}", figures.keys),
+            format!("{:.0}", figures.scored),
+            format!("{:.2} MB", figures.bytes as f64 / 1e6),
+            format!("{} of {}", figures.differing, all.decisions),
+            format!("{:.3}", all.control_ns),
         ]
     };
-    table::render(&header, &figures.iter().map(row).collect::<Vec<_>>())
+    let rows = figures.iter().flat_map(|all| all.methods.iter().map(move |figures| (all, figures))).map(row);
+    table::render(&header, &rows.collect::<Vec<_>>())
 }

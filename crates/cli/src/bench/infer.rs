@@ -25,7 +25,7 @@ use crate::{output, setup, table};
 #[command(after_help = "Examples:\n  temponet bench infer\n  temponet bench infer --all-kernels --json\n\n\
     Decisions: tokens, network and mapping to 8 cores, for untrained weights with the paper's tokens and with ours, and for the built-in model.\n\
     Shield: time that the shield adds, with half of the tasks guaranteed and the slack of every core to compute. It is not part of \"decision\".\n\
-    Dense and sparse attention: every job has its own row; \"kept\" is the size of the keys and values that queries attend to.\n\
+    Dense and sparse attention, and its rivals with as many keys per query: every job has its own row, random weights of the paper's shape; \"read\" is the size of the keys and values that the kernel reads.\n\
     Agreement: share of decisions in which reduced precision puts the same jobs on 8 cores as single precision, for random networks.\n\
     Slacks are drawn over the whole vocabulary; equal jobs are merged into one row, as in a decision. The last case has no two equal rows.\n\
     Results are checked against the reference implementation before anything is timed. control_ns is the time of one step of a fixed loop, \
@@ -59,6 +59,8 @@ pub struct Args {
 
 /// Number of times that the control loop is timed between decisions.
 const CONTROLS: u64 = 21;
+/// Time after which no further decision is taken with each kind of attention, in seconds.
+const ATTENTION_SECONDS: f64 = 5.0;
 /// With `--quick`: number of decisions and passes, and number of times that the control loop is timed.
 const QUICK: (u64, u64) = (20, 1);
 /// Size of the vocabulary of slack, the only feature of a job in the paper's architecture.
@@ -219,8 +221,10 @@ impl Measured {
         });
         let shields = shields.collect::<Result<Vec<_>, _>>()?;
         progress.say("attention");
+        let model = Model::random(Tokenizer::full(), 1);
+        let effort = measured::AttentionEffort { passes, seconds: ATTENTION_SECONDS };
         let attentions = attention::JOBS.into_iter().map(|jobs| {
-            let measured = measured::measure(jobs, passes);
+            let measured = measured::measure(&model, jobs, &measured::Method::ALL, effort);
             progress.step();
             measured
         });

@@ -9,7 +9,8 @@ use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
 use super::bf16::{Bf16, Multiplier, Product, TILE};
-use super::{Heads, ViewMut, amx_attention};
+use super::{Heads, ViewMut, amx_attention, amx_sparse};
+use crate::sparse::plan::Plan;
 
 /// One instruction on tiles, given by their numbers. Strides are in bytes. The compiler itself does not use tiles, and keeps these instructions in order.
 macro_rules! tile {
@@ -139,6 +140,14 @@ impl Multiplier for Tiles {
 
     fn attend(self, heads: &Heads<'_, u16>, room: &mut [u16], to: ViewMut<u16>) -> bool {
         amx_attention::attend(heads, room, to)
+    }
+
+    fn plan_room(size: usize, tiles: usize, units: usize) -> usize {
+        amx_sparse::room(size, tiles, units)
+    }
+
+    fn attend_plan(self, heads: &Heads<'_, u16>, plan: &Plan, room: &mut [u16], to: ViewMut<u16>) -> bool {
+        amx_sparse::attend(heads, plan, room, to)
     }
 
     unsafe fn multiply(self, product: &Product, bias: *const f32, c: *mut f32, c_stride: usize) {

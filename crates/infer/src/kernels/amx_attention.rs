@@ -9,14 +9,14 @@
 use std::arch::x86_64::*;
 
 use super::amx::Configuration;
-use super::amx_pipeline::{PackedHeads, ValueTiles};
+use super::amx_pipeline::{PackedHeads, Unit, ValueTiles};
 use super::bf16::{self, FRACTIONS, TILE, narrow};
 use super::{GROUP, Heads, PAD, ViewMut};
 
 /// Greatest exponent of a power of two for which sums over any number of rows, and mixed values unless they are huge, stay finite.
-const MODERATE: f32 = 100.0;
+pub(super) const MODERATE: f32 = 100.0;
 /// Greatest width of a head: the depth of a tile.
-const WIDEST: usize = 32;
+pub(super) const WIDEST: usize = 32;
 /// Elements of working memory for packed queries, keys and values, and for partial sums.
 pub(super) fn room(heads: usize, size: usize, rows: usize) -> usize {
     let rows = rows.next_multiple_of(PAD);
@@ -68,8 +68,8 @@ pub(super) fn attend(heads: &Heads<'_, u16>, room: &mut [u16], mut to: ViewMut<u
     // SAFETY: the processor has the instructions; everything has been packed, tiles are configured, and `to` has room for the result.
     unsafe {
         match shape.tiles {
-            2 => packed.attend::<2>(),
-            _ => packed.attend::<3>(),
+            2 => packed.attend::<Unit, 2>(Unit::first(&packed)),
+            _ => packed.attend::<Unit, 3>(Unit::first(&packed)),
         }
     }
     Configuration::WHOLE.load();
@@ -110,7 +110,7 @@ impl HeadRows {
 /// Greatest magnitudes of each column. Without their signs, elements have the same order as integers.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
-fn greatest(most: __m512i, rows: &[__m512i]) -> __m512i {
+pub(super) fn greatest(most: __m512i, rows: &[__m512i]) -> __m512i {
     let magnitude = _mm512_set1_epi16(0x7fff);
     rows.iter().fold(most, |most, row| _mm512_max_epu16(most, _mm512_and_si512(*row, magnitude)))
 }
@@ -135,20 +135,20 @@ impl PackedHeads {
             }
             for (block, weights) in weights.as_chunks::<PAD>().0.iter().enumerate().take(self.blocks) {
                 let mut rows = values.load::<PAD>(block * PAD);
-                if weights.iter().any(|weight| *weight != bf16::ONE) {
-                    let numbers = weights.iter().map(|weight| f32::from_bits(u32::from(*weight) << 16));
-                    rows.iter_mut().zip(numbers).for_each(|(row, weight)| *row = scaled(*row, weight));
-                }
-                self.pack_values(head, block, &rows, weights);
+                scale(&mut rows, weights);
+                self.pack_values(head * self.blocks + block, &rows, weights);
             }
         }
         let [queries, keys] = most.map(|most| bf16::pairs(most));
         _mm512_reduce_add_ps(_mm512_dpbf16_ps(_mm512_setzero_ps(), queries, keys))
     }
 
-    /// Packs the values of 32 keys as columns, and the keys' multiplicities as one more row.
+    /// Packs the values of 32 keys, which are block `place` of all, as columns, and the keys' multiplicities as one more row.
+    ///
+    /// # Safety
+    /// The working memory must have room for the block.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
-    unsafe fn pack_values(&self, head: usize, block: usize, rows: &[__m512i; PAD], weights: &[u16; PAD]) {
+    pub(super) unsafe fn pack_values(&self, place: usize, rows: &[__m512i; PAD], weights: &[u16; PAD]) {
         // Pairs of keys: the first sixteen columns of each, and the other sixteen.
         let (mut left, mut right) = ([_mm512_setzero_si512(); GROUP], [_mm512_setzero_si512(); GROUP]);
         for (pair, keys) in rows.chunks_exact(2).enumerate() {
@@ -158,7 +158,7 @@ impl PackedHeads {
         bf16::transpose(&mut right);
         // SAFETY: a block has room for the width of a head plus one rows.
         unsafe {
-            let to = self.values.add((head * self.blocks + block) * self.shape.block());
+            let to = self.values.add(place * self.shape.block());
             store(&left[..self.size.min(GROUP)], to);
             store(&right[..self.size.saturating_sub(GROUP)], to.add(TILE));
             to.add(self.size * PAD).copy_from_nonoverlapping(weights.as_ptr(), PAD);
@@ -166,10 +166,20 @@ impl PackedHeads {
     }
 }
 
+/// Multiplies values by the multiplicities of their keys.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
+pub(super) fn scale(rows: &mut [__m512i; PAD], weights: &[u16; PAD]) {
+    if weights.iter().any(|weight| *weight != bf16::ONE) {
+        let numbers = weights.iter().map(|weight| f32::from_bits(u32::from(*weight) << 16));
+        rows.iter_mut().zip(numbers).for_each(|(row, weight)| *row = scaled(*row, weight));
+    }
+}
+
 /// Stores rows of 32 elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
-unsafe fn store(rows: &[__m512i], to: *mut u16) {
+pub(super) unsafe fn store(rows: &[__m512i], to: *mut u16) {
     for (place, row) in rows.iter().enumerate() {
         // SAFETY: the caller guarantees the room.
         unsafe { _mm512_storeu_si512(to.add(place * PAD).cast(), *row) };

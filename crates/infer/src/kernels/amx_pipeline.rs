@@ -23,6 +23,7 @@ use std::ops::Range;
 use super::amx::{LINE, SAME, tile};
 use super::bf16::{self, FRACTIONS, TILE};
 use super::{GROUP, PAD};
+use crate::sparse::plan::Step;
 
 /// Number of blocks of 32 keys that all queries attend to before the next blocks are taken: as many as stay in the nearest cache.
 const CHUNK: usize = 7;
@@ -125,15 +126,36 @@ pub(super) struct PackedHeads {
     pub(super) blocks: usize,
     /// Width of a head.
     pub(super) size: usize,
-    /// Number of units of all heads.
+    /// Number of units.
     pub(super) units: usize,
     pub(super) to: *mut u16,
     pub(super) to_stride: usize,
 }
 
-/// Unit of work. Units are ordered by head, chunk of keys, tile of queries, and block of keys within the chunk.
+/// Position of a stage in the sequence of units.
+pub(super) trait Walk: Copy {
+    fn next(&mut self, of: &PackedHeads);
+    /// Place in the ring.
+    fn turn(&self) -> usize;
+    /// Number of the tile of queries among the packed ones.
+    fn queries(&self, of: &PackedHeads) -> usize;
+    /// Number of the block of 32 keys among the packed ones.
+    fn keys(&self, of: &PackedHeads) -> usize;
+    /// Number of the tile of queries, whose partial sums and mixed values have a place by it.
+    fn tile(&self) -> usize;
+    /// First row of the result of the tile, and its first column.
+    fn target(&self, of: &PackedHeads) -> (usize, usize);
+    /// Whether this unit is the tile's first of this chunk of keys, and whether it is the first of all.
+    fn begins(&self) -> bool;
+    fn is_first(&self) -> bool;
+    /// Whether this unit is the tile's last of this chunk of keys, and whether that chunk is the last.
+    fn ends(&self) -> bool;
+    fn is_last_chunk(&self, of: &PackedHeads) -> bool;
+}
+
+/// Unit of work of dense attention. Units are ordered by head, chunk of keys, tile of queries, and block of keys within the chunk.
 #[derive(Clone, Copy)]
-struct Unit {
+pub(super) struct Unit {
     head: usize,
     tile: usize,
     block: usize,
@@ -145,10 +167,12 @@ struct Unit {
 }
 
 impl Unit {
-    fn first(of: &PackedHeads) -> Unit {
+    pub(super) fn first(of: &PackedHeads) -> Unit {
         Unit { head: 0, tile: 0, block: 0, first: 0, end: CHUNK.min(of.blocks), turn: 0 }
     }
+}
 
+impl Walk for Unit {
     #[inline(always)]
     fn next(&mut self, of: &PackedHeads) {
         self.turn = (self.turn + 1) % RING;
@@ -164,6 +188,120 @@ impl Unit {
             }
             self.block = self.first;
         }
+    }
+
+    #[inline(always)]
+    fn turn(&self) -> usize {
+        self.turn
+    }
+
+    #[inline(always)]
+    fn queries(&self, of: &PackedHeads) -> usize {
+        self.head * of.tiles + self.tile
+    }
+
+    #[inline(always)]
+    fn keys(&self, of: &PackedHeads) -> usize {
+        self.head * of.blocks + self.block
+    }
+
+    #[inline(always)]
+    fn tile(&self) -> usize {
+        self.tile
+    }
+
+    #[inline(always)]
+    fn target(&self, of: &PackedHeads) -> (usize, usize) {
+        (self.tile * GROUP, self.head * of.size)
+    }
+
+    #[inline(always)]
+    fn begins(&self) -> bool {
+        self.block == self.first
+    }
+
+    #[inline(always)]
+    fn is_first(&self) -> bool {
+        self.block == 0
+    }
+
+    #[inline(always)]
+    fn ends(&self) -> bool {
+        self.block + 1 == self.end
+    }
+
+    #[inline(always)]
+    fn is_last_chunk(&self, of: &PackedHeads) -> bool {
+        self.end == of.blocks
+    }
+}
+
+/// Position in a list of steps. The heads are packed one at a time, and all keys of a tile follow each other.
+#[derive(Clone, Copy)]
+pub(super) struct Listed<'a> {
+    steps: &'a [Step],
+    step: Step,
+    place: usize,
+}
+
+impl Listed<'_> {
+    pub(super) fn first(steps: &[Step]) -> Listed<'_> {
+        Listed { steps, step: steps.first().copied().unwrap_or_default(), place: 0 }
+    }
+}
+
+impl Walk for Listed<'_> {
+    #[inline(always)]
+    fn next(&mut self, _of: &PackedHeads) {
+        self.place += 1;
+        if let Some(step) = self.steps.get(self.place) {
+            self.step = *step;
+        }
+    }
+
+    #[inline(always)]
+    fn turn(&self) -> usize {
+        self.place % RING
+    }
+
+    #[inline(always)]
+    fn queries(&self, _of: &PackedHeads) -> usize {
+        self.step.tile as usize
+    }
+
+    #[inline(always)]
+    fn keys(&self, _of: &PackedHeads) -> usize {
+        self.step.unit as usize
+    }
+
+    #[inline(always)]
+    fn tile(&self) -> usize {
+        self.step.tile as usize
+    }
+
+    #[inline(always)]
+    fn target(&self, _of: &PackedHeads) -> (usize, usize) {
+        (self.step.row as usize, 0)
+    }
+
+    #[inline(always)]
+    fn begins(&self) -> bool {
+        self.step.is_first
+    }
+
+    #[inline(always)]
+    fn is_first(&self) -> bool {
+        self.step.is_first
+    }
+
+    #[inline(always)]
+    fn ends(&self) -> bool {
+        self.step.is_last
+    }
+
+    #[inline(always)]
+    fn is_last_chunk(&self, _of: &PackedHeads) -> bool {
+        true
     }
 }
 
@@ -181,16 +319,16 @@ struct Between {
 ///
 /// Tiles 0 and 1 hold logits, 2 queries, 3 keys or powers, 4 to 6 mixed values, and 7 values. `TILES` is the number of tiles of values.
 /// Each stage is divided into parts that are inlined into one loop, where tile instructions alternate with vector instructions.
-struct Pipeline<'a, const TILES: usize> {
+struct Pipeline<'a, W, const TILES: usize> {
     heads: &'a PackedHeads,
     powers: PairPowers,
     between: *mut Between,
     /// Unit that each stage works on.
-    scored: Unit,
-    powered: Unit,
-    mixed: Unit,
+    scored: W,
+    powered: W,
+    mixed: W,
     /// Last unit of sixteen queries, whose mixed values were stored in the step before.
-    finished: Option<Unit>,
+    finished: Option<W>,
     /// Number of elements of a block of values and of a tile of values, and of sums in a tile of mixed values. They are copied here so that the loop need
     /// not reload them.
     value_block: usize,
@@ -200,7 +338,7 @@ struct Pipeline<'a, const TILES: usize> {
 
 /// # Safety
 /// The processor must have the instructions, and tiles must be configured. Units must be within the packed heads.
-impl<const TILES: usize> Pipeline<'_, TILES> {
+impl<W: Walk, const TILES: usize> Pipeline<'_, W, TILES> {
     #[inline(always)]
     unsafe fn logits(&self, turn: usize) -> *mut f32 {
         // SAFETY: `between` is valid, and the index is within the ring.
@@ -222,7 +360,13 @@ impl<const TILES: usize> Pipeline<'_, TILES> {
     /// Values of the keys of the unit that is mixed.
     #[inline(always)]
     fn values(&self) -> *const u16 {
-        self.heads.values.wrapping_add((self.mixed.head * self.heads.blocks + self.mixed.block) * self.value_block)
+        self.heads.values.wrapping_add(self.mixed.keys(self.heads) * self.value_block)
+    }
+
+    /// Packed keys of a unit.
+    #[inline(always)]
+    fn keys(&self, unit: W) -> *const u16 {
+        self.heads.keys.wrapping_add(unit.keys(self.heads) * 2 * TILE)
     }
 
     /// First stage, first half: stores the logits of the previous unit, and multiplies sixteen keys by the queries.
@@ -232,13 +376,13 @@ impl<const TILES: usize> Pipeline<'_, TILES> {
         // SAFETY: the caller's guarantees are passed on.
         unsafe {
             if is_scoring {
-                if unit.block == unit.first {
-                    tile!(load 2, self.heads.queries.add((unit.head * self.heads.tiles + unit.tile) * TILE), LINE);
+                if unit.begins() {
+                    tile!(load 2, self.heads.queries.add(unit.queries(self.heads) * TILE), LINE);
                 }
-                tile!(load 3, self.heads.keys_of(unit), LINE);
+                tile!(load 3, self.keys(unit), LINE);
             }
             if is_storing {
-                tile!(store 0, self.logits(unit.turn + RING - 1), LINE);
+                tile!(store 0, self.logits(unit.turn() + RING - 1), LINE);
             }
             if is_scoring {
                 tile!(load 0, &START, SAME);
@@ -254,10 +398,10 @@ impl<const TILES: usize> Pipeline<'_, TILES> {
         // SAFETY: the caller's guarantees are passed on.
         unsafe {
             if is_scoring {
-                tile!(load 3, self.heads.keys_of(unit).add(TILE), LINE);
+                tile!(load 3, self.keys(unit).add(TILE), LINE);
             }
             if is_storing {
-                tile!(store 1, self.logits(unit.turn + RING - 1).add(TILE / 2), LINE);
+                tile!(store 1, self.logits(unit.turn() + RING - 1).add(TILE / 2), LINE);
             }
             if is_scoring {
                 tile!(load 1, &START, SAME);
@@ -272,7 +416,7 @@ impl<const TILES: usize> Pipeline<'_, TILES> {
     unsafe fn power(&self, pairs: Range<usize>) {
         // SAFETY: a unit has sixteen pairs of keys.
         unsafe {
-            let (from, to) = (self.logits(self.powered.turn), self.elements(self.powered.turn));
+            let (from, to) = (self.logits(self.powered.turn()), self.elements(self.powered.turn()));
             for pair in pairs {
                 let even = _mm512_load_si512(from.add(32 * pair).cast());
                 let odd = _mm512_load_si512(from.add(32 * pair + 16).cast());
@@ -287,19 +431,19 @@ impl<const TILES: usize> Pipeline<'_, TILES> {
         let (unit, mixed_tile) = (self.mixed, self.mixed_tile);
         // SAFETY: the caller's guarantees are passed on.
         unsafe {
-            if unit.block == 0 {
+            if unit.is_first() {
                 tile!(zero 4);
                 tile!(zero 5);
                 tile!(zero 6);
-            } else if unit.block == unit.first {
-                let from = self.heads.partial(unit.tile);
+            } else if unit.begins() {
+                let from = self.heads.partial(unit.tile());
                 tile!(load 4, from, LINE);
                 tile!(load 5, from.add(mixed_tile), LINE);
                 if TILES == 3 {
                     tile!(load 6, from.add(2 * mixed_tile), LINE);
                 }
             }
-            tile!(load 3, self.elements(unit.turn), LINE);
+            tile!(load 3, self.elements(unit.turn()), LINE);
             tile!(load 7, self.values(), LINE);
             tile!(add 4, 7, 3);
         }
@@ -331,11 +475,11 @@ impl<const TILES: usize> Pipeline<'_, TILES> {
     #[inline(always)]
     unsafe fn store_mixed(&mut self) {
         let (unit, mixed_tile) = (self.mixed, self.mixed_tile);
-        if unit.block + 1 == unit.end {
-            let is_whole = unit.end == self.heads.blocks;
+        if unit.ends() {
+            let is_whole = unit.is_last_chunk(self.heads);
             // SAFETY: the caller's guarantees are passed on.
             unsafe {
-                let to = if is_whole { self.room(unit.tile) } else { self.heads.partial(unit.tile) };
+                let to = if is_whole { self.room(unit.tile()) } else { self.heads.partial(unit.tile()) };
                 tile!(store 4, to, LINE);
                 tile!(store 5, to.add(mixed_tile), LINE);
                 if TILES == 3 {
@@ -352,21 +496,21 @@ impl<const TILES: usize> Pipeline<'_, TILES> {
     unsafe fn finish_before(&mut self) {
         if let Some(unit) = self.finished.take() {
             // SAFETY: the caller's guarantees are passed on.
-            unsafe { self.heads.finish(unit, self.room(unit.tile)) };
+            unsafe { self.heads.finish(unit, self.room(unit.tile())) };
         }
     }
 }
 
 impl PackedHeads {
-    /// Computes the attention of all heads.
+    /// Computes the attention of all units, from `first` on.
     ///
     /// # Safety
-    /// All heads must be packed, the destination must have room for the result, and tiles must be configured for the layout of the values.
+    /// All units must be packed, the destination must have room for the result, and tiles must be configured for the layout of the values.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
-    pub(super) unsafe fn attend<const TILES: usize>(&self) {
+    pub(super) unsafe fn attend<W: Walk, const TILES: usize>(&self, first: W) {
         let mut between = MaybeUninit::<Between>::uninit();
-        let [scored, powered, mixed] = [Unit::first(self); 3];
-        let mut pipeline = Pipeline::<TILES> {
+        let [scored, powered, mixed] = [first; 3];
+        let mut pipeline = Pipeline::<W, TILES> {
             heads: self,
             powers: PairPowers::new(),
             between: between.as_mut_ptr(),
@@ -418,12 +562,6 @@ impl PackedHeads {
         }
     }
 
-    /// Packed keys of a unit.
-    #[inline(always)]
-    fn keys_of(&self, unit: Unit) -> *const u16 {
-        self.keys.wrapping_add((unit.head * self.blocks + unit.block) * 2 * TILE)
-    }
-
     /// Partial sums of a tile of queries.
     fn partial(&self, tile: usize) -> *mut f32 {
         self.partial.wrapping_add(tile * self.shape.tiles * self.shape.rows * GROUP)
@@ -431,7 +569,7 @@ impl PackedHeads {
 
     /// Divides the mixed values of sixteen queries by their sums of powers and writes them as rows of elements.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
-    unsafe fn finish(&self, unit: Unit, from: *const f32) {
+    unsafe fn finish(&self, unit: impl Walk, from: *const f32) {
         let row = |place: usize| {
             // SAFETY: there are as many rows as a head is wide, and one more for the sums.
             unsafe { _mm512_loadu_ps(from.add(place * GROUP)) }
@@ -443,8 +581,9 @@ impl PackedHeads {
             *pairs = bf16::narrow_pairs(even, odd);
         }
         bf16::transpose(&mut pairs);
+        let (row, column) = unit.target(self);
         for (place, query) in pairs.into_iter().enumerate() {
-            let to = self.to.wrapping_add((unit.tile * GROUP + place) * self.to_stride + unit.head * self.size);
+            let to = self.to.wrapping_add((row + place) * self.to_stride + column);
             // SAFETY: the row is within the destination, and masked lanes are not written.
             unsafe { _mm512_mask_storeu_epi16(to.cast(), bf16::lanes(self.size), query) };
         }

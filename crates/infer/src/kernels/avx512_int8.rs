@@ -125,6 +125,10 @@ impl Engine for Avx512Int8 {
         self.plain.add(sum, other);
     }
 
+    fn sum_rows(self, rows: usize, from: View<f32>, sum: &mut [f32]) {
+        self.plain.sum_rows(rows, from, sum);
+    }
+
     fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32) {
         self.plain.add_scaled(sum, other, factor);
     }

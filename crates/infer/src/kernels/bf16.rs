@@ -6,12 +6,12 @@
 
 use std::arch::x86_64::*;
 use std::mem::transmute;
-use std::ops::Range;
 
 use super::avx512::Avx512;
 use super::{
-    Attention, Engine, GROUP, Heads, Map, NEVER, Norm, OwnPacked, PAD, Packed, PackedMut, View, ViewMut, lanes, norm,
+    Attention, Engine, GROUP, Heads, Map, Norm, OwnPacked, PAD, Packed, PackedMut, View, ViewMut, lanes, norm,
 };
+use crate::sparse::plan::Plan;
 
 /// Implementation of matrix products.
 pub(crate) trait Multiplier: Copy + Send + Sync + 'static {
@@ -38,6 +38,13 @@ pub(crate) trait Multiplier: Copy + Send + Sync + 'static {
         0
     }
     fn attend(self, _heads: &Heads<'_, u16>, _room: &mut [u16], _to: ViewMut<u16>) -> bool {
+        false
+    }
+    /// See [`Engine::plan_room`] and [`Engine::attend_plan`].
+    fn plan_room(_size: usize, _tiles: usize, _units: usize) -> usize {
+        0
+    }
+    fn attend_plan(self, _heads: &Heads<'_, u16>, _plan: &Plan, _room: &mut [u16], _to: ViewMut<u16>) -> bool {
         false
     }
 }
@@ -140,6 +147,13 @@ impl<M: Multiplier> Engine for Bf16<M> {
         self.plain.add(sum, other);
     }
 
+    fn sum_rows(self, rows: usize, from: View<u16>, sum: &mut [f32]) {
+        assert!(sum.len().is_multiple_of(PAD), "padded rows");
+        let (pointer, stride) = (from.pointer(rows, sum.len()), from.stride);
+        // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
+        unsafe { sum_rows(rows, pointer, stride, sum) }
+    }
+
     fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32) {
         self.plain.add_scaled(sum, other, factor);
     }
@@ -166,14 +180,6 @@ impl<M: Multiplier> Engine for Bf16<M> {
         unsafe { pack_values(rows, columns, from, depth, padded, to.pointer()) }
     }
 
-    fn keep_best(self, keys: &mut [f32], own: Range<usize>, keep: usize, order: &mut [u32]) {
-        match keys.len() <= 32 && own.end <= keys.len() {
-            // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above.
-            true => unsafe { keep_best(keys, own, keep) },
-            false => crate::sparse::keep_best(keys, own, keep, order),
-        }
-    }
-
     fn softmax(self, rows: usize, columns: usize, attention: &mut Attention<'_, u16>) {
         let Attention { logits, powers, factors, .. } = attention;
         assert!(columns.is_multiple_of(PAD), "padded rows");
@@ -188,6 +194,14 @@ impl<M: Multiplier> Engine for Bf16<M> {
 
     fn attend(self, heads: &Heads<'_, u16>, room: &mut [u16], to: ViewMut<u16>) -> bool {
         self.multiplier.attend(heads, room, to)
+    }
+
+    fn plan_room(size: usize, tiles: usize, units: usize) -> usize {
+        M::plan_room(size, tiles, units)
+    }
+
+    fn attend_plan(self, heads: &Heads<'_, u16>, plan: &Plan, room: &mut [u16], to: ViewMut<u16>) -> bool {
+        self.multiplier.attend_plan(heads, plan, room, to)
     }
 
     fn mix(self, rows: usize, columns: usize, attention: &mut Attention<'_, u16>, b: Packed<u16>, mut c: ViewMut<u16>) {
@@ -287,6 +301,25 @@ unsafe fn convert(count: usize, from: *const f32, to: *mut u16) {
         unsafe {
             let narrow = narrow(_mm512_loadu_ps(from.add(place)), _mm512_loadu_ps(from.add(place + 16)));
             _mm512_storeu_si512(to.add(place).cast(), narrow);
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+unsafe fn sum_rows(rows: usize, from: *const u16, stride: usize, sum: &mut [f32]) {
+    for (place, to) in sum.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+        let mut sums = [_mm512_setzero_ps(); 2];
+        for row in 0..rows {
+            // SAFETY: the caller guarantees the rows and as many columns as the sum has.
+            let both = unsafe { _mm512_loadu_si512(from.add(row * stride + 32 * place).cast()) };
+            let wide = |half| _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(half)));
+            sums[0] = _mm512_add_ps(sums[0], wide(_mm512_castsi512_si256(both)));
+            sums[1] = _mm512_add_ps(sums[1], wide(_mm512_extracti64x4_epi64::<1>(both)));
+        }
+        // SAFETY: there is room for 32 numbers.
+        unsafe {
+            _mm512_storeu_ps(to.as_mut_ptr(), sums[0]);
+            _mm512_storeu_ps(to.as_mut_ptr().add(16), sums[1]);
         }
     }
 }
@@ -477,46 +510,5 @@ unsafe fn softmax(columns: usize, logits: *const f32, to: *mut u16, factors: &mu
             }
             *factor = 1.0 / _mm512_reduce_add_ps(total);
         }
-    }
-}
-
-/// [`Engine::keep_best`] for at most 32 keys. A key is one of the best if fewer than `keep` others are greater.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
-unsafe fn keep_best(keys: &mut [f32], own: Range<usize>, keep: usize) {
-    let all = lanes(keys.len());
-    let others = all & !(lanes(own.end) & !lanes(own.start));
-    let halves = |mask: u32| [mask as u16, (mask >> 16) as u16];
-    let pointers = [keys.as_mut_ptr(), keys.as_mut_ptr().wrapping_add(16)];
-    let [left, right] = halves(all);
-    // SAFETY: masked lanes are not read.
-    let values = unsafe { [_mm512_maskz_loadu_ps(left, pointers[0]), _mm512_maskz_loadu_ps(right, pointers[1])] };
-    let mut greater = [_mm512_setzero_si512(); 2];
-    let mut left_over = others;
-    while left_over != 0 {
-        let other = _mm512_set1_ps(keys[left_over.trailing_zeros() as usize]);
-        left_over &= left_over - 1;
-        for (greater, values) in greater.iter_mut().zip(values) {
-            let is_greater = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(other, values);
-            *greater = _mm512_mask_add_epi32(*greater, is_greater, *greater, _mm512_set1_epi32(1));
-        }
-    }
-    let below = |limit: usize| {
-        let limit = _mm512_set1_epi32(limit as i32);
-        let [left, right] = greater.map(|greater| u32::from(_mm512_cmplt_epi32_mask(greater, limit)));
-        (left | right << 16) & others
-    };
-    // Keys with fewer than `keep` greater ones. If these are too many, the last of equal keys at the border are dropped.
-    let mut kept = below(keep);
-    if kept.count_ones() as usize > keep {
-        let mut border = (0..keep).rev().map(|limit| kept & !below(limit)).find(|border| *border != 0).unwrap_or(0);
-        while kept.count_ones() as usize > keep && border != 0 {
-            let last = 1 << (31 - border.leading_zeros());
-            (kept, border) = (kept & !last, border & !last);
-        }
-    }
-    let never = _mm512_set1_ps(NEVER);
-    for (pointer, mask) in pointers.into_iter().zip(halves(others & !kept)) {
-        // SAFETY: masked lanes are not written.
-        unsafe { _mm512_mask_storeu_ps(pointer, mask, never) };
     }
 }

@@ -306,6 +306,13 @@ macro_rules! f32_engine {
                 unsafe { add(sum.len(), sum.as_mut_ptr(), other.as_ptr()) }
             }
 
+            fn sum_rows(self, rows: usize, from: View<f32>, sum: &mut [f32]) {
+                sum.fill(0.0);
+                for row in 0..rows {
+                    self.add(sum, &from.data[row * from.stride..][..sum.len()]);
+                }
+            }
+
             fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32) {
                 assert!(sum.len() == other.len() && sum.len() % PAD == 0, "two padded rows");
                 // SAFETY: the engine exists, so the processor has the instructions; the assertion checks the bounds.

@@ -11,6 +11,8 @@ mod amx_attention;
 #[cfg(target_arch = "x86_64")]
 mod amx_pipeline;
 #[cfg(target_arch = "x86_64")]
+mod amx_sparse;
+#[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -30,9 +32,8 @@ pub(crate) use {amx::Amx, avx2::Avx2, avx512::Avx512, avx512_bf16::Avx512Bf16, a
 
 pub(crate) use scalar::Scalar;
 
-use std::ops::Range;
-
 use crate::aligned::Aligned;
+use crate::sparse::plan::Plan;
 
 /// Number of rows that are computed at a time. A forward pass takes as long as one over the next multiple of it.
 pub const GROUP: usize = 16;
@@ -303,10 +304,8 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     fn pack_keys(self, rows: usize, columns: usize, from: View<Self::Element>, to: PackedMut<Self::Element>);
     /// Packs rows as the rows of a matrix. Accepts any number of rows and pads with zeros.
     fn pack_values(self, rows: usize, columns: usize, from: View<Self::Element>, to: PackedMut<Self::Element>);
-    /// Masks all but the `keep` greatest logits of a block, besides those of the range `own`; see [`crate::sparse::mask`].
-    fn keep_best(self, keys: &mut [f32], own: Range<usize>, keep: usize, order: &mut [u32]) {
-        crate::sparse::keep_best(keys, own, keep, order);
-    }
+    /// Sum of rows of elements. The length of the sum is a multiple of [`PAD`].
+    fn sum_rows(self, rows: usize, from: View<Self::Element>, sum: &mut [f32]);
     /// Elements of working memory that [`Engine::attend`] needs; 0 if the engine does not implement it for this shape.
     fn attention_room(_heads: usize, _size: usize, _rows: usize) -> usize {
         0
@@ -315,6 +314,21 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     fn attend(
         self,
         _heads: &Heads<'_, Self::Element>,
+        _room: &mut [Self::Element],
+        _to: ViewMut<Self::Element>,
+    ) -> bool {
+        false
+    }
+    /// Elements of working memory that [`Engine::attend_plan`] needs for this many tiles of [`GROUP`] queries and units of keys; 0 if the engine does not
+    /// implement it for this shape.
+    fn plan_room(_size: usize, _tiles: usize, _units: usize) -> usize {
+        0
+    }
+    /// [`Engine::attend`] of the kept keys alone.
+    fn attend_plan(
+        self,
+        _heads: &Heads<'_, Self::Element>,
+        _plan: &Plan,
         _room: &mut [Self::Element],
         _to: ViewMut<Self::Element>,
     ) -> bool {

@@ -1,87 +1,172 @@
-//! Sparse attention compared with dense attention: its time, the bytes it reads, and whether it decides the same.
+//! Dense attention, sparse attention and its two rivals: their time, what they read, and whether they decide the same.
 
 use std::time::Instant;
 
 use serde::Serialize;
-use temponet::stages::{Mapper, Observation, Scale, Tokenizer};
+use temponet::stages::{Mapper, Observation, Scale};
 use temponet::{Mapping, Model};
-use temponet_infer::{Network, NetworkOptions, Rows, Sparsity};
+use temponet_infer::{AttentionWork, Network, NetworkOptions, Rows, Rule, Sparsity};
 
 use super::{MeasureError, Scene, chosen, control};
 use crate::stats::nearest_quantile;
 
-/// Greatest number of random decisions that are compared.
-const DECISIONS: u64 = 300;
-/// Time limit for one number of jobs, in seconds.
-const MOST: f64 = 5.0;
-const SEED: u64 = 1;
-/// Bytes of a key and a value together, at two bytes per number.
-const BYTES: usize = 4;
+/// Least number of passes, whatever time they take.
+const LEAST: u64 = 3;
 
-/// Figures for one number of jobs, each with a row of its own.
+/// A kind of attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Every query attends to all keys.
+    Dense,
+    /// The paper's: deadline-sorted chunks, and blocks that are chosen by summaries.
+    Sparse,
+    /// Rival: whole blocks are dropped by their summaries, and nothing of them is kept.
+    BlockDrop,
+    /// Rival: each query keeps its best keys of all.
+    TopKeys,
+}
+
+impl Method {
+    /// All methods, dense attention first.
+    pub const ALL: [Method; 4] = [Method::Dense, Method::Sparse, Method::BlockDrop, Method::TopKeys];
+
+    /// Returns the name, as in JSON and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Dense => "dense",
+            Method::Sparse => "sparse",
+            Method::BlockDrop => "block_drop",
+            Method::TopKeys => "top_keys",
+        }
+    }
+
+    /// Parameters of the method for this many jobs. The rivals get as many keys per query as sparse attention keeps; block-drop as near as whole blocks allow.
+    fn sparsity(self, jobs: usize, keys: f64) -> Option<Sparsity> {
+        let paper = Sparsity::paper(jobs);
+        match self {
+            Method::Dense => None,
+            Method::Sparse => Some(paper),
+            Method::BlockDrop => {
+                let keep = ((keys - 1.0) / paper.block as f64).round().max(1.0) as usize;
+                Some(Sparsity { rule: Rule::BlockDrop, keep, ..paper })
+            }
+            Method::TopKeys => {
+                Some(Sparsity { rule: Rule::TopKeys, keep: (keys - 1.0).round().max(1.0) as usize, ..paper })
+            }
+        }
+    }
+}
+
+/// Figures of one method.
+#[derive(Clone, Debug, Serialize)]
+pub struct MethodFigures {
+    /// The method.
+    pub method: Method,
+    /// Median time of a forward pass of the whole network, in nanoseconds.
+    pub ns_p50: f64,
+    /// Mean number of keys that a query attends to, of the first decision.
+    pub keys: f64,
+    /// Mean number of keys that a query is scored with, of the first decision.
+    pub scored: f64,
+    /// Bytes of keys and values that the kernel read in the first decision, over all heads and layers; see [`AttentionWork::bytes`].
+    pub bytes: u64,
+    /// Number of decisions in which other jobs get the cores than with dense attention.
+    pub differing: u64,
+}
+
+/// Figures for one number of jobs, each with a row of its own in deadline order.
 #[derive(Clone, Debug, Serialize)]
 pub struct AttentionFigures {
     /// Number of jobs.
     pub jobs: usize,
-    /// Median time of the network with dense attention, in nanoseconds.
-    pub dense_ns_p50: f64,
-    /// Median time of the network with sparse attention, in nanoseconds.
-    pub sparse_ns_p50: f64,
-    /// Bytes of the keys and values that dense queries attend to, over all heads and layers, at two bytes per number.
-    pub dense_bytes: usize,
-    /// Bytes of the keys and values that sparse queries attend to.
-    pub sparse_bytes: usize,
-    /// Number of decisions compared.
-    pub decisions: u64,
-    /// Number of decisions in which other jobs get the cores.
-    pub differing: u64,
     /// Number of layers of the network.
     pub layers: usize,
+    /// Number of decisions compared.
+    pub decisions: u64,
+    /// Figures of each method.
+    pub methods: Vec<MethodFigures>,
     /// Time of one step of the control loop, in nanoseconds.
     pub control_ns: f64,
 }
 
-/// Measures one number of jobs, with the full tokenizer, random weights and the fastest kernel.
-pub fn measure(jobs: usize, passes: u64) -> Result<AttentionFigures, MeasureError> {
-    let model = Model::random(Tokenizer::full(), SEED);
+impl AttentionFigures {
+    /// Returns the figures of a method, if it was measured.
+    pub fn of(&self, method: Method) -> Option<&MethodFigures> {
+        self.methods.iter().find(|figures| figures.method == method)
+    }
+}
+
+/// Limits of a measurement.
+#[derive(Clone, Copy, Debug)]
+pub struct AttentionEffort {
+    /// Number of decisions; each is a forward pass of every method.
+    pub passes: u64,
+    /// Time after which no further decision begins, in seconds. Three are always taken.
+    pub seconds: f64,
+}
+
+/// Measures a model with one number of jobs and the fastest kernel. The methods take turns. Each decision is of other jobs.
+pub fn measure(
+    model: &Model,
+    jobs: usize,
+    methods: &[Method],
+    effort: AttentionEffort,
+) -> Result<AttentionFigures, MeasureError> {
     let shape = &model.weights.architecture;
     let mut network = Network::new(&model.weights, NetworkOptions { rows: jobs + 1, ..NetworkOptions::default() })?;
-    let (mut observation, mut mapper) = (Observation::default(), Mapper::default());
-    let (mut q, mut differing) = (Vec::new(), 0);
-    let decisions = passes.min(DECISIONS);
-    let mut times: [Vec<f64>; 2] = Default::default();
+    let (mut observation, mut mapper, mut q) = (Observation::default(), Mapper::default(), Vec::new());
+    let mut times: Vec<Vec<f64>> = vec![Vec::new(); methods.len()];
+    let mut work: Vec<AttentionWork> = vec![AttentionWork::default(); methods.len()];
+    let (mut differing, mut decisions) = (vec![0; methods.len()], 0);
+    let queries = (shape.layers * shape.heads * (jobs + 1)).max(1) as f64;
+    let mut kept = None;
     let begin = Instant::now();
-    for pass in 0..passes {
-        if pass >= decisions && begin.elapsed().as_secs_f64() > MOST {
-            break;
-        }
-        let scene = Scene::new(jobs, pass % decisions);
+    while decisions < effort.passes && (decisions < LEAST || begin.elapsed().as_secs_f64() < effort.seconds) {
+        let scene = Scene::new(jobs, decisions);
         let view = scene.view();
         observation.read(&model.tokenizer, &Scale::of(&model.tokenizer, &scene.system), &view, true);
-        let sparse = observation.rows();
-        let both = [Rows { sparsity: None, ..sparse }, sparse];
-        let mut assigned = Vec::new();
-        for (rows, times) in both.iter().zip(&mut times) {
+        let rows = observation.rows();
+        let keys = *kept.get_or_insert_with(|| {
+            network.forward(&rows, &mut q);
+            network.attention_work().pairs as f64 / queries
+        });
+        let mut dense = None;
+        for (place, method) in methods.iter().enumerate() {
+            let rows = Rows { sparsity: method.sparsity(jobs, keys), ..rows };
             let begin = Instant::now();
-            network.forward(rows, &mut q);
-            times.push(begin.elapsed().as_nanos() as f64);
-            let jobs = observation.jobs().iter().map(|(id, row)| (*id, q[*row as usize]));
-            assigned.push(chosen(&mut mapper, Mapping::Greedy, jobs, &view));
+            network.forward(&rows, &mut q);
+            times[place].push(begin.elapsed().as_nanos() as f64);
+            if decisions == 0 {
+                work[place] = network.attention_work();
+            }
+            let values = observation.jobs().iter().map(|(id, row)| (*id, q[*row as usize]));
+            let assigned = chosen(&mut mapper, Mapping::Greedy, values, &view);
+            match method {
+                Method::Dense => dense = Some(assigned),
+                _ => differing[place] += u64::from(dense.as_ref().is_some_and(|dense| *dense != assigned)),
+            }
         }
-        differing += u64::from(pass < decisions && assigned[0] != assigned[1]);
+        decisions += 1;
     }
-    let [dense, sparse] = times.map(|mut times| nearest_quantile(&mut times, 0.5).unwrap_or(0.0));
-    let bytes = |kept: usize| kept * shape.width * shape.layers * BYTES;
-    let sparsity = Sparsity::paper(jobs);
-    Ok(AttentionFigures {
-        jobs,
-        dense_ns_p50: dense,
-        sparse_ns_p50: sparse,
-        dense_bytes: bytes((jobs + 1) * (jobs + 1)),
-        sparse_bytes: bytes((0..=jobs).map(|query| sparsity.kept(query, jobs)).sum()),
-        decisions,
-        differing,
-        layers: shape.layers,
-        control_ns: control(),
-    })
+    let figures = |(place, method): (usize, &Method)| {
+        let scored = work[place].pairs as f64 / queries;
+        let keys = match method.sparsity(jobs, kept.unwrap_or(0.0)) {
+            // The idle row's query and key are always kept.
+            Some(Sparsity { rule: Rule::TopKeys, keep, .. }) => {
+                (((keep.min(jobs) + 1) * jobs + jobs + 1) as f64) / (jobs + 1) as f64
+            }
+            _ => scored,
+        };
+        MethodFigures {
+            method: *method,
+            ns_p50: nearest_quantile(&mut times[place], 0.5).unwrap_or(0.0),
+            keys,
+            scored,
+            bytes: work[place].bytes,
+            differing: differing[place],
+        }
+    };
+    let methods = methods.iter().enumerate().map(figures).collect();
+    Ok(AttentionFigures { jobs, layers: shape.layers, decisions, methods, control_ns: control() })
 }
