@@ -52,7 +52,7 @@ pub use error::TrainError;
 pub use exploration::{ExplorationBonus, VisitCounter};
 pub use fleet::{ChoiceOutcome, Episodes, Fleet, FleetError, FleetMember, trial_seed};
 pub use job_trace::{JobTrace, MIN_TRACE_JOBS, TRACE_SHARES, TraceSplit};
-pub use learner::{Learner, NeededRows, Outputs, PendingUpdate, SampleLoss, ShardOutput, UpdateFigures};
+pub use learner::{Learner, NeededRows, NeededRowsOf, Outputs, PendingUpdate, SampleLoss, ShardOutput, UpdateFigures};
 pub use observer::{NoObserver, PhaseFigures, TrainingObserver};
 pub use offline::{OfflineAlgorithm, OfflineSettings, log_runs};
 pub use ppo::{Ppo, PpoSettings};

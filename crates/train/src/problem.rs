@@ -3,7 +3,7 @@
 use crate::dqn::DqnSettings;
 use crate::exploration::ExplorationBonus;
 use crate::offline::OfflineAlgorithm;
-use crate::recipe::{Method, Recipe, Stage};
+use crate::recipe::{Method, NetworkShape, Recipe, Stage};
 use crate::reward::{Reward, RewardShape};
 use crate::teacher::unknown;
 use crate::workload::WorkloadRanges;
@@ -40,11 +40,22 @@ impl Recipe {
             return Some(format!("{} stages, not from 1 to 1000", self.stage.len()));
         }
         for (place, stage) in self.stage.iter().enumerate() {
-            if let Some(problem) = stage.problem() {
+            if let Some(problem) = stage.problem().or_else(|| self.network.not_learned_by(&stage.method)) {
                 return Some(format!("stage {}: {problem}", place + 1));
             }
         }
         self.workload.problem().map(|problem| format!("workload: {problem}"))
+    }
+}
+
+impl NetworkShape {
+    /// Returns what of the network a method does not learn, or `None`.
+    fn not_learned_by(&self, method: &Method) -> Option<String> {
+        let learns_speeds = matches!(method, Method::Dqn(settings) if settings.conservative == 0.0);
+        if self.speeds > 0 && !learns_speeds {
+            return Some(format!("network.speeds are learned by dqn without a conservative penalty, not by {}", method.name()));
+        }
+        None
     }
 }
 

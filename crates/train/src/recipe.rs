@@ -77,21 +77,33 @@ pub struct NetworkShape {
     /// Transformer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<usize>,
+    /// Width of the hidden layer of a two-layer actor head, 1 to 1,024: the network is then an actor–critic, whose critic is the job head. `None`,
+    /// the default, is no actor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actor: Option<usize>,
+    /// Number of speeds below full speed that the network chooses from for every job, 0 to 8; default 0. Speed `i` of `n` is (i + 1) / (n + 1) of
+    /// full speed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub speeds: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl Default for NetworkShape {
     fn default() -> Self {
-        NetworkShape { width: 64, layers: 2, heads: 4, feed_forward: 128, slots: None }
+        NetworkShape { width: 64, layers: 2, heads: 4, feed_forward: 128, slots: None, actor: None, speeds: 0 }
     }
 }
 
 impl NetworkShape {
     /// Returns the architecture for a tokenizer.
     pub fn architecture(self, tokenizer: &Tokenizer) -> Architecture {
-        let NetworkShape { width, layers, heads, feed_forward, slots } = self;
+        let NetworkShape { width, layers, heads, feed_forward, slots, actor, speeds } = self;
         let (job, idle) = (tokenizer.job_vocabularies(), tokenizer.idle_vocabularies());
         let real = tokenizer.real_input();
-        Architecture { width, layers, heads, feed_forward, job, idle, real, slots }
+        Architecture { width, layers, heads, feed_forward, job, idle, real, slots, actor, speeds }
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use temponet_sim::generate::variety::named_or_table;
 use temponet_sim::generate::{Critical, Deadlines, GenerateError, Lengths, Rule, Spec, Variety, generate};
 use temponet_sim::is_for_evaluation;
-use temponet_task::{Arrival, Costs, ExecutionModel, Task, TaskSet, Time};
+use temponet_task::{Arrival, Costs, ExecutionModel, Speed, Task, TaskSet, Time};
 
 /// Distribution of the execution times of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +53,8 @@ pub struct WorkloadRanges {
     /// Probability, 0 to 1, that migrations and context switches have costs, and the greatest migration cost as a share, 0 to 1, of the
     /// shortest wcet; default 0 and 0.
     pub costs: (f64, f64),
+    /// Speeds of the cores as shares of full speed, ascending to 1; default 1 alone.
+    pub speeds: Vec<f64>,
     /// Further properties, each with its probability and range, that a set gets after it has been drawn: a table, or the name of a
     /// preset. Default none.
     #[serde(deserialize_with = "read_variety", skip_serializing_if = "Option::is_none")]
@@ -98,6 +100,7 @@ impl Default for WorkloadRanges {
             values: 0.0,
             critical: 0.0,
             costs: (0.0, 0.0),
+            speeds: vec![1.0],
             variety: None,
         }
     }
@@ -159,6 +162,10 @@ impl WorkloadRanges {
         }
         if !(0.0..=1.0).contains(&self.costs.1) {
             return Some(format!("costs[1] = {} is no share from 0 to 1", self.costs.1));
+        }
+        let is_ascending = self.speeds.is_sorted_by(|a, b| a < b) && self.speeds.iter().all(|speed| *speed >= 0.001);
+        if !is_ascending || self.speeds.last() != Some(&1.0) {
+            return Some(format!("speeds = {:?} are not shares of full speed that ascend to 1", self.speeds));
         }
         self.variety.as_ref().and_then(Variety::problem).map(|problem| format!("variety.{problem}"))
     }
@@ -233,6 +240,7 @@ impl WorkloadRanges {
                 ExecutionKind::Pareto => task.execution = ExecutionModel::Pareto { shape: 1.5 },
             }
         }
+        set.speeds = self.speeds.iter().map(|share| Speed((share * 1000.0).round() as u32)).collect();
         if rng.random::<f64>() < self.costs.0 {
             let shortest = set.tasks.iter().map(|task| task.wcet.0).min().unwrap_or(0) as f64;
             let cost = |rng: &mut Pcg64| Time((shortest * self.costs.1 * rng.random::<f64>()) as u64);

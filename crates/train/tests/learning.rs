@@ -19,7 +19,7 @@ use temponet_train::{
 type Device = Cpu<f32>;
 
 fn small() -> NetworkShape {
-    NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, slots: None }
+    NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, ..NetworkShape::default() }
 }
 
 fn stage(phases: u64, method: Method) -> Stage {
@@ -50,6 +50,7 @@ fn episodes(source: TaskSetSource, teacher: Option<&str>) -> Episodes {
         gamma: 0.97,
         teacher: teacher.map(String::from),
         planner: None,
+        speeds: 0,
     }
 }
 
