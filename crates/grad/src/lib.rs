@@ -35,6 +35,7 @@ mod device;
 mod losses;
 mod optimizer;
 mod real;
+mod sinkhorn;
 mod tape;
 mod tensors;
 
@@ -48,5 +49,6 @@ pub use losses::{
 };
 pub use optimizer::{Adam, AdamSettings, Schedule};
 pub use real::{MatrixPointer, Real};
+pub use sinkhorn::MatchingShape;
 pub use tape::{Embedding, Loss, RowNumbers, Tape, Var};
 pub use tensors::{TensorId, Tensors};

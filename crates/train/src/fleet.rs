@@ -197,6 +197,11 @@ impl FleetMember {
         self.advice.cores().iter().flatten().copied().collect()
     }
 
+    /// Returns the job that the teacher would run on each core.
+    pub fn teacher_cores(&self) -> &[Option<JobId>] {
+        self.advice.cores()
+    }
+
     /// Returns the rows of some jobs, in the order of the jobs.
     pub fn rows_of(&self, jobs: &[JobId]) -> Vec<u32> {
         let row = |id: &JobId| self.observation.jobs().iter().find(|(job, _)| job == id).map(|(_, row)| *row);

@@ -98,6 +98,15 @@ pub struct PendingUpdate<D: Device> {
     losses: Vec<D::Number>,
     /// Norm of the gradient before clipping.
     norm: D::Number,
+    /// Loss that is known already.
+    known: f64,
+}
+
+impl<D: Device> PendingUpdate<D> {
+    /// The same update with a loss that is known already, in addition to that of the shards.
+    pub fn plus(self, loss: f64) -> PendingUpdate<D> {
+        PendingUpdate { known: self.known + loss, ..self }
+    }
 }
 
 /// Figures of one update, or their means over several.
@@ -354,13 +363,13 @@ impl<D: Device<Real = f32>> Learner<D> {
     pub fn step(&mut self, losses: Vec<D::Number>, size: StepSize) -> PendingUpdate<D> {
         let (device, gradients) = &mut self.shards[0];
         let norm = self.adam.clipped_step(device, size.rate, size.clip, gradients, &mut self.parameters);
-        PendingUpdate { losses, norm }
+        PendingUpdate { losses, norm, known: 0.0 }
     }
 
     /// Waits for an update and returns its figures.
     pub fn figures(&self, queued: &PendingUpdate<D>) -> UpdateFigures {
         let number = |number: &D::Number| self.shards[0].0.number(number);
-        UpdateFigures { loss: queued.losses.iter().map(number).sum(), norm: number(&queued.norm) }
+        UpdateFigures { loss: queued.known + queued.losses.iter().map(number).sum::<f64>(), norm: number(&queued.norm) }
     }
 
     /// Waits for a buffer of the device and returns its values.

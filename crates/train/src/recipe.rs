@@ -11,6 +11,7 @@ use crate::offline::OfflineSettings;
 use crate::ppo::PpoSettings;
 use crate::reward::Reward;
 use crate::rollouts::RolloutSettings;
+use crate::sac::SacSettings;
 use crate::stay::StaySettings;
 use crate::workload::{WorkloadRanges, read_optional, read_workload};
 
@@ -200,6 +201,8 @@ pub enum Method {
     Dqn(DqnSettings),
     /// Proximal policy optimization.
     Ppo(PpoSettings),
+    /// Soft actor–critic.
+    Sac(SacSettings),
     /// Learning from logged runs alone.
     Offline(OfflineSettings),
     /// Search for the greatest Q-value bonus that a running job gets for keeping its core; nothing is learned.
@@ -214,6 +217,7 @@ impl Method {
             Method::Rollouts(_) => "rollouts",
             Method::Dqn(_) => "dqn",
             Method::Ppo(_) => "ppo",
+            Method::Sac(_) => "sac",
             Method::Offline(_) => "offline",
             Method::Stay(_) => "stay",
         }
@@ -224,7 +228,7 @@ impl Method {
         match self {
             Method::Cloning(settings) => std::slice::from_ref(&settings.teacher),
             Method::Offline(settings) => &settings.teachers,
-            Method::Rollouts(_) | Method::Dqn(_) | Method::Ppo(_) | Method::Stay(_) => &[],
+            Method::Rollouts(_) | Method::Dqn(_) | Method::Ppo(_) | Method::Sac(_) | Method::Stay(_) => &[],
         }
     }
 
@@ -240,6 +244,7 @@ impl Method {
                 let updates = choices.div_ceil(settings.batch.max(1) as u64);
                 settings.rounds.saturating_mul(settings.epochs as u64).saturating_mul(updates)
             }
+            Method::Sac(settings) => settings.steps / settings.update_every.max(1),
             Method::Offline(settings) => settings.updates,
             Method::Stay(_) => 0,
         }

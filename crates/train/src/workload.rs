@@ -48,8 +48,10 @@ pub struct WorkloadRanges {
     pub constrained: f64,
     /// Probability, 0 to 1, that the tasks of a set differ in value, log-uniform between 1 and 10; default 0.
     pub values: f64,
-    /// Probability, 0 to 1, that a third of the tasks of a set are critical; default 0.
+    /// Probability, 0 to 1, that some of the tasks of a set are critical; default 0.
     pub critical: f64,
+    /// Share, 0 to 1, of the tasks that are then critical; default 0.34.
+    pub critical_share: f64,
     /// Probability, 0 to 1, that migrations and context switches have costs, and the greatest migration cost as a share, 0 to 1, of the
     /// shortest wcet; default 0 and 0.
     pub costs: (f64, f64),
@@ -99,6 +101,7 @@ impl Default for WorkloadRanges {
             constrained: 0.2,
             values: 0.0,
             critical: 0.0,
+            critical_share: 0.34,
             costs: (0.0, 0.0),
             speeds: vec![1.0],
             variety: None,
@@ -154,6 +157,7 @@ impl WorkloadRanges {
             ("heavy_tailed", self.heavy_tailed),
             ("values", self.values),
             ("critical", self.critical),
+            ("critical_share", self.critical_share),
         ];
         let wrong =
             shares.into_iter().chain([("costs[0]", self.costs.0)]).find(|(_, share)| !(0.0..=1.0).contains(share));
@@ -209,7 +213,7 @@ impl WorkloadRanges {
             spec.values = (1.0, 10.0);
         }
         if rng.random::<f64>() < self.critical {
-            spec.critical = Critical { share: 0.34, factor: 1.0, overrun: 0.0 };
+            spec.critical = Critical { share: self.critical_share, factor: 1.0, overrun: 0.0 };
         }
         let mut seed =
             || std::iter::repeat_with(|| rng.random()).find(|seed| !is_for_evaluation(*seed)).unwrap_or_default();
