@@ -3,8 +3,8 @@
 //! A matrix that several operations use gets the sum of their gradients. Gradients of parameters are added to the tensors that the caller gives, so
 //! that several tapes can contribute to one step.
 
-use crate::tape::{Loss, Node, Op, Operand, RowTerm, Tape, Var};
 use crate::sinkhorn::log_plan_backward;
+use crate::tape::{Loss, Node, Op, Operand, RowTerm, Tape, Var};
 use crate::{AttentionShape, Device, MatchingShape, Product, Real, Segments, TensorId, Tensors};
 
 impl<D: Device> Tape<'_, D> {

@@ -49,14 +49,42 @@ pub(crate) enum Operand {
 
 pub(crate) enum Op<D: Device> {
     Input,
-    Linear { x: Var, weight: TensorId, bias: Option<TensorId>, by_inputs: bool },
+    Linear {
+        x: Var,
+        weight: TensorId,
+        bias: Option<TensorId>,
+        by_inputs: bool,
+    },
     SumOfRows(Vec<RowTerm<D>>),
-    Add { left: Var, right: Var },
-    Norm { x: Var, change: Option<Var>, weight: TensorId, bias: TensorId, normal: D::Buffer, scales: D::Buffer },
-    Attention { q: Var, k: Var, v: Var, queries: Arc<Segments>, keys: Arc<Segments>, heads: usize, weights: D::Buffer },
-    Relu { x: Var },
+    Add {
+        left: Var,
+        right: Var,
+    },
+    Norm {
+        x: Var,
+        change: Option<Var>,
+        weight: TensorId,
+        bias: TensorId,
+        normal: D::Buffer,
+        scales: D::Buffer,
+    },
+    Attention {
+        q: Var,
+        k: Var,
+        v: Var,
+        queries: Arc<Segments>,
+        keys: Arc<Segments>,
+        heads: usize,
+        weights: D::Buffer,
+    },
+    Relu {
+        x: Var,
+    },
     /// Several matchings, one after the other.
-    Sinkhorn { x: Var, shapes: Arc<[MatchingShape]> },
+    Sinkhorn {
+        x: Var,
+        shapes: Arc<[MatchingShape]>,
+    },
 }
 
 /// One term of [`Tape::embedding`]: a table, the row of it to add for each entry, and the row of the result that each entry is added to. Without the last

@@ -215,12 +215,7 @@ impl FleetMember {
 
     /// Runs these jobs until the next choice or the end of the episode, each at its own speed: 0 for full speed, 1 + i for the network's speed `i`.
     /// No speeds stand for full speed.
-    pub fn act_at(
-        &mut self,
-        episodes: &Episodes,
-        jobs: &[JobId],
-        speeds: &[u8],
-    ) -> Result<ChoiceOutcome, FleetError> {
+    pub fn act_at(&mut self, episodes: &Episodes, jobs: &[JobId], speeds: &[u8]) -> Result<ChoiceOutcome, FleetError> {
         let view = self.environment.view();
         self.assignment.reset(view.cores());
         self.assignment.place(&view, jobs);

@@ -185,8 +185,7 @@ mod tests {
         for (place, logs) in logs.chunks_exact(6).enumerate() {
             let q = &q[3 * place..][..3];
             let row = own.jobs.iter().flat_map(|(row, _)| [q[*row as usize]; 2]);
-            let gains: Vec<f32> =
-                row.zip(own.offsets(q, settings.migration)).map(|(q, offset)| q + offset).collect();
+            let gains: Vec<f32> = row.zip(own.offsets(q, settings.migration)).map(|(q, offset)| q + offset).collect();
             let mut sinkhorn = Sinkhorn::default();
             let plan = sinkhorn.plan(&gains, 2, settings.temperature as f32, settings.iterations);
             for (log, share) in logs.iter().zip(plan) {

@@ -21,7 +21,9 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Device, LearningLosses, Loss, PolicyBatch, PolicySample, PolicyWeights, SelectedRows, Tape, likelihood};
+use temponet_grad::{
+    Device, LearningLosses, Loss, PolicyBatch, PolicySample, PolicyWeights, SelectedRows, Tape, likelihood,
+};
 
 use crate::algorithm::{Algorithm, Phase};
 use crate::environment::Ending;

@@ -55,7 +55,10 @@ impl NetworkShape {
     fn not_learned_by(&self, method: &Method) -> Option<String> {
         let learns_speeds = matches!(method, Method::Dqn(settings) if settings.conservative == 0.0);
         if self.speeds > 0 && !learns_speeds {
-            return Some(format!("network.speeds are learned by dqn without a conservative penalty, not by {}", method.name()));
+            return Some(format!(
+                "network.speeds are learned by dqn without a conservative penalty, not by {}",
+                method.name()
+            ));
         }
         if self.actor.is_some() && matches!(method, Method::Dqn(_) | Method::Offline(_)) {
             return Some(format!("network.actor is learned by policies, not by {}", method.name()));
@@ -145,7 +148,8 @@ impl Method {
             }
             Method::Sac(s) => {
                 let (steps, update_every) = (s.steps as usize, s.update_every as usize);
-                let whole = [("steps", steps), ("batch", s.batch), ("replay", s.replay), ("update_every", update_every)];
+                let whole =
+                    [("steps", steps), ("batch", s.batch), ("replay", s.replay), ("update_every", update_every)];
                 let temperature = || match s.temperature {
                     Temperature::Fixed { alpha } => not_positive(&[("temperature.alpha", alpha)]),
                     Temperature::Learned { entropy, rate } => not_a_share(&[("temperature.entropy", entropy)])

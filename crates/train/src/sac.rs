@@ -308,7 +308,8 @@ impl Picks {
         for _ in 0..(state.cores as usize).min(ready) {
             let total: f64 = left.iter().zip(&above).map(|(left, above)| left * above.exp()).sum();
             let log_total = total.max(f64::MIN_POSITIVE).ln();
-            let shares: Vec<f64> = left.iter().zip(&above).map(|(left, above)| left * (above - log_total).exp()).collect();
+            let shares: Vec<f64> =
+                left.iter().zip(&above).map(|(left, above)| left * (above - log_total).exp()).collect();
             picks.logs.push(above.iter().map(|above| above - log_total).collect());
             // The place of the point within the share that it falls into is as good as a new random number.
             let (mut before, mut pick) = (0.0, shares.iter().rposition(|share| *share > 0.0).unwrap_or(0));
@@ -419,7 +420,8 @@ mod tests {
         let mut slopes = [0.0; 4];
         let least = loss(&best, &mut slopes);
         assert!(slopes.iter().all(|slope| slope.abs() < 1e-6), "{slopes:?}");
-        let soft = -alpha * [1.0, 2.0, 1.0].iter().zip(lower).map(|(count, worth)| count * (worth / alpha).exp()).sum::<f64>().ln();
+        let soft = -alpha
+            * [1.0, 2.0, 1.0].iter().zip(lower).map(|(count, worth)| count * (worth / alpha).exp()).sum::<f64>().ln();
         assert!((least - soft).abs() < 1e-6, "{least} {soft}");
     }
 }

@@ -10,10 +10,10 @@ use temponet_infer::{Rows, Weights, reference};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{OnMiss, Task, TaskSet, Time};
 use temponet_train::{
-    Batch, Cloning, CloningSettings, DqnSettings, Episodes, Fleet, Learner, MatchingSettings, Method, NetworkShape, NoObserver,
-    OfflineAlgorithm, OfflineSettings, OutputRows, PhaseFigures, PpoSettings, Recipe, Reward, RewardAccumulator,
-    RewardShape, RolloutSettings, SacSettings, Sample, Stage, StaySettings, TapeNetwork, TaskSetSource, Temperature, Tokens, TrainError,
-    TrainingObserver, TrainingRun, WorkloadRanges,
+    Batch, Cloning, CloningSettings, DqnSettings, Episodes, Fleet, Learner, MatchingSettings, Method, NetworkShape,
+    NoObserver, OfflineAlgorithm, OfflineSettings, OutputRows, PhaseFigures, PpoSettings, Recipe, Reward,
+    RewardAccumulator, RewardShape, RolloutSettings, SacSettings, Sample, Stage, StaySettings, TapeNetwork,
+    TaskSetSource, Temperature, Tokens, TrainError, TrainingObserver, TrainingRun, WorkloadRanges,
 };
 
 type Device = Cpu<f32>;

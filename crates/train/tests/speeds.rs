@@ -126,7 +126,8 @@ fn q_learning_slows_down_where_that_is_free_and_only_there() {
     let learned = |set: &TaskSet, shape: RewardShape| {
         let dqn = DqnSettings { steps: 1_200, learn_from: 200, environments: 8, ..DqnSettings::default() };
         let stage = Stage { phases: 3, method: Method::Dqn(dqn), rate: None, workload: None, reward: None };
-        let network = NetworkShape { width: 8, layers: 1, heads: 1, feed_forward: 8, speeds: 1, ..NetworkShape::default() };
+        let network =
+            NetworkShape { width: 8, layers: 1, heads: 1, feed_forward: 8, speeds: 1, ..NetworkShape::default() };
         let mut recipe = Recipe { network, stage: vec![stage], seed: 3, ..Recipe::default() };
         recipe.optimizer.rate = 3e-3;
         recipe.episode.reward = Reward { shape, ..Reward::default() };
@@ -155,13 +156,8 @@ fn q_learning_slows_down_where_that_is_free_and_only_there() {
 
 #[test]
 fn methods_that_learn_no_speeds_are_refused() {
-    let ppo = Stage {
-        phases: 1,
-        method: Method::Ppo(PpoSettings::default()),
-        rate: None,
-        workload: None,
-        reward: None,
-    };
+    let ppo =
+        Stage { phases: 1, method: Method::Ppo(PpoSettings::default()), rate: None, workload: None, reward: None };
     let recipe = Recipe { network: shape(), stage: vec![ppo], ..Recipe::default() };
     assert!(recipe.problem().unwrap().contains("network.speeds"), "{:?}", recipe.problem());
     for speeds in [vec![], vec![0.5], vec![0.0, 1.0], vec![1.0, 0.5]] {

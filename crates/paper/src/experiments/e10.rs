@@ -86,11 +86,11 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     ];
     let model = context.model()?;
     let bed = protocol.test_bed("mappings", "trace", settings.size)?.by_critical_jobs();
-    let mut entrants: Vec<Entrant<'_>> = mappings.iter().map(|(name, mapping)| entrant(name, model, *mapping)).collect();
+    let mut entrants: Vec<Entrant<'_>> =
+        mappings.iter().map(|(name, mapping)| entrant(name, model, *mapping)).collect();
     entrants.extend(context.entrants(bed.classical));
     let ways = settings.ways(&protocol.recipe);
-    let variants: Vec<Variant<'_>> =
-        ways.iter().map(|(name, recipe, _)| Variant::new(*name, recipe.clone())).collect();
+    let variants: Vec<Variant<'_>> = ways.iter().map(|(name, recipe, _)| Variant::new(*name, recipe.clone())).collect();
     let trained = context.train_variants(&variants, settings.seeds)?;
     for ((name, _, mapping), trained) in ways.iter().zip(&trained) {
         for (seed, trained) in trained.iter().enumerate() {

@@ -82,8 +82,9 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         |name: &str| ablation.result(name).map_or(f64::NAN, |result| mean(&result.values(|run| Some(run.energy))));
     let rests = format!("in all, R5 spends {} of the binary reward's energy", percent(spent(ENERGY) / spent("binary")));
     let baselines = ablation.baselines_sentence();
-    findings
-        .judge_claim(&format!("without the penalty it changes by {change}; {rests}; {light}; {continued}; {baselines}"));
+    findings.judge_claim(&format!(
+        "without the penalty it changes by {change}; {rests}; {light}; {continued}; {baselines}"
+    ));
     Ok(())
 }
 
@@ -145,7 +146,8 @@ fn continued(
         let name = format!("continue_lateness_{}", result.name);
         findings.add(ablation.line(name, result, Unit::Milliseconds, Better::Lower, |run| run.lateness_p95));
     }
-    let late = |name: &str| ablation.result(name).map_or(f64::NAN, |result| mean(&result.values(|run| run.lateness_p95)));
+    let late =
+        |name: &str| ablation.result(name).map_or(f64::NAN, |result| mean(&result.values(|run| run.lateness_p95)));
     Ok(format!(
         "where late jobs go on, the 95th lateness is {:.0} ms with the binary reward, {:.0} ms with R1 and {:.0} ms with R3 ({})",
         late("binary"),
@@ -174,7 +176,8 @@ fn light(
         findings.add(ablation.share_line(format!("light_{}", result.name), result));
     }
     let edf = ablation.contest.contender("edf").and_then(|edf| edf.mean(|run| Some(run.energy)));
-    let of_edf = |energies: Vec<f64>| energies.iter().map(|energy| energy / edf.unwrap_or(f64::NAN)).collect::<Vec<_>>();
+    let of_edf =
+        |energies: Vec<f64>| energies.iter().map(|energy| energy / edf.unwrap_or(f64::NAN)).collect::<Vec<_>>();
     for result in &ablation.results {
         let energies = of_edf(result.values(|run| Some(run.energy)));
         findings.add(Line::lower(format!("light_energy_{}", result.name), Unit::Share, energies));
