@@ -21,7 +21,6 @@ use std::sync::Arc;
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use temponet::stages::best_speed;
 use temponet_grad::{Device, LearningLosses, NStepReturn, NextStates, QValueBatch, SelectedRows, Tape, Tensors};
 use temponet_task::JobId;
 
@@ -34,7 +33,8 @@ use crate::fleet::{ChoiceOutcome, Fleet, mix};
 use crate::learner::{Learner, NeededRowsOf, PendingUpdate, ShardOutput};
 use crate::replay_buffer::{ReplayBuffer, Transition};
 use crate::sample::{Batch, Sample};
-use crate::tape_network::{OutputRows, TapeNetwork, TapeOutput};
+use crate::speeds::{AtBestSpeed, distinct_runs, runs};
+use crate::tape_network::{OutputRows, TapeNetwork};
 use crate::updates::{StepSize, Updates};
 
 /// Settings of Q-learning.
@@ -330,7 +330,8 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
         let likelihood = settings.conservative as f32;
         // The penalty needs the outputs of all rows, the temporal-difference error only those of the rows that ran.
         let needs_all_rows = likelihood > 0.0;
-        let distinct: Vec<(Vec<u32>, Vec<u8>)> = transitions.iter().map(|transition| distinct(transition)).collect();
+        let distinct: Vec<(Vec<u32>, Vec<u8>)> =
+            transitions.iter().map(|transition| distinct_runs(transition)).collect();
         let selected: Vec<&[u32]> = distinct.iter().map(|(rows, _)| rows.as_slice()).collect();
         let speeds: Vec<&[u8]> = distinct.iter().map(|(_, speeds)| speeds.as_slice()).collect();
         // Selected rows are numbered from 1 in their own order, after the idle row.
@@ -423,49 +424,4 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
         chooser.into_iter().for_each(|chooser| device.recycle(chooser));
         targets
     }
-}
-
-/// Q-values of all rows of some states, each job row at its best speed.
-struct AtBestSpeed {
-    q: Vec<f32>,
-    /// Speed of each job row.
-    speeds: Vec<u8>,
-}
-
-impl AtBestSpeed {
-    /// Reads the outputs of all rows of a batch. The speeds are those of `chosen`, or else the best ones by these outputs.
-    fn of<D: Device<Real = f32>>(
-        tape: &mut Tape<'_, D>,
-        output: &TapeOutput,
-        batch: &Batch,
-        chosen: Option<&AtBestSpeed>,
-    ) -> AtBestSpeed {
-        let mut q = tape.values(output.q);
-        let gains: Vec<Vec<f32>> = output.gains.iter().map(|gains| tape.values(*gains)).collect();
-        let mut speeds = Vec::with_capacity(batch.job_places.len());
-        for (job, row) in batch.job_places.iter().enumerate() {
-            let (speed, gain) = match chosen.map(|chosen| chosen.speeds[job]) {
-                Some(0) => (0, 0.0),
-                Some(speed) => (speed, gains[usize::from(speed) - 1][job]),
-                None => best_speed(gains.iter().map(|gains| gains[job])),
-            };
-            q[*row as usize] += gain;
-            speeds.push(speed);
-        }
-        AtBestSpeed { q, speeds }
-    }
-}
-
-/// Returns the row and the speed of each job that ran.
-fn runs(transition: &Transition) -> impl Iterator<Item = (u32, u8)> {
-    let speeds = transition.speeds.iter().copied().chain(std::iter::repeat(0));
-    transition.chosen.iter().copied().zip(speeds)
-}
-
-/// Returns the different (row, speed) pairs of a choice in ascending order: jobs with equal tokens share a row.
-fn distinct(transition: &Transition) -> (Vec<u32>, Vec<u8>) {
-    let mut all: Vec<(u32, u8)> = runs(transition).collect();
-    all.sort_unstable();
-    all.dedup();
-    all.into_iter().unzip()
 }

@@ -32,6 +32,8 @@ struct Settings {
     iterations: u32,
     /// Cost of a migration in the matchings, in units of Q.
     migration: f32,
+    /// The relaxation that a model learns through, and is deployed with.
+    learned: MatchingSettings,
     /// Number of trainings of each way to learn, with consecutive seeds.
     seeds: u64,
     /// Shape of the trained networks.
@@ -52,12 +54,10 @@ impl Settings {
 
     /// The ways to learn: their names, recipes and mappings.
     fn ways(&self, recipe: &Recipe) -> [(&'static str, Recipe, Mapping); 2] {
-        let matching = MatchingSettings {
-            temperature: f64::from(self.temperature),
-            iterations: self.iterations,
-            migration: f64::from(self.migration),
-        };
-        [("cloned_greedy", None, Mapping::Greedy), ("learned_sinkhorn", Some(matching), self.sinkhorn())]
+        let MatchingSettings { temperature, iterations, migration } = self.learned;
+        let (temperature, migration) = (temperature as f32, migration as f32);
+        let sinkhorn = Mapping::Sinkhorn { temperature, iterations, migration };
+        [("cloned_greedy", None, Mapping::Greedy), ("learned_sinkhorn", Some(self.learned), sinkhorn)]
             .map(|(name, matching, mapping)| (name, self.recipe(recipe, matching), mapping))
     }
 

@@ -28,7 +28,7 @@ struct Settings {
     tasks_per_core: f64,
     /// Weight of the term that each shape adds to the binary reward.
     weight: f64,
-    /// Load per core of the light regime, before half of the tasks take less than their wcet.
+    /// Mean load per core of the light regime.
     light_load: f64,
     /// Number of trainings of each reward in the other two regimes.
     other_seeds: u64,
