@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use temponet_train::{Method, Recipe, Reward, Stage};
+use temponet_train::{CloningSettings, Method, Recipe, Reward, Stage};
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -103,14 +103,16 @@ fn keys(value: &toml::Value) -> Vec<String> {
 fn every_setting_of_a_recipe_is_documented() {
     let text = read("docs/training.md");
     let methods = [
-        Method::Cloning(Default::default()),
+        Method::Cloning(CloningSettings { matching: Some(Default::default()), ..Default::default() }),
         Method::Dqn(Default::default()),
         Method::Ppo(Default::default()),
+        Method::Sac(Default::default()),
         Method::Offline(Default::default()),
         Method::Stay(Default::default()),
     ];
     let stage = |method| Stage { phases: 1, method, rate: Some(1.0), workload: None, reward: Some(Reward::default()) };
     let mut recipe = Recipe { stage: methods.map(stage).into(), ..Recipe::default() };
+    (recipe.network.actor, recipe.network.speeds) = (Some(1), 1);
     recipe.episode.tick = Some(1.0);
     recipe.validation.patience = Some(1);
     let keys = keys(&toml::Value::try_from(&recipe).unwrap());

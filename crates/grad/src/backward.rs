@@ -3,8 +3,9 @@
 //! A matrix that several operations use gets the sum of their gradients. Gradients of parameters are added to the tensors that the caller gives, so
 //! that several tapes can contribute to one step.
 
+use crate::sinkhorn::log_plan_backward;
 use crate::tape::{Loss, Node, Op, Operand, RowTerm, Tape, Var};
-use crate::{AttentionShape, Device, Product, Segments, TensorId, Tensors};
+use crate::{AttentionShape, Device, MatchingShape, Product, Real, Segments, TensorId, Tensors};
 
 impl<D: Device> Tape<'_, D> {
     /// Adds the gradients of the sum of `losses` with respect to the parameters to `parameters`.
@@ -100,8 +101,25 @@ impl<'a, D: Device> BackwardPass<'a, D> {
                 let dx = self.device.relu_backward(&self.nodes[x.0].value, dy);
                 return self.pass_on(*x, dx);
             }
+            Op::Sinkhorn { x, shapes } => {
+                let dx = self.sinkhorn(&self.nodes[x.0].value, shapes, &dy);
+                self.pass_on(*x, dx);
+            }
         }
         self.device.recycle(dy);
+    }
+
+    /// Returns the gradient with respect to the gains of some matchings.
+    fn sinkhorn(&mut self, gains: &D::Buffer, shapes: &[MatchingShape], dy: &D::Buffer) -> D::Buffer {
+        let numbers = |buffer: &D::Buffer| self.device.download(buffer).iter().map(|x| x.to_f64()).collect::<Vec<_>>();
+        let (gains, dy) = (numbers(gains), numbers(dy));
+        let (mut gradient, mut first) = (Vec::with_capacity(dy.len()), 0);
+        for shape in shapes {
+            let own = first..first + shape.cells();
+            gradient.extend(log_plan_backward(shape, &gains[own.clone()], &dy[own]).into_iter().map(D::Real::of));
+            first += shape.cells();
+        }
+        self.device.upload(&gradient)
     }
 
     fn linear(&mut self, node: &Node<D>, linear: Linear, dy: &D::Buffer) {

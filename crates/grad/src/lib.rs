@@ -36,6 +36,7 @@ mod key_lists;
 mod losses;
 mod optimizer;
 mod real;
+mod sinkhorn;
 mod tape;
 mod tensors;
 
@@ -50,5 +51,6 @@ pub use losses::{
 };
 pub use optimizer::{Adam, AdamSettings, Schedule};
 pub use real::{MatrixPointer, Real};
+pub use sinkhorn::MatchingShape;
 pub use tape::{Embedding, Loss, RowNumbers, Tape, Var};
 pub use tensors::{TensorId, Tensors};

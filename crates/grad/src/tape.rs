@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::{AttentionShape, Device, Product, Segments, TensorId, Tensors};
+use crate::sinkhorn::log_plan;
+use crate::{AttentionShape, Device, MatchingShape, Product, Real, Segments, TensorId, Tensors};
 
 /// Handle of a matrix on a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +49,42 @@ pub(crate) enum Operand {
 
 pub(crate) enum Op<D: Device> {
     Input,
-    Linear { x: Var, weight: TensorId, bias: Option<TensorId>, by_inputs: bool },
+    Linear {
+        x: Var,
+        weight: TensorId,
+        bias: Option<TensorId>,
+        by_inputs: bool,
+    },
     SumOfRows(Vec<RowTerm<D>>),
-    Add { left: Var, right: Var },
-    Norm { x: Var, change: Option<Var>, weight: TensorId, bias: TensorId, normal: D::Buffer, scales: D::Buffer },
-    Attention { q: Var, k: Var, v: Var, queries: Arc<Segments>, keys: Arc<Segments>, heads: usize, weights: D::Buffer },
-    Relu { x: Var },
+    Add {
+        left: Var,
+        right: Var,
+    },
+    Norm {
+        x: Var,
+        change: Option<Var>,
+        weight: TensorId,
+        bias: TensorId,
+        normal: D::Buffer,
+        scales: D::Buffer,
+    },
+    Attention {
+        q: Var,
+        k: Var,
+        v: Var,
+        queries: Arc<Segments>,
+        keys: Arc<Segments>,
+        heads: usize,
+        weights: D::Buffer,
+    },
+    Relu {
+        x: Var,
+    },
+    /// Several matchings, one after the other.
+    Sinkhorn {
+        x: Var,
+        shapes: Arc<[MatchingShape]>,
+    },
 }
 
 /// One term of [`Tape::embedding`]: a table, the row of it to add for each entry, and the row of the result that each entry is added to. Without the last
@@ -257,6 +288,23 @@ impl<'a, D: Device> Tape<'a, D> {
         let mut out = self.device.blank(rows * columns);
         self.device.relu(&self.nodes[x.0].value, &mut out);
         self.push(rows, columns, out, Op::Relu { x })
+    }
+
+    /// Logarithms of the relaxed matchings of some matrices of gains, which stand one after the other in `x`, one number per row. The result is laid
+    /// out as `x`. Computed on the processor, whatever the device: matchings are small.
+    pub fn log_sinkhorn(&mut self, x: Var, shapes: &Arc<[MatchingShape]>) -> Var {
+        let cells = shapes.iter().map(MatchingShape::cells).sum();
+        assert_eq!(self.shape(x), (cells, 1));
+        let gains: Vec<f64> = self.values(x).iter().map(|gain| gain.to_f64()).collect();
+        let mut rest = &gains[..];
+        let mut plans = Vec::with_capacity(cells);
+        for shape in shapes.iter() {
+            let (own, others) = rest.split_at(shape.cells());
+            plans.extend(log_plan(shape, own).into_iter().map(D::Real::of));
+            rest = others;
+        }
+        let value = self.device.upload(&plans);
+        self.push(cells, 1, value, Op::Sinkhorn { x, shapes: shapes.clone() })
     }
 
     /// Ends the tape and returns one of its matrices, which stays in the device's memory.

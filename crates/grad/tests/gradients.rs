@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_grad::{
-    Cpu, Device as _, Embedding, Exchange, ImitationBatch, KeyLists, LearningLosses as _, Loss, NStepReturn,
+    Cpu, Device as _, Embedding, Exchange, ImitationBatch, KeyLists, LearningLosses as _, Loss, MatchingShape, NStepReturn,
     NextStates, QValueBatch, Segments, SelectedRows, Tape, TensorId, Tensors, Var, q_value_of,
 };
 
@@ -70,6 +70,25 @@ fn any_loss(tape: &mut Tape<'_, Device>, x: Var) -> Vec<Loss<Device>> {
     let target: Vec<f64> = (0..rows * columns).map(|k| (k as f64 * 0.7).sin()).collect();
     let weights: Vec<f64> = (0..rows * columns).map(|k| 0.5 + (k % 5) as f64).collect();
     vec![tape.regression(x, None, &target, &weights)]
+}
+
+#[test]
+fn relaxed_matchings() {
+    let shape = |rows, columns, temperature, iterations| MatchingShape { rows, columns, temperature, iterations };
+    // More rows than columns, fewer, a sharp one, one iteration, and none at all.
+    for shapes in [
+        vec![shape(4, 2, 0.7, 6), shape(2, 3, 0.5, 9)],
+        vec![shape(7, 2, 0.15, 20)],
+        vec![shape(3, 2, 1.0, 1), shape(4, 2, 0.5, 0)],
+    ] {
+        let shapes: Arc<[MatchingShape]> = shapes.into();
+        let cells = shapes.iter().map(MatchingShape::cells).sum();
+        check("sinkhorn", &[(cells, 1)], |tape, ids| {
+            let gains = lift(tape, ids[0], cells);
+            let plan = tape.log_sinkhorn(gains, &shapes);
+            any_loss(tape, plan)
+        });
+    }
 }
 
 #[test]

@@ -52,16 +52,29 @@ pub struct Architecture {
     /// Number of task slots of a feed-forward network; `None` for a Transformer. The last feature of a job's row, [`SLOT`], is the number of its slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<usize>,
+    /// Width of the hidden layer of a two-layer actor head. Its logits are the outputs of the job rows, and the job head, which is then the critic of an
+    /// actor–critic, is used in training only. `None` if the job head gives the outputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<usize>,
+    /// Number of speeds below full speed that a job can run at. Each has a head of its own, which gives the gain over full speed. 0 for none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub speeds: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Name of the feature that holds a job's slot in a feed-forward network.
 pub const SLOT: &str = "slot";
 const MOST_SLOTS: usize = 256;
+const MOST_SPEEDS: usize = 8;
 
 impl Architecture {
     /// The paper's architecture: d = 128, L = 2, H = 4, and a feed-forward part four times as wide.
     pub fn paper(job: Vec<Vocabulary>, idle: Vec<Vocabulary>) -> Architecture {
-        Architecture { width: 128, layers: 2, heads: 4, feed_forward: 512, job, idle, real: None, slots: None }
+        let (real, slots, actor, speeds) = (None, None, None, 0);
+        Architecture { width: 128, layers: 2, heads: 4, feed_forward: 512, job, idle, real, slots, actor, speeds }
     }
 
     /// Returns why the architecture is invalid, or `None` if it is valid.
@@ -84,6 +97,15 @@ impl Architecture {
             if let Some(problem) = problem.or_else(hidden) {
                 return Some(problem);
             }
+        }
+        if let Some(problem) = self.actor.and_then(|actor| within("the actor's hidden layer", actor, 1024)) {
+            return Some(problem);
+        }
+        if self.speeds > MOST_SPEEDS {
+            return Some(format!("{} speeds, not from 0 to {MOST_SPEEDS}", self.speeds));
+        }
+        if self.slots.is_some() && (self.actor.is_some() || self.speeds > 0) {
+            return Some("a feed-forward network has no actor and no speeds".into());
         }
         if let Some(slots) = self.slots {
             if let Some(problem) = within("the number of slots", slots, MOST_SLOTS) {
@@ -159,6 +181,16 @@ impl Architecture {
         for head in ["job", "idle"] {
             tensors.push((format!("head.{head}.weight"), 1, d));
             tensors.push((format!("head.{head}.bias"), 1, 1));
+        }
+        if let Some(hidden) = self.actor {
+            tensors.push(("head.actor.hidden.weight".into(), hidden, d));
+            tensors.push(("head.actor.hidden.bias".into(), 1, hidden));
+            tensors.push(("head.actor.weight".into(), 1, hidden));
+            tensors.push(("head.actor.bias".into(), 1, 1));
+        }
+        for speed in 0..self.speeds {
+            tensors.push((format!("head.speed.{speed}.weight"), 1, d));
+            tensors.push((format!("head.speed.{speed}.bias"), 1, 1));
         }
         tensors
     }

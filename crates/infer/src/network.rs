@@ -105,7 +105,7 @@ impl Network {
         &self.architecture
     }
 
-    /// Computes one Q-value per row into `q`, the idle row's first. Feature values out of range count as the feature's last value, missing ones as zero.
+    /// Computes one Q-value per row into `q`, the idle row's first. If the architecture has speeds, the gains of each follow, one per job row. Feature values out of range count as the feature's last value, missing ones as zero.
     ///
     /// Allocates only if there are more rows than ever before (see [`NetworkOptions::rows`]), if attention is sparse for the first time, or if the capacity
     /// of `q` is too small.

@@ -115,6 +115,9 @@ impl<E: Engine> Scratch<E> {
         let (idle, jobs) = self.x[..count * self.widths.row_stride].split_at(self.widths.row_stride);
         q.push(prepared.idle_head.of(idle));
         q.extend(jobs.chunks_exact(self.widths.row_stride).map(|row| prepared.job_head.of(row)));
+        for head in &prepared.speed_heads {
+            q.extend(jobs.chunks_exact(self.widths.row_stride).map(|row| head.of(row)));
+        }
     }
 
     /// Computes the rows and their triples for the first layer from the tables, with zeros up to a whole group. Features that have the same value in

@@ -105,14 +105,19 @@ impl Real {
     }
 }
 
-/// Output head of a kind of row: a linear map to one number.
+/// Output head of a kind of row: a linear map to one number, or two of them with ReLU between.
 pub(crate) struct Head {
     weight: Aligned<f32>,
     bias: f32,
+    /// Units of the hidden layer, each with its weight in the output; empty for a linear head.
+    hidden: Vec<(Head, f32)>,
 }
 
 impl Head {
     pub(crate) fn of(&self, row: &[f32]) -> f32 {
+        if !self.hidden.is_empty() {
+            return self.bias + self.hidden.iter().map(|(unit, weight)| weight * unit.of(row).max(0.0)).sum::<f32>();
+        }
         let mut sums = [0.0f32; 16];
         for (a, b) in row.chunks_exact(16).zip(self.weight.chunks_exact(16)) {
             sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
@@ -134,6 +139,8 @@ pub(crate) struct Prepared<E: Engine> {
     pub layers: Vec<Layer<E>>,
     pub job_head: Head,
     pub idle_head: Head,
+    /// Heads of the speeds below full speed.
+    pub speed_heads: Vec<Head>,
 }
 
 impl<E: Engine> Prepared<E> {
@@ -157,9 +164,18 @@ impl<E: Engine> Prepared<E> {
             let table = table(weights.tensor("embed.real.weight"), &triple, false, widths);
             Real { inputs, weight, bias, table }
         });
-        let head = |kind: &str| Head {
-            weight: Aligned::from_slice(weights.tensor(&format!("head.{kind}.weight")), widths.row_stride),
-            bias: weights.tensor(&format!("head.{kind}.bias"))[0],
+        let linear_head = |weight: &[f32], bias: f32| Head {
+            weight: Aligned::from_slice(weight, widths.row_stride),
+            bias,
+            hidden: Vec::new(),
+        };
+        let part = |kind: &str, part: &str| weights.tensor(&format!("head.{kind}.{part}"));
+        let head = |kind: &str| linear_head(part(kind, "weight"), part(kind, "bias")[0]);
+        let actor = || {
+            let rows = part("actor.hidden", "weight").chunks_exact(widths.row);
+            let units = rows.zip(part("actor.hidden", "bias")).map(|(weight, bias)| linear_head(weight, *bias));
+            let hidden = units.zip(part("actor", "weight").iter().copied()).collect();
+            Head { weight: Aligned::new(0), bias: part("actor", "bias")[0], hidden }
         };
         Prepared {
             engine,
@@ -169,8 +185,9 @@ impl<E: Engine> Prepared<E> {
             real,
             idle: tables("idle", &architecture.idle),
             layers,
-            job_head: head("job"),
+            job_head: if architecture.actor.is_some() { actor() } else { head("job") },
             idle_head: head("idle"),
+            speed_heads: (0..architecture.speeds).map(|speed| head(&format!("speed.{speed}"))).collect(),
         }
     }
 

@@ -20,7 +20,7 @@ pub struct AttentionMap {
 /// Result of a forward pass with its attention maps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// One Q-value per row, the idle row first.
+    /// One Q-value per row, the idle row first. Then, for each speed below full speed, one gain per job row.
     pub q: Vec<f32>,
     /// Attention maps, by layer and then by head. Empty for feed-forward networks.
     pub attention: Vec<AttentionMap>,
@@ -58,12 +58,20 @@ pub fn reference(weights: &Weights, rows: &Rows<'_>) -> Trace {
         x = add_and_norm(&x, &hidden, part("feed_forward_norm.weight"), part("feed_forward_norm.bias"));
         attention.extend(maps);
     }
-    let head = |place: usize, row: &Vec<f32>| {
-        let name = if place == 0 { "idle" } else { "job" };
-        let weight = weights.tensor(&format!("head.{name}.weight"));
-        apply(weight, weights.tensor(&format!("head.{name}.bias")), row)[0]
+    let map = |name: &str, row: &[f32]| {
+        apply(weights.tensor(&format!("head.{name}.weight")), weights.tensor(&format!("head.{name}.bias")), row)
     };
-    Trace { q: x.iter().enumerate().map(|(place, row)| head(place, row)).collect(), attention }
+    let actor = |row: &Vec<f32>| {
+        let hidden: Vec<f32> = map("actor.hidden", row).iter().map(|unit| unit.max(0.0)).collect();
+        map("actor", &hidden)[0]
+    };
+    let job = |row: &Vec<f32>| if architecture.actor.is_some() { actor(row) } else { map("job", row)[0] };
+    let mut q = vec![map("idle", &x[0])[0]];
+    q.extend(x[1..].iter().map(job));
+    for speed in 0..architecture.speeds {
+        q.extend(x[1..].iter().map(|row| map(&format!("speed.{speed}"), row)[0]));
+    }
+    Trace { q, attention }
 }
 
 /// Forward pass of a feed-forward network: the rows, each in its slot, through hidden layers to one Q-value per row.

@@ -8,7 +8,18 @@ fn shape(slots: usize, layers: usize, real: Option<RealInput>) -> Architecture {
     let vocabulary = |name: &str, size: usize| Vocabulary { name: name.into(), size };
     let job = vec![vocabulary("slack", 20), vocabulary(SLOT, slots)];
     let idle = vec![vocabulary("cores", 4)];
-    Architecture { width: 24, layers, heads: 1, feed_forward: 40, job, idle, real, slots: Some(slots) }
+    Architecture {
+        width: 24,
+        layers,
+        heads: 1,
+        feed_forward: 40,
+        job,
+        idle,
+        real,
+        slots: Some(slots),
+        actor: None,
+        speeds: 0,
+    }
 }
 
 /// Jobs in some of the slots, in random order.

@@ -22,7 +22,7 @@ fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
 fn shape(width: usize, layers: usize, heads: usize, feed_forward: usize) -> Architecture {
     let job = vocabularies(&[("slack", 130), ("remaining", 40), ("core", 3)]);
     let idle = vocabularies(&[("cores", 8), ("load", 16)]);
-    Architecture { width, layers, heads, feed_forward, job, idle, real: None, slots: None }
+    Architecture { width, layers, heads, feed_forward, job, idle, real: None, slots: None, actor: None, speeds: 0 }
 }
 
 /// Random weights with norms and biases that are not neutral, so that a missing one is noticed.
@@ -76,6 +76,7 @@ fn sparsities(jobs: usize) -> impl Iterator<Item = Sparsity> {
 
 fn check(architecture: Architecture, counts: &[usize]) {
     let mut rng = Pcg64::seed_from_u64(counts.len() as u64);
+    let speeds = architecture.speeds;
     let weights = weights(architecture, 3);
     let mut networks: Vec<Network> = Kernel::available().into_iter().map(|kernel| network(&weights, kernel)).collect();
     let mut q = Vec::new();
@@ -86,7 +87,7 @@ fn check(architecture: Architecture, counts: &[usize]) {
             for network in &mut networks {
                 network.forward(&input.rows(sparsity), &mut q);
                 let what = format!("{} on {jobs} jobs, {sparsity:?}", network.kernel());
-                assert_eq!(q.len(), jobs + 1, "{what}");
+                assert_eq!(q.len(), 1 + (1 + speeds) * jobs, "{what}");
                 let gaps: Vec<f32> = q.iter().zip(&expected).map(|(a, b)| (a - b).abs()).collect();
                 let (greatest, mean) =
                     (gaps.iter().copied().fold(0.0, f32::max), gaps.iter().sum::<f32>() / gaps.len() as f32);
@@ -129,6 +130,17 @@ fn real_numbers_beside_features_and_alone() {
         check(Architecture { real, ..shape(width, 2, heads, 64) }, &[1, 20, 33]);
         check(Architecture { real, job: vec![], ..shape(width, 2, heads, 64) }, &[0, 1, 20, 33]);
     }
+}
+
+#[test]
+fn actors_and_speeds() {
+    for (width, hidden, speeds) in [(64, 32, 0), (36, 5, 2), (16, 1, 1)] {
+        check(Architecture { actor: Some(hidden), speeds, ..shape(width, 2, 2, 40) }, &[0, 1, 20, 33]);
+        check(Architecture { speeds: 1 + speeds, ..shape(width, 1, 2, 40) }, &[0, 1, 33]);
+    }
+    let actor = Architecture { actor: Some(0), ..shape(16, 1, 2, 8) };
+    assert!(actor.problem().unwrap().contains("actor"));
+    assert!(Architecture { speeds: 9, ..shape(16, 1, 2, 8) }.problem().unwrap().contains("9 speeds"));
 }
 
 #[test]

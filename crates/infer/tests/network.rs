@@ -10,7 +10,18 @@ fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
 
 fn small() -> Architecture {
     let (job, idle) = (vocabularies(&[("slack", 20), ("core", 3)]), vocabularies(&[("cores", 4), ("load", 5)]));
-    Architecture { width: 32, layers: 2, heads: 4, feed_forward: 64, job, idle, real: None, slots: None }
+    Architecture {
+        width: 32,
+        layers: 2,
+        heads: 4,
+        feed_forward: 64,
+        job,
+        idle,
+        real: None,
+        slots: None,
+        actor: None,
+        speeds: 0,
+    }
 }
 
 fn random_rows(n: usize, rng: &mut Pcg64) -> Vec<[u16; 2]> {

@@ -27,6 +27,7 @@ impl Context<'_> {
             gamma: recipe.episode.gamma,
             teacher: Some("edf".into()),
             planner: None,
+            speeds: 0,
         };
         let mut fleet = Fleet::new(episodes, ENVIRONMENTS, SEED).map_err(wrong)?;
         let mut observed = Vec::new();

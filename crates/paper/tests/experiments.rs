@@ -103,7 +103,7 @@ fn tiny(seed: u64) -> Recipe {
     let method = Method::Dqn(DqnSettings { steps: 200, learn_from: 50, episodes: Some(3), ..DqnSettings::default() });
     let stage = Stage { phases: 2, method, rate: None, workload: None, reward: None };
     let mut recipe = Recipe { seed, stage: vec![stage], ..Recipe::default() };
-    recipe.network = NetworkShape { width: 8, layers: 1, heads: 2, feed_forward: 8, slots: None };
+    recipe.network = NetworkShape { width: 8, layers: 1, heads: 2, feed_forward: 8, ..NetworkShape::default() };
     recipe.validation.runs = 2;
     recipe.workload.cores = vec![1, 2];
     recipe

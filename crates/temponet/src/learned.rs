@@ -13,6 +13,7 @@ use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Ti
 
 use crate::mapping::{Mapper, Mapping};
 use crate::scale::Scale;
+use crate::speed::{best_speed, core_speed};
 use crate::stages::Observation;
 use crate::staying::Staying;
 use crate::tuning::Tuning;
@@ -64,7 +65,14 @@ pub struct Learned {
     /// Number of decisions that the network has not taken, those of EDF included.
     fallbacks: u64,
     budget: Option<Budget>,
+    /// Q-values of the rows, each at its best speed, and then what the network gives for its speeds.
     q: Vec<f32>,
+    /// Best speed of each job row, if the network has speeds.
+    speeds: Vec<u8>,
+    /// Whether cores run at full speed, whatever the network says.
+    is_full_speed: bool,
+    /// Whether the network chooses speeds on this system. It is then asked wherever a job is ready.
+    chooses_speeds: bool,
 }
 
 impl Learned {
@@ -80,7 +88,13 @@ impl Learned {
 
     /// Another scheduler over the same prepared weights, with the same calibration. It has to be started like a new one.
     pub fn share(&self) -> Learned {
-        Learned::over(self.network.clone(), self.model.clone(), self.options)
+        let is_full_speed = self.is_full_speed;
+        Learned { is_full_speed, ..Learned::over(self.network.clone(), self.model.clone(), self.options) }
+    }
+
+    /// The same scheduler with all cores at full speed, as a shield around it needs.
+    pub(crate) fn at_full_speed(self) -> Learned {
+        Learned { is_full_speed: true, ..self }
     }
 
     fn over(network: Network, model: Arc<Model>, options: Options) -> Learned {
@@ -97,6 +111,9 @@ impl Learned {
             fallback: fallback(false),
             fallbacks: 0,
             q: Vec::new(),
+            speeds: Vec::new(),
+            is_full_speed: false,
+            chooses_speeds: false,
         }
     }
 
@@ -122,6 +139,8 @@ impl Learned {
         self.observation.start(system);
         self.is_overloaded = false;
         self.tick = self.model.tick().map(|tick| Time((tick * self.scale.unit) as u64).max(Time(1)));
+        self.chooses_speeds =
+            self.model.weights.architecture.speeds > 0 && !self.is_full_speed && system.speeds.len() > 1;
         self.mapper.staying = Staying::on(system, self.model.stay());
         self.fallbacks = 0;
         self.fallback = fallback(self.scale.differs);
@@ -139,10 +158,35 @@ impl Learned {
     /// Computes the Q-values of the observed jobs. Returns whether they are finite.
     fn evaluate(&mut self) -> bool {
         // As many Q-values as there are jobs, so that a later decision with fewer equal jobs allocates nothing.
+        let (jobs, speeds) = (self.observation.jobs().len(), self.model.weights.architecture.speeds);
         self.q.clear();
-        self.q.reserve(1 + self.observation.jobs().len());
+        self.q.reserve(1 + jobs * (1 + speeds));
         self.network.forward(&self.observation.rows(), &mut self.q);
+        self.speeds.clear();
+        if self.chooses_speeds {
+            self.speeds.reserve(jobs);
+            let (q, gains) = self.q.split_at_mut(1 + self.observation.distinct());
+            let rows = self.observation.distinct().max(1);
+            for (row, q) in q[1..].iter_mut().enumerate() {
+                let (speed, gain) = best_speed(gains[row..].iter().step_by(rows).copied());
+                *q += gain;
+                self.speeds.push(speed);
+            }
+        }
         self.q.iter().all(|q| q.is_finite())
+    }
+
+    /// Sets the speed of each core to the best one of its job.
+    fn set_speeds(&self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        let speeds = self.model.weights.architecture.speeds;
+        for (id, row) in self.observation.jobs() {
+            let chosen = self.speeds[*row as usize - 1];
+            if chosen > 0
+                && let Some(core) = assignment.cores().iter().position(|job| job == &Some(*id))
+            {
+                assignment.set_speed(core, core_speed(view.system, speeds, chosen));
+            }
+        }
     }
 
     /// Maps the Q-values of the observed jobs to cores.
@@ -150,6 +194,9 @@ impl Learned {
         let jobs = self.observation.jobs().iter().map(|(id, row)| (*id, self.q[*row as usize]));
         let idle = self.model.threshold(self.q[0]);
         self.mapper.assign(self.options.mapping, jobs, idle, view, assignment);
+        if !self.speeds.is_empty() {
+            self.set_speeds(view, assignment);
+        }
     }
 
     /// Decides without the network.
@@ -180,7 +227,7 @@ impl Scheduler for Learned {
             Some(budget) => budget.begin(view),
             None => Allowance::UNLIMITED,
         };
-        if view.active.len() <= view.cores() {
+        if view.active.is_empty() || (view.active.len() <= view.cores() && !self.chooses_speeds) {
             // Every job gets a core.
             return assignment.place(view, view.active);
         }

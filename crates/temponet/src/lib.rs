@@ -95,6 +95,7 @@ mod outlook;
 pub mod planner;
 mod scale;
 mod scheduler;
+mod speed;
 mod staying;
 mod tokenizer;
 mod tokenizer_error;
@@ -130,6 +131,7 @@ pub mod stages {
     pub use crate::model::provenance;
     pub use crate::observation::Observation;
     pub use crate::scale::Scale;
+    pub use crate::speed::{best_speed, core_speed};
     pub use crate::staying::{Kept, Staying};
     pub use crate::tokenizer::Tokenizer;
 }

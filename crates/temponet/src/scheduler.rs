@@ -30,7 +30,7 @@ impl Temponet {
 
     /// A scheduler with this model and these options.
     pub fn new(model: Arc<Model>, options: Options) -> Result<Temponet, NetworkError> {
-        Ok(Temponet { shielded: Shield::new(Portfolio::with_network(Learned::new(model, options)?)) })
+        Ok(Temponet { shielded: Shield::new(Portfolio::with_network(Learned::new(model, options)?.at_full_speed())) })
     }
 
     /// The same scheduler with choices that are shared with others: many runs of one system then need one simulation.

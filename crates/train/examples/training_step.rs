@@ -22,7 +22,7 @@ const CLIP: f64 = 1e9;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let tokenizer = Tokenizer::full();
-    let shape = NetworkShape { width: 32, layers: 2, heads: 4, feed_forward: 64, slots: None };
+    let shape = NetworkShape { width: 32, layers: 2, heads: 4, feed_forward: 64, ..NetworkShape::default() };
     let architecture = shape.architecture(&tokenizer);
     // Where a gradient is zero except for rounding, Adam with a tiny epsilon would make a whole step out of the rounding.
     let adam = AdamSettings { epsilon: 1e-4, ..AdamSettings::default() };
@@ -45,6 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         gamma: 0.97,
         teacher: None,
         planner: None,
+        speeds: 0,
     };
     let logs = OfflineSettings { transitions: 200, dqn: settings.clone(), ..OfflineSettings::default() };
     dqn.replay = log_runs(&logs, &episodes, 1)?;

@@ -53,7 +53,7 @@ impl Learning {
         };
         for _ in 0..200 {
             let (state, next) = (sample(), sample());
-            dqn.replay.push(Transition { state, chosen: vec![1], reward: 1.0, discount: 0.9, next });
+            dqn.replay.push(Transition { state, chosen: vec![1], speeds: vec![], reward: 1.0, discount: 0.9, next });
         }
         let mut learning = Learning { learner, dqn, rng, recorder };
         learning.launched(WARM);

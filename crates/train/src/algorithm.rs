@@ -20,6 +20,7 @@ use crate::ppo::Ppo;
 use crate::recipe::{Method, Recipe};
 use crate::ring_buffer::RingBuffer;
 use crate::rollouts::{RolloutMemory, Rollouts};
+use crate::sac::{Sac, SacMemory};
 use crate::stay::Stay;
 use crate::updates::Updates;
 
@@ -57,6 +58,8 @@ pub(crate) struct Memory {
     pub rollouts: Option<RolloutMemory>,
     /// Replay buffer and counters of Q-learning, online or offline.
     pub dqn: Option<DqnMemory>,
+    /// Replay buffer, counters and temperature of soft actor–critic.
+    pub sac: Option<SacMemory>,
 }
 
 impl Memory {
@@ -109,6 +112,7 @@ pub(crate) enum StageAlgorithm<D: Device<Real = f32>> {
     Rollouts(Rollouts),
     Dqn(Box<Dqn<D>>),
     Ppo(Ppo),
+    Sac(Box<Sac<D>>),
     Offline(Box<Offline<D>>),
     Stay(Stay),
 }
@@ -121,6 +125,7 @@ impl<D: LearningLosses<Real = f32>> StageAlgorithm<D> {
             Method::Rollouts(settings) => StageAlgorithm::Rollouts(Rollouts::new(settings.clone())),
             Method::Dqn(settings) => StageAlgorithm::Dqn(Box::new(Dqn::new(settings.clone(), learner))),
             Method::Ppo(settings) => StageAlgorithm::Ppo(Ppo::new(settings.clone())),
+            Method::Sac(settings) => StageAlgorithm::Sac(Box::new(Sac::new(settings.clone(), recipe, learner))),
             Method::Offline(settings) => {
                 StageAlgorithm::Offline(Box::new(Offline::new(settings.clone(), recipe, learner)))
             }
@@ -135,6 +140,7 @@ impl<D: LearningLosses<Real = f32>> StageAlgorithm<D> {
             StageAlgorithm::Rollouts(rollouts) => rollouts,
             StageAlgorithm::Dqn(dqn) => &mut **dqn,
             StageAlgorithm::Ppo(ppo) => ppo,
+            StageAlgorithm::Sac(sac) => &mut **sac,
             StageAlgorithm::Offline(offline) => &mut **offline,
             StageAlgorithm::Stay(stay) => stay,
         }

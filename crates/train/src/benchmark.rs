@@ -72,7 +72,7 @@ fn learning<D: LearningLosses<Real = f32> + 'static>(device: D, batch: usize, to
     let mut rng = Pcg64::seed_from_u64(1);
     for _ in 0..200 {
         let (state, next) = (sample(tokens, merged, &mut rng), sample(tokens, merged, &mut rng));
-        dqn.replay.push(Transition { state, chosen: vec![1], reward: 1.0, discount: 0.9, next });
+        dqn.replay.push(Transition { state, chosen: vec![1], speeds: vec![], reward: 1.0, discount: 0.9, next });
     }
     let updates = if tokens > 100 && !merged { 1 } else { 2_000 / (batch * tokens / 64).max(20) };
     Box::new(move || {
@@ -137,6 +137,7 @@ fn episodes(tasks: usize) -> Result<Episodes, TrainError> {
         gamma: 0.97,
         teacher: None,
         planner: None,
+        speeds: 0,
     })
 }
 
@@ -162,7 +163,7 @@ fn optimizing<D: LearningLosses<Real = f32> + 'static>(
     width: usize,
 ) -> Result<Round, TrainError> {
     let tokenizer = Tokenizer::paper();
-    let shape = NetworkShape { width, layers: 2, heads: 4, feed_forward: 4 * width, slots: None };
+    let shape = NetworkShape { width, layers: 2, heads: 4, feed_forward: 4 * width, ..NetworkShape::default() };
     let weights = Weights::random(shape.architecture(&tokenizer), 1);
     let mut learner = Learner::new(device, &weights, AdamSettings::default());
     let settings =

@@ -7,7 +7,8 @@
 //! AISTATS 2011). Deviations:
 //! - The learner's share of the choices is 0 in the first phase and constant afterwards, instead of growing from phase to phase.
 //! - Old demonstrations are overwritten once the buffer is full, instead of aggregating all of them.
-//! - A teacher picks a set of jobs. The loss is the cross-entropy of picking one job against any job of that set.
+//! - A teacher picks a set of jobs. The loss is the cross-entropy of picking one job against any job of that set, or that of the whole assignment under
+//!   a relaxed matching (`matching.rs`).
 
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use crate::algorithm::{Algorithm, Memory, Phase};
 use crate::error::TrainError;
 use crate::fleet::{Episodes, Fleet, FleetError};
 use crate::learner::{Learner, PendingUpdate, ShardOutput};
+use crate::matching::{MatchingSettings, TaughtMatching, matching_loss};
 use crate::ring_buffer::RingBuffer;
 use crate::sample::Sample;
 use crate::updates::StepSize;
@@ -42,6 +44,9 @@ pub struct CloningSettings {
     pub memory: usize,
     /// Probability, 0 to 1, that the learner makes a choice in a later phase; 0 is plain cloning. Default 0.8.
     pub dagger: f64,
+    /// Relaxed matching that the loss goes through; `None`, the default, takes the cross-entropy of single picks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matching: Option<MatchingSettings>,
 }
 
 impl Default for CloningSettings {
@@ -54,12 +59,13 @@ impl Default for CloningSettings {
             updates: 250,
             memory: 200_000,
             dagger: 0.8,
+            matching: None,
         }
     }
 }
 
-/// A state and the rows of the jobs that the teacher ran there.
-pub(crate) type Demonstration = (Arc<Sample>, Vec<u32>);
+/// A state, the rows of the jobs that the teacher ran there, and its whole decision if a matching is learned.
+pub(crate) type Demonstration = (Arc<Sample>, Vec<u32>, Option<TaughtMatching>);
 
 /// Behavioral cloning: its settings and its buffer of demonstrations.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,7 +130,8 @@ impl Cloning {
                 let taught = member.teacher_jobs();
                 let rows = member.rows_of(&taught);
                 if !rows.is_empty() {
-                    self.demonstrations.push((samples[index].clone(), rows));
+                    let matching = self.settings.matching.map(|_| TaughtMatching::of(member));
+                    self.demonstrations.push((samples[index].clone(), rows, matching));
                 }
                 let output = if by_learner { next_output.next() } else { None };
                 let jobs = output.map_or(taught, |output| member.top_jobs(|_, row| outputs.q(output)[row as usize]));
@@ -148,10 +155,20 @@ impl Cloning {
     ) -> PendingUpdate<D> {
         let batch = self.settings.batch;
         let drawn = self.demonstrations.draw(batch, rng);
-        let states: Vec<&Sample> = drawn.iter().map(|(state, _)| &**state).collect();
+        let states: Vec<&Sample> = drawn.iter().map(|(state, ..)| &**state).collect();
         let sample_weight = 1.0 / batch as f32;
+        if let Some(settings) = self.settings.matching {
+            let losses = learner.backward(&states, None, |tape, ShardOutput { range, rows, output, .. }| {
+                let taught: Vec<&TaughtMatching> =
+                    drawn[range].iter().filter_map(|(_, _, matching)| matching.as_ref()).collect();
+                let share = f64::from(sample_weight);
+                let (loss, total) = matching_loss(&settings, tape, output.q, rows, &taught, share);
+                (vec![loss], total)
+            });
+            return learner.step(Vec::new(), size).plus(losses.iter().sum());
+        }
         let losses = learner.backward(&states, None, |tape, ShardOutput { range, rows, output, .. }| {
-            let taught = drawn[range].iter().map(|(_, rows)| &rows[..]);
+            let taught = drawn[range].iter().map(|(_, rows, _)| &rows[..]);
             let picks = SelectedRows::new(&rows.segments, &rows.counts, taught);
             tape.imitation_loss(output.q, &ImitationBatch::new(picks, sample_weight))
         });
@@ -160,9 +177,9 @@ impl Cloning {
 
     /// Returns the share of the demonstrations, 0 to 1, in which the jobs that a learner would run are those of the teacher.
     pub fn agreement<D: Device<Real = f32>>(&self, learner: &mut Learner<D>) -> f64 {
-        let states: Vec<&Sample> = self.demonstrations.iter().map(|(state, _)| &**state).collect();
+        let states: Vec<&Sample> = self.demonstrations.iter().map(|(state, ..)| &**state).collect();
         let outputs = learner.outputs(None, &states);
-        let same = self.demonstrations.iter().enumerate().filter(|(index, (state, rows))| {
+        let same = self.demonstrations.iter().enumerate().filter(|(index, (state, rows, _))| {
             let mut best = best_rows(outputs.q(*index), &state.counts, rows.len() as u32, f32::NEG_INFINITY);
             let mut rows = rows.clone();
             best.sort_unstable();

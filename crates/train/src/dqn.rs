@@ -1,7 +1,8 @@
 //! Deep Q-learning.
 //!
 //! An action is a set of jobs, one for each core. Its value is Q(s, jobs) = V(s) + Σ (A_job − A_idle), so the jobs with the highest outputs are
-//! the best action on any number of cores.
+//! the best action on any number of cores. A network with speeds adds to each A_job the gain of the speed that the job runs at, and the best action
+//! takes each job at its best speed.
 //!
 //! Papers: Mnih et al., "Human-level control through deep reinforcement learning" (Nature, 2015), and the options Double DQN (van Hasselt et
 //! al., 2016), dueling networks (Wang et al., 2016), prioritized replay (Schaul et al., 2016) and the conservative penalty of CQL (Kumar et al.,
@@ -29,9 +30,10 @@ use crate::environment::Ending;
 use crate::error::TrainError;
 use crate::exploration::{ExplorationBonus, VisitCounter};
 use crate::fleet::{ChoiceOutcome, Fleet, mix};
-use crate::learner::{Learner, PendingUpdate, ShardOutput};
+use crate::learner::{Learner, NeededRowsOf, PendingUpdate, ShardOutput};
 use crate::replay_buffer::{ReplayBuffer, Transition};
 use crate::sample::{Batch, Sample};
+use crate::speeds::{AtBestSpeed, distinct_runs, runs};
 use crate::tape_network::{OutputRows, TapeNetwork};
 use crate::updates::{StepSize, Updates};
 
@@ -138,6 +140,7 @@ pub struct Dqn<D: Device<Real = f32>> {
 struct OpenTransition {
     state: Arc<Sample>,
     chosen: Vec<u32>,
+    speeds: Vec<u8>,
     reward: f64,
     discount: f64,
 }
@@ -209,13 +212,13 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
         while share_done(made, ended, &self.settings) < 1.0 {
             let samples: Vec<Arc<Sample>> = fleet.members.iter().map(|member| Arc::new(member.sample())).collect();
             let chosen = self.choose(learner, fleet, &samples, rng, epsilon(share_done(made, ended, &self.settings)));
-            for (index, jobs) in chosen.iter().enumerate() {
+            for (index, (jobs, speeds)) in chosen.iter().enumerate() {
                 let member = &mut fleet.members[index];
                 let rows = member.rows_of(jobs);
-                let outcome = member.act(&fleet.episodes, jobs)?;
+                let outcome = member.act_at(&fleet.episodes, jobs, speeds)?;
                 let next = Arc::new(member.sample());
-                let state = samples[index].clone();
-                open[index].push_back(OpenTransition { state, chosen: rows, reward: 0.0, discount: 1.0 });
+                let (state, speeds) = (samples[index].clone(), speeds.clone());
+                open[index].push_back(OpenTransition { state, chosen: rows, speeds, reward: 0.0, discount: 1.0 });
                 self.remember(&mut open[index], outcome, &next);
                 if outcome.ending.is_some() {
                     ended += 1;
@@ -249,6 +252,7 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
             self.replay.push(Transition {
                 state: oldest.state,
                 chosen: oldest.chosen,
+                speeds: oldest.speeds,
                 reward: oldest.reward as f32,
                 discount: if is_last { 0.0 } else { oldest.discount as f32 },
                 next: next.clone(),
@@ -256,7 +260,8 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
         }
     }
 
-    /// Chooses jobs for every environment: random ones with probability `epsilon`, otherwise those with the highest Q-value plus bonus.
+    /// Chooses jobs and their speeds for every environment: random ones with probability `epsilon`, otherwise those with the highest Q-value plus
+    /// bonus. The speeds are empty if the network has none.
     fn choose(
         &mut self,
         learner: &mut Learner<D>,
@@ -264,7 +269,7 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
         samples: &[Arc<Sample>],
         rng: &mut Pcg64,
         epsilon: f64,
-    ) -> Vec<Vec<JobId>> {
+    ) -> Vec<(Vec<JobId>, Vec<u8>)> {
         let is_random: Vec<bool> = samples.iter().map(|_| rng.random::<f64>() < epsilon).collect();
         let greedy = samples.iter().zip(&is_random).filter(|(_, is_random)| !**is_random);
         let states: Vec<&Sample> = greedy.map(|(sample, _)| &**sample).collect();
@@ -277,9 +282,13 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
                 let (observation, scale) = (member.observation(), member.environment().scale());
                 fleet.episodes.tokenizer.bin(observation.token(row), observation.real(row), scale)
             };
-            let jobs = match if is_random { None } else { next_output.next() } {
+            let speed_count = fleet.episodes.speeds as u8;
+            let (jobs, speeds) = match if is_random { None } else { next_output.next() } {
                 Some(output) => {
-                    let q = outputs.q(output);
+                    let mut q = outputs.q(output).to_vec();
+                    for (row, q) in (1..).zip(&mut q[1..]) {
+                        *q += outputs.best_speed(output, row).1;
+                    }
                     let threshold = if self.settings.may_idle { q[0] } else { f32::NEG_INFINITY };
                     let bonus = |id: JobId, row: u32| {
                         let slack = bin(row);
@@ -287,9 +296,16 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
                     };
                     let mut jobs = member.top_jobs(|id, row| q[row as usize] + bonus(id, row));
                     jobs.retain(|id| member.rows_of(&[*id]).iter().all(|row| q[*row as usize] >= threshold));
-                    jobs
+                    let rows = if speed_count > 0 { member.rows_of(&jobs) } else { Vec::new() };
+                    let speeds = rows.iter().map(|row| outputs.best_speed(output, *row).0).collect();
+                    (jobs, speeds)
                 }
-                None => member.top_jobs(|_, _| rng.random()),
+                None => {
+                    let jobs = member.top_jobs(|_, _| rng.random());
+                    let drawn = jobs.iter().filter(|_| speed_count > 0);
+                    let speeds = drawn.map(|_| rng.random_range(0..=speed_count)).collect();
+                    (jobs, speeds)
+                }
             };
             if self.settings.bonus != ExplorationBonus::None {
                 for id in &jobs {
@@ -298,7 +314,7 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
                     }
                 }
             }
-            all.push(jobs);
+            all.push((jobs, speeds));
         }
         all
     }
@@ -314,15 +330,22 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
         let likelihood = settings.conservative as f32;
         // The penalty needs the outputs of all rows, the temporal-difference error only those of the rows that ran.
         let needs_all_rows = likelihood > 0.0;
-        let distinct: Vec<Vec<u32>> = transitions.iter().map(|transition| distinct(&transition.chosen)).collect();
-        let selected: Vec<&[u32]> = distinct.iter().map(Vec::as_slice).collect();
+        let distinct: Vec<(Vec<u32>, Vec<u8>)> =
+            transitions.iter().map(|transition| distinct_runs(transition)).collect();
+        let selected: Vec<&[u32]> = distinct.iter().map(|(rows, _)| rows.as_slice()).collect();
+        let speeds: Vec<&[u8]> = distinct.iter().map(|(_, speeds)| speeds.as_slice()).collect();
         // Selected rows are numbered from 1 in their own order, after the idle row.
-        let renumber = |(transition, distinct): (&&Transition, &Vec<u32>)| -> Vec<u32> {
-            let at = |row: &u32| 1 + distinct.partition_point(|other| other < row) as u32;
-            if needs_all_rows { transition.chosen.clone() } else { transition.chosen.iter().map(at).collect() }
+        let renumber = |(transition, (rows, speeds)): (&&Transition, &(Vec<u32>, Vec<u8>))| -> Vec<u32> {
+            let at = |run: (u32, u8)| {
+                let both = rows.iter().zip(speeds);
+                1 + both.take_while(|(row, speed)| (**row, **speed) < run).count() as u32
+            };
+            if needs_all_rows { transition.chosen.clone() } else { runs(transition).map(at).collect() }
         };
         let chosen: Vec<Vec<u32>> = transitions.iter().zip(&distinct).map(renumber).collect();
-        let selected = if needs_all_rows { None } else { Some(&selected[..]) };
+        let has_speeds = learner.network.architecture.speeds > 0;
+        let needed = NeededRowsOf { rows: &selected, speeds: has_speeds.then_some(&speeds[..]) };
+        let selected = if needs_all_rows { None } else { Some(needed) };
         let targets = learner.each_shard(&states, |device, network, parameters, range| {
             self.targets(device, network, parameters, &transitions[range])
         });
@@ -362,12 +385,19 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
         transitions: &[&Transition],
     ) -> D::Buffer {
         let next: Vec<&Sample> = transitions.iter().map(|transition| &*transition.next).collect();
+        let has_speeds = network.architecture.speeds > 0;
         let batch = Batch::of(&next);
         let rows = OutputRows::all(&batch);
-        let chooser = self.settings.double.then(|| {
+        let chooser = (self.settings.double && !has_speeds).then(|| {
             let mut tape = Tape::new(device, parameters);
             let output = network.forward(&mut tape, &batch, &rows);
             tape.keep(output.q)
+        });
+        // With speeds, each row counts at its best speed, which the chooser picks.
+        let at_speeds = (self.settings.double && has_speeds).then(|| {
+            let mut tape = Tape::new(device, parameters);
+            let output = network.forward(&mut tape, &batch, &rows);
+            AtBestSpeed::of(&mut tape, &output, &batch, None)
         });
         let way = |transition: &&Transition| NStepReturn {
             places: transition.next.cores,
@@ -383,17 +413,15 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
         };
         let mut target_tape = Tape::new(device, &self.target);
         let output = network.forward(&mut target_tape, &batch, &rows);
-        let targets = target_tape.bootstrap_targets(&ahead, chooser.as_ref(), output.q, output.value);
+        let (mut q, mut chooser) = (output.q, chooser);
+        if has_speeds {
+            let judged = AtBestSpeed::of(&mut target_tape, &output, &batch, at_speeds.as_ref());
+            q = target_tape.input(judged.q.len(), 1, &judged.q);
+            chooser = at_speeds.map(|chosen| target_tape.device().upload(&chosen.q));
+        }
+        let targets = target_tape.bootstrap_targets(&ahead, chooser.as_ref(), q, output.value);
         drop(target_tape);
         chooser.into_iter().for_each(|chooser| device.recycle(chooser));
         targets
     }
-}
-
-/// Returns the different rows of a choice in ascending order: jobs with equal tokens share one.
-fn distinct(rows: &[u32]) -> Vec<u32> {
-    let mut rows = rows.to_vec();
-    rows.sort_unstable();
-    rows.dedup();
-    rows
 }

@@ -1,13 +1,13 @@
 //! Many environments at once, each with a seed of its own.
 //!
 //! They stop only at *choices*: decision points with more ready jobs than cores. At all other decision points every ready job runs, and
-//! there is nothing to learn.
+//! there is nothing to learn. If speeds are chosen too, every decision point with a ready job is a choice.
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
 use temponet::planner::{Plan, Planner, PlannerSettings};
-use temponet::stages::{Observation, Scale, Tokenizer};
+use temponet::stages::{Observation, Scale, Tokenizer, core_speed};
 use temponet_sched::SpecError;
 use temponet_sim::generate::GenerateError;
 use temponet_sim::{SimError, is_for_evaluation, mixed_seed};
@@ -64,6 +64,8 @@ pub struct Episodes {
     pub teacher: Option<String>,
     /// Settings of a planner over the base scheduler of each set; `None` plans nothing.
     pub planner: Option<PlannerSettings>,
+    /// Number of speeds below full speed that are chosen from, as in [`crate::NetworkShape::speeds`].
+    pub speeds: usize,
 }
 
 /// Result of one choice: what happened until the next one.
@@ -140,7 +142,8 @@ impl FleetMember {
         while self.environment.ending().is_none() {
             self.ask_teacher();
             let view = self.environment.view();
-            if view.active.len() > view.cores() {
+            let jobs_of_a_choice = if episodes.speeds > 0 { 1 } else { view.cores() + 1 };
+            if view.active.len() >= jobs_of_a_choice {
                 break;
             }
             if let Some(planner) = &mut self.planner {
@@ -194,17 +197,39 @@ impl FleetMember {
         self.advice.cores().iter().flatten().copied().collect()
     }
 
+    /// Returns the job that the teacher would run on each core.
+    pub fn teacher_cores(&self) -> &[Option<JobId>] {
+        self.advice.cores()
+    }
+
     /// Returns the rows of some jobs, in the order of the jobs.
     pub fn rows_of(&self, jobs: &[JobId]) -> Vec<u32> {
         let row = |id: &JobId| self.observation.jobs().iter().find(|(job, _)| job == id).map(|(_, row)| *row);
         jobs.iter().filter_map(row).collect()
     }
 
-    /// Runs these jobs until the next choice or the end of the episode.
+    /// Runs these jobs at full speed until the next choice or the end of the episode.
     pub fn act(&mut self, episodes: &Episodes, jobs: &[JobId]) -> Result<ChoiceOutcome, FleetError> {
+        self.act_at(episodes, jobs, &[])
+    }
+
+    /// Runs these jobs until the next choice or the end of the episode, each at its own speed: 0 for full speed, 1 + i for the network's speed `i`.
+    /// No speeds stand for full speed.
+    pub fn act_at(&mut self, episodes: &Episodes, jobs: &[JobId], speeds: &[u8]) -> Result<ChoiceOutcome, FleetError> {
         let view = self.environment.view();
         self.assignment.reset(view.cores());
         self.assignment.place(&view, jobs);
+        let speed_of = |id: JobId| {
+            let chosen = jobs.iter().zip(speeds).find(|(job, _)| **job == id).map_or(0, |(_, speed)| *speed);
+            core_speed(view.system, episodes.speeds, chosen)
+        };
+        if !speeds.is_empty() {
+            for core in 0..view.cores() {
+                if let Some(id) = self.assignment.cores()[core] {
+                    self.assignment.set_speed(core, speed_of(id));
+                }
+            }
+        }
         if let Some(planner) = &mut self.planner {
             planner.carried_out(jobs);
         }

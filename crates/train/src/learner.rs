@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
+use temponet::stages::best_speed;
 use temponet_grad::{Adam, AdamSettings, Device, Loss, Tape, Tensors};
 use temponet_infer::Weights;
 
@@ -21,6 +22,10 @@ pub struct Outputs {
     starts: Vec<usize>,
     /// Output of the value head for each sample.
     pub value: Vec<f32>,
+    /// Q-values by the critic, laid out as `q`; empty for a network without an actor.
+    critic: Vec<f32>,
+    /// Gains of each speed below full speed, for the job rows of all samples.
+    gains: Vec<Vec<f32>>,
 }
 
 impl Outputs {
@@ -29,15 +34,40 @@ impl Outputs {
         &self.q[self.starts[sample]..self.starts[sample + 1]]
     }
 
-    fn push(&mut self, q: &[f32], rows: &OutputRows, value: &[f32]) {
+    /// Returns a sample's Q-values by the critic, one for each output row, the idle row first; empty for a network without an actor.
+    pub fn critic(&self, sample: usize) -> &[f32] {
+        self.critic.get(self.starts[sample]..self.starts[sample + 1]).unwrap_or(&[])
+    }
+
+    /// Returns the best speed of a sample's job row, which is counted from 1, and its gain over full speed: 0 for full speed, 1 + i for the
+    /// network's speed `i`.
+    pub fn best_speed(&self, sample: usize, row: u32) -> (u8, f32) {
+        // Each sample before has an idle row, which has no gains.
+        let place = self.starts[sample] - sample + row as usize - 1;
+        best_speed(self.gains.iter().map(|gains| gains[place]))
+    }
+
+    fn push(&mut self, shard: ShardValues) {
         if self.starts.is_empty() {
             self.starts.push(0);
         }
         let before = self.q.len();
-        self.starts.extend(rows.segments.ranges().map(|range| before + range.end));
-        self.q.extend_from_slice(q);
-        self.value.extend_from_slice(value);
+        self.starts.extend(shard.rows.segments.ranges().map(|range| before + range.end));
+        self.q.extend(shard.q);
+        self.value.extend(shard.value);
+        self.critic.extend(shard.critic);
+        self.gains.resize(shard.gains.len(), Vec::new());
+        self.gains.iter_mut().zip(shard.gains).for_each(|(all, own)| all.extend(own));
     }
+}
+
+/// Outputs of one shard.
+struct ShardValues {
+    rows: OutputRows,
+    q: Vec<f32>,
+    value: Vec<f32>,
+    critic: Vec<f32>,
+    gains: Vec<Vec<f32>>,
 }
 
 /// Loss of one sample, and its gradient with respect to the value head's output. The gradient with respect to the rows' outputs is written
@@ -68,6 +98,15 @@ pub struct PendingUpdate<D: Device> {
     losses: Vec<D::Number>,
     /// Norm of the gradient before clipping.
     norm: D::Number,
+    /// Loss that is known already.
+    known: f64,
+}
+
+impl<D: Device> PendingUpdate<D> {
+    /// The same update with a loss that is known already, in addition to that of the shards.
+    pub fn plus(self, loss: f64) -> PendingUpdate<D> {
+        PendingUpdate { known: self.known + loss, ..self }
+    }
 }
 
 /// Figures of one update, or their means over several.
@@ -96,7 +135,16 @@ pub struct Learner<D: Device<Real = f32>> {
 const MIN_SAMPLES_PER_TASK: usize = 1024;
 
 /// Rows of each sample whose outputs are needed, besides the idle row; `None` selects all rows.
-pub type NeededRows<'a> = Option<&'a [&'a [u32]]>;
+pub type NeededRows<'a> = Option<NeededRowsOf<'a>>;
+
+/// Rows of each sample whose outputs are needed, besides the idle row, and the speed of each; no speeds select full speed.
+#[derive(Clone, Copy, Debug)]
+pub struct NeededRowsOf<'a> {
+    /// Rows of each sample.
+    pub rows: &'a [&'a [u32]],
+    /// Speeds of each sample's rows; see [`OutputRows::speeds`].
+    pub speeds: Option<&'a [&'a [u8]]>,
+}
 
 impl<D: Device<Real = f32>> Learner<D> {
     /// Starts from these weights on a device.
@@ -207,10 +255,16 @@ impl<D: Device<Real = f32>> Learner<D> {
             let rows = OutputRows::all(&batch);
             let mut tape = Tape::new(device, parameters.unwrap_or(own));
             let output = network.forward(&mut tape, &batch, &rows);
-            (tape.values(output.q), rows, tape.values(output.value))
+            ShardValues {
+                rows,
+                q: tape.values(output.q),
+                value: tape.values(output.value),
+                critic: output.critic.map(|critic| tape.values(critic)).unwrap_or_default(),
+                gains: output.gains.iter().map(|gains| tape.values(*gains)).collect(),
+            }
         });
         let mut outputs = Outputs::default();
-        shards.iter().for_each(|(q, rows, value)| outputs.push(q, rows, value));
+        shards.into_iter().for_each(|shard| outputs.push(shard));
         outputs
     }
 
@@ -271,7 +325,13 @@ impl<D: Device<Real = f32>> Learner<D> {
         let pass = |device: &mut D, gradients: &mut Tensors<D>, shard: usize, range: Range<usize>| {
             let batch = Batch::of(&samples[range.clone()]);
             let rows = match wanted {
-                Some(wanted) => OutputRows::of(&batch, wanted[range.clone()].iter().copied()),
+                Some(NeededRowsOf { rows, speeds }) => {
+                    let rows = OutputRows::of(&batch, rows[range.clone()].iter().copied());
+                    match speeds {
+                        Some(speeds) => rows.at_speeds(speeds[range.clone()].iter().copied()),
+                        None => rows,
+                    }
+                }
                 None => OutputRows::all(&batch),
             };
             let mut tape = Tape::new(device, parameters);
@@ -304,13 +364,13 @@ impl<D: Device<Real = f32>> Learner<D> {
     pub fn step(&mut self, losses: Vec<D::Number>, size: StepSize) -> PendingUpdate<D> {
         let (device, gradients) = &mut self.shards[0];
         let norm = self.adam.clipped_step(device, size.rate, size.clip, gradients, &mut self.parameters);
-        PendingUpdate { losses, norm }
+        PendingUpdate { losses, norm, known: 0.0 }
     }
 
     /// Waits for an update and returns its figures.
     pub fn figures(&self, queued: &PendingUpdate<D>) -> UpdateFigures {
         let number = |number: &D::Number| self.shards[0].0.number(number);
-        UpdateFigures { loss: queued.losses.iter().map(number).sum(), norm: number(&queued.norm) }
+        UpdateFigures { loss: queued.known + queued.losses.iter().map(number).sum::<f64>(), norm: number(&queued.norm) }
     }
 
     /// Waits for a buffer of the device and returns its values.

@@ -180,6 +180,7 @@ pub fn log_runs(settings: &OfflineSettings, episodes: &Episodes, seed: u64) -> R
                 replay.push(Transition {
                     state,
                     chosen,
+                    speeds: Vec::new(),
                     reward: outcome.reward as f32,
                     discount: if is_last { 0.0 } else { outcome.discount as f32 },
                     next: Arc::new(member.sample()),

@@ -3,6 +3,9 @@
 //! The network's outputs are logits. A choice picks jobs for the cores one after the other without replacement (Plackett–Luce), which adding
 //! Gumbel noise to the logits and taking the highest does at once. The value head estimates the return of a state.
 //!
+//! A network with an actor gets its logits from the actor, and its critic has a Q-value for every row. The return of a state is then estimated as that of
+//! the policy's expected picks, q_idle + m · Σ π_k (q_k − q_idle), where m is the number of jobs that run and π the distribution of the first pick.
+//!
 //! Papers: Schulman et al., "Proximal Policy Optimization Algorithms" (2017), with generalized advantage estimation (Schulman et al., 2016);
 //! Kool et al., "Stochastic Beams and Where to Find Them" (2019) for the Gumbel trick. Deviations:
 //! - While a round is learned, the environments already act for the next one. A round is therefore acted with the weights from before the last
@@ -18,14 +21,17 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Device, LearningLosses, PolicyBatch, PolicySample, PolicyWeights, SelectedRows, likelihood};
+use temponet_grad::{
+    Device, LearningLosses, Loss, PolicyBatch, PolicySample, PolicyWeights, SelectedRows, Tape, likelihood,
+};
 
 use crate::algorithm::{Algorithm, Phase};
 use crate::environment::Ending;
 use crate::error::TrainError;
 use crate::fleet::{ChoiceOutcome, Fleet, FleetError, mix};
-use crate::learner::{Learner, ShardOutput, UpdateFigures};
+use crate::learner::{Learner, Outputs, ShardOutput, UpdateFigures};
 use crate::sample::Sample;
+use crate::tape_network::TapeOutput;
 use crate::updates::Updates;
 
 /// Settings of policy optimization.
@@ -188,13 +194,23 @@ impl Ppo {
                     value: settings.value as f32,
                     share: 1.0 / batch.len() as f32,
                 };
-                let losses = learner.backward(&states, None, |tape, ShardOutput { range, rows, output, .. }| {
+                let found = learner.backward(&states, None, |tape, ShardOutput { range, rows, output, .. }| {
                     let chosen = batch[range.clone()].iter().map(|index| &round.chosen[*index][..]);
                     let picks = SelectedRows::new(&rows.segments, &rows.counts, chosen);
-                    let made: Vec<PolicySample> = batch[range].iter().map(|index| round.made[*index]).collect();
-                    tape.policy_loss(output.q, output.value, &PolicyBatch { selected: picks, samples: &made, weights })
+                    let made: Vec<PolicySample> = batch[range.clone()].iter().map(|index| round.made[*index]).collect();
+                    // The value head learns nothing where a critic estimates the return.
+                    let value = if output.critic.is_some() { 0.0 } else { weights.value };
+                    let policy = PolicyWeights { value, ..weights };
+                    let choices = PolicyBatch { selected: picks, samples: &made, weights: policy };
+                    let (mut losses, total) = tape.policy_loss(output.q, output.value, &choices);
+                    let critic_loss = critic_loss(tape, &output, &states[range], &made, weights);
+                    let known = critic_loss.as_ref().map_or(0.0, |loss| loss.value);
+                    losses.extend(critic_loss);
+                    (losses, (total, known))
                 });
-                queued.push(learner.step(losses, updates.next_size()));
+                let known = found.iter().map(|(_, known)| known).sum();
+                let losses = found.into_iter().map(|(total, _)| total).collect();
+                queued.push(learner.step(losses, updates.next_size()).plus(known));
             }
         }
         // Freeing many samples takes a while, and the device is still busy.
@@ -221,7 +237,7 @@ impl Ppo {
             let episodes = &fleet.episodes;
             let members = fleet.members.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
             let made = members.map(|(index, ((member, rng), sample))| {
-                let (q, value) = (outputs.q(index), outputs.value[index]);
+                let (q, value) = (outputs.q(index), state_value(&outputs, index, sample));
                 let jobs = member.top_jobs(|_, row| q[row as usize] + gumbel(rng));
                 let chosen = member.rows_of(&jobs);
                 let log = likelihood(q, &sample.counts, &chosen).log;
@@ -254,7 +270,9 @@ impl Ppo {
         let ends: Vec<Arc<Sample>> =
             choices.iter().flatten().filter_map(|choice| choice.last.clone()).chain(reached).collect();
         let states: Vec<&Sample> = ends.iter().map(|sample| &**sample).collect();
-        let mut values = actor.outputs(None, &states).value;
+        let outputs = actor.outputs(None, &states);
+        let estimate = |(index, state): (usize, &&Sample)| state_value(&outputs, index, state);
+        let mut values: Vec<f32> = states.iter().enumerate().map(estimate).collect();
         let reached_values = values.split_off(values.len() - choices.len());
         let mut end_values = values.into_iter();
         let scale = self.settings.value_scale;
@@ -280,8 +298,56 @@ impl Ppo {
     }
 }
 
+/// Estimates the return of a state, on the scale of the value head's output.
+fn state_value(outputs: &Outputs, index: usize, state: &Sample) -> f32 {
+    match outputs.critic(index) {
+        [] => outputs.value[index],
+        critic => {
+            let (first, weights) = policy_weights(outputs.q(index), state);
+            weights.iter().zip(&critic[1..]).fold(first * critic[0], |sum, (weight, q)| sum + weight * q)
+        }
+    }
+}
+
+/// Returns the weights of the idle row and of each job row in the estimated return: 1 − m and m · π, where m is the number of jobs that run and π the
+/// distribution of the first pick by these logits.
+fn policy_weights(logits: &[f32], state: &Sample) -> (f32, Vec<f32>) {
+    let runs = state.cores.min(state.counts.iter().sum()) as f32;
+    let most = logits[1..].iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let powers = logits[1..].iter().zip(&state.counts).map(|(logit, count)| (logit - most).exp() * *count as f32);
+    let powers: Vec<f32> = powers.collect();
+    let total = powers.iter().sum::<f32>().max(f32::MIN_POSITIVE);
+    (1.0 - runs, powers.iter().map(|power| runs * power / total).collect())
+}
+
+/// Squared error of the returns that the critic of a network with an actor estimates, for the policy as it is; `None` for other networks.
+fn critic_loss<D: Device<Real = f32>>(
+    tape: &mut Tape<'_, D>,
+    output: &TapeOutput,
+    states: &[&Sample],
+    made: &[PolicySample],
+    weights: PolicyWeights,
+) -> Option<Loss<D>> {
+    let critic = output.critic?;
+    let (logits, q) = (tape.values(output.q), tape.values(critic));
+    let mut slopes = vec![0.0; q.len()];
+    let (mut loss, mut first) = (0.0, 0);
+    for (state, made) in states.iter().zip(made) {
+        let own = first..first + state.rows();
+        let (idle, jobs) = policy_weights(&logits[own.clone()], state);
+        let parts = || std::iter::once(idle).chain(jobs.iter().copied());
+        let value: f32 = parts().zip(&q[own.clone()]).map(|(weight, q)| weight * q).sum();
+        let error = value - made.value_target;
+        let share = weights.share * weights.value;
+        loss += f64::from(share * 0.5 * error * error);
+        slopes[own.clone()].iter_mut().zip(parts()).for_each(|(slope, weight)| *slope = share * error * weight);
+        first = own.end;
+    }
+    Some(tape.loss(critic, loss, &slopes))
+}
+
 /// Draws from the standard Gumbel distribution.
-fn gumbel(rng: &mut Pcg64) -> f32 {
+pub(crate) fn gumbel(rng: &mut Pcg64) -> f32 {
     let uniform = rng.random::<f64>().max(1e-12);
     (-(-uniform.ln()).ln()) as f32
 }

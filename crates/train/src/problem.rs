@@ -2,9 +2,11 @@
 
 use crate::dqn::DqnSettings;
 use crate::exploration::ExplorationBonus;
+use crate::matching::MatchingSettings;
 use crate::offline::OfflineAlgorithm;
-use crate::recipe::{Method, Recipe, Stage};
+use crate::recipe::{Method, NetworkShape, Recipe, Stage};
 use crate::reward::{Reward, RewardShape};
+use crate::sac::Temperature;
 use crate::teacher::unknown;
 use crate::workload::WorkloadRanges;
 
@@ -43,11 +45,28 @@ impl Recipe {
             return Some(format!("{} stages, not from 1 to 1000", self.stage.len()));
         }
         for (place, stage) in self.stage.iter().enumerate() {
-            if let Some(problem) = stage.problem() {
+            if let Some(problem) = stage.problem().or_else(|| self.network.not_learned_by(&stage.method)) {
                 return Some(format!("stage {}: {problem}", place + 1));
             }
         }
         self.workload.problem().map(|problem| format!("workload: {problem}"))
+    }
+}
+
+impl NetworkShape {
+    /// Returns what of the network a method does not learn, or `None`.
+    fn not_learned_by(&self, method: &Method) -> Option<String> {
+        let learns_speeds = matches!(method, Method::Dqn(settings) if settings.conservative == 0.0);
+        if self.speeds > 0 && !learns_speeds {
+            return Some(format!(
+                "network.speeds are learned by dqn without a conservative penalty, not by {}",
+                method.name()
+            ));
+        }
+        if self.actor.is_some() && matches!(method, Method::Dqn(_) | Method::Offline(_)) {
+            return Some(format!("network.actor is learned by policies, not by {}", method.name()));
+        }
+        None
     }
 }
 
@@ -64,6 +83,17 @@ impl Reward {
         let amounts =
             [("weight", weight), ("migration", self.migration), ("by_criticality", self.by_criticality.unwrap_or(0.0))];
         negative(&amounts).map(|problem| format!("reward: {problem}"))
+    }
+}
+
+impl MatchingSettings {
+    fn problem(&self) -> Option<String> {
+        let problem = not_positive(&[("matching.temperature", self.temperature)]);
+        problem.or_else(|| negative(&[("matching.migration", self.migration)])).or_else(|| {
+            let iterations = self.iterations;
+            (!(1..=1_000).contains(&iterations))
+                .then(|| format!("matching.iterations = {iterations} is not from 1 to 1000"))
+        })
     }
 }
 
@@ -93,6 +123,7 @@ impl Method {
                 not_whole(&whole)
                     .or_else(|| environments(s.environments))
                     .or_else(|| not_a_share(&[("dagger", s.dagger)]))
+                    .or_else(|| s.matching.as_ref().and_then(MatchingSettings::problem))
             }
             Method::Rollouts(s) => {
                 let (states, updates) = (s.states as usize, s.updates as usize);
@@ -117,6 +148,20 @@ impl Method {
                     .or_else(|| not_positive(&[("clip", s.clip), ("value_scale", s.value_scale)]))
                     .or_else(|| negative(&amounts))
                     .or_else(|| not_a_share(&[("lambda", s.lambda)]))
+            }
+            Method::Sac(s) => {
+                let (steps, update_every) = (s.steps as usize, s.update_every as usize);
+                let whole =
+                    [("steps", steps), ("batch", s.batch), ("replay", s.replay), ("update_every", update_every)];
+                let temperature = || match s.temperature {
+                    Temperature::Fixed { alpha } => not_positive(&[("temperature.alpha", alpha)]),
+                    Temperature::Learned { entropy, rate } => not_a_share(&[("temperature.entropy", entropy)])
+                        .or_else(|| not_positive(&[("temperature.rate", rate)])),
+                };
+                not_whole(&whole)
+                    .or_else(|| environments(s.environments))
+                    .or_else(|| not_a_share(&[("target_share", s.target_share)]))
+                    .or_else(temperature)
             }
             Method::Offline(s) if s.teachers.is_empty() => Some("teachers names no scheduler".into()),
             Method::Offline(s) => {

@@ -11,6 +11,7 @@ use crate::offline::OfflineSettings;
 use crate::ppo::PpoSettings;
 use crate::reward::Reward;
 use crate::rollouts::RolloutSettings;
+use crate::sac::SacSettings;
 use crate::stay::StaySettings;
 use crate::workload::{WorkloadRanges, read_optional, read_workload};
 
@@ -80,21 +81,33 @@ pub struct NetworkShape {
     /// Transformer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<usize>,
+    /// Width of the hidden layer of a two-layer actor head, 1 to 1,024: the network is then an actor–critic, whose critic is the job head. `None`,
+    /// the default, is no actor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actor: Option<usize>,
+    /// Number of speeds below full speed that the network chooses from for every job, 0 to 8; default 0. Speed `i` of `n` is (i + 1) / (n + 1) of
+    /// full speed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub speeds: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl Default for NetworkShape {
     fn default() -> Self {
-        NetworkShape { width: 64, layers: 2, heads: 4, feed_forward: 128, slots: None }
+        NetworkShape { width: 64, layers: 2, heads: 4, feed_forward: 128, slots: None, actor: None, speeds: 0 }
     }
 }
 
 impl NetworkShape {
     /// Returns the architecture for a tokenizer.
     pub fn architecture(self, tokenizer: &Tokenizer) -> Architecture {
-        let NetworkShape { width, layers, heads, feed_forward, slots } = self;
+        let NetworkShape { width, layers, heads, feed_forward, slots, actor, speeds } = self;
         let (job, idle) = (tokenizer.job_vocabularies(), tokenizer.idle_vocabularies());
         let real = tokenizer.real_input();
-        Architecture { width, layers, heads, feed_forward, job, idle, real, slots }
+        Architecture { width, layers, heads, feed_forward, job, idle, real, slots, actor, speeds }
     }
 }
 
@@ -191,6 +204,8 @@ pub enum Method {
     Dqn(DqnSettings),
     /// Proximal policy optimization.
     Ppo(PpoSettings),
+    /// Soft actor–critic.
+    Sac(SacSettings),
     /// Learning from logged runs alone.
     Offline(OfflineSettings),
     /// Search for the greatest Q-value bonus that a running job gets for keeping its core; nothing is learned.
@@ -205,6 +220,7 @@ impl Method {
             Method::Rollouts(_) => "rollouts",
             Method::Dqn(_) => "dqn",
             Method::Ppo(_) => "ppo",
+            Method::Sac(_) => "sac",
             Method::Offline(_) => "offline",
             Method::Stay(_) => "stay",
         }
@@ -215,7 +231,7 @@ impl Method {
         match self {
             Method::Cloning(settings) => std::slice::from_ref(&settings.teacher),
             Method::Offline(settings) => &settings.teachers,
-            Method::Rollouts(_) | Method::Dqn(_) | Method::Ppo(_) | Method::Stay(_) => &[],
+            Method::Rollouts(_) | Method::Dqn(_) | Method::Ppo(_) | Method::Sac(_) | Method::Stay(_) => &[],
         }
     }
 
@@ -231,6 +247,7 @@ impl Method {
                 let updates = choices.div_ceil(settings.batch.max(1) as u64);
                 settings.rounds.saturating_mul(settings.epochs as u64).saturating_mul(updates)
             }
+            Method::Sac(settings) => settings.steps / settings.update_every.max(1),
             Method::Offline(settings) => settings.updates,
             Method::Stay(_) => 0,
         }

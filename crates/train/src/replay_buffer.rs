@@ -17,6 +17,8 @@ pub struct Transition {
     pub state: Arc<Sample>,
     /// Rows of the jobs that ran.
     pub chosen: Vec<u32>,
+    /// Speed of each of them, 0 for full speed; empty if no speeds are chosen.
+    pub speeds: Vec<u8>,
     /// Reward until the later choice, discounted to the first one.
     pub reward: f32,
     /// Discount factor at the later choice; 0 if the episode terminated.
@@ -130,7 +132,7 @@ mod tests {
     fn transition(reward: f32) -> Transition {
         let (tokens, real, counts) = (vec![], vec![], vec![]);
         let sample = Arc::new(Sample { idle: vec![0, 0], tokens, real, counts, bias: vec![0.0], cores: 1 });
-        Transition { state: sample.clone(), chosen: vec![], reward, discount: 0.0, next: sample }
+        Transition { state: sample.clone(), chosen: vec![], speeds: vec![], reward, discount: 0.0, next: sample }
     }
 
     #[test]

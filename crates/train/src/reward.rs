@@ -27,17 +27,19 @@ pub enum RewardShape {
         /// Bonus for completing at the release.
         weight: f64,
     },
-    /// Binary, and negative slack costs while it lasts.
+    /// Binary, and negative slack costs while it lasts: the paper's R3, η · max(0, −s). The paper takes s from the quantized slack, whose bins are
+    /// clipped at 0. That s is never negative, and the term is zero in every state. This shape takes the slack itself.
     Slack {
         /// Cost of one unit of negative slack for one unit of time.
         weight: f64,
     },
-    /// Binary, and running a job costs if the execution times of its task vary.
+    /// Binary, and a job counts more if the execution times of its task have varied so far: the paper's R4, which up-weights tasks by ρ · σ̂.
     Risk {
-        /// Cost of one unit of time at a coefficient of variation of 1.
+        /// Additional worth, met or missed, at a coefficient of variation of 1.
         weight: f64,
     },
-    /// Binary, and energy costs.
+    /// Binary, and energy costs: the paper's R5. The network chooses speeds only if its shape has some; without them it saves energy by idling
+    /// alone.
     Energy {
         /// Cost of one unit of time of one core at full speed; at lower speeds it falls with the cube of the speed.
         weight: f64,
@@ -109,6 +111,8 @@ pub struct RewardAccumulator {
     possible: f64,
     /// Deadline after which jobs do not count.
     due_by: Time,
+    /// Cost of one unit of time of one core at full speed.
+    energy: f64,
     /// Execution times of each task so far: their number, their mean and the sum of their squared differences from it.
     history: Vec<(f64, f64, f64)>,
 }
@@ -117,7 +121,18 @@ impl RewardAccumulator {
     /// No reward so far, for a set whose scale has this unit in nanoseconds.
     pub fn new(reward: Reward, unit: f64, set: &TaskSet) -> RewardAccumulator {
         let (job_worth, history) = (JobWorth::of(&reward, set), vec![(0.0, 0.0, 0.0); set.tasks.len()]);
-        RewardAccumulator { reward, unit, job_worth, total: 0.0, possible: 0.0, due_by: Time::NEVER, history }
+        let energy = if let RewardShape::Energy { weight } = reward.shape { weight } else { 0.0 };
+        RewardAccumulator { reward, unit, job_worth, total: 0.0, possible: 0.0, due_by: Time::NEVER, energy, history }
+    }
+
+    /// Returns an empty accumulator for the same set that scores a model: as [`RewardAccumulator::on_time_only`], less the cost of energy if the
+    /// reward has one. Without that cost, the best score would be that of the weights that save least.
+    pub fn score(&self, due_by: Time) -> RewardAccumulator {
+        let mut score = self.on_time_only(due_by);
+        if let RewardShape::Energy { weight } = self.reward.shape {
+            score.energy = weight;
+        }
+        score
     }
 
     /// Returns an empty accumulator for the same set that rewards only jobs that meet their deadlines, and of them only those due by
@@ -132,6 +147,7 @@ impl RewardAccumulator {
             total: 0.0,
             possible: 0.0,
             due_by,
+            energy: 0.0,
             history,
         }
     }
@@ -172,17 +188,18 @@ impl RewardAccumulator {
 }
 
 impl Observer for RewardAccumulator {
-    fn ran(&mut self, _core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
-        let length = (end - start).0 as f64 / self.unit;
-        self.total -= match self.reward.shape {
-            RewardShape::Risk { weight } => weight * self.variation(job.task) * length,
-            RewardShape::Energy { weight } => weight * length * (f64::from(speed.0) / 1000.0).powi(3),
-            _ => 0.0,
-        };
+    fn ran(&mut self, _core: usize, _job: &Job, start: Time, end: Time, speed: Speed) {
+        if self.energy > 0.0 {
+            let length = (end - start).0 as f64 / self.unit;
+            self.total -= self.energy * length * (f64::from(speed.0) / 1000.0).powi(3);
+        }
     }
 
     fn left(&mut self, job: &Job, _first_start: Option<Time>, end: End, now: Time) {
-        let (worth, relative) = (self.job_worth.worth(job), (job.deadline - job.release).0.max(1) as f64);
+        let (mut worth, relative) = (self.job_worth.worth(job), (job.deadline - job.release).0.max(1) as f64);
+        if let RewardShape::Risk { weight } = self.reward.shape {
+            worth *= 1.0 + weight * self.variation(job.task);
+        }
         if end == End::Completed {
             let (count, mean, squares) = &mut self.history[job.task as usize];
             *count += 1.0;
@@ -237,6 +254,49 @@ mod tests {
             rewards.left(&job, None, end, job.deadline);
         }
         rewards.share()
+    }
+
+    /// Ends a job of a task that has executed for `ms`.
+    fn end_job(rewards: &mut RewardAccumulator, task: u32, ms: u64, end: End) -> f64 {
+        let mut job = Job::first(task, &set().tasks[task as usize]);
+        job.executed = Time::from_ms(ms);
+        rewards.left(&job, None, end, job.deadline);
+        rewards.take()
+    }
+
+    #[test]
+    fn a_task_whose_execution_times_vary_counts_more_for_the_risk_aware_reward() {
+        let shape = RewardShape::Risk { weight: 2.0 };
+        let reward = Reward { shape, by_value: Some(false), ..Reward::default() };
+        let mut rewards = RewardAccumulator::new(reward, 1.0, &set());
+        // The times of the first task vary, those of the second do not.
+        for ms in [2, 4, 6] {
+            end_job(&mut rewards, 0, ms, End::Completed);
+            end_job(&mut rewards, 1, 4, End::Completed);
+        }
+        // A deviation of 2 ms around 4 ms.
+        let coefficient = 0.5;
+        assert_eq!(end_job(&mut rewards, 0, 4, End::Completed), 1.0 + 2.0 * coefficient);
+        assert_eq!(end_job(&mut rewards, 1, 4, End::Completed), 1.0);
+        let missed = end_job(&mut rewards, 0, 3, End::Aborted);
+        assert!(missed < -1.5, "a miss costs more, too: {missed}");
+        assert_eq!(end_job(&mut rewards, 1, 3, End::Aborted), -1.0);
+    }
+
+    #[test]
+    fn half_the_speed_costs_an_eighth_of_the_power_also_in_the_score() {
+        let reward = Reward { shape: RewardShape::Energy { weight: 0.5 }, ..Reward::default() };
+        let whole = RewardAccumulator::new(reward, 1e6, &set());
+        for mut rewards in [whole.clone(), whole.score(Time::NEVER)] {
+            let job = Job::first(0, &set().tasks[0]);
+            rewards.ran(0, &job, Time::ZERO, Time::from_ms(8), Speed::FULL);
+            assert_eq!(rewards.take(), -4.0);
+            rewards.ran(0, &job, Time::ZERO, Time::from_ms(8), Speed(500));
+            assert_eq!(rewards.take(), -0.5);
+        }
+        let mut free = whole.on_time_only(Time::NEVER);
+        free.ran(0, &Job::first(0, &set().tasks[0]), Time::ZERO, Time::from_ms(8), Speed::FULL);
+        assert_eq!(free.take(), 0.0);
     }
 
     #[test]

@@ -180,6 +180,7 @@ impl<D: LearningLosses<Real = f32>> TrainingRun<D> {
             gamma: episode.gamma,
             teacher: None,
             planner: None,
+            speeds: self.recipe.network.speeds,
         }
     }
 

@@ -51,6 +51,10 @@ struct Real {
 struct Transformer {
     layers: Vec<Layer>,
     job_head: Linear,
+    /// Hidden layer and output of the actor, if there is one. The job head is then its critic.
+    actor: Option<(Linear, Linear)>,
+    /// Heads of the speeds below full speed.
+    speed_heads: Vec<Linear>,
 }
 
 /// Embedded rows of a batch, the input of the Transformer.
@@ -87,13 +91,23 @@ pub struct OutputRows {
     pub segments: Arc<Segments>,
     /// Number of jobs that each job row among them stands for.
     pub counts: Vec<u32>,
+    /// Speed of each row, 0 for full speed and 1 + i for the network's speed `i`. Its output is that of running at this speed. Empty if all run at
+    /// full speed.
+    pub speeds: Vec<u8>,
 }
 
 impl OutputRows {
-    /// Selects every row of a batch.
+    /// Selects every row of a batch, at full speed.
     pub fn all(batch: &Batch) -> OutputRows {
         let rows = (0..batch.segments.rows() as u32).collect();
-        OutputRows { rows, segments: batch.segments.clone(), counts: batch.counts.clone() }
+        OutputRows { rows, segments: batch.segments.clone(), counts: batch.counts.clone(), speeds: Vec::new() }
+    }
+
+    /// Sets the speed of the selected job rows, sample by sample. Idle rows have full speed.
+    pub fn at_speeds<'a>(mut self, speeds: impl Iterator<Item = &'a [u8]>) -> OutputRows {
+        self.speeds = speeds.flat_map(|own| std::iter::once(0).chain(own.iter().copied())).collect();
+        assert_eq!(self.speeds.len(), self.rows.len());
+        self
     }
 
     /// Selects the idle row of each sample and some of its other rows, which are numbered from the sample's first row.
@@ -106,17 +120,21 @@ impl OutputRows {
             // This sample and all before it have one idle row each, which has no count.
             counts.extend(others.iter().map(|row| batch.counts[range.start - sample + *row as usize - 1]));
         }
-        OutputRows { rows, segments: Arc::new(Segments::of_lengths(lengths)), counts }
+        OutputRows { rows, segments: Arc::new(Segments::of_lengths(lengths)), counts, speeds: Vec::new() }
     }
 }
 
 /// Outputs of a forward pass on the tape.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct TapeOutput {
-    /// Q-value, or logit, of each output row.
+    /// Q-value, or logit, of each output row, at its speed.
     pub q: Var,
     /// Value of each sample's state.
     pub value: Var,
+    /// Q-value of each output row by the critic; `None` for a network without an actor.
+    pub critic: Option<Var>,
+    /// Gain of each speed below full speed over full speed, for each job row among the output rows.
+    pub gains: Vec<Var>,
 }
 
 /// Affine map of a network's outputs; see [`TapeNetwork::map_outputs`].
@@ -173,7 +191,9 @@ impl TapeNetwork {
             Some(slots) => Body::FeedForward(FeedForward::new(slots, architecture.layers, id)),
             None => {
                 let layers = (0..architecture.layers).map(layer).collect();
-                Body::Transformer(Transformer { layers, job_head: pair("head.job") })
+                let actor = architecture.actor.map(|_| (pair("head.actor.hidden"), pair("head.actor")));
+                let speed_heads = (0..architecture.speeds).map(|speed| pair(&format!("head.speed.{speed}"))).collect();
+                Body::Transformer(Transformer { layers, job_head: pair("head.job"), actor, speed_heads })
             }
         };
         let network = TapeNetwork {
@@ -208,6 +228,8 @@ impl TapeNetwork {
             let (scale, shift) = match head.split('.').next() {
                 Some("idle") => (0.0, map.idle),
                 Some("value") => map.value,
+                // Gains are differences of job outputs.
+                Some("speed") => (map.job.0, 0.0),
                 _ => map.job,
             };
             let shift = if name.ends_with(".bias") { shift } else { 0.0 };
@@ -262,7 +284,8 @@ impl TapeNetwork {
                 let parts: Vec<_> =
                     [(idle_q, &idle)].into_iter().chain(jobs.iter().map(|(q, places)| (*q, places))).collect();
                 let q = tape.combine(output_rows.rows.len(), &parts);
-                TapeOutput { q, value: tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1)) }
+                let value = tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1));
+                TapeOutput { q, value, critic: None, gains: Vec::new() }
             }
         }
     }
@@ -295,9 +318,10 @@ impl TapeNetwork {
         transformer: &Transformer,
     ) -> TapeOutput {
         let Embedded { mut x, mut distinct, idle_places, job_places } = embedded;
-        let Transformer { layers, job_head } = transformer;
+        let layers = &transformer.layers;
         let bias = tape.input(batch.segments.rows(), 1, &batch.bias);
-        let is_whole = output_rows.rows.len() == batch.segments.rows();
+        // A row can be selected at several speeds, so its number alone does not tell.
+        let is_whole = output_rows.rows.len() == batch.segments.rows() && output_rows.speeds.is_empty();
         for (place, layer) in layers.iter().enumerate() {
             // The choice of blocks rests on all queries.
             let is_narrow = place + 1 == layers.len() && !is_whole && !self.sparse;
@@ -341,11 +365,50 @@ impl TapeNetwork {
             (tape.numbers(&idle), tape.numbers(&jobs))
         };
         let (idle_rows, job_rows) = (tape.gather(x, &idle), tape.gather(x, &jobs));
+        self.heads(tape, output_rows, transformer, (idle_rows, &idle), (job_rows, &jobs))
+    }
+
+    /// Computes the heads of a Transformer from the last rows, which are given with their places among the output rows.
+    fn heads<D: Device<Real = f32>>(
+        &self,
+        tape: &mut Tape<'_, D>,
+        output_rows: &OutputRows,
+        transformer: &Transformer,
+        (idle_rows, idle): (Var, &RowNumbers<D>),
+        (job_rows, jobs): (Var, &RowNumbers<D>),
+    ) -> TapeOutput {
+        let Transformer { job_head, actor, speed_heads, .. } = transformer;
+        let rows = output_rows.rows.len();
         let idle_q = tape.linear(idle_rows, self.idle_head.0, Some(self.idle_head.1));
         let job_q = tape.linear(job_rows, job_head.0, Some(job_head.1));
-        let q = tape.combine(output_rows.rows.len(), &[(idle_q, &idle), (job_q, &jobs)]);
+        let logits = actor.map(|(hidden, output)| {
+            let up = tape.linear(job_rows, hidden.0, Some(hidden.1));
+            let hidden = tape.relu(up);
+            tape.linear(hidden, output.0, Some(output.1))
+        });
         let value = tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1));
-        TapeOutput { q, value }
+        let mut parts = vec![(idle_q, idle), (logits.unwrap_or(job_q), jobs)];
+        let mut gains = Vec::new();
+        let mut places = Vec::new();
+        if output_rows.speeds.is_empty() {
+            gains.extend(speed_heads.iter().map(|head| tape.linear(job_rows, head.0, Some(head.1))));
+        } else {
+            // Place of each output row among the job rows.
+            let (_, job_places) = crate::sample::places(&output_rows.segments);
+            for (speed, head) in (1..).zip(speed_heads) {
+                let own = (0..).zip(&job_places).filter(|(_, place)| output_rows.speeds[**place as usize] == speed);
+                let (from, to): (Vec<u32>, Vec<u32>) = own.map(|(job, place)| (job, *place)).unzip();
+                if !from.is_empty() {
+                    let from = tape.numbers(&from);
+                    let slow = tape.gather(job_rows, &from);
+                    places.push((tape.linear(slow, head.0, Some(head.1)), tape.numbers(&to)));
+                }
+            }
+        }
+        parts.extend(places.iter().map(|(gain, places)| (*gain, places)));
+        let q = tape.combine(rows, &parts);
+        let critic = logits.map(|_| tape.combine(rows, &[(idle_q, idle), (job_q, jobs)]));
+        TapeOutput { q, value, critic, gains }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::task_set_source::TaskSetSource;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ValidationScores {
     /// Mean over the runs of the reward as a share of what it would be with every deadline met, 0 to 1. Each job counts by what the recipe's
-    /// reward says it is worth. The best weights are chosen by this score.
+    /// reward says it is worth, and an energy-aware reward also takes its cost of energy off. The best weights are chosen by this score.
     pub score: f64,
     /// Mean share of the jobs that met their deadlines, 0 to 1; each job counts alike.
     pub met: f64,
@@ -66,7 +66,7 @@ impl ValidationRuns {
         let scale = Scale::of(&model.tokenizer, &set.system());
         let horizon = Time((scale.unit * self.settings.length).min(Time::MAX_INPUT.0 as f64) as u64);
         let mut scheduler = Learned::new(model.clone(), Options::default())?;
-        let mut rewards = RewardAccumulator::new(self.reward, scale.unit, &set).on_time_only(horizon);
+        let mut rewards = RewardAccumulator::new(self.reward, scale.unit, &set).score(horizon);
         let metrics = simulate(&set, seed, horizon, &mut scheduler, &mut rewards)?;
         Ok((rewards.share(), metrics))
     }

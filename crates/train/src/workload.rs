@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use temponet_sim::generate::variety::named_or_table;
 use temponet_sim::generate::{Critical, Deadlines, GenerateError, Lengths, Rule, Spec, Variety, generate};
 use temponet_sim::is_for_evaluation;
-use temponet_task::{Arrival, Costs, ExecutionModel, Task, TaskSet, Time};
+use temponet_task::{Arrival, Costs, ExecutionModel, Speed, Task, TaskSet, Time};
 
 /// Distribution of the execution times of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,11 +48,15 @@ pub struct WorkloadRanges {
     pub constrained: f64,
     /// Probability, 0 to 1, that the tasks of a set differ in value, log-uniform between 1 and 10; default 0.
     pub values: f64,
-    /// Probability, 0 to 1, that a third of the tasks of a set are critical; default 0.
+    /// Probability, 0 to 1, that some of the tasks of a set are critical; default 0.
     pub critical: f64,
+    /// Share, 0 to 1, of the tasks that are then critical; default 0.34.
+    pub critical_share: f64,
     /// Probability, 0 to 1, that migrations and context switches have costs, and the greatest migration cost as a share, 0 to 1, of the
     /// shortest wcet; default 0 and 0.
     pub costs: (f64, f64),
+    /// Speeds of the cores as shares of full speed, ascending to 1; default 1 alone.
+    pub speeds: Vec<f64>,
     /// Further properties, each with its probability and range, that a set gets after it has been drawn: a table, or the name of a
     /// preset. Default none.
     #[serde(deserialize_with = "read_variety", skip_serializing_if = "Option::is_none")]
@@ -97,7 +101,9 @@ impl Default for WorkloadRanges {
             constrained: 0.2,
             values: 0.0,
             critical: 0.0,
+            critical_share: 0.34,
             costs: (0.0, 0.0),
+            speeds: vec![1.0],
             variety: None,
         }
     }
@@ -151,6 +157,7 @@ impl WorkloadRanges {
             ("heavy_tailed", self.heavy_tailed),
             ("values", self.values),
             ("critical", self.critical),
+            ("critical_share", self.critical_share),
         ];
         let wrong =
             shares.into_iter().chain([("costs[0]", self.costs.0)]).find(|(_, share)| !(0.0..=1.0).contains(share));
@@ -159,6 +166,10 @@ impl WorkloadRanges {
         }
         if !(0.0..=1.0).contains(&self.costs.1) {
             return Some(format!("costs[1] = {} is no share from 0 to 1", self.costs.1));
+        }
+        let is_ascending = self.speeds.is_sorted_by(|a, b| a < b) && self.speeds.iter().all(|speed| *speed >= 0.001);
+        if !is_ascending || self.speeds.last() != Some(&1.0) {
+            return Some(format!("speeds = {:?} are not shares of full speed that ascend to 1", self.speeds));
         }
         self.variety.as_ref().and_then(Variety::problem).map(|problem| format!("variety.{problem}"))
     }
@@ -202,7 +213,7 @@ impl WorkloadRanges {
             spec.values = (1.0, 10.0);
         }
         if rng.random::<f64>() < self.critical {
-            spec.critical = Critical { share: 0.34, factor: 1.0, overrun: 0.0 };
+            spec.critical = Critical { share: self.critical_share, factor: 1.0, overrun: 0.0 };
         }
         let mut seed =
             || std::iter::repeat_with(|| rng.random()).find(|seed| !is_for_evaluation(*seed)).unwrap_or_default();
@@ -233,6 +244,7 @@ impl WorkloadRanges {
                 ExecutionKind::Pareto => task.execution = ExecutionModel::Pareto { shape: 1.5 },
             }
         }
+        set.speeds = self.speeds.iter().map(|share| Speed((share * 1000.0).round() as u32)).collect();
         if rng.random::<f64>() < self.costs.0 {
             let shortest = set.tasks.iter().map(|task| task.wcet.0).min().unwrap_or(0) as f64;
             let cost = |rng: &mut Pcg64| Time((shortest * self.costs.1 * rng.random::<f64>()) as u64);

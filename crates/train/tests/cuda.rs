@@ -18,7 +18,7 @@ fn overloaded() -> TaskSet {
 
 fn trained<D: LearningLosses<Real = f32>>(device: D, method: Method) -> Model {
     let mut recipe = Recipe {
-        network: NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, slots: None },
+        network: NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, ..NetworkShape::default() },
         stage: vec![Stage { phases: 4, method, rate: None, workload: None, reward: None }],
         ..Recipe::default()
     };

@@ -3,13 +3,13 @@
 use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Cpu};
 use temponet_infer::Weights;
-use temponet_train::{Learner, NetworkShape, Sample, SampleLoss, StepSize};
+use temponet_train::{Learner, NeededRowsOf, NetworkShape, Sample, SampleLoss, StepSize};
 
 /// Greatest difference allowed between numbers of about 1.
 const CLOSE: f32 = 1e-5;
 
 fn learner(layers: usize) -> Learner<Cpu<f32>> {
-    let shape = NetworkShape { width: 16, layers, heads: 2, feed_forward: 32, slots: None };
+    let shape = NetworkShape { width: 16, layers, heads: 2, feed_forward: 32, ..NetworkShape::default() };
     // With an epsilon this large, a step with an equally large learning rate moves the weights by their gradients.
     let adam = AdamSettings { epsilon: 1e9, ..AdamSettings::default() };
     Learner::new(Cpu::default(), &Weights::random(shape.architecture(&Tokenizer::paper()), 1), adam)
@@ -36,6 +36,7 @@ fn gradients(layers: usize, samples: &[&Sample], wanted: Option<&[&[u32]]>) -> V
         weights.architecture.tensors().iter().flat_map(|(name, ..)| weights.tensor(name).to_vec()).collect()
     };
     let before = numbers(&learner);
+    let wanted = wanted.map(|rows| NeededRowsOf { rows, speeds: None });
     learner.gradients(samples, wanted, |_, _, _, by_q| {
         by_q.iter_mut().enumerate().for_each(|(row, slope)| *slope = 0.5 - row as f32);
         SampleLoss { by_value: 0.3, ..SampleLoss::default() }

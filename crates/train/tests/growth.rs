@@ -89,7 +89,7 @@ fn training_goes_on_from_the_built_in_model() {
         layers: shape.layers,
         heads: shape.heads,
         feed_forward: shape.feed_forward,
-        slots: None,
+        ..NetworkShape::default()
     };
     let bias = grown.weights.tensor("head.idle.bias");
     assert!(bias[0].abs() < 1_000.0, "the idle head can learn: {bias:?}");
@@ -120,7 +120,7 @@ fn training_goes_on_from_the_built_in_model() {
 fn sets_with_forty_tasks_a_core_can_be_learned_from() {
     let ppo = PpoSettings { environments: 2, length: 3, rounds: 2, epochs: 1, batch: 6, ..PpoSettings::default() };
     let stage = Stage { phases: 1, method: Method::Ppo(ppo), rate: None, workload: None, reward: None };
-    let network = NetworkShape { width: 16, layers: 2, heads: 2, feed_forward: 32, slots: None };
+    let network = NetworkShape { width: 16, layers: 2, heads: 2, feed_forward: 32, ..NetworkShape::default() };
     let mut recipe = Recipe { network, tokens: Tokens::Full, stage: vec![stage], ..Recipe::default() };
     (recipe.validation.runs, recipe.validation.length, recipe.episode.length) = (2, 4.0, 4.0);
     (recipe.workload.cores, recipe.workload.tasks_per_core) = (vec![4, 16], (40.0, 40.0));

@@ -10,16 +10,16 @@ use temponet_infer::{Rows, Sparsity, Weights, reference};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{OnMiss, Task, TaskSet, Time};
 use temponet_train::{
-    Batch, Cloning, CloningSettings, DqnSettings, Episodes, Fleet, Learner, Method, NetworkShape, NoObserver,
-    OfflineAlgorithm, OfflineSettings, OutputRows, PhaseFigures, PpoSettings, Recipe, Reward, RewardAccumulator,
-    RewardShape, RolloutSettings, Sample, Stage, StaySettings, TapeNetwork, TaskSetSource, Tokens, TrainError,
-    TrainingObserver, TrainingRun, WorkloadRanges,
+    Batch, Cloning, CloningSettings, DqnSettings, Episodes, Fleet, Learner, MatchingSettings, Method, NetworkShape,
+    NoObserver, OfflineAlgorithm, OfflineSettings, OutputRows, PhaseFigures, PpoSettings, Recipe, Reward,
+    RewardAccumulator, RewardShape, RolloutSettings, SacSettings, Sample, Stage, StaySettings, TapeNetwork,
+    TaskSetSource, Temperature, Tokens, TrainError, TrainingObserver, TrainingRun, WorkloadRanges,
 };
 
 type Device = Cpu<f32>;
 
 fn small() -> NetworkShape {
-    NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, slots: None }
+    NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, ..NetworkShape::default() }
 }
 
 fn stage(phases: u64, method: Method) -> Stage {
@@ -50,6 +50,7 @@ fn episodes(source: TaskSetSource, teacher: Option<&str>) -> Episodes {
         gamma: 0.97,
         teacher: teacher.map(String::from),
         planner: None,
+        speeds: 0,
     }
 }
 
@@ -193,8 +194,13 @@ fn classical(name: &str, set: &TaskSet) -> f64 {
 }
 
 fn trained(method: Method, phases: u64, set: &TaskSet) -> f64 {
-    let mut recipe = recipe(vec![stage(phases, method)]);
+    trained_as(small(), method, phases, set)
+}
+
+fn trained_as(network: NetworkShape, method: Method, phases: u64, set: &TaskSet) -> f64 {
+    let mut recipe = Recipe { network, ..recipe(vec![stage(phases, method)]) };
     recipe.seed = 2;
+    assert_eq!(recipe.problem(), None);
     let mut run = TrainingRun::new(Device::default(), recipe, Some(set.clone()), None);
     run.train(&mut NoObserver).unwrap();
     compliance(run.model(), set)
@@ -298,7 +304,22 @@ fn every_method_solves_the_counterexample() {
     let plain = DqnSettings { double: false, dueling: false, huber: None, n_step: 3, priority: 0.6, ..dqn.clone() };
     assert_eq!(trained(Method::Dqn(plain), 4, &set), 1.0, "plain dqn");
     let ppo = PpoSettings { environments: 16, length: 16, rounds: 5, batch: 128, ..PpoSettings::default() };
-    assert_eq!(trained(Method::Ppo(ppo), 6, &set), 1.0, "ppo");
+    assert_eq!(trained(Method::Ppo(ppo.clone()), 6, &set), 1.0, "ppo");
+    let actor = NetworkShape { actor: Some(8), ..small() };
+    assert_eq!(trained_as(actor, Method::Ppo(ppo.clone()), 8, &set), 1.0, "ppo with an actor");
+    let sac = SacSettings { steps: 1_200, learn_from: 200, environments: 8, ..SacSettings::default() };
+    assert_eq!(trained_as(actor, Method::Sac(sac.clone()), 4, &set), 1.0, "sac with an actor");
+    let fixed = SacSettings { temperature: Temperature::Fixed { alpha: 0.05 }, ..sac.clone() };
+    assert_eq!(trained(Method::Sac(fixed), 4, &set), 1.0, "sac with a fixed temperature");
+    // The same jobs twice on two cores.
+    let mut double = set.clone();
+    (double.tasks, double.cores) = ([&set.tasks[..], &set.tasks[..]].concat(), 2);
+    assert!(classical("srpt", &double) < 0.99 && classical("llf", &double) == 1.0);
+    assert_eq!(trained_as(actor, Method::Ppo(ppo), 8, &double), 1.0, "ppo with an actor on two cores");
+    assert_eq!(trained_as(actor, Method::Sac(sac), 4, &double), 1.0, "sac with an actor on two cores");
+    let matching = Some(MatchingSettings::default());
+    let cloning = CloningSettings { teacher: "llf".into(), matching, steps: 600, updates: 100, ..Default::default() };
+    assert_eq!(trained(Method::Cloning(cloning), 3, &double), 1.0, "cloning through a matching");
     let offline = |algorithm| {
         let teachers = vec!["edf".into(), "srpt".into()];
         Method::Offline(OfflineSettings { teachers, transitions: 3_000, updates: 200, algorithm, dqn: dqn.clone() })
@@ -350,12 +371,16 @@ fn all_methods() -> Recipe {
     let iql = OfflineAlgorithm::Iql { expectile: 0.7, sharpness: 1.0 };
     let offline =
         OfflineSettings { transitions: 300, updates: 20, algorithm: iql, dqn: dqn.clone(), ..Default::default() };
+    let matched = CloningSettings { matching: Some(MatchingSettings::default()), ..cloning.clone() };
+    let sac = SacSettings { steps: 300, learn_from: 50, batch: 16, ..SacSettings::default() };
     let rollouts = RolloutSettings { states: 40, environments: 8, updates: 10, own_share: 0.9, ..Default::default() };
     let mut recipe = recipe(vec![
         stage(2, Method::Cloning(cloning)),
         stage(4, Method::Rollouts(rollouts)),
         stage(2, Method::Dqn(dqn)),
         stage(2, Method::Ppo(ppo)),
+        stage(2, Method::Sac(sac)),
+        stage(2, Method::Cloning(matched)),
         stage(2, Method::Offline(offline)),
         stage(2, Method::Stay(StaySettings::default())),
     ]);
@@ -390,9 +415,9 @@ fn an_interrupted_training_goes_on_bit_for_bit_at_any_number_of_threads() {
         })
     };
     let (expected, figures) = whole(1);
-    assert_eq!(figures.len(), 14);
+    assert_eq!(figures.len(), 18);
     assert!(whole(3) == (expected.clone(), figures.clone()), "the number of threads matters");
-    for phases in 1..14 {
+    for phases in 1..18 {
         let mut watch = StopAfter { phases, checkpoint: vec![], figures: vec![] };
         let mut run = TrainingRun::new(Device::default(), all_methods(), None, None);
         assert!(matches!(run.train(&mut watch), Err(TrainError::Stopped(_))));

@@ -1,50 +1,62 @@
 //! E11: six shapes of the reward, and a reward without a penalty for misses.
+//!
+//! All networks have the same heads: one for jobs and one for half speed, so that the energy-aware reward has a frequency to choose. Three regimes: the
+//! paper's (overload, late jobs are aborted), the same with late jobs that go on (`continue`), and a light load, where slowing down can be free.
+
+use std::sync::Arc;
 
 use serde::Deserialize;
-use temponet_train::{Recipe, RewardShape};
+use temponet::stages::{Feature, Learned, Tokenizer};
+use temponet::{Model, Options};
+use temponet_sim::{End, Observer, simulate};
+use temponet_task::{Job, Time};
+use temponet_train::{Recipe, RewardShape, Tokens, WorkloadRanges};
 
 use crate::ablation::{Ablation, Effort, Variant, VariantResult};
 use crate::findings::words;
 use crate::plots::{panel, share_span};
-use crate::{Better, Context, Findings, Line, ReproduceError, Unit};
-use temponet_lab::stats::{deviation, mean, percent};
+use crate::{Better, Context, Findings, Line, Protocol, ReproduceError, Size, TestBed, Unit};
+use temponet_lab::arena::Case;
+use temponet_lab::horizon::horizon_of;
+use temponet_lab::stats::{deviation, mean, percent, points};
 use temponet_page::plot::svg;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Number of tasks per core in the training sets.
+    /// Number of tasks per core.
     tasks_per_core: f64,
     /// Weight of the term that each shape adds to the binary reward.
     weight: f64,
+    /// Mean load per core of the light regime.
+    light_load: f64,
+    /// Number of trainings of each reward in the other two regimes.
+    other_seeds: u64,
     effort: Effort,
 }
 
 /// Reward that the energy index, the energy per job in time, is relative to.
 const ENERGY: &str = "r5_energy";
 
+/// Load per core up to which late jobs go on: any.
+const GREATEST_LOAD: f64 = 1_000.0;
+
+/// Schedulers that the light regime is compared with: EDF, and EDF that slows down.
+const SLOW: [&str; 3] = ["edf", "static-edf", "cc-edf"];
+
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
-    let Settings { tasks_per_core, weight, effort } = protocol.settings(context.mode);
+    let settings = protocol.settings(context.mode);
+    let Settings { tasks_per_core, weight, effort, .. } = settings;
     let mut recipe = effort.recipe(&protocol.recipe);
     recipe.workload.tasks_per_core = (*tasks_per_core, *tasks_per_core);
-    let weight = *weight;
-    let shapes = [
-        ("binary", RewardShape::Binary),
-        ("r1_lateness", RewardShape::Lateness { weight }),
-        ("r2_early", RewardShape::Early { weight }),
-        ("r3_slack", RewardShape::Slack { weight }),
-        ("r4_risk", RewardShape::Risk { weight }),
-        (ENERGY, RewardShape::Energy { weight }),
-        ("no_penalty", RewardShape::NoPenalty),
-    ];
-    let variant = |(name, shape): (&str, RewardShape)| {
-        let mut recipe: Recipe = recipe.clone();
-        recipe.episode.reward.shape = shape;
-        Variant::new(name, recipe)
-    };
-    let bed = protocol.test_bed("rewards", "sets", effort.test)?;
-    let ablation = context.ablation(&bed, &shapes.map(variant), effort.seeds)?;
+    // The paper's tokens, and the bcet as a share of the wcet, which tells the tasks that R4 is about.
+    let tokenizer = Tokenizer { features: vec![Feature::Uncertainty], ..Tokenizer::paper() };
+    recipe.tokens = Tokens::Custom(Box::new(tokenizer));
+    let shapes = shapes(*weight);
+    let cases = cases(&protocol, &recipe.workload, "sets", effort.test)?;
+    let bed = protocol.test_bed_of("rewards", cases, effort.test);
+    let ablation = context.ablation(&bed, &variants(&recipe, &shapes), effort.seeds)?;
     let base = ablation.result(ENERGY).map(energy).unwrap_or(f64::NAN);
     add_lines(findings, &ablation, base);
     if let Some((slack, binary)) = ablation.pair("r3_slack", "binary") {
@@ -54,15 +66,190 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         findings.add(none.gain_over(binary, "change_without_penalty"));
         findings.add(Line::share("energy_saved_by_r5", 1.0 - base / energy(binary)).headline());
     }
+    if let Some((saving, binary)) = ablation.pair(ENERGY, "binary") {
+        findings.add(lost(saving, binary, "in_time_lost_by_r5"));
+    }
+    add_risk(findings, &ablation, &bed)?;
+    let loads = bed.cases.iter().map(|case| case.set.mean_utilization() / case.set.cores as f64).collect::<Vec<_>>();
+    findings.add(Line::neither("load_per_core", Unit::Number, loads));
     draw(findings, &ablation, base);
     ablation.add_convergence(findings);
     ablation.add_classical(findings);
+    let continued = continued(context, findings, (&protocol, settings), &recipe, &shapes)?;
+    let light = light(context, findings, (&protocol, settings), &recipe, &shapes)?;
     let change = findings.line("change_without_penalty").map(Line::shown).unwrap_or_default();
     let spent =
         |name: &str| ablation.result(name).map_or(f64::NAN, |result| mean(&result.values(|run| Some(run.energy))));
     let rests = format!("in all, R5 spends {} of the binary reward's energy", percent(spent(ENERGY) / spent("binary")));
     let baselines = ablation.baselines_sentence();
-    findings.judge_claim(&format!("without the penalty it changes by {change}; {rests}; {baselines}"));
+    findings.judge_claim(&format!(
+        "without the penalty it changes by {change}; {rests}; {light}; {continued}; {baselines}"
+    ));
+    Ok(())
+}
+
+fn shapes(weight: f64) -> [(&'static str, RewardShape); 7] {
+    [
+        ("binary", RewardShape::Binary),
+        ("r1_lateness", RewardShape::Lateness { weight }),
+        ("r2_early", RewardShape::Early { weight }),
+        ("r3_slack", RewardShape::Slack { weight }),
+        ("r4_risk", RewardShape::Risk { weight }),
+        (ENERGY, RewardShape::Energy { weight }),
+        ("no_penalty", RewardShape::NoPenalty),
+    ]
+}
+
+fn variants(recipe: &Recipe, shapes: &[(&str, RewardShape)]) -> Vec<Variant<'static>> {
+    let variant = |(name, shape): &(&str, RewardShape)| {
+        let mut recipe = recipe.clone();
+        recipe.episode.reward.shape = *shape;
+        Variant::new(*name, recipe)
+    };
+    shapes.iter().map(variant).collect()
+}
+
+/// Draws test sets as the training draws its own, with the seeds of a workload of the protocol.
+fn cases(
+    protocol: &Protocol<Settings>,
+    ranges: &WorkloadRanges,
+    seeds: &str,
+    size: Size,
+) -> Result<Vec<Case>, ReproduceError> {
+    let workload = protocol.workload.get(seeds);
+    let missing = || ReproduceError::Protocol(protocol.title.clone(), format!("workload {seeds}: there is none"));
+    let first = workload.ok_or_else(missing)?.first_seed;
+    let case = |seed: u64| {
+        let set = ranges.draw(seed)?;
+        Ok(Case { horizon: horizon_of(&set, size.jobs as f64), set, seed })
+    };
+    (first..first + size.sets).map(case).collect()
+}
+
+/// The same rewards where late jobs go on: shares of jobs in time and lateness. Returns a part of the sentence.
+fn continued(
+    context: &Context<'_>,
+    findings: &mut Findings,
+    (protocol, settings): (&Protocol<Settings>, &Settings),
+    recipe: &Recipe,
+    shapes: &[(&str, RewardShape)],
+) -> Result<String, ReproduceError> {
+    let mut recipe = recipe.clone();
+    if let Some(variety) = &mut recipe.workload.variety {
+        (variety.keep_late.chance, variety.keep_late.range) = (1.0, (0.0, GREATEST_LOAD));
+    }
+    let cases = cases(protocol, &recipe.workload, "continue", settings.effort.test)?;
+    let bed = TestBed { oracle: None, ..protocol.test_bed_of("rewards, continue", cases, settings.effort.test) };
+    let ablation = context.ablation(&bed, &variants(&recipe, shapes), settings.other_seeds)?;
+    for result in &ablation.results {
+        findings.add(ablation.share_line(format!("continue_{}", result.name), result));
+        let name = format!("continue_lateness_{}", result.name);
+        findings.add(ablation.line(name, result, Unit::Milliseconds, Better::Lower, |run| run.lateness_p95));
+    }
+    let late =
+        |name: &str| ablation.result(name).map_or(f64::NAN, |result| mean(&result.values(|run| run.lateness_p95)));
+    Ok(format!(
+        "where late jobs go on, the 95th lateness is {:.0} ms with the binary reward, {:.0} ms with R1 and {:.0} ms with R3 ({})",
+        late("binary"),
+        late("r1_lateness"),
+        late("r3_slack"),
+        ablation.baselines_sentence()
+    ))
+}
+
+/// The binary and the energy-aware reward at a light load. Returns a part of the sentence.
+fn light(
+    context: &Context<'_>,
+    findings: &mut Findings,
+    (protocol, settings): (&Protocol<Settings>, &Settings),
+    recipe: &Recipe,
+    shapes: &[(&str, RewardShape)],
+) -> Result<String, ReproduceError> {
+    let mut recipe = recipe.clone();
+    recipe.workload.load = (settings.light_load, settings.light_load);
+    let wanted: Vec<_> = shapes.iter().copied().filter(|(name, _)| ["binary", ENERGY].contains(name)).collect();
+    let cases = cases(protocol, &recipe.workload, "light", settings.effort.test)?;
+    let classical = SLOW.map(String::from);
+    let bed = TestBed { classical: &classical, ..protocol.test_bed_of("light load", cases, settings.effort.test) };
+    let ablation = context.ablation(&bed, &variants(&recipe, &wanted), settings.other_seeds)?;
+    for result in &ablation.results {
+        findings.add(ablation.share_line(format!("light_{}", result.name), result));
+    }
+    let edf = ablation.contest.contender("edf").and_then(|edf| edf.mean(|run| Some(run.energy)));
+    let of_edf =
+        |energies: Vec<f64>| energies.iter().map(|energy| energy / edf.unwrap_or(f64::NAN)).collect::<Vec<_>>();
+    for result in &ablation.results {
+        let energies = of_edf(result.values(|run| Some(run.energy)));
+        findings.add(Line::lower(format!("light_energy_{}", result.name), Unit::Share, energies));
+    }
+    for name in &SLOW[1..] {
+        let Some(contender) = ablation.contest.contender(name) else { continue };
+        let label = name.replace('-', "_");
+        findings.add(Line::share(format!("light_{label}"), contender.shares()));
+        let energies = of_edf(contender.values(|run| Some(run.energy)));
+        findings.add(Line::lower(format!("light_energy_{label}"), Unit::Share, mean(&energies)));
+    }
+    let Some((saving, binary)) = ablation.pair(ENERGY, "binary") else { return Ok(String::new()) };
+    let total = |result: &VariantResult| mean(&result.values(|run| Some(run.energy)));
+    findings.add(Line::share("light_energy_saved_by_r5", 1.0 - total(saving) / total(binary)));
+    findings.add(lost(saving, binary, "light_in_time_lost_by_r5"));
+    Ok(format!(
+        "at a light load R5 saves {} of the energy for {} points of jobs in time (cc-edf spends {} of EDF's and meets {})",
+        findings.percent("light_energy_saved_by_r5"),
+        points(findings.value("light_in_time_lost_by_r5")),
+        findings.percent("light_energy_cc_edf"),
+        findings.percent("light_cc_edf"),
+    ))
+}
+
+/// A line with the share of jobs in time that a reward loses against another, seed by seed.
+fn lost(of: &VariantResult, against: &VariantResult, name: &str) -> Line {
+    let lost: Vec<f64> = of.shares().iter().zip(against.shares()).map(|(to, from)| from - to).collect();
+    Line::lower(name, Unit::Share, lost)
+}
+
+/// Jobs and jobs in time of the tasks whose execution times vary, and of the others.
+struct Classes {
+    varies: Vec<bool>,
+    horizon: Time,
+    all: [f64; 2],
+    met: [f64; 2],
+}
+
+impl Observer for Classes {
+    fn left(&mut self, job: &Job, _first_start: Option<Time>, end: End, now: Time) {
+        if job.deadline <= self.horizon {
+            let class = usize::from(self.varies[job.task as usize]);
+            self.all[class] += 1.0;
+            self.met[class] += f64::from(end == End::Completed && now <= job.deadline);
+        }
+    }
+}
+
+/// Returns the share of jobs in time of the tasks whose execution times vary, less that of the others.
+fn favor(model: &Model, bed: &TestBed<'_>) -> Result<f64, ReproduceError> {
+    let model = Arc::new(model.clone());
+    let mut favors = Vec::new();
+    for case in &bed.cases {
+        let varies = case.set.tasks.iter().map(|task| task.bcet < task.wcet).collect();
+        let mut classes = Classes { varies, horizon: case.horizon, all: [0.0; 2], met: [0.0; 2] };
+        let mut scheduler = Learned::new(model.clone(), Options::default())?;
+        simulate(&case.set, case.seed, case.horizon, &mut scheduler, &mut classes)?;
+        if classes.all.iter().all(|jobs| *jobs > 0.0) {
+            favors.push(classes.met[1] / classes.all[1] - classes.met[0] / classes.all[0]);
+        }
+    }
+    Ok(mean(&favors))
+}
+
+/// Adds how much more the tasks with varying execution times are favored by R4 than by the binary reward.
+fn add_risk(findings: &mut Findings, ablation: &Ablation, bed: &TestBed<'_>) -> Result<(), ReproduceError> {
+    let Some((risk, binary)) = ablation.pair("r4_risk", "binary") else { return Ok(()) };
+    let mut gains = Vec::new();
+    for (risk, binary) in risk.trained.iter().zip(&binary.trained) {
+        gains.push(favor(&risk.model, bed)? - favor(&binary.model, bed)?);
+    }
+    findings.add(Line::share("varying_tasks_favored_by_r4", gains));
     Ok(())
 }
 
@@ -82,7 +269,6 @@ fn add_lines(findings: &mut Findings, ablation: &Ablation, base: f64) {
         findings.add(Line::lower(format!("stability_{}", result.name), Unit::Number, stability(result)));
     }
 }
-
 /// Returns the energy per job in time.
 fn energy(result: &VariantResult) -> f64 {
     mean(&result.values(|run| Some(run.energy_per_met)))

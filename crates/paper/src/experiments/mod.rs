@@ -1,5 +1,6 @@
 //! The experiments, one module each.
 
+mod actor_critic;
 mod bound;
 mod counterexample;
 mod e01;
@@ -64,6 +65,7 @@ pub static ALL: &[Experiment] = experiments![
     "E20" e20,
     "E21" e21,
     "E22" e22,
+    "actor-critic" actor_critic,
     "counterexample" counterexample,
     "bound" bound,
     "theory" theory,
