@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_grad::{
-    Cpu, Device as _, Embedding, Exchange, ImitationBatch, KeyLists, LearningLosses as _, Loss, MatchingShape, NStepReturn,
-    NextStates, QValueBatch, Segments, SelectedRows, Tape, TensorId, Tensors, Var, q_value_of,
+    Cpu, Device as _, Embedding, Exchange, ImitationBatch, KeyLists, LearningLosses as _, Loss, MatchingShape,
+    NStepReturn, NextStates, QValueBatch, Segments, SelectedRows, Tape, TensorId, Tensors, Var, q_value_of,
 };
 
 type Device = Cpu<f64>;

@@ -1,6 +1,6 @@
 //! E10: mapping from Q-values to cores: greedy, by Sinkhorn's relaxation, and exact.
 //!
-//! The mappings are compared with the given model, and with models that clone a scheduler on sets of the same kind: one by single picks, deployed with
+//! The mappings are compared with the paper's own TempoNet, with the given model, and with models that clone a scheduler on sets of the same kind: one by single picks, deployed with
 //! the greedy mapping, and one through Sinkhorn's relaxation, deployed with it. No decision falls back to another scheduler.
 
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use temponet_train::{MatchingSettings, Method, NetworkShape, Recipe, Tokens};
 use crate::ablation::{Variant, VariantResult};
 use crate::contest::paired_gain;
 use crate::{
-    Better, Contender, Contest, Context, Entrant, Findings, Line, ReproduceError, RunFigures, Size, Trained, Unit,
-    model_entrant,
+    Better, Contender, Contest, Context, Entrant, Findings, Line, PAPER, ReproduceError, RunFigures, Size, Trained,
+    Unit, model_entrant,
 };
 use temponet_lab::measure::decision::{TimingEffort, measure};
 
@@ -79,15 +79,19 @@ impl Settings {
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let protocol = context.protocol::<Settings>()?;
     let settings = protocol.settings(context.mode);
+    let (paper, model) = (PAPER.model()?, context.model()?);
+    let exact = Mapping::Hungarian { migration: settings.migration };
     let mappings = [
-        ("greedy", Mapping::Greedy),
-        ("sinkhorn", settings.sinkhorn()),
-        ("exact", Mapping::Hungarian { migration: settings.migration }),
+        ("greedy", &paper, Mapping::Greedy),
+        ("sinkhorn", &paper, settings.sinkhorn()),
+        ("exact", &paper, exact),
+        ("temponet_greedy", model, Mapping::Greedy),
+        ("temponet_sinkhorn", model, settings.sinkhorn()),
+        ("temponet_exact", model, exact),
     ];
-    let model = context.model()?;
     let bed = protocol.test_bed("mappings", "trace", settings.size)?.by_critical_jobs();
     let mut entrants: Vec<Entrant<'_>> =
-        mappings.iter().map(|(name, mapping)| entrant(name, model, *mapping)).collect();
+        mappings.iter().map(|(name, model, mapping)| entrant(name, model, *mapping)).collect();
     entrants.extend(context.entrants(bed.classical));
     let ways = settings.ways(&protocol.recipe);
     let variants: Vec<Variant<'_>> = ways.iter().map(|(name, recipe, _)| Variant::new(*name, recipe.clone())).collect();
@@ -98,10 +102,10 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         }
     }
     let contest = context.contest_of(&bed, &entrants)?;
-    for (name, mapping) in mappings {
+    for (name, model, mapping) in mappings {
         let Some(contender) = contest.contender(name) else { continue };
         add_lines(findings, &contest, contender);
-        add_times(context, findings, settings, (name, mapping))?;
+        add_times(context, findings, settings, (name, model, mapping))?;
     }
     let results: Vec<VariantResult> =
         ways.iter().zip(trained).map(|((name, ..), trained)| result(&contest, name, trained)).collect();
@@ -159,7 +163,8 @@ fn add_trained(findings: &mut Findings, contest: &Contest, result: &VariantResul
 fn add_lines(findings: &mut Findings, contest: &Contest, contender: &Contender) {
     let name = &contender.name;
     let line = contest.score_line(&format!("{name}_pitmd"), contender, |run| run.pitmd);
-    findings.add(if name == "exact" { line } else { line.headline() });
+    let is_paper = ["greedy", "sinkhorn"].contains(&name.as_str());
+    findings.add(if is_paper { line.headline() } else { line });
     let ms = |what: &str, of| contest.line(&format!("{name}_{what}"), contender, Unit::Milliseconds, Better::Lower, of);
     findings.add(ms("art_completed", |run| run.art_completed));
     findings.add(ms("art_all", |run| run.art_all));
@@ -172,11 +177,10 @@ fn add_times(
     context: &Context<'_>,
     findings: &mut Findings,
     settings: &Settings,
-    (name, mapping): (&str, Mapping),
+    (name, model, mapping): (&str, &Arc<Model>, Mapping),
 ) -> Result<(), ReproduceError> {
     let effort = TimingEffort { passes: settings.passes, mapping, ..TimingEffort::default() };
-    let figures =
-        measure("given", context.model()?, settings.jobs, effort).map_err(|error| context.protocol_error(error))?;
+    let figures = measure("mapping", model, settings.jobs, effort).map_err(|error| context.protocol_error(error))?;
     let micro = |what: &str, ns: f64| Line::lower(format!("{name}_{what}"), Unit::Microseconds, ns / 1e3);
     findings.add(micro("decision", figures.end_to_end_ns_p50));
     findings.add(micro("mapping", figures.mapping_ns_p50));
