@@ -123,7 +123,7 @@ fn every_setting_of_a_recipe_is_documented() {
     for key in &keys {
         assert!(words.contains(key.as_str()), "docs/training.md does not say what {key} is");
     }
-    for name in ["quick", "dqn-paper", "dqn-paper-remaining", "dqn-paper-ticks", "offline"] {
+    for name in ["quick", "dqn-paper", "dqn-paper-remaining", "dqn-paper-ticks", "dqn-paper-sparse", "offline"] {
         let path = format!("recipes/{name}.toml");
         assert!(text.contains(&format!("`{path}`")) && root().join(&path).exists(), "{path}");
     }

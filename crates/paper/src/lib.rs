@@ -38,7 +38,7 @@ pub use contest::{Contender, Contest, Entrant, RunFigures, RunMetric, TestBed, m
 pub use experiments::ALL;
 pub use findings::{Findings, FindingsTable, Picture, Verdict};
 pub use line::{Better, Estimate, Line, Noise, Reference, Standing, Unit};
-pub use paper_model::{PAPER, PaperModel, READINGS};
+pub use paper_model::{PAPER, PaperModel, READINGS, SPARSE};
 pub use protocol::{Mode, Protocol, Size, TimedSize, Workload};
 pub use training::{DeviceTrainer, History, Trained, Trainer, Training};
 

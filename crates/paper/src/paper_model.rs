@@ -1,8 +1,9 @@
 //! The paper's own TempoNet, as far as the paper defines it: its tokens, its network, plain Q-learning and no shield. It stands beside the
 //! scheduler that ships, which has other tokens, another way of learning and a shield. A verdict about the paper's figures is about this one.
 //!
-//! Three readings of the paper are trained, with `recipes/dqn-paper.toml`, `dqn-paper-remaining.toml` and `dqn-paper-ticks.toml`. The files
-//! in `crates/paper/models` are those of the recipes' own seed; docs/results/paper-model.md has the other seeds and the curves.
+//! Three readings of the paper are trained, with `recipes/dqn-paper.toml`, `dqn-paper-remaining.toml` and `dqn-paper-ticks.toml`, and the first
+//! one with sparse attention, with `dqn-paper-sparse.toml`. The files in `crates/paper/models` are those of the recipes' own seed;
+//! docs/results/paper-model.md has the other seeds and the curves.
 
 use std::sync::Arc;
 
@@ -30,6 +31,10 @@ pub const READINGS: [PaperModel; 3] = [
     PaperModel { name: "paper-ticks", bytes: include_bytes!("../models/ticks.safetensors") },
 ];
 
+/// Slack alone, trained with the paper's sparse attention, for the experiment that stresses it.
+pub const SPARSE: PaperModel =
+    PaperModel { name: "paper-sparse", bytes: include_bytes!("../models/sparse.safetensors") };
+
 impl PaperModel {
     /// Reads the model.
     pub fn model(&self) -> Result<Arc<Model>, ReproduceError> {
@@ -45,5 +50,10 @@ impl PaperModel {
 
 /// Text that changes with the models.
 pub(crate) fn fingerprint() -> String {
-    READINGS.iter().filter_map(|reading| file_checksum(reading.bytes)).collect::<Vec<String>>().join(" ")
+    READINGS
+        .iter()
+        .chain([&SPARSE])
+        .filter_map(|reading| file_checksum(reading.bytes))
+        .collect::<Vec<String>>()
+        .join(" ")
 }

@@ -13,7 +13,7 @@ use temponet_task::{Assignment, JobId, Mode, Scheduler, Time};
 
 use crate::contest::paired_gain;
 use crate::{
-    Better, Contender, Contest, Context, Entrant, Findings, Line, PAPER, Protocol, ReproduceError, TestBed, TimedSize,
+    Better, Contender, Contest, Context, Entrant, Findings, Line, Protocol, ReproduceError, SPARSE, TestBed, TimedSize,
     Unit, model_entrant,
 };
 use temponet_lab::arena::Case;
@@ -100,7 +100,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let settings = protocol.settings(context.mode);
     let cases = cases(&protocol, "abort", settings, settings.size)?;
     let bed = protocol.test_bed_of("stress", cases, settings.size.size());
-    let paper = PAPER.model()?;
+    let paper = SPARSE.model()?;
     let variants = variants(&paper, settings.reserve);
     let contest = context.contest_of(&bed, &entrants(context, &variants, bed.classical))?;
     for variant in &variants {
