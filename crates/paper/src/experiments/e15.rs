@@ -5,7 +5,7 @@ use temponet_train::{Method, Recipe};
 
 use crate::ablation::{Effort, Variant, VariantResult};
 use crate::plots::{Curve, share_panel};
-use crate::{Context, Findings, Line, ReproduceError, Unit};
+use crate::{Context, Findings, Line, ReproduceError, Unit, Verdict};
 use temponet_lab::stats::{mean, percent};
 
 #[derive(Clone, Debug, Deserialize)]
@@ -34,11 +34,12 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let variants = [Variant::new("random", random), Variant::new("warm", warm)];
     let bed = protocol.test_bed("warm start", "sets", effort.test)?;
     let ablation = context.ablation(&bed, &variants, effort.seeds)?;
-    let mut episodes = Vec::new();
+    let (mut episodes, mut is_censored) = (Vec::new(), false);
     for result in &ablation.results {
         let name = &result.name;
         let reached: Vec<Option<f64>> = episodes_to(result, settings.threshold, settings.episodes_per_phase);
         let never = reached.iter().filter(|episodes| episodes.is_none()).count();
+        is_censored |= never > 0;
         if never > 0 {
             let threshold = percent(settings.threshold);
             findings.notes.push(format!("{name}: {never} of {} trainings never reached {threshold}", reached.len()));
@@ -69,7 +70,16 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         course("warm"),
         ablation.baselines_sentence()
     );
-    findings.judge_claim(&beside);
+    if is_censored {
+        // Episodes that were not counted to their end neither confirm nor refute a saving.
+        let saved = findings.percent("episodes_saved");
+        let sentence = format!(
+            "not every training comes to the threshold, so {saved} of the episodes saved is only a bound; {beside}"
+        );
+        findings.conclude(Verdict::NotReproducible, &sentence);
+    } else {
+        findings.judge_claim(&beside);
+    }
     Ok(())
 }
 

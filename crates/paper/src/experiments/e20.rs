@@ -311,3 +311,24 @@ fn continuing(
     }
     Ok(contest)
 }
+
+#[cfg(test)]
+mod tests {
+    use temponet_task::{Task, TaskSet};
+
+    use super::*;
+
+    #[test]
+    fn peaks_reach_their_load_and_leave_the_mean_as_it_is() {
+        let task = Task::periodic("task", Time(10_000_000), Time(12_500_000));
+        let mut case = Case { set: TaskSet::new("one", vec![task], 1), seed: 1, horizon: Time(2_000_000_000) };
+        Peak { load: 1.4, every: 0.5, share: 0.25 }.add_to(&mut case);
+        let modes = &case.set.modes;
+        assert_eq!(modes.len(), 8);
+        let ends = modes[1..].iter().map(|mode| mode.at).chain([case.horizon]);
+        let work: f64 = modes.iter().zip(ends).map(|(mode, end)| mode.work * (end.0 - mode.at.0) as f64).sum();
+        assert!((work / case.horizon.0 as f64 - 1.0).abs() < 1e-9, "{work}");
+        let load = |mode: &Mode| 1.25 * mode.work;
+        assert!((load(&modes[1]) - 1.4).abs() < 1e-9 && (load(&modes[0]) - 1.2).abs() < 1e-9);
+    }
+}
