@@ -5,7 +5,8 @@
 //! that the teacher's decision allows: the core of a job that stays, and any core for a job that starts or moves, because cores are alike. Gradients
 //! go back through the iterations to the outputs.
 //!
-//! Deviation from the mapping: it matches the best two jobs for each core; here all ready jobs take part, so that every output has a gradient.
+//! As in the mapping, the jobs with the highest outputs take part, two for each core. The jobs that the teacher ran are added to them, so that their
+//! outputs have a gradient, too.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,6 +16,9 @@ use temponet_grad::{Device, Loss, MatchingShape, Tape, Var};
 
 use crate::fleet::FleetMember;
 use crate::tape_network::OutputRows;
+
+/// Number of jobs for each core that take part in a matching, as in the deployed mapping.
+const CANDIDATES_PER_CORE: usize = 2;
 
 /// Settings of learning through a matching. A model should be deployed with the same mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,16 +66,29 @@ impl TaughtMatching {
         }
     }
 
-    /// Cells of the matching that belong to a job.
-    fn cells(&self, job: u32) -> Range<usize> {
-        let cores = usize::from(self.cores);
-        job as usize * cores..(job as usize + 1) * cores
+    /// Returns the part of the decision that is matched by these outputs: the best jobs and those that were taught.
+    fn narrowed(&self, q: &[f32]) -> TaughtMatching {
+        let output = |job: usize| q[self.jobs[job].0 as usize];
+        let mut best: Vec<usize> = (0..self.jobs.len()).collect();
+        best.sort_by(|a, b| output(*b).total_cmp(&output(*a)).then(a.cmp(b)));
+        best.truncate(CANDIDATES_PER_CORE * usize::from(self.cores));
+        best.extend(self.taught.iter().map(|(job, _)| *job as usize));
+        best.sort_unstable();
+        best.dedup();
+        let place = |job: u32| best.partition_point(|other| *other < job as usize) as u32;
+        TaughtMatching {
+            jobs: best.iter().map(|job| self.jobs[*job]).collect(),
+            taught: self.taught.iter().map(|(job, core)| (place(*job), *core)).collect(),
+            cores: self.cores,
+        }
     }
 
     /// Cells that a taught job may be in.
     fn allowed(&self, (job, core): (u32, Option<u16>)) -> Range<usize> {
-        let cells = self.cells(job);
-        core.map_or(cells.clone(), |core| cells.start + usize::from(core)..cells.start + usize::from(core) + 1)
+        let first = job as usize * usize::from(self.cores);
+        core.map_or(first..first + usize::from(self.cores), |core| {
+            first + usize::from(core)..first + usize::from(core) + 1
+        })
     }
 
     /// What is added to a job's output in each cell: the price of a migration, and the output of idling, which is below that of every job by more than a
@@ -112,11 +129,14 @@ pub(crate) fn matching_loss<D: Device<Real = f32>>(
     taught: &[&TaughtMatching],
     share: f64,
 ) -> (Loss<D>, f64) {
-    let plan = log_plans(settings, tape, q, rows, taught);
+    let values = tape.values(q);
+    let narrowed = taught.iter().zip(rows.segments.ranges()).map(|(taught, range)| taught.narrowed(&values[range]));
+    let taught: Vec<TaughtMatching> = narrowed.collect();
+    let plan = log_plans(settings, tape, q, rows, &taught);
     let logs = tape.values(plan);
     let mut slopes = vec![0.0; logs.len()];
     let (mut loss, mut first) = (0.0, 0);
-    for own in taught {
+    for own in &taught {
         let cells = first..first + own.jobs.len() * usize::from(own.cores);
         loss += own.loss(&logs[cells.clone()], share, &mut slopes[cells.clone()]);
         first = cells.end;
@@ -130,7 +150,7 @@ fn log_plans<D: Device<Real = f32>>(
     tape: &mut Tape<'_, D>,
     q: Var,
     rows: &OutputRows,
-    taught: &[&TaughtMatching],
+    taught: &[TaughtMatching],
 ) -> Var {
     let values = tape.values(q);
     let (mut from, mut offsets, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
@@ -179,7 +199,7 @@ mod tests {
         let q = [0.0, 0.3, 0.5, 9.0, -0.2, 0.4];
         let own = taught();
         let logs = with_plans(&q, |tape, q, rows| {
-            let plans = log_plans(&settings, tape, q, rows, &[&own, &own]);
+            let plans = log_plans(&settings, tape, q, rows, &[own.clone(), own.clone()]);
             tape.values(plans)
         });
         for (place, logs) in logs.chunks_exact(6).enumerate() {
@@ -192,6 +212,16 @@ mod tests {
                 assert!((log.exp() - share).abs() < 1e-4, "{} {share}", log.exp());
             }
         }
+    }
+
+    #[test]
+    fn the_best_jobs_and_those_that_were_taught_take_part() {
+        let jobs: Vec<(u32, Option<u16>)> = (1..=9).map(|row| (row, None)).collect();
+        let own = TaughtMatching { jobs, taught: vec![(7, None), (2, Some(1))], cores: 2 };
+        // Rows 3, 1, 6 and 4 are best. Jobs are counted from 0, rows from 1.
+        let narrow = own.narrowed(&[99.0, 8.0, 0.0, 9.0, 5.0, 1.0, 6.0, 2.0, 0.5, 3.0]);
+        assert_eq!(narrow.jobs.iter().map(|(row, _)| *row).collect::<Vec<_>>(), [1, 3, 4, 6, 8]);
+        assert_eq!(narrow.taught, [(4, None), (1, Some(1))]);
     }
 
     #[test]

@@ -64,8 +64,9 @@ impl Settings {
     fn recipe(&self, recipe: &Recipe, matching: Option<MatchingSettings>) -> Recipe {
         let mut recipe = Recipe { network: self.network, ..recipe.clone() };
         recipe.validation.runs = self.validation;
+        // What the teacher looks at, and where a job has run; not what the teacher would do, which the full tokens tell.
         let features = vec![Feature::Remaining, Feature::Criticality, Feature::Core];
-        recipe.tokens = Tokens::Custom(Box::new(Tokenizer { features, ..Tokenizer::paper() }));
+        recipe.tokens = Tokens::Custom(Box::new(Tokenizer { features, ..Tokenizer::full() }));
         for stage in &mut recipe.stage {
             stage.phases = self.phases;
             if let Method::Cloning(settings) = &mut stage.method {
