@@ -6,6 +6,7 @@ use serde::Serialize;
 use temponet::stages::{Mapper, Observation, Scale};
 use temponet::{Mapping, Model};
 use temponet_infer::{AttentionWork, Network, NetworkOptions, Rows, Rule, Sparsity};
+use temponet_task::JobId;
 
 use super::{MeasureError, Scene, chosen, control};
 use crate::stats::nearest_quantile;
@@ -73,6 +74,8 @@ pub struct MethodFigures {
     pub bytes: u64,
     /// Number of decisions in which other jobs get the cores than with dense attention.
     pub differing: u64,
+    /// Mean share of the chosen jobs that dense attention chooses, too; 0 to 1.
+    pub shared: f64,
 }
 
 /// Figures for one number of jobs, each with a row of its own in deadline order.
@@ -106,7 +109,8 @@ pub struct AttentionEffort {
     pub seconds: f64,
 }
 
-/// Measures a model with one number of jobs and the fastest kernel. The methods take turns. Each decision is of other jobs.
+/// Measures a model with one number of jobs and the fastest kernel. The methods take turns, and are compared with the first, which should be
+/// [`Method::Dense`]. Each decision is of other jobs.
 pub fn measure(
     model: &Model,
     jobs: usize,
@@ -118,7 +122,7 @@ pub fn measure(
     let (mut observation, mut mapper, mut q) = (Observation::default(), Mapper::default(), Vec::new());
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); methods.len()];
     let mut work: Vec<AttentionWork> = vec![AttentionWork::default(); methods.len()];
-    let (mut differing, mut decisions) = (vec![0; methods.len()], 0);
+    let (mut differing, mut shared, mut decisions) = (vec![0; methods.len()], vec![0.0; methods.len()], 0);
     let queries = (shape.layers * shape.heads * (jobs + 1)).max(1) as f64;
     let mut kept = None;
     let begin = Instant::now();
@@ -131,7 +135,7 @@ pub fn measure(
             network.forward(&rows, &mut q);
             network.attention_work().pairs as f64 / queries
         });
-        let mut dense = None;
+        let mut dense: Option<Vec<JobId>> = None;
         for (place, method) in methods.iter().enumerate() {
             let rows = Rows { sparsity: method.sparsity(jobs, keys), ..rows };
             let begin = Instant::now();
@@ -142,10 +146,10 @@ pub fn measure(
             }
             let values = observation.jobs().iter().map(|(id, row)| (*id, q[*row as usize]));
             let assigned = chosen(&mut mapper, Mapping::Greedy, values, &view);
-            match method {
-                Method::Dense => dense = Some(assigned),
-                _ => differing[place] += u64::from(dense.as_ref().is_some_and(|dense| *dense != assigned)),
-            }
+            let dense = dense.get_or_insert_with(|| assigned.clone());
+            differing[place] += u64::from(*dense != assigned);
+            let same = assigned.iter().filter(|job| dense.contains(job)).count();
+            shared[place] += same as f64 / assigned.len().max(1) as f64;
         }
         decisions += 1;
     }
@@ -165,6 +169,7 @@ pub fn measure(
             scored,
             bytes: work[place].bytes,
             differing: differing[place],
+            shared: shared[place] / decisions.max(1) as f64,
         }
     };
     let methods = methods.iter().enumerate().map(figures).collect();
