@@ -32,16 +32,12 @@ pub(crate) fn keep_top(logits: &mut [f32], keep: usize, order: &mut [i32]) {
         }
     }
     let least = (prefix ^ SIGN) as i32;
-    // If too many reach it, the last ones of those that equal it are dropped.
-    let mut dropped = kept - keep;
-    for (logit, rank) in jobs.iter_mut().zip(&*order).rev() {
-        if *rank < least {
-            *logit = NEVER;
-        } else if *rank == least && dropped > 0 {
-            *logit = NEVER;
-            dropped -= 1;
-        }
+    for (logit, rank) in jobs.iter_mut().zip(&*order) {
+        *logit = if *rank >= least { *logit } else { NEVER };
     }
+    // If too many reach it, the last ones of those that equal it are dropped.
+    let equal = jobs.iter_mut().zip(&*order).rev().filter(|(_, rank)| **rank == least);
+    equal.take(kept - keep).for_each(|(logit, _)| *logit = NEVER);
 }
 
 const SIGN: u32 = 1 << 31;
