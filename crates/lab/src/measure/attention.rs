@@ -72,6 +72,8 @@ pub struct MethodFigures {
     pub scored: f64,
     /// Bytes of keys and values that the kernel read in the first decision, over all heads and layers; see [`AttentionWork::bytes`].
     pub bytes: u64,
+    /// Number of decisions that were taken and compared.
+    pub decisions: u64,
     /// Number of decisions in which other jobs get the cores than with dense attention.
     pub differing: u64,
     /// Mean share of the chosen jobs that dense attention chooses, too; 0 to 1.
@@ -85,8 +87,6 @@ pub struct AttentionFigures {
     pub jobs: usize,
     /// Number of layers of the network.
     pub layers: usize,
-    /// Number of decisions compared.
-    pub decisions: u64,
     /// Figures of each method.
     pub methods: Vec<MethodFigures>,
     /// Time of one step of the control loop, in nanoseconds.
@@ -109,9 +109,26 @@ pub struct AttentionEffort {
     pub seconds: f64,
 }
 
+/// Measures a model with one number of jobs and the fastest kernel; the methods take turns. [`Method::TopKeys`] is measured after the others, because it
+/// takes so long that a busy machine would interrupt whatever comes next.
+pub fn measure(
+    model: &Model,
+    jobs: usize,
+    methods: &[Method],
+    effort: AttentionEffort,
+) -> Result<AttentionFigures, MeasureError> {
+    let quick: Vec<Method> = methods.iter().copied().filter(|method| *method != Method::TopKeys).collect();
+    let mut figures = measure_in_turns(model, jobs, &quick, effort)?;
+    if methods.contains(&Method::TopKeys) {
+        let slow = measure_in_turns(model, jobs, &[Method::Dense, Method::TopKeys], effort)?;
+        figures.methods.extend(slow.methods.into_iter().filter(|figures| figures.method == Method::TopKeys));
+    }
+    Ok(figures)
+}
+
 /// Measures a model with one number of jobs and the fastest kernel. The methods take turns, and are compared with the first, which should be
 /// [`Method::Dense`]. Each decision is of other jobs.
-pub fn measure(
+fn measure_in_turns(
     model: &Model,
     jobs: usize,
     methods: &[Method],
@@ -168,10 +185,11 @@ pub fn measure(
             keys,
             scored,
             bytes: work[place].bytes,
+            decisions,
             differing: differing[place],
             shared: shared[place] / decisions.max(1) as f64,
         }
     };
     let methods = methods.iter().enumerate().map(figures).collect();
-    Ok(AttentionFigures { jobs, layers: shape.layers, decisions, methods, control_ns: control() })
+    Ok(AttentionFigures { jobs, layers: shape.layers, methods, control_ns: control() })
 }

@@ -53,8 +53,7 @@ impl Measured {
 
     /// Share of decisions of the built-in model in which other jobs are chosen than with dense attention.
     fn differing(&self, method: Method) -> f64 {
-        let differing = self.decided.of(method).map_or(0, |figures| figures.differing);
-        differing as f64 / self.decided.decisions.max(1) as f64
+        self.decided.of(method).map_or(0.0, |figures| figures.differing as f64 / figures.decisions.max(1) as f64)
     }
 }
 
