@@ -45,8 +45,8 @@ pub(crate) struct Scratch<E: Engine> {
     pub(crate) no_bias: Aligned<f32>,
     /// Greatest magnitude of a key's bias.
     pub(crate) most_bias: f32,
-    /// Logits of one query in any order, for explicit top-k.
-    order: Vec<f32>,
+    /// Logits of one query as whole numbers, for explicit top-k.
+    order: Vec<i32>,
     /// Working memory of sparse attention; empty until it is first used.
     pub(crate) sparse: SparseScratch<E>,
     /// What the attention of the last pass has read.
@@ -82,7 +82,7 @@ impl<E: Engine> Scratch<E> {
             key_weights: Aligned::new(capacity),
             no_bias: Aligned::new(head_columns),
             most_bias: 0.0,
-            order: vec![0.0; capacity],
+            order: vec![0; capacity],
             sparse: SparseScratch::default(),
             work: AttentionWork::default(),
         }

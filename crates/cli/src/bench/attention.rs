@@ -30,7 +30,7 @@ pub fn text(figures: &[AttentionFigures]) -> String {
             format!("{:.0}", figures.keys),
             format!("{:.0}", figures.scored),
             format!("{:.2} MB", figures.bytes as f64 / 1e6),
-            format!("{} of {}", figures.differing, all.decisions),
+            format!("{} of {}", figures.differing, figures.decisions),
             format!("{:.3}", all.control_ns),
         ]
     };

@@ -25,7 +25,9 @@ impl KeptKeys {
         let mut choice = Choice::default();
         choice.cut(sparsity, jobs);
         choice.pick(sparsity.keep, width, width, query_sums, key_sums);
-        let mut kept = KeptKeys { queries: vec![0..1], starts: vec![0, jobs + 1], rows: (0..=jobs as u32).collect() };
+        let idle = std::iter::once(0..1);
+        let mut kept =
+            KeptKeys { queries: idle.collect(), starts: vec![0, jobs + 1], rows: (0..=jobs as u32).collect() };
         for (place, block) in choice.blocks().iter().enumerate() {
             let looked_into = |other: &usize| choice.looked_into(place).contains(&(*other as u32));
             let is_representative = |row: &u32| choice.representatives().contains(row);

@@ -6,6 +6,7 @@ use serde::Serialize;
 use temponet::stages::{Mapper, Observation, Scale};
 use temponet::{Mapping, Model};
 use temponet_infer::{AttentionWork, Network, NetworkOptions, Rows, Rule, Sparsity};
+use temponet_task::JobId;
 
 use super::{MeasureError, Scene, chosen, control};
 use crate::stats::nearest_quantile;
@@ -71,8 +72,12 @@ pub struct MethodFigures {
     pub scored: f64,
     /// Bytes of keys and values that the kernel read in the first decision, over all heads and layers; see [`AttentionWork::bytes`].
     pub bytes: u64,
+    /// Number of decisions that were taken and compared.
+    pub decisions: u64,
     /// Number of decisions in which other jobs get the cores than with dense attention.
     pub differing: u64,
+    /// Mean share of the chosen jobs that dense attention chooses, too; 0 to 1.
+    pub shared: f64,
 }
 
 /// Figures for one number of jobs, each with a row of its own in deadline order.
@@ -82,8 +87,6 @@ pub struct AttentionFigures {
     pub jobs: usize,
     /// Number of layers of the network.
     pub layers: usize,
-    /// Number of decisions compared.
-    pub decisions: u64,
     /// Figures of each method.
     pub methods: Vec<MethodFigures>,
     /// Time of one step of the control loop, in nanoseconds.
@@ -106,8 +109,26 @@ pub struct AttentionEffort {
     pub seconds: f64,
 }
 
-/// Measures a model with one number of jobs and the fastest kernel. The methods take turns. Each decision is of other jobs.
+/// Measures a model with one number of jobs and the fastest kernel; the methods take turns. [`Method::TopKeys`] is measured after the others, because it
+/// takes so long that a busy machine would interrupt whatever comes next.
 pub fn measure(
+    model: &Model,
+    jobs: usize,
+    methods: &[Method],
+    effort: AttentionEffort,
+) -> Result<AttentionFigures, MeasureError> {
+    let quick: Vec<Method> = methods.iter().copied().filter(|method| *method != Method::TopKeys).collect();
+    let mut figures = measure_in_turns(model, jobs, &quick, effort)?;
+    if methods.contains(&Method::TopKeys) {
+        let slow = measure_in_turns(model, jobs, &[Method::Dense, Method::TopKeys], effort)?;
+        figures.methods.extend(slow.methods.into_iter().filter(|figures| figures.method == Method::TopKeys));
+    }
+    Ok(figures)
+}
+
+/// Measures a model with one number of jobs and the fastest kernel. The methods take turns, and are compared with the first, which should be
+/// [`Method::Dense`]. Each decision is of other jobs.
+fn measure_in_turns(
     model: &Model,
     jobs: usize,
     methods: &[Method],
@@ -118,7 +139,7 @@ pub fn measure(
     let (mut observation, mut mapper, mut q) = (Observation::default(), Mapper::default(), Vec::new());
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); methods.len()];
     let mut work: Vec<AttentionWork> = vec![AttentionWork::default(); methods.len()];
-    let (mut differing, mut decisions) = (vec![0; methods.len()], 0);
+    let (mut differing, mut shared, mut decisions) = (vec![0; methods.len()], vec![0.0; methods.len()], 0);
     let queries = (shape.layers * shape.heads * (jobs + 1)).max(1) as f64;
     let mut kept = None;
     let begin = Instant::now();
@@ -131,7 +152,7 @@ pub fn measure(
             network.forward(&rows, &mut q);
             network.attention_work().pairs as f64 / queries
         });
-        let mut dense = None;
+        let mut dense: Option<Vec<JobId>> = None;
         for (place, method) in methods.iter().enumerate() {
             let rows = Rows { sparsity: method.sparsity(jobs, keys), ..rows };
             let begin = Instant::now();
@@ -142,10 +163,10 @@ pub fn measure(
             }
             let values = observation.jobs().iter().map(|(id, row)| (*id, q[*row as usize]));
             let assigned = chosen(&mut mapper, Mapping::Greedy, values, &view);
-            match method {
-                Method::Dense => dense = Some(assigned),
-                _ => differing[place] += u64::from(dense.as_ref().is_some_and(|dense| *dense != assigned)),
-            }
+            let dense = dense.get_or_insert_with(|| assigned.clone());
+            differing[place] += u64::from(*dense != assigned);
+            let same = assigned.iter().filter(|job| dense.contains(job)).count();
+            shared[place] += same as f64 / assigned.len().max(1) as f64;
         }
         decisions += 1;
     }
@@ -164,9 +185,11 @@ pub fn measure(
             keys,
             scored,
             bytes: work[place].bytes,
+            decisions,
             differing: differing[place],
+            shared: shared[place] / decisions.max(1) as f64,
         }
     };
     let methods = methods.iter().enumerate().map(figures).collect();
-    Ok(AttentionFigures { jobs, layers: shape.layers, decisions, methods, control_ns: control() })
+    Ok(AttentionFigures { jobs, layers: shape.layers, methods, control_ns: control() })
 }

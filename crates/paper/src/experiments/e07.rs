@@ -4,7 +4,7 @@ use serde::Deserialize;
 use temponet::Model;
 use temponet::stages::Tokenizer;
 
-use crate::{Context, Estimate, Findings, FindingsTable, Line, ReproduceError, Unit};
+use crate::{Better, Context, Estimate, Findings, FindingsTable, Line, ReproduceError, Unit};
 use temponet_lab::measure::attention::{AttentionEffort, AttentionFigures, Method, MethodFigures, measure};
 use temponet_lab::stats::mean;
 use temponet_page::charts::bars;
@@ -46,10 +46,14 @@ impl Measured {
         mean(&self.all(method, |_, figures| figures.ns_p50))
     }
 
+    /// Share of the jobs that the built-in model chooses with dense attention, too.
+    fn shared(&self, method: Method) -> f64 {
+        self.decided.of(method).map_or(0.0, |figures| figures.shared)
+    }
+
     /// Share of decisions of the built-in model in which other jobs are chosen than with dense attention.
     fn differing(&self, method: Method) -> f64 {
-        let differing = self.decided.of(method).map_or(0, |figures| figures.differing);
-        differing as f64 / self.decided.decisions.max(1) as f64
+        self.decided.of(method).map_or(0.0, |figures| figures.differing as f64 / figures.decisions.max(1) as f64)
     }
 }
 
@@ -107,6 +111,7 @@ fn add_lines(findings: &mut Findings, judged: &Measured, batch: f64) {
     for method in [Method::Sparse, Method::BlockDrop, Method::TopKeys] {
         let name = if method == Method::Sparse { String::new() } else { format!("{}_", method.name()) };
         findings.add(Line::lower(format!("{name}other_decisions"), Unit::Share, judged.differing(method)));
+        findings.add(Line::new(format!("{name}same_jobs"), Unit::Share, Better::Higher, judged.shared(method)));
     }
 }
 
@@ -128,6 +133,7 @@ fn table(all: &[Measured]) -> FindingsTable {
                 format!("{:.0}", counted(|figures| figures.scored)),
                 format!("{:.2}", counted(|figures| figures.bytes as f64) / 1e6),
                 format!("{:.0}%", 100.0 * measured.differing(method)),
+                format!("{:.0}%", 100.0 * measured.shared(method)),
             ]);
         }
     }
@@ -140,6 +146,7 @@ fn table(all: &[Measured]) -> FindingsTable {
         "scored per query",
         "keys and values read, MB",
         "other decisions",
+        "same jobs",
     ];
     FindingsTable::new("Dense, sparse, and two rivals with as many keys", &header, rows)
 }
@@ -153,10 +160,12 @@ fn beside(findings: &Findings, all: &[Measured]) -> String {
     };
     format!(
         "the paper's {} ms per layer are of a V100; on this processor a network with sparse attention takes, beside our dense kernel, {}; other jobs than \
-         with dense attention are chosen in {} of the decisions (built-in model, trained with dense attention)",
+         with dense attention are chosen in {} of the decisions (built-in model, trained with dense attention), and {} of the \
+         chosen jobs are the same",
         findings.paper_value("latency_per_layer"),
         all.iter().map(ratio).collect::<Vec<_>>().join(", "),
         findings.percent("other_decisions"),
+        findings.percent("same_jobs"),
     )
 }
 
