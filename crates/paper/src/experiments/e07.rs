@@ -16,8 +16,10 @@ struct Settings {
     jobs: Vec<usize>,
     /// The number of jobs that is judged, one of these: the paper's.
     judged: usize,
-    /// Number of decisions per measurement.
+    /// Number of decisions per measurement of time.
     passes: u64,
+    /// Number of decisions that are compared; they are not timed, so their number does not depend on the machine.
+    decisions: u64,
     /// Time after which a measurement begins no further decision, in seconds.
     seconds: f64,
     /// Number of decisions in a batch.
@@ -64,11 +66,12 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let shape = Model::random(Tokenizer::full(), 1);
     let built_in = Model::built_in().map_err(|error| wrong(&error))?;
     let effort = AttentionEffort { passes: settings.passes, seconds: settings.seconds };
+    let compared = AttentionEffort { passes: settings.decisions, seconds: f64::INFINITY };
     let mut all = Vec::new();
     for &jobs in &settings.jobs {
-        let of = |model: &Model| measure(model, jobs, &Method::ALL, effort).map_err(|error| wrong(&error));
-        let timed = (0..settings.repeats).map(|_| of(&shape)).collect::<Result<_, _>>()?;
-        all.push(Measured { jobs, timed, decided: of(&built_in)? });
+        let of = |model: &Model, effort| measure(model, jobs, &Method::ALL, effort).map_err(|error| wrong(&error));
+        let timed = (0..settings.repeats).map(|_| of(&shape, effort)).collect::<Result<_, _>>()?;
+        all.push(Measured { jobs, timed, decided: of(&built_in, compared)? });
     }
     let Some(judged) = all.iter().find(|measured| measured.jobs == settings.judged) else {
         return Err(context.protocol_error("the judged number of jobs is not measured"));
