@@ -48,7 +48,7 @@ fn pair(deadlines: [u64; 2]) -> TaskSet {
 
 fn small(method: Method, phases: u64) -> Recipe {
     let mut recipe = Recipe { stage: vec![stage(phases, method)], seed: 2, ..Recipe::default() };
-    recipe.network = NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 16, slots: None };
+    recipe.network = NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 16, ..NetworkShape::default() };
     recipe.optimizer.rate = 2e-3;
     (recipe.validation.runs, recipe.validation.length) = (2, 200.0);
     recipe
