@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use serde::Serialize;
-use temponet::Tuning;
 use temponet_paper::{ALL, Cache, DeviceTrainer, Experiment, Findings, Line, Mode, Trainer, Verdict, page};
 use temponet_train::TrainingDevice;
 
@@ -65,9 +64,7 @@ pub fn run(args: Args) -> Result<()> {
         (_, true) => Mode::Smallest,
         _ => Mode::Quick,
     };
-    let mut roster = args.model.roster()?;
-    // The experiments are about the network, so it is the network that decides.
-    roster.options.tuning = Tuning::Off;
+    let roster = args.model.roster()?;
     let cache = Cache::open(&args.cache.clone().unwrap_or_else(Cache::default_folder))?;
     let trainer = trainer(&args.device)?;
     // The output is claimed first, so that a path that cannot be written does not waste hours.
