@@ -1,10 +1,13 @@
-// Attention of one layer for the benchmark, dense and sparse, with rows in deadline order and the idle row first. SIZE (columns of a head, 32) is defined at
-// compile time. A block has up to 32 queries of one head of one sample, eight of them per warp. All logits of the queries are kept in shared memory. Neither
+// Attention of one layer for the benchmark, dense, sparse and by two rivals, with rows in deadline order and the idle row first. SIZE (columns of a head, 32)
+// is defined at compile time. A block has up to 32 queries of one head of one sample, eight of them per warp. All logits of the queries are kept in shared memory. No
 // kernel writes the attention weights to global memory.
 //
 // Sparse attention takes three steps. `summarize` sums up the queries and the keys of each block of rows. `choose` scores each block's queries with the means
 // of the keys of the blocks of other chunks, and writes a list of the rows that the queries keep: the idle row, their own chunk, the best blocks, and the
 // middle row of every chunk. `sparse` is the dense kernel over these lists: only kept keys are loaded and scored, once for all queries of a block.
+//
+// Block-drop is the same three steps without chunks: the idle row and the best blocks of all. `top_keys` is the dense kernel in which each query keeps its best
+// keys: it scores all of them.
 
 #define QUERIES 32
 #define KEYS 64
@@ -18,7 +21,7 @@ struct Shape {
     float scale;
 };
 
-// Blocks of rows: their number, the length of a chunk, the number of blocks of other chunks to look into, and the room for a list.
+// Blocks of rows: their number, the length of a chunk (0: there are no chunks), the number of blocks of other chunks to look into, and the room for a list.
 struct Cut {
     int blocks, chunk, keep, longest;
 };
@@ -29,7 +32,7 @@ struct Part {
     const int *list;
 };
 
-__device__ __forceinline__ float warp_sum(float value) {
+template <class T> __device__ __forceinline__ T warp_sum(T value) {
     for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
     return value;
 }
@@ -104,8 +107,37 @@ __device__ __forceinline__ void score(Shape shape, Part part, int padded, const 
     __syncwarp();
 }
 
-// Attention of the part's queries. The data begin at the head's columns of the sample's first row.
-__device__ __forceinline__ void attend(Shape shape, Part part, const float *q, const float *k, const float *v, float *out) {
+// A whole number in the order of the logits.
+__device__ __forceinline__ unsigned rank_of(float logit) {
+    unsigned bits = __float_as_uint(logit);
+    return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+// Masks all but the idle row's logit and the `keep` greatest of the others; of equal ones the earlier stay. A warp has a row. The least kept logit is found bit
+// by bit.
+__device__ __forceinline__ void keep_top(float *row, int count, int keep) {
+    int lane = threadIdx.x % 32, kept = count - 1;
+    if (keep >= kept) return;
+    unsigned least = 0;
+    for (int bit = 31; bit >= 0 && kept != keep; bit--) {
+        unsigned candidate = least | 1u << bit;
+        int reached = 0;
+        for (int j = 1 + lane; j < count; j += 32) reached += rank_of(row[j]) >= candidate;
+        reached = warp_sum(reached);
+        if (reached >= keep) least = candidate, kept = reached;
+    }
+    for (int j = 1 + lane; j < count; j += 32)
+        if (rank_of(row[j]) < least) row[j] = NOWHERE;
+    __syncwarp();
+    if (lane == 0)
+        for (int j = count - 1; kept > keep; j--)
+            if (rank_of(row[j]) == least) row[j] = NOWHERE, kept--;
+    __syncwarp();
+}
+
+// Attention of the part's queries to all keys, or to the `keep` best ones if TOP. The data begin at the head's columns of the sample's first row.
+template <bool TOP>
+__device__ __forceinline__ void attend(Shape shape, Part part, int keep, const float *q, const float *k, const float *v, float *out) {
     extern __shared__ float4 shared[];
     float *queries = (float *)shared, *rows = queries + QUERIES * STRIDE, *logits = rows + KEYS * STRIDE;
     int padded = (part.count + KEYS - 1) / KEYS * KEYS;
@@ -118,6 +150,8 @@ __device__ __forceinline__ void attend(Shape shape, Part part, const float *q, c
 #pragma unroll
     for (int e = 0; e < EACH; e++) {
         float *row = logits + (own + e) * padded;
+        // The idle row, the first, attends to all rows.
+        if (TOP && part.first + own + e > 0) keep_top(row, part.count, keep);
         float most = NOWHERE, sum = 0.0f;
         for (int j = lane; j < padded; j += 32) most = fmaxf(most, row[j]);
         most = warp_greatest(most);
@@ -165,7 +199,15 @@ dense(Shape shape, const float *q, const float *k, const float *v, float *out) {
     int first = blockIdx.y * QUERIES;
     Part part = {first, min(QUERIES, shape.rows - first), shape.rows, nullptr};
     size_t at = first_of(shape);
-    attend(shape, part, q + at, k + at, v + at, out + at);
+    attend<false>(shape, part, 0, q + at, k + at, v + at, out + at);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+top_keys(Shape shape, int keep, const float *q, const float *k, const float *v, float *out) {
+    int first = blockIdx.y * QUERIES;
+    Part part = {first, min(QUERIES, shape.rows - first), shape.rows, nullptr};
+    size_t at = first_of(shape);
+    attend<true>(shape, part, keep, q + at, k + at, v + at, out + at);
 }
 
 // The idle row's query, which attends to all rows.
@@ -173,7 +215,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
 idle(Shape shape, const float *q, const float *k, const float *v, float *out) {
     Part part = {0, 1, shape.rows, nullptr};
     size_t at = first_of(shape);
-    attend(shape, part, q + at, k + at, v + at, out + at);
+    attend<false>(shape, part, 0, q + at, k + at, v + at, out + at);
 }
 
 // Tiles of up to 32 queries, each with its block, its first row and its number of queries.
@@ -184,7 +226,7 @@ sparse(Shape shape, Cut cut, const int *tiles, const int *lists, const int *coun
     size_t list = (size_t)(blockIdx.x / shape.heads) * cut.blocks + tile[0];
     Part part = {tile[1], tile[2], counts[list], lists + list * cut.longest};
     size_t at = first_of(shape);
-    attend(shape, part, q + at, k + at, v + at, out + at);
+    attend<false>(shape, part, 0, q + at, k + at, v + at, out + at);
 }
 
 // Sum of the queries of each block, and mean of its keys, over the columns of all heads. `spans` has the first row and the number of rows of each block.
@@ -209,7 +251,7 @@ extern "C" __global__ void choose(Shape shape, Cut cut, const int *spans, const 
     int *places = (int *)(scores + cut.blocks), *looked = places + cut.blocks + 1;
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32, jobs = shape.rows - 1;
     size_t sample = (size_t)blockIdx.x * cut.blocks, own = sample + blockIdx.y;
-    int chunk = (spans[2 * blockIdx.y] - 1) / cut.chunk;
+    int chunk = cut.chunk ? (spans[2 * blockIdx.y] - 1) / cut.chunk : -1;
     const float *query = sums + own * 2 * shape.columns;
     for (int other = warp; other < cut.blocks; other += warps) {
         const float *key = sums + (sample + other) * 2 * shape.columns + shape.columns;
@@ -220,14 +262,14 @@ extern "C" __global__ void choose(Shape shape, Cut cut, const int *spans, const 
     }
     __syncthreads();
     for (int other = threadIdx.x; other < cut.blocks; other += blockDim.x) {
-        int first = spans[2 * other], len = spans[2 * other + 1], of = (first - 1) / cut.chunk, better = 0;
+        int first = spans[2 * other], len = spans[2 * other + 1], of = cut.chunk ? (first - 1) / cut.chunk : 0, better = 0;
         for (int j = 0; j < cut.blocks; j++) {
-            bool is_candidate = (spans[2 * j] - 1) / cut.chunk != chunk;
+            bool is_candidate = !cut.chunk || (spans[2 * j] - 1) / cut.chunk != chunk;
             better += is_candidate && (scores[j] > scores[other] || (scores[j] == scores[other] && j < other));
         }
         bool is_looked_into = of == chunk || better < cut.keep;
         int begin = 1 + of * cut.chunk, middle = begin + (min(cut.chunk, jobs + 1 - begin) - 1) / 2;
-        bool has_middle = middle >= first && middle < first + len;
+        bool has_middle = cut.chunk && middle >= first && middle < first + len;
         looked[other] = is_looked_into ? -1 : middle;
         places[1 + other] = is_looked_into ? len : has_middle;
     }

@@ -1,9 +1,9 @@
-//! The paper's micro-benchmark of sparse attention: one layer on a GPU, rows in deadline order, sparse compared with dense attention. Prints JSON.
+//! The paper's micro-benchmark of sparse attention: one layer on a GPU, rows in deadline order, sparse attention compared with dense attention and with two
+//! rivals, which get as many keys. Prints JSON.
 //!
 //!     cargo run --release -p temponet-grad --features cuda --example attention_cuda [-- JOBS BATCH]
 //!
-//! Both are checked against the CPU before they are timed. Times are medians between events on the GPU's own stream; that of sparse attention includes the
-//! choice of the keys. The inputs stay in the caches as the pass before left them, as the activations of a network do.
+//! All are checked against the CPU before they are timed. Times are medians between events on the GPU's own stream; they include the choice of the keys. The inputs stay in the caches as the pass before left them, as the activations of a network do.
 
 #![allow(unsafe_code)]
 
@@ -29,7 +29,7 @@ const KEYS: usize = 64;
 const THREADS: u32 = 128;
 const WARM_UP: usize = 50;
 const TIMED: usize = 300;
-/// Greatest allowed difference from the CPU's result, and of the scores of two blocks that rounding may swap.
+/// Greatest allowed difference from the CPU's result, and of two scores that rounding may swap.
 const CLOSE: f64 = 1e-5;
 const CLOSE_SCORE: f64 = 1e-3;
 
@@ -58,11 +58,11 @@ unsafe impl DeviceRepr for Shape {}
 // SAFETY: as above.
 unsafe impl DeviceRepr for Cut {}
 
-/// Sparsity of the paper: rows per chunk, rows per block, and blocks of other chunks that are looked into.
+/// Which keys are kept: rows per chunk (none: block-drop, which knows no chunks), rows per block, and blocks that are looked into.
 #[derive(Clone, Copy)]
 struct Sparsity {
     jobs: usize,
-    chunk: usize,
+    chunk: Option<usize>,
     block: usize,
     keep: usize,
 }
@@ -72,11 +72,22 @@ impl Sparsity {
         let n = jobs as f64;
         let block = n.sqrt().ceil() as usize;
         let keep = if jobs <= 100 { (block / 10).max(1) } else { block.ilog2() as usize + 1 };
-        Sparsity { jobs, chunk: jobs.div_ceil((n.ln().ceil() as usize).max(1)), block, keep }
+        Sparsity { jobs, chunk: Some(jobs.div_ceil((n.ln().ceil() as usize).max(1))), block, keep }
+    }
+
+    /// Block-drop with about this many keys per query.
+    fn block_drop(jobs: usize, keys: f64) -> Sparsity {
+        let block = Sparsity::paper(jobs).block;
+        Sparsity { jobs, chunk: None, block, keep: ((keys - 1.0) / block as f64).round().max(1.0) as usize }
+    }
+
+    fn chunk_len(self) -> usize {
+        self.chunk.unwrap_or(self.jobs)
     }
 
     fn chunks(self) -> impl Iterator<Item = Range<usize>> {
-        (0..self.jobs).step_by(self.chunk).map(move |start| 1 + start..1 + (start + self.chunk).min(self.jobs))
+        let chunk = self.chunk_len();
+        (0..self.jobs).step_by(chunk).map(move |start| 1 + start..1 + (start + chunk).min(self.jobs))
     }
 
     /// Rows of each block. Blocks do not cross the border of a chunk.
@@ -88,17 +99,17 @@ impl Sparsity {
         self.chunks().flat_map(of).collect()
     }
 
-    fn chunk_of(self, row: usize) -> usize {
-        (row - 1) / self.chunk
+    fn is_of_one_chunk(self, a: usize, b: usize) -> bool {
+        self.chunk.is_some_and(|chunk| (a - 1) / chunk == (b - 1) / chunk)
     }
 
     /// Greatest length of a list.
     fn longest(self) -> usize {
-        1 + self.chunks().count() + self.chunk + self.keep * self.block
+        1 + self.chunk.map_or(0, |chunk| chunk + self.chunks().count()) + self.keep * self.block
     }
 
     /// Checks the list of a block of one sample: it is the idle row, the own chunk, each chunk's middle row, and as many blocks of other chunks as are kept,
-    /// none of which has a lower score than another one, except for rounding.
+    /// none of which has a lower score than another one, except for rounding. Without chunks it is the idle row and the kept blocks.
     fn check(self, own: &Range<usize>, list: &[i32], [q, k]: [&[f32]; 2]) -> Result<(), String> {
         let is_listed = |row: usize| list.contains(&(row as i32));
         let blocks = self.blocks();
@@ -108,10 +119,11 @@ impl Sparsity {
         let score = |rows: &Range<usize>| -> f64 {
             (0..WIDTH).map(|column| sum(q, own, column) * sum(k, rows, column)).sum::<f64>() / rows.len() as f64
         };
-        let middles: Vec<usize> = self.chunks().map(|chunk| chunk.start + (chunk.len() - 1) / 2).collect();
+        let middle = |chunk: Range<usize>| self.chunk.map(|_| chunk.start + (chunk.len() - 1) / 2);
+        let middles: Vec<usize> = self.chunks().filter_map(middle).collect();
         let (mut looked_into, mut others, mut expected) = (Vec::new(), Vec::new(), vec![0]);
         for rows in blocks {
-            if self.chunk_of(rows.start) == self.chunk_of(own.start) {
+            if self.is_of_one_chunk(rows.start, own.start) {
                 expected.extend(rows);
             } else if rows.clone().all(is_listed) && (rows.len() > 1 || !middles.contains(&rows.start)) {
                 looked_into.push(score(&rows));
@@ -138,45 +150,71 @@ impl Sparsity {
     }
 }
 
-/// Attention of one sample on the CPU, in double precision. `kept` has the rows that each query attends to.
-fn reference(kept: impl Fn(usize) -> Vec<usize>, rows: usize, [q, k, v]: [&[f32]; 3]) -> Vec<f64> {
-    let scale = 1.0 / (SIZE as f64).sqrt();
-    let mut out = vec![0.0; rows * WIDTH];
-    for query in 0..rows {
-        let kept = kept(query);
-        for head in 0..HEADS {
-            let part = |data: &[f32], row: usize| -> [f64; SIZE] {
-                std::array::from_fn(|c| f64::from(data[row * WIDTH + head * SIZE + c]))
-            };
-            let own = part(q, query);
-            let dot = |row: &usize| own.iter().zip(part(k, *row)).map(|(a, b)| a * b).sum::<f64>() * scale;
-            let powers: Vec<f64> = kept.iter().map(|row| dot(row).exp()).collect();
-            let sum: f64 = powers.iter().sum();
-            for (row, power) in kept.iter().zip(&powers) {
-                for (c, value) in part(v, *row).iter().enumerate() {
-                    out[query * WIDTH + head * SIZE + c] += power / sum * value;
-                }
-            }
+/// The numbers of a row that belong to a head, in double precision.
+fn part(data: &[f32], row: usize, head: usize) -> [f64; SIZE] {
+    std::array::from_fn(|c| f64::from(data[row * WIDTH + head * SIZE + c]))
+}
+
+/// Logits of a query of one sample with all rows, for one head.
+fn logits(query: usize, head: usize, rows: usize, [q, k]: [&[f32]; 2]) -> Vec<f64> {
+    let own = part(q, query, head);
+    let dot = |row| own.iter().zip(part(k, row, head)).map(|(a, b)| a * b).sum::<f64>() / (SIZE as f64).sqrt();
+    (0..rows).map(dot).collect()
+}
+
+/// Attention of a query of one sample on the CPU, for one head. `kept` has the rows that it attends to.
+fn reference(kept: &[usize], logits: &[f64], head: usize, v: &[f32]) -> [f64; SIZE] {
+    let powers: Vec<f64> = kept.iter().map(|row| logits[*row].exp()).collect();
+    let (sum, mut out): (f64, _) = (powers.iter().sum(), [0.0; SIZE]);
+    for (row, power) in kept.iter().zip(&powers) {
+        for (out, value) in out.iter_mut().zip(part(v, *row, head)) {
+            *out += power / sum * value;
         }
     }
     out
 }
 
-/// The kernels, and everything in the GPU's memory.
-struct Bench {
-    stream: Arc<CudaStream>,
-    kernels: [CudaFunction; 5],
-    shape: Shape,
+/// The idle row and the `keep` rows with the greatest logits; none if rounding may swap the last of them.
+fn best_rows(logits: &[f64], keep: usize) -> Option<Vec<usize>> {
+    let mut rows: Vec<usize> = (1..logits.len()).collect();
+    rows.sort_by(|a, b| logits[*b].total_cmp(&logits[*a]));
+    let is_close = keep < rows.len() && logits[rows[keep - 1]] - logits[rows[keep]] < CLOSE;
+    rows.truncate(keep);
+    rows.push(0);
+    (!is_close).then_some(rows)
+}
+
+/// The rows that the queries keep, block by block, in the GPU's memory.
+struct Lists {
+    sparsity: Sparsity,
     cut: Cut,
-    batch: usize,
-    inputs: [CudaSlice<f32>; 3],
     /// First row and number of rows of each block; block, first row and number of queries of each tile.
     spans: CudaSlice<i32>,
     tiles: CudaSlice<i32>,
     sums: CudaSlice<f32>,
-    lists: CudaSlice<i32>,
+    rows: CudaSlice<i32>,
     counts: CudaSlice<i32>,
+}
+
+type Checked = (Vec<Vec<i32>>, f64);
+
+/// The kernels, and everything in the GPU's memory.
+struct Bench {
+    stream: Arc<CudaStream>,
+    kernels: Kernels,
+    shape: Shape,
+    batch: usize,
+    inputs: [CudaSlice<f32>; 3],
     out: CudaSlice<f32>,
+}
+
+struct Kernels {
+    dense: CudaFunction,
+    top_keys: CudaFunction,
+    summarize: CudaFunction,
+    choose: CudaFunction,
+    idle: CudaFunction,
+    sparse: CudaFunction,
 }
 
 /// Bytes of shared memory for attention to this many keys.
@@ -188,49 +226,97 @@ fn config(grid: (usize, usize), shared_mem_bytes: u32) -> LaunchConfig {
     LaunchConfig { grid_dim: (grid.0 as u32, grid.1 as u32, 1), block_dim: (THREADS, 1, 1), shared_mem_bytes }
 }
 
+impl Lists {
+    fn new(stream: &Arc<CudaStream>, sparsity: Sparsity, batch: usize) -> Result<Lists, Box<dyn Error>> {
+        let blocks = sparsity.blocks();
+        let spans: Vec<i32> = blocks.iter().flat_map(|rows| [rows.start as i32, rows.len() as i32]).collect();
+        let tile = |(block, rows): (usize, &Range<usize>)| {
+            let end = rows.end;
+            let of = move |first: usize| [block as i32, first as i32, QUERIES.min(end - first) as i32];
+            rows.clone().step_by(QUERIES).flat_map(of).collect::<Vec<i32>>()
+        };
+        let tiles: Vec<i32> = blocks.iter().enumerate().flat_map(tile).collect();
+        let longest = sparsity.longest();
+        let cut = [blocks.len(), sparsity.chunk.unwrap_or(0), sparsity.keep, longest].map(|number| number as i32);
+        Ok(Lists {
+            sparsity,
+            cut: Cut { blocks: cut[0], chunk: cut[1], keep: cut[2], longest: cut[3] },
+            spans: stream.clone_htod(&spans)?,
+            tiles: stream.clone_htod(&tiles)?,
+            sums: stream.alloc_zeros(batch * blocks.len() * 2 * WIDTH)?,
+            rows: stream.alloc_zeros(batch * blocks.len() * longest)?,
+            counts: stream.alloc_zeros(batch * blocks.len())?,
+        })
+    }
+
+    /// Copies the lists from the GPU, by sample and block.
+    fn read(&self, stream: &Arc<CudaStream>) -> Result<Vec<Vec<i32>>, Box<dyn Error>> {
+        let (rows, counts) = (stream.clone_dtoh(&self.rows)?, stream.clone_dtoh(&self.counts)?);
+        let lists = rows.chunks(self.sparsity.longest()).zip(counts);
+        Ok(lists.map(|(list, count)| list[..count as usize].to_vec()).collect())
+    }
+}
+
 impl Bench {
     fn dense(&mut self) -> Result<(), Box<dyn Error>> {
         let [q, k, v] = &self.inputs;
         let rows = self.shape.rows as usize;
-        let mut arguments = self.stream.launch_builder(&self.kernels[0]);
+        let mut arguments = self.stream.launch_builder(&self.kernels.dense);
         arguments.arg(&self.shape).arg(q).arg(k).arg(v).arg(&mut self.out);
         // SAFETY: the arguments are those of the kernel, and it reads no row beyond the shape.
         unsafe { arguments.launch(config((self.batch * HEADS, rows.div_ceil(QUERIES)), shared(rows))) }?;
         Ok(())
     }
 
-    fn choose(&mut self) -> Result<(), Box<dyn Error>> {
-        let ([q, k, _], blocks) = (&self.inputs, self.cut.blocks as usize);
-        let mut arguments = self.stream.launch_builder(&self.kernels[1]);
-        arguments.arg(&self.shape).arg(&self.cut).arg(&self.spans).arg(q).arg(k).arg(&mut self.sums);
+    fn top_keys(&mut self, keep: usize) -> Result<(), Box<dyn Error>> {
+        let [q, k, v] = &self.inputs;
+        let (rows, keep) = (self.shape.rows as usize, keep as i32);
+        let mut arguments = self.stream.launch_builder(&self.kernels.top_keys);
+        arguments.arg(&self.shape).arg(&keep).arg(q).arg(k).arg(v).arg(&mut self.out);
+        // SAFETY: the arguments are those of the kernel, and it reads no row beyond the shape.
+        unsafe { arguments.launch(config((self.batch * HEADS, rows.div_ceil(QUERIES)), shared(rows))) }?;
+        Ok(())
+    }
+
+    fn choose(&mut self, lists: &mut Lists) -> Result<(), Box<dyn Error>> {
+        let ([q, k, _], blocks) = (&self.inputs, lists.cut.blocks as usize);
+        let mut arguments = self.stream.launch_builder(&self.kernels.summarize);
+        arguments.arg(&self.shape).arg(&lists.cut).arg(&lists.spans).arg(q).arg(k).arg(&mut lists.sums);
         // SAFETY: the arguments are those of the kernel, and the spans are within the shape.
         unsafe { arguments.launch(config((self.batch, blocks), 0)) }?;
-        let mut arguments = self.stream.launch_builder(&self.kernels[2]);
-        arguments.arg(&self.shape).arg(&self.cut).arg(&self.spans).arg(&self.sums);
-        arguments.arg(&mut self.lists).arg(&mut self.counts);
+        let mut arguments = self.stream.launch_builder(&self.kernels.choose);
+        arguments.arg(&self.shape).arg(&lists.cut).arg(&lists.spans).arg(&lists.sums);
+        arguments.arg(&mut lists.rows).arg(&mut lists.counts);
         // SAFETY: the arguments are those of the kernel, and no list is longer than the longest.
         unsafe { arguments.launch(config((self.batch, blocks), 4 * (3 * blocks as u32 + 1))) }?;
         Ok(())
     }
 
-    fn sparse(&mut self) -> Result<(), Box<dyn Error>> {
+    /// Attention to the rows that have been chosen.
+    fn sparse(&mut self, lists: &Lists) -> Result<(), Box<dyn Error>> {
         let [q, k, v] = &self.inputs;
-        let (rows, tiles) = (self.shape.rows as usize, self.tiles.len() / 3);
-        let mut arguments = self.stream.launch_builder(&self.kernels[3]);
+        let (rows, tiles) = (self.shape.rows as usize, lists.tiles.len() / 3);
+        let mut arguments = self.stream.launch_builder(&self.kernels.idle);
         arguments.arg(&self.shape).arg(q).arg(k).arg(v).arg(&mut self.out);
         // SAFETY: the arguments are those of the kernel, and it reads no row beyond the shape.
         unsafe { arguments.launch(config((self.batch * HEADS, 1), shared(rows))) }?;
-        let mut arguments = self.stream.launch_builder(&self.kernels[4]);
-        arguments.arg(&self.shape).arg(&self.cut).arg(&self.tiles).arg(&self.lists).arg(&self.counts);
+        let mut arguments = self.stream.launch_builder(&self.kernels.sparse);
+        arguments.arg(&self.shape).arg(&lists.cut).arg(&lists.tiles).arg(&lists.rows).arg(&lists.counts);
         arguments.arg(q).arg(k).arg(v).arg(&mut self.out);
-        let most = shared(self.cut.longest as usize);
+        let most = shared(lists.cut.longest as usize);
         // SAFETY: the arguments are those of the kernel, and the lists have been chosen.
         unsafe { arguments.launch(config((self.batch * HEADS, tiles), most)) }?;
         Ok(())
     }
 
+    /// Chooses rows and attends to them.
+    fn choose_and_attend(&mut self, lists: &mut Lists) -> Result<(), Box<dyn Error>> {
+        self.choose(lists)?;
+        self.sparse(lists)
+    }
+
     /// Median time in milliseconds.
-    fn time(&mut self, run: impl Fn(&mut Bench) -> Result<(), Box<dyn Error>>) -> Result<f32, Box<dyn Error>> {
+    fn time(&mut self, mut run: impl FnMut(&mut Bench) -> Result<(), Box<dyn Error>>) -> Result<f32, Box<dyn Error>> {
         let mut times = Vec::new();
         for pass in 0..WARM_UP + TIMED {
             let start = self.stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT))?;
@@ -245,27 +331,66 @@ impl Bench {
         Ok(times[TIMED / 2])
     }
 
-    /// Greatest difference of the first and the last sample from the CPU's result. `kept` has the rows that each query of a sample attends to.
-    fn error(&self, host: &[Vec<f32>; 3], kept: impl Fn(usize, usize) -> Vec<usize>) -> Result<f64, Box<dyn Error>> {
+    /// Greatest difference of the first and the last sample from the CPU's result, of which a failure names the method. `kept` has the rows that a query of a
+    /// sample attends to, given the query and its logits; queries without them are not compared. Clears the result.
+    fn check(
+        &mut self,
+        method: &str,
+        host: &[Vec<f32>; 3],
+        kept: impl Fn(usize, usize, &[f64]) -> Option<Vec<usize>>,
+    ) -> Result<f64, Box<dyn Error>> {
         let rows = self.shape.rows as usize;
         let (found, size) = (self.stream.clone_dtoh(&self.out)?, rows * WIDTH);
+        self.stream.memset_zeros(&mut self.out)?;
         let mut most = 0.0;
         for sample in [0, self.batch - 1] {
             let here = sample * size..(sample + 1) * size;
-            let inputs = [0, 1, 2].map(|part| &host[part][here.clone()]);
-            let expected = reference(|query| kept(sample, query), rows, inputs);
-            for (expected, found) in expected.into_iter().zip(&found[here]) {
-                let error = (expected - f64::from(*found)).abs();
-                // NaN must not be taken for a small error.
-                most = if error <= most { most } else { error };
+            let [q, k, v] = [0, 1, 2].map(|part| &host[part][here.clone()]);
+            let found = &found[here];
+            for (query, head) in (0..rows).flat_map(|query| (0..HEADS).map(move |head| (query, head))) {
+                let logits = logits(query, head, rows, [q, k]);
+                let Some(kept) = kept(sample, query, &logits) else { continue };
+                for (expected, found) in reference(&kept, &logits, head, v).iter().zip(part(found, query, head)) {
+                    let error = (expected - found).abs();
+                    // NaN must not be taken for a small error.
+                    most = if error <= most { most } else { error };
+                }
             }
         }
-        Ok(most)
+        if most <= CLOSE {
+            Ok(most)
+        } else {
+            Err(format!("{method} attention is {most:e} from the processor's").into())
+        }
+    }
+
+    /// Checks sparse attention and its lists, and returns the lists, by sample and block, and the error.
+    fn check_lists(
+        &mut self,
+        method: &str,
+        host: &[Vec<f32>; 3],
+        lists: &mut Lists,
+    ) -> Result<Checked, Box<dyn Error>> {
+        self.choose_and_attend(lists)?;
+        let (rows, blocks) = (self.shape.rows as usize, lists.sparsity.blocks());
+        let read = lists.read(&self.stream)?;
+        for (place, list) in read.iter().enumerate() {
+            let sample = place / blocks.len();
+            let here = sample * rows * WIDTH..(sample + 1) * rows * WIDTH;
+            lists.sparsity.check(&blocks[place % blocks.len()], list, [&host[0][here.clone()], &host[1][here]])?;
+        }
+        let kept = |sample: usize, query: usize, _: &[f64]| {
+            Some(match blocks.iter().position(|rows| rows.contains(&query)) {
+                Some(block) => read[sample * blocks.len() + block].iter().map(|row| *row as usize).collect(),
+                None => (0..rows).collect(),
+            })
+        };
+        let error = self.check(method, host, kept)?;
+        Ok((read, error))
     }
 }
 
-fn prepare(sparsity: Sparsity, batch: usize, host: &[Vec<f32>; 3]) -> Result<Bench, Box<dyn Error>> {
-    let rows = sparsity.jobs + 1;
+fn prepare(rows: usize, batch: usize, host: &[Vec<f32>; 3]) -> Result<Bench, Box<dyn Error>> {
     let context = CudaContext::new(0)?;
     let stream = context.default_stream();
     let (major, minor) = context.compute_capability()?;
@@ -279,35 +404,62 @@ fn prepare(sparsity: Sparsity, batch: usize, host: &[Vec<f32>; 3]) -> Result<Ben
         kernel.set_attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most_shared)?;
         Ok(kernel)
     };
-    let blocks = sparsity.blocks();
-    let spans: Vec<i32> = blocks.iter().flat_map(|rows| [rows.start as i32, rows.len() as i32]).collect();
-    let tile = |(block, rows): (usize, &Range<usize>)| {
-        let end = rows.end;
-        let of = move |first: usize| [block as i32, first as i32, QUERIES.min(end - first) as i32];
-        rows.clone().step_by(QUERIES).flat_map(of).collect::<Vec<i32>>()
-    };
-    let tiles: Vec<i32> = blocks.iter().enumerate().flat_map(tile).collect();
-    let cut = [blocks.len(), sparsity.chunk, sparsity.keep, sparsity.longest()].map(|number| number as i32);
     let [q, k, v] = host;
     Ok(Bench {
-        kernels: [kernel("dense")?, kernel("summarize")?, kernel("choose")?, kernel("idle")?, kernel("sparse")?],
+        kernels: Kernels {
+            dense: kernel("dense")?,
+            top_keys: kernel("top_keys")?,
+            summarize: kernel("summarize")?,
+            choose: kernel("choose")?,
+            idle: kernel("idle")?,
+            sparse: kernel("sparse")?,
+        },
         shape: Shape {
             rows: rows as i32,
             columns: WIDTH as i32,
             heads: HEADS as i32,
             scale: 1.0 / (SIZE as f32).sqrt(),
         },
-        cut: Cut { blocks: cut[0], chunk: cut[1], keep: cut[2], longest: cut[3] },
         batch,
         inputs: [stream.clone_htod(q)?, stream.clone_htod(k)?, stream.clone_htod(v)?],
-        spans: stream.clone_htod(&spans)?,
-        tiles: stream.clone_htod(&tiles)?,
-        sums: stream.alloc_zeros(batch * blocks.len() * 2 * WIDTH)?,
-        lists: stream.alloc_zeros(batch * blocks.len() * sparsity.longest())?,
-        counts: stream.alloc_zeros(batch * blocks.len())?,
         out: stream.alloc_zeros(batch * rows * WIDTH)?,
         stream,
     })
+}
+
+/// What is printed of a method.
+struct Row {
+    method: &'static str,
+    /// Median time in milliseconds, and the part of it in which keys are chosen, where that is a kernel of its own.
+    time: f32,
+    choice: Option<f32>,
+    error: f64,
+    /// Pairs of a query and a key that are scored.
+    pairs: usize,
+    /// Rows of keys, and of values, that thread blocks load, once for up to 32 queries.
+    loaded: usize,
+}
+
+/// Checks and times attention to lists, and counts over the lists that the GPU has made.
+fn by_lists(
+    bench: &mut Bench,
+    host: &[Vec<f32>; 3],
+    sparsity: Sparsity,
+    method: &'static str,
+) -> Result<Row, Box<dyn Error>> {
+    let (rows, batch) = (bench.shape.rows as usize, bench.batch);
+    let mut lists = Lists::new(&bench.stream, sparsity, batch)?;
+    let (read, error) = bench.check_lists(method, host, &mut lists)?;
+    // The idle row's queries attend to all rows.
+    let (mut pairs, mut loaded, blocks) = (batch * rows, batch * rows, sparsity.blocks());
+    for (place, list) in read.iter().enumerate() {
+        let queries = blocks[place % blocks.len()].len();
+        pairs += queries * list.len();
+        loaded += queries.div_ceil(QUERIES) * list.len();
+    }
+    let choice = Some(bench.time(|bench| bench.choose(&mut lists))?);
+    let time = bench.time(|bench| bench.choose_and_attend(&mut lists))?;
+    Ok(Row { method, time, choice, error, pairs, loaded })
 }
 
 fn bench(jobs: usize, batch: usize) -> Result<(), Box<dyn Error>> {
@@ -316,64 +468,44 @@ fn bench(jobs: usize, batch: usize) -> Result<(), Box<dyn Error>> {
     let mut rng = Pcg64::seed_from_u64(1);
     let host: [Vec<f32>; 3] =
         std::array::from_fn(|_| (0..batch * rows * WIDTH).map(|_| 4.0 * rng.random::<f32>() - 2.0).collect());
-    let mut bench = prepare(sparsity, batch, &host)?;
+    let mut bench = prepare(rows, batch, &host)?;
     bench.dense()?;
-    let dense_error = bench.error(&host, |_, _| (0..rows).collect())?;
-    bench.stream.memset_zeros(&mut bench.out)?;
-    bench.choose()?;
-    bench.sparse()?;
-    let (lists, counts) = (bench.stream.clone_dtoh(&bench.lists)?, bench.stream.clone_dtoh(&bench.counts)?);
-    let blocks = sparsity.blocks();
-    let list = |sample: usize, block: usize| {
-        let place = sample * blocks.len() + block;
-        &lists[place * sparsity.longest()..][..counts[place] as usize]
+    let error = bench.check("dense", &host, |_, _, _| Some((0..rows).collect()))?;
+    let (pairs, loaded) = (batch * rows * rows, batch * rows.div_ceil(QUERIES) * rows);
+    let dense = Row { method: "dense", time: bench.time(Bench::dense)?, choice: None, error, pairs, loaded };
+    let sparse = by_lists(&mut bench, &host, sparsity, "sparse")?;
+    let keys = sparse.pairs as f64 / (batch * rows) as f64;
+    let block_drop = by_lists(&mut bench, &host, Sparsity::block_drop(jobs, keys), "block_drop")?;
+    let keep = ((keys - 1.0).round() as usize).max(1);
+    bench.top_keys(keep)?;
+    let best = |_, query, logits: &[f64]| match query {
+        0 => Some((0..rows).collect()),
+        _ => best_rows(logits, keep),
     };
-    for sample in 0..batch {
-        let here = sample * rows * WIDTH..(sample + 1) * rows * WIDTH;
-        for (block, own) in blocks.iter().enumerate() {
-            sparsity.check(own, list(sample, block), [&host[0][here.clone()], &host[1][here.clone()]])?;
-        }
-    }
-    let sparse_error =
-        bench.error(&host, |sample, query| match blocks.iter().position(|rows| rows.contains(&query)) {
-            Some(block) => list(sample, block).iter().map(|row| *row as usize).collect(),
-            None => (0..rows).collect(),
-        })?;
-    for (name, error) in [("dense", dense_error), ("sparse", sparse_error)] {
-        if error.is_nan() || error > CLOSE {
-            return Err(format!("{name} attention is {error:e} from the processor's").into());
-        }
-    }
-    let dense = bench.time(Bench::dense)?;
-    let chosen = bench.time(Bench::choose)?;
-    let sparse = bench.time(|bench| bench.choose().and_then(|()| bench.sparse()))?;
-    // Counted over the lists that the GPU has made: pairs that are scored, and rows of keys and values that thread blocks load, once for up to 32 queries.
-    let (mut pairs, mut loaded) = (batch * rows, batch * rows);
-    for (place, count) in counts.iter().enumerate() {
-        let queries = blocks[place % blocks.len()].len();
-        pairs += queries * *count as usize;
-        loaded += queries.div_ceil(QUERIES) * *count as usize;
-    }
-    let bytes = |rows: usize| 2 * rows * HEADS * SIZE * 4;
-    let (all_pairs, all_loaded) = (batch * rows * rows, batch * rows.div_ceil(QUERIES) * rows);
+    let error = bench.check("top-keys", &host, best)?;
+    let time = bench.time(|bench| bench.top_keys(keep))?;
+    let top_keys = Row { method: "top_keys", time, choice: None, error, pairs, loaded };
     let Sparsity { chunk, block, keep, .. } = sparsity;
     println!("{{");
+    println!("  \"card\": \"{name}\", \"jobs\": {jobs}, \"rows\": {rows}, \"batch\": {batch}, \"width\": {WIDTH},");
     println!(
-        "  \"card\": \"{name}\", \"jobs\": {jobs}, \"rows\": {rows}, \"batch\": {batch}, \"width\": {WIDTH}, \"heads\": {HEADS},"
+        "  \"heads\": {HEADS}, \"chunk\": {}, \"block\": {block}, \"keep\": {keep}, \"keys_per_query\": {keys:.1},",
+        chunk.unwrap_or(jobs)
     );
-    let per_query = pairs as f64 / (batch * rows) as f64;
-    println!("  \"chunk\": {chunk}, \"block\": {block}, \"keep\": {keep}, \"keys_per_query\": {per_query:.1},");
-    println!(
-        "  \"dense\": {{ \"median_ms\": {dense:.4}, \"error\": {dense_error:.1e}, \"key_value_bytes_loaded\": {} }},",
-        bytes(all_loaded)
-    );
-    println!(
-        "  \"sparse\": {{ \"median_ms\": {sparse:.4}, \"choice_ms\": {chosen:.4}, \"error\": {sparse_error:.1e}, \"key_value_bytes_loaded\": {} }},",
-        bytes(loaded)
-    );
-    println!("  \"time_ratio\": {:.3},", sparse / dense);
-    println!("  \"pairs_ratio\": {:.3},", pairs as f64 / all_pairs as f64);
-    println!("  \"bytes_ratio\": {:.3}", loaded as f64 / all_loaded as f64);
+    for row in [&sparse, &block_drop, &top_keys, &dense] {
+        let choice = row.choice.map_or(String::new(), |choice| format!(" \"choice_ms\": {choice:.4},"));
+        let end = if row.method == "dense" { "" } else { "," };
+        println!(
+            "  \"{}\": {{ \"median_ms\": {:.4},{choice} \"error\": {:.1e}, \"key_value_bytes_loaded\": {}, \"time_ratio\": {:.3}, \"pairs_ratio\": {:.3}, \"bytes_ratio\": {:.3} }}{end}",
+            row.method,
+            row.time,
+            row.error,
+            2 * row.loaded * WIDTH * 4,
+            row.time / dense.time,
+            row.pairs as f64 / dense.pairs as f64,
+            row.loaded as f64 / dense.loaded as f64
+        );
+    }
     println!("}}");
     Ok(())
 }
