@@ -149,7 +149,8 @@ fn summary(all: &[Findings]) -> String {
     let kinds = [Verdict::Reproduced, Verdict::Better, Verdict::Worse, Verdict::NotReproducible];
     let count = |kind: Verdict| all.iter().filter(|findings| findings.verdict == kind).count();
     let counts: Vec<String> = kinds.iter().map(|kind| format!("{} {}", count(*kind), kind.name())).collect();
-    format!("{} experiments: {}.\n", all.len(), counts.join(", "))
+    let noun = if all.len() == 1 { "experiment" } else { "experiments" };
+    format!("{} {noun}: {}.\n", all.len(), counts.join(", "))
 }
 
 fn markdown(all: &[Findings]) -> String {

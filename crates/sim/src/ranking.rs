@@ -14,7 +14,7 @@ use crate::statistics as stats;
 pub type Scores = [Vec<f64>];
 
 /// Differences below this come from the order of floating-point additions and count as none.
-const ROUNDING: f64 = 1e-9;
+pub const ROUNDING: f64 = 1e-9;
 
 /// The difference that tells two schedulers apart.
 #[derive(Clone, Copy, Debug, PartialEq)]

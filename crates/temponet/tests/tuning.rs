@@ -127,9 +127,39 @@ fn critical_jobs_are_left_to_the_candidate_that_serves_them_by_construction() {
     // Both lose no critical job in the simulation, and the rival meets more of the others.
     assert!(guard.scores[0] == rival.scores[0] && guard.scores[1] < rival.scores[1], "{choice:?}");
     assert_eq!((choice.name.as_str(), choice.why), ("muf", Why::Guarded));
+    // Of many more jobs none is lost either: what the rival may lose is negligible, and the rest decides.
+    assert_ne!(choose(&system, &Candidate::classical(&system), Settings::BARE).name, "muf");
     // The shield guarantees the critical task, so that the rest decides.
     let shielded = choose(&system, &Candidate::classical(&system), Settings { is_shielded: true, ..SMALL });
     assert_ne!(shielded.name, "muf");
+}
+
+#[test]
+fn a_lower_level_that_is_not_guaranteed_is_not_given_up() {
+    let ms = Time::from_ms;
+    let level = |criticality: u8, task: Task| Task { criticality, ..task };
+    let early = |task: Task, bcet| Task { bcet: ms(bcet), execution: ExecutionModel::Uniform, ..task };
+    let tasks = vec![
+        level(2, Task::periodic("high", ms(100), ms(40))),
+        level(1, early(Task::periodic("middle", ms(20), ms(16)), 2)),
+        early(Task::periodic("low", ms(50), ms(10)), 1),
+    ];
+    let system = TaskSet::new("levels", tasks, 1).system();
+    let choice = choose(&system, &Candidate::classical(&system), Settings::SHIELDED);
+    let (guard, followed) = (choice.candidate("muf").unwrap(), choice.candidate(&choice.name).unwrap());
+    assert_eq!(guard.scores[0], followed.scores[0], "the shield guarantees the highest level");
+    assert!(followed.scores[1] > guard.scores[1] + 0.1, "{choice:?}");
+}
+
+#[test]
+fn the_network_does_not_run_where_a_simple_candidate_loses_nothing() {
+    // Two of three tasks run at once, and the third one has time enough afterwards.
+    let short = |task: Task| Task { bcet: Time(1), execution: ExecutionModel::Uniform, ..task };
+    let ms = Time::from_ms;
+    let tasks = ["a", "b", "c"].map(|name| short(Task::periodic(name, ms(30), ms(12)))).to_vec();
+    let system = TaskSet::new("light", tasks, 2).system();
+    let choice = choose(&system, &Candidate::classical(&system), SMALL);
+    assert_eq!(choice.why, Why::NothingLost, "{choice:?}");
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl Comparison {
             return "No job's deadline lies within the horizon: make it longer.".into();
         }
         if best.metrics.missed() == 0 {
-            return self.all_met();
+            return [Some(self.all_met()), self.learned_misses()].into_iter().flatten().collect::<Vec<_>>().join(" ");
         }
         let sentences = [
             Some(self.lead(best)),
@@ -66,6 +66,24 @@ impl Comparison {
             ),
             _ => format!("{} of {} schedulers meet every deadline.", all_met.len(), self.rows.len()),
         }
+    }
+
+    /// States what the learned scheduler misses, where others meet every deadline.
+    fn learned_misses(&self) -> Option<String> {
+        let learned = self.learned().filter(|learned| learned.metrics.missed() > 0)?;
+        Some(format!(
+            "But {} misses {} of {} jobs.",
+            learned.scheduler,
+            learned.metrics.missed(),
+            learned.metrics.jobs.released
+        ))
+    }
+
+    /// The learned scheduler behind its shield, or else without it.
+    fn learned(&self) -> Option<&ComparisonRow> {
+        let is_learned = |row: &&ComparisonRow| LEARNED.iter().any(|name| row.scheduler.starts_with(name));
+        let is_shielded = |row: &&ComparisonRow| is_learned(row) && !row.scheduler.starts_with(UNSHIELDED);
+        self.rows.iter().find(is_shielded).or_else(|| self.rows.iter().find(is_learned))
     }
 
     /// Names the best schedulers with their figures.
@@ -133,9 +151,7 @@ impl Comparison {
 
     /// States by how much the learned scheduler is behind, if another scheduler clearly beats it.
     fn classical_lead(&self, best: &ComparisonRow) -> Option<String> {
-        let is_learned = |row: &&ComparisonRow| LEARNED.iter().any(|name| row.scheduler.starts_with(name));
-        let is_shielded = |row: &&ComparisonRow| is_learned(row) && !row.scheduler.starts_with(UNSHIELDED);
-        let learned = self.rows.iter().find(is_shielded).or_else(|| self.rows.iter().find(is_learned))?;
+        let learned = self.learned()?;
         if LEARNED.iter().any(|name| best.scheduler.starts_with(name)) {
             return None;
         }
@@ -151,8 +167,8 @@ impl Comparison {
         let edge = ranking::edge(&self.plan.goal, &learned.scores, &tuned.scores).filter(|edge| edge.is_clear())?;
         let points = format!("{} points of {}", edge.points(), self.plan.goal.noun(edge.measure));
         Some(match edge.difference > 0.0 {
-            true => format!("{SHIELDED} has {points} more than {TUNED}, the best simple scheduler by simulation."),
-            false => format!("{TUNED}, the best simple scheduler by simulation, has {points} more than {SHIELDED}."),
+            true => format!("{SHIELDED} has {points} more than {TUNED}, the simple scheduler that tuning chose."),
+            false => format!("{TUNED}, the simple scheduler that tuning chose, has {points} more than {SHIELDED}."),
         })
     }
 

@@ -163,7 +163,7 @@ impl Planner {
         }
         let name = base.split(':').next().unwrap_or_default();
         if !BASES.contains(&name) {
-            let why = format!("base = {base:?} is none of {}{}", BASES.join(", "), did_you_mean(name, BASES));
+            let why = format!("base = {base:?} is none of {TUNED}, {}{}", BASES.join(", "), did_you_mean(name, BASES));
             return Err(SpecError::Option(NAME.into(), why));
         }
         Ok(Planner::over(build(base)?, settings))

@@ -14,8 +14,10 @@ use super::fingerprint::fingerprint;
 pub enum Why {
     /// The candidates were simulated.
     Simulated,
-    /// The candidates were simulated, and none of them is known to serve the critical jobs better than the one that does so by construction.
+    /// The candidates were simulated, and none of them is known to serve the critical jobs as well as the one that does so by construction.
     Guarded,
+    /// The simple candidates were simulated, and the best of them lost nothing, so that the network could gain nothing.
+    NothingLost,
     /// The shield guarantees every deadline, so that every candidate serves the goal equally well.
     Guaranteed,
     /// The jobs are a list, which nobody knows beforehand.
@@ -93,7 +95,16 @@ impl fmt::Display for Choice {
                 return write!(out, "{name} is followed: every deadline is guaranteed, whichever candidate chooses");
             }
             Why::Guarded => {
-                return write!(out, "{name} is followed: no candidate is known to serve the critical jobs better");
+                return write!(
+                    out,
+                    "{name} is followed: no other candidate is known to serve the critical jobs as well"
+                );
+            }
+            Why::NothingLost => {
+                return write!(
+                    out,
+                    "{name} is followed: it lost nothing in the simulation, so nothing is to be gained"
+                );
             }
             Why::Simulated => {}
         }

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use temponet_sched::shield::Shield;
+use temponet_sim::ranking;
 use temponet_sim::{Count, End, Engine, MOST_READY, Metrics, Observer, WindowCounter};
 use temponet_task::{Assignment, Goal, Job, Scheduler, System, SystemView, Task, TaskSet, Time};
 
@@ -102,6 +103,18 @@ impl<'a> Contestant<'a> {
     /// Returns the number of counted jobs so far.
     pub fn jobs(&self) -> u64 {
         self.blocks.counted().iter().map(|block| block.jobs.released).sum()
+    }
+
+    /// Returns the number of counted jobs of a criticality level so far.
+    pub fn jobs_of_level(&self, level: u8) -> u64 {
+        let of = |block: &Metrics| block.by_criticality.get(usize::from(level)).map_or(0, |count| count.released);
+        self.blocks.counted().iter().map(of).sum()
+    }
+
+    /// Whether every measure of the goal was served in full.
+    pub fn loses_nothing(&self, goal: &Goal) -> bool {
+        let scores = self.scores(goal, usize::MAX);
+        !scores.is_empty() && scores.iter().flatten().all(|score| *score >= 1.0 - ranking::ROUNDING)
     }
 
     /// Returns the number of counted blocks so far.

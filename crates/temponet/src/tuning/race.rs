@@ -16,6 +16,9 @@ use super::contest::{Contestant, Course};
 const CLEAR: f64 = 0.01;
 /// Number of standard errors beyond which a measure is likely to differ.
 const EVIDENCE: f64 = 1.0;
+/// Share of the critical jobs of a level that a candidate may lose beyond the guard, with a confidence of 95%, and still serve them as well. Comparisons call
+/// schedulers level that differ by as much.
+const NEGLIGIBLE: f64 = 1e-3;
 /// Number of blocks that the effort is divided by. There are more if candidates drop out.
 const PLANNED: u64 = 12;
 /// Greatest number of blocks, the warm-up included.
@@ -59,42 +62,102 @@ pub fn choose(system: &System, candidates: &[Candidate], settings: Settings) -> 
 
 /// Chooses the candidate to follow while tasks release jobs like `tasks`, whatever the system says that the candidates are told.
 ///
-/// The simple candidates race first, and the network then runs against the winner alone, on other jobs: the winner was chosen on the first ones, which flatter
-/// it. The network costs twenty times as much as a simple candidate, so most of the effort would otherwise tell the losers apart from it.
+/// The simple candidates race first. Where critical jobs lead the goal, the winner must then hold its own against the candidate that serves them by construction
+/// ([`Guard`]). The network runs last, against the simple candidate that is left, on other jobs: that one was chosen on the first ones, which flatter it. The
+/// network costs twenty times as much as a simple candidate, so most of the effort would otherwise tell the losers apart from it.
 pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidate], settings: Settings) -> Choice {
     let favourite = candidates.first().map_or("", Candidate::name);
-    let untested = |why| Choice::untested(favourite, why, &system.goal);
+    let goal = &system.goal;
+    let untested = |why| Choice::untested(favourite, why, goal);
     let (networks, simple): (Vec<&Candidate>, Vec<&Candidate>) =
         candidates.iter().partition(|candidate| matches!(candidate, Candidate::Network(_)));
-    let is_critical = |task: &Task| task.criticality > 0;
-    let is_guaranteed = || settings.is_shielded && guarantees(system, tasks, is_critical);
-    // That no critical job of a few thousand was lost under a candidate does not say that none will be. So the candidate that serves them by construction is
-    // only left for one that serves them better.
-    let guard = (matches!(system.goal.first(), Measure::Critical(_)) && !is_guaranteed()).then_some(CRITICAL_FIRST);
-    let has_final = !networks.is_empty() || guard.is_some();
-    let effort = if has_final { settings.effort / 2 } else { settings.effort };
-    let heat = Settings { effort, ..settings };
-    let Some(first) = course(system, tasks, &simple, heat) else { return untested(Why::Unknown) };
-    let heat = run(&first, &simple, &heat, None);
-    let Some(winner) = heat.winner(&system.goal, None) else { return untested(Why::Simulated) };
-    let rows = heat.rows(&system.goal, &simple, winner);
+    let guard = Guard::of(system, tasks, &simple, settings.is_shielded);
+    let half = Settings { effort: settings.effort / 2, ..settings };
+    let heat_settings = if networks.is_empty() && guard.is_none() { settings } else { half };
+    let Some(first) = course(system, tasks, &simple, heat_settings) else { return untested(Why::Unknown) };
+    let heat = run(&first, &simple, &heat_settings, None);
+    let Some(winner) = heat.best(goal, |_| true) else { return untested(Why::Simulated) };
+    let other_jobs = |more: u64, effort: u64| Settings { effort, seed: settings.seed.wrapping_add(more), ..settings };
+    let refused = guard.as_ref().filter(|guard| !guard.lets(system, tasks, winner, other_jobs(2, settings.effort)));
+    let base = match refused {
+        Some(guard) => heat.all().find(|one| one.name() == guard.candidate.name()).unwrap_or(winner),
+        None => winner,
+    };
     let choice = Choice {
-        name: winner.name().into(),
-        best_simple: winner.name().into(),
-        jobs: winner.jobs(),
-        candidates: rows,
-        ..untested(Why::Simulated)
+        name: base.name().into(),
+        best_simple: base.name().into(),
+        jobs: base.jobs(),
+        candidates: heat.rows(goal, &simple, base),
+        ..untested(if base.name() == winner.name() { Why::Simulated } else { Why::Guarded })
     };
-    let settings = Settings {
-        effort: settings.effort.saturating_sub(heat.effort()).max(effort),
-        seed: settings.seed.wrapping_add(1),
-        ..settings
-    };
-    let guards = simple.into_iter().filter(|one| Some(one.name()) == guard && one.name() != winner.name());
-    let finalists: Vec<&Candidate> = networks.into_iter().chain([winner.candidate]).chain(guards).collect();
-    let last = course(system, tasks, &finalists, settings).filter(|_| finalists.len() > 1);
-    last.map(|last| run(&last, &finalists, &settings, guard))
-        .map_or(choice.clone(), |last| last.decide(choice, &finalists, &system.goal, guard))
+    // Nothing is to be gained where the simple candidate loses nothing.
+    if base.loses_nothing(goal) {
+        return Choice { why: Why::NothingLost, ..choice };
+    }
+    let last_settings = other_jobs(1, settings.effort.saturating_sub(heat.effort()).max(half.effort));
+    let guards = guard.iter().map(|guard| guard.candidate).filter(|one| one.name() != base.name());
+    let finalists: Vec<&Candidate> = networks.iter().copied().chain([base.candidate]).chain(guards).collect();
+    let last = course(system, tasks, &finalists, last_settings).filter(|_| !networks.is_empty());
+    last.map(|last| run(&last, &finalists, &last_settings, guard.as_ref()))
+        .map_or(choice.clone(), |last| last.decide(choice, &finalists, goal, guard.as_ref()))
+}
+
+/// The candidate that serves critical jobs by construction, on a system whose goal begins with critical jobs that the shield does not all guarantee.
+///
+/// That no critical job of a few thousand was lost under another candidate does not say that none will be. So the guard is only left for a candidate that is ahead
+/// of it in critical jobs, or of which so many jobs were simulated that what it may lose is negligible.
+struct Guard<'a> {
+    candidate: &'a Candidate,
+    /// Places of the measures of critical jobs that are not guaranteed, and their levels, in the order of the goal.
+    levels: Vec<(usize, u8)>,
+}
+
+impl<'a> Guard<'a> {
+    fn of(system: &System, tasks: &[Task], simple: &[&'a Candidate], is_shielded: bool) -> Option<Guard<'a>> {
+        let level = |(place, measure): (usize, &Measure)| match measure {
+            Measure::Critical(level) => Some((place, *level)),
+            _ => None,
+        };
+        let is_open = |(_, level): &(usize, u8)| {
+            !is_shielded || !guarantees(system, tasks, |task: &Task| task.criticality == *level)
+        };
+        let leading = system.goal.measures().iter().enumerate().map_while(level);
+        let levels: Vec<(usize, u8)> = leading.filter(is_open).collect();
+        let candidate = simple.iter().copied().find(|one| one.name() == CRITICAL_FIRST)?;
+        (!levels.is_empty()).then_some(Guard { candidate, levels })
+    }
+
+    /// Whether the winner of the race may be followed: it runs against the guard, on other jobs than those on which it won.
+    fn lets(&self, system: &System, tasks: &[Task], winner: &Contestant<'_>, settings: Settings) -> bool {
+        if winner.name() == self.candidate.name() {
+            return true;
+        }
+        let pair = [winner.candidate, self.candidate];
+        let Some(duel) = course(system, tasks, &pair, settings) else { return false };
+        let duel = run(&duel, &pair, &settings, Some(self));
+        let of = |name| duel.racing.iter().find(|one| one.name() == name);
+        of(winner.name())
+            .zip(of(self.candidate.name()))
+            .is_some_and(|(one, guard)| self.serves(&system.goal, one, guard))
+    }
+
+    /// Whether a contestant serves the critical jobs as well as the guard did on the same jobs. The first level in which they differ decides. Levels in which
+    /// they do not differ count if what the contestant may lose beyond the guard is negligible; by the rule of three that takes three thousand jobs of the level.
+    fn serves(&self, goal: &Goal, one: &Contestant<'_>, guard: &Contestant<'_>) -> bool {
+        let (own, other) = (one.scores(goal, guard.blocks()), guard.scores(goal, one.blocks()));
+        for (place, level) in &self.levels {
+            let (lead, error) = ranking::difference(&own, &other, *place);
+            let Some(error) = error else { return false };
+            if lead.abs() > (EVIDENCE * error).max(ranking::ROUNDING) {
+                return lead > 0.0;
+            }
+            let unseen = 3.0 / one.jobs_of_level(*level).max(1) as f64;
+            if unseen.max(2.0 * error - lead) > NEGLIGIBLE {
+                return false;
+            }
+        }
+        true
+    }
 }
 
 /// Whether the shield guarantees every deadline of the tasks that `are_wanted`, whatever the scheduler behind it chooses, while they release jobs like `tasks`. It
@@ -149,8 +212,14 @@ struct Race<'a> {
 
 /// Runs a race until one candidate is left or the effort is spent. Half of the candidates drop out whenever an equal part of the effort is spent, so that the
 /// effort goes to the best ones, however dear the others are (sequential halving: Karnin, Koren and Somekh, 2013). Those that are clearly worse drop out before.
-/// The candidate with the name `guard` never drops out.
-fn run<'a>(course: &Course<'_>, candidates: &[&'a Candidate], settings: &Settings, guard: Option<&str>) -> Race<'a> {
+/// The guard never drops out.
+fn run<'a>(
+    course: &Course<'_>,
+    candidates: &[&'a Candidate],
+    settings: &Settings,
+    guard: Option<&Guard<'_>>,
+) -> Race<'a> {
+    let guard = guard.map(|guard| guard.candidate.name());
     let goal = &course.system.goal;
     let entered = candidates.iter().filter_map(|candidate| Contestant::new(candidate, course));
     let mut race = Race { racing: entered.collect(), out: Vec::new() };
@@ -184,41 +253,54 @@ impl<'a> Race<'a> {
         }
     }
 
-    /// Effort of all contestants.
-    fn effort(&self) -> u64 {
-        self.racing.iter().chain(&self.out).map(|contestant| contestant.effort).sum()
+    /// All contestants.
+    fn all(&self) -> impl Iterator<Item = &Contestant<'a>> {
+        self.racing.iter().chain(&self.out)
     }
 
-    /// The best of the contestants that ran to the end; with a guard, of those that are ahead of it in the first measure, or else the guard.
-    fn winner(&self, goal: &Goal, guard: Option<&str>) -> Option<&Contestant<'a>> {
+    /// Effort of all contestants.
+    fn effort(&self) -> u64 {
+        self.all().map(|contestant| contestant.effort).sum()
+    }
+
+    /// The best of the contestants that ran to the end and may win.
+    fn best(&self, goal: &Goal, may_win: impl Fn(&Contestant<'a>) -> bool) -> Option<&Contestant<'a>> {
         let scores: Vec<Vec<Vec<f64>>> = self.racing.iter().map(|one| one.scores(goal, usize::MAX)).collect();
-        let guard = self.racing.iter().position(|one| Some(one.name()) == guard);
-        let serves_better = |place: &usize| {
-            guard.is_none_or(|guard| {
-                let (lead, error) = ranking::difference(&scores[*place], &scores[guard], 0);
-                error.is_some_and(|error| lead > 0.0 && lead > EVIDENCE * error)
-            })
-        };
-        best(goal, &scores, (0..scores.len()).filter(serves_better)).or(guard).map(|place| &self.racing[place])
+        let places = (0..scores.len()).filter(|place| may_win(&self.racing[*place]));
+        best(goal, &scores, places).map(|place| &self.racing[place])
     }
 
     /// Reports about the contestants, in the order of `candidates`, with their differences to `base`.
     fn rows(&self, goal: &Goal, candidates: &[&Candidate], base: &Contestant<'_>) -> Vec<CandidateScore> {
-        let all = || self.racing.iter().chain(&self.out);
-        let named = |candidate: &&Candidate| all().find(|one| one.name() == candidate.name());
+        let named = |candidate: &&Candidate| self.all().find(|one| one.name() == candidate.name());
         candidates.iter().filter_map(named).map(|one| row(goal, one, base)).collect()
     }
 
     /// Completes the choice of the best simple candidate by what the network did against it.
-    fn decide(&self, choice: Choice, finalists: &[&Candidate], goal: &Goal, guard: Option<&str>) -> Choice {
-        let base = self.racing.iter().chain(&self.out).find(|one| one.name() == choice.best_simple);
-        let (Some(base), Some(winner)) = (base, self.winner(goal, guard)) else { return choice };
+    fn decide(&self, choice: Choice, finalists: &[&Candidate], goal: &Goal, guard: Option<&Guard<'_>>) -> Choice {
+        let Some(base) = self.all().find(|one| one.name() == choice.best_simple) else { return choice };
+        let of_guard = guard.and_then(|guard| self.racing.iter().find(|one| one.name() == guard.candidate.name()));
+        let is_safe = |one: &Contestant<'_>| match (guard, of_guard) {
+            (Some(guard), Some(other)) => guard.serves(goal, one, other),
+            (guard, _) => guard.is_none(),
+        };
+        let may_win = |one: &Contestant<'_>| {
+            one.name() == base.name() || matches!(one.candidate, Candidate::Network(_)) && is_safe(one)
+        };
+        let Some(winner) = self.best(goal, may_win) else { return choice };
         let mut candidates = self.rows(goal, finalists, base);
         candidates.retain(|row| row.name != choice.best_simple);
         let is_new = |row: &CandidateScore| candidates.iter().all(|known| known.name != row.name);
         let others: Vec<CandidateScore> = choice.candidates.iter().filter(|row| is_new(row)).cloned().collect();
         candidates.extend(others);
-        let why = if Some(winner.name()) == guard { Why::Guarded } else { choice.why };
+        let is_refused = self.racing.iter().any(|one| !may_win(one)) && winner.name() == CRITICAL_FIRST;
+        let why = if winner.name() != base.name() {
+            Why::Simulated
+        } else if is_refused {
+            Why::Guarded
+        } else {
+            choice.why
+        };
         Choice { name: winner.name().into(), why, jobs: winner.jobs(), candidates, ..choice }
     }
 }
