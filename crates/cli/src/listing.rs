@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use temponet::search;
 use temponet_formats::Format;
 use temponet_formats::builtin::{self, Builtin};
 use temponet_lab::roster::{PLANNER, SHIELDED, TUNED, UNSHIELDED};
@@ -109,9 +110,14 @@ const LEARNED: [(&str, &str, &str, &[Described]); 4] = [
     ),
 ];
 
+/// What the schedulers that search are for.
+const SEARCH_PURPOSE: &str = "a search baseline of the paper beside the learned scheduler";
+
 pub fn schedulers(args: SchedulersArgs) -> Result<()> {
     let classical = temponet_sched::ALL.iter().map(|entry| (entry.name, entry.summary, entry.purpose, entry.options));
-    let all: Vec<_> = LEARNED.into_iter().chain(classical).collect();
+    let searching =
+        search::ALL.iter().map(|method| (method.name, method.summary, SEARCH_PURPOSE, &search::OPTIONS[..]));
+    let all: Vec<_> = LEARNED.into_iter().chain(classical).chain(searching).collect();
     let shield = temponet_sched::SHIELD;
     if args.json {
         let rows = all.iter().map(|(name, summary, purpose, options)| {
