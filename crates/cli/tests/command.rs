@@ -786,6 +786,7 @@ fn lists_and_manuals_print() {
     let listed: Vec<_> =
         listed["schedulers"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(listed, names);
+    assert_eq!(folder.json(&["schedulers", "--json"])["schedulers"][names.len() - 1]["kind"], "search");
     assert!(folder.stdout(&["completions", "bash"]).contains("temponet"));
     assert!(folder.stdout(&["man"]).contains(".TH temponet"));
     for command in [

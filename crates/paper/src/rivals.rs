@@ -64,6 +64,9 @@ struct Embedded {
 /// Models in `crates/paper/models/baselines` when the program was built.
 static EMBEDDED: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/baselines.rs"));
 
+/// Content of a model's file, and of the report of its training if there is one.
+type Files = (Vec<u8>, Option<String>);
+
 /// A rival's model and its training.
 pub struct Ready {
     pub model: Arc<Model>,
@@ -105,7 +108,7 @@ impl Rival {
     }
 
     /// Returns the file of the model and of its report: from the user's folder, or else from the program.
-    fn files(&self, folder: Option<&Path>) -> Result<Option<(Vec<u8>, Option<String>)>, ReproduceError> {
+    fn files(&self, folder: Option<&Path>) -> Result<Option<Files>, ReproduceError> {
         if let Some(folder) = folder {
             let path = folder.join(self.name).with_extension("safetensors");
             match std::fs::read(&path) {

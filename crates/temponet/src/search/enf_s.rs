@@ -26,6 +26,8 @@ const RULES: usize = SETS.pow(INPUTS as u32);
 const PARAMETERS: usize = 2 * INPUTS * SETS + RULES;
 /// Greatest and least width of a fuzzy set.
 const WIDTHS: (f64, f64) = (0.6, 0.1);
+/// Least number of futures in which a network is judged: it has to be good at more than one, as the source trains on many graphs.
+const FUTURES: usize = 8;
 /// Distribution index of crossover and mutation; the usual one of NSGA-II.
 const INDEX: f64 = 15.0;
 
@@ -118,7 +120,8 @@ impl EnfS {
     /// Returns evolved parameters.
     fn evolved(&mut self, view: &SystemView<'_>) -> Result<Vec<f64>, SimError> {
         let Some(prospect) = &self.prospect else { return Ok(Network::by_deadline()) };
-        let futures = Futures::draw(prospect, view, self.settings);
+        let settings = SearchSettings { futures: self.settings.futures.max(FUTURES), ..self.settings };
+        let (futures, _) = Futures::draw(prospect, view, settings, &mut self.scratch)?;
         let (ranked, scratch, unit, worths) = (&mut self.ranked, &mut self.scratch, self.unit, &prospect.worths);
         let mut problem = None;
         let mut measure = |parameters: &[f64]| {

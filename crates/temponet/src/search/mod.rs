@@ -4,12 +4,12 @@
 //! the yardstick. All of them share the window, the futures, the budget and the rule when to search; a method is one
 //! short file that turns scores into further candidates.
 //!
-//! A search takes place at a decision with more ready jobs than cores if a job has been released since the last one. Until
-//! the next, the order found is followed. Futures are drawn from what an online scheduler knows, as the
+//! A search takes place at a decision with more ready jobs than cores if jobs have been released since the last one, an eighth of the
+//! ready ones at least. Until the next, the order found is followed. Futures are drawn from what an online scheduler knows, as the
 //! [planner](crate::planner) draws them. The budget counts evaluations, and no clock is read. Order by deadline and the order found
 //! before are the first two candidates of every method, so none begins worse than EDF that skips hopeless jobs.
 //!
-//! [`enf_s`] is the exception: it searches the parameters of a fuzzy network once, and the network decides.
+//! `enf-s` is the exception: it searches the parameters of a fuzzy network once, and the network decides.
 //!
 //! These schedulers are for comparison, not for embedding: a decision takes milliseconds.
 
@@ -94,6 +94,8 @@ pub const OPTIONS: [(&str, &str, &str); 4] = [
     ("seed", "1", "seed of the futures and of the search"),
 ];
 
+/// Number of ready jobs for each release that makes a search worthwhile: among many ready jobs, one more changes little.
+const RARITY: usize = 8;
 /// Largest value of an option.
 const MOST: usize = 1_000_000;
 
@@ -171,8 +173,8 @@ struct Searcher {
     prospect: Option<Prospect>,
     /// Window and keys of the last search.
     found: Option<(Window, Vec<f64>)>,
-    /// Whether a job has been released since the last search.
-    is_outdated: bool,
+    /// Number of jobs that have been released since the last search.
+    released: usize,
     ranked: Ranked,
     scratch: Assignment,
     searches: u64,
@@ -185,7 +187,7 @@ impl Searcher {
             settings,
             prospect: None,
             found: None,
-            is_outdated: true,
+            released: 0,
             ranked: Ranked::default(),
             scratch: Assignment::default(),
             searches: 0,
@@ -196,14 +198,13 @@ impl Searcher {
         if let Some(prospect) = &mut self.prospect {
             prospect.outlook.observe(view);
         }
-        self.is_outdated |= view.events.iter().any(|event| matches!(event, Event::Released(_)));
+        self.released += view.events.iter().filter(|event| matches!(event, Event::Released(_))).count();
     }
 
     /// Searches an order for the jobs of a decision.
     fn found(&mut self, view: &SystemView<'_>) -> Result<Option<(Window, Vec<f64>)>, SimError> {
         let Some(prospect) = &self.prospect else { return Ok(None) };
-        let futures = Futures::draw(prospect, view, self.settings);
-        let window = Window::of(view, futures.all[0].clone(), &mut self.scratch)?;
+        let (futures, window) = Futures::draw(prospect, view, self.settings, &mut self.scratch)?;
         if window.len() < 2 {
             return Ok(None);
         }
@@ -232,13 +233,22 @@ struct Futures<'a> {
 }
 
 impl<'a> Futures<'a> {
-    fn draw(prospect: &'a Prospect, view: &SystemView<'_>, settings: SearchSettings) -> Futures<'a> {
-        let end = prospect.end(view);
+    /// Draws the futures of a decision, and returns the window of the first one. Where more jobs come than a window can hold,
+    /// the futures end with the last job in it.
+    fn draw(
+        prospect: &'a Prospect,
+        view: &SystemView<'_>,
+        settings: SearchSettings,
+        idle: &mut Assignment,
+    ) -> Result<(Futures<'a>, Window), SimError> {
         // Nothing that a scheduler does not know decides which futures are drawn.
         let seed = mixed_seed(settings.seed, view.now.0);
-        let draw = |number: usize| prospect.outlook.draw(view, mixed_seed(seed, number as u64), end);
-        let all = (0..settings.futures.max(1)).map(draw).collect();
-        Futures { rollout: Rollout { worths: &prospect.worths, end }, begin: view.now, seed, all }
+        let draw = |number: usize, end| prospect.outlook.draw(view, mixed_seed(seed, number as u64), end);
+        let longest = prospect.end(view);
+        let window = Window::of(view, draw(0, longest), idle)?;
+        let end = window.end().map_or(longest, |end| end.min(longest));
+        let all = (0..settings.futures.max(1)).map(|number| draw(number, end)).collect();
+        Ok((Futures { rollout: Rollout { worths: &prospect.worths, end }, begin: view.now, seed, all }, window))
     }
 
     /// Returns the mean score in all futures of a rule for decisions. An error goes to `problem`.
@@ -269,7 +279,7 @@ impl Scheduler for Searcher {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         let worths = system.goal.worths(&system.tasks);
         self.prospect = Some(Prospect::new(system, worths, self.settings.horizon));
-        (self.found, self.is_outdated, self.searches) = (None, true, 0);
+        (self.found, self.released, self.searches) = (None, 0, 0);
         Ok(())
     }
 
@@ -278,10 +288,11 @@ impl Scheduler for Searcher {
         if view.active.len() <= view.cores() {
             return assignment.place(view, view.active);
         }
-        if self.is_outdated {
+        let is_outdated = self.released > 0 && RARITY * self.released >= view.active.len();
+        if self.found.is_none() || is_outdated {
             // An error would be an illegal decision in a future; the order by deadline stands in then.
             self.found = self.found(view).unwrap_or_default();
-            self.is_outdated = false;
+            self.released = 0;
             self.searches += 1;
         }
         match &self.found {

@@ -2,7 +2,8 @@
 //!
 //! A window holds the ready jobs that can still be in time and the coming jobs of a drawn future, those that are due first
 //! if there are too many. A job is known by its task and number, so that an order that was found once holds on as time
-//! goes by. Jobs outside of the window come after those in it, by deadline, and jobs that cannot be in time come last.
+//! goes by. A job outside of the window gets the key that its deadline has among those in it, and jobs that cannot be in
+//! time come last.
 
 use std::sync::Arc;
 
@@ -26,6 +27,8 @@ pub struct Window {
     names: Vec<Name>,
     /// Keys by which the job due first has the least.
     by_deadline: Vec<f64>,
+    /// Deadlines in ascending order.
+    deadlines: Vec<Time>,
 }
 
 /// Observer that collects released jobs.
@@ -59,6 +62,7 @@ impl Window {
         jobs.sort_unstable();
         jobs.truncate(MOST);
         let count = jobs.len().max(1) as f64;
+        let deadlines = jobs.iter().map(|(deadline, _)| *deadline).collect();
         let mut keyed: Vec<(Name, f64)> = jobs
             .iter()
             .enumerate()
@@ -66,12 +70,18 @@ impl Window {
             .collect();
         keyed.sort_unstable_by_key(|(name, _)| *name);
         let (names, by_deadline) = keyed.into_iter().unzip();
-        Ok(Window { names, by_deadline })
+        Ok(Window { names, by_deadline, deadlines })
     }
 
     /// Returns the number of jobs.
     pub fn len(&self) -> usize {
         self.names.len()
+    }
+
+    /// Returns the date until which a future has to last to show what becomes of all jobs; `None` if there are fewer than a window
+    /// can hold, and the future is as long as it may be.
+    pub fn end(&self) -> Option<Time> {
+        self.deadlines.last().copied().filter(|_| self.len() == MOST)
     }
 
     /// Returns the keys by which the job due first comes first.
@@ -92,7 +102,11 @@ impl Window {
 
     /// Puts those jobs on the cores that come first by the keys. `scratch` is reused from call to call.
     pub fn place(&self, view: &SystemView<'_>, keys: &[f64], scratch: &mut Ranked, assignment: &mut Assignment) {
-        scratch.place(view, assignment, |job| self.key(name(job), keys).unwrap_or(f64::INFINITY));
+        let by_deadline = |job: &Job| {
+            let before = self.deadlines.partition_point(|deadline| *deadline <= job.deadline);
+            before as f64 / self.len().max(1) as f64
+        };
+        scratch.place(view, assignment, |job| self.key(name(job), keys).unwrap_or_else(|| by_deadline(job)));
     }
 }
 

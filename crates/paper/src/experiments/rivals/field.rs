@@ -52,6 +52,13 @@ pub struct Competitor<'a> {
     pub training: String,
 }
 
+impl Competitor<'_> {
+    /// Whether it has a row of its own. Of the classical schedulers only EDF has.
+    pub fn is_shown(&self) -> bool {
+        self.kind != Kind::Classical || self.name == "edf"
+    }
+}
+
 impl Context<'_> {
     /// Returns all who take part; searches judge this many candidates.
     pub fn field(&self, evaluations: usize, classical: &[String]) -> Result<Vec<Competitor<'_>>, ReproduceError> {

@@ -71,7 +71,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     findings.paper.retain(|name, _| known.contains(name));
     findings.tables.push(score_table(findings, &columns, &field));
     let heats: Vec<&Heat> = heats.iter().filter(|heat| TIMED.contains(&heat.id)).collect();
-    findings.tables.push(field_table(context, &field, &heats, settings.timed_seconds)?);
+    let table = field_table(findings, &field, &heats, settings.timed_seconds)?;
+    findings.tables.push(table);
     draw_curve(context, findings, &protocol, &field)?;
     add_notes(context, findings, &field);
     conclude(findings, &columns, &field);
@@ -124,8 +125,7 @@ fn baselines(
 
 fn add_lines(findings: &mut Findings, scored: &Scored, field: &[Competitor<'_>]) {
     for (who, estimate) in field.iter().zip(&scored.estimates) {
-        let is_shown = who.kind != Kind::Classical || who.name == "edf";
-        if let (true, Ok(estimate)) = (is_shown, estimate) {
+        if let (true, Ok(estimate)) = (who.is_shown(), estimate) {
             let line = Line::share(format!("{}_{}", scored.column.id, who.name), *estimate);
             let line = line.beside_baselines(&scored.baselines);
             findings.add(if who.name == PAPER.name { line.headline() } else { line });
@@ -162,7 +162,7 @@ fn score_table(findings: &Findings, columns: &[Scored], field: &[Competitor<'_>]
     };
     let mut rows: Vec<Vec<String>> =
         vec![["clairvoyant optimum".to_string(), String::new()].into_iter().chain(columns.iter().map(of)).collect()];
-    for (at, who) in field.iter().enumerate().filter(|(_, who)| who.kind != Kind::Classical || who.name == "edf") {
+    for (at, who) in field.iter().enumerate().filter(|(_, who)| who.is_shown()) {
         let cells = columns.iter().zip(&leaders).map(|column| cell(at, column));
         rows.push([who.name.clone(), who.kind.name().into()].into_iter().chain(cells).collect());
     }
@@ -180,7 +180,7 @@ fn score_table(findings: &Findings, columns: &[Scored], field: &[Competitor<'_>]
 
 /// A row for each competitor: source, size, training and latencies.
 fn field_table(
-    context: &Context<'_>,
+    findings: &mut Findings,
     field: &[Competitor<'_>],
     heats: &[&Heat],
     seconds: f64,
@@ -190,16 +190,26 @@ fn field_table(
         header.extend([format!("{}: median", heat.title), "p99".into()]);
     }
     let mut rows = Vec::new();
-    for who in field.iter().filter(|who| who.kind != Kind::Classical || who.name == "edf") {
+    for who in field.iter().filter(|who| who.is_shown()) {
         let parameters = who.parameters.map_or("–".into(), |count| count.to_string());
         let mut row =
             vec![who.name.clone(), who.kind.name().into(), who.source.into(), parameters, who.training.clone()];
+        if let Some(count) = who.parameters {
+            findings.add(Line::neither(format!("parameters_{}", who.name), Unit::Number, count as f64));
+        }
         for heat in heats {
-            row.extend(latency(who, heat, seconds)?.map_or(["–".into(), "–".into()], |pair| pair.map(shown_time)));
+            let Some(latency) = latency(who, heat, seconds)? else {
+                row.extend(["–".into(), "–".into()]);
+                continue;
+            };
+            for (part, us) in ["median", "p99"].into_iter().zip(latency) {
+                let name = format!("latency-{}-{part}_{}", heat.id, who.name);
+                findings.add(Line::lower(name, Unit::Microseconds, us));
+                row.push(shown_time(us));
+            }
         }
         rows.push(row);
     }
-    let _ = context;
     Ok(FindingsTable { title: "Sizes, trainings and decision latencies".into(), header, rows })
 }
 
@@ -307,7 +317,7 @@ fn conclude(findings: &mut Findings, columns: &[Scored], field: &[Competitor<'_>
             None => wins.push((name, 1)),
         }
     }
-    wins.sort_by(|a, b| b.1.cmp(&a.1));
+    wins.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let wins: Vec<String> = wins.into_iter().map(|(name, count)| format!("{name} {count}")).collect();
     let missing = field.iter().filter(|who| who.entrant.is_none()).count();
     let lost = if lost.is_empty() { String::new() } else { format!("; a rival is above it in {}", lost.join(", ")) };
