@@ -104,7 +104,7 @@ impl Context<'_> {
                 entrant,
                 key: spec,
                 parameters: None,
-                training: format!("none; {evaluations} evaluations a search"),
+                training: format!("none; {evaluations} evaluations"),
             }
         };
         SEARCHING.iter().map(competitor).collect()

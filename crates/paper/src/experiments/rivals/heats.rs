@@ -72,8 +72,8 @@ impl Heat {
                 "hundred",
                 settings.hundred,
                 vec![
-                    column("e3-100-success", "E3 success, 100 tasks", SUCCESS, false),
-                    column("e3-100", "E3 in time, 100 tasks", IN_TIME, true),
+                    column("e3-100-success", "E3 success, 100", SUCCESS, false),
+                    column("e3-100", "E3 in time, 100", IN_TIME, true),
                 ],
             )?,
             large(
@@ -82,8 +82,8 @@ impl Heat {
                 "six_hundred",
                 settings.six_hundred,
                 vec![
-                    column("e3-600-success", "E3 success, 600 tasks", SUCCESS, false),
-                    column("e3-600", "E3 in time, 600 tasks", IN_TIME, true),
+                    column("e3-600-success", "E3 success, 600", SUCCESS, false),
+                    column("e3-600", "E3 in time, 600", IN_TIME, true),
                 ],
             )?,
             heat(

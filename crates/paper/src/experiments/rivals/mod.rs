@@ -69,7 +69,10 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     // A rival that is not trained has no figures to stand beside the paper's.
     let known: Vec<String> = findings.lines.iter().map(|line| line.name.clone()).collect();
     findings.paper.retain(|name, _| known.contains(name));
-    findings.tables.push(score_table(findings, &columns, &field));
+    let (papers, arena) = columns.split_at(columns.len() - SCENARIOS.len());
+    let title = "The loads of E1 to E4; in brackets the paper's figure; ★: nobody is above it";
+    findings.tables.push(score_table(findings, title, papers, &field));
+    findings.tables.push(score_table(findings, "Scenarios of the arena; ★: nobody is above it", arena, &field));
     let heats: Vec<&Heat> = heats.iter().filter(|heat| TIMED.contains(&heat.id)).collect();
     let table = field_table(findings, &field, &heats, settings.timed_seconds)?;
     findings.tables.push(table);
@@ -140,17 +143,22 @@ fn best(scored: &Scored, field: &[Competitor<'_>], is_meant: impl Fn(&Competitor
     meant.reduce(|best, next| if mean(&next) > mean(&best) { next } else { best })
 }
 
+/// Whether nobody is better than a competitor in a column.
+fn is_first(scored: &Scored, field: &[Competitor<'_>], at: usize) -> bool {
+    let mean = |at: usize| scored.estimates[at].as_ref().map_or(f64::MIN, |estimate| estimate.mean);
+    best(scored, field, |_| true).is_some_and(|best| mean(at) >= mean(best))
+}
+
 /// A row for each competitor, a column for each figure.
-fn score_table(findings: &Findings, columns: &[Scored], field: &[Competitor<'_>]) -> FindingsTable {
-    let header = ["scheduler".to_string(), "kind".into()].into_iter();
-    let header = header.chain(columns.iter().map(|scored| scored.column.title.to_string())).collect();
-    let leaders: Vec<Option<usize>> = columns.iter().map(|scored| best(scored, field, |_| true)).collect();
-    let cell = |at: usize, (scored, leader): (&Scored, &Option<usize>)| match &scored.estimates[at] {
+fn score_table(findings: &Findings, title: &str, columns: &[Scored], field: &[Competitor<'_>]) -> FindingsTable {
+    let titles = columns.iter().map(|scored| scored.column.title.to_string());
+    let header = ["scheduler".to_string()].into_iter().chain(titles).collect();
+    let cell = |at: usize, scored: &Scored| match &scored.estimates[at] {
         Ok(estimate) => {
-            let star = if *leader == Some(at) { "★ " } else { "" };
+            let star = if is_first(scored, field, at) { "★ " } else { "" };
             let half = estimate.ci95.map(|half| format!(" ± {}", Unit::Share.show_width(half))).unwrap_or_default();
             let paper = findings.paper.get(&format!("{}_{}", scored.column.id, field[at].name));
-            let paper = paper.map(|paper| format!(" (paper {})", percent(*paper))).unwrap_or_default();
+            let paper = paper.map(|paper| format!(" [{}]", percent(*paper))).unwrap_or_default();
             format!("{star}{}{half}{paper}", percent(estimate.mean))
         }
         Err(_) => "–".into(),
@@ -161,21 +169,21 @@ fn score_table(findings: &Findings, columns: &[Scored], field: &[Competitor<'_>]
         None => "–".into(),
     };
     let mut rows: Vec<Vec<String>> =
-        vec![["clairvoyant optimum".to_string(), String::new()].into_iter().chain(columns.iter().map(of)).collect()];
+        vec![["clairvoyant optimum".to_string()].into_iter().chain(columns.iter().map(of)).collect()];
     for (at, who) in field.iter().enumerate().filter(|(_, who)| who.is_shown()) {
-        let cells = columns.iter().zip(&leaders).map(|column| cell(at, column));
-        rows.push([who.name.clone(), who.kind.name().into()].into_iter().chain(cells).collect());
+        let cells = columns.iter().map(|column| cell(at, column));
+        rows.push([who.name.clone()].into_iter().chain(cells).collect());
     }
-    let classical = |(scored, leader): (&Scored, &Option<usize>)| {
+    let classical = |scored: &Scored| {
         let Some(at) = best(scored, field, |who| who.kind == Kind::Classical) else { return "–".into() };
         let name = &field[at].name;
-        let star = if *leader == Some(at) && name != "edf" { "★ " } else { "" };
+        let star = if is_first(scored, field, at) && name != "edf" { "★ " } else { "" };
         let mean = scored.estimates[at].as_ref().map_or(f64::NAN, |estimate| estimate.mean);
         format!("{star}{} {name}", percent(mean))
     };
-    let cells = columns.iter().zip(&leaders).map(classical);
-    rows.push(["best classical".to_string(), "classical".into()].into_iter().chain(cells).collect());
-    FindingsTable { title: "Everyone on the same runs; ★ is the best of a column".into(), header, rows }
+    let cells = columns.iter().map(classical);
+    rows.push(["best classical".to_string()].into_iter().chain(cells).collect());
+    FindingsTable { title: title.into(), header, rows }
 }
 
 /// A row for each competitor: source, size, training and latencies.
@@ -187,7 +195,7 @@ fn field_table(
 ) -> Result<FindingsTable, ReproduceError> {
     let mut header: Vec<String> = ["scheduler", "kind", "source", "parameters", "training"].map(String::from).to_vec();
     for heat in heats {
-        header.extend([format!("{}: median", heat.title), "p99".into()]);
+        header.extend([format!("{} median", heat.id), format!("{} p99", heat.id)]);
     }
     let mut rows = Vec::new();
     for who in field.iter().filter(|who| who.is_shown()) {
@@ -210,7 +218,11 @@ fn field_table(
         }
         rows.push(row);
     }
-    Ok(FindingsTable { title: "Sizes, trainings and decision latencies".into(), header, rows })
+    Ok(FindingsTable {
+        title: "Sizes, trainings and decision latencies on the last run of E1 and of 100 tasks in E3".into(),
+        header,
+        rows,
+    })
 }
 
 /// Returns the median and the 99th percentile of the decision latency on the last run of a heat, in microseconds; `None` if the
@@ -309,21 +321,16 @@ fn conclude(findings: &mut Findings, columns: &[Scored], field: &[Competitor<'_>
             lost.push(format!("{} ({} {theirs} against {ours})", scored.column.title, field[rival].name));
         }
     }
-    let first = |scored: &Scored| best(scored, field, |_| true).map(|at| field[at].name.clone());
-    let mut wins: Vec<(String, usize)> = Vec::new();
-    for name in columns.iter().filter_map(first) {
-        match wins.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, count)) => *count += 1,
-            None => wins.push((name, 1)),
-        }
-    }
+    let count = |at: usize| columns.iter().filter(|scored| is_first(scored, field, at)).count();
+    let mut wins: Vec<(&str, usize)> = (0..field.len()).map(|at| (field[at].name.as_str(), count(at))).collect();
+    wins.retain(|(_, count)| *count > 0);
     wins.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let wins: Vec<String> = wins.into_iter().map(|(name, count)| format!("{name} {count}")).collect();
-    let missing = field.iter().filter(|who| who.entrant.is_none()).count();
+    let wins: Vec<String> = wins.into_iter().map(|(name, count)| format!("{name} in {count}")).collect();
+    let missing: Vec<&str> = field.iter().filter(|who| who.entrant.is_none()).map(|who| who.name.as_str()).collect();
     let lost = if lost.is_empty() { String::new() } else { format!("; a rival is above it in {}", lost.join(", ")) };
-    let missing = if missing == 0 { String::new() } else { format!("; {missing} rivals are not trained") };
+    let missing = if missing.is_empty() { String::new() } else { format!("; without a model: {}", missing.join(", ")) };
     let text = format!(
-        "the paper's TempoNet is at least as good as every rival in {led} of {} columns{lost}; first of everyone, columns by name: {}{missing}",
+        "the paper's TempoNet is at least as good as every rival in {led} of {} columns{lost}; nobody is above {}{missing}",
         columns.len(),
         wins.join(", ")
     );
