@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
 use temponet::Tuning;
 use temponet_paper::{ALL, Cache, DeviceTrainer, Experiment, Findings, Line, Mode, RIVALS, Trainer, Verdict, page};
@@ -69,6 +69,9 @@ pub fn run(args: Args) -> Result<()> {
         (_, true) => Mode::Smallest,
         _ => Mode::Quick,
     };
+    if let Some(folder) = args.models.as_ref().filter(|folder| !folder.is_dir()) {
+        bail!("--models {}: there is no such folder", folder.display());
+    }
     let mut roster = args.model.roster()?;
     // The experiments are about the network, so it is the network that decides.
     roster.options.tuning = Tuning::Off;
