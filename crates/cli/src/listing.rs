@@ -2,9 +2,10 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use temponet::search;
 use temponet_formats::Format;
 use temponet_formats::builtin::{self, Builtin};
-use temponet_lab::roster::{PLANNER, SHIELDED, TUNED, UNSHIELDED};
+use temponet_lab::roster::{PLANNER, SHIELDED, TUNED, UNSHIELDED, is_classical, is_search};
 
 use crate::{output, table};
 
@@ -109,9 +110,23 @@ const LEARNED: [(&str, &str, &str, &[Described]); 4] = [
     ),
 ];
 
+/// What the schedulers that search are for.
+const SEARCH_PURPOSE: &str = "a search baseline of the paper beside the learned scheduler";
+
+/// Returns the kind of a scheduler: `search`, `classical`, or `own` for this project's.
+fn kind(name: &str) -> &'static str {
+    match name {
+        name if is_search(name) => "search",
+        name if is_classical(name) => "classical",
+        _ => "own",
+    }
+}
+
 pub fn schedulers(args: SchedulersArgs) -> Result<()> {
     let classical = temponet_sched::ALL.iter().map(|entry| (entry.name, entry.summary, entry.purpose, entry.options));
-    let all: Vec<_> = LEARNED.into_iter().chain(classical).collect();
+    let searching =
+        search::ALL.iter().map(|method| (method.name, method.summary, SEARCH_PURPOSE, &search::OPTIONS[..]));
+    let all: Vec<_> = LEARNED.into_iter().chain(classical).chain(searching).collect();
     let shield = temponet_sched::SHIELD;
     if args.json {
         let rows = all.iter().map(|(name, summary, purpose, options)| {
@@ -119,7 +134,8 @@ pub fn schedulers(args: SchedulersArgs) -> Result<()> {
                 |(name, default, meaning)| serde_json::json!({ "name": name, "default": default, "meaning": meaning }),
             );
             serde_json::json!({
-                "name": name, "summary": summary, "purpose": purpose, "options": options.collect::<Vec<_>>(),
+                "name": name, "kind": kind(name), "summary": summary, "purpose": purpose,
+                "options": options.collect::<Vec<_>>(),
             })
         });
         let wrapper = serde_json::json!({ "name": shield.name, "summary": shield.summary, "purpose": shield.purpose });

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
-use temponet_paper::{ALL, Cache, DeviceTrainer, Experiment, Findings, Line, Mode, Trainer, Verdict, page};
+use temponet_paper::{ALL, Cache, DeviceTrainer, Experiment, Findings, Line, Mode, RIVALS, Trainer, Verdict, page};
 use temponet_train::TrainingDevice;
 
 use crate::output;
@@ -16,7 +16,8 @@ use crate::table;
 /// Run the paper's experiments and compare the figures
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet reproduce E1\n  temponet reproduce E2 E18 --report out.html\n  \
-    temponet reproduce all --quick --json\n  temponet reproduce all --full --report full.html\n\n\
+    temponet reproduce all --quick --json\n  temponet reproduce all --full --report full.html\n  \
+    temponet reproduce rivals --models my-models --report rivals.html\n\n\
     Results are cached. A second call, or a call after an interruption, runs only what is missing.\n\
     docs/reproduction.md explains the figures.")]
 pub struct Args {
@@ -37,6 +38,9 @@ pub struct Args {
     /// Folder for findings and trained models [default: temponet in the user's cache folder]
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
+    /// Folder with models of rivals, NAME.safetensors, that take the place of the built-in ones (for the experiment rivals)
+    #[arg(long, value_name = "FOLDER")]
+    models: Option<PathBuf>,
     /// Device for training: cpu (the fastest for networks this small), cuda, or auto for a GPU if there is one
     #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = ["auto", "cpu", "cuda"])]
     device: String,
@@ -64,8 +68,12 @@ pub fn run(args: Args) -> Result<()> {
         (_, true) => Mode::Smallest,
         _ => Mode::Quick,
     };
+    if let Some(folder) = args.models.as_ref().filter(|folder| !folder.is_dir()) {
+        bail!("--models {}: there is no such folder", folder.display());
+    }
     let roster = args.model.roster()?;
-    let cache = Cache::open(&args.cache.clone().unwrap_or_else(Cache::default_folder))?;
+    let cache =
+        Cache::open(&args.cache.clone().unwrap_or_else(Cache::default_folder))?.with_models(args.models.clone());
     let trainer = trainer(&args.device)?;
     // The output is claimed first, so that a path that cannot be written does not waste hours.
     let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
@@ -108,7 +116,9 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>> {
     let mut wanted = Vec::new();
     for name in names.iter().flat_map(|names| names.split(',')).filter(|name| !name.is_empty()) {
         if name.eq_ignore_ascii_case("all") {
-            return Ok(ALL.iter().collect());
+            // The rivals take minutes of search even in a quick run, and have to be asked for.
+            wanted.extend(ALL.iter().map(|experiment| experiment.id).filter(|id| *id != RIVALS));
+            continue;
         }
         wanted.push(temponet_paper::find(name)?.id);
     }

@@ -762,6 +762,16 @@ fn a_job_list_runs_to_its_last_deadline() {
 }
 
 #[test]
+fn search_schedulers_take_options_after_a_comma() {
+    let folder = Folder::new("search");
+    let list = "edf,pso:evaluations=12,seed=3,cga:evaluations=10:seed=2";
+    let report = folder.json(&["compare", "standard-145", "--horizon", "1s", "--schedulers", list, "--json"]);
+    let names: Vec<_> = report["results"].as_array().unwrap().iter().map(|row| row["scheduler"].as_str()).collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+    assert!(names.contains(&Some("pso:evaluations=12,seed=3")), "{names:?}");
+}
+
+#[test]
 fn lists_and_manuals_print() {
     let folder = Folder::new("lists");
     for set in temponet_formats::builtin::ALL {
@@ -769,11 +779,14 @@ fn lists_and_manuals_print() {
         assert_eq!(folder.stdout(&["sets", set.name]), set.text);
     }
     let classical = temponet_sched::ALL.iter().map(|entry| entry.name);
-    let names: Vec<_> = ["temponet", "temponet-unshielded", "tuned", "planner"].into_iter().chain(classical).collect();
+    let searching = temponet::search::ALL.iter().map(|method| method.name);
+    let ours = ["temponet", "temponet-unshielded", "tuned", "planner"].into_iter();
+    let names: Vec<_> = ours.chain(classical).chain(searching).collect();
     let listed = folder.json(&["schedulers", "--json"]);
     let listed: Vec<_> =
         listed["schedulers"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(listed, names);
+    assert_eq!(folder.json(&["schedulers", "--json"])["schedulers"][names.len() - 1]["kind"], "search");
     assert!(folder.stdout(&["completions", "bash"]).contains("temponet"));
     assert!(folder.stdout(&["man"]).contains(".TH temponet"));
     for command in [

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use temponet::planner::{self, Planner};
+use temponet::search;
 use temponet::stages::Learned;
 use temponet::tuning::{Choices, Portfolio, Settings};
 use temponet::{Model, NetworkError, Options, Temponet};
@@ -25,10 +26,10 @@ pub const PLANNER: &str = planner::NAME;
 /// Names of the learned scheduler, with and without its shield.
 pub const LEARNED: [&str; 2] = [SHIELDED, UNSHIELDED];
 
-/// Whether a name, with or without options, is that of a scheduler from the literature, that is, neither the learned
-/// one nor another of this project's own.
+/// Whether a name, with or without options, is that of a scheduler from the literature that decides by a rule: neither the
+/// learned one nor another of this project's own, and none that searches.
 pub fn is_classical(spec: &str) -> bool {
-    let is_ours = [TUNED, SHIELDED_TUNED].contains(&spec) || is_planner(spec);
+    let is_ours = [TUNED, SHIELDED_TUNED].contains(&spec) || is_planner(spec) || is_search(spec);
     !LEARNED.contains(&spec) && !is_ours && temponet_sched::is_classical(spec)
 }
 
@@ -40,6 +41,11 @@ pub fn is_shielded(spec: &str) -> bool {
 /// Whether a name, with or without options, is that of the rollout planner, the online reference.
 pub fn is_planner(spec: &str) -> bool {
     planner_options(spec).is_some()
+}
+
+/// Whether a name, with or without options, is that of a scheduler that searches. These are slow and have to be asked for.
+pub fn is_search(spec: &str) -> bool {
+    search::find(spec).is_some()
 }
 
 /// Returns the options in the name of the rollout planner; `None` if the name is another scheduler's.
@@ -83,6 +89,9 @@ impl Roster {
         if let Some(options) = planner_options(spec) {
             return Ok(Box::new(Planner::with_options(options)?));
         }
+        if let Some((method, options)) = search::find(spec) {
+            return method.build(options);
+        }
         let tuned = |settings| Portfolio::classical(self.options.tuning, settings).sharing(self.choices.clone());
         match spec {
             TUNED => return Ok(Box::new(tuned(Settings::BARE))),
@@ -95,15 +104,16 @@ impl Roster {
                 SpecError::Unknown(name, _) if LEARNED.contains(&name.as_str()) => {
                     SpecError::Option(spec.into(), format!("{name} has no options and needs no other shield"))
                 }
-                SpecError::Unknown(name, _) if name == planner::NAME => {
+                SpecError::Unknown(name, _) if name == planner::NAME || is_search(&name) => {
                     SpecError::Option(spec.into(), format!("{name} runs without a shield: {name} or {name}:OPTION=…"))
                 }
                 SpecError::Unknown(name, _) if name == TUNED => {
                     SpecError::Option(spec.into(), format!("{name} has no options"))
                 }
                 SpecError::Unknown(name, _) => {
-                    let hint =
-                        did_you_mean(&name, self.names().iter().map(String::as_str).chain(["shield", planner::NAME]));
+                    let names = self.names();
+                    let slow = search::ALL.iter().map(|method| method.name).chain(["shield", planner::NAME]);
+                    let hint = did_you_mean(&name, names.iter().map(String::as_str).chain(slow));
                     SpecError::Unknown(name, hint)
                 }
                 error => error,
@@ -132,8 +142,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_planner_behind_the_shield_is_refused_with_the_reason() {
-        let error = Roster::classical().build("shield:planner").err().map(|error| error.to_string());
-        assert!(error.as_ref().is_some_and(|text| text.contains("runs without a shield")), "{error:?}");
+    fn a_planner_or_search_behind_the_shield_is_refused_with_the_reason() {
+        for spec in ["shield:planner", "shield:pso", "shield:enf-s:seed=2"] {
+            let error = Roster::classical().build(spec).err().map(|error| error.to_string());
+            assert!(error.as_ref().is_some_and(|text| text.contains("runs without a shield")), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn search_schedulers_are_built_by_name_and_are_not_classical() {
+        for method in &search::ALL {
+            assert!(Roster::classical().build(&format!("{}:evaluations=20,seed=3", method.name)).is_ok());
+            assert!(!is_classical(method.name));
+        }
     }
 }

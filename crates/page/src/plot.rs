@@ -14,7 +14,7 @@ pub struct Panel {
     pub y: Span,
     /// Vertical lines, as x and the word above the line.
     pub marks: Vec<(f64, String)>,
-    /// Whether both axes are logarithmic; all values must then be positive.
+    /// Whether the axes are logarithmic: both, or only the x axis if y is a share. All values must then be positive.
     pub is_log: bool,
 }
 
@@ -134,11 +134,13 @@ fn draw(out: &mut Svg, panel: &Panel, names: &[String]) {
     let span = if high > low { along(high) - along(low) } else { 1.0 };
     let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * (along(value) - along(low)) / span;
     let (bottom, top) = panel.y.ends();
-    let up = along(top) - along(bottom);
-    let y = |value: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - (along(value) - along(bottom)) / up);
+    let is_y_log = panel.is_log && matches!(panel.y, Span::Numbers(..));
+    let upward = |value: f64| if is_y_log { value.log10() } else { value };
+    let up = upward(top) - upward(bottom);
+    let y = |value: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - (upward(value) - upward(bottom)) / up);
     out.add(text(LEFT, 20.0, &panel.title).size(14.0).bold());
     let even = || [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| bottom + (top - bottom) * share).to_vec();
-    for value in if panel.is_log { log_ticks(bottom, top) } else { even() } {
+    for value in if is_y_log { log_ticks(bottom, top) } else { even() } {
         let at = y(value);
         out.add(line((LEFT, at), (WIDTH - RIGHT, at)).class("line"));
         out.add(text(LEFT - 6.0, at + 4.0, &panel.y.label(value)).end().class("soft"));
@@ -188,12 +190,20 @@ mod tests {
 
     #[test]
     fn decades_are_as_far_apart_as_decades() {
-        let curves = vec![vec![(10.0, 1.0), (100.0, 10.0), (1000.0, 100.0)]];
-        let (title, y) = ("times".to_string(), Span::Numbers(1.0, 100.0));
-        let panel = Panel { title, x_label: "jobs", curves, y, marks: vec![], is_log: true };
-        let picture = svg(&[panel], 1, &["a".into()]);
+        let panel = || Panel {
+            title: "times".into(),
+            x_label: "jobs",
+            curves: vec![vec![(10.0, 1.0), (100.0, 10.0), (1000.0, 100.0)]],
+            y: Span::Numbers(1.0, 100.0),
+            marks: vec![],
+            is_log: true,
+        };
+        let picture = svg(&[panel()], 1, &["a".into()]);
         let middle = format!("{},{}", (LEFT + WIDTH - RIGHT) / 2.0, (TOP + HEIGHT - BOTTOM) / 2.0);
         assert!(picture.contains(&middle), "{picture}");
+        let shares = Panel { curves: vec![vec![(10.0, 0.5), (1000.0, 0.7)]], y: Span::Shares(0.5, 0.7), ..panel() };
+        let picture = svg(&[shares], 1, &["a".into()]);
+        assert!(picture.contains(">55%<") && picture.contains(">20<"), "shares stay evenly spaced: {picture}");
         assert_eq!(log_ticks(10.0, 1000.0), [10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0]);
         assert_eq!(log_ticks(1.0, 1e6).len(), 7);
     }

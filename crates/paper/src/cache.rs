@@ -14,12 +14,14 @@ use super::ReproduceError;
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
+    /// Folder of models that the user has trained.
+    models: Option<PathBuf>,
 }
 
 impl Cache {
     /// Opens the cache in a folder, creating the folder if it does not exist.
     pub fn open(folder: &Path) -> Result<Cache, ReproduceError> {
-        let cache = Cache { folder: folder.into() };
+        let cache = Cache { folder: folder.into(), models: None };
         std::fs::create_dir_all(folder).map_err(|error| cache.problem(folder, &error))?;
         Ok(cache)
     }
@@ -31,6 +33,16 @@ impl Cache {
             Some(folder) => folder.join("temponet"),
             None => ".temponet-cache".into(),
         }
+    }
+
+    /// Adds a folder of models that take the place of the rivals' own.
+    pub fn with_models(self, models: Option<PathBuf>) -> Cache {
+        Cache { models, ..self }
+    }
+
+    /// Returns the folder of models that the user has trained, if there is one.
+    pub fn models(&self) -> Option<&Path> {
+        self.models.as_deref()
     }
 
     /// Returns the path of a file.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use temponet::stages::Learned;
 use temponet::{Model, NetworkError, Options, Temponet, Tuning};
 use temponet_sim::{Metrics, SimError, Unobserved, simulate};
@@ -71,7 +72,7 @@ pub struct Entrant<'a> {
 }
 
 /// Figures of one run. Times are in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunFigures {
     /// Share of jobs in time.
     pub compliance: f64,

@@ -22,6 +22,7 @@ pub mod page;
 mod paper_model;
 mod plots;
 mod protocol;
+mod rivals;
 mod training;
 
 use std::time::Instant;
@@ -132,6 +133,9 @@ impl Context<'_> {
     }
 }
 
+/// Identifier of the experiment with all rivals. It is long, and `all` does not stand for it.
+pub const RIVALS: &str = "rivals";
+
 /// Returns the identifiers of all experiments.
 pub fn names() -> Vec<&'static str> {
     ALL.iter().map(|experiment| experiment.id).collect()
@@ -144,19 +148,22 @@ pub fn find(name: &str) -> Result<&'static Experiment, ReproduceError> {
 }
 
 /// Returns the name of the cache file that holds the findings. It depends on the protocol, the mode, the model's file, the options of the learned
-/// scheduler, the readings of the paper and the program version.
-fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster) -> Result<String, ReproduceError> {
+/// scheduler, the readings of the paper and the program version; that of the rivals on their models, too.
+fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) -> Result<String, ReproduceError> {
     let model = roster.model.as_ref().map_or(Ok(String::new()), |model| model_key(model))?;
     // Latencies are measured anew each time; they are no choice of the caller.
     let options = format!("{:?}", Options { calibration: None, ..roster.options });
     let (papers, version) = (paper_model::fingerprint(), env!("CARGO_PKG_VERSION"));
     let name = experiment.id.to_lowercase();
-    Ok(format!("{name}-{}.json", key(&[experiment.protocol, mode.name(), &model, &options, &papers, version])))
+    let mut parts = vec![experiment.protocol, mode.name(), &model, &options, &papers, version];
+    let rivals = if experiment.id == RIVALS { rivals::fingerprint(cache.models())? } else { String::new() };
+    parts.extend((experiment.id == RIVALS).then_some(rivals.as_str()));
+    Ok(format!("{name}-{}.json", key(&parts)))
 }
 
 /// Returns the findings of an earlier run; none if there was no such run, or if its cache file is damaged.
 pub fn cached(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) -> Option<Findings> {
-    let bytes = cache.read(&file_of(experiment, mode, roster).ok()?).ok()??;
+    let bytes = cache.read(&file_of(experiment, mode, roster, cache).ok()?).ok()??;
     serde_json::from_slice(&bytes).ok()
 }
 
@@ -191,7 +198,7 @@ pub fn run(
     findings.seconds = begin.elapsed().as_secs_f64();
     let content = serde_json::to_vec(&findings)
         .map_err(|error| ReproduceError::Cache(experiment.id.into(), error.to_string()))?;
-    cache.write(&file_of(experiment, mode, roster)?, &content)?;
+    cache.write(&file_of(experiment, mode, roster, cache)?, &content)?;
     Ok(findings)
 }
 
@@ -210,7 +217,8 @@ mod tests {
     fn findings_of_other_metadata_or_options_are_kept_apart() {
         let of = |model: &Model, options: Options| {
             let roster = Roster { options, ..Roster::with(model.clone()) };
-            file_of(&ALL[0], Mode::Quick, &roster).unwrap()
+            let cache = Cache::open(&std::env::temp_dir()).unwrap();
+            file_of(&ALL[0], Mode::Quick, &roster, &cache).unwrap()
         };
         let model = Model::random(Tokenizer::paper(), 1);
         let mut other = model.clone();

@@ -31,6 +31,9 @@ pub fn html(all: &[Findings]) -> String {
     Page::new("The paper's experiments").facts(&facts).section("", "", &overview.finish()).html(&out).finish()
 }
 
+/// Largest number of figures that are shown at once. More are folded away below the tables, which then have them in short.
+const MOST_OPEN: usize = 80;
+
 fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Reproduced => "reproduced",
@@ -63,8 +66,9 @@ fn section(out: &mut String, findings: &Findings) {
         let class = if line.is_headline && line.paper.is_some() { "headline" } else { "" };
         table.row(class, &row.iter().enumerate().map(cell).collect::<Vec<HtmlCell>>());
     }
-    if !rows.is_empty() {
-        out.push_str(&table.finish());
+    let (is_long, figures) = (rows.len() > MOST_OPEN, table.finish());
+    if !rows.is_empty() && !is_long {
+        out.push_str(&figures);
     }
     for table in &findings.tables {
         let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
@@ -80,6 +84,9 @@ fn section(out: &mut String, findings: &Findings) {
             picture.svg,
             escape(&picture.caption)
         );
+    }
+    if is_long {
+        let _ = writeln!(out, "<details><summary>All {} figures</summary>{figures}</details>", rows.len());
     }
     if !findings.notes.is_empty() {
         let notes: String = findings.notes.iter().map(|note| format!("<li>{}</li>", escape(note))).collect();

@@ -151,7 +151,13 @@ impl Context<'_> {
         Ok(all.into_iter().map(|(_, trained)| trained).collect())
     }
 
-    fn train(&self, training: &Training<'_>, progress: &Progress) -> Result<Trained, ReproduceError> {
+    /// Returns the model of a training that has been carried out before; `None` if it has not.
+    pub fn already_trained(&self, training: &Training<'_>) -> Result<Option<Trained>, ReproduceError> {
+        self.known(&self.files(training)?)
+    }
+
+    /// Returns the names of the cache files of a training: model, history and checkpoint.
+    fn files(&self, training: &Training<'_>) -> Result<[String; 3], ReproduceError> {
         let mut recipe = serde_json::to_string(training.recipe).map_err(|error| self.broken("recipe", &error))?;
         if training.recipe.tokens == Tokens::Full {
             // A recipe names these tokens without listing their features, of which a later version may have more.
@@ -162,7 +168,11 @@ impl Context<'_> {
         let begun = training.begin_with.map_or(Ok(String::new()), model_key)?;
         let kind = self.trainer.kind();
         let name = format!("model-{}", key(&[env!("CARGO_PKG_VERSION"), &recipe, &set, &begun, kind]));
-        let files = [".safetensors", ".json", ".checkpoint"].map(|ending| name.clone() + ending);
+        Ok([".safetensors", ".json", ".checkpoint"].map(|ending| name.clone() + ending))
+    }
+
+    fn train(&self, training: &Training<'_>, progress: &Progress) -> Result<Trained, ReproduceError> {
+        let files = self.files(training)?;
         if let Some(known) = self.known(&files)? {
             return Ok(known);
         }

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use temponet::stages::{Continuous, Tokenizer};
 use temponet::{Model, Options, Tuning};
 use temponet_lab::arena::scenario;
 use temponet_lab::roster::Roster;
 use temponet_paper::{
-    ALL, Cache, Context, DeviceTrainer, Mode, Protocol, Size, TestBed, Trained, Training, Variant, cached, find, names,
-    run,
+    ALL, Cache, Context, DeviceTrainer, Findings, Mode, Protocol, Size, TestBed, Trained, Training, Variant, cached,
+    find, names, run,
 };
 use temponet_train::{DqnSettings, Method, NetworkShape, Recipe, RolloutSettings, Stage, TrainingDevice};
 
@@ -96,6 +97,35 @@ fn every_experiment_runs_through_and_says_something() {
         );
         assert!(cached(experiment, Mode::Quick, &roster, &cache).is_none());
     }
+}
+
+#[test]
+fn a_rival_takes_part_with_a_model_from_the_users_folder_and_is_a_note_without() {
+    let (folder, models, roster) = (Folder::new("rivals"), Folder::new("models"), roster());
+    let rivals = find("rivals").unwrap();
+    let run = |cache: &Cache| run(rivals, Mode::Smallest, &roster, cache, &DeviceTrainer::cpu()).unwrap();
+    let without = run(&folder.cache());
+    // Files of the program would take part in any case.
+    if without.line("e2_ff-dqn").is_none() {
+        assert!(without.notes.iter().any(|note| note.contains("ff-dqn is not trained: run temponet train --recipe")));
+    }
+    std::fs::create_dir_all(&models.0).unwrap();
+    let tokenizer = Tokenizer { slots: Some(5), ..Tokenizer::continuous(Continuous::Raw) };
+    let bytes = Model::random(tokenizer, 1).to_bytes().unwrap();
+    std::fs::write(models.0.join("ff-dqn.safetensors"), bytes).unwrap();
+    std::fs::write(models.0.join("ff-dqn.json"), "{\"seed\": 4, \"seconds\": 61.0}").unwrap();
+    let cache = folder.cache().with_models(Some(models.0.clone()));
+    assert!(cached(rivals, Mode::Smallest, &roster, &cache).is_none(), "findings of other models");
+    let with = run(&cache);
+    assert!(with.line("e2_ff-dqn").is_some_and(|line| line.paper == Some(0.74)));
+    let cells: Vec<&String> = with.tables.iter().flat_map(|table| table.rows.iter().flatten()).collect();
+    assert!(cells.iter().any(|cell| *cell == "seed 4, 61 s"));
+    // Everyone else is known from the first run.
+    let figure = |findings: &Findings| findings.line("e2_pso").map(|line| line.ours);
+    assert_eq!(figure(&with), figure(&without));
+    std::fs::write(models.0.join("ff-dqn.safetensors"), "nothing").unwrap();
+    let error = temponet_paper::run(rivals, Mode::Smallest, &roster, &cache, &DeviceTrainer::cpu()).unwrap_err();
+    assert!(error.to_string().contains("ff-dqn"), "{error}");
 }
 
 /// Returns a recipe whose training takes no time.

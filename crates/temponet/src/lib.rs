@@ -95,6 +95,7 @@ mod outlook;
 pub mod planner;
 mod scale;
 mod scheduler;
+pub mod search;
 mod speed;
 mod staying;
 mod tokenizer;

@@ -1,11 +1,9 @@
 //! The rollout planner: what it gains, and that it knows no more than an online scheduler may.
 
-use std::sync::Arc;
+mod two_worlds;
 
 use temponet::planner::{Planner, PlannerSettings};
-use temponet::{
-    Arrival, Assignment, ExecutionModel, ListedJob, NotApplicable, Scheduler, System, SystemView, Task, TaskSet, Time,
-};
+use temponet::{ExecutionModel, Scheduler, Task, TaskSet, Time};
 use temponet_sched::build;
 use temponet_sim::{Unobserved, simulate};
 
@@ -58,64 +56,9 @@ fn the_same_run_gives_the_same_decisions() {
     assert_eq!(run(), run());
 }
 
-/// Task and number of the job on each core.
-type Choice = Vec<Option<(u32, u64)>>;
-
-/// Keeps what a scheduler decides up to a time.
-struct Noting<S> {
-    inner: S,
-    until: Time,
-    decisions: Vec<(Time, Choice)>,
-}
-
-impl<S: Scheduler> Scheduler for Noting<S> {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.inner.start(system)
-    }
-
-    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        self.inner.decide(view, assignment);
-        if view.now < self.until {
-            let name = |id: &temponet::JobId| (view.job(*id).task, view.job(*id).number);
-            self.decisions.push((view.now, assignment.cores().iter().map(|id| id.as_ref().map(name)).collect()));
-        }
-    }
-}
-
-/// Two worlds that differ only in what comes after a date, in arrivals and in execution times that no job has reached.
 #[test]
 fn what_is_hidden_changes_no_decision() {
-    let until = ms(300);
-    let job = |k: u64, is_other: bool| {
-        let is_late = 7 * k >= 300 && is_other;
-        ListedJob {
-            release: ms(7 * k + if is_late { 3 } else { 0 }),
-            deadline: ms(7 * k + 19),
-            execution: Time::from_us(if is_late { 900 } else { 3_000 + 700 * (k % 9) }),
-            wcet: ms(if is_late { 1 } else { 9 }),
-            bcet: Time(1),
-            criticality: 0,
-            value: 1.0,
-        }
-    };
-    let decisions = |is_other: bool| {
-        let jobs: Arc<[ListedJob]> = (0..90).map(|k| job(k, is_other)).collect();
-        let listed = Task { arrival: Arrival::Listed(jobs), ..Task::periodic("list", ms(7), ms(9)) };
-        // Short jobs that recur decide how long a future is; the listed ones must not.
-        let samples = [1, 1, 1, 1, 1, 1, 1, 1, 1, 40].map(|quarters| Time::from_us(225 * quarters)).into();
-        let short = Task {
-            bcet: Time(1),
-            execution: ExecutionModel::Empirical { samples },
-            ..Task::periodic("p", ms(10), ms(9))
-        };
-        let set = TaskSet::new("list", vec![listed, short.clone(), Task { name: "q".into(), ..short }], 1);
-        let mut noting = Noting { inner: planner(16), until, decisions: Vec::new() };
-        simulate(&set, 1, ms(600), &mut noting, &mut Unobserved).unwrap();
-        noting.decisions
-    };
-    let (one, other) = (decisions(false), decisions(true));
-    assert!(one.len() > 60);
-    assert_eq!(one, other);
+    two_worlds::assert_same_decisions(|| Box::new(planner(16)));
 }
 
 #[test]

@@ -144,12 +144,21 @@ pub fn run(args: Args) -> Result<()> {
     fail_if::check(&args.fail_if, &comparison)
 }
 
-/// Parses a list of scheduler names without duplicates; `all` stands for every scheduler of the roster.
+/// Parses a list of scheduler names without duplicates; `all` stands for every scheduler of the roster. What has a value and no name,
+/// such as the end of `pso:evaluations=200,seed=1`, is an option of the scheduler before it.
 pub fn chosen(list: &str, roster: &Roster) -> Result<Vec<String>> {
+    let mut specs: Vec<String> = Vec::new();
+    for part in list.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let is_option = part.split_once('=').is_some_and(|(key, _)| !key.contains(':'));
+        match specs.last_mut().filter(|last| is_option && last.contains(':')) {
+            Some(last) => *last = format!("{last},{part}"),
+            None => specs.push(part.into()),
+        }
+    }
     let mut names: Vec<String> = Vec::new();
-    for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+    for name in specs {
         // `all` beside other names adds schedulers with options, and those that are not in the list of all.
-        let meant = if name == "all" { roster.names() } else { vec![name.to_string()] };
+        let meant = if name == "all" { roster.names() } else { vec![name] };
         for name in meant {
             if !names.contains(&name) {
                 names.push(name);

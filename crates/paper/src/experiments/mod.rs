@@ -26,6 +26,7 @@ mod e20;
 mod e21;
 mod e22;
 mod readings;
+mod rivals;
 mod theory;
 
 use super::Experiment;
@@ -69,4 +70,5 @@ pub static ALL: &[Experiment] = experiments![
     "counterexample" counterexample,
     "bound" bound,
     "theory" theory,
+    "rivals" rivals,
 ];

@@ -2,7 +2,7 @@
 //!
 //! At a decision with more ready jobs than cores, a simple *base* scheduler makes a choice: by default the one that [tuning](crate::tuning) chooses. The planner compares it with
 //! alternatives: the choices of other simple schedulers, and the base choice with one job exchanged. Each one is followed
-//! through the same futures ([`Outlook`]), in which everything hidden is drawn anew and the base scheduler makes all later
+//! through the same futures ([`Outlook`](temponet_sim::Outlook)), in which everything hidden is drawn anew and the base scheduler makes all later
 //! decisions. A job that an alternative brings in keeps its core until it leaves. The planner takes an alternative only if
 //! its mean gain exceeds the standard error of that gain.
 //!
@@ -14,16 +14,18 @@
 //! alternatives, and weak alternatives dropped early.
 
 mod alternatives;
-mod rollout;
+pub(crate) mod prospect;
+pub(crate) mod rollout;
 
 use temponet_sched::advice::Advisor;
 use temponet_sched::{SpecError, build};
 use temponet_sim::statistics::{mean, standard_error};
-use temponet_sim::{Outlook, SimError, mixed_seed};
+use temponet_sim::{SimError, mixed_seed};
 use temponet_task::wording::did_you_mean;
-use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time, Worths};
+use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Worths};
 
 use alternatives::{Alternatives, Choice};
+use prospect::{MOST_JOBS, Prospect};
 use rollout::Rollout;
 
 use crate::tuning::{Candidate, Settings, Why, choose};
@@ -90,10 +92,6 @@ impl PlannerSettings {
     }
 }
 
-/// Largest length of a future in mean execution times of a job. Where short jobs are frequent and most tasks are long, a
-/// future of some median wcets would hold hundreds of jobs.
-const MOST_JOBS: f64 = 40.0;
-
 /// Number of futures after which weak alternatives are dropped.
 const TRIAL: usize = 8;
 
@@ -104,30 +102,13 @@ pub struct Planner {
     is_base_tuned: bool,
     counselors: Vec<Box<dyn Scheduler>>,
     settings: PlannerSettings,
-    state: Option<State>,
+    state: Option<Prospect>,
     /// Jobs that came in by an exchange, and keep their core until they leave.
     kept: Vec<(JobId, Tie)>,
     assignment: Assignment,
     /// Decisions that were compared, and those in which the planner differed from its base.
     planned: u64,
     changed: u64,
-}
-
-/// What follows from the system that the planner was started with, and what was seen since.
-struct State {
-    outlook: Outlook,
-    worths: Worths,
-    /// Greatest length of a future.
-    horizon: Time,
-}
-
-impl State {
-    /// Returns the end of a future: it holds at most about [`MOST_JOBS`] listed jobs a core, by the rate at which they came
-    /// lately.
-    fn end(&self, view: &SystemView<'_>) -> Time {
-        let length = MOST_JOBS * view.cores() as f64 / self.outlook.listed_jobs_per_second() * 1e9;
-        view.now + Time((length as u64).max(1)).min(self.horizon)
-    }
 }
 
 /// What the planner found at a decision.
@@ -300,16 +281,6 @@ fn tuned_base(system: &System, worths: &Worths) -> Box<dyn Scheduler> {
     })
 }
 
-/// Returns the mean execution time over the jobs of a system, as far as a scheduler knows them, in nanoseconds; `None` if
-/// no jobs are known to come.
-fn mean_execution(system: &System) -> Option<f64> {
-    // The load of a list would tell of jobs that have not come.
-    let known = || system.tasks.iter().filter(|task| task.jobs_per_second() > 0.0);
-    let load: f64 = known().map(Task::mean_utilization).sum();
-    let rate: f64 = known().map(Task::jobs_per_second).sum();
-    (rate > 0.0).then(|| load / rate * 1e9)
-}
-
 /// Gains of an alternative in the futures so far.
 #[derive(Clone, Debug, Default)]
 struct Gains {
@@ -346,11 +317,7 @@ impl Scheduler for Planner {
         }
         self.base.start(system)?;
         self.counselors.retain_mut(|scheduler| scheduler.start(system).is_ok());
-        let unit = system.median_wcet().0 as f64;
-        let mean = mean_execution(system).unwrap_or(unit);
-        let horizon = (self.settings.horizon * unit).min(MOST_JOBS * mean).min(Time::MAX_INPUT.0 as f64);
-        let horizon = Time(horizon as u64).max(Time(1));
-        self.state = Some(State { outlook: Outlook::new(system), worths, horizon });
+        self.state = Some(Prospect::new(system, worths, self.settings.horizon));
         self.kept.clear();
         (self.planned, self.changed) = (0, 0);
         Ok(())

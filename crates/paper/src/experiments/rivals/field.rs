@@ -1,0 +1,158 @@
+//! Who takes part: TempoNet as it ships and as the paper has it, the rivals that learned, those that search, and the classical
+//! schedulers.
+
+use std::sync::Arc;
+
+use temponet::{Model, Options};
+use temponet_lab::roster::SHIELDED;
+
+use crate::cache::model_key;
+use crate::contest::model_entrant;
+use crate::rivals::{LEARNED, Ready, SEARCHING};
+use crate::{Context, Entrant, PAPER, ReproduceError};
+
+/// Kind of a competitor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    TempoNet,
+    Learned,
+    Search,
+    Classical,
+}
+
+impl Kind {
+    /// Name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::TempoNet => "TempoNet",
+            Kind::Learned => "learned",
+            Kind::Search => "search",
+            Kind::Classical => "classical",
+        }
+    }
+
+    /// Whether it is one that the paper's TempoNet is held against.
+    pub fn is_rival(self) -> bool {
+        matches!(self, Kind::Learned | Kind::Search)
+    }
+}
+
+/// One who takes part, or would if it were trained.
+pub struct Competitor<'a> {
+    pub name: String,
+    pub kind: Kind,
+    pub source: &'static str,
+    /// The scheduler; none if there is no model of it.
+    pub entrant: Option<Entrant<'a>>,
+    /// Text that changes with what it would decide.
+    pub key: String,
+    /// Number of parameters of its network.
+    pub parameters: Option<usize>,
+    /// Seed and duration of the training, or why there is none.
+    pub training: String,
+}
+
+impl Competitor<'_> {
+    /// Whether it has a row of its own. Of the classical schedulers only EDF has.
+    pub fn is_shown(&self) -> bool {
+        self.kind != Kind::Classical || self.name == "edf"
+    }
+}
+
+impl Context<'_> {
+    /// Returns all who take part; searches judge this many candidates.
+    pub fn field(&self, evaluations: usize, classical: &[String]) -> Result<Vec<Competitor<'_>>, ReproduceError> {
+        let mut field = vec![self.shipped()?, paper()?];
+        for rival in LEARNED {
+            let ready = rival.ready(self)?;
+            let learned = ready.map(|ready| of_model(rival.name, Kind::Learned, rival.source, ready)).transpose()?;
+            field.push(learned.unwrap_or_else(|| Competitor {
+                name: rival.name.into(),
+                kind: Kind::Learned,
+                source: rival.source,
+                entrant: None,
+                key: String::new(),
+                parameters: None,
+                training: format!("not trained: run {}", rival.command()),
+            }));
+        }
+        field.extend(self.searching(evaluations));
+        for entrant in self.entrants(classical) {
+            field.push(Competitor {
+                name: entrant.name.clone(),
+                kind: Kind::Classical,
+                source: "",
+                key: entrant.name.clone(),
+                entrant: Some(entrant),
+                parameters: None,
+                training: String::new(),
+            });
+        }
+        Ok(field)
+    }
+
+    /// Returns the rivals that search, with this many evaluations in a search.
+    pub fn searching(&self, evaluations: usize) -> Vec<Competitor<'_>> {
+        let competitor = |(name, source): &(&'static str, &'static str)| {
+            let spec = format!("{name}:evaluations={evaluations}");
+            let mut entrant = self.entrants(std::slice::from_ref(&spec)).pop();
+            entrant.iter_mut().for_each(|entrant| entrant.name = name.to_string());
+            Competitor {
+                name: name.to_string(),
+                kind: Kind::Search,
+                source,
+                entrant,
+                key: spec,
+                parameters: None,
+                training: format!("none; {evaluations} evaluations"),
+            }
+        };
+        SEARCHING.iter().map(competitor).collect()
+    }
+
+    /// The learned scheduler as it ships, or the model that the user names, behind its shield.
+    fn shipped(&self) -> Result<Competitor<'_>, ReproduceError> {
+        let model = self.model()?;
+        let options = format!("{:?}", Options { calibration: None, ..self.roster.options });
+        Ok(Competitor {
+            name: self.roster.label(SHIELDED),
+            kind: Kind::TempoNet,
+            source: "this project",
+            entrant: self.entrants(&[SHIELDED.to_string()]).pop(),
+            key: model_key(model)? + &options,
+            parameters: Some(model.weights.architecture.parameters()),
+            training: "docs/model-card.md".into(),
+        })
+    }
+}
+
+/// The paper's own TempoNet.
+fn paper() -> Result<Competitor<'static>, ReproduceError> {
+    let model = PAPER.model()?;
+    let competitor = of_model(PAPER.name, Kind::TempoNet, "the paper", Ready { model, seed: None, seconds: None })?;
+    Ok(Competitor { training: "docs/results/paper-model.md".into(), ..competitor })
+}
+
+/// A model that runs without a shield.
+fn of_model(
+    name: &str,
+    kind: Kind,
+    source: &'static str,
+    Ready { model, seed, seconds }: Ready,
+) -> Result<Competitor<'static>, ReproduceError> {
+    let known: Vec<String> =
+        [seed.map(|seed| format!("seed {seed}")), seconds.map(|seconds| format!("{seconds:.0} s"))]
+            .into_iter()
+            .flatten()
+            .collect();
+    let model: Arc<Model> = model;
+    Ok(Competitor {
+        name: name.into(),
+        kind,
+        source,
+        entrant: Some(model_entrant(name, &model, Options::default(), false)),
+        key: model_key(&model)?,
+        parameters: Some(model.weights.architecture.parameters()),
+        training: if known.is_empty() { "unknown".into() } else { known.join(", ") },
+    })
+}

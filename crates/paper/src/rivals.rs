@@ -1,0 +1,168 @@
+//! The rivals that the paper names: learned ones, each with a recipe and a model, and those that search.
+//!
+//! A model comes from the folder that the user names, from the program itself (`crates/paper/models/baselines`), or from the cache;
+//! in a full run it is trained if it is nowhere. A rival without a model is listed with the command that trains it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use temponet::Model;
+use temponet_infer::file_checksum;
+use temponet_train::Recipe;
+
+use super::training::{Trained, Training};
+use super::{Context, Mode, ReproduceError};
+
+/// A learned rival.
+pub struct Rival {
+    /// Name in the results, and of the file of its model.
+    pub name: &'static str,
+    /// Path of the recipe within `recipes`.
+    pub path: &'static str,
+    /// Text of the recipe.
+    recipe: &'static str,
+    /// Source that it follows.
+    pub source: &'static str,
+}
+
+macro_rules! rivals {
+    ($($name:literal $path:literal $source:literal),* $(,)?) => {
+        &[$(Rival {
+            name: $name,
+            path: $path,
+            recipe: include_str!(concat!("../../../recipes/", $path)),
+            source: $source,
+        }),*]
+    };
+}
+
+/// All learned rivals, a line each: name, recipe, source. `docs/baselines.md` says more.
+#[rustfmt::skip]
+pub const LEARNED: &[Rival] = rivals![
+    "ff-dqn" "ff-dqn.toml" "the paper's baseline; DQN: Mnih et al. 2015",
+];
+
+/// Rivals that search: name and source. Their methods are in [`temponet::search`].
+pub const SEARCHING: [(&str, &str); 7] = [
+    ("random-search", "yardstick"),
+    ("pso", "Kennedy and Eberhart 1995; Liu 2021"),
+    ("cga", "Holland 1975"),
+    ("hqiga", "Konar et al. 2017"),
+    ("mo-qiga", "Konar et al. 2018"),
+    ("mhqisso", "no source; salp swarm: Mirjalili et al. 2017"),
+    ("enf-s", "Abdi and Salimi-Badr 2023"),
+];
+
+/// A model that is part of the program, and the report of its training.
+struct Embedded {
+    name: &'static str,
+    model: &'static [u8],
+    report: Option<&'static str>,
+}
+
+/// Models in `crates/paper/models/baselines` when the program was built.
+static EMBEDDED: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/baselines.rs"));
+
+/// Content of a model's file, and of the report of its training if there is one.
+type Files = (Vec<u8>, Option<String>);
+
+/// A rival's model and its training.
+pub struct Ready {
+    pub model: Arc<Model>,
+    /// Seed of the training, if known.
+    pub seed: Option<u64>,
+    /// Wall-clock duration of the training in seconds, if known.
+    pub seconds: Option<f64>,
+}
+
+/// Report that `temponet train --json` prints, as far as it is read.
+#[derive(Deserialize)]
+struct Report {
+    seed: Option<u64>,
+    seconds: Option<f64>,
+}
+
+impl Rival {
+    /// Returns the model of the rival; `None` if there is none, and this is no full run.
+    pub fn ready(&self, context: &Context<'_>) -> Result<Option<Ready>, ReproduceError> {
+        if let Some((bytes, report)) = self.files(context.cache.models())? {
+            return Ok(Some(self.read(&bytes, report.as_deref())?));
+        }
+        let recipe = self.recipe()?;
+        let training = Training { name: self.name, recipe: &recipe, set: None, begin_with: None };
+        let trained = match context.mode {
+            Mode::Full => Some(context.trained(&training)?),
+            _ => context.already_trained(&training)?,
+        };
+        Ok(trained.map(|Trained { model, history }| Ready {
+            model: Arc::new(model),
+            seed: Some(recipe.seed),
+            seconds: Some(history.seconds),
+        }))
+    }
+
+    /// Returns the command that trains the rival.
+    pub fn command(&self) -> String {
+        format!("temponet train --recipe recipes/{} -o {}.safetensors", self.path, self.name)
+    }
+
+    /// Returns the file of the model and of its report: from the user's folder, or else from the program.
+    fn files(&self, folder: Option<&Path>) -> Result<Option<Files>, ReproduceError> {
+        if let Some(folder) = folder {
+            let path = folder.join(self.name).with_extension("safetensors");
+            match std::fs::read(&path) {
+                Ok(bytes) => return Ok(Some((bytes, std::fs::read_to_string(path.with_extension("json")).ok()))),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(ReproduceError::Cache(path.display().to_string(), error.to_string())),
+            }
+        }
+        let embedded = EMBEDDED.iter().find(|embedded| embedded.name == self.name);
+        Ok(embedded.map(|embedded| (embedded.model.to_vec(), embedded.report.map(String::from))))
+    }
+
+    fn read(&self, bytes: &[u8], report: Option<&str>) -> Result<Ready, ReproduceError> {
+        let model = Model::from_bytes(bytes);
+        let model = model.map_err(|error| ReproduceError::Network(format!("{}: {error}", self.name)))?;
+        // A report that cannot be read only leaves its figures out.
+        let report = report.and_then(|text| serde_json::from_str::<Report>(text).ok());
+        let noted = || model.provenance()?.rsplit_once("seed ")?.1.parse().ok();
+        let seed = report.as_ref().and_then(|report| report.seed).or_else(noted);
+        Ok(Ready { seed, seconds: report.and_then(|report| report.seconds), model: Arc::new(model) })
+    }
+
+    fn recipe(&self) -> Result<Recipe, ReproduceError> {
+        let wrong = |why: String| ReproduceError::Train(self.name.into(), format!("recipes/{}: {why}", self.path));
+        let recipe: Recipe = toml::from_str(self.recipe).map_err(|error| wrong(error.to_string()))?;
+        recipe.problem().map_or(Ok(recipe), |problem| Err(wrong(problem.to_string())))
+    }
+}
+
+/// Text that changes with the models of the rivals, as far as they are files.
+pub(crate) fn fingerprint(folder: Option<&Path>) -> Result<String, ReproduceError> {
+    let mut all = String::new();
+    for rival in LEARNED {
+        let sum = rival.files(folder)?.and_then(|(bytes, _)| file_checksum(&bytes));
+        all += &format!("{} {} ", rival.name, sum.unwrap_or_default());
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_recipe_is_read_and_every_name_is_of_one() {
+        for rival in LEARNED {
+            rival.recipe().unwrap_or_else(|error| panic!("{error}"));
+        }
+        let names: Vec<&str> = LEARNED.iter().map(|rival| rival.name).collect();
+        assert!(names.iter().enumerate().all(|(at, name)| !names[..at].contains(name)));
+        for embedded in EMBEDDED {
+            assert!(names.contains(&embedded.name), "{} is no rival's model", embedded.name);
+            Model::from_bytes(embedded.model).unwrap();
+        }
+        assert!(SEARCHING.iter().map(|(name, _)| *name).eq(temponet::search::ALL.iter().map(|method| method.name)));
+    }
+}
