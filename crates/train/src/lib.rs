@@ -7,6 +7,7 @@
 //!
 //! The deployed scheduler is the `temponet` crate. Training sees through the same tokenizer and writes the same weights file.
 
+mod a2c;
 mod algorithm;
 mod base_scheduler;
 pub mod benchmark;
@@ -14,6 +15,7 @@ mod calibration;
 mod check;
 mod checkpoint;
 mod cloning;
+mod critic;
 mod distinct_rows;
 mod dqn;
 mod environment;
@@ -28,6 +30,8 @@ mod observer;
 mod offline;
 mod picks;
 mod ppo;
+mod priorities;
+mod priority_critics;
 mod problem;
 mod recipe;
 mod replay_buffer;
@@ -48,6 +52,7 @@ mod updates;
 mod validation;
 mod workload;
 
+pub use a2c::A2cSettings;
 pub use check::check_environment;
 pub use cloning::{Cloning, CloningSettings};
 pub use dqn::{Dqn, DqnSettings};
@@ -61,6 +66,7 @@ pub use matching::MatchingSettings;
 pub use observer::{NoObserver, PhaseFigures, TrainingObserver};
 pub use offline::{OfflineAlgorithm, OfflineSettings, log_runs};
 pub use ppo::{Ppo, PpoSettings};
+pub use priorities::{PriorityAlgorithm, PrioritySettings};
 pub use recipe::{EpisodeSettings, Method, NetworkShape, OptimizerSettings, Recipe, Stage, Tokens, ValidationSettings};
 pub use replay_buffer::{ReplayBatch, ReplayBuffer, Transition};
 pub use reward::{Reward, RewardAccumulator, RewardShape};
