@@ -15,6 +15,7 @@ use crate::cloning::{Cloning, Demonstration};
 use crate::dqn::{Dqn, DqnMemory};
 use crate::error::TrainError;
 use crate::fleet::Episodes;
+use crate::hierarchical::{Hierarchical, HierarchicalMemory};
 use crate::learner::Learner;
 use crate::offline::Offline;
 use crate::ppo::Ppo;
@@ -64,6 +65,8 @@ pub(crate) struct Memory {
     pub sac: Option<SacMemory>,
     /// Replay buffer, counters and temperature of actor–critics over priorities.
     pub priorities: Option<PriorityMemory>,
+    /// Replay buffers and counter of the hierarchical scheduler.
+    pub hierarchical: Option<HierarchicalMemory>,
 }
 
 impl Memory {
@@ -119,6 +122,7 @@ pub(crate) enum StageAlgorithm<D: Device<Real = f32>> {
     A2c(A2c),
     Sac(Box<Sac<D>>),
     Priorities(Box<Priorities<D>>),
+    Hierarchical(Box<Hierarchical<D>>),
     Offline(Box<Offline<D>>),
     Stay(Stay),
 }
@@ -135,6 +139,10 @@ impl<D: LearningLosses<Real = f32>> StageAlgorithm<D> {
             Method::Sac(settings) => StageAlgorithm::Sac(Box::new(Sac::new(settings.clone(), recipe, learner))),
             Method::Priorities(settings) => {
                 StageAlgorithm::Priorities(Box::new(Priorities::new(settings.clone(), recipe, learner)))
+            }
+            Method::Hierarchical(settings) => {
+                let tokenizer = recipe.tokenizer();
+                StageAlgorithm::Hierarchical(Box::new(Hierarchical::new(settings.clone(), &tokenizer, learner)))
             }
             Method::Offline(settings) => {
                 StageAlgorithm::Offline(Box::new(Offline::new(settings.clone(), recipe, learner)))
@@ -153,6 +161,7 @@ impl<D: LearningLosses<Real = f32>> StageAlgorithm<D> {
             StageAlgorithm::A2c(a2c) => a2c,
             StageAlgorithm::Sac(sac) => &mut **sac,
             StageAlgorithm::Priorities(priorities) => &mut **priorities,
+            StageAlgorithm::Hierarchical(hierarchical) => &mut **hierarchical,
             StageAlgorithm::Offline(offline) => &mut **offline,
             StageAlgorithm::Stay(stay) => stay,
         }

@@ -2,7 +2,8 @@
 //!
 //! - The simulator as environments to act in: [`Environment`], many at once in a [`Fleet`], on sets from a [`TaskSetSource`].
 //! - The network with its gradients: [`TapeNetwork`], trained by a [`Learner`].
-//! - The learning algorithms, each in a file of its own: `cloning`, `rollouts`, `dqn`, `ppo`, `offline` and `stay`.
+//! - The learning algorithms, each in a file of its own: `cloning`, `rollouts`, `dqn`, `ppo`, `a2c`, `sac`, `priorities`, `hierarchical`, `offline` and
+//!   `stay`.
 //! - A whole training: a [`TrainingRun`] follows a [`Recipe`], validates after each phase, and can be resumed from a checkpoint.
 //!
 //! The deployed scheduler is the `temponet` crate. Training sees through the same tokenizer and writes the same weights file.
@@ -23,6 +24,7 @@ mod error;
 mod exploration;
 mod feed_forward;
 mod fleet;
+mod hierarchical;
 mod job_trace;
 mod learner;
 mod matching;
@@ -60,6 +62,7 @@ pub use environment::{Ending, Environment, EnvironmentSettings, Step};
 pub use error::TrainError;
 pub use exploration::{ExplorationBonus, VisitCounter};
 pub use fleet::{ChoiceOutcome, Episodes, Fleet, FleetError, FleetMember, trial_seed};
+pub use hierarchical::HierarchicalSettings;
 pub use job_trace::{JobTrace, MIN_TRACE_JOBS, TRACE_SHARES, TraceSplit};
 pub use learner::{Learner, NeededRows, NeededRowsOf, Outputs, PendingUpdate, SampleLoss, ShardOutput, UpdateFigures};
 pub use matching::MatchingSettings;

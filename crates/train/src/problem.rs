@@ -2,6 +2,7 @@
 
 use crate::dqn::DqnSettings;
 use crate::exploration::ExplorationBonus;
+use crate::hierarchical::missing_feature;
 use crate::matching::MatchingSettings;
 use crate::offline::OfflineAlgorithm;
 use crate::priorities::PriorityAlgorithm;
@@ -46,7 +47,12 @@ impl Recipe {
             return Some(format!("{} stages, not from 1 to 1000", self.stage.len()));
         }
         for (place, stage) in self.stage.iter().enumerate() {
-            if let Some(problem) = stage.problem().or_else(|| self.network.not_learned_by(&stage.method)) {
+            let tokens = || match stage.method {
+                Method::Hierarchical(_) => missing_feature(&tokenizer),
+                _ => None,
+            };
+            let network = || self.network.not_learned_by(&stage.method);
+            if let Some(problem) = stage.problem().or_else(network).or_else(tokens) {
                 return Some(format!("stage {}: {problem}", place + 1));
             }
         }
@@ -191,6 +197,22 @@ impl Method {
                     .or_else(|| environments(s.environments))
                     .or_else(|| not_a_share(&[("target_share", s.target_share)]))
                     .or_else(algorithm)
+            }
+            Method::Hierarchical(s) => {
+                let (steps, update_every) = (s.steps as usize, s.update_every as usize);
+                let whole = [
+                    ("steps", steps),
+                    ("batch", s.batch),
+                    ("replay", s.replay),
+                    ("update_every", update_every),
+                    ("period", s.period as usize),
+                ];
+                let shares =
+                    [("target_share", s.target_share), ("epsilon[0]", s.epsilon.0), ("epsilon[1]", s.epsilon.1)];
+                not_whole(&whole)
+                    .or_else(|| environments(s.environments))
+                    .or_else(|| not_a_share(&shares))
+                    .or_else(|| negative(&[("agreement", s.agreement)]))
             }
             Method::Offline(s) if s.teachers.is_empty() => Some("teachers names no scheduler".into()),
             Method::Offline(s) => {

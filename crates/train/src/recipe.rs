@@ -8,6 +8,7 @@ use temponet_infer::Architecture;
 use crate::a2c::A2cSettings;
 use crate::cloning::CloningSettings;
 use crate::dqn::DqnSettings;
+use crate::hierarchical::HierarchicalSettings;
 use crate::offline::OfflineSettings;
 use crate::ppo::PpoSettings;
 use crate::priorities::PrioritySettings;
@@ -212,6 +213,8 @@ pub enum Method {
     Sac(SacSettings),
     /// Actor–critics over continuous priorities.
     Priorities(PrioritySettings),
+    /// Hierarchical scheduler: an advisor to follow, and jobs.
+    Hierarchical(HierarchicalSettings),
     /// Learning from logged runs alone.
     Offline(OfflineSettings),
     /// Search for the greatest Q-value bonus that a running job gets for keeping its core; nothing is learned.
@@ -229,6 +232,7 @@ impl Method {
             Method::A2c(_) => "a2c",
             Method::Sac(_) => "sac",
             Method::Priorities(_) => "priorities",
+            Method::Hierarchical(_) => "hierarchical",
             Method::Offline(_) => "offline",
             Method::Stay(_) => "stay",
         }
@@ -258,6 +262,7 @@ impl Method {
             Method::A2c(settings) => settings.updates,
             Method::Sac(settings) => settings.steps / settings.update_every.max(1),
             Method::Priorities(settings) => settings.steps / settings.update_every.max(1),
+            Method::Hierarchical(settings) => settings.steps / settings.update_every.max(1),
             Method::Offline(settings) => settings.updates,
             Method::Stay(_) => 0,
         }

@@ -2,13 +2,16 @@
 //! interruption.
 
 use temponet::Model;
+use temponet::stages::{Feature, IdleFeature, Observation, Scale, Tokenizer};
 use temponet_formats::builtin::Builtin;
-use temponet_grad::Cpu;
+use temponet_grad::{AdamSettings, Cpu};
+use temponet_infer::Weights;
 use temponet_sim::{Unobserved, simulate};
-use temponet_task::{Task, TaskSet, Time};
+use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Task, TaskSet, Time};
 use temponet_train::{
-    A2cSettings, DqnSettings, Method, NetworkShape, NoObserver, OfflineAlgorithm, OfflineSettings, PhaseFigures,
-    PriorityAlgorithm, PrioritySettings, Recipe, Stage, TrainError, TrainingObserver, TrainingRun, WorkloadRanges,
+    A2cSettings, DqnSettings, HierarchicalSettings, Learner, Method, NetworkShape, NoObserver, OfflineAlgorithm,
+    OfflineSettings, PhaseFigures, PriorityAlgorithm, PrioritySettings, Recipe, Sample, Stage, Tokens, TrainError,
+    TrainingObserver, TrainingRun, WorkloadRanges,
 };
 
 type Device = Cpu<f32>;
@@ -126,8 +129,13 @@ impl TrainingObserver for StopAfter {
 }
 
 fn resumes(name: &str, network: NetworkShape, method: Method) {
+    goes_on(name, &recipe(network, vec![stage(3, method)]));
+}
+
+/// Interrupts the first stage of a recipe, which has three phases, after each of them.
+fn goes_on(name: &str, recipe: &Recipe) {
     let recipe = || {
-        let mut recipe = recipe(network, vec![stage(3, method.clone())]);
+        let mut recipe = recipe.clone();
         recipe.validation.runs = 2;
         recipe.validation.length = 60.0;
         recipe.workload = WorkloadRanges { cores: vec![1, 2], ..WorkloadRanges::default() };
@@ -185,4 +193,108 @@ fn what_sac_needs_is_said() {
     recipe.network.actor = Some(8);
     recipe.stage[0].method = priorities(PriorityAlgorithm::Sac { entropy: 1.0, rate: 0.01 });
     assert!(recipe.problem().unwrap().contains("entropy = 1 is not from -20 to ln 2"));
+}
+
+/// Tokens of slack and advice, and the advisor in the idle row.
+fn hierarchical_recipe(phases: u64, settings: HierarchicalSettings) -> Recipe {
+    let tokenizer = Tokenizer {
+        features: vec![Feature::Remaining, Feature::Advice],
+        idle: vec![IdleFeature::Misses, IdleFeature::Advisor],
+        ..Tokenizer::full()
+    };
+    let network = NetworkShape { actor: None, ..small() };
+    let mut recipe = Recipe {
+        seed: 2,
+        tokens: Tokens::Custom(Box::new(tokenizer)),
+        network,
+        stage: vec![stage(phases, Method::Hierarchical(settings))],
+        ..Recipe::default()
+    };
+    recipe.optimizer.rate = 3e-3;
+    recipe.validation.runs = 2;
+    assert_eq!(recipe.problem(), None);
+    recipe
+}
+
+fn hierarchical() -> HierarchicalSettings {
+    HierarchicalSettings { steps: 1_200, learn_from: 200, environments: 8, period: 3, ..Default::default() }
+}
+
+/// The two levels by the network of training, decision by decision.
+struct Levels {
+    learner: Learner<Device>,
+    model: Model,
+    observation: Observation,
+    advisor: u16,
+    decisions: u32,
+    /// Number of decisions of each advisor.
+    followed: [u32; 5],
+}
+
+impl Scheduler for Levels {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.observation.start(system);
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        if view.active.len() <= view.cores() {
+            return assignment.place(view, view.active);
+        }
+        let scale = Scale::of(&self.model.tokenizer, view.system);
+        self.observation.read(&self.model.tokenizer, &scale, view, false);
+        let sample = Sample::of(&self.observation, view.cores());
+        let with = |advisor: u16| Sample { idle: vec![sample.idle[0], advisor], ..sample.clone() };
+        if self.decisions.is_multiple_of(3) {
+            let all: Vec<Sample> = (0..5).map(with).collect();
+            let outputs = self.learner.outputs(None, &all.iter().collect::<Vec<_>>());
+            let by_value = |a: &u16, b: &u16| outputs.q(*a as usize)[0].total_cmp(&outputs.q(*b as usize)[0]);
+            self.advisor = (0..5).rev().max_by(by_value).unwrap();
+        }
+        self.decisions += 1;
+        self.followed[usize::from(self.advisor)] += 1;
+        let outputs = self.learner.outputs(None, &[&with(self.advisor)]);
+        let q = outputs.q(0);
+        let job = self.observation.jobs().iter().max_by(|(a, row_a), (b, row_b)| {
+            let urgency = |id| std::cmp::Reverse((view.job(id).deadline, view.job(id).tie()));
+            q[*row_a as usize].total_cmp(&q[*row_b as usize]).then_with(|| urgency(*a).cmp(&urgency(*b)))
+        });
+        assignment.place(view, &[job.unwrap().0]);
+    }
+}
+
+#[test]
+fn two_levels_learn_and_are_deployed_as_they_were_trained() {
+    let set = counterexample(1);
+    let mut run = TrainingRun::new(Device::default(), hierarchical_recipe(5, hierarchical()), Some(set.clone()), None);
+    run.train(&mut NoObserver).unwrap();
+    assert_eq!(run.figures().last().unwrap().met, 1.0);
+    let model = Model::from_bytes(&run.model().to_bytes().unwrap()).unwrap();
+    assert_eq!(model.following(), Some(3));
+    assert_eq!(compliance(model, &set), 1.0);
+
+    // A network that has learned nothing prefers one advisor here and another there.
+    let set = Builtin::find("standard-145").unwrap().load().unwrap().set;
+    let recipe = hierarchical_recipe(1, hierarchical());
+    let weights = Weights::random(recipe.network.architecture(&recipe.tokenizer()), 4);
+    let mut model = Model { tokenizer: recipe.tokenizer(), weights };
+    model.set_never_idles(true);
+    model.set_following(3);
+    let learner = Learner::new(Device::default(), &model.weights, AdamSettings::default());
+    let (observation, followed) = (Observation::default(), [0; 5]);
+    let mut levels = Levels { learner, model: model.clone(), observation, advisor: 0, decisions: 0, followed };
+    let naive = simulate(&set, 1_000, Time::from_secs(6), &mut levels, &mut Unobserved).unwrap().jobs.compliance();
+    assert!(levels.followed.iter().filter(|count| **count > 0).count() > 1, "{:?}", levels.followed);
+    assert_eq!(compliance(model.clone(), &set), naive);
+    model.set_following(1_000_000);
+    assert_ne!(compliance(model, &set), naive, "the period matters");
+}
+
+#[test]
+fn two_levels_go_on_bit_for_bit() {
+    let settings = HierarchicalSettings { steps: 100, learn_from: 40, environments: 4, batch: 8, ..Default::default() };
+    goes_on("hierarchical", &hierarchical_recipe(3, settings));
+    let mut recipe = hierarchical_recipe(1, hierarchical());
+    recipe.tokens = Tokens::Full;
+    assert_eq!(recipe.problem().unwrap(), "stage 1: hierarchical needs tokens with the idle feature \"advisor\"");
 }
