@@ -9,9 +9,8 @@ use temponet_infer::Weights;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Task, TaskSet, Time};
 use temponet_train::{
-    A2cSettings, DqnSettings, HierarchicalSettings, Learner, Method, NetworkShape, NoObserver, OfflineAlgorithm,
-    OfflineSettings, PhaseFigures, PriorityAlgorithm, PrioritySettings, Recipe, Sample, Stage, Tokens, TrainError,
-    TrainingObserver, TrainingRun, WorkloadRanges,
+    A2cSettings, HierarchicalSettings, Learner, Method, NetworkShape, NoObserver, PhaseFigures, PriorityAlgorithm,
+    PrioritySettings, Recipe, Sample, Stage, Tokens, TrainError, TrainingObserver, TrainingRun, WorkloadRanges,
 };
 
 type Device = Cpu<f32>;
@@ -128,17 +127,15 @@ impl TrainingObserver for StopAfter {
     }
 }
 
-fn resumes(name: &str, network: NetworkShape, method: Method) {
-    goes_on(name, &recipe(network, vec![stage(3, method)]));
-}
-
 /// Interrupts the first stage of a recipe, which has three phases, after each of them.
 fn goes_on(name: &str, recipe: &Recipe) {
     let recipe = || {
         let mut recipe = recipe.clone();
         recipe.validation.runs = 2;
         recipe.validation.length = 60.0;
-        recipe.workload = WorkloadRanges { cores: vec![1, 2], ..WorkloadRanges::default() };
+        if recipe.network.slots.is_none() {
+            recipe.workload = WorkloadRanges { cores: vec![1, 2], ..WorkloadRanges::default() };
+        }
         recipe
     };
     let whole = |threads: usize| {
@@ -164,24 +161,34 @@ fn goes_on(name: &str, recipe: &Recipe) {
     }
 }
 
+/// Recipes of the baselines that this file is about.
+const RECIPES: [&str; 8] = ["a2c", "a2c-feed-forward", "td3", "sac-priorities", "sac", "hierarchical", "cql", "iql"];
+
+/// Makes three phases of a few updates of a method.
+fn shorten(method: &mut Method) {
+    match method {
+        Method::A2c(s) => (s.environments, s.updates) = (4, 5),
+        Method::Priorities(s) => (s.steps, s.learn_from, s.environments, s.batch) = (100, 40, 4, 8),
+        Method::Sac(s) => (s.steps, s.learn_from, s.environments, s.batch) = (100, 40, 4, 8),
+        Method::Hierarchical(s) => (s.steps, s.learn_from, s.environments, s.batch) = (100, 40, 4, 8),
+        Method::Offline(s) => (s.transitions, s.updates, s.dqn.environments, s.dqn.batch) = (200, 10, 4, 8),
+        other => panic!("{}", other.name()),
+    }
+}
+
 #[test]
-fn each_goes_on_bit_for_bit_at_any_number_of_threads() {
-    let a2c = Method::A2c(A2cSettings { environments: 4, updates: 5, ..A2cSettings::default() });
-    let priorities = |algorithm| {
-        let settings = PrioritySettings { steps: 100, learn_from: 40, environments: 4, batch: 8, ..Default::default() };
-        Method::Priorities(PrioritySettings { algorithm, ..settings })
-    };
-    let iql = OfflineSettings {
-        transitions: 200,
-        updates: 10,
-        algorithm: OfflineAlgorithm::Iql { expectile: 0.7, sharpness: 1.0 },
-        dqn: DqnSettings { batch: 8, ..DqnSettings::default() },
-        ..OfflineSettings::default()
-    };
-    resumes("a2c", small(), a2c);
-    resumes("td3", small(), priorities(TD3));
-    resumes("sac over priorities", small(), priorities(SAC));
-    resumes("iql", NetworkShape { actor: None, ..small() }, Method::Offline(iql));
+fn each_recipe_reads_back_and_goes_on_bit_for_bit_at_any_number_of_threads() {
+    for name in RECIPES {
+        let path = format!("{}/../../recipes/baselines/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let mut recipe: Recipe = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        assert_eq!(recipe.problem(), None, "{name}");
+        assert_eq!(toml::from_str::<Recipe>(&toml::to_string(&recipe).unwrap()).unwrap(), recipe, "{name}");
+        for stage in &mut recipe.stage {
+            stage.phases = 3;
+            shorten(&mut stage.method);
+        }
+        goes_on(name, &recipe);
+    }
 }
 
 #[test]
@@ -291,9 +298,7 @@ fn two_levels_learn_and_are_deployed_as_they_were_trained() {
 }
 
 #[test]
-fn two_levels_go_on_bit_for_bit() {
-    let settings = HierarchicalSettings { steps: 100, learn_from: 40, environments: 4, batch: 8, ..Default::default() };
-    goes_on("hierarchical", &hierarchical_recipe(3, settings));
+fn what_two_levels_need_is_said() {
     let mut recipe = hierarchical_recipe(1, hierarchical());
     recipe.tokens = Tokens::Full;
     assert_eq!(recipe.problem().unwrap(), "stage 1: hierarchical needs tokens with the idle feature \"advisor\"");
