@@ -5,7 +5,7 @@ use temponet::Model;
 use temponet::stages::{Feature, IdleFeature, Observation, Scale, Tokenizer};
 use temponet_formats::builtin::Builtin;
 use temponet_grad::{AdamSettings, Cpu};
-use temponet_infer::Weights;
+use temponet_infer::{Kernel, NetworkOptions, Weights};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Task, TaskSet, Time};
 use temponet_train::{
@@ -42,7 +42,11 @@ fn counterexample(copies: usize) -> TaskSet {
 }
 
 fn compliance(model: Model, set: &TaskSet) -> f64 {
-    let mut scheduler = temponet::stages::Learned::new(model.into(), temponet::Options::default()).unwrap();
+    compliance_by(temponet::Options::default(), model, set)
+}
+
+fn compliance_by(options: temponet::Options, model: Model, set: &TaskSet) -> f64 {
+    let mut scheduler = temponet::stages::Learned::new(model.into(), options).unwrap();
     simulate(set, 1_000, Time::from_secs(6), &mut scheduler, &mut Unobserved).unwrap().jobs.compliance()
 }
 
@@ -282,16 +286,19 @@ fn two_levels_learn_and_are_deployed_as_they_were_trained() {
 
     // A random network that prefers one advisor here and another there, so that it matters how long one is followed.
     let set = Builtin::find("standard-145").unwrap().load().unwrap().set;
-    let found = (0..300).find_map(|seed| {
-        let mut model = random_levels(seed);
+    // In single precision, as in training: another rounding makes another choice where advisors are about as good.
+    let network = NetworkOptions::of(Kernel::Scalar);
+    let options = temponet::Options { network, ..temponet::Options::default() };
+    let found = (0..300).find(|seed| {
+        let mut model = random_levels(*seed);
         let learner = Learner::new(Device::default(), &model.weights, AdamSettings::default());
         let (observation, followed) = (Observation::default(), [0; 5]);
         let mut levels = Levels { learner, model: model.clone(), observation, advisor: 0, decisions: 0, followed };
         let naive = simulate(&set, 1_000, Time::from_secs(6), &mut levels, &mut Unobserved).unwrap().jobs.compliance();
-        assert_eq!(compliance(model.clone(), &set), naive, "{seed}");
+        assert_eq!(compliance_by(options, model.clone(), &set), naive, "{seed}");
         model.set_following(1_000_000);
         let has_changed = levels.followed.iter().filter(|count| **count > 0).count() > 1;
-        (has_changed && compliance(model, &set) != naive).then_some(seed)
+        has_changed && compliance_by(options, model, &set) != naive
     });
     assert!(found.is_some(), "every network follows a single advisor, or it never matters");
 }
