@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use temponet_train::{CloningSettings, Method, Recipe, Reward, Stage};
+use temponet_train::{CloningSettings, Method, PriorityAlgorithm, PrioritySettings, Recipe, Reward, Stage};
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -107,6 +107,13 @@ fn every_setting_of_a_recipe_is_documented() {
         Method::Dqn(Default::default()),
         Method::Ppo(Default::default()),
         Method::Sac(Default::default()),
+        Method::A2c(Default::default()),
+        Method::Priorities(Default::default()),
+        Method::Priorities(PrioritySettings {
+            algorithm: PriorityAlgorithm::Sac { entropy: -1.0, rate: 0.1 },
+            ..Default::default()
+        }),
+        Method::Hierarchical(Default::default()),
         Method::Offline(Default::default()),
         Method::Stay(Default::default()),
     ];

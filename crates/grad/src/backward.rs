@@ -10,21 +10,54 @@ use crate::{AttentionShape, Device, MatchingShape, Product, Real, Segments, Tens
 impl<D: Device> Tape<'_, D> {
     /// Adds the gradients of the sum of `losses` with respect to the parameters to `parameters`.
     pub fn backward(&mut self, losses: impl IntoIterator<Item = Loss<D>>, parameters: &mut Tensors<D>) {
+        self.pass_backward(losses, parameters, None);
+    }
+
+    /// The same as [`Tape::backward`]; returns the gradient with respect to an input of the tape, too, in row-major order. Waits for the device.
+    pub fn backward_to(
+        &mut self,
+        losses: impl IntoIterator<Item = Loss<D>>,
+        parameters: &mut Tensors<D>,
+        input: Var,
+    ) -> Vec<D::Real> {
+        let (rows, columns) = self.shape(input);
+        match self.pass_backward(losses, parameters, Some(input)) {
+            Some(gradient) => {
+                let values = self.device.download(&gradient);
+                self.device.recycle(gradient);
+                values
+            }
+            None => vec![D::Real::of(0.0); rows * columns],
+        }
+    }
+
+    /// Goes through the tape and returns the gradient with respect to an input, if one is asked for and the losses depend on it.
+    fn pass_backward(
+        &mut self,
+        losses: impl IntoIterator<Item = Loss<D>>,
+        parameters: &mut Tensors<D>,
+        input: Option<Var>,
+    ) -> Option<D::Buffer> {
         let mut pass = BackwardPass {
             device: &mut *self.device,
             nodes: &self.nodes,
             parameters: self.parameters,
             parameter_gradients: parameters,
             gradients: self.nodes.iter().map(|_| None).collect(),
+            input,
         };
         for loss in losses {
             pass.pass_on(loss.var, loss.gradient);
         }
         for (place, node) in self.nodes.iter().enumerate().rev() {
+            if input == Some(Var(place)) {
+                continue;
+            }
             if let Some(dy) = pass.gradients[place].take() {
                 pass.step(node, dy);
             }
         }
+        pass.gradients[input?.0].take()
     }
 }
 
@@ -36,6 +69,8 @@ struct BackwardPass<'a, D: Device> {
     parameter_gradients: &'a mut Tensors<D>,
     /// Gradient with respect to each matrix on the tape, as far as it has arrived.
     gradients: Vec<Option<D::Buffer>>,
+    /// Input whose gradient is asked for; the others get none.
+    input: Option<Var>,
 }
 
 /// A linear map on the tape.
@@ -132,7 +167,7 @@ impl<'a, D: Device> BackwardPass<'a, D> {
         if let Some(bias) = bias {
             self.device.add_sum_of_rows(dy, &mut self.parameter_gradients.buffers[bias.0]);
         }
-        if matches!(self.nodes[x.0].op, Op::Input) {
+        if matches!(self.nodes[x.0].op, Op::Input) && self.input != Some(x) {
             return;
         }
         let accumulate = self.gradients[x.0].is_some();

@@ -128,7 +128,7 @@ impl<'a, D: Device> Tape<'a, D> {
         self.device
     }
 
-    /// Puts a given matrix on the tape. It gets no gradient.
+    /// Puts a given matrix on the tape. It gets no gradient, unless [`Tape::backward_to`] asks for it.
     pub fn input(&mut self, rows: usize, columns: usize, values: &[D::Real]) -> Var {
         assert_eq!(values.len(), rows * columns);
         let value = self.device.upload(values);

@@ -72,6 +72,49 @@ fn any_loss(tape: &mut Tape<'_, Device>, x: Var) -> Vec<Loss<Device>> {
     vec![tape.regression(x, None, &target, &weights)]
 }
 
+/// The gradient with respect to an input, through maps, a norm and attention, beside that of the parameters.
+#[test]
+fn an_input() {
+    let (mut device, shapes) = (Device::default(), [(3, 4), (1, 4), (4, 4), (4, 4), (4, 4), (1, 4), (1, 4)]);
+    let tensors = parameters(&mut device, &shapes);
+    let ids: Vec<TensorId> = tensors.ids().collect();
+    let segments = Arc::new(Segments::of_lengths([2, 3]));
+    let f = |tape: &mut Tape<'_, Device>, values: &[f64]| {
+        let input = tape.input(5, 3, values);
+        let x = tape.linear_by_inputs(input, ids[0], Some(ids[1]));
+        let [q, k, v] = [2, 3, 4].map(|place| tape.linear(x, ids[place], None));
+        let mixed = tape.attention(q, k, v, &segments, &segments, 2, None);
+        let x = tape.norm(x, Some(mixed), ids[5], ids[6]);
+        (any_loss(tape, x), input)
+    };
+    let values: Vec<f64> = (0..15).map(|k| (k as f64 * 1.3).cos()).collect();
+    let (mut with, mut without) = (tensors.zeros_like(&mut device), tensors.zeros_like(&mut device));
+    let found = {
+        let mut tape = Tape::new(&mut device, &tensors);
+        let (losses, input) = f(&mut tape, &values);
+        tape.backward_to(losses, &mut with, input)
+    };
+    {
+        let mut tape = Tape::new(&mut device, &tensors);
+        let (losses, _) = f(&mut tape, &values);
+        tape.backward(losses, &mut without);
+    }
+    for id in &ids {
+        assert_eq!(with.values(&device, *id), without.values(&device, *id), "the parameters' gradients stay the same");
+    }
+    for place in 0..values.len() {
+        let mut at = |change: f64| -> f64 {
+            let mut moved = values.clone();
+            moved[place] += change;
+            let mut tape = Tape::new(&mut device, &tensors);
+            f(&mut tape, &moved).0.iter().map(|loss| loss.value).sum()
+        };
+        let expected = (at(1e-5) - at(-1e-5)) / 2e-5;
+        let error = (found[place] - expected).abs() / (1.0 + expected.abs());
+        assert!(error < 1e-7, "at {place}: {} instead of {expected}", found[place]);
+    }
+}
+
 #[test]
 fn relaxed_matchings() {
     let shape = |rows, columns, temperature, iterations| MatchingShape { rows, columns, temperature, iterations };

@@ -6,6 +6,8 @@
 use serde::{Deserialize, Serialize};
 use temponet_infer::Vocabulary;
 
+use temponet_sched::advice::Advisor;
+
 use crate::advice::{ADVICE_VALUES, PLAN_VALUES};
 
 /// A further feature of a job's token, after the slack bin.
@@ -118,6 +120,8 @@ pub enum IdleFeature {
     Misses,
     /// Mean utilization per core, in 24 logarithmic bins: six to a doubling, from a quarter to four.
     Demand,
+    /// Advisor that a hierarchical model follows: its number in [`Advisor::ALL`]. The upper level sets it; it says nothing about the system.
+    Advisor,
 }
 
 /// Number of bins for the number of cores.
@@ -128,7 +132,7 @@ pub(crate) const LOAD_BINS: u16 = 16;
 pub(crate) const DEMAND_BINS: u16 = 24;
 
 impl IdleFeature {
-    /// Every idle feature, in the order of [`crate::stages::Tokenizer::full`].
+    /// The idle features of [`crate::stages::Tokenizer::full`], in its order: all that describe the system.
     pub const ALL: [IdleFeature; 4] = [IdleFeature::Cores, IdleFeature::Load, IdleFeature::Misses, IdleFeature::Demand];
 
     /// The features of tokenizers that list none: those of the paper's tokens and of older models.
@@ -143,6 +147,7 @@ impl IdleFeature {
             IdleFeature::Load => ("load", LOAD_BINS),
             IdleFeature::Misses => ("misses", 2),
             IdleFeature::Demand => ("demand", DEMAND_BINS),
+            IdleFeature::Advisor => ("advisor", Advisor::ALL.len() as u16),
         };
         Vocabulary { name: name.into(), size: usize::from(size) }
     }

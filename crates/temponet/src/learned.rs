@@ -3,6 +3,7 @@
 //! With a budget, each decision is taken by the best of three levels that is expected to fit: the network, the usual fallback, or EDF.
 
 mod budget;
+mod following;
 mod measurement;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::staying::Staying;
 use crate::tuning::Tuning;
 use crate::{Calibration, Model};
 use budget::{Allowance, Budget};
+use following::Following;
 
 /// Options of the learned scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -73,6 +75,8 @@ pub struct Learned {
     is_full_speed: bool,
     /// Whether the network chooses speeds on this system. It is then asked wherever a job is ready.
     chooses_speeds: bool,
+    /// Upper level of a hierarchical model.
+    following: Following,
 }
 
 impl Learned {
@@ -114,6 +118,7 @@ impl Learned {
             speeds: Vec::new(),
             is_full_speed: false,
             chooses_speeds: false,
+            following: Following::default(),
         }
     }
 
@@ -142,6 +147,7 @@ impl Learned {
         self.chooses_speeds =
             self.model.weights.architecture.speeds > 0 && !self.is_full_speed && system.speeds.len() > 1;
         self.mapper.staying = Staying::on(system, self.model.stay());
+        self.following = Following::new(&self.model);
         self.fallbacks = 0;
         self.fallback = fallback(self.scale.differs);
     }
@@ -161,6 +167,8 @@ impl Learned {
         let (jobs, speeds) = (self.observation.jobs().len(), self.model.weights.architecture.speeds);
         self.q.clear();
         self.q.reserve(1 + jobs * (1 + speeds));
+        self.following.guide(&mut self.network, &mut self.observation, &mut self.q);
+        self.q.clear();
         self.network.forward(&self.observation.rows(), &mut self.q);
         self.speeds.clear();
         if self.chooses_speeds {

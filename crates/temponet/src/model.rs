@@ -48,6 +48,8 @@ const OLD_NEVER_IDLE: f32 = -1e6;
 const STAY_KEY: &str = "staying";
 /// Period of additional decision points in median wcets.
 const TICK_KEY: &str = "tick";
+/// Number of decisions for which a hierarchical model follows an advisor.
+const FOLLOWING_KEY: &str = "following";
 /// Which scheduler to follow on one system.
 const TUNED_KEY: &str = "tuned";
 
@@ -134,6 +136,16 @@ impl Model {
             Some(tick) => self.weights.metadata.insert(TICK_KEY.into(), tick.to_string()),
             None => self.weights.metadata.remove(TICK_KEY),
         };
+    }
+
+    /// Number of decisions for which a hierarchical model follows an advisor, at least 1; `None` if the file does not state it.
+    pub fn following(&self) -> Option<u32> {
+        self.weights.metadata.get(FOLLOWING_KEY).and_then(|text| text.parse().ok()).filter(|period| *period > 0)
+    }
+
+    /// Sets the number of decisions for which a hierarchical model follows an advisor.
+    pub fn set_following(&mut self, period: u32) {
+        self.weights.metadata.insert(FOLLOWING_KEY.into(), period.to_string());
     }
 
     /// The choice that the file carries, if it has been tuned for a system. A text that is none counts as no choice.

@@ -220,6 +220,13 @@ impl Observation {
         Rows { idle: &self.idle, jobs: &self.tokens, real: &self.numbers, bias: &self.bias, sparsity: self.sparsity }
     }
 
+    /// Sets the value of the idle feature at a place, for a feature that the system does not decide.
+    pub(crate) fn set_idle(&mut self, place: usize, value: u16) {
+        if let Some(feature) = self.idle.get_mut(place) {
+            *feature = value;
+        }
+    }
+
     /// Halves the blocks that sparse attention looks into; has no effect on dense attention.
     pub fn halve_attention(&mut self) {
         self.sparsity = self.sparsity.map(Sparsity::halved);

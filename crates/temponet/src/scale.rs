@@ -107,6 +107,8 @@ fn idle_value(feature: IdleFeature, system: &System, load: f64) -> u16 {
         }
         IdleFeature::Load => ((load * 8.0) as u16).min(LOAD_BINS - 1),
         IdleFeature::Misses => u16::from(system.on_miss == OnMiss::Continue),
+        // Whoever follows an advisor sets it.
+        IdleFeature::Advisor => 0,
         IdleFeature::Demand => {
             let place = (6.0 * load.log2()).floor() + f64::from(DEMAND_BINS / 2);
             place.clamp(0.0, f64::from(DEMAND_BINS - 1)) as u16

@@ -117,6 +117,11 @@ impl Tokenizer {
         self.idle.iter().map(|feature| feature.vocabulary()).collect()
     }
 
+    /// Place of the advisor that a hierarchical model follows among the features of the idle row; none for other models.
+    pub fn advisor_place(&self) -> Option<usize> {
+        self.idle.iter().position(|feature| *feature == IdleFeature::Advisor)
+    }
+
     /// Returns why the tokenizer is invalid; none if it is valid.
     pub fn problem(&self) -> Option<TokenizerError> {
         if !(1..=4096).contains(&self.bins) {

@@ -10,13 +10,16 @@ use temponet::stages::Tokenizer;
 use temponet_grad::{Device, LearningLosses, Tensors};
 use temponet_infer::Weights;
 
+use crate::a2c::A2c;
 use crate::cloning::{Cloning, Demonstration};
 use crate::dqn::{Dqn, DqnMemory};
 use crate::error::TrainError;
 use crate::fleet::Episodes;
+use crate::hierarchical::{Hierarchical, HierarchicalMemory};
 use crate::learner::Learner;
 use crate::offline::Offline;
 use crate::ppo::Ppo;
+use crate::priorities::{Priorities, PriorityMemory};
 use crate::recipe::{Method, Recipe};
 use crate::ring_buffer::RingBuffer;
 use crate::rollouts::{RolloutMemory, Rollouts};
@@ -50,8 +53,8 @@ pub(crate) struct Phase<'a, D: Device<Real = f32>> {
 /// the checkpoint format.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Memory {
-    /// Optimizer steps of the critic of implicit Q-learning.
-    pub critic_steps: u64,
+    /// Optimizer steps of the critics of implicit Q-learning.
+    pub critic_steps: [u64; 2],
     /// Demonstrations of cloning.
     pub demonstrations: Option<RingBuffer<Demonstration>>,
     /// Comparisons of learning from rollouts.
@@ -60,6 +63,10 @@ pub(crate) struct Memory {
     pub dqn: Option<DqnMemory>,
     /// Replay buffer, counters and temperature of soft actor–critic.
     pub sac: Option<SacMemory>,
+    /// Replay buffer, counters and temperature of actor–critics over priorities.
+    pub priorities: Option<PriorityMemory>,
+    /// Replay buffers and counter of the hierarchical scheduler.
+    pub hierarchical: Option<HierarchicalMemory>,
 }
 
 impl Memory {
@@ -112,7 +119,10 @@ pub(crate) enum StageAlgorithm<D: Device<Real = f32>> {
     Rollouts(Rollouts),
     Dqn(Box<Dqn<D>>),
     Ppo(Ppo),
+    A2c(A2c),
     Sac(Box<Sac<D>>),
+    Priorities(Box<Priorities<D>>),
+    Hierarchical(Box<Hierarchical<D>>),
     Offline(Box<Offline<D>>),
     Stay(Stay),
 }
@@ -125,7 +135,15 @@ impl<D: LearningLosses<Real = f32>> StageAlgorithm<D> {
             Method::Rollouts(settings) => StageAlgorithm::Rollouts(Rollouts::new(settings.clone())),
             Method::Dqn(settings) => StageAlgorithm::Dqn(Box::new(Dqn::new(settings.clone(), learner))),
             Method::Ppo(settings) => StageAlgorithm::Ppo(Ppo::new(settings.clone())),
+            Method::A2c(settings) => StageAlgorithm::A2c(A2c::new(settings.clone())),
             Method::Sac(settings) => StageAlgorithm::Sac(Box::new(Sac::new(settings.clone(), recipe, learner))),
+            Method::Priorities(settings) => {
+                StageAlgorithm::Priorities(Box::new(Priorities::new(settings.clone(), recipe, learner)))
+            }
+            Method::Hierarchical(settings) => {
+                let tokenizer = recipe.tokenizer();
+                StageAlgorithm::Hierarchical(Box::new(Hierarchical::new(settings.clone(), &tokenizer, learner)))
+            }
             Method::Offline(settings) => {
                 StageAlgorithm::Offline(Box::new(Offline::new(settings.clone(), recipe, learner)))
             }
@@ -140,7 +158,10 @@ impl<D: LearningLosses<Real = f32>> StageAlgorithm<D> {
             StageAlgorithm::Rollouts(rollouts) => rollouts,
             StageAlgorithm::Dqn(dqn) => &mut **dqn,
             StageAlgorithm::Ppo(ppo) => ppo,
+            StageAlgorithm::A2c(a2c) => a2c,
             StageAlgorithm::Sac(sac) => &mut **sac,
+            StageAlgorithm::Priorities(priorities) => &mut **priorities,
+            StageAlgorithm::Hierarchical(hierarchical) => &mut **hierarchical,
             StageAlgorithm::Offline(offline) => &mut **offline,
             StageAlgorithm::Stay(stay) => stay,
         }

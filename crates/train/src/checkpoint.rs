@@ -26,7 +26,7 @@ struct Rest {
     best: Vec<u8>,
 }
 
-const FORMAT: &str = "temponet-checkpoint-2";
+const FORMAT: &str = "temponet-checkpoint-3";
 const RECIPE: &str = "recipe";
 const REST: &str = "rest";
 

@@ -360,6 +360,29 @@ impl<D: Device<Real = f32>> Learner<D> {
         found
     }
 
+    /// Computes the gradient of a loss with respect to the real-valued inputs of the job rows, row after row; nothing of it stays in the learner. `slopes` is
+    /// called for each sample with its index. It writes the gradient with respect to the outputs of the sample's rows and returns that with respect to its
+    /// value.
+    pub fn input_gradients(
+        &mut self,
+        samples: &[&Sample],
+        slopes: impl Fn(usize, &mut [f32]) -> f32 + Sync,
+    ) -> Vec<f32> {
+        let parts = self.each_shard(samples, |device, network, parameters, range| {
+            let batch = Batch::of(&samples[range.clone()]);
+            let rows = OutputRows::all(&batch);
+            let mut unused = parameters.zeros_like(device);
+            let mut tape = Tape::new(device, parameters);
+            let output = network.forward(&mut tape, &batch, &rows);
+            let mut by_q = vec![0.0; batch.segments.rows()];
+            let of_one = |(index, rows): (usize, Range<usize>)| slopes(index, &mut by_q[rows]);
+            let by_value: Vec<f32> = range.zip(batch.segments.ranges()).map(of_one).collect();
+            let losses = [tape.loss(output.q, 0.0, &by_q), tape.loss(output.value, 0.0, &by_value)];
+            output.real.map(|real| tape.backward_to(losses, &mut unused, real)).unwrap_or_default()
+        });
+        parts.concat()
+    }
+
     /// Makes an optimizer step with the gradients computed last, which belong to these losses. It does not wait for the device.
     pub fn step(&mut self, losses: Vec<D::Number>, size: StepSize) -> PendingUpdate<D> {
         let (device, gradients) = &mut self.shards[0];

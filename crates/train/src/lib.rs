@@ -2,11 +2,13 @@
 //!
 //! - The simulator as environments to act in: [`Environment`], many at once in a [`Fleet`], on sets from a [`TaskSetSource`].
 //! - The network with its gradients: [`TapeNetwork`], trained by a [`Learner`].
-//! - The learning algorithms, each in a file of its own: `cloning`, `rollouts`, `dqn`, `ppo`, `offline` and `stay`.
+//! - The learning algorithms, each in a file of its own: `cloning`, `rollouts`, `dqn`, `ppo`, `a2c`, `sac`, `priorities`, `hierarchical`, `offline` and
+//!   `stay`.
 //! - A whole training: a [`TrainingRun`] follows a [`Recipe`], validates after each phase, and can be resumed from a checkpoint.
 //!
 //! The deployed scheduler is the `temponet` crate. Training sees through the same tokenizer and writes the same weights file.
 
+mod a2c;
 mod algorithm;
 mod base_scheduler;
 pub mod benchmark;
@@ -14,6 +16,7 @@ mod calibration;
 mod check;
 mod checkpoint;
 mod cloning;
+mod critic;
 mod distinct_rows;
 mod dqn;
 mod environment;
@@ -21,6 +24,7 @@ mod error;
 mod exploration;
 mod feed_forward;
 mod fleet;
+mod hierarchical;
 mod job_trace;
 mod learner;
 mod matching;
@@ -28,6 +32,8 @@ mod observer;
 mod offline;
 mod picks;
 mod ppo;
+mod priorities;
+mod priority_critics;
 mod problem;
 mod recipe;
 mod replay_buffer;
@@ -48,6 +54,7 @@ mod updates;
 mod validation;
 mod workload;
 
+pub use a2c::A2cSettings;
 pub use check::check_environment;
 pub use cloning::{Cloning, CloningSettings};
 pub use dqn::{Dqn, DqnSettings};
@@ -55,12 +62,14 @@ pub use environment::{Ending, Environment, EnvironmentSettings, Step};
 pub use error::TrainError;
 pub use exploration::{ExplorationBonus, VisitCounter};
 pub use fleet::{ChoiceOutcome, Episodes, Fleet, FleetError, FleetMember, trial_seed};
+pub use hierarchical::HierarchicalSettings;
 pub use job_trace::{JobTrace, MIN_TRACE_JOBS, TRACE_SHARES, TraceSplit};
 pub use learner::{Learner, NeededRows, NeededRowsOf, Outputs, PendingUpdate, SampleLoss, ShardOutput, UpdateFigures};
 pub use matching::MatchingSettings;
 pub use observer::{NoObserver, PhaseFigures, TrainingObserver};
 pub use offline::{OfflineAlgorithm, OfflineSettings, log_runs};
 pub use ppo::{Ppo, PpoSettings};
+pub use priorities::{PriorityAlgorithm, PrioritySettings};
 pub use recipe::{EpisodeSettings, Method, NetworkShape, OptimizerSettings, Recipe, Stage, Tokens, ValidationSettings};
 pub use replay_buffer::{ReplayBatch, ReplayBuffer, Transition};
 pub use reward::{Reward, RewardAccumulator, RewardShape};

@@ -1,13 +1,13 @@
 //! Offline learning: from logged runs of other schedulers alone, without acting.
 //!
 //! Two algorithms. Conservative Q-learning is [`Dqn`] with a penalty on actions that were not logged. Implicit Q-learning never values an action
-//! that was not logged: a critic learns an upper expectile of the logged values, and the policy clones logged actions weighted by their
+//! that was not logged: the first of two critics learns an upper expectile of the logged values, and the policy clones logged actions weighted by their
 //! advantage.
 //!
 //! Papers: Kumar et al., "Conservative Q-Learning for Offline Reinforcement Learning" (2020); Kostrikov et al., "Offline Reinforcement Learning
 //! with Implicit Q-Learning" (2022). Deviations:
 //! - CQL: the penalty is the negative logarithm of the softmax likelihood of the jobs that ran, with a constant weight.
-//! - IQL: one critic instead of two. Its Q-values and its expectile value are two heads of one network.
+//! - IQL: the expectile value is the value head of the first critic, and not a network of its own.
 //! - IQL: the exponent of the advantage weight is clamped to −10 … 3, which bounds the weight at about 20 instead of the paper's 100.
 //! - IQL: critic and policy have the same learning rate.
 
@@ -15,15 +15,15 @@ use std::sync::Arc;
 
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Device, LearningLosses, Tensors, likelihood, q_value_of};
-use temponet_infer::Weights;
+use temponet_grad::{Device, LearningLosses, likelihood, q_value_of};
 
 use crate::algorithm::{Algorithm, Memory, Phase, TensorVisitor};
+use crate::critic::Critic;
 use crate::dqn::{Dqn, DqnSettings};
 use crate::environment::Ending;
 use crate::error::TrainError;
 use crate::fleet::{Episodes, Fleet, FleetError, mix};
-use crate::learner::{Learner, SampleLoss, UpdateFigures};
+use crate::learner::{Learner, Outputs, SampleLoss, UpdateFigures};
 use crate::recipe::Recipe;
 use crate::replay_buffer::{ReplayBuffer, Transition};
 use crate::sample::Sample;
@@ -76,7 +76,7 @@ impl Default for OfflineSettings {
     }
 }
 
-/// Offline learning: its settings, the log, and the critic if it has one.
+/// Offline learning: its settings, the log, and the critics if it has any.
 pub(crate) struct Offline<D: Device<Real = f32>> {
     settings: OfflineSettings,
     /// Holds the log as its replay buffer.
@@ -87,7 +87,7 @@ pub(crate) struct Offline<D: Device<Real = f32>> {
 /// What an update improves.
 enum Objective<D: Device<Real = f32>> {
     Conservative,
-    Implicit { critic: Box<Critic<D>>, expectile: f64, sharpness: f64 },
+    Implicit { critics: Box<ImplicitCritics<D>>, expectile: f64, sharpness: f64 },
 }
 
 impl<D: LearningLosses<Real = f32>> Algorithm<D> for Offline<D> {
@@ -103,8 +103,8 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Offline<D> {
                     let update = self.dqn.update(learner, rng, size);
                     updates.queue(learner, update)?;
                 }
-                Objective::Implicit { critic, expectile, sharpness } => {
-                    let figures = critic.update(&self.dqn, (*expectile, *sharpness), learner, rng, size);
+                Objective::Implicit { critics, expectile, sharpness } => {
+                    let figures = critics.update(&self.dqn, (*expectile, *sharpness), learner, rng, size);
                     updates.report(learner, figures)?;
                 }
             }
@@ -118,8 +118,8 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Offline<D> {
 
     fn memory(&self) -> Memory {
         let critic_steps = match &self.objective {
-            Objective::Conservative => 0,
-            Objective::Implicit { critic, .. } => critic.learner.adam.steps,
+            Objective::Conservative => [0; 2],
+            Objective::Implicit { critics, .. } => critics.critics.each_ref().map(|critic| critic.learner.adam.steps),
         };
         Memory { critic_steps, dqn: Some(self.dqn.to_memory()), ..Memory::default() }
     }
@@ -128,7 +128,10 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Offline<D> {
         self.dqn.restore_memory(memory.dqn)?;
         match &mut self.objective {
             Objective::Conservative => {}
-            Objective::Implicit { critic, .. } => critic.learner.adam.steps = memory.critic_steps,
+            Objective::Implicit { critics, .. } => {
+                let both = critics.critics.iter_mut().zip(memory.critic_steps);
+                both.for_each(|(critic, steps)| critic.learner.adam.steps = steps);
+            }
         }
         Ok(())
     }
@@ -137,27 +140,25 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Offline<D> {
         self.dqn.visit_tensors(learner, each);
         match &mut self.objective {
             Objective::Conservative => {}
-            Objective::Implicit { critic, .. } => {
-                let Critic { learner, target } = &mut **critic;
-                // The prefix is part of the checkpoint format.
-                learner.visit(vec![("target", target)], |name, device, tensors| {
-                    each(format!("judge-{name}"), device, tensors)
-                });
+            Objective::Implicit { critics, .. } => {
+                for (place, critic) in critics.critics.iter_mut().enumerate() {
+                    critic.visit(&format!("judge-{place}"), each);
+                }
             }
         }
     }
 }
 
 impl<D: LearningLosses<Real = f32>> Offline<D> {
-    /// Nothing logged so far, and a critic with random weights if the algorithm has one.
+    /// Nothing logged so far, and critics with random weights if the algorithm has any.
     pub(crate) fn new(settings: OfflineSettings, recipe: &Recipe, learner: &mut Learner<D>) -> Offline<D> {
         let (dqn_settings, objective) = match settings.algorithm {
             OfflineAlgorithm::Cql { conservative } => {
                 (DqnSettings { conservative, ..settings.dqn.clone() }, Objective::Conservative)
             }
             OfflineAlgorithm::Iql { expectile, sharpness } => {
-                let critic = Box::new(Critic::new(recipe, learner));
-                (settings.dqn.clone(), Objective::Implicit { critic, expectile, sharpness })
+                let critics = Box::new(ImplicitCritics::new(recipe, learner));
+                (settings.dqn.clone(), Objective::Implicit { critics, expectile, sharpness })
             }
         };
         Offline { dqn: Dqn::new(dqn_settings, learner), settings, objective }
@@ -194,27 +195,24 @@ pub fn log_runs(settings: &OfflineSettings, episodes: &Episodes, seed: u64) -> R
     Ok(replay)
 }
 
-/// The critic's Q-values do not use the value head, which leaves that head free for the expectile.
+/// The critics' Q-values do not use the value head, which leaves that of the first critic free for the expectile.
 const IS_DUELING: bool = false;
 
-/// Critic of implicit Q-learning: a second network for Q-values and state values, and its target network.
-struct Critic<D: Device<Real = f32>> {
-    learner: Learner<D>,
-    target: Tensors<D>,
+/// The two critics of implicit Q-learning. An action is worth the lower of their target networks' values.
+struct ImplicitCritics<D: Device<Real = f32>> {
+    critics: [Critic<D>; 2],
 }
 
-impl<D: LearningLosses<Real = f32>> Critic<D> {
-    /// A critic with random weights, of the policy's architecture and on a device of its own.
-    fn new(recipe: &Recipe, policy: &Learner<D>) -> Critic<D> {
-        let weights = Weights::random(policy.network.architecture.clone(), mix(recipe.seed, 2));
-        let mut learner = Learner::new(policy.another_device(), &weights, recipe.optimizer.adam);
-        learner.network.sparse = policy.network.sparse;
-        let target = learner.copy_parameters();
-        Critic { learner, target }
+impl<D: LearningLosses<Real = f32>> ImplicitCritics<D> {
+    /// Critics with random weights, of the policy's architecture.
+    fn new(recipe: &Recipe, policy: &Learner<D>) -> ImplicitCritics<D> {
+        let architecture = &policy.network.architecture;
+        let critic = |number: u64| Critic::new(architecture.clone(), mix(recipe.seed, number), recipe, policy);
+        ImplicitCritics { critics: [critic(2), critic(5)] }
     }
 
-    /// Makes one update of the critic and then one of the policy, on the same batch of the log. Returns the policy's loss and the norm of the
-    /// critic's gradient.
+    /// Makes one update of the critics and then one of the policy, on the same batch of the log. Returns the policy's loss and the norm of the
+    /// first critic's gradient.
     fn update(
         &mut self,
         dqn: &Dqn<D>,
@@ -228,31 +226,44 @@ impl<D: LearningLosses<Real = f32>> Critic<D> {
         let transitions: Vec<&Transition> = draw.places.iter().map(|place| dqn.replay.get(*place)).collect();
         let states: Vec<&Sample> = transitions.iter().map(|transition| &*transition.state).collect();
         let next: Vec<&Sample> = transitions.iter().map(|transition| &*transition.next).collect();
-        let next_values = self.learner.outputs(None, &next).value;
-        let target_outputs = self.learner.outputs(Some(&self.target), &states);
-        let action_values: Vec<f32> = (0..states.len())
-            .map(|index| q_value_of(IS_DUELING, target_outputs.q(index), 0.0, &transitions[index].chosen))
-            .collect();
+        let next_values = self.critics[0].learner.outputs(None, &next).value;
+        let [first, second] =
+            self.critics.each_mut().map(|critic| critic.learner.outputs(Some(&critic.target), &states));
+        let action_value = |index: usize| {
+            let by = |outputs: &Outputs| q_value_of(IS_DUELING, outputs.q(index), 0.0, &transitions[index].chosen);
+            by(&first).min(by(&second))
+        };
+        let action_values: Vec<f32> = (0..states.len()).map(action_value).collect();
         let sample_weight = 1.0 / settings.batch as f32;
-        self.learner.gradients(&states, None, |index, q, value, by_q| {
-            let transition = transitions[index];
-            let target = transition.reward + transition.discount * next_values[index];
-            let error = q_value_of(IS_DUELING, q, 0.0, &transition.chosen) - target;
-            by_q[0] += error * sample_weight;
-            for row in &transition.chosen {
-                by_q[*row as usize] += error * sample_weight;
-                by_q[0] -= error * sample_weight;
+        let mut norm = 0.0;
+        for (place, critic) in self.critics.iter_mut().enumerate() {
+            critic.learner.gradients(&states, None, |index, q, value, by_q| {
+                let transition = transitions[index];
+                let target = transition.reward + transition.discount * next_values[index];
+                let error = q_value_of(IS_DUELING, q, 0.0, &transition.chosen) - target;
+                by_q[0] += error * sample_weight;
+                for row in &transition.chosen {
+                    by_q[*row as usize] += error * sample_weight;
+                    by_q[0] -= error * sample_weight;
+                }
+                let loss = f64::from(sample_weight * 0.5 * error * error);
+                if place > 0 {
+                    return SampleLoss { loss, by_value: 0.0 };
+                }
+                let over = action_values[index] - value;
+                let weight = if over < 0.0 { 1.0 - expectile } else { expectile } as f32;
+                let loss = loss + f64::from(sample_weight * weight * over * over);
+                SampleLoss { loss, by_value: -2.0 * weight * over * sample_weight }
+            });
+            let update = critic.learner.step(Vec::new(), size);
+            critic.blend(settings.target_share);
+            if place == 0 {
+                norm = critic.learner.figures(&update).norm;
             }
-            let over = action_values[index] - value;
-            let weight = if over < 0.0 { 1.0 - expectile } else { expectile } as f32;
-            let loss = f64::from(sample_weight * (0.5 * error * error + weight * over * over));
-            SampleLoss { loss, by_value: -2.0 * weight * over * sample_weight }
-        });
-        let critic_update = self.learner.step(Vec::new(), size);
-        self.learner.blend_into(&mut self.target, settings.target_share as f32);
+        }
         let loss = policy.gradients(&states, None, |index, q, _, by_q| {
             let transition = transitions[index];
-            let advantage = f64::from(action_values[index] - target_outputs.value[index]);
+            let advantage = f64::from(action_values[index] - first.value[index]);
             let weight = (sharpness * advantage).clamp(-10.0, 3.0).exp();
             let likelihood = likelihood(q, &transition.state.counts, &transition.chosen);
             let factor = weight as f32 * sample_weight;
@@ -260,6 +271,6 @@ impl<D: LearningLosses<Real = f32>> Critic<D> {
             SampleLoss { loss: -likelihood.log * f64::from(factor), ..SampleLoss::default() }
         });
         policy.step(Vec::new(), size);
-        UpdateFigures { loss, norm: self.learner.figures(&critic_update).norm }
+        UpdateFigures { loss, norm }
     }
 }

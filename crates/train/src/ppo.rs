@@ -80,6 +80,8 @@ impl Default for PpoSettings {
 /// Policy optimization. It keeps nothing from phase to phase.
 pub struct Ppo {
     settings: PpoSettings,
+    /// Whether the advantages of a round are shifted and scaled to a mean of 0 and a deviation of 1.
+    normalizes: bool,
 }
 
 /// One choice and its outcome.
@@ -100,7 +102,7 @@ struct Choice {
 }
 
 /// All choices of a round, ready to learn from.
-struct Round {
+pub(crate) struct Round {
     states: Vec<Arc<Sample>>,
     chosen: Vec<Vec<u32>>,
     made: Vec<PolicySample>,
@@ -116,7 +118,12 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Ppo {
 impl Ppo {
     /// Policy optimization with these settings.
     pub fn new(settings: PpoSettings) -> Ppo {
-        Ppo { settings }
+        Ppo { settings, normalizes: true }
+    }
+
+    /// The same with advantages as they are.
+    pub(crate) fn unnormalized(self) -> Ppo {
+        Ppo { normalizes: false, ..self }
     }
 
     /// Acts and learns for the rounds of a phase. Updates are reported at the end of their round.
@@ -149,7 +156,7 @@ impl Ppo {
     }
 
     /// Acts for a round and estimates the advantage of each choice.
-    fn collect<D: Device<Real = f32>>(
+    pub(crate) fn collect<D: Device<Real = f32>>(
         &self,
         actor: &mut Learner<D>,
         fleet: &mut Fleet,
@@ -158,9 +165,7 @@ impl Ppo {
         let mut choices = self.act(actor, fleet, seed)?;
         self.estimate_advantages(actor, fleet, &mut choices);
         let choices: Vec<Choice> = choices.into_iter().flatten().collect();
-        let mean = choices.iter().map(|choice| choice.advantage).sum::<f64>() / choices.len().max(1) as f64;
-        let variance = choices.iter().map(|choice| (choice.advantage - mean).powi(2)).sum::<f64>();
-        let deviation = (variance / choices.len().max(1) as f64).sqrt().max(1e-6);
+        let (mean, deviation) = if self.normalizes { mean_and_deviation(&choices) } else { (0.0, 1.0) };
         let made = |choice: &Choice| PolicySample {
             log_likelihood: choice.log as f32,
             advantage: ((choice.advantage - mean) / deviation) as f32,
@@ -173,7 +178,7 @@ impl Ppo {
     }
 
     /// Learns from a round for all epochs. All updates are queued before the first one is waited for.
-    fn learn<D: LearningLosses<Real = f32>>(
+    pub(crate) fn learn<D: LearningLosses<Real = f32>>(
         &self,
         learner: &mut Learner<D>,
         round: Round,
@@ -296,6 +301,13 @@ impl Ppo {
             }
         }
     }
+}
+
+/// Returns the mean of the choices' advantages and their standard deviation, at least 1e-6.
+fn mean_and_deviation(choices: &[Choice]) -> (f64, f64) {
+    let mean = choices.iter().map(|choice| choice.advantage).sum::<f64>() / choices.len().max(1) as f64;
+    let variance = choices.iter().map(|choice| (choice.advantage - mean).powi(2)).sum::<f64>();
+    (mean, (variance / choices.len().max(1) as f64).sqrt().max(1e-6))
 }
 
 /// Estimates the return of a state, on the scale of the value head's output.

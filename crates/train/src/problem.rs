@@ -2,8 +2,10 @@
 
 use crate::dqn::DqnSettings;
 use crate::exploration::ExplorationBonus;
+use crate::hierarchical::missing_feature;
 use crate::matching::MatchingSettings;
 use crate::offline::OfflineAlgorithm;
+use crate::priorities::PriorityAlgorithm;
 use crate::recipe::{Method, NetworkShape, Recipe, Stage};
 use crate::reward::{Reward, RewardShape};
 use crate::sac::Temperature;
@@ -45,7 +47,12 @@ impl Recipe {
             return Some(format!("{} stages, not from 1 to 1000", self.stage.len()));
         }
         for (place, stage) in self.stage.iter().enumerate() {
-            if let Some(problem) = stage.problem().or_else(|| self.network.not_learned_by(&stage.method)) {
+            let tokens = || match stage.method {
+                Method::Hierarchical(_) => missing_feature(&tokenizer),
+                _ => None,
+            };
+            let network = || self.network.not_learned_by(&stage.method);
+            if let Some(problem) = stage.problem().or_else(network).or_else(tokens) {
                 return Some(format!("stage {}: {problem}", place + 1));
             }
         }
@@ -65,6 +72,11 @@ impl NetworkShape {
         }
         if self.actor.is_some() && matches!(method, Method::Dqn(_) | Method::Offline(_)) {
             return Some(format!("network.actor is learned by policies, not by {}", method.name()));
+        }
+        let is_gaussian =
+            matches!(method, Method::Priorities(s) if matches!(s.algorithm, PriorityAlgorithm::Sac { .. }));
+        if self.actor.is_none() && is_gaussian {
+            return Some("priorities with sac need network.actor, for the means beside the deviations".into());
         }
         None
     }
@@ -149,6 +161,10 @@ impl Method {
                     .or_else(|| negative(&amounts))
                     .or_else(|| not_a_share(&[("lambda", s.lambda)]))
             }
+            Method::A2c(s) => not_whole(&[("length", s.length), ("updates", s.updates as usize)])
+                .or_else(|| environments(s.environments))
+                .or_else(|| not_positive(&[("value_scale", s.value_scale)]))
+                .or_else(|| negative(&[("entropy", s.entropy), ("value", s.value)])),
             Method::Sac(s) => {
                 let (steps, update_every) = (s.steps as usize, s.update_every as usize);
                 let whole =
@@ -162,6 +178,41 @@ impl Method {
                     .or_else(|| environments(s.environments))
                     .or_else(|| not_a_share(&[("target_share", s.target_share)]))
                     .or_else(temperature)
+            }
+            Method::Priorities(s) => {
+                let (steps, update_every) = (s.steps as usize, s.update_every as usize);
+                let whole =
+                    [("steps", steps), ("batch", s.batch), ("replay", s.replay), ("update_every", update_every)];
+                let algorithm = || match s.algorithm {
+                    PriorityAlgorithm::Td3 { delay, exploration, smoothing, bound } => {
+                        let amounts = [("exploration", exploration), ("smoothing", smoothing), ("bound", bound)];
+                        not_whole(&[("delay", delay as usize)]).or_else(|| negative(&amounts))
+                    }
+                    PriorityAlgorithm::Sac { entropy, .. } if !(-20.0..=std::f64::consts::LN_2).contains(&entropy) => {
+                        Some(format!("entropy = {entropy} is not from -20 to ln 2"))
+                    }
+                    PriorityAlgorithm::Sac { rate, .. } => not_positive(&[("rate", rate)]),
+                };
+                not_whole(&whole)
+                    .or_else(|| environments(s.environments))
+                    .or_else(|| not_a_share(&[("target_share", s.target_share)]))
+                    .or_else(algorithm)
+            }
+            Method::Hierarchical(s) => {
+                let (steps, update_every) = (s.steps as usize, s.update_every as usize);
+                let whole = [
+                    ("steps", steps),
+                    ("batch", s.batch),
+                    ("replay", s.replay),
+                    ("update_every", update_every),
+                    ("period", s.period as usize),
+                ];
+                let shares =
+                    [("target_share", s.target_share), ("epsilon[0]", s.epsilon.0), ("epsilon[1]", s.epsilon.1)];
+                not_whole(&whole)
+                    .or_else(|| environments(s.environments))
+                    .or_else(|| not_a_share(&shares))
+                    .or_else(|| negative(&[("agreement", s.agreement)]))
             }
             Method::Offline(s) if s.teachers.is_empty() => Some("teachers names no scheduler".into()),
             Method::Offline(s) => {

@@ -5,10 +5,13 @@ use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Schedule};
 use temponet_infer::Architecture;
 
+use crate::a2c::A2cSettings;
 use crate::cloning::CloningSettings;
 use crate::dqn::DqnSettings;
+use crate::hierarchical::HierarchicalSettings;
 use crate::offline::OfflineSettings;
 use crate::ppo::PpoSettings;
+use crate::priorities::PrioritySettings;
 use crate::reward::Reward;
 use crate::rollouts::RolloutSettings;
 use crate::sac::SacSettings;
@@ -204,8 +207,14 @@ pub enum Method {
     Dqn(DqnSettings),
     /// Proximal policy optimization.
     Ppo(PpoSettings),
+    /// Advantage actor–critic.
+    A2c(A2cSettings),
     /// Soft actor–critic.
     Sac(SacSettings),
+    /// Actor–critics over continuous priorities.
+    Priorities(PrioritySettings),
+    /// Hierarchical scheduler: an advisor to follow, and jobs.
+    Hierarchical(HierarchicalSettings),
     /// Learning from logged runs alone.
     Offline(OfflineSettings),
     /// Search for the greatest Q-value bonus that a running job gets for keeping its core; nothing is learned.
@@ -220,7 +229,10 @@ impl Method {
             Method::Rollouts(_) => "rollouts",
             Method::Dqn(_) => "dqn",
             Method::Ppo(_) => "ppo",
+            Method::A2c(_) => "a2c",
             Method::Sac(_) => "sac",
+            Method::Priorities(_) => "priorities",
+            Method::Hierarchical(_) => "hierarchical",
             Method::Offline(_) => "offline",
             Method::Stay(_) => "stay",
         }
@@ -231,7 +243,7 @@ impl Method {
         match self {
             Method::Cloning(settings) => std::slice::from_ref(&settings.teacher),
             Method::Offline(settings) => &settings.teachers,
-            Method::Rollouts(_) | Method::Dqn(_) | Method::Ppo(_) | Method::Sac(_) | Method::Stay(_) => &[],
+            _ => &[],
         }
     }
 
@@ -247,7 +259,10 @@ impl Method {
                 let updates = choices.div_ceil(settings.batch.max(1) as u64);
                 settings.rounds.saturating_mul(settings.epochs as u64).saturating_mul(updates)
             }
+            Method::A2c(settings) => settings.updates,
             Method::Sac(settings) => settings.steps / settings.update_every.max(1),
+            Method::Priorities(settings) => settings.steps / settings.update_every.max(1),
+            Method::Hierarchical(settings) => settings.steps / settings.update_every.max(1),
             Method::Offline(settings) => settings.updates,
             Method::Stay(_) => 0,
         }

@@ -19,10 +19,11 @@ use std::sync::Arc;
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use temponet_grad::{Device, LearningLosses, Tensors, q_value_of};
-use temponet_infer::{Architecture, Weights};
+use temponet_grad::{Device, LearningLosses, q_value_of};
+use temponet_infer::Architecture;
 
 use crate::algorithm::{Algorithm, Memory, Phase, TensorVisitor};
+use crate::critic::Critic;
 use crate::environment::Ending;
 use crate::error::TrainError;
 use crate::fleet::{Fleet, mix};
@@ -102,12 +103,6 @@ impl Temperature {
 /// α at the start where it is learned.
 const FIRST_ALPHA: f64 = 0.1;
 
-/// A critic: its network and its target network.
-struct Critic<D: Device<Real = f32>> {
-    learner: Learner<D>,
-    target: Tensors<D>,
-}
-
 /// What soft actor–critic keeps in a checkpoint besides tensors: the replay buffer, the number of choices made, the logarithm of α, and the optimizer
 /// steps of the critics.
 pub(crate) type SacMemory = (ReplayBuffer, u64, f64, [u64; 2]);
@@ -142,11 +137,8 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Sac<D> {
 
     fn visit_tensors(&mut self, learner: &mut Learner<D>, each: TensorVisitor<'_, D>) {
         learner.visit(Vec::new(), |name, device, tensors| each(name.into(), device, tensors));
-        for (place, Critic { learner, target }) in self.critics.iter_mut().enumerate() {
-            // The prefix is part of the checkpoint format.
-            learner.visit(vec![("target", target)], |name, device, tensors| {
-                each(format!("critic-{place}-{name}"), device, tensors);
-            });
+        for (place, critic) in self.critics.iter_mut().enumerate() {
+            critic.visit(&format!("critic-{place}"), each);
         }
     }
 }
@@ -154,13 +146,8 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Sac<D> {
 impl<D: LearningLosses<Real = f32>> Sac<D> {
     /// An empty replay buffer, and two critics with random weights of their own.
     pub(crate) fn new(settings: SacSettings, recipe: &Recipe, learner: &Learner<D>) -> Sac<D> {
-        let critic = |number: u64| {
-            let architecture = Architecture { actor: None, ..learner.network.architecture.clone() };
-            let weights = Weights::random(architecture, mix(recipe.seed, 5 + number));
-            let mut learner = Learner::new(learner.another_device(), &weights, recipe.optimizer.adam);
-            let target = learner.copy_parameters();
-            Critic { learner, target }
-        };
+        let architecture = Architecture { actor: None, ..learner.network.architecture.clone() };
+        let critic = |number: u64| Critic::new(architecture.clone(), mix(recipe.seed, 5 + number), recipe, learner);
         Sac {
             replay: ReplayBuffer::new(settings.replay, 0.0),
             critics: [critic(0), critic(1)],
@@ -243,7 +230,7 @@ impl<D: LearningLosses<Real = f32>> Sac<D> {
                 SampleLoss { loss: f64::from(0.5 * error * error * share), by_value: error * share }
             });
             critic.learner.step(Vec::new(), size);
-            critic.learner.blend_into(&mut critic.target, self.settings.target_share as f32);
+            critic.blend(self.settings.target_share);
         }
         let judged = self.critics.each_mut().map(|critic| critic.learner.outputs(None, &states));
         let seeds: Vec<f64> = states.iter().map(|_| rng.random()).collect();

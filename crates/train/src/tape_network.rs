@@ -135,6 +135,8 @@ pub struct TapeOutput {
     pub critic: Option<Var>,
     /// Gain of each speed below full speed over full speed, for each job row among the output rows.
     pub gains: Vec<Var>,
+    /// Real-valued inputs of all job rows of the batch; `None` for a network without them.
+    pub real: Option<Var>,
 }
 
 /// Affine map of a network's outputs; see [`TapeNetwork::map_outputs`].
@@ -259,8 +261,10 @@ impl TapeNetwork {
             return self.transform(tape, batch, output_rows, embedded, transformer);
         }
         let mut x = self.embed(tape, rows, (&batch.idle, &idle_places), (&batch.jobs, &job_places));
+        let mut real_input = None;
         if let Some(real) = self.real {
             let numbers = tape.input(batch.job_places.len(), real.inputs, &batch.real);
+            real_input = Some(numbers);
             let numbers = match real.hidden {
                 Some((weight, bias)) => {
                     let up = tape.linear(numbers, weight, Some(bias));
@@ -275,7 +279,7 @@ impl TapeNetwork {
         match &self.body {
             Body::Transformer(transformer) => {
                 let embedded = Embedded { x, distinct: None, idle_places, job_places };
-                self.transform(tape, batch, output_rows, embedded, transformer)
+                TapeOutput { real: real_input, ..self.transform(tape, batch, output_rows, embedded, transformer) }
             }
             Body::FeedForward(body) => {
                 let (idle_rows, jobs) = body.forward(tape, batch, output_rows, x);
@@ -285,7 +289,7 @@ impl TapeNetwork {
                     [(idle_q, &idle)].into_iter().chain(jobs.iter().map(|(q, places)| (*q, places))).collect();
                 let q = tape.combine(output_rows.rows.len(), &parts);
                 let value = tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1));
-                TapeOutput { q, value, critic: None, gains: Vec::new() }
+                TapeOutput { q, value, critic: None, gains: Vec::new(), real: real_input }
             }
         }
     }
@@ -408,7 +412,7 @@ impl TapeNetwork {
         parts.extend(places.iter().map(|(gain, places)| (*gain, places)));
         let q = tape.combine(rows, &parts);
         let critic = logits.map(|_| tape.combine(rows, &[(idle_q, idle), (job_q, jobs)]));
-        TapeOutput { q, value, critic, gains }
+        TapeOutput { q, value, critic, gains, real: None }
     }
 }
 
