@@ -14,8 +14,10 @@
 use temponet_grad::{Device, Real, Tape, Tensors, best_rows};
 use temponet_infer::Atoms;
 
+use crate::learner::{Learner, NeededRowsOf, ShardOutput};
 use crate::replay_buffer::Transition;
 use crate::sample::{Batch, Sample};
+use crate::speeds::NeededRuns;
 use crate::tape_network::{OutputRows, TapeNetwork};
 
 /// Logits of running the rows `picked`: V + Σ (A_row − A_idle). `q` has one row of logits per row of the sample, the idle row first.
@@ -63,7 +65,7 @@ fn project(atoms: Atoms, probabilities: &[f64], reward: f64, discount: f64) -> V
 
 /// Loss of one sample: the divergence of its choice's distribution from `target`, times `weight`. Writes the gradients to `by_q` and `by_value`, and returns
 /// the divergence without the weight.
-pub(crate) fn divergence<R: Real>(
+fn divergence<R: Real>(
     (q, value): (&[R], &[R]),
     picked: &[u32],
     target: &[f64],
@@ -94,7 +96,7 @@ pub(crate) struct NextChoice {
 }
 
 /// Computes the target distribution of each transition.
-pub(crate) fn targets<D: Device<Real = f32>>(
+fn targets<D: Device<Real = f32>>(
     device: &mut D,
     network: &TapeNetwork,
     (atoms, how): (Atoms, NextChoice),
@@ -129,6 +131,41 @@ pub(crate) fn targets<D: Device<Real = f32>>(
         project(atoms, &next, reward, f64::from(transition.discount))
     };
     transitions.iter().zip(batch.segments.ranges()).enumerate().map(one).collect()
+}
+
+/// Computes the gradients of a learner on some transitions, whose losses have these weights. Returns the loss and the divergence of each transition.
+pub(crate) fn learn<D: Device<Real = f32>>(
+    learner: &mut Learner<D>,
+    target: &Tensors<D>,
+    (atoms, how): (Atoms, NextChoice),
+    transitions: &[&Transition],
+    weights: &[f32],
+) -> (f64, Vec<f32>) {
+    let states: Vec<&Sample> = transitions.iter().map(|transition| &*transition.state).collect();
+    let NeededRuns { rows, chosen, .. } = NeededRuns::of(transitions);
+    let rows: Vec<&[u32]> = rows.iter().map(Vec::as_slice).collect();
+    let targets = learner.each_shard(&states, |device, network, own, range| {
+        targets(device, network, (atoms, how), (own, target), &transitions[range])
+    });
+    let needed = Some(NeededRowsOf { rows: &rows, speeds: None });
+    let found = learner.backward(&states, needed, |tape, ShardOutput { shard, range, rows, output }| {
+        let (q, value) = (tape.values(output.q), tape.values(output.value));
+        let (mut by_q, mut by_value) = (vec![0.0; q.len()], vec![0.0; value.len()]);
+        let mut errors = Vec::with_capacity(range.len());
+        let mut loss = 0.0;
+        for (place, sample) in range.enumerate() {
+            let all = |rows: std::ops::Range<usize>| rows.start * atoms.count..rows.end * atoms.count;
+            let (rows, own) = (all(rows.segments.range(place)), all(place..place + 1));
+            let slopes = (&mut by_q[rows.clone()], &mut by_value[own.clone()]);
+            let (target, weight) = (&targets[shard][place], f64::from(weights[sample]));
+            let error = divergence((&q[rows], &value[own]), &chosen[sample], target, weight, slopes);
+            loss += weight * error;
+            errors.push(error as f32);
+        }
+        (vec![tape.loss(output.q, loss, &by_q), tape.loss(output.value, 0.0, &by_value)], (loss, errors))
+    });
+    let loss = found.iter().map(|(loss, _)| loss).sum();
+    (loss, found.into_iter().flat_map(|(_, errors)| errors).collect())
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use temponet_task::JobId;
 
 use crate::algorithm::{Algorithm, Memory, Phase, TensorVisitor};
 use crate::calibration::calibrate;
-use crate::distribution::{self, NextChoice, divergence};
+use crate::distribution::{self, NextChoice};
 use crate::environment::Ending;
 use crate::error::TrainError;
 use crate::exploration::{ExplorationBonus, VisitCounter};
@@ -37,7 +37,7 @@ use crate::learner::{Learner, NeededRowsOf, PendingUpdate, ShardOutput};
 use crate::noisy_heads::NoisyHeads;
 use crate::replay_buffer::{ReplayBatch, ReplayBuffer, Transition};
 use crate::sample::{Batch, Sample};
-use crate::speeds::{AtBestSpeed, distinct_runs, runs};
+use crate::speeds::{AtBestSpeed, NeededRuns};
 use crate::tape_network::{OutputRows, TapeNetwork};
 use crate::updates::{StepSize, Updates};
 
@@ -155,31 +155,6 @@ struct Errors<D: Device> {
     known: f64,
     /// Error of each transition, which decides its priority; empty if there are no priorities.
     errors: Vec<f32>,
-}
-
-/// Rows of some transitions whose outputs are needed: those that ran.
-struct NeededRuns {
-    /// Rows of each transition, and the speed of each.
-    rows: Vec<Vec<u32>>,
-    speeds: Vec<Vec<u8>>,
-    /// Rows that ran, numbered from 1 in the order of those rows, after the idle row.
-    chosen: Vec<Vec<u32>>,
-}
-
-impl NeededRuns {
-    fn of(transitions: &[&Transition]) -> NeededRuns {
-        let (rows, speeds): (Vec<Vec<u32>>, Vec<Vec<u8>>) =
-            transitions.iter().map(|transition| distinct_runs(transition)).unzip();
-        let renumber = |((transition, rows), speeds): ((&&Transition, &Vec<u32>), &Vec<u8>)| -> Vec<u32> {
-            let at = |run: (u32, u8)| {
-                let both = rows.iter().zip(speeds);
-                1 + both.take_while(|(row, speed)| (**row, **speed) < run).count() as u32
-            };
-            runs(transition).map(at).collect()
-        };
-        let chosen = transitions.iter().zip(&rows).zip(&speeds).map(renumber).collect();
-        NeededRuns { rows, speeds, chosen }
-    }
 }
 
 /// A choice whose n-step return is not complete yet.
@@ -452,33 +427,10 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
 
     /// Computes the gradients of the divergences of distributions of returns.
     fn learn_distributions(&self, learner: &mut Learner<D>, draw: &ReplayBatch, atoms: Atoms) -> Errors<D> {
-        let (transitions, states, weights) = self.drawn(draw);
-        let NeededRuns { rows, chosen, .. } = NeededRuns::of(&transitions);
-        let selected: Vec<&[u32]> = rows.iter().map(Vec::as_slice).collect();
+        let (transitions, _, weights) = self.drawn(draw);
         let how = NextChoice { double: self.settings.double, may_idle: self.settings.may_idle };
-        let targets = learner.each_shard(&states, |device, network, parameters, range| {
-            distribution::targets(device, network, (atoms, how), (parameters, &self.target), &transitions[range])
-        });
-        let selected = Some(NeededRowsOf { rows: &selected, speeds: None });
-        let found = learner.backward(&states, selected, |tape, ShardOutput { shard, range, rows, output }| {
-            let (q, value) = (tape.values(output.q), tape.values(output.value));
-            let (mut by_q, mut by_value) = (vec![0.0; q.len()], vec![0.0; value.len()]);
-            let mut errors = Vec::with_capacity(range.len());
-            let mut loss = 0.0;
-            for (place, sample) in range.enumerate() {
-                let rows = rows.segments.range(place);
-                let (rows, own) =
-                    (rows.start * atoms.count..rows.end * atoms.count, place * atoms.count..(place + 1) * atoms.count);
-                let slopes = (&mut by_q[rows.clone()], &mut by_value[own.clone()]);
-                let (target, weight) = (&targets[shard][place], f64::from(weights[sample]));
-                let error = divergence((&q[rows], &value[own]), &chosen[sample], target, weight, slopes);
-                loss += weight * error;
-                errors.push(error as f32);
-            }
-            (vec![tape.loss(output.q, loss, &by_q), tape.loss(output.value, 0.0, &by_value)], (loss, errors))
-        });
-        let known = found.iter().map(|(loss, _)| loss).sum();
-        Errors { losses: Vec::new(), known, errors: found.into_iter().flat_map(|(_, errors)| errors).collect() }
+        let (known, errors) = distribution::learn(learner, &self.target, (atoms, how), &transitions, &weights);
+        Errors { losses: Vec::new(), known, errors }
     }
 
     /// Returns the drawn transitions, their states, and the factor on the loss of each.
