@@ -1,5 +1,5 @@
-//! Contract of the recipes in `recipes/baselines`, with the smallest sizes: each goes on bit for bit after an interruption, and its model computes in
-//! deployment what it computes in training.
+//! Contract of the recipes in `recipes/baselines` that learn by `dqn` or by `ppo`, with the smallest sizes: each goes on bit for bit after an interruption,
+//! and its model computes in deployment what it computes in training.
 
 mod memory;
 mod rainbow;
@@ -18,7 +18,7 @@ use temponet_train::{
 
 type Device = Cpu<f32>;
 
-/// The recipes by name, each as small as it can be.
+/// The recipes of Q-learning and of PPO by name, each as small as it can be.
 fn recipes() -> Vec<(String, Recipe)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recipes/baselines");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -26,9 +26,15 @@ fn recipes() -> Vec<(String, Recipe)> {
     let read = |path: &std::path::PathBuf| {
         let recipe: Recipe = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         assert_eq!(recipe.problem(), None, "{}", path.display());
-        (path.file_stem().unwrap().to_string_lossy().into_owned(), smallest(recipe))
+        (path.file_stem().unwrap().to_string_lossy().into_owned(), recipe)
     };
-    files.iter().map(read).collect()
+    let is_learned_here = |(_, recipe): &(String, Recipe)| {
+        recipe.stage.iter().all(|stage| matches!(stage.method, Method::Dqn(_) | Method::Ppo(_)))
+    };
+    let recipes = files.iter().map(read).filter(is_learned_here);
+    let recipes: Vec<_> = recipes.map(|(name, recipe)| (name, smallest(recipe))).collect();
+    assert!(recipes.len() >= 7, "{}", recipes.len());
+    recipes
 }
 
 fn smallest(mut recipe: Recipe) -> Recipe {
@@ -50,11 +56,6 @@ fn smallest(mut recipe: Recipe) -> Recipe {
             Method::Ppo(settings) => {
                 (settings.environments, settings.length, settings.rounds, settings.batch) = (4, 12, 2, 16);
             }
-            Method::Sac(settings) => {
-                (settings.steps, settings.environments) = (120, 4);
-                (settings.learn_from, settings.batch) = (40, 8);
-            }
-            Method::Offline(settings) => (settings.transitions, settings.updates) = (200, 10),
             _ => {}
         }
     }
