@@ -120,6 +120,8 @@ fn every_setting_of_a_recipe_is_documented() {
     let stage = |method| Stage { phases: 1, method, rate: Some(1.0), workload: None, reward: Some(Reward::default()) };
     let mut recipe = Recipe { stage: methods.map(stage).into(), ..Recipe::default() };
     (recipe.network.actor, recipe.network.speeds) = (Some(1), 1);
+    (recipe.network.graph, recipe.network.memory) = (true, Some(1));
+    recipe.network.atoms = Some(temponet_infer::Atoms { count: 2, low: 0, high: 1 });
     recipe.episode.tick = Some(1.0);
     recipe.validation.patience = Some(1);
     let keys = keys(&toml::Value::try_from(&recipe).unwrap());

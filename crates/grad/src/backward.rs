@@ -3,6 +3,7 @@
 //! A matrix that several operations use gets the sum of their gradients. Gradients of parameters are added to the tensors that the caller gives, so
 //! that several tapes can contribute to one step.
 
+use crate::lstm::{cell_output_backward, cell_state_backward};
 use crate::sinkhorn::log_plan_backward;
 use crate::tape::{Loss, Node, Op, Operand, RowTerm, Tape, Var};
 use crate::{AttentionShape, Device, MatchingShape, Product, Real, Segments, TensorId, Tensors};
@@ -140,6 +141,8 @@ impl<'a, D: Device> BackwardPass<'a, D> {
                 let dx = self.sinkhorn(&self.nodes[x.0].value, shapes, &dy);
                 self.pass_on(*x, dx);
             }
+            Op::LstmCell { gates, cell } => self.lstm([*gates, *cell], &dy, cell_state_backward),
+            Op::LstmOutput { gates, cell } => self.lstm([*gates, *cell], &dy, cell_output_backward),
         }
         self.device.recycle(dy);
     }
@@ -155,6 +158,29 @@ impl<'a, D: Device> BackwardPass<'a, D> {
             first += shape.cells();
         }
         self.device.upload(&gradient)
+    }
+
+    /// Passes the gradient of a step of an LSTM on to its gates and its cell state. `one` computes those of one row.
+    fn lstm(
+        &mut self,
+        [gates, cell]: [Var; 2],
+        dy: &D::Buffer,
+        one: impl Fn(&[D::Real], &[D::Real], &[D::Real]) -> (Vec<D::Real>, Vec<D::Real>),
+    ) {
+        let width = self.nodes[cell.0].columns;
+        let [gate_values, cells] = [gates, cell].map(|var| self.device.download(&self.nodes[var.0].value));
+        let dy = self.device.download(dy);
+        let rows = gate_values.chunks_exact(4 * width).zip(cells.chunks_exact(width)).zip(dy.chunks_exact(width));
+        let (mut by_gates, mut by_cell) = (Vec::with_capacity(gate_values.len()), Vec::with_capacity(cells.len()));
+        for ((gates, cell), dy) in rows {
+            let (of_gates, of_cell) = one(gates, cell, dy);
+            by_gates.extend(of_gates);
+            by_cell.extend(of_cell);
+        }
+        for (var, gradient) in [(gates, by_gates), (cell, by_cell)] {
+            let gradient = self.device.upload(&gradient);
+            self.pass_on(var, gradient);
+        }
     }
 
     fn linear(&mut self, node: &Node<D>, linear: Linear, dy: &D::Buffer) {

@@ -34,6 +34,7 @@ mod cuda;
 mod device;
 mod key_lists;
 mod losses;
+mod lstm;
 mod optimizer;
 mod real;
 mod sinkhorn;

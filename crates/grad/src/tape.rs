@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::lstm::{cell_output, cell_state};
 use crate::sinkhorn::log_plan;
 use crate::{AttentionShape, Device, MatchingShape, Product, Real, Segments, TensorId, Tensors};
 
@@ -84,6 +85,14 @@ pub(crate) enum Op<D: Device> {
     Sinkhorn {
         x: Var,
         shapes: Arc<[MatchingShape]>,
+    },
+    LstmCell {
+        gates: Var,
+        cell: Var,
+    },
+    LstmOutput {
+        gates: Var,
+        cell: Var,
     },
 }
 
@@ -305,6 +314,30 @@ impl<'a, D: Device> Tape<'a, D> {
         }
         let value = self.device.upload(&plans);
         self.push(cells, 1, value, Op::Sinkhorn { x, shapes: shapes.clone() })
+    }
+
+    /// Next cell state of an LSTM, one row per sequence: σ(forget) ∘ cell + σ(input) ∘ tanh(candidate). A row of gates has the parts input, forget,
+    /// candidate and output, one after the other. Computed on the processor, whatever the device: states are small.
+    pub fn lstm_cell(&mut self, gates: Var, cell: Var) -> Var {
+        let value = self.lstm_rows(gates, cell, cell_state);
+        let (rows, width) = self.shape(cell);
+        self.push(rows, width, value, Op::LstmCell { gates, cell })
+    }
+
+    /// Output of an LSTM, one row per sequence: σ(output) ∘ tanh(cell), with the gates of [`Tape::lstm_cell`] and its result. Computed on the processor.
+    pub fn lstm_output(&mut self, gates: Var, cell: Var) -> Var {
+        let value = self.lstm_rows(gates, cell, cell_output);
+        let (rows, width) = self.shape(cell);
+        self.push(rows, width, value, Op::LstmOutput { gates, cell })
+    }
+
+    fn lstm_rows(&mut self, gates: Var, cell: Var, one: impl Fn(&[D::Real], &[D::Real]) -> Vec<D::Real>) -> D::Buffer {
+        let (rows, width) = self.shape(cell);
+        assert_eq!(self.shape(gates), (rows, 4 * width));
+        let (gates, cell) = (self.values(gates), self.values(cell));
+        let both = gates.chunks_exact(4 * width).zip(cell.chunks_exact(width));
+        let values: Vec<D::Real> = both.flat_map(|(gates, cell)| one(gates, cell)).collect();
+        self.device.upload(&values)
     }
 
     /// Ends the tape and returns one of its matrices, which stays in the device's memory.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Atoms, Relations};
+
 /// A discrete feature of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,7 +31,8 @@ impl RealInput {
     }
 }
 
-/// Architecture of a network: post-LayerNorm Transformer blocks over rows that are sums of embeddings, with one output per row. With `slots` it is a
+/// Architecture of a network: post-LayerNorm Transformer blocks over rows that are sums of embeddings, with one output per row. With `graph`, message passing
+/// takes the place of attention. With `slots` it is a
 /// feed-forward network instead: the rows are concatenated, each in the slot of its task, and go through hidden layers with ReLU together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,6 +62,18 @@ pub struct Architecture {
     /// Number of speeds below full speed that a job can run at. Each has a head of its own, which gives the gain over full speed. 0 for none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub speeds: usize,
+    /// Distribution of returns that the heads give the logits of (C51). An output is then the mean return of running one job alone. `None` if a head gives
+    /// one number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub atoms: Option<Atoms>,
+    /// Whether the rows exchange messages over a complete graph in place of attention. The job features then include the time to the deadline and the core,
+    /// which [`Relations`] are read from.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub graph: bool,
+    /// Width of the state of an LSTM over the sequence of decisions, whose output joins each row. It takes the place of the blocks. `None` for a network
+    /// without memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<usize>,
 }
 
 fn is_zero(number: &usize) -> bool {
@@ -73,8 +88,9 @@ const MOST_SPEEDS: usize = 8;
 impl Architecture {
     /// The paper's architecture: d = 128, L = 2, H = 4, and a feed-forward part four times as wide.
     pub fn paper(job: Vec<Vocabulary>, idle: Vec<Vocabulary>) -> Architecture {
-        let (real, slots, actor, speeds) = (None, None, None, 0);
-        Architecture { width: 128, layers: 2, heads: 4, feed_forward: 512, job, idle, real, slots, actor, speeds }
+        let (real, slots, actor, speeds, atoms, graph, memory) = (None, None, None, 0, None, false, None);
+        let (width, layers, heads, feed_forward) = (128, 2, 4, 512);
+        Architecture { width, layers, heads, feed_forward, job, idle, real, slots, actor, speeds, atoms, graph, memory }
     }
 
     /// Returns why the architecture is invalid, or `None` if it is valid.
@@ -106,6 +122,26 @@ impl Architecture {
         }
         if self.slots.is_some() && (self.actor.is_some() || self.speeds > 0) {
             return Some("a feed-forward network has no actor and no speeds".into());
+        }
+        if let Some(problem) = self.atoms.and_then(Atoms::problem) {
+            return Some(problem);
+        }
+        if self.atoms.is_some() && (self.slots.is_some() || self.actor.is_some() || self.speeds > 0) {
+            return Some("a network with atoms has no slots, no actor and no speeds".into());
+        }
+        if self.graph && (self.slots.is_some() || self.actor.is_some() || self.speeds > 0 || self.atoms.is_some()) {
+            return Some("a graph network has no slots, no actor, no speeds and no atoms".into());
+        }
+        if let Some(memory) = self.memory {
+            let is_other = self.slots.is_some() || self.actor.is_some() || self.speeds > 0 || self.atoms.is_some();
+            let other = (is_other || self.graph)
+                .then(|| "a recurrent network has no slots, no actor, no speeds, no atoms and no graph".into());
+            if let Some(problem) = within("memory", memory, 1024).or(other) {
+                return Some(problem);
+            }
+        }
+        if self.graph && Relations::of(self).is_none() {
+            return Some("a graph network needs the job features \"due\" and \"core\"".into());
         }
         if let Some(slots) = self.slots {
             if let Some(problem) = within("the number of slots", slots, MOST_SLOTS) {
@@ -161,26 +197,56 @@ impl Architecture {
             }
             return tensors;
         }
+        if let Some(memory) = self.memory {
+            let mut add = |name: &str, rows: usize, columns: usize| tensors.push((name.into(), rows, columns));
+            add("rows.weight", f, d);
+            add("rows.bias", 1, f);
+            add("pool_norm.weight", 1, f);
+            add("pool_norm.bias", 1, f);
+            add("memory.input.weight", 4 * memory, f);
+            add("memory.input.bias", 1, 4 * memory);
+            add("memory.state.weight", 4 * memory, memory);
+            add("join.row.weight", f, f);
+            add("join.row.bias", 1, f);
+            add("join.memory.weight", f, memory);
+            for head in ["job", "idle"] {
+                add(&format!("head.{head}.weight"), 1, f);
+                add(&format!("head.{head}.bias"), 1, 1);
+            }
+            return tensors;
+        }
         for layer in 0..self.layers {
             let mut add = |name: &str, rows: usize, columns: usize| {
                 tensors.push((format!("layers.{layer}.{name}"), rows, columns));
             };
-            for part in ["query", "key", "value", "output"] {
-                add(&format!("attention.{part}.weight"), d, d);
-                add(&format!("attention.{part}.bias"), 1, d);
+            let maps: &[&str] = match self.graph {
+                true => &["message", "output"],
+                false => &["attention.query", "attention.key", "attention.value", "attention.output"],
+            };
+            for map in maps {
+                add(&format!("{map}.weight"), d, d);
+                add(&format!("{map}.bias"), 1, d);
+            }
+            if self.graph {
+                add("relation", Relations::COUNT, d);
             }
             add("feed_forward.up.weight", f, d);
             add("feed_forward.up.bias", 1, f);
             add("feed_forward.down.weight", d, f);
             add("feed_forward.down.bias", 1, d);
-            for norm in ["attention_norm", "feed_forward_norm"] {
+            let norms: &[&str] = match self.graph {
+                true => &["message_norm", "update_norm", "feed_forward_norm"],
+                false => &["attention_norm", "feed_forward_norm"],
+            };
+            for norm in norms {
                 add(&format!("{norm}.weight"), 1, d);
                 add(&format!("{norm}.bias"), 1, d);
             }
         }
+        let outputs = self.outputs();
         for head in ["job", "idle"] {
-            tensors.push((format!("head.{head}.weight"), 1, d));
-            tensors.push((format!("head.{head}.bias"), 1, 1));
+            tensors.push((format!("head.{head}.weight"), outputs, d));
+            tensors.push((format!("head.{head}.bias"), 1, outputs));
         }
         if let Some(hidden) = self.actor {
             tensors.push(("head.actor.hidden.weight".into(), hidden, d));
@@ -196,21 +262,30 @@ impl Architecture {
     }
 
     /// Tensors that a weights file may hold besides those of [`Architecture::tensors`], for further training: the value head, which estimates state values.
+    /// A network with atoms also needs it to run: its logits are added to those of each job, less those of idling. Without it, they are those of idling.
     pub fn training_tensors(&self) -> [(String, usize, usize); 2] {
-        [("head.value.weight".into(), 1, self.head_width()), ("head.value.bias".into(), 1, 1)]
+        let outputs = self.outputs();
+        [("head.value.weight".into(), outputs, self.head_width()), ("head.value.bias".into(), 1, outputs)]
+    }
+
+    /// Number of outputs of a head.
+    fn outputs(&self) -> usize {
+        self.atoms.map_or(1, |atoms| atoms.count)
     }
 
     /// Width of the input of the output heads.
     pub fn head_width(&self) -> usize {
-        if self.slots.is_some() { self.feed_forward } else { self.width }
+        if self.slots.is_some() || self.memory.is_some() { self.feed_forward } else { self.width }
     }
 
     /// Approximate number of multiplications and additions of a forward pass over `rows` rows.
     pub fn operations(&self, rows: usize) -> usize {
         let (d, f, layers) = (self.width, self.feed_forward, self.layers);
-        match self.slots {
-            Some(_) => 2 * (rows * (d * f + f) + (layers - 1) * f * f),
-            None => (2 * layers * (4 * d * d + 2 * d * f) + 4 * layers * d * rows) * rows,
+        match (self.slots, self.memory) {
+            (Some(_), _) => 2 * (rows * (d * f + f) + (layers - 1) * f * f),
+            (_, Some(memory)) => 2 * (rows * (d * f + f * f) + 4 * memory * (f + memory) + memory * f),
+            _ if self.graph => (2 * layers * (2 * d * d + 2 * d * f) + 3 * layers * d * rows) * rows,
+            _ => (2 * layers * (4 * d * d + 2 * d * f) + 4 * layers * d * rows) * rows,
         }
     }
 

@@ -33,21 +33,29 @@
 
 mod aligned;
 mod architecture;
+mod atoms;
 mod feed_forward;
+mod graph;
 mod kernels;
 mod network;
 mod pass;
+mod plain;
 mod prepared;
+mod recurrent;
 mod reference;
+mod relations;
 mod rows;
 mod sparse;
 mod sparse_pass;
 mod weights;
 
 pub use architecture::{Architecture, RealInput, SLOT, Vocabulary};
+pub use atoms::Atoms;
+pub use graph::multiplicity;
 pub use kernels::{GROUP as ROW_GROUP, Kernel, Precision};
 pub use network::{Network, NetworkError, NetworkOptions};
 pub use reference::{AttentionMap, Trace, reference};
+pub use relations::Relations;
 pub use rows::{AttentionWork, Rows, Rule, Sparsity};
 pub use sparse::KeptKeys;
 pub use weights::{Metadata, Weights, WeightsError, check_file, file_checksum, write_tensors};

@@ -6,9 +6,11 @@
 use std::sync::Arc;
 
 use crate::feed_forward::FeedForward;
+use crate::graph::Graph;
 use crate::kernels::{Engine, Kernel, Precision, Scalar};
 use crate::pass::Scratch;
 use crate::prepared::Prepared;
+use crate::recurrent::Recurrent;
 use crate::{Architecture, AttentionWork, Rows, Weights};
 
 /// Options of building a [`Network`].
@@ -76,6 +78,8 @@ impl Network {
         }
         let runner = match kernel {
             _ if weights.architecture.slots.is_some() => Some(Box::new(FeedForward::new(weights)) as Box<dyn Forward>),
+            _ if weights.architecture.memory.is_some() => Some(Box::new(Recurrent::new(weights)) as Box<dyn Forward>),
+            _ if weights.architecture.graph => Graph::new(weights).map(|graph| Box::new(graph) as Box<dyn Forward>),
             Kernel::Scalar => runner(Some(Scalar), weights, options.rows),
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => runner(crate::kernels::Avx2::new(), weights, options.rows),
@@ -91,11 +95,13 @@ impl Network {
             _ => None,
         };
         let runner = runner.ok_or(NetworkError::Unavailable(kernel))?;
-        let kernel = if weights.architecture.slots.is_some() { Kernel::Scalar } else { kernel };
+        let Architecture { slots, graph, memory, .. } = &weights.architecture;
+        let is_plain = slots.is_some() || *graph || memory.is_some();
+        let kernel = if is_plain { Kernel::Scalar } else { kernel };
         Ok(Network { architecture: Arc::new(weights.architecture.clone()), kernel, runner })
     }
 
-    /// Kernel that the network computes with. A feed-forward network always uses [`Kernel::Scalar`].
+    /// Kernel that the network computes with. Feed-forward, graph and recurrent networks always use [`Kernel::Scalar`].
     pub fn kernel(&self) -> Kernel {
         self.kernel
     }
@@ -113,7 +119,12 @@ impl Network {
         self.runner.forward(rows, q);
     }
 
-    /// What the attention of the last forward pass has read; zeros for a feed-forward network.
+    /// Forgets all forward passes before, as at the start of a run. It concerns a recurrent network alone; a clone of a network has forgotten them, too.
+    pub fn reset(&mut self) {
+        self.runner.reset();
+    }
+
+    /// What the attention of the last forward pass has read; zeros for a network without attention.
     pub fn attention_work(&self) -> AttentionWork {
         self.runner.attention_work()
     }
@@ -137,7 +148,9 @@ pub(crate) trait Forward: Send + Sync {
     fn attention_work(&self) -> AttentionWork {
         AttentionWork::default()
     }
-    /// Another one over the same weights, with working memory of its own.
+    /// Forgets all passes before.
+    fn reset(&mut self) {}
+    /// Another one over the same weights, with working memory of its own, which remembers no pass.
     fn again(&self) -> Box<dyn Forward>;
 }
 

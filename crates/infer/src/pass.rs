@@ -113,6 +113,9 @@ impl<E: Engine> Scratch<E> {
         prepared.engine.end();
         q.clear();
         let (idle, jobs) = self.x[..count * self.widths.row_stride].split_at(self.widths.row_stride);
+        if let Some(distribution) = &prepared.distribution {
+            return distribution.means(idle, jobs.chunks_exact(self.widths.row_stride), q);
+        }
         q.push(prepared.idle_head.of(idle));
         q.extend(jobs.chunks_exact(self.widths.row_stride).map(|row| prepared.job_head.of(row)));
         for head in &prepared.speed_heads {

@@ -2,8 +2,9 @@
 //! can share them.
 
 use crate::aligned::Aligned;
+use crate::atoms::MOST_ATOMS;
 use crate::kernels::{Engine, Map, Norm, PAD};
-use crate::{Architecture, RealInput, Vocabulary, Weights};
+use crate::{Architecture, Atoms, RealInput, Vocabulary, Weights};
 
 /// Widths in memory, counted in numbers.
 #[derive(Clone, Copy)]
@@ -126,6 +127,33 @@ impl Head {
     }
 }
 
+/// Heads of a network with atoms: one of each kind for each atom.
+pub(crate) struct Distribution {
+    atoms: Atoms,
+    job: Vec<Head>,
+    idle: Vec<Head>,
+    /// Heads of the state value; empty if it is that of idling.
+    value: Vec<Head>,
+}
+
+impl Distribution {
+    /// Appends the mean return of idling and of running each job alone.
+    pub(crate) fn means<'a>(&self, idle: &[f32], jobs: impl Iterator<Item = &'a [f32]>, q: &mut Vec<f32>) {
+        let count = self.atoms.count;
+        let (mut base, mut logits) = ([0.0; MOST_ATOMS], [0.0; MOST_ATOMS]);
+        let (base, logits) = (&mut base[..count], &mut logits[..count]);
+        let value = if self.value.is_empty() { &self.idle } else { &self.value };
+        base.iter_mut().zip(value).for_each(|(base, head)| *base = head.of(idle));
+        q.push(self.atoms.mean(base));
+        base.iter_mut().zip(&self.idle).for_each(|(base, head)| *base -= head.of(idle));
+        for job in jobs {
+            let heads = self.job.iter().zip(&*base);
+            logits.iter_mut().zip(heads).for_each(|(logit, (head, base))| *logit = base + head.of(job));
+            q.push(self.atoms.mean(logits));
+        }
+    }
+}
+
 /// Network prepared for an engine.
 pub(crate) struct Prepared<E: Engine> {
     pub engine: E,
@@ -141,6 +169,8 @@ pub(crate) struct Prepared<E: Engine> {
     pub idle_head: Head,
     /// Heads of the speeds below full speed.
     pub speed_heads: Vec<Head>,
+    /// Heads that replace the job head and the idle head where the network has atoms.
+    pub distribution: Option<Distribution>,
 }
 
 impl<E: Engine> Prepared<E> {
@@ -170,7 +200,11 @@ impl<E: Engine> Prepared<E> {
             hidden: Vec::new(),
         };
         let part = |kind: &str, part: &str| weights.tensor(&format!("head.{kind}.{part}"));
-        let head = |kind: &str| linear_head(part(kind, "weight"), part(kind, "bias")[0]);
+        let all_heads = |kind: &str| -> Vec<Head> {
+            let rows = part(kind, "weight").chunks_exact(widths.row).zip(part(kind, "bias"));
+            rows.map(|(weight, bias)| linear_head(weight, *bias)).collect()
+        };
+        let head = |kind: &str| all_heads(kind).swap_remove(0);
         let actor = || {
             let rows = part("actor.hidden", "weight").chunks_exact(widths.row);
             let units = rows.zip(part("actor.hidden", "bias")).map(|(weight, bias)| linear_head(weight, *bias));
@@ -188,6 +222,10 @@ impl<E: Engine> Prepared<E> {
             job_head: if architecture.actor.is_some() { actor() } else { head("job") },
             idle_head: head("idle"),
             speed_heads: (0..architecture.speeds).map(|speed| head(&format!("speed.{speed}"))).collect(),
+            distribution: architecture.atoms.map(|atoms| {
+                let [job, idle, value] = ["job", "idle", "value"].map(all_heads);
+                Distribution { atoms, job, idle, value }
+            }),
         }
     }
 

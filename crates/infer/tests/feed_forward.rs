@@ -19,6 +19,9 @@ fn shape(slots: usize, layers: usize, real: Option<RealInput>) -> Architecture {
         slots: Some(slots),
         actor: None,
         speeds: 0,
+        atoms: None,
+        graph: false,
+        memory: None,
     }
 }
 

@@ -22,7 +22,21 @@ fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
 fn shape(width: usize, layers: usize, heads: usize, feed_forward: usize) -> Architecture {
     let job = vocabularies(&[("slack", 130), ("remaining", 40), ("core", 3)]);
     let idle = vocabularies(&[("cores", 8), ("load", 16)]);
-    Architecture { width, layers, heads, feed_forward, job, idle, real: None, slots: None, actor: None, speeds: 0 }
+    Architecture {
+        width,
+        layers,
+        heads,
+        feed_forward,
+        job,
+        idle,
+        real: None,
+        slots: None,
+        actor: None,
+        speeds: 0,
+        atoms: None,
+        graph: false,
+        memory: None,
+    }
 }
 
 /// Random weights with norms and biases that are not neutral, so that a missing one is noticed.

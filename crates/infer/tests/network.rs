@@ -2,7 +2,10 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_infer::{Architecture, RealInput, Rows, Rule, Sparsity, Vocabulary, Weights, WeightsError, reference};
+use temponet_infer::{
+    Architecture, Atoms, Kernel, Network, NetworkOptions, RealInput, Rows, Rule, Sparsity, Vocabulary, Weights,
+    WeightsError, reference,
+};
 
 fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
     sizes.iter().map(|(name, size)| Vocabulary { name: name.to_string(), size: *size }).collect()
@@ -21,6 +24,9 @@ fn small() -> Architecture {
         slots: None,
         actor: None,
         speeds: 0,
+        atoms: None,
+        graph: false,
+        memory: None,
     }
 }
 
@@ -184,4 +190,30 @@ fn a_flipped_bit_anywhere_in_a_weights_file_is_an_error() {
         flipped[bit / 8] ^= 1 << (bit % 8);
         assert!(Weights::from_bytes(&flipped).is_err(), "bit {bit} of {header} bytes of header");
     }
+}
+
+#[test]
+fn a_network_with_atoms_gives_the_mean_return_of_each_job_alone() {
+    let atoms = Atoms { count: 9, low: -3, high: 5 };
+    let mut rng = Pcg64::seed_from_u64(6);
+    let plain = Weights::random(Architecture { atoms: Some(atoms), ..small() }, 2);
+    let mut dueling = plain.clone();
+    for (name, rows, columns) in plain.architecture.training_tensors() {
+        dueling.set_tensor(&name, (0..rows * columns).map(|_| rng.random_range(-1.0..1.0)).collect());
+    }
+    let (jobs, bias) = (random_rows(17, &mut rng), vec![0.0; 18]);
+    let means = [plain, dueling].map(|weights| {
+        let expected = q(&weights, &jobs, &bias, None);
+        let rows = Rows { idle: &[1, 2], jobs: jobs.as_flattened(), real: &[], bias: &bias, sparsity: None };
+        let (mut network, mut q) = (Network::new(&weights, NetworkOptions::of(Kernel::Scalar)).unwrap(), Vec::new());
+        network.forward(&rows, &mut q);
+        assert_close(&q, &expected, "means");
+        let read = Weights::from_bytes(&weights.to_bytes().unwrap()).unwrap();
+        assert!(read == weights && q.iter().all(|mean| (-3.0..=5.0).contains(mean)));
+        q
+    });
+    assert!(means[0].iter().zip(&means[1]).all(|(a, b)| (a - b).abs() > 1e-4), "the value head counts");
+    let problem = |atoms: Atoms| Architecture { atoms: Some(atoms), ..small() }.problem().unwrap();
+    assert_eq!(problem(Atoms { count: 1, ..atoms }), "1 atoms, not from 2 to 256");
+    assert_eq!(problem(Atoms { high: -3, ..atoms }), "atoms from -3 to -3: the first is not below the last");
 }

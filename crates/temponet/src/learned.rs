@@ -142,6 +142,7 @@ impl Learned {
         self.scale = Scale::of(&self.model.tokenizer, system);
         self.mapper.reserve(self.options.mapping, system.cores);
         self.observation.start(system);
+        self.network.reset();
         self.is_overloaded = false;
         self.tick = self.model.tick().map(|tick| Time((tick * self.scale.unit) as u64).max(Time(1)));
         self.chooses_speeds =

@@ -49,6 +49,7 @@ impl Learning {
                 counts: vec![1; tokens - 1],
                 bias: vec![0.0; tokens],
                 cores: 1,
+                past: None,
             })
         };
         for _ in 0..200 {

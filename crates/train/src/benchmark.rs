@@ -96,7 +96,7 @@ fn sample(tokens: usize, merged: bool, rng: &mut Pcg64) -> Arc<Sample> {
         counts = drawn.iter().map(|bin| of_bin[usize::from(*bin)]).collect();
     }
     let bias = std::iter::once(0.0).chain(counts.iter().map(|count| (*count as f32).ln())).collect();
-    Arc::new(Sample { idle: vec![0, 8], tokens: drawn, real: Vec::new(), counts, bias, cores: 1 })
+    Arc::new(Sample { idle: vec![0, 8], tokens: drawn, real: Vec::new(), counts, bias, cores: 1, past: None })
 }
 
 /// One environment with five tasks on one core, whose scheduler runs the first active job.

@@ -81,6 +81,7 @@ mod tests {
             counts: vec![1; rows],
             bias: vec![0.0; rows + 1],
             cores: 1,
+            past: None,
         }
     }
 

@@ -5,8 +5,9 @@
 //! takes each job at its best speed.
 //!
 //! Papers: Mnih et al., "Human-level control through deep reinforcement learning" (Nature, 2015), and the options Double DQN (van Hasselt et
-//! al., 2016), dueling networks (Wang et al., 2016), prioritized replay (Schaul et al., 2016) and the conservative penalty of CQL (Kumar et al.,
-//! 2020). Deviations:
+//! al., 2016), dueling networks (Wang et al., 2016), prioritized replay (Schaul et al., 2016), distributions of returns (`distribution.rs`), noisy networks
+//! (`noisy_heads.rs`) and the conservative penalty of CQL (Kumar et al., 2020). All of them but the last, with n-step returns, are Rainbow (Hessel et al.,
+//! 2018). Deviations:
 //! - A transition lasts from one choice to the next, and its discount is γ to the power of the time between them (a semi-Markov process).
 //! - Advantages count relative to idling, not to their mean over the actions.
 //! - The target network follows the network a little at each update, instead of being copied once in a while.
@@ -22,18 +23,21 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 use temponet_grad::{Device, LearningLosses, NStepReturn, NextStates, QValueBatch, SelectedRows, Tape, Tensors};
+use temponet_infer::Atoms;
 use temponet_task::JobId;
 
 use crate::algorithm::{Algorithm, Memory, Phase, TensorVisitor};
 use crate::calibration::calibrate;
+use crate::distribution::{self, NextChoice};
 use crate::environment::Ending;
 use crate::error::TrainError;
 use crate::exploration::{ExplorationBonus, VisitCounter};
 use crate::fleet::{ChoiceOutcome, Fleet, mix};
 use crate::learner::{Learner, NeededRowsOf, PendingUpdate, ShardOutput};
-use crate::replay_buffer::{ReplayBuffer, Transition};
+use crate::noisy_heads::NoisyHeads;
+use crate::replay_buffer::{ReplayBatch, ReplayBuffer, Transition};
 use crate::sample::{Batch, Sample};
-use crate::speeds::{AtBestSpeed, distinct_runs, runs};
+use crate::speeds::{AtBestSpeed, NeededRuns};
 use crate::tape_network::{OutputRows, TapeNetwork};
 use crate::updates::{StepSize, Updates};
 
@@ -80,6 +84,9 @@ pub struct DqnSettings {
     /// Weight of the conservative penalty (CQL), 0 or more: the negative logarithm of the softmax likelihood of the jobs that ran. It raises
     /// their Q-values above the others', which at the same time clones them. Default 0.
     pub conservative: f64,
+    /// Standard deviation, 0 or more, that the noise on the heads' weights starts with (noisy networks), in units of 1 / √(inputs of a head). The
+    /// noise explores, so ε can be 0. 0, the default, adds no noise.
+    pub noisy: f64,
 }
 
 impl Default for DqnSettings {
@@ -102,6 +109,7 @@ impl Default for DqnSettings {
             bonus: ExplorationBonus::None,
             may_idle: false,
             conservative: 0.0,
+            noisy: 0.0,
         }
     }
 }
@@ -119,8 +127,9 @@ mod bound {
     }
 }
 
-/// What Q-learning keeps in a checkpoint besides tensors: the replay buffer, the visit counter and the number of choices made.
-pub(crate) type DqnMemory = (ReplayBuffer, VisitCounter, u64);
+/// What Q-learning keeps in a checkpoint besides tensors: the replay buffer, the visit counter, the number of choices made, and the optimizer steps of
+/// the noise.
+pub(crate) type DqnMemory = (ReplayBuffer, VisitCounter, u64, u64);
 
 /// Q-learning: its settings and what it remembers from phase to phase.
 pub struct Dqn<D: Device<Real = f32>> {
@@ -134,6 +143,18 @@ pub struct Dqn<D: Device<Real = f32>> {
     pub counter: VisitCounter,
     /// Choices made so far, in all phases.
     pub choices: u64,
+    /// Noise on the heads; `None` without any.
+    noise: Option<NoisyHeads<D>>,
+}
+
+/// Result of a backward pass.
+struct Errors<D: Device> {
+    /// Losses that the device may still be computing.
+    losses: Vec<D::Number>,
+    /// Loss that is known already.
+    known: f64,
+    /// Error of each transition, which decides its priority; empty if there are no priorities.
+    errors: Vec<f32>,
 }
 
 /// A choice whose n-step return is not complete yet.
@@ -148,7 +169,8 @@ struct OpenTransition {
 impl<D: LearningLosses<Real = f32>> Algorithm<D> for Dqn<D> {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let Phase { index, count, is_warm_start, seed, rng, episodes, updates, .. } = phase;
-        if *index == 0 && *is_warm_start {
+        // A distribution of returns needs no calibration: nothing but Q-learning gives one.
+        if *index == 0 && *is_warm_start && learner.network.architecture.atoms.is_none() {
             let mut fleet = Fleet::new(episodes.clone(), self.settings.environments, mix(*seed, 6))?;
             calibrate(&self.settings, learner, &mut fleet, rng)?;
             self.target = learner.copy_parameters();
@@ -172,7 +194,12 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Dqn<D> {
     }
 
     fn visit_tensors(&mut self, learner: &mut Learner<D>, each: TensorVisitor<'_, D>) {
-        learner.visit(vec![("target", &mut self.target)], |name, device, tensors| each(name.into(), device, tensors));
+        let mut others = vec![("target", &mut self.target)];
+        if let Some(NoisyHeads { deviations, target, adam, .. }) = &mut self.noise {
+            let moments = [("noise-first", &mut adam.first), ("noise-second", &mut adam.second)];
+            others.extend([("noise", deviations), ("noise-target", target)].into_iter().chain(moments));
+        }
+        learner.visit(others, |name, device, tensors| each(name.into(), device, tensors));
     }
 }
 
@@ -181,15 +208,23 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
     pub fn new(settings: DqnSettings, learner: &mut Learner<D>) -> Dqn<D> {
         let replay = ReplayBuffer::new(settings.replay, settings.priority);
         let counter = VisitCounter::new(settings.bonus);
-        Dqn { target: learner.copy_parameters(), replay, counter, choices: 0, settings }
+        learner.network.dueling = settings.dueling;
+        let noise = (settings.noisy > 0.0).then(|| NoisyHeads::new(settings.noisy, learner));
+        Dqn { target: learner.copy_parameters(), replay, counter, choices: 0, noise, settings }
     }
 
     pub(crate) fn to_memory(&self) -> DqnMemory {
-        (self.replay.clone(), self.counter.clone(), self.choices)
+        let noise_steps = self.noise.as_ref().map_or(0, |noise| noise.adam.steps);
+        (self.replay.clone(), self.counter.clone(), self.choices, noise_steps)
     }
 
     pub(crate) fn restore_memory(&mut self, memory: Option<DqnMemory>) -> Result<(), TrainError> {
-        (self.replay, self.counter, self.choices) = memory.ok_or_else(|| Memory::missing("transitions"))?;
+        let noise_steps;
+        (self.replay, self.counter, self.choices, noise_steps) =
+            memory.ok_or_else(|| Memory::missing("transitions"))?;
+        if let Some(noise) = &mut self.noise {
+            noise.adam.steps = noise_steps;
+        }
         Ok(())
     }
 
@@ -273,7 +308,15 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
         let is_random: Vec<bool> = samples.iter().map(|_| rng.random::<f64>() < epsilon).collect();
         let greedy = samples.iter().zip(&is_random).filter(|(_, is_random)| !**is_random);
         let states: Vec<&Sample> = greedy.map(|(sample, _)| &**sample).collect();
+        let added = self.noise.as_ref().map(|noise| {
+            let (device, parameters, _) = learner.parts();
+            noise.add((device, parameters), &noise.deviations, rng)
+        });
         let outputs = learner.outputs(None, &states);
+        if let Some(added) = added {
+            let (device, parameters, _) = learner.parts();
+            added.remove(device, parameters);
+        }
         let mut next_output = 0..states.len();
         let mut all = Vec::new();
         for (member, is_random) in fleet.members.iter().zip(is_random) {
@@ -320,42 +363,54 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
     }
 
     /// Makes one update on a batch from the replay buffer, and moves the target network. It does not wait for the device, except for the
-    /// temporal-difference errors that priorities need.
+    /// temporal-difference errors that priorities need, and for a network with atoms.
     pub fn update(&mut self, learner: &mut Learner<D>, rng: &mut Pcg64, size: StepSize) -> PendingUpdate<D> {
+        let draw = self.replay.draw(self.settings.batch, 1.0, rng);
+        let added = self.noise.as_ref().map(|noise| {
+            let (device, parameters, _) = learner.parts();
+            let own = noise.add((&mut *device, parameters), &noise.deviations, rng);
+            (own, noise.add((device, &mut self.target), &noise.target, rng))
+        });
+        let Errors { losses, known, errors } = match learner.network.architecture.atoms {
+            Some(atoms) => self.learn_distributions(learner, &draw, atoms),
+            None => self.learn_values(learner, &draw),
+        };
+        let share = self.settings.target_share as f32;
+        if let (Some(noise), Some((own, target))) = (&mut self.noise, added) {
+            let (device, parameters, _) = learner.parts();
+            own.remove(device, parameters);
+            target.remove(device, &mut self.target);
+            noise.step(learner, &own, size, share);
+        }
+        let update = learner.step(losses, size).plus(known);
+        learner.blend_into(&mut self.target, share);
+        for (place, error) in draw.places.into_iter().zip(errors) {
+            self.replay.set_td_error(place, f64::from(error));
+        }
+        update
+    }
+
+    /// Computes the gradients of the Q-values' errors.
+    fn learn_values(&self, learner: &mut Learner<D>, draw: &ReplayBatch) -> Errors<D> {
         let settings = &self.settings;
-        let draw = self.replay.draw(settings.batch, 1.0, rng);
-        let transitions: Vec<&Transition> = draw.places.iter().map(|place| self.replay.get(*place)).collect();
-        let states: Vec<&Sample> = transitions.iter().map(|transition| &*transition.state).collect();
-        let weights: Vec<f32> = draw.weights.iter().map(|weight| weight / settings.batch as f32).collect();
+        let (transitions, states, weights) = self.drawn(draw);
         let likelihood = settings.conservative as f32;
         // The penalty needs the outputs of all rows, the temporal-difference error only those of the rows that ran.
         let needs_all_rows = likelihood > 0.0;
-        let distinct: Vec<(Vec<u32>, Vec<u8>)> =
-            transitions.iter().map(|transition| distinct_runs(transition)).collect();
-        let selected: Vec<&[u32]> = distinct.iter().map(|(rows, _)| rows.as_slice()).collect();
-        let speeds: Vec<&[u8]> = distinct.iter().map(|(_, speeds)| speeds.as_slice()).collect();
-        // Selected rows are numbered from 1 in their own order, after the idle row.
-        let renumber = |(transition, (rows, speeds)): (&&Transition, &(Vec<u32>, Vec<u8>))| -> Vec<u32> {
-            let at = |run: (u32, u8)| {
-                let both = rows.iter().zip(speeds);
-                1 + both.take_while(|(row, speed)| (**row, **speed) < run).count() as u32
-            };
-            if needs_all_rows { transition.chosen.clone() } else { runs(transition).map(at).collect() }
-        };
-        let chosen: Vec<Vec<u32>> = transitions.iter().zip(&distinct).map(renumber).collect();
+        let needed = NeededRuns::of(&transitions);
+        let [rows, chosen] =
+            [&needed.rows, &needed.chosen].map(|lists| lists.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let chosen = if needs_all_rows { transitions.iter().map(|own| &own.chosen[..]).collect() } else { chosen };
+        let speeds: Vec<&[u8]> = needed.speeds.iter().map(Vec::as_slice).collect();
         let has_speeds = learner.network.architecture.speeds > 0;
-        let needed = NeededRowsOf { rows: &selected, speeds: has_speeds.then_some(&speeds[..]) };
-        let selected = if needs_all_rows { None } else { Some(needed) };
+        let selected = NeededRowsOf { rows: &rows, speeds: has_speeds.then_some(&speeds[..]) };
+        let selected = if needs_all_rows { None } else { Some(selected) };
         let targets = learner.each_shard(&states, |device, network, parameters, range| {
             self.targets(device, network, parameters, &transitions[range])
         });
         let found = learner.backward(&states, selected, |tape, ShardOutput { shard, range, rows, output }| {
             let values = QValueBatch {
-                selected: SelectedRows::new(
-                    &rows.segments,
-                    &rows.counts,
-                    chosen[range.clone()].iter().map(Vec::as_slice),
-                ),
+                selected: SelectedRows::new(&rows.segments, &rows.counts, chosen[range.clone()].iter().copied()),
                 weights: &weights[range],
                 is_dueling: settings.dueling,
                 bound: settings.huber.map(|bound| bound as f32),
@@ -365,15 +420,25 @@ impl<D: LearningLosses<Real = f32>> Dqn<D> {
             (losses, (total, errors))
         });
         let (losses, errors): (Vec<D::Number>, Vec<D::Buffer>) = found.into_iter().unzip();
-        let update = learner.step(losses, size);
-        learner.blend_into(&mut self.target, settings.target_share as f32);
-        if settings.priority > 0.0 {
-            let errors = errors.iter().flat_map(|errors| learner.download(errors));
-            for (place, error) in draw.places.into_iter().zip(errors) {
-                self.replay.set_td_error(place, f64::from(error));
-            }
-        }
-        update
+        let is_prioritized = settings.priority > 0.0;
+        let errors = errors.iter().filter(|_| is_prioritized).flat_map(|errors| learner.download(errors)).collect();
+        Errors { losses, known: 0.0, errors }
+    }
+
+    /// Computes the gradients of the divergences of distributions of returns.
+    fn learn_distributions(&self, learner: &mut Learner<D>, draw: &ReplayBatch, atoms: Atoms) -> Errors<D> {
+        let (transitions, _, weights) = self.drawn(draw);
+        let how = NextChoice { double: self.settings.double, may_idle: self.settings.may_idle };
+        let (known, errors) = distribution::learn(learner, &self.target, (atoms, how), &transitions, &weights);
+        Errors { losses: Vec::new(), known, errors }
+    }
+
+    /// Returns the drawn transitions, their states, and the factor on the loss of each.
+    fn drawn(&self, draw: &ReplayBatch) -> (Vec<&Transition>, Vec<&Sample>, Vec<f32>) {
+        let transitions: Vec<&Transition> = draw.places.iter().map(|place| self.replay.get(*place)).collect();
+        let states = transitions.iter().map(|transition| &*transition.state).collect();
+        let weights = draw.weights.iter().map(|weight| weight / self.settings.batch as f32).collect();
+        (transitions, states, weights)
     }
 
     /// Computes the target of each transition on a device: reward plus discounted value of the best next action.

@@ -3,7 +3,7 @@
 
 use temponet_grad::{Device, RowNumbers, Tape, TensorId, Var};
 
-use crate::sample::Batch;
+use crate::sample::{Batch, owners};
 use crate::tape_network::OutputRows;
 
 /// Tensors of the feed-forward network.
@@ -48,7 +48,7 @@ impl FeedForward {
         let idle = tape.gather(x, &idle_places);
         let mut sums = tape.linear(idle, self.idle_input, Some(self.inputs_bias));
         let of_slot = slots_of_rows(batch);
-        let sample_of = samples_of(batch.segments.ranges());
+        let sample_of = owners(&batch.segments);
         for (slot, weight) in self.inputs.iter().enumerate() {
             let own = |row: &u32| of_slot[*row as usize] == Some(slot as u32);
             let rows: Vec<u32> = (0..of_slot.len() as u32).filter(own).collect();
@@ -90,9 +90,4 @@ fn slots_of_rows(batch: &Batch) -> Vec<Option<u32>> {
         batch.job_places.iter().zip(column).for_each(|(row, slot)| slots[*row as usize] = Some(*slot));
     }
     slots
-}
-
-/// Returns the sample of each row.
-fn samples_of(ranges: impl Iterator<Item = std::ops::Range<usize>>) -> Vec<u32> {
-    ranges.enumerate().flat_map(|(sample, range)| range.map(move |_| sample as u32)).collect()
 }

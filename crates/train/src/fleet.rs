@@ -16,7 +16,7 @@ use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, Time};
 use crate::base_scheduler::best_base_scheduler;
 use crate::environment::{Ending, Environment, EnvironmentSettings};
 use crate::reward::Reward;
-use crate::sample::Sample;
+use crate::sample::{Past, Sample};
 use crate::task_set_source::TaskSetSource;
 use crate::teacher::teacher;
 
@@ -94,6 +94,8 @@ pub struct FleetMember {
     advice: Assignment,
     seed: u64,
     episode: u64,
+    /// What a recurrent network has seen in this episode; `None` before its first decision.
+    past: Option<Past>,
 }
 
 /// Derives a seed from a seed and a number. Seeds that are reserved for evaluation are skipped, so nothing is
@@ -115,8 +117,17 @@ impl FleetMember {
     fn new(episodes: &Episodes, seed: u64) -> Result<FleetMember, FleetError> {
         let Begun { environment, teacher, planner } = begin(episodes, seed, 0)?;
         let (observation, assignment, advice) = (Observation::default(), Assignment::default(), Assignment::default());
-        let mut member =
-            FleetMember { environment, observation, assignment, teacher, planner, advice, seed, episode: 0 };
+        let mut member = FleetMember {
+            environment,
+            observation,
+            assignment,
+            teacher,
+            planner,
+            advice,
+            seed,
+            episode: 0,
+            past: None,
+        };
         member.skip_forced(episodes, 1.0)?;
         member.observe(episodes);
         Ok(member)
@@ -170,7 +181,18 @@ impl FleetMember {
 
     /// Returns a compact copy of what the network sees at this choice.
     pub fn sample(&self) -> Sample {
-        Sample::of(&self.observation, self.environment.view().cores())
+        let past = self.past.clone().map(Arc::new);
+        Sample { past, ..Sample::of(&self.observation, self.environment.view().cores()) }
+    }
+
+    /// Remembers a decision of a recurrent network: what it saw and its state after that. After `truncation` decisions, the state replaces what was seen
+    /// before, so that no sample has a longer past. The next episode begins without a past.
+    pub fn remember(&mut self, sample: &Sample, state: &[f32], truncation: usize) {
+        let past = self.past.get_or_insert_with(|| Past { state: vec![0.0; state.len()], samples: Vec::new() });
+        past.samples.push(Arc::new(Sample { past: None, ..sample.clone() }));
+        if past.samples.len() >= truncation {
+            *past = Past { state: state.to_vec(), samples: Vec::new() };
+        }
     }
 
     /// Returns the jobs with the highest scores, as many as there are cores; of equal scores the earlier deadline wins. `score` is
@@ -248,6 +270,7 @@ impl FleetMember {
             self.episode += 1;
             let Begun { environment, teacher, planner } = begin(episodes, self.seed, self.episode)?;
             (self.environment, self.teacher, self.planner) = (environment, teacher, planner);
+            self.past = None;
             self.observation.start(self.environment.view().system);
             self.skip_forced(episodes, 1.0)?;
             if self.environment.ending().is_none() {

@@ -7,9 +7,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use temponet::stages::best_speed;
-use temponet_grad::{Adam, AdamSettings, Device, Loss, Tape, Tensors};
+use temponet_grad::{Adam, AdamSettings, Device, Loss, Tape, Tensors, Var};
 use temponet_infer::Weights;
 
+use crate::distribution::mean_returns;
 use crate::sample::{Batch, Sample};
 use crate::tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
 use crate::updates::StepSize;
@@ -26,6 +27,8 @@ pub struct Outputs {
     critic: Vec<f32>,
     /// Gains of each speed below full speed, for the job rows of all samples.
     gains: Vec<Vec<f32>>,
+    /// State of a recurrent network after each sample; empty for other networks.
+    memory: Vec<Vec<f32>>,
 }
 
 impl Outputs {
@@ -37,6 +40,11 @@ impl Outputs {
     /// Returns a sample's Q-values by the critic, one for each output row, the idle row first; empty for a network without an actor.
     pub fn critic(&self, sample: usize) -> &[f32] {
         self.critic.get(self.starts[sample]..self.starts[sample + 1]).unwrap_or(&[])
+    }
+
+    /// Returns the state of a recurrent network after a sample: the output and then the cell state of its LSTM. Empty for other networks.
+    pub fn memory(&self, sample: usize) -> &[f32] {
+        self.memory.get(sample).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the best speed of a sample's job row, which is counted from 1, and its gain over full speed: 0 for full speed, 1 + i for the
@@ -56,6 +64,7 @@ impl Outputs {
         self.q.extend(shard.q);
         self.value.extend(shard.value);
         self.critic.extend(shard.critic);
+        self.memory.extend(shard.memory);
         self.gains.resize(shard.gains.len(), Vec::new());
         self.gains.iter_mut().zip(shard.gains).for_each(|(all, own)| all.extend(own));
     }
@@ -68,6 +77,7 @@ struct ShardValues {
     value: Vec<f32>,
     critic: Vec<f32>,
     gains: Vec<Vec<f32>>,
+    memory: Vec<Vec<f32>>,
 }
 
 /// Loss of one sample, and its gradient with respect to the value head's output. The gradient with respect to the rows' outputs is written
@@ -177,7 +187,7 @@ impl<D: Device<Real = f32>> Learner<D> {
         let adam = Adam::new(&mut device, self.adam.settings, &parameters);
         let gradients = parameters.zeros_like(&mut device);
         let mut twin = Learner { network, parameters, adam, shards: vec![(device, gradients)] };
-        twin.network.sparse = self.network.sparse;
+        (twin.network.sparse, twin.network.dueling) = (self.network.sparse, self.network.dueling);
         twin.follow(self);
         twin
     }
@@ -205,6 +215,12 @@ impl<D: Device<Real = f32>> Learner<D> {
     /// Returns the weights to deploy.
     pub fn weights(&self) -> Weights {
         self.network.weights(&self.shards[0].0, &self.parameters)
+    }
+
+    /// Returns the device of the parameters, the parameters, and the gradients that were computed last.
+    pub(crate) fn parts(&mut self) -> (&mut D, &mut Tensors<D>, &Tensors<D>) {
+        let (device, gradients) = &mut self.shards[0];
+        (device, &mut self.parameters, gradients)
     }
 
     /// Shows the parameters, the optimizer's moments and other tensors that belong to them, with the device they live on.
@@ -255,12 +271,23 @@ impl<D: Device<Real = f32>> Learner<D> {
             let rows = OutputRows::all(&batch);
             let mut tape = Tape::new(device, parameters.unwrap_or(own));
             let output = network.forward(&mut tape, &batch, &rows);
+            let (mut q, mut value) = (tape.values(output.q), tape.values(output.value));
+            if let Some(atoms) = network.architecture.atoms {
+                let samples = rows.segments.ranges().zip(value.chunks_exact(atoms.count));
+                q = samples
+                    .flat_map(|(own, value)| {
+                        mean_returns(atoms, &q[own.start * atoms.count..own.end * atoms.count], value)
+                    })
+                    .collect();
+                value = value.chunks_exact(atoms.count).map(|logits| atoms.mean(logits)).collect();
+            }
             ShardValues {
                 rows,
-                q: tape.values(output.q),
-                value: tape.values(output.value),
+                q,
+                value,
                 critic: output.critic.map(|critic| tape.values(critic)).unwrap_or_default(),
                 gains: output.gains.iter().map(|gains| tape.values(*gains)).collect(),
+                memory: output.memory.map_or(Vec::new(), |memory| states_of(&tape, memory)),
             }
         });
         let mut outputs = Outputs::default();
@@ -400,6 +427,13 @@ impl<D: Device<Real = f32>> Learner<D> {
     pub fn download(&self, buffer: &D::Buffer) -> Vec<f32> {
         self.shards[0].0.download(buffer)
     }
+}
+
+/// Returns the state of each sample: a row of the output and the same row of the cell state.
+fn states_of<D: Device<Real = f32>>(tape: &Tape<'_, D>, (output, cell): (Var, Var)) -> Vec<Vec<f32>> {
+    let width = tape.shape(cell).1;
+    let (output, cell) = (tape.values(output), tape.values(cell));
+    output.chunks_exact(width).zip(cell.chunks_exact(width)).map(|(output, cell)| [output, cell].concat()).collect()
 }
 
 /// Cuts samples into ranges in which the numbers of pairs of rows add up to at most `most`, as long as a single sample has no more. `rows` are the

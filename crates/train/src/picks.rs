@@ -108,7 +108,7 @@ mod tests {
     fn state(counts: &[u32], cores: u32) -> Sample {
         let tokens = vec![0; counts.len()];
         let bias = vec![0.0; 1 + counts.len()];
-        Sample { idle: vec![0], tokens, real: vec![], counts: counts.to_vec(), bias, cores }
+        Sample { idle: vec![0], tokens, real: vec![], counts: counts.to_vec(), bias, cores, past: None }
     }
 
     #[test]

@@ -58,6 +58,9 @@ pub struct PpoSettings {
     pub lambda: f64,
     /// Factor from the value head's output to the return it estimates, positive; default 10.
     pub value_scale: f64,
+    /// Greatest number of decisions that the gradients of a recurrent network flow back through (truncated backpropagation through time); at least 1,
+    /// default 16.
+    pub truncation: usize,
 }
 
 impl Default for PpoSettings {
@@ -73,6 +76,7 @@ impl Default for PpoSettings {
             value: 0.5,
             lambda: 0.95,
             value_scale: 10.0,
+            truncation: 16,
         }
     }
 }
@@ -246,6 +250,9 @@ impl Ppo {
                 let jobs = member.top_jobs(|_, row| q[row as usize] + gumbel(rng));
                 let chosen = member.rows_of(&jobs);
                 let log = likelihood(q, &sample.counts, &chosen).log;
+                if !outputs.memory(index).is_empty() {
+                    member.remember(sample, outputs.memory(index), settings.truncation);
+                }
                 let outcome = member.act(episodes, &jobs)?;
                 let mut last = None;
                 if outcome.ending.is_some() {

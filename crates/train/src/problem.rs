@@ -28,6 +28,9 @@ impl Recipe {
         if tokenizer.sparse && tokenizer.slots.is_some() {
             return Some("sparse: a network with slots has no attention".into());
         }
+        if tokenizer.sparse && (self.network.graph || self.network.memory.is_some()) {
+            return Some("sparse: a graph network and a recurrent one have no attention".into());
+        }
         let positive = [
             ("episode.length", self.episode.length),
             ("episode.tick", self.episode.tick.unwrap_or(1.0)),
@@ -67,6 +70,15 @@ impl NetworkShape {
         if self.speeds > 0 && !learns_speeds {
             return Some(format!(
                 "network.speeds are learned by dqn without a conservative penalty, not by {}",
+                method.name()
+            ));
+        }
+        if self.memory.is_some() && !matches!(method, Method::Ppo(_)) {
+            return Some(format!("network.memory is learned by ppo, not by {}", method.name()));
+        }
+        if self.atoms.is_some() && !learns_speeds {
+            return Some(format!(
+                "network.atoms are learned by dqn without a conservative penalty, not by {}",
                 method.name()
             ));
         }
@@ -153,7 +165,13 @@ impl Method {
             }
             Method::Ppo(s) => {
                 let rounds = s.rounds as usize;
-                let whole = [("length", s.length), ("rounds", rounds), ("epochs", s.epochs), ("batch", s.batch)];
+                let whole = [
+                    ("length", s.length),
+                    ("rounds", rounds),
+                    ("epochs", s.epochs),
+                    ("batch", s.batch),
+                    ("truncation", s.truncation),
+                ];
                 let amounts = [("entropy", s.entropy), ("value", s.value)];
                 not_whole(&whole)
                     .or_else(|| environments(s.environments))
@@ -238,7 +256,8 @@ fn q_learning(s: &DqnSettings) -> Option<String> {
         ExplorationBonus::None => 0.0,
         ExplorationBonus::Count { weight, .. } | ExplorationBonus::Ucb { weight } => weight,
     };
-    let amounts = [("priority", s.priority), ("bonus.weight", bonus), ("conservative", s.conservative)];
+    let amounts =
+        [("priority", s.priority), ("bonus.weight", bonus), ("conservative", s.conservative), ("noisy", s.noisy)];
     not_whole(&whole)
         .or_else(|| environments(s.environments))
         .or_else(|| not_a_share(&shares))

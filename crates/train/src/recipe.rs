@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Schedule};
-use temponet_infer::Architecture;
+use temponet_infer::{Architecture, Atoms};
 
 use crate::a2c::A2cSettings;
 use crate::cloning::CloningSettings;
@@ -92,6 +92,15 @@ pub struct NetworkShape {
     /// full speed.
     #[serde(skip_serializing_if = "is_zero")]
     pub speeds: usize,
+    /// Atoms of a distribution of returns that Q-learning learns in place of their mean (C51); `None`, the default, learns the mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub atoms: Option<Atoms>,
+    /// Whether jobs exchange messages over a complete graph in place of attention; default false. The tokens need the features `due` and `core`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub graph: bool,
+    /// Width of the state of an LSTM over the sequence of decisions, 1 to 1,024, in place of the blocks; `None`, the default, is no memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<usize>,
 }
 
 fn is_zero(number: &usize) -> bool {
@@ -100,17 +109,19 @@ fn is_zero(number: &usize) -> bool {
 
 impl Default for NetworkShape {
     fn default() -> Self {
-        NetworkShape { width: 64, layers: 2, heads: 4, feed_forward: 128, slots: None, actor: None, speeds: 0 }
+        let (width, layers, heads, feed_forward) = (64, 2, 4, 128);
+        let (slots, actor, speeds, atoms, graph, memory) = (None, None, 0, None, false, None);
+        NetworkShape { width, layers, heads, feed_forward, slots, actor, speeds, atoms, graph, memory }
     }
 }
 
 impl NetworkShape {
     /// Returns the architecture for a tokenizer.
     pub fn architecture(self, tokenizer: &Tokenizer) -> Architecture {
-        let NetworkShape { width, layers, heads, feed_forward, slots, actor, speeds } = self;
+        let NetworkShape { width, layers, heads, feed_forward, slots, actor, speeds, atoms, graph, memory } = self;
         let (job, idle) = (tokenizer.job_vocabularies(), tokenizer.idle_vocabularies());
         let real = tokenizer.real_input();
-        Architecture { width, layers, heads, feed_forward, job, idle, real, slots, actor, speeds }
+        Architecture { width, layers, heads, feed_forward, job, idle, real, slots, actor, speeds, atoms, graph, memory }
     }
 }
 

@@ -131,7 +131,7 @@ mod tests {
 
     fn transition(reward: f32) -> Transition {
         let (tokens, real, counts) = (vec![], vec![], vec![]);
-        let sample = Arc::new(Sample { idle: vec![0, 0], tokens, real, counts, bias: vec![0.0], cores: 1 });
+        let sample = Arc::new(Sample { idle: vec![0, 0], tokens, real, counts, bias: vec![0.0], cores: 1, past: None });
         Transition { state: sample.clone(), chosen: vec![], speeds: vec![], reward, discount: 0.0, next: sample }
     }
 

@@ -22,6 +22,17 @@ pub struct Sample {
     pub bias: Vec<f32>,
     /// Number of cores: how many jobs can run at once.
     pub cores: u32,
+    /// What a recurrent network has seen before; `None` at the first decision of a run, and for networks without memory.
+    pub past: Option<Arc<Past>>,
+}
+
+/// Past of a sample: the state of a recurrent network some decisions ago, and the observations since.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Past {
+    /// Output and then cell state of the LSTM.
+    pub state: Vec<f32>,
+    /// Observations since then, without pasts of their own, the oldest first.
+    pub samples: Vec<Arc<Sample>>,
 }
 
 impl Sample {
@@ -35,6 +46,7 @@ impl Sample {
             counts: observation.counts().to_vec(),
             bias: rows.bias.to_vec(),
             cores: cores as u32,
+            past: None,
         }
     }
 
@@ -63,6 +75,36 @@ pub struct Batch {
     pub counts: Vec<u32>,
     /// Attention bias of every row.
     pub bias: Vec<f32>,
+    /// Pasts of the samples; `None` if no sample has one.
+    pub past: Option<Box<PastBatch>>,
+}
+
+/// Pasts of the samples of a batch.
+#[derive(Clone, Debug)]
+pub struct PastBatch {
+    /// Observations of all pasts, one past after the other.
+    pub rows: Batch,
+    /// Number of observations of each past.
+    pub lengths: Vec<usize>,
+    /// States at the beginning of the pasts, one after the other.
+    pub states: Vec<f32>,
+}
+
+impl PastBatch {
+    /// Puts the pasts of some samples together; `None` if no sample has one.
+    fn of(samples: &[&Sample]) -> Option<Box<PastBatch>> {
+        let width = samples.iter().filter_map(|sample| sample.past.as_ref()).map(|past| past.state.len()).max()?;
+        let (mut lengths, mut seen, mut states) = (Vec::new(), Vec::new(), Vec::new());
+        for sample in samples {
+            let past = sample.past.as_deref();
+            let (state, own) = past.map_or((&[][..], &[][..]), |past| (&past.state[..], &past.samples[..]));
+            lengths.push(own.len());
+            seen.extend(own.iter().map(|sample| &**sample));
+            states.extend(state);
+            states.resize(lengths.len() * width, 0.0);
+        }
+        Some(Box::new(PastBatch { rows: Batch::of(&seen), lengths, states }))
+    }
 }
 
 impl Batch {
@@ -75,7 +117,8 @@ impl Batch {
         let Columns { lengths, idle, jobs, real, counts, bias } = columns;
         let segments = Arc::new(Segments::of_lengths(lengths));
         let (idle_places, job_places) = places(&segments);
-        Batch { segments, idle_places, job_places, idle, jobs, real, counts, bias }
+        let past = PastBatch::of(samples);
+        Batch { segments, idle_places, job_places, idle, jobs, real, counts, bias, past }
     }
 }
 
@@ -85,6 +128,11 @@ pub fn places(segments: &Segments) -> (Vec<u32>, Vec<u32>) {
     let mut others = Vec::with_capacity(segments.rows() - segments.len());
     segments.ranges().for_each(|range| others.extend(range.start as u32 + 1..range.end as u32));
     (first, others)
+}
+
+/// Returns the sample of each row.
+pub(crate) fn owners(segments: &Segments) -> Vec<u32> {
+    segments.ranges().enumerate().flat_map(|(sample, range)| range.map(move |_| sample as u32)).collect()
 }
 
 /// Samples per chunk that one thread reads, and least number of such chunks per parallel task.

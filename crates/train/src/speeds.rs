@@ -41,15 +41,40 @@ impl AtBestSpeed {
 }
 
 /// Returns the row and the speed of each job that ran.
-pub(crate) fn runs(transition: &Transition) -> impl Iterator<Item = (u32, u8)> {
+fn runs(transition: &Transition) -> impl Iterator<Item = (u32, u8)> {
     let speeds = transition.speeds.iter().copied().chain(std::iter::repeat(0));
     transition.chosen.iter().copied().zip(speeds)
 }
 
 /// Returns the different (row, speed) pairs of a choice in ascending order: jobs with equal tokens share a row.
-pub(crate) fn distinct_runs(transition: &Transition) -> (Vec<u32>, Vec<u8>) {
+fn distinct_runs(transition: &Transition) -> (Vec<u32>, Vec<u8>) {
     let mut all: Vec<(u32, u8)> = runs(transition).collect();
     all.sort_unstable();
     all.dedup();
     all.into_iter().unzip()
+}
+
+/// Rows of some transitions whose outputs are needed: those that ran.
+pub(crate) struct NeededRuns {
+    /// Rows of each transition, and the speed of each.
+    pub rows: Vec<Vec<u32>>,
+    pub speeds: Vec<Vec<u8>>,
+    /// Rows that ran, numbered from 1 in the order of those rows, after the idle row.
+    pub chosen: Vec<Vec<u32>>,
+}
+
+impl NeededRuns {
+    pub(crate) fn of(transitions: &[&Transition]) -> NeededRuns {
+        let (rows, speeds): (Vec<Vec<u32>>, Vec<Vec<u8>>) =
+            transitions.iter().map(|transition| distinct_runs(transition)).unzip();
+        let renumber = |((transition, rows), speeds): ((&&Transition, &Vec<u32>), &Vec<u8>)| -> Vec<u32> {
+            let at = |run: (u32, u8)| {
+                let both = rows.iter().zip(speeds);
+                1 + both.take_while(|(row, speed)| (**row, **speed) < run).count() as u32
+            };
+            runs(transition).map(at).collect()
+        };
+        let chosen = transitions.iter().zip(&rows).zip(&speeds).map(renumber).collect();
+        NeededRuns { rows, speeds, chosen }
+    }
 }

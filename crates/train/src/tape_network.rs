@@ -1,7 +1,7 @@
 //! The network on the tape, to compute gradients with.
 //!
 //! It has the same tensors by the same names as the deployed network, and a value head that only training needs. Between the embeddings and
-//! the heads there is a Transformer, or hidden layers for a fixed number of tasks.
+//! the heads there is a Transformer, message passing over a graph, or hidden layers for a fixed number of tasks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,6 +11,8 @@ use temponet_infer::{Architecture, KeptKeys, Sparsity, Weights};
 
 use crate::distinct_rows::DistinctRows;
 use crate::feed_forward::FeedForward;
+use crate::graph_layers::GraphLayers;
+use crate::recurrent::{Recurrent, RecurrentOutput};
 use crate::sample::{Batch, places};
 
 /// The network: its architecture and the ids of its tensors.
@@ -26,6 +28,8 @@ pub struct TapeNetwork {
     value_head: Linear,
     /// Whether attention is the paper's sparse one; `false` unless it is set. The rows of each sample must then be jobs in deadline order.
     pub sparse: bool,
+    /// Whether the value head gives the value of a state; `true` unless it is set. Otherwise that of a network with atoms is the output of idling.
+    pub dueling: bool,
 }
 
 /// Ids of a weight and a bias.
@@ -36,6 +40,7 @@ type Linear = (TensorId, TensorId);
 enum Body {
     Transformer(Transformer),
     FeedForward(FeedForward),
+    Recurrent(Recurrent),
 }
 
 /// Map of a job row's real-valued inputs, through a hidden layer if there is one.
@@ -55,6 +60,8 @@ struct Transformer {
     actor: Option<(Linear, Linear)>,
     /// Heads of the speeds below full speed.
     speed_heads: Vec<Linear>,
+    /// Layers of message passing that take the place of the blocks in a graph network.
+    graph: Option<GraphLayers>,
 }
 
 /// Embedded rows of a batch, the input of the Transformer.
@@ -127,7 +134,7 @@ impl OutputRows {
 /// Outputs of a forward pass on the tape.
 #[derive(Clone, Debug)]
 pub struct TapeOutput {
-    /// Q-value, or logit, of each output row, at its speed.
+    /// Q-value, or logit, of each output row, at its speed. A network with atoms has a logit for each of them, here and in the value.
     pub q: Var,
     /// Value of each sample's state.
     pub value: Var,
@@ -137,6 +144,8 @@ pub struct TapeOutput {
     pub gains: Vec<Var>,
     /// Real-valued inputs of all job rows of the batch; `None` for a network without them.
     pub real: Option<Var>,
+    /// Output and cell state of a recurrent network's LSTM after each sample; `None` for other networks.
+    pub memory: Option<(Var, Var)>,
 }
 
 /// Affine map of a network's outputs; see [`TapeNetwork::map_outputs`].
@@ -191,11 +200,15 @@ impl TapeNetwork {
         });
         let body = match architecture.slots {
             Some(slots) => Body::FeedForward(FeedForward::new(slots, architecture.layers, id)),
+            None if architecture.memory.is_some() => {
+                Body::Recurrent(Recurrent::new(architecture.memory.unwrap_or_default(), id))
+            }
             None => {
-                let layers = (0..architecture.layers).map(layer).collect();
+                let graph = architecture.graph.then(|| GraphLayers::new(&architecture, id));
+                let layers = (0..architecture.layers).filter(|_| graph.is_none()).map(layer).collect();
                 let actor = architecture.actor.map(|_| (pair("head.actor.hidden"), pair("head.actor")));
                 let speed_heads = (0..architecture.speeds).map(|speed| pair(&format!("head.speed.{speed}"))).collect();
-                Body::Transformer(Transformer { layers, job_head: pair("head.job"), actor, speed_heads })
+                Body::Transformer(Transformer { layers, job_head: pair("head.job"), actor, speed_heads, graph })
             }
         };
         let network = TapeNetwork {
@@ -207,6 +220,7 @@ impl TapeNetwork {
             value_head: pair(VALUE_HEAD),
             architecture,
             sparse: false,
+            dueling: true,
         };
         (network, tensors)
     }
@@ -215,7 +229,8 @@ impl TapeNetwork {
     pub fn weights<D: Device<Real = f32>>(&self, device: &D, tensors: &Tensors<D>) -> Weights {
         let values = |name: &str| tensors.find(name).map(|id| tensors.values(device, id)).unwrap_or_default();
         let mut weights = Weights::new(self.architecture.clone(), |name, _, _| values(name));
-        for (name, ..) in self.architecture.training_tensors() {
+        let has_value = self.dueling || self.architecture.atoms.is_none();
+        for (name, ..) in self.architecture.training_tensors().into_iter().filter(|_| has_value) {
             weights.set_tensor(&name, values(&name));
         }
         weights
@@ -247,9 +262,9 @@ impl TapeNetwork {
         batch: &Batch,
         output_rows: &OutputRows,
     ) -> TapeOutput {
-        let rows = batch.segments.rows();
         let (idle_places, job_places) = (tape.numbers(&batch.idle_places), tape.numbers(&batch.job_places));
         if let (Body::Transformer(transformer), true) = (&self.body, tape.device().shares_rows())
+            && transformer.graph.is_none()
             && let Some(distinct) = DistinctRows::of(batch)
         {
             let (idle, jobs): (Vec<u32>, Vec<u32>) =
@@ -260,26 +275,23 @@ impl TapeNetwork {
             let embedded = Embedded { x, distinct: Some(distinct), idle_places, job_places };
             return self.transform(tape, batch, output_rows, embedded, transformer);
         }
-        let mut x = self.embed(tape, rows, (&batch.idle, &idle_places), (&batch.jobs, &job_places));
-        let mut real_input = None;
-        if let Some(real) = self.real {
-            let numbers = tape.input(batch.job_places.len(), real.inputs, &batch.real);
-            real_input = Some(numbers);
-            let numbers = match real.hidden {
-                Some((weight, bias)) => {
-                    let up = tape.linear(numbers, weight, Some(bias));
-                    tape.relu(up)
-                }
-                None => numbers,
-            };
-            let embedded = tape.linear_by_inputs(numbers, real.map.0, Some(real.map.1));
-            let in_place = tape.combine(rows, &[(embedded, &job_places)]);
-            x = tape.add(x, in_place);
-        }
+        let (x, real) = self.embed_batch(tape, batch, (&idle_places, &job_places));
         match &self.body {
+            Body::Recurrent(body) => {
+                let past = batch.past.as_ref().filter(|past| !past.rows.segments.is_empty()).map(|past| {
+                    let [idle, jobs] = [&past.rows.idle_places, &past.rows.job_places].map(|rows| tape.numbers(rows));
+                    self.embed_batch(tape, &past.rows, (&idle, &jobs)).0
+                });
+                let found = body.forward(tape, batch, output_rows, x, past);
+                let RecurrentOutput { idle_rows, idle, job_q, jobs, memory } = found;
+                let idle_q = tape.linear(idle_rows, self.idle_head.0, Some(self.idle_head.1));
+                let q = tape.combine(output_rows.rows.len(), &[(idle_q, &idle), (job_q, &jobs)]);
+                let value = tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1));
+                TapeOutput { q, value, critic: None, gains: Vec::new(), real, memory: Some(memory) }
+            }
             Body::Transformer(transformer) => {
                 let embedded = Embedded { x, distinct: None, idle_places, job_places };
-                TapeOutput { real: real_input, ..self.transform(tape, batch, output_rows, embedded, transformer) }
+                TapeOutput { real, ..self.transform(tape, batch, output_rows, embedded, transformer) }
             }
             Body::FeedForward(body) => {
                 let (idle_rows, jobs) = body.forward(tape, batch, output_rows, x);
@@ -289,9 +301,32 @@ impl TapeNetwork {
                     [(idle_q, &idle)].into_iter().chain(jobs.iter().map(|(q, places)| (*q, places))).collect();
                 let q = tape.combine(output_rows.rows.len(), &parts);
                 let value = tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1));
-                TapeOutput { q, value, critic: None, gains: Vec::new(), real: real_input }
+                TapeOutput { q, value, critic: None, gains: Vec::new(), real, memory: None }
             }
         }
+    }
+
+    /// Embeds the rows of a batch, whose idle rows and job rows have these numbers.
+    fn embed_batch<D: Device<Real = f32>>(
+        &self,
+        tape: &mut Tape<'_, D>,
+        batch: &Batch,
+        (idle_places, job_places): (&RowNumbers<D>, &RowNumbers<D>),
+    ) -> (Var, Option<Var>) {
+        let rows = batch.segments.rows();
+        let x = self.embed(tape, rows, (&batch.idle, idle_places), (&batch.jobs, job_places));
+        let Some(real) = self.real else { return (x, None) };
+        let inputs = tape.input(batch.job_places.len(), real.inputs, &batch.real);
+        let numbers = match real.hidden {
+            Some((weight, bias)) => {
+                let up = tape.linear(inputs, weight, Some(bias));
+                tape.relu(up)
+            }
+            None => inputs,
+        };
+        let embedded = tape.linear_by_inputs(numbers, real.map.0, Some(real.map.1));
+        let in_place = tape.combine(rows, &[(embedded, job_places)]);
+        (tape.add(x, in_place), Some(inputs))
     }
 
     /// Sums the embeddings of idle and job rows, from the values of each feature and the numbers of the rows.
@@ -358,7 +393,10 @@ impl TapeNetwork {
             let change = tape.linear(hidden, layer.down.0, Some(layer.down.1));
             x = tape.norm(x, Some(change), layer.feed_forward_norm.0, layer.feed_forward_norm.1);
         }
-        if self.sparse && !is_whole {
+        if let Some(graph) = &transformer.graph {
+            x = graph.forward(tape, batch, x);
+        }
+        if (self.sparse || transformer.graph.is_some()) && !is_whole {
             let selected = tape.numbers(&output_rows.rows);
             x = tape.gather(x, &selected);
         }
@@ -390,7 +428,10 @@ impl TapeNetwork {
             let hidden = tape.relu(up);
             tape.linear(hidden, output.0, Some(output.1))
         });
-        let value = tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1));
+        let value = match self.dueling || self.architecture.atoms.is_none() {
+            true => tape.linear(idle_rows, self.value_head.0, Some(self.value_head.1)),
+            false => idle_q,
+        };
         let mut parts = vec![(idle_q, idle), (logits.unwrap_or(job_q), jobs)];
         let mut gains = Vec::new();
         let mut places = Vec::new();
@@ -412,7 +453,7 @@ impl TapeNetwork {
         parts.extend(places.iter().map(|(gain, places)| (*gain, places)));
         let q = tape.combine(rows, &parts);
         let critic = logits.map(|_| tape.combine(rows, &[(idle_q, idle), (job_q, jobs)]));
-        TapeOutput { q, value, critic, gains, real: None }
+        TapeOutput { q, value, critic, gains, real: None, memory: None }
     }
 }
 

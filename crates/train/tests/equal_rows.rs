@@ -24,6 +24,7 @@ fn samples() -> Vec<Sample> {
         counts: vec![1, 2, 1, 1],
         bias: vec![0.0, 0.0, 2f32.ln(), 0.0, 0.0],
         cores: 1,
+        past: None,
     };
     (0..7).map(sample).collect()
 }

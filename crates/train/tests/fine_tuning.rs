@@ -126,7 +126,7 @@ fn policy_optimisation_goes_on_with_its_value_head() {
     assert!(read.weights.tensor("head.value.weight").iter().any(|weight| *weight != 0.0));
     let [idle, jobs] = [read.tokenizer.idle_vocabularies(), read.tokenizer.job_vocabularies()].map(|list| list.len());
     let (idle, tokens) = (vec![1; idle], vec![0; jobs]);
-    let state = Sample { idle, tokens, real: vec![], counts: vec![1], bias: vec![0.0; 2], cores: 1 };
+    let state = Sample { idle, tokens, real: vec![], counts: vec![1], bias: vec![0.0; 2], cores: 1, past: None };
     let value = |model: &Model| {
         Learner::new(Device::default(), &model.weights, AdamSettings::default()).outputs(None, &[&state]).value[0]
     };

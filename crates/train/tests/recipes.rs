@@ -73,7 +73,7 @@ fn what_is_written_reads_back() {
 #[test]
 fn the_recipes_of_the_repository_can_be_followed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recipes");
-    let files = [folder, concat!(env!("CARGO_MANIFEST_DIR"), "/../../recipes/default")]
+    let files = [folder.to_string(), format!("{folder}/default"), format!("{folder}/baselines")]
         .into_iter()
         .flat_map(|folder| std::fs::read_dir(folder).unwrap())
         .map(|entry| entry.unwrap().path())
