@@ -41,6 +41,21 @@ macro_rules! rivals {
 #[rustfmt::skip]
 pub const LEARNED: &[Rival] = rivals![
     "ff-dqn" "ff-dqn.toml" "the paper's baseline; DQN: Mnih et al. 2015",
+    "rainbow" "baselines/rainbow.toml" "Hessel et al. 2018",
+    "ppo" "baselines/ppo.toml" "Schulman et al. 2017",
+    "ppo-feed-forward" "baselines/ppo-feed-forward.toml" "Schulman et al. 2017",
+    "a2c" "baselines/a2c.toml" "A3C: Mnih et al. 2016",
+    "a2c-feed-forward" "baselines/a2c-feed-forward.toml" "A3C: Mnih et al. 2016",
+    "lstm-ppo" "baselines/lstm-ppo.toml" "Hochreiter and Schmidhuber 1997; Hausknecht and Stone 2015",
+    "td3" "baselines/td3.toml" "Fujimoto et al. 2018",
+    "sac-priorities" "baselines/sac-priorities.toml" "Haarnoja et al. 2018",
+    "sac" "baselines/sac.toml" "Haarnoja et al. 2018; Christodoulou 2019",
+    "gnn-dqn" "baselines/gnn-dqn.toml" "Gilmer et al. 2017; Hu et al. 2020",
+    "gnn-ppo" "baselines/gnn-ppo.toml" "Gilmer et al. 2017; Hu et al. 2020",
+    "transformer-numbers" "baselines/transformer-numbers.toml" "the paper's own ablation",
+    "hierarchical" "baselines/hierarchical.toml" "h-DQN: Kulkarni et al. 2016",
+    "cql" "baselines/cql.toml" "Kumar et al. 2020",
+    "iql" "baselines/iql.toml" "Kostrikov et al. 2021",
 ];
 
 /// Rivals that search: name and source. Their methods are in [`temponet::search`].
