@@ -65,6 +65,7 @@ impl A2c {
             value: settings.value,
             lambda: 1.0,
             value_scale: settings.value_scale,
+            ..PpoSettings::default()
         })
         .unnormalized();
         A2c { settings, policy }
