@@ -198,21 +198,7 @@ impl Architecture {
             return tensors;
         }
         if let Some(memory) = self.memory {
-            let mut add = |name: &str, rows: usize, columns: usize| tensors.push((name.into(), rows, columns));
-            add("rows.weight", f, d);
-            add("rows.bias", 1, f);
-            add("pool_norm.weight", 1, f);
-            add("pool_norm.bias", 1, f);
-            add("memory.input.weight", 4 * memory, f);
-            add("memory.input.bias", 1, 4 * memory);
-            add("memory.state.weight", 4 * memory, memory);
-            add("join.row.weight", f, f);
-            add("join.row.bias", 1, f);
-            add("join.memory.weight", f, memory);
-            for head in ["job", "idle"] {
-                add(&format!("head.{head}.weight"), 1, f);
-                add(&format!("head.{head}.bias"), 1, 1);
-            }
+            tensors.extend(self.recurrent_tensors(memory));
             return tensors;
         }
         for layer in 0..self.layers {
@@ -259,6 +245,28 @@ impl Architecture {
             tensors.push((format!("head.speed.{speed}.bias"), 1, 1));
         }
         tensors
+    }
+
+    /// Tensors of a recurrent network after its embeddings.
+    fn recurrent_tensors(&self, memory: usize) -> Vec<(String, usize, usize)> {
+        let (d, f) = (self.width, self.feed_forward);
+        let tensors = [
+            ("rows.weight", f, d),
+            ("rows.bias", 1, f),
+            ("pool_norm.weight", 1, f),
+            ("pool_norm.bias", 1, f),
+            ("memory.input.weight", 4 * memory, f),
+            ("memory.input.bias", 1, 4 * memory),
+            ("memory.state.weight", 4 * memory, memory),
+            ("join.row.weight", f, f),
+            ("join.row.bias", 1, f),
+            ("join.memory.weight", f, memory),
+            ("head.job.weight", 1, f),
+            ("head.job.bias", 1, 1),
+            ("head.idle.weight", 1, f),
+            ("head.idle.bias", 1, 1),
+        ];
+        tensors.into_iter().map(|(name, rows, columns)| (name.into(), rows, columns)).collect()
     }
 
     /// Tensors that a weights file may hold besides those of [`Architecture::tensors`], for further training: the value head, which estimates state values.
