@@ -294,7 +294,7 @@ fn draw_curve(
         findings.add(Line::share(format!("curve_{name}"), curve[0].1));
     }
     let panel = share_panel(&format!("In time on {CURVE}"), "evaluations of a search", curves);
-    let caption = "Means over the same runs. Schedulers that do not search are flat lines. enf-s searches once, all others at each release that finds more jobs than cores.";
+    let caption = "Means over the same runs. Schedulers that do not search are flat lines. enf-s searches once, all others again and again as jobs are released.";
     findings.plot("What a search gains with its budget", caption, Panel { is_log: true, ..panel }, &names);
     Ok(())
 }
