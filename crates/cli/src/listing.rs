@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use temponet_formats::Format;
 use temponet_formats::builtin::{self, Builtin};
-use temponet_lab::roster::{PLANNER, SHIELDED, TUNED, UNSHIELDED};
+use temponet_lab::roster::LISTED;
 
 use crate::{output, table};
 
@@ -83,35 +83,9 @@ pub struct SchedulersArgs {
     pub json: bool,
 }
 
-/// Name, default and meaning of an option.
-type Described = (&'static str, &'static str, &'static str);
-
-/// Names, summaries, purposes and options of this project's own schedulers that are not in the catalog of classical ones.
-const LEARNED: [(&str, &str, &str, &[Described]); 4] = [
-    (
-        SHIELDED,
-        "the learned scheduler behind its shield: no deadline that is proved safe is missed",
-        "uncertain execution times, several cores, bursts, values; --model names other weights",
-        &[],
-    ),
-    (UNSHIELDED, "the network of the learned scheduler alone", "what the shield and the tuning cost and save", &[]),
-    (
-        TUNED,
-        "the simple scheduler that serves the set best, found by simulating the set before the run",
-        "a known set without the learned scheduler; what the network adds is its distance from it",
-        &[],
-    ),
-    (
-        PLANNER,
-        "tries out each decision on futures drawn from what is known; slow, and only run if named",
-        "the online reference: what an online scheduler could still gain",
-        &temponet::planner::OPTIONS,
-    ),
-];
-
 pub fn schedulers(args: SchedulersArgs) -> Result<()> {
     let classical = temponet_sched::ALL.iter().map(|entry| (entry.name, entry.summary, entry.purpose, entry.options));
-    let all: Vec<_> = LEARNED.into_iter().chain(classical).collect();
+    let all: Vec<_> = LISTED.into_iter().chain(classical).collect();
     let shield = temponet_sched::SHIELD;
     if args.json {
         let rows = all.iter().map(|(name, summary, purpose, options)| {

@@ -54,7 +54,7 @@ pub use dqn::{Dqn, DqnSettings};
 pub use environment::{Ending, Environment, EnvironmentSettings, Step};
 pub use error::TrainError;
 pub use exploration::{ExplorationBonus, VisitCounter};
-pub use fleet::{ChoiceOutcome, Episodes, Fleet, FleetError, FleetMember, trial_seed};
+pub use fleet::{ChoiceOutcome, Episodes, Fleet, FleetError, FleetMember, mix as training_seed, trial_seed};
 pub use job_trace::{JobTrace, MIN_TRACE_JOBS, TRACE_SHARES, TraceSplit};
 pub use learner::{Learner, NeededRows, NeededRowsOf, Outputs, PendingUpdate, SampleLoss, ShardOutput, UpdateFigures};
 pub use matching::MatchingSettings;

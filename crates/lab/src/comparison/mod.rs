@@ -4,6 +4,7 @@
 //! page.
 
 mod conclusion;
+pub mod json;
 pub mod report;
 
 use rayon::prelude::*;
