@@ -56,6 +56,12 @@ pub fn reporting<T: Send>(py: Python<'_>, work: impl FnOnce(Sender<Message>) -> 
     })
 }
 
+/// Number of pieces of work that are given to the thread pool at once. A pool that is cancelled still begins every piece that it
+/// was given, so a million of them would take long to end.
+pub fn at_once() -> usize {
+    32 * rayon::current_num_threads().max(4)
+}
+
 /// Ends the work on this thread with a Python exception, which the call raises.
 pub fn fail(error: PyErr) -> ! {
     std::panic::resume_unwind(Box::new(error))

@@ -7,7 +7,7 @@ use temponet_lab::horizon::default_horizon;
 use temponet_sim::{Metrics, Unobserved, simulate};
 use temponet_task::Time;
 
-use crate::calls::interruptible;
+use crate::calls::{at_once, interruptible};
 use crate::errors;
 use crate::model::Model;
 use crate::roster::{Named, roster};
@@ -38,7 +38,13 @@ pub fn runs(
             Err(why) => Err(CompareError::Run(name.to_string(), why)),
         }
     };
-    let found = interruptible(py, || cells.par_iter().map(one).collect::<Result<Vec<_>, CompareError>>())?;
+    let found = interruptible(py, || -> Result<Vec<Option<Metrics>>, CompareError> {
+        let mut found = Vec::with_capacity(cells.len());
+        for some in cells.chunks(at_once()) {
+            found.extend(some.par_iter().map(one).collect::<Result<Vec<_>, CompareError>>()?);
+        }
+        Ok(found)
+    })?;
     let found = found.map_err(errors::input)?;
     let rows: Vec<(&str, u64, &Metrics)> = cells
         .iter()

@@ -7,7 +7,7 @@ use temponet_lab::drawing::SetShape;
 use temponet_lab::progress::Progress;
 use temponet_lab::sweep::{Refused, SweepError, SweepPlan, SweepPoint, SweepRow, page};
 
-use crate::calls::interruptible;
+use crate::calls::{at_once, interruptible};
 use crate::errors;
 use crate::model::Model;
 use crate::roster::{Named, roster};
@@ -89,9 +89,14 @@ fn run(plan: &SweepPlan, cells: std::ops::Range<u64>) -> Result<(Vec<SweepRow>, 
         progress.step();
         rows
     };
-    let rows = cells.into_par_iter().map(one).collect::<Result<Vec<_>, SweepError>>()?;
+    let mut rows = Vec::new();
+    for first in cells.clone().step_by(at_once()) {
+        let some = first..(first + at_once() as u64).min(cells.end);
+        let found = some.into_par_iter().map(one).collect::<Result<Vec<_>, SweepError>>()?;
+        rows.extend(found.into_iter().flatten());
+    }
     progress.finish();
-    Ok((rows.into_iter().flatten().collect(), refused))
+    Ok((rows, refused))
 }
 
 #[pymethods]

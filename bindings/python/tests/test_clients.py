@@ -12,7 +12,7 @@ import pytest
 import temponet
 
 pytestmark = pytest.mark.long
-OPTIMUM = 8067
+OPTIMUM = 8050
 
 
 def test_maskable_ppo_learns_the_overload_to_its_optimum() -> None:

@@ -15,7 +15,7 @@ LONG = ("Training", "PyTorch", "Experiments at scale")
 def blocks(name: str) -> list[tuple[str, str]]:
     """Returns the heading and the text of each block of Python."""
     found, heading = [], ""
-    for part in re.split(r"^(#+ .*|```python\n.*?^```)$", (DOCS / name).read_text("utf-8"), flags=re.MULTILINE | re.DOTALL):
+    for part in re.split(r"^(#+ [^\n]*|```python\n.*?^```)$", (DOCS / name).read_text("utf-8"), flags=re.MULTILINE | re.DOTALL):
         if part.startswith("#"):
             heading = part.lstrip("# ")
         elif part.startswith("```python"):

@@ -85,7 +85,7 @@ RECIPE: dict[str, Any] = {
     "seed": 3,
     "network": {"width": 16, "layers": 1, "heads": 2, "feed_forward": 16},
     "validation": {"runs": 2, "length": 50.0},
-    "stage": [{"phases": 2, "method": {"cloning": {"decisions": 300, "updates": 8, "teacher": "mh-edf"}}}],
+    "stage": [{"phases": 2, "method": {"cloning": {"steps": 300, "updates": 8, "teacher": "mh-edf"}}}],
 }
 
 

@@ -39,7 +39,7 @@ def simulate(
     `record_until` bounds the jobs and slices that are kept, about 150 bytes for each job; by default all are.
 
     >>> simulate("standard-125", "mh-edf").met
-    8067
+    8050
     """
     own = task_set(set)._native
     until = optional("record_until", record_until)
@@ -107,7 +107,7 @@ def runs(
     Schedulers that do not apply to the set have no rows.
 
     >>> runs("standard-125", "edf,mh-edf").to_numpy()["met"].tolist()
-    [6131, 8067]
+    [6118, 8050]
     """
     own = task_set(set)._native
     chosen = all_named(schedulers, shield)
@@ -205,7 +205,7 @@ def optimum(
     `budget` is the effort in seconds of one core. With dispatch costs only the upper bounds hold, and the lower ones are zero.
 
     >>> optimum("standard-125").lower
-    8067
+    8050
     """
     if runs < 1:
         raise InputError(f"runs = {runs} is less than 1")

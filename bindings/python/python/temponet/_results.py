@@ -107,7 +107,7 @@ class Run(Figures, Frame):
     >>> import temponet
     >>> run = temponet.simulate("standard-125", "edf")
     >>> run
-    <Run 'edf': 6131 of 10003 jobs in time, 61.29%>
+    <Run 'edf': 6118 of 9982 jobs in time, 61.29%>
     """
 
     task_set: str

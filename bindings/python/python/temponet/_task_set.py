@@ -47,7 +47,7 @@ def sets() -> list[BuiltIn]:
     """Returns the built-in task sets.
 
     >>> [built_in.name for built_in in sets()][:2]
-    ['robot', 'standard-125']
+    ['robot', 'standard-112']
     """
     return [BuiltIn(*row) for row in native.sets()]
 
@@ -96,10 +96,10 @@ class TaskSet:
     def from_dict(cls, settings: Mapping[str, Any], *, name: str = "unnamed") -> TaskSet:
         """Makes a set of a dict with the keys of a task-set file.
 
-        >>> TaskSet.from_dict({"cores": 2, "task": [{"name": "a", "period": "10ms", "wcet": "12ms"}]})
+        >>> TaskSet.from_dict({"cores": 2, "task": [{"name": "a", "period": "10ms", "wcet": "fast"}]})
         Traceback (most recent call last):
             ...
-        temponet.errors.FileError: <dict>: task "a": wcet 12ms is longer than the period 10ms
+        temponet.errors.FileError: <dict>: wcet = "fast" is not a time: write a number, or a number with ns, us, ms or s, such as "2.5ms"
         """
         try:
             text = json.dumps(settings, allow_nan=False)
@@ -129,7 +129,7 @@ class TaskSet:
         `critical`, `critical_factor`, `values`, `granularity`.
 
         >>> TaskSet.generate(8, utilization=1.8, bcet=0.3, seed=7)
-        <TaskSet 'random': 8 tasks on 1 core, utilization 1.80>
+        <TaskSet 'random-8x1-7': 8 tasks on 1 core, utilization 1.80>
         """
         return cls._of(native.generate(tasks, utilization, cores, seed, json.dumps(shape), variety))
 
@@ -198,7 +198,7 @@ class TaskSet:
         """The tasks as dicts, with the keys of a task-set file.
 
         >>> TaskSet.load("standard-125").tasks[0]["wcet"]
-        '20ms'
+        '18ms'
         """
         return list(self.to_dict()["task"])
 
@@ -249,7 +249,7 @@ class TaskSet:
     def with_task(self, **task: Any) -> TaskSet:
         """Returns the set with another task, or with the task of that name changed.
 
-        >>> faster = TaskSet.load("standard-125").with_task(name="t1", wcet="10ms")
+        >>> faster = TaskSet.load("standard-125").with_task(name="fast", wcet="10ms")
         >>> len(faster), faster.tasks[0]["wcet"]
         (3, '10ms')
         """

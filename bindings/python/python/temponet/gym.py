@@ -107,7 +107,7 @@ class ScheduleEnv(gymnasium.Env[Any, Any]):
     >>> env = gymnasium.make("temponet/Schedule-v0", task_set="standard-125")
     >>> observation, info = env.reset(seed=1)
     >>> observation["jobs"].shape, info["action_mask"].tolist()
-    ((8, 8), [1, 1, 0, 0, 0, 0, 0, 0])
+    ((8, 8), [1, 1, 1, 0, 0, 0, 0, 0])
     """
 
     metadata: dict[str, Any] = {"render_modes": ["svg"], "render_fps": 1}
