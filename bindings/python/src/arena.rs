@@ -71,7 +71,8 @@ impl Arena {
         let named = scheduler.map(|named| roster(model, None, vec![named])).transpose()?;
         let (roster, schedulers) = named.unwrap_or_default();
         let plan = ArenaPlan { scenarios: vec![scenario], schedulers, roster, quick, planner_sets };
-        let part = interruptible(py, || run_part(&plan, &plan.scenarios[0], plan.schedulers.first().map(String::as_str)));
+        let part =
+            interruptible(py, || run_part(&plan, &plan.scenarios[0], plan.schedulers.first().map(String::as_str)));
         serde_json::to_string(&part?.map_err(errors::input)?).map_err(errors::input)
     }
 

@@ -251,7 +251,10 @@ impl Environments {
 }
 
 /// One environment's part of the buffers of a step.
-type Row<'a> = (((((((&'a mut Member, &'a [i64]), &'a mut [f32]), &'a mut [i8]), &'a mut f64), &'a mut bool), &'a mut bool), &'a mut [i64]);
+type Row<'a> = (
+    ((((((&'a mut Member, &'a [i64]), &'a mut [f32]), &'a mut [i8]), &'a mut f64), &'a mut bool), &'a mut bool),
+    &'a mut [i64],
+);
 
 /// Refuses buffers of another length than the number of environments.
 fn check(number: usize, lengths: &[usize]) -> PyResult<()> {

@@ -66,8 +66,8 @@ pub fn explain(
         explain_at(run, Time(at))
     })?
     .map_err(errors::input)?;
-    let decision = found
-        .ok_or_else(|| errors::input(format!("no job is ready at or after {} and before {horizon}", Time(at))))?;
+    let decision =
+        found.ok_or_else(|| errors::input(format!("no job is ready at or after {} and before {horizon}", Time(at))))?;
     let guaranteed = shield.then(|| Guaranteed::on(&own));
     let text = facts(&decision, guaranteed.as_ref());
     let object = json(&own, &decision, guaranteed.as_ref());

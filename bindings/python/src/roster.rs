@@ -64,7 +64,8 @@ pub fn schedulers() -> Vec<Listed> {
     let shield = temponet_sched::SHIELD;
     let shield = [(shield.name, shield.summary, shield.purpose, shield.options)];
     let listed = learned.chain(classical).chain(shield).map(|(name, summary, purpose, options)| {
-        let options = options.iter().map(|(name, default, meaning)| (name.to_string(), default.to_string(), meaning.to_string()));
+        let options =
+            options.iter().map(|(name, default, meaning)| (name.to_string(), default.to_string(), meaning.to_string()));
         (name.to_string(), summary.to_string(), purpose.to_string(), options.collect())
     });
     listed.collect()

@@ -29,7 +29,8 @@ pub fn runs(
     let (roster, names) = roster(model, None, schedulers)?;
     let own = set.set.clone();
     let horizon = horizon.map_or_else(|| default_horizon(&own), Time);
-    let cells: Vec<(&String, u64)> = names.iter().flat_map(|name| seeds.iter().map(move |seed| (name, *seed))).collect();
+    let cells: Vec<(&String, u64)> =
+        names.iter().flat_map(|name| seeds.iter().map(move |seed| (name, *seed))).collect();
     let one = |(name, seed): &(&String, u64)| -> Result<Option<Metrics>, CompareError> {
         let mut scheduler = roster.build(name)?;
         match simulate(&own, *seed, horizon, &mut *scheduler, &mut Unobserved) {

@@ -118,7 +118,8 @@ impl Run {
             let text = |error: &dyn std::fmt::Display| error.to_string();
             let mut trace = ChromeTrace::new(&plan.set, plan.horizon, Vec::new()).map_err(|error| text(&error))?;
             let mut scheduler = plan.roster.build(&plan.schedulers[0]).map_err(|error| text(&error))?;
-            run_engine(&plan.set, plan.seed, plan.horizon, &mut *scheduler, &mut trace).map_err(|error| text(&error))?;
+            run_engine(&plan.set, plan.seed, plan.horizon, &mut *scheduler, &mut trace)
+                .map_err(|error| text(&error))?;
             String::from_utf8(trace.finish().map_err(|error| text(&error))?).map_err(|error| text(&error))
         });
         text?.map_err(errors::input)

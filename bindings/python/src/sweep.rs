@@ -111,7 +111,6 @@ impl Sweep {
         self.refused.clone()
     }
 
-
     /// One row for each scheduler on each set, with the columns of the CSV file of `temponet sweep`.
     fn rows(&self) -> PyResult<Table> {
         let (names, point) = (self.plan.names(), |row: &SweepRow| &self.plan.points[row.point]);

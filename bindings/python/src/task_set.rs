@@ -28,7 +28,9 @@ pub struct TaskSet {
 fn format(name: &str) -> PyResult<Format> {
     let known = [("toml", Format::Toml), ("json", Format::Json), ("csv", Format::Csv), ("xml", Format::SimSo)];
     let found = known.iter().find(|(known, _)| *known == name);
-    found.map(|(_, format)| *format).ok_or_else(|| errors::input(format!("format {name:?} is none of toml, json, csv, xml")))
+    found
+        .map(|(_, format)| *format)
+        .ok_or_else(|| errors::input(format!("format {name:?} is none of toml, json, csv, xml")))
 }
 
 impl TaskSet {
@@ -90,7 +92,8 @@ impl TaskSet {
         }
         if let Some(rule) = on_miss {
             let found = OnMiss::from_name(rule);
-            set.on_miss = found.ok_or_else(|| errors::input(format!("on_miss = {rule:?} is none of abort, continue")))?;
+            set.on_miss =
+                found.ok_or_else(|| errors::input(format!("on_miss = {rule:?} is none of abort, continue")))?;
         }
         set.costs.context_switch = switch_cost.map_or(set.costs.context_switch, Time);
         set.costs.migration = migration_cost.map_or(set.costs.migration, Time);
@@ -211,7 +214,8 @@ impl Shape {
             return Err(errors::input(format!("critical_factor = {} is not from 1 to 1000000", shape.critical_factor)));
         }
         let (low, high) = shape.values;
-        let values = text::range(&format!("{low},{high}")).map_err(|why| wrong("values", &format!("{low},{high}"), why))?;
+        let values =
+            text::range(&format!("{low},{high}")).map_err(|why| wrong("values", &format!("{low},{high}"), why))?;
         Ok(SetShape {
             method: text::method(&shape.method).map_err(|why| wrong("method", &shape.method, why))?,
             periods: rule("periods", &shape.periods)?,

@@ -10,7 +10,9 @@ use temponet_lab::training::preparation::{baselines, check_teachers, initial_wei
 use temponet_lab::training::verdict::TrainingVerdict;
 use temponet_lab::training::{curves, recipe_file};
 use temponet_task::cancel;
-use temponet_train::{PhaseFigures, Recipe, TrainError, TrainingDevice, TrainingObserver, UpdateFigures, ValidationScores};
+use temponet_train::{
+    PhaseFigures, Recipe, TrainError, TrainingDevice, TrainingObserver, UpdateFigures, ValidationScores,
+};
 
 use crate::calls::{Message, reporting};
 use crate::errors;

@@ -1,7 +1,9 @@
 //! The explanation of all decisions of the learned scheduler in a run, and its page.
 
 use super::ModelRun;
-use super::diagnostics::{Agreement, Distribution, ENTROPY_STEP, HeatMapCell, REMAINING_BINS, RunDiagnostics, RunReport, Spread};
+use super::diagnostics::{
+    Agreement, Distribution, ENTROPY_STEP, HeatMapCell, REMAINING_BINS, RunDiagnostics, RunReport, Spread,
+};
 use temponet::Model;
 use temponet::stages::Tokenizer;
 use temponet_sim::{Engine, SimError, Unobserved};

@@ -8,7 +8,9 @@ use temponet::{Model, Options, Tuning};
 use temponet_infer::{Architecture, Weights};
 use temponet_sim::generate::GenerateError;
 use temponet_task::{Arrival, TaskSet, Time};
-use temponet_train::{JobTrace, MIN_TRACE_JOBS, Recipe, TaskSetSource, TraceSplit, WorkloadRanges, cannot_teach, trial_seed};
+use temponet_train::{
+    JobTrace, MIN_TRACE_JOBS, Recipe, TaskSetSource, TraceSplit, WorkloadRanges, cannot_teach, trial_seed,
+};
 
 use super::curves;
 use super::verdict::{JudgedScheduler, TrainingVerdict, judge};
