@@ -123,7 +123,8 @@ impl Comparison {
     #[pyo3(signature = (scheduler, until = None))]
     fn gantt(&self, scheduler: &str, until: Option<u64>) -> PyResult<String> {
         let plan = &self.comparison.plan;
-        let until = until.map_or(plan.record_until, |until| Time(until).min(plan.record_until));
+        let few = || picture_window(&plan.set, plan.horizon, gantt::PICTURE_JOBS);
+        let until = until.map_or_else(few, Time).min(plan.record_until);
         Ok(gantt::svg(&plan.set, scheduler, &self.row(scheduler)?.recording, until))
     }
 

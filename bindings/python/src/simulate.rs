@@ -17,9 +17,6 @@ use crate::roster::{Named, roster};
 use crate::table::Table;
 use crate::task_set::TaskSet;
 
-/// Number of jobs that a picture shows well, as in `temponet simulate --gantt`.
-const PICTURE_JOBS: f64 = 40.0;
-
 /// A finished run.
 #[pyclass(frozen, module = "temponet._temponet")]
 pub struct Run {
@@ -106,7 +103,7 @@ impl Run {
         let plan = &self.plan;
         let window = match until {
             Some(until) => Time(until).min(plan.horizon),
-            None => picture_window(&plan.set, plan.horizon, PICTURE_JOBS),
+            None => picture_window(&plan.set, plan.horizon, gantt::PICTURE_JOBS),
         };
         gantt::svg(&plan.set, &plan.schedulers[0], &self.row.recording, window.min(plan.record_until))
     }

@@ -58,8 +58,6 @@ pub struct Args {
 
 /// Greatest number of tasks in the table.
 const MOST_ROWS: usize = 100;
-/// Number of jobs that a picture shows well.
-const PICTURE_JOBS: f64 = 40.0;
 
 impl Args {
     /// Returns the run as a comparison of one scheduler, and the notes on an imported file.
@@ -67,7 +65,7 @@ impl Args {
         let (set, horizon, notes) = self.setup.prepare(Some(&self.set))?;
         let window = match self.gantt_until {
             Some(until) => until.min(horizon),
-            None => picture_window(&set, horizon, PICTURE_JOBS),
+            None => picture_window(&set, horizon, gantt::PICTURE_JOBS),
         };
         let plan = ComparisonPlan {
             goal: set.goal(),
