@@ -41,7 +41,7 @@ class Agent(nn.Module):
         return temponet.gym.PolicyScheduler(act, slots=slots)
 
 
-def learn(task_set: str = "standard-125", *, slots: int = 8, steps: int = 400_000, seed: int = 1, number: int = 64, verbose: bool = True) -> Agent:
+def learn(task_set: str = "standard-125", *, slots: int = 8, steps: int = 200_000, seed: int = 1, number: int = 64, verbose: bool = True) -> Agent:
     """Learns a policy with `steps` decisions of all environments together."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
@@ -101,7 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task-set", default="standard-125")
     parser.add_argument("--slots", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=400_000)
+    parser.add_argument("--steps", type=int, default=200_000)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     agent = learn(given.task_set, slots=given.slots, steps=given.steps, seed=given.seed)
