@@ -112,7 +112,7 @@ from gymnasium.envs.registration import VectorizeMode
 from ray.rllib.algorithms.ppo import PPOConfig
 config = (
     PPOConfig()
-    .environment(temponet.gym.NAME, env_config={"task_set": "standard-125", "flat": True})
+    .environment(temponet.gym.NAME, env_config={"task_set": "standard-125", "flat": True, "length": 20.0})
     .env_runners(num_env_runners=0, num_envs_per_env_runner=16, gym_env_vectorize_mode=VectorizeMode.VECTOR_ENTRY_POINT)
     .training(train_batch_size_per_learner=2048, minibatch_size=256, num_epochs=2)
 )

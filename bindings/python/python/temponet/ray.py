@@ -82,6 +82,12 @@ def _in_order(function: Any, pieces: Sequence[tuple[Any, ...]], progress: Progre
             ray.cancel(reference, force=True)
 
 
+def _plain(table: pa.Table) -> pa.Table:
+    """Makes one schema of all pieces: their dictionaries differ, and so does what happens to be missing in them."""
+    kinds = [(field.name, pa.string() if pa.types.is_dictionary(field.type) else field.type) for field in table.schema]
+    return table.cast(pa.schema(kinds))
+
+
 class _Parquet:
     """A Parquet file that takes its name when it is complete."""
 
@@ -92,9 +98,7 @@ class _Parquet:
     def add(self, table: pa.Table) -> None:
         if self._path is None:
             return
-        # The dictionaries of pieces differ; plain strings make one schema of them.
-        plain = [pa.field(field.name, pa.string()) if pa.types.is_dictionary(field.type) else field for field in table.schema]
-        table = table.cast(pa.schema(plain))
+        table = _plain(table)
         if self._writer is None:
             self._writer = pq.ParquetWriter(f"{self._path}.partial", table.schema)
         self._writer.write_table(table)
@@ -202,8 +206,7 @@ def compare(
         count = table.num_rows
         table = table.add_column(0, "task_set", pa.array([own[place].name] * count, pa.string()))
         table = table.add_column(0, "set", pa.array([place] * count, pa.int64()))
-        plain = [pa.field(field.name, pa.string()) if pa.types.is_dictionary(field.type) else field for field in table.schema]
-        table = table.cast(pa.schema(plain))
+        table = _plain(table)
         file.add(table)
         tables.append(table)
     file.finish()
