@@ -14,6 +14,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1, PyReadwriteAr
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use serde::Deserialize;
+use temponet_task::Assignment;
 use temponet_train::{Recipe, Reward, TaskSetSource, WorkloadRanges};
 
 use self::member::{Autoreset, Buffers, Member};
@@ -167,18 +168,22 @@ impl Environments {
         py.detach(|| {
             let rows = members.par_iter_mut().zip(observations.par_chunks_exact_mut(width));
             let rows = rows.zip(masks.par_chunks_exact_mut(choices)).zip(figures.par_chunks_exact_mut(2)).enumerate();
-            rows.with_min_len(ON_ONE_THREAD).try_for_each(|(place, (((member, observation), mask), figures))| {
-                if chosen.is_some_and(|chosen| !chosen[place]) {
-                    return Ok(());
-                }
-                if let Ok(seed) = u64::try_from(seeds[place]) {
-                    member.reseed(seed);
-                }
-                member.restart(settings)?;
-                member.show(settings, observation, mask);
-                figures.fill(0);
-                Ok(())
-            })
+            let one =
+                |scratch: &mut Assignment,
+                 (place, row): (usize, (((&mut Member, &mut [f32]), &mut [i8]), &mut [i64]))| {
+                    let (((member, observation), mask), figures) = row;
+                    if chosen.is_some_and(|chosen| !chosen[place]) {
+                        return Ok(());
+                    }
+                    if let Ok(seed) = u64::try_from(seeds[place]) {
+                        member.reseed(seed);
+                    }
+                    member.restart(settings, scratch)?;
+                    member.show(settings, observation, mask);
+                    figures.fill(0);
+                    Ok(())
+                };
+            rows.with_min_len(ON_ONE_THREAD).try_for_each_init(Assignment::default, one)
         })
         .map_err(|why: String| errors::input(why))
     }
@@ -227,16 +232,19 @@ impl Environments {
             let rows = rows.zip(observations.par_chunks_exact_mut(width)).zip(masks.par_chunks_exact_mut(choices));
             let rows = rows.zip(rewards.par_iter_mut()).zip(terminated.par_iter_mut()).zip(truncated.par_iter_mut());
             let rows = rows.zip(figures.par_chunks_exact_mut(2));
-            let one = |row: Row<'_>, last: Option<(&mut [f32], &mut [i8])>| {
+            let one = |scratch: &mut Assignment, row: Row<'_>, last: Option<(&mut [f32], &mut [i8])>| {
                 let (((((((member, action), observation), mask), reward), terminated), truncated), figures) = row;
                 let buffers = Buffers { observation, mask, reward, terminated, truncated, figures, last };
-                member.step(settings, action, autoreset, buffers)
+                member.step(settings, action, autoreset, buffers, scratch)
             };
             if keeps {
                 let last = finals.par_chunks_exact_mut(width).zip(final_masks.par_chunks_exact_mut(choices));
-                rows.zip(last).with_min_len(ON_ONE_THREAD).try_for_each(|(row, last)| one(row, Some(last)))
+                rows.zip(last)
+                    .with_min_len(ON_ONE_THREAD)
+                    .try_for_each_init(Assignment::default, |scratch, (row, last)| one(scratch, row, Some(last)))
             } else {
-                rows.with_min_len(ON_ONE_THREAD).try_for_each(|row| one(row, None))
+                rows.with_min_len(ON_ONE_THREAD)
+                    .try_for_each_init(Assignment::default, |scratch, row| one(scratch, row, None))
             }
         })
         .map_err(|why: String| errors::input(why))

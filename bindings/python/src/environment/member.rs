@@ -73,7 +73,6 @@ pub struct Member {
     shown: Vec<JobId>,
     /// Jobs picked so far at this choice.
     picks: Vec<JobId>,
-    assignment: Assignment,
     is_over: bool,
 }
 
@@ -86,8 +85,7 @@ const MAX_EMPTY: usize = 50;
 impl Member {
     /// An environment that has not been reset.
     pub fn new(seed: u64) -> Member {
-        let (shown, picks, assignment) = (Vec::new(), Vec::new(), Assignment::default());
-        Member { seed, episodes: 0, episode: None, shown, picks, assignment, is_over: true }
+        Member { seed, episodes: 0, episode: None, shown: Vec::new(), picks: Vec::new(), is_over: true }
     }
 
     /// Restarts the sequence of episodes.
@@ -100,15 +98,15 @@ impl Member {
         self.episode.as_ref().map_or(0, |episode| episode.environment.view().now.0)
     }
 
-    /// Begins the next episode that has a choice in it.
-    pub fn restart(&mut self, settings: &Settings) -> Result<(), String> {
+    /// Begins the next episode that has a choice in it. `scratch` holds decisions; one for each thread stays in its cache.
+    pub fn restart(&mut self, settings: &Settings, scratch: &mut Assignment) -> Result<(), String> {
         for _ in 0..MAX_EMPTY {
             let seed = training_seed(self.seed, self.episodes);
             self.episodes += 1;
             let set = settings.source.set(training_seed(seed, 0)).map_err(|error| error.to_string())?;
             self.episode = Some(Episode::begin(settings, set, training_seed(seed, 1))?);
             self.picks.clear();
-            self.skip_forced()?;
+            self.skip_forced(scratch)?;
             self.is_over = self.ending().is_some();
             if !self.is_over {
                 self.look(settings);
@@ -123,7 +121,7 @@ impl Member {
     }
 
     /// Runs all ready jobs until there is a choice or the episode ends. Returns the reward meanwhile.
-    fn skip_forced(&mut self) -> Result<f64, String> {
+    fn skip_forced(&mut self, scratch: &mut Assignment) -> Result<f64, String> {
         let Some(episode) = &mut self.episode else { return Ok(0.0) };
         let mut reward = 0.0;
         while episode.environment.ending().is_none() {
@@ -131,9 +129,9 @@ impl Member {
             if view.active.len() > episode.cores {
                 break;
             }
-            self.assignment.reset(episode.cores);
-            self.assignment.place(&view, view.active);
-            reward += episode.act(&mut self.assignment)?;
+            scratch.reset(episode.cores);
+            scratch.place(&view, view.active);
+            reward += episode.act(scratch)?;
         }
         Ok(reward)
     }
@@ -193,6 +191,7 @@ impl Member {
         action: &[i64],
         autoreset: Autoreset,
         buffers: Buffers<'_>,
+        scratch: &mut Assignment,
     ) -> Result<(), String> {
         let Buffers { observation, mask, reward, terminated, truncated, figures, last } = buffers;
         if self.is_over {
@@ -200,13 +199,13 @@ impl Member {
             if autoreset == Autoreset::Disabled {
                 return Ok(());
             }
-            self.restart(settings)?;
+            self.restart(settings, scratch)?;
             (*terminated, *truncated) = (false, false);
             figures.fill(0);
             self.show(settings, observation, mask);
             return Ok(());
         }
-        *reward = self.act(settings, action)?;
+        *reward = self.act(settings, action, scratch)?;
         let ending = self.ending();
         self.is_over = ending.is_some();
         *terminated = ending == Some(Ending::Terminated);
@@ -219,23 +218,23 @@ impl Member {
             if let Some((observation, mask)) = last {
                 self.show(settings, observation, mask);
             }
-            self.restart(settings)?;
+            self.restart(settings, scratch)?;
         }
         self.show(settings, observation, mask);
         Ok(())
     }
 
     /// Picks jobs; with the last pick of a choice, time goes on to the next choice. Returns the reward.
-    fn act(&mut self, settings: &Settings, action: &[i64]) -> Result<f64, String> {
+    fn act(&mut self, settings: &Settings, action: &[i64], scratch: &mut Assignment) -> Result<f64, String> {
         let Some(episode) = &mut self.episode else { return Ok(0.0) };
         let job_of = |action: i64| usize::try_from(action).ok().and_then(|slot| self.shown.get(slot)).copied();
-        self.assignment.reset(episode.cores);
+        scratch.reset(episode.cores);
         let view = episode.environment.view();
         if settings.per_core {
             for (core, action) in action.iter().enumerate() {
                 if let Some(id) = job_of(*action).filter(|id| !self.picks.contains(id)) {
                     self.picks.push(id);
-                    self.assignment.run(core, id);
+                    scratch.run(core, id);
                 }
             }
         } else {
@@ -246,11 +245,11 @@ impl Member {
             if picked.is_some() && self.picks.len() < most {
                 return Ok(0.0);
             }
-            self.assignment.place(&view, &self.picks);
+            scratch.place(&view, &self.picks);
         }
         self.picks.clear();
-        let reward = episode.act(&mut self.assignment)?;
-        let reward = reward + self.skip_forced()?;
+        let reward = episode.act(scratch)?;
+        let reward = reward + self.skip_forced(scratch)?;
         self.look(settings);
         Ok(reward)
     }
