@@ -168,21 +168,19 @@ impl Environments {
         py.detach(|| {
             let rows = members.par_iter_mut().zip(observations.par_chunks_exact_mut(width));
             let rows = rows.zip(masks.par_chunks_exact_mut(choices)).zip(figures.par_chunks_exact_mut(2)).enumerate();
-            let one =
-                |scratch: &mut Assignment,
-                 (place, row): (usize, (((&mut Member, &mut [f32]), &mut [i8]), &mut [i64]))| {
-                    let (((member, observation), mask), figures) = row;
-                    if chosen.is_some_and(|chosen| !chosen[place]) {
-                        return Ok(());
-                    }
-                    if let Ok(seed) = u64::try_from(seeds[place]) {
-                        member.reseed(seed);
-                    }
-                    member.restart(settings, scratch)?;
-                    member.show(settings, observation, mask);
-                    figures.fill(0);
-                    Ok(())
-                };
+            let one = |scratch: &mut Assignment, (place, row): (usize, ResetRow<'_>)| {
+                let (((member, observation), mask), figures) = row;
+                if chosen.is_some_and(|chosen| !chosen[place]) {
+                    return Ok(());
+                }
+                if let Ok(seed) = u64::try_from(seeds[place]) {
+                    member.reseed(seed);
+                }
+                member.restart(settings, scratch)?;
+                member.show(settings, observation, mask);
+                figures.fill(0);
+                Ok(())
+            };
             rows.with_min_len(ON_ONE_THREAD).try_for_each_init(Assignment::default, one)
         })
         .map_err(|why: String| errors::input(why))
@@ -263,6 +261,9 @@ type Row<'a> = (
     ((((((&'a mut Member, &'a [i64]), &'a mut [f32]), &'a mut [i8]), &'a mut f64), &'a mut bool), &'a mut bool),
     &'a mut [i64],
 );
+
+/// One environment's part of the buffers of a reset.
+type ResetRow<'a> = (((&'a mut Member, &'a mut [f32]), &'a mut [i8]), &'a mut [i64]);
 
 /// Refuses buffers of another length than the number of environments.
 fn check(number: usize, lengths: &[usize]) -> PyResult<()> {

@@ -23,6 +23,9 @@ pub use page::page;
 #[cfg(feature = "parquet")]
 pub use parquet::parquet;
 
+/// Indices of the schedulers that apply, by number of cores.
+pub type Applicable = BTreeMap<usize, Vec<usize>>;
+
 /// A scheduler that does not apply to a number of cores: cores, name and reason.
 pub type Refused = (usize, String, String);
 
@@ -110,7 +113,7 @@ impl SweepPlan {
     }
 
     /// Returns the indices of the applicable schedulers by number of cores, and the others: cores, name and reason.
-    pub fn applicable(&self) -> Result<(BTreeMap<usize, Vec<usize>>, Vec<Refused>), SweepError> {
+    pub fn applicable(&self) -> Result<(Applicable, Vec<Refused>), SweepError> {
         let (mut applicable, mut all_refused) = (BTreeMap::new(), Vec::new());
         for cores in self.core_counts() {
             let refused = self.inapplicable(cores)?;
