@@ -1,21 +1,19 @@
 //! `temponet analyze`: what can be proved about a task set, and how much more work it tolerates.
 
-mod json;
-
 use anyhow::Result;
-use temponet_analysis::{NotAnalyzable, Outcome, PriorityRule, ResponseTimes, TESTS, Test, WorstCase, response_times};
-use temponet_lab::comparison::listed;
+use temponet_analysis::{PriorityRule, ResponseTimes, Test};
+use temponet_lab::analysis::{Analysis, json};
+use temponet_lab::guarantee::Guaranteed;
 use temponet_lab::overload::{OverloadPlan, Survivals};
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
-use temponet_sched::{LARGEST_SCALING, Proof, Scaling, proofs, scalings};
+use temponet_sched::Scaling;
+use temponet_task::Time;
 use temponet_task::wording::counted;
-use temponet_task::{TaskSet, Time};
 
 use crate::compare::chosen;
-use crate::guarantee::Guaranteed;
-use crate::setup::{ModelArgs, SetupArgs, cores};
-use crate::{output, table};
+use crate::setup::{ModelArgs, SetupArgs};
+use crate::{guarantee, output, table};
 
 /// Prove which deadlines are met, with the shield or without, and find how much longer jobs may take
 #[derive(clap::Args)]
@@ -46,20 +44,6 @@ pub struct Args {
 /// Number of runs at each load factor if anything in the set is random.
 const RUNS: u64 = 3;
 
-/// Results of the analysis.
-struct Analysis {
-    set: TaskSet,
-    /// Worst case of the set, or the reason why it is not analyzable.
-    worst_case: Result<WorstCase, NotAnalyzable>,
-    tests: Vec<(&'static Test, Outcome)>,
-    /// Response times by priority rule; on one core only.
-    responses: Vec<(PriorityRule, ResponseTimes)>,
-    proofs: Vec<Proof>,
-    scalings: Vec<Scaling>,
-    /// Overload that each scheduler survives; none if no simulation was wanted.
-    survivals: Option<Survivals>,
-}
-
 pub fn run(args: Args) -> Result<()> {
     let (set, horizon, notes) = args.setup.prepare(args.set.as_deref())?;
     let roster = args.model.roster()?;
@@ -76,162 +60,68 @@ pub fn run(args: Args) -> Result<()> {
     let analysis = Analysis::of(set, survivals);
     match args.json {
         true => output::print_json(&json::report(&analysis, &notes)),
-        false => output::print(&analysis.text()),
+        false => output::print(&text(&analysis)),
     }
 }
 
-impl Analysis {
-    fn of(set: TaskSet, survivals: Option<Survivals>) -> Analysis {
-        let progress = Progress::busy("analysis");
-        let worst_case = WorstCase::of(&set);
-        let (mut tests, mut responses) = (Vec::new(), Vec::new());
-        if let Ok(worst_case) = &worst_case {
-            let concerned = TESTS.iter().filter(|test| (test.concerns)(&set));
-            for test in concerned {
-                progress.say(test.name);
-                tests.push((test, (test.run)(&set, worst_case)));
-            }
-            progress.say("response times");
-            let has_priorities = set.tasks.iter().any(|task| task.priority.is_some());
-            let policies = [PriorityRule::RateMonotonic, PriorityRule::DeadlineMonotonic, PriorityRule::Given];
-            let asked = policies.into_iter().filter(|rule| *rule != PriorityRule::Given || has_priorities);
-            responses.extend(asked.filter(|_| set.cores == 1).map(|rule| (rule, response_times(worst_case, rule))));
+fn text(analysis: &Analysis) -> String {
+    let set = &analysis.set;
+    let density =
+        analysis.worst_case.as_ref().map_or("–".into(), |worst_case| format!("{:.4}", worst_case.density()));
+    let hyperperiod = set.hyperperiod().map_or("–".into(), |time| time.to_string());
+    let figures = [set.tasks.len().to_string(), set.cores.to_string(), format!("{:.4}", set.utilization())];
+    let figures = [&[set.name.clone()][..], &figures, &[density, hyperperiod]].concat();
+    let header = ["set", "tasks", "cores", "utilization", "density", "hyperperiod"];
+    let mut out = format!("{}\n\n{}", analysis.verdict(), table::render(&header, &[figures]));
+    let kind = |test: &Test| if test.is_exact { "exact" } else { "sufficient" };
+    let tests = analysis.tests.iter().map(|(test, outcome)| {
+        [test.name, test.scheduler, kind(test)].map(String::from).into_iter().chain([outcome.to_string()]).collect()
+    });
+    out += &section(&["test", "for", "kind", "result"], tests.collect(), 4);
+    let proved = analysis.proofs.iter().map(|proof| vec![proof.scheduler.to_string(), proof.by.clone()]);
+    out += &section(&["proved to meet all", "by"], proved.collect(), 2);
+    out += &response_table(analysis);
+    let scaled = |row: &Scaling| vec![row.scheduler.to_string(), row.by.clone(), format!("{:.4}", row.factor)];
+    let scalings: Vec<Vec<String>> = analysis.scalings.iter().map(scaled).collect();
+    out += &section(&["proved up to", "by", "times the wcets"], scalings, 2);
+    out += &guarantee::text(&Guaranteed::on(set));
+    if let Some(Survivals { possible, rows, skipped }) = &analysis.survivals {
+        let cells = possible.iter().chain(rows).map(|row| {
+            let more = if row.is_limit { " or more" } else { "" };
+            let figures = [format!("{:.3}{more}", row.factor), format!("{:.3}", row.load), percent(row.compliance)];
+            [vec![row.scheduler.clone()], figures.to_vec()].concat()
+        });
+        out += &section(&["99% met up to", "times the work", "load per core", "met"], cells.collect(), 1);
+        for (name, why) in skipped {
+            out += &format!("not run: {name} ({why})\n");
         }
-        progress.say("proofs");
-        let proofs = proofs(&set);
-        progress.say("longer execution times");
-        let scalings = scalings(&set);
-        Analysis { set, worst_case, tests, responses, proofs, scalings, survivals }
     }
+    out
+}
 
-    /// Returns the conclusion in one sentence.
-    fn verdict(&self) -> String {
-        let worst_case = match &self.worst_case {
-            Ok(worst_case) => worst_case,
-            Err(why) => return format!("Not analysable: {why}."),
+fn response_table(analysis: &Analysis) -> String {
+    if analysis.responses.is_empty() {
+        return String::new();
+    }
+    let by_policy: Vec<String> =
+        analysis.responses.iter().map(|(rule, _)| format!("under {}", rule.scheduler())).collect();
+    let mut header = vec!["response times", "wcet", "deadline"];
+    header.extend(by_policy.iter().map(String::as_str));
+    let time = |time: Time| table::time(time.0 as f64);
+    let rows = analysis.set.tasks.iter().enumerate().take(MOST_ROWS).map(|(index, task)| {
+        let bound = |(_, responses): &(PriorityRule, ResponseTimes)| match responses.bounds[index] {
+            Some(bound) if bound > task.deadline => format!("{} !", time(bound)),
+            Some(bound) => time(bound),
+            None => "–".into(),
         };
-        let (cores, utilization) = (cores(&self.set), worst_case.utilization());
-        let best = self.scalings.first();
-        let shrunk = best.filter(|best| best.factor < 1.0).map_or(String::new(), |best| {
-            format!(
-                "; with execution times at {} of these, {} is proved to meet all",
-                percent(best.factor),
-                best.scheduler
-            )
-        });
-        if !self.proofs.is_empty() {
-            let growth = best.filter(|best| best.factor >= 1.0).map_or(String::new(), |best| {
-                let factor = best.factor;
-                let by =
-                    if factor < 2.0 { format!("by {}", percent(factor - 1.0)) } else { format!("{factor:.2}-fold") };
-                let by = if factor < LARGEST_SCALING { by } else { format!("at least {by}") };
-                format!("; execution times may grow {by} ({})", best.scheduler)
-            });
-            return format!(
-                "On {cores} every deadline is proved to be met under {}{growth}.",
-                listed(&self.proved_names())
-            );
-        }
-        let held =
-            |name: &str| self.tests.iter().any(|(test, outcome)| test.name == name && *outcome == Outcome::Schedulable);
-        let keeping = [("EDF-VD", "edf-vd"), ("AMC-rtb", "amc")].into_iter().filter(|(test, _)| held(test));
-        let keeping: Vec<&str> = keeping.map(|(_, scheduler)| scheduler).collect();
-        if !keeping.is_empty() {
-            return format!(
-                "On {cores} every critical deadline is proved to be met under {}, and all others as long as no job overruns.",
-                listed(&keeping)
-            );
-        }
-        if worst_case.is_overloaded() == Some(true) {
-            // More digits are shown where rounding would hide the overload.
-            let near = utilization / (self.set.cores as f64) < 1.005;
-            let utilization = if near { utilization.to_string() } else { format!("{utilization:.2}") };
-            return format!(
-                "Overloaded: utilization {utilization} on {cores}, so no scheduler can meet every deadline if every job takes its wcet{shrunk}."
-            );
-        }
-        let edf = self.tests.iter().find(|(test, _)| test.name == "QPA");
-        if let Some((_, Outcome::NotSchedulable)) = edf {
-            return format!(
-                "On {cores} even EDF misses deadlines if every job takes its wcet, so no scheduler can meet every deadline then{shrunk}."
-            );
-        }
-        let fits = if utilization <= self.set.cores as f64 {
-            " fits"
-        } else {
-            " may fit: costs count as work that need not be paid each time"
-        };
-        format!("Nothing is proved on {cores}, though the utilization of {utilization:.2}{fits}{shrunk}.")
+        let own = vec![task.name.clone(), time(task.wcet), time(task.deadline)];
+        own.into_iter().chain(analysis.responses.iter().map(bound)).collect()
+    });
+    let mut out = section(&header, rows.collect(), 1);
+    if analysis.set.tasks.len() > MOST_ROWS {
+        out += &format!("… and {}; --json has them all\n", counted(analysis.set.tasks.len() - MOST_ROWS, "more task"));
     }
-
-    /// Returns the schedulers that are proved to meet all deadlines, the well-known ones first.
-    fn proved_names(&self) -> Vec<&'static str> {
-        let known = ["edf", "rm", "dm"];
-        let is_known = |proof: &&Proof| known.contains(&proof.scheduler);
-        let (mut first, others): (Vec<&Proof>, Vec<&Proof>) = self.proofs.iter().partition(is_known);
-        first.sort_by_key(|proof| known.iter().position(|name| *name == proof.scheduler));
-        first.into_iter().chain(others).map(|proof| proof.scheduler).collect()
-    }
-
-    fn text(&self) -> String {
-        let set = &self.set;
-        let density =
-            self.worst_case.as_ref().map_or("–".into(), |worst_case| format!("{:.4}", worst_case.density()));
-        let hyperperiod = set.hyperperiod().map_or("–".into(), |time| time.to_string());
-        let figures = [set.tasks.len().to_string(), set.cores.to_string(), format!("{:.4}", set.utilization())];
-        let figures = [&[set.name.clone()][..], &figures, &[density, hyperperiod]].concat();
-        let header = ["set", "tasks", "cores", "utilization", "density", "hyperperiod"];
-        let mut out = format!("{}\n\n{}", self.verdict(), table::render(&header, &[figures]));
-        let kind = |test: &Test| if test.is_exact { "exact" } else { "sufficient" };
-        let tests = self.tests.iter().map(|(test, outcome)| {
-            [test.name, test.scheduler, kind(test)].map(String::from).into_iter().chain([outcome.to_string()]).collect()
-        });
-        out += &section(&["test", "for", "kind", "result"], tests.collect(), 4);
-        let proved = self.proofs.iter().map(|proof| vec![proof.scheduler.to_string(), proof.by.clone()]);
-        out += &section(&["proved to meet all", "by"], proved.collect(), 2);
-        out += &self.response_table();
-        let scaled = |row: &Scaling| vec![row.scheduler.to_string(), row.by.clone(), format!("{:.4}", row.factor)];
-        let scalings: Vec<Vec<String>> = self.scalings.iter().map(scaled).collect();
-        out += &section(&["proved up to", "by", "times the wcets"], scalings, 2);
-        out += &Guaranteed::on(set).text();
-        if let Some(Survivals { possible, rows, skipped }) = &self.survivals {
-            let cells = possible.iter().chain(rows).map(|row| {
-                let more = if row.is_limit { " or more" } else { "" };
-                let figures = [format!("{:.3}{more}", row.factor), format!("{:.3}", row.load), percent(row.compliance)];
-                [vec![row.scheduler.clone()], figures.to_vec()].concat()
-            });
-            out += &section(&["99% met up to", "times the work", "load per core", "met"], cells.collect(), 1);
-            for (name, why) in skipped {
-                out += &format!("not run: {name} ({why})\n");
-            }
-        }
-        out
-    }
-
-    fn response_table(&self) -> String {
-        if self.responses.is_empty() {
-            return String::new();
-        }
-        let by_policy: Vec<String> =
-            self.responses.iter().map(|(rule, _)| format!("under {}", rule.scheduler())).collect();
-        let mut header = vec!["response times", "wcet", "deadline"];
-        header.extend(by_policy.iter().map(String::as_str));
-        let time = |time: Time| table::time(time.0 as f64);
-        let rows = self.set.tasks.iter().enumerate().take(MOST_ROWS).map(|(index, task)| {
-            let bound = |(_, responses): &(PriorityRule, ResponseTimes)| match responses.bounds[index] {
-                Some(bound) if bound > task.deadline => format!("{} !", time(bound)),
-                Some(bound) => time(bound),
-                None => "–".into(),
-            };
-            let own = vec![task.name.clone(), time(task.wcet), time(task.deadline)];
-            own.into_iter().chain(self.responses.iter().map(bound)).collect()
-        });
-        let mut out = section(&header, rows.collect(), 1);
-        if self.set.tasks.len() > MOST_ROWS {
-            out += &format!("… and {}; --json has them all\n", counted(self.set.tasks.len() - MOST_ROWS, "more task"));
-        }
-        out
-    }
+    out
 }
 
 /// Greatest number of tasks in a table.

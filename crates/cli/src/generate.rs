@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use temponet_formats::Format;
+use temponet_lab::drawing::{self, draw};
 use temponet_lab::progress::Progress;
-use temponet_sim::generate::{BurstSpec, Spec, Variety, generate};
+use temponet_sim::generate::{BurstSpec, Spec, Variety};
 use temponet_task::Time;
-use temponet_task::wording::counted;
 
 use crate::convert::written;
 use crate::paths::{Kind, Output, Replace};
@@ -77,12 +77,7 @@ fn modes(text: &str) -> Result<Modes, String> {
 }
 
 fn variety(text: &str) -> Result<Box<Variety>, String> {
-    let mut variety = Variety::preset(text).map_or_else(|| Variety::certain(text.split(',').map(str::trim)), Ok)?;
-    if Variety::PRESETS.contains(&text) {
-        // A list of jobs is another kind of file, which the user has to choose by its name.
-        variety.lists.chance = 0.0;
-    }
-    Ok(Box::new(variety))
+    drawing::variety(text).map(Box::new)
 }
 
 fn burst(text: &str) -> Result<BurstSpec, String> {
@@ -100,9 +95,6 @@ fn burst(text: &str) -> Result<BurstSpec, String> {
     })
 }
 
-/// Greatest relative change of the total utilization by rounding.
-const MOST_ROUNDING: f64 = 0.05;
-
 pub fn run(args: Args) -> Result<()> {
     let format = Format::of(&args.output)
         .with_context(|| format!("{}: the name must end in .toml, .csv or .json", args.output.display()))?;
@@ -116,27 +108,7 @@ pub fn run(args: Args) -> Result<()> {
         ..args.shape.spec(args.tasks.map(|tasks| tasks as usize), usize::from(args.cores), args.utilization)?
     };
     let _progress = Progress::busy("drawing tasks");
-    let mut set = generate(&spec, args.seed)?;
-    let wanted = args.utilization + args.burst.map_or(0.0, |burst| burst.utilization);
-    if (set.utilization() / wanted - 1.0).abs() > MOST_ROUNDING {
-        let total = set.utilization();
-        bail!(
-            "rounding to {} makes the total utilization {total:.4}, not {wanted}; try a finer --granularity or longer periods",
-            args.shape.granularity()
-        );
-    }
-    if let Some(variety) = &args.variety {
-        variety.apply(&mut set, args.seed);
-    }
-    if let Some(mode) = set.modes.iter().find(|mode| !(0.001..=1000.0).contains(&mode.work)) {
-        bail!(
-            "mode {:?} would have execution times {} times as long; a thousand times, or a thousandth, is the most",
-            mode.name,
-            mode.work
-        );
-    }
-    let (tasks, total, mean) = (counted(set.tasks.len(), "random task"), set.utilization(), set.mean_utilization());
-    set.description = format!("{tasks}, total utilization {total:.4} (mean {mean:.4}), seed {}", args.seed);
+    let set = draw(&spec, args.variety.as_deref(), args.seed)?;
     file.write(temponet_formats::write(&set, format)?)?;
     written(&args.output, args.json)
 }

@@ -1,176 +1,33 @@
-//! What the shield guarantees on a task set, as text and as JSON.
-//!
-//! It depends on the set alone, not on the scheduler behind the shield, and it does not need the schedulability tests of
-//! `temponet analyze`: a part of a set can be guaranteed where the whole cannot be analyzed.
+//! What the shield guarantees on a task set, as text.
 
-use serde::Serialize;
+use temponet_lab::guarantee::{Guaranteed, KeptCore};
 use temponet_sched::LARGEST_SCALING;
-use temponet_sched::shield::{Guarantee, Role};
-use temponet_task::TaskSet;
+use temponet_sched::shield::Guarantee;
 use temponet_task::wording::{counted, listed};
 
 use crate::table;
 
-/// Role of the shield on a set, as a JSON object.
-#[derive(Serialize)]
-pub struct JsonGuarantee {
-    /// `slack_stealing`, `stand_in` or `none`.
-    role: &'static str,
-    /// The role in one sentence.
-    sentence: String,
-    /// Guaranteed tasks, in the order of the set.
-    tasks: Vec<JsonGuaranteed>,
-    /// Other tasks, in the order of the set.
-    not_guaranteed: Vec<JsonNotGuaranteed>,
-    /// Cores that keep time for a guaranteed task; left out where the factors were not asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cores: Option<Vec<KeptCore>>,
-    /// Whether jobs that overrun their wcet are guaranteed even then; null unless cores keep the time.
-    covers_overruns: Option<bool>,
-    /// Sentences on what modes except from the guarantee.
-    exceptions: Vec<&'static str>,
-}
-
-#[derive(Serialize)]
-struct JsonGuaranteed {
-    name: String,
-    /// Core that keeps time for the task; null where a stand-in decides.
-    core: Option<usize>,
-}
-
-#[derive(Serialize)]
-struct JsonNotGuaranteed {
-    name: String,
-    reason: String,
-}
-
-/// A core that keeps time for guaranteed tasks.
-#[derive(Serialize)]
-pub struct KeptCore {
-    core: usize,
-    /// Utilization of its guaranteed tasks at the wcet, 0 to 1.
-    utilization: f64,
-    /// Largest factor on their execution times at which they still fit, up to [`LARGEST_SCALING`]; null for very large
-    /// sets, where it would take too long.
-    growth: Option<f64>,
-}
-
-/// Name of the inner scheduler in sentences about the shield.
-const INNER: &str = "the network";
-
-/// Largest product of tasks and cores for which growth factors are computed. Each factor takes about 20 tests.
-const MOST_TESTED: usize = 200_000;
-
-/// What the shield guarantees on a set.
-pub struct Guaranteed<'a> {
-    set: &'a TaskSet,
-    role: Role,
-}
-
-impl<'a> Guaranteed<'a> {
-    /// Proves what the shield guarantees on the set.
-    pub fn on(set: &'a TaskSet) -> Guaranteed<'a> {
-        Guaranteed { set, role: Role::on(&set.system()) }
+/// Renders the section of `temponet analyze`.
+pub fn text(guaranteed: &Guaranteed<'_>) -> String {
+    let mut out = format!("\nThe shield {}.\n", guaranteed.sentence());
+    out += &guaranteed.exceptions().iter().map(|sentence| format!("{sentence}\n")).collect::<String>();
+    let Some(guarantee) = guaranteed.role().guarantee() else { return out };
+    let cores = guaranteed.cores();
+    let row = |kept: &KeptCore| {
+        let own = guarantee.tasks().filter(|(_, core)| *core == Ok(kept.core)).map(|(name, _)| name);
+        let growth = kept.growth.map_or("–".into(), |factor| {
+            let more = if factor < MOST_SHOWN { "" } else { " or more" };
+            format!("{factor:.3}{more}")
+        });
+        vec![listed(own, MOST_NAMES_OF_CORE), kept.core.to_string(), format!("{:.4}", kept.utilization), growth]
+    };
+    let header = ["guaranteed by the shield", "core", "utilization", "times the wcets"];
+    let rows: Vec<Vec<String>> = cores.iter().take(MOST_ROWS).map(row).collect();
+    out += &format!("\n{}", table::render(&header, &rows));
+    if cores.len() > MOST_ROWS {
+        out += &format!("… and {}; --json has them all\n", counted(cores.len() - MOST_ROWS, "more core"));
     }
-
-    /// Takes a role that has been proved for it.
-    pub fn with(set: &'a TaskSet, role: Role) -> Guaranteed<'a> {
-        Guaranteed { set, role }
-    }
-
-    /// The role of the shield as the continuation of a sentence that begins with "the shield".
-    pub fn sentence(&self) -> String {
-        self.role.sentence(INNER)
-    }
-
-    /// Returns the role as a JSON object, without the growth factors.
-    pub fn json(&self) -> JsonGuarantee {
-        self.json_of(None)
-    }
-
-    /// Returns the role as a JSON object, with the cores and their growth factors.
-    pub fn json_with_cores(&self) -> JsonGuarantee {
-        self.json_of(Some(self.cores()))
-    }
-
-    fn json_of(&self, cores: Option<Vec<KeptCore>>) -> JsonGuarantee {
-        let all = || self.set.tasks.iter().map(|task| task.name.clone());
-        let (mut tasks, mut not_guaranteed) = (Vec::new(), Vec::new());
-        let role = match &self.role {
-            Role::StealsSlack(guarantee) => {
-                for (name, core) in guarantee.tasks() {
-                    let name = name.to_string();
-                    match core {
-                        Ok(core) => tasks.push(JsonGuaranteed { name, core: Some(core) }),
-                        Err(why) => not_guaranteed.push(JsonNotGuaranteed { name, reason: why.to_string() }),
-                    }
-                }
-                "slack_stealing"
-            }
-            Role::StandIn(_) => {
-                tasks.extend(all().map(|name| JsonGuaranteed { name, core: None }));
-                "stand_in"
-            }
-            Role::Disarmed(why) => {
-                not_guaranteed.extend(all().map(|name| JsonNotGuaranteed { name, reason: why.to_string() }));
-                "none"
-            }
-            _ => "unknown",
-        };
-        let covers_overruns = self.role.guarantee().map(Guarantee::covers_overruns);
-        let (sentence, exceptions) = (self.sentence(), self.exceptions());
-        JsonGuarantee { role, sentence, tasks, not_guaranteed, cores, covers_overruns, exceptions }
-    }
-
-    /// Returns the cores that keep time for guaranteed tasks.
-    fn cores(&self) -> Vec<KeptCore> {
-        let Some(guarantee) = self.role.guarantee() else { return Vec::new() };
-        let is_tested = self.set.tasks.len().saturating_mul(self.set.cores) <= MOST_TESTED;
-        let growth = if is_tested { guarantee.growth(&self.set.system(), LARGEST_SCALING) } else { Vec::new() };
-        let mut utilization = vec![None; self.set.cores];
-        for (index, task) in self.set.tasks.iter().enumerate() {
-            if let Some(core) = guarantee.core_of(index) {
-                *utilization[core].get_or_insert(0.0) += task.utilization();
-            }
-        }
-        let kept = utilization.into_iter().enumerate().filter_map(|(core, utilization)| Some((core, utilization?)));
-        kept.map(|(core, utilization)| KeptCore { core, utilization, growth: growth.get(core).copied().flatten() })
-            .collect()
-    }
-
-    /// Returns sentences on modes, of which the shield knows nothing before they begin.
-    fn exceptions(&self) -> Vec<&'static str> {
-        let asks_more = self.set.modes.iter().any(|mode| mode.work > 1.0 || mode.rate > 1.0);
-        let more = "Jobs that come or take more in a mode than their task says are not guaranteed.";
-        match self.role {
-            Role::StealsSlack(_) if asks_more => vec![more],
-            Role::StandIn(_) if !self.set.modes.is_empty() => vec!["A mode switch can end the guarantee."],
-            _ => Vec::new(),
-        }
-    }
-
-    /// Renders the section of `temponet analyze`.
-    pub fn text(&self) -> String {
-        let mut out = format!("\nThe shield {}.\n", self.sentence());
-        out += &self.exceptions().iter().map(|sentence| format!("{sentence}\n")).collect::<String>();
-        let Some(guarantee) = self.role.guarantee() else { return out };
-        let cores = self.cores();
-        let row = |kept: &KeptCore| {
-            let own = guarantee.tasks().filter(|(_, core)| *core == Ok(kept.core)).map(|(name, _)| name);
-            let growth = kept.growth.map_or("–".into(), |factor| {
-                let more = if factor < MOST_SHOWN { "" } else { " or more" };
-                format!("{factor:.3}{more}")
-            });
-            vec![listed(own, MOST_NAMES_OF_CORE), kept.core.to_string(), format!("{:.4}", kept.utilization), growth]
-        };
-        let header = ["guaranteed by the shield", "core", "utilization", "times the wcets"];
-        let rows: Vec<Vec<String>> = cores.iter().take(MOST_ROWS).map(row).collect();
-        out += &format!("\n{}", table::render(&header, &rows));
-        if cores.len() > MOST_ROWS {
-            out += &format!("… and {}; --json has them all\n", counted(cores.len() - MOST_ROWS, "more core"));
-        }
-        out + &not_guaranteed(guarantee)
-    }
+    out + &not_guaranteed(guarantee)
 }
 
 /// Greatest number of cores in the table.
@@ -201,7 +58,7 @@ fn not_guaranteed(guarantee: &Guarantee) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use temponet_task::{Arrival, ListedJob, Task, Time};
+    use temponet_task::{Arrival, ListedJob, Task, TaskSet, Time};
 
     fn periodic(name: &str, wcet: u64, criticality: u8) -> Task {
         Task { criticality, ..Task::periodic(name, Time::from_ms(10), Time::from_ms(wcet)) }
@@ -216,7 +73,7 @@ mod tests {
             ListedJob { release: ms(5), deadline: ms(15), execution: wcet, wcet, bcet, criticality: 1, value: 1.0 };
         let listed = Task { arrival: Arrival::Listed([job].into()), ..periodic("shots", 2, 1) };
         let set = TaskSet::new("s", vec![periodic("brake", 4, 1), listed, periodic("log", 5, 0)], 1);
-        let text = Guaranteed::on(&set).text();
+        let text = text(&Guaranteed::on(&set));
         assert!(text.contains("of 1 of 3 tasks by slack stealing: brake; not shots.\n"), "{text}");
         assert!(text.contains("not guaranteed: shots (its jobs do not recur)\nnot guaranteed: log (others"), "{text}");
     }
@@ -224,7 +81,7 @@ mod tests {
     #[test]
     fn long_lists_are_cut_and_great_factors_are_bounds() {
         let tasks = (0..20).map(|at| Task::periodic(format!("t{at}"), Time::from_secs(1), Time(10))).collect();
-        let text = Guaranteed::on(&TaskSet::new("s", tasks, 1)).text();
+        let text = text(&Guaranteed::on(&TaskSet::new("s", tasks, 1)));
         assert!(text.contains("\nt0, t1, t2, t3 and 16 more "), "{text}");
         assert!(text.ends_with("999.999 or more\n"), "{text}");
     }

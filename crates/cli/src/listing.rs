@@ -5,7 +5,7 @@ use serde::Serialize;
 use temponet::search;
 use temponet_formats::Format;
 use temponet_formats::builtin::{self, Builtin};
-use temponet_lab::roster::{PLANNER, SHIELDED, TUNED, UNSHIELDED, is_classical, is_search};
+use temponet_lab::roster::{LISTED, is_classical, is_search};
 
 use crate::{output, table};
 
@@ -84,32 +84,6 @@ pub struct SchedulersArgs {
     pub json: bool,
 }
 
-/// Name, default and meaning of an option.
-type Described = (&'static str, &'static str, &'static str);
-
-/// Names, summaries, purposes and options of this project's own schedulers that are not in the catalog of classical ones.
-const LEARNED: [(&str, &str, &str, &[Described]); 4] = [
-    (
-        SHIELDED,
-        "the learned scheduler behind its shield: no deadline that is proved safe is missed",
-        "uncertain execution times, several cores, bursts, values; --model names other weights",
-        &[],
-    ),
-    (UNSHIELDED, "the network of the learned scheduler alone", "what the shield and the tuning cost and save", &[]),
-    (
-        TUNED,
-        "the simple scheduler that serves the set best, found by simulating the set before the run",
-        "a known set without the learned scheduler; what the network adds is its distance from it",
-        &[],
-    ),
-    (
-        PLANNER,
-        "tries out each decision on futures drawn from what is known; slow, and only run if named",
-        "the online reference: what an online scheduler could still gain",
-        &temponet::planner::OPTIONS,
-    ),
-];
-
 /// What the schedulers that search are for.
 const SEARCH_PURPOSE: &str = "a search baseline of the paper beside the learned scheduler";
 
@@ -126,7 +100,7 @@ pub fn schedulers(args: SchedulersArgs) -> Result<()> {
     let classical = temponet_sched::ALL.iter().map(|entry| (entry.name, entry.summary, entry.purpose, entry.options));
     let searching =
         search::ALL.iter().map(|method| (method.name, method.summary, SEARCH_PURPOSE, &search::OPTIONS[..]));
-    let all: Vec<_> = LEARNED.into_iter().chain(classical).chain(searching).collect();
+    let all: Vec<_> = LISTED.into_iter().chain(classical).chain(searching).collect();
     let shield = temponet_sched::SHIELD;
     if args.json {
         let rows = all.iter().map(|(name, summary, purpose, options)| {

@@ -16,7 +16,6 @@ mod listing;
 mod model;
 mod output;
 mod paths;
-mod recipe;
 mod reproduce;
 mod setup;
 mod shape;

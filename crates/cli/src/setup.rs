@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use temponet::stages::{Continuous, Tokenizer};
 use temponet::{Calibration, Model, Options};
 use temponet_formats::Loaded;
 use temponet_formats::builtin::{self, Builtin};
 use temponet_lab::horizon::{default_horizon, uncounted};
+use temponet_lab::models::{self, BUILT_IN, ModelError};
 use temponet_lab::roster::{Roster, SHIELDED, UNSHIELDED};
 pub use temponet_sim::generate::text::{positive_time, time as any_time};
 use temponet_task::wording::{counted, did_you_mean};
@@ -80,37 +80,15 @@ impl ModelArgs {
     }
 }
 
-/// Name of the model that comes with the program.
-pub const BUILT_IN: &str = "built-in";
-
-/// Width of the hidden layer that encodes continuous slack in `random-mlp`.
-const HIDDEN: usize = 64;
-
 /// Loads a model by name: a path, `built-in`, or untrained weights such as `random:1`.
 pub fn model(name: &str) -> Result<Model> {
-    if name == BUILT_IN {
-        return Model::built_in().context("the built-in model is broken");
+    if models::is_path(name) {
+        paths::reads(Path::new(name))?;
     }
-    let tokenizer = match name.split_once(':') {
-        Some(("random", seed)) => Some((Tokenizer::full(), seed)),
-        Some(("random-paper", seed)) => Some((Tokenizer::paper(), seed)),
-        Some(("random-raw", seed)) => Some((Tokenizer::continuous(Continuous::Raw), seed)),
-        Some(("random-mlp", seed)) => Some((Tokenizer::continuous(Continuous::Mlp { hidden: HIDDEN }), seed)),
-        _ => None,
-    };
-    match tokenizer {
-        Some((tokenizer, seed)) => {
-            let seed = seed.parse().map_err(|_| anyhow!("--model {name}: the seed must be a whole number"))?;
-            Ok(Model::random(tokenizer, seed))
-        }
-        None => {
-            let path = Path::new(name);
-            paths::reads(path)?;
-            let bytes =
-                temponet_formats::read_bytes(path).map_err(|error| anyhow!("{name}: cannot be read: {error}"))?;
-            Model::from_bytes(&bytes).map_err(|error| anyhow!("{name}: {error}"))
-        }
-    }
+    models::named(name).map_err(|error| match error {
+        ModelError::Seed(_) => anyhow!("--model {error}"),
+        other => anyhow!(other),
+    })
 }
 
 fn on_miss(text: &str) -> Result<OnMiss, String> {

@@ -1,7 +1,8 @@
 //! Options of `generate` and `sweep` that determine how random task sets are drawn.
 
+use temponet_lab::drawing::SetShape;
 use temponet_sim::generate::text::{deadlines, method, number, positive_time, range, rule};
-use temponet_sim::generate::{Critical, Deadlines, Lengths, Method, Rule, Spec};
+use temponet_sim::generate::{Deadlines, Method, Rule, Spec};
 use temponet_task::Time;
 
 /// Options of random tasks.
@@ -44,38 +45,20 @@ impl ShapeArgs {
         matches!(self.method, Method::Unc(_) | Method::Waters2015)
     }
 
-    /// Returns the granularity of periods and execution times.
-    pub fn granularity(&self) -> Time {
-        self.granularity
-    }
-
     /// Returns the specification of random sets with these options.
     pub fn spec(&self, tasks: Option<usize>, cores: usize, utilization: f64) -> anyhow::Result<Spec> {
-        let plain = Spec::new(1, cores, utilization);
-        let lengths = match (&self.periods, &self.wcets) {
-            (Some(rule), _) => Lengths::Periods(rule.clone()),
-            (_, Some(rule)) => Lengths::Wcets(rule.clone()),
-            _ => plain.lengths.clone(),
-        };
-        let is_automotive = self.method == Method::Waters2015;
-        if is_automotive && (self.periods.is_some() || self.wcets.is_some() || self.bcet < 1.0) {
-            anyhow::bail!(
-                "waters2015 has periods and execution times of its own: leave --periods, --wcets and --bcet out"
-            );
-        }
-        let share = self.critical.unwrap_or(if is_automotive { 0.3 } else { 0.0 });
-        let critical = Critical { share, factor: self.critical_factor, ..plain.critical };
-        Ok(Spec {
-            tasks,
+        let shape = SetShape {
             method: self.method.clone(),
-            lengths,
+            periods: self.periods.clone(),
+            wcets: self.wcets.clone(),
             deadlines: self.deadlines,
             bcet: self.bcet,
-            critical,
+            critical: self.critical,
+            critical_factor: self.critical_factor,
             values: self.values,
             granularity: self.granularity,
-            ..plain
-        })
+        };
+        Ok(shape.spec(tasks, cores, utilization)?)
     }
 }
 

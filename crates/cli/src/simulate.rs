@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use serde::Serialize;
+use temponet_lab::comparison::json::JsonRun;
 use temponet_lab::comparison::{CompareError, ComparisonPlan, ComparisonRow, picture_window};
 use temponet_lab::gantt;
 use temponet_lab::measure::latency::Timed;
@@ -13,7 +13,6 @@ use temponet_sim::{ChromeTrace, JobsCsv, Recorder, simulate};
 use temponet_task::Time;
 use temponet_task::wording::counted;
 
-use crate::compare::JsonRow;
 use crate::output::{self, NewFile};
 use crate::paths::{Kind, Output};
 use crate::setup::{ModelArgs, SetupArgs, heading, positive_time};
@@ -57,25 +56,8 @@ pub struct Args {
     pub json: bool,
 }
 
-/// JSON report: the run and the figures of the scheduler, as in a comparison.
-#[derive(Serialize)]
-struct JsonRun<'a> {
-    task_set: &'a str,
-    cores: usize,
-    horizon_ns: u64,
-    on_miss: &'static str,
-    seed: u64,
-    /// Information in the file of another tool that the task set does not represent.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    notes: &'a [String],
-    #[serde(flatten)]
-    row: JsonRow<'a>,
-}
-
 /// Greatest number of tasks in the table.
 const MOST_ROWS: usize = 100;
-/// Number of jobs that a picture shows well.
-const PICTURE_JOBS: f64 = 40.0;
 
 impl Args {
     /// Returns the run as a comparison of one scheduler, and the notes on an imported file.
@@ -83,7 +65,7 @@ impl Args {
         let (set, horizon, notes) = self.setup.prepare(Some(&self.set))?;
         let window = match self.gantt_until {
             Some(until) => until.min(horizon),
-            None => picture_window(&set, horizon, PICTURE_JOBS),
+            None => picture_window(&set, horizon, gantt::PICTURE_JOBS),
         };
         let plan = ComparisonPlan {
             goal: set.goal(),
@@ -145,15 +127,7 @@ pub fn run(args: Args) -> Result<()> {
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
     let row = ComparisonRow { scheduler, metrics, compliance, scores, latency, recording, counters };
     match args.json {
-        true => output::print_json(&JsonRun {
-            task_set: &set.name,
-            cores: set.cores,
-            horizon_ns: horizon.0,
-            on_miss: set.on_miss.name(),
-            seed,
-            notes: &notes,
-            row: JsonRow::of(&row, &plan, None),
-        }),
+        true => output::print_json(&JsonRun::of(&row, &plan, &notes)),
         false => output::print(&text(&row, &plan)),
     }
 }

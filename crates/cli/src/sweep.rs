@@ -195,22 +195,16 @@ pub fn run(args: Args) -> Result<()> {
     }
     let summary = plan.summary(&rows);
     if args.json {
-        return output::print_json(&json(&plan, &summary));
+        return output::print_json(&plan.json(&summary));
     }
     output::print(&tables(&plan, &summary))
 }
 
 /// Returns the indices of the applicable schedulers by number of cores, and tells the user about the others.
 fn applicable(plan: &SweepPlan) -> Result<BTreeMap<usize, Vec<usize>>> {
-    let mut applicable = BTreeMap::new();
-    for cores in plan.core_counts() {
-        let refused = plan.inapplicable(cores)?;
-        for (index, why) in &refused {
-            let cores = counted(cores, "core");
-            output::say(&format!("not run on {cores}: {} ({why})", plan.schedulers[*index]));
-        }
-        let left = (0..plan.schedulers.len()).filter(|index| refused.iter().all(|(refused, _)| refused != index));
-        applicable.insert(cores, left.collect());
+    let (applicable, refused) = plan.applicable()?;
+    for (cores, name, why) in refused {
+        output::say(&format!("not run on {}: {name} ({why})", counted(cores, "core")));
     }
     Ok(applicable)
 }
@@ -323,19 +317,4 @@ fn read_done(path: Option<&Path>, plan: &SweepPlan, schedulers_at: impl Fn(usize
         sets.entry((row.point, row.set)).or_default().push(row);
     }
     Ok(sets.into_values().filter(|rows| rows.len() == schedulers_at(rows[0].point)).flatten().collect())
-}
-
-fn json(plan: &SweepPlan, summary: &[Vec<PointSummary>]) -> serde_json::Value {
-    let point = |(point, summary): (&SweepPoint, &PointSummary)| {
-        serde_json::json!({
-            "load": point.load, "cores": point.spec.cores, "tasks": point.spec.tasks,
-            "sets": summary.sets, "acceptance": summary.acceptance(), "compliance": summary.compliance(),
-        })
-    };
-    let curve = |(name, points): (&String, &Vec<PointSummary>)| {
-        let there = plan.points.iter().zip(points).filter(|(_, summary)| summary.sets > 0);
-        serde_json::json!({ "scheduler": name, "points": there.map(point).collect::<Vec<_>>() })
-    };
-    let curves: Vec<_> = plan.names().iter().zip(summary).map(curve).collect();
-    serde_json::json!({ "seed": plan.seed, "curves": curves })
 }

@@ -4,12 +4,13 @@
 //! adds up the answers over runs.
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use temponet_oracle::{Optimum, OracleJob, Piece, STEPS_PER_SECOND, optimum};
 use temponet_sim::{Release, Workload};
 use temponet_task::{TaskSet, Time};
 
 /// Bounds on the greatest possible figure; the optimum is known exactly if they are equal.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OptimumRange {
     /// Lower bound: a schedule that reaches it is known.
     pub lower: f64,

@@ -12,6 +12,9 @@ use temponet_page::svg::{Svg, SvgShape, fill, line, path, rect, text};
 /// Greatest number of tasks with a row each; larger sets have a row per core.
 pub const MOST_TASK_ROWS: usize = 24;
 
+/// Number of jobs that a picture shows well.
+pub const PICTURE_JOBS: f64 = 40.0;
+
 const WIDTH: f64 = 1200.0;
 const LEFT: f64 = 150.0;
 const RIGHT: f64 = 24.0;

@@ -4,6 +4,7 @@
 //! - [`comparison`]: all schedulers on one task set, over repeated runs, with a verdict and a page;
 //! - [`arena`]: schedulers on fixed scenarios of many task sets;
 //! - [`sweep`]: schedulers on random task sets over load, cores and tasks;
+//! - [`analysis`]: what can be proved about one task set;
 //! - [`overload`]: the greatest overload that each scheduler survives;
 //! - [`explain`]: why the learned scheduler decided as it did;
 //! - [`training`]: how a training went, and whether its result is worth using;
@@ -13,13 +14,17 @@
 //! ([`clairvoyant`]), statistics ([`stats`]), the picture of a schedule ([`gantt`]) and the progress bar
 //! ([`progress`]). All pages and pictures are written with the crate `temponet-page`.
 
+pub mod analysis;
 pub mod arena;
 pub mod clairvoyant;
 pub mod comparison;
+pub mod drawing;
 pub mod explain;
 pub mod gantt;
+pub mod guarantee;
 pub mod horizon;
 pub mod measure;
+pub mod models;
 pub mod overload;
 pub mod progress;
 pub mod roster;

@@ -26,6 +26,32 @@ pub const PLANNER: &str = planner::NAME;
 /// Names of the learned scheduler, with and without its shield.
 pub const LEARNED: [&str; 2] = [SHIELDED, UNSHIELDED];
 
+/// Name, default and meaning of an option.
+pub type Described = (&'static str, &'static str, &'static str);
+
+/// Names, summaries, purposes and options of this project's own schedulers that are not in the catalog of classical ones.
+pub const LISTED: [(&str, &str, &str, &[Described]); 4] = [
+    (
+        SHIELDED,
+        "the learned scheduler behind its shield: no deadline that is proved safe is missed",
+        "uncertain execution times, several cores, bursts, values; --model names other weights",
+        &[],
+    ),
+    (UNSHIELDED, "the network of the learned scheduler alone", "what the shield and the tuning cost and save", &[]),
+    (
+        TUNED,
+        "the simple scheduler that serves the set best, found by simulating the set before the run",
+        "a known set without the learned scheduler; what the network adds is its distance from it",
+        &[],
+    ),
+    (
+        PLANNER,
+        "tries out each decision on futures drawn from what is known; slow, and only run if named",
+        "the online reference: what an online scheduler could still gain",
+        &planner::OPTIONS,
+    ),
+];
+
 /// Whether a name, with or without options, is that of a scheduler from the literature that decides by a rule: neither the
 /// learned one nor another of this project's own, and none that searches.
 pub fn is_classical(spec: &str) -> bool {
@@ -64,6 +90,23 @@ pub struct Roster {
     pub options: Options,
     /// Which scheduler to follow on each set, once found. Clones of the roster share it.
     pub choices: Choices,
+    /// Schedulers of the embedding program, by name. Their names win over all others.
+    pub own: Vec<OwnScheduler>,
+}
+
+/// A scheduler of the embedding program.
+#[derive(Clone)]
+pub struct OwnScheduler {
+    /// Name in results.
+    pub name: String,
+    /// Makes the scheduler of one run. Runs may be in parallel.
+    pub make: Arc<dyn Fn() -> Box<dyn Scheduler> + Send + Sync>,
+}
+
+impl std::fmt::Debug for OwnScheduler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("OwnScheduler").field(&self.name).finish()
+    }
 }
 
 impl Roster {
@@ -84,8 +127,39 @@ impl Roster {
         ours.chain(temponet_sched::ALL.iter().map(|entry| entry.name)).map(String::from).collect()
     }
 
+    /// Returns the schedulers that a list of names stands for, without duplicates. `all` stands for [`Roster::names`]; beside
+    /// other names it adds schedulers with options, and those that are not in the list of all. What has a value and no name, such
+    /// as the end of `pso:evaluations=200,seed=1`, is an option of the scheduler before it.
+    pub fn chosen<'a>(&self, list: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+        let mut specs: Vec<String> = Vec::new();
+        for part in list.into_iter().map(str::trim).filter(|part| !part.is_empty()) {
+            let is_option = part.split_once('=').is_some_and(|(key, _)| !key.contains(':'));
+            match specs.last_mut().filter(|last| is_option && last.contains(':')) {
+                Some(last) => *last = format!("{last},{part}"),
+                None => specs.push(part.into()),
+            }
+        }
+        let mut names: Vec<String> = Vec::new();
+        for name in specs {
+            let meant = if name == "all" { self.names() } else { vec![name] };
+            for name in meant {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        names
+    }
+
     /// Builds the scheduler with the given name and options.
     pub fn build(&self, spec: &str) -> Result<Box<dyn Scheduler>, SpecError> {
+        if let Some(own) = self.own.iter().find(|own| own.name == spec) {
+            return Ok((own.make)());
+        }
+        let shielded = spec.strip_prefix("shield:");
+        if let Some(own) = self.own.iter().find(|own| Some(own.name.as_str()) == shielded) {
+            return Ok(Box::new(Shield::new((own.make)())));
+        }
         if let Some(options) = planner_options(spec) {
             return Ok(Box::new(Planner::with_options(options)?));
         }

@@ -57,10 +57,11 @@ mod resumed;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use temponet_task::cancel;
 use temponet_task::{Assignment, Costs, Event, Job, JobId, Scheduler, Speed, System, SystemView, TaskSet, Time};
 
 use crate::deadline_queue::DeadlineQueue;
-use crate::metrics::{End, Metrics};
+use crate::metrics::{Count, End, Metrics};
 use crate::trace::{Observer, Unobserved};
 use crate::workload::{Release, Workload};
 pub use error::SimError;
@@ -96,6 +97,7 @@ fn run<O: Observer>(
     let most = scheduler.most_ready().min(MOST_READY);
     let mut assignment = Assignment::default();
     while engine.advance(observer) {
+        cancel::checkpoint();
         if engine.active.len() > most {
             return Err(error::too_many(set, engine.now, most));
         }
@@ -265,6 +267,11 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     pub fn set_horizon(&mut self, horizon: Time) {
         self.horizon = horizon.max(self.now);
         self.workload.extend(self.horizon);
+    }
+
+    /// Returns the number of jobs that count and have left so far, and of those that met their deadline.
+    pub fn jobs_so_far(&self) -> Count {
+        self.metrics.jobs
     }
 
     /// Returns the number of migrations so far.

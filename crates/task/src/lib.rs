@@ -3,6 +3,7 @@
 //! Every other crate of TempoNet builds on this one; it depends on none of them. It does not know the simulator: a
 //! scheduler written against this crate also runs inside a real-time program.
 
+pub mod cancel;
 mod goal;
 mod invalid;
 pub mod ready_jobs;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use temponet::stages::Scale;
-use temponet_sim::{Engine, SimError};
+use temponet_sim::{Count, Engine, SimError};
 use temponet_task::{Assignment, Scheduler, SystemView, TaskSet, Time};
 
 use crate::reward::{Reward, RewardAccumulator};
@@ -84,6 +84,11 @@ impl Environment {
     /// How the episode ended, if it did.
     pub fn ending(&self) -> Option<Ending> {
         self.ending
+    }
+
+    /// Returns the number of jobs that count and have left so far, and of those that met their deadline.
+    pub fn jobs_so_far(&self) -> Count {
+        self.engine.jobs_so_far()
     }
 
     /// Simulates what would happen if `scheduler`, which must have been started, decided from now on, for `units` of the set's scale.

@@ -11,6 +11,7 @@ use temponet::stages::{Observation, Scale, Tokenizer, core_speed};
 use temponet_sched::SpecError;
 use temponet_sim::generate::GenerateError;
 use temponet_sim::{SimError, is_for_evaluation, mixed_seed};
+use temponet_task::cancel;
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, Time};
 
 use crate::base_scheduler::best_base_scheduler;
@@ -100,7 +101,7 @@ pub struct FleetMember {
 
 /// Derives a seed from a seed and a number. Seeds that are reserved for evaluation are skipped, so nothing is
 /// ever learned on them.
-pub(crate) fn mix(a: u64, b: u64) -> u64 {
+pub fn mix(a: u64, b: u64) -> u64 {
     let mixed = mixed_seed(a, b);
     if is_for_evaluation(mixed) { mix(mixed, b) } else { mixed }
 }
@@ -238,6 +239,7 @@ impl FleetMember {
     /// Runs these jobs until the next choice or the end of the episode, each at its own speed: 0 for full speed, 1 + i for the network's speed `i`.
     /// No speeds stand for full speed.
     pub fn act_at(&mut self, episodes: &Episodes, jobs: &[JobId], speeds: &[u8]) -> Result<ChoiceOutcome, FleetError> {
+        cancel::checkpoint();
         let view = self.environment.view();
         self.assignment.reset(view.cores());
         self.assignment.place(&view, jobs);

@@ -1,12 +1,12 @@
 //! `temponet compare`: all schedulers on the same jobs.
 
 mod fail_if;
-mod json;
 mod text;
 
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use temponet_lab::comparison::json::JsonReport;
 use temponet_lab::comparison::report;
 use temponet_lab::comparison::{ComparisonPlan, compare, picture_window};
 use temponet_lab::progress::Progress;
@@ -14,8 +14,6 @@ use temponet_lab::roster::{PLANNER, Roster, is_planner};
 use temponet_task::{Aim, Time};
 
 use self::fail_if::Condition;
-use self::json::JsonReport;
-pub use self::json::JsonRow;
 use crate::output;
 use crate::paths::{Kind, Output};
 use crate::setup::{ModelArgs, SetupArgs, aim};
@@ -144,27 +142,9 @@ pub fn run(args: Args) -> Result<()> {
     fail_if::check(&args.fail_if, &comparison)
 }
 
-/// Parses a list of scheduler names without duplicates; `all` stands for every scheduler of the roster. What has a value and no name,
-/// such as the end of `pso:evaluations=200,seed=1`, is an option of the scheduler before it.
+/// Parses a list of scheduler names; see [`Roster::chosen`].
 pub fn chosen(list: &str, roster: &Roster) -> Result<Vec<String>> {
-    let mut specs: Vec<String> = Vec::new();
-    for part in list.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        let is_option = part.split_once('=').is_some_and(|(key, _)| !key.contains(':'));
-        match specs.last_mut().filter(|last| is_option && last.contains(':')) {
-            Some(last) => *last = format!("{last},{part}"),
-            None => specs.push(part.into()),
-        }
-    }
-    let mut names: Vec<String> = Vec::new();
-    for name in specs {
-        // `all` beside other names adds schedulers with options, and those that are not in the list of all.
-        let meant = if name == "all" { roster.names() } else { vec![name] };
-        for name in meant {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-    }
+    let names = roster.chosen(list.split(','));
     if names.is_empty() {
         bail!("--schedulers {list:?} names no scheduler; `temponet schedulers` lists them");
     }

@@ -5,30 +5,28 @@
 mod watcher;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Serialize;
-use temponet::stages::Scale;
-use temponet::{Model, Options, Tuning};
+use temponet::Model;
 use temponet_formats::read_bytes;
-use temponet_infer::{Architecture, Weights};
+use temponet_infer::Weights;
 use temponet_lab::arena::Case;
-use temponet_lab::roster::Roster;
+use temponet_lab::models::{self, BUILT_IN};
 use temponet_lab::stats::percent;
 use temponet_lab::training::curves;
-use temponet_lab::training::verdict::{JudgedScheduler, TrainingVerdict, judge};
-use temponet_task::{Arrival, Measure, TaskSet, Time};
-use temponet_train::{
-    JobTrace, MIN_TRACE_JOBS, PhaseFigures, Recipe, TaskSetSource, TraceSplit, TrainError, TrainingDevice,
-    WorkloadRanges, cannot_teach, trial_seed,
+use temponet_lab::training::preparation::{
+    baselines, check_teachers, initial_weights, is_trace, parts, trials, verdict,
 };
+use temponet_lab::training::recipe_file;
+use temponet_lab::training::verdict::{JudgedScheduler, TrainingVerdict};
+use temponet_task::{Measure, TaskSet};
+use temponet_train::{PhaseFigures, Recipe, TraceSplit, TrainError, TrainingDevice};
 
 use self::watcher::Watcher;
 use crate::output;
-use crate::paths::{Kind, Output, Replace};
-use crate::recipe;
-use crate::setup::{self, BUILT_IN, SetupArgs, heading};
+use crate::paths::{self, Kind, Output, Replace};
+use crate::setup::{SetupArgs, heading};
 use crate::table;
 
 /// Train a model for your load
@@ -93,7 +91,10 @@ struct JsonTraining<'a> {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let mut recipe = args.recipe.as_deref().map(recipe::read).transpose()?.unwrap_or_default();
+    if let Some(path) = &args.recipe {
+        paths::reads(path)?;
+    }
+    let mut recipe = args.recipe.as_deref().map(recipe_file::read).transpose()?.unwrap_or_default();
     recipe.seed = args.setup.seed.unwrap_or(recipe.seed);
     if args.print_recipe {
         return output::print(&toml::to_string(&recipe)?);
@@ -109,6 +110,9 @@ pub fn run(args: Args) -> Result<()> {
     check_teachers(&recipe, set.as_ref())?;
     // Without a recipe, the training goes on from the built-in model, which knows most loads already.
     let begin_with = args.begin_with.as_deref().or(args.recipe.is_none().then_some(BUILT_IN));
+    if let Some(file) = begin_with.filter(|name| models::is_path(name)) {
+        paths::reads(Path::new(file))?;
+    }
     let weights = begin_with.map(|name| initial_weights(name, &recipe)).transpose()?;
     // An interrupted training may already have written its model.
     let replace = if args.resume { Replace::Earlier } else { Replace::nothing_or(args.force) };
@@ -156,44 +160,6 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns the weights of the model to start from. The network must have the shape of the recipe. If the recipe has more features, the model is grown.
-fn initial_weights(name: &str, recipe: &Recipe) -> Result<Weights> {
-    let tokenizer = recipe.tokenizer();
-    let model = setup::model(name)?.grown(&tokenizer);
-    let weights = model.map_err(|error| anyhow!("--begin-with {name}: {error}"))?.weights;
-    let wanted = recipe.network.architecture(&tokenizer);
-    let shape = |network: &Architecture| {
-        let Architecture { width, layers, heads, feed_forward, .. } = network;
-        format!("width {width}, {layers} layers, {heads} heads, feed_forward {feed_forward}")
-    };
-    if weights.architecture != wanted {
-        let (has, wants) = (shape(&weights.architecture), shape(&wanted));
-        bail!("--begin-with {name}: the model has another shape than the recipe: {has}, not {wants}");
-    }
-    Ok(weights)
-}
-
-/// Compares the trained model with all other schedulers, because the best one for a load is not known beforehand. Inapplicable schedulers are
-/// left out.
-fn verdict(model: Model, trials: &[Case]) -> Result<TrainingVerdict> {
-    // The verdict is on the network, so it is the network that decides.
-    let options = Options { tuning: Tuning::Off, ..Options::default() };
-    let roster = Roster { options, ..Roster::with(model) };
-    let others = Roster::classical().names();
-    let _progress = temponet_lab::progress::Progress::busy("verdict");
-    Ok(judge(&roster, &others, trials, ORACLE_SECONDS)?)
-}
-
-/// Returns the shares of EDF and of the best other scheduler on the runs of the verdict; empty if the curve weighs jobs by value or criticality.
-fn baselines(verdict: &TrainingVerdict) -> Vec<curves::Baseline> {
-    if !verdict.goal().is_plain() {
-        return Vec::new();
-    }
-    let is_shown = |(place, judged): &(usize, &JudgedScheduler)| *place == 0 || judged.name == "edf";
-    let others = verdict.others.iter().enumerate().filter(is_shown);
-    others.map(|(_, judged)| (judged.name.clone(), judged.compliance)).collect()
-}
-
 /// Inputs of a training.
 struct Begin<'a> {
     recipe: &'a Recipe,
@@ -218,9 +184,6 @@ impl Begin<'_> {
     }
 }
 
-/// Limit on the computation of the optimum of one trial, in seconds of one core.
-const ORACLE_SECONDS: f64 = 0.5;
-
 fn checkpoint_path(output: &Path) -> PathBuf {
     let mut name = output.file_name().unwrap_or_default().to_os_string();
     name.push(".checkpoint");
@@ -240,18 +203,9 @@ fn prepare_set(args: &Args) -> Result<Option<TaskSet>> {
     Ok(args.set.as_deref().map(|name| args.setup.prepare(Some(name))).transpose()?.map(|(set, ..)| set))
 }
 
-fn is_trace(set: &TaskSet) -> bool {
-    set.tasks.iter().all(|task| matches!(task.arrival, Arrival::Listed(_)))
-}
-
 /// Tells the user how a trace is divided. A trace that is too short to be divided is rejected.
 fn say_parts(set: Option<&TaskSet>) -> Result<()> {
-    let Some(set) = set.filter(|set| is_trace(set)) else { return Ok(()) };
-    let Some(TraceSplit { training, validation, verdict }) = JobTrace::split(set) else {
-        bail!(
-            "a trace is cut in time to be judged on jobs that were not learned on, which takes {MIN_TRACE_JOBS} jobs"
-        );
-    };
+    let Some(TraceSplit { training, validation, verdict }) = parts(set)? else { return Ok(()) };
     eprintln!(
         "a trace: it learns on the first {} jobs, is chosen by the next {}, and judged on the last {}",
         training.len(),
@@ -260,48 +214,6 @@ fn say_parts(set: Option<&TaskSet>) -> Result<()> {
     );
     Ok(())
 }
-
-/// Checks that the teachers are applicable to the set, or to each number of cores that is drawn.
-fn check_teachers(recipe: &Recipe, set: Option<&TaskSet>) -> Result<()> {
-    for stage in &recipe.stage {
-        let ranges = stage.workload.as_ref().unwrap_or(&recipe.workload);
-        let draw =
-            |cores: &usize| WorkloadRanges { cores: vec![*cores], ..ranges.clone() }.draw(trial_seed(recipe.seed, 0));
-        let sets = match set {
-            Some(set) => vec![set.clone()],
-            None => ranges.cores.iter().map(draw).collect::<Result<_, _>>()?,
-        };
-        let problem = |name: &String| sets.iter().find_map(|set| cannot_teach(name, set));
-        if let Some(problem) = stage.method.teachers().iter().find_map(problem) {
-            bail!("teacher: {problem}");
-        }
-    }
-    Ok(())
-}
-
-fn trials(recipe: &Recipe, set: Option<TaskSet>, count: u32) -> Result<Vec<Case>> {
-    if let Some(TraceSplit { verdict, .. }) = set.as_ref().and_then(JobTrace::split) {
-        let seed = trial_seed(recipe.seed, 0);
-        return Ok(vec![Case { set: (**verdict.set()).clone(), seed, horizon: verdict.end() }]);
-    }
-    // All runs of a set without randomness are the same.
-    let count = if set.as_ref().is_some_and(|set| !set.is_random()) { 1 } else { count };
-    let source = match set {
-        Some(set) => TaskSetSource::Fixed(Arc::new(set)),
-        None => TaskSetSource::Drawn(Box::new(recipe.workload.clone())),
-    };
-    let tokenizer = recipe.tokenizer();
-    let trial = |number: u64| -> Result<Case> {
-        let seed = trial_seed(recipe.seed, number);
-        let set = source.set(seed)?;
-        let horizon = Time((Scale::of(&tokenizer, &set.system()).unit * TRIAL_LENGTH) as u64);
-        Ok(Case { set: (*set).clone(), seed, horizon })
-    };
-    (0..u64::from(count)).map(trial).collect()
-}
-
-/// Length of a trial, in median wcets.
-const TRIAL_LENGTH: f64 = 1_000.0;
 
 fn text(output: &Path, verdict: &TrainingVerdict, first: Option<&Case>) -> String {
     let mut text = String::new();

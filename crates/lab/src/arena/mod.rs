@@ -5,6 +5,7 @@
 //! set as their unit, because the jobs of one set are not independent.
 
 pub mod cases;
+pub mod json;
 pub mod page;
 mod results;
 pub mod scenario;
@@ -13,10 +14,11 @@ pub mod shape;
 pub mod traces;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use temponet_oracle::{STEPS_PER_SECOND, optimum};
 use temponet_sim::generate::GenerateError;
 use temponet_sim::{Release, SimError, Unobserved, Workload, simulate};
-use temponet_task::{Aim, Costs, Scheduler};
+use temponet_task::{Aim, Costs, Scheduler, cancel};
 
 pub use cases::Case;
 pub use results::{
@@ -59,7 +61,7 @@ pub enum ArenaError {
 }
 
 /// Result of one scheduler on one run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Score by the scenario's goal, 0 to 1.
     pub score: f64,
@@ -161,18 +163,59 @@ pub fn run(plan: &ArenaPlan, progress: &Progress) -> Result<ArenaResults, ArenaE
 
 fn run_scenario(plan: &ArenaPlan, scenario: &Scenario, progress: &Progress) -> Result<ScenarioResult, ArenaError> {
     progress.say(&scenario.name);
-    let cannot_draw = |error| ArenaError::Generate(scenario.name.clone(), error);
-    let cases = scenario.cases(plan.quick).map_err(cannot_draw)?;
+    let cases = cases_of(plan, scenario)?;
     // The optimum comes first because it takes longest; short work at the end keeps all threads busy.
     let names = plan.schedulers.iter().map(|name| Some(name.as_str()));
-    let contenders = [None].into_iter().chain(names).map(|contender| {
+    let contenders: Vec<Option<&str>> = [None].into_iter().chain(names).collect();
+    Ok(join(scenario.clone(), run_parts(plan, scenario, &cases, &contenders, progress)?))
+}
+
+fn cases_of(plan: &ArenaPlan, scenario: &Scenario) -> Result<Vec<Case>, ArenaError> {
+    scenario.cases(plan.quick).map_err(|error| ArenaError::Generate(scenario.name.clone(), error))
+}
+
+/// Result of one scheduler, or of the optimum, on the runs of a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArenaPart {
+    /// Name of the scheduler; `None` for the optimum.
+    scheduler: Option<String>,
+    /// Name in results.
+    label: String,
+    /// Number of runs of the scenario.
+    sets: usize,
+    /// Numbers of the runs that the scheduler made.
+    runs: Vec<usize>,
+    scores: Vec<Score>,
+    /// Bounds on the greatest score of each run.
+    ranges: Vec<OptimumRange>,
+    /// Reason why the scheduler does not apply.
+    refused: Option<String>,
+}
+
+/// Runs one scheduler of the plan, or the optimum for `None`, on one scenario. [`join`] puts the parts of a scenario together.
+pub fn run_part(plan: &ArenaPlan, scenario: &Scenario, scheduler: Option<&str>) -> Result<ArenaPart, ArenaError> {
+    let cases = cases_of(plan, scenario)?;
+    let mut parts = run_parts(plan, scenario, &cases, &[scheduler], &Progress::steps(cases.len() as u64))?;
+    Ok(parts.remove(0))
+}
+
+/// Runs some contenders, of which `None` is the optimum, in parallel.
+fn run_parts(
+    plan: &ArenaPlan,
+    scenario: &Scenario,
+    cases: &[Case],
+    contenders: &[Option<&str>],
+    progress: &Progress,
+) -> Result<Vec<ArenaPart>, ArenaError> {
+    let contenders = contenders.iter().map(|contender| {
         let runs = contender.map_or_else(|| (0..cases.len()).collect(), |name| plan.runs_of(name, cases.len()));
-        (contender, runs)
+        (*contender, runs)
     });
     let contenders: Vec<(Option<&str>, Vec<usize>)> = contenders.collect();
     let cells: Vec<(Option<&str>, &Case)> =
         contenders.iter().flat_map(|(contender, runs)| runs.iter().map(|run| (*contender, &cases[*run]))).collect();
     let one = |(contender, case): &(Option<&str>, &Case)| -> Result<CellResult, ArenaError> {
+        cancel::checkpoint();
         let found = match contender {
             None => CellResult::Possible(possible(scenario.goal, scenario.oracle_seconds, case)),
             Some(name) => {
@@ -188,10 +231,9 @@ fn run_scenario(plan: &ArenaPlan, scenario: &Scenario, progress: &Progress) -> R
         Ok(found)
     };
     let found: Vec<CellResult> = cells.par_iter().map(one).collect::<Result<_, _>>()?;
-    let (mut ranges, mut rows, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
     let mut found = found.into_iter();
-    for (contender, runs) in contenders {
-        let (mut scores, mut refused) = (Vec::new(), None);
+    let part = |(contender, runs): (Option<&str>, Vec<usize>)| {
+        let (mut scores, mut ranges, mut refused) = (Vec::new(), Vec::new(), None);
         for found in found.by_ref().take(runs.len()) {
             match found {
                 CellResult::Score(score) => scores.push(score),
@@ -199,15 +241,27 @@ fn run_scenario(plan: &ArenaPlan, scenario: &Scenario, progress: &Progress) -> R
                 CellResult::Possible(range) => ranges.push(range),
             }
         }
-        match (contender, refused) {
-            (None, _) => {}
-            (Some(name), None) => {
-                rows.push(ArenaRow { spec: name.into(), label: plan.roster.label(name), runs, scores });
+        let label = contender.map_or(String::new(), |name| plan.roster.label(name));
+        let scheduler = contender.map(String::from);
+        ArenaPart { scheduler, label, sets: cases.len(), runs, scores, ranges, refused }
+    };
+    Ok(contenders.into_iter().map(part).collect())
+}
+
+/// Puts the parts of a scenario together.
+pub fn join(scenario: Scenario, parts: Vec<ArenaPart>) -> ScenarioResult {
+    let (mut ranges, mut rows, mut skipped, mut sets) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    for part in parts {
+        sets = part.sets;
+        match (part.scheduler, part.refused) {
+            (None, _) => ranges = part.ranges,
+            (Some(spec), None) => {
+                rows.push(ArenaRow { spec, label: part.label, runs: part.runs, scores: part.scores });
             }
-            (Some(name), Some(why)) => skipped.push((name.into(), why)),
+            (Some(name), Some(why)) => skipped.push((name, why)),
         }
     }
-    Ok(ScenarioResult::new(scenario.clone(), cases.len(), rows, skipped, ranges))
+    ScenarioResult::new(scenario, sets, rows, skipped, ranges)
 }
 
 #[cfg(test)]

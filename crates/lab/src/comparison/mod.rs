@@ -4,6 +4,7 @@
 //! page.
 
 mod conclusion;
+pub mod json;
 pub mod report;
 
 use rayon::prelude::*;
@@ -11,6 +12,7 @@ use temponet_sched::SpecError;
 use temponet_sched::shield::Role;
 pub use temponet_sim::ranking;
 use temponet_sim::{Histogram, Metrics, Recorder, SimError, Unobserved, simulate};
+use temponet_task::cancel;
 use temponet_task::{Costs, Goal, Measure, Scheduler, TaskSet, Time};
 
 use crate::clairvoyant::{Clairvoyant, OptimumRange, clairvoyant};
@@ -162,6 +164,7 @@ pub fn compare(plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, 
 }
 
 fn run_one(plan: &ComparisonPlan, spec: &str, run: u64, progress: &Progress) -> Result<ComparisonRow, CompareError> {
+    cancel::checkpoint();
     progress.say(spec);
     let seed = plan.seed.wrapping_add(run);
     let mut scheduler = plan.roster.build(spec)?;

@@ -1,7 +1,8 @@
 //! The explanation of one decision of the learned scheduler, found in a run, and its page.
 
 use super::ModelRun;
-use super::diagnostics::{AttentionMap, Explanation, explain};
+use super::diagnostics::{AttentionMap, Explanation, KeptLine, explain};
+use crate::guarantee::Guaranteed;
 use temponet_sched::global_edf;
 use temponet_sched::shield::{Guarantee, Role};
 use temponet_sim::{Engine, SimError, Unobserved};
@@ -75,6 +76,69 @@ fn first_kept(view: &SystemView<'_>, guarantee: &Guarantee, core: usize) -> Opti
 fn name(view: &SystemView<'_>, id: Option<JobId>) -> Option<String> {
     let job = view.job(id?);
     Some(format!("{}#{}", view.task_of(job).name, job.number))
+}
+
+fn cores(jobs: &[Option<String>]) -> String {
+    jobs.iter().map(|job| job.as_deref().unwrap_or("idle")).collect::<Vec<_>>().join(", ")
+}
+
+/// States what the shield guarantees, and the guaranteed jobs that cores keep time for.
+fn guarantee(decision: &ExplainedDecision, guaranteed: &Guaranteed<'_>) -> String {
+    let kept =
+        decision.kept.iter().enumerate().filter_map(|(core, job)| Some(format!("core {core} for {}", job.as_ref()?)));
+    let kept = kept.collect::<Vec<_>>().join(", ");
+    let kept = if kept.is_empty() { kept } else { format!(" Time is kept on {kept}.") };
+    format!(" The shield {}.{kept}", guaranteed.sentence())
+}
+
+/// Describes the decision in a few sentences. `guaranteed` is `None` without a shield.
+pub fn facts(decision: &ExplainedDecision, guaranteed: Option<&Guaranteed<'_>>) -> String {
+    let ExplainedDecision { network, done, wanted, edf, .. } = decision;
+    let shield = match done == wanted {
+        _ if guaranteed.is_none() => "and no shield was asked".to_string(),
+        true => "which the shield let pass".to_string(),
+        false => format!("but the shield ran {}", cores(done)),
+    };
+    let same = if edf == wanted {
+        "EDF would have done the same".into()
+    } else {
+        format!("EDF would have run {}", cores(edf))
+    };
+    let idling = match network.idle_q {
+        None => "It never idles".into(),
+        Some(idle_q) => format!("Idling was worth {idle_q:.4}"),
+    };
+    let stayed = |kept: &KeptLine| {
+        let name = |(task, job): &(String, u64)| format!("{task}#{job}");
+        format!(
+            " {} kept its core from {}, whose Q is {:.4} more: moving would have wasted {}, so that staying was worth {:.4}.",
+            name(&kept.job),
+            name(&kept.instead_of),
+            kept.lacked,
+            Time(kept.cost_ns),
+            kept.worth
+        )
+    };
+    let staying: String = network.kept.iter().map(stayed).collect();
+    let guarantee = guaranteed.map_or(String::new(), |guaranteed| guarantee(decision, guaranteed));
+    format!(
+        "At {} the network wanted {}, {shield}. {same}. {idling}.{staying}{guarantee} Attention entropy by layer: {} bits; alignment {:.0}%.",
+        Time(network.now_ns),
+        cores(wanted),
+        network.entropy_bits.iter().map(|bits| format!("{bits:.2}")).collect::<Vec<_>>().join(", "),
+        100.0 * network.alignment
+    )
+}
+
+/// Returns the decision as a JSON object. `guaranteed` is `None` without a shield.
+pub fn json(set: &TaskSet, decision: &ExplainedDecision, guaranteed: Option<&Guaranteed<'_>>) -> serde_json::Value {
+    let ExplainedDecision { network, done, wanted, edf, kept } = decision;
+    let kept = guaranteed.map(|_| kept);
+    serde_json::json!({
+        "task_set": set.name, "decision": network, "done": done, "wanted": wanted, "edf": edf,
+        "shield": guaranteed.is_some(), "shield_changed_it": done != wanted,
+        "guarantee": guaranteed.map(Guaranteed::json), "kept": kept,
+    })
 }
 
 /// Returns the page: the ready jobs, and the attention of every head as a heat map.

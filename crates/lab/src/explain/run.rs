@@ -1,10 +1,15 @@
 //! The explanation of all decisions of the learned scheduler in a run, and its page.
 
 use super::ModelRun;
-use super::diagnostics::{ENTROPY_STEP, HeatMapCell, REMAINING_BINS, RunDiagnostics, RunReport};
+use super::diagnostics::{
+    Agreement, Distribution, ENTROPY_STEP, HeatMapCell, REMAINING_BINS, RunDiagnostics, RunReport, Spread,
+};
+use temponet::Model;
 use temponet::stages::Tokenizer;
 use temponet_sim::{Engine, SimError, Unobserved};
-use temponet_task::{Assignment, Scheduler, TaskSet};
+use temponet_task::cancel;
+use temponet_task::wording::grouped;
+use temponet_task::{Assignment, Scheduler, TaskSet, Time};
 
 use temponet_page::charts::{Grid, histogram};
 use temponet_page::fragment::{figure, figures, folded, scrolling};
@@ -13,6 +18,27 @@ use temponet_page::{HtmlCell, HtmlTable, Page};
 
 /// Schedulers with which the network's choices are compared, by name.
 pub type Others<'a> = [(&'a str, Box<dyn Scheduler>)];
+
+/// Names of these schedulers in `temponet explain --run`.
+pub const COMPARED: [&str; 2] = ["edf", "srpt"];
+
+/// Factor by which the default horizon is shorter than in other commands, because inspecting a decision is slow.
+pub const SHORTER: u64 = 10;
+
+/// Returns the explanation of a run as a JSON object.
+pub fn json(
+    set: &TaskSet,
+    seed: u64,
+    horizon: Time,
+    model: &Model,
+    has_shield: bool,
+    run: &RunReport,
+) -> serde_json::Value {
+    serde_json::json!({
+        "task_set": set.name, "horizon_ns": horizon.0, "seed": seed, "provenance": model.provenance(),
+        "untrained": model.is_untrained(), "shield": has_shield, "run": run,
+    })
+}
 
 /// Runs to the horizon and gathers what the model alone would choose at every decision on the way.
 pub fn explain_run(run: ModelRun<'_>, others: &mut Others<'_>) -> Result<RunReport, SimError> {
@@ -29,6 +55,7 @@ pub fn explain_run(run: ModelRun<'_>, others: &mut Others<'_>) -> Result<RunRepo
     let (mut done, mut wanted) = (Assignment::default(), Assignment::default());
     let mut theirs: Vec<Assignment> = names.iter().map(|_| Assignment::default()).collect();
     while engine.advance(&mut Unobserved) {
+        cancel::checkpoint();
         let view = engine.view();
         done.reset(set.cores);
         scheduler.decide(&view, &mut done);
@@ -42,6 +69,40 @@ pub fn explain_run(run: ModelRun<'_>, others: &mut Others<'_>) -> Result<RunRepo
         engine.apply(&done, &mut Unobserved)?;
     }
     Ok(diagnostics.report())
+}
+
+/// Returns the findings of a run as pairs of name and value.
+pub fn lines(run: &RunReport, model: &str) -> Vec<(String, String)> {
+    let spread = |spread: &Spread| format!("{:.3} ± {:.3} bits", spread.mean, spread.deviation);
+    let share = |share: f64| format!("{:.1}%", 100.0 * share);
+    let agreement =
+        |of: &Agreement| format!("{} of decisions, {} of contested ones", share(of.all), share(of.contested));
+    let correlation = |of: Option<f64>| of.map_or("– (one of them never varies)".into(), |r| format!("{r:.3}"));
+    let quantiles = |of: &Distribution| {
+        let value = |(at, q): &(f64, f32)| format!("p{:.0} {q:.4}", 100.0 * at);
+        of.quantiles.iter().map(value).collect::<Vec<_>>().join(", ")
+    };
+    let mut lines = vec![
+        ("model".to_string(), model.to_string()),
+        ("decisions".into(), grouped(run.decisions)),
+        ("more ready jobs than cores in".into(), grouped(run.contested)),
+        ("alignment".into(), share(run.alignment)),
+    ];
+    lines.extend(run.top_k_alignment.iter().map(|top| (format!("top-{} alignment", top.k), share(top.alignment))));
+    let layers = run.entropy_bits.iter().enumerate();
+    lines.extend(layers.map(|(layer, of)| (format!("attention entropy, layer {}", layer + 1), spread(of))));
+    lines.extend([
+        ("of the decision token".into(), spread(&run.decision_entropy_bits)),
+        ("attention and criticality, r".into(), correlation(run.attention_criticality)),
+        ("attention and urgency, r".into(), correlation(run.attention_urgency)),
+        (format!("Q of {} chosen", grouped(run.q_chosen.count)), quantiles(&run.q_chosen)),
+        (format!("Q of {} others", grouped(run.q_others.count)), quantiles(&run.q_others)),
+        (format!("rule {:.2}/(s+1) + {:.2}/(c+1)", run.rule.alpha, run.rule.beta), agreement(&run.rule.agreement)),
+    ]);
+    lines.extend(
+        run.agreement.iter().map(|named| (format!("same as {}", named.scheduler), agreement(&named.agreement))),
+    );
+    lines
 }
 
 /// Returns the page: `lines` of names and values, the heat map of the chosen jobs, and the distributions.

@@ -5,6 +5,8 @@ mod page;
 #[cfg(feature = "parquet")]
 mod parquet;
 
+use std::collections::BTreeMap;
+
 use temponet_oracle::STEPS_PER_SECOND;
 use temponet_sim::generate::{GenerateError, Spec, generate};
 use temponet_sim::{Unobserved, simulate};
@@ -20,6 +22,12 @@ use temponet_page::svg::Svg;
 pub use page::page;
 #[cfg(feature = "parquet")]
 pub use parquet::parquet;
+
+/// Indices of the schedulers that apply, by number of cores.
+pub type Applicable = BTreeMap<usize, Vec<usize>>;
+
+/// A scheduler that does not apply to a number of cores: cores, name and reason.
+pub type Refused = (usize, String, String);
 
 /// What to run in a sweep.
 #[derive(Clone, Debug)]
@@ -102,6 +110,34 @@ impl SweepPlan {
             }
         }
         Ok(refused)
+    }
+
+    /// Returns the indices of the applicable schedulers by number of cores, and the others: cores, name and reason.
+    pub fn applicable(&self) -> Result<(Applicable, Vec<Refused>), SweepError> {
+        let (mut applicable, mut all_refused) = (BTreeMap::new(), Vec::new());
+        for cores in self.core_counts() {
+            let refused = self.inapplicable(cores)?;
+            let left = (0..self.schedulers.len()).filter(|index| refused.iter().all(|(refused, _)| refused != index));
+            applicable.insert(cores, left.collect());
+            all_refused.extend(refused.into_iter().map(|(index, why)| (cores, self.schedulers[index].clone(), why)));
+        }
+        Ok((applicable, all_refused))
+    }
+
+    /// Returns the summary of the rows as a JSON object: a curve for each scheduler.
+    pub fn json(&self, summary: &[Vec<PointSummary>]) -> serde_json::Value {
+        let point = |(point, summary): (&SweepPoint, &PointSummary)| {
+            serde_json::json!({
+                "load": point.load, "cores": point.spec.cores, "tasks": point.spec.tasks,
+                "sets": summary.sets, "acceptance": summary.acceptance(), "compliance": summary.compliance(),
+            })
+        };
+        let curve = |(name, points): (&String, &Vec<PointSummary>)| {
+            let there = self.points.iter().zip(points).filter(|(_, summary)| summary.sets > 0);
+            serde_json::json!({ "scheduler": name, "points": there.map(point).collect::<Vec<_>>() })
+        };
+        let curves: Vec<_> = self.names().iter().zip(summary).map(curve).collect();
+        serde_json::json!({ "seed": self.seed, "curves": curves })
     }
 
     /// Returns the numbers of cores, in ascending order.

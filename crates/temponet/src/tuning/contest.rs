@@ -12,6 +12,7 @@ use std::sync::Arc;
 use temponet_sched::shield::Shield;
 use temponet_sim::ranking;
 use temponet_sim::{Count, End, Engine, MOST_READY, Metrics, Observer, WindowCounter};
+use temponet_task::cancel;
 use temponet_task::{Assignment, Goal, Job, Scheduler, System, SystemView, Task, TaskSet, Time};
 
 use super::candidates::Candidate;
@@ -80,6 +81,7 @@ impl<'a> Contestant<'a> {
         let end = course.end(self.blocks.closed);
         let most = self.scheduler.most_ready().min(MOST_READY);
         while self.engine.now() < end {
+            cancel::checkpoint();
             if !self.engine.advance(&mut self.blocks) {
                 break;
             }

@@ -3,28 +3,28 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
-use temponet_formats::read_bytes;
+use temponet_formats::{LoadError, read_bytes};
 use temponet_train::Recipe;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::paths;
+/// Reads and checks a recipe file.
+pub fn read(path: &Path) -> Result<Recipe, LoadError> {
+    let fail = |message: String| LoadError { file: path.display().to_string(), line: None, message };
+    let bytes = read_bytes(path).map_err(|error| fail(format!("cannot be read: {error}")))?;
+    parse(&String::from_utf8(bytes).map_err(|_| fail("is not UTF-8 text".into()))?, path)
+}
 
-/// Reads and checks a recipe.
-pub fn read(path: &Path) -> Result<Recipe> {
-    paths::reads(path)?;
-    let bytes = read_bytes(path).map_err(|error| anyhow!("{}: cannot be read: {error}", path.display()))?;
-    let text = String::from_utf8(bytes).map_err(|_| anyhow!("{}: is not UTF-8 text", path.display()))?;
+/// Reads and checks the text of a recipe. Messages name it `origin`.
+pub fn parse(text: &str, origin: &Path) -> Result<Recipe, LoadError> {
     let in_line = |at: Option<usize>, message: &str| {
         let line = at.map(|at| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count());
-        let place = line.map(|line| format!(":{line}")).unwrap_or_default();
-        anyhow!("{}{place}: {}", path.display(), message.replace('\n', " "))
+        LoadError { file: origin.display().to_string(), line, message: message.replace('\n', " ") }
     };
     let recipe: Recipe =
-        toml::from_str(&text).map_err(|error| in_line(error.span().map(|span| span.start), error.message()))?;
+        toml::from_str(text).map_err(|error| in_line(error.span().map(|span| span.start), error.message()))?;
     match recipe.problem() {
-        Some(problem) => bail!(in_line(place_of(&text, &problem), &problem)),
+        Some(problem) => Err(in_line(place_of(text, &problem), &problem)),
         None => Ok(recipe),
     }
 }

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 use temponet_analysis::Outcome;
-use temponet_lab::overload::{Survival, Survivals};
 
 use super::Analysis;
 use crate::guarantee::Guaranteed;
+use crate::overload::{Survival, Survivals};
 
+/// Returns the analysis as a JSON object, with the notes on an imported file.
 pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
     let set = &analysis.set;
     let overloaded = analysis.worst_case.as_ref().ok().and_then(|worst_case| worst_case.is_overloaded());

@@ -1,15 +1,16 @@
-//! A comparison as a JSON object.
+//! A comparison, and a single run, as JSON objects: what `--json` prints and what the Python package shows.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use temponet_lab::clairvoyant::{Clairvoyant, OptimumRange};
-use temponet_lab::comparison::{Comparison, ComparisonPlan, ComparisonRow};
 use temponet_sim::Histogram;
 use temponet_task::Measure;
 
+use super::{Comparison, ComparisonPlan, ComparisonRow};
+use crate::clairvoyant::{Clairvoyant, OptimumRange};
 use crate::guarantee::{Guaranteed, JsonGuarantee};
 
+/// A comparison.
 #[derive(Serialize)]
 pub struct JsonReport<'a> {
     task_set: &'a str,
@@ -48,7 +49,7 @@ struct JsonCosts {
 
 /// Clairvoyant optimum, summed over the runs. `met`, `value` and `critical_met` are null where they are not exact.
 #[derive(Serialize)]
-struct JsonClairvoyant {
+pub struct JsonClairvoyant {
     exact: bool,
     released: u64,
     met: Option<u64>,
@@ -137,6 +138,36 @@ pub struct JsonRow<'a> {
     tasks: Vec<JsonTask<'a>>,
 }
 
+/// A single run: the run and the figures of the scheduler, as in a comparison.
+#[derive(Serialize)]
+pub struct JsonRun<'a> {
+    task_set: &'a str,
+    cores: usize,
+    horizon_ns: u64,
+    on_miss: &'static str,
+    seed: u64,
+    /// Information in the file of another tool that the task set does not represent.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
+    #[serde(flatten)]
+    row: JsonRow<'a>,
+}
+
+impl<'a> JsonRun<'a> {
+    /// Returns the report of the first run of a plan, with the notes on an imported file.
+    pub fn of(row: &'a ComparisonRow, plan: &'a ComparisonPlan, notes: &'a [String]) -> JsonRun<'a> {
+        JsonRun {
+            task_set: &plan.set.name,
+            cores: plan.set.cores,
+            horizon_ns: plan.horizon.0,
+            on_miss: plan.set.on_miss.name(),
+            seed: plan.seed,
+            notes,
+            row: JsonRow::of(row, plan, None),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct JsonLevel {
     criticality: usize,
@@ -164,6 +195,7 @@ struct JsonTask<'a> {
 }
 
 impl<'a> JsonReport<'a> {
+    /// Returns the report of a comparison, with the notes on an imported file.
     pub fn of(comparison: &'a Comparison, notes: &'a [String]) -> JsonReport<'a> {
         let plan = &comparison.plan;
         let guaranteed = comparison.shield.clone().map(|role| Guaranteed::with(&plan.set, role));
@@ -193,6 +225,7 @@ impl<'a> JsonReport<'a> {
 }
 
 impl<'a> JsonRow<'a> {
+    /// Returns the figures of a row of this plan.
     pub fn of(row: &'a ComparisonRow, plan: &'a ComparisonPlan, of_optimum: Option<f64>) -> JsonRow<'a> {
         let metrics = &row.metrics;
         let latency = |histogram: &Histogram| JsonLatency {

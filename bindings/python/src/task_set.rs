@@ -1,0 +1,279 @@
+//! Task sets: read, drawn, changed and written.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use serde::Deserialize;
+use temponet_formats::builtin::{self, Builtin};
+use temponet_formats::{Format, Loaded};
+use temponet_lab::drawing::{self, SetShape, draw};
+use temponet_lab::horizon::default_horizon;
+use temponet_sim::generate::text;
+use temponet_task::wording::did_you_mean;
+use temponet_task::{OnMiss, Time};
+
+use crate::errors;
+
+/// A task set that does not change.
+#[pyclass(frozen, module = "temponet._temponet")]
+pub struct TaskSet {
+    /// The set.
+    pub set: Arc<temponet_task::TaskSet>,
+    /// Statements of another tool's file that the set does not represent.
+    pub notes: Vec<String>,
+    warnings: Vec<String>,
+}
+
+fn format(name: &str) -> PyResult<Format> {
+    let known = [("toml", Format::Toml), ("json", Format::Json), ("csv", Format::Csv), ("xml", Format::SimSo)];
+    let found = known.iter().find(|(known, _)| *known == name);
+    found
+        .map(|(_, format)| *format)
+        .ok_or_else(|| errors::input(format!("format {name:?} is none of toml, json, csv, xml")))
+}
+
+impl TaskSet {
+    /// A set without notes.
+    pub fn of(set: temponet_task::TaskSet) -> TaskSet {
+        TaskSet { set: Arc::new(set), notes: Vec::new(), warnings: Vec::new() }
+    }
+
+    fn loaded(loaded: Loaded) -> TaskSet {
+        TaskSet { set: Arc::new(loaded.set), notes: loaded.notes, warnings: loaded.warnings }
+    }
+}
+
+#[pymethods]
+impl TaskSet {
+    /// Reads a file, or a built-in set where no file has that name.
+    #[staticmethod]
+    fn load(name: &str) -> PyResult<TaskSet> {
+        let path = Path::new(name);
+        let loaded = match Builtin::find(name) {
+            Some(set) if !path.exists() => set.load(),
+            None if !path.exists() && path.extension().is_none() => {
+                let hint = did_you_mean(name, builtin::ALL.iter().map(|set| set.name));
+                return Err(errors::input(format!("there is no file and no built-in set {name:?}{hint}")));
+            }
+            _ => temponet_formats::load(path),
+        };
+        loaded.map(TaskSet::loaded).map_err(|error| errors::file(&error))
+    }
+
+    /// Reads a text of a format. Messages name it `origin`, whose stem names the set.
+    #[staticmethod]
+    fn parse(text: &str, kind: &str, origin: &str) -> PyResult<TaskSet> {
+        let loaded = temponet_formats::parse(text, format(kind)?, Path::new(origin));
+        loaded.map(TaskSet::loaded).map_err(|error| errors::file(&error))
+    }
+
+    /// The set as the text of a format.
+    fn write(&self, kind: &str) -> PyResult<String> {
+        temponet_formats::write(&self.set, format(kind)?).map_err(errors::input)
+    }
+
+    /// The set with other settings of the machine; times are in nanoseconds.
+    #[pyo3(signature = (*, name = None, cores = None, on_miss = None, switch_cost = None, migration_cost = None, decision_cost = None))]
+    fn replaced(
+        &self,
+        name: Option<String>,
+        cores: Option<usize>,
+        on_miss: Option<&str>,
+        switch_cost: Option<u64>,
+        migration_cost: Option<u64>,
+        decision_cost: Option<u64>,
+    ) -> PyResult<TaskSet> {
+        let mut set = (*self.set).clone();
+        set.name = name.unwrap_or(set.name);
+        set.cores = cores.unwrap_or(set.cores);
+        if !(1..=4096).contains(&set.cores) {
+            return Err(errors::input(format!("cores = {} is not from 1 to 4096", set.cores)));
+        }
+        if let Some(rule) = on_miss {
+            let found = OnMiss::from_name(rule);
+            set.on_miss =
+                found.ok_or_else(|| errors::input(format!("on_miss = {rule:?} is none of abort, continue")))?;
+        }
+        set.costs.context_switch = switch_cost.map_or(set.costs.context_switch, Time);
+        set.costs.migration = migration_cost.map_or(set.costs.migration, Time);
+        set.costs.decision = decision_cost.map_or(set.costs.decision, Time);
+        Ok(TaskSet { set: Arc::new(set), notes: self.notes.clone(), warnings: self.warnings.clone() })
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.set.name
+    }
+
+    #[getter]
+    fn description(&self) -> &str {
+        &self.set.description
+    }
+
+    #[getter]
+    fn cores(&self) -> usize {
+        self.set.cores
+    }
+
+    #[getter]
+    fn on_miss(&self) -> &'static str {
+        self.set.on_miss.name()
+    }
+
+    #[getter]
+    fn task_names(&self) -> Vec<String> {
+        self.set.tasks.iter().map(|task| task.name.clone()).collect()
+    }
+
+    #[getter]
+    fn utilization(&self) -> f64 {
+        self.set.utilization()
+    }
+
+    #[getter]
+    fn mean_utilization(&self) -> f64 {
+        self.set.mean_utilization()
+    }
+
+    #[getter]
+    fn hyperperiod(&self) -> Option<u64> {
+        self.set.hyperperiod().map(|time| time.0)
+    }
+
+    #[getter]
+    fn is_random(&self) -> bool {
+        self.set.is_random()
+    }
+
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
+    /// Length of a run if none is given, in nanoseconds.
+    fn default_horizon(&self) -> u64 {
+        default_horizon(&self.set).0
+    }
+
+    fn __eq__(&self, other: &TaskSet) -> bool {
+        self.set == other.set
+    }
+}
+
+/// Options of random sets, as `temponet generate` has them; rules are texts.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Shape {
+    method: String,
+    periods: Option<String>,
+    wcets: Option<String>,
+    deadlines: String,
+    bcet: f64,
+    critical: Option<f64>,
+    critical_factor: f64,
+    values: (f64, f64),
+    granularity: String,
+}
+
+impl Default for Shape {
+    fn default() -> Shape {
+        Shape {
+            method: "randfixedsum".into(),
+            periods: None,
+            wcets: None,
+            deadlines: "implicit".into(),
+            bcet: 1.0,
+            critical: None,
+            critical_factor: 1.0,
+            values: (1.0, 1.0),
+            granularity: "1us".into(),
+        }
+    }
+}
+
+impl Shape {
+    /// Reads the options from a JSON object.
+    pub fn parse(json: &str) -> PyResult<SetShape> {
+        let shape: Shape = serde_json::from_str(json).map_err(errors::input)?;
+        let wrong = |name: &str, value: &str, why: String| errors::input(format!("{name} = {value:?}: {why}"));
+        let rule = |name: &str, value: &Option<String>| {
+            value.as_ref().map(|value| text::rule(value).map_err(|why| wrong(name, value, why))).transpose()
+        };
+        for (name, value) in [("bcet", shape.bcet), ("critical", shape.critical.unwrap_or(0.0))] {
+            if !(0.0..=1.0).contains(&value) {
+                return Err(errors::input(format!("{name} = {value} is not from 0 to 1")));
+            }
+        }
+        if !(1.0..=1e6).contains(&shape.critical_factor) {
+            return Err(errors::input(format!("critical_factor = {} is not from 1 to 1000000", shape.critical_factor)));
+        }
+        let (low, high) = shape.values;
+        let values =
+            text::range(&format!("{low},{high}")).map_err(|why| wrong("values", &format!("{low},{high}"), why))?;
+        Ok(SetShape {
+            method: text::method(&shape.method).map_err(|why| wrong("method", &shape.method, why))?,
+            periods: rule("periods", &shape.periods)?,
+            wcets: rule("wcets", &shape.wcets)?,
+            deadlines: text::deadlines(&shape.deadlines).map_err(|why| wrong("deadlines", &shape.deadlines, why))?,
+            bcet: shape.bcet,
+            critical: shape.critical,
+            critical_factor: shape.critical_factor,
+            values,
+            granularity: text::positive_time(&shape.granularity)
+                .map_err(|why| wrong("granularity", &shape.granularity, why))?,
+        })
+    }
+}
+
+/// Draws a random set, the same as `temponet generate` with these options.
+#[pyfunction]
+#[pyo3(signature = (tasks, utilization, cores, seed, shape, variety))]
+pub fn generate(
+    py: Python<'_>,
+    tasks: Option<usize>,
+    utilization: f64,
+    cores: usize,
+    seed: u64,
+    shape: &str,
+    variety: Option<&str>,
+) -> PyResult<TaskSet> {
+    let shape = Shape::parse(shape)?;
+    if !(utilization > 0.0 && utilization.is_finite()) {
+        return Err(errors::input(format!("utilization = {utilization} is not a number greater than zero")));
+    }
+    for (name, value, most) in [("tasks", tasks.unwrap_or(1), 100_000), ("cores", cores, 4096)] {
+        if !(1..=most).contains(&value) {
+            return Err(errors::input(format!("{name} = {value} is not from 1 to {most}")));
+        }
+    }
+    let variety = variety.map(drawing::variety).transpose();
+    let variety = variety.map_err(|why| errors::input(format!("variety: {why}")))?;
+    let spec = shape.spec(tasks, cores, utilization).map_err(errors::input)?;
+    let drawn = crate::calls::interruptible(py, || draw(&spec, variety.as_ref(), seed))?;
+    drawn.map(TaskSet::of).map_err(errors::input)
+}
+
+/// Names, descriptions and sources of the built-in sets.
+#[pyfunction]
+pub fn sets() -> PyResult<Vec<(String, String, String)>> {
+    let row = |set: &Builtin| -> PyResult<_> {
+        let loaded = set.load().map_err(|error| errors::file(&error))?;
+        Ok((set.name.to_string(), loaded.set.description, set.source()))
+    };
+    builtin::ALL.iter().map(row).collect()
+}
+
+/// Nanoseconds of a time that is written with a unit, such as `500ms`.
+#[pyfunction]
+pub fn time(written: &str) -> PyResult<u64> {
+    text::time(written).map(|time| time.0).map_err(|why| errors::input(format!("{written:?}: {why}")))
+}
+
+/// Longest time that an input may state, in nanoseconds.
+pub const LONGEST: u64 = Time::MAX_INPUT.0;

@@ -1,0 +1,126 @@
+//! What can be proved about a task set: the tests, response times and proofs behind `temponet analyze`, and its verdict.
+
+pub mod json;
+
+use temponet_analysis::{NotAnalyzable, Outcome, PriorityRule, ResponseTimes, TESTS, Test, WorstCase, response_times};
+use temponet_sched::{LARGEST_SCALING, Proof, Scaling, proofs, scalings};
+use temponet_task::TaskSet;
+use temponet_task::wording::counted;
+
+use crate::comparison::listed;
+use crate::overload::Survivals;
+use crate::progress::Progress;
+use crate::stats::percent;
+
+/// Results of the analysis.
+pub struct Analysis {
+    /// Task set.
+    pub set: TaskSet,
+    /// Worst case of the set, or the reason why it is not analyzable.
+    pub worst_case: Result<WorstCase, NotAnalyzable>,
+    /// Tests that concern the set, with their results.
+    pub tests: Vec<(&'static Test, Outcome)>,
+    /// Response times by priority rule; on one core only.
+    pub responses: Vec<(PriorityRule, ResponseTimes)>,
+    /// Schedulers that are proved to meet every deadline.
+    pub proofs: Vec<Proof>,
+    /// Greatest factor on the execution times for which each scheduler is proved.
+    pub scalings: Vec<Scaling>,
+    /// Overload that each scheduler survives; none if no simulation was wanted.
+    pub survivals: Option<Survivals>,
+}
+
+impl Analysis {
+    /// Analyzes a set.
+    pub fn of(set: TaskSet, survivals: Option<Survivals>) -> Analysis {
+        let progress = Progress::busy("analysis");
+        let worst_case = WorstCase::of(&set);
+        let (mut tests, mut responses) = (Vec::new(), Vec::new());
+        if let Ok(worst_case) = &worst_case {
+            let concerned = TESTS.iter().filter(|test| (test.concerns)(&set));
+            for test in concerned {
+                progress.say(test.name);
+                tests.push((test, (test.run)(&set, worst_case)));
+            }
+            progress.say("response times");
+            let has_priorities = set.tasks.iter().any(|task| task.priority.is_some());
+            let policies = [PriorityRule::RateMonotonic, PriorityRule::DeadlineMonotonic, PriorityRule::Given];
+            let asked = policies.into_iter().filter(|rule| *rule != PriorityRule::Given || has_priorities);
+            responses.extend(asked.filter(|_| set.cores == 1).map(|rule| (rule, response_times(worst_case, rule))));
+        }
+        progress.say("proofs");
+        let proofs = proofs(&set);
+        progress.say("longer execution times");
+        let scalings = scalings(&set);
+        Analysis { set, worst_case, tests, responses, proofs, scalings, survivals }
+    }
+
+    /// Returns the conclusion in one sentence.
+    pub fn verdict(&self) -> String {
+        let worst_case = match &self.worst_case {
+            Ok(worst_case) => worst_case,
+            Err(why) => return format!("Not analysable: {why}."),
+        };
+        let (cores, utilization) = (counted(self.set.cores, "core"), worst_case.utilization());
+        let best = self.scalings.first();
+        let shrunk = best.filter(|best| best.factor < 1.0).map_or(String::new(), |best| {
+            format!(
+                "; with execution times at {} of these, {} is proved to meet all",
+                percent(best.factor),
+                best.scheduler
+            )
+        });
+        if !self.proofs.is_empty() {
+            let growth = best.filter(|best| best.factor >= 1.0).map_or(String::new(), |best| {
+                let factor = best.factor;
+                let by =
+                    if factor < 2.0 { format!("by {}", percent(factor - 1.0)) } else { format!("{factor:.2}-fold") };
+                let by = if factor < LARGEST_SCALING { by } else { format!("at least {by}") };
+                format!("; execution times may grow {by} ({})", best.scheduler)
+            });
+            return format!(
+                "On {cores} every deadline is proved to be met under {}{growth}.",
+                listed(&self.proved_names())
+            );
+        }
+        let held =
+            |name: &str| self.tests.iter().any(|(test, outcome)| test.name == name && *outcome == Outcome::Schedulable);
+        let keeping = [("EDF-VD", "edf-vd"), ("AMC-rtb", "amc")].into_iter().filter(|(test, _)| held(test));
+        let keeping: Vec<&str> = keeping.map(|(_, scheduler)| scheduler).collect();
+        if !keeping.is_empty() {
+            return format!(
+                "On {cores} every critical deadline is proved to be met under {}, and all others as long as no job overruns.",
+                listed(&keeping)
+            );
+        }
+        if worst_case.is_overloaded() == Some(true) {
+            // More digits are shown where rounding would hide the overload.
+            let near = utilization / (self.set.cores as f64) < 1.005;
+            let utilization = if near { utilization.to_string() } else { format!("{utilization:.2}") };
+            return format!(
+                "Overloaded: utilization {utilization} on {cores}, so no scheduler can meet every deadline if every job takes its wcet{shrunk}."
+            );
+        }
+        let edf = self.tests.iter().find(|(test, _)| test.name == "QPA");
+        if let Some((_, Outcome::NotSchedulable)) = edf {
+            return format!(
+                "On {cores} even EDF misses deadlines if every job takes its wcet, so no scheduler can meet every deadline then{shrunk}."
+            );
+        }
+        let fits = if utilization <= self.set.cores as f64 {
+            " fits"
+        } else {
+            " may fit: costs count as work that need not be paid each time"
+        };
+        format!("Nothing is proved on {cores}, though the utilization of {utilization:.2}{fits}{shrunk}.")
+    }
+
+    /// Returns the schedulers that are proved to meet all deadlines, the well-known ones first.
+    fn proved_names(&self) -> Vec<&'static str> {
+        let known = ["edf", "rm", "dm"];
+        let is_known = |proof: &&Proof| known.contains(&proof.scheduler);
+        let (mut first, others): (Vec<&Proof>, Vec<&Proof>) = self.proofs.iter().partition(is_known);
+        first.sort_by_key(|proof| known.iter().position(|name| *name == proof.scheduler));
+        first.into_iter().chain(others).map(|proof| proof.scheduler).collect()
+    }
+}
