@@ -45,6 +45,8 @@ struct Live {
     preempts: bool,
     overran: bool,
     core: Option<u32>,
+    /// Date at which it first lost its core.
+    lost: Option<Time>,
     /// Why it left, if it left before its code returned.
     end: Option<End>,
 }
@@ -167,6 +169,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
                 self.finish(horizon);
                 return Ok(());
             }
+            self.take_answer()?;
             happened |= self.charge()?;
             happened |= self.release_due(now)?;
             if happened || self.decide_at <= now {
@@ -182,8 +185,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
         for live in self.cores.iter().flatten().filter_map(|slot| self.live[*slot].as_ref()) {
             let Some(job) = live.handle.and_then(|handle| self.ready.job(handle)) else { continue };
             let limit = if live.overran { job.wcet * RUNAWAY } else { job.wcet };
-            // One nanosecond more: exactly the wcet is no overrun.
-            next = next.min(now + limit.saturating_sub(job.executed) + Time(1));
+            next = next.min(now + limit.saturating_sub(job.executed) + self.platform.overrun_margin());
         }
         next
     }
@@ -201,7 +203,6 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
                 }
             }
         }
-        self.take_answer()?;
         Ok(happened)
     }
 
@@ -214,8 +215,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             self.ready.complete(handle)?;
         }
         self.cores.iter_mut().filter(|core| **core == Some(slot)).for_each(|core| *core = None);
-        self.counts.panics +=
-            u64::from(!done.is_complete && live.end.is_none() && done.end < live.due.release.deadline);
+        self.counts.panics += u64::from(done.has_panicked);
         let end = match live.end {
             Some(end @ (End::Aborted | End::Abandoned)) => end,
             _ if !done.is_complete => End::Aborted,
@@ -224,7 +224,9 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
         // A job whose code returns late under the rule that aborts late jobs would have been aborted at its deadline.
         let is_late = done.end > live.due.release.deadline && self.plan.system.on_miss == temponet_task::OnMiss::Abort;
         let end = if is_late && end == End::Completed { End::Aborted } else { end };
-        if let Some(ordered) = live.ordered {
+        // A job that lost its core before its first instruction says nothing about how long a switch takes.
+        let is_direct = live.lost.is_none_or(|lost| done.start <= lost);
+        if let Some(ordered) = live.ordered.filter(|_| is_direct) {
             if live.is_prompt {
                 self.samples.start.push(done.start.saturating_sub(live.due.release.release).0);
             }
@@ -241,7 +243,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
     fn record(&mut self, live: &Live, done: Option<Done>, end: End, left: Time) {
         let Due { task, number, release, .. } = live.due;
         let executed = done.map_or(Time::ZERO, |done| done.executed);
-        let overran = live.overran || executed > release.wcet;
+        let overran = live.overran || executed >= release.wcet + self.platform.overrun_margin();
         self.counts.overruns += u64::from(overran);
         self.jobs.push(JobOutcome {
             task,
@@ -273,7 +275,8 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
                 self.ready.set_executed(handle, executed)?;
             }
             let Some(job) = self.ready.job(handle) else { continue };
-            let (is_over, is_runaway) = (job.executed > job.wcet, job.executed > job.wcet * RUNAWAY);
+            let beyond = |limit: Time| job.executed >= limit + self.platform.overrun_margin();
+            let (is_over, is_runaway) = (beyond(job.wcet), beyond(job.wcet * RUNAWAY));
             let rule = if is_runaway { OnOverrun::Demote } else { self.plan.on_overrun[live.due.task] };
             if !is_over || (live.overran && !is_runaway) {
                 continue;
@@ -312,6 +315,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             preempts: false,
             overran: false,
             core: None,
+            lost: None,
             end: None,
         };
         let Some(slot) = self.platform.admit(&due) else {
@@ -419,6 +423,9 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
         for core in 0..self.cores.len() {
             let lost = self.cores[core].filter(|slot| !self.wanted.contains(&Some(*slot)));
             self.counts.preemptions += u64::from(lost.is_some());
+            if let Some(live) = lost.and_then(|slot| self.live[slot].as_mut()) {
+                live.lost = live.lost.or(Some(self.ready.now()));
+            }
         }
         let ordered = self.platform.switch(&self.wanted);
         for core in 0..self.cores.len() {

@@ -27,6 +27,10 @@ pub(crate) struct JobClock<'a> {
     pub now: fn() -> u64,
     /// Date on that clock at which the run began.
     pub epoch: u64,
+    /// Reads the processor clock of the calling thread, in nanoseconds.
+    pub processor: fn() -> u64,
+    /// What it showed when the job began.
+    pub began_with: u64,
 }
 
 impl JobClock<'_> {
@@ -42,5 +46,10 @@ impl Job<'_> {
     /// ask often; the answer takes tens of nanoseconds.
     pub fn expired(&self) -> bool {
         self.clock.is_some_and(|clock| clock.is_over(self.deadline, (clock.now)()))
+    }
+
+    /// Processor time that the job has used so far, if it is asked on its own thread; none in virtual time.
+    pub fn used(&self) -> Option<Time> {
+        self.clock.map(|clock| Time((clock.processor)().saturating_sub(clock.began_with)))
     }
 }

@@ -23,6 +23,12 @@ pub(crate) trait Platform {
     /// Ends the run: nothing has a priority any more.
     fn finish(&mut self) {}
 
+    /// Processor time beyond its wcet that makes an overrun. On a machine it is more than what starting and ending a job takes, so that a job that computes for its
+    /// whole wcet is none.
+    fn overrun_margin(&self) -> Time {
+        Time(1)
+    }
+
     /// Sleeps until `until`, or until there is a note. Returns the date, which may be later.
     fn wait(&mut self, until: Time) -> Time;
 
@@ -70,4 +76,6 @@ pub(crate) struct Done {
     pub preemptions: u32,
     /// Whether it did all its work. A job that was told to return has not, nor has one that panicked.
     pub is_complete: bool,
+    /// Whether its code panicked.
+    pub has_panicked: bool,
 }

@@ -181,7 +181,7 @@ impl Trial<'_> {
                     locks_memory: true,
                     has_guard: true,
                 };
-                launch(plan, started.as_deref())?
+                launch(plan, started)?
             }
         };
         for due in hopeless.iter().filter(|due| due.release.deadline <= self.horizon) {

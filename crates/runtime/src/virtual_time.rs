@@ -71,7 +71,7 @@ impl Platform for VirtualTime<'_> {
         self.cores.iter_mut().filter(|core| **core == Some(slot)).for_each(|core| *core = None);
         let (start, _) = job.begun?;
         let VirtualJob { executed, preemptions, is_stopped, .. } = job;
-        let done = Done { start, end: self.now, executed, preemptions, is_complete: !is_stopped };
+        let done = Done { start, end: self.now, executed, preemptions, is_complete: !is_stopped, has_panicked: false };
         Some(Note::Done { slot, done })
     }
 

@@ -15,7 +15,7 @@ use temponet_task::{Aim, Time};
 
 use self::fail_if::Condition;
 use self::json::JsonReport;
-pub use self::json::JsonRow;
+pub use self::json::{JsonLatency, JsonRow};
 use crate::output;
 use crate::paths::{Kind, Output};
 use crate::setup::{ModelArgs, SetupArgs, aim};

@@ -145,7 +145,9 @@ impl Args {
             (None, false, Some((first, _))) => (first, self.cpus.clone()),
             (Some(housekeeping), true, Some((_, cpus))) if !cpus.contains(&housekeeping) => (housekeeping, cpus),
             (None, true, Some(usual)) => usual,
-            (Some(housekeeping), true, Some(_)) => bail!("--housekeeping {housekeeping}: name the processors of the jobs, too: --cpus"),
+            (Some(housekeeping), true, Some(_)) => {
+                bail!("--housekeeping {housekeeping}: name the processors of the jobs, too: --cpus")
+            }
             (_, _, None) => bail!(
                 "the set has {cores} cores, and jobs never run on the processor for housekeeping, so it takes {} processors; \
                  --cores runs the set on fewer",

@@ -1,7 +1,5 @@
 //! The runs of all schedulers, put together: the rows of a comparison, what was measured besides, and what the simulator says of the same jobs.
 
-use std::path::Path;
-
 use anyhow::Result;
 use temponet_lab::clairvoyant::clairvoyant;
 use temponet_lab::comparison::{Comparison, ComparisonPlan, ComparisonRow, picture_window, ranking, report};
@@ -93,7 +91,8 @@ pub fn gather(
             }
         }
     }
-    let window = picture_window(&set, args.duration, if args.report.is_some() { report::MOST_JOBS } else { PICTURE_JOBS });
+    let window =
+        picture_window(&set, args.duration, if args.report.is_some() { report::MOST_JOBS } else { PICTURE_JOBS });
     let window = args.gantt_until.map_or(window, |until| until.min(args.duration));
     let goal = set.goal();
     let mut rows: Vec<(ComparisonRow, Measured)> = Vec::new();
@@ -131,7 +130,13 @@ pub fn gather(
         optimum.forget_schedules();
         optimum
     });
-    Ok(ExecResult { comparison: Comparison { plan, rows, skipped, clairvoyant, shield }, measured, sheet, notes, window })
+    Ok(ExecResult {
+        comparison: Comparison { plan, rows, skipped, clairvoyant, shield },
+        measured,
+        sheet,
+        notes,
+        window,
+    })
 }
 
 /// The runs of one scheduler as a row of a comparison.
@@ -186,7 +191,7 @@ fn measured(args: &Args, set: &TaskSet, roster: &Roster, name: &str, runs: Vec<R
     let share = runs.iter().map(|run| run.report.dispatcher_share()).sum::<f64>() / runs.len() as f64;
     let costs = costs(&latencies);
     let charged = TaskSet { costs, ..set.clone() };
-    let alike = linux.map_or(Some(name), LinuxScheduler::simulated);
+    let alike = linux.map_or(Some(name), |linux| linux.simulated());
     let simulate_run = |run: u64| -> Option<f64> {
         let mut scheduler = roster.build(alike?).ok()?;
         let seed = args.seed.wrapping_add(run);
@@ -204,11 +209,4 @@ fn costs(latencies: &Latencies) -> Costs {
     let (decide, start, switch) = (median(&latencies.decide), median(&latencies.start), median(&latencies.switch));
     let context_switch = Time(start.saturating_sub(decide).max(switch));
     Costs { context_switch, migration: Time::ZERO, decision: Time(decide) }
-}
-
-/// Path of the instance, for messages.
-impl AsRef<Path> for Instance {
-    fn as_ref(&self) -> &Path {
-        self.path()
-    }
 }

@@ -17,7 +17,7 @@ use super::guard::{Guard, Heart, LONGEST_SLEEP};
 use super::launch::{Outcome, check_cpus, is_permitted, lock_memory};
 use super::synthetic::{Slices, compute};
 use super::sys::{self, Policy};
-use super::threads::DISPATCHER;
+use super::threads::{DISPATCHER, OVERRUN_MARGIN};
 use super::{monotonic_ns, own_processor_ns, pin};
 use crate::error::RuntimeError;
 use crate::job::{Job, JobClock};
@@ -195,9 +195,16 @@ fn live(list: &[Due], shared: &Shared, room: usize) -> Did {
         if !shared.stop.load(Ordering::Acquire) {
             sleep_until(epoch + release.release.0);
         }
-        let clock = JobClock { stop: &shared.stop, on_miss: shared.on_miss, now: monotonic_ns, epoch };
-        let job = Job { number, release: release.release, deadline: release.deadline, clock: Some(clock) };
         let (began, processor, preemptions) = (monotonic_ns(), own_processor_ns(), sys::own_preemptions());
+        let clock = JobClock {
+            stop: &shared.stop,
+            on_miss: shared.on_miss,
+            now: monotonic_ns,
+            epoch,
+            processor: own_processor_ns,
+            began_with: processor,
+        };
+        let job = Job { number, release: release.release, deadline: release.deadline, clock: Some(clock) };
         let starts = !clock.is_over(release.deadline, began);
         let is_complete = starts && compute(execution, processor, &job, &mut did.slices);
         let executed = Time(own_processor_ns().saturating_sub(processor));
@@ -229,7 +236,7 @@ fn live(list: &[Due], shared: &Shared, room: usize) -> Did {
             executed: if starts { executed } else { Time::ZERO },
             preemptions: sys::own_preemptions().wrapping_sub(preemptions),
             core: starts.then_some(0),
-            overran: starts && executed > release.wcet,
+            overran: starts && executed >= release.wcet + OVERRUN_MARGIN,
             skipped: false,
         });
     }

@@ -8,14 +8,14 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
-use temponet_task::{Scheduler, Time};
+use temponet_task::Scheduler;
 
 use super::guard::{Guard, Heart};
 use super::synthetic::Slices;
 use super::sys::{self, Policy};
 use super::threads::{CHOSEN, Machine, Threads, Worker};
 use super::worker::{Cell, Work, WorkerPlan, work};
-use super::{monotonic_ns, own_processor_ns, pin, usable_cpus};
+use super::{monotonic_ns, pin, usable_cpus};
 use crate::decider;
 use crate::dispatcher::DispatchPlan;
 use crate::doorbell::{Doorbell, TaskRequests};
@@ -23,6 +23,7 @@ use crate::error::RuntimeError;
 use crate::releases::Releases;
 use crate::report::Report;
 use crate::runtime::dispatched;
+use crate::trial::Started;
 
 /// Priority of the decider.
 const DECIDER: u32 = 80;
@@ -115,7 +116,7 @@ pub fn lock_memory() -> Result<Locked, String> {
 }
 
 /// Runs a plan. `started` is called when the workers exist.
-pub fn launch(plan: ThreadPlan, started: Option<&dyn Fn(&[(i32, usize)])>) -> Result<Outcome, RuntimeError> {
+pub fn launch(plan: ThreadPlan, started: Option<Started<'_>>) -> Result<Outcome, RuntimeError> {
     is_permitted()?;
     check_cpus(&plan.cpus, plan.housekeeping)?;
     let names: Vec<String> = plan.dispatch.system.tasks.iter().map(|task| task.name.clone()).collect();
@@ -168,15 +169,15 @@ pub fn launch(plan: ThreadPlan, started: Option<&dyn Fn(&[(i32, usize)])>) -> Re
     let (dispatch, releases) = (plan.dispatch, plan.releases);
     let dispatcher = named("dispatcher").spawn(move || {
         let result = dispatched(dispatch, platform, &mut *scheduler, releases, mailbox);
-        (result, own_processor_ns(), scheduler)
+        (result, scheduler)
     });
-    let (result, time, scheduler) = dispatcher.map_err(cannot_start)?.join().map_err(|_| RuntimeError::Panicked)?;
+    let (result, scheduler) = dispatcher.map_err(cannot_start)?.join().map_err(|_| RuntimeError::Panicked)?;
     let slow = decider.and_then(|thread| thread.join().ok());
     drop(guard);
     let (platform, mut report) = result?;
-    let epoch = platform.epoch();
+    let (epoch, used) = (platform.epoch(), platform.used());
     let (slices, lost) = platform.end(PATIENCE);
-    report.dispatcher_time = Time(time);
+    report.dispatcher_time = used;
     report.lost = lost.into_iter().map(|task| names[task].clone()).collect();
     report.notes = notes;
     let counters = slow.as_ref().unwrap_or(&scheduler).counters();

@@ -19,13 +19,15 @@ use super::guard::{Heart, LONGEST_SLEEP};
 use super::synthetic::Slices;
 use super::sys::{self, Policy};
 use super::worker::Cell;
-use super::{monotonic_ns, pin};
+use super::{monotonic_ns, own_processor_ns, pin};
 use crate::doorbell::{Doorbell, TaskRequests};
 use crate::platform::{Note, Platform, Slot};
 use crate::releases::Due;
 
 /// Priority of the dispatcher.
 pub const DISPATCHER: u32 = 90;
+/// Processor time beyond its wcet that makes an overrun.
+pub const OVERRUN_MARGIN: Time = Time::from_us(100);
 /// Time between the start of the dispatcher and date zero, in nanoseconds.
 const LEAD: u64 = 5_000_000;
 /// Priority of the jobs that the scheduler has put on a core.
@@ -94,6 +96,9 @@ pub struct Threads {
     cores: Vec<Option<Slot>>,
     /// Number of workers that are leaving.
     leaving: usize,
+    /// Processor time of the dispatcher's thread when the run began, in nanoseconds, and what it used since, at the end.
+    began_with: u64,
+    used: Time,
     machine: Machine,
 }
 
@@ -116,12 +121,28 @@ impl Threads {
         let mut by_task = vec![Vec::new(); tasks];
         workers.iter().enumerate().for_each(|(slot, worker)| by_task[worker.task].push(slot));
         let (rings, cores) = (machine.doorbell.rings(), vec![None; machine.cpus.len()]);
-        Threads { workers, by_task, requests, rings, epoch: 0, cores, leaving: 0, machine }
+        Threads {
+            workers,
+            by_task,
+            requests,
+            rings,
+            epoch: 0,
+            cores,
+            leaving: 0,
+            began_with: 0,
+            used: Time::ZERO,
+            machine,
+        }
     }
 
     /// Date on the monotonic clock at which the run began.
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Processor time that the dispatcher has used in the run.
+    pub fn used(&self) -> Time {
+        self.used
     }
 
     /// Takes the priority from jobs that were told to return and have not. Returns the next date at which there is such a job, on the monotonic clock.
@@ -174,11 +195,17 @@ impl Platform for Threads {
         let _ = pin(None, &[self.machine.housekeeping]);
         self.machine.heart.beat();
         let _ = sys::set_policy(0, Policy::Fifo(DISPATCHER));
+        self.began_with = own_processor_ns();
         self.epoch = monotonic_ns() + LEAD;
         self.machine.epoch.store(self.epoch, Ordering::Release);
     }
 
+    fn overrun_margin(&self) -> Time {
+        OVERRUN_MARGIN
+    }
+
     fn finish(&mut self) {
+        self.used = Time(own_processor_ns().saturating_sub(self.began_with));
         self.workers.iter_mut().for_each(|worker| worker.set(Policy::Other));
         self.machine.heart.rest();
         let _ = sys::set_policy(0, Policy::Other);
@@ -254,8 +281,8 @@ impl Platform for Threads {
                 self.workers[old].set(Policy::Fifo(WAITING));
             }
         }
-        for core in 0..cores.len() {
-            let Some(slot) = cores[core].filter(|slot| self.cores[core] != Some(*slot)) else { continue };
+        for (core, wanted) in cores.iter().enumerate() {
+            let Some(slot) = wanted.filter(|slot| self.cores[core] != Some(*slot)) else { continue };
             let worker = &mut self.workers[slot];
             worker.move_to(core, &self.machine.cpus);
             worker.set(Policy::Fifo(CHOSEN));

@@ -25,9 +25,12 @@ pub fn prepare(instance: &Path) -> std::io::Result<()> {
 
 /// Records the switches of these threads from now on.
 pub fn record(instance: &Path, threads: &[i32]) -> std::io::Result<()> {
-    let ids: Vec<String> = threads.iter().map(i32::to_string).collect();
-    fs::write(instance.join("set_event_pid"), ids.join(" "))?;
-    fs::write(instance.join("events/sched/sched_switch/enable"), "1")?;
+    // Threads of one run are made one after the other, so a range holds them and few others.
+    let (first, last) = (threads.iter().min().copied().unwrap_or(0), threads.iter().max().copied().unwrap_or(0));
+    let within = |field: &str| format!("({field} >= {first} && {field} <= {last})");
+    let event = instance.join("events/sched/sched_switch");
+    fs::write(event.join("filter"), format!("{} || {}", within("prev_pid"), within("next_pid")))?;
+    fs::write(event.join("enable"), "1")?;
     fs::write(instance.join("tracing_on"), "1")
 }
 

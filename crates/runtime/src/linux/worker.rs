@@ -42,6 +42,7 @@ pub struct Cell {
     executed: AtomicU64,
     preemptions: AtomicU32,
     is_complete: AtomicBool,
+    has_panicked: AtomicBool,
 }
 
 /// What a worker does with a job.
@@ -114,6 +115,7 @@ impl Cell {
             executed: Time(self.executed.load(Ordering::Relaxed)),
             preemptions: self.preemptions.load(Ordering::Relaxed),
             is_complete: self.is_complete.load(Ordering::Relaxed),
+            has_panicked: self.has_panicked.load(Ordering::Relaxed),
         }
     }
 }
@@ -149,6 +151,8 @@ pub fn work(plan: WorkerPlan, mut work: Work) -> Slices {
                 on_miss: plan.on_miss,
                 now: monotonic_ns,
                 epoch: plan.epoch.load(Ordering::Relaxed),
+                processor: own_processor_ns,
+                began_with: start_processor,
             }),
         };
         let is_complete = match &mut work {
@@ -163,6 +167,7 @@ pub fn work(plan: WorkerPlan, mut work: Work) -> Slices {
         cell.executed.store(own_processor_ns().saturating_sub(start_processor), Ordering::Relaxed);
         cell.preemptions.store(sys::own_preemptions().wrapping_sub(preemptions), Ordering::Relaxed);
         cell.is_complete.store(is_complete, Ordering::Relaxed);
+        cell.has_panicked.store(!is_complete && matches!(work, Work::Closure(_)), Ordering::Relaxed);
         cell.end.store(monotonic_ns(), Ordering::Relaxed);
         cell.returned.store(taken, Ordering::Release);
         plan.doorbell.ring();

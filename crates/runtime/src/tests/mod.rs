@@ -15,11 +15,15 @@ fn ms(n: u64) -> Time {
     Time::from_ms(n)
 }
 
+/// Jobs that a set releases before the horizon.
+fn drawn(set: &TaskSet, seed: u64, horizon: Time) -> Vec<temponet_sim::Release> {
+    let mut workload = Workload::until(set, seed, horizon);
+    std::iter::from_fn(|| (workload.next_time() < horizon).then(|| workload.pop()).flatten()).collect()
+}
+
 /// Runs the drawn jobs of a set in virtual time.
 fn in_virtual_time(set: &TaskSet, seed: u64, horizon: Time, scheduler: &mut dyn Scheduler) -> Report {
-    let mut workload = Workload::until(set, seed, horizon);
-    let drawn = std::iter::from_fn(|| (workload.next_time() < horizon).then(|| workload.pop()).flatten());
-    let (releases, hopeless) = Listed::new(drawn);
+    let (releases, hopeless) = Listed::new(drawn(set, seed, horizon));
     assert!(hopeless.is_empty());
     let plan =
         DispatchPlan { system: set.system(), on_overrun: vec![OnOverrun::Report; set.tasks.len()], horizon, jobs: 0 };
@@ -139,4 +143,104 @@ fn absent_tasks_keep_their_grid_and_wrong_descriptions_are_errors() {
     assert!(error(two_tasks(OnOverrun::Report).cores([1, 1])).contains("twice"));
     assert!(error(two_tasks(OnOverrun::Report).task("control", ms(1), ms(1), |_| {})).contains("two tasks"));
     assert!(error(Runtime::new().task("a", ms(1), ms(1), |_| {})).contains("no scheduler"));
+}
+
+/// Virtual time that waits for the answer to every question, before it goes on or right after.
+#[cfg(target_os = "linux")]
+struct Patient<'a> {
+    inner: VirtualTime<'a>,
+    doorbell: std::sync::Arc<crate::doorbell::Doorbell>,
+    /// Number of times that the date was read: twice a decision.
+    reads: std::cell::Cell<u32>,
+    /// Number of answers that have been waited for.
+    answers: u32,
+    /// Whether answers come only after something else has happened.
+    is_late: bool,
+}
+
+#[cfg(target_os = "linux")]
+impl crate::platform::Platform for Patient<'_> {
+    fn wait(&mut self, until: Time) -> Time {
+        let is_answered = self.answers == self.reads.get() / 2;
+        if is_answered || self.is_late {
+            self.inner.wait(until);
+        }
+        self.answers = self.reads.get() / 2;
+        while self.doorbell.rings() < self.answers {
+            std::thread::sleep(std::time::Duration::from_micros(20));
+        }
+        self.inner.date()
+    }
+
+    fn date(&self) -> Time {
+        self.reads.set(self.reads.get() + 1);
+        self.inner.date()
+    }
+
+    fn note(&mut self) -> Option<crate::platform::Note> {
+        self.inner.note()
+    }
+
+    fn admit(&mut self, due: &crate::releases::Due) -> Option<usize> {
+        self.inner.admit(due)
+    }
+
+    fn vacate(&mut self, slot: usize) {
+        self.inner.vacate(slot);
+    }
+
+    fn executed(&mut self, slot: usize) -> Option<Time> {
+        self.inner.executed(slot)
+    }
+
+    fn switch(&mut self, cores: &[Option<usize>]) -> Time {
+        self.inner.switch(cores)
+    }
+
+    fn retire(&mut self, slot: usize, expired: bool) {
+        self.inner.retire(slot, expired);
+    }
+}
+
+/// Runs `fast` on the spot and `slow` on a decider thread. Answers come before anything else happens, or only after.
+#[cfg(target_os = "linux")]
+fn with_decider(set: &TaskSet, horizon: Time, fast: &str, mut slow: Box<dyn Scheduler>, is_late: bool) -> Report {
+    let doorbell = std::sync::Arc::<crate::doorbell::Doorbell>::default();
+    slow.start(&set.system()).unwrap();
+    let (mailbox, decider) = crate::decider::pair(slow, set.system(), doorbell.clone());
+    let thread = std::thread::spawn(move || decider.serve(|| 0));
+    let (releases, _) = Listed::new(drawn(set, 3, horizon));
+    let on_overrun = vec![OnOverrun::Report; set.tasks.len()];
+    let plan = DispatchPlan { system: set.system(), on_overrun, horizon, jobs: 0 };
+    let inner = VirtualTime::new(set.cores, Box::new(|due| due.execution));
+    let mut fast = temponet_sched::build(fast).unwrap();
+    let platform = Patient { inner, doorbell, reads: Default::default(), answers: 0, is_late };
+    let report = dispatched(plan, platform, &mut *fast, Box::new(releases), Some(mailbox)).unwrap().1;
+    thread.join().unwrap();
+    report
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn answers_that_come_in_time_are_carried_out_and_late_ones_are_dropped() {
+    let horizon = ms(600);
+    for cores in [1, 2] {
+        let set = overloaded(cores, OnMiss::Abort);
+        for slow in ["edf", "llf", "shield:srpt", "temponet"] {
+            let scheduler = || match slow {
+                "temponet" => Box::new(Temponet::built_in().unwrap()) as Box<dyn Scheduler>,
+                _ => temponet_sched::build(slow).unwrap(),
+            };
+            let report = with_decider(&set, horizon, "fcfs", scheduler(), false);
+            let alone = in_virtual_time(&set, 3, horizon, &mut *scheduler());
+            assert_eq!(report.counts.overtaken, 0, "{slow}");
+            assert!(report.counts.adopted + 1 >= report.counts.decisions, "{slow}: {:?}", report.counts);
+            assert_eq!(report.metrics.jobs, alone.metrics.jobs, "{slow} on {cores} cores");
+        }
+        let report = with_decider(&set, horizon, "edf", temponet_sched::build("fcfs").unwrap(), true);
+        let alone = in_virtual_time(&set, 3, horizon, &mut *temponet_sched::build("edf").unwrap());
+        assert_eq!(report.counts.adopted, 0, "something has always happened since");
+        assert!(report.counts.overtaken + 1 >= report.counts.decisions, "{:?}", report.counts);
+        assert_eq!(report.metrics.jobs, alone.metrics.jobs);
+    }
 }
