@@ -102,11 +102,9 @@ pub fn start(scheduler: &str, run: u64, instance: Option<&Path>) -> Result<Child
         let last = words.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
         #[cfg(unix)]
         if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&done.status) {
-            bail!(
-                "{scheduler}: the run was killed by signal {signal}; a dispatcher that stalls is killed after 50 ms {last}"
-            );
+            bail!("the run was killed by signal {signal}; the guard does so if the dispatcher stalls for 50 ms");
         }
-        bail!("{scheduler}: {last}");
+        bail!("{last}");
     }
-    serde_json::from_slice(&done.stdout).map_err(|error| anyhow!("{scheduler}: the run reported nonsense: {error}"))
+    serde_json::from_slice(&done.stdout).map_err(|error| anyhow!("the run reported nonsense: {error}"))
 }

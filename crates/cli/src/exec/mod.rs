@@ -189,6 +189,11 @@ pub fn run(args: Args) -> Result<()> {
     let result = outcome::gather(&args, plan, roster, sheet, instance.as_ref(), &progress)?;
     progress.finish();
     drop(instance);
+    if result.comparison.rows.is_empty() {
+        let reasons: Vec<String> =
+            result.comparison.skipped.iter().map(|(name, why)| format!("{name}: {why}")).collect();
+        bail!("no run succeeded: {}", reasons.join("; "));
+    }
     outputs.write(&args, &result)?;
     if let Some(file) = report_file {
         file.write(report::html(&result.comparison))?;

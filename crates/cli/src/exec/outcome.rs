@@ -114,7 +114,7 @@ pub fn gather(
     let shield = schedulers.iter().any(|name| is_shielded(name)).then(|| Role::on(&set.system()));
     let (rows, measured) = rows.into_iter().unzip();
     let plan = ComparisonPlan {
-        set,
+        set: TaskSet { description: described(&set, &sheet), ..set },
         goal,
         horizon: args.duration,
         seed: args.seed,
@@ -137,6 +137,16 @@ pub fn gather(
         notes,
         window,
     })
+}
+
+/// What the page says of the set: its description, and the machine that it ran on.
+fn described(set: &TaskSet, sheet: &Sheet) -> String {
+    let before = if set.description.is_empty() { String::new() } else { format!("{}; ", set.description) };
+    let Sheet { kernel, machine, preemption, throttling, clock, .. } = sheet;
+    let ticks = sheet.hz.map_or(String::new(), |hz| format!("{hz} ticks a second, "));
+    format!(
+        "{before}measured on real threads of {kernel} ({machine}, {ticks}preemption {preemption}, clock {clock}, throttling: {throttling})"
+    )
 }
 
 /// The runs of one scheduler as a row of a comparison.

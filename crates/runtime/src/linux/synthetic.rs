@@ -7,8 +7,8 @@ use crate::job::Job;
 
 /// Time between two looks at the processor clock, in nanoseconds. Reading it is a system call; in between, the job watches the monotonic clock, which is not.
 const LOOK: u64 = 20_000;
-/// Jump of the monotonic clock between two readings that shows that the job was off its processor, in nanoseconds.
-const GAP: u64 = 3_000;
+/// Jump of the monotonic clock between two readings that shows that the job was off its processor, in nanoseconds. Most interrupts are shorter.
+const GAP: u64 = 10_000;
 
 /// A stretch of time that a job ran without a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
