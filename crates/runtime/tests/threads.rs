@@ -186,6 +186,41 @@ impl Scheduler for Hangs {
     }
 }
 
+/// A scheduler that panics in its twentieth decision.
+struct Panics(u64);
+
+impl Scheduler for Panics {
+    fn start(&mut self, _: &System) -> Result<(), NotApplicable> {
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        self.0 += 1;
+        if self.0 > 20 {
+            std::panic::resume_unwind(Box::new("on purpose"));
+        }
+        assignment.place(view, &view.active[..view.active.len().min(view.cores())]);
+    }
+}
+
+#[test]
+fn a_scheduler_that_panics_ends_the_run_and_leaves_nothing_behind() {
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if !is_possible() {
+        return;
+    }
+    let runtime = Runtime::new().scheduler(Panics(0));
+    let runtime = runtime.task("busy", ms(10), ms(9), |job| compute(job, Duration::from_millis(5)));
+    assert!(matches!(runtime.run_for(ms(2_000)), Err(RuntimeError::Panicked)));
+    assert_eq!(real_time_threads(std::process::id()), []);
+    eventually("its worker ends", Duration::from_secs(5), || {
+        let threads = fs::read_dir("/proc/self/task").unwrap().filter_map(|thread| thread.ok());
+        !threads
+            .filter_map(|thread| fs::read_to_string(thread.path().join("comm")).ok())
+            .any(|name| name.trim() == "busy")
+    });
+}
+
 /// Not a test of its own: the process that the tests below start and end.
 #[test]
 #[ignore = "started by other tests"]

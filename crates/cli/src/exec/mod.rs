@@ -42,7 +42,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = positive_time)]
     pub duration: Time,
     /// Number of runs of each scheduler, with consecutive seeds
-    #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub runs: u64,
     /// Seed of the first run
     #[arg(long, value_name = "S", default_value_t = 1)]
@@ -185,6 +185,14 @@ pub fn run(args: Args) -> Result<()> {
     let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     let _throttle = args.unthrottled.then(undo::unthrottled).transpose()?;
     let instance = args.trace.as_ref().map(|_| undo::trace_instance()).transpose()?;
+    let (schedulers, seconds) = (plan.schedulers.len() as u64, args.duration.as_secs_f64());
+    let minutes = seconds * (args.runs * schedulers) as f64 / 60.0;
+    if minutes >= 1.0 {
+        output::say(&format!(
+            "{schedulers} schedulers, {} runs of {} each: {minutes:.0} minutes",
+            args.runs, args.duration
+        ));
+    }
     let progress = Progress::new(args.runs * plan.schedulers.len() as u64, args.duration);
     let result = outcome::gather(&args, plan, roster, sheet, instance.as_ref(), &progress)?;
     progress.finish();

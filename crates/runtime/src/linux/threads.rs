@@ -183,10 +183,14 @@ impl Threads {
     }
 }
 
-/// A dispatcher that panics leaves no priorities behind.
+/// A dispatcher that panics leaves neither priorities nor sleeping workers behind.
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.workers.iter_mut().for_each(|worker| worker.set(Policy::Other));
+        for worker in &mut self.workers {
+            worker.set(Policy::Other);
+            worker.cell.quit();
+        }
+        self.machine.heart.rest();
     }
 }
 
