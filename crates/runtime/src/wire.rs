@@ -28,6 +28,7 @@ pub struct Wire {
     switches: Vec<(u64, u32, i32, i32)>,
 }
 
+/// A job in plain numbers.
 #[derive(Debug, Serialize, Deserialize)]
 struct WireJob {
     id: (usize, u64),
@@ -156,19 +157,46 @@ impl Wire {
     pub fn kernel_slices(&self) -> Vec<(u32, usize, Time, Time)> {
         let task_of = |thread: i32| self.threads.iter().find(|(known, _)| *known == thread).map(|(_, task)| *task);
         let date = |at: u64| Time(at.saturating_sub(self.epoch));
-        let mut running: Vec<(u32, usize, u64)> = Vec::new();
+        // Processor, the task that runs there if it is one of ours, and since when.
+        let mut running: Vec<(u32, Option<usize>, u64)> = Vec::new();
         let mut slices = Vec::new();
         let mut switches = self.switches.clone();
         switches.sort_by_key(|(at, ..)| *at);
-        for (at, cpu, _, to) in switches {
-            if let Some(place) = running.iter().position(|(known, ..)| *known == cpu) {
-                let (_, task, since) = running.swap_remove(place);
-                slices.push((cpu, task, date(since), date(at)));
+        for (at, cpu, from, to) in switches {
+            let place = running.iter().position(|(known, ..)| *known == cpu);
+            if let Some((_, before, since)) = place.map(|place| running.swap_remove(place)) {
+                // The kernel leaves some switches out. A thread of ours that stops running has run since the last one at most.
+                if let Some(task) = before.or(task_of(from)) {
+                    slices.push((cpu, task, date(since), date(at)));
+                }
             }
-            if let Some(task) = task_of(to) {
-                running.push((cpu, task, at));
-            }
+            running.push((cpu, task_of(to), at));
         }
         slices
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switches_of_the_kernel_become_slices_of_tasks() {
+        let wire = Wire {
+            jobs: Vec::new(),
+            slices: Vec::new(),
+            counts: Counts::default(),
+            latencies: Default::default(),
+            dispatcher: 0,
+            lost: Vec::new(),
+            notes: Vec::new(),
+            threads: vec![(7, 0), (8, 1)],
+            epoch: 100,
+            counters: Vec::new(),
+            // Idle, 7, 8, someone else; the switch to 7 that follows was left out.
+            switches: vec![(110, 1, 0, 7), (150, 1, 7, 8), (170, 1, 8, 99), (190, 1, 7, 0), (195, 0, 5, 6)],
+        };
+        let slice = |task: usize, start: u64, end: u64| (1, task, Time(start), Time(end));
+        assert_eq!(wire.kernel_slices(), [slice(0, 10, 50), slice(1, 50, 70), slice(0, 70, 90)]);
     }
 }
