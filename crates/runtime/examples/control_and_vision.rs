@@ -73,6 +73,10 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         report.counts.overruns,
         100.0 * report.dispatcher_share()
     );
+    for (what, times) in [("release to start", &report.latencies.start), ("switch", &report.latencies.switch)] {
+        let us = |share: f64| times.quantile(share).map_or(0.0, |ns| ns as f64 / 1e3);
+        println!("{what}: p50 {:.1} us, p99 {:.1} us, max {:.1} us of {}", us(0.5), us(0.99), us(1.0), times.count());
+    }
     if let Some(picture) = picture {
         std::fs::write(picture, drawn(&name, &report))?;
     }
