@@ -5,8 +5,11 @@
 //!
 //! [`ReadyJobs`] keeps ids, events and cores, and checks every assignment. Everything that grows is allocated before the run, as far as its size is known.
 
-use temponet_sim::{End, Histogram};
-use temponet_task::{Assignment, Event, JobHandle, NotApplicable, ReadyJobs, Scheduler, System, SystemView, Time};
+mod answers;
+mod samples;
+
+use temponet_sim::End;
+use temponet_task::{Event, JobHandle, ReadyJobs, Scheduler, System, Time};
 
 use crate::decider::Mailbox;
 use crate::error::RuntimeError;
@@ -14,6 +17,8 @@ use crate::platform::{Done, Note, Platform, Slot};
 use crate::releases::{Due, Releases};
 use crate::report::{Counts, JobOutcome, Latencies};
 use crate::runtime::OnOverrun;
+use answers::Watched;
+use samples::Samples;
 
 /// A job that has used this many times its wcet is taken out of competition, whatever the rule: it may never return.
 const RUNAWAY: u64 = 10;
@@ -49,34 +54,6 @@ struct Live {
     lost: Option<Time>,
     /// Why it left, if it left before its code returned.
     end: Option<End>,
-}
-
-/// Remembers the events of every decision, for a second scheduler that is shown only some of them.
-struct Watched<'a> {
-    inner: &'a mut dyn Scheduler,
-    events: Option<&'a mut Vec<Event>>,
-}
-
-impl Scheduler for Watched<'_> {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.inner.start(system)
-    }
-
-    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        if let Some(events) = &mut self.events {
-            events.extend_from_slice(view.events);
-        }
-        self.inner.decide(view, assignment);
-    }
-}
-
-/// Latencies as they were measured. They become histograms after the run, because histograms allocate as they grow.
-#[derive(Default)]
-struct Samples {
-    start: Vec<u64>,
-    decide: Vec<u64>,
-    switch: Vec<u64>,
-    answer: Vec<u64>,
 }
 
 /// State of a run.
@@ -123,7 +100,6 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             ready.hold_ids();
         }
         let (cores, room) = (plan.system.cores, plan.jobs + 1024);
-        let samples = || Vec::with_capacity(room);
         Ok(Dispatcher {
             platform,
             ready,
@@ -140,12 +116,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             decide_at: Time::NEVER,
             jobs: Vec::with_capacity(room),
             counts: Counts::default(),
-            samples: Samples {
-                start: samples(),
-                decide: Vec::with_capacity(3 * room),
-                switch: samples(),
-                answer: Vec::with_capacity(3 * room),
-            },
+            samples: Samples::with_room(room),
             plan,
         })
     }
@@ -364,37 +335,6 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
         Ok(())
     }
 
-    /// Adopts the answer of the slow scheduler, unless something has happened since it was asked; then asks about the present state.
-    fn take_answer(&mut self) -> Result<(), RuntimeError> {
-        let Some(mailbox) = &mut self.mailbox else { return Ok(()) };
-        let Some(answer) = mailbox.answer() else { return Ok(()) };
-        self.samples.answer.push(answer.took_ns);
-        let now = self.ready.now();
-        let is_due = self.decide_at.min(self.releases.next()) <= now;
-        if answer.state != self.state || is_due || !self.ready.view().events.is_empty() {
-            self.counts.overtaken += 1;
-            self.ask();
-            return Ok(());
-        }
-        let decision = self.ready.adopt(mailbox.assignment())?;
-        self.counts.adopted += 1;
-        self.decide_at = decision.next().unwrap_or(Time::NEVER);
-        for (core, handle) in decision.cores().iter().enumerate() {
-            self.wanted[core] = handle.map(|handle| self.slot_of[handle.id().index()]);
-        }
-        self.carry_out();
-        Ok(())
-    }
-
-    /// Shows the present state to the slow scheduler if it is free and has not seen it.
-    fn ask(&mut self) {
-        if let Some(mailbox) = &mut self.mailbox
-            && mailbox.ask(self.state, &self.ready.view(), &mut self.untold)
-        {
-            self.ready.free_ids();
-        }
-    }
-
     /// Takes out the jobs that a decision has stopped.
     fn stop_jobs(&mut self, now: Time) {
         for place in 0..self.stopped.len() {
@@ -469,18 +409,6 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
 
     /// Takes the results out: jobs, counts and latencies.
     pub fn results(self) -> (P, Vec<JobOutcome>, Counts, Latencies) {
-        let histogram = |samples: &[u64]| {
-            let mut histogram = Histogram::default();
-            samples.iter().for_each(|sample| histogram.record(*sample as i64));
-            histogram
-        };
-        let Samples { start, decide, switch, answer } = &self.samples;
-        let latencies = Latencies {
-            start: histogram(start),
-            decide: histogram(decide),
-            switch: histogram(switch),
-            answer: histogram(answer),
-        };
-        (self.platform, self.jobs, self.counts, latencies)
+        (self.platform, self.jobs, self.counts, self.samples.latencies())
     }
 }
