@@ -8,6 +8,7 @@ mod arena;
 mod bench;
 mod compare;
 mod convert;
+mod exec;
 mod explain;
 mod generate;
 mod guarantee;
@@ -43,6 +44,7 @@ struct Cli {
 enum Command {
     Compare(compare::Args),
     Simulate(simulate::Args),
+    Exec(exec::Args),
     Analyze(analyze::Args),
     Explain(explain::Args),
     Train(train::Args),
@@ -116,6 +118,7 @@ fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Compare(args) => compare::run(args),
         Command::Simulate(args) => simulate::run(args),
+        Command::Exec(args) => exec::run(args),
         Command::Analyze(args) => analyze::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Train(args) => train::run(args),

@@ -91,7 +91,8 @@ pub fn model(name: &str) -> Result<Model> {
     })
 }
 
-fn on_miss(text: &str) -> Result<OnMiss, String> {
+/// Parses the rule for jobs that miss their deadline.
+pub fn on_miss(text: &str) -> Result<OnMiss, String> {
     OnMiss::from_name(text).ok_or_else(|| "is none of abort, continue".into())
 }
 

@@ -182,7 +182,7 @@ impl Metrics {
 
     /// Adds a job that leaves at `now`. Its deadline must be within the horizon.
     #[inline]
-    pub(crate) fn record(&mut self, job: &Job, end: End, now: Time) {
+    pub fn record(&mut self, job: &Job, end: End, now: Time) {
         let completed = end == End::Completed;
         let met = completed && now <= job.deadline;
         let count = Count { released: 1, met: u64::from(met) };
@@ -218,8 +218,8 @@ impl Metrics {
         &mut self.by_criticality[level]
     }
 
-    /// Completes the metrics at the end of a run.
-    pub(crate) fn finish_run(&mut self) {
+    /// Completes the metrics at the end of a run. Whoever counts jobs with [`Metrics::record`] calls it once.
+    pub fn finish_run(&mut self) {
         for (task, counter) in self.tasks.iter_mut().zip(std::mem::take(&mut self.window_counters)) {
             if let Some(mut counter) = counter {
                 counter.finish();

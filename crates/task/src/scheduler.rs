@@ -79,12 +79,27 @@ is_scheduler!(&mut S);
 pub struct NotApplicable(pub String);
 
 /// A decision: the job for each core, the speed of each core, the jobs to abandon, and the time of the next wake-up.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Assignment {
     cores: Vec<Option<JobId>>,
     speeds: Vec<Speed>,
     dropped: Vec<JobId>,
     wake: Option<Time>,
+}
+
+impl Clone for Assignment {
+    fn clone(&self) -> Assignment {
+        let Assignment { cores, speeds, dropped, wake } = self;
+        Assignment { cores: cores.clone(), speeds: speeds.clone(), dropped: dropped.clone(), wake: *wake }
+    }
+
+    /// Allocates nothing if the assignment has held as many cores and jobs before.
+    fn clone_from(&mut self, source: &Assignment) {
+        self.cores.clone_from(&source.cores);
+        self.speeds.clone_from(&source.speeds);
+        self.dropped.clone_from(&source.dropped);
+        self.wake = source.wake;
+    }
 }
 
 impl Assignment {

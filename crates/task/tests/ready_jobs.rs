@@ -243,3 +243,51 @@ fn systems_that_make_no_sense_are_refused() {
     assert!(matches!(refused(|system| system.tasks[0].value = -1.0), InvalidSystem::Value { .. }));
     assert!(matches!(refused(|system| system.tasks[0].server = Some(0)), InvalidSystem::UnknownServer { .. }));
 }
+
+#[test]
+fn a_withdrawn_job_leaves_like_an_aborted_one_and_skipped_jobs_are_numbered() {
+    let (mut ready, mut scheduler) = ready(&two_tasks(1));
+    let job = ready.release(0).unwrap();
+    ready.decide(&mut scheduler).unwrap();
+    ready.withdraw(job).unwrap();
+    assert_eq!(ready.withdraw(job), Err(ReadyJobsError::Left(job)));
+    assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [None]);
+    assert_eq!(scheduler.seen, [Event::Aborted(job.id())]);
+    ready.skip(0).unwrap();
+    assert_eq!(ready.skip(7), Err(ReadyJobsError::UnknownTask(7)));
+    let next = ready.release(0).unwrap();
+    assert_eq!(ready.job(next).map(|job| job.number), Some(2));
+}
+
+#[test]
+fn held_ids_are_not_used_again_before_they_are_freed() {
+    let (mut ready, mut scheduler) = ready(&two_tasks(1));
+    ready.hold_ids();
+    let first = ready.release(0).unwrap();
+    ready.decide(&mut scheduler).unwrap();
+    ready.complete(first).unwrap();
+    ready.decide(&mut scheduler).unwrap();
+    let second = ready.release(0).unwrap();
+    assert_ne!(first.id(), second.id(), "another reader has not been told of the completion");
+    ready.free_ids();
+    assert_eq!(ready.release(0).unwrap().id(), first.id());
+}
+
+#[test]
+fn an_assignment_from_elsewhere_is_checked_and_carried_out() {
+    let (mut ready, mut scheduler) = ready(&two_tasks(1));
+    let (fast, slow) = (ready.release(0).unwrap(), ready.release(1).unwrap());
+    assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(fast)]);
+    ready.advance(ms(1)).unwrap();
+    let mut other = Assignment::default();
+    other.reset(1);
+    other.run(0, slow.id());
+    other.wake_at(ms(1));
+    let decision = ready.adopt(&other).unwrap();
+    assert_eq!((decision.cores(), decision.next()), (&[Some(slow)][..], Some(ms(1) + Time(1))), "the date has passed");
+    let job = *ready.job(fast).unwrap();
+    assert_eq!((job.executed, job.running), (ms(1), false));
+    other.run(0, JobId(9));
+    let error = ready.adopt(&other).unwrap_err();
+    assert_eq!(error, ReadyJobsError::Assignment(AssignmentProblem::UnknownJob(JobId(9))));
+}

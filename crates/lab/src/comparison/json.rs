@@ -175,8 +175,9 @@ struct JsonLevel {
     met: u64,
 }
 
+/// Quantiles of a latency, in nanoseconds.
 #[derive(Serialize)]
-struct JsonLatency {
+pub struct JsonLatency {
     p50: Option<i64>,
     p99: Option<i64>,
     p999: Option<i64>,
@@ -224,16 +225,22 @@ impl<'a> JsonReport<'a> {
     }
 }
 
-impl<'a> JsonRow<'a> {
-    /// Returns the figures of a row of this plan.
-    pub fn of(row: &'a ComparisonRow, plan: &'a ComparisonPlan, of_optimum: Option<f64>) -> JsonRow<'a> {
-        let metrics = &row.metrics;
-        let latency = |histogram: &Histogram| JsonLatency {
+impl JsonLatency {
+    /// Returns the quantiles of a histogram.
+    pub fn of(histogram: &Histogram) -> JsonLatency {
+        JsonLatency {
             p50: histogram.quantile(0.5),
             p99: histogram.quantile(0.99),
             p999: histogram.quantile(0.999),
             max: histogram.max(),
-        };
+        }
+    }
+}
+
+impl<'a> JsonRow<'a> {
+    /// Returns the figures of a row of this plan.
+    pub fn of(row: &'a ComparisonRow, plan: &'a ComparisonPlan, of_optimum: Option<f64>) -> JsonRow<'a> {
+        let metrics = &row.metrics;
         let levels = metrics.by_criticality.iter().enumerate().filter(|(_, count)| count.released > 0);
         JsonRow {
             scheduler: &row.scheduler,
@@ -265,7 +272,7 @@ impl<'a> JsonRow<'a> {
             idle_ns: metrics.idle_ns.try_into().unwrap_or(u64::MAX),
             energy: metrics.energy,
             counters: row.counters.iter().copied().collect(),
-            decision_latency_ns: row.latency.as_ref().map(latency),
+            decision_latency_ns: row.latency.as_ref().map(JsonLatency::of),
             tasks: plan
                 .set
                 .tasks

@@ -13,7 +13,7 @@
 //! 3. [`ReadyJobs::complete`] takes the job off its core and records [`Event::Completed`].
 //! 4. [`ReadyJobs::decide`] finds the deadlines that have passed. Under [`OnMiss::Abort`] the job leaves with [`Event::Aborted`]; under
 //!    [`OnMiss::Continue`] it stays and [`Event::DeadlinePassed`] is recorded once.
-//! 5. The scheduler may give a job up ([`Assignment::abandon`]); it leaves.
+//! 5. The scheduler may give a job up ([`Assignment::abandon`]); it leaves. So may the program ([`ReadyJobs::withdraw`]).
 //!
 //! A [`JobHandle`] names one job for good: the handle of a job that has left is an error, whatever became of its id. The [`JobId`] behind it, which schedulers
 //! see, is used again after the scheduler has been told that its job left.
@@ -29,6 +29,20 @@ pub use error::{AssignmentProblem, ReadyJobsError, ReleaseProblem};
 pub use release::Release;
 
 const GONE: u32 = u32::MAX;
+
+/// Scheduler that repeats a decision taken elsewhere.
+struct Adopted<'a>(&'a Assignment);
+
+impl Scheduler for Adopted<'_> {
+    fn start(&mut self, _: &System) -> Result<(), crate::NotApplicable> {
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        assignment.clone_from(self.0);
+        assignment.wake_no_sooner_than(Time(view.now.0.saturating_add(1)));
+    }
+}
 
 /// What is known about an id besides the job that has it.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +94,9 @@ pub struct ReadyJobs {
     free: Vec<JobId>,
     /// Ids of jobs that left since the last decision.
     leaving: Vec<JobId>,
+    /// Ids of jobs that left and that another reader has not been told of yet; see [`ReadyJobs::hold_ids`].
+    held: Vec<JobId>,
+    holds_ids: bool,
     /// Jobs that the program must stop, jobs that are late, and whether the program has been told.
     stopped: Vec<StoppedJob>,
     late: Vec<JobHandle>,
@@ -111,6 +128,8 @@ impl ReadyJobs {
             events: Vec::with_capacity(2 * room),
             free: Vec::with_capacity(room),
             leaving: Vec::with_capacity(room),
+            held: Vec::new(),
+            holds_ids: false,
             stopped: Vec::with_capacity(room),
             late: Vec::with_capacity(room),
             is_told: true,
@@ -247,6 +266,40 @@ impl ReadyJobs {
         Ok(self.now <= self.jobs[id.index()].deadline)
     }
 
+    /// Takes a job out that the program gives up, such as one that has overrun its wcet. Schedulers are told as of a job that was aborted.
+    pub fn withdraw(&mut self, handle: JobHandle) -> Result<(), ReadyJobsError> {
+        let id = self.check(handle)?;
+        self.leave(id);
+        self.events.push(Event::Aborted(id));
+        Ok(())
+    }
+
+    /// Counts a job of a task that the program does not release, so that the numbers of later jobs keep step with the task's arrivals.
+    pub fn skip(&mut self, task: usize) -> Result<(), ReadyJobsError> {
+        self.task(task)?;
+        self.released[task] += 1;
+        Ok(())
+    }
+
+    /// Holds the ids of jobs that leave back until [`ReadyJobs::free_ids`] is called.
+    ///
+    /// A second scheduler that is shown only some of the decisions, with the events of all decisions since, needs this: an id must not be used again before
+    /// its reader knows that its job has left.
+    pub fn hold_ids(&mut self) {
+        self.holds_ids = true;
+    }
+
+    /// Lets the ids of jobs that left before the last decision be used again.
+    pub fn free_ids(&mut self) {
+        self.free.append(&mut self.held);
+    }
+
+    /// Puts the jobs of an assignment on the cores that someone else has decided on, from the state as it is now. No event may have been reported since the
+    /// last decision, or it would be lost to the scheduler. Dates to wake at that have passed are moved to the next nanosecond.
+    pub fn adopt(&mut self, assignment: &Assignment) -> Result<Decision<'_>, ReadyJobsError> {
+        self.decide(&mut Adopted(assignment))
+    }
+
     /// The state as a scheduler sees it.
     pub fn view(&self) -> SystemView<'_> {
         SystemView {
@@ -287,7 +340,8 @@ impl ReadyJobs {
         std::mem::swap(&mut self.assignment, &mut self.proposed);
         self.dispatch();
         self.events.clear();
-        self.free.append(&mut self.leaving);
+        let told = if self.holds_ids { &mut self.held } else { &mut self.free };
+        told.append(&mut self.leaving);
         self.is_told = true;
         let deadlines = self.active.iter().map(|id| self.jobs[id.index()].deadline).filter(|date| *date > self.now);
         let next = deadlines.chain(self.assignment.wake()).min();

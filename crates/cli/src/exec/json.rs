@@ -1,0 +1,145 @@
+//! The results of `exec` as a JSON object. Rows have the fields of `compare --json`, and those that only a machine has.
+
+use serde::Serialize;
+use temponet_runtime::sheet::Sheet;
+
+use super::outcome::{ExecResult, Measured};
+use temponet_lab::comparison::json::{JsonLatency, JsonRow};
+
+#[derive(Serialize)]
+pub struct ExecJson<'a> {
+    task_set: &'a str,
+    cores: usize,
+    utilization: f64,
+    horizon_ns: u64,
+    on_miss: &'static str,
+    seed: u64,
+    runs: u64,
+    goal: Vec<String>,
+    verdict: String,
+    platform: JsonSheet<'a>,
+    results: Vec<JsonExecRow<'a>>,
+    skipped: Vec<JsonSkipped<'a>>,
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct JsonSheet<'a> {
+    kernel: &'a str,
+    machine: &'a str,
+    hz: Option<u64>,
+    preemption: &'a str,
+    isolated: &'a str,
+    nohz_full: &'a str,
+    throttling: &'a str,
+    clock_source: &'a str,
+    timers: Vec<JsonTimer>,
+}
+
+#[derive(Serialize)]
+struct JsonTimer {
+    cpu: usize,
+    late_ns: JsonLatency,
+}
+
+#[derive(Serialize)]
+struct JsonSkipped<'a> {
+    scheduler: &'a str,
+    reason: &'a str,
+}
+
+#[derive(Serialize)]
+struct JsonExecRow<'a> {
+    #[serde(flatten)]
+    row: JsonRow<'a>,
+    /// Share of jobs in time in the simulator, with the same jobs and the measured costs; null if nothing there decides alike.
+    simulated_compliance: Option<f64>,
+    /// Measured share less simulated share, in percentage points.
+    difference_points: Option<f64>,
+    /// Costs that the simulator was told.
+    context_switch_ns: u64,
+    decision_ns: u64,
+    start_latency_ns: JsonLatency,
+    switch_latency_ns: JsonLatency,
+    /// Latency of answers of the learned scheduler; null if it was not asked.
+    answer_latency_ns: Option<JsonLatency>,
+    dispatcher_share: Option<f64>,
+    answers_adopted: u64,
+    answers_overtaken: u64,
+    overruns: u64,
+    releases_skipped: u64,
+    lost: &'a [String],
+}
+
+impl<'a> ExecJson<'a> {
+    pub fn of(result: &'a ExecResult) -> ExecJson<'a> {
+        let (comparison, plan) = (&result.comparison, &result.comparison.plan);
+        let rows = comparison.rows.iter().zip(&result.measured);
+        ExecJson {
+            task_set: &plan.set.name,
+            cores: plan.set.cores,
+            utilization: plan.set.utilization(),
+            horizon_ns: plan.horizon.0,
+            on_miss: plan.set.on_miss.name(),
+            seed: plan.seed,
+            runs: plan.runs,
+            goal: plan.goal.measures().iter().map(|measure| plan.goal.label(*measure)).collect(),
+            verdict: comparison.verdict(),
+            platform: JsonSheet::of(&result.sheet),
+            results: rows
+                .map(|(row, measured)| {
+                    JsonExecRow::of(
+                        JsonRow::of(row, plan, comparison.of_optimum(row)),
+                        row.metrics.jobs.compliance(),
+                        measured,
+                    )
+                })
+                .collect(),
+            skipped: comparison.skipped.iter().map(|(scheduler, reason)| JsonSkipped { scheduler, reason }).collect(),
+            notes: &result.notes,
+        }
+    }
+}
+
+impl<'a> JsonSheet<'a> {
+    fn of(sheet: &'a Sheet) -> JsonSheet<'a> {
+        let timer = |timer: &temponet_runtime::sheet::TimerLatency| JsonTimer {
+            cpu: timer.cpu,
+            late_ns: JsonLatency::of(&timer.late_ns),
+        };
+        JsonSheet {
+            kernel: &sheet.kernel,
+            machine: &sheet.machine,
+            hz: sheet.hz,
+            preemption: &sheet.preemption,
+            isolated: &sheet.isolated,
+            nohz_full: &sheet.no_ticks,
+            throttling: &sheet.throttling,
+            clock_source: &sheet.clock,
+            timers: sheet.timers.iter().map(timer).collect(),
+        }
+    }
+}
+
+impl<'a> JsonExecRow<'a> {
+    fn of(row: JsonRow<'a>, met: f64, measured: &'a Measured) -> JsonExecRow<'a> {
+        let simulated = measured.simulated_share();
+        let answers = &measured.latencies.answer;
+        JsonExecRow {
+            row,
+            simulated_compliance: simulated,
+            difference_points: simulated.map(|simulated| 100.0 * (met - simulated)),
+            context_switch_ns: measured.costs.context_switch.0,
+            decision_ns: measured.costs.decision.0,
+            start_latency_ns: JsonLatency::of(&measured.latencies.start),
+            switch_latency_ns: JsonLatency::of(&measured.latencies.switch),
+            answer_latency_ns: (answers.count() > 0).then(|| JsonLatency::of(answers)),
+            dispatcher_share: measured.dispatcher,
+            answers_adopted: measured.counts.adopted,
+            answers_overtaken: measured.counts.overtaken,
+            overruns: measured.counts.overruns,
+            releases_skipped: measured.counts.skipped,
+            lost: &measured.lost,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The results of `exec` as text: the platform sheet, the table of a comparison with the simulator beside it, and the latencies of the machine.
+
+use temponet_lab::comparison::ComparisonRow;
+use temponet_lab::stats::{percent, points};
+use temponet_runtime::sheet::Sheet;
+use temponet_sim::Histogram;
+use temponet_task::Measure;
+use temponet_task::wording::counted;
+
+use super::outcome::{ExecResult, Measured};
+use crate::setup::heading;
+use crate::table;
+
+/// Quantiles of a latency: p50, p99, p99.9 and the maximum.
+fn quantiles(histogram: &Histogram) -> String {
+    if histogram.count() == 0 {
+        return "–".into();
+    }
+    let cells =
+        [0.5, 0.99, 0.999, 1.0].map(|q| histogram.quantile(q).map_or("–".into(), |ns| table::time(ns as f64)));
+    cells.join(" / ")
+}
+
+/// The platform sheet: what a reader has to know of the machine, and what would work.
+pub fn sheet(sheet: &Sheet) -> String {
+    let mut out = facts(sheet);
+    out += "\n";
+    for ability in &sheet.abilities {
+        out += &match &ability.problem {
+            None => format!("works: {}\n", ability.what),
+            Some(why) => format!("missing: {}: {why}\n", ability.what),
+        };
+    }
+    out
+}
+
+fn facts(sheet: &Sheet) -> String {
+    let mut out = String::new();
+    let mut line = |name: &str, value: &str| out += &format!("{name:<22} {value}\n");
+    line("kernel", &format!("{}, {}", sheet.kernel, sheet.machine));
+    line("ticks a second", &sheet.hz.map_or("unknown".into(), |hz| hz.to_string()));
+    line("preemption", &sheet.preemption);
+    line("isolated processors", &sheet.isolated);
+    line("without ticks", &sheet.no_ticks);
+    line("throttling", &sheet.throttling);
+    line("clock source", &sheet.clock);
+    line("usable processors", &sheet.usable.iter().map(usize::to_string).collect::<Vec<_>>().join(", "));
+    for timer in &sheet.timers {
+        let late = quantiles(&timer.late_ns);
+        line(
+            &format!("timers, processor {}", timer.cpu),
+            &format!("late by {late} (p50 / p99 / p99.9 / max of {})", timer.late_ns.count()),
+        );
+    }
+    out
+}
+
+/// The whole result.
+pub fn text(result: &ExecResult) -> String {
+    let (comparison, plan) = (&result.comparison, &result.comparison.plan);
+    let mut out = facts(&result.sheet) + "\n" + &heading(&plan.set, plan.horizon);
+    let released = comparison.rows.first().map_or(0, |row| row.metrics.jobs.released);
+    let (runs, jobs) = (counted(plan.runs, "run"), counted(released, "job"));
+    out +=
+        &format!("\non real threads: {runs} from seed {}, {jobs} each scheduler; goal: {}\n\n", plan.seed, plan.goal);
+    let others: Vec<Measure> =
+        plan.goal.measures().iter().copied().filter(|measure| *measure != Measure::Met).collect();
+    let labels: Vec<String> = others.iter().map(|measure| plan.goal.label(*measure)).collect();
+    let mut header = vec!["scheduler"];
+    header.extend(labels.iter().map(String::as_str));
+    header.extend([
+        "met",
+        "±95%",
+        "simulated",
+        "difference",
+        "missed",
+        "of optimum",
+        "response (completed)",
+        "preempt/job",
+    ]);
+    let rows = comparison.rows.iter().zip(&result.measured);
+    let cells: Vec<Vec<String>> = rows.clone().map(|(row, measured)| cells(result, &others, row, measured)).collect();
+    out += &table::render(&header, &cells);
+    out += "simulated: the same jobs with the median costs measured here; difference in percentage points\n\n";
+    let header = [
+        "scheduler",
+        "release to start",
+        "decide",
+        "switch",
+        "learned answer",
+        "adopted",
+        "overtaken",
+        "overruns",
+        "skipped",
+        "dispatcher",
+    ];
+    let latencies = rows.map(|(row, measured)| latency_cells(row, measured));
+    out += &table::render(&header, &latencies.collect::<Vec<_>>());
+    out += "latencies: p50 / p99 / p99.9 / max; release to start: of jobs that were put on a core at once; switch: of jobs that took the core from another one;\n";
+    out += "dispatcher: share of one core\n";
+    for (name, why) in &comparison.skipped {
+        out += &format!("not run: {name} ({why})\n");
+    }
+    for note in &result.notes {
+        out += &format!("note: {note}\n");
+    }
+    out += &comparison.shield_line().map_or(String::new(), |line| line + "\n");
+    out + &format!("\n{}\n", comparison.verdict())
+}
+
+fn cells(result: &ExecResult, others: &[Measure], row: &ComparisonRow, measured: &Measured) -> Vec<String> {
+    let (metrics, comparison) = (&row.metrics, &result.comparison);
+    let met = metrics.jobs.compliance();
+    let simulated = measured.simulated_share();
+    let mut cells = vec![row.scheduler.clone()];
+    cells.extend(others.iter().map(|measure| percent(metrics.score(*measure))));
+    cells.extend([
+        percent(met),
+        row.ci95().map_or("–".into(), percent),
+        simulated.map_or("–".into(), percent),
+        simulated.map_or("–".into(), |simulated| points(met - simulated)),
+        table::count(metrics.missed()),
+        comparison.of_optimum(row).map_or("–".into(), percent),
+        metrics.art_completed().map_or("–".into(), table::time),
+        format!("{:.2}", metrics.preemptions as f64 / metrics.jobs.released.max(1) as f64),
+    ]);
+    cells
+}
+
+fn latency_cells(row: &ComparisonRow, measured: &Measured) -> Vec<String> {
+    let (latencies, counts) = (&measured.latencies, &measured.counts);
+    let has_decider = latencies.answer.count() > 0;
+    let answers = |count: u64| if has_decider { table::count(count) } else { "–".into() };
+    vec![
+        row.scheduler.clone(),
+        quantiles(&latencies.start),
+        quantiles(&latencies.decide),
+        quantiles(&latencies.switch),
+        quantiles(&latencies.answer),
+        answers(counts.adopted),
+        answers(counts.overtaken),
+        table::count(counts.overruns),
+        table::count(counts.skipped),
+        measured.dispatcher.map_or("–".into(), percent),
+    ]
+}

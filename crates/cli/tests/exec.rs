@@ -1,0 +1,114 @@
+//! Contract of `temponet exec`: mistakes are one line and exit code 2, missing rights are said and nothing is run, and a run on threads reports every scheduler
+//! with what the simulator says beside it. Where threads cannot be run, those parts say "skipped". No latency is judged: the machine may be busy.
+
+#![cfg(target_os = "linux")]
+
+mod folder;
+
+use std::process::Output;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use folder::Folder;
+use serde_json::Value;
+
+fn temponet(args: &[&str]) -> Output {
+    // Tests run side by side, and each call has a folder of its own.
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    Folder::new(&format!("exec-{}", CALLS.fetch_add(1, Ordering::Relaxed))).run(args)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Whether this machine lets us run threads; says so if not.
+fn is_possible() -> bool {
+    let check = text(&temponet(&["exec", "--check"]).stdout);
+    let is_possible =
+        check.contains("works: real-time priorities") && check.contains("works: a processor for housekeeping");
+    if !is_possible {
+        eprintln!("skipped: {check}");
+    }
+    is_possible
+}
+
+#[test]
+fn the_sheet_says_what_the_machine_is() {
+    let check = temponet(&["exec", "--check"]);
+    assert!(check.status.success());
+    let check = text(&check.stdout);
+    for line in
+        ["kernel", "ticks a second", "preemption", "throttling", "clock source", "real-time priorities", "kernel trace"]
+    {
+        assert!(check.contains(line), "{line} in {check}");
+    }
+}
+
+#[test]
+fn mistakes_are_errors_of_one_line() {
+    let error = |args: &[&str]| {
+        let output = temponet(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", text(&output.stdout));
+        text(&output.stderr)
+    };
+    assert!(error(&["exec", "no-such-set"]).contains("no-such-set"));
+    assert!(error(&["exec"]).contains("FILE|NAME"));
+    assert!(error(&["exec", "robot", "--cores", "1", "--cpus", "1,2"]).contains("--cpus names 2 processors"));
+    assert!(error(&["exec", "robot", "--cores", "1", "--cpus", "1", "--housekeeping", "1"]).contains("housekeeping"));
+    assert!(error(&["exec", "robot", "--cores", "64"]).contains("65 processors"));
+    assert!(error(&["exec", "robot", "--load", "0"]).contains("greater than zero"));
+    if is_possible() {
+        assert!(error(&["exec", "robot", "--cores", "1", "--schedulers", "edff"]).contains("did you mean \"edf\""));
+    }
+}
+
+#[test]
+fn jobs_run_on_threads_and_are_reported() {
+    if !is_possible() {
+        return;
+    }
+    let folder = Folder::new("exec-jobs");
+    let list = "edf,temponet,linux-fifo,linux-eevdf,linux-deadline";
+    let output = folder.run(&[
+        "exec",
+        "standard-125",
+        "--cores",
+        "1",
+        "--load",
+        "0.6",
+        "--duration",
+        "600ms",
+        "--runs",
+        "2",
+        "--schedulers",
+        list,
+        "--json",
+        "--jobs",
+        "jobs.csv",
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = result["results"].as_array().unwrap();
+    let skipped = result["skipped"].as_array().unwrap();
+    assert_eq!(rows.len() + skipped.len(), 5, "{result:#}");
+    let released = rows[0]["released"].as_u64().unwrap();
+    assert!(released > 20, "{released}");
+    for row in rows {
+        let name = row["scheduler"].as_str().unwrap();
+        assert_eq!(row["released"].as_u64(), Some(released), "{name} meets the same jobs");
+        assert!(row["met"].as_u64().unwrap() <= released);
+        assert!(row["compliance_ci95"].is_number() && row["goal"].is_array(), "{name}: the fields of compare");
+        let is_linux = name.starts_with("linux-");
+        assert_eq!(row["dispatcher_share"].is_null(), is_linux, "{name}");
+        assert_eq!(row["simulated_compliance"].is_null(), name == "linux-eevdf", "{name}");
+        assert!(is_linux || row["start_latency_ns"]["p50"].as_i64().unwrap() > 0, "{name}");
+        assert_eq!(row["answer_latency_ns"].is_null(), name != "temponet", "{name}");
+    }
+    for reason in skipped {
+        assert_eq!(reason["scheduler"], "linux-deadline", "{reason}");
+        assert!(reason["reason"].as_str().unwrap().contains("refused by the kernel"), "{reason}");
+    }
+    let jobs = folder.read("jobs.csv");
+    assert!(jobs.starts_with("task,job,release_ns,deadline_ns,start_ns,completion_ns,response_ns,lateness_ns,"));
+    assert_eq!(jobs.lines().count() as u64, 1 + rows.len() as u64 * released);
+}

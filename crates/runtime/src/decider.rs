@@ -1,0 +1,183 @@
+//! The decider: a slow scheduler on a thread of its own.
+//!
+//! The dispatcher applies the choice of a fast scheduler at once and leaves a copy of the state in a [`Mailbox`]. The decider answers when it is done. Each state
+//! has a number; the dispatcher adopts an answer only if its state is still the present one. So a slow decision never delays a release, and a stale one is never
+//! carried out.
+//!
+//! The decider is shown some of the states, with the events of all of them. The turn of the mailbox says whose the buffers are, so neither side ever waits for a
+//! lock: `try_lock` always succeeds for the side whose turn it is.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use temponet_task::{Assignment, Event, Job, JobId, Scheduler, System, SystemView, Time};
+
+use crate::doorbell::Doorbell;
+
+/// Whose turn it is: nobody's, the decider's, the dispatcher's; or the decider should end.
+const IDLE: u32 = 0;
+const ASKED: u32 = 1;
+const ANSWERED: u32 = 2;
+const QUIT: u32 = 3;
+
+/// Room for jobs and events that is set aside before the run.
+const ROOM: usize = 1024;
+
+/// A copy of the state at a decision.
+struct Question {
+    now: Time,
+    active: Vec<JobId>,
+    jobs: Vec<Job>,
+    running: Vec<Option<JobId>>,
+    events: Vec<Event>,
+}
+
+/// What dispatcher and decider share.
+struct Shared {
+    turn: AtomicU32,
+    question: Mutex<Question>,
+    assignment: Mutex<Assignment>,
+    took_ns: AtomicU64,
+    doorbell: Arc<Doorbell>,
+}
+
+/// The dispatcher's side.
+pub(crate) struct Mailbox {
+    shared: Arc<Shared>,
+    /// Number of the state that was asked about last.
+    asked: Option<u64>,
+    assignment: Assignment,
+}
+
+/// An answer of the decider.
+pub(crate) struct Answer {
+    /// Number of the state that it is about.
+    pub state: u64,
+    /// Time that it took, in nanoseconds.
+    pub took_ns: u64,
+}
+
+/// The decider's side.
+pub(crate) struct Decider {
+    shared: Arc<Shared>,
+    system: System,
+    scheduler: Box<dyn Scheduler>,
+}
+
+/// Makes both sides. The scheduler must have been started with the system.
+pub(crate) fn pair(scheduler: Box<dyn Scheduler>, system: System, doorbell: Arc<Doorbell>) -> (Mailbox, Decider) {
+    let mut assignment = Assignment::default();
+    assignment.reset(system.cores);
+    let question = Question {
+        now: Time::ZERO,
+        active: Vec::with_capacity(ROOM),
+        jobs: Vec::with_capacity(ROOM),
+        running: Vec::with_capacity(system.cores),
+        events: Vec::with_capacity(ROOM),
+    };
+    let shared = Arc::new(Shared {
+        turn: AtomicU32::new(IDLE),
+        question: Mutex::new(question),
+        assignment: Mutex::new(assignment.clone()),
+        took_ns: AtomicU64::new(0),
+        doorbell,
+    });
+    (Mailbox { shared: shared.clone(), asked: None, assignment }, Decider { shared, system, scheduler })
+}
+
+impl Mailbox {
+    /// Shows a state to the decider, with the events since it was last shown one, which are taken out. Returns whether the decider was free and has not seen this
+    /// state.
+    pub fn ask(&mut self, state: u64, view: &SystemView<'_>, events: &mut Vec<Event>) -> bool {
+        if self.asked == Some(state) || self.shared.turn.load(Ordering::Acquire) != IDLE {
+            return false;
+        }
+        let Ok(mut question) = self.shared.question.try_lock() else { return false };
+        question.now = view.now;
+        question.active.clear();
+        question.active.extend_from_slice(view.active);
+        question.jobs.clear();
+        question.jobs.extend_from_slice(view.jobs);
+        question.running.clear();
+        question.running.extend_from_slice(view.running);
+        question.events.clear();
+        question.events.append(events);
+        drop(question);
+        self.asked = Some(state);
+        self.shared.pass(ASKED);
+        true
+    }
+
+    /// Takes an answer, if there is one.
+    pub fn answer(&mut self) -> Option<Answer> {
+        if self.shared.turn.load(Ordering::Acquire) != ANSWERED {
+            return None;
+        }
+        self.assignment.clone_from(&*self.shared.assignment.try_lock().ok()?);
+        let took_ns = self.shared.took_ns.load(Ordering::Relaxed);
+        self.shared.turn.store(IDLE, Ordering::Release);
+        Some(Answer { state: self.asked?, took_ns })
+    }
+
+    /// The assignment of the last answer.
+    pub fn assignment(&self) -> &Assignment {
+        &self.assignment
+    }
+}
+
+impl Drop for Mailbox {
+    fn drop(&mut self) {
+        self.shared.pass(QUIT);
+    }
+}
+
+impl Shared {
+    fn pass(&self, turn: u32) {
+        self.turn.store(turn, Ordering::Release);
+        #[cfg(target_os = "linux")]
+        let _ = rustix::thread::futex::wake(&self.turn, rustix::thread::futex::Flags::PRIVATE, 1);
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Decider {
+    /// Answers questions until the mailbox is dropped. Returns the scheduler.
+    pub fn serve(mut self, now: fn() -> u64) -> Box<dyn Scheduler> {
+        let mut proposed = Assignment::default();
+        loop {
+            match self.shared.turn.load(Ordering::Acquire) {
+                QUIT => return self.scheduler,
+                ASKED => {}
+                other => {
+                    let flags = rustix::thread::futex::Flags::PRIVATE;
+                    let _ = rustix::thread::futex::wait(&self.shared.turn, flags, other, None);
+                    continue;
+                }
+            }
+            let Ok(question) = self.shared.question.try_lock() else { continue };
+            let view = SystemView {
+                now: question.now,
+                system: &self.system,
+                active: &question.active,
+                jobs: &question.jobs,
+                running: &question.running,
+                events: &question.events,
+            };
+            let begin = now();
+            proposed.reset(self.system.cores);
+            self.scheduler.decide(&view, &mut proposed);
+            // The fast scheduler would not learn that a job was given up. A job that gets no core leaves at its deadline.
+            proposed.keep_all();
+            self.shared.took_ns.store(now() - begin, Ordering::Relaxed);
+            drop(question);
+            if let Ok(mut assignment) = self.shared.assignment.try_lock() {
+                assignment.clone_from(&proposed);
+            }
+            // The mailbox may have been dropped meanwhile.
+            let answered = self.shared.turn.compare_exchange(ASKED, ANSWERED, Ordering::AcqRel, Ordering::Acquire);
+            if answered.is_ok() {
+                self.shared.doorbell.ring();
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The dispatcher and a slow scheduler beside the fast one: what it is told, and what becomes of its answers.
+
+use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView, Time};
+
+use super::Dispatcher;
+use crate::error::RuntimeError;
+use crate::platform::Platform;
+
+/// Remembers the events of every decision, for a second scheduler that is shown only some of them.
+pub struct Watched<'a> {
+    pub inner: &'a mut dyn Scheduler,
+    pub events: Option<&'a mut Vec<Event>>,
+}
+
+impl Scheduler for Watched<'_> {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        self.inner.start(system)
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        if let Some(events) = &mut self.events {
+            events.extend_from_slice(view.events);
+        }
+        self.inner.decide(view, assignment);
+    }
+}
+
+impl<P: Platform> Dispatcher<'_, P> {
+    /// Adopts the answer of the slow scheduler, unless something has happened since it was asked; then asks about the present state.
+    pub(super) fn take_answer(&mut self) -> Result<(), RuntimeError> {
+        let Some(mailbox) = &mut self.mailbox else { return Ok(()) };
+        let Some(answer) = mailbox.answer() else { return Ok(()) };
+        self.samples.answer.push(answer.took_ns);
+        let now = self.ready.now();
+        let is_due = self.decide_at.min(self.releases.next()) <= now;
+        if answer.state != self.state || is_due || !self.ready.view().events.is_empty() {
+            self.counts.overtaken += 1;
+            self.ask();
+            return Ok(());
+        }
+        let decision = self.ready.adopt(mailbox.assignment())?;
+        self.counts.adopted += 1;
+        self.decide_at = decision.next().unwrap_or(Time::NEVER);
+        for (core, handle) in decision.cores().iter().enumerate() {
+            self.wanted[core] = handle.map(|handle| self.slot_of[handle.id().index()]);
+        }
+        self.carry_out();
+        Ok(())
+    }
+
+    /// Shows the present state to the slow scheduler if it is free and has not seen it.
+    pub(super) fn ask(&mut self) {
+        if let Some(mailbox) = &mut self.mailbox
+            && mailbox.ask(self.state, &self.ready.view(), &mut self.untold)
+        {
+            self.ready.free_ids();
+        }
+    }
+}

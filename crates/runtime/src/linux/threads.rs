@@ -1,0 +1,318 @@
+//! The threads of a run as a platform: workers whose priorities say who runs.
+//!
+//! A chosen job has the priority [`CHOSEN`], other started jobs of the same core have [`WAITING`]. Priorities rather than stopping: a stopped thread may hold a lock
+//! that others need, and a waiting one still runs when the chosen one blocks. A job that is told to return gets [`GRACE`] above the others to do so: one that asks
+//! whether it has expired takes microseconds, however full the core is. After that, and if it was taken out of competition for another reason, it has no real-time
+//! priority until it returns.
+//!
+//! Workers sleep with the priority [`CHOSEN`], so that starting a job takes one system call, and taking the core from another job one more.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::thread::futex;
+use rustix::time::Timespec;
+use temponet_task::Time;
+
+use super::guard::{Heart, LONGEST_SLEEP};
+use super::synthetic::Slices;
+use super::sys::{self, Policy};
+use super::worker::Cell;
+use super::{monotonic_ns, own_processor_ns, pin};
+use crate::doorbell::{Doorbell, TaskRequests};
+use crate::platform::{Note, Platform, Slot};
+use crate::releases::Due;
+
+/// Priority of the dispatcher.
+pub const DISPATCHER: u32 = 90;
+/// Processor time beyond its wcet that makes an overrun.
+pub const OVERRUN_MARGIN: Time = Time::from_us(100);
+/// Time between the start of the dispatcher and date zero, in nanoseconds.
+const LEAD: u64 = 5_000_000;
+/// Priority of the jobs that the scheduler has put on a core.
+pub const CHOSEN: u32 = 20;
+/// Priority of jobs that were told to return, for a moment.
+const LEAVING: u32 = 21;
+/// That moment, in nanoseconds.
+const GRACE: u64 = 50_000;
+/// Priority of the other started jobs.
+pub const WAITING: u32 = 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Free,
+    /// Has a job that has not begun.
+    Admitted,
+    /// Runs a job.
+    Started,
+    /// Runs a job that was told to return and has the time until this date to do so.
+    Leaving(u64),
+    /// Runs a job that was taken out of competition.
+    Retired,
+}
+
+/// A worker as the dispatcher knows it.
+pub struct Worker {
+    pub cell: Arc<Cell>,
+    /// Index of its task.
+    pub task: usize,
+    pub thread: i32,
+    pub handle: Option<std::thread::JoinHandle<Slices>>,
+    stage: Stage,
+    policy: Policy,
+    /// Index of the core that it is pinned to.
+    core: usize,
+}
+
+impl Worker {
+    /// A worker that sleeps, pinned to core 0 with the priority of chosen jobs.
+    pub fn new(cell: Arc<Cell>, task: usize, thread: i32, handle: Option<std::thread::JoinHandle<Slices>>) -> Worker {
+        Worker { cell, task, thread, handle, stage: Stage::Free, policy: Policy::Fifo(CHOSEN), core: 0 }
+    }
+
+    fn set(&mut self, policy: Policy) {
+        if self.policy != policy && sys::set_policy(self.thread, policy).is_ok() {
+            self.policy = policy;
+        }
+    }
+
+    fn move_to(&mut self, core: usize, cpus: &[usize]) {
+        if self.core != core && pin(Some(self.thread), &[cpus[core]]).is_ok() {
+            self.core = core;
+        }
+    }
+}
+
+/// The platform.
+pub struct Threads {
+    pub workers: Vec<Worker>,
+    /// Workers of each task.
+    by_task: Vec<Vec<Slot>>,
+    requests: Vec<Arc<TaskRequests>>,
+    /// Number of rings that have been looked at.
+    rings: u32,
+    epoch: u64,
+    cores: Vec<Option<Slot>>,
+    /// Number of workers that are leaving.
+    leaving: usize,
+    /// Processor time of the dispatcher's thread when the run began, in nanoseconds, and what it used since, at the end.
+    began_with: u64,
+    used: Time,
+    machine: Machine,
+}
+
+/// Where a dispatcher runs, and what it shares with its workers and its guard.
+pub struct Machine {
+    /// Processors of the jobs.
+    pub cpus: Vec<usize>,
+    /// Processor of the dispatcher.
+    pub housekeeping: usize,
+    pub doorbell: Arc<Doorbell>,
+    /// Date on the monotonic clock at which the run begins, for the workers.
+    pub epoch: Arc<AtomicU64>,
+    pub heart: Heart,
+}
+
+impl Threads {
+    /// A platform of these workers.
+    pub fn new(workers: Vec<Worker>, requests: Vec<Arc<TaskRequests>>, machine: Machine) -> Threads {
+        let tasks = workers.iter().map(|worker| worker.task + 1).max().unwrap_or(0);
+        let mut by_task = vec![Vec::new(); tasks];
+        workers.iter().enumerate().for_each(|(slot, worker)| by_task[worker.task].push(slot));
+        let (rings, cores) = (machine.doorbell.rings(), vec![None; machine.cpus.len()]);
+        Threads {
+            workers,
+            by_task,
+            requests,
+            rings,
+            epoch: 0,
+            cores,
+            leaving: 0,
+            began_with: 0,
+            used: Time::ZERO,
+            machine,
+        }
+    }
+
+    /// Date on the monotonic clock at which the run began.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Processor time that the dispatcher has used in the run.
+    pub fn used(&self) -> Time {
+        self.used
+    }
+
+    /// Takes the priority from jobs that were told to return and have not. Returns the next date at which there is such a job, on the monotonic clock.
+    fn end_grace(&mut self, now: u64) -> u64 {
+        let mut next = u64::MAX;
+        if self.leaving == 0 {
+            return next;
+        }
+        for worker in &mut self.workers {
+            let Stage::Leaving(until) = worker.stage else { continue };
+            if until > now {
+                next = next.min(until);
+            } else {
+                worker.stage = Stage::Retired;
+                self.leaving -= 1;
+                worker.set(Policy::Other);
+            }
+        }
+        next
+    }
+
+    /// Ends the workers. Returns the slices of those that ended within `patience`, by slot, and the tasks of those that did not.
+    pub fn end(mut self, patience: Duration) -> (Vec<(usize, Slices)>, Vec<usize>) {
+        self.workers.iter().for_each(|worker| worker.cell.quit());
+        let deadline = std::time::Instant::now() + patience;
+        let (mut slices, mut lost) = (Vec::new(), Vec::new());
+        for mut worker in std::mem::take(&mut self.workers) {
+            let Some(handle) = worker.handle.take() else { continue };
+            while !handle.is_finished() && std::time::Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            match handle.is_finished() {
+                true => slices.extend(handle.join().ok().map(|found| (worker.task, found))),
+                false => lost.push(worker.task),
+            }
+        }
+        (slices, lost)
+    }
+}
+
+/// A dispatcher that panics leaves neither priorities nor sleeping workers behind.
+impl Drop for Threads {
+    fn drop(&mut self) {
+        for worker in &mut self.workers {
+            worker.set(Policy::Other);
+            worker.cell.quit();
+        }
+        self.machine.heart.rest();
+    }
+}
+
+impl Platform for Threads {
+    fn begin(&mut self) {
+        let _ = pin(None, &[self.machine.housekeeping]);
+        self.machine.heart.beat();
+        let _ = sys::set_policy(0, Policy::Fifo(DISPATCHER));
+        self.began_with = own_processor_ns();
+        self.epoch = monotonic_ns() + LEAD;
+        self.machine.epoch.store(self.epoch, Ordering::Release);
+    }
+
+    fn overrun_margin(&self) -> Time {
+        OVERRUN_MARGIN
+    }
+
+    fn finish(&mut self) {
+        self.used = Time(own_processor_ns().saturating_sub(self.began_with));
+        self.workers.iter_mut().for_each(|worker| worker.set(Policy::Other));
+        self.machine.heart.rest();
+        let _ = sys::set_policy(0, Policy::Other);
+    }
+
+    fn wait(&mut self, until: Time) -> Time {
+        loop {
+            self.machine.heart.beat();
+            let now = monotonic_ns();
+            let date = Time(now.saturating_sub(self.epoch));
+            let rings = self.machine.doorbell.rings();
+            if rings != self.rings || (now >= self.epoch && date >= until) {
+                self.rings = rings;
+                return date;
+            }
+            let wake = self.epoch.saturating_add(until.0).min(now + LONGEST_SLEEP).min(self.end_grace(now));
+            let timeout = Timespec { tv_sec: (wake / 1_000_000_000) as i64, tv_nsec: (wake % 1_000_000_000) as i64 };
+            let (flags, all) = (futex::Flags::PRIVATE, std::num::NonZeroU32::MAX);
+            // Any outcome is looked at above: a ring, the date, an interruption.
+            let _ = futex::wait_bitset(self.machine.doorbell.counter(), flags, self.rings, Some(&timeout), all);
+        }
+    }
+
+    fn date(&self) -> Time {
+        Time(monotonic_ns().saturating_sub(self.epoch))
+    }
+
+    fn note(&mut self) -> Option<Note> {
+        let is_busy = |stage: Stage| !matches!(stage, Stage::Free | Stage::Admitted);
+        for slot in 0..self.workers.len() {
+            let worker = &mut self.workers[slot];
+            if is_busy(worker.stage) && worker.cell.is_done() {
+                self.leaving -= usize::from(matches!(worker.stage, Stage::Leaving(_)));
+                worker.stage = Stage::Free;
+                self.cores.iter_mut().filter(|core| **core == Some(slot)).for_each(|core| *core = None);
+                // The next job starts with one system call.
+                worker.set(Policy::Fifo(CHOSEN));
+                return Some(Note::Done { slot, done: worker.cell.done(self.epoch) });
+            }
+        }
+        for (task, requests) in self.requests.iter().enumerate() {
+            let asked = requests.asked.load(Ordering::Acquire);
+            if asked > 0 {
+                requests.asked.fetch_sub(1, Ordering::AcqRel);
+                let at = requests.asked_at.load(Ordering::Relaxed);
+                return Some(Note::Asked { task, date: Time(at.saturating_sub(self.epoch)) });
+            }
+        }
+        None
+    }
+
+    fn admit(&mut self, due: &Due) -> Option<Slot> {
+        let slot = self.by_task[due.task].iter().copied().find(|slot| self.workers[*slot].stage == Stage::Free)?;
+        self.workers[slot].stage = Stage::Admitted;
+        self.workers[slot].cell.prepare(due);
+        Some(slot)
+    }
+
+    fn vacate(&mut self, slot: Slot) {
+        self.workers[slot].stage = Stage::Free;
+    }
+
+    fn executed(&mut self, slot: Slot) -> Option<Time> {
+        let worker = &self.workers[slot];
+        let Some(start) = worker.cell.start_processor() else { return Some(Time::ZERO) };
+        sys::processor_time_of(worker.thread).ok().map(|now| Time(now.saturating_sub(start)))
+    }
+
+    fn switch(&mut self, cores: &[Option<Slot>]) -> Time {
+        let ordered = self.date();
+        for core in 0..cores.len() {
+            if let Some(old) = self.cores[core].filter(|old| !cores.contains(&Some(*old))) {
+                self.workers[old].set(Policy::Fifo(WAITING));
+            }
+        }
+        for (core, wanted) in cores.iter().enumerate() {
+            let Some(slot) = wanted.filter(|slot| self.cores[core] != Some(*slot)) else { continue };
+            let worker = &mut self.workers[slot];
+            worker.move_to(core, &self.machine.cpus);
+            worker.set(Policy::Fifo(CHOSEN));
+            if worker.stage == Stage::Admitted {
+                worker.stage = Stage::Started;
+                worker.cell.wake();
+            }
+        }
+        self.cores.copy_from_slice(cores);
+        ordered
+    }
+
+    fn retire(&mut self, slot: Slot, expired: bool) {
+        self.cores.iter_mut().filter(|core| **core == Some(slot)).for_each(|core| *core = None);
+        let worker = &mut self.workers[slot];
+        if worker.cell.is_done() {
+            return;
+        }
+        if expired {
+            worker.cell.stop();
+            worker.stage = Stage::Leaving(monotonic_ns() + GRACE);
+            self.leaving += 1;
+            worker.set(Policy::Fifo(LEAVING));
+        } else {
+            worker.stage = Stage::Retired;
+            worker.set(Policy::Other);
+        }
+    }
+}

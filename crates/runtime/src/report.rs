@@ -1,0 +1,193 @@
+//! What happened in a run: every job, the metrics of the simulator, and the latencies of the machine.
+
+use serde::{Deserialize, Serialize};
+use temponet_sim::{End, Histogram, Metrics};
+use temponet_task::{Job, Task, Time};
+
+/// A job that has left, with what was measured of it. Dates count from the beginning of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct JobOutcome {
+    /// Index of its task.
+    pub task: usize,
+    /// Number within its task, from 0.
+    pub number: u64,
+    /// Nominal release.
+    pub release: Time,
+    /// Absolute deadline.
+    pub deadline: Time,
+    /// Worst-case execution time that the scheduler was told.
+    pub wcet: Time,
+    /// Criticality level.
+    pub criticality: u8,
+    /// Value of meeting the deadline.
+    pub value: f64,
+    /// Date of its first instruction; none if it never ran.
+    pub start: Option<Time>,
+    /// Date at which it left: its last instruction if it completed.
+    pub left: Time,
+    /// Why it left.
+    pub end: End,
+    /// Processor time that it used.
+    pub executed: Time,
+    /// Number of times that it lost the processor before it was done.
+    pub preemptions: u32,
+    /// Index of the core that it was last put on.
+    pub core: Option<u32>,
+    /// Whether it used more than its wcet.
+    pub overran: bool,
+    /// Whether it was not released, because the previous job of its task still held the thread.
+    pub skipped: bool,
+}
+
+impl JobOutcome {
+    /// Whether the job completed by its deadline.
+    pub fn met(&self) -> bool {
+        self.end == End::Completed && self.left <= self.deadline
+    }
+
+    /// The job as metrics and observers of the simulator take it.
+    pub fn as_job(&self) -> Job {
+        let task = Task::periodic("", Time(1), self.wcet);
+        Job {
+            task: self.task as u32,
+            criticality: self.criticality,
+            number: self.number,
+            release: self.release,
+            deadline: self.deadline,
+            executed: self.executed,
+            last_core: self.core,
+            value: self.value,
+            ..Job::first(self.task as u32, &task)
+        }
+    }
+}
+
+/// Latencies of the machine, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Latencies {
+    /// From the nominal release to the job's first instruction, of jobs that the first decision after their release put on a core.
+    pub start: Histogram,
+    /// Time that the scheduler takes for a decision.
+    pub decide: Histogram,
+    /// From the order to switch to the new job's first instruction, of jobs that took the core from another one.
+    pub switch: Histogram,
+    /// Time that the decider takes for an answer.
+    pub answer: Histogram,
+}
+
+impl Latencies {
+    /// Adds those of another run.
+    pub fn merge(&mut self, other: &Latencies) {
+        self.start.merge(&other.start);
+        self.decide.merge(&other.decide);
+        self.switch.merge(&other.switch);
+        self.answer.merge(&other.answer);
+    }
+}
+
+/// Counts of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Decisions taken at once.
+    pub decisions: u64,
+    /// Running jobs that lost their core by a decision.
+    pub preemptions: u64,
+    /// Jobs that resumed on another core.
+    pub migrations: u64,
+    /// Answers of the decider that came in time and were adopted.
+    pub adopted: u64,
+    /// Answers of the decider that an event overtook.
+    pub overtaken: u64,
+    /// Jobs that used more than their wcet.
+    pub overruns: u64,
+    /// Releases that were skipped, because the task's thread was busy.
+    pub skipped: u64,
+    /// Jobs whose code panicked.
+    pub panics: u64,
+}
+
+impl Counts {
+    /// Adds those of another run.
+    pub fn add(&mut self, other: &Counts) {
+        let Counts { decisions, preemptions, migrations, adopted, overtaken, overruns, skipped, panics } = *other;
+        self.decisions += decisions;
+        self.preemptions += preemptions;
+        self.migrations += migrations;
+        self.adopted += adopted;
+        self.overtaken += overtaken;
+        self.overruns += overruns;
+        self.skipped += skipped;
+        self.panics += panics;
+    }
+}
+
+/// What happened in a run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// Length of the run.
+    pub horizon: Time,
+    /// Every job that left, in the order in which they left.
+    pub jobs: Vec<JobOutcome>,
+    /// Metrics as the simulator computes them, of the jobs whose deadline lies within the run.
+    pub metrics: Metrics,
+    /// Latencies of the machine.
+    pub latencies: Latencies,
+    /// Counts of the dispatcher.
+    pub counts: Counts,
+    /// Processor time of the dispatcher thread; zero in virtual time.
+    pub dispatcher_time: Time,
+    /// Names of the tasks whose code had not returned when the run was over. Their threads stay behind, without real-time priority.
+    pub lost: Vec<String>,
+    /// What could not be had, such as locked memory.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// Counts a job that was never released, because its release came no earlier than its deadline, as missed.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn add_unreleased(&mut self, due: &crate::releases::Due) {
+        let crate::releases::Due { task, number, release, .. } = *due;
+        let outcome = JobOutcome {
+            task,
+            number,
+            release: release.release,
+            deadline: release.deadline,
+            wcet: release.wcet,
+            criticality: release.criticality,
+            value: release.value,
+            start: None,
+            left: release.deadline,
+            end: End::Aborted,
+            executed: Time::ZERO,
+            preemptions: 0,
+            core: None,
+            overran: false,
+            skipped: false,
+        };
+        self.metrics.record(&outcome.as_job(), outcome.end, outcome.left);
+        self.jobs.push(outcome);
+    }
+
+    /// Share of one core that the dispatcher used, 0 to 1.
+    pub fn dispatcher_share(&self) -> f64 {
+        self.dispatcher_time.0 as f64 / self.horizon.0.max(1) as f64
+    }
+}
+
+/// Computes the metrics of jobs that have left, as the simulator does.
+pub(crate) fn metrics(tasks: &[Task], jobs: &[JobOutcome], horizon: Time, counts: &Counts, cores: usize) -> Metrics {
+    let mut metrics = Metrics::new(tasks);
+    for job in jobs.iter().filter(|job| job.deadline <= horizon) {
+        metrics.record(&job.as_job(), job.end, job.left);
+    }
+    metrics.finish_run();
+    metrics.preemptions = counts.preemptions;
+    metrics.migrations = counts.migrations;
+    metrics.decisions = counts.decisions;
+    let busy: u128 = jobs.iter().map(|job| u128::from(job.executed.0)).sum();
+    metrics.idle_ns = (u128::from(horizon.0) * cores as u128).saturating_sub(busy);
+    metrics.energy = busy as f64 * 1e-9;
+    metrics
+}
