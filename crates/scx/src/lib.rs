@@ -1,8 +1,8 @@
 //! Threads of Linux's extensible scheduler class (sched_ext) that run when a scheduler in user space has chosen them.
 //!
-//! Threads join the class with [`join`]. A program loads the kernel's part with [`Extension::load`], and from then on [`Extension::choose`] says which thread a
+//! Threads join the class with `join`. A program loads the kernel's part with `Extension::load`, and from then on `Extension::choose` says which thread a
 //! core runs. Orders are valid for a time that the program states; when no order has come for that long, the kernel's part serves the waiting threads by their
-//! deadlines ([`Extension::set_deadline`]). A thread that could run and has not run for three seconds makes the kernel's watchdog throw the part out; the
+//! deadlines (`Extension::set_deadline`). A thread that could run and has not run for three seconds makes the kernel's watchdog throw the part out; the
 //! threads are then ordinary ones. The same happens when the program ends, however it ends. Threads of other classes are never touched.
 //!
 //! The kernel's part, `src/temponet.bpf.c`, is under GPL-2.0-only, which the kernel demands. Everything else is licensed as the rest of the project.
