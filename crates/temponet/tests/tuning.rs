@@ -168,7 +168,7 @@ fn nothing_is_simulated_where_nothing_is_left_to_choose() {
     let choice = choose(&system, &Candidate::classical(&system), Settings::SHIELDED);
     assert_eq!((choice.why, choice.candidates.len()), (Why::Guaranteed, 0));
     let bare = choose(&system, &Candidate::classical(&system), SMALL);
-    assert_eq!(bare.why, Why::Simulated);
+    assert_eq!(bare.why, Why::NothingLost);
 }
 
 /// Listed jobs of three tasks in overload. Those released after `until` take `late_ms`.
