@@ -8,10 +8,12 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use temponet_task::cancel::{self, Cancelled};
 
 use crate::errors;
@@ -25,6 +27,26 @@ const STACK: usize = 8 << 20;
 /// Something to do with the interpreter lock, on the calling thread.
 pub type Message = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
 
+/// The pool of this process. A forked process has none of its parent's threads, so it makes a pool of its own; the old one is not dropped, because dropping
+/// waits for threads.
+static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
+
+/// Returns the threads to work on.
+pub fn pool() -> PyResult<Arc<ThreadPool>> {
+    let mut made = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    match &*made {
+        Some((of, pool)) if *of == process => Ok(pool.clone()),
+        _ => {
+            let pool =
+                ThreadPoolBuilder::new().stack_size(STACK).thread_name(|place| format!("temponet-{place}")).build();
+            let pool = Arc::new(pool.map_err(|error| errors::internal(&error.to_string()))?);
+            std::mem::forget(made.replace((process, pool.clone())));
+            Ok(pool)
+        }
+    }
+}
+
 /// Runs `work` without the interpreter lock. Ctrl-C ends it.
 pub fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     reporting(py, |_| work())
@@ -32,10 +54,11 @@ pub fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -
 
 /// Runs `work` without the interpreter lock, and the messages that it sends with it. Ctrl-C, or a message that fails, ends it.
 pub fn reporting<T: Send>(py: Python<'_>, work: impl FnOnce(Sender<Message>) -> T + Send) -> PyResult<T> {
+    let pool = pool()?;
     py.detach(|| {
         std::thread::scope(|scope| {
             let (sender, receiver) = channel::<Message>();
-            let work = move || catch_unwind(AssertUnwindSafe(|| work(sender)));
+            let work = move || catch_unwind(AssertUnwindSafe(|| pool.install(|| work(sender))));
             let thread = std::thread::Builder::new().name("temponet".into()).stack_size(STACK);
             let thread = thread.spawn_scoped(scope, work).map_err(|error| errors::internal(&error.to_string()))?;
             loop {

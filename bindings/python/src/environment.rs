@@ -165,23 +165,27 @@ impl Environments {
             (observations.as_slice_mut()?, masks.as_slice_mut()?, figures.as_slice_mut()?);
         check(members.len(), &[seeds.len(), observations.len() / width, masks.len() / choices, figures.len() / 2])?;
         check(members.len(), &[chosen.map_or(members.len(), |chosen| chosen.len())])?;
+        let pool = crate::calls::pool()?;
         py.detach(|| {
-            let rows = members.par_iter_mut().zip(observations.par_chunks_exact_mut(width));
-            let rows = rows.zip(masks.par_chunks_exact_mut(choices)).zip(figures.par_chunks_exact_mut(2)).enumerate();
-            let one = |scratch: &mut Assignment, (place, row): (usize, ResetRow<'_>)| {
-                let (((member, observation), mask), figures) = row;
-                if chosen.is_some_and(|chosen| !chosen[place]) {
-                    return Ok(());
-                }
-                if let Ok(seed) = u64::try_from(seeds[place]) {
-                    member.reseed(seed);
-                }
-                member.restart(settings, scratch)?;
-                member.show(settings, observation, mask);
-                figures.fill(0);
-                Ok(())
-            };
-            rows.with_min_len(ON_ONE_THREAD).try_for_each_init(Assignment::default, one)
+            pool.install(|| {
+                let rows = members.par_iter_mut().zip(observations.par_chunks_exact_mut(width));
+                let rows =
+                    rows.zip(masks.par_chunks_exact_mut(choices)).zip(figures.par_chunks_exact_mut(2)).enumerate();
+                let one = |scratch: &mut Assignment, (place, row): (usize, ResetRow<'_>)| {
+                    let (((member, observation), mask), figures) = row;
+                    if chosen.is_some_and(|chosen| !chosen[place]) {
+                        return Ok(());
+                    }
+                    if let Ok(seed) = u64::try_from(seeds[place]) {
+                        member.reseed(seed);
+                    }
+                    member.restart(settings, scratch)?;
+                    member.show(settings, observation, mask);
+                    figures.fill(0);
+                    Ok(())
+                };
+                rows.with_min_len(ON_ONE_THREAD).try_for_each_init(Assignment::default, one)
+            })
         })
         .map_err(|why: String| errors::input(why))
     }
@@ -225,25 +229,29 @@ impl Environments {
         // Without a reset in the same step there are no last observations to keep, and the buffers have one row.
         let keeps = autoreset == Autoreset::SameStep;
         check(if keeps { number } else { 1 }, &[finals.len() / width, final_masks.len() / choices])?;
+        let pool = crate::calls::pool()?;
         py.detach(|| {
-            let rows = members.par_iter_mut().zip(actions.par_chunks_exact(picks));
-            let rows = rows.zip(observations.par_chunks_exact_mut(width)).zip(masks.par_chunks_exact_mut(choices));
-            let rows = rows.zip(rewards.par_iter_mut()).zip(terminated.par_iter_mut()).zip(truncated.par_iter_mut());
-            let rows = rows.zip(figures.par_chunks_exact_mut(2));
-            let one = |scratch: &mut Assignment, row: Row<'_>, last: Option<(&mut [f32], &mut [i8])>| {
-                let (((((((member, action), observation), mask), reward), terminated), truncated), figures) = row;
-                let buffers = Buffers { observation, mask, reward, terminated, truncated, figures, last };
-                member.step(settings, action, autoreset, buffers, scratch)
-            };
-            if keeps {
-                let last = finals.par_chunks_exact_mut(width).zip(final_masks.par_chunks_exact_mut(choices));
-                rows.zip(last)
-                    .with_min_len(ON_ONE_THREAD)
-                    .try_for_each_init(Assignment::default, |scratch, (row, last)| one(scratch, row, Some(last)))
-            } else {
-                rows.with_min_len(ON_ONE_THREAD)
-                    .try_for_each_init(Assignment::default, |scratch, row| one(scratch, row, None))
-            }
+            pool.install(|| {
+                let rows = members.par_iter_mut().zip(actions.par_chunks_exact(picks));
+                let rows = rows.zip(observations.par_chunks_exact_mut(width)).zip(masks.par_chunks_exact_mut(choices));
+                let rows =
+                    rows.zip(rewards.par_iter_mut()).zip(terminated.par_iter_mut()).zip(truncated.par_iter_mut());
+                let rows = rows.zip(figures.par_chunks_exact_mut(2));
+                let one = |scratch: &mut Assignment, row: Row<'_>, last: Option<(&mut [f32], &mut [i8])>| {
+                    let (((((((member, action), observation), mask), reward), terminated), truncated), figures) = row;
+                    let buffers = Buffers { observation, mask, reward, terminated, truncated, figures, last };
+                    member.step(settings, action, autoreset, buffers, scratch)
+                };
+                if keeps {
+                    let last = finals.par_chunks_exact_mut(width).zip(final_masks.par_chunks_exact_mut(choices));
+                    rows.zip(last)
+                        .with_min_len(ON_ONE_THREAD)
+                        .try_for_each_init(Assignment::default, |scratch, (row, last)| one(scratch, row, Some(last)))
+                } else {
+                    rows.with_min_len(ON_ONE_THREAD)
+                        .try_for_each_init(Assignment::default, |scratch, row| one(scratch, row, None))
+                }
+            })
         })
         .map_err(|why: String| errors::input(why))
     }

@@ -67,19 +67,23 @@ struct PythonScheduler {
     tasks: Vec<Py<PyAny>>,
 }
 
-/// Returns the scheduler of the roster for a Python object. Each run decides with a deep copy of it.
-pub fn own(name: String, object: Bound<'_, PyAny>) -> OwnScheduler {
+/// Returns the scheduler of the roster for a Python object. Each run decides with a deep copy of it; an object that cannot be copied is an error.
+pub fn own(name: String, object: Bound<'_, PyAny>) -> PyResult<OwnScheduler> {
+    let copy_of = |object: &Bound<'_, PyAny>| -> PyResult<Py<PyAny>> {
+        Ok(object.py().import("copy")?.call_method1("deepcopy", (object,))?.unbind())
+    };
+    copy_of(&object).map_err(|error| {
+        errors::input(format!("the scheduler {name:?} cannot be copied, and every run decides with a copy: {error}"))
+    })?;
     let object = Arc::new(object.unbind());
     let copy = move || -> Box<dyn Scheduler> {
-        let copied = Python::attach(|py| -> PyResult<Py<PyAny>> {
-            Ok(py.import("copy")?.call_method1("deepcopy", (object.bind(py),))?.unbind())
-        });
+        let copied = Python::attach(|py| copy_of(object.bind(py)));
         match copied {
             Ok(object) => Box::new(PythonScheduler { object, tasks: Vec::new() }),
             Err(error) => calls::fail(error),
         }
     };
-    OwnScheduler { name, make: Arc::new(copy) }
+    Ok(OwnScheduler { name, make: Arc::new(copy) })
 }
 
 impl PythonScheduler {

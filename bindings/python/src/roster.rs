@@ -38,7 +38,12 @@ pub fn roster(model: Option<&Model>, budget: Option<u64>, named: Vec<Named<'_>>)
         match named {
             Named::Name(name) => names.push(name),
             Named::Own((name, object)) => {
-                roster.own.push(python_scheduler::own(name.clone(), object));
+                if names.contains(&name) || roster.build(&name).is_ok() {
+                    return Err(errors::input(format!(
+                        "two schedulers are called {name:?}; give yours a `name` of its own"
+                    )));
+                }
+                roster.own.push(python_scheduler::own(name.clone(), object)?);
                 names.push(name);
             }
         }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
 import subprocess
 import sys
@@ -154,3 +156,35 @@ def test_an_error_in_the_progress_of_a_training_ends_it() -> None:
 
     with pytest.raises(RuntimeError, match="enough"):
         temponet.train("standard-125", progress=stop)
+
+
+class Copied(temponet.Scheduler):
+    """First come, first served, under a name that can be changed."""
+
+    def __init__(self, name: str, held: Any = None) -> None:
+        self.name, self.held = name, held
+
+    def decide(self, view: temponet.View) -> list[temponet.Job]:
+        return list(view.jobs)
+
+
+def test_two_schedulers_cannot_have_one_name() -> None:
+    for schedulers in (["edf", Copied("edf")], [Copied("mine"), Copied("mine")], [Copied("edf")]):
+        with pytest.raises(temponet.InputError, match="two schedulers are called"):
+            temponet.compare("standard-125", schedulers, runs=1)
+
+
+def test_a_scheduler_that_cannot_be_copied_is_an_input_error() -> None:
+    with pytest.raises(temponet.InputError, match="cannot be copied.*lock"):
+        temponet.compare("standard-125", [Copied("mine", threading.Lock())], runs=1)
+
+
+def _met(seed: int) -> int:
+    return temponet.compare("standard-125", ["edf"], runs=4, seed=seed)["edf"].met
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_works_on_threads_of_its_own() -> None:
+    here = [_met(1), _met(2)]
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map_async(_met, [1, 2]).get(timeout=60) == here

@@ -59,7 +59,6 @@ impl Listed {
     }
 
     /// Takes the jobs out.
-    #[cfg(target_os = "linux")]
     pub fn into_jobs(self) -> Vec<Due> {
         self.jobs
     }

@@ -102,11 +102,15 @@ pub struct TrialReport {
 const MOST_THREADS: usize = 32;
 
 impl Trial<'_> {
-    /// Draws the jobs. Those that jitter would release at their deadline or later are left out of the list and returned apart.
+    /// Draws the jobs. Those that jitter would release at their deadline or later, or only after the run, are left out of the list and returned apart.
     fn draw(&self) -> (Listed, Vec<Due>) {
         let mut workload = Workload::until(self.set, self.seed, self.horizon);
         let next = || (workload.next_time() < self.horizon).then(|| workload.pop()).flatten();
-        Listed::new(std::iter::from_fn(next))
+        let (listed, mut hopeless) = Listed::new(std::iter::from_fn(next));
+        let (after, never) = Listed::new(workload.still_delayed(self.horizon));
+        hopeless.extend(after.into_jobs());
+        hopeless.extend(never);
+        (listed, hopeless)
     }
 
     /// Runs the trial on threads.
@@ -117,6 +121,14 @@ impl Trial<'_> {
         }
         if self.set.speeds != [Speed::FULL] {
             return Err(RuntimeError::Setup("threads run at full speed only; the set states other speeds".into()));
+        }
+        let is_too_late = |task: &&temponet_task::Task| task.jitter >= task.deadline;
+        let keeps = self.set.on_miss == temponet_task::OnMiss::Continue;
+        if let Some(task) = self.set.tasks.iter().find(is_too_late).filter(|_| keeps) {
+            return Err(RuntimeError::Setup(format!(
+                "jitter can release a job of {:?} after its own deadline, and late jobs continue: such jobs cannot be run on threads",
+                task.name
+            )));
         }
         self.run_threads(chooser)
     }

@@ -183,7 +183,8 @@ pub fn run(args: Args) -> Result<()> {
     }
     let outputs = files::Outputs::claim(&args)?;
     let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
-    let _throttle = args.unthrottled.then(undo::unthrottled).transpose()?;
+    let _throttle = args.unthrottled.then(undo::unthrottled).transpose()?.flatten();
+    let sheet = Sheet { throttling: Sheet::of_this_machine(&[]).throttling, ..sheet };
     let instance = args.trace.as_ref().map(|_| undo::trace_instance()).transpose()?;
     let (schedulers, seconds) = (plan.schedulers.len() as u64, args.duration.as_secs_f64());
     let minutes = seconds * (args.runs * schedulers) as f64 / 60.0;

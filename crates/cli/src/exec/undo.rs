@@ -34,13 +34,16 @@ impl Drop for Undone {
     }
 }
 
-/// Turns the throttling of real-time threads off.
-pub fn unthrottled() -> Result<Undone> {
+/// Turns the throttling of real-time threads off. Where it is off already, there is nothing to undo: that is for whoever turned it off.
+pub fn unthrottled() -> Result<Option<Undone>> {
     let cannot = || format!("--unthrottled: cannot change {THROTTLE}");
     let old = std::fs::read_to_string(THROTTLE).with_context(cannot)?;
+    if old.trim() == "-1" {
+        return Ok(None);
+    }
     let undone = Undone::by(r#"echo "$1" > "$2""#, &[old.trim(), THROTTLE])?;
     std::fs::write(THROTTLE, "-1").with_context(cannot)?;
-    Ok(undone)
+    Ok(Some(undone))
 }
 
 /// An instance of the kernel's trace that belongs to this program.
