@@ -4,7 +4,7 @@
 //! so every scheduler meets the same jobs, and the simulator can be asked about them, too.
 
 use temponet_sim::{Slice, Workload};
-use temponet_task::{Scheduler, Speed, TaskSet, Time};
+use temponet_task::{Preemption, Scheduler, Speed, TaskSet, Time};
 
 use crate::error::RuntimeError;
 use crate::releases::{Due, Listed};
@@ -117,6 +117,17 @@ impl Trial<'_> {
         }
         if self.set.speeds != [Speed::FULL] {
             return Err(RuntimeError::Setup("threads run at full speed only; the set states other speeds".into()));
+        }
+        for task in &self.set.tasks {
+            let (name, preemption) = (&task.name, task.preemption);
+            if matches!(preemption, Preemption::Every(_)) {
+                let why = format!("a thread cannot be stopped exactly at a preemption point, as task {name:?} asks");
+                return Err(RuntimeError::Setup(why));
+            }
+            if preemption.is_limited() && matches!(chooser, Chooser::Linux(_)) {
+                let why = format!("the schedulers of Linux preempt at any time, which task {name:?} does not allow");
+                return Err(RuntimeError::Setup(why));
+            }
         }
         self.run_threads(chooser)
     }

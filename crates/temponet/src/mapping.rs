@@ -65,6 +65,8 @@ pub struct Mapper {
     lost: Vec<Candidate>,
     kept: Vec<Kept>,
     gains: Vec<f32>,
+    /// Cores that no job holds.
+    free: Vec<usize>,
     sinkhorn: Sinkhorn,
     hungarian: Hungarian,
 }
@@ -85,6 +87,8 @@ impl Mapper {
         self.kept.clear();
         self.kept.reserve(cores);
         self.gains.clear();
+        self.free.clear();
+        self.free.reserve(cores);
         if mapping != Mapping::Greedy {
             self.gains.resize(CANDIDATES_PER_CORE * cores * cores, 0.0);
         }
@@ -153,6 +157,14 @@ impl Mapper {
             }
             Mapping::Sinkhorn { migration, .. } | Mapping::Hungarian { migration } => migration,
         };
+        // Jobs that hold a core keep it; the others are matched with the rest of the cores.
+        assignment.keep_held(view, 0..cores);
+        self.candidates.retain(|candidate| !view.job(candidate.id).held);
+        self.free.clear();
+        self.free.extend((0..cores).filter(|core| !view.is_held(*core)));
+        if self.free.is_empty() {
+            return;
+        }
         // Where idling is out of the question, its exact Q-value does not matter. A hugely negative one would swamp the differences between jobs in
         // rounding, so it is raised.
         let least = self.candidates.iter().map(|candidate| candidate.q).fold(f32::INFINITY, f32::min);
@@ -160,21 +172,21 @@ impl Mapper {
         self.gains.clear();
         for candidate in &self.candidates {
             let last = view.job(candidate.id).last_core;
-            let gain = |core: usize| {
-                let moves = last.is_some_and(|last| last as usize != core);
+            let gain = |core: &usize| {
+                let moves = last.is_some_and(|last| last as usize != *core);
                 candidate.q - idle - if moves { migration } else { 0.0 }
             };
-            self.gains.extend((0..cores).map(gain));
+            self.gains.extend(self.free.iter().map(gain));
         }
         let matched = match mapping {
             Mapping::Sinkhorn { temperature, iterations, .. } => {
-                self.sinkhorn.matching(&self.gains, cores, temperature, iterations)
+                self.sinkhorn.matching(&self.gains, self.free.len(), temperature, iterations)
             }
-            _ => self.hungarian.matching(&self.gains, cores),
+            _ => self.hungarian.matching(&self.gains, self.free.len()),
         };
-        for (candidate, core) in self.candidates.iter().zip(matched) {
-            if let Some(core) = core {
-                assignment.run(*core, candidate.id);
+        for (candidate, place) in self.candidates.iter().zip(matched) {
+            if let Some(place) = place {
+                assignment.run(self.free[*place], candidate.id);
             }
         }
     }

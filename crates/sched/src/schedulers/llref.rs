@@ -37,6 +37,7 @@ impl Llref {
 
 impl Scheduler for Llref {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        NotApplicable::if_preemption_is_limited(if self.lazy { "lre-tl" } else { "llref" }, system)?;
         self.fluid.start(system);
         Ok(())
     }

@@ -72,6 +72,7 @@ fn priority(job: &Job, quantum: Time, now: Time) -> Priority {
 
 impl Scheduler for Pd2 {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        NotApplicable::if_preemption_is_limited(if self.early_release { "er-pd2" } else { "pd2" }, system)?;
         self.quantum = quantum(self.given, system);
         Ok(())
     }

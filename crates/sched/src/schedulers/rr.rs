@@ -35,9 +35,10 @@ impl Scheduler for RoundRobin {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let now = view.now;
-        for (_, end) in &mut self.turns {
-            // No job waited when this turn ended, or there would have been a decision.
-            if *end < now {
+        for (id, end) in &mut self.turns {
+            // No job waited when this turn ended, or there would have been a decision. The turn of a job that holds its core
+            // ends at its next preemption point.
+            if *end < now && !view.task_of(view.job(*id)).preemption.is_limited() {
                 *end += self.quantum * now.signed_sub(*end).unsigned_abs().div_ceil(self.quantum.0);
             }
         }
@@ -56,7 +57,7 @@ impl Scheduler for RoundRobin {
         let mut over = self.waiting.len().saturating_sub(free);
         let mut ended = Vec::new();
         self.turns.retain_mut(|(id, end)| {
-            if *end > now {
+            if *end > now || view.job(*id).held {
                 return true;
             }
             // Jobs that wait beyond the free cores replace jobs whose turn is over, in core order.
@@ -74,7 +75,7 @@ impl Scheduler for RoundRobin {
             self.turns.push((id, now + self.quantum));
         }
         if !self.waiting.is_empty()
-            && let Some(end) = self.turns.iter().map(|(_, end)| *end).min()
+            && let Some(end) = self.turns.iter().map(|(_, end)| *end).filter(|end| *end > now).min()
         {
             assignment.wake_at(end);
         }
