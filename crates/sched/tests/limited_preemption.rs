@@ -13,7 +13,7 @@ use temponet_sched::{build, proofs};
 use temponet_sim::{Metrics, Recorder, Unobserved, simulate};
 use temponet_task::{Arrival, Gap, Preemption, Task, TaskSet, Time};
 
-use task_sets::{Kind, drawn, model, ms, set};
+use task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
 
 fn run(scheduler: &str, set: &TaskSet, seed: u64, horizon: Time) -> Metrics {
     simulate(set, seed, horizon, &mut *build(scheduler).unwrap(), &mut Unobserved).unwrap()
@@ -179,6 +179,14 @@ fn the_demand_test_is_jeffays_condition_for_deadlines_equal_to_periods() {
         if expected { yes += 1 } else { no += 1 }
     }
     assert!(yes > 500 && no > 300, "{yes} {no}");
+}
+
+#[test]
+fn sets_that_cannot_be_analyzed_are_not_proved_without_preemption_either() {
+    for mut set in uncovered_sets().1 {
+        set.tasks.iter_mut().for_each(|task| task.preemption = Preemption::None);
+        assert_eq!(proofs(&set), []);
+    }
 }
 
 #[test]
