@@ -93,7 +93,7 @@ fn show(model: &Model, json: bool) -> Result<()> {
     if json {
         return output::print_json(&serde_json::json!({
             "architecture": shape, "tokenizer": model.tokenizer, "parameters": shape.parameters(),
-            "kernel": temponet_infer::Kernel::best().name(), "provenance": model.provenance(), "staying": model.stay(), "never_idles": model.never_idles(), "untrained": model.is_untrained(), "tuned": model.tuned(), "checksum": model.checksum()?,
+            "kernel": temponet_infer::Kernel::best().name(), "provenance": model.provenance(), "tick": model.tick(), "staying": model.stay(), "never_idles": model.never_idles(), "untrained": model.is_untrained(), "tuned": model.tuned(), "checksum": model.checksum()?,
         }));
     }
     let features = |features: &[temponet_infer::Vocabulary]| {
@@ -116,6 +116,7 @@ fn show(model: &Model, json: bool) -> Result<()> {
             ),
         ),
         ("parameters", table::count(shape.parameters() as u64)),
+        ("parts", parts(model)),
         ("job tokens", features(&shape.job)),
         ("idle token", features(&shape.idle)),
         ("slack", slack),
@@ -134,6 +135,23 @@ fn show(model: &Model, json: bool) -> Result<()> {
     ];
     let line = |(name, value): &(&str, String)| format!("{name:<14} {}\n", visible(value));
     output::print(&rows.iter().map(line).collect::<String>())
+}
+
+/// What sets the network apart from a Transformer with one head for jobs and one for idling.
+fn parts(model: &Model) -> String {
+    let shape = &model.weights.architecture;
+    let found = [
+        model.tokenizer.sparse.then(|| "sparse attention".into()),
+        shape.graph.then(|| "messages over a graph instead of attention".into()),
+        shape.memory.map(|width| format!("LSTM of width {width} instead of attention")),
+        shape.slots.map(|slots| format!("feed-forward, {slots} slots for tasks")),
+        shape.actor.map(|hidden| format!("actor with a hidden layer of {hidden}")),
+        (shape.speeds > 0).then(|| format!("heads for {} lower speeds", shape.speeds)),
+        shape.atoms.is_some().then(|| "distribution of returns".into()),
+        model.tick().map(|tick| format!("decides every {} median wcets too", table::number(tick))),
+    ];
+    let found: Vec<String> = found.into_iter().flatten().collect();
+    if found.is_empty() { "attention, one head".into() } else { found.join("; ") }
 }
 
 fn continuous(how: &Continuous) -> String {

@@ -112,3 +112,28 @@ fn jobs_run_on_threads_and_are_reported() {
     assert!(jobs.starts_with("task,job,release_ns,deadline_ns,start_ns,completion_ns,response_ns,lateness_ns,"));
     assert_eq!(jobs.lines().count() as u64, 1 + rows.len() as u64 * released);
 }
+
+#[test]
+fn a_killed_command_leaves_the_throttling_as_it_was() {
+    const THROTTLE: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+    let throttle = || std::fs::read_to_string(THROTTLE).map(|text| text.trim().to_string()).unwrap_or_default();
+    let before = throttle();
+    if !is_possible() || before == "-1" || std::fs::write(THROTTLE, &before).is_err() {
+        eprintln!("skipped: {THROTTLE} cannot be changed, or is off already");
+        return;
+    }
+    let becomes = |wanted: &str| {
+        (0..100).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            throttle() == wanted
+        })
+    };
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_temponet"));
+    command.args(["exec", "standard-125", "--unthrottled", "--duration", "30s", "--schedulers", "edf"]);
+    let mut command = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let is_changed = becomes("-1");
+    command.kill().unwrap();
+    command.wait().unwrap();
+    assert!(is_changed, "the command never changed {THROTTLE}");
+    assert!(becomes(&before), "{THROTTLE} is {} and was {before}", throttle());
+}

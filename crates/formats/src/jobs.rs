@@ -24,16 +24,17 @@ pub(super) fn parse(text: &str, name: String) -> ReadResult {
     // Limit on preemption of each task and the line that states it.
     let mut limits: Vec<Option<(Preemption, usize)>> = Vec::new();
     let mut index_of = std::collections::HashMap::new();
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::default();
     let mut states_wcets = false;
     while let Some(row) = rows.next_row()? {
-        let Row { task: task_name, job, states_wcet, preemption } = job(&row, &mut warnings)?;
+        let Row { task: task_name, job, states_wcet, preemption } = job(&row)?;
         states_wcets |= states_wcet;
         let index = *index_of.entry(task_name.clone()).or_insert_with(|| {
             tasks.push((task_name, Vec::new()));
             limits.push(None);
             tasks.len() - 1
         });
+        warnings.look_at(row.line, &tasks[index].0, &job);
         tasks[index].1.push(job);
         if let Some(stated) = preemption {
             let (first, line) = *limits[index].get_or_insert((stated, row.line));
@@ -55,7 +56,39 @@ pub(super) fn parse(text: &str, name: String) -> ReadResult {
             limit(task, preemption, line)?;
         }
     }
-    Ok((TaskSet::new(name, tasks, 1), warnings))
+    Ok((TaskSet::new(name, tasks, 1), warnings.into_lines()))
+}
+
+/// Jobs that cannot meet their deadline in the worst case. The first one is named; of the others, only the number is told.
+#[derive(Default)]
+struct Warnings {
+    first: Option<Problem>,
+    others: usize,
+}
+
+impl Warnings {
+    fn look_at(&mut self, line: usize, name: &str, job: &ListedJob) {
+        let (wcet, window) = (job.wcet, job.deadline - job.release);
+        if wcet <= window {
+            return;
+        }
+        match self.first {
+            Some(_) => self.others += 1,
+            None => {
+                let what = format!("warning: job of {name:?} has wcet {wcet} > its window {window}");
+                self.first = Some(Problem::at(line, what));
+            }
+        }
+    }
+
+    fn into_lines(self) -> Vec<Problem> {
+        let others = match self.others {
+            0 => None,
+            1 => Some("warning: one more job has a wcet > its window".to_string()),
+            others => Some(format!("warning: {others} more jobs have a wcet > their window")),
+        };
+        self.first.into_iter().chain(others.map(Problem::whole_file)).collect()
+    }
 }
 
 /// Keys of a row.
@@ -72,7 +105,7 @@ struct Row {
     preemption: Option<Preemption>,
 }
 
-fn job(row: &Node, warnings: &mut Vec<Problem>) -> Result<Row, Problem> {
+fn job(row: &Node) -> Result<Row, Problem> {
     let line = row.line;
     let mut fields = Fields::of(row, "job")?.only(JOB_KEYS)?;
     let (name, _) = name(&mut fields)?;
@@ -90,10 +123,6 @@ fn job(row: &Node, warnings: &mut Vec<Problem>) -> Result<Row, Problem> {
     }
     if wcet < execution {
         return Err(Problem::at(line, format!("wcet {wcet} is less than the execution {execution}")));
-    }
-    if release + wcet > deadline {
-        let window = deadline - release;
-        warnings.push(Problem::at(line, format!("warning: job of {name:?} has wcet {wcet} > its window {window}")));
     }
     // The caller raises the bcet to the wcet if the list as a whole states no wcets.
     let bcet = Time(1);

@@ -163,6 +163,9 @@ fn aims(node: &Node) -> Result<Vec<Aim>, Problem> {
         Aim::from_name(item.text("goal")?)
             .ok_or_else(|| Problem::at(item.line, format!("goal = {} is none of {}", item.shown(), known())))
     };
+    if items.is_empty() {
+        return Err(Problem::at(node.line, "goal = [] names no aim"));
+    }
     items.iter().map(aim).collect()
 }
 

@@ -254,6 +254,10 @@ fn a_header_with_release_makes_a_job_list() {
     assert!(error("name,release,execution,deadline\n").contains("has no jobs"));
     let hopeless = read("name,release,execution,deadline\na,0,9,5\n", Format::Csv).unwrap();
     assert!(hopeless.warnings[0].contains("set.csv:2: warning: job of \"a\" has wcet 9ms > its window 5ms"));
+    assert_eq!(hopeless.warnings.len(), 1);
+    let three = read("name,release,execution,deadline\na,0,9,5\na,10,9,15\nb,0,9,5\nb,0,1,5\n", Format::Csv).unwrap();
+    assert!(three.warnings[1].contains("set.csv: warning: 2 more jobs have a wcet > their window"), "{three:?}");
+    assert_eq!(three.warnings.len(), 2);
 }
 
 #[test]

@@ -133,6 +133,8 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
         let horizon = self.plan.horizon;
         loop {
             let next = self.next_date();
+            let must_know = self.must_know_completions();
+            self.platform.wake_for_completions(must_know);
             let now = self.platform.wait(next.min(horizon)).max(self.ready.now());
             self.ready.advance(now.min(horizon))?;
             let mut happened = self.take_notes()?;
@@ -159,6 +161,18 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             next = next.min(now + limit.saturating_sub(job.executed) + self.platform.overrun_margin());
         }
         next
+    }
+
+    /// Whether a completion has to be noticed at once. It does if a job waits for a core. Otherwise the next release is soon enough, if it comes before the
+    /// deadlines of the running jobs: a completion that is noticed after the deadline would look late to the scheduler.
+    fn must_know_completions(&self) -> bool {
+        let on_cores = self.cores.iter().flatten().count();
+        if self.ready.len() > on_cores {
+            return true;
+        }
+        let (next, margin) = (self.releases.next(), self.platform.overrun_margin());
+        let is_due = |live: &Live| live.due.release.deadline.saturating_sub(margin) <= next;
+        self.cores.iter().flatten().any(|slot| self.live[*slot].as_ref().is_some_and(is_due))
     }
 
     /// Takes what the platform reports. Returns whether anything asks for a decision.

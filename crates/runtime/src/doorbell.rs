@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub(crate) struct Doorbell {
     rings: AtomicU32,
+    /// Whether completions can wait until the dispatcher wakes up for another reason.
+    is_quiet: AtomicBool,
 }
 
 impl Doorbell {
@@ -14,6 +16,21 @@ impl Doorbell {
         self.rings.fetch_add(1, Ordering::Release);
         #[cfg(target_os = "linux")]
         let _ = rustix::thread::futex::wake(&self.rings, rustix::thread::futex::Flags::PRIVATE, 1);
+    }
+
+    /// Wakes the dispatcher because a job has returned, unless it does not need to know now. The completion was written before, in sequentially consistent order,
+    /// as [`Doorbell::set_quiet`] is: either this sees that the bell is not quiet any more, or the dispatcher sees the completion.
+    pub fn ring_for_completion(&self) {
+        if !self.is_quiet.load(Ordering::SeqCst) {
+            self.ring();
+        }
+    }
+
+    /// Says whether completions can wait. Completions have to be looked at after this and before the next sleep.
+    pub fn set_quiet(&self, is_quiet: bool) {
+        if self.is_quiet.load(Ordering::Relaxed) != is_quiet {
+            self.is_quiet.store(is_quiet, Ordering::SeqCst);
+        }
     }
 
     /// Number of rings so far. Requests have to be looked at after this is read and before it is slept on.

@@ -33,6 +33,7 @@
 //!
 //! Everything compiles on any system; running threads is an error on systems other than Linux.
 
+mod carrier;
 mod decider;
 mod dispatcher;
 mod doorbell;
@@ -53,6 +54,7 @@ mod linux;
 #[cfg(test)]
 mod tests;
 
+pub use carrier::Carrier;
 pub use error::RuntimeError;
 pub use job::Job;
 #[cfg(target_os = "linux")]

@@ -35,6 +35,9 @@ pub(crate) trait Platform {
     /// The date now, to measure latencies with.
     fn date(&self) -> Time;
 
+    /// Says whether the completion of a job has to end the sleep, which is the default. If not, it is noted when the sleep ends for another reason.
+    fn wake_for_completions(&mut self, _wake: bool) {}
+
     /// Takes what has happened since, one note at a time.
     fn note(&mut self) -> Option<Note>;
 

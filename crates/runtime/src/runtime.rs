@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use temponet_sim::MOST_READY;
 use temponet_task::{Arrival, Gap, OnMiss, Preemption, Scheduler, System, Task, TaskSet, Time};
 
+use crate::carrier::Carrier;
 use crate::decider::Mailbox;
 use crate::dispatcher::{DispatchPlan, Dispatcher};
 use crate::doorbell::{Doorbell, TaskRequests};
@@ -51,6 +52,7 @@ pub struct Runtime {
     pub(crate) doorbell: Arc<Doorbell>,
     pub(crate) locks_memory: bool,
     pub(crate) has_guard: bool,
+    pub(crate) carrier: Option<Box<dyn Carrier>>,
 }
 
 impl Default for Runtime {
@@ -73,6 +75,7 @@ impl Runtime {
             doorbell: Arc::default(),
             locks_memory: true,
             has_guard: true,
+            carrier: None,
         }
     }
 
@@ -95,6 +98,11 @@ impl Runtime {
     /// happened meanwhile.
     pub fn decider(self, scheduler: impl Scheduler + 'static) -> Runtime {
         Runtime { decider: Some(Box::new(scheduler)), ..self }
+    }
+
+    /// Has a carrier put the chosen threads on the processors, in place of real-time priorities.
+    pub fn carrier(self, carrier: impl Carrier + 'static) -> Runtime {
+        Runtime { carrier: Some(Box::new(carrier)), ..self }
     }
 
     /// Rule for jobs that are not done at their deadline.

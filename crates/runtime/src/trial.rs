@@ -191,6 +191,7 @@ impl Trial<'_> {
                     releases: Box::new(releases),
                     locks_memory: true,
                     has_guard: true,
+                    carrier: None,
                 };
                 launch(plan, started)?
             }

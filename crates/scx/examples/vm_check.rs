@@ -1,4 +1,5 @@
-//! Tries the extension on the running kernel: chosen threads run, deadlines decide while user space is late, the watchdog ends a stalled scheduler.
+//! Tries the extension on the running kernel: a scheduler of the catalog drives an overload through it, chosen threads run, deadlines decide while user space is
+//! late, the watchdog ends a stalled scheduler.
 //!
 //!     cargo run -p temponet-scx --features scx --example vm_check
 //!
@@ -14,6 +15,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+use temponet_runtime::{Job, Runtime, Time};
 use temponet_scx::{Extension, join, state};
 
 /// Core of the threads; the orders come from core 0.
@@ -65,7 +68,43 @@ fn shares(threads: &[Spinner], time: Duration) -> Vec<f64> {
     made.into_iter().map(|made| made as f64 / all).collect()
 }
 
+/// A job that computes for this time, unless it is told to return.
+fn compute(time: Duration) -> impl FnMut(&Job<'_>) + Send + 'static {
+    let worked = || {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    };
+    move |job| {
+        let begin = worked();
+        while worked() - begin < time && !job.expired() {}
+    }
+}
+
+/// Runs an overload under rate-monotonic priorities: the control loop is to meet its deadlines, and the other task pays.
+fn check_runtime() -> Result<bool, Box<dyn Error>> {
+    let ms = Time::from_ms;
+    let report = Runtime::new()
+        .cores([CORE])
+        .housekeeping(0)
+        .scheduler(temponet_sched::build("rm")?)
+        .carrier(Extension::load(VALID)?)
+        .task("control", ms(40), ms(12), compute(Duration::from_millis(10)))
+        .task("vision", ms(100), ms(95), compute(Duration::from_millis(90)))
+        .run_for(Time::from_secs(4))?;
+    let share = |task: usize| report.metrics.tasks[task].jobs.compliance();
+    println!(
+        "rm through the runtime, load 1.15: control meets {:.1}% of its deadlines, vision {:.1}%, {} preemptions",
+        100.0 * share(0),
+        100.0 * share(1),
+        report.counts.preemptions
+    );
+    report.notes.iter().for_each(|note| println!("note: {note}"));
+    let is_carried = !report.notes.iter().any(|note| note.contains("carrier"));
+    Ok(is_carried && share(0) >= 0.95 && share(1) < 0.9 && report.counts.preemptions > 0)
+}
+
 fn check(end: &Arc<AtomicBool>) -> Result<bool, Box<dyn Error>> {
+    let is_driven = check_runtime()?;
     pin(0)?;
     let threads = [Spinner::start(end)?, Spinner::start(end)?, Spinner::start(end)?];
     let mut extension = Extension::load(VALID)?;
@@ -112,7 +151,7 @@ fn check(end: &Arc<AtomicBool>) -> Result<bool, Box<dyn Error>> {
         "afterwards the threads have {:.0?}% of the time",
         fair.iter().map(|share| 100.0 * share).collect::<Vec<_>>()
     );
-    Ok(is_chosen && is_by_deadline && is_ejected && is_fair)
+    Ok(is_driven && is_chosen && is_by_deadline && is_ejected && is_fair)
 }
 
 fn main() -> ExitCode {

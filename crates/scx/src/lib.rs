@@ -14,7 +14,7 @@
 
 use std::fs;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramInput};
 
@@ -69,6 +69,8 @@ pub struct Extension {
     object: Object,
     deadlines: MapHandle,
     valid: Duration,
+    /// Date of the last look at the state of the class.
+    looked: Instant,
     /// Held for its end: dropping it takes the part out of the kernel.
     _link: Link,
 }
@@ -89,7 +91,7 @@ impl Extension {
         let mut operations = object.maps_mut().find(|map| map.name() == "temponet");
         let operations = operations.as_mut().ok_or(ScxError::Missing("operations"))?;
         let link = operations.attach_struct_ops().map_err(refused("the scheduler"))?;
-        Ok(Extension { object, deadlines, valid, _link: link })
+        Ok(Extension { object, deadlines, valid, looked: Instant::now(), _link: link })
     }
 
     /// Makes a core run a thread from now on, or the first of the waiting ones.
@@ -111,6 +113,7 @@ impl Extension {
         self.deadlines.update(&key, &value, MapFlags::ANY).map_err(|error| ScxError::Refused("a deadline", error))
     }
 
+    /// Gives an order to the kernel's part.
     fn order(&mut self, core: u32, thread: i32) -> Result<(), ScxError> {
         let mut order = [0; 16];
         order[..4].copy_from_slice(&core.to_ne_bytes());
@@ -120,5 +123,30 @@ impl Extension {
         let program = self.object.progs_mut().find(|program| program.name() == "order");
         let program = program.ok_or(ScxError::Missing("order"))?;
         program.test_run(input).map(drop).map_err(|error| ScxError::Refused("an order", error))
+    }
+}
+
+/// The dispatcher of the runtime decides, and the kernel's part carries it out.
+impl temponet_runtime::Carrier for Extension {
+    fn admit(&mut self, thread: i32, deadline_ns: u64) -> Result<(), String> {
+        self.set_deadline(thread, deadline_ns).map_err(|error| error.to_string())
+    }
+
+    fn choose(&mut self, cpu: usize, thread: Option<i32>) -> Result<(), String> {
+        Extension::choose(self, cpu as u32, thread).map_err(|error| error.to_string())
+    }
+
+    fn renew(&mut self) -> Result<(), String> {
+        Extension::renew(self).map_err(|error| error.to_string())?;
+        // Orders succeed even after the watchdog has thrown the scheduler out. Once per time of validity is soon enough to notice.
+        if self.looked.elapsed() < self.valid {
+            return Ok(());
+        }
+        self.looked = Instant::now();
+        match state() {
+            Ok(state) if state == "enabled" => Ok(()),
+            Ok(state) => Err(format!("{STATE} says {state}")),
+            Err(error) => Err(error.to_string()),
+        }
     }
 }

@@ -250,6 +250,12 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
+    /// Counts jobs but does not keep the distributions of their response times and lateness; see [`Metrics::skip_histograms`].
+    pub fn without_histograms(mut self) -> Engine<S> {
+        self.metrics.skip_histograms();
+        self
+    }
+
     /// Returns the description of the system that a scheduler receives before the run.
     pub fn system(&self) -> &System {
         &self.system

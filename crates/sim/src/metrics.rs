@@ -105,6 +105,8 @@ pub struct Metrics {
     pub successful_runs: u64,
     /// Window counters of the tasks with an (m,k) constraint; empty after the run.
     window_counters: Vec<Option<WindowCounter>>,
+    /// Whether the histograms stay empty.
+    skips_histograms: bool,
 }
 
 impl Metrics {
@@ -114,6 +116,12 @@ impl Metrics {
         let window_counters =
             if is_firm { tasks.iter().map(|task| task.mk.map(WindowCounter::new)).collect() } else { Vec::new() };
         Metrics { tasks: vec![TaskMetrics::default(); tasks.len()], window_counters, ..Metrics::default() }
+    }
+
+    /// Leaves the histograms of response times and lateness empty from now on. They take tens of kilobytes, which is most of a run's memory where many
+    /// runs are under way at once.
+    pub fn skip_histograms(&mut self) {
+        self.skips_histograms = true;
     }
 
     /// Returns the scores of the measures of `goal`, in its order.
@@ -195,14 +203,18 @@ impl Metrics {
             self.value += job.value;
         }
         self.response_all_sum += u128::from(response.0);
-        self.lateness.record(ended.signed_sub(job.deadline));
+        if !self.skips_histograms {
+            self.lateness.record(ended.signed_sub(job.deadline));
+        }
         let task = &mut self.tasks[job.task as usize];
         task.jobs.add(count);
         if let Some(Some(counter)) = self.window_counters.get_mut(job.task as usize) {
             counter.left(job.number, met);
         }
         if completed {
-            self.response_completed.record(response.0 as i64);
+            if !self.skips_histograms {
+                self.response_completed.record(response.0 as i64);
+            }
             task.completed += 1;
             task.response_sum += u128::from(response.0);
             task.response_max = task.response_max.max(response);

@@ -58,7 +58,7 @@ impl Environment {
     pub fn new(set: Arc<TaskSet>, settings: EnvironmentSettings) -> Environment {
         let EnvironmentSettings { scale, seed, horizon, reward, tick } = settings;
         let rewards = RewardAccumulator::new(reward, scale.unit, &set);
-        let engine = Engine::new(set, seed, horizon);
+        let engine = Engine::new(set, seed, horizon).without_histograms();
         let mut environment = Environment { engine, rewards, scale, tick, ending: None, migrations: 0 };
         environment.advance();
         environment

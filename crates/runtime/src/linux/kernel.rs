@@ -61,7 +61,9 @@ fn policies(scheduler: LinuxScheduler, tasks: &[Task]) -> Vec<Policy> {
         LinuxScheduler::Eevdf => Policy::Other,
         LinuxScheduler::Deadline => {
             let (period, deadline) = (period(task).0, task.deadline.0.min(period(task).0));
-            Policy::Deadline { runtime: task.wcet.0.clamp(1024, deadline), deadline, period }
+            // A budget of the bare wcet is used up by waking up and falling asleep, and the job that needs it all waits for the next period.
+            let runtime = (task.wcet + OVERRUN_MARGIN).0.clamp(1024, deadline);
+            Policy::Deadline { runtime, deadline, period }
         }
     };
     tasks.iter().enumerate().map(policy).collect()

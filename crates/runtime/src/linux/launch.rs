@@ -16,6 +16,7 @@ use super::sys::{self, Policy};
 use super::threads::{CHOSEN, Machine, Threads, Worker};
 use super::worker::{Cell, Work, WorkerPlan, work};
 use super::{monotonic_ns, pin, usable_cpus};
+use crate::carrier::Carrier;
 use crate::decider;
 use crate::dispatcher::DispatchPlan;
 use crate::doorbell::{Doorbell, TaskRequests};
@@ -51,6 +52,7 @@ pub struct ThreadPlan {
     pub releases: Box<dyn Releases>,
     pub locks_memory: bool,
     pub has_guard: bool,
+    pub carrier: Option<Box<dyn Carrier>>,
 }
 
 /// A run that is over.
@@ -170,7 +172,10 @@ pub fn launch(plan: ThreadPlan, started: Option<Started<'_>>) -> Result<Outcome,
     if let Some(started) = started {
         started(&ids);
     }
-    let platform = Threads::new(workers, requests, machine);
+    let mut platform = Threads::new(workers, requests, machine);
+    if let Some(carrier) = plan.carrier {
+        platform.carry_with(carrier)?;
+    }
     let (dispatch, releases) = (plan.dispatch, plan.releases);
     let dispatcher = named("dispatcher").spawn(move || {
         let result = dispatched(dispatch, platform, &mut *scheduler, releases, mailbox);
@@ -181,6 +186,7 @@ pub fn launch(plan: ThreadPlan, started: Option<Started<'_>>) -> Result<Outcome,
     drop(guard);
     let (platform, mut report) = result?;
     let (epoch, used) = (platform.epoch(), platform.used());
+    notes.extend(platform.trouble().map(|why| format!("the carrier failed, so priorities took over: {why}")));
     let (slices, lost) = platform.end(PATIENCE);
     report.dispatcher_time = used;
     report.lost = lost.into_iter().map(|task| names[task].clone()).collect();

@@ -71,6 +71,7 @@ pub fn run(mut runtime: Runtime, horizon: Time) -> Result<Report, RuntimeError> 
         releases: Box::new(releases),
         locks_memory: runtime.locks_memory,
         has_guard: runtime.has_guard,
+        carrier: runtime.carrier,
     };
     launch(plan, None).map(|outcome| outcome.report)
 }

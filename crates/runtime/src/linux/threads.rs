@@ -6,6 +6,8 @@
 //! priority until it returns.
 //!
 //! Workers sleep with the priority [`CHOSEN`], so that starting a job takes one system call, and taking the core from another job one more.
+//!
+//! With a [`Carrier`] the workers have no priorities: the carrier is told who is chosen. Everybody else waits in the kernel's queue, those that were told to return too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +22,9 @@ use super::synthetic::Slices;
 use super::sys::{self, Policy};
 use super::worker::Cell;
 use super::{monotonic_ns, own_processor_ns, pin};
+use crate::carrier::Carrier;
 use crate::doorbell::{Doorbell, TaskRequests};
+use crate::error::RuntimeError;
 use crate::platform::{Note, Platform, Slot};
 use crate::releases::Due;
 
@@ -71,13 +75,28 @@ impl Worker {
         Worker { cell, task, thread, handle, stage: Stage::Free, policy: Policy::Fifo(CHOSEN), core: 0 }
     }
 
+    /// Whether its job has returned and was not noted.
+    fn has_returned(&self) -> bool {
+        !matches!(self.stage, Stage::Free | Stage::Admitted) && self.cell.is_done()
+    }
+
+    /// Changes the policy, except of a worker that a carrier puts on its processor.
     fn set(&mut self, policy: Policy) {
+        if self.policy != Policy::Extension {
+            self.force(policy);
+        }
+    }
+
+    fn force(&mut self, policy: Policy) {
         if self.policy != policy && sys::set_policy(self.thread, policy).is_ok() {
             self.policy = policy;
         }
     }
 
     fn move_to(&mut self, core: usize, cpus: &[usize]) {
+        if self.policy == Policy::Extension {
+            return;
+        }
         if self.core != core && pin(Some(self.thread), &[cpus[core]]).is_ok() {
             self.core = core;
         }
@@ -96,10 +115,15 @@ pub struct Threads {
     cores: Vec<Option<Slot>>,
     /// Number of workers that are leaving.
     leaving: usize,
+    /// Whether a completion ends the dispatcher's sleep.
+    wakes_for_completions: bool,
     /// Processor time of the dispatcher's thread when the run began, in nanoseconds, and what it used since, at the end.
     began_with: u64,
     used: Time,
     machine: Machine,
+    carrier: Option<Box<dyn Carrier>>,
+    /// Why the carrier was given up.
+    trouble: Option<String>,
 }
 
 /// Where a dispatcher runs, and what it shares with its workers and its guard.
@@ -129,9 +153,47 @@ impl Threads {
             epoch: 0,
             cores,
             leaving: 0,
+            wakes_for_completions: true,
             began_with: 0,
             used: Time::ZERO,
             machine,
+            carrier: None,
+            trouble: None,
+        }
+    }
+
+    /// Has a carrier put the workers on their processors.
+    pub fn carry_with(&mut self, carrier: Box<dyn Carrier>) -> Result<(), RuntimeError> {
+        for worker in &mut self.workers {
+            let cannot = |what| move |error| RuntimeError::Os { what, error };
+            pin(Some(worker.thread), &self.machine.cpus).map_err(cannot("cannot pin a thread"))?;
+            sys::set_policy(worker.thread, Policy::Extension).map_err(cannot("a thread cannot join SCHED_EXT"))?;
+            worker.policy = Policy::Extension;
+        }
+        self.carrier = Some(carrier);
+        Ok(())
+    }
+
+    /// Why the carrier was given up, if it was.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// Gives the carrier an order, if there is one. If it fails, the workers get priorities.
+    fn order(&mut self, order: impl FnOnce(&mut dyn Carrier) -> Result<(), String>) {
+        let Some(carrier) = &mut self.carrier else { return };
+        let Err(why) = order(&mut **carrier) else { return };
+        (self.carrier, self.trouble) = (None, Some(why));
+        for (slot, worker) in self.workers.iter_mut().enumerate() {
+            let core = self.cores.iter().position(|on_core| *on_core == Some(slot));
+            let (policy, core) = match (worker.stage, core) {
+                (Stage::Started, None) => (Policy::Fifo(WAITING), 0),
+                (Stage::Leaving(_) | Stage::Retired, _) => (Policy::Other, 0),
+                (_, core) => (Policy::Fifo(CHOSEN), core.unwrap_or(0)),
+            };
+            worker.force(policy);
+            worker.core = usize::MAX;
+            worker.move_to(core, &self.machine.cpus);
         }
     }
 
@@ -143,6 +205,15 @@ impl Threads {
     /// Processor time that the dispatcher has used in the run.
     pub fn used(&self) -> Time {
         self.used
+    }
+
+    /// Nothing is meant for the core of a job any more.
+    fn clear_core_of(&mut self, slot: Slot) {
+        if let Some(core) = self.cores.iter().position(|on_core| *on_core == Some(slot)) {
+            self.cores[core] = None;
+            let cpu = self.machine.cpus[core];
+            self.order(|carrier| carrier.choose(cpu, None));
+        }
     }
 
     /// Takes the priority from jobs that were told to return and have not. Returns the next date at which there is such a job, on the monotonic clock.
@@ -187,7 +258,7 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         for worker in &mut self.workers {
-            worker.set(Policy::Other);
+            worker.force(Policy::Other);
             worker.cell.quit();
         }
         self.machine.heart.rest();
@@ -210,14 +281,24 @@ impl Platform for Threads {
 
     fn finish(&mut self) {
         self.used = Time(own_processor_ns().saturating_sub(self.began_with));
-        self.workers.iter_mut().for_each(|worker| worker.set(Policy::Other));
+        self.workers.iter_mut().for_each(|worker| worker.force(Policy::Other));
         self.machine.heart.rest();
         let _ = sys::set_policy(0, Policy::Other);
     }
 
+    fn wake_for_completions(&mut self, wake: bool) {
+        self.wakes_for_completions = wake;
+    }
+
     fn wait(&mut self, until: Time) -> Time {
+        self.machine.doorbell.set_quiet(!self.wakes_for_completions);
+        if self.wakes_for_completions && self.workers.iter().any(Worker::has_returned) {
+            // It returned while the bell was quiet.
+            return self.date();
+        }
         loop {
             self.machine.heart.beat();
+            self.order(|carrier| carrier.renew());
             let now = monotonic_ns();
             let date = Time(now.saturating_sub(self.epoch));
             let rings = self.machine.doorbell.rings();
@@ -238,16 +319,16 @@ impl Platform for Threads {
     }
 
     fn note(&mut self) -> Option<Note> {
-        let is_busy = |stage: Stage| !matches!(stage, Stage::Free | Stage::Admitted);
         for slot in 0..self.workers.len() {
             let worker = &mut self.workers[slot];
-            if is_busy(worker.stage) && worker.cell.is_done() {
+            if worker.has_returned() {
                 self.leaving -= usize::from(matches!(worker.stage, Stage::Leaving(_)));
                 worker.stage = Stage::Free;
-                self.cores.iter_mut().filter(|core| **core == Some(slot)).for_each(|core| *core = None);
                 // The next job starts with one system call.
                 worker.set(Policy::Fifo(CHOSEN));
-                return Some(Note::Done { slot, done: worker.cell.done(self.epoch) });
+                let done = worker.cell.done(self.epoch);
+                self.clear_core_of(slot);
+                return Some(Note::Done { slot, done });
             }
         }
         for (task, requests) in self.requests.iter().enumerate() {
@@ -265,6 +346,8 @@ impl Platform for Threads {
         let slot = self.by_task[due.task].iter().copied().find(|slot| self.workers[*slot].stage == Stage::Free)?;
         self.workers[slot].stage = Stage::Admitted;
         self.workers[slot].cell.prepare(due);
+        let (thread, deadline) = (self.workers[slot].thread, self.epoch + due.release.deadline.0);
+        self.order(|carrier| carrier.admit(thread, deadline));
         Some(slot)
     }
 
@@ -280,14 +363,8 @@ impl Platform for Threads {
 
     fn switch(&mut self, cores: &[Option<Slot>]) -> Time {
         let ordered = self.date();
-        for core in 0..cores.len() {
-            if let Some(old) = self.cores[core].filter(|old| !cores.contains(&Some(*old))) {
-                self.workers[old].set(Policy::Fifo(WAITING));
-            }
-        }
-        for (core, wanted) in cores.iter().enumerate() {
-            let Some(slot) = wanted.filter(|slot| self.cores[core] != Some(*slot)) else { continue };
-            let worker = &mut self.workers[slot];
+        for (core, wanted) in cores.iter().enumerate().filter(|(core, wanted)| self.cores[*core] != **wanted) {
+            let Some(worker) = wanted.map(|slot| &mut self.workers[slot]) else { continue };
             worker.move_to(core, &self.machine.cpus);
             worker.set(Policy::Fifo(CHOSEN));
             if worker.stage == Stage::Admitted {
@@ -295,12 +372,24 @@ impl Platform for Threads {
                 worker.cell.wake();
             }
         }
-        self.cores.copy_from_slice(cores);
+        // Last, because the core would otherwise go over to a job that waits.
+        for core in 0..cores.len() {
+            if let Some(old) = self.cores[core].filter(|old| !cores.contains(&Some(*old))) {
+                self.workers[old].set(Policy::Fifo(WAITING));
+            }
+        }
+        for core in 0..cores.len() {
+            let before = std::mem::replace(&mut self.cores[core], cores[core]);
+            if before != cores[core] {
+                let (cpu, thread) = (self.machine.cpus[core], cores[core].map(|slot| self.workers[slot].thread));
+                self.order(|carrier| carrier.choose(cpu, thread));
+            }
+        }
         ordered
     }
 
     fn retire(&mut self, slot: Slot, expired: bool) {
-        self.cores.iter_mut().filter(|core| **core == Some(slot)).for_each(|core| *core = None);
+        self.clear_core_of(slot);
         let worker = &mut self.workers[slot];
         if worker.cell.is_done() {
             return;

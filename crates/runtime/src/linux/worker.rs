@@ -97,7 +97,7 @@ impl Cell {
 
     /// Whether the last job that was given has returned.
     pub fn is_done(&self) -> bool {
-        self.returned.load(Ordering::Acquire) == self.given.load(Ordering::Relaxed)
+        self.returned.load(Ordering::SeqCst) == self.given.load(Ordering::Relaxed)
     }
 
     /// Processor time of the thread when the job at hand began; none if it has not begun.
@@ -169,7 +169,7 @@ pub fn work(plan: WorkerPlan, mut work: Work) -> Slices {
         cell.is_complete.store(is_complete, Ordering::Relaxed);
         cell.has_panicked.store(!is_complete && matches!(work, Work::Closure(_)), Ordering::Relaxed);
         cell.end.store(monotonic_ns(), Ordering::Relaxed);
-        cell.returned.store(taken, Ordering::Release);
-        plan.doorbell.ring();
+        cell.returned.store(taken, Ordering::SeqCst);
+        plan.doorbell.ring_for_completion();
     }
 }

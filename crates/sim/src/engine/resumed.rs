@@ -76,6 +76,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             busy_slow: 0,
             energy_slow: 0.0,
         };
+        engine.metrics.skip_histograms();
         for core in 0..engine.cores.len() {
             if let Some(id) = engine.running[core] {
                 engine.set_completion(core, id);

@@ -41,7 +41,8 @@ const SPECS: [(&str, Applies); 23] = [
     // It divides the tasks by their utilization, which a list of jobs does not tell beforehand.
     ("p-edf", |system| system.cores > 1 && !is_listed(system)),
     ("d-over", |system| system.cores == 1),
-    ("mk-dbp", |system| has(system, |task| task.mk.is_some())),
+    // Without (m,k) it prefers tasks whose last job was missed, which evens out the shares of the tasks.
+    ("mk-dbp", |system| has(system, |task| task.mk.is_some()) || system.goal.measures().contains(&Measure::WorstTask)),
     ("skip-over-bwp", |system| has(system, |task| task.skip.is_some())),
     ("edf-vd", |system| has(system, |task| task.wcet_high.is_some())),
     ("cbs", |system| !system.servers.is_empty()),
