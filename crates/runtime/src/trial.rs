@@ -138,14 +138,15 @@ impl Trial<'_> {
         let mut windows: Vec<Vec<(Time, Time)>> = vec![Vec::new(); self.set.tasks.len()];
         jobs.iter().for_each(|due| windows[due.task].push((due.release.release, due.release.deadline)));
         let is_late_kept = self.set.on_miss == temponet_task::OnMiss::Continue;
-        let width = |windows: &Vec<(Time, Time)>| {
+        let width = |(windows, task): (&Vec<(Time, Time)>, &temponet_task::Task)| {
             let at_once = |(place, (_, deadline)): (usize, &(Time, Time))| {
                 windows[place..].iter().take_while(|(release, _)| release < deadline).count()
             };
             let most = windows.iter().enumerate().map(at_once).max().unwrap_or(1);
-            (most + if is_late_kept { 7 } else { 1 }).min(MOST_THREADS)
+            // A job that holds its core may outlast its deadline, too.
+            (most + if is_late_kept || task.preemption.is_limited() { 7 } else { 1 }).min(MOST_THREADS)
         };
-        windows.iter().map(width).collect()
+        windows.iter().zip(&self.set.tasks).map(width).collect()
     }
 
     #[cfg(not(target_os = "linux"))]

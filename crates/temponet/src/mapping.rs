@@ -232,6 +232,32 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_holds_its_core_keeps_it_and_the_best_others_get_the_rest() {
+        let mappings = [
+            Mapping::Greedy,
+            Mapping::Sinkhorn { temperature: 0.05, iterations: 20, migration: 0.02 },
+            Mapping::Hungarian { migration: 0.02 },
+        ];
+        with_view(&[100; 6], |view| {
+            // The job with the least Q-value holds core 2.
+            let mut jobs = view.jobs.to_vec();
+            (jobs[0].running, jobs[0].held, jobs[0].last_core) = (true, true, Some(2));
+            let running = [None, None, Some(JobId(0)), None];
+            let view = SystemView { jobs: &jobs, running: &running, ..*view };
+            for mapping in mappings {
+                let mut assignment = Assignment::default();
+                assignment.reset(4);
+                let given = view.active.iter().map(|id| (*id, id.0 as f32 / 10.0));
+                Mapper::default().assign(mapping, given, f32::NEG_INFINITY, &view, &mut assignment);
+                assert_eq!(assignment.cores()[2], Some(JobId(0)), "{mapping:?}");
+                let mut chosen: Vec<u32> = assignment.cores().iter().flatten().map(|id| id.0).collect();
+                chosen.sort_unstable();
+                assert_eq!(chosen, [0, 3, 4, 5], "{mapping:?}");
+            }
+        });
+    }
+
+    #[test]
     fn the_best_are_those_that_sorting_finds() {
         let mut rng = Pcg64::seed_from_u64(3);
         for (n, idle) in
