@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use temponet::tuning::Tuning;
 use temponet::{Model, Options, Temponet};
 use temponet_sched::build;
-use temponet_task::{Costs, OnMiss, ReadyJobs, Release, Scheduler, Task, TaskSet, Time};
+use temponet_task::{Costs, OnMiss, Preemption, ReadyJobs, Release, Scheduler, Task, TaskSet, Time};
 
 fn scheduler(choice: u8) -> Box<dyn Scheduler> {
     const NAMES: [&str; 9] =
@@ -27,6 +27,11 @@ fn set(data: &[u8; 8]) -> TaskSet {
         let (period, wcet) = (u64::from(shape[0]) + 1, u64::from(shape[1]) % 16 + 1);
         Task {
             criticality: shape[0] % 3,
+            preemption: match shape[1] >> 4 {
+                0..8 => Preemption::Free,
+                8..12 => Preemption::None,
+                every => Preemption::Every(Time::from_us(u64::from(every) - 11)),
+            },
             ..Task::periodic(format!("t{index}"), Time::from_us(period), Time::from_us(wcet))
         }
     };

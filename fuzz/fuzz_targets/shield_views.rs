@@ -54,6 +54,7 @@ fn job(bytes: &[u8], set: &TaskSet, now: Time) -> Job {
     Job {
         task: u32::from(bytes[0] % 6),
         running: bytes[1] % 2 == 0,
+        held: bytes[1] >> 5 == 0,
         last_core: Some(u32::from(bytes[1] / 2 % 8)).filter(|core| *core < 6),
         release: now.saturating_sub(time(bytes[2])),
         deadline: if bytes[3] > 250 { Time::MAX_INPUT } else { now.saturating_sub(time(50)) + time(bytes[3]) },

@@ -11,9 +11,12 @@ use super::fractions::{MARGIN, product_is_at_most, sum_is_at_most};
 use super::global::global_tasks;
 use super::worst_case::{Sporadic, WorstCase};
 
-/// Checks the assumptions of the two bounds for rate-monotonic scheduling: no jitter, and no deadline shorter than its
+/// Checks the assumptions of the two bounds for rate-monotonic scheduling: free preemption, no jitter, and no deadline shorter than its
 /// period.
 fn rate_monotonic_only(worst_case: &WorstCase) -> Result<(), Outcome> {
+    if let Some(outcome) = worst_case.if_limited() {
+        return Err(outcome);
+    }
     if worst_case.tasks.iter().any(|task| task.jitter > Time::ZERO) {
         return Err(Outcome::NotApplicable("releases have jitter".into()));
     }
@@ -45,6 +48,9 @@ pub fn hyperbolic(worst_case: &WorstCase) -> Outcome {
 
 /// Density bound for EDF on one core: the densities add up to at most 1.
 pub fn density(worst_case: &WorstCase) -> Outcome {
+    if let Some(outcome) = worst_case.if_limited() {
+        return outcome;
+    }
     Outcome::if_proved(sum_is_at_most(worst_case.tasks.iter().map(Sporadic::density), 1))
 }
 

@@ -10,6 +10,7 @@
 //! The analysis knows tasks and rules, not schedulers. Which schedulers of the catalog are proved on a set is answered
 //! by `temponet_sched::proofs`.
 
+mod blocking;
 mod bounds;
 mod cycle;
 mod fractions;
@@ -24,6 +25,7 @@ mod step_budget;
 mod uniprocessor_edf;
 mod worst_case;
 
+pub use blocking::{Blocking, demand_with_blocking, is_schedulable_with};
 pub use bounds::{bak, density, gfb, hyperbolic, liu_layland};
 pub use global::{Order, bcl, rta};
 pub use listing::{TESTS, Test};

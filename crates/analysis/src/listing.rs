@@ -5,7 +5,7 @@ use temponet_task::TaskSet;
 use super::global::Order;
 use super::packing::Fit;
 use super::response_time::{PriorityRule, response_times};
-use super::{Outcome, WorstCase, bounds, global, mixed_criticality, partitioned, uniprocessor_edf};
+use super::{Outcome, WorstCase, blocking, bounds, global, mixed_criticality, partitioned, uniprocessor_edf};
 
 /// A test that can be applied to a set.
 pub struct Test {
@@ -22,7 +22,15 @@ pub struct Test {
 }
 
 fn one_core(set: &TaskSet) -> bool {
-    set.cores == 1
+    set.cores == 1 && !is_limited(set)
+}
+
+fn is_limited(set: &TaskSet) -> bool {
+    set.tasks.iter().any(|task| task.preemption.is_limited())
+}
+
+fn limited_on_one_core(set: &TaskSet) -> bool {
+    set.cores == 1 && is_limited(set)
 }
 
 fn many_cores(set: &TaskSet) -> bool {
@@ -63,6 +71,22 @@ pub const TESTS: &[Test] = &[
     ),
     test("hyperbolic bound", "rm", false, one_core, |_, worst_case| bounds::hyperbolic(worst_case)),
     test("Liu and Layland", "rm", false, one_core, |_, worst_case| bounds::liu_layland(worst_case)),
+    test("demand with blocking", "edf", true, limited_on_one_core, |_, worst_case| {
+        blocking::demand_with_blocking(worst_case)
+    }),
+    test("response times with blocking", "rm", true, limited_on_one_core, |_, worst_case| {
+        response_times(worst_case, PriorityRule::RateMonotonic).outcome
+    }),
+    test("response times with blocking", "dm", true, limited_on_one_core, |_, worst_case| {
+        response_times(worst_case, PriorityRule::DeadlineMonotonic).outcome
+    }),
+    test(
+        "response times with blocking",
+        "fp",
+        true,
+        |set| limited_on_one_core(set) && has_priorities(set),
+        |_, worst_case| response_times(worst_case, PriorityRule::Given).outcome,
+    ),
     test("GFB", "edf", false, many_cores, |_, worst_case| bounds::gfb(worst_case)),
     test("BAK", "edf", false, many_cores, |_, worst_case| bounds::bak(worst_case)),
     test("BCL iterative", "edf", false, many_cores, |_, worst_case| global::bcl(worst_case, Order::Edf)),

@@ -27,6 +27,9 @@ fn check_model(set: &TaskSet, worst_case: &WorstCase) -> Result<(), Outcome> {
     if set.cores != 1 {
         return Err(not_applicable("for one core only"));
     }
+    if let Some(outcome) = worst_case.if_limited() {
+        return Err(outcome);
+    }
     if worst_case.has_costs || worst_case.tasks.iter().any(|task| task.jitter > Time::ZERO || task.jobs > 1) {
         return Err(not_applicable("there are switching costs, jitter or bursts"));
     }

@@ -5,6 +5,7 @@
 //! but by a utilization bound. The exact test admits more tasks, so more sets pass here.
 
 use super::Outcome;
+use super::blocking::blocked_test;
 use super::packing::{Fit, pack_by};
 use super::response_time::{PriorityRule, response_times};
 use super::step_budget::StepBudget;
@@ -28,6 +29,13 @@ pub fn edf_partition(worst_case: &WorstCase) -> Option<Vec<usize>> {
 fn packed_by_demand(worst_case: &WorstCase, fit: Fit) -> (Outcome, Vec<usize>) {
     let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
     let mut budget = StepBudget::standard();
+    if worst_case.is_limited() {
+        return packed(worst_case, fit, false, |members| {
+            let part = worst_case.part(members.iter().copied(), 1);
+            let demands: Vec<Demand> = part.tasks.iter().map(Demand::from).collect();
+            blocked_test(&demands, &part.blocking(), &mut budget)
+        });
+    }
     packed(worst_case, fit, true, |members| {
         let demands: Vec<Demand> = members.iter().map(|place| demands[*place]).collect();
         quick_test(&demands, &mut budget)

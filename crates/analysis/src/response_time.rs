@@ -7,6 +7,11 @@
 //! The bounds are exact for tasks that may arrive together and have different priorities. With offsets or equal
 //! priorities, a strictly periodic set with a short cycle is followed through its whole schedule, which is exact as
 //! well. Otherwise offsets are ignored, which is safe.
+//!
+//! Where tasks limit preemption, a task of lower priority that holds the core can delay a busy period, and a job that has
+//! reached its last preemption point runs to its end (Davis, Burns, Bril and Lukkien, Real-Time Systems 35, 2007; Bril,
+//! Lukkien and Verhaegh, ECRTS 2007: every job of the busy period is looked at). The bounds are exact if no job is ever
+//! preempted, priorities differ and tasks can arrive at any time from a period after their last arrival on.
 
 use std::cmp::Ordering;
 
@@ -104,7 +109,11 @@ pub fn response_times(worst_case: &WorstCase, rule: PriorityRule) -> ResponseTim
     // Tasks that miss for certain. If the budget ran out, a bound that was not found says nothing.
     let misses = |(task, bound): (&Sporadic, &Option<Time>)| bound.map_or(!too_long, |bound| bound > task.deadline);
     let overloaded = worst_case.is_overloaded() == Some(true);
-    let is_exact = worst_case.is_synchronous() && !has_ties;
+    let is_exact = !has_ties
+        && match worst_case.is_limited() {
+            true => worst_case.blocks_at_worst(),
+            false => worst_case.is_synchronous(),
+        };
     let outcome = match () {
         () if all_met => Outcome::Schedulable,
         () if overloaded || is_exact && worst_case.tasks.iter().zip(&bounds).any(misses) => Outcome::NotSchedulable,
@@ -128,13 +137,16 @@ fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, budget: &mut
     };
     let higher: Vec<&Sporadic> = having(Ordering::Less).collect();
     let equal: Vec<&Sporadic> = having(Ordering::Equal).collect();
+    // A job of lower priority that holds the core began a nanosecond before the busy period.
+    let lower = having(Ordering::Greater).map(|task| task.region.0.saturating_sub(1));
+    let blocked = lower.max().unwrap_or_default();
     let level = || higher.iter().chain(&equal).copied().chain([own]);
     let steps = level().count();
     // At full load, a busy period never ends if jitter adds work at its beginning.
     let has_jitter = level().any(|task| task.jitter > Time::ZERO);
     match compare_sum(level().map(Sporadic::utilization), 1)? {
         Ordering::Greater => return Some(None),
-        Ordering::Equal if has_jitter => return Some(None),
+        Ordering::Equal if has_jitter || blocked > 0 => return Some(None),
         _ => {}
     }
     let released_before = |task: &Sporadic, date: u64| date.saturating_add(task.jitter.0).div_ceil(task.period.0);
@@ -142,7 +154,7 @@ fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, budget: &mut
     loop {
         budget.spend(steps)?;
         let work = level().map(|task| released_before(task, busy).saturating_mul(task.work()));
-        let next = work.fold(0, u64::saturating_add);
+        let next = work.fold(blocked, u64::saturating_add);
         if next == busy {
             break;
         }
@@ -163,11 +175,14 @@ fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, budget: &mut
             let in_turn = equal
                 .iter()
                 .map(|task| ((release.saturating_add(task.jitter.0)) / task.period.0 + 1).saturating_mul(task.work()));
-            let first = in_turn.fold(own_jobs.saturating_mul(own.work()), u64::saturating_add);
+            let own_work = own_jobs.saturating_mul(own.work()).saturating_add(blocked);
+            let first = in_turn.fold(own_work, u64::saturating_add);
+            // Jobs of higher priority that are released once the last region has begun come too late.
+            let kept = own.last_region.0 - 1;
             let mut end = first;
             loop {
                 budget.spend(steps)?;
-                let work = higher.iter().map(|task| released_before(task, end).saturating_mul(task.work()));
+                let work = higher.iter().map(|task| released_before(task, end - kept).saturating_mul(task.work()));
                 let next = work.fold(first, u64::saturating_add);
                 if next == end {
                     break;

@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 
 use temponet_task::Time;
 
+use super::blocking::demand_with_blocking;
 use super::fractions::{compare_sum, sum_is_at_most};
 use super::step_budget::StepBudget;
 use super::worst_case::{Sporadic, WorstCase};
@@ -38,14 +39,20 @@ pub fn is_schedulable(tasks: &[Demand]) -> bool {
 }
 
 /// QPA, exact where the set allows it: for tasks that arrive together, and for strictly periodic sets with a short
-/// cycle.
+/// cycle. Where tasks limit preemption, the demand test with blocking.
 pub fn qpa(worst_case: &WorstCase) -> Outcome {
+    if worst_case.is_limited() {
+        return demand_with_blocking(worst_case);
+    }
     let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
     outcome(worst_case, quick_test(&demands, &mut StepBudget::standard()))
 }
 
 /// Processor-demand test: checks the demand at every deadline, one by one.
 pub fn processor_demand(worst_case: &WorstCase) -> Outcome {
+    if let Some(outcome) = worst_case.if_limited() {
+        return outcome;
+    }
     let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
     outcome(worst_case, plain_test(&demands, &mut StepBudget::standard()))
 }
@@ -111,20 +118,20 @@ pub(crate) fn plain_test(tasks: &[Demand], budget: &mut StepBudget) -> Option<bo
 }
 
 /// Greatest work with release and deadline inside an interval of length `t`.
-fn demand(tasks: &[Demand], t: u64) -> u64 {
+pub(crate) fn demand(tasks: &[Demand], t: u64) -> u64 {
     let jobs = |task: &Demand| t.checked_sub(task.deadline.0).map_or(0, |room| room / task.period.0 + 1);
     tasks.iter().map(|task| jobs(task).saturating_mul(task.wcet.0)).fold(0, u64::saturating_add)
 }
 
 /// The deadlines that a demand test has to check.
-enum Interval {
+pub(crate) enum Interval {
     /// None: the result is known.
     Decided(bool),
     /// All deadlines before this date.
     Until(u64),
 }
 
-fn interval(tasks: &[Demand], budget: &mut StepBudget) -> Option<Interval> {
+pub(crate) fn interval(tasks: &[Demand], budget: &mut StepBudget) -> Option<Interval> {
     budget.spend(tasks.len())?;
     let loads = tasks.iter().map(|task| (task.wcet.0, task.period.0));
     let overloaded = compare_sum(loads.clone(), 1)? == Ordering::Greater;
@@ -165,7 +172,7 @@ fn interval(tasks: &[Demand], budget: &mut StepBudget) -> Option<Interval> {
     }
 }
 
-fn latest_deadline_before(tasks: &[Demand], t: u64) -> Option<u64> {
+pub(crate) fn latest_deadline_before(tasks: &[Demand], t: u64) -> Option<u64> {
     let before = tasks.iter().filter(|task| task.deadline.0 < t);
     before.map(|task| (t - 1 - task.deadline.0) / task.period.0 * task.period.0 + task.deadline.0).max()
 }

@@ -8,8 +8,10 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use temponet_task::{Arrival, ExecutionModel, Task, TaskSet, Time};
+use temponet_task::{Arrival, ExecutionModel, Gap, Preemption, Task, TaskSet, Time};
 
+use super::Outcome;
+use super::blocking::Blocking;
 use super::fractions::{Fraction, compare_sum};
 
 /// The worst case of a task.
@@ -33,6 +35,12 @@ pub struct Sporadic {
     pub priority: Option<i64>,
     /// Whether arrivals are exactly one period apart, forever.
     pub is_periodic: bool,
+    /// Whether an arrival can come any time later than it may.
+    pub can_wait: bool,
+    /// Longest time for which a job holds the core, switching included; zero if it can be preempted at any time.
+    pub region: Time,
+    /// Work of a job after its last preemption point if it takes its wcet; at least a nanosecond.
+    pub last_region: Time,
 }
 
 impl Sporadic {
@@ -132,9 +140,28 @@ impl WorstCase {
             };
             let Some(period) = task.period() else { continue };
             let wcet = if may_overrun(task) { task.wcet_high.unwrap_or(task.wcet) } else { task.wcet };
-            let (wcet, deadline) = (wcet + switching, task.deadline);
-            let Task { jitter, offset, priority, .. } = *task;
-            tasks.push(Sporadic { index, wcet, jobs, deadline, period, jitter, offset, priority, is_periodic });
+            let Task { jitter, offset, priority, preemption, .. } = *task;
+            let region = preemption.longest_region(wcet);
+            let last_region = match preemption {
+                _ if switching > Time::ZERO => Time(1),
+                Preemption::Free => Time(1),
+                Preemption::None => wcet,
+                Preemption::Every(every) => Time((wcet.0 - 1) % every.0 + 1),
+            };
+            tasks.push(Sporadic {
+                index,
+                wcet: wcet + switching,
+                jobs,
+                deadline: task.deadline,
+                period,
+                jitter,
+                offset,
+                priority,
+                is_periodic,
+                can_wait: matches!(task.arrival, Arrival::Sporadic { gap: Gap::Exponential { .. }, .. }),
+                region: if region > Time::ZERO { region + switching } else { region },
+                last_region,
+            });
         }
         let ends = |task: &Task| matches!(task.arrival, Arrival::Burst { until, .. } if until != Time::NEVER);
         Ok(WorstCase {
@@ -160,6 +187,30 @@ impl WorstCase {
         }
         let own = |task: &Sporadic| Sporadic { wcet: task.wcet - self.switching, ..*task }.utilization();
         Some(compare_sum(self.tasks.iter().map(own), self.cores as u64)? == Ordering::Greater)
+    }
+
+    /// Whether some task limits preemption.
+    pub fn is_limited(&self) -> bool {
+        self.tasks.iter().any(|task| task.region > Time::ZERO)
+    }
+
+    /// The outcome of a test that assumes preemption at any time, if a task limits it.
+    pub(crate) fn if_limited(&self) -> Option<Outcome> {
+        self.is_limited().then(|| Outcome::NotApplicable("a task limits preemption".into()))
+    }
+
+    /// How long the tasks can delay jobs that are due earlier. A job that holds the core began a nanosecond before.
+    pub fn blocking(&self) -> Vec<Blocking> {
+        let held = self.tasks.iter().filter(|task| task.region > Time::ZERO);
+        held.map(|task| Blocking { deadline: task.deadline, length: Time(task.region.0 - 1) }).collect()
+    }
+
+    /// Whether the worst case of blocking can really happen: no job is preempted, and every task can wait for it.
+    pub(crate) fn blocks_at_worst(&self) -> bool {
+        let plain = |task: &Sporadic| {
+            task.can_wait && task.jobs == 1 && task.jitter == Time::ZERO && task.last_region == task.wcet
+        };
+        self.tasks.iter().all(plain) && !self.has_costs
     }
 
     /// Sum over the tasks of work divided by the minimum time between arrivals.

@@ -1,12 +1,12 @@
 //! Lists of individual jobs, such as recorded traces: CSV files whose header has a column `release`. Rows with the same name
 //! are jobs of one task, numbered in the order of their releases.
 
-use temponet_task::{Arrival, ListedJob, Task, TaskSet, Time, TimeUnit};
+use temponet_task::{Arrival, ListedJob, Preemption, Task, TaskSet, Time, TimeUnit};
 
 use crate::Problem;
 use crate::csv::{Rows, delimiter};
 use crate::node::{Fields, Node};
-use crate::read::{MOST_VALUE, ReadResult, criticality, name};
+use crate::read::{MOST_VALUE, ReadResult, criticality, limit, name, preemption};
 
 /// Returns whether the header, the first line that is not a comment, has a release column.
 pub(super) fn is_job_list(text: &str) -> bool {
@@ -21,18 +21,28 @@ pub(super) fn is_job_list(text: &str) -> bool {
 pub(super) fn parse(text: &str, name: String) -> ReadResult {
     let mut rows = Rows::of(text)?;
     let mut tasks: Vec<(String, Vec<ListedJob>)> = Vec::new();
+    // Limit on preemption of each task and the line that states it.
+    let mut limits: Vec<Option<(Preemption, usize)>> = Vec::new();
     let mut index_of = std::collections::HashMap::new();
     let mut warnings = Warnings::default();
     let mut states_wcets = false;
     while let Some(row) = rows.next_row()? {
-        let (task_name, job, states_wcet) = job(&row)?;
+        let Row { task: task_name, job, states_wcet, preemption } = job(&row)?;
         states_wcets |= states_wcet;
         let index = *index_of.entry(task_name.clone()).or_insert_with(|| {
             tasks.push((task_name, Vec::new()));
+            limits.push(None);
             tasks.len() - 1
         });
         warnings.look_at(row.line, &tasks[index].0, &job);
         tasks[index].1.push(job);
+        if let Some(stated) = preemption {
+            let (first, line) = *limits[index].get_or_insert((stated, row.line));
+            if first != stated {
+                let message = format!("the jobs of {:?} have another preemption in line {line}", tasks[index].0);
+                return Err(Problem::at(row.line, message));
+            }
+        }
     }
     if tasks.is_empty() {
         return Err(Problem::whole_file("has no jobs"));
@@ -40,7 +50,12 @@ pub(super) fn parse(text: &str, name: String) -> ReadResult {
     if !states_wcets {
         tasks.iter_mut().flat_map(|(_, jobs)| jobs).for_each(|job| job.bcet = job.wcet);
     }
-    let tasks = tasks.into_iter().map(|(name, jobs)| listed_task(name, jobs)).collect();
+    let mut tasks: Vec<Task> = tasks.into_iter().map(|(name, jobs)| listed_task(name, jobs)).collect();
+    for (task, stated) in tasks.iter_mut().zip(limits) {
+        if let Some((preemption, line)) = stated {
+            limit(task, preemption, line)?;
+        }
+    }
     Ok((TaskSet::new(name, tasks, 1), warnings.into_lines()))
 }
 
@@ -77,10 +92,20 @@ impl Warnings {
 }
 
 /// Keys of a row.
-const JOB_KEYS: &[&str] = &["name", "release", "execution", "deadline", "wcet", "criticality", "value"];
+const JOB_KEYS: &[&str] = &["name", "release", "execution", "deadline", "wcet", "criticality", "value", "preemption"];
 
-/// Reads a row: the name of its task, the job, and whether it states a wcet.
-fn job(row: &Node) -> Result<(String, ListedJob, bool), Problem> {
+/// A row of a list of jobs.
+struct Row {
+    /// Name of the task.
+    task: String,
+    job: ListedJob,
+    /// Whether the row states a wcet.
+    states_wcet: bool,
+    /// Limit on preemption, which is the same for all jobs of a task.
+    preemption: Option<Preemption>,
+}
+
+fn job(row: &Node) -> Result<Row, Problem> {
     let line = row.line;
     let mut fields = Fields::of(row, "job")?.only(JOB_KEYS)?;
     let (name, _) = name(&mut fields)?;
@@ -91,6 +116,7 @@ fn job(row: &Node) -> Result<(String, ListedJob, bool), Problem> {
     let wcet = stated.unwrap_or(execution);
     let criticality = fields.take("criticality").map(criticality).transpose()?.unwrap_or(0);
     let value = fields.take("value").map(|node| node.number("value", 0.0, MOST_VALUE)).transpose()?.unwrap_or(1.0);
+    let preemption = fields.take("preemption").map(|node| preemption(node, TimeUnit::Ms)).transpose()?;
     fields.finish()?;
     if deadline <= release {
         return Err(Problem::at(line, format!("deadline {deadline} is not after the release {release}")));
@@ -100,7 +126,8 @@ fn job(row: &Node) -> Result<(String, ListedJob, bool), Problem> {
     }
     // The caller raises the bcet to the wcet if the list as a whole states no wcets.
     let bcet = Time(1);
-    Ok((name, ListedJob { release, deadline, execution, wcet, bcet, criticality, value }, stated.is_some()))
+    let job = ListedJob { release, deadline, execution, wcet, bcet, criticality, value };
+    Ok(Row { task: name, job, states_wcet: stated.is_some(), preemption })
 }
 
 /// Creates the task for the jobs of one name. Its wcet, deadline, criticality and value are the largest of its jobs, and

@@ -1,8 +1,10 @@
 //! Nodes to a task set: the keys, their meaning, and what is refused.
 //!
-//! This file reads the set as a whole. `task.rs` reads tasks and bursts, `execution.rs` the execution times of a task.
+//! This file reads the set as a whole. `task.rs` reads tasks and bursts, `execution.rs` the execution times of a task,
+//! `preemption.rs` where its jobs can be preempted.
 
 mod execution;
+mod preemption;
 mod task;
 
 use std::collections::HashMap;
@@ -14,6 +16,7 @@ use temponet_task::{Aim, Costs, Mode, OnMiss, Server, Speed, System, Task, TaskS
 use crate::Problem;
 use crate::node::{Fields, Node, Value};
 use crate::notes::{Imported, Notes};
+pub(super) use preemption::{limit, preemption};
 use task::TaskReader;
 pub use task::{BURST_KEYS, TASK_KEYS};
 
@@ -26,8 +29,20 @@ pub(super) const MOST_VALUE: f64 = 1e12;
 pub(super) const MOST_CORES: i64 = System::MOST_CORES as i64;
 
 /// Keys of the file.
-const FILE_KEYS: &[&str] =
-    &["time_unit", "description", "cores", "on_miss", "goal", "costs", "speeds", "server", "task", "burst", "mode"];
+const FILE_KEYS: &[&str] = &[
+    "time_unit",
+    "description",
+    "cores",
+    "on_miss",
+    "preemption",
+    "goal",
+    "costs",
+    "speeds",
+    "server",
+    "task",
+    "burst",
+    "mode",
+];
 /// Keys of `[[server]]`.
 const SERVER_KEYS: &[&str] = &["name", "budget", "period"];
 /// Keys of `[[mode]]`.
@@ -54,6 +69,8 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
         set.on_miss = OnMiss::from_name(node.text("on_miss")?)
             .ok_or_else(|| Problem::at(node.line, format!("on_miss = {} is none of abort, continue", node.shown())))?;
     }
+    let default_preemption = fields.take("preemption").map(|node| Ok((preemption(node, time_unit)?, node.line)));
+    let default_preemption = default_preemption.transpose()?;
     if let Some(node) = fields.take("goal") {
         set.aims = aims(node)?;
     }
@@ -67,8 +84,15 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
     for node in list(&mut fields, "server")? {
         set.servers.push(server(node, time_unit, &mut names)?);
     }
-    let mut reader =
-        TaskReader { unit: time_unit, origin, servers: &set.servers, warnings: Vec::new(), names, files: Vec::new() };
+    let mut reader = TaskReader {
+        unit: time_unit,
+        origin,
+        servers: &set.servers,
+        default_preemption,
+        warnings: Vec::new(),
+        names,
+        files: Vec::new(),
+    };
     reader.names.0.clear();
     for node in list(&mut fields, "task")? {
         set.tasks.push(reader.task(node)?);

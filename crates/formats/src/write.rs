@@ -6,7 +6,7 @@
 //! `serde_json` puts either every value or the whole file on one line, and `toml` turns inner tables into sections.
 //! Quoting and escaping of texts is left to those crates.
 
-use temponet_task::{Arrival, Costs, ExecutionModel, Gap, ListedJob, OnMiss, Speed, Task, TaskSet, Time};
+use temponet_task::{Arrival, Costs, ExecutionModel, Gap, ListedJob, OnMiss, Preemption, Speed, Task, TaskSet, Time};
 
 use crate::Format;
 
@@ -178,7 +178,27 @@ fn task_entries(task: &Task, set: &TaskSet) -> Entries {
     if let Some(server) = task.server {
         entries.push(("server", text(&set.servers[server].name)));
     }
+    entries.extend(preemption(task));
     entries
+}
+
+/// Returns the limit on preemption, if there is one.
+fn preemption(task: &Task) -> Option<(&'static str, Out)> {
+    let value = match task.preemption {
+        Preemption::Free => return None,
+        Preemption::None => text("none"),
+        Preemption::Every(every) => Out::Table(vec![("every", time(every))]),
+    };
+    Some(("preemption", value))
+}
+
+/// Returns the limit on preemption as a CSV cell, which is empty where there is none.
+fn preemption_cell(task: &Task) -> String {
+    match task.preemption {
+        Preemption::Free => String::new(),
+        Preemption::None => "none".into(),
+        Preemption::Every(every) => every.to_string(),
+    }
 }
 
 /// Returns criticality, guarantee and value, unless they are the default.
@@ -229,6 +249,7 @@ fn burst_entries(task: &Task) -> Entries {
         }
     }
     entries.extend(importance(task));
+    entries.extend(preemption(task));
     entries
 }
 
@@ -330,10 +351,11 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
         }
     }
     let mut table = vec![columns.iter().map(|key| key.to_string()).collect::<Vec<_>>()];
-    for row in &rows {
+    for (row, task) in rows.iter().zip(&set.tasks) {
         let mut cells = vec![String::new(); columns.len()];
         for (key, value) in row {
             let cell = match (*key, value) {
+                ("preemption", _) => preemption_cell(task),
                 (_, Out::Text(text)) => text.clone(),
                 (_, Out::Number(number)) => number.to_string(),
                 (_, Out::Integer(number)) => number.to_string(),
@@ -372,12 +394,15 @@ fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
     let is_known = jobs.iter().all(|(job, _)| job.bcet == job.wcet && job.wcet == job.execution);
     let wcet = if is_known { None } else { Some("wcet_ns") };
     let header = ["name", "release_ns", "execution_ns", "deadline_ns"].into_iter().chain(wcet);
-    let mut table = vec![header.chain(["criticality", "value"]).map(String::from).collect::<Vec<_>>()];
+    let limited = set.tasks.iter().any(|task| task.preemption.is_limited()).then_some("preemption");
+    let header = header.chain(["criticality", "value"]).chain(limited);
+    let mut table = vec![header.map(String::from).collect::<Vec<_>>()];
     for (job, index) in jobs {
         let times = [job.release, job.execution, job.deadline].into_iter().chain(wcet.map(|_| job.wcet));
         let mut row = vec![set.tasks[index].name.clone()];
         row.extend(times.map(|time| time.0.to_string()));
         row.extend([job.criticality.to_string(), job.value.to_string()]);
+        row.extend(limited.map(|_| preemption_cell(&set.tasks[index])));
         table.push(row);
     }
     Ok(csv_text(&table))

@@ -6,7 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use temponet_formats::{Format, Loaded, TEMPLATE, builtin, load, parse, write};
 use temponet_task::{
-    Arrival, Costs, ExecutionModel, Gap, ListedJob, Mode, OnMiss, Server, Speed, Task, TaskSet, Time, TimeUnit,
+    Arrival, Costs, ExecutionModel, Gap, ListedJob, Mode, OnMiss, Preemption, Server, Speed, Task, TaskSet, Time,
+    TimeUnit,
 };
 
 fn read(text: &str, format: Format) -> Result<Loaded, String> {
@@ -349,6 +350,57 @@ fn csv_says_what_it_cannot_hold() {
     assert!(write(&set, Format::Csv).unwrap().starts_with("name,period,wcet\na,10ms,2ms\n"));
 }
 
+#[test]
+fn limits_on_preemption_are_read_from_the_task_the_file_and_the_cell() {
+    let text = "preemption = \"none\"\n[[task]]\nname = \"a\"\nperiod = 10\nwcet = 4\n\
+        [[task]]\nname = \"b\"\nperiod = 10\nwcet = 4\npreemption = { every = 1.5 }\n\
+        [[task]]\nname = \"c\"\nperiod = 10\nwcet = 4\npreemption = \"free\"\n\
+        [[burst]]\nname = \"d\"\njobs = 2\nevery = 50\nwcet = 1\npreemption = { every = \"500us\" }\n\
+        [[burst]]\nname = \"e\"\njobs = 2\nevery = 50\nwcet = 1\n";
+    let set = read(text, Format::Toml).unwrap().set;
+    let limits = |set: &TaskSet| set.tasks.iter().map(|task| task.preemption).collect::<Vec<_>>();
+    let every = |us| Preemption::Every(Time::from_us(us));
+    let expected = [Preemption::None, every(1_500), Preemption::Free, every(500), Preemption::None];
+    assert_eq!(limits(&set), expected);
+    // Written to each task of its own, because the set as a whole does not remember its default.
+    let again = read(&write(&set, Format::Json).unwrap(), Format::Json).unwrap().set;
+    assert_eq!(limits(&again), expected);
+    let csv = "name,period,wcet,preemption\na,10,4,none\nb,10,4,2ms\nc,10,4,\nd,10,4,free\n";
+    let set = read(csv, Format::Csv).unwrap().set;
+    assert_eq!(limits(&set), [Preemption::None, every(2_000), Preemption::Free, Preemption::Free]);
+    assert!(
+        write(&set, Format::Csv).unwrap().starts_with("name,period,wcet,preemption\na,10ms,4ms,none\nb,10ms,4ms,2ms\n")
+    );
+    let jobs = "name,release,execution,deadline,preemption\na,0,2,9,none\nb,1,2,9,\na,5,2,19,none\nc,1,2,9,1ms\n";
+    let set = read(jobs, Format::Csv).unwrap().set;
+    assert_eq!(limits(&set), [Preemption::None, Preemption::Free, every(1_000)]);
+    assert_eq!(limits(&read(&write(&set, Format::Csv).unwrap(), Format::Csv).unwrap().set), limits(&set));
+}
+
+#[test]
+fn wrong_limits_on_preemption_are_errors_with_their_line() {
+    let error = |value: &str| toml_error(&format!("{}preemption = {value}\n", with_line("wcet = 4")));
+    let wrong = "is none of \"free\", \"none\", { every = TIME }";
+    assert_eq!(error("\"never\""), format!("set.toml:5: preemption = \"never\" {wrong}"));
+    assert_eq!(error("2"), format!("set.toml:5: preemption = 2 {wrong}"));
+    assert_eq!(error("{ every = 0 }"), "set.toml:5: every = 0 must be greater than zero");
+    assert!(
+        error("{ evry = 1 }").contains("set.toml:5: preemption: unknown key \"evry\""),
+        "{}",
+        error("{ evry = 1 }")
+    );
+    assert!(error("{ }").contains("preemption has no every"));
+    let many = "every = 3ns gives task \"a\" with wcet 4ms more than 1 000 000 preemption points";
+    assert_eq!(error("{ every = \"3ns\" }"), format!("set.toml:5: {many}"));
+    // The line of the default that does it.
+    let whole = format!("cores = 1\npreemption = {{ every = \"3ns\" }}\n{}", with_line("wcet = 4"));
+    assert_eq!(toml_error(&whole), format!("set.toml:2: {many}"));
+    let csv = |text: &str| read(text, Format::Csv).expect_err("must be refused");
+    assert!(csv("name,period,wcet,preemption\na,10,4,never\n").starts_with("set.csv:2: preemption = never "));
+    let jobs = "name,release,execution,deadline,preemption\na,0,2,9,none\na,5,2,19,1ms\n";
+    assert_eq!(csv(jobs), "set.csv:3: the jobs of \"a\" have another preemption in line 2");
+}
+
 fn any_time() -> impl Strategy<Value = Time> {
     (1u64..1_000_000_000_000).prop_map(Time)
 }
@@ -363,6 +415,11 @@ fn any_task() -> impl Strategy<Value = Task> {
         (task.deadline, task.offset, task.jitter) = (deadline, offset, Time(offset.0 / 2));
         (task.criticality, task.guarantee, task.value) = importance;
         task.priority = priority;
+        task.preemption = match deadline.0 % 3 {
+            0 => Preemption::Free,
+            1 => Preemption::None,
+            _ => Preemption::Every(Time(wcet.0.div_ceil(1 + offset.0 % 1_000))),
+        };
         (task.bcet, task.acet) = (bcet, Some(Time(bcet.0 / 2 + wcet.0 / 2)).filter(|acet| *acet >= bcet));
         task.execution = match model {
             0 => ExecutionModel::Uniform,
@@ -397,8 +454,9 @@ fn any_set() -> impl Strategy<Value = TaskSet> {
             set.tasks[0].server = Some(0);
             set.modes = vec![Mode { name: "m".into(), at: Time(7), work: 1.25, rate: 0.5, tasks: Some(vec![0]) }];
             let arrival = Arrival::Burst { jobs: 2, every: Time(50), until: Time(500) };
-            let guarantee = set.tasks[0].guarantee;
-            set.tasks.push(Task { arrival, guarantee, ..Task::periodic("burst", Time(50), Time(3)) });
+            let Task { guarantee, .. } = set.tasks[0];
+            let preemption = Preemption::Every(Time(2));
+            set.tasks.push(Task { arrival, guarantee, preemption, ..Task::periodic("burst", Time(50), Time(3)) });
         }
         set
     })

@@ -5,9 +5,9 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use temponet_oracle::{Optimum, OracleJob, Piece, STEPS_PER_SECOND, optimum};
+use temponet_oracle::{Optimum, OracleJob, Piece, STEPS_PER_SECOND, optimum, optimum_without_preemption};
 use temponet_sim::{Release, Workload};
-use temponet_task::{TaskSet, Time};
+use temponet_task::{Preemption, TaskSet, Time};
 
 /// Bounds on the greatest possible figure; the optimum is known exactly if they are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,6 +54,8 @@ pub struct Clairvoyant {
     pub met_critical_first: Option<u64>,
     /// Jobs of the first run that count, and whether the best schedule found has each in time.
     pub first_run: Vec<(Release, bool)>,
+    /// Schedule of the first run where tasks limit preemption; the pieces hold indices into `first_run`.
+    pub pieces: Option<Vec<Piece>>,
 }
 
 impl Clairvoyant {
@@ -68,6 +70,9 @@ impl Clairvoyant {
     /// Returns the best schedule found for the first run, with the jobs released before `until`. The pieces hold
     /// indices into `first_run`.
     pub fn schedule(&self, cores: usize, until: Time) -> Vec<Piece> {
+        if let Some(pieces) = &self.pieces {
+            return pieces.iter().copied().filter(|piece| piece.start < until).collect();
+        }
         let early: Vec<usize> =
             (0..self.first_run.len()).filter(|index| self.first_run[*index].0.time < until).collect();
         let releases: Vec<Release> = early.iter().map(|index| self.first_run[*index].0).collect();
@@ -76,6 +81,22 @@ impl Clairvoyant {
         pieces.iter_mut().for_each(|piece| piece.job = early[piece.job]);
         pieces
     }
+}
+
+/// Finds the optimum of jobs of a set. Where its tasks limit preemption, the schedule behind the lower bound never
+/// interrupts a job, and it is returned, too. The upper bound is that of schedules without any preemption if no task allows
+/// it, else of schedules with preemption at any time.
+pub fn optimum_of(set: &TaskSet, jobs: &[OracleJob], steps: u64) -> (Optimum, Option<Vec<Piece>>) {
+    if !set.tasks.iter().any(|task| task.preemption.is_limited()) {
+        return (optimum(jobs, set.cores, steps), None);
+    }
+    if set.tasks.iter().all(|task| task.preemption == Preemption::None) {
+        let found = optimum_without_preemption(jobs, set.cores, steps);
+        return (found.optimum, Some(found.pieces));
+    }
+    let found = optimum_without_preemption(jobs, set.cores, steps / 2);
+    let upper = optimum(jobs, set.cores, steps / 2).upper.max(found.optimum.lower);
+    (Optimum { upper, ..found.optimum }, Some(found.pieces))
 }
 
 /// Converts the jobs of a run for the oracle, with the given weights; jobs of weight zero are left out.
@@ -118,7 +139,7 @@ fn count(set: &TaskSet, seed: u64, horizon: Time, most: u64) -> Option<u64> {
 pub fn equal_optimum(set: &TaskSet, seed: u64, horizon: Time, steps: u64) -> Option<(Optimum, u64)> {
     count(set, seed, horizon, most_jobs(steps))?;
     let jobs = equal_jobs(set, seed, horizon);
-    Some((optimum(&jobs, set.cores, steps), jobs.len() as u64))
+    Some((optimum_of(set, &jobs, steps).0, jobs.len() as u64))
 }
 
 /// Returns the jobs of a run that count, each with weight one.
@@ -148,11 +169,12 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
     let (different, times) = if set.is_random() { (runs, 1.0) } else { (1, runs as f64) };
     let one = |run: u64| {
         let releases = Workload::counted(set, seed.wrapping_add(run), horizon);
-        let solve = |jobs: Vec<OracleJob>| optimum(&jobs, set.cores, steps);
+        let solve = |jobs: Vec<OracleJob>| optimum_of(set, &jobs, steps).0;
         let mut total = Clairvoyant { released: releases.len() as u64, ..Clairvoyant::default() };
-        let most = solve(jobs(&releases, |_| 1.0));
+        let (most, pieces) = optimum_of(set, &jobs(&releases, |_| 1.0), steps);
         total.met = (&most).into();
         if run == 0 {
+            total.pieces = pieces;
             total.first_run = releases.iter().copied().zip(most.chosen).collect();
         }
         total.value = is_valued.then(|| (&solve(jobs(&releases, |release| release.value))).into());
@@ -174,6 +196,7 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
     };
     let mut all: Vec<Clairvoyant> = (0..different).into_par_iter().map(one).collect();
     let first_run = all.first_mut().map(|run| std::mem::take(&mut run.first_run)).unwrap_or_default();
+    let pieces = all.first_mut().and_then(|run| run.pieces.take());
     let sum = |of: &dyn Fn(&Clairvoyant) -> OptimumRange| {
         let mut sum = OptimumRange::default();
         all.iter().for_each(|run| sum.add(of(run)));
@@ -182,6 +205,7 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
     let met_first: Option<u64> = all.iter().map(|run| run.met_critical_first).sum();
     Ok(Clairvoyant {
         first_run,
+        pieces,
         released: all.iter().map(|run| run.released).sum::<u64>() * times as u64,
         met: sum(&|run| run.met),
         value: is_valued.then(|| sum(&|run| run.value.unwrap_or_default())),

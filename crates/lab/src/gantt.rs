@@ -46,7 +46,12 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
             core if core < set.cores => format!("core {core}"),
             _ => "missed".into(),
         };
-        out.add(text(LEFT - 10.0, y(row) + ROW / 2.0 + 4.0, &shortened(&label)).end());
+        let limit = if by_task { set.tasks[row].preemption.label() } else { None };
+        let middle = y(row) + ROW / 2.0 + if limit.is_some() { -2.0 } else { 4.0 };
+        out.add(text(LEFT - 10.0, middle, &shortened(&label)).end());
+        if let Some(limit) = limit {
+            out.add(text(LEFT - 10.0, middle + 13.0, &limit).size(10.0).end().class("soft"));
+        }
         out.add(line((LEFT, y(row) + ROW), (WIDTH - RIGHT, y(row) + ROW)).class("line"));
     }
     for slice in recording.slices.iter().filter(|slice| slice.start < until) {
@@ -100,6 +105,10 @@ fn cross(out: &mut Svg, set: &TaskSet, job: &JobRecord, top: f64, x: impl Fn(Tim
 pub fn reason(job: &JobRecord) -> String {
     match job.end {
         End::Completed => format!("completed {} late", Time(job.left.0.saturating_sub(job.deadline.0))),
+        End::Aborted if job.left > job.deadline => {
+            let late = Time(job.left.0 - job.deadline.0);
+            format!("aborted {late} after its deadline, when it could be preempted, with {} done", job.executed)
+        }
         end => format!("{} with {} done", end.name(), job.executed),
     }
 }
@@ -154,7 +163,7 @@ fn shortened(label: &str) -> String {
 mod tests {
     use super::*;
     use temponet_sim::simulate;
-    use temponet_task::Task;
+    use temponet_task::{Preemption, Task};
 
     #[test]
     fn missed_jobs_carry_their_reason_and_names_are_escaped() {
@@ -167,6 +176,19 @@ mod tests {
         assert_eq!(picture.matches("missed: aborted at its deadline with 10ms done").count(), 3);
         assert!(picture.contains("a&lt;b") && !picture.contains("a<b"));
         assert!(picture.contains("3 deadlines missed"));
+    }
+
+    #[test]
+    fn limits_on_preemption_stand_below_the_names() {
+        let ms = Time::from_ms;
+        let mut tasks = vec![Task::periodic("gpu", ms(30), ms(20)), Task::periodic("free", ms(10), ms(1))];
+        (tasks[0].preemption, tasks[0].deadline) = (Preemption::Every(ms(6)), ms(10));
+        let set = TaskSet::new("s", tasks, 1);
+        let mut recorder = Recorder::until(ms(30));
+        simulate(&set, 0, ms(30), &mut *temponet_sched::build("fcfs").unwrap(), &mut recorder).unwrap();
+        let picture = svg(&set, "fcfs", &recorder, ms(30));
+        assert_eq!(picture.matches("preempted every 6ms").count(), 1);
+        assert!(picture.contains("aborted 2ms after its deadline, when it could be preempted, with 12ms done"));
     }
 
     #[test]

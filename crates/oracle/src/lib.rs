@@ -6,17 +6,22 @@
 //! before the next release. Each part is solved on its own, and equal parts only once. On one core, `labels` searches
 //! at the prices of the linear relaxation, which is exact for most sets. On several cores the problem is NP-hard;
 //! `branch` does branch and bound on the relaxation, and the result says how far it may be off.
+//!
+//! For jobs that must not be interrupted, `non_preemptive` searches over their sequences on one core. Its schedules are also
+//! possible where jobs can be interrupted at some points only, and the optimum with preemption is an upper bound there.
 
 mod branch;
 mod flow_network;
 mod labels;
 mod lawler;
+mod non_preemptive;
 mod parts;
 mod relaxation;
 
 use temponet_task::Time;
 
 pub use lawler::lawler;
+pub use non_preemptive::{Sequence, optimum_without_preemption};
 
 /// Tolerance for the rounding of floating-point sums.
 const WHOLE: f64 = 1e-6;

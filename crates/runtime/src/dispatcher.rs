@@ -206,8 +206,11 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             _ if !done.is_complete => End::Aborted,
             _ => End::Completed,
         };
-        // A job whose code returns late under the rule that aborts late jobs would have been aborted at its deadline.
-        let is_late = done.end > live.due.release.deadline && self.plan.system.on_miss == temponet_task::OnMiss::Abort;
+        // A job whose code returns late under the rule that aborts late jobs would have been aborted at its deadline, unless
+        // it held its core.
+        let can_hold = self.can_hold(&live);
+        let aborts = self.plan.system.on_miss == temponet_task::OnMiss::Abort && !can_hold;
+        let is_late = done.end > live.due.release.deadline && aborts;
         let end = if is_late && end == End::Completed { End::Aborted } else { end };
         // A job that lost its core before its first instruction says nothing about how long a switch takes.
         let is_direct = live.lost.is_none_or(|lost| done.start <= lost);
@@ -219,9 +222,14 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
                 self.samples.switch.push(done.start.saturating_sub(ordered).0);
             }
         }
-        let left = if end == End::Aborted { live.due.release.deadline.min(done.end) } else { done.end };
+        let left = if end == End::Aborted && !can_hold { live.due.release.deadline.min(done.end) } else { done.end };
         self.record(&live, Some(done), end, left);
         Ok(was_ready)
+    }
+
+    /// Whether the job's task limits preemption, so that the job leaves its core at its preemption points only.
+    fn can_hold(&self, live: &Live) -> bool {
+        self.plan.system.tasks[live.due.task].preemption.is_limited()
     }
 
     /// Adds a job that has left to the results.
@@ -262,7 +270,12 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             let Some(job) = self.ready.job(handle) else { continue };
             let beyond = |limit: Time| job.executed >= limit + self.platform.overrun_margin();
             let (is_over, is_runaway) = (beyond(job.wcet), beyond(job.wcet * RUNAWAY));
-            let rule = if is_runaway { OnOverrun::Demote } else { self.plan.on_overrun[live.due.task] };
+            // A job that holds its core cannot be taken off it. One that may never return is taken out all the same.
+            let rule = match (is_runaway, job.held) {
+                (true, _) => OnOverrun::Demote,
+                (false, true) => OnOverrun::Report,
+                (false, false) => self.plan.on_overrun[live.due.task],
+            };
             if !is_over || (live.overran && !is_runaway) {
                 continue;
             }
@@ -402,7 +415,8 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
         for slot in 0..self.live.len() {
             let Some(live) = self.live[slot].take() else { continue };
             let is_due = live.due.release.deadline <= horizon;
-            let aborts = self.plan.system.on_miss == temponet_task::OnMiss::Abort;
+            let holds = live.handle.and_then(|handle| self.ready.job(handle)).is_some_and(|job| job.held);
+            let aborts = self.plan.system.on_miss == temponet_task::OnMiss::Abort && !holds;
             let end = live.end.unwrap_or(if is_due && aborts { End::Aborted } else { End::Unfinished });
             let executed = live.handle.and_then(|handle| self.ready.job(handle)).map(|job| job.executed);
             let done = live.ordered.map(|start| Done {

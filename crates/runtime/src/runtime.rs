@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use temponet_sim::MOST_READY;
-use temponet_task::{Arrival, Gap, OnMiss, Scheduler, System, Task, TaskSet, Time};
+use temponet_task::{Arrival, Gap, OnMiss, Preemption, Scheduler, System, Task, TaskSet, Time};
 
 use crate::carrier::Carrier;
 use crate::decider::Mailbox;
@@ -174,6 +174,12 @@ impl Runtime {
     /// Best-case execution time of the task. Equal to the wcet by default.
     pub fn bcet(self, bcet: Time) -> Runtime {
         self.last(|plan| plan.task.bcet = bcet)
+    }
+
+    /// Jobs of the task run to completion once they have started: no other job takes their core, and at their deadline they
+    /// go on. An overrun is only reported, up to ten times the wcet.
+    pub fn not_preempted(self) -> Runtime {
+        self.last(|plan| plan.task.preemption = Preemption::None)
     }
 
     /// What happens to jobs of the task that use up their wcet.

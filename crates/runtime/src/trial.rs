@@ -4,7 +4,7 @@
 //! so every scheduler meets the same jobs, and the simulator can be asked about them, too.
 
 use temponet_sim::{Slice, Workload};
-use temponet_task::{Scheduler, Speed, TaskSet, Time};
+use temponet_task::{Preemption, Scheduler, Speed, TaskSet, Time};
 
 use crate::error::RuntimeError;
 use crate::releases::{Due, Listed};
@@ -130,6 +130,17 @@ impl Trial<'_> {
                 task.name
             )));
         }
+        for task in &self.set.tasks {
+            let (name, preemption) = (&task.name, task.preemption);
+            if matches!(preemption, Preemption::Every(_)) {
+                let why = format!("a thread cannot be stopped exactly at a preemption point, as task {name:?} asks");
+                return Err(RuntimeError::Setup(why));
+            }
+            if preemption.is_limited() && matches!(chooser, Chooser::Linux(_)) {
+                let why = format!("the schedulers of Linux preempt at any time, which task {name:?} does not allow");
+                return Err(RuntimeError::Setup(why));
+            }
+        }
         self.run_threads(chooser)
     }
 
@@ -139,14 +150,15 @@ impl Trial<'_> {
         let mut windows: Vec<Vec<(Time, Time)>> = vec![Vec::new(); self.set.tasks.len()];
         jobs.iter().for_each(|due| windows[due.task].push((due.release.release, due.release.deadline)));
         let is_late_kept = self.set.on_miss == temponet_task::OnMiss::Continue;
-        let width = |windows: &Vec<(Time, Time)>| {
+        let width = |(windows, task): (&Vec<(Time, Time)>, &temponet_task::Task)| {
             let at_once = |(place, (_, deadline)): (usize, &(Time, Time))| {
                 windows[place..].iter().take_while(|(release, _)| release < deadline).count()
             };
             let most = windows.iter().enumerate().map(at_once).max().unwrap_or(1);
-            (most + if is_late_kept { 7 } else { 1 }).min(MOST_THREADS)
+            // A job that holds its core may outlast its deadline, too.
+            (most + if is_late_kept || task.preemption.is_limited() { 7 } else { 1 }).min(MOST_THREADS)
         };
-        windows.iter().map(width).collect()
+        windows.iter().zip(&self.set.tasks).map(width).collect()
     }
 
     #[cfg(not(target_os = "linux"))]

@@ -75,7 +75,8 @@ impl<'a> Facts<'a> {
         if self.set.tasks.iter().all(plain) { self.as_edf("EDF") } else { None }
     }
 
-    /// Proof of a scheduler that plans with the remaining wcets and follows EDF as long as every job fits.
+    /// Proof of a scheduler that plans with the remaining wcets and follows EDF as long as every job fits. It is not claimed
+    /// where jobs hold their cores.
     pub fn planning_edf(&self) -> Option<String> {
         if self.keeps_to_wcets() { self.as_edf("EDF") } else { None }
     }
@@ -83,7 +84,7 @@ impl<'a> Facts<'a> {
     /// Proof of fixed priorities.
     pub fn fixed_priorities(&self, rule: PriorityRule) -> Option<String> {
         let (name, outcome) = match self.worst_case.cores {
-            1 => ("response times", response_times(&self.worst_case, rule).outcome),
+            1 => (fixed_priority_test(&self.worst_case), response_times(&self.worst_case, rule).outcome),
             _ => ("RTA", rta(&self.worst_case, Order::Fixed(rule))),
         };
         (outcome == Outcome::Schedulable).then(|| name.into())
@@ -121,6 +122,9 @@ impl<'a> Facts<'a> {
 
     /// Proof of EDF on one core at the constant speed that `chosen` returns.
     pub fn constant_speed(&self, chosen: fn(&System) -> Speed) -> Option<String> {
+        if self.worst_case.is_limited() {
+            return None;
+        }
         let fits = || qpa(&slowed(&self.worst_case, chosen(&self.set.system()))) == Outcome::Schedulable;
         (self.is_one_core() && fits()).then(|| "QPA at its speed".into())
     }
@@ -136,7 +140,8 @@ impl<'a> Facts<'a> {
         };
         let (first, rest): (Vec<usize>, Vec<usize>) = (0..goes_first.len()).partition(|place| goes_first[*place]);
         let heavy = first.len();
-        if heavy >= worst_case.cores || worst_case.has_costs || !first.into_iter().all(alone) {
+        if heavy >= worst_case.cores || worst_case.has_costs || worst_case.is_limited() || !first.into_iter().all(alone)
+        {
             return None;
         }
         let by = edf_proof(&worst_case.part(rest, worst_case.cores - heavy))?;
@@ -146,7 +151,7 @@ impl<'a> Facts<'a> {
     /// Proof of partitioned EDF.
     pub fn partitioned_edf(&self, fit: Fit) -> Option<String> {
         let fits = |core: &WorstCase| qpa(core) == Outcome::Schedulable;
-        self.each_cluster(1, fit, fills_cores, fits).then(|| "QPA on each core".into())
+        self.each_cluster(1, fit, fills_cores, fits).then(|| format!("{} on each core", edf_test(&self.worst_case)))
     }
 
     /// Proof of EDF in clusters of this many cores.
@@ -158,7 +163,8 @@ impl<'a> Facts<'a> {
     /// Proof of partitioned rate-monotonic scheduling.
     pub fn partitioned_rm(&self, fit: Fit) -> Option<String> {
         let fits = |core: &WorstCase| response_times(core, PriorityRule::RateMonotonic).outcome == Outcome::Schedulable;
-        self.each_cluster(1, fit, hyperbolic_bound, fits).then(|| "response times on each core".into())
+        self.each_cluster(1, fit, hyperbolic_bound, fits)
+            .then(|| format!("{} on each core", fixed_priority_test(&self.worst_case)))
     }
 
     /// Proof of a semi-partitioned scheduler that splits tasks; `fits` says whether every task finds its place.
@@ -182,9 +188,10 @@ impl<'a> Facts<'a> {
         self.worst_case.cores == 1
     }
 
-    /// Whether jobs keep to their wcets, which schedulers that compare remaining wcets rely on.
+    /// Whether jobs keep to their wcets and can be preempted at any time, which schedulers that compare remaining wcets
+    /// rely on.
     fn keeps_to_wcets(&self) -> bool {
-        !self.worst_case.may_overrun && !self.worst_case.has_costs
+        !self.worst_case.may_overrun && !self.worst_case.has_costs && !self.worst_case.is_limited()
     }
 
     fn has_jitter(&self) -> bool {
@@ -210,10 +217,20 @@ impl<'a> Facts<'a> {
 /// A schedulability test and its name.
 type NamedTest = (&'static str, fn(&WorstCase) -> Outcome);
 
+/// Name of the test for EDF on one core.
+fn edf_test(worst_case: &WorstCase) -> &'static str {
+    if worst_case.is_limited() { "demand with blocking" } else { "QPA" }
+}
+
+/// Name of the test for fixed priorities on one core.
+fn fixed_priority_test(worst_case: &WorstCase) -> &'static str {
+    if worst_case.is_limited() { "response times with blocking" } else { "response times" }
+}
+
 /// Proof of global EDF: QPA on one core, the first test that succeeds on several.
 fn edf_proof(worst_case: &WorstCase) -> Option<String> {
     if worst_case.cores == 1 {
-        return (qpa(worst_case) == Outcome::Schedulable).then(|| "QPA".into());
+        return (qpa(worst_case) == Outcome::Schedulable).then(|| edf_test(worst_case).into());
     }
     let tests: [NamedTest; 4] = [
         ("GFB", gfb),

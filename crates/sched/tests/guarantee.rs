@@ -10,7 +10,7 @@ use temponet_sched::{ALL, build};
 use temponet_sim::{Metrics, Unobserved, simulate};
 use temponet_task::{
     Arrival, Assignment, Costs, Event, ExecutionModel, Gap, Job, JobId, ListedJob, Mode, NotApplicable, OnMiss,
-    Scheduler, System, SystemView, Task, TaskSet, Time,
+    Preemption, Scheduler, System, SystemView, Task, TaskSet, Time,
 };
 
 use bad::{BAD, Bad, BadScheduler, bare, drawn, horizon, inner, shielded, vary};
@@ -68,13 +68,15 @@ fn missed(metrics: &Metrics, guarantee: &Guarantee) -> u64 {
 
 /// Runs bad and classical schedulers on random sets. Returns the guaranteed jobs, those missed by bare schedulers, and
 /// the counters.
-fn defy(seed: u64, rounds: u64, costs: fn(&mut Pcg64) -> Costs) -> (u64, u64, ShieldCounters) {
+fn defy(seed: u64, rounds: u64, change: fn(&mut Pcg64, &mut TaskSet)) -> (u64, u64, ShieldCounters) {
     let mut rng = Pcg64::seed_from_u64(seed);
     let (mut jobs, mut bare_missed, mut total) = (0, 0, ShieldCounters::default());
     for round in 0..rounds {
         let mut set = overloaded(&mut rng);
-        set.costs = costs(&mut rng);
-        let Some(guarantee) = guarantee(&set).filter(|guarantee| !guarantee.is_for_all()) else { continue };
+        change(&mut rng, &mut set);
+        let is_limited = set.system().limited_task().is_some();
+        let is_wanted = |guarantee: &Guarantee| is_limited || !guarantee.is_for_all();
+        let Some(guarantee) = guarantee(&set).filter(is_wanted) else { continue };
         for choice in [round as usize % BAD.len(), rng.random_range(0..BAD.len() + ALL.len())] {
             let (name, mut scheduler) = inner(choice, round);
             if scheduler.start(&set.system()).is_err() {
@@ -103,7 +105,7 @@ fn defy(seed: u64, rounds: u64, costs: fn(&mut Pcg64) -> Costs) -> (u64, u64, Sh
 
 #[test]
 fn guaranteed_jobs_are_never_late_in_overload() {
-    let (jobs, bare_missed, total) = defy(1, 1_200, |_| Costs::default());
+    let (jobs, bare_missed, total) = defy(1, 1_200, |_, _| ());
     assert!(jobs > 50_000 && bare_missed * 5 > jobs, "{jobs} {bare_missed}");
     assert!(total.deviations * 5 > total.decisions, "{total:?}");
     assert!(total.kept > 100 && total.unasked > 100 && total.unknown * 200 < total.decisions, "{total:?}");
@@ -111,17 +113,112 @@ fn guaranteed_jobs_are_never_late_in_overload() {
 
 #[test]
 fn guaranteed_jobs_are_never_late_whatever_dispatching_costs() {
-    let (jobs, bare_missed, total) = defy(2, 1_200, |rng| {
+    let (jobs, bare_missed, total) = defy(2, 1_200, |rng, set| {
         let mut cost = |share: f64| match rng.random_bool(share) {
             true => Time(rng.random_range(0..30_000)),
             false => Time(u64::from(rng.random_bool(0.2))),
         };
         let (context_switch, migration) = (cost(0.7), cost(0.7));
         let decision = if rng.random_bool(0.3) { Time(rng.random_range(1..20_000)) } else { Time::ZERO };
-        Costs { context_switch, migration, decision }
+        set.costs = Costs { context_switch, migration, decision };
     });
     assert!(jobs > 50_000 && bare_missed * 5 > jobs, "{jobs} {bare_missed}");
     assert!(total.deviations * 5 > total.decisions, "{total:?}");
+}
+
+/// Makes jobs hold the core. Sets are on one core, and guaranteed tasks are among those that hold it.
+fn limit(rng: &mut Pcg64, set: &mut TaskSet) {
+    set.cores = 1;
+    let share = rng.random_range(0.1..1.0);
+    for task in &mut set.tasks {
+        // Without shorter jobs, most sets could not wait for anybody.
+        let parts = rng.random_range(1..30);
+        task.wcet = Time((task.wcet.0 / parts).max(1));
+        (task.bcet, task.execution, task.wcet_high, task.acet) = (task.wcet, ExecutionModel::Wcet, None, None);
+        if rng.random_bool(0.5) {
+            (task.bcet, task.execution) = (Time(1), ExecutionModel::Uniform);
+        }
+        task.preemption = match rng.random_bool(share) {
+            false => Preemption::Free,
+            true if rng.random() => Preemption::None,
+            true => Preemption::Every(Time(rng.random_range(task.wcet.0.div_ceil(20)..=task.wcet.0))),
+        };
+    }
+    if let Some(task) = set.tasks.first_mut() {
+        task.preemption = Preemption::None;
+    }
+}
+
+#[test]
+fn guaranteed_jobs_are_never_late_where_jobs_hold_the_core() {
+    let (jobs, bare_missed, total) = defy(3, 2_000, limit);
+    assert!(jobs > 30_000 && bare_missed > 3_000, "{jobs} {bare_missed}");
+    assert!(total.deviations > 3_000 && total.overrides > 3_000, "{total:?}");
+}
+
+#[test]
+fn nothing_is_guaranteed_where_no_task_can_wait_for_a_long_job() {
+    let ms = Time::from_ms;
+    let brake = Task { criticality: 1, deadline: ms(5), ..Task::periodic("brake", ms(10), ms(2)) };
+    let kernel = |wcet: u64| Task { preemption: Preemption::None, ..Task::periodic("kernel", ms(100), ms(wcet)) };
+    let why = |wcet: u64, change: fn(&mut TaskSet)| {
+        let mut set = TaskSet::new("set", vec![brake.clone(), kernel(wcet)], 1);
+        change(&mut set);
+        match Role::on(&set.system()) {
+            Role::Disarmed(why) => Some(why.to_string()),
+            _ => None,
+        }
+    };
+    // 3 ms and 1 ns before the deadline of the brake less its wcet, the kernel just fits.
+    assert_eq!(why(3, |_| ()), None);
+    let blocked = "no task that could be guaranteed can wait for as long as task \"kernel\" may hold the core";
+    assert_eq!(why(4, |_| ()).as_deref(), Some(blocked));
+    let longer = |set: &mut TaskSet| set.tasks[1].preemption = Preemption::Every(Time::from_ms(3));
+    assert_eq!(why(40, longer), None, "with points it fits");
+    let several = "task \"kernel\" limits preemption, which is covered on one core only";
+    assert_eq!(why(3, |set| set.cores = 2).as_deref(), Some(several));
+    assert!(why(3, |set| set.costs.context_switch = Time(1)).unwrap().contains("switches or decisions cost time"));
+}
+
+/// A kernel that announces more work than its task says is started only if nobody who arrives before its end has to wait
+/// too long.
+#[test]
+fn a_longer_job_than_the_proof_knows_does_not_break_the_guarantee() {
+    let ms = Time::from_ms;
+    let brake = Task { criticality: 1, deadline: ms(5), ..Task::periodic("brake", ms(10), ms(2)) };
+    let job = |release: u64, wcet: u64| ListedJob {
+        release: ms(release),
+        deadline: ms(release + 60),
+        execution: ms(wcet),
+        wcet: ms(wcet),
+        bcet: ms(wcet),
+        criticality: 0,
+        value: 1.0,
+    };
+    let kernel = |jobs: Vec<ListedJob>| {
+        let arrival = Arrival::Listed(jobs.into());
+        let task = Task { preemption: Preemption::None, ..Task::periodic("kernel", ms(100), ms(3)) };
+        TaskSet::new("set", vec![brake.clone(), Task { arrival, ..task }], 1)
+    };
+    // What the shield is told: kernels of 3 ms. What comes: kernels of 7 ms, which fit between two jobs of the brake only.
+    let (told, real) = (kernel(vec![job(1, 3)]), kernel((0..10).map(|k| job(100 * k + 7, 7)).collect()));
+    struct Told(Shield<Box<dyn Scheduler>>, System);
+    impl Scheduler for Told {
+        fn start(&mut self, _: &System) -> Result<(), NotApplicable> {
+            self.0.start(&self.1)
+        }
+
+        fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+            self.0.decide(view, assignment);
+        }
+    }
+    let mut scheduler = Told(Shield::new(build("fcfs").unwrap()), told.system());
+    let metrics = simulate(&real, 0, ms(1_000), &mut scheduler, &mut Unobserved).unwrap();
+    assert!(scheduler.0.is_armed());
+    assert_eq!((metrics.tasks[0].jobs.released, metrics.tasks[0].jobs.met), (100, 100));
+    assert_eq!(metrics.tasks[1].jobs.met, 10, "they run when there is time");
+    let bare = bare(build("fcfs").unwrap(), &real, 0, ms(1_000));
+    assert!(bare.tasks[0].jobs.met < 100, "without the shield they block the brake");
 }
 
 #[test]

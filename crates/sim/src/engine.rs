@@ -5,6 +5,7 @@
 //! instant, the order is always the same:
 //!
 //! - running jobs without remaining work complete (`complete_jobs`);
+//! - jobs that reach a preemption point no longer hold their core (`reach_points` in `held.rs`);
 //! - unfinished jobs that reach their deadline are aborted or stay, by the set's rule (`pass_deadlines`);
 //! - new jobs are released (`release`), except at the horizon, where the run ends;
 //! - if any of this happened, or the scheduler asked for a decision at this time, it decides once (`apply`).
@@ -42,9 +43,9 @@
 //! 4. `complete_jobs` calls `vacate` and `leave` when the job has no remaining work. It may be late under
 //!    [`OnMiss::Continue`](temponet_task::OnMiss::Continue).
 //! 5. `deadline_passed` under `OnMiss::Continue` leaves the job where it is and reports [`Event::DeadlinePassed`].
-//! 6. `deadline_passed` under `OnMiss::Abort` calls `take_off_core` and `leave`. Its caller is `pass_deadlines`, or
-//!    `release` for a job that jitter releases at or after its own deadline.
-//! 7. `apply` calls `take_off_core` and `leave` for every job in [`Assignment::abandoned`].
+//! 6. `deadline_passed` under `OnMiss::Abort` calls `remove`. Its caller is `pass_deadlines`, or `release` for a job that
+//!    jitter releases at or after its own deadline. A job that holds its core leaves at its next preemption point.
+//! 7. `apply` calls `remove` for every job in [`Assignment::abandoned`]. A job that holds its core leaves as in 6.
 //! 8. `finish` counts the jobs that are still active at the horizon.
 //! 9. `count_unreleased`, called by `finish`, counts the jobs that are due by the horizon but that jitter would not
 //!    release before it.
@@ -52,6 +53,7 @@
 mod advance;
 mod decision;
 mod error;
+mod held;
 mod resumed;
 
 use std::ops::Deref;
@@ -138,6 +140,12 @@ pub struct Engine<S> {
     next_completion: Time,
     /// Time for which the scheduler asked for a decision.
     wake: Time,
+    /// Whether any task limits preemption.
+    is_limited: bool,
+    /// Next preemption point of the job that holds each core; [`Time::NEVER`] without one.
+    points: Vec<Time>,
+    /// Earliest preemption point on any core.
+    next_point: Time,
     /// Whether every core runs at full speed.
     all_full: bool,
     events: Vec<Event>,
@@ -164,6 +172,8 @@ struct Hidden {
     assigned: u64,
     /// Time of the first dispatch, or [`Time::NEVER`].
     first_start: Time,
+    /// How the job leaves at its next preemption point, if it is to be removed there.
+    removal: Option<End>,
 }
 
 /// Place of a job that has left.
@@ -194,6 +204,7 @@ fn new_job(release: &Release) -> Job {
         task: release.task,
         criticality: release.criticality,
         running: false,
+        held: false,
         last_core: None,
         number: release.number,
         release: release.time,
@@ -226,6 +237,9 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             cores: vec![core; set.cores],
             next_completion: Time::NEVER,
             wake: Time::NEVER,
+            is_limited: set.tasks.iter().any(|task| task.preemption.is_limited()),
+            points: vec![Time::NEVER; set.cores],
+            next_point: Time::NEVER,
             all_full: true,
             events: Vec::new(),
             metrics: Metrics::new(&set.tasks),
@@ -323,7 +337,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Ends the slice on a core and leaves it idle.
     fn vacate(&mut self, core: usize, observer: &mut impl Observer) {
         if let Some(id) = self.running[core].take() {
-            self.jobs[id.index()].running = false;
+            let job = &mut self.jobs[id.index()];
+            (job.running, job.held) = (false, false);
             self.end_slice(core, id, self.cores[core].speed, observer);
             let state = &mut self.cores[core];
             state.previous = Some((id, self.hidden[id.index()].generation));

@@ -117,8 +117,11 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
         }
         trace.write(&process(2, "missed deadlines"));
         for (index, task) in set.tasks.iter().enumerate() {
-            trace
-                .write(&json!({"ph": "M", "pid": 2, "tid": index, "name": "thread_name", "args": {"name": task.name}}));
+            let name = match task.preemption.label() {
+                Some(limit) => format!("{} ({limit})", task.name),
+                None => task.name.clone(),
+            };
+            trace.write(&json!({"ph": "M", "pid": 2, "tid": index, "name": "thread_name", "args": {"name": name}}));
         }
         Ok(trace)
     }

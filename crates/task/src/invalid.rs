@@ -94,6 +94,10 @@ pub enum TaskSettingProblem {
     /// The skip factor is less than 2.
     #[error("its skip factor is less than 2")]
     Skip,
+    /// The work between two preemption points is zero, longer than [`Time::MAX_INPUT`], or less than a millionth of the
+    /// wcet.
+    #[error("the work between its preemption points is zero, too long, or less than a millionth of its wcet")]
+    Preemption,
 }
 
 impl System {
@@ -170,6 +174,7 @@ fn setting_problem(task: &Task) -> Option<TaskSettingProblem> {
         (!is_usable(&task.execution), TaskSettingProblem::Execution),
         (task.mk.is_some_and(|(m, k)| m == 0 || m > k), TaskSettingProblem::Mk),
         (task.skip.is_some_and(|skip| skip < 2), TaskSettingProblem::Skip),
+        (!task.preemption.is_usable(task.wcet), TaskSettingProblem::Preemption),
     ];
     checks.into_iter().find(|(is_wrong, _)| *is_wrong).map(|(_, problem)| problem)
 }

@@ -19,7 +19,7 @@ pub use invalid::{InvalidSystem, TaskSettingProblem};
 pub use ready_jobs::{Decision, JobHandle, ReadyJobs, ReadyJobsError, Release, StoppedJob};
 pub use scheduler::{Assignment, MOST_LOOKED_AT, NotApplicable, Scheduler};
 pub use set::{Costs, Mode, OnMiss, Server, Speed, TaskSet};
-pub use task::{Arrival, ExecutionModel, Gap, ListedJob, Task};
+pub use task::{Arrival, ExecutionModel, Gap, ListedJob, Preemption, Task};
 pub use time::{Time, TimeError, TimeUnit};
 pub use view::{Event, Job, JobId, System, SystemView, Tie};
 

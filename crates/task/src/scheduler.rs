@@ -11,6 +11,12 @@ use crate::{JobId, Speed, System, SystemView, Time};
 /// the lower task index, then the one with the lower job number ([`crate::Job::tie`]). On several cores the best jobs
 /// run: those already running stay on their core, and the others take the free cores in ascending order
 /// ([`Assignment::place`]).
+///
+/// **A held job keeps its core.** A job whose task limits preemption ([`crate::Preemption`]) holds its core between its
+/// preemption points ([`crate::Job::held`]). A decision that takes it off its core, or puts it on another one, is illegal.
+/// [`Assignment::place`] keeps held jobs by itself, so a scheduler that ranks jobs becomes its non-preemptive version
+/// without a rule of its own. A scheduler that cuts jobs at times of its own refuses such a system in
+/// [`Scheduler::start`].
 pub trait Scheduler: Send {
     /// Resets the scheduler and prepares it for `system`. Called once before each run.
     fn start(&mut self, system: &System) -> Result<(), NotApplicable>;
@@ -78,6 +84,20 @@ is_scheduler!(&mut S);
 #[error("{0}")]
 pub struct NotApplicable(pub String);
 
+impl NotApplicable {
+    /// Refuses a system whose tasks limit preemption, for a scheduler that cuts jobs at times of its own. `scheduler` is its
+    /// name.
+    pub fn if_preemption_is_limited(scheduler: &str, system: &System) -> Result<(), NotApplicable> {
+        match system.limited_task() {
+            None => Ok(()),
+            Some(task) => Err(NotApplicable(format!(
+                "{scheduler} cuts jobs at times of its own, which task {:?} does not allow (preemption)",
+                task.name
+            ))),
+        }
+    }
+}
+
 /// A decision: the job for each core, the speed of each core, the jobs to abandon, and the time of the next wake-up.
 #[derive(Debug, Default)]
 pub struct Assignment {
@@ -121,8 +141,9 @@ impl Assignment {
         self.cores[core] = Some(job);
     }
 
-    /// Puts the jobs in `chosen` on cores by the common rule: running jobs stay where they are, and the others take the
-    /// free cores in ascending order. `chosen` is sorted best first and has at most as many jobs as there are cores.
+    /// Puts the jobs in `chosen` on cores by the common rule: jobs that hold their cores stay, chosen or not; running jobs
+    /// stay where they are; and the others take the free cores in ascending order. `chosen` is sorted best first and has
+    /// at most as many jobs as there are cores. Where jobs are held, the best of the others take the cores that are left.
     ///
     /// # Panics
     ///
@@ -131,16 +152,21 @@ impl Assignment {
         self.place_on(view, chosen, 0..view.cores());
     }
 
-    /// Like [`Assignment::place`], on a range of cores only. Jobs that run outside the range move into it.
+    /// Like [`Assignment::place`], on a range of cores only. Jobs that run outside the range move into it, unless they are
+    /// held there.
     ///
     /// # Panics
     ///
     /// As [`Assignment::place`].
     pub fn place_on(&mut self, view: &SystemView<'_>, chosen: &[JobId], cores: std::ops::Range<usize>) {
+        let held = self.keep_held(view, cores.clone());
         let own_core = |id: JobId| {
             let job = view.job(id);
             job.last_core.map(|core| core as usize).filter(|core| job.running && cores.contains(core))
         };
+        if held > 0 || chosen.iter().any(|id| view.job(*id).held) {
+            return self.place_beside_held(view, chosen, cores.clone(), cores.len() - held, own_core);
+        }
         let mut settled = 0;
         for id in chosen {
             if let Some(core) = own_core(*id) {
@@ -160,6 +186,44 @@ impl Assignment {
                 free += 1;
             }
             self.cores[free] = Some(*id);
+        }
+    }
+
+    /// Leaves the jobs that hold a core of the range where they are, and returns their number. Whatever was put on such a
+    /// core is replaced.
+    pub fn keep_held(&mut self, view: &SystemView<'_>, cores: std::ops::Range<usize>) -> usize {
+        let mut held = 0;
+        for core in cores {
+            if let Some(id) = view.held_on(core) {
+                self.cores[core] = Some(id);
+                held += 1;
+            }
+        }
+        held
+    }
+
+    /// Puts the best `room` of the chosen jobs that are not held on the cores of the range that no job holds.
+    #[cold]
+    fn place_beside_held(
+        &mut self,
+        view: &SystemView<'_>,
+        chosen: &[JobId],
+        cores: std::ops::Range<usize>,
+        room: usize,
+        own_core: impl Fn(JobId) -> Option<usize>,
+    ) {
+        let best = || chosen.iter().copied().filter(|id| !view.job(*id).held).take(room);
+        for id in best() {
+            if let Some(core) = own_core(id) {
+                self.cores[core] = Some(id);
+            }
+        }
+        let mut free = cores.start;
+        for id in best().filter(|id| own_core(*id).is_none()) {
+            while self.cores[free].is_some() {
+                free += 1;
+            }
+            self.cores[free] = Some(id);
         }
     }
 
@@ -185,7 +249,9 @@ impl Assignment {
         self.wake = self.wake.map(|earlier| earlier.max(date));
     }
 
-    /// Abandons `job`: it leaves the system for good and counts as a miss.
+    /// Abandons `job`: it leaves the system for good and counts as a miss. A held job leaves at its next preemption point or
+    /// at its completion, which [`crate::Event::Aborted`] or [`crate::Event::Completed`] reports; until then it stays on its
+    /// core.
     pub fn abandon(&mut self, job: JobId) {
         self.dropped.push(job);
     }

@@ -42,6 +42,72 @@ pub struct Task {
     pub mk: Option<(u32, u32)>,
     /// Index in [`crate::TaskSet::servers`] of the server that serves the jobs of this task.
     pub server: Option<usize>,
+    /// Where a running job of this task can lose its core.
+    pub preemption: Preemption,
+}
+
+/// Largest number of preemption points in one job.
+const MOST_POINTS: u64 = 1_000_000;
+
+/// Limits on the preemption of a task's jobs.
+///
+/// A job with a limit *holds* its core from its dispatch to its next preemption point or to its completion: no other job
+/// takes the core, and the job does not migrate and cannot be removed. Preemption points are counted in the job's own
+/// work, overhead not included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Preemption {
+    /// A job can be preempted at any time. This is the default.
+    #[default]
+    Free,
+    /// A job runs to completion once it has started.
+    None,
+    /// A job can be preempted whenever its work reaches a multiple of this time, which is greater than zero.
+    Every(Time),
+}
+
+impl Preemption {
+    /// Returns whether jobs hold their cores at all.
+    pub fn is_limited(self) -> bool {
+        self != Preemption::Free
+    }
+
+    /// Returns the work at the next preemption point of a job that has done `executed` of its work and goes on from there;
+    /// [`Time::NEVER`] if the job has no further point. A point at `executed` itself is behind the job.
+    pub fn next_point(self, executed: Time) -> Time {
+        match self {
+            Preemption::Free | Preemption::None => Time::NEVER,
+            Preemption::Every(every) => Time((executed.0 / every.0.max(1)).saturating_add(1).saturating_mul(every.0)),
+        }
+    }
+
+    /// Returns the limit in words for labels, "not preempted" or "preempted every 2ms"; none without a limit.
+    pub fn label(self) -> Option<String> {
+        match self {
+            Preemption::Free => None,
+            Preemption::None => Some("not preempted".into()),
+            Preemption::Every(every) => Some(format!("preempted every {every}")),
+        }
+    }
+
+    /// Returns whether a task with this wcet can have this limit: the work between two points is at least a nanosecond and
+    /// a millionth of the wcet, because every point is a decision.
+    pub fn is_usable(self, wcet: Time) -> bool {
+        match self {
+            Preemption::Free | Preemption::None => true,
+            Preemption::Every(every) => {
+                every > Time::ZERO && every <= Time::MAX_INPUT && wcet.0 / every.0 <= MOST_POINTS
+            }
+        }
+    }
+
+    /// Returns the longest time for which a job that takes `wcet` holds its core; zero without limits.
+    pub fn longest_region(self, wcet: Time) -> Time {
+        match self {
+            Preemption::Free => Time::ZERO,
+            Preemption::None => wcet,
+            Preemption::Every(every) => every.min(wcet),
+        }
+    }
 }
 
 /// Arrival pattern of a task's jobs.
@@ -188,6 +254,7 @@ impl Task {
             skip: None,
             mk: None,
             server: None,
+            preemption: Preemption::Free,
         }
     }
 

@@ -23,6 +23,9 @@ pub struct Job {
     pub criticality: u8,
     /// Whether the job is on a core right now. That core is `last_core`.
     pub running: bool,
+    /// Whether the job keeps its core at this decision, because its task limits preemption and it is between two
+    /// preemption points; see [`crate::Preemption`]. Only a running job is held.
+    pub held: bool,
     /// Core that the job last ran on; `None` if it has not run yet.
     pub last_core: Option<u32>,
     /// Number of the job within its task, from 0.
@@ -50,6 +53,7 @@ impl Job {
             task: index,
             criticality: task.criticality,
             running: false,
+            held: false,
             last_core: None,
             number: 0,
             release: task.offset,
@@ -119,6 +123,11 @@ pub struct System {
 }
 
 impl System {
+    /// Returns the first task whose jobs hold their cores, if there is one.
+    pub fn limited_task(&self) -> Option<&Task> {
+        self.tasks.iter().find(|task| task.preemption.is_limited())
+    }
+
     /// Returns the median wcet of the tasks, at least one nanosecond: the unit of time of a set.
     pub fn median_wcet(&self) -> Time {
         let mut wcets: Vec<Time> = self.tasks.iter().map(|task| task.wcet).collect();
@@ -156,9 +165,10 @@ pub enum Event {
     Released(JobId),
     /// The job completed and has left.
     Completed(JobId),
-    /// The job reached its deadline, was removed under [`OnMiss::Abort`] and has left.
+    /// The job was removed and has left: at its deadline under [`OnMiss::Abort`], or at the preemption point after its
+    /// deadline, or after it was abandoned, if it was held before.
     Aborted(JobId),
-    /// The job reached its deadline and stays under [`OnMiss::Continue`].
+    /// The job reached its deadline and stays: under [`OnMiss::Continue`], or under [`OnMiss::Abort`] while it is held.
     DeadlinePassed(JobId),
 }
 
@@ -203,6 +213,15 @@ impl<'a> SystemView<'a> {
         &self.system.tasks[job.task as usize]
     }
 
+    /// Returns the date at which a job will have run for `work` more if it is on a core from now on, with the overhead that remains and what this decision adds.
+    ///
+    /// A scheduler that wakes up when a budget is used up has to count the decision, too: woken before, it would decide again, and each time add to the overhead.
+    pub fn date_after(&self, job: &Job, work: Time) -> Time {
+        let is_charged = !job.running || job.last_core == Some(0);
+        let decision = if is_charged { self.system.costs.decision } else { Time::ZERO };
+        self.now + work + job.overhead + decision
+    }
+
     /// Iterates over the active jobs, running ones included, in no particular order.
     pub fn ready(&self) -> impl Iterator<Item = (JobId, &'a Job)> + use<'a> {
         let jobs = self.jobs;
@@ -212,5 +231,16 @@ impl<'a> SystemView<'a> {
     /// Returns the number of cores.
     pub fn cores(&self) -> usize {
         self.system.cores
+    }
+
+    /// Returns the job that holds a core, if there is one. The decision has to leave it there; [`crate::Assignment::place`]
+    /// does so by itself.
+    pub fn held_on(&self, core: usize) -> Option<JobId> {
+        self.running[core].filter(|id| self.jobs[id.index()].held)
+    }
+
+    /// Returns whether a job holds the core.
+    pub fn is_held(&self, core: usize) -> bool {
+        self.held_on(core).is_some()
     }
 }

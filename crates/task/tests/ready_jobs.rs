@@ -2,8 +2,9 @@
 
 use temponet_task::ready_jobs::{AssignmentProblem, ReleaseProblem};
 use temponet_task::{
-    Arrival, Assignment, Event, ExecutionModel, Gap, InvalidSystem, JobId, NotApplicable, OnMiss, ReadyJobs,
-    ReadyJobsError, Release, Scheduler, Server, Speed, System, SystemView, Task, TaskSet, TaskSettingProblem, Time,
+    Arrival, Assignment, Event, ExecutionModel, Gap, InvalidSystem, JobId, NotApplicable, OnMiss, Preemption,
+    ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, System, SystemView, Task, TaskSet,
+    TaskSettingProblem, Time,
 };
 
 const fn ms(n: u64) -> Time {
@@ -231,6 +232,8 @@ fn systems_that_make_no_sense_are_refused() {
     setting(|task| task.execution = ExecutionModel::Empirical { samples: [].into() }, TaskSettingProblem::Execution);
     setting(|task| task.mk = Some((5, 3)), TaskSettingProblem::Mk);
     setting(|task| task.skip = Some(0), TaskSettingProblem::Skip);
+    setting(|task| task.preemption = Preemption::Every(Time::ZERO), TaskSettingProblem::Preemption);
+    setting(|task| task.preemption = Preemption::Every(Time(3)), TaskSettingProblem::Preemption);
     assert_eq!(refused(|system| system.speeds.clear()), InvalidSystem::Speeds);
     assert_eq!(refused(|system| system.speeds = vec![Speed(0), Speed::FULL]), InvalidSystem::Speeds);
     assert!(matches!(
@@ -290,4 +293,80 @@ fn an_assignment_from_elsewhere_is_checked_and_carried_out() {
     other.run(0, JobId(9));
     let error = ready.adopt(&other).unwrap_err();
     assert_eq!(error, ReadyJobsError::Assignment(AssignmentProblem::UnknownJob(JobId(9))));
+}
+
+/// Two tasks of which the slow one can be preempted as it says.
+fn limited(preemption: Preemption) -> (ReadyJobs, Scripted) {
+    let mut set = two_tasks(1);
+    set.tasks[1].preemption = preemption;
+    ready(&set)
+}
+
+#[test]
+fn a_job_holds_its_core_until_its_next_point() {
+    let (mut ready, mut scheduler) = limited(Preemption::Every(ms(4)));
+    let slow = ready.release(1).unwrap();
+    assert_eq!(ready.decide(&mut scheduler).unwrap().next(), Some(ms(4)), "its first point");
+    ready.advance(ms(1)).unwrap();
+    let fast = ready.release(0).unwrap();
+    assert!(ready.view().is_held(0));
+    assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(slow)], "the scheduler would run the fast one");
+    // A scheduler that takes it off all the same is told so, and the job stays.
+    scheduler.decide = Some(|view, assignment| assignment.run(0, view.active[1]));
+    let error = ready.decide(&mut scheduler).err();
+    assert_eq!(error, Some(ReadyJobsError::Assignment(AssignmentProblem::Held(slow.id()))));
+    scheduler.decide = None;
+    ready.advance(ms(4)).unwrap();
+    assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(fast)]);
+    // A program that comes late to a point finds it passed.
+    ready.advance(ms(5)).unwrap();
+    ready.complete(fast).unwrap();
+    ready.decide(&mut scheduler).unwrap();
+    let fast = {
+        ready.advance(ms(11)).unwrap();
+        ready.release(0).unwrap()
+    };
+    assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(fast)]);
+}
+
+#[test]
+fn a_held_job_that_should_leave_does_so_at_its_next_point_or_completes() {
+    let late = |preemption: Preemption| {
+        let (mut ready, mut scheduler) = limited(preemption);
+        let slow = ready.release(1).unwrap();
+        ready.decide(&mut scheduler).unwrap();
+        ready.advance(ms(28)).unwrap();
+        ready.set_executed(slow, ms(3)).unwrap();
+        ready.decide(&mut scheduler).unwrap();
+        ready.advance(ms(30)).unwrap();
+        ready.set_executed(slow, ms(5)).unwrap();
+        (ready, scheduler, slow)
+    };
+    let (mut ready, mut scheduler, slow) = late(Preemption::Every(ms(6)));
+    let decision = ready.decide(&mut scheduler).unwrap();
+    assert_eq!((decision.cores(), decision.late()), (&[Some(slow)][..], &[slow][..]));
+    assert_eq!((decision.stopped(), decision.next()), (&[][..], Some(ms(31))));
+    ready.advance(ms(31)).unwrap();
+    let decision = ready.decide(&mut scheduler).unwrap();
+    assert_eq!((decision.cores(), decision.stopped().len()), (&[None][..], 1));
+    assert!(decision.stopped()[0].handle == slow && decision.stopped()[0].is_late);
+    assert_eq!(scheduler.seen, [Event::Aborted(slow.id())]);
+    let (mut ready, mut scheduler, slow) = late(Preemption::None);
+    assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(slow)]);
+    ready.advance(ms(31)).unwrap();
+    assert_eq!(ready.complete(slow), Ok(false), "done, but late");
+    // Given up while it holds its core.
+    let (mut ready, mut scheduler) = limited(Preemption::Every(ms(4)));
+    let slow = ready.release(1).unwrap();
+    ready.decide(&mut scheduler).unwrap();
+    ready.advance(ms(1)).unwrap();
+    scheduler.decide = Some(|view, assignment| {
+        assignment.place(view, view.active);
+        assignment.abandon(view.active[0]);
+    });
+    assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(slow)]);
+    scheduler.decide = None;
+    ready.advance(ms(4)).unwrap();
+    let decision = ready.decide(&mut scheduler).unwrap();
+    assert!(decision.stopped()[0].handle == slow && !decision.stopped()[0].is_late);
 }

@@ -113,8 +113,8 @@ pub use temponet_sched::shield::{Guarantee, NoGuarantee, Role, ShieldCounters, W
 pub use temponet_task::ready_jobs::{AssignmentProblem, ReleaseProblem};
 pub use temponet_task::{
     Arrival, Assignment, Costs, Decision, Event, ExecutionModel, Gap, InvalidSystem, Job, JobHandle, JobId, ListedJob,
-    NotApplicable, OnMiss, ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, StoppedJob, System,
-    SystemView, Task, TaskSet, TaskSettingProblem, Time,
+    NotApplicable, OnMiss, Preemption, ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, StoppedJob,
+    System, SystemView, Task, TaskSet, TaskSettingProblem, Time,
 };
 pub use tokenizer_error::TokenizerError;
 pub use tuning::Tuning;

@@ -65,6 +65,8 @@ pub struct Mapper {
     lost: Vec<Candidate>,
     kept: Vec<Kept>,
     gains: Vec<f32>,
+    /// Cores that no job holds.
+    free: Vec<usize>,
     sinkhorn: Sinkhorn,
     hungarian: Hungarian,
 }
@@ -85,6 +87,8 @@ impl Mapper {
         self.kept.clear();
         self.kept.reserve(cores);
         self.gains.clear();
+        self.free.clear();
+        self.free.reserve(cores);
         if mapping != Mapping::Greedy {
             self.gains.resize(CANDIDATES_PER_CORE * cores * cores, 0.0);
         }
@@ -153,6 +157,14 @@ impl Mapper {
             }
             Mapping::Sinkhorn { migration, .. } | Mapping::Hungarian { migration } => migration,
         };
+        // Jobs that hold a core keep it; the others are matched with the rest of the cores.
+        assignment.keep_held(view, 0..cores);
+        self.candidates.retain(|candidate| !view.job(candidate.id).held);
+        self.free.clear();
+        self.free.extend((0..cores).filter(|core| !view.is_held(*core)));
+        if self.free.is_empty() {
+            return;
+        }
         // Where idling is out of the question, its exact Q-value does not matter. A hugely negative one would swamp the differences between jobs in
         // rounding, so it is raised.
         let least = self.candidates.iter().map(|candidate| candidate.q).fold(f32::INFINITY, f32::min);
@@ -160,21 +172,21 @@ impl Mapper {
         self.gains.clear();
         for candidate in &self.candidates {
             let last = view.job(candidate.id).last_core;
-            let gain = |core: usize| {
-                let moves = last.is_some_and(|last| last as usize != core);
+            let gain = |core: &usize| {
+                let moves = last.is_some_and(|last| last as usize != *core);
                 candidate.q - idle - if moves { migration } else { 0.0 }
             };
-            self.gains.extend((0..cores).map(gain));
+            self.gains.extend(self.free.iter().map(gain));
         }
         let matched = match mapping {
             Mapping::Sinkhorn { temperature, iterations, .. } => {
-                self.sinkhorn.matching(&self.gains, cores, temperature, iterations)
+                self.sinkhorn.matching(&self.gains, self.free.len(), temperature, iterations)
             }
-            _ => self.hungarian.matching(&self.gains, cores),
+            _ => self.hungarian.matching(&self.gains, self.free.len()),
         };
-        for (candidate, core) in self.candidates.iter().zip(matched) {
-            if let Some(core) = core {
-                assignment.run(*core, candidate.id);
+        for (candidate, place) in self.candidates.iter().zip(matched) {
+            if let Some(place) = place {
+                assignment.run(self.free[*place], candidate.id);
             }
         }
     }
@@ -215,6 +227,32 @@ mod tests {
                 let mut chosen: Vec<u32> = assignment.cores().iter().flatten().map(|id| id.0).collect();
                 chosen.sort_unstable();
                 assert_eq!(chosen, [2, 3, 4, 5], "{mapping:?}: the four best");
+            }
+        });
+    }
+
+    #[test]
+    fn a_job_that_holds_its_core_keeps_it_and_the_best_others_get_the_rest() {
+        let mappings = [
+            Mapping::Greedy,
+            Mapping::Sinkhorn { temperature: 0.05, iterations: 20, migration: 0.02 },
+            Mapping::Hungarian { migration: 0.02 },
+        ];
+        with_view(&[100; 6], |view| {
+            // The job with the least Q-value holds core 2.
+            let mut jobs = view.jobs.to_vec();
+            (jobs[0].running, jobs[0].held, jobs[0].last_core) = (true, true, Some(2));
+            let running = [None, None, Some(JobId(0)), None];
+            let view = SystemView { jobs: &jobs, running: &running, ..*view };
+            for mapping in mappings {
+                let mut assignment = Assignment::default();
+                assignment.reset(4);
+                let given = view.active.iter().map(|id| (*id, id.0 as f32 / 10.0));
+                Mapper::default().assign(mapping, given, f32::NEG_INFINITY, &view, &mut assignment);
+                assert_eq!(assignment.cores()[2], Some(JobId(0)), "{mapping:?}");
+                let mut chosen: Vec<u32> = assignment.cores().iter().flatten().map(|id| id.0).collect();
+                chosen.sort_unstable();
+                assert_eq!(chosen, [0, 3, 4, 5], "{mapping:?}");
             }
         });
     }

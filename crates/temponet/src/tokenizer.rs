@@ -146,6 +146,8 @@ impl Tokenizer {
             return Some(TokenizerError::LateJobsContinue);
         }
         let is_single = |task: &Task| match task.arrival {
+            // A job that holds its core can outlast its deadline, and so the next release.
+            _ if task.preemption.is_limited() => false,
             Arrival::Periodic { period: gap } | Arrival::Sporadic { minimum: gap, .. } => task.deadline <= gap,
             Arrival::Burst { .. } | Arrival::Listed(_) => false,
         };

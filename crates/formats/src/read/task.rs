@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use temponet_task::wording::did_you_mean;
-use temponet_task::{Arrival, Gap, Server, Task, Time, TimeUnit};
+use temponet_task::{Arrival, Gap, Preemption, Server, Task, Time, TimeUnit};
 
-use super::{MOST_VALUE, Names, criticality, hopeless};
+use super::{MOST_VALUE, Names, criticality, hopeless, limit, preemption};
 use crate::Problem;
 use crate::node::{Fields, Node, Value};
 
@@ -34,10 +34,11 @@ pub const TASK_KEYS: &[&str] = &[
     "skip",
     "mk",
     "server",
+    "preemption",
 ];
 /// Keys of `[[burst]]`.
 pub const BURST_KEYS: &[&str] =
-    &["name", "jobs", "every", "wcet", "deadline", "start", "for", "criticality", "guarantee", "value"];
+    &["name", "jobs", "every", "wcet", "deadline", "start", "for", "criticality", "guarantee", "value", "preemption"];
 
 /// Reader of the `[[task]]` and `[[burst]]` tables of a file.
 pub(super) struct TaskReader<'a> {
@@ -46,6 +47,8 @@ pub(super) struct TaskReader<'a> {
     /// Path of the file.
     pub origin: &'a Path,
     pub servers: &'a [Server],
+    /// Limit on preemption of tasks that state none, and its line.
+    pub default_preemption: Option<(Preemption, usize)>,
     pub warnings: Vec<Problem>,
     pub names: Names,
     /// Files that tasks refer to.
@@ -91,6 +94,7 @@ impl TaskReader<'_> {
             let unknown = || Problem::at(node.line, format!("there is no server {wanted:?}{}", hint()));
             task.server = Some(index.ok_or_else(unknown)?);
         }
+        self.preemption(&mut fields, &mut task)?;
         fields.finish()?;
         self.warnings.extend(hopeless(node.line, &task));
         Ok(task)
@@ -115,6 +119,7 @@ impl TaskReader<'_> {
         };
         task.arrival = Arrival::Burst { jobs, every, until };
         self.importance(&mut fields, &mut task)?;
+        self.preemption(&mut fields, &mut task)?;
         fields.finish()?;
         self.warnings.extend(hopeless(node.line, &task));
         Ok(task)
@@ -132,6 +137,15 @@ impl TaskReader<'_> {
             task.value = node.number("value", 0.0, MOST_VALUE)?;
         }
         Ok(())
+    }
+
+    /// Reads where jobs can be preempted, or takes the default of the file.
+    fn preemption(&self, fields: &mut Fields<'_>, task: &mut Task) -> Result<(), Problem> {
+        let own = fields.take("preemption").map(|node| Ok((preemption(node, self.unit)?, node.line)));
+        match own.transpose()?.or(self.default_preemption) {
+            Some((preemption, line)) => limit(task, preemption, line),
+            None => Ok(()),
+        }
     }
 
     /// Reads `kind` and `gap`.

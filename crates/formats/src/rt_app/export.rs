@@ -95,6 +95,7 @@ fn unsaid(task: &Task) -> Vec<&'static str> {
         (task.skip.is_some(), "skip is"),
         (task.mk.is_some(), "mk is"),
         (task.server.is_some(), "its server is"),
+        (task.preemption.is_limited(), "its limit on preemption is"),
     ];
     facts.into_iter().filter(|(holds, _)| *holds).map(|(_, what)| what).collect()
 }

@@ -15,7 +15,7 @@ pub mod traces;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use temponet_oracle::{STEPS_PER_SECOND, optimum};
+use temponet_oracle::STEPS_PER_SECOND;
 use temponet_sim::generate::GenerateError;
 use temponet_sim::{Release, SimError, Unobserved, Workload, simulate};
 use temponet_task::{Aim, Costs, Scheduler, cancel};
@@ -26,7 +26,7 @@ pub use results::{
 };
 pub use scenario::{Scenario, ScenarioError};
 
-use crate::clairvoyant::{OptimumRange, jobs};
+use crate::clairvoyant::{OptimumRange, jobs, optimum_of};
 use crate::comparison::CompareError;
 use crate::progress::Progress;
 use crate::roster::{Roster, is_planner};
@@ -113,7 +113,7 @@ pub fn possible(aim: Aim, seconds: f64, case: &Case) -> OptimumRange {
     if all == 0.0 {
         return OptimumRange { lower: 1.0, upper: 1.0 };
     }
-    let found = optimum(&weighted, set.cores, (seconds * STEPS_PER_SECOND) as u64);
+    let (found, _) = optimum_of(set, &weighted, (seconds * STEPS_PER_SECOND) as u64);
     let is_free = set.costs == Costs::default();
     OptimumRange { lower: if is_free { found.lower / all } else { 0.0 }, upper: found.upper / all }
 }

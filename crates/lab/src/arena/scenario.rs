@@ -73,6 +73,8 @@ const FILES: &[(&str, &str)] = scenarios![
     "period-clusters",
     "trimodal",
     "far-labels",
+    "long-kernels",
+    "preemption-points",
 ];
 
 /// Returns the figure of a run that an aim is about, 0 to 1; `None` if the run has nothing to measure. Critical jobs of all

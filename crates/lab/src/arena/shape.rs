@@ -2,7 +2,7 @@
 //! or tuned on.
 
 use serde::Deserialize;
-use temponet_task::{Arrival, Mode, TaskSet, Time};
+use temponet_task::{Arrival, Mode, Preemption, TaskSet, Time};
 
 /// Properties of the sets of a scenario that no training range draws. The default adds none.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -19,6 +19,18 @@ pub struct Shape {
     pub clusters: Vec<f64>,
     /// Smooth waves of the load.
     pub wave: Option<Wave>,
+    /// Limits on preemption.
+    pub held: Option<Held>,
+}
+
+/// Tasks whose jobs hold their cores.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Held {
+    /// Share of the tasks that limit preemption, those with the longest wcets, 0 to 1; at least one task does.
+    pub share: f64,
+    /// Number of parts between which a job of the wcet can be preempted; without it, a job is never preempted.
+    pub parts: Option<u32>,
 }
 
 /// Waves of the load, as over the day, in small steps.
@@ -43,6 +55,9 @@ impl Shape {
         }
         if self.clusters.iter().any(|factor| !(1e-3..=1e6).contains(factor)) {
             return Some("shape.clusters are not factors from 0.001 to 1000000".into());
+        }
+        if self.held.is_some_and(|held| !(0.0..=1.0).contains(&held.share) || held.parts == Some(0)) {
+            return Some("shape.held needs a share from 0 to 1, and at least one part".into());
         }
         let wave = self.wave.as_ref()?;
         let is_good = (1..=100).contains(&wave.waves)
@@ -81,6 +96,19 @@ impl Shape {
         if !self.levels.is_empty() {
             let levels = self.levels.iter().cycle();
             set.tasks.iter_mut().zip(levels).for_each(|(task, level)| task.criticality = *level);
+        }
+    }
+
+    /// Makes jobs hold their cores. The work of the set must be final, because parts of it are counted.
+    pub(super) fn hold(&self, set: &mut TaskSet) {
+        let Some(Held { share, parts }) = self.held else { return };
+        let count = ((share * set.tasks.len() as f64).round() as usize).max(1);
+        let mut longest: Vec<usize> = (0..set.tasks.len()).collect();
+        longest.sort_by_key(|index| (std::cmp::Reverse(set.tasks[*index].wcet), *index));
+        for index in longest.into_iter().take(count) {
+            let task = &mut set.tasks[index];
+            let part = |parts: u32| Time(task.wcet.0.div_ceil(u64::from(parts)).max(1));
+            task.preemption = parts.map_or(Preemption::None, |parts| Preemption::Every(part(parts)));
         }
     }
 
@@ -133,6 +161,23 @@ mod tests {
         assert_eq!(after.tasks[0].period(), before.tasks[0].period());
         assert_eq!(after.tasks[2].period().unwrap().0, 1000 * before.tasks[2].period().unwrap().0);
         assert_eq!(after.tasks[2].deadline.0, 1000 * before.tasks[2].deadline.0);
+    }
+
+    #[test]
+    fn the_longest_jobs_hold_their_cores() {
+        let mut set = set();
+        let longest = set.tasks.iter().map(|task| task.wcet).max().unwrap();
+        let shape = |parts| Shape { held: Some(Held { share: 0.3, parts }), ..Shape::default() };
+        shape(None).hold(&mut set);
+        let held: Vec<&temponet_task::Task> = set.tasks.iter().filter(|task| task.preemption.is_limited()).collect();
+        assert_eq!(held.len(), 3);
+        let shortest_held = held.iter().map(|task| task.wcet).min().unwrap();
+        let free = set.tasks.iter().filter(|task| !task.preemption.is_limited());
+        assert!(free.map(|task| task.wcet).max().unwrap() <= shortest_held);
+        shape(Some(4)).hold(&mut set);
+        let task = set.tasks.iter().find(|task| task.wcet == longest).unwrap();
+        assert_eq!(task.preemption, Preemption::Every(Time(longest.0.div_ceil(4))));
+        assert!(shape(Some(0)).problem().is_some());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
-use temponet_task::Scheduler;
+use temponet_task::{OnMiss, Scheduler};
 
 use super::guard::{Guard, Heart};
 use super::synthetic::Slices;
@@ -137,14 +137,19 @@ pub fn launch(plan: ThreadPlan, started: Option<Started<'_>>) -> Result<Outcome,
         epoch: Arc::default(),
         heart: guard.as_ref().map_or(Heart::NONE, Guard::heart),
     };
-    let on_miss = plan.dispatch.system.on_miss;
+    // A job that holds its core cannot be removed, so it is not told to return at its deadline.
+    let on_miss = |task: usize| match plan.dispatch.system.tasks[task].preemption.is_limited() {
+        true => OnMiss::Continue,
+        false => plan.dispatch.system.on_miss,
+    };
+    let rules: Vec<OnMiss> = (0..plan.dispatch.system.tasks.len()).map(on_miss).collect();
     let (mut workers, mut requests) = (Vec::new(), Vec::new());
     for (task, threads) in plan.tasks.into_iter().enumerate() {
         requests.push(threads.requests);
         for body in threads.works {
             let cell = Arc::new(Cell::default());
             let (doorbell, epoch): (_, Arc<AtomicU64>) = (machine.doorbell.clone(), machine.epoch.clone());
-            let plan = WorkerPlan { cell: cell.clone(), doorbell, on_miss, epoch };
+            let plan = WorkerPlan { cell: cell.clone(), doorbell, on_miss: rules[task], epoch };
             workers.push(start_worker(plan, cell, task, &names[task], body, machine.cpus[0], guard.as_ref())?);
         }
     }

@@ -2,12 +2,13 @@
 
 use temponet::Temponet;
 use temponet_sim::{End, Recorder, Workload, simulate};
-use temponet_task::{ExecutionModel, OnMiss, Scheduler, Task, TaskSet, Time};
+use temponet_task::{ExecutionModel, OnMiss, Preemption, Scheduler, Task, TaskSet, Time};
 
 use crate::dispatcher::DispatchPlan;
 use crate::releases::Listed;
 use crate::report::JobOutcome;
 use crate::runtime::{OnOverrun, dispatched};
+use crate::trial::{Chooser, LinuxScheduler, Trial};
 use crate::virtual_time::VirtualTime;
 use crate::{Report, Runtime};
 
@@ -50,38 +51,68 @@ fn summary(
     jobs
 }
 
+/// Runs a set in virtual time and in the simulator, and compares every job.
+fn agrees(set: &TaskSet, name: &str) {
+    let horizon = ms(1_000);
+    let what = format!("{name} on {} cores, {:?}", set.cores, set.on_miss);
+    let scheduler = || match name {
+        "temponet" => Box::new(Temponet::built_in().unwrap()) as Box<dyn Scheduler>,
+        _ => temponet_sched::build(name).unwrap(),
+    };
+    let mut recorder = Recorder::until(Time::NEVER);
+    let expected = simulate(set, 3, horizon, &mut *scheduler(), &mut recorder).unwrap();
+    let report = in_virtual_time(set, 3, horizon, &mut *scheduler());
+    assert!(report.jobs.len() > 100, "{what}: {}", report.jobs.len());
+    let simulated = recorder.jobs.iter().filter(|job| job.deadline <= horizon);
+    let simulated = simulated.map(|job| (job.task as usize, job.number, job.start, job.left, job.end, job.executed));
+    let got = report.jobs.iter().filter(|job| job.deadline <= horizon);
+    let got = got.map(|job: &JobOutcome| (job.task, job.number, job.start, job.left, job.end, job.executed));
+    let (simulated, got) = (summary(simulated.collect()), summary(got.collect()));
+    for (simulated, got) in simulated.iter().zip(&got) {
+        assert_eq!(simulated, got, "{what}");
+    }
+    assert_eq!(simulated.len(), got.len(), "{what}");
+    assert_eq!((expected.jobs, expected.decisions), (report.metrics.jobs, report.metrics.decisions), "{what}");
+    let counts = (report.metrics.preemptions, report.metrics.migrations);
+    assert_eq!((expected.preemptions, expected.migrations), counts, "{what}");
+}
+
+const MACHINES: [(usize, OnMiss); 4] =
+    [(1, OnMiss::Abort), (2, OnMiss::Abort), (3, OnMiss::Abort), (2, OnMiss::Continue)];
+const SCHEDULERS: [&str; 9] = ["edf", "llf", "mh-edf", "look-ahead", "muf", "rr", "dasa", "shield:srpt", "temponet"];
+
 #[test]
 fn virtual_time_gives_the_schedule_of_the_simulator_job_by_job() {
-    let horizon = ms(1_000);
-    for (cores, on_miss) in [(1, OnMiss::Abort), (2, OnMiss::Abort), (3, OnMiss::Abort), (2, OnMiss::Continue)] {
+    for (cores, on_miss) in MACHINES {
         let set = overloaded(cores, on_miss);
-        for name in ["edf", "llf", "mh-edf", "look-ahead", "muf", "rr", "dasa", "shield:srpt", "temponet"] {
-            let scheduler = || match name {
-                "temponet" => Box::new(Temponet::built_in().unwrap()) as Box<dyn Scheduler>,
-                _ => temponet_sched::build(name).unwrap(),
-            };
-            let mut recorder = Recorder::until(Time::NEVER);
-            let expected = simulate(&set, 3, horizon, &mut *scheduler(), &mut recorder).unwrap();
-            let report = in_virtual_time(&set, 3, horizon, &mut *scheduler());
-            assert!(report.jobs.len() > 100, "{name}: {}", report.jobs.len());
-            let simulated = recorder.jobs.iter().filter(|job| job.deadline <= horizon);
-            let simulated =
-                simulated.map(|job| (job.task as usize, job.number, job.start, job.left, job.end, job.executed));
-            let got = report.jobs.iter().filter(|job| job.deadline <= horizon);
-            let got = got.map(|job: &JobOutcome| (job.task, job.number, job.start, job.left, job.end, job.executed));
-            let (simulated, got) = (summary(simulated.collect()), summary(got.collect()));
-            for (simulated, got) in simulated.iter().zip(&got) {
-                assert_eq!(simulated, got, "{name} on {cores} cores, {on_miss:?}");
-            }
-            assert_eq!(simulated.len(), got.len(), "{name} on {cores} cores, {on_miss:?}");
-            assert_eq!((expected.jobs, expected.decisions), (report.metrics.jobs, report.metrics.decisions), "{name}");
-            assert_eq!(
-                (expected.preemptions, expected.migrations),
-                (report.metrics.preemptions, report.metrics.migrations),
-                "{name} on {cores} cores, {on_miss:?}"
-            );
-        }
+        SCHEDULERS.iter().for_each(|name| agrees(&set, name));
     }
+}
+
+#[test]
+fn so_it_does_where_jobs_hold_their_cores() {
+    for (cores, on_miss) in MACHINES {
+        let mut set = overloaded(cores, on_miss);
+        for (index, task) in set.tasks.iter_mut().enumerate() {
+            task.preemption = [Preemption::None, Preemption::Free, Preemption::Every(ms(2))][index % 3];
+        }
+        SCHEDULERS.iter().for_each(|name| agrees(&set, name));
+    }
+}
+
+#[test]
+fn threads_refuse_what_they_cannot_keep_to() {
+    let run = |preemption: Preemption, chooser: Chooser| {
+        let mut set = overloaded(1, OnMiss::Abort);
+        set.tasks[0].preemption = preemption;
+        let cpus = vec![1];
+        let trial = Trial { set: &set, seed: 0, horizon: ms(1), cpus, housekeeping: 0, slices: 0, started: None };
+        trial.run(chooser).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let ours = || Chooser::Ours(temponet_sched::build("edf").unwrap(), None);
+    assert!(run(Preemption::Every(ms(1)), ours()).contains("a thread cannot be stopped exactly at a preemption point"));
+    let linux = Chooser::Linux(LinuxScheduler::Deadline);
+    assert!(run(Preemption::None, linux).contains("the schedulers of Linux preempt at any time"));
 }
 
 fn two_tasks(on_overrun: OnOverrun) -> Runtime {

@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Time};
 
 use crate::shared::criticality_mode::CriticalityMode;
 use crate::shared::selection::Selection;
@@ -32,13 +32,14 @@ impl Scheduler for Amc {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let is_high = self.mode.update(view, assignment);
-        let served = view.ready().filter(|(_, job)| !is_high || job.criticality > 0).count();
+        let is_served = |job: &Job| !job.held && (!is_high || job.criticality > 0);
+        let served = view.ready().filter(|(_, job)| is_served(job)).count();
         let chosen = self.selection.select(view, view.cores(), |job| {
             let priority = view.task_of(job).priority.filter(|_| self.has_priorities);
             (is_high && job.criticality == 0, Reverse(priority), job.deadline.saturating_sub(job.release))
         });
         let chosen = &chosen[..served.min(chosen.len())];
         assignment.place(view, chosen);
-        self.mode.watch(view, chosen, assignment);
+        self.mode.watch(view, assignment);
     }
 }

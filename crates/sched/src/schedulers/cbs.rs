@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, Server, System, SystemView, Time};
 
 use crate::shared::selection::Selection;
 
@@ -35,11 +35,17 @@ impl Cbs {
 }
 
 impl ServerState {
-    /// Takes the execution of the first job since the last decision off the budget.
-    fn charge(&mut self, view: &SystemView<'_>) {
+    /// Takes the execution of the first job since the last decision off the budget. A job that held its core beyond the
+    /// budget has used those of the next periods.
+    fn charge(&mut self, view: &SystemView<'_>, rule: &Server) {
         if let Some(first) = self.queue.front() {
             let executed = view.job(*first).executed;
-            self.budget = self.budget.saturating_sub(executed.saturating_sub(self.seen));
+            let mut used = executed.saturating_sub(self.seen);
+            while used > self.budget {
+                used = used - self.budget;
+                (self.deadline, self.budget) = (self.deadline + rule.period, rule.budget);
+            }
+            self.budget = self.budget - used;
             self.seen = executed;
         }
     }
@@ -60,7 +66,7 @@ impl Scheduler for Cbs {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let now = view.now;
-        self.servers.iter_mut().for_each(|server| server.charge(view));
+        self.servers.iter_mut().zip(&view.system.servers).for_each(|(server, rule)| server.charge(view, rule));
         for event in view.events {
             let (Event::Released(id) | Event::Completed(id) | Event::Aborted(id)) = *event else { continue };
             let Some(index) = view.task_of(view.job(id)).server else { continue };
@@ -94,7 +100,7 @@ impl Scheduler for Cbs {
         for (id, job) in chosen.iter().map(|id| (*id, view.job(*id))) {
             if let Some(index) = view.task_of(job).server {
                 debug_assert_eq!(self.servers[index].queue.front(), Some(&id));
-                assignment.wake_at(now + self.servers[index].budget + job.overhead);
+                assignment.wake_at(view.date_after(job, self.servers[index].budget));
             }
         }
     }

@@ -141,6 +141,7 @@ fn longest_piece(packed: &PackedCore, rest: Demand, budget: &mut StepBudget) -> 
 
 impl Scheduler for CdSplit {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        NotApplicable::if_preemption_is_limited("cd-split", system)?;
         self.pieces = split(&system.tasks, system.cores).0;
         Ok(())
     }
@@ -153,18 +154,18 @@ impl Scheduler for CdSplit {
             let present = pieces.iter().find(|piece| piece.until.is_none_or(|until| job.executed < until));
             let Some(piece) = present else { continue };
             let deadline = piece.deadline.map_or(job.deadline, |relative| job.release + relative);
-            let left = piece.until.map(|until| until - job.executed + job.overhead);
-            let entry = (deadline, job.tie(), id, left);
+            let end = piece.until.map(|until| view.date_after(job, until - job.executed));
+            let entry = (deadline, job.tie(), id, end);
             let best = &mut self.best[piece.core];
             if best.is_none_or(|(deadline, tie, ..)| (entry.0, entry.1) < (deadline, tie)) {
                 *best = Some(entry);
             }
         }
         for (core, best) in self.best.iter().enumerate() {
-            if let Some((_, _, id, left)) = best {
+            if let Some((_, _, id, end)) = best {
                 assignment.run(core, *id);
-                if let Some(left) = left {
-                    assignment.wake_at(view.now + *left);
+                if let Some(end) = end {
+                    assignment.wake_at(*end);
                 }
             }
         }

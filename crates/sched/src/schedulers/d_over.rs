@@ -133,6 +133,7 @@ fn importance_ratio(tasks: &[Task]) -> f64 {
 
 impl Scheduler for DOver {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        NotApplicable::if_preemption_is_limited("d-over", system)?;
         if system.cores != 1 {
             return Err(NotApplicable(format!("d-over is defined for one core, not for {}", system.cores)));
         }

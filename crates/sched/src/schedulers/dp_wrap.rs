@@ -37,6 +37,7 @@ impl DpWrap {
 
 impl Scheduler for DpWrap {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        NotApplicable::if_preemption_is_limited("dp-wrap", system)?;
         self.fluid.start(system);
         self.pieces.clear();
         Ok(())

@@ -8,7 +8,7 @@
 //! Ties: earlier release, then lower task index.
 
 use temponet_analysis::shrink_factor;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Time};
 
 use crate::shared::criticality_mode::CriticalityMode;
 use crate::shared::selection::Selection;
@@ -34,7 +34,8 @@ impl Scheduler for EdfVd {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let is_high = self.mode.update(view, assignment);
-        let served = view.ready().filter(|(_, job)| !is_high || job.criticality > 0).count();
+        let is_served = |job: &Job| !job.held && (!is_high || job.criticality > 0);
+        let served = view.ready().filter(|(_, job)| is_served(job)).count();
         let shrink = self.shrink;
         let chosen = self.selection.select(view, view.cores(), |job| {
             let is_virtual = !is_high && job.criticality > 0;
@@ -44,6 +45,6 @@ impl Scheduler for EdfVd {
         });
         let chosen = &chosen[..served.min(chosen.len())];
         assignment.place(view, chosen);
-        self.mode.watch(view, chosen, assignment);
+        self.mode.watch(view, assignment);
     }
 }

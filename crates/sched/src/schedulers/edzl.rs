@@ -29,7 +29,7 @@ impl Scheduler for Edzl {
         assignment.place(view, chosen);
         // Running jobs keep their slack; a waiting job reaches zero after its slack has passed.
         if view.active.len() > view.cores() {
-            let waiting = view.ready().filter(|(id, _)| !chosen.contains(id));
+            let waiting = view.ready().filter(|(id, job)| !job.held && !chosen.contains(id));
             let crossings = waiting.map(|(_, job)| job.slack(now)).filter(|slack| *slack > 0);
             if let Some(slack) = crossings.min() {
                 assignment.wake_at(now + Time(slack as u64));

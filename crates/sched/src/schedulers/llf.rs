@@ -40,7 +40,7 @@ impl Scheduler for Llf {
             return;
         }
         let Some((worst_slack, worst_tie)) = self.selection.worst() else { return };
-        let crossings = view.ready().filter_map(|(_, job)| {
+        let crossings = view.ready().filter(|(_, job)| !job.held).filter_map(|(_, job)| {
             let (slack, tie) = (job.slack(now), job.tie());
             // If the waiting job wins the tie, equal laxities are a crossing; otherwise its laxity must fall below.
             let below = u64::from(tie > worst_tie);

@@ -37,6 +37,7 @@ impl Llref {
 
 impl Scheduler for Llref {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        NotApplicable::if_preemption_is_limited(if self.lazy { "lre-tl" } else { "llref" }, system)?;
         self.fluid.start(system);
         Ok(())
     }
@@ -63,7 +64,7 @@ impl Scheduler for Llref {
         let mut wake = self.fluid.end;
         for (place, (_, _, Reverse(left), _, id)) in self.order.iter().enumerate() {
             if place < running {
-                wake = wake.min(view.now + *left + view.job(*id).overhead);
+                wake = wake.min(view.date_after(view.job(*id), *left));
             } else if *left < rest {
                 // The date at which the job has no local laxity left. A waiting job without local laxity cannot be
                 // helped in this interval.

@@ -16,11 +16,13 @@ pub(crate) struct MkDbp {
     /// Whether each of the last k jobs of a task was met, the most recent first.
     history: Vec<VecDeque<bool>>,
     ready: Ranked<(u32, Time)>,
+    /// Whether the deadline of a job has passed while it stayed, by job id.
+    is_late: Vec<bool>,
 }
 
 impl MkDbp {
     pub fn new() -> MkDbp {
-        MkDbp { history: Vec::new(), ready: Ranked::new() }
+        MkDbp { history: Vec::new(), ready: Ranked::new(), is_late: Vec::new() }
     }
 
     fn note(&mut self, job: &Job, met: bool) {
@@ -38,15 +40,18 @@ fn distance(history: &VecDeque<bool>, m: u32, k: u32) -> u32 {
 impl Scheduler for MkDbp {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.ready.clear();
+        self.is_late.clear();
         let past = |k: u32| VecDeque::from(vec![true; k as usize]);
         self.history = system.tasks.iter().map(|task| past(task.mk.map_or(1, |(_, k)| k))).collect();
         Ok(())
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        self.is_late.resize(view.jobs.len().max(self.is_late.len()), false);
         for event in view.events {
             match *event {
                 Event::Released(id) => {
+                    self.is_late[id.index()] = false;
                     let job = view.job(id);
                     let (m, k) = view.task_of(job).mk.unwrap_or((1, 1));
                     let distance = distance(&self.history[job.task as usize], m, k);
@@ -62,9 +67,15 @@ impl Scheduler for MkDbp {
                 }
                 Event::Aborted(id) => {
                     self.ready.remove(view.job(id), id);
+                    // A job that held its core when its deadline passed leaves later.
+                    if !self.is_late[id.index()] {
+                        self.note(view.job(id), false);
+                    }
+                }
+                Event::DeadlinePassed(id) => {
+                    self.is_late[id.index()] = true;
                     self.note(view.job(id), false);
                 }
-                Event::DeadlinePassed(id) => self.note(view.job(id), false),
             }
         }
         self.ready.assign(view, assignment);

@@ -34,7 +34,8 @@ impl Scheduler for Mllf {
         }
         let mut wake = Time::NEVER;
         for running in chosen.iter().map(|id| view.job(*id)) {
-            let waiting = view.ready().filter(|(id, _)| !chosen.contains(id)).map(|(_, job)| job.deadline);
+            let waiting =
+                view.ready().filter(|(id, job)| !job.held && !chosen.contains(id)).map(|(_, job)| job.deadline);
             if let Some(deadline) = waiting.filter(|deadline| *deadline < running.deadline).min() {
                 let length = deadline.signed_sub(now) - running.slack(now);
                 wake = wake.min(now + Time(length.max(1) as u64));

@@ -27,6 +27,8 @@ pub(crate) struct Pd2 {
     /// ER-PD²: a subtask may run as soon as the one before it is done.
     early_release: bool,
     selection: Selection<Priority>,
+    /// The next multiple of the quantum, if a decision was asked for. On a real machine it comes later than asked.
+    asked: Option<Time>,
 }
 
 /// Priority of a job. The first part is whether its subtask has to wait for its window; such jobs come last and are not
@@ -35,7 +37,7 @@ type Priority = (bool, Time, Reverse<bool>, Reverse<u64>);
 
 impl Pd2 {
     pub fn new(given: Option<Time>) -> Pd2 {
-        Pd2 { given, quantum: Time::ZERO, early_release: false, selection: Selection::new() }
+        Pd2 { given, quantum: Time::ZERO, early_release: false, selection: Selection::new(), asked: None }
     }
 
     pub fn with_early_release(given: Option<Time>) -> Pd2 {
@@ -72,16 +74,21 @@ fn priority(job: &Job, quantum: Time, now: Time) -> Priority {
 
 impl Scheduler for Pd2 {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        NotApplicable::if_preemption_is_limited(if self.early_release { "er-pd2" } else { "pd2" }, system)?;
         self.quantum = quantum(self.given, system);
+        self.asked = None;
         Ok(())
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        let asked = self.asked.take();
         if view.active.is_empty() {
             return;
         }
-        assignment.wake_at(view.now.next_multiple(self.quantum));
-        if !view.now.0.is_multiple_of(self.quantum.0) {
+        let next = view.now.next_multiple(self.quantum);
+        assignment.wake_at(next);
+        self.asked = Some(next);
+        if !view.now.0.is_multiple_of(self.quantum.0) && asked.is_none_or(|asked| view.now < asked) {
             for (core, running) in view.running.iter().enumerate() {
                 if let Some(id) = running {
                     assignment.run(core, *id);

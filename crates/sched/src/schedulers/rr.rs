@@ -17,11 +17,20 @@ pub(crate) struct RoundRobin {
     /// Jobs that have their turn and the end of the turn, in core order.
     turns: Vec<(JobId, Time)>,
     chosen: Vec<JobId>,
+    /// Whether a job waited after the last decision, so that one was asked for at the end of the next turn. On a real machine it comes later than asked.
+    waited: bool,
 }
 
 impl RoundRobin {
     pub fn new(given: Option<Time>) -> RoundRobin {
-        RoundRobin { given, quantum: Time::ZERO, waiting: VecDeque::new(), turns: Vec::new(), chosen: Vec::new() }
+        RoundRobin {
+            given,
+            quantum: Time::ZERO,
+            waiting: VecDeque::new(),
+            turns: Vec::new(),
+            chosen: Vec::new(),
+            waited: false,
+        }
     }
 }
 
@@ -30,14 +39,16 @@ impl Scheduler for RoundRobin {
         self.quantum = quantum(self.given, system);
         self.waiting.clear();
         self.turns.clear();
+        self.waited = false;
         Ok(())
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let now = view.now;
-        for (_, end) in &mut self.turns {
-            // No job waited when this turn ended, or there would have been a decision.
-            if *end < now {
+        for (id, end) in &mut self.turns {
+            // No job waited when this turn ended, so it was renewed. The turn of a job that holds its core ends at its next
+            // preemption point.
+            if *end < now && !self.waited && !view.task_of(view.job(*id)).preemption.is_limited() {
                 *end += self.quantum * now.signed_sub(*end).unsigned_abs().div_ceil(self.quantum.0);
             }
         }
@@ -56,7 +67,7 @@ impl Scheduler for RoundRobin {
         let mut over = self.waiting.len().saturating_sub(free);
         let mut ended = Vec::new();
         self.turns.retain_mut(|(id, end)| {
-            if *end > now {
+            if *end > now || view.job(*id).held {
                 return true;
             }
             // Jobs that wait beyond the free cores replace jobs whose turn is over, in core order.
@@ -73,8 +84,9 @@ impl Scheduler for RoundRobin {
             let Some(id) = self.waiting.pop_front() else { break };
             self.turns.push((id, now + self.quantum));
         }
-        if !self.waiting.is_empty()
-            && let Some(end) = self.turns.iter().map(|(_, end)| *end).min()
+        self.waited = !self.waiting.is_empty();
+        if self.waited
+            && let Some(end) = self.turns.iter().map(|(_, end)| *end).filter(|end| *end > now).min()
         {
             assignment.wake_at(end);
         }

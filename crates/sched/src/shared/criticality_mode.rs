@@ -1,7 +1,7 @@
 //! The mode of a mixed-criticality system. It is low until a critical job overruns its wcet. It is then high until the
 //! cores are idle, and jobs of criticality 0 are abandoned.
 
-use temponet_task::{Assignment, JobId, SystemView, Time};
+use temponet_task::{Assignment, SystemView};
 
 #[derive(Default)]
 pub(crate) struct CriticalityMode {
@@ -26,12 +26,13 @@ impl CriticalityMode {
         self.is_high
     }
 
-    /// Requests a wake-up at the time when one of the chosen jobs would overrun its wcet.
-    pub fn watch(&self, view: &SystemView<'_>, chosen: &[JobId], assignment: &mut Assignment) {
-        for job in chosen.iter().map(|id| view.job(*id)) {
+    /// Requests a wake-up at the time when one of the jobs on the cores would overrun its wcet.
+    pub fn watch(&self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        for core in 0..view.cores() {
+            let Some(job) = assignment.cores()[core].map(|id| view.job(id)) else { continue };
             let may_overrun = view.task_of(job).wcet_high.is_some_and(|high| high > job.wcet);
             if may_overrun && job.criticality > 0 && job.executed < job.wcet {
-                assignment.wake_at(view.now + Time(job.wcet.0 - job.executed.0 + job.overhead.0));
+                assignment.wake_at(view.date_after(job, job.wcet - job.executed));
             }
         }
     }

@@ -13,7 +13,8 @@ impl<K: Ord + Copy> Selection<K> {
         Selection { best: Vec::new(), ids: Vec::new() }
     }
 
-    /// Returns the `n` ready jobs with the least keys, best first.
+    /// Returns the `n` ready jobs with the least keys, best first. Jobs that hold a core are not selected, and leave so many
+    /// fewer to select.
     pub fn select(&mut self, view: &SystemView<'_>, n: usize, key: impl Fn(&Job) -> K) -> &[JobId] {
         self.select_by_id(view, n, |_, job| key(job))
     }
@@ -21,7 +22,8 @@ impl<K: Ord + Copy> Selection<K> {
     /// Like [`Selection::select`], for keys that depend on the job id.
     pub fn select_by_id(&mut self, view: &SystemView<'_>, n: usize, key: impl Fn(JobId, &Job) -> K) -> &[JobId] {
         self.best.clear();
-        for (id, job) in view.ready() {
+        let n = n.saturating_sub((0..view.cores()).filter(|core| view.is_held(*core)).count());
+        for (id, job) in view.ready().filter(|(_, job)| !job.held) {
             let entry = (key(id, job), job.tie(), id);
             if self.best.len() == n {
                 if self.best.last().is_none_or(|worst| *worst < entry) {

@@ -7,8 +7,11 @@
 //!
 //! A guaranteed task belongs to one core, and the tasks of each core pass the exact demand test of EDF.
 
-use temponet_analysis::{Demand, NotAnalyzable, Outcome, Sporadic, WorstCase, edf_partition, is_schedulable, qpa};
-use temponet_task::{Arrival, ExecutionModel, Job, System, Task, TaskSet, Time};
+use temponet_analysis::{
+    Blocking, Demand, NotAnalyzable, Outcome, Sporadic, WorstCase, edf_partition, is_schedulable, is_schedulable_with,
+    qpa,
+};
+use temponet_task::{Arrival, Costs, ExecutionModel, Job, System, Task, TaskSet, Time};
 
 use super::interrupts;
 use super::no_guarantee::{NoGuarantee, WhyNot};
@@ -139,6 +142,15 @@ const WHOLE: u128 = 1_000;
 
 /// Returns what is proved about a system, or why nothing is.
 pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
+    if let Some(task) = system.limited_task() {
+        let name = task.name.clone();
+        if system.cores > 1 {
+            return Err(NoGuarantee::LimitedOnSeveralCores(name));
+        }
+        if system.costs != Costs::default() {
+            return Err(NoGuarantee::LimitedWithCosts(name));
+        }
+    }
     let may_overrun = system.tasks.iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
     let wanted = wanted(system);
     let all: Vec<usize> = (0..system.tasks.len()).collect();
@@ -176,9 +188,11 @@ fn wanted(system: &System) -> Vec<usize> {
 }
 
 fn why_nothing(system: &System, wanted: &[usize]) -> NoGuarantee {
+    let longest = system.tasks.iter().filter(|task| task.preemption.is_limited());
+    let longest = longest.max_by_key(|task| longest_region(task));
     let wanted = wanted.iter().map(|task| &system.tasks[*task]);
     if wanted.clone().any(|task| not_reservable(task).is_none()) {
-        return NoGuarantee::CriticalDoNotFit;
+        return longest.map_or(NoGuarantee::CriticalDoNotFit, |task| NoGuarantee::Blocked(task.name.clone()));
     }
     for task in wanted.chain(&system.tasks) {
         match not_reservable(task) {
@@ -190,7 +204,16 @@ fn why_nothing(system: &System, wanted: &[usize]) -> NoGuarantee {
     }
     match WorstCase::of(&as_set(system, true)).map(|worst_case| worst_case.is_overloaded()) {
         Ok(Some(true)) => NoGuarantee::Overloaded,
-        _ => NoGuarantee::NotProved,
+        _ => longest.map_or(NoGuarantee::NotProved, |task| NoGuarantee::Blocked(task.name.clone())),
+    }
+}
+
+/// Longest time for which a job of the task holds its core, overruns included; zero if it can be preempted at any time.
+pub(super) fn longest_region(task: &Task) -> Time {
+    let longest = |wcet: Time| task.preemption.longest_region(wcet.max(task.wcet_high.unwrap_or_default()));
+    match &task.arrival {
+        Arrival::Listed(jobs) => jobs.iter().map(|job| longest(job.wcet)).max().unwrap_or_default(),
+        _ => longest(task.wcet),
     }
 }
 
@@ -270,6 +293,10 @@ impl<'a> Candidates<'a> {
     /// does not.
     fn fit_on_a_core(&self, tasks: &[usize]) -> Option<bool> {
         let part = self.part(tasks, 1)?;
+        if self.system.limited_task().is_some() {
+            let demands: Vec<Demand> = part.tasks.iter().map(Demand::from).collect();
+            return is_schedulable_with(&demands, &self.blocking(tasks, &part)).then_some(false);
+        }
         let is_alone = self.system.cores == 1;
         let demands: Vec<Demand> = if is_alone && self.system.costs.decision > Time::ZERO {
             interrupts::demands(self.system, &part)?
@@ -280,6 +307,15 @@ impl<'a> Candidates<'a> {
             return Some(false);
         }
         (is_alone && !part.has_costs && qpa(&part) == Outcome::Schedulable).then_some(true)
+    }
+
+    /// How long jobs can hold the core while guaranteed jobs wait. A guaranteed task delays only those that are due before
+    /// its own jobs; the others delay all.
+    fn blocking(&self, guaranteed: &[usize], part: &WorstCase) -> Vec<Blocking> {
+        let others = (0..self.system.tasks.len()).filter(|task| !guaranteed.contains(task));
+        let held = others.map(|task| longest_region(&self.system.tasks[task])).filter(|held| *held > Time::ZERO);
+        let held = held.map(|held| Blocking { deadline: Time::NEVER, length: Time(held.0 - 1) });
+        part.blocking().into_iter().chain(held).collect()
     }
 
     /// Guarantees the most of the `wanted` tasks, which are in order of precedence. Tasks that do not even fit alone are

@@ -152,6 +152,10 @@ impl<S: Scheduler> Shield<S> {
         if cores.len() != view.cores() || cores.iter().flatten().any(|id| !view.active.contains(id)) {
             return None;
         }
+        let is_kept = |core: usize| view.held_on(core).is_none_or(|held| cores[core] == Some(held));
+        if !(0..view.cores()).all(is_kept) {
+            return None;
+        }
         let replaced = make_way(view, &mut self.proposal);
         self.counters.impossible += replaced;
         Some(replaced > 0)
@@ -244,7 +248,7 @@ fn kept_tasks(premise: &Result<Premise, NoGuarantee>) -> Option<&Guarantee> {
 /// the number of these cores.
 fn make_way(view: &SystemView<'_>, proposal: &mut Assignment) -> u64 {
     let mut replaced = 0;
-    for core in 0..view.cores() {
+    for core in (0..view.cores()).filter(|core| !view.is_held(*core)) {
         let Some(id) = proposal.cores()[core].filter(|id| view.job(*id).is_impossible(view.now)) else { continue };
         let can_take_over = |id: &JobId, job: &Job| {
             // In a long backlog most jobs are impossible.

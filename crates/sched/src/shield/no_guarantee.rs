@@ -27,6 +27,15 @@ pub enum NoGuarantee {
     /// Not even the lightest of the most critical tasks fits on a core by itself.
     #[error("not even the most critical tasks fit")]
     CriticalDoNotFit,
+    /// The task with this name limits preemption, and there are several cores.
+    #[error("task {0:?} limits preemption, which is covered on one core only")]
+    LimitedOnSeveralCores(String),
+    /// The task with this name limits preemption, and switches or decisions cost time.
+    #[error("task {0:?} limits preemption, which is not covered where switches or decisions cost time")]
+    LimitedWithCosts(String),
+    /// Jobs of the task with this name may hold the core for longer than others can wait.
+    #[error("no task that could be guaranteed can wait for as long as task {0:?} may hold the core")]
+    Blocked(String),
     /// The proof relies on the exact arrival times, and a task has arrived at another time.
     #[error("tasks do not arrive in the pattern that makes them schedulable")]
     PatternBroken,

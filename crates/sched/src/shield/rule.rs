@@ -9,7 +9,7 @@ use temponet_task::{Assignment, Job, JobId, System, SystemView, Tie, Time};
 
 use super::arrivals::Arrivals;
 use super::costs::{Dispatching, is_on};
-use super::guarantee::{Guarantee, Reserved};
+use super::guarantee::{Guarantee, Reserved, longest_region};
 use super::interrupts;
 use super::slack::{Claims, Slack};
 
@@ -49,6 +49,8 @@ pub(super) struct Rule {
     first: Vec<Option<First>>,
     /// For each core, the earliest of its guaranteed jobs that run.
     running: Vec<Option<Rank>>,
+    /// For each task, the longest time for which the proof lets its jobs hold a core.
+    longest: Vec<Time>,
     /// Job of each core.
     plan: Vec<Option<JobId>>,
     /// Whether each core has to run its first job at this decision.
@@ -117,6 +119,8 @@ impl Rule {
             ready.clear();
             ready.reserve(2 * tasks.len());
         }
+        self.longest.clear();
+        self.longest.extend(system.tasks.iter().map(longest_region));
         self.first.clear();
         self.first.resize(cores, None);
         self.running.clear();
@@ -151,6 +155,9 @@ impl Rule {
     /// computed only where it was used up before.
     pub fn leaves_no_choice(&mut self, now: Now<'_>, assignment: &mut Assignment) -> bool {
         let is_exhausted = self.exhausted.iter().all(|date| *date <= now.view.now);
+        if (0..now.view.cores()).any(|core| now.view.is_held(core)) {
+            return false;
+        }
         if !is_exhausted || self.first.iter().any(Option::is_none) {
             return false;
         }
@@ -258,13 +265,21 @@ impl Rule {
 
     /// Says whether the plan is safe for the tasks of a core.
     fn verdict(&mut self, core: usize, now: Now<'_>) -> Verdict {
+        // A job that holds the core stays; whether there is time for that was found out when it began.
+        if now.view.is_held(core) {
+            return Verdict::Safe(None);
+        }
+        let planned = self.plan[core].map(|id| now.view.job(id));
+        let held = planned.map_or(Time::ZERO, |job| self.hold(job, now));
+        if held > Time::ZERO && self.plan[core].is_some_and(|id| self.is_unforeseen(id, held, now)) {
+            return self.verdict_on_unforeseen(core, held, now);
+        }
         let Some(First { rank: first, .. }) = self.first[core] else { return Verdict::Safe(None) };
         let runs_first = self.running[core] == Some(first);
         let is_free = self.dispatching.is_free();
         if runs_first && (is_free || self.is_in_turn(core, first.2, now)) {
             return Verdict::Safe(None);
         }
-        let planned = self.plan[core].map(|id| now.view.job(id));
         let entry = planned.map_or(Time::ZERO, |job| self.dispatching.entry(job, Some(core)));
         // The remaining work of a job that overruns is not known.
         let remaining = planned.filter(|job| job.executed < job.wcet).map_or(Time::NEVER, Job::remaining);
@@ -282,11 +297,37 @@ impl Rule {
         }
         // An interlude has to be worth a decision and its switches, or to complete the job.
         let switches = if planned.is_none_or(|job| is_on(job, core)) { Time::ZERO } else { self.dispatching.full() };
-        let useful = entry + (switches + self.quantum[core]).min(remaining);
+        let useful = (entry + (switches + self.quantum[core]).min(remaining)).max(held);
         match self.claims.slack(now.view.now, first.0, until, cap.max(useful)) {
             Slack::Spare(time) if time >= useful => Verdict::Safe(Some(time)),
             // Overdrawn: time was lost to something that is not part of any budget, such as a late decision. EDF still
             // loses least.
+            Slack::Spare(_) | Slack::Overdrawn => Verdict::Unsafe,
+            Slack::Unknown => Verdict::Unknown,
+        }
+    }
+
+    /// Time for which a job that gets a core now will hold it; zero if it can be preempted at any time.
+    fn hold(&self, job: &Job, now: Now<'_>) -> Time {
+        let Some(task) = now.view.system.tasks.get(job.task as usize) else { return Time::ZERO };
+        let work = job.wcet.max(task.wcet_high.unwrap_or_default());
+        let next = task.preemption.next_point(job.executed).min(work.max(job.executed + Time(1)));
+        if task.preemption.is_limited() { next - job.executed + job.overhead } else { Time::ZERO }
+    }
+
+    /// Whether the proof does not know that this job can hold the core for so long: it announces more work than its task,
+    /// or it is a job of a guaranteed task that has lost its guarantee.
+    fn is_unforeseen(&self, id: JobId, held: Time, now: Now<'_>) -> bool {
+        let job = now.view.job(id);
+        let known = self.longest.get(job.task as usize).copied().unwrap_or_default();
+        held > known || (now.guarantee.of(job).is_some() && now.guaranteed(id).is_none())
+    }
+
+    /// Whether there is time for a job that the proof does not know: whoever arrives meanwhile has to wait for it.
+    fn verdict_on_unforeseen(&mut self, core: usize, held: Time, now: Now<'_>) -> Verdict {
+        self.claim(core, now, false);
+        match self.claims.slack(now.view.now, now.view.now, Time::NEVER, held) {
+            Slack::Spare(time) if time >= held => Verdict::Safe(None),
             Slack::Spare(_) | Slack::Overdrawn => Verdict::Unsafe,
             Slack::Unknown => Verdict::Unknown,
         }
@@ -334,7 +375,10 @@ impl Rule {
     /// Makes a core run its first job, or, if it does so already, none of its other guaranteed jobs. Returns whether this
     /// changed anything.
     fn force(&mut self, core: usize, now: Now<'_>) -> bool {
-        let Some(First { rank: (_, _, first), .. }) = self.first[core] else { return false };
+        let Some(First { rank: (_, _, first), .. }) = self.first[core] else {
+            // There is no time for a job that would hold the core, and nobody else wants it.
+            return !std::mem::replace(&mut self.is_forced[core], true) && self.plan[core].take().is_some();
+        };
         if std::mem::replace(&mut self.is_forced[core], true) {
             return self.run_alone(core, first, now);
         }

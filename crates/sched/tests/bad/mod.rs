@@ -85,6 +85,8 @@ impl Scheduler for BadScheduler {
         if !idles {
             let chosen: Vec<JobId> = self.ready.iter().rev().take(view.cores()).copied().collect();
             assignment.place(view, &chosen);
+        } else {
+            assignment.keep_held(view, 0..view.cores());
         }
     }
 }

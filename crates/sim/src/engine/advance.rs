@@ -19,6 +19,10 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             if self.next_completion == next {
                 self.complete_jobs(observer);
             }
+            let reached = self.next_point == next;
+            if reached {
+                self.reach_points(observer);
+            }
             self.pass_deadlines(observer);
             if next == self.horizon {
                 return false;
@@ -34,16 +38,17 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             if asked {
                 self.wake = Time::NEVER;
             }
-            if asked || !self.events.is_empty() {
+            if asked || reached || !self.events.is_empty() {
                 return true;
             }
         }
     }
 
-    /// Returns the time of the next event: a completion, a release, a wake-up or the deadline of an active job.
+    /// Returns the time of the next event: a completion, a preemption point, a release, a wake-up or the deadline of an
+    /// active job.
     #[inline]
     fn next_instant(&mut self) -> Time {
-        let next = self.next_completion.min(self.workload.next_time()).min(self.wake);
+        let next = self.next_completion.min(self.workload.next_time()).min(self.wake).min(self.next_point);
         let is_active = |job: JobId, generation| self.hidden[job.index()].is(generation);
         self.deadlines.next(next, is_active).map_or(next, |deadline| next.min(deadline))
     }
@@ -109,9 +114,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         match self.system.on_miss {
             OnMiss::Continue => self.events.push(Event::DeadlinePassed(id)),
             OnMiss::Abort => {
-                self.take_off_core(id, observer);
-                self.leave(id, End::Aborted, observer);
-                self.events.push(Event::Aborted(id));
+                let has_left = self.remove(id, End::Aborted, observer);
+                self.events.push(if has_left { Event::Aborted(id) } else { Event::DeadlinePassed(id) });
             }
         }
     }
@@ -126,6 +130,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             fraction: 0,
             assigned: 0,
             first_start: Time::NEVER,
+            removal: None,
         };
         let id = match self.free.pop() {
             Some(id) => {

@@ -15,8 +15,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.metrics.decisions += 1;
         for id in assignment.abandoned() {
             self.check_active(*id, "given up")?;
-            self.take_off_core(*id, observer);
-            self.leave(*id, End::Abandoned, observer);
+            self.remove(*id, End::Abandoned, observer);
         }
         if assignment.cores() != self.running {
             self.check_cores(assignment)?;
@@ -28,6 +27,9 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
         if self.costs.decision > Time::ZERO {
             self.charge_decision();
+        }
+        if self.is_limited {
+            self.hold_cores();
         }
         self.wake = assignment.wake().unwrap_or(Time::NEVER);
         if self.wake <= self.now {
@@ -46,6 +48,9 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         if cores.len() != self.cores.len() {
             let (given, there) = (cores.len(), self.cores.len());
             return Err(self.illegal(format!("{given} cores assigned where there are {there}")));
+        }
+        if self.is_limited {
+            self.check_held(assignment)?;
         }
         for core in 0..cores.len() {
             let Some(id) = cores[core].filter(|id| self.running[core] != Some(*id)) else { continue };
@@ -117,12 +122,12 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     }
 
     /// Names a job in messages.
-    fn named(&self, id: JobId) -> String {
+    pub(super) fn named(&self, id: JobId) -> String {
         let job = &self.jobs[id.index()];
         format!("job {} of task {:?}", job.number, self.set.tasks[job.task as usize].name)
     }
 
-    fn illegal(&self, what: String) -> SimError {
+    pub(super) fn illegal(&self, what: String) -> SimError {
         SimError::IllegalAssignment { time: self.now, what }
     }
 
@@ -162,13 +167,17 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         let job = &self.jobs[id.index()];
         let hidden = &self.hidden[id.index()];
         let work = hidden.execution.saturating_sub(job.executed) + job.overhead;
-        let speed = self.cores[core].speed;
-        let length = if speed == Speed::FULL && hidden.fraction == 0 {
-            work
-        } else {
-            let thousandths = u128::from(work.0) * 1000 - u128::from(hidden.fraction);
-            Time(thousandths.div_ceil(u128::from(speed.0)) as u64)
-        };
-        self.cores[core].completion = self.now + length;
+        self.cores[core].completion = self.now + self.time_for(core, id, work);
+    }
+
+    /// Returns the time that the job of a core takes for `work`, overhead included, at the core's speed.
+    #[inline]
+    pub(super) fn time_for(&self, core: usize, id: JobId, work: Time) -> Time {
+        let (speed, fraction) = (self.cores[core].speed, self.hidden[id.index()].fraction);
+        if speed == Speed::FULL && fraction == 0 {
+            return work;
+        }
+        let thousandths = u128::from(work.0) * 1000 - u128::from(fraction);
+        Time(thousandths.div_ceil(u128::from(speed.0)) as u64)
     }
 }

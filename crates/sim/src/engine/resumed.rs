@@ -4,17 +4,18 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use temponet_task::{Job, JobId, Speed, System, SystemView, TaskSet, Time};
+use temponet_task::{Job, JobId, OnMiss, Speed, System, SystemView, TaskSet, Time};
 
 use super::{Core, Engine, GONE, Hidden};
 use crate::deadline_queue::DeadlineQueue;
-use crate::metrics::Metrics;
+use crate::metrics::{End, Metrics};
 use crate::workload::Workload;
 
 impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Creates a run that continues at the decision point of `view`. Jobs keep their ids. `execution` gives the execution
     /// time of each active job, which is longer than the job has executed.
     ///
+    /// Jobs that hold their cores go on holding them. One that was abandoned while it held its core is not known to be.
     /// All cores are at full speed. A core that is idle in the view does not know its previous job.
     pub(crate) fn resumed(
         system: Arc<System>,
@@ -31,12 +32,16 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             fraction: 0,
             assigned: 0,
             first_start: Time::NEVER,
+            removal: None,
         };
         let mut hidden = vec![gone; view.jobs.len()];
         let mut deadlines = DeadlineQueue::new();
         for (place, (id, job)) in view.ready().enumerate() {
             let first_start = if job.last_core.is_some() { job.release } else { Time::NEVER };
-            hidden[id.index()] = Hidden { execution: execution(job), place: place as u32, first_start, ..gone };
+            let execution = execution(job);
+            let is_late = job.held && job.deadline <= view.now && system.on_miss == OnMiss::Abort;
+            let removal = is_late.then_some(End::Aborted);
+            hidden[id.index()] = Hidden { execution, place: place as u32, first_start, removal, ..gone };
             if job.deadline > view.now {
                 deadlines.add(job.deadline, id, gone.generation);
             }
@@ -60,6 +65,9 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             cores: vec![core; view.cores()],
             next_completion: Time::NEVER,
             wake: Time::NEVER,
+            is_limited: set.tasks.iter().any(|task| task.preemption.is_limited()),
+            points: vec![Time::NEVER; view.cores()],
+            next_point: Time::NEVER,
             all_full: true,
             events: Vec::new(),
             metrics: Metrics::new(&set.tasks),
@@ -75,6 +83,9 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             }
         }
         engine.find_next_completion();
+        if engine.is_limited {
+            engine.find_points();
+        }
         engine
     }
 }

@@ -55,12 +55,13 @@ impl<'a> Decision<'a> {
         self.stopped
     }
 
-    /// Jobs whose deadline has passed since the last decision and that stay, because the system continues late jobs.
+    /// Jobs whose deadline has passed since the last decision and that stay, because the system continues late jobs or because the job holds its core.
     pub fn late(&self) -> &'a [JobHandle] {
         self.late
     }
 
-    /// Latest date of the next decision: the next deadline, or the date that the scheduler asked for. None if only a release or a completion can change
+    /// Latest date of the next decision: the next deadline, the next preemption point of a job that holds its core, or the date that the scheduler asked
+    /// for. None if only a release or a completion can change
     /// anything.
     pub fn next(&self) -> Option<Time> {
         self.next

@@ -71,6 +71,9 @@ pub enum AssignmentProblem {
     /// A job is given up and put on a core, or given up twice.
     #[error("the job with the id {} is given up and used", .0.0)]
     GivenUp(JobId),
+    /// A job is taken off the core that it holds until its next preemption point.
+    #[error("the job with the id {} is taken off the core that it holds", .0.0)]
+    Held(JobId),
     /// A core does not have this speed.
     #[error("no core has the speed {}/1000", .0.0)]
     Speed(Speed),

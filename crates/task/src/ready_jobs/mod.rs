@@ -15,6 +15,9 @@
 //!    [`OnMiss::Continue`] it stays and [`Event::DeadlinePassed`] is recorded once.
 //! 5. The scheduler may give a job up ([`Assignment::abandon`]); it leaves. So may the program ([`ReadyJobs::withdraw`]).
 //!
+//! A job whose task limits preemption ([`crate::Preemption`]) holds its core until its work has reached its next preemption point. The decision at which it
+//! has, [`Decision::next`] at the latest, may take it off its core. Until then, 4 and 5 wait: the job leaves at that decision, unless it completes before.
+//!
 //! A [`JobHandle`] names one job for good: the handle of a job that has left is an error, whatever became of its id. The [`JobId`] behind it, which schedulers
 //! see, is used again after the scheduler has been told that its job left.
 
@@ -55,6 +58,10 @@ struct Slot {
     deadline_told: bool,
     /// Number of the last decision that used the job.
     decision: u64,
+    /// Work at the next preemption point of a held job.
+    point: Time,
+    /// Whether a held job has to leave at its next preemption point, and whether because its deadline has passed.
+    removal: Option<bool>,
 }
 
 /// The ready jobs of a running system, and the jobs on its cores. See the [module header](self) for the life of a job.
@@ -222,6 +229,7 @@ impl ReadyJobs {
             task: task as u32,
             criticality,
             running: false,
+            held: false,
             last_core: None,
             number: self.released[task],
             release,
@@ -233,7 +241,9 @@ impl ReadyJobs {
             value,
         };
         self.released[task] += 1;
-        let slot = Slot { place: self.active.len() as u32, generation: 0, deadline_told: false, decision: 0 };
+        let place = self.active.len() as u32;
+        let (point, removal) = (Time::NEVER, None);
+        let slot = Slot { place, generation: 0, deadline_told: false, decision: 0, point, removal };
         let id = match self.free.pop() {
             Some(id) => {
                 let generation = self.slots[id.index()].generation.wrapping_add(1);
@@ -328,6 +338,7 @@ impl ReadyJobs {
             self.stopped.clear();
             self.late.clear();
         }
+        self.reach_points();
         self.pass_deadlines();
         let mut proposed = std::mem::take(&mut self.proposed);
         proposed.reset(self.system.cores);
@@ -344,10 +355,39 @@ impl ReadyJobs {
         told.append(&mut self.leaving);
         self.is_told = true;
         let deadlines = self.active.iter().map(|id| self.jobs[id.index()].deadline).filter(|date| *date > self.now);
-        let next = deadlines.chain(self.assignment.wake()).min();
+        let next = deadlines.chain(self.assignment.wake()).chain(self.next_point()).min();
         let next = next.map(|date| date.min(Time::MAX_INPUT));
         let ReadyJobs { assignment, cores, stopped, late, .. } = self;
         Ok(Decision { assignment, cores, stopped, late, next })
+    }
+
+    /// Ends the hold of the running jobs whose work has reached a preemption point. Those that are to leave are stopped.
+    fn reach_points(&mut self) {
+        for core in 0..self.running.len() {
+            let Some(id) = self.running[core].filter(|id| self.jobs[id.index()].held) else { continue };
+            let Slot { point, removal, .. } = self.slots[id.index()];
+            if self.jobs[id.index()].executed < point {
+                continue;
+            }
+            self.jobs[id.index()].held = false;
+            if let Some(is_late) = removal {
+                self.stop(id, is_late);
+                self.events.push(Event::Aborted(id));
+            }
+        }
+    }
+
+    /// Returns the date at which the first held job reaches a preemption point, if none does anything but run.
+    fn next_point(&self) -> Option<Time> {
+        let held = self.running.iter().enumerate().filter_map(|(core, id)| Some((core, (*id)?)));
+        let held = held.filter(|(_, id)| self.jobs[id.index()].held && self.slots[id.index()].point != Time::NEVER);
+        let date = |(core, id): (usize, JobId)| {
+            let work = self.slots[id.index()].point.saturating_sub(self.jobs[id.index()].executed).0;
+            let time = u128::from(work) * u128::from(Speed::FULL.0);
+            let time = time.div_ceil(u128::from(self.assignment.speed(core).0.max(1)));
+            Time(self.now.0.saturating_add(time.max(1).min(u128::from(u64::MAX)) as u64))
+        };
+        held.map(date).min()
     }
 
     /// Takes jobs whose deadline has passed out, or tells the scheduler.
@@ -360,13 +400,17 @@ impl ReadyJobs {
                 place += 1;
                 continue;
             }
-            match self.system.on_miss {
-                OnMiss::Abort => {
+            let stays = self.system.on_miss == OnMiss::Continue || self.jobs[id.index()].held;
+            match stays {
+                false => {
                     self.stop(id, true);
                     self.events.push(Event::Aborted(id));
                 }
-                OnMiss::Continue => {
+                true => {
                     *told = true;
+                    if self.system.on_miss == OnMiss::Abort {
+                        self.slots[id.index()].removal = Some(true);
+                    }
                     self.late.push(self.handle(id));
                     self.events.push(Event::DeadlinePassed(id));
                     place += 1;
@@ -380,9 +424,16 @@ impl ReadyJobs {
         if assignment.cores().len() != self.system.cores {
             return Some(AssignmentProblem::Cores(assignment.cores().len()));
         }
+        let leaves = |core: &usize| self.view().held_on(*core).filter(|id| assignment.cores()[*core] != Some(*id));
+        if let Some(id) = (0..self.running.len()).find_map(|core| leaves(&core)) {
+            return Some(AssignmentProblem::Held(id));
+        }
         self.decisions += 1;
+        let is_held = |jobs: &[Job], id: JobId| jobs.get(id.index()).is_some_and(|job| job.held);
         let on_cores = assignment.cores().iter().flatten().map(|id| (*id, AssignmentProblem::TwoCores(*id)));
         let given_up = assignment.abandoned().iter().map(|id| (*id, AssignmentProblem::GivenUp(*id)));
+        // A held job that is given up stays on its core for now.
+        let given_up = given_up.filter(|(id, _)| !is_held(&self.jobs, *id));
         for (id, used_twice) in on_cores.chain(given_up) {
             if !self.is_active(id) {
                 return Some(AssignmentProblem::UnknownJob(id));
@@ -400,7 +451,11 @@ impl ReadyJobs {
     /// Carries a legal assignment out.
     fn dispatch(&mut self) {
         for place in 0..self.assignment.abandoned().len() {
-            self.stop(self.assignment.abandoned()[place], false);
+            let id = self.assignment.abandoned()[place];
+            match self.jobs[id.index()].held {
+                true => self.slots[id.index()].removal = self.slots[id.index()].removal.or(Some(false)),
+                false => self.stop(id, false),
+            }
         }
         for id in self.running.iter().flatten() {
             self.jobs[id.index()].running = false;
@@ -410,6 +465,11 @@ impl ReadyJobs {
             let Some(id) = id else { continue };
             let job = &mut self.jobs[id.index()];
             (job.running, job.last_core) = (true, Some(core as u32));
+            let preemption = self.system.tasks[job.task as usize].preemption;
+            if preemption.is_limited() && !job.held {
+                job.held = true;
+                self.slots[id.index()].point = preemption.next_point(job.executed);
+            }
         }
         for core in 0..self.running.len() {
             self.cores[core] = self.running[core].map(|id| self.handle(id));
@@ -436,7 +496,7 @@ impl ReadyJobs {
         let job = &mut self.jobs[id.index()];
         if let (true, Some(core)) = (job.running, job.last_core) {
             self.running[core as usize] = None;
-            job.running = false;
+            (job.running, job.held) = (false, false);
         }
         self.leaving.push(id);
     }

@@ -83,7 +83,9 @@ pub(super) fn html(comparison: &Comparison) -> String {
                 " <span class=\"critical\" title=\"criticality {of}\">▲{of}<span class=\"quiet\"> critical</span></span>"
             ),
         };
-        let mut cells = vec![HtmlCell::html(name + &mark + &guarantee_mark(comparison, task), None)];
+        let limit = set.tasks[task].preemption.label().map(|limit| format!(" <span class=\"soft\">{limit}</span>"));
+        let name = name + &mark + &guarantee_mark(comparison, task) + &limit.unwrap_or_default();
+        let mut cells = vec![HtmlCell::html(name, None)];
         cells.extend(all[task].iter().map(|share| match share {
             Some(share) => HtmlCell::text(figure(*share)).class(format!("q{}", level(*share))),
             None => HtmlCell::text("–"),

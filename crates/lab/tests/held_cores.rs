@@ -1,0 +1,38 @@
+//! Contract: every scheduler that users can name runs sets whose jobs hold their cores, or says that it does not. None takes
+//! a job off the core it holds, which the simulator would report as an error of the scheduler.
+
+use temponet::{ExecutionModel, Model, OnMiss, Preemption, Task, TaskSet, Time};
+use temponet_lab::roster::Roster;
+use temponet_sim::{Unobserved, simulate};
+
+fn set(cores: usize, on_miss: OnMiss) -> TaskSet {
+    let ms = Time::from_ms;
+    let task = |k: u64| {
+        let preemption = [Preemption::None, Preemption::Free, Preemption::Every(ms(2))][k as usize % 3];
+        let task = Task::periodic(format!("t{k}"), ms(9 + 4 * k), ms(4 + k));
+        Task { bcet: ms(1), execution: ExecutionModel::Uniform, criticality: (k % 2) as u8, preemption, ..task }
+    };
+    let mut set = TaskSet::new("held", (0..4 * cores as u64).map(task).collect(), cores);
+    set.on_miss = on_miss;
+    set
+}
+
+#[test]
+fn no_scheduler_takes_a_job_off_the_core_it_holds() {
+    let roster = Roster::with(Model::built_in().unwrap());
+    let slow = ["planner:futures=2", "pso:evaluations=20", "enf-s:evaluations=20"].map(String::from);
+    let mut ran = 0;
+    for (cores, on_miss) in [(1, OnMiss::Abort), (2, OnMiss::Abort), (2, OnMiss::Continue)] {
+        let set = set(cores, on_miss);
+        for name in roster.names().into_iter().chain(slow.clone()) {
+            let mut scheduler = roster.build(&name).unwrap_or_else(|error| panic!("{name}: {error}"));
+            match simulate(&set, 1, Time::from_ms(300), &mut *scheduler, &mut Unobserved) {
+                Ok(metrics) => ran += usize::from(metrics.jobs.released > 20),
+                Err(error) => {
+                    assert!(error.to_string().contains("which task \"t0\" does not allow"), "{name}: {error}")
+                }
+            }
+        }
+    }
+    assert!(ran > 3 * 30, "{ran}");
+}

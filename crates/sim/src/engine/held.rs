@@ -1,0 +1,93 @@
+//! Limits on preemption: which jobs hold their cores, when they reach a preemption point, and removals that wait for it.
+//!
+//! A job of a task with a limit holds its core from every decision that leaves it there to its next preemption point or to
+//! its completion. At a point it is not held, and the scheduler decides. What cannot be interrupted cannot be removed
+//! either: a held job that is abandoned, or that reaches its deadline under `abort`, leaves at its next point. If it
+//! completes first, it has completed.
+
+use std::ops::Deref;
+
+use temponet_task::{Assignment, Event, JobId, TaskSet, Time};
+
+use super::{Engine, SimError};
+use crate::metrics::End;
+use crate::trace::Observer;
+
+impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
+    /// Makes every running job of a limited task hold its core, and finds its next preemption point.
+    pub(super) fn hold_cores(&mut self) {
+        for core in 0..self.cores.len() {
+            if let Some(id) = self.running[core] {
+                let task = self.jobs[id.index()].task as usize;
+                self.jobs[id.index()].held = self.set.tasks[task].preemption.is_limited();
+            }
+        }
+        self.find_points();
+    }
+
+    /// Finds the next preemption point of every held job.
+    pub(super) fn find_points(&mut self) {
+        for core in 0..self.cores.len() {
+            let held = self.running[core].filter(|id| self.jobs[id.index()].held);
+            self.points[core] = held.map_or(Time::NEVER, |id| self.point(core, id));
+        }
+        self.find_next_point();
+    }
+
+    /// Returns the time at which a held job reaches its next preemption point, if it does not complete before or there.
+    fn point(&self, core: usize, id: JobId) -> Time {
+        let (job, hidden) = (&self.jobs[id.index()], &self.hidden[id.index()]);
+        let work = self.set.tasks[job.task as usize].preemption.next_point(job.executed);
+        if work >= hidden.execution {
+            return Time::NEVER;
+        }
+        self.now + self.time_for(core, id, work - job.executed + job.overhead)
+    }
+
+    fn find_next_point(&mut self) {
+        self.next_point = self.points.iter().copied().min().unwrap_or(Time::NEVER);
+    }
+
+    /// Ends the hold of the jobs that reach a preemption point now. Those that are to be removed leave.
+    pub(super) fn reach_points(&mut self, observer: &mut impl Observer) {
+        for core in 0..self.cores.len() {
+            if self.points[core] != self.now {
+                continue;
+            }
+            self.points[core] = Time::NEVER;
+            let Some(id) = self.running[core] else { continue };
+            self.jobs[id.index()].held = false;
+            if let Some(end) = self.hidden[id.index()].removal {
+                self.take_off_core(id, observer);
+                self.leave(id, end, observer);
+                self.events.push(Event::Aborted(id));
+            }
+        }
+        self.find_next_point();
+    }
+
+    /// Removes a job, or notes that it has to leave at its next preemption point if it is held. Returns whether it has
+    /// left.
+    pub(super) fn remove(&mut self, id: JobId, end: End, observer: &mut impl Observer) -> bool {
+        if self.jobs[id.index()].held {
+            self.hidden[id.index()].removal.get_or_insert(end);
+            return false;
+        }
+        self.take_off_core(id, observer);
+        self.leave(id, end, observer);
+        true
+    }
+
+    /// Refuses an assignment that takes a job off the core it holds.
+    pub(super) fn check_held(&self, assignment: &Assignment) -> Result<(), SimError> {
+        for (core, running) in self.running.iter().enumerate() {
+            let Some(id) = running.filter(|id| self.jobs[id.index()].held) else { continue };
+            if assignment.cores()[core] != Some(id) {
+                let what =
+                    format!("{} taken off core {core}, which it holds until it can be preempted", self.named(id));
+                return Err(self.illegal(what));
+            }
+        }
+        Ok(())
+    }
+}
