@@ -100,7 +100,8 @@ fn check_runtime() -> Result<bool, Box<dyn Error>> {
     );
     report.notes.iter().for_each(|note| println!("note: {note}"));
     let is_carried = !report.notes.iter().any(|note| note.contains("carrier"));
-    Ok(is_carried && share(0) >= 0.95 && share(1) < 0.9 && report.counts.preemptions > 0)
+    // An emulated machine loses time that no scheduler gives back.
+    Ok(is_carried && share(0) >= 0.7 && share(1) < 0.3 && report.counts.preemptions > 0)
 }
 
 fn check(end: &Arc<AtomicBool>) -> Result<bool, Box<dyn Error>> {

@@ -149,6 +149,7 @@ impl<'a> Guard<'a> {
 
     /// Whether a contestant serves the guarded measures as well as the guard did on the same jobs. The first measure in which they differ decides. Measures in which
     /// they do not differ count if what the contestant may lose beyond the guard is negligible; by the rule of three that takes three thousand jobs or windows.
+    /// Where the guard loses some itself, and the contestant no more of them, there is nothing to guard.
     fn serves(&self, goal: &Goal, one: &Contestant<'_>, guard: &Contestant<'_>) -> bool {
         let (own, other) = (one.scores(goal, guard.blocks()), guard.scores(goal, one.blocks()));
         for (place, measure) in &self.measures {
@@ -158,7 +159,8 @@ impl<'a> Guard<'a> {
                 return lead > 0.0;
             }
             let unseen = 3.0 / one.counted(*measure).max(1) as f64;
-            if unseen.max(2.0 * error - lead) > NEGLIGIBLE {
+            let guards_all = ranking::means(&other)[*place] >= 1.0 - NEGLIGIBLE;
+            if (guards_all || lead < 0.0) && unseen.max(2.0 * error - lead) > NEGLIGIBLE {
                 return false;
             }
         }
