@@ -159,20 +159,23 @@ impl Assignment {
     ///
     /// As [`Assignment::place`].
     pub fn place_on(&mut self, view: &SystemView<'_>, chosen: &[JobId], cores: std::ops::Range<usize>) {
-        let held = self.keep_held(view, cores.clone());
         let own_core = |id: JobId| {
             let job = view.job(id);
             job.last_core.map(|core| core as usize).filter(|core| job.running && cores.contains(core))
         };
-        if held > 0 || chosen.iter().any(|id| view.job(*id).held) {
-            return self.place_beside_held(view, chosen, cores.clone(), cores.len() - held, own_core);
-        }
-        let mut settled = 0;
+        let (mut settled, mut is_held) = (0, false);
         for id in chosen {
+            is_held |= view.job(*id).held;
             if let Some(core) = own_core(*id) {
                 self.cores[core] = Some(*id);
                 settled += 1;
             }
+        }
+        // Beside the chosen jobs, only a running one that is not chosen can hold a core.
+        let running = || view.running.get(cores.clone()).unwrap_or_default().iter().flatten();
+        if is_held || (running().count() > settled && running().any(|id| view.job(*id).held)) {
+            chosen.iter().filter_map(|id| own_core(*id)).for_each(|core| self.cores[core] = None);
+            return self.place_beside_held(view, chosen, cores.clone(), own_core);
         }
         if settled == chosen.len() {
             return;
@@ -202,16 +205,16 @@ impl Assignment {
         held
     }
 
-    /// Puts the best `room` of the chosen jobs that are not held on the cores of the range that no job holds.
+    /// Leaves held jobs where they are, and puts the best of the other chosen jobs on the cores of the range that are left.
     #[cold]
     fn place_beside_held(
         &mut self,
         view: &SystemView<'_>,
         chosen: &[JobId],
         cores: std::ops::Range<usize>,
-        room: usize,
         own_core: impl Fn(JobId) -> Option<usize>,
     ) {
+        let room = cores.len() - self.keep_held(view, cores.clone());
         let best = || chosen.iter().copied().filter(|id| !view.job(*id).held).take(room);
         for id in best() {
             if let Some(core) = own_core(id) {

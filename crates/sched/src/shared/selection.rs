@@ -22,8 +22,12 @@ impl<K: Ord + Copy> Selection<K> {
     /// Like [`Selection::select`], for keys that depend on the job id.
     pub fn select_by_id(&mut self, view: &SystemView<'_>, n: usize, key: impl Fn(JobId, &Job) -> K) -> &[JobId] {
         self.best.clear();
-        let n = n.saturating_sub((0..view.cores()).filter(|core| view.is_held(*core)).count());
-        for (id, job) in view.ready().filter(|(_, job)| !job.held) {
+        let mut held = 0;
+        for (id, job) in view.ready() {
+            if job.held {
+                held += 1;
+                continue;
+            }
             let entry = (key(id, job), job.tie(), id);
             if self.best.len() == n {
                 if self.best.last().is_none_or(|worst| *worst < entry) {
@@ -34,6 +38,7 @@ impl<K: Ord + Copy> Selection<K> {
             let at = self.best.partition_point(|better| *better < entry);
             self.best.insert(at, entry);
         }
+        self.best.truncate(n.saturating_sub(held));
         self.ids.clear();
         self.ids.extend(self.best.iter().map(|(_, _, id)| *id));
         &self.ids
