@@ -207,6 +207,7 @@ impl Assignment {
 
     /// Leaves held jobs where they are, and puts the best of the other chosen jobs on the cores of the range that are left.
     #[cold]
+    #[inline(never)]
     fn place_beside_held(
         &mut self,
         view: &SystemView<'_>,

@@ -4,6 +4,8 @@
 //! its completion. At a point it is not held, and the scheduler decides. What cannot be interrupted cannot be removed
 //! either: a held job that is abandoned, or that reaches its deadline under `abort`, leaves at its next point. If it
 //! completes first, it has completed.
+//!
+//! Most sets have no limits. The functions that only sets with limits call are kept out of the engine's hot loop.
 
 use std::ops::Deref;
 
@@ -15,6 +17,8 @@ use crate::trace::Observer;
 
 impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Makes every running job of a limited task hold its core, and finds its next preemption point.
+    #[cold]
+    #[inline(never)]
     pub(super) fn hold_cores(&mut self) {
         for core in 0..self.cores.len() {
             if let Some(id) = self.running[core] {
@@ -26,6 +30,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     }
 
     /// Finds the next preemption point of every held job.
+    #[cold]
+    #[inline(never)]
     pub(super) fn find_points(&mut self) {
         for core in 0..self.cores.len() {
             let held = self.running[core].filter(|id| self.jobs[id.index()].held);
@@ -49,6 +55,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     }
 
     /// Ends the hold of the jobs that reach a preemption point now. Those that are to be removed leave.
+    #[cold]
+    #[inline(never)]
     pub(super) fn reach_points(&mut self, observer: &mut impl Observer) {
         for core in 0..self.cores.len() {
             if self.points[core] != self.now {
@@ -79,6 +87,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     }
 
     /// Refuses an assignment that takes a job off the core it holds.
+    #[cold]
+    #[inline(never)]
     pub(super) fn check_held(&self, assignment: &Assignment) -> Result<(), SimError> {
         for (core, running) in self.running.iter().enumerate() {
             let Some(id) = running.filter(|id| self.jobs[id.index()].held) else { continue };
