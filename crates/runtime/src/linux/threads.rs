@@ -378,10 +378,9 @@ impl Platform for Threads {
                 self.workers[old].set(Policy::Fifo(WAITING));
             }
         }
-        for core in 0..cores.len() {
-            let before = std::mem::replace(&mut self.cores[core], cores[core]);
-            if before != cores[core] {
-                let (cpu, thread) = (self.machine.cpus[core], cores[core].map(|slot| self.workers[slot].thread));
+        for (core, wanted) in cores.iter().enumerate() {
+            if std::mem::replace(&mut self.cores[core], *wanted) != *wanted {
+                let (cpu, thread) = (self.machine.cpus[core], wanted.map(|slot| self.workers[slot].thread));
                 self.order(|carrier| carrier.choose(cpu, thread));
             }
         }

@@ -13,8 +13,6 @@ pub const NETWORK: &str = "network";
 
 /// The candidate that keeps critical jobs by construction: a job waits for less critical ones at no time.
 pub(super) const CRITICAL_FIRST: &str = "muf";
-/// The candidate that keeps (m,k) windows by construction: the job of the task that is closest to breaking one goes first.
-pub(super) const WINDOWS_FIRST: &str = "mk-dbp";
 /// The simple candidate that orders jobs by value.
 const VALUE_FIRST: &str = "dasa";
 
@@ -44,21 +42,18 @@ const SPECS: [(&str, Applies); 23] = [
     ("p-edf", |system| system.cores > 1 && !is_listed(system)),
     ("d-over", |system| system.cores == 1),
     // Without (m,k) it prefers tasks whose last job was missed, which evens out the shares of the tasks.
-    (WINDOWS_FIRST, |system| {
-        has(system, |task| task.mk.is_some()) || system.goal.measures().contains(&Measure::WorstTask)
-    }),
+    ("mk-dbp", |system| has(system, |task| task.mk.is_some()) || system.goal.measures().contains(&Measure::WorstTask)),
     ("skip-over-bwp", |system| has(system, |task| task.skip.is_some())),
     ("edf-vd", |system| has(system, |task| task.wcet_high.is_some())),
     ("cbs", |system| !system.servers.is_empty()),
 ];
 
-/// Returns the name of the candidate to follow where nothing is known of the jobs. Critical jobs and (m,k) windows that lead the goal are not left to hope, and
-/// value is left to a candidate that knows of it; otherwise the first candidate is as good as any.
+/// Returns the name of the candidate to follow where nothing is known of the jobs. Critical jobs that lead the goal are not left to hope, and value is
+/// left to a candidate that knows of it; otherwise the first candidate is as good as any.
 pub(super) fn before_evidence(goal: &Goal, candidates: &[Candidate]) -> &'static str {
     let first = candidates.first().map_or("", Candidate::name);
     let wanted = match goal.first() {
         Measure::Critical(_) => CRITICAL_FIRST,
-        Measure::Mk => WINDOWS_FIRST,
         Measure::Value if first != NETWORK => VALUE_FIRST,
         _ => first,
     };

@@ -13,7 +13,7 @@ use temponet_sched::shield::Shield;
 use temponet_sim::ranking;
 use temponet_sim::{Count, End, Engine, MOST_READY, Metrics, Observer, WindowCounter};
 use temponet_task::cancel;
-use temponet_task::{Assignment, Goal, Job, Measure, Scheduler, System, SystemView, Task, TaskSet, Time};
+use temponet_task::{Assignment, Goal, Job, Scheduler, System, SystemView, Task, TaskSet, Time};
 
 use super::candidates::Candidate;
 
@@ -107,13 +107,9 @@ impl<'a> Contestant<'a> {
         self.blocks.counted().iter().map(|block| block.jobs.released).sum()
     }
 
-    /// Returns the number of jobs, or of windows of jobs, that a measure counted so far.
-    pub fn counted(&self, measure: Measure) -> u64 {
-        let of = |block: &Metrics| match measure {
-            Measure::Critical(level) => block.by_criticality.get(usize::from(level)).map_or(0, |count| count.released),
-            Measure::Mk => block.windows().all,
-            Measure::Value | Measure::Met | Measure::WorstTask => block.jobs.released,
-        };
+    /// Returns the number of counted jobs of a criticality level so far.
+    pub fn jobs_of_level(&self, level: u8) -> u64 {
+        let of = |block: &Metrics| block.by_criticality.get(usize::from(level)).map_or(0, |count| count.released);
         self.blocks.counted().iter().map(of).sum()
     }
 

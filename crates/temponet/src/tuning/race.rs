@@ -8,7 +8,7 @@ use temponet_sim::statistics::{margin, standard_error};
 use temponet_task::{ExecutionModel, Goal, Measure, System, Task, TaskSet, Time};
 
 use super::Settings;
-use super::candidates::{CRITICAL_FIRST, Candidate, WINDOWS_FIRST, before_evidence, is_listed};
+use super::candidates::{CRITICAL_FIRST, Candidate, before_evidence, is_listed};
 use super::choice::{CandidateScore, Choice, Why};
 use super::contest::{Contestant, Course};
 
@@ -16,7 +16,7 @@ use super::contest::{Contestant, Course};
 const CLEAR: f64 = 0.01;
 /// Number of standard errors beyond which a measure is likely to differ.
 const EVIDENCE: f64 = 1.0;
-/// Share of the critical jobs of a level, or of the (m,k) windows, that a candidate may lose beyond the guard, with a confidence of 95%, and still serve them as well. Comparisons call
+/// Share of the critical jobs of a level that a candidate may lose beyond the guard, with a confidence of 95%, and still serve them as well. Comparisons call
 /// schedulers level that differ by as much.
 const NEGLIGIBLE: f64 = 1e-3;
 /// Number of blocks that the effort is divided by. There are more if candidates drop out.
@@ -62,8 +62,8 @@ pub fn choose(system: &System, candidates: &[Candidate], settings: Settings) -> 
 
 /// Chooses the candidate to follow while tasks release jobs like `tasks`, whatever the system says that the candidates are told.
 ///
-/// The simple candidates race first. Where critical jobs or (m,k) windows lead the goal, the winner must then hold its own against the candidate that serves them
-/// by construction ([`Guard`]). The network runs last, against the simple candidate that is left, on other jobs: that one was chosen on the first ones, which flatter it. The
+/// The simple candidates race first. Where critical jobs lead the goal, the winner must then hold its own against the candidate that serves them by construction
+/// ([`Guard`]). The network runs last, against the simple candidate that is left, on other jobs: that one was chosen on the first ones, which flatter it. The
 /// network costs twenty times as much as a simple candidate, so most of the effort would otherwise tell the losers apart from it.
 pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidate], settings: Settings) -> Choice {
     let favourite = candidates.first().map_or("", Candidate::name);
@@ -102,35 +102,29 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
         .map_or(choice.clone(), |last| last.decide(choice, &finalists, goal, guard.as_ref()))
 }
 
-/// The candidate that serves the first measure by construction, on a system whose goal begins with critical jobs that the shield does not all guarantee, or with (m,k)
-/// windows.
+/// The candidate that serves critical jobs by construction, on a system whose goal begins with critical jobs that the shield does not all guarantee.
 ///
 /// That no critical job of a few thousand was lost under another candidate does not say that none will be. So the guard is only left for a candidate that is ahead
-/// of it in what it guards, or of which so many jobs were simulated that what it may lose is negligible.
+/// of it in critical jobs, or of which so many jobs were simulated that what it may lose is negligible.
 struct Guard<'a> {
     candidate: &'a Candidate,
-    /// Guarded measures and their places in the goal, in its order.
-    measures: Vec<(usize, Measure)>,
+    /// Places of the measures of critical jobs that are not guaranteed, and their levels, in the order of the goal.
+    levels: Vec<(usize, u8)>,
 }
 
 impl<'a> Guard<'a> {
     fn of(system: &System, tasks: &[Task], simple: &[&'a Candidate], is_shielded: bool) -> Option<Guard<'a>> {
-        let keeper = |measure: Measure| match measure {
-            Measure::Critical(_) => Some(CRITICAL_FIRST),
-            Measure::Mk => Some(WINDOWS_FIRST),
-            Measure::Value | Measure::Met | Measure::WorstTask => None,
+        let level = |(place, measure): (usize, &Measure)| match measure {
+            Measure::Critical(level) => Some((place, *level)),
+            _ => None,
         };
-        let is_open = |(_, measure): &(usize, Measure)| match measure {
-            Measure::Critical(level) if is_shielded => {
-                !guarantees(system, tasks, |task: &Task| task.criticality == *level)
-            }
-            _ => true,
+        let is_open = |(_, level): &(usize, u8)| {
+            !is_shielded || !guarantees(system, tasks, |task: &Task| task.criticality == *level)
         };
-        let name = keeper(system.goal.first())?;
-        let all = system.goal.measures().iter().copied().enumerate();
-        let measures: Vec<_> = all.take_while(|(_, one)| keeper(*one) == Some(name)).filter(is_open).collect();
-        let candidate = simple.iter().copied().find(|one| one.name() == name)?;
-        (!measures.is_empty()).then_some(Guard { candidate, measures })
+        let leading = system.goal.measures().iter().enumerate().map_while(level);
+        let levels: Vec<(usize, u8)> = leading.filter(is_open).collect();
+        let candidate = simple.iter().copied().find(|one| one.name() == CRITICAL_FIRST)?;
+        (!levels.is_empty()).then_some(Guard { candidate, levels })
     }
 
     /// Whether the winner of the race may be followed: it runs against the guard, on other jobs than those on which it won.
@@ -147,20 +141,18 @@ impl<'a> Guard<'a> {
             .is_some_and(|(one, guard)| self.serves(&system.goal, one, guard))
     }
 
-    /// Whether a contestant serves the guarded measures as well as the guard did on the same jobs. The first measure in which they differ decides. Measures in which
-    /// they do not differ count if what the contestant may lose beyond the guard is negligible; by the rule of three that takes three thousand jobs or windows.
-    /// Where the guard loses some itself, and the contestant no more of them, there is nothing to guard.
+    /// Whether a contestant serves the critical jobs as well as the guard did on the same jobs. The first level in which they differ decides. Levels in which
+    /// they do not differ count if what the contestant may lose beyond the guard is negligible; by the rule of three that takes three thousand jobs of the level.
     fn serves(&self, goal: &Goal, one: &Contestant<'_>, guard: &Contestant<'_>) -> bool {
         let (own, other) = (one.scores(goal, guard.blocks()), guard.scores(goal, one.blocks()));
-        for (place, measure) in &self.measures {
+        for (place, level) in &self.levels {
             let (lead, error) = ranking::difference(&own, &other, *place);
             let Some(error) = error else { return false };
             if lead.abs() > (EVIDENCE * error).max(ranking::ROUNDING) {
                 return lead > 0.0;
             }
-            let unseen = 3.0 / one.counted(*measure).max(1) as f64;
-            let guards_all = ranking::means(&other)[*place] >= 1.0 - NEGLIGIBLE;
-            if (guards_all || lead < 0.0) && unseen.max(2.0 * error - lead) > NEGLIGIBLE {
+            let unseen = 3.0 / one.jobs_of_level(*level).max(1) as f64;
+            if unseen.max(2.0 * error - lead) > NEGLIGIBLE {
                 return false;
             }
         }
@@ -301,8 +293,7 @@ impl<'a> Race<'a> {
         let is_new = |row: &CandidateScore| candidates.iter().all(|known| known.name != row.name);
         let others: Vec<CandidateScore> = choice.candidates.iter().filter(|row| is_new(row)).cloned().collect();
         candidates.extend(others);
-        let is_guard = guard.is_some_and(|guard| guard.candidate.name() == winner.name());
-        let is_refused = self.racing.iter().any(|one| !may_win(one)) && is_guard;
+        let is_refused = self.racing.iter().any(|one| !may_win(one)) && winner.name() == CRITICAL_FIRST;
         let why = if winner.name() != base.name() {
             Why::Simulated
         } else if is_refused {
