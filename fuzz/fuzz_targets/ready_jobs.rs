@@ -27,6 +27,7 @@ fn set(data: &[u8; 8]) -> TaskSet {
         let (period, wcet) = (u64::from(shape[0]) + 1, u64::from(shape[1]) % 16 + 1);
         Task {
             criticality: shape[0] % 3,
+            after: if index > 0 && shape[0] >> 5 == 3 { vec![0] } else { Vec::new() },
             preemption: match shape[1] >> 4 {
                 0..8 => Preemption::Free,
                 8..12 => Preemption::None,
@@ -37,6 +38,7 @@ fn set(data: &[u8; 8]) -> TaskSet {
     };
     let tasks = data[..6].chunks_exact(2).enumerate().map(task).collect();
     let mut set = TaskSet::new("fuzz", tasks, usize::from(data[6] % 3) + 1);
+    set.follow_sources().expect("all follow the first task");
     set.on_miss = if data[7] % 2 == 0 { OnMiss::Abort } else { OnMiss::Continue };
     let cost = |shift: u8| Time::from_us(u64::from(data[7] >> shift & 3));
     set.costs = Costs { context_switch: cost(1), migration: cost(3), decision: cost(5) };

@@ -35,6 +35,7 @@ fn set(shape: &[u8; 12]) -> TaskSet {
     let task = |(index, shape): (usize, &[u8])| Task {
         criticality: shape[0] % 3,
         guarantee: shape[1] > 250,
+        after: if index > 0 && shape[1] >> 5 == 3 { vec![0] } else { Vec::new() },
         jitter: Time::from_us(u64::from(shape[1] % 4)),
         ..Task::periodic(
             format!("t{index}"),
@@ -43,6 +44,7 @@ fn set(shape: &[u8; 12]) -> TaskSet {
         )
     };
     let mut set = TaskSet::new("fuzz", shape[..8].chunks_exact(2).enumerate().map(task).collect(), 1);
+    set.follow_sources().expect("all follow the first task");
     set.cores = usize::from(shape[8] % 4) + 1;
     let cost = |byte: u8| Time(u64::from(byte % 8) * 500);
     set.costs = Costs { context_switch: cost(shape[9]), migration: cost(shape[10]), decision: cost(shape[11]) };

@@ -58,6 +58,9 @@ pub fn compare(
     if aims.contains(&Aim::Mk) && own.tasks.iter().all(|task| task.mk.is_none()) {
         return Err(errors::input("rank_by = \"mk\": no task has an (m,k) constraint"));
     }
+    if aims.contains(&Aim::Chains) && !own.has_chain_deadlines() {
+        return Err(errors::input("rank_by = \"chains\": no chain has a deadline"));
+    }
     // The schedulers are told the goal that they are ranked by.
     own.aims.splice(0..0, aims);
     let record_until = picture_window(&own, horizon, report::MOST_JOBS);

@@ -16,6 +16,7 @@ pub fn jobs(set: &TaskSet, horizon: Time, recording: &Recorder) -> PyResult<Tabl
         End::Aborted => "aborted",
         End::Abandoned => "abandoned",
         End::Unfinished => "unfinished",
+        End::Unreleased => "unreleased",
     };
     Table::of(vec![
         word("task", jobs.iter().map(|job| set.tasks[job.task as usize].name.as_str())),

@@ -12,6 +12,7 @@
 
 mod blocking;
 mod bounds;
+mod chains;
 mod cycle;
 mod fractions;
 mod global;
@@ -20,6 +21,7 @@ mod mixed_criticality;
 mod optimal;
 pub mod packing;
 mod partitioned;
+mod precedence;
 mod response_time;
 mod step_budget;
 mod uniprocessor_edf;
@@ -27,11 +29,13 @@ mod worst_case;
 
 pub use blocking::{Blocking, demand_with_blocking, is_schedulable_with};
 pub use bounds::{bak, density, gfb, hyperbolic, liu_layland};
+pub use chains::{ChainBound, chain_bounds};
 pub use global::{Order, bcl, rta};
 pub use listing::{TESTS, Test};
 pub use mixed_criticality::{amc_rtb, edf_vd, is_mixed, meets_virtual_deadlines, shrink_factor};
 pub use optimal::{fluid, is_in_quanta, pfair};
 pub use partitioned::{edf_partition, partitioned_edf, partitioned_fixed};
+pub use precedence::{dependent_response_times, due_date_edf};
 pub use response_time::{PriorityRule, ResponseTimes, response_times};
 pub use step_budget::StepBudget;
 pub use uniprocessor_edf::{Demand, is_schedulable, processor_demand, qpa, quick_test};

@@ -97,6 +97,8 @@ pub enum NotAnalyzable {
     DecisionCosts,
     /// A task is a list of single jobs.
     ListedJobs,
+    /// A task follows others.
+    Precedence,
 }
 
 impl fmt::Display for NotAnalyzable {
@@ -107,6 +109,7 @@ impl fmt::Display for NotAnalyzable {
                 "decisions cost time, which falls on whichever job runs and which no test covers"
             }
             NotAnalyzable::ListedJobs => "it is a list of single jobs, which do not recur",
+            NotAnalyzable::Precedence => "tasks come after each other, and the tests are about independent tasks",
         })
     }
 }
@@ -122,6 +125,12 @@ pub(crate) fn may_overrun(task: &Task) -> bool {
 impl WorstCase {
     /// Returns the worst case of a set, or why the tests do not cover it.
     pub fn of(set: &TaskSet) -> Result<WorstCase, NotAnalyzable> {
+        let worst_case = WorstCase::ignoring_precedence(set)?;
+        if set.has_precedence() { Err(NotAnalyzable::Precedence) } else { Ok(worst_case) }
+    }
+
+    /// Returns the worst case of a set as if no task followed another. Whoever uses it has to account for precedence.
+    pub fn ignoring_precedence(set: &TaskSet) -> Result<WorstCase, NotAnalyzable> {
         if !set.modes.is_empty() {
             return Err(NotAnalyzable::ModeSwitches);
         }

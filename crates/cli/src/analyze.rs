@@ -81,6 +81,7 @@ fn text(analysis: &Analysis) -> String {
     let proved = analysis.proofs.iter().map(|proof| vec![proof.scheduler.to_string(), proof.by.clone()]);
     out += &section(&["proved to meet all", "by"], proved.collect(), 2);
     out += &response_table(analysis);
+    out += &chain_table(analysis);
     let scaled = |row: &Scaling| vec![row.scheduler.to_string(), row.by.clone(), format!("{:.4}", row.factor)];
     let scalings: Vec<Vec<String>> = analysis.scalings.iter().map(scaled).collect();
     out += &section(&["proved up to", "by", "times the wcets"], scalings, 2);
@@ -122,6 +123,21 @@ fn response_table(analysis: &Analysis) -> String {
         out += &format!("… and {}; --json has them all\n", counted(analysis.set.tasks.len() - MOST_ROWS, "more task"));
     }
     out
+}
+
+fn chain_table(analysis: &Analysis) -> String {
+    let time = |time: Option<Time>| time.map_or("–".into(), |time| table::time(time.0 as f64));
+    let rows = analysis.chains.iter().map(|(index, scheduler, bound)| {
+        let chain = &analysis.set.chains[*index];
+        let late = |bound: Option<Time>| match (bound, chain.deadline) {
+            (Some(bound), Some(deadline)) if bound > deadline => " !",
+            _ => "",
+        };
+        let reaction = format!("{}{}", time(bound.reaction), late(bound.reaction));
+        let words = [chain.name.clone(), scheduler.to_string(), bound.by.to_string()];
+        words.into_iter().chain([time(chain.deadline), reaction, time(bound.age)]).collect()
+    });
+    section(&["chain", "under", "bound", "deadline", "reaction at most", "data age at most"], rows.collect(), 3)
 }
 
 /// Greatest number of tasks in a table.

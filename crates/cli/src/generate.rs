@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use temponet_formats::Format;
 use temponet_lab::drawing::{self, draw};
 use temponet_lab::progress::Progress;
-use temponet_sim::generate::{BurstSpec, Spec, Variety};
+use temponet_sim::generate::{BurstSpec, Graphs, Spec, Variety};
 use temponet_task::Time;
 
 use crate::convert::written;
@@ -21,6 +21,7 @@ use crate::shape::{ShapeArgs, positive_number};
     temponet generate --method waters2015 --utilization 2.4 --cores 2 -o engine.toml\n  \
     temponet generate --tasks 200 --utilization 6 --cores 8 --modes low=5@0s,burst=11@5s,high=9@10s -o switch.toml\n  \
     temponet generate --tasks 20 --utilization 2.4 --cores 2 --variety sporadic,told,values -o varied.toml\n  \
+    temponet generate --tasks 20 --utilization 1.6 --cores 2 --graphs 5,0.3 -o graphs.toml\n  \
     temponet generate --tasks 600 --utilization 10 --cores 8 --burst 10,10ms,20ms,10s,1.2 -o stress.toml")]
 pub struct Args {
     /// Number of tasks, 1 to 100000; waters2015 takes about this many (10 per core by default), and unc:… chooses its own
@@ -47,6 +48,9 @@ pub struct Args {
     /// told, overruns, values, criticality, firm, costs, keep_late, modes, lists (one core, a .csv file). The utilization is then the mean one
     #[arg(long, value_name = "LIST", value_parser = variety)]
     variety: Option<Box<Variety>>,
+    /// Join the tasks to random graphs with an end-to-end deadline: TASKS,PROBABILITY of a graph's size and of its edges, such as 5,0.3
+    #[arg(long, value_name = "SHAPE", value_parser = graphs)]
+    graphs: Option<Graphs>,
     /// File to write; its extension (.toml, .json or .csv) determines the format
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -80,6 +84,15 @@ fn variety(text: &str) -> Result<Box<Variety>, String> {
     drawing::variety(text).map(Box::new)
 }
 
+fn graphs(text: &str) -> Result<Graphs, String> {
+    let shape = || "must be TASKS,PROBABILITY, such as 5,0.3".to_string();
+    let (size, edges) = text.split_once(',').ok_or_else(shape)?;
+    let parsed = (size.trim().parse().ok(), edges.trim().parse().ok());
+    let (Some(size), Some(edges)) = parsed else { return Err(shape()) };
+    let graphs = Graphs { size, edges, deadline: 1.0 };
+    graphs.problem().map_or(Ok(graphs), |problem| Err(problem.into()))
+}
+
 fn burst(text: &str) -> Result<BurstSpec, String> {
     let parts: Vec<&str> = text.split(',').collect();
     let [jobs, deadline, every, until, utilization] = parts[..] else {
@@ -108,7 +121,10 @@ pub fn run(args: Args) -> Result<()> {
         ..args.shape.spec(args.tasks.map(|tasks| tasks as usize), usize::from(args.cores), args.utilization)?
     };
     let _progress = Progress::busy("drawing tasks");
-    let set = draw(&spec, args.variety.as_deref(), args.seed)?;
+    let mut set = draw(&spec, args.variety.as_deref(), args.seed)?;
+    if let Some(graphs) = args.graphs {
+        graphs.join(&mut set, args.seed);
+    }
     file.write(temponet_formats::write(&set, format)?)?;
     written(&args.output, args.json)
 }

@@ -6,6 +6,7 @@
 mod analyze;
 mod arena;
 mod bench;
+mod chains;
 mod compare;
 mod convert;
 mod exec;

@@ -13,6 +13,7 @@ use temponet_sim::{ChromeTrace, JobsCsv, Recorder, simulate};
 use temponet_task::Time;
 use temponet_task::wording::counted;
 
+use crate::chains;
 use crate::output::{self, NewFile};
 use crate::paths::{Kind, Output};
 use crate::setup::{ModelArgs, SetupArgs, heading, positive_time};
@@ -149,6 +150,9 @@ fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
     if let Some(pitmd) = metrics.pitmd() {
         line("critical ones met", percent(pitmd));
     }
+    if metrics.unreleased > 0 {
+        line("never released", table::count(metrics.unreleased));
+    }
     line("value", format!("{} of {}", amount(metrics.value), amount(metrics.value_possible)));
     line("response (completed)", optional(metrics.art_completed()));
     line("response (all)", optional(metrics.art_all()));
@@ -191,5 +195,5 @@ fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
     if plan.set.tasks.len() > MOST_ROWS {
         out += &format!("… and {}, all in --json\n", counted(plan.set.tasks.len() - MOST_ROWS, "more task"));
     }
-    out
+    out + &chains::table(&plan.set, [row].into_iter(), false)
 }

@@ -1,9 +1,10 @@
 //! Nodes to a task set: the keys, their meaning, and what is refused.
 //!
 //! This file reads the set as a whole. `task.rs` reads tasks and bursts, `execution.rs` the execution times of a task,
-//! `preemption.rs` where its jobs can be preempted.
+//! `preemption.rs` where its jobs can be preempted, `precedence.rs` what it says about other tasks, and chains.
 
 mod execution;
+mod precedence;
 mod preemption;
 mod task;
 
@@ -35,12 +36,14 @@ const FILE_KEYS: &[&str] = &[
     "cores",
     "on_miss",
     "preemption",
+    "communication",
     "goal",
     "costs",
     "speeds",
     "server",
     "task",
     "burst",
+    "chain",
     "mode",
 ];
 /// Keys of `[[server]]`.
@@ -80,6 +83,7 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
     if let Some(node) = fields.take("speeds") {
         set.speeds = speeds(node)?;
     }
+    let communication = fields.take("communication").map_or(Ok(Default::default()), precedence::communication)?;
     let mut names = Names::default();
     for node in list(&mut fields, "server")? {
         set.servers.push(server(node, time_unit, &mut names)?);
@@ -92,6 +96,7 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
         warnings: Vec::new(),
         names,
         files: Vec::new(),
+        links: Vec::new(),
     };
     reader.names.0.clear();
     for node in list(&mut fields, "task")? {
@@ -100,7 +105,9 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
     for node in list(&mut fields, "burst")? {
         set.tasks.push(reader.burst(node)?);
     }
-    let (warnings, files) = (reader.warnings, reader.files);
+    let (mut warnings, files, links) = (reader.warnings, reader.files, reader.links);
+    let chains = list(&mut fields, "chain")?;
+    warnings.extend(precedence::connect(&mut set, &links, chains, communication)?);
     for node in list(&mut fields, "mode")? {
         set.modes.push(mode(node, &set)?);
     }
@@ -227,6 +234,7 @@ fn mode(node: &Node, set: &TaskSet) -> Result<Mode, Problem> {
                 let unknown = || Problem::at(item.line, format!("there is no task {wanted:?}{}", hint()));
                 indices.push(index.ok_or_else(unknown)?);
             }
+            precedence::whole_graphs(set, &indices, node.line)?;
             Some(indices)
         }
     };

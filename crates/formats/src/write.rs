@@ -6,7 +6,9 @@
 //! `serde_json` puts either every value or the whole file on one line, and `toml` turns inner tables into sections.
 //! Quoting and escaping of texts is left to those crates.
 
-use temponet_task::{Arrival, Costs, ExecutionModel, Gap, ListedJob, OnMiss, Preemption, Speed, Task, TaskSet, Time};
+use temponet_task::{
+    Arrival, Communication, Costs, ExecutionModel, Gap, ListedJob, OnMiss, Preemption, Speed, Task, TaskSet, Time,
+};
 
 use crate::Format;
 
@@ -115,10 +117,20 @@ fn tables(set: &TaskSet) -> Vec<(&'static str, Vec<Entries>)> {
         }
         entries
     });
+    let chains = set.chains.iter().map(|chain| {
+        let tasks = chain.tasks.iter().map(|index| text(&set.tasks[*index].name)).collect();
+        let mut entries = vec![("name", text(&chain.name)), ("tasks", Out::List(tasks))];
+        entries.extend(chain.deadline.map(|deadline| ("deadline", time(deadline))));
+        if chain.communication != Communication::default() {
+            entries.push(("communication", text(chain.communication.name())));
+        }
+        entries
+    });
     let lists = [
         ("server", servers.collect::<Vec<_>>()),
         ("task", tasks.collect()),
         ("burst", bursts.collect()),
+        ("chain", chains.collect()),
         ("mode", modes.collect()),
     ];
     lists.into_iter().filter(|(_, tables)| !tables.is_empty()).collect()
@@ -128,7 +140,16 @@ fn tables(set: &TaskSet) -> Vec<(&'static str, Vec<Entries>)> {
 fn task_entries(task: &Task, set: &TaskSet) -> Entries {
     let period = task.period().unwrap_or_default();
     let mut entries: Entries = vec![("name", text(&task.name))];
-    if let Arrival::Sporadic { gap, .. } = task.arrival {
+    let named = |tasks: &[usize]| Out::List(tasks.iter().map(|index| text(&set.tasks[*index].name)).collect());
+    let follows = !task.after.is_empty();
+    if follows {
+        entries.push(("after", named(&task.after)));
+    }
+    if !task.reads.is_empty() {
+        entries.push(("reads", named(&task.reads)));
+    }
+    if let (Arrival::Sporadic { gap, .. }, false) = (&task.arrival, follows) {
+        let gap = *gap;
         entries.push(("kind", text("sporadic")));
         entries.push((
             "gap",
@@ -138,13 +159,15 @@ fn task_entries(task: &Task, set: &TaskSet) -> Entries {
             }),
         ));
     }
-    entries.push(("period", time(period)));
+    if !follows {
+        entries.push(("period", time(period)));
+    }
     entries.push(("wcet", time(task.wcet)));
-    if task.deadline != period {
+    if follows || task.deadline != period {
         entries.push(("deadline", time(task.deadline)));
     }
     for (key, value) in [("offset", task.offset), ("jitter", task.jitter)] {
-        if value > Time::ZERO {
+        if value > Time::ZERO && !follows {
             entries.push((key, time(value)));
         }
     }
@@ -360,6 +383,11 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
                 (_, Out::Number(number)) => number.to_string(),
                 (_, Out::Integer(number)) => number.to_string(),
                 (_, Out::Bool(value)) => value.to_string(),
+                ("after" | "reads", Out::List(names)) => names_cell(names).ok_or_else(|| NotRepresentable {
+                    what: format!("{key} = a name with a semicolon or an outer space"),
+                    format: "CSV",
+                    hint: HINT,
+                })?,
                 ("mk", Out::List(items)) => items.iter().map(toml_value).collect::<Vec<_>>().join("/"),
                 _ => return refuse(&format!("{key} with parameters")),
             };
@@ -371,12 +399,22 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
     Ok(csv_text(&table))
 }
 
+/// Returns names as a CSV cell; `None` if they would not be read back.
+fn names_cell(names: &[Out]) -> Option<String> {
+    let name = |name: &Out| match name {
+        Out::Text(text) if !text.contains(';') && text.trim() == text => Some(text.clone()),
+        _ => None,
+    };
+    Some(names.iter().map(name).collect::<Option<Vec<_>>>()?.join("; "))
+}
+
 /// Writes listed jobs as CSV, in the order of their releases.
 fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
     no_head(set, "")?;
     let without_column = set.tasks.iter().find_map(|task| match task {
         Task { priority: Some(_), name, .. } => Some(("priority", name)),
         Task { guarantee: true, name, .. } => Some(("guarantee", name)),
+        Task { name, .. } if !task.reads.is_empty() || !set.chains.is_empty() => Some(("chains", name)),
         _ => None,
     });
     if let Some((key, name)) = without_column {

@@ -3,11 +3,13 @@
 //! The search itself is in `temponet-oracle`. This module decides which questions to ask it, bounds its memory, and
 //! adds up the answers over runs.
 
+use std::collections::HashMap;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use temponet_oracle::{Optimum, OracleJob, Piece, STEPS_PER_SECOND, optimum, optimum_without_preemption};
 use temponet_sim::{Release, Workload};
-use temponet_task::{Preemption, TaskSet, Time};
+use temponet_task::{OnMiss, Precedence, Preemption, TaskSet, Time};
 
 /// Bounds on the greatest possible figure; the optimum is known exactly if they are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -86,7 +88,13 @@ impl Clairvoyant {
 /// Finds the optimum of jobs of a set. Where its tasks limit preemption, the schedule behind the lower bound never
 /// interrupts a job, and it is returned, too. The upper bound is that of schedules without any preemption if no task allows
 /// it, else of schedules with preemption at any time.
+///
+/// Where tasks come after each other, the jobs must be those of [`counted`]. Only the upper bound holds then, and no schedule is known.
 pub fn optimum_of(set: &TaskSet, jobs: &[OracleJob], steps: u64) -> (Optimum, Option<Vec<Piece>>) {
+    if set.has_precedence() {
+        let upper = optimum(jobs, set.cores, steps).upper;
+        return (Optimum { upper, lower: 0.0, chosen: vec![false; jobs.len()] }, None);
+    }
     if !set.tasks.iter().any(|task| task.preemption.is_limited()) {
         return (optimum(jobs, set.cores, steps), None);
     }
@@ -97,6 +105,41 @@ pub fn optimum_of(set: &TaskSet, jobs: &[OracleJob], steps: u64) -> (Optimum, Op
     let found = optimum_without_preemption(jobs, set.cores, steps / 2);
     let upper = optimum(jobs, set.cores, steps / 2).upper.max(found.optimum.lower);
     (Optimum { upper, ..found.optimum }, Some(found.pieces))
+}
+
+/// Returns the jobs of a run that count, for the optimum: a job that follows others is released when the longest path of true execution times before it could
+/// be done. No schedule releases it earlier, so the optimum of these jobs as independent ones is an upper bound. The other demands of precedence are left out.
+///
+/// A job that no schedule can complete in time gets a window that is too short, so that jobs keep their places.
+pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<Release> {
+    let mut releases = Workload::counted(set, seed, horizon);
+    let Ok(Some(graph)) = Precedence::of(&set.tasks) else { return releases };
+    let place: HashMap<(usize, u64), usize> =
+        releases.iter().enumerate().map(|(at, release)| ((release.task as usize, release.number), at)).collect();
+    let mut rank = vec![0; set.tasks.len()];
+    graph.order().iter().enumerate().for_each(|(at, task)| rank[*task] = at);
+    let mut order: Vec<usize> = (0..releases.len()).collect();
+    order.sort_by_key(|at| rank[releases[*at].task as usize]);
+    // A late job is removed at its deadline, and those that follow it are never released.
+    let removes = set.on_miss == OnMiss::Abort && !set.tasks.iter().any(|task| task.preemption.is_limited());
+    let mut is_lost = vec![false; releases.len()];
+    for at in order {
+        let Release { task, number, .. } = releases[at];
+        for before in &set.tasks[task as usize].after {
+            // A predecessor that does not count may still complete in time.
+            let Some(before) = place.get(&(*before, number)).copied() else { continue };
+            releases[at].time = releases[at].time.max(releases[before].time + releases[before].execution);
+            is_lost[at] |= removes && is_lost[before];
+        }
+        is_lost[at] |= releases[at].time + releases[at].execution > releases[at].deadline;
+    }
+    for (release, is_lost) in releases.iter_mut().zip(is_lost) {
+        if is_lost {
+            release.time = Time(release.deadline.0.saturating_sub(1));
+            release.execution = release.execution.max(Time(2));
+        }
+    }
+    releases
 }
 
 /// Converts the jobs of a run for the oracle, with the given weights; jobs of weight zero are left out.
@@ -144,7 +187,7 @@ pub fn equal_optimum(set: &TaskSet, seed: u64, horizon: Time, steps: u64) -> Opt
 
 /// Returns the jobs of a run that count, each with weight one.
 pub fn equal_jobs(set: &TaskSet, seed: u64, horizon: Time) -> Vec<OracleJob> {
-    jobs(&Workload::counted(set, seed, horizon), |_| 1.0)
+    jobs(&counted(set, seed, horizon), |_| 1.0)
 }
 
 /// Returns the optimum of the runs with seeds `seed`, `seed + 1`, and so on. The effort for all of them is about
@@ -168,7 +211,7 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
     // Without randomness all runs are the same.
     let (different, times) = if set.is_random() { (runs, 1.0) } else { (1, runs as f64) };
     let one = |run: u64| {
-        let releases = Workload::counted(set, seed.wrapping_add(run), horizon);
+        let releases = counted(set, seed.wrapping_add(run), horizon);
         let solve = |jobs: Vec<OracleJob>| optimum_of(set, &jobs, steps).0;
         let mut total = Clairvoyant { released: releases.len() as u64, ..Clairvoyant::default() };
         let (most, pieces) = optimum_of(set, &jobs(&releases, |_| 1.0), steps);

@@ -2,7 +2,10 @@
 //! deadlines were missed and why.
 //!
 //! Sets of up to [`MOST_TASK_ROWS`] tasks get a row per task, with marks of releases and deadlines; larger sets get a
-//! row per core.
+//! row per core. With rows per task, an arrow leads from the end of a job to the start of each job that comes after it, and
+//! a dashed one from a value to the job that reads it, unless they are many.
+
+mod arrows;
 
 use temponet_sim::{End, JobRecord, Recorder};
 use temponet_task::{TaskSet, Time};
@@ -64,6 +67,9 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
         let words = format!("{} #{number} on core {core}: {start} to {end}", task.name);
         out.add(rect(left, top, (right - left).max(0.4), BAR).class(&class).title(&words));
     }
+    if by_task {
+        arrows::draw(&mut out, set, recording, until, |task, time| (x(time), y(task) + ROW / 2.0));
+    }
     for job in recording.jobs.iter().filter(|job| job.release < until) {
         if by_task {
             window_marks(&mut out, job, y(job.task as usize), until, x);
@@ -109,6 +115,7 @@ pub fn reason(job: &JobRecord) -> String {
             let late = Time(job.left.0 - job.deadline.0);
             format!("aborted {late} after its deadline, when it could be preempted, with {} done", job.executed)
         }
+        End::Unreleased => End::Unreleased.name().into(),
         end => format!("{} with {} done", end.name(), job.executed),
     }
 }
@@ -143,6 +150,9 @@ fn legend(out: &mut Svg, set: &TaskSet, by_task: bool, y: f64) {
     if by_task {
         entry(path(6.0, 6.0, "V-6m-3 5l3 -5l3 5").class("arrow"), "release");
         entry(path(6.0, -6.0, "V6m-3 -5l3 5l3 -5").class("arrow"), "deadline");
+    }
+    if by_task && set.has_precedence() {
+        entry(path(0.0, 0.0, "h12m-5 -3l5 3l-5 3").class("bound").set("fill", "none"), "comes after");
     }
     entry(path(6.0, 0.0, CROSS).class("cross"), "missed deadline");
     if set.tasks.iter().any(|task| task.criticality > 0) {

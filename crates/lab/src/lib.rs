@@ -16,6 +16,7 @@
 
 pub mod analysis;
 pub mod arena;
+pub mod chain_table;
 pub mod clairvoyant;
 pub mod comparison;
 pub mod drawing;

@@ -130,6 +130,12 @@ impl Trial<'_> {
                 task.name
             )));
         }
+        if let Some(task) = self.set.tasks.iter().find(|task| !task.after.is_empty()) {
+            return Err(RuntimeError::Setup(format!(
+                "task {:?} comes after others, and threads are released by dates only: simulate the set, or leave after out",
+                task.name
+            )));
+        }
         for task in &self.set.tasks {
             let (name, preemption) = (&task.name, task.preemption);
             if matches!(preemption, Preemption::Every(_)) {

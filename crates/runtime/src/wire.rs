@@ -9,7 +9,7 @@ use crate::report::{Counts, JobOutcome, Latencies, Report, metrics};
 use crate::trial::TrialReport;
 
 /// Ends of a job, by number.
-const ENDS: [End; 4] = [End::Completed, End::Aborted, End::Abandoned, End::Unfinished];
+const ENDS: [End; 5] = [End::Completed, End::Aborted, End::Abandoned, End::Unfinished, End::Unreleased];
 
 /// A trial in plain numbers. Times are in nanoseconds.
 #[derive(Debug, Serialize, Deserialize)]

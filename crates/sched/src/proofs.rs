@@ -12,12 +12,13 @@ use std::cell::OnceCell;
 
 use temponet_analysis::packing::{Admits, Fit, fills_cores, hyperbolic_bound, pack};
 use temponet_analysis::{
-    Order, Outcome, PriorityRule, WorstCase, bak, bcl, fluid, gfb, is_in_quanta, meets_virtual_deadlines, pfair, qpa,
-    response_times, rta,
+    Order, Outcome, PriorityRule, WorstCase, bak, bcl, dependent_response_times, due_date_edf, fluid, gfb,
+    is_in_quanta, meets_virtual_deadlines, pfair, qpa, response_times, rta,
 };
 use temponet_task::{ExecutionModel, Speed, System, Task, TaskSet, Time};
 
 use crate::catalog::{ALL, Entry, Options};
+use crate::schedulers::{edf_chain, egs};
 use crate::shared::quantum::quantum;
 
 /// A scheduler that is proved to meet every deadline.
@@ -31,9 +32,27 @@ pub struct Proof {
 
 /// Returns every scheduler that is proved to meet all deadlines, in the catalog's order. Returns none if the set cannot be analyzed.
 pub fn proofs(set: &TaskSet) -> Vec<Proof> {
+    if set.has_precedence() {
+        return dependent_proofs(set);
+    }
     let Some(facts) = Facts::of(set) else { return Vec::new() };
     let proof = |entry: &'static Entry| Some(Proof { scheduler: entry.name, by: entry.proof(&facts)? });
     ALL.iter().filter_map(proof).collect()
+}
+
+/// Proofs where tasks follow each other: fixed priorities and EDF by due dates, on one core.
+fn dependent_proofs(set: &TaskSet) -> Vec<Proof> {
+    let fixed = |rule| dependent_response_times(set, rule).is_ok_and(|found| found.outcome == Outcome::Schedulable);
+    let by_due_dates = |leads: &[Time]| due_date_edf(set, leads) == Ok(Outcome::Schedulable);
+    let by = |entry: &Entry| match entry.name {
+        "fp" if fixed(PriorityRule::Given) => Some("response times with jitter of predecessors"),
+        "rm" if fixed(PriorityRule::RateMonotonic) => Some("response times with jitter of predecessors"),
+        "dm" if fixed(PriorityRule::DeadlineMonotonic) => Some("response times with jitter of predecessors"),
+        "edf-chain" if by_due_dates(&edf_chain::leads(&set.system())) => Some("QPA with due dates"),
+        "egs" if by_due_dates(&egs::leads(&set.system())) => Some("QPA with due dates"),
+        _ => None,
+    };
+    ALL.iter().filter_map(|entry| Some(Proof { scheduler: entry.name, by: by(entry)?.into() })).collect()
 }
 
 /// The proof function of a scheduler without a proof.

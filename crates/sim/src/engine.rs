@@ -7,7 +7,8 @@
 //! - running jobs without remaining work complete (`complete_jobs`);
 //! - jobs that reach a preemption point no longer hold their core (`reach_points` in `held.rs`);
 //! - unfinished jobs that reach their deadline are aborted or stay, by the set's rule (`pass_deadlines`);
-//! - new jobs are released (`release`), except at the horizon, where the run ends;
+//! - new jobs are released (`release`), except at the horizon, where the run ends: those that arrive, then those whose
+//!   predecessors have completed (`waiting.rs`);
 //! - if any of this happened, or the scheduler asked for a decision at this time, it decides once (`apply`).
 //!
 //! A completion exactly at the deadline therefore meets the deadline, and a job that is released when another one
@@ -33,7 +34,8 @@
 //!                              9
 //! ```
 //!
-//! A *pending* job is still in the [`Workload`]. A *ready* job is in `active`, without a core. A *running* job is in
+//! A *pending* job is still in the [`Workload`], or waits for its predecessors. One that loses a predecessor is counted at
+//! once, as [`End::Unreleased`]. A *ready* job is in `active`, without a core. A *running* job is in
 //! `active` and on a core. The other states are those of a job that has left, named by [`End`].
 //!
 //! 1. `advance` takes the job from the workload at its release time and calls `release`.
@@ -55,6 +57,7 @@ mod decision;
 mod error;
 mod held;
 mod resumed;
+mod waiting;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -62,11 +65,13 @@ use std::sync::Arc;
 use temponet_task::cancel;
 use temponet_task::{Assignment, Costs, Event, Job, JobId, Scheduler, Speed, System, SystemView, TaskSet, Time};
 
+use crate::chains::ChainMeter;
 use crate::deadline_queue::DeadlineQueue;
 use crate::metrics::{Count, End, Metrics};
 use crate::trace::{Observer, Unobserved};
 use crate::workload::{Release, Workload};
 pub use error::SimError;
+pub(crate) use waiting::Waiting;
 
 /// Largest number of jobs that may be ready at once. They take a few hundred megabytes.
 pub const MOST_READY: usize = 1 << 20;
@@ -81,6 +86,12 @@ pub fn simulate(
     scheduler: &mut dyn Scheduler,
     mut observer: &mut dyn Observer,
 ) -> Result<Metrics, SimError> {
+    if !set.chains.is_empty() {
+        let mut observers = (ChainMeter::new(set, horizon), observer);
+        let mut metrics = run(set, seed, horizon, scheduler, &mut observers)?;
+        metrics.chains = observers.0.finish();
+        return Ok(metrics);
+    }
     match observer.ignores_everything() {
         true => run(set, seed, horizon, scheduler, &mut Unobserved),
         false => run(set, seed, horizon, scheduler, &mut observer),
@@ -146,6 +157,8 @@ pub struct Engine<S> {
     points: Vec<Time>,
     /// Earliest preemption point on any core.
     next_point: Time,
+    /// Jobs that wait for others; `None` if no task follows another.
+    waiting: Option<Box<Waiting>>,
     /// Whether every core runs at full speed.
     all_full: bool,
     events: Vec<Event>,
@@ -240,6 +253,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             is_limited: set.tasks.iter().any(|task| task.preemption.is_limited()),
             points: vec![Time::NEVER; set.cores],
             next_point: Time::NEVER,
+            waiting: Waiting::of(&set.tasks),
             all_full: true,
             events: Vec::new(),
             metrics: Metrics::new(&set.tasks),
@@ -313,6 +327,9 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
         self.leaving.push(id);
         self.count(id, end, observer);
+        if self.waiting.is_some() {
+            self.tell_followers(id, end, observer);
+        }
     }
 
     /// Adds a job that leaves to the metrics if its deadline is within the horizon, and tells the observer.
@@ -382,6 +399,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             self.count(id, End::Unfinished, observer);
         }
         self.count_unreleased(observer);
+        self.count_waiting(observer);
         let capacity = u128::from(self.now.0) * self.cores.len() as u128;
         self.metrics.idle_ns = capacity - self.busy_full - self.busy_slow;
         self.metrics.energy = self.busy_full as f64 * 1e-9 + self.energy_slow;

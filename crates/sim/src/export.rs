@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use temponet_task::{Job, Speed, TaskSet, Time};
+use temponet_task::{Job, Precedence, Speed, TaskSet, Time};
 
 use crate::holders::Holders;
 use crate::metrics::End;
@@ -45,6 +45,8 @@ impl<'a, W: Write> JobsCsv<'a, W> {
         let met = completion.is_some_and(|completion| completion <= job.deadline);
         let (why, instead) = match met {
             true => ("", String::new()),
+            // A job that was never released competed for no core.
+            false if end == End::Unreleased => (why_missed(job, first_start, end, now), String::new()),
             false => (why_missed(job, first_start, end, now), self.instead_of(job, now)),
         };
         let Job { number, release, deadline, executed, criticality, .. } = job;
@@ -65,6 +67,7 @@ impl<'a, W: Write> JobsCsv<'a, W> {
 fn why_missed(job: &Job, first_start: Option<Time>, end: End, now: Time) -> &'static str {
     match first_start {
         _ if end == End::Abandoned => "given up by the scheduler",
+        _ if end == End::Unreleased => "never released",
         None if job.release >= job.deadline || job.release > now => "released too late",
         _ if job.release + job.wcet > job.deadline => "late by wcet at its release",
         None => "never started",
@@ -91,17 +94,22 @@ impl<W: Write> Observer for JobsCsv<'_, W> {
         if job.deadline <= self.horizon && self.failed.is_none() {
             self.failed = self.row(job, first_start, end, now).err();
         }
-        self.holders.left(job);
+        if end != End::Unreleased {
+            self.holders.left(job);
+        }
     }
 }
 
 /// Observer that writes the Chrome trace-event format (JSON): cores are threads, slices are complete events, and missed
-/// deadlines are instant events. Events are written when they end; viewers sort them.
+/// deadlines are instant events. Flows lead from a job to those that come after it. Events are written when they end;
+/// viewers sort them.
 pub struct ChromeTrace<'a, W: Write> {
     set: &'a TaskSet,
     horizon: Time,
     out: W,
     failed: Option<io::Error>,
+    /// Tasks that come after each other; `None` if none does.
+    graph: Option<Precedence>,
 }
 
 impl<'a, W: Write> ChromeTrace<'a, W> {
@@ -110,7 +118,8 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
         let process =
             |number: u32, name: &str| json!({"ph": "M", "pid": number, "name": "process_name", "args": {"name": name}});
         write!(out, "{{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n{}", process(1, "cores"))?;
-        let mut trace = ChromeTrace { set, horizon, out, failed: None };
+        let graph = Precedence::of(&set.tasks).ok().flatten();
+        let mut trace = ChromeTrace { set, horizon, out, failed: None, graph };
         for core in 0..set.cores {
             let args = json!({"name": format!("core {core}")});
             trace.write(&json!({"ph": "M", "pid": 1, "tid": core, "name": "thread_name", "args": args}));
@@ -133,6 +142,14 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
         }
         self.out.write_all(b"\n]}\n")?;
         self.out.flush().map(|()| self.out)
+    }
+
+    /// Writes one end of the flow from a job to the job with its number of a task that comes after it.
+    fn flow(&mut self, phase: &str, before: u32, after: u32, job: &Job, core: u32, time: f64) {
+        let id = format!("{before}-{after}-{}", job.number);
+        self.write(&json!({
+            "ph": phase, "bp": "e", "id": id, "pid": 1, "tid": core, "cat": "after", "name": "after", "ts": time,
+        }));
     }
 
     fn write(&mut self, event: &Value) {
@@ -158,7 +175,21 @@ impl<W: Write> Observer for ChromeTrace<'_, W> {
         }
     }
 
+    fn dispatched(&mut self, core: usize, job: &Job, now: Time) {
+        let is_first = self.graph.is_some() && job.executed == Time::ZERO;
+        for before in self.set.tasks[job.task as usize].after.iter().filter(|_| is_first) {
+            self.flow("f", *before as u32, job.task, job, core as u32, us(now));
+        }
+    }
+
     fn left(&mut self, job: &Job, _first_start: Option<Time>, end: End, now: Time) {
+        let graph = self.graph.as_ref().filter(|_| end == End::Completed);
+        let successors = graph.map_or_else(Vec::new, |graph| graph.successors(job.task as usize).to_vec());
+        for after in successors {
+            // The end of a slice is outside of it.
+            let time = us(Time(now.0.saturating_sub(1)));
+            self.flow("s", job.task, after as u32, job, job.last_core.unwrap_or(0), time);
+        }
         let met = end == End::Completed && now <= job.deadline;
         if !met && job.deadline <= self.horizon {
             let name = format!("{} missed", self.set.tasks[job.task as usize].name);

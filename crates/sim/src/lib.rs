@@ -4,6 +4,7 @@
 //!
 //! The same task set and the same seed always give the same run: nothing in this crate reads a clock.
 
+mod chains;
 mod deadline_queue;
 mod engine;
 mod execution;
@@ -21,6 +22,7 @@ mod trace;
 mod windows;
 mod workload;
 
+pub use chains::{ChainMeter, ChainMetrics};
 pub use engine::{Engine, MOST_READY, SimError, simulate};
 pub use export::{ChromeTrace, JobsCsv};
 pub use histogram::Histogram;

@@ -6,6 +6,7 @@
 
 use temponet_task::{Goal, Job, Measure, Task, Time};
 
+use crate::chains::ChainMetrics;
 use crate::histogram::Histogram;
 use crate::windows::{WindowCounter, Windows};
 
@@ -20,6 +21,8 @@ pub enum End {
     Abandoned,
     /// The run ended before the job did.
     Unfinished,
+    /// The job was never released, because a job that it follows did not complete.
+    Unreleased,
 }
 
 impl End {
@@ -30,6 +33,7 @@ impl End {
             End::Aborted => "aborted at its deadline",
             End::Abandoned => "given up by the scheduler",
             End::Unfinished => "unfinished at the horizon",
+            End::Unreleased => "never released: a predecessor did not complete",
         }
     }
 }
@@ -49,7 +53,7 @@ impl Count {
         if self.released == 0 { 1.0 } else { self.met as f64 / self.released as f64 }
     }
 
-    fn add(&mut self, other: Count) {
+    pub(crate) fn add(&mut self, other: Count) {
         self.released += other.released;
         self.met += other.met;
     }
@@ -89,6 +93,10 @@ pub struct Metrics {
     pub response_all_sum: u128,
     /// Lateness (end minus deadline) of all jobs, in nanoseconds; negative is early.
     pub lateness: Histogram,
+    /// Number of jobs that were never released, because a job that they follow did not complete. They count as missed.
+    pub unreleased: u64,
+    /// Metrics per chain, in the order of the set; empty without chains.
+    pub chains: Vec<ChainMetrics>,
     /// Number of preemptions: a running job lost its core and did not move to another one.
     pub preemptions: u64,
     /// Number of migrations: a job resumed on a core other than its last one.
@@ -139,11 +147,19 @@ impl Metrics {
         let share = |count: Count| (count.released > 0).then(|| count.compliance());
         match measure {
             Measure::Critical(level) => share(*self.by_criticality.get(usize::from(level))?),
+            Measure::Chains => share(self.chain_instances()),
             Measure::Mk => Some(self.windows()).filter(|windows| windows.all > 0).map(|windows| windows.kept()),
             Measure::Value => (self.value_possible > 0.0).then(|| self.value / self.value_possible),
             Measure::Met => share(self.jobs),
             Measure::WorstTask => self.worst_task().map(|(_, share)| share),
         }
+    }
+
+    /// Returns the instances of all chains with an end-to-end deadline.
+    pub fn chain_instances(&self) -> Count {
+        let mut instances = Count::default();
+        self.chains.iter().filter(|chain| chain.has_deadline).for_each(|chain| instances.add(chain.instances));
+        instances
     }
 
     /// Returns the (m,k) windows of all tasks together.
@@ -264,6 +280,11 @@ impl Metrics {
         self.response_completed.merge(&other.response_completed);
         self.response_all_sum += other.response_all_sum;
         self.lateness.merge(&other.lateness);
+        self.unreleased += other.unreleased;
+        if self.chains.len() < other.chains.len() {
+            self.chains.resize(other.chains.len(), ChainMetrics::default());
+        }
+        self.chains.iter_mut().zip(&other.chains).for_each(|(chain, more)| chain.merge(more));
         self.preemptions += other.preemptions;
         self.migrations += other.migrations;
         self.decisions += other.decisions;

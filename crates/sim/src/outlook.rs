@@ -13,15 +13,19 @@
 //! assumed to be like the last one. A task that has not released a job when it was due is assumed to be silent until it
 //! does. The list of a task that is a list of jobs is never read: its coming jobs are drawn from those seen lately, and so
 //! are execution times of its jobs.
+//!
+//! A job that follows others arrives with its sources and waits, as in the simulator. Which jobs wait is concluded from the
+//! ready ones; a predecessor that has left is assumed to have completed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rand::RngExt;
 use rand_pcg::Pcg32;
-use temponet_task::{Arrival, Event, Gap, Job, System, SystemView, Task, TaskSet, Time};
+use temponet_task::{Arrival, Event, Gap, Job, Precedence, System, SystemView, Task, TaskSet, Time};
 
 use crate::Engine;
+use crate::engine::Waiting;
 use crate::execution::Sampler;
 use crate::workload::{JobStream, Release, Workload, divided, draw_gap, random_stream};
 
@@ -32,6 +36,8 @@ pub struct Outlook {
     /// Tasks as their latest jobs show them, without lists of jobs.
     set: Arc<TaskSet>,
     tasks: Vec<TaskOutlook>,
+    /// Tasks that follow each other; `None` if none does.
+    graph: Option<Precedence>,
 }
 
 #[derive(Clone)]
@@ -77,6 +83,7 @@ impl Outlook {
         });
         Outlook {
             tasks: tasks.collect(),
+            graph: Precedence::of(&set.tasks).ok().flatten(),
             system: Arc::new(System { tasks: set.tasks.clone(), ..system.clone() }),
             set: Arc::new(set),
         }
@@ -126,7 +133,7 @@ impl Outlook {
             return;
         }
         let relative = job.deadline.saturating_sub(job.release);
-        let is_delayed = described.jitter > Time::ZERO;
+        let is_delayed = described.jitter > Time::ZERO || !described.after.is_empty();
         let task = &self.set.tasks[index];
         if job.wcet != task.wcet || (!is_delayed && relative != task.deadline) {
             let deadline = if is_delayed { task.deadline } else { relative };
@@ -154,20 +161,47 @@ impl Outlook {
                     known.draw_listed(index as u32, view.now, horizon, &mut stream.rng, &mut delayed);
                     None
                 }
+                _ if !task.after.is_empty() => None,
                 _ => self.next_arrival(index, view.now, &mut stream, &mut delayed),
             });
             streams.push(stream);
         }
+        let waiting = self.waiting(view, seed, &delayed, &mut streams);
         let workload = Workload::resumed(self.set.clone(), streams, next.into_iter(), delayed.into_iter(), horizon);
         let execution = |job: &Job| self.execution(job, seed);
-        Engine::resumed(self.system.clone(), self.set.clone(), view, workload, horizon, execution)
+        Engine::resumed(self.system.clone(), self.set.clone(), view, workload, waiting, horizon, execution)
+    }
+
+    /// Draws the jobs that wait for others, and lets the streams of their tasks go on with the arrivals of their sources.
+    fn waiting(
+        &self,
+        view: &SystemView<'_>,
+        seed: u64,
+        delayed: &[Release],
+        streams: &mut [JobStream],
+    ) -> Option<Box<Waiting>> {
+        let graph = self.graph.as_ref()?;
+        for index in (0..streams.len()).filter(|index| !self.set.tasks[*index].after.is_empty()) {
+            let next = graph.sources(index).iter().map(|source| streams[*source].next_number()).min();
+            streams[index].continue_with(next.unwrap_or(0));
+        }
+        let next: Vec<u64> = streams.iter().map(JobStream::next_number).collect();
+        Waiting::resumed(&self.set.tasks, view, delayed, &next, |index, number, arrival| {
+            let mut rng = self.random_stream_of(index, number, seed);
+            self.tasks[index].job(&self.set.tasks[index], index as u32, number, arrival, arrival, &mut rng)
+        })
+    }
+
+    /// Random numbers of a single job.
+    fn random_stream_of(&self, task: usize, number: u64, seed: u64) -> Pcg32 {
+        let number = number.wrapping_mul(self.tasks.len() as u64).wrapping_add(task as u64);
+        random_stream(seed.rotate_left(17), number)
     }
 
     /// Draws the execution time of a job that has not completed.
     fn execution(&self, job: &Job, seed: u64) -> Time {
         let known = &self.tasks[job.task as usize];
-        let number = job.number.wrapping_mul(self.tasks.len() as u64).wrapping_add(u64::from(job.task));
-        let mut rng = random_stream(seed.rotate_left(17), number);
+        let mut rng = self.random_stream_of(job.task as usize, job.number, seed);
         if let Arrival::Listed(_) = self.set.tasks[job.task as usize].arrival {
             return known.listed.execution(job, &mut rng);
         }

@@ -30,7 +30,7 @@ impl Observer for Unobserved {
 }
 
 /// Forwards to the observer behind the reference.
-impl Observer for &mut dyn Observer {
+impl<O: Observer + ?Sized> Observer for &mut O {
     fn released(&mut self, job: &Job) {
         (**self).released(job);
     }

@@ -15,10 +15,14 @@ use temponet_task::{Arrival, Gap, Task, TaskSet, Time};
 
 use crate::execution::Sampler;
 
+mod followers;
+
+use followers::Followers;
+
 /// A job at its release, including its true execution time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Release {
-    /// Release time.
+    /// Release time. For a job that follows others, this is its arrival; the schedule decides on its release.
     pub time: Time,
     /// Index of the job's task.
     pub task: u32,
@@ -51,10 +55,12 @@ pub struct Workload<S> {
     delayed: BinaryHeap<Reverse<Delayed>>,
     /// Number of modes that have begun.
     modes_begun: usize,
-    /// Whether the set has neither modes nor jitter, so that every arrival is a release.
+    /// Whether the set has neither modes, jitter nor precedence, so that every arrival is a release.
     is_plain: bool,
     /// Time of the next release.
     next_time: Time,
+    /// Tasks that arrive with others; `None` if every task arrives by itself.
+    followers: Option<Box<Followers>>,
     /// Arrivals at this time or later are not drawn ahead to find the next delayed release.
     horizon: Time,
 }
@@ -100,6 +106,11 @@ impl JobStream {
         JobStream { rng, sampler, next_number, left_in_burst: burst_size(task) }
     }
 
+    /// Returns the number of the next job.
+    pub fn next_number(&self) -> u64 {
+        self.next_number
+    }
+
     /// Gives the next job this number.
     pub fn continue_with(&mut self, next_number: u64) {
         self.next_number = next_number;
@@ -143,6 +154,9 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         let mut streams = Vec::with_capacity(set.tasks.len());
         for (index, task) in set.tasks.iter().enumerate() {
             streams.push(JobStream::new(task, seed, index as u64, 0));
+            if !task.after.is_empty() {
+                continue;
+            }
             let first = match &task.arrival {
                 Arrival::Listed(jobs) => jobs.first().map(|job| job.release),
                 Arrival::Burst { until, .. } => Some(task.offset).filter(|start| start < until),
@@ -153,8 +167,9 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
             }
         }
         let is_plain = is_plain(&set);
-        let (delayed, next_time) = (BinaryHeap::new(), Time::ZERO);
-        let mut workload = Workload { set, streams, arrivals, delayed, modes_begun: 0, is_plain, next_time, horizon };
+        let (delayed, next_time, followers) = (BinaryHeap::new(), Time::ZERO, Followers::of(&set.tasks));
+        let mut workload =
+            Workload { set, streams, arrivals, delayed, modes_begun: 0, is_plain, next_time, followers, horizon };
         workload.settle();
         workload
     }
@@ -172,8 +187,12 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         let arrivals: BinaryHeap<_> = next.collect();
         let delayed: BinaryHeap<_> = delayed.map(|release| Reverse(Delayed(release))).collect();
         let is_plain = delayed.is_empty() && is_plain(&set);
+        let (next_time, mut followers) = (Time::ZERO, Followers::of(&set.tasks));
+        if let Some(followers) = &mut followers {
+            followers.resume(streams.iter().map(|stream| stream.next_number));
+        }
         let mut workload =
-            Workload { set, streams, arrivals, delayed, modes_begun: 0, is_plain, next_time: Time::ZERO, horizon };
+            Workload { set, streams, arrivals, delayed, modes_begun: 0, is_plain, next_time, followers, horizon };
         workload.settle();
         workload
     }
@@ -216,7 +235,9 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
             (Some(arrival), delayed) if delayed.is_none_or(|delayed| arrival < delayed) => {
                 let (time, task) = arrival;
                 let number = self.take_arrival(time, task);
-                self.job(task, number, time, time)
+                let release = self.job(task, number, time, time);
+                self.arrive_followers(task, number, time);
+                release
             }
             _ => self.delayed.pop()?.0.0,
         };
@@ -258,7 +279,19 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
             let delay = Time(self.streams[task as usize].rng.random_range(0..=jitter.0));
             let release = self.job(task, number, time, time + delay);
             self.delayed.push(Reverse(Delayed(release)));
+            self.arrive_followers(task, number, time);
         }
+    }
+
+    /// Lets the jobs arrive whose sources have all arrived with this job.
+    fn arrive_followers(&mut self, task: u32, number: u64, time: Time) {
+        let Some(mut followers) = self.followers.take() else { return };
+        for follower in followers.source_arrived(task, number) {
+            self.streams[*follower as usize].next_number = number + 1;
+            let release = self.job(*follower, number, time, time);
+            self.delayed.push(Reverse(Delayed(release)));
+        }
+        self.followers = Some(followers);
     }
 
     /// Moves the next arrival of a task that the current mode silences to the end of the mode, on the task's own period
@@ -379,9 +412,9 @@ pub(crate) fn random_stream(seed: u64, index: u64) -> Pcg32 {
     Pcg32::seed_from_u64(seed.wrapping_mul(GOLDEN_RATIO).rotate_left(31).wrapping_add(index.wrapping_mul(GOLDEN_RATIO)))
 }
 
-/// Returns whether a set has neither modes nor jitter, so that every arrival is a release.
+/// Returns whether a set has neither modes, jitter nor precedence, so that every arrival is a release.
 fn is_plain(set: &TaskSet) -> bool {
-    set.modes.is_empty() && set.tasks.iter().all(|task| task.jitter == Time::ZERO)
+    set.modes.is_empty() && set.tasks.iter().all(|task| task.jitter == Time::ZERO && task.after.is_empty())
 }
 
 /// Number of jobs that arrive together.

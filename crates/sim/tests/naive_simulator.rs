@@ -1,6 +1,9 @@
 //! Contract: the event-driven engine with the real schedulers produces, job by job, the same schedule as a naive simulator
 //! that advances millisecond by millisecond and sorts all ready jobs by the textbook rule. Tested on random small sets
-//! with both miss rules, one to four cores, known and uncertain execution times, and with and without limits on preemption.
+//! with both miss rules, one to four cores, known and uncertain execution times, with and without limits on preemption, and
+//! with tasks that come after each other.
+
+use std::collections::HashMap;
 
 use proptest::prelude::*;
 use temponet_sim::{End, JobRecord, Recorder, Release, Workload, simulate};
@@ -247,6 +250,27 @@ fn clustered(size: usize, rate_monotonic: bool) -> NaiveRule<'static> {
     })
 }
 
+fn whole(time: Time) -> i64 {
+    (time.0 / 1_000_000) as i64
+}
+
+/// Tasks that come after a task.
+fn behind(tasks: &[Task], task: usize) -> impl Iterator<Item = usize> {
+    (0..tasks.len()).filter(move |other| tasks[*other].after.contains(&task))
+}
+
+/// Time from the arrival of a task's job to the date by which it has to complete.
+fn due(tasks: &[Task], task: usize) -> i64 {
+    let later = |other: usize| whole(tasks[other].offset) - whole(tasks[task].offset);
+    let by_next = behind(tasks, task).map(|next| due(tasks, next) - whole(tasks[next].wcet) + later(next));
+    by_next.chain([whole(tasks[task].deadline)]).min().unwrap()
+}
+
+/// Longest path of wcets from the start of a task.
+fn level(tasks: &[Task], task: usize) -> i64 {
+    whole(tasks[task].wcet) + behind(tasks, task).map(|next| level(tasks, next)).max().unwrap_or(0)
+}
+
 /// Returns the naive rule for a scheduler. For p-* and c-edf, jobs are placed by cluster in the real scheduler only, so
 /// the comparison leaves out preemptions and migrations.
 fn rule(name: &str) -> NaiveRule<'static> {
@@ -265,6 +289,10 @@ fn rule(name: &str) -> NaiveRule<'static> {
             let (m, share) = (state.cores as f64, job.wcet as f64 / period(state, job) as f64);
             if share > m / (2.0 * m - 1.0) { 0 } else { job.deadline }
         }),
+        "edf-chain" => by_key(|state, job| {
+            job.deadline - whole(state.tasks[job.task].deadline) + due(state.tasks, job.task).max(0)
+        }),
+        "hlfet" => by_key(|state, job| -level(state.tasks, job.task)),
         "mh-edf" => Box::new(moore_hodgson),
         "look-ahead:caution=1" => Box::new(look_ahead),
         "rr" => round_robin(),
@@ -309,6 +337,8 @@ fn naive(set: &TaskSet, seed: u64, mut rule: NaiveRule) -> NaiveRun {
     let mut workload = Workload::new(set, seed);
     let mut jobs: Vec<NaiveJob> = Vec::new();
     let mut run = NaiveRun { jobs: Vec::new(), preemptions: 0, migrations: 0 };
+    // Jobs that wait for others, and how the jobs that have left did so.
+    let (mut waiting, mut completed): (Vec<NaiveJob>, HashMap<(usize, u64), bool>) = (Vec::new(), HashMap::new());
     let leave = |job: &NaiveJob, now: i64, end: End| JobRecord {
         task: job.task as u32,
         number: job.number,
@@ -335,18 +365,21 @@ fn naive(set: &TaskSet, seed: u64, mut rule: NaiveRule) -> NaiveRun {
                 false => (aborts && !job.held).then_some(End::Aborted),
             };
             happened |= end.is_some() || job.deadline == now || (can_hold && is_point);
+            completed.extend(end.map(|end| ((job.task, job.number), end == End::Completed)));
             run.jobs.extend(end.map(|end| leave(job, now, end)));
             end.is_none()
         });
+        lose(set, &mut waiting, &mut completed, |job| run.jobs.push(leave(job, now, End::Unreleased)));
         if now == HORIZON_MS as i64 {
             break;
         }
         while workload.next_time() == ms(now as u64) {
             let Release { task, number, deadline, execution, wcet, .. } = workload.pop().unwrap();
-            let whole = |time: Time| (time.0 / 1_000_000) as i64;
             let (deadline, execution, wcet) = (whole(deadline), whole(execution), whole(wcet));
             let (task, start, core, last_core) = (task as usize, None, None, None);
-            jobs.push(NaiveJob {
+            let follows = !set.tasks[task].after.is_empty();
+            let arrived = if follows { &mut waiting } else { &mut jobs };
+            arrived.push(NaiveJob {
                 task,
                 number,
                 release: now,
@@ -360,8 +393,25 @@ fn naive(set: &TaskSet, seed: u64, mut rule: NaiveRule) -> NaiveRun {
                 held: false,
                 leaves: false,
             });
-            happened = true;
+            happened |= !follows;
         }
+        lose(set, &mut waiting, &mut completed, |job| run.jobs.push(leave(job, now, End::Unreleased)));
+        let is_ripe = |job: &NaiveJob| {
+            let before = &set.tasks[job.task].after;
+            before.iter().all(|before| completed.get(&(*before, job.number)) == Some(&true))
+        };
+        let (ripe, rest): (Vec<NaiveJob>, Vec<NaiveJob>) = waiting.into_iter().partition(is_ripe);
+        waiting = rest;
+        for mut job in ripe {
+            (job.release, happened) = (now, true);
+            if job.deadline <= now && set.on_miss == OnMiss::Abort {
+                run.jobs.push(leave(&job, now, End::Aborted));
+                completed.insert((job.task, job.number), false);
+            } else {
+                jobs.push(job);
+            }
+        }
+        lose(set, &mut waiting, &mut completed, |job| run.jobs.push(leave(job, now, End::Unreleased)));
         let state = NaiveState { now, jobs: &jobs, tasks: &set.tasks, cores: set.cores, happened };
         if let Some(chosen) = rule(&state) {
             place(&mut jobs, &chosen, set.cores, &mut run);
@@ -371,8 +421,27 @@ fn naive(set: &TaskSet, seed: u64, mut rule: NaiveRule) -> NaiveRun {
             job.done += 1;
         }
     }
-    run.jobs.extend(jobs.iter().map(|job| leave(job, HORIZON_MS as i64, End::Unfinished)));
+    let unfinished = jobs.iter().chain(&waiting);
+    run.jobs.extend(unfinished.map(|job| leave(job, HORIZON_MS as i64, End::Unfinished)));
     run
+}
+
+/// Takes the waiting jobs out that will never be released, one after another.
+fn lose(
+    set: &TaskSet,
+    waiting: &mut Vec<NaiveJob>,
+    completed: &mut HashMap<(usize, u64), bool>,
+    mut lost: impl FnMut(&NaiveJob),
+) {
+    let is_lost = |job: &NaiveJob, completed: &HashMap<(usize, u64), bool>| {
+        let before = &set.tasks[job.task].after;
+        before.iter().any(|before| completed.get(&(*before, job.number)) == Some(&false))
+    };
+    while let Some(at) = waiting.iter().position(|job| is_lost(job, completed)) {
+        let job = waiting.remove(at);
+        completed.insert((job.task, job.number), false);
+        lost(&job);
+    }
 }
 
 /// Puts the chosen jobs on cores: jobs that hold their cores stay, the best others that there is room for get one. Running
@@ -429,16 +498,39 @@ fn any_set() -> impl Strategy<Value = TaskSet> {
 
 /// A set some of whose tasks limit preemption.
 fn any_limited_set() -> impl Strategy<Value = TaskSet> {
-    (any_set(), prop::collection::vec(0u64..=5, 6)).prop_map(|(mut set, limits)| {
-        for (task, limit) in set.tasks.iter_mut().zip(limits) {
-            task.preemption = match limit {
-                0 => Preemption::Free,
-                1 | 2 => Preemption::None,
-                every => Preemption::Every(ms(every - 2)),
-            };
+    (any_set(), prop::collection::vec(0u64..=5, 6)).prop_map(|(set, limits)| limited(set, limits))
+}
+
+fn limited(mut set: TaskSet, limits: Vec<u64>) -> TaskSet {
+    for (task, limit) in set.tasks.iter_mut().zip(limits) {
+        task.preemption = match limit {
+            0 => Preemption::Free,
+            1 | 2 => Preemption::None,
+            every => Preemption::Every(ms(every - 2)),
+        };
+    }
+    set
+}
+
+/// A set whose tasks come after each other: tasks with even and with odd indices form graphs, each with one period.
+fn any_dependent_set() -> impl Strategy<Value = TaskSet> {
+    let edges = prop::collection::vec(prop::bool::weighted(0.4), 36);
+    (any_set(), edges, prop::collection::vec(prop::bool::weighted(0.7), 6)).prop_map(|(mut set, edges, joins)| {
+        let periods: Vec<Option<Time>> = set.tasks.iter().map(Task::period).collect();
+        for index in 0..set.tasks.len() {
+            let period = periods[index % 2].unwrap_or(ms(5)).max(ms(4));
+            set.tasks[index].arrival = Arrival::Periodic { period };
+            let before = (index % 2..index).step_by(2);
+            set.tasks[index].after = before.filter(|other| joins[index] && edges[6 * index + other]).collect();
         }
+        set.follow_sources().unwrap();
         set
     })
+}
+
+/// Returns whether a scheduler has a naive form for tasks that come after each other: it must not count on periodic releases.
+fn takes_precedence(name: &str) -> bool {
+    !matches!(name, "pd2" | "look-ahead:caution=1")
 }
 
 /// Returns whether a scheduler runs sets that limit preemption, and has a naive form for them.
@@ -479,6 +571,31 @@ proptest! {
         seed in 0u64..1000,
     ) {
         for name in NAMES.into_iter().filter(|name| takes_limits(name)) {
+            agrees(&set, seed, name)?;
+        }
+    }
+
+    #[test]
+    fn every_scheduler_agrees_with_its_naive_form_where_tasks_come_after_each_other(
+        set in any_dependent_set(),
+        seed in 0u64..1000,
+    ) {
+        prop_assert_eq!(set.system().validate(), Ok(()));
+        let for_graphs = ["edf-chain", "hlfet"].into_iter().filter(|_| set.has_precedence());
+        for name in NAMES.into_iter().filter(|name| takes_precedence(name)).chain(for_graphs) {
+            agrees(&set, seed, name)?;
+        }
+    }
+
+    #[test]
+    fn limits_on_preemption_and_precedence_go_together(
+        set in any_dependent_set(),
+        limits in prop::collection::vec(0u64..=5, 6),
+        seed in 0u64..1000,
+    ) {
+        let set = limited(set, limits);
+        let for_graphs = ["edf-chain", "hlfet"].into_iter().filter(|_| set.has_precedence());
+        for name in ["edf", "dm", "fcfs", "mh-edf"].into_iter().chain(for_graphs) {
             agrees(&set, seed, name)?;
         }
     }

@@ -13,6 +13,8 @@ use crate::{Arrival, Task, TaskSet};
 pub enum Aim {
     /// Critical jobs that meet their deadline, the highest criticality level first.
     Critical,
+    /// Instances of chains that meet their end-to-end deadline.
+    Chains,
     /// (m,k)-firm constraints that hold.
     Mk,
     /// Total value of the jobs that meet their deadline.
@@ -25,12 +27,13 @@ pub enum Aim {
 
 impl Aim {
     /// Every aim.
-    pub const ALL: [Aim; 5] = [Aim::Critical, Aim::Mk, Aim::Value, Aim::Met, Aim::WorstTask];
+    pub const ALL: [Aim; 6] = [Aim::Critical, Aim::Chains, Aim::Mk, Aim::Value, Aim::Met, Aim::WorstTask];
 
     /// Name of the aim in files, flags and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Aim::Critical => "critical",
+            Aim::Chains => "chains",
             Aim::Mk => "mk",
             Aim::Value => "value",
             Aim::Met => "met",
@@ -49,6 +52,8 @@ impl Aim {
 pub enum Measure {
     /// Share of the jobs of this criticality level that meet their deadline.
     Critical(u8),
+    /// Share of the instances of chains that meet their end-to-end deadline.
+    Chains,
     /// Share of the windows of k consecutive jobs in which at least m jobs meet their deadline.
     Mk,
     /// Value of the jobs that meet their deadline, as a share of the value of all jobs.
@@ -86,6 +91,7 @@ impl Goal {
         for aim in aims {
             let more: Vec<Measure> = match aim {
                 Aim::Critical => levels.iter().map(|level| Measure::Critical(*level)).collect(),
+                Aim::Chains => vec![Measure::Chains],
                 Aim::Mk => vec![Measure::Mk],
                 Aim::Value => vec![Measure::Value],
                 Aim::Met => vec![Measure::Met],
@@ -109,6 +115,7 @@ impl Goal {
         let mut aims = first.to_vec();
         aims.extend(sets.clone().flat_map(|set| set.aims.iter().copied()));
         aims.push(Aim::Critical);
+        aims.extend(sets.clone().any(TaskSet::has_chain_deadlines).then_some(Aim::Chains));
         let is_firm = |set: &TaskSet| set.tasks.iter().any(|task| task.mk.is_some());
         aims.extend(sets.clone().any(is_firm).then_some(Aim::Mk));
         aims.extend(sets.clone().any(TaskSet::has_values).then_some(Aim::Value));
@@ -137,6 +144,7 @@ impl Goal {
         match measure {
             Measure::Critical(level) if self.has_levels => format!("critical {level}"),
             Measure::Critical(_) => "critical met".into(),
+            Measure::Chains => "chains met".into(),
             Measure::Mk => "(m,k) kept".into(),
             Measure::Value => "value".into(),
             Measure::Met => "met".into(),
@@ -149,6 +157,7 @@ impl Goal {
         match measure {
             Measure::Critical(level) if self.has_levels => format!("criticality {level}"),
             Measure::Critical(_) => "the critical jobs".into(),
+            Measure::Chains => "the chains' instances".into(),
             Measure::Mk => "the (m,k) windows".into(),
             Measure::Value => "the value".into(),
             Measure::Met => "the jobs".into(),
@@ -249,6 +258,7 @@ impl fmt::Display for Goal {
                     text
                 }
                 Measure::Critical(_) => "critical jobs".into(),
+                Measure::Chains => "chains in time".into(),
                 Measure::Mk => "(m,k) kept".into(),
                 Measure::Value => "value".into(),
                 Measure::Met => "jobs in time".into(),
@@ -263,7 +273,8 @@ impl fmt::Display for Goal {
 
 impl TaskSet {
     /// Returns the goal of the set: the aims that the file states, then, to decide among schedules that are equal in
-    /// those, the aims that follow from the tasks: critical jobs level by level, (m,k) constraints, value, jobs in time.
+    /// those, the aims that follow from the tasks: critical jobs level by level, chains, (m,k) constraints, value, jobs in
+    /// time.
     pub fn goal(&self) -> Goal {
         self.goal_led_by(&[])
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::{Arrival, Costs, ExecutionModel, Gap, Server, Speed, System, Task, Time};
+use crate::{Arrival, Costs, ExecutionModel, Gap, PrecedenceProblem, Server, Speed, System, Task, Time};
 
 /// Reason why a [`System`] cannot be scheduled.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -67,6 +67,14 @@ pub enum InvalidSystem {
         /// Index of the server.
         server: usize,
     },
+    /// Precedence, a read or a chain is impossible.
+    #[error("{name:?}: {what}")]
+    Precedence {
+        /// Name of the task or chain.
+        name: String,
+        /// What is wrong.
+        what: PrecedenceProblem,
+    },
 }
 
 /// What is wrong with a setting of a task.
@@ -125,7 +133,9 @@ impl System {
         if !ascend || self.speeds.last() != Some(&Speed::FULL) || self.speeds.first() == Some(&Speed(0)) {
             return Err(InvalidSystem::Speeds);
         }
-        self.tasks.iter().try_for_each(|task| self.validate_task(task))
+        self.tasks.iter().try_for_each(|task| self.validate_task(task))?;
+        let precedence = crate::precedence::validate(&self.tasks, &self.chains);
+        precedence.map_err(|(name, what)| InvalidSystem::Precedence { name, what })
     }
 
     fn validate_task(&self, task: &Task) -> Result<(), InvalidSystem> {

@@ -6,6 +6,7 @@
 pub mod cancel;
 mod goal;
 mod invalid;
+mod precedence;
 pub mod ready_jobs;
 mod scheduler;
 mod set;
@@ -16,6 +17,7 @@ pub mod wording;
 
 pub use goal::{Aim, Goal, Measure, Worths};
 pub use invalid::{InvalidSystem, TaskSettingProblem};
+pub use precedence::{Chain, Communication, DueDates, Precedence, PrecedenceProblem, levels};
 pub use ready_jobs::{Decision, JobHandle, ReadyJobs, ReadyJobsError, Release, StoppedJob};
 pub use scheduler::{Assignment, MOST_LOOKED_AT, NotApplicable, Scheduler};
 pub use set::{Costs, Mode, OnMiss, Server, Speed, TaskSet};
@@ -32,6 +34,7 @@ impl TaskSet {
             costs: system.costs,
             speeds: if system.speeds.is_empty() { vec![Speed::FULL] } else { system.speeds.clone() },
             servers: system.servers.clone(),
+            chains: system.chains.clone(),
             ..TaskSet::new(name, system.tasks.clone(), system.cores)
         }
     }
@@ -44,6 +47,7 @@ impl TaskSet {
             on_miss: self.on_miss,
             speeds: self.speeds.clone(),
             servers: self.servers.clone(),
+            chains: self.chains.clone(),
             costs: self.costs,
             goal: self.goal(),
         }

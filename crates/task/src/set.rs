@@ -1,6 +1,6 @@
 //! A task set: the tasks, the machine they run on, and the modes that change their load over time.
 
-use crate::{Aim, Arrival, ListedJob, Task, Time, TimeUnit};
+use crate::{Aim, Arrival, Chain, ListedJob, Task, Time, TimeUnit};
 
 /// Rule for a job that is not complete at its deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,6 +99,8 @@ pub struct TaskSet {
     pub modes: Vec<Mode>,
     /// Servers: reservations for aperiodic work.
     pub servers: Vec<Server>,
+    /// Chains of tasks whose reaction time and data age are measured.
+    pub chains: Vec<Chain>,
 }
 
 impl TaskSet {
@@ -116,6 +118,7 @@ impl TaskSet {
             speeds: vec![Speed::FULL],
             modes: Vec::new(),
             servers: Vec::new(),
+            chains: Vec::new(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::Time;
 
-/// A recurring activity that releases jobs. Tasks are independent: they share no resources and have no precedence.
+/// A recurring activity that releases jobs. Tasks share no resources. They are independent unless they state precedence ([`Task::after`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
     /// Name, unique among the tasks of the set.
@@ -44,6 +44,11 @@ pub struct Task {
     pub server: Option<usize>,
     /// Where a running job of this task can lose its core.
     pub preemption: Preemption,
+    /// Indices of the tasks that this one follows: its job number k is released when job number k of each of them has completed. Such a task arrives with
+    /// its sources; [`crate::TaskSet::follow_sources`] sets that.
+    pub after: Vec<usize>,
+    /// Indices of the tasks whose newest values the jobs of this task read. A read releases nothing; it matters for [`crate::Chain`]s.
+    pub reads: Vec<usize>,
 }
 
 /// Largest number of preemption points in one job.
@@ -255,6 +260,8 @@ impl Task {
             mk: None,
             server: None,
             preemption: Preemption::Free,
+            after: Vec::new(),
+            reads: Vec::new(),
         }
     }
 

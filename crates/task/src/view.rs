@@ -116,6 +116,8 @@ pub struct System {
     pub speeds: Vec<Speed>,
     /// Servers: reservations for the jobs of some tasks.
     pub servers: Vec<crate::Server>,
+    /// Chains of tasks with end-to-end deadlines; see [`crate::DueDates`].
+    pub chains: Vec<crate::Chain>,
     /// Overheads of scheduling, which come on top of the wcets.
     pub costs: crate::Costs,
     /// Measures by which schedules of this system are judged.

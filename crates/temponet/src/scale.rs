@@ -1,6 +1,6 @@
 //! Properties of a whole task set that tokens are relative to.
 
-use temponet_task::{Job, Measure, OnMiss, System, SystemView, Task, Worths};
+use temponet_task::{DueDates, Job, Measure, OnMiss, System, SystemView, Task, Time, Worths};
 
 use crate::bins::Bins;
 use crate::feature::{
@@ -34,6 +34,8 @@ pub struct Scale {
     pub(crate) outlooks: Option<Outlooks>,
     /// [`Feature::Cost`] of a job that needs a context switch, and of one that needs a migration too.
     costs: [u16; 2],
+    /// Dates by which jobs with successors have to complete.
+    due_dates: DueDates,
 }
 
 impl Scale {
@@ -67,7 +69,19 @@ impl Scale {
             levels: levels(system),
             outlooks: asks(Feature::needs_outlook).then(|| Outlooks::of(system)),
             costs: [switch, switch + migration].map(cost_bin),
+            due_dates: DueDates::of(system),
         }
+    }
+
+    /// Returns the slack of a job in nanoseconds, to the date by which it has to complete so that its successors can be in time.
+    #[inline]
+    pub(crate) fn slack(&self, job: &Job, now: Time) -> i64 {
+        job.slack(now) - self.due_dates.lead(job.task).0 as i64
+    }
+
+    /// Returns the date by which a job has to complete.
+    pub(crate) fn due(&self, job: &Job) -> Time {
+        self.due_dates.due(job)
     }
 
     /// Returns the [`Feature::Worth`] of a job.

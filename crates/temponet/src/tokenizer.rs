@@ -3,6 +3,8 @@
 //! A job's token is its slack bin and, optionally, a few more discrete features. Slack can also be left continuous. Times are measured in units of the
 //! task set's median wcet, so one model serves task sets in microseconds and in seconds. Training, simulation and deployment share this code, so a
 //! token means the same in all of them.
+//!
+//! A job that others follow has the slack to the date by which it has to complete so that they can be in time ([`temponet_task::DueDates`]).
 
 use serde::{Deserialize, Serialize};
 use temponet_infer::{RealInput, SLOT, Vocabulary};
@@ -148,6 +150,8 @@ impl Tokenizer {
         let is_single = |task: &Task| match task.arrival {
             // A job that holds its core can outlast its deadline, and so the next release.
             _ if task.preemption.is_limited() => false,
+            // A job that waits for others does not count, and the one before it may not have been released yet.
+            _ if !task.after.is_empty() => false,
             Arrival::Periodic { period: gap } | Arrival::Sporadic { minimum: gap, .. } => task.deadline <= gap,
             Arrival::Burst { .. } | Arrival::Listed(_) => false,
         };
@@ -170,7 +174,9 @@ impl Tokenizer {
         match &self.continuous {
             None => out.push(self.slack_token(job, now, scale)),
             Some(how) => {
-                real.extend(how.numbers([job.slack(now) as f64 / scale.unit, job.remaining().0 as f64 / scale.unit]));
+                real.extend(
+                    how.numbers([scale.slack(job, now) as f64 / scale.unit, job.remaining().0 as f64 / scale.unit]),
+                );
             }
         }
         // Extending by the whole token checks for room once, not once for each feature.
@@ -187,7 +193,7 @@ impl Tokenizer {
                 let share = job.least_remaining().0 as f64 / job.remaining().0.max(1) as f64;
                 ((share * 8.0) as u16).min(7)
             }
-            Feature::Due => scale.bins.of(job.deadline.saturating_sub(now).0 as f64),
+            Feature::Due => scale.bins.of(scale.due(job).saturating_sub(now).0 as f64),
             Feature::Advice => advice.advisors,
             Feature::Plan => advice.planners,
             Feature::Pressure => ((advice.pressure * 8.0) as u16).min(15),
@@ -210,7 +216,7 @@ impl Tokenizer {
         if !self.clip && job.is_impossible(now) {
             return self.bins as u16 + 1;
         }
-        self.slack_bin(job.slack(now) as f64, scale)
+        self.slack_bin(scale.slack(job, now) as f64, scale)
     }
 
     /// Returns the bin of a slack in nanoseconds.

@@ -196,7 +196,8 @@ impl Observer for RewardAccumulator {
     }
 
     fn left(&mut self, job: &Job, _first_start: Option<Time>, end: End, now: Time) {
-        let (mut worth, relative) = (self.job_worth.worth(job), (job.deadline - job.release).0.max(1) as f64);
+        let (mut worth, relative) =
+            (self.job_worth.worth(job), job.deadline.saturating_sub(job.release).0.max(1) as f64);
         if let RewardShape::Risk { weight } = self.reward.shape {
             worth *= 1.0 + weight * self.variation(job.task);
         }

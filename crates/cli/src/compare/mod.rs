@@ -105,6 +105,9 @@ pub fn run(args: Args) -> Result<()> {
     if args.rank_by.contains(&Aim::Mk) && set.tasks.iter().all(|task| task.mk.is_none()) {
         bail!("--rank-by mk: no task has an (m,k) constraint");
     }
+    if args.rank_by.contains(&Aim::Chains) && !set.has_chain_deadlines() {
+        bail!("--rank-by chains: no chain has a deadline");
+    }
     // The output is claimed first, so that a path that cannot be written does not waste a long run.
     let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     let progress = Progress::new(runs * schedulers.len() as u64, horizon);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use temponet_task::wording::did_you_mean;
 use temponet_task::{Arrival, Gap, Preemption, Server, Task, Time, TimeUnit};
 
+use super::precedence::Links;
 use super::{MOST_VALUE, Names, criticality, hopeless, limit, preemption};
 use crate::Problem;
 use crate::node::{Fields, Node, Value};
@@ -35,6 +36,8 @@ pub const TASK_KEYS: &[&str] = &[
     "mk",
     "server",
     "preemption",
+    "after",
+    "reads",
 ];
 /// Keys of `[[burst]]`.
 pub const BURST_KEYS: &[&str] =
@@ -53,6 +56,8 @@ pub(super) struct TaskReader<'a> {
     pub names: Names,
     /// Files that tasks refer to.
     pub files: Vec<PathBuf>,
+    /// What each `[[task]]` says about other tasks.
+    pub links: Vec<Links>,
 }
 
 impl TaskReader<'_> {
@@ -61,7 +66,9 @@ impl TaskReader<'_> {
         let unit = self.unit;
         let mut fields = Fields::of(node, "task")?.only(TASK_KEYS)?;
         let name = self.names.take(&mut fields)?;
-        let period = fields.need("period")?.positive_time("period", unit)?;
+        let (links, period) = Links::take(&mut fields, unit)?;
+        // The period of a task that arrives with others follows once all tasks are known.
+        let period = period.unwrap_or(Time(1));
         let execution_node = fields.take("execution");
         let samples = self.samples(execution_node)?;
         let wcet = match (fields.positive_time("wcet", unit)?, &samples) {
@@ -71,9 +78,8 @@ impl TaskReader<'_> {
         };
         let mut task = Task { name, ..Task::periodic("", period, wcet) };
         task.arrival = self.arrival(&mut fields, period)?;
-        if let Some(deadline) = fields.positive_time("deadline", unit)? {
-            task.deadline = deadline;
-        }
+        let deadline = fields.positive_time("deadline", unit)?;
+        task.deadline = deadline.unwrap_or(period);
         task.offset = fields.time("offset", unit)?.unwrap_or_default();
         task.jitter = fields.time("jitter", unit)?.unwrap_or_default();
         self.execution_times(&mut fields, &mut task, execution_node, samples)?;
@@ -96,7 +102,10 @@ impl TaskReader<'_> {
         }
         self.preemption(&mut fields, &mut task)?;
         fields.finish()?;
-        self.warnings.extend(hopeless(node.line, &task));
+        if !links.follows() {
+            self.warnings.extend(hopeless(node.line, &task));
+        }
+        self.links.push(links.with_deadline(deadline.is_some()));
         Ok(task)
     }
 

@@ -96,6 +96,8 @@ fn unsaid(task: &Task) -> Vec<&'static str> {
         (task.mk.is_some(), "mk is"),
         (task.server.is_some(), "its server is"),
         (task.preemption.is_limited(), "its limit on preemption is"),
+        (!task.after.is_empty(), "after is"),
+        (!task.reads.is_empty(), "reads is"),
     ];
     facts.into_iter().filter(|(holds, _)| *holds).map(|(_, what)| what).collect()
 }
@@ -112,6 +114,7 @@ fn whole_set(set: &TaskSet, notes: &mut Vec<String>) {
         (set.speeds != [Speed::FULL], "speeds are"),
         (!set.modes.is_empty(), "modes are"),
         (!set.servers.is_empty(), "servers are"),
+        (!set.chains.is_empty(), "chains are"),
     ];
     let unsaid = facts.into_iter().filter(|(holds, _)| *holds);
     notes.extend(unsaid.map(|(_, what)| format!("{what} not represented")));

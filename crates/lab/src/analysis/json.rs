@@ -1,7 +1,7 @@
 //! The analysis as a JSON object.
 
 use serde_json::{Value, json};
-use temponet_analysis::Outcome;
+use temponet_analysis::{ChainBound, Outcome};
 
 use super::Analysis;
 use crate::guarantee::Guaranteed;
@@ -45,10 +45,22 @@ pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
         "response_times": responses.collect::<Vec<_>>(),
         "proved": proofs.collect::<Vec<_>>(),
         "proved_scaling": scalings.collect::<Vec<_>>(),
+        "chains": chains(analysis),
         "guarantee": Guaranteed::on(set).json_with_cores(),
         "survived": analysis.survivals.as_ref().map(survived),
         "notes": notes,
     })
+}
+
+fn chains(analysis: &Analysis) -> Vec<Value> {
+    let bound = |(index, scheduler, bound): &(usize, &str, ChainBound)| {
+        json!({
+            "chain": analysis.set.chains[*index].name, "scheduler": scheduler, "by": bound.by,
+            "deadline_ns": analysis.set.chains[*index].deadline.map(|deadline| deadline.0),
+            "reaction_ns": bound.reaction.map(|time| time.0), "age_ns": bound.age.map(|time| time.0),
+        })
+    };
+    analysis.chains.iter().map(bound).collect()
 }
 
 fn survived(survivals: &Survivals) -> Value {

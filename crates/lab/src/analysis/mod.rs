@@ -2,10 +2,13 @@
 
 pub mod json;
 
-use temponet_analysis::{NotAnalyzable, Outcome, PriorityRule, ResponseTimes, TESTS, Test, WorstCase, response_times};
+use temponet_analysis::{
+    ChainBound, NotAnalyzable, Outcome, PriorityRule, ResponseTimes, TESTS, Test, WorstCase, chain_bounds,
+    dependent_response_times,
+};
 use temponet_sched::{LARGEST_SCALING, Proof, Scaling, proofs, scalings};
-use temponet_task::TaskSet;
 use temponet_task::wording::counted;
+use temponet_task::{TaskSet, Time};
 
 use crate::comparison::listed;
 use crate::overload::Survivals;
@@ -26,6 +29,8 @@ pub struct Analysis {
     pub proofs: Vec<Proof>,
     /// Greatest factor on the execution times for which each scheduler is proved.
     pub scalings: Vec<Scaling>,
+    /// Bounds on the reaction times and data ages of chains: the index of the chain, the scheduler, and the bound.
+    pub chains: Vec<(usize, &'static str, ChainBound)>,
     /// Overload that each scheduler survives; none if no simulation was wanted.
     pub survivals: Option<Survivals>,
 }
@@ -42,23 +47,29 @@ impl Analysis {
                 progress.say(test.name);
                 tests.push((test, (test.run)(&set, worst_case)));
             }
-            progress.say("response times");
-            let has_priorities = set.tasks.iter().any(|task| task.priority.is_some());
-            let policies = [PriorityRule::RateMonotonic, PriorityRule::DeadlineMonotonic, PriorityRule::Given];
-            let asked = policies.into_iter().filter(|rule| *rule != PriorityRule::Given || has_priorities);
-            responses.extend(asked.filter(|_| set.cores == 1).map(|rule| (rule, response_times(worst_case, rule))));
         }
+        progress.say("response times");
+        let has_priorities = set.tasks.iter().any(|task| task.priority.is_some());
+        let policies = [PriorityRule::RateMonotonic, PriorityRule::DeadlineMonotonic, PriorityRule::Given];
+        let asked =
+            policies.into_iter().filter(|rule| set.cores == 1 && (*rule != PriorityRule::Given || has_priorities));
+        responses.extend(asked.filter_map(|rule| Some((rule, dependent_response_times(&set, rule).ok()?))));
         progress.say("proofs");
         let proofs = proofs(&set);
         progress.say("longer execution times");
         let scalings = scalings(&set);
-        Analysis { set, worst_case, tests, responses, proofs, scalings, survivals }
+        let chains = bounds(&set, &responses);
+        Analysis { set, worst_case, tests, responses, proofs, scalings, chains, survivals }
     }
 
     /// Returns the conclusion in one sentence.
     pub fn verdict(&self) -> String {
         let worst_case = match &self.worst_case {
             Ok(worst_case) => worst_case,
+            Err(NotAnalyzable::Precedence) if !self.proofs.is_empty() => {
+                let names = listed(&self.proved_names());
+                return format!("On 1 core every deadline is proved to be met under {names}.");
+            }
             Err(why) => return format!("Not analysable: {why}."),
         };
         let (cores, utilization) = (counted(self.set.cores, "core"), worst_case.utilization());
@@ -123,4 +134,21 @@ impl Analysis {
         first.sort_by_key(|proof| known.iter().position(|name| *name == proof.scheduler));
         first.into_iter().chain(others).map(|proof| proof.scheduler).collect()
     }
+}
+
+/// What the bounds of a chain presuppose where no scheduler is named.
+pub const ANY: &str = "any that meets every deadline";
+
+/// Returns the bounds on the chains of a set: under any scheduler that meets every deadline, and under fixed priorities that are proved to.
+fn bounds(set: &TaskSet, responses: &[(PriorityRule, ResponseTimes)]) -> Vec<(usize, &'static str, ChainBound)> {
+    let mut bounds = Vec::new();
+    let deadlines: Vec<Option<Time>> = set.tasks.iter().map(|task| Some(task.deadline)).collect();
+    for (index, chain) in set.chains.iter().enumerate() {
+        bounds.extend(chain_bounds(set, chain, &deadlines, None).into_iter().map(|bound| (index, ANY, bound)));
+        for (rule, found) in responses.iter().filter(|(_, found)| found.outcome == Outcome::Schedulable) {
+            let under = chain_bounds(set, chain, &found.bounds, Some(*rule));
+            bounds.extend(under.into_iter().map(|bound| (index, rule.scheduler(), bound)));
+        }
+    }
+    bounds
 }

@@ -63,6 +63,7 @@ impl Scenario {
     fn run(&self, mut set: TaskSet, seed: u64) -> Case {
         // Modes that a set has drawn are moved into the run, whose length follows from the jobs without them.
         let modes = std::mem::take(&mut set.modes);
+        self.shape.join(&mut set, seed);
         self.shape.hold(&mut set);
         let horizon = horizon_of(&set, self.jobs as f64);
         let last = modes.last().map_or(1, |mode| mode.at.0.max(1)) as f64;

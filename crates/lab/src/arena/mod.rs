@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use temponet_oracle::STEPS_PER_SECOND;
 use temponet_sim::generate::GenerateError;
-use temponet_sim::{Release, SimError, Unobserved, Workload, simulate};
+use temponet_sim::{Release, SimError, Unobserved, simulate};
 use temponet_task::{Aim, Costs, Scheduler, cancel};
 
 pub use cases::Case;
@@ -26,7 +26,7 @@ pub use results::{
 };
 pub use scenario::{Scenario, ScenarioError};
 
-use crate::clairvoyant::{OptimumRange, jobs, optimum_of};
+use crate::clairvoyant::{OptimumRange, counted, jobs, optimum_of};
 use crate::comparison::CompareError;
 use crate::progress::Progress;
 use crate::roster::{Roster, is_planner};
@@ -98,8 +98,8 @@ pub fn evaluate<S: Scheduler>(aim: Aim, cases: &[Case], make: impl Fn() -> S + S
 /// reference machine.
 pub fn possible(aim: Aim, seconds: f64, case: &Case) -> OptimumRange {
     let Case { set, seed, horizon } = case;
-    let releases = Workload::counted(set, *seed, *horizon);
-    if matches!(aim, Aim::Mk | Aim::WorstTask) {
+    let releases = counted(set, *seed, *horizon);
+    if matches!(aim, Aim::Chains | Aim::Mk | Aim::WorstTask) {
         return OptimumRange { lower: 0.0, upper: 1.0 };
     }
     let highest = releases.iter().map(|release| release.criticality).max().unwrap_or_default();
@@ -371,6 +371,7 @@ mod tests {
                     Measure::Critical(_) => Aim::Critical,
                     Measure::Value => Aim::Value,
                     Measure::Met => Aim::Met,
+                    Measure::Chains => Aim::Chains,
                     Measure::Mk => Aim::Mk,
                     Measure::WorstTask => Aim::WorstTask,
                 };

@@ -75,6 +75,8 @@ const FILES: &[(&str, &str)] = scenarios![
     "far-labels",
     "long-kernels",
     "preemption-points",
+    "random-graphs",
+    "autoware-graphs",
 ];
 
 /// Returns the figure of a run that an aim is about, 0 to 1; `None` if the run has nothing to measure. Critical jobs of all
@@ -82,6 +84,7 @@ const FILES: &[(&str, &str)] = scenarios![
 pub fn measured(aim: Aim, metrics: &Metrics) -> Option<f64> {
     metrics.measured(match aim {
         Aim::Critical => return metrics.pitmd(),
+        Aim::Chains => Measure::Chains,
         Aim::Mk => Measure::Mk,
         Aim::Value => Measure::Value,
         Aim::Met => Measure::Met,
@@ -93,6 +96,7 @@ pub fn measured(aim: Aim, metrics: &Metrics) -> Option<f64> {
 pub fn meaning(aim: Aim) -> &'static str {
     match aim {
         Aim::Critical => "share of critical jobs in time, of the highest level",
+        Aim::Chains => "share of chain instances in time",
         Aim::Mk => "share of (m,k) windows kept",
         Aim::Value => "share of the value in time",
         Aim::Met => "share of jobs in time",
@@ -317,6 +321,7 @@ mod tests {
             assert_eq!(scenario.held_out, scenario.description.starts_with("held out: "), "{}", scenario.name);
             let is_special = scenario.shape != Shape::default()
                 || matches!(scenario.source, Sets::Frames(_) | Sets::Requests(_))
+                || matches!(&scenario.source, Sets::Builtin(sets) if sets.iter().all(|set| set.text.contains("[[chain]]")))
                 || matches!(scenario.execution, Some(ExecutionShares::Trimodal { .. }));
             assert_eq!(scenario.held_out, is_special, "{}", scenario.name);
         }

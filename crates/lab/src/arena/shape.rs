@@ -2,6 +2,7 @@
 //! or tuned on.
 
 use serde::Deserialize;
+use temponet_sim::generate::Graphs;
 use temponet_task::{Arrival, Mode, Preemption, TaskSet, Time};
 
 /// Properties of the sets of a scenario that no training range draws. The default adds none.
@@ -21,6 +22,8 @@ pub struct Shape {
     pub wave: Option<Wave>,
     /// Limits on preemption.
     pub held: Option<Held>,
+    /// Graphs that the tasks are joined to.
+    pub graphs: Option<Graphs>,
 }
 
 /// Tasks whose jobs hold their cores.
@@ -59,6 +62,9 @@ impl Shape {
         if self.held.is_some_and(|held| !(0.0..=1.0).contains(&held.share) || held.parts == Some(0)) {
             return Some("shape.held needs a share from 0 to 1, and at least one part".into());
         }
+        if let Some(problem) = self.graphs.and_then(|graphs| graphs.problem()) {
+            return Some(format!("shape.graphs: {problem}"));
+        }
         let wave = self.wave.as_ref()?;
         let is_good = (1..=100).contains(&wave.waves)
             && (2..=1000).contains(&wave.steps)
@@ -96,6 +102,13 @@ impl Shape {
         if !self.levels.is_empty() {
             let levels = self.levels.iter().cycle();
             set.tasks.iter_mut().zip(levels).for_each(|(task, level)| task.criticality = *level);
+        }
+    }
+
+    /// Joins the tasks to graphs, if there are to be any.
+    pub(super) fn join(&self, set: &mut TaskSet, seed: u64) {
+        if let Some(graphs) = self.graphs {
+            graphs.join(set, seed);
         }
     }
 

@@ -7,6 +7,7 @@ use temponet_sim::Histogram;
 use temponet_task::Measure;
 
 use super::{Comparison, ComparisonPlan, ComparisonRow};
+use crate::chain_table::ChainFigures;
 use crate::clairvoyant::{Clairvoyant, OptimumRange};
 use crate::guarantee::{Guaranteed, JsonGuarantee};
 
@@ -136,6 +137,48 @@ pub struct JsonRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     decision_latency_ns: Option<JsonLatency>,
     tasks: Vec<JsonTask<'a>>,
+    /// Jobs that were never released, because a job that they come after did not complete. They are among the missed ones.
+    #[serde(skip_serializing_if = "is_zero")]
+    unreleased: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    chains: Vec<JsonChain<'a>>,
+}
+
+/// Figures of a chain.
+#[derive(Serialize)]
+struct JsonChain<'a> {
+    chain: &'a str,
+    deadline_ns: Option<u64>,
+    communication: &'static str,
+    instances: u64,
+    /// Instances within the end-to-end deadline; null without one.
+    met: Option<u64>,
+    reaction_mean_ns: Option<f64>,
+    reaction_p99_ns: Option<f64>,
+    reaction_max_ns: Option<f64>,
+    age_mean_ns: Option<f64>,
+    age_p99_ns: Option<f64>,
+    age_max_ns: Option<f64>,
+}
+
+impl<'a> From<ChainFigures<'a>> for JsonChain<'a> {
+    fn from(figures: ChainFigures<'a>) -> JsonChain<'a> {
+        let [reaction_mean_ns, reaction_p99_ns, reaction_max_ns, age_mean_ns, age_p99_ns, age_max_ns] = figures.times();
+        let ChainFigures { chain, metrics } = figures;
+        JsonChain {
+            chain: &chain.name,
+            deadline_ns: chain.deadline.map(|deadline| deadline.0),
+            communication: chain.communication.name(),
+            instances: metrics.instances.released,
+            met: chain.deadline.map(|_| metrics.instances.met),
+            reaction_mean_ns,
+            reaction_p99_ns,
+            reaction_max_ns,
+            age_mean_ns,
+            age_p99_ns,
+            age_max_ns,
+        }
+    }
 }
 
 /// A single run: the run and the figures of the scheduler, as in a comparison.
@@ -288,6 +331,8 @@ impl<'a> JsonRow<'a> {
                     response_max_ns: (figures.completed > 0).then_some(figures.response_max.0),
                 })
                 .collect(),
+            unreleased: metrics.unreleased,
+            chains: ChainFigures::of(&plan.set, row).map(JsonChain::from).collect(),
         }
     }
 }

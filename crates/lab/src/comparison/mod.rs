@@ -270,7 +270,7 @@ impl Comparison {
                 let count = metrics.by_criticality.get(usize::from(level))?;
                 share(*range, count.released as f64)
             }
-            Measure::Mk | Measure::WorstTask => None,
+            Measure::Chains | Measure::Mk | Measure::WorstTask => None,
         }
     }
 

@@ -108,7 +108,7 @@ pub fn judge(
         Measure::Value => Some(bound(Aim::Value)),
         // The bound is over all critical jobs, so with several levels it is not one on the highest.
         Measure::Critical(_) => (critical_levels == 1).then(|| bound(Aim::Critical)),
-        Measure::Mk | Measure::WorstTask => None,
+        Measure::Chains | Measure::Mk | Measure::WorstTask => None,
     };
     let edge = rivals.first().and_then(|best| ranking::edge(&goal, &temponet.scores, &best.scores));
     Ok(TrainingVerdict {

@@ -6,9 +6,9 @@ use super::options::{FIT, QUANTUM};
 use super::{Entry, LOOK_AHEAD};
 use crate::proofs::unproved;
 use crate::schedulers::{
-    amc, cbs, cd_split, d_over, dasa, dios, dm, dp_wrap, dvfs, edcl, edf, edf_skip, edf_us, edf_vd, edzl, fcfs, fp,
-    fpedf, g_fl, lbesa, llf, llref, look_ahead, mh_edf, mk_dbp, mllf, muf, p_edf, p_rm, pd2, red, rm, rr, run,
-    skip_over, srpt,
+    amc, cbs, cd_split, d_over, dasa, dios, dm, dp_wrap, dvfs, edcl, edf, edf_chain, edf_skip, edf_us, edf_vd, edzl,
+    egs, fcfs, fp, fpedf, g_fl, hlfet, lbesa, llf, llref, look_ahead, mh_edf, mk_dbp, mllf, muf, p_edf, p_rm, pd2, red,
+    rm, rr, run, skip_over, srpt,
 };
 
 /// All schedulers, in the order in which they are listed.
@@ -322,6 +322,30 @@ pub const ALL: &[Entry] = &[
         options: &[],
         build: |_| Ok(Box::new(amc::Amc::new())),
         proof: |facts, _| facts.without_overruns(PriorityRule::GivenOrDeadline),
+    },
+    Entry {
+        name: "edf-chain",
+        summary: "EDF by due dates: a job is due in time for the longest path of wcets behind it",
+        purpose: "tasks that come after each other; optimal on one core if all deadlines can be met",
+        options: &[],
+        build: |_| Ok(Box::new(edf_chain::edf_chain())),
+        proof: unproved,
+    },
+    Entry {
+        name: "hlfet",
+        summary: "highest level first: the job with the longest path of wcets to the end of its graph",
+        purpose: "short makespan of one graph on several cores; ignores deadlines",
+        options: &[],
+        build: |_| Ok(Box::new(hlfet::hlfet())),
+        proof: unproved,
+    },
+    Entry {
+        name: "egs",
+        summary: "edf-chain after edge generation: graphs get more edges until they are no wider than the cores",
+        purpose: "graphs with more parallel tasks than cores; the classical part of EGS",
+        options: &[],
+        build: |_| Ok(Box::new(egs::egs())),
+        proof: unproved,
     },
     Entry {
         name: "static-edf",

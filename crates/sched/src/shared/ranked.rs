@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use temponet_task::{Assignment, Event, Job, JobId, NotApplicable, Scheduler, System, SystemView, Tie};
+use temponet_task::{Assignment, Event, Job, JobId, NotApplicable, Scheduler, System, SystemView, Tie, Time};
 
 /// Ready jobs sorted by key, then by the common tie-break.
 pub(crate) struct Ranked<K> {
@@ -95,6 +95,43 @@ pub(crate) struct FixedKey<K> {
 impl<K: Ord + Copy> FixedKey<K> {
     pub fn new(key: fn(&SystemView<'_>, &Job) -> K) -> FixedKey<K> {
         FixedKey { key, ranked: Ranked::new() }
+    }
+}
+
+/// A global scheduler of tasks that come after each other. It runs the jobs with the least keys, where the key of a job depends on a time of its task that is
+/// computed at the start. It refuses sets of independent tasks, where it would be another scheduler or none.
+pub(crate) struct TaskKey<K> {
+    prepare: fn(&System) -> Vec<Time>,
+    key: fn(&Job, Time) -> K,
+    /// By task; zero for the others if it is shorter.
+    times: Vec<Time>,
+    ranked: Ranked<K>,
+}
+
+impl<K: Ord + Copy> TaskKey<K> {
+    pub fn new(prepare: fn(&System) -> Vec<Time>, key: fn(&Job, Time) -> K) -> TaskKey<K> {
+        TaskKey { prepare, key, times: Vec::new(), ranked: Ranked::new() }
+    }
+}
+
+impl<K: Ord + Copy + Send> Scheduler for TaskKey<K> {
+    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
+        if system.tasks.iter().all(|task| task.after.is_empty()) {
+            return Err(NotApplicable("it is for tasks that come after each other, and none does".into()));
+        }
+        self.times = (self.prepare)(system);
+        self.ranked.clear();
+        Ok(())
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        let time = |job: &Job| self.times.get(job.task as usize).copied().unwrap_or_default();
+        self.ranked.follow(view, |job| (self.key)(job, time(job)));
+        self.ranked.assign(view, assignment);
+    }
+
+    fn most_ready(&self) -> usize {
+        usize::MAX
     }
 }
 

@@ -151,6 +151,10 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
             return Err(NoGuarantee::LimitedWithCosts(name));
         }
     }
+    if system.costs.decision > Time::ZERO && system.tasks.iter().any(|task| !task.after.is_empty()) {
+        // How many decisions fall into an interval depends on the schedule then.
+        return Err(NotAnalyzable::Precedence.into());
+    }
     let may_overrun = system.tasks.iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
     let wanted = wanted(system);
     let all: Vec<usize> = (0..system.tasks.len()).collect();
@@ -198,6 +202,7 @@ fn why_nothing(system: &System, wanted: &[usize]) -> NoGuarantee {
         match not_reservable(task) {
             Some(WhyNot::OvertakingReleases) => return NoGuarantee::OvertakingReleases(task.name.clone()),
             Some(WhyNot::ScatteredBurst) => return NoGuarantee::ScatteredBurst(task.name.clone()),
+            Some(WhyNot::Follows) => return NotAnalyzable::Precedence.into(),
             Some(_) => return NotAnalyzable::ListedJobs.into(),
             None => {}
         }
@@ -220,6 +225,7 @@ pub(super) fn longest_region(task: &Task) -> Time {
 /// Returns the reason in the task itself why it cannot be guaranteed.
 fn not_reservable(task: &Task) -> Option<WhyNot> {
     match task.arrival {
+        _ if !task.after.is_empty() => Some(WhyNot::Follows),
         Arrival::Listed(_) => Some(WhyNot::DoesNotRecur),
         Arrival::Burst { jobs, .. } if jobs > 1 && task.jitter > Time::ZERO => Some(WhyNot::ScatteredBurst),
         _ if task.period().is_some_and(|period| task.jitter > period) => Some(WhyNot::OvertakingReleases),

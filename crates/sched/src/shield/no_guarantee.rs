@@ -60,4 +60,7 @@ pub enum WhyNot {
     /// The jobs of its bursts are released one by one.
     #[error("the jobs of its bursts are released one by one")]
     ScatteredBurst,
+    /// It follows other tasks, so the schedule decides on its releases.
+    #[error("it comes after other tasks")]
+    Follows,
 }

@@ -30,9 +30,13 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             // A burst that is too large is released in part; the rest follows after the next decision.
             while self.workload.next_time() == next && self.active.len() <= MOST_READY {
                 match self.workload.pop() {
+                    Some(release) if self.waiting.is_some() => self.release_or_wait(release, observer),
                     Some(release) => self.release(release, observer),
                     None => break,
                 }
+            }
+            if self.waiting.is_some() {
+                self.release_followers(observer);
             }
             let asked = self.wake == next;
             if asked {
@@ -121,7 +125,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     }
 
     /// Makes a released job active, under a reused or a new id.
-    fn release(&mut self, release: Release, observer: &mut impl Observer) {
+    pub(super) fn release(&mut self, release: Release, observer: &mut impl Observer) {
         let job = new_job(&release);
         let hidden = Hidden {
             execution: release.execution,
@@ -149,7 +153,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         observer.released(&job);
         self.events.push(Event::Released(id));
         if release.deadline <= self.now {
-            // Jitter delayed the release until the job's own deadline or later.
+            // Jitter or a predecessor delayed the release until the job's own deadline or later.
             self.deadline_passed(id, observer);
         } else {
             self.deadlines.add(release.deadline, id, self.hidden[id.index()].generation);

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use temponet_task::{Job, JobId, OnMiss, Speed, System, SystemView, TaskSet, Time};
 
-use super::{Core, Engine, GONE, Hidden};
+use super::{Core, Engine, GONE, Hidden, Waiting};
 use crate::deadline_queue::DeadlineQueue;
 use crate::metrics::{End, Metrics};
 use crate::workload::Workload;
 
 impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Creates a run that continues at the decision point of `view`. Jobs keep their ids. `execution` gives the execution
-    /// time of each active job, which is longer than the job has executed.
+    /// time of each active job, which is longer than the job has executed; `waiting` are the jobs that wait for others.
     ///
     /// Jobs that hold their cores go on holding them. One that was abandoned while it held its core is not known to be.
     /// All cores are at full speed. A core that is idle in the view does not know its previous job.
@@ -22,6 +22,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         set: S,
         view: &SystemView<'_>,
         workload: Workload<S>,
+        waiting: Option<Box<Waiting>>,
         horizon: Time,
         mut execution: impl FnMut(&Job) -> Time,
     ) -> Engine<S> {
@@ -68,6 +69,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             is_limited: set.tasks.iter().any(|task| task.preemption.is_limited()),
             points: vec![Time::NEVER; view.cores()],
             next_point: Time::NEVER,
+            waiting,
             all_full: true,
             events: Vec::new(),
             metrics: Metrics::new(&set.tasks),

@@ -6,12 +6,14 @@ use rand_pcg::Pcg64;
 use temponet_task::{Arrival, ExecutionModel, Mode, Task, TaskSet, Time};
 
 mod fixed_sum;
+mod graphs;
 mod shares;
 pub mod text;
 mod unc;
 pub mod variety;
 mod waters;
 
+pub use graphs::Graphs;
 pub use shares::Method;
 pub use unc::Unc;
 pub use variety::Variety;

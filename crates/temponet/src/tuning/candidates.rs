@@ -15,12 +15,14 @@ pub const NETWORK: &str = "network";
 pub(super) const CRITICAL_FIRST: &str = "muf";
 /// The simple candidate that orders jobs by value.
 const VALUE_FIRST: &str = "dasa";
+/// The simple candidate that knows which jobs others wait for.
+const DUE_DATES_FIRST: &str = "edf-chain";
 
 /// Whether a candidate takes part on a system.
 type Applies = fn(&System) -> bool;
 
 /// Specs of the catalog's schedulers that take part, and the systems on which they do. Ties go to the first one.
-const SPECS: [(&str, Applies); 23] = [
+const SPECS: [(&str, Applies); 26] = [
     ("mh-edf", |_| true),
     ("edf", |_| true),
     ("edf-skip", |_| true),
@@ -46,6 +48,9 @@ const SPECS: [(&str, Applies); 23] = [
     ("skip-over-bwp", |system| has(system, |task| task.skip.is_some())),
     ("edf-vd", |system| has(system, |task| task.wcet_high.is_some())),
     ("cbs", |system| !system.servers.is_empty()),
+    (DUE_DATES_FIRST, |system| has(system, |task| !task.after.is_empty())),
+    ("egs", |system| has(system, |task| !task.after.is_empty())),
+    ("hlfet", |system| has(system, |task| !task.after.is_empty())),
 ];
 
 /// Returns the name of the candidate to follow where nothing is known of the jobs. Critical jobs that lead the goal are not left to hope, and value is
@@ -55,6 +60,7 @@ pub(super) fn before_evidence(goal: &Goal, candidates: &[Candidate]) -> &'static
     let wanted = match goal.first() {
         Measure::Critical(_) => CRITICAL_FIRST,
         Measure::Value if first != NETWORK => VALUE_FIRST,
+        Measure::Chains if first != NETWORK => DUE_DATES_FIRST,
         _ => first,
     };
     candidates.iter().map(Candidate::name).find(|name| *name == wanted).unwrap_or(first)

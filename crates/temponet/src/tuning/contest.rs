@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use temponet_sched::shield::Shield;
 use temponet_sim::ranking;
-use temponet_sim::{Count, End, Engine, MOST_READY, Metrics, Observer, WindowCounter};
+use temponet_sim::{ChainMeter, Count, End, Engine, MOST_READY, Metrics, Observer, WindowCounter};
 use temponet_task::cancel;
 use temponet_task::{Assignment, Goal, Job, Scheduler, System, SystemView, Task, TaskSet, Time};
 
@@ -49,6 +49,8 @@ pub(super) struct Contestant<'a> {
     scheduler: Box<dyn Scheduler>,
     engine: Engine<Arc<TaskSet>>,
     blocks: Blocks,
+    /// Meter of the chains; `None` without chains.
+    chains: Option<ChainMeter>,
     assignment: Assignment,
     /// Effort spent so far.
     pub effort: u64,
@@ -66,6 +68,7 @@ impl<'a> Contestant<'a> {
             scheduler,
             engine: Engine::new(course.set.clone(), course.seed, horizon),
             blocks: Blocks::new(course),
+            chains: (!course.set.chains.is_empty()).then(|| ChainMeter::new(&course.set, horizon)),
             assignment: Assignment::default(),
             effort: 0,
         })
@@ -80,9 +83,10 @@ impl<'a> Contestant<'a> {
     pub fn run_block(&mut self, course: &Course<'_>) -> bool {
         let end = course.end(self.blocks.closed);
         let most = self.scheduler.most_ready().min(MOST_READY);
+        let mut observer = (&mut self.blocks, self.chains.as_mut());
         while self.engine.now() < end {
             cancel::checkpoint();
-            if !self.engine.advance(&mut self.blocks) {
+            if !self.engine.advance(&mut observer) {
                 break;
             }
             let view = SystemView { system: course.system, ..self.engine.view() };
@@ -92,12 +96,17 @@ impl<'a> Contestant<'a> {
             self.effort += self.candidate.effort(view.active.len(), view.cores());
             self.assignment.reset(view.cores());
             self.scheduler.decide(&view, &mut self.assignment);
-            if self.engine.apply(&self.assignment, &mut self.blocks).is_err() {
+            if self.engine.apply(&self.assignment, &mut observer).is_err() {
                 return false;
             }
         }
         let view = self.engine.view();
         view.ready().filter(|(_, job)| job.deadline <= end).for_each(|(_, job)| self.blocks.count(job, false));
+        if let Some(block) = self.blocks.blocks.get_mut(self.blocks.closed)
+            && let Some(chains) = &mut self.chains
+        {
+            block.chains = chains.take(self.engine.now());
+        }
         self.blocks.closed += 1;
         true
     }

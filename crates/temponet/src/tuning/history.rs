@@ -162,7 +162,10 @@ impl History {
         let relative = job.deadline.saturating_sub(job.release);
         let has_before = before.number.is_some();
         let is_listed = matches!(task.arrival, Arrival::Listed(_));
-        let is_alike = !differ(job.wcet, before.wcet, Time::ZERO) && !differ(relative, before.relative, task.jitter);
+        // Where a task follows others, the schedule decides on its releases.
+        let is_free = !task.after.is_empty();
+        let is_alike =
+            !differ(job.wcet, before.wcet, Time::ZERO) && (is_free || !differ(relative, before.relative, task.jitter));
         if has_before && !is_listed && (before.is_silent || !is_alike) {
             self.stretch = self.released;
         }
@@ -243,6 +246,9 @@ fn is_unlike(task: &Task, job: &Job, last: Option<Time>) -> bool {
         (Arrival::Sporadic { minimum, .. }, Some(gap)) => gap < *minimum && differ(gap, *minimum, task.jitter),
         _ => false,
     };
+    if !task.after.is_empty() {
+        return differ(job.wcet, task.wcet, Time::ZERO);
+    }
     let relative = job.deadline.saturating_sub(job.release);
     is_off_beat || differ(job.wcet, task.wcet, Time::ZERO) || differ(relative, task.deadline, task.jitter)
 }
@@ -250,6 +256,8 @@ fn is_unlike(task: &Task, job: &Job, last: Option<Time>) -> bool {
 /// Whether a periodic task has released no job for two periods.
 fn is_silent(task: &Task, last: Option<Time>, now: Time) -> bool {
     match (&task.arrival, last) {
+        // The schedule decides whether and when a job that follows others is released.
+        _ if !task.after.is_empty() => false,
         (Arrival::Periodic { period }, Some(last)) => now > last + *period + *period + task.jitter,
         _ => false,
     }

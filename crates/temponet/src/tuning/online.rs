@@ -112,7 +112,12 @@ pub(super) fn look<'a>(history: &History, look: &Look<'a>) -> usize {
 
 /// The remembered jobs as a course; `None` if they are too few to be divided into blocks. A block is at least as long as the longest relative deadline, so that
 /// what a candidate does in one block hardly reaches beyond the next, and blocks count as independent.
+///
+/// Where tasks follow each other, the followed candidate has decided on their releases, so they are no course for others.
 fn course<'a>(history: &History, system: &'a System, is_shielded: bool) -> Option<Course<'a>> {
+    if system.tasks.iter().any(|task| !task.after.is_empty()) {
+        return None;
+    }
     let lists = history.jobs(&system.tasks);
     let jobs = || lists.iter().flatten();
     let (first, last) = (jobs().map(|job| job.release).min()?, jobs().map(|job| job.release).max()?);

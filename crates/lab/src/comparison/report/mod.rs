@@ -3,6 +3,7 @@
 //! Tables are written into the page as HTML. Schedules and response times are stored as JSON and drawn by the page's
 //! scripts, so the reader can select and zoom them.
 
+mod chains;
 mod ranked_table;
 mod schedules;
 mod tasks;
@@ -40,6 +41,8 @@ struct PageData<'a> {
     /// Length of the time axis when the page opens.
     first_view_ns: u64,
     by_task: bool,
+    /// Indices of the tasks that each task comes after; empty if no task does.
+    after: Vec<&'a [usize]>,
     #[serde(flatten)]
     schedules: SchedulesJson,
     /// Indices of the schedules that are shown when the page opens.
@@ -70,6 +73,7 @@ pub fn html(comparison: &Comparison) -> String {
         until_ns: plan.record_until.0,
         first_view_ns: picture_window(set, plan.record_until, FIRST_VIEW_JOBS).0,
         by_task: set.tasks.len() <= MOST_TASK_ROWS,
+        after: if set.has_precedence() { set.tasks.iter().map(|task| &task.after[..]).collect() } else { Vec::new() },
         chosen: first_chosen(comparison, schedules.schedules.len()),
         schedules,
         responses: comparison.rows.iter().enumerate().map(|(rank, row)| curve(rank, row, comparison)).collect(),
@@ -85,7 +89,11 @@ pub fn html(comparison: &Comparison) -> String {
         set.on_miss.name()
     );
     let [schedules_script, toolbar_script, responses_script] = SCRIPTS;
-    Page::new(&set.name)
+    let premise = match set.has_precedence() {
+        true => "Tasks share no resources.",
+        false => "Tasks are independent: no shared resources, no precedence.",
+    };
+    let page = Page::new(&set.name)
         .style(STYLE)
         .lead(&set.description)
         .facts(&facts)
@@ -95,14 +103,16 @@ pub fn html(comparison: &Comparison) -> String {
             "Schedulers",
             &ranked_table::hint(comparison),
             &(ranked_table::html(comparison) + &skipped(&comparison.skipped)),
-        )
-        .section("Schedules", "", SCHEDULES)
+        );
+    let page =
+        if set.chains.is_empty() { page } else { page.section("Chains", chains::HINT, &chains::html(comparison)) };
+    page.section("Schedules", "", SCHEDULES)
         .section(
             "Response times",
             "Share of all jobs that completed within a time. A curve that stays below 100% never completed the rest.",
             &format!("<div id=\"responses\"></div>\n{}", response_table(comparison)),
         )
-        .html("<p class=\"facts\">Tasks are independent: no shared resources, no precedence.</p>\n")
+        .html(&format!("<p class=\"facts\">{premise}</p>\n"))
         .data(&json)
         .script(&(svg::script() + schedules_script))
         .script(toolbar_script)

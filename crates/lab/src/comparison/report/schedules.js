@@ -15,6 +15,8 @@ function time(ns) {
 const tuples = (list, size) => Array.from({ length: list.length / size }, (_, at) => list.slice(at * size, (at + 1) * size));
 const unit = page.unit_ns;
 const jobs = tuples(page.jobs, 4).map(([task, number, release, deadline]) => ({ task, number, release: release * unit, deadline: deadline * unit }));
+/** Index of a job by task and number, where tasks come after each other. */
+const places = new Map(page.after.length ? jobs.map(({ task, number }, index) => [task + "#" + number, index]) : []);
 const jobName = (job) => `${page.tasks[job.task]} #${job.number}`;
 
 /** Returns a schedule with its times in nanoseconds: its slices by start, and the reason of each missed job. Decoded when it is first shown. */
@@ -30,6 +32,8 @@ function schedule(index) {
     read.ends.set(job, Math.max(read.ends.get(job) ?? 0, start + length * unit));
     return { core, job, start, end: start + length * unit };
   });
+  read.starts = new Map();
+  for (const { job, start } of read.slices) if (!read.starts.has(job)) read.starts.set(job, start);
   for (const [job, reason, value] of tuples(missed, 3)) read.why.set(job, page.reasons[reason].replace("{}", time(value * unit)));
   read.missed = [...read.why.keys()].sort((a, b) => jobs[a].deadline - jobs[b].deadline);
   known.set(index, read);
@@ -158,6 +162,7 @@ class Chart {
     this.schedule.slices.forEach((slice) => this.bar(slice));
     this.veil();
     if (page.by_task) jobs.forEach((job, index) => this.window(job, index));
+    if (page.by_task && page.after.length) this.arrows();
     this.schedule.missed.forEach((job) => this.cross(job));
     c.restore();
     c.fillStyle = theme.ink;
@@ -199,6 +204,34 @@ class Chart {
       c.fillStyle = inkOn(ground);
       c.textAlign = "left";
       c.fillText(page.tasks[task], x + 3, y + tall / 2 + 4);
+    }
+  }
+
+  /** Draws an arrow from the end of each job to the start of the jobs that come after it. */
+  arrows() {
+    const c = this.context, { starts, ends, open } = this.schedule;
+    const y = (task) => TOP + (task + 0.5) * this.rowHeight;
+    c.strokeStyle = c.fillStyle = theme.ink;
+    c.lineWidth = 1;
+    for (const [index, start] of starts) {
+      const { task, number } = jobs[index];
+      for (const before of page.after[task]) {
+        const place = places.get(before + "#" + number);
+        const end = ends.get(place);
+        if (end === undefined || open.has(place) || end > start || start < shown.from || end > shown.to) continue;
+        const from = [this.x(end), y(before)], to = [this.x(start), y(task)];
+        const long = Math.hypot(to[0] - from[0], to[1] - from[1]) || 1;
+        const [dx, dy] = [(to[0] - from[0]) / long, (to[1] - from[1]) / long];
+        c.beginPath();
+        c.moveTo(...from);
+        c.lineTo(...to);
+        c.stroke();
+        c.beginPath();
+        c.moveTo(...to);
+        c.lineTo(to[0] - 6 * dx + 3 * dy, to[1] - 6 * dy - 3 * dx);
+        c.lineTo(to[0] - 6 * dx - 3 * dy, to[1] - 6 * dy + 3 * dx);
+        c.fill();
+      }
     }
   }
 
@@ -346,7 +379,7 @@ class Chart {
     const job = jobs[index], { why, open, ends } = this.schedule;
     const lines = [jobName(job) + (slice ? ` on core ${slice.core}` : "") + (page.critical[job.task] ? `, criticality ${page.critical[job.task]}` : "")];
     if (slice) lines.push(`ran ${time(slice.start)} to ${time(slice.end)}`);
-    lines.push(`released ${time(job.release)}, deadline ${time(job.deadline)}`);
+    lines.push(`${page.after[job.task]?.length ? "arrived" : "released"} ${time(job.release)}, deadline ${time(job.deadline)}`);
     if (why.has(index)) lines.push(`MISSED: ${why.get(index)}`);
     else if (!open.has(index) && ends.has(index)) lines.push(`completed ${time(ends.get(index))}`);
     else lines.push("its end is not drawn");

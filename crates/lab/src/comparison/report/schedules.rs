@@ -11,20 +11,21 @@ use crate::clairvoyant::Clairvoyant;
 use crate::comparison::Comparison;
 
 /// Reasons for missed deadlines; `{}` stands for a time.
-const REASONS: [&str; 5] = [
+const REASONS: [&str; 6] = [
     "completed {} late",
     "aborted at its deadline with {} done",
     "given up by the scheduler with {} done",
     "unfinished at the horizon with {} done",
+    "never released: a predecessor did not complete",
     "left out, so that others meet theirs",
 ];
-const LEFT_OUT: u64 = 4;
+const LEFT_OUT: u64 = 5;
 
 /// All schedules. All times are multiples of `unit_ns` nanoseconds.
 #[derive(Serialize)]
 pub(super) struct SchedulesJson {
     unit_ns: u64,
-    reasons: [&'static str; 5],
+    reasons: [&'static str; 6],
     /// Task, number, release and deadline of each job, in one flat list.
     jobs: Vec<u64>,
     pub(super) schedules: Vec<ScheduleJson>,
@@ -82,11 +83,16 @@ pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
     let mut all: Vec<Full> = Vec::new();
     for row in &comparison.rows {
         for job in &row.recording.jobs {
-            windows.insert((job.task, job.number), (job.release.0, job.deadline.0));
+            // Schedules release a job that follows others at different dates; its arrival is the same in all.
+            let task = &comparison.plan.set.tasks[job.task as usize];
+            let arrival = job.deadline.saturating_sub(task.deadline);
+            let from = if task.after.is_empty() { job.release } else { arrival.min(job.release) };
+            windows.insert((job.task, job.number), (from.0, job.deadline.0));
         }
         all.push(of_recording(&row.scheduler, &row.recording, until));
     }
-    if let Some(optimum) = &comparison.clairvoyant {
+    // Where tasks come after each other, the optimum is a bound without a schedule.
+    if let Some(optimum) = comparison.clairvoyant.as_ref().filter(|_| !comparison.plan.set.has_precedence()) {
         for (release, _) in optimum.first_run.iter().filter(|(release, _)| release.time < until) {
             windows.insert((release.task, release.number), (release.time.0, release.deadline.0));
         }
@@ -172,6 +178,7 @@ fn reason(job: &JobRecord) -> (u64, Time) {
         End::Aborted => (1, job.executed),
         End::Abandoned => (2, job.executed),
         End::Unfinished => (3, job.executed),
+        End::Unreleased => (4, Time::ZERO),
     }
 }
 

@@ -1,0 +1,189 @@
+//! The keys `after` and `reads` of tasks, and `[[chain]]` tables.
+//!
+//! Names can stand before the tasks that they name, so tasks are connected once all of them have been read. What a task with `after` does not state follows
+//! then: its arrivals are those of its sources, and its deadline is that of the chains through it, otherwise the period.
+
+use temponet_task::wording::did_you_mean;
+use temponet_task::{Chain, Communication, Precedence, TaskSet, Time, TimeUnit};
+
+use super::{Names, hopeless, printable};
+use crate::Problem;
+use crate::node::{Fields, Node, Value};
+
+/// Keys of `[[chain]]`.
+const CHAIN_KEYS: &[&str] = &["name", "tasks", "deadline", "communication"];
+/// Keys that say how a task arrives, and that a task with `after` cannot have.
+const OWN_ARRIVAL: [&str; 4] = ["offset", "jitter", "kind", "gap"];
+
+/// A name of a task, with its line.
+pub(super) type Named = (String, usize);
+
+/// What a task says about other tasks.
+#[derive(Default)]
+pub(super) struct Links {
+    /// Line of the task.
+    line: usize,
+    after: Vec<Named>,
+    reads: Vec<Named>,
+    /// Period that a task with `after` states, with its line.
+    period: Option<(Time, usize)>,
+    states_deadline: bool,
+}
+
+impl Links {
+    /// Reads `after` and `reads` of a task, and its period, which only a task with `after` can leave out.
+    pub fn take(fields: &mut Fields<'_>, unit: TimeUnit) -> Result<(Links, Option<Time>), Problem> {
+        let after = fields.take("after");
+        let mut links = Links {
+            line: fields.line(),
+            after: after.map_or(Ok(Vec::new()), |node| names(node, "after"))?,
+            reads: fields.take("reads").map_or(Ok(Vec::new()), |node| names(node, "reads"))?,
+            ..Links::default()
+        };
+        if after.is_none() {
+            return Ok((links, Some(fields.need("period")?.positive_time("period", unit)?)));
+        }
+        if let Some(node) = OWN_ARRIVAL.into_iter().find_map(|key| Some((key, fields.take(key)?))) {
+            let (key, node) = node;
+            let message = format!("{key} = {}: a task with after arrives with its sources", node.shown());
+            return Err(Problem::at(node.line, message));
+        }
+        if let Some(node) = fields.take("period") {
+            links.period = Some((node.positive_time("period", unit)?, node.line));
+        }
+        Ok((links, None))
+    }
+
+    /// Notes whether the task states a deadline.
+    pub fn with_deadline(self, states_deadline: bool) -> Links {
+        Links { states_deadline, ..self }
+    }
+
+    /// Whether the task arrives with others.
+    pub fn follows(&self) -> bool {
+        !self.after.is_empty()
+    }
+}
+
+/// Reads a list of names. In a CSV cell they are separated by semicolons or, if it is not a single name with spaces, by spaces.
+fn names(node: &Node, key: &'static str) -> Result<Vec<Named>, Problem> {
+    let names: Vec<Named> = match &node.value {
+        Value::Cell(text) => text.split(';').map(|name| (name.trim().to_string(), node.line)).collect(),
+        Value::Text(text) => vec![(text.trim().to_string(), node.line)],
+        _ => {
+            let item = |item: &Node| Ok((item.text(key)?.trim().to_string(), item.line));
+            node.list(key)?.iter().map(item).collect::<Result<_, _>>()?
+        }
+    };
+    if names.is_empty() || names.iter().any(|(name, _)| name.is_empty()) {
+        return Err(Problem::at(node.line, format!("{key} = {} names no task", node.shown())));
+    }
+    Ok(names)
+}
+
+/// Returns the index of the task with this name.
+fn find(set: &TaskSet, (name, line): &Named) -> Result<usize, Problem> {
+    let hint = || did_you_mean(name, set.tasks.iter().map(|task| task.name.as_str()));
+    let index = set.tasks.iter().position(|task| task.name == *name);
+    index.ok_or_else(|| Problem::at(*line, format!("there is no task {name:?}{}", hint())))
+}
+
+/// Returns the indices of the tasks with these names. A single text that is no name is taken for names with spaces between them.
+fn find_all(set: &TaskSet, names: &[Named]) -> Result<Vec<usize>, Problem> {
+    if let [(text, line)] = names
+        && find(set, &names[0]).is_err()
+        && text.contains(char::is_whitespace)
+    {
+        return text.split_whitespace().map(|name| find(set, &(name.to_string(), *line))).collect();
+    }
+    names.iter().map(|name| find(set, name)).collect()
+}
+
+/// Connects the tasks of a set: `links` has what each of them says about others. Returns warnings about tasks that cannot meet their deadlines.
+pub(super) fn connect(
+    set: &mut TaskSet,
+    links: &[Links],
+    chains: &[Node],
+    communication: Communication,
+) -> Result<Vec<Problem>, Problem> {
+    for (index, link) in links.iter().enumerate() {
+        let (after, reads) = (find_all(set, &link.after)?, find_all(set, &link.reads)?);
+        (set.tasks[index].after, set.tasks[index].reads) = (after, reads);
+    }
+    let line_of = |index: usize| links.get(index).map_or(0, |link| link.after.first().map_or(link.line, |name| name.1));
+    let followed = set.follow_sources();
+    followed.map_err(|(index, problem)| {
+        Problem::at(line_of(index), format!("task {:?}: after: {problem}", set.tasks[index].name))
+    })?;
+    for (index, link) in links.iter().enumerate() {
+        let (task, period) = (&set.tasks[index], set.tasks[index].period().unwrap_or_default());
+        if let Some((stated, line)) = link.period.filter(|(stated, _)| *stated != period) {
+            let message =
+                format!("task {:?}: period = {stated}, but the tasks that it comes after have {period}", task.name);
+            return Err(Problem::at(line, message));
+        }
+        let unusable = task
+            .reads
+            .iter()
+            .find(|read| **read == index || task.reads.iter().filter(|other| other == read).count() > 1);
+        if let Some(read) = unusable {
+            let what = if *read == index { "itself".into() } else { format!("{:?} twice", set.tasks[*read].name) };
+            return Err(Problem::at(link.reads[0].1, format!("task {:?}: reads names {what}", task.name)));
+        }
+    }
+    let mut chain_names = Names::default();
+    for node in chains {
+        let chain = chain(node, set, communication, &mut chain_names)?;
+        set.chains.push(chain);
+    }
+    let mut warnings = Vec::new();
+    for (index, link) in links.iter().enumerate().filter(|(_, link)| link.follows()) {
+        if !link.states_deadline {
+            let through = set.chains.iter().filter(|chain| chain.tasks.contains(&index));
+            let deadline = through.filter_map(|chain| chain.deadline).min();
+            set.tasks[index].deadline = deadline.or(set.tasks[index].period()).unwrap_or_default();
+        }
+        warnings.extend(hopeless(link.line, &set.tasks[index]));
+    }
+    Ok(warnings)
+}
+
+/// Reads a `[[chain]]` table.
+fn chain(node: &Node, set: &TaskSet, default: Communication, taken: &mut Names) -> Result<Chain, Problem> {
+    let mut fields = Fields::of(node, "chain")?.only(CHAIN_KEYS)?;
+    let named = fields.need("name")?;
+    let name = taken.add(printable(named.text("name")?, named.line)?, named.line)?;
+    let steps = fields.need("tasks")?;
+    let tasks: Vec<usize> = names(steps, "tasks")?.iter().map(|name| find(set, name)).collect::<Result<_, _>>()?;
+    let deadline = fields.positive_time("deadline", set.time_unit)?;
+    let communication = fields.take("communication").map_or(Ok(default), self::communication)?;
+    fields.finish()?;
+    let chain = Chain { name, tasks, deadline, communication };
+    match chain.problem(&set.tasks) {
+        Some(problem) => Err(Problem::at(steps.line, format!("chain {:?}: {problem}", chain.name))),
+        None => Ok(chain),
+    }
+}
+
+/// Reads `communication`.
+pub(super) fn communication(node: &Node) -> Result<Communication, Problem> {
+    Communication::from_name(node.text("communication")?)
+        .ok_or_else(|| Problem::at(node.line, format!("communication = {} is none of implicit, let", node.shown())))
+}
+
+/// Checks that a mode releases all or none of the tasks that follow each other.
+pub(super) fn whole_graphs(set: &TaskSet, released: &[usize], line: usize) -> Result<(), Problem> {
+    let Ok(Some(graph)) = Precedence::of(&set.tasks) else { return Ok(()) };
+    for (index, task) in set.tasks.iter().enumerate() {
+        let differs = |source: &&usize| released.contains(source) != released.contains(&index);
+        if let Some(source) = graph.sources(index).iter().find(differs) {
+            let source = &set.tasks[*source].name;
+            let message = format!(
+                "a mode must have all or none of the tasks that come after each other, such as {source:?} and {:?}",
+                task.name
+            );
+            return Err(Problem::at(line, message));
+        }
+    }
+    Ok(())
+}

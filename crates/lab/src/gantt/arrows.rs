@@ -1,0 +1,62 @@
+//! Arrows between the jobs of a schedule: from a predecessor to the job that comes after it, and from a value to its reader.
+
+use std::collections::HashMap;
+
+use temponet_page::svg::{Svg, SvgShape, path};
+use temponet_sim::{JobRecord, Recorder};
+use temponet_task::{Communication, TaskSet, Time};
+
+/// Greatest number of arrows of reads. More of them would hide the schedule.
+const MOST_READS: usize = 40;
+
+/// Draws the arrows of a schedule before `until`. `at` gives the place of a date in the row of a task.
+pub(super) fn draw(
+    out: &mut Svg,
+    set: &TaskSet,
+    recording: &Recorder,
+    until: Time,
+    at: impl Fn(usize, Time) -> (f64, f64),
+) {
+    if set.tasks.iter().all(|task| task.after.is_empty() && task.reads.is_empty()) {
+        return;
+    }
+    let done: HashMap<(usize, u64), Time> =
+        recording.jobs.iter().filter_map(|job| Some(((job.task as usize, job.number), job.completion()?))).collect();
+    let started = recording.jobs.iter().filter_map(|job| Some((job, job.start.filter(|start| *start < until)?)));
+    let mut reads = Vec::new();
+    for (job, start) in started {
+        let task = job.task as usize;
+        for before in &set.tasks[task].after {
+            if let Some(end) = done.get(&(*before, job.number)) {
+                out.add(arrow(at(*before, *end), at(task, start)).class("bound"));
+            }
+        }
+        let newest = |read: &usize| Some((*read, newest_by(recording, *read, start)?));
+        reads.extend(set.tasks[task].reads.iter().filter_map(newest).map(|(read, end)| (read, end, task, start)));
+    }
+    // Under LET, values change hands at other dates than jobs start and end.
+    let is_let = set.chains.iter().any(|chain| chain.communication == Communication::Let);
+    if reads.len() <= MOST_READS && !is_let {
+        for (read, end, task, start) in reads {
+            out.add(arrow(at(read, end), at(task, start)).class("axis").dashed("3 3"));
+        }
+    }
+}
+
+/// Returns when the newest value of a task at a date was written.
+fn newest_by(recording: &Recorder, task: usize, date: Time) -> Option<Time> {
+    let written = |job: &JobRecord| Some((job.number, job.completion()?));
+    let own = recording.jobs.iter().filter(|job| job.task as usize == task).filter_map(written);
+    own.filter(|(_, end)| *end <= date).max().map(|(_, end)| end)
+}
+
+/// Returns an arrow from one point to another.
+fn arrow(from: (f64, f64), to: (f64, f64)) -> SvgShape {
+    let (wide, high) = (to.0 - from.0, to.1 - from.1);
+    let long = wide.hypot(high).max(1e-9);
+    let (dx, dy) = (5.0 * wide / long, 5.0 * high / long);
+    let wing = |side: f64| {
+        format!("M{:.2} {:.2}L{:.2} {:.2}", to.0, to.1, to.0 - dx + side * dy / 2.0, to.1 - dy - side * dx / 2.0)
+    };
+    path(from.0, from.1, &format!("L{:.2} {:.2}{}{}", to.0, to.1, wing(1.0), wing(-1.0))).set("fill", "none")
+}

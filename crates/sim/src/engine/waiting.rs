@@ -1,0 +1,217 @@
+//! Precedence: jobs that have arrived and wait for the completion of others.
+//!
+//! A job of a task that follows others is released in the instant in which the last of its predecessors completes, after the deadlines and the arrivals of that
+//! instant. If a predecessor leaves without completing, the job is never released. It counts as missed at once, and so do the jobs that follow it.
+//!
+//! Most sets have no precedence. They have no [`Waiting`], and the functions here are kept out of the engine's hot loop.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+
+use temponet_task::{JobId, Precedence, SystemView, Task, TaskSet, Time};
+
+use super::{Engine, new_job};
+use crate::metrics::End;
+use crate::trace::Observer;
+use crate::workload::Release;
+
+/// Jobs that wait for others.
+#[derive(Clone)]
+pub(crate) struct Waiting {
+    graph: Precedence,
+    /// Number of predecessors of each task.
+    needed: Vec<u32>,
+    /// Jobs of each task by their number, from the first that a predecessor or the job itself has announced.
+    jobs: Vec<BTreeMap<u64, WaitingJob>>,
+    /// Jobs that are to be released in this instant.
+    ripe: Vec<Release>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct WaitingJob {
+    /// The job; `None` before its arrival and once it is released or lost.
+    arrived: Option<Release>,
+    /// Predecessors that have completed.
+    done: u32,
+    /// Predecessors that have left without completing, or that are lost themselves.
+    lost: u32,
+    /// Whether the job has been released or is lost.
+    is_settled: bool,
+}
+
+impl Waiting {
+    /// Returns the state at the beginning of a run; `None` if no task follows another.
+    pub fn of(tasks: &[Task]) -> Option<Box<Waiting>> {
+        let graph = Precedence::of(tasks).ok().flatten()?;
+        let needed = tasks.iter().map(|task| task.after.len() as u32).collect();
+        Some(Box::new(Waiting { graph, needed, jobs: vec![BTreeMap::new(); tasks.len()], ripe: Vec::new() }))
+    }
+
+    /// Returns the state at a decision point, as far as an online scheduler knows it; `None` if no task follows another. `next` is the number of each task's
+    /// next arrival; `delayed` are jobs that have arrived and are not released yet; `job` draws a waiting job by task, number and arrival.
+    ///
+    /// What waits follows from the active and the delayed jobs: everything behind them. A predecessor that has left is taken to have completed.
+    pub fn resumed(
+        tasks: &[Task],
+        view: &SystemView<'_>,
+        delayed: &[Release],
+        next: &[u64],
+        mut job: impl FnMut(usize, u64, Time) -> Release,
+    ) -> Option<Box<Waiting>> {
+        let mut waiting = Waiting::of(tasks)?;
+        // Arrival of every job that is active or delayed, or waits behind such a one.
+        let mut open: Vec<BTreeMap<u64, Time>> = vec![BTreeMap::new(); tasks.len()];
+        for (_, active) in view.ready() {
+            let arrival = active.deadline.saturating_sub(tasks[active.task as usize].deadline);
+            open[active.task as usize].insert(active.number, arrival);
+        }
+        for release in delayed {
+            let arrival = release.deadline.saturating_sub(tasks[release.task as usize].deadline);
+            open[release.task as usize].insert(release.number, arrival);
+        }
+        for at in 0..tasks.len() {
+            let index = waiting.graph.order()[at];
+            if tasks[index].after.is_empty() {
+                continue;
+            }
+            let mut behind: BTreeMap<u64, (u32, Time)> = BTreeMap::new();
+            for before in &tasks[index].after {
+                for (number, arrival) in &open[*before] {
+                    let (missing, latest) = behind.entry(*number).or_default();
+                    (*missing, *latest) = (*missing + 1, (*latest).max(*arrival));
+                }
+            }
+            // Jobs that have not arrived and some of whose predecessors have completed.
+            let ahead = tasks[index].after.iter().map(|before| next[*before]).max().unwrap_or(0);
+            for number in next[index]..ahead.min(next[index].saturating_add(MOST_AHEAD)) {
+                behind.entry(number).or_default();
+            }
+            for (number, (missing, arrival)) in behind {
+                let to_come = tasks[index].after.iter().filter(|before| next[**before] <= number).count() as u32;
+                let done = waiting.needed[index].saturating_sub(missing + to_come);
+                let has_arrived = number < next[index];
+                let arrived = has_arrived.then(|| job(index, number, arrival));
+                waiting.jobs[index].insert(number, WaitingJob { arrived, done, ..WaitingJob::default() });
+                if has_arrived {
+                    open[index].insert(number, arrival);
+                }
+            }
+        }
+        Some(waiting)
+    }
+
+    /// Takes a job that has arrived.
+    fn arrive(&mut self, release: Release, lost: &mut Vec<Release>) {
+        let (task, number) = (release.task as usize, release.number);
+        self.jobs[task].entry(number).or_default().arrived = Some(release);
+        self.settle(task, number, lost);
+    }
+
+    /// Takes note that a job has left. Jobs that are never released because of that are added to `lost`.
+    fn left(&mut self, task: usize, number: u64, has_completed: bool, lost: &mut Vec<Release>) {
+        for at in 0..self.graph.successors(task).len() {
+            let next = self.graph.successors(task)[at];
+            let job = self.jobs[next].entry(number).or_default();
+            match has_completed {
+                true => job.done += 1,
+                false => job.lost += 1,
+            }
+            self.settle(next, number, lost);
+        }
+    }
+
+    /// Releases or loses a job if that is decided, and forgets it once nothing more will be reported of it.
+    fn settle(&mut self, task: usize, number: u64, lost: &mut Vec<Release>) {
+        let needed = self.needed[task];
+        let Some(job) = self.jobs[task].get_mut(&number) else { return };
+        let (is_lost, is_ripe) = (job.lost > 0, job.done == needed);
+        let settled = if !job.is_settled && (is_lost || is_ripe) { job.arrived.take() } else { None };
+        job.is_settled |= settled.is_some();
+        if job.is_settled && job.done + job.lost == needed {
+            self.jobs[task].remove(&number);
+        }
+        match settled {
+            Some(release) if is_lost => {
+                lost.push(release);
+                self.left(task, number, false, lost);
+            }
+            Some(release) => self.ripe.push(release),
+            None => {}
+        }
+    }
+
+    /// Removes and returns the jobs that have arrived and have not been released, by task and number.
+    fn rest(&mut self) -> Vec<Release> {
+        let waiting = self.jobs.iter_mut().flat_map(std::mem::take).filter_map(|(_, job)| job.arrived);
+        let mut rest: Vec<Release> = self.ripe.drain(..).chain(waiting).collect();
+        rest.sort_by_key(|release| (release.task, release.number));
+        rest
+    }
+}
+
+/// Largest number of coming jobs of a task for which the predecessors are looked at.
+const MOST_AHEAD: u64 = 1_000;
+
+impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
+    /// Releases an arriving job, or lets it wait for its predecessors.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn release_or_wait(&mut self, release: Release, observer: &mut impl Observer) {
+        let mut lost = Vec::new();
+        match &mut self.waiting {
+            Some(waiting) if waiting.needed[release.task as usize] > 0 => waiting.arrive(release, &mut lost),
+            _ => return self.release(release, observer),
+        }
+        self.lose(lost, observer);
+    }
+
+    /// Releases the jobs whose predecessors have all completed, by task and number.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn release_followers(&mut self, observer: &mut impl Observer) {
+        let Some(waiting) = &mut self.waiting else { return };
+        let mut ripe = std::mem::take(&mut waiting.ripe);
+        ripe.sort_by_key(|release| (release.task, release.number));
+        for release in ripe.drain(..) {
+            self.release(Release { time: self.now, ..release }, observer);
+        }
+        if let Some(waiting) = &mut self.waiting {
+            waiting.ripe = ripe;
+        }
+    }
+
+    /// Tells the jobs that wait for a job that it has left.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn tell_followers(&mut self, id: JobId, end: End, observer: &mut impl Observer) {
+        let job = &self.jobs[id.index()];
+        let mut lost = Vec::new();
+        if let Some(waiting) = &mut self.waiting {
+            waiting.left(job.task as usize, job.number, end == End::Completed, &mut lost);
+        }
+        self.lose(lost, observer);
+    }
+
+    /// Counts jobs that are never released.
+    fn lose(&mut self, lost: Vec<Release>, observer: &mut impl Observer) {
+        for release in lost {
+            let job = new_job(&release);
+            if job.deadline <= self.horizon {
+                self.metrics.record(&job, End::Unreleased, self.now);
+                self.metrics.unreleased += 1;
+            }
+            observer.left(&job, None, End::Unreleased, self.now);
+        }
+    }
+
+    /// Counts the jobs that wait at the end of the run.
+    pub(super) fn count_waiting(&mut self, observer: &mut impl Observer) {
+        for release in self.waiting.as_mut().map(|waiting| waiting.rest()).unwrap_or_default() {
+            let job = new_job(&release);
+            if job.deadline <= self.horizon {
+                self.metrics.record(&job, End::Unfinished, self.now);
+            }
+            observer.left(&job, None, End::Unfinished, self.now);
+        }
+    }
+}
