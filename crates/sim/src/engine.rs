@@ -7,7 +7,7 @@
 //! - running jobs without remaining work complete (`complete_jobs`);
 //! - jobs that reach a preemption point no longer hold their core (`reach_points` in `held.rs`);
 //! - unfinished jobs that reach their deadline are aborted or stay, by the set's rule (`pass_deadlines`);
-//! - new jobs are released (`release`), except at the horizon, where the run ends: those that arrive, then those whose
+//! - new jobs are released (`release`), except at the horizon, where the run ends: those that arrive, and those whose
 //!   predecessors have completed (`waiting.rs`);
 //! - if any of this happened, or the scheduler asked for a decision at this time, it decides once (`apply`).
 //!

@@ -36,7 +36,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
                 }
             }
             if self.waiting.is_some() {
-                self.release_followers(observer);
+                self.release_ripe(observer);
             }
             let asked = self.wake == next;
             if asked {

@@ -1,14 +1,14 @@
 //! Precedence: jobs that have arrived and wait for the completion of others.
 //!
-//! A job of a task that follows others is released in the instant in which the last of its predecessors completes, after the deadlines and the arrivals of that
-//! instant. If a predecessor leaves without completing, the job is never released. It counts as missed at once, and so do the jobs that follow it.
+//! A job of a task that follows others is released in the instant in which the last of its predecessors completes, among the
+//! arrivals of that instant: by task index, then by number. If a predecessor leaves without completing, the job is never released. It counts as missed at once, and so do the jobs that follow it.
 //!
 //! Most sets have no precedence. They have no [`Waiting`], and the functions here are kept out of the engine's hot loop.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
-use temponet_task::{JobId, Precedence, SystemView, Task, TaskSet, Time};
+use temponet_task::{JobId, OnMiss, Precedence, SystemView, Task, TaskSet, Time};
 
 use super::{Engine, new_job};
 use crate::metrics::End;
@@ -153,22 +153,23 @@ impl Waiting {
 const MOST_AHEAD: u64 = 1_000;
 
 impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
-    /// Releases an arriving job, or lets it wait for its predecessors.
+    /// Lets an arriving job be released in this instant, or wait for its predecessors.
     #[cold]
     #[inline(never)]
     pub(super) fn release_or_wait(&mut self, release: Release, observer: &mut impl Observer) {
         let mut lost = Vec::new();
         match &mut self.waiting {
             Some(waiting) if waiting.needed[release.task as usize] > 0 => waiting.arrive(release, &mut lost),
-            _ => return self.release(release, observer),
+            Some(waiting) => waiting.ripe.push(release),
+            None => self.release(release, observer),
         }
         self.lose(lost, observer);
     }
 
-    /// Releases the jobs whose predecessors have all completed, by task and number.
+    /// Releases the jobs of this instant, by task and number: those that arrive, and those whose predecessors have completed.
     #[cold]
     #[inline(never)]
-    pub(super) fn release_followers(&mut self, observer: &mut impl Observer) {
+    pub(super) fn release_ripe(&mut self, observer: &mut impl Observer) {
         let Some(waiting) = &mut self.waiting else { return };
         let mut ripe = std::mem::take(&mut waiting.ripe);
         ripe.sort_by_key(|release| (release.task, release.number));
@@ -197,7 +198,10 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         for release in lost {
             let job = new_job(&release);
             if job.deadline <= self.horizon {
-                self.metrics.record(&job, End::Unreleased, self.now);
+                // Where late jobs are removed, this one would not have outlasted its deadline.
+                let removes = self.system.on_miss == OnMiss::Abort;
+                let end = if removes { self.now.min(job.deadline) } else { self.now };
+                self.metrics.record(&job, End::Unreleased, end);
                 self.metrics.unreleased += 1;
             }
             observer.left(&job, None, End::Unreleased, self.now);
