@@ -41,7 +41,11 @@ impl<'a> ChainFigures<'a> {
     }
 }
 
-/// Returns a time as it stands in a table.
+/// Returns a time as it stands in a table, with four digits.
 pub fn shown(nanoseconds: Option<f64>) -> String {
-    nanoseconds.map_or("–".into(), |time| Time(time.round() as u64).to_string())
+    let rounded = |time: f64| {
+        let step = 10f64.powf(time.max(1.0).log10().floor() - 3.0).max(1.0);
+        Time(((time / step).round() * step) as u64)
+    };
+    nanoseconds.map_or("–".into(), |time| rounded(time).to_string())
 }

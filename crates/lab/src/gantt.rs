@@ -154,6 +154,9 @@ fn legend(out: &mut Svg, set: &TaskSet, by_task: bool, y: f64) {
     if by_task && set.has_precedence() {
         entry(path(0.0, 0.0, "h12m-5 -3l5 3l-5 3").class("bound").set("fill", "none"), "comes after");
     }
+    if by_task && set.tasks.iter().any(|task| !task.reads.is_empty()) {
+        entry(path(0.0, 0.0, "h12").class("axis").dashed("3 3"), "is read");
+    }
     entry(path(6.0, 0.0, CROSS).class("cross"), "missed deadline");
     if set.tasks.iter().any(|task| task.criticality > 0) {
         entry(square("frame critical"), "critical task");

@@ -192,7 +192,8 @@ fn by_hand(set: &TaskSet, chain: &Chain, jobs: &[JobRecord]) -> (Vec<u64>, Vec<u
         (first >= arrival(job)).then(|| first - arrival(job))
     };
     let mut reactions: Vec<u64> = at(0).into_iter().filter_map(reacts).collect();
-    (reactions.sort_unstable(), ages.sort_unstable());
+    reactions.sort_unstable();
+    ages.sort_unstable();
     (reactions, ages)
 }
 

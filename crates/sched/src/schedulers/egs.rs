@@ -175,11 +175,11 @@ mod tests {
         for _ in 0..300 {
             let count = rng.random_range(2..9);
             let mut given = tasks(&vec![(1, &[][..]); count]);
-            for index in 1..count {
-                given[index].wcet = Time(rng.random_range(1..50));
-                given[index].after = (0..index).filter(|_| rng.random_bool(0.3)).collect();
-                if given[index].after.is_empty() {
-                    given[index].after = vec![0];
+            for (index, task) in given.iter_mut().enumerate().skip(1) {
+                task.wcet = Time(rng.random_range(1..50));
+                task.after = (0..index).filter(|_| rng.random_bool(0.3)).collect();
+                if task.after.is_empty() {
+                    task.after = vec![0];
                 }
             }
             let cores = rng.random_range(1..4);
