@@ -73,11 +73,10 @@ impl Search<'_> {
             }
             let mut after = left.clone();
             let mut met = 0;
-            for (at, index) in ready.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1) {
-                let _ = at;
+            for (_, index) in ready.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1) {
                 after[*index] -= 1;
                 let deadline = self.jobs[*index].deadline;
-                met += usize::from(after[*index] == 0 && now + 1 <= deadline.0 && deadline <= HORIZON);
+                met += usize::from(after[*index] == 0 && now < deadline.0 && deadline <= HORIZON);
             }
             best = best.max(met + self.best(now + 1, &after));
         }
