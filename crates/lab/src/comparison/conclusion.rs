@@ -92,6 +92,9 @@ impl Comparison {
         let level = self.level_with_best();
         let names = listed(&level.iter().map(|row| row.scheduler.as_str()).collect::<Vec<_>>());
         let is_tie = level.iter().all(|row| ranking::edge(goal, &best.scores, &row.scores).is_none());
+        let others = level.iter().map(|row| row.scheduler.as_str()).filter(|name| *name != best.scheduler);
+        let undecided = format!("these runs cannot tell it from {}", listed(&others.collect::<Vec<_>>()));
+        let first = &best.scheduler;
         let against = self.against(best);
         if goal.is_plain() {
             let figure = percent(best.metrics.jobs.compliance());
@@ -100,16 +103,14 @@ impl Comparison {
                 1 if self.rows.len() == 1 => format!("{names} meets {figure} of the deadlines{share}."),
                 1 => format!("{names} meets the most deadlines: {figure}{share}{against}."),
                 _ if is_tie => format!("{names} tie for the most deadlines met: {figure}{share}{against}."),
-                _ => format!(
-                    "{names} meet the most deadlines, about {figure}{share}: these runs cannot tell them apart{against}."
-                ),
+                _ => format!("{first} meets the most deadlines on average, {figure}{share}{against}; {undecided}."),
             };
         }
         let figures = self.figures(best);
         match level.len() {
             1 => format!("{names} serves the goal best: {figures}{against}."),
             _ if is_tie => format!("{names} tie: {figures}{against}."),
-            _ => format!("{names} serve the goal best, about {figures}: these runs cannot tell them apart{against}."),
+            _ => format!("{first} serves the goal best on average: {figures}{against}; {undecided}."),
         }
     }
 

@@ -72,10 +72,8 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
     let (networks, simple): (Vec<&Candidate>, Vec<&Candidate>) =
         candidates.iter().partition(|candidate| matches!(candidate, Candidate::Network(_)));
     let guard = Guard::of(system, tasks, &simple, settings.is_shielded);
-    let half = Settings { effort: settings.effort / 2, ..settings };
-    let heat_settings = if networks.is_empty() && guard.is_none() { settings } else { half };
-    let Some(first) = course(system, tasks, &simple, heat_settings) else { return untested(Why::Unknown) };
-    let heat = run(&first, &simple, &heat_settings, None);
+    let Some(first) = course(system, tasks, &simple, settings) else { return untested(Why::Unknown) };
+    let heat = run(&first, &simple, &settings, None);
     let Some(winner) = heat.best(goal, |_| true) else { return untested(Why::Simulated) };
     let other_jobs = |more: u64, effort: u64| Settings { effort, seed: settings.seed.wrapping_add(more), ..settings };
     let refused = guard.as_ref().filter(|guard| !guard.lets(system, tasks, winner, other_jobs(2, settings.effort)));
@@ -94,7 +92,7 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
     if base.loses_nothing(goal) {
         return Choice { why: Why::NothingLost, ..choice };
     }
-    let last_settings = other_jobs(1, settings.effort.saturating_sub(heat.effort()).max(half.effort));
+    let last_settings = other_jobs(1, settings.effort.saturating_sub(heat.effort()).max(settings.effort / 2));
     let guards = guard.iter().map(|guard| guard.candidate).filter(|one| one.name() != base.name());
     let finalists: Vec<&Candidate> = networks.iter().copied().chain([base.candidate]).chain(guards).collect();
     let last = course(system, tasks, &finalists, last_settings).filter(|_| !networks.is_empty());
