@@ -22,6 +22,7 @@ pub mod packing;
 mod partitioned;
 mod response_time;
 mod step_budget;
+mod uniform;
 mod uniprocessor_edf;
 mod worst_case;
 
@@ -34,6 +35,7 @@ pub use optimal::{fluid, is_in_quanta, pfair};
 pub use partitioned::{edf_partition, partitioned_edf, partitioned_fixed};
 pub use response_time::{PriorityRule, ResponseTimes, response_times};
 pub use step_budget::StepBudget;
+pub use uniform::fgb;
 pub use uniprocessor_edf::{Demand, is_schedulable, processor_demand, qpa, quick_test};
 pub use worst_case::{NotAnalyzable, Sporadic, WorstCase};
 

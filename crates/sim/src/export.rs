@@ -66,9 +66,9 @@ fn why_missed(job: &Job, first_start: Option<Time>, end: End, now: Time) -> &'st
     match first_start {
         _ if end == End::Abandoned => "given up by the scheduler",
         None if job.release >= job.deadline || job.release > now => "released too late",
-        _ if job.release + job.wcet > job.deadline => "late by wcet at its release",
+        _ if job.release + job.fastest.time_for(job.wcet) > job.deadline => "late by wcet at its release",
         None => "never started",
-        Some(start) if start + job.wcet > job.deadline => "started too late",
+        Some(start) if start + job.fastest.time_for(job.wcet) > job.deadline => "started too late",
         Some(_) if job.executed > job.wcet => "overran its wcet",
         Some(_) => "interrupted",
     }
@@ -112,7 +112,7 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
         write!(out, "{{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n{}", process(1, "cores"))?;
         let mut trace = ChromeTrace { set, horizon, out, failed: None };
         for core in 0..set.cores {
-            let args = json!({"name": format!("core {core}")});
+            let args = json!({"name": set.core_label(core)});
             trace.write(&json!({"ph": "M", "pid": 1, "tid": core, "name": "thread_name", "args": args}));
         }
         trace.write(&process(2, "missed deadlines"));

@@ -6,6 +6,8 @@
 pub mod cancel;
 mod goal;
 mod invalid;
+mod machine;
+mod placement;
 pub mod ready_jobs;
 mod scheduler;
 mod set;
@@ -16,9 +18,10 @@ pub mod wording;
 
 pub use goal::{Aim, Goal, Measure, Worths};
 pub use invalid::{InvalidSystem, TaskSettingProblem};
+pub use machine::{Core, CoreSet, Machine, Speed};
 pub use ready_jobs::{Decision, JobHandle, ReadyJobs, ReadyJobsError, Release, StoppedJob};
 pub use scheduler::{Assignment, MOST_LOOKED_AT, NotApplicable, Scheduler};
-pub use set::{Costs, Mode, OnMiss, Server, Speed, TaskSet};
+pub use set::{Costs, Mode, OnMiss, Server, TaskSet};
 pub use task::{Arrival, ExecutionModel, Gap, ListedJob, Preemption, Task};
 pub use time::{Time, TimeError, TimeUnit};
 pub use view::{Event, Job, JobId, System, SystemView, Tie};
@@ -32,6 +35,7 @@ impl TaskSet {
             costs: system.costs,
             speeds: if system.speeds.is_empty() { vec![Speed::FULL] } else { system.speeds.clone() },
             servers: system.servers.clone(),
+            machine: system.machine.cores().to_vec(),
             ..TaskSet::new(name, system.tasks.clone(), system.cores)
         }
     }
@@ -41,6 +45,7 @@ impl TaskSet {
         System {
             tasks: self.tasks.clone(),
             cores: self.cores,
+            machine: Machine::new(&self.machine, self.cores, &self.tasks),
             on_miss: self.on_miss,
             speeds: self.speeds.clone(),
             servers: self.servers.clone(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::Time;
+use crate::{CoreSet, Time};
 
 /// A recurring activity that releases jobs. Tasks are independent: they share no resources and have no precedence.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +44,8 @@ pub struct Task {
     pub server: Option<usize>,
     /// Where a running job of this task can lose its core.
     pub preemption: Preemption,
+    /// Cores that jobs of this task may run on.
+    pub cores: CoreSet,
 }
 
 /// Largest number of preemption points in one job.
@@ -255,6 +257,7 @@ impl Task {
             mk: None,
             server: None,
             preemption: Preemption::Free,
+            cores: CoreSet::ALL,
         }
     }
 

@@ -56,9 +56,11 @@ pub fn text(comparison: &Comparison, is_whole: bool) -> String {
     out += &comparison.shield_line().map_or(String::new(), |line| line + "\n");
     if let Some(optimum) = comparison.clairvoyant.as_ref().filter(|optimum| !optimum.met.is_exact()) {
         let (lower, upper) = (table::count(optimum.met.lower as u64), table::count(optimum.met.upper as u64));
-        out += &format!(
-            "the optimum is not known exactly: {lower} to {upper} jobs in time; a larger --oracle-budget may tell\n"
-        );
+        let hint = match optimum.is_bound {
+            true => "cores differ, and the upper number is a bound by their total speed",
+            false => "a larger --oracle-budget may tell",
+        };
+        out += &format!("the optimum is not known exactly: {lower} to {upper} jobs in time; {hint}\n");
     }
     out + &format!("\n{}\n", comparison.verdict())
 }

@@ -5,7 +5,6 @@ pub mod json;
 use temponet_analysis::{NotAnalyzable, Outcome, PriorityRule, ResponseTimes, TESTS, Test, WorstCase, response_times};
 use temponet_sched::{LARGEST_SCALING, Proof, Scaling, proofs, scalings};
 use temponet_task::TaskSet;
-use temponet_task::wording::counted;
 
 use crate::comparison::listed;
 use crate::overload::Survivals;
@@ -61,7 +60,9 @@ impl Analysis {
             Ok(worst_case) => worst_case,
             Err(why) => return format!("Not analysable: {why}."),
         };
-        let (cores, utilization) = (counted(self.set.cores, "core"), worst_case.utilization());
+        // A speed that all cores have is part of the worst case.
+        let speed = if worst_case.speeds.is_empty() { self.set.core_speed(0).as_f64() } else { 1.0 };
+        let (cores, utilization) = (self.set.machine_label(), speed * worst_case.utilization());
         let best = self.scalings.first();
         let shrunk = best.filter(|best| best.factor < 1.0).map_or(String::new(), |best| {
             format!(
@@ -95,7 +96,7 @@ impl Analysis {
         }
         if worst_case.is_overloaded() == Some(true) {
             // More digits are shown where rounding would hide the overload.
-            let near = utilization / (self.set.cores as f64) < 1.005;
+            let near = utilization / self.set.capacity() < 1.005;
             let utilization = if near { utilization.to_string() } else { format!("{utilization:.2}") };
             return format!(
                 "Overloaded: utilization {utilization} on {cores}, so no scheduler can meet every deadline if every job takes its wcet{shrunk}."
@@ -107,7 +108,7 @@ impl Analysis {
                 "On {cores} even EDF misses deadlines if every job takes its wcet, so no scheduler can meet every deadline then{shrunk}."
             );
         }
-        let fits = if utilization <= self.set.cores as f64 {
+        let fits = if utilization <= self.set.capacity() {
             " fits"
         } else {
             " may fit: costs count as work that need not be paid each time"

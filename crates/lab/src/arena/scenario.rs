@@ -75,6 +75,8 @@ const FILES: &[(&str, &str)] = scenarios![
     "far-labels",
     "long-kernels",
     "preemption-points",
+    "big-little",
+    "affinity",
 ];
 
 /// Returns the figure of a run that an aim is about, 0 to 1; `None` if the run has nothing to measure. Critical jobs of all

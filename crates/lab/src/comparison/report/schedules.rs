@@ -86,7 +86,7 @@ pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
         }
         all.push(of_recording(&row.scheduler, &row.recording, until));
     }
-    if let Some(optimum) = &comparison.clairvoyant {
+    if let Some(optimum) = comparison.clairvoyant.as_ref().filter(|optimum| !optimum.is_bound) {
         for (release, _) in optimum.first_run.iter().filter(|(release, _)| release.time < until) {
             windows.insert((release.task, release.number), (release.time.0, release.deadline.0));
         }
