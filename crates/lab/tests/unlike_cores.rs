@@ -113,13 +113,14 @@ fn brute_force_never_exceeds_the_bound() {
     for round in 0..400 {
         let count = rng.random_range(1..=2);
         let speeds: Vec<u32> = (0..count).map(|_| [370, 500, 1000, 1600, 3000][rng.random_range(0..5)]).collect();
+        let jobs = rng.random_range(1..=4);
         let task = |index: usize| {
             let mut task = Task::periodic(format!("t{index}"), Time(1_000), Time(rng.random_range(1..7)));
             (task.offset, task.deadline) = (Time(rng.random_range(0..4)), Time(rng.random_range(1..6)));
             task.cores = CoreSet::of((0..count).filter(|_| rng.random_bool(0.6)).collect::<Vec<_>>());
             task
         };
-        let mut set = TaskSet::new("small", (0..rng.random_range(1..=4)).map(task).collect(), count);
+        let mut set = TaskSet::new("small", (0..jobs).map(task).collect(), count);
         set.machine = machine(&speeds);
         let best = brute_force(&set, 10);
         let (bound, released) = equal_optimum(&set, 1, Time(20), STEPS).unwrap();

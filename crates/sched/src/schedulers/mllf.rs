@@ -38,6 +38,10 @@ impl Scheduler for Mllf {
                 view.ready().filter(|(id, job)| !job.held && !assignment.runs(*id)).map(|(_, job)| job.deadline);
             if let Some(deadline) = waiting.filter(|deadline| *deadline < running.deadline).min() {
                 let length = deadline.signed_sub(now) - running.slack(now);
+                // Where cores differ, a job may wait that has less laxity but no core that it may use, or only a slow one.
+                if length <= 0 && !view.system.machine.is_plain() {
+                    continue;
+                }
                 wake = wake.min(now + Time(length.max(1) as u64));
             }
         }
