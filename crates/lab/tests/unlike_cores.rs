@@ -125,7 +125,10 @@ fn brute_force_never_exceeds_the_bound() {
         let best = brute_force(&set, 10);
         let (bound, released) = equal_optimum(&set, 1, Time(20), STEPS).unwrap();
         assert!(best as f64 <= bound.upper + 1e-9, "{round}: {best} > {bound:?}: {set:?}");
-        assert_eq!((bound.lower, released as usize), (0.0, set.tasks.len()));
+        assert_eq!(released as usize, set.tasks.len());
+        // Where the draw is a machine of identical cores after all, the optimum is found.
+        let lower = if set.has_identical_cores() { best as f64 } else { 0.0 };
+        assert_eq!(bound.lower, lower, "{set:?}");
         tight += usize::from(best as f64 == bound.upper);
         missed += released as usize - best;
     }
@@ -137,6 +140,8 @@ fn no_scheduler_exceeds_the_bound() {
     let mut beaten = 0.0f64;
     for (speeds, is_bound) in [(&[1000, 400][..], false), (&[400, 2500, 1000], true), (&[1000, 1000], true)] {
         let set = set(speeds, is_bound, OnMiss::Abort);
+        let factor = 1.3 * set.capacity() / set.mean_utilization();
+        let set = set.with_work((factor * 1e6) as u64, 1_000_000);
         for seed in 1..4 {
             let horizon = Time::from_ms(300);
             let (bound, released) = equal_optimum(&set, seed, horizon, STEPS).unwrap();
