@@ -5,7 +5,9 @@ use libfuzzer_sys::fuzz_target;
 use temponet::tuning::Tuning;
 use temponet::{Model, Options, Temponet};
 use temponet_sched::build;
-use temponet_task::{Costs, OnMiss, Preemption, ReadyJobs, Release, Scheduler, Task, TaskSet, Time};
+use temponet_task::{
+    Core, CoreSet, Costs, OnMiss, Preemption, ReadyJobs, Release, Scheduler, Speed, Task, TaskSet, Time,
+};
 
 fn scheduler(choice: u8) -> Box<dyn Scheduler> {
     const NAMES: [&str; 9] =
@@ -39,6 +41,16 @@ fn set(data: &[u8; 8]) -> TaskSet {
     let tasks = data[..6].chunks_exact(2).enumerate().map(task).collect();
     let mut set = TaskSet::new("fuzz", tasks, usize::from(data[6] % 3) + 1);
     set.follow_sources().expect("all follow the first task");
+    // Cores of different speeds, and tasks that may use some of them.
+    if data[6] & 8 > 0 {
+        let speed = |core: usize| Speed([400, 1000, 2500][(core + usize::from(data[6] >> 6)) % 3]);
+        set.machine = (0..set.cores).map(|core| Core { name: "core".into(), speed: speed(core) }).collect();
+    }
+    if data[6] & 16 > 0 {
+        let first = usize::from(data[6] >> 5) % set.cores;
+        set.tasks[0].cores = CoreSet::of([first]);
+        set.tasks[1].cores = CoreSet::of([(first + 1) % set.cores]);
+    }
     set.on_miss = if data[7] % 2 == 0 { OnMiss::Abort } else { OnMiss::Continue };
     let cost = |shift: u8| Time::from_us(u64::from(data[7] >> shift & 3));
     set.costs = Costs { context_switch: cost(1), migration: cost(3), decision: cost(5) };

@@ -4,7 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use temponet_sched::shield::Shield;
 use temponet_task::{
-    Assignment, Costs, Event, Job, JobId, NotApplicable, Scheduler, System, SystemView, Task, TaskSet, Time,
+    Assignment, Core, CoreSet, Costs, Event, Job, JobId, NotApplicable, Scheduler, Speed, System, SystemView, Task,
+    TaskSet, Time,
 };
 
 /// Number of job ids in a view.
@@ -46,6 +47,13 @@ fn set(shape: &[u8; 12]) -> TaskSet {
     let mut set = TaskSet::new("fuzz", shape[..8].chunks_exact(2).enumerate().map(task).collect(), 1);
     set.follow_sources().expect("all follow the first task");
     set.cores = usize::from(shape[8] % 4) + 1;
+    if shape[8] & 8 > 0 {
+        let speed = |core: usize| Speed([400, 1000, 2500][core % 3]);
+        set.machine = (0..set.cores).map(|core| Core { name: "core".into(), speed: speed(core) }).collect();
+    }
+    if shape[8] & 16 > 0 {
+        set.tasks[0].cores = CoreSet::of([usize::from(shape[8] >> 5) % set.cores]);
+    }
     let cost = |byte: u8| Time(u64::from(byte % 8) * 500);
     set.costs = Costs { context_switch: cost(shape[9]), migration: cost(shape[10]), decision: cost(shape[11]) };
     set

@@ -138,7 +138,7 @@ impl PythonScheduler {
                 chosen.push(id);
             }
             // More jobs than cores are a ranking, of which the best run.
-            chosen.truncate(view.cores());
+            chosen.truncate(view.system.most_offered());
             assignment.place(view, &chosen);
             Ok(())
         })

@@ -86,9 +86,11 @@ impl TaskSet {
     ) -> PyResult<TaskSet> {
         let mut set = (*self.set).clone();
         set.name = name.unwrap_or(set.name);
-        set.cores = cores.unwrap_or(set.cores);
-        if !(1..=4096).contains(&set.cores) {
-            return Err(errors::input(format!("cores = {} is not from 1 to 4096", set.cores)));
+        if let Some(cores) = cores {
+            if !(1..=4096).contains(&cores) {
+                return Err(errors::input(format!("cores = {cores} is not from 1 to 4096")));
+            }
+            set.set_cores(cores).map_err(errors::input)?;
         }
         if let Some(rule) = on_miss {
             let found = OnMiss::from_name(rule);

@@ -28,7 +28,7 @@ pub enum Order {
 /// Returns the tasks as the tests of global scheduling see them, or the outcome if these tests do not apply.
 /// `constrained` asks for deadlines up to the period.
 pub(crate) fn global_tasks(worst_case: &WorstCase, constrained: bool) -> Result<Vec<Sporadic>, Outcome> {
-    if let Some(outcome) = worst_case.if_limited() {
+    if let Some(outcome) = worst_case.if_cores_differ().or_else(|| worst_case.if_limited()) {
         return Err(outcome);
     }
     if worst_case.has_costs {

@@ -24,6 +24,7 @@ mod partitioned;
 mod precedence;
 mod response_time;
 mod step_budget;
+mod uniform;
 mod uniprocessor_edf;
 mod worst_case;
 
@@ -38,6 +39,7 @@ pub use partitioned::{edf_partition, partitioned_edf, partitioned_fixed};
 pub use precedence::{dependent_response_times, due_date_edf};
 pub use response_time::{PriorityRule, ResponseTimes, response_times};
 pub use step_budget::StepBudget;
+pub use uniform::fgb;
 pub use uniprocessor_edf::{Demand, is_schedulable, processor_demand, qpa, quick_test};
 pub use worst_case::{NotAnalyzable, Sporadic, WorstCase};
 

@@ -5,7 +5,7 @@ use temponet_task::TaskSet;
 use super::global::Order;
 use super::packing::Fit;
 use super::response_time::{PriorityRule, response_times};
-use super::{Outcome, WorstCase, blocking, bounds, global, mixed_criticality, partitioned, uniprocessor_edf};
+use super::{Outcome, WorstCase, blocking, bounds, global, mixed_criticality, partitioned, uniform, uniprocessor_edf};
 
 /// A test that can be applied to a set.
 pub struct Test {
@@ -35,6 +35,10 @@ fn limited_on_one_core(set: &TaskSet) -> bool {
 
 fn many_cores(set: &TaskSet) -> bool {
     set.cores > 1
+}
+
+fn unequal_cores(set: &TaskSet) -> bool {
+    many_cores(set) && set.is_unequal()
 }
 
 fn has_priorities(set: &TaskSet) -> bool {
@@ -88,6 +92,7 @@ pub const TESTS: &[Test] = &[
         |_, worst_case| response_times(worst_case, PriorityRule::Given).outcome,
     ),
     test("GFB", "edf", false, many_cores, |_, worst_case| bounds::gfb(worst_case)),
+    test("FGB", "edf", false, unequal_cores, |_, worst_case| uniform::fgb(worst_case)),
     test("BAK", "edf", false, many_cores, |_, worst_case| bounds::bak(worst_case)),
     test("BCL iterative", "edf", false, many_cores, |_, worst_case| global::bcl(worst_case, Order::Edf)),
     test("RTA", "edf", false, many_cores, |_, worst_case| global::rta(worst_case, Order::Edf)),

@@ -27,6 +27,9 @@ fn check_model(set: &TaskSet, worst_case: &WorstCase) -> Result<(), Outcome> {
     if set.cores != 1 {
         return Err(not_applicable("for one core only"));
     }
+    if !set.is_full_speed() {
+        return Err(not_applicable("the core has a speed of its own"));
+    }
     if let Some(outcome) = worst_case.if_limited() {
         return Err(outcome);
     }

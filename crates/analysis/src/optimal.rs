@@ -23,6 +23,7 @@ fn densities_fit(worst_case: &WorstCase) -> bool {
         && worst_case.is_constrained()
         && !worst_case.has_costs
         && !worst_case.is_limited()
+        && worst_case.is_identical()
         && !worst_case.may_overrun;
     single && known && sum_is_at_most(worst_case.tasks.iter().map(Sporadic::density), worst_case.cores as u64)
 }

@@ -6,7 +6,7 @@
 
 use super::Outcome;
 use super::blocking::blocked_test;
-use super::packing::{Fit, pack_by};
+use super::packing::{ClusterLoad, Fit, pack_by};
 use super::response_time::{PriorityRule, response_times};
 use super::step_budget::StepBudget;
 use super::uniprocessor_edf::{Demand, quick_test};
@@ -29,14 +29,17 @@ pub fn edf_partition(worst_case: &WorstCase) -> Option<Vec<usize>> {
 fn packed_by_demand(worst_case: &WorstCase, fit: Fit) -> (Outcome, Vec<usize>) {
     let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
     let mut budget = StepBudget::standard();
-    if worst_case.is_limited() {
-        return packed(worst_case, fit, false, |members| {
-            let part = worst_case.part(members.iter().copied(), 1);
+    if worst_case.is_limited() || !worst_case.is_identical() {
+        return packed(worst_case, fit, false, |core, members| {
+            let part = worst_case.cluster(members.iter().copied(), core..core + 1);
             let demands: Vec<Demand> = part.tasks.iter().map(Demand::from).collect();
-            blocked_test(&demands, &part.blocking(), &mut budget)
+            match part.is_limited() {
+                true => blocked_test(&demands, &part.blocking(), &mut budget),
+                false => quick_test(&demands, &mut budget),
+            }
         });
     }
-    packed(worst_case, fit, true, |members| {
+    packed(worst_case, fit, true, |_, members| {
         let demands: Vec<Demand> = members.iter().map(|place| demands[*place]).collect();
         quick_test(&demands, &mut budget)
     })
@@ -47,8 +50,8 @@ pub fn partitioned_fixed(worst_case: &WorstCase, fit: Fit, rule: PriorityRule) -
     if worst_case.tasks.len() > MOST_TASKS {
         return Outcome::Undecided;
     }
-    packed(worst_case, fit, false, |members| {
-        match response_times(&worst_case.part(members.iter().copied(), 1), rule).outcome {
+    packed(worst_case, fit, false, |core, members| {
+        match response_times(&worst_case.cluster(members.iter().copied(), core..core + 1), rule).outcome {
             Outcome::Undecided => None,
             outcome => Some(outcome == Outcome::Schedulable),
         }
@@ -64,13 +67,16 @@ fn packed(
     worst_case: &WorstCase,
     fit: Fit,
     by_density: bool,
-    mut fits: impl FnMut(&[usize]) -> Option<bool>,
+    mut fits: impl FnMut(usize, &[usize]) -> Option<bool>,
 ) -> (Outcome, Vec<usize>) {
     let load = |(work, time): (u64, u64)| work as f64 / time as f64;
     let loads: Vec<f64> = worst_case.tasks.iter().map(|task| load(task.density())).collect();
     let (mut all_fit, mut undecided) = (true, false);
     let mut members = Vec::new();
-    let partition = pack_by(&loads, &vec![1; worst_case.cores], fit, |packed, present, task| {
+    let empty = |core: usize| ClusterLoad::empty(1, worst_case.speed(core).as_f64());
+    let empty: Vec<ClusterLoad> = (0..worst_case.cores).map(empty).collect();
+    let may_use = |place: usize, core: usize| worst_case.may_use(place, core);
+    let partition = pack_by(&loads, &empty, fit, may_use, |core, packed, present, task| {
         // For EDF, densities up to one are enough. Once the budget is spent, no other test is run.
         if by_density && packed.surely_fits_one() {
             return true;
@@ -80,14 +86,16 @@ fn packed(
         }
         members.clear();
         members.extend(present.iter().copied().chain([task]));
-        fits(&members).unwrap_or_else(|| {
+        fits(core, &members).unwrap_or_else(|| {
             undecided = true;
             false
         })
     });
-    for core in partition.members {
-        let density: f64 = core.iter().map(|place| loads[*place]).sum();
-        all_fit &= (by_density && density <= 1.0 - 1e-6) || (!undecided && fits(&core) == Some(true));
+    for (core, members) in partition.members.iter().enumerate() {
+        let density: f64 = members.iter().map(|place| loads[*place]).sum();
+        let may_run = members.iter().all(|place| worst_case.may_use(*place, core));
+        let is_proved = (by_density && density <= 1.0 - 1e-6) || (!undecided && fits(core, members) == Some(true));
+        all_fit &= may_run && is_proved;
     }
     let outcome = match (all_fit, undecided) {
         (true, _) => Outcome::Schedulable,

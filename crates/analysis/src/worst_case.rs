@@ -8,11 +8,13 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use temponet_task::{Arrival, ExecutionModel, Gap, Preemption, Task, TaskSet, Time};
+use std::ops::Range;
+
+use temponet_task::{Arrival, CoreSet, ExecutionModel, Gap, Preemption, Speed, Task, TaskSet, Time};
 
 use super::Outcome;
 use super::blocking::Blocking;
-use super::fractions::{Fraction, compare_sum};
+use super::fractions::{Fraction, MARGIN, compare_sum};
 
 /// The worst case of a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,8 +76,13 @@ impl Sporadic {
 pub struct WorstCase {
     /// The tasks in the order of the set.
     pub tasks: Vec<Sporadic>,
-    /// Number of identical cores.
+    /// Number of cores.
     pub cores: usize,
+    /// Speed of each core, and execution times at full speed; empty if all cores have the same speed, which is then
+    /// included in every execution time.
+    pub speeds: Vec<Speed>,
+    /// Cores that each task may use, by its place; empty if every task may use all.
+    pub allowed: Vec<CoreSet>,
     /// Upper bound on what dispatching adds to a job. It is included in every wcet here; with it, verdicts are no
     /// longer exact.
     pub switching: Time,
@@ -173,28 +180,106 @@ impl WorstCase {
             });
         }
         let ends = |task: &Task| matches!(task.arrival, Arrival::Burst { until, .. } if until != Time::NEVER);
+        let speeds: Vec<Speed> = (0..set.cores).map(|core| set.core_speed(core)).collect();
+        let allowed = match set.bound_task() {
+            Some(_) => set.tasks.iter().map(|task| task.cores.clone()).collect(),
+            None => Vec::new(),
+        };
         Ok(WorstCase {
             tasks,
             cores: set.cores,
+            speeds,
+            allowed,
             switching,
             has_costs: switching > Time::ZERO || set.costs.migration > Time::ZERO,
             may_overrun: set.tasks.iter().any(may_overrun),
             has_end: set.tasks.iter().any(ends),
-        })
+        }
+        .at_one_speed())
+    }
+
+    /// If all cores have the same speed, includes it in the execution times. A job takes whole nanoseconds, however often it
+    /// is preempted.
+    fn at_one_speed(mut self) -> WorstCase {
+        let Some(speed) = self.speeds.first().copied() else { return self };
+        if self.speeds.iter().any(|other| *other != speed) {
+            return self;
+        }
+        self.speeds.clear();
+        if speed != Speed::FULL {
+            self.switching = speed.time_for(self.switching);
+            for task in &mut self.tasks {
+                (task.wcet, task.region) = (speed.time_for(task.wcet), speed.time_for(task.region));
+                task.last_region = Time(1);
+            }
+        }
+        self
     }
 
     /// The worst case of some of the tasks, given by their places, on this many cores.
     pub fn part(&self, tasks: impl IntoIterator<Item = usize>, cores: usize) -> WorstCase {
-        WorstCase { tasks: tasks.into_iter().map(|place| self.tasks[place]).collect(), cores, ..*self }
+        let tasks = tasks.into_iter().map(|place| self.tasks[place]).collect();
+        WorstCase { tasks, cores, speeds: Vec::new(), allowed: Vec::new(), ..*self }
     }
 
-    /// Whether the utilization exceeds the number of cores, exactly. If it does, no scheduler can meet every deadline
+    /// The worst case of some of the tasks, given by their places, on a range of the cores, with their speeds and the cores
+    /// that the tasks may use.
+    pub fn cluster(&self, tasks: impl IntoIterator<Item = usize>, cores: Range<usize>) -> WorstCase {
+        let places: Vec<usize> = tasks.into_iter().collect();
+        let mut part = self.part(places.iter().copied(), cores.len());
+        part.speeds = self.speeds.get(cores.clone()).unwrap_or_default().to_vec();
+        let may_use_all = |place: &usize| cores.clone().all(|core| self.may_use(*place, core));
+        if !places.iter().all(may_use_all) {
+            let own = |place: usize| cores.clone().filter(move |core| self.may_use(place, *core));
+            let moved = |place: &usize| CoreSet::of(own(*place).map(|core| core - cores.start));
+            part.allowed = places.iter().map(moved).collect();
+        }
+        part.at_one_speed()
+    }
+
+    /// The speed of a core.
+    pub fn speed(&self, core: usize) -> Speed {
+        self.speeds.get(core).copied().unwrap_or(Speed::FULL)
+    }
+
+    /// Whether the task at this place may use a core.
+    pub fn may_use(&self, place: usize, core: usize) -> bool {
+        self.allowed.get(place).is_none_or(|cores| cores.contains(core))
+    }
+
+    /// Whether some task may not use every core.
+    pub fn is_bound(&self) -> bool {
+        !self.allowed.is_empty()
+    }
+
+    /// Whether all cores have the same speed and every task may use all of them.
+    pub fn is_identical(&self) -> bool {
+        self.speeds.is_empty() && !self.is_bound()
+    }
+
+    /// The outcome of a test that assumes identical cores and free migration, if they are not.
+    pub(crate) fn if_cores_differ(&self) -> Option<Outcome> {
+        let why = match (self.is_bound(), self.speeds.is_empty()) {
+            (true, _) => "a task is bound to some of the cores",
+            (false, false) => "the cores have different speeds",
+            (false, true) => return None,
+        };
+        Some(Outcome::NotApplicable(why.into()))
+    }
+
+    /// Whether the utilization exceeds the speed of the cores, exactly. If it does, no scheduler can meet every deadline
     /// when jobs arrive as often and take as long as they may. Returns none if the comparison is too close to tell.
     pub fn is_overloaded(&self) -> Option<bool> {
         if self.has_end {
             return Some(false);
         }
         let own = |task: &Sporadic| Sporadic { wcet: task.wcet - self.switching, ..*task }.utilization();
+        if !self.speeds.is_empty() {
+            let total: f64 = self.speeds.iter().map(|speed| speed.as_f64()).sum();
+            let load: f64 = self.tasks.iter().map(own).map(|(work, time)| work as f64 / time as f64).sum();
+            let is_close = (load - total).abs() <= MARGIN * total;
+            return if is_close { None } else { Some(load > total) };
+        }
         Some(compare_sum(self.tasks.iter().map(own), self.cores as u64)? == Ordering::Greater)
     }
 

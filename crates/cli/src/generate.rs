@@ -7,7 +7,7 @@ use temponet_formats::Format;
 use temponet_lab::drawing::{self, draw};
 use temponet_lab::progress::Progress;
 use temponet_sim::generate::{BurstSpec, Graphs, Spec, Variety};
-use temponet_task::Time;
+use temponet_task::{Core, Speed, System, Time};
 
 use crate::convert::written;
 use crate::paths::{Kind, Output, Replace};
@@ -22,6 +22,7 @@ use crate::shape::{ShapeArgs, positive_number};
     temponet generate --tasks 200 --utilization 6 --cores 8 --modes low=5@0s,burst=11@5s,high=9@10s -o switch.toml\n  \
     temponet generate --tasks 20 --utilization 2.4 --cores 2 --variety sporadic,told,values -o varied.toml\n  \
     temponet generate --tasks 20 --utilization 1.6 --cores 2 --graphs 5,0.3 -o graphs.toml\n  \
+    temponet generate --tasks 30 --utilization 5.6 --machine big=1:4,little=0.4:4 -o phone.toml\n  \
     temponet generate --tasks 600 --utilization 10 --cores 8 --burst 10,10ms,20ms,10s,1.2 -o stress.toml")]
 pub struct Args {
     /// Number of tasks, 1 to 100000; waters2015 takes about this many (10 per core by default), and unc:… chooses its own
@@ -33,6 +34,9 @@ pub struct Args {
     /// Number of cores, 1 to 4096
     #[arg(long, value_name = "M", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=4096))]
     cores: u16,
+    /// Cores that differ, in place of --cores: NAME=SPEED:COUNT,…, such as big=1:4,little=0.4:4. Execution times are at speed 1
+    #[arg(long, value_name = "LIST", value_parser = machine, conflicts_with = "cores")]
+    machine: Option<Machine>,
     /// Seed; the same seed gives the same set
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
@@ -80,6 +84,30 @@ fn modes(text: &str) -> Result<Modes, String> {
     }
 }
 
+#[derive(Clone)]
+struct Machine(Vec<Core>);
+
+fn machine(text: &str) -> Result<Machine, String> {
+    let mut cores = Vec::new();
+    for part in text.split(',') {
+        let shape = || format!("{part:?} is not NAME=SPEED:COUNT, such as little=0.4:4");
+        let (name, rest) = part.split_once('=').ok_or_else(shape)?;
+        let (speed, count) = rest.split_once(':').ok_or_else(shape)?;
+        let speed = positive_number(speed).map_err(|_| shape())?;
+        let speed = Speed((speed * 1000.0).round().min(f64::from(u32::MAX)) as u32);
+        let count = count.parse().ok().filter(|count| (1..=System::MOST_CORES).contains(count)).ok_or_else(shape)?;
+        let is_name = !name.trim().is_empty() && name.parse::<i64>().is_err();
+        if !is_name || !Speed::RANGE.contains(&speed) {
+            return Err(format!("{part:?} needs a name and a speed from 0.001 to 1000"));
+        }
+        cores.extend(std::iter::repeat_n(Core { name: name.trim().into(), speed }, count));
+    }
+    match cores.len() {
+        1..=System::MOST_CORES => Ok(Machine(cores)),
+        many => Err(format!("{many} cores are more than {}", System::MOST_CORES)),
+    }
+}
+
 fn variety(text: &str) -> Result<Box<Variety>, String> {
     drawing::variety(text).map(Box::new)
 }
@@ -115,16 +143,18 @@ pub fn run(args: Args) -> Result<()> {
     if args.tasks.is_none() && !args.shape.counts_tasks() {
         bail!("--tasks N is missing: how many tasks?");
     }
+    let cores = args.machine.as_ref().map_or(usize::from(args.cores), |machine| machine.0.len());
     let spec = Spec {
         burst: args.burst,
         modes: args.modes.map_or_else(Vec::new, |modes| modes.0),
-        ..args.shape.spec(args.tasks.map(|tasks| tasks as usize), usize::from(args.cores), args.utilization)?
+        ..args.shape.spec(args.tasks.map(|tasks| tasks as usize), cores, args.utilization)?
     };
     let _progress = Progress::busy("drawing tasks");
     let mut set = draw(&spec, args.variety.as_deref(), args.seed)?;
     if let Some(graphs) = args.graphs {
         graphs.join(&mut set, args.seed);
     }
+    set.machine = args.machine.map(|machine| machine.0).unwrap_or_default();
     file.write(temponet_formats::write(&set, format)?)?;
     written(&args.output, args.json)
 }

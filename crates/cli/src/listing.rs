@@ -26,6 +26,8 @@ struct SetRow {
     name: &'static str,
     tasks: usize,
     cores: usize,
+    /// Total speed of the cores, as a number of cores at full speed.
+    capacity: f64,
     utilization: f64,
     mean_utilization: f64,
     description: String,
@@ -48,6 +50,7 @@ pub fn sets(args: SetsArgs) -> Result<()> {
             name: builtin.name,
             tasks: set.tasks.len(),
             cores: set.cores,
+            capacity: set.capacity(),
             utilization: set.utilization(),
             mean_utilization: set.mean_utilization(),
             description: set.description,
@@ -58,15 +61,14 @@ pub fn sets(args: SetsArgs) -> Result<()> {
         return output::print_json(&serde_json::json!({ "sets": rows }));
     }
     let header = ["set", "tasks", "cores", "load at wcet", "mean load"];
-    let load = |utilization: f64, cores: usize| format!("{:.2}", utilization / cores as f64);
+    let load = |utilization: f64, capacity: f64| format!("{:.2}", utilization / capacity);
     let cells = rows.iter().map(|row| {
         let name = if row.name == builtin::DEFAULT { format!("{} (default)", row.name) } else { row.name.into() };
-        let loads = [load(row.utilization, row.cores), load(row.mean_utilization, row.cores)];
+        let loads = [load(row.utilization, row.capacity), load(row.mean_utilization, row.capacity)];
         [vec![name, row.tasks.to_string(), row.cores.to_string()], loads.to_vec()].concat()
     });
     let mut out = table::render(&header, &cells.collect::<Vec<_>>());
-    out +=
-        "\nLoad is per core. Tasks are independent unless a file says otherwise; shared resources are not modeled.\n";
+    out += "\nLoad is per core, or of the total speed where cores differ. Tasks are independent unless a file says otherwise; shared resources are not modeled.\n";
     for row in &rows {
         out += &format!("\n{}: {}\n  {}\n", row.name, row.description, row.source);
     }

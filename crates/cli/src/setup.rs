@@ -111,7 +111,7 @@ impl SetupArgs {
     pub fn prepare(&self, name: Option<&str>) -> Result<(TaskSet, Time, Vec<String>)> {
         let Loaded { mut set, mut notes, .. } = load(name.unwrap_or(builtin::DEFAULT))?;
         if let Some(cores) = self.cores {
-            set.cores = usize::from(cores);
+            set.set_cores(usize::from(cores)).map_err(|why| anyhow!("--cores {cores}: {why}"))?;
         }
         set.on_miss = self.on_miss.unwrap_or(set.on_miss);
         set.costs.context_switch = self.switch_cost.unwrap_or(set.costs.context_switch);
@@ -150,21 +150,25 @@ pub fn load(name: &str) -> Result<Loaded> {
     Ok(loaded)
 }
 
-/// Returns the number of cores in words.
+/// Returns the cores in words.
 pub fn cores(set: &TaskSet) -> String {
-    counted(set.cores, "core")
+    set.machine_label()
 }
 
 /// Returns one line about the set, its load and the length of the run.
 pub fn heading(set: &TaskSet, horizon: Time) -> String {
     let cores = cores(set);
-    let (load, mean) = (set.utilization() / set.cores as f64, set.mean_utilization() / set.cores as f64);
+    let (load, mean) = (set.utilization() / set.capacity(), set.mean_utilization() / set.capacity());
     let load = if (load - mean).abs() < 0.005 {
         format!("load {load:.2}")
     } else {
         format!("load {load:.2} at the wcet, {mean:.2} on average")
     };
-    let per_core = if set.cores > 1 { " per core" } else { "" };
+    let per_core = match (set.is_full_speed(), set.cores) {
+        (true, 1) => "",
+        (true, _) => " per core",
+        (false, _) => " of the total speed",
+    };
     let rule = set.on_miss.name();
     let costs =
         [("switch", set.costs.context_switch), ("migration", set.costs.migration), ("decision", set.costs.decision)];

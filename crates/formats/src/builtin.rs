@@ -34,6 +34,7 @@ pub const ALL: &[Builtin] = builtin![
     "autoware-graph",
     "autoware-dags",
     "mars-pathfinder",
+    "odroid-xu4",
 ];
 
 /// Name of the set that `temponet compare` runs by default: an overloaded robot.
@@ -87,5 +88,7 @@ mod tests {
         assert!((load("gap-avionics") - 0.8451).abs() < 1e-3);
         assert!((load("mars-pathfinder") - 0.7215).abs() < 1e-4);
         assert!(load("democar") > 2.0);
+        let xu4 = Builtin::find("odroid-xu4").unwrap().load().unwrap().set;
+        assert!((1.0..1.25).contains(&(xu4.utilization() / xu4.capacity())));
     }
 }

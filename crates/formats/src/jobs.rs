@@ -1,12 +1,12 @@
 //! Lists of individual jobs, such as recorded traces: CSV files whose header has a column `release`. Rows with the same name
 //! are jobs of one task, numbered in the order of their releases.
 
-use temponet_task::{Arrival, ListedJob, Preemption, Task, TaskSet, Time, TimeUnit};
+use temponet_task::{Arrival, CoreSet, ListedJob, Preemption, System, Task, TaskSet, Time, TimeUnit};
 
 use crate::Problem;
 use crate::csv::{Rows, delimiter};
 use crate::node::{Fields, Node};
-use crate::read::{MOST_VALUE, ReadResult, criticality, limit, name, preemption};
+use crate::read::{MOST_VALUE, ReadResult, affinity, criticality, limit, name, preemption};
 
 /// Returns whether the header, the first line that is not a comment, has a release column.
 pub(super) fn is_job_list(text: &str) -> bool {
@@ -23,15 +23,18 @@ pub(super) fn parse(text: &str, name: String) -> ReadResult {
     let mut tasks: Vec<(String, Vec<ListedJob>)> = Vec::new();
     // Limit on preemption of each task and the line that states it.
     let mut limits: Vec<Option<(Preemption, usize)>> = Vec::new();
+    // Cores of each task and the line that states them.
+    let mut cores: Vec<Option<(CoreSet, usize)>> = Vec::new();
     let mut index_of = std::collections::HashMap::new();
     let mut warnings = Warnings::default();
     let mut states_wcets = false;
     while let Some(row) = rows.next_row()? {
-        let Row { task: task_name, job, states_wcet, preemption } = job(&row)?;
+        let Row { task: task_name, job, states_wcet, preemption, cores: bound } = job(&row)?;
         states_wcets |= states_wcet;
         let index = *index_of.entry(task_name.clone()).or_insert_with(|| {
             tasks.push((task_name, Vec::new()));
             limits.push(None);
+            cores.push(None);
             tasks.len() - 1
         });
         warnings.look_at(row.line, &tasks[index].0, &job);
@@ -40,6 +43,13 @@ pub(super) fn parse(text: &str, name: String) -> ReadResult {
             let (first, line) = *limits[index].get_or_insert((stated, row.line));
             if first != stated {
                 let message = format!("the jobs of {:?} have another preemption in line {line}", tasks[index].0);
+                return Err(Problem::at(row.line, message));
+            }
+        }
+        if let Some(stated) = bound {
+            let (first, line) = cores[index].get_or_insert_with(|| (stated.clone(), row.line));
+            if *first != stated {
+                let message = format!("the jobs of {:?} have other cores in line {line}", tasks[index].0);
                 return Err(Problem::at(row.line, message));
             }
         }
@@ -56,7 +66,11 @@ pub(super) fn parse(text: &str, name: String) -> ReadResult {
             limit(task, preemption, line)?;
         }
     }
-    Ok((TaskSet::new(name, tasks, 1), warnings.into_lines()))
+    for (task, stated) in tasks.iter_mut().zip(cores) {
+        task.cores = stated.map_or(CoreSet::ALL, |(cores, _)| cores);
+    }
+    let highest = tasks.iter().filter_map(|task| task.cores.last()).max();
+    Ok((TaskSet::new(name, tasks, highest.map_or(1, |core| core + 1)), warnings.into_lines()))
 }
 
 /// Jobs that cannot meet their deadline in the worst case. The first one is named; of the others, only the number is told.
@@ -92,7 +106,8 @@ impl Warnings {
 }
 
 /// Keys of a row.
-const JOB_KEYS: &[&str] = &["name", "release", "execution", "deadline", "wcet", "criticality", "value", "preemption"];
+const JOB_KEYS: &[&str] =
+    &["name", "release", "execution", "deadline", "wcet", "criticality", "value", "preemption", "cores"];
 
 /// A row of a list of jobs.
 struct Row {
@@ -103,6 +118,8 @@ struct Row {
     states_wcet: bool,
     /// Limit on preemption, which is the same for all jobs of a task.
     preemption: Option<Preemption>,
+    /// Cores that jobs may use, which are the same for all jobs of a task.
+    cores: Option<CoreSet>,
 }
 
 fn job(row: &Node) -> Result<Row, Problem> {
@@ -117,6 +134,7 @@ fn job(row: &Node) -> Result<Row, Problem> {
     let criticality = fields.take("criticality").map(criticality).transpose()?.unwrap_or(0);
     let value = fields.take("value").map(|node| node.number("value", 0.0, MOST_VALUE)).transpose()?.unwrap_or(1.0);
     let preemption = fields.take("preemption").map(|node| preemption(node, TimeUnit::Ms)).transpose()?;
+    let cores = fields.take("cores").map(|node| affinity(node, &[], System::MOST_CORES)).transpose()?;
     fields.finish()?;
     if deadline <= release {
         return Err(Problem::at(line, format!("deadline {deadline} is not after the release {release}")));
@@ -127,7 +145,7 @@ fn job(row: &Node) -> Result<Row, Problem> {
     // The caller raises the bcet to the wcet if the list as a whole states no wcets.
     let bcet = Time(1);
     let job = ListedJob { release, deadline, execution, wcet, bcet, criticality, value };
-    Ok(Row { task: name, job, states_wcet: stated.is_some(), preemption })
+    Ok(Row { task: name, job, states_wcet: stated.is_some(), preemption, cores })
 }
 
 /// Creates the task for the jobs of one name. Its wcet, deadline, criticality and value are the largest of its jobs, and

@@ -1,8 +1,10 @@
 //! Nodes to a task set: the keys, their meaning, and what is refused.
 //!
 //! This file reads the set as a whole. `task.rs` reads tasks and bursts, `execution.rs` the execution times of a task,
-//! `preemption.rs` where its jobs can be preempted, `precedence.rs` what it says about other tasks, and chains.
+//! `preemption.rs` where its jobs can be preempted, `cores.rs` the machine and the cores that a task may use, `precedence.rs` what it
+//! says about other tasks, and chains.
 
+mod cores;
 mod execution;
 mod precedence;
 mod preemption;
@@ -17,6 +19,7 @@ use temponet_task::{Aim, Costs, Mode, OnMiss, Server, Speed, System, Task, TaskS
 use crate::Problem;
 use crate::node::{Fields, Node, Value};
 use crate::notes::{Imported, Notes};
+pub(super) use cores::affinity;
 pub(super) use preemption::{limit, preemption};
 use task::TaskReader;
 pub use task::{BURST_KEYS, TASK_KEYS};
@@ -34,6 +37,7 @@ const FILE_KEYS: &[&str] = &[
     "time_unit",
     "description",
     "cores",
+    "core",
     "on_miss",
     "preemption",
     "communication",
@@ -65,8 +69,19 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
     if let Some(node) = fields.take("description") {
         set.description = node.text("description")?.to_string();
     }
+    let mut cores_line = None;
     if let Some(node) = fields.take("cores") {
         set.cores = node.integer("cores", 1, MOST_CORES)? as usize;
+        cores_line = Some(node.line);
+    }
+    set.machine = fields.take("core").map_or(Ok(Vec::new()), cores::machine)?;
+    match (cores_line, set.machine.len()) {
+        (_, 0) => {}
+        (Some(line), count) if count != set.cores => {
+            let both = format!("cores = {} where the [[core]] tables state {count}", set.cores);
+            return Err(Problem::at(line, both));
+        }
+        (_, count) => set.cores = count,
     }
     if let Some(node) = fields.take("on_miss") {
         set.on_miss = OnMiss::from_name(node.text("on_miss")?)
@@ -82,15 +97,26 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
     }
     if let Some(node) = fields.take("speeds") {
         set.speeds = speeds(node)?;
+        let own = set.machine.iter().find(|core| core.speed != Speed::FULL);
+        if let Some(core) = own.filter(|_| set.speeds.len() > 1) {
+            let both = format!("speeds to choose from beside core {:?}, which has a speed of its own", core.name);
+            return Err(Problem::at(node.line, both));
+        }
     }
     let communication = fields.take("communication").map_or(Ok(Default::default()), precedence::communication)?;
     let mut names = Names::default();
     for node in list(&mut fields, "server")? {
         set.servers.push(server(node, time_unit, &mut names)?);
     }
+    let tasks = list(&mut fields, "task")?;
+    if cores_line.is_none() && set.machine.is_empty() {
+        set.cores = cores::implied(tasks);
+    }
     let mut reader = TaskReader {
         unit: time_unit,
         origin,
+        machine: &set.machine,
+        cores: set.cores,
         servers: &set.servers,
         default_preemption,
         warnings: Vec::new(),
@@ -99,7 +125,7 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
         links: Vec::new(),
     };
     reader.names.0.clear();
-    for node in list(&mut fields, "task")? {
+    for node in tasks {
         set.tasks.push(reader.task(node)?);
     }
     for node in list(&mut fields, "burst")? {
@@ -252,9 +278,12 @@ pub(super) fn criticality(node: &Node) -> Result<u8, Problem> {
     }
 }
 
-/// Returns the warning about a task that cannot meet its deadline in the worst case, if it is one.
-pub(super) fn hopeless(line: usize, task: &Task) -> Option<Problem> {
+/// Returns the warning about a task that cannot meet its deadline in the worst case, if it is one. `fastest` is the speed of
+/// the fastest core that it may use.
+pub(super) fn hopeless(line: usize, task: &Task, fastest: Speed) -> Option<Problem> {
     let Task { name, wcet, deadline, .. } = task;
-    let message = || format!("warning: task {name:?} has wcet {wcet} > deadline {deadline}");
-    (wcet > deadline).then(|| Problem::at(line, message()))
+    let time = fastest.time_for(*wcet);
+    let on_core = if fastest == Speed::FULL { String::new() } else { format!(", {time} on its fastest core,") };
+    let message = || format!("warning: task {name:?} has wcet {wcet}{on_core} > deadline {deadline}");
+    (time > *deadline).then(|| Problem::at(line, message()))
 }

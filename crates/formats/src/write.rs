@@ -7,7 +7,7 @@
 //! Quoting and escaping of texts is left to those crates.
 
 use temponet_task::{
-    Arrival, Communication, Costs, ExecutionModel, Gap, ListedJob, OnMiss, Preemption, Speed, Task, TaskSet, Time,
+    Arrival, Communication, Core, Costs, ExecutionModel, Gap, ListedJob, OnMiss, Preemption, Speed, Task, TaskSet, Time,
 };
 
 use crate::Format;
@@ -76,7 +76,9 @@ fn head(set: &TaskSet) -> Entries {
         entries.push(("description", text(&set.description)));
     }
     entries.push(("time_unit", text(set.time_unit.name())));
-    entries.push(("cores", Out::Integer(set.cores as i64)));
+    if set.machine.is_empty() {
+        entries.push(("cores", Out::Integer(set.cores as i64)));
+    }
     if set.on_miss != OnMiss::default() {
         entries.push(("on_miss", text(set.on_miss.name())));
     }
@@ -105,8 +107,15 @@ fn tables(set: &TaskSet) -> Vec<(&'static str, Vec<Entries>)> {
     let servers = set.servers.iter().map(|server| {
         vec![("name", text(&server.name)), ("budget", time(server.budget)), ("period", time(server.period))]
     });
+    let groups = set.machine.chunk_by(|a, b| a == b).map(|group| {
+        let mut entries = vec![("name", text(&group[0].name)), ("speed", Out::Number(group[0].speed.as_f64()))];
+        if group.len() > 1 {
+            entries.push(("count", Out::Integer(group.len() as i64)));
+        }
+        entries
+    });
     let tasks = set.tasks.iter().filter(|task| !is_burst(task)).map(|task| task_entries(task, set));
-    let bursts = set.tasks.iter().filter(is_burst).map(burst_entries);
+    let bursts = set.tasks.iter().filter(is_burst).map(|task| burst_entries(task, set));
     let modes = set.modes.iter().map(|mode| {
         let mut entries = vec![("name", text(&mode.name)), ("at", time(mode.at))];
         entries.push(("work", Out::Number(mode.work)));
@@ -127,7 +136,8 @@ fn tables(set: &TaskSet) -> Vec<(&'static str, Vec<Entries>)> {
         entries
     });
     let lists = [
-        ("server", servers.collect::<Vec<_>>()),
+        ("core", groups.collect::<Vec<_>>()),
+        ("server", servers.collect()),
         ("task", tasks.collect()),
         ("burst", bursts.collect()),
         ("chain", chains.collect()),
@@ -202,7 +212,27 @@ fn task_entries(task: &Task, set: &TaskSet) -> Entries {
         entries.push(("server", text(&set.servers[server].name)));
     }
     entries.extend(preemption(task));
+    entries.extend(affinity(task, set));
     entries
+}
+
+/// Returns the cores that a task may use, unless it may use all: their names if these say it, otherwise their numbers.
+fn affinity(task: &Task, set: &TaskSet) -> Option<(&'static str, Out)> {
+    if task.cores.is_all() {
+        return None;
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for core in task.cores.iter(set.machine.len()) {
+        let name = set.machine[core].name.as_str();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let is_said = |(core, named): (usize, &Core)| task.cores.contains(core) == names.contains(&named.name.as_str());
+    if !names.is_empty() && set.machine.iter().enumerate().all(is_said) {
+        return Some(("cores", Out::List(names.into_iter().map(text).collect())));
+    }
+    Some(("cores", Out::List(task.cores.iter(set.cores).map(|core| Out::Integer(core as i64)).collect())))
 }
 
 /// Returns the limit on preemption, if there is one.
@@ -221,6 +251,14 @@ fn preemption_cell(task: &Task) -> String {
         Preemption::Free => String::new(),
         Preemption::None => "none".into(),
         Preemption::Every(every) => every.to_string(),
+    }
+}
+
+/// Returns the cores that a task may use as a CSV cell, which is empty if it may use all.
+fn cores_cell(task: &Task, cores: usize) -> String {
+    match task.cores.is_all() {
+        true => String::new(),
+        false => task.cores.iter(cores).map(|core| core.to_string()).collect::<Vec<_>>().join(" "),
     }
 }
 
@@ -259,7 +297,7 @@ fn execution(model: &ExecutionModel) -> Out {
 }
 
 /// Returns the entries of a burst.
-fn burst_entries(task: &Task) -> Entries {
+fn burst_entries(task: &Task, set: &TaskSet) -> Entries {
     let mut entries: Entries = vec![("name", text(&task.name))];
     if let Arrival::Burst { jobs, every, until } = task.arrival {
         entries.push(("jobs", Out::Integer(i64::from(jobs))));
@@ -273,6 +311,7 @@ fn burst_entries(task: &Task) -> Entries {
     }
     entries.extend(importance(task));
     entries.extend(preemption(task));
+    entries.extend(affinity(task, set));
     entries
 }
 
@@ -348,7 +387,13 @@ fn json_value(value: &Out, depth: usize, out: &mut String) {
 /// Refuses entries of the set as a whole, for which CSV has no place, unless they have their default.
 fn no_head(set: &TaskSet, hint: &'static str) -> Result<(), NotRepresentable> {
     for (key, value) in head(set) {
-        let default = matches!((key, &value), ("cores", Out::Integer(1)) | ("time_unit" | "description", _));
+        // The column `cores` implies the number of cores.
+        let highest = set.tasks.iter().filter_map(|task| task.cores.last()).max();
+        let implied = highest.map_or(1, |core| core as i64 + 1);
+        let default = match (key, &value) {
+            ("cores", Out::Integer(cores)) => *cores == implied,
+            _ => matches!(key, "time_unit" | "description"),
+        };
         if !default {
             return Err(NotRepresentable { what: format!("{key:?} of the whole set"), format: "CSV", hint });
         }
@@ -388,6 +433,7 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
                     format: "CSV",
                     hint: HINT,
                 })?,
+                ("cores", Out::List(items)) => items.iter().map(toml_value).collect::<Vec<_>>().join(" "),
                 ("mk", Out::List(items)) => items.iter().map(toml_value).collect::<Vec<_>>().join("/"),
                 _ => return refuse(&format!("{key} with parameters")),
             };
@@ -411,6 +457,9 @@ fn names_cell(names: &[Out]) -> Option<String> {
 /// Writes listed jobs as CSV, in the order of their releases.
 fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
     no_head(set, "")?;
+    if !set.machine.is_empty() {
+        return Err(NotRepresentable { what: "[[core]]".into(), format: "CSV", hint: "" });
+    }
     let without_column = set.tasks.iter().find_map(|task| match task {
         Task { priority: Some(_), name, .. } => Some(("priority", name)),
         Task { guarantee: true, name, .. } => Some(("guarantee", name)),
@@ -433,7 +482,8 @@ fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
     let wcet = if is_known { None } else { Some("wcet_ns") };
     let header = ["name", "release_ns", "execution_ns", "deadline_ns"].into_iter().chain(wcet);
     let limited = set.tasks.iter().any(|task| task.preemption.is_limited()).then_some("preemption");
-    let header = header.chain(["criticality", "value"]).chain(limited);
+    let bound = set.tasks.iter().any(|task| !task.cores.is_all()).then_some("cores");
+    let header = header.chain(["criticality", "value"]).chain(limited).chain(bound);
     let mut table = vec![header.map(String::from).collect::<Vec<_>>()];
     for (job, index) in jobs {
         let times = [job.release, job.execution, job.deadline].into_iter().chain(wcet.map(|_| job.wcet));
@@ -441,6 +491,7 @@ fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
         row.extend(times.map(|time| time.0.to_string()));
         row.extend([job.criticality.to_string(), job.value.to_string()]);
         row.extend(limited.map(|_| preemption_cell(&set.tasks[index])));
+        row.extend(bound.map(|_| cores_cell(&set.tasks[index], set.cores)));
         table.push(row);
     }
     Ok(csv_text(&table))

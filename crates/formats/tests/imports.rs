@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use temponet_formats::{Format, Loaded, load, parse, to_rt_app, write};
-use temponet_task::{Arrival, Costs, ExecutionModel, ListedJob, OnMiss, Task, TaskSet, Time, TimeUnit};
+use temponet_task::{Arrival, CoreSet, Costs, ExecutionModel, ListedJob, OnMiss, Task, TaskSet, Time, TimeUnit};
 
 fn ms(n: u64) -> Time {
     Time::from_ms(n)
@@ -57,7 +57,7 @@ fn threads_of_rt_app_become_tasks_and_the_rest_is_named() {
         Task { deadline: us(800), ..Task::periodic("servo", ms(1), us(400)) },
         camera("camera-0"),
         camera("camera-1"),
-        Task::periodic("logger", ms(10), ms(3)),
+        Task { cores: CoreSet::of([0]), ..Task::periodic("logger", ms(10), ms(3)) },
         Task { offset: ms(2), ..Task::periodic("planner", ms(20), ms(9)) },
     ];
     assert_eq!(loaded.set.tasks, expected);
@@ -68,7 +68,6 @@ fn threads_of_rt_app_become_tasks_and_the_rest_is_named() {
         "18: task \"camera\": \"lock\" is not represented",
         "20: task \"camera\": \"unlock\" is not represented",
         "25: task \"logger\": \"priority\" = 5 of SCHED_OTHER is not represented",
-        "28: task \"logger\": the affinity to CPU 0 is not represented",
         "29: task \"logger\": unknown key \"colour\" is ignored",
         "24: task \"logger\": its sleep begins when its run ends",
         "31: task \"planner\": its jobs run from 1ms to 9ms by turns: each takes 9ms here",
@@ -87,7 +86,7 @@ fn threads_of_rt_app_become_tasks_and_the_rest_is_named() {
     ] {
         assert!(has(&loaded, note), "{note} is not in {:#?}", loaded.notes);
     }
-    assert_eq!(loaded.notes.len(), 20, "{:#?}", loaded.notes);
+    assert_eq!(loaded.notes.len(), 19, "{:#?}", loaded.notes);
 }
 
 #[test]
@@ -219,6 +218,11 @@ fn simulations_keep_their_defaults_and_units() {
     // If all processors are twice as fast, times are halved. Cycles are converted with the clock of the file.
     let fast = simulation("cycles_per_ms='1000'", "speed='2.0' cl_overhead='10.0'", TASK).unwrap();
     assert_eq!((fast.set.tasks[0].wcet, fast.set.costs.context_switch), (ms(2), us(10)));
+    let unequal =
+        simulation("cycles_per_ms='1000'", "speed='2.0'/><processor name='slow' speed='0.5'", TASK).unwrap().set;
+    assert_eq!((unequal.tasks[0].wcet, unequal.cores), (ms(4), 2));
+    let cores: Vec<(&str, u32)> = unequal.machine.iter().map(|core| (core.name.as_str(), core.speed.0)).collect();
+    assert_eq!((cores[0].1, cores[1]), (2_000, ("slow", 500)));
     let ignored = TASK.replace("WCET", "ACET='2' et_stddev='1' WCET");
     let ignored = simulation("etm='wcet'", "", &ignored).unwrap();
     assert_eq!(ignored.set.tasks[0].execution, ExecutionModel::Wcet);

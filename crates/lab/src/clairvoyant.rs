@@ -7,9 +7,11 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use temponet_oracle::{Optimum, OracleJob, Piece, STEPS_PER_SECOND, optimum, optimum_without_preemption};
+use temponet_oracle::{
+    Optimum, OracleJob, Piece, STEPS_PER_SECOND, bound_by_speed, optimum, optimum_without_preemption,
+};
 use temponet_sim::{Release, Workload};
-use temponet_task::{OnMiss, Precedence, Preemption, TaskSet, Time};
+use temponet_task::{OnMiss, Precedence, Preemption, Speed, TaskSet, Time};
 
 /// Bounds on the greatest possible figure; the optimum is known exactly if they are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -56,6 +58,8 @@ pub struct Clairvoyant {
     pub met_critical_first: Option<u64>,
     /// Jobs of the first run that count, and whether the best schedule found has each in time.
     pub first_run: Vec<(Release, bool)>,
+    /// Whether only upper bounds are computed, because cores differ in speed or tasks are bound to some of them.
+    pub is_bound: bool,
     /// Schedule of the first run where tasks limit preemption; the pieces hold indices into `first_run`.
     pub pieces: Option<Vec<Piece>>,
 }
@@ -85,7 +89,55 @@ impl Clairvoyant {
     }
 }
 
-/// Finds the optimum of jobs of a set. Where its tasks limit preemption, the schedule behind the lower bound never
+/// Finds an upper bound on the weight of releases in time on cores that differ in speed or that some tasks may not use.
+///
+/// Cores and tasks are divided into groups that have nothing to do with each other. In a group, the speeds count, and which
+/// task may use which core does not.
+fn bound_on_unlike_cores(set: &TaskSet, releases: &[Release], weight: &dyn Fn(&Release) -> f64, steps: u64) -> f64 {
+    let mut group_of: Vec<usize> = (0..set.cores).collect();
+    for task in &set.tasks {
+        let own: Vec<usize> = task.cores.iter(set.cores).map(|core| group_of[core]).collect();
+        let Some(first) = own.iter().copied().min() else { continue };
+        group_of.iter_mut().filter(|group| own.contains(group)).for_each(|group| *group = first);
+    }
+    let group_of_task = |task: u32| set.tasks[task as usize].cores.iter(set.cores).next().map(|core| group_of[core]);
+    let bound = |group: usize| {
+        let is_core = |core: &usize| group_of[*core] == group;
+        let cores: Vec<Speed> = (0..set.cores).filter(is_core).map(|core| set.core_speed(core)).collect();
+        let own = |release: &&Release| group_of_task(release.task) == Some(group) && weight(release) > 0.0;
+        let own: Vec<Release> = releases.iter().filter(own).copied().collect();
+        if own.is_empty() {
+            return 0.0;
+        }
+        let steps = steps / releases.len() as u64 * own.len() as u64;
+        let found = jobs(&own, weight);
+        if cores.iter().all(|speed| *speed == cores[0]) {
+            let at_speed = |job: &OracleJob| OracleJob { execution: cores[0].time_for(job.execution), ..*job };
+            return optimum(&found.iter().map(at_speed).collect::<Vec<_>>(), cores.len(), steps).upper;
+        }
+        let fastest = own.iter().map(|release| set.fastest(&set.tasks[release.task as usize]));
+        bound_by_speed(&found, &fastest.collect::<Vec<_>>(), &cores, steps).upper
+    };
+    (0..set.cores).filter(|core| group_of[*core] == *core).map(bound).sum()
+}
+
+/// Finds the optimum of the jobs of a run that have a weight above zero; see [`optimum_of`]. Where cores differ, only the upper
+/// bound is computed: the lower one is zero, and no job is chosen.
+pub(crate) fn optimum_of_run(
+    set: &TaskSet,
+    releases: &[Release],
+    weight: impl Fn(&Release) -> f64,
+    steps: u64,
+) -> (Optimum, Option<Vec<Piece>>) {
+    if set.has_identical_cores() {
+        return optimum_of(set, &jobs(releases, weight), steps);
+    }
+    let upper = bound_on_unlike_cores(set, releases, &weight, steps);
+    let chosen = vec![false; releases.iter().filter(|release| weight(release) > 0.0).count()];
+    (Optimum { upper, lower: 0.0, chosen }, Some(Vec::new()))
+}
+
+/// Finds the optimum of jobs of a set with identical cores. Where its tasks limit preemption, the schedule behind the lower bound never
 /// interrupts a job, and it is returned, too. The upper bound is that of schedules without any preemption if no task allows
 /// it, else of schedules with preemption at any time.
 ///
@@ -123,20 +175,22 @@ pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<Release> {
     // A late job is removed at its deadline, and those that follow it are never released.
     let removes = set.on_miss == OnMiss::Abort && !set.tasks.iter().any(|task| task.preemption.is_limited());
     let mut is_lost = vec![false; releases.len()];
+    let shortest = |release: &Release| set.fastest(&set.tasks[release.task as usize]).time_for(release.execution);
     for at in order {
         let Release { task, number, .. } = releases[at];
         for before in &set.tasks[task as usize].after {
             // A predecessor that does not count may still complete in time.
             let Some(before) = place.get(&(*before, number)).copied() else { continue };
-            releases[at].time = releases[at].time.max(releases[before].time + releases[before].execution);
+            releases[at].time = releases[at].time.max(releases[before].time + shortest(&releases[before]));
             is_lost[at] |= removes && is_lost[before];
         }
-        is_lost[at] |= releases[at].time + releases[at].execution > releases[at].deadline;
+        is_lost[at] |= releases[at].time + shortest(&releases[at]) > releases[at].deadline;
     }
     for (release, is_lost) in releases.iter_mut().zip(is_lost) {
         if is_lost {
             release.time = Time(release.deadline.0.saturating_sub(1));
-            release.execution = release.execution.max(Time(2));
+            // More than any core does in the nanosecond that is left.
+            release.execution = release.execution.max(Time(2 * u64::from(Speed::RANGE.end().0)));
         }
     }
     releases
@@ -181,8 +235,8 @@ fn count(set: &TaskSet, seed: u64, horizon: Time, most: u64) -> Option<u64> {
 /// more jobs than the effort allows.
 pub fn equal_optimum(set: &TaskSet, seed: u64, horizon: Time, steps: u64) -> Option<(Optimum, u64)> {
     count(set, seed, horizon, most_jobs(steps))?;
-    let jobs = equal_jobs(set, seed, horizon);
-    Some((optimum_of(set, &jobs, steps).0, jobs.len() as u64))
+    let releases = Workload::counted(set, seed, horizon);
+    Some((optimum_of_run(set, &releases, |_| 1.0, steps).0, releases.len() as u64))
 }
 
 /// Returns the jobs of a run that count, each with weight one.
@@ -212,26 +266,26 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
     let (different, times) = if set.is_random() { (runs, 1.0) } else { (1, runs as f64) };
     let one = |run: u64| {
         let releases = counted(set, seed.wrapping_add(run), horizon);
-        let solve = |jobs: Vec<OracleJob>| optimum_of(set, &jobs, steps).0;
+        let solve = |weight: &dyn Fn(&Release) -> f64| optimum_of_run(set, &releases, weight, steps).0;
         let mut total = Clairvoyant { released: releases.len() as u64, ..Clairvoyant::default() };
-        let (most, pieces) = optimum_of(set, &jobs(&releases, |_| 1.0), steps);
+        let (most, pieces) = optimum_of_run(set, &releases, |_| 1.0, steps);
         total.met = (&most).into();
         if run == 0 {
             total.pieces = pieces;
             total.first_run = releases.iter().copied().zip(most.chosen).collect();
         }
-        total.value = is_valued.then(|| (&solve(jobs(&releases, |release| release.value))).into());
+        total.value = is_valued.then(|| (&solve(&|release| release.value)).into());
         if is_critical {
             // One critical job outweighs all others together, so critical jobs come first.
             let others = releases.iter().filter(|release| release.criticality == 0).count() as f64;
-            let first = solve(jobs(&releases, |release| if release.criticality > 0 { others + 1.0 } else { 1.0 }));
+            let first = solve(&|release| if release.criticality > 0 { others + 1.0 } else { 1.0 });
             let critical = |weight: f64| (weight / (others + 1.0)).floor();
             total.critical = Some(OptimumRange { lower: critical(first.lower), upper: critical(first.upper) });
             let met = first.lower - others * critical(first.lower);
             total.met_critical_first = first.is_exact().then_some(met as u64);
             let alone = |level: &u8| match levels.len() {
                 1 => total.critical.unwrap_or_default(),
-                _ => (&solve(jobs(&releases, |release| f64::from(u8::from(release.criticality == *level))))).into(),
+                _ => (&solve(&|release| f64::from(u8::from(release.criticality == *level)))).into(),
             };
             total.levels = levels.iter().map(|level| (*level, alone(level))).collect();
         }
@@ -247,7 +301,8 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
     };
     let met_first: Option<u64> = all.iter().map(|run| run.met_critical_first).sum();
     Ok(Clairvoyant {
-        first_run,
+        first_run: if set.has_identical_cores() { first_run } else { Vec::new() },
+        is_bound: !set.has_identical_cores(),
         pieces,
         released: all.iter().map(|run| run.released).sum::<u64>() * times as u64,
         met: sum(&|run| run.met),

@@ -46,10 +46,10 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     for row in 0..rows {
         let label = match row {
             _ if by_task => set.tasks[row].name.clone(),
-            core if core < set.cores => format!("core {core}"),
+            core if core < set.cores => set.core_label(core),
             _ => "missed".into(),
         };
-        let limit = if by_task { set.tasks[row].preemption.label() } else { None };
+        let limit = if by_task { limits(set, row) } else { None };
         let middle = y(row) + ROW / 2.0 + if limit.is_some() { -2.0 } else { 4.0 };
         out.add(text(LEFT - 10.0, middle, &shortened(&label)).end());
         if let Some(limit) = limit {
@@ -64,7 +64,7 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
         let task = &set.tasks[slice.task as usize];
         let class = if task.criticality > 0 { fill(colour as usize) + " critical" } else { fill(colour as usize) };
         let (number, core, start, end) = (slice.number, slice.core, slice.start, slice.end);
-        let words = format!("{} #{number} on core {core}: {start} to {end}", task.name);
+        let words = format!("{} #{number} on {}: {start} to {end}", task.name, set.core_label(core as usize));
         out.add(rect(left, top, (right - left).max(0.4), BAR).class(&class).title(&words));
     }
     if by_task {
@@ -80,6 +80,13 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     }
     legend(&mut out, set, by_task, y(rows) + 44.0);
     out.file()
+}
+
+/// Returns what limits the jobs of a task, in words: preemption and the cores that they may use.
+pub(crate) fn limits(set: &TaskSet, task: usize) -> Option<String> {
+    let limits: Vec<String> =
+        [set.tasks[task].preemption.label(), set.cores_label(task)].into_iter().flatten().collect();
+    (!limits.is_empty()).then(|| limits.join(", "))
 }
 
 fn is_missed(job: &JobRecord, until: Time) -> bool {
@@ -164,7 +171,7 @@ fn legend(out: &mut Svg, set: &TaskSet, by_task: bool, y: f64) {
     if !by_task {
         entry(square(&fill(0)), "one colour per task; point at a bar for its job");
     } else if set.cores > 1 {
-        (0..set.cores.min(8)).for_each(|core| entry(square(&fill(core)), &format!("core {core}")));
+        (0..set.cores.min(8)).for_each(|core| entry(square(&fill(core)), &set.core_label(core)));
     }
 }
 

@@ -125,7 +125,7 @@ impl OverloadPlan {
         outcome: impl Fn(&TaskSet, u64) -> Result<Option<Count>, CompareError>,
     ) -> Result<Option<Survival>, CompareError> {
         progress.say(name);
-        let load = self.set.mean_utilization() / self.set.cores as f64;
+        let load = self.set.mean_utilization() / self.set.capacity();
         // Factor in millionths, from its multiple of 1/`WHOLE`.
         let millionths = |part: u64| ((GREATEST_LOAD / load * 1e6).min(1e15) * part as f64 / WHOLE as f64) as u64;
         let compliance = |part: u64| -> Result<Option<f64>, CompareError> {

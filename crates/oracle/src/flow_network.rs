@@ -19,8 +19,9 @@ pub(super) struct FlowNetwork {
     bounds: Vec<u64>,
     /// Whether time is cut in equal steps and not at every release and deadline.
     pub is_coarse: bool,
-    cores: u64,
-    /// Free capacity of each interval: cores × length less the work in it.
+    /// Number of cores, as a fraction.
+    capacity: (u64, u64),
+    /// Free capacity of each interval: cores × length, rounded up, less the work in it.
     spare: Vec<u64>,
     is_closed: Vec<bool>,
     /// Weight per unit of work of the first job that found the interval closed; zero if none did.
@@ -90,8 +91,18 @@ fn cuts(jobs: &[OracleJob]) -> (Vec<u64>, bool) {
     (dates, false)
 }
 
+/// Work that a number of cores, as a fraction, can do in a time, rounded up.
+fn work_in((cores, whole): (u64, u64), time: u64) -> u64 {
+    (cores * time).div_ceil(whole)
+}
+
 impl FlowNetwork {
     pub fn new(jobs: &[OracleJob], cores: usize) -> FlowNetwork {
+        FlowNetwork::with_capacity(jobs, (cores as u64, 1))
+    }
+
+    /// A network with a number of cores that need not be whole, as a fraction. It has no schedules unless it is.
+    pub fn with_capacity(jobs: &[OracleJob], capacity: (u64, u64)) -> FlowNetwork {
         let (bounds, is_coarse) = cuts(jobs);
         let mut offset = 0;
         let mut windows = Vec::with_capacity(jobs.len());
@@ -103,12 +114,11 @@ impl FlowNetwork {
             offset += end - first;
         }
         let intervals = bounds.len().saturating_sub(1);
-        let cores = cores as u64;
         FlowNetwork {
-            spare: bounds.windows(2).map(|pair| cores * (pair[1] - pair[0])).collect(),
+            spare: bounds.windows(2).map(|pair| work_in(capacity, pair[1] - pair[0])).collect(),
             bounds,
             is_coarse,
-            cores,
+            capacity,
             is_closed: vec![false; intervals],
             price: vec![0.0; intervals],
             windows,
@@ -126,6 +136,11 @@ impl FlowNetwork {
             queue: Vec::new(),
             goals: Vec::new(),
         }
+    }
+
+    /// Work that the cores can do in an interval.
+    fn work_in(&self, interval: usize) -> u64 {
+        work_in(self.capacity, self.length(interval))
     }
 
     fn length(&self, interval: usize) -> u64 {
@@ -321,7 +336,7 @@ impl FlowNetwork {
     /// Upper bound on the weight in time, valid at any prices: all time is worth its price, and each job is worth at
     /// best its weight less the cheapest time that it can take.
     pub fn dual_bound(&mut self, jobs: &[OracleJob]) -> f64 {
-        let time: f64 = (0..self.price.len()).map(|at| self.price[at] * (self.cores * self.length(at)) as f64).sum();
+        let time: f64 = (0..self.price.len()).map(|at| self.price[at] * self.work_in(at) as f64).sum();
         let mut offers: Vec<(f64, u64)> = Vec::new();
         let mut gains = 0.0;
         for (window, job) in self.windows.iter().zip(jobs) {
@@ -360,7 +375,7 @@ impl FlowNetwork {
             let (mut core, mut used) = (0, 0);
             for job in users {
                 let mut left = self.flow[self.edge(job as usize, interval)];
-                while left > 0 && core < self.cores {
+                while left > 0 && core < self.capacity.0 {
                     let part = left.min(length - used);
                     let (start, end) = (Time(begin + used), Time(begin + used + part));
                     pieces.push(Piece { core: core as usize, job: job as usize, start, end });

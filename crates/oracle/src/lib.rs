@@ -9,6 +9,8 @@
 //!
 //! For jobs that must not be interrupted, `non_preemptive` searches over their sequences on one core. Its schedules are also
 //! possible where jobs can be interrupted at some points only, and the optimum with preemption is an upper bound there.
+//!
+//! For cores of different speeds, `uniform` has an upper bound by a relaxation.
 
 mod branch;
 mod flow_network;
@@ -17,11 +19,13 @@ mod lawler;
 mod non_preemptive;
 mod parts;
 mod relaxation;
+mod uniform;
 
 use temponet_task::Time;
 
 pub use lawler::lawler;
 pub use non_preemptive::{Sequence, optimum_without_preemption};
+pub use uniform::bound_by_speed;
 
 /// Tolerance for the rounding of floating-point sums.
 const WHOLE: f64 = 1e-6;

@@ -31,7 +31,19 @@ pub(super) fn relax(
     fixed: &[Fixed],
     steps: u64,
 ) -> Option<Relaxation> {
-    let mut network = FlowNetwork::new(jobs, cores);
+    relax_with(jobs, (cores as u64, 1), order, fixed, steps)
+}
+
+/// Like [`relax`], with a number of cores that need not be whole, as a fraction.
+pub(super) fn relax_with(
+    jobs: &[OracleJob],
+    capacity: (u64, u64),
+    order: &[usize],
+    fixed: &[Fixed],
+    steps: u64,
+) -> Option<Relaxation> {
+    let mut network = FlowNetwork::with_capacity(jobs, capacity);
+    let cores = (capacity.0 / capacity.1) as usize;
     network.reach = (steps / (jobs.len() * (cores + 2)) as u64).clamp(64, 1 << 40) as usize;
     let mut share = vec![0.0; jobs.len()];
     let mut upper = 0.0;

@@ -122,6 +122,16 @@ impl Trial<'_> {
         if self.set.speeds != [Speed::FULL] {
             return Err(RuntimeError::Setup("threads run at full speed only; the set states other speeds".into()));
         }
+        if !self.set.is_full_speed() {
+            let why =
+                "threads run at the speed of their processors; the set states speeds of cores, which cannot be kept to";
+            return Err(RuntimeError::Setup(why.into()));
+        }
+        if let (Some(task), Chooser::Linux(_)) = (self.set.bound_task(), &chooser) {
+            let why =
+                format!("the schedulers of Linux are not told the cores of a task, to which {:?} is bound", task.name);
+            return Err(RuntimeError::Setup(why));
+        }
         let is_too_late = |task: &&temponet_task::Task| task.jitter >= task.deadline;
         let keeps = self.set.on_miss == temponet_task::OnMiss::Continue;
         if let Some(task) = self.set.tasks.iter().find(is_too_late).filter(|_| keeps) {

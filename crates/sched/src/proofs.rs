@@ -9,10 +9,11 @@
 //! EDF would miss its deadline. So these schedulers never deviate from EDF, and the proof of EDF applies to them.
 
 use std::cell::OnceCell;
+use std::ops::Range;
 
 use temponet_analysis::packing::{Admits, Fit, fills_cores, hyperbolic_bound, pack};
 use temponet_analysis::{
-    Order, Outcome, PriorityRule, WorstCase, bak, bcl, dependent_response_times, due_date_edf, fluid, gfb,
+    Order, Outcome, PriorityRule, WorstCase, bak, bcl, dependent_response_times, due_date_edf, fgb, fluid, gfb,
     is_in_quanta, meets_virtual_deadlines, pfair, qpa, response_times, rta,
 };
 use temponet_task::{ExecutionModel, Speed, System, Task, TaskSet, Time};
@@ -84,9 +85,10 @@ impl<'a> Facts<'a> {
         self.edf.get_or_init(|| edf_proof(&self.worst_case)).clone()
     }
 
-    /// Proof of a scheduler that is identical to EDF on this set; `name` says in what sense.
+    /// Proof of a scheduler that is identical to EDF on this set; `name` says in what sense. Laxities are whole nanoseconds,
+    /// so it is claimed only where work and time are the same.
     pub fn as_edf(&self, name: &str) -> Option<String> {
-        self.edf().map(|by| format!("{name} by {by}"))
+        self.edf().filter(|_| self.set.has_identical_cores()).map(|by| format!("{name} by {by}"))
     }
 
     /// Proof of a scheduler that is identical to EDF if every task is `plain`.
@@ -102,6 +104,9 @@ impl<'a> Facts<'a> {
 
     /// Proof of fixed priorities.
     pub fn fixed_priorities(&self, rule: PriorityRule) -> Option<String> {
+        if !self.worst_case.is_identical() {
+            return None;
+        }
         let (name, outcome) = match self.worst_case.cores {
             1 => (fixed_priority_test(&self.worst_case), response_times(&self.worst_case, rule).outcome),
             _ => ("RTA", rta(&self.worst_case, Order::Fixed(rule))),
@@ -117,6 +122,7 @@ impl<'a> Facts<'a> {
     /// Proof of EDF with virtual deadlines, on sets where no job can overrun its wcet.
     pub fn virtual_deadlines(&self) -> Option<String> {
         let applies = !self.has_jitter() && self.keeps_to_wcets() && self.is_one_core() && self.has_single_jobs();
+        let applies = applies && self.set.is_full_speed();
         (applies && meets_virtual_deadlines(self.set)).then(|| "QPA with virtual deadlines".into())
     }
 
@@ -159,8 +165,8 @@ impl<'a> Facts<'a> {
         };
         let (first, rest): (Vec<usize>, Vec<usize>) = (0..goes_first.len()).partition(|place| goes_first[*place]);
         let heavy = first.len();
-        if heavy >= worst_case.cores || worst_case.has_costs || worst_case.is_limited() || !first.into_iter().all(alone)
-        {
+        let is_covered = !worst_case.has_costs && !worst_case.is_limited() && self.set.has_identical_cores();
+        if heavy >= worst_case.cores || !is_covered || !first.into_iter().all(alone) {
             return None;
         }
         let by = edf_proof(&worst_case.part(rest, worst_case.cores - heavy))?;
@@ -190,17 +196,19 @@ impl<'a> Facts<'a> {
     pub fn split_tasks(&self, fits: fn(&[Task], usize) -> bool) -> Option<String> {
         let applies =
             !self.has_jitter() && self.keeps_to_wcets() && self.worst_case.is_constrained() && self.has_single_jobs();
+        let applies = applies && self.set.has_identical_cores();
         (applies && fits(&self.set.tasks, self.worst_case.cores)).then(|| "QPA on each core, pieces included".into())
     }
 
     /// Proof of a Pfair scheduler with this quantum.
     pub fn pfair(&self, given: Option<Time>) -> Option<String> {
-        pfair(&self.worst_case, quantum(given, &self.set.system())).then(|| "Pfair: densities up to m".into())
+        let is_fair = self.set.has_identical_cores() && pfair(&self.worst_case, quantum(given, &self.set.system()));
+        is_fair.then(|| "Pfair: densities up to m".into())
     }
 
     /// Proof of a scheduler that follows the fluid schedule.
     pub fn fluid(&self) -> Option<String> {
-        fluid(&self.worst_case).then(|| "DP-fair: densities up to m".into())
+        (self.set.has_identical_cores() && fluid(&self.worst_case)).then(|| "DP-fair: densities up to m".into())
     }
 
     pub fn is_one_core(&self) -> bool {
@@ -224,11 +232,12 @@ impl<'a> Facts<'a> {
     /// Whether every cluster of a partition passes `test` by itself.
     fn each_cluster(&self, size: usize, fit: Fit, admits: Admits, test: impl Fn(&WorstCase) -> bool) -> bool {
         let cores = self.worst_case.cores;
-        let sizes: Vec<usize> = (0..cores).step_by(size).map(|start| size.min(cores - start)).collect();
-        let cluster_of = pack(&self.set.tasks, &sizes, fit, admits);
-        sizes.iter().enumerate().all(|(cluster, cores)| {
+        let clusters: Vec<Range<usize>> =
+            (0..cores).step_by(size).map(|start| start..(start + size).min(cores)).collect();
+        let cluster_of = pack(&self.set.system(), &clusters, fit, admits);
+        clusters.iter().enumerate().all(|(cluster, cores)| {
             let members = (0..cluster_of.len()).filter(|place| cluster_of[*place] == cluster);
-            test(&self.worst_case.part(members, *cores))
+            test(&self.worst_case.cluster(members, cores.clone()))
         })
     }
 }
@@ -248,6 +257,9 @@ fn fixed_priority_test(worst_case: &WorstCase) -> &'static str {
 
 /// Proof of global EDF: QPA on one core, the first test that succeeds on several.
 fn edf_proof(worst_case: &WorstCase) -> Option<String> {
+    if !worst_case.is_identical() {
+        return (fgb(worst_case) == Outcome::Schedulable).then(|| "FGB".into());
+    }
     if worst_case.cores == 1 {
         return (qpa(worst_case) == Outcome::Schedulable).then(|| edf_test(worst_case).into());
     }

@@ -9,8 +9,8 @@ use temponet_sched::shield::{Guarantee, Role, Shield, ShieldCounters, WhyNot};
 use temponet_sched::{ALL, build};
 use temponet_sim::{Metrics, Unobserved, simulate};
 use temponet_task::{
-    Arrival, Assignment, Costs, Event, ExecutionModel, Gap, Job, JobId, ListedJob, Mode, NotApplicable, OnMiss,
-    Preemption, Scheduler, System, SystemView, Task, TaskSet, Time,
+    Arrival, Assignment, Core, CoreSet, Costs, Event, ExecutionModel, Gap, Job, JobId, ListedJob, Mode, NotApplicable,
+    OnMiss, Preemption, Scheduler, Speed, System, SystemView, Task, TaskSet, Time,
 };
 
 use bad::{BAD, Bad, BadScheduler, bare, drawn, horizon, inner, shielded, vary};
@@ -109,6 +109,32 @@ fn guaranteed_jobs_are_never_late_in_overload() {
     assert!(jobs > 50_000 && bare_missed * 5 > jobs, "{jobs} {bare_missed}");
     assert!(total.deviations * 5 > total.decisions, "{total:?}");
     assert!(total.kept > 100 && total.unasked > 100 && total.unknown * 200 < total.decisions, "{total:?}");
+}
+
+/// Gives cores different speeds, and binds tasks to some of them.
+fn differ(rng: &mut Pcg64, set: &mut TaskSet) {
+    if rng.random_bool(0.7) {
+        let mut core = |_| Core { name: "c".into(), speed: Speed(rng.random_range(400..3_000)) };
+        set.machine = (0..set.cores).map(&mut core).collect();
+    }
+    let share = if set.machine.is_empty() { 0.9 } else { 0.4 };
+    for task in &mut set.tasks {
+        if rng.random_bool(share) {
+            task.cores = CoreSet::of((0..set.cores).filter(|_| rng.random_bool(0.5)).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn guaranteed_jobs_are_never_late_on_cores_that_differ() {
+    let (jobs, bare_missed, total) = defy(5, 1_200, differ);
+    assert!(jobs > 30_000 && bare_missed * 5 > jobs, "{jobs} {bare_missed}");
+    assert!(total.deviations * 10 > total.decisions, "{total:?}");
+    let mut set = overloaded(&mut Pcg64::seed_from_u64(1));
+    set.machine = (0..set.cores).map(|_| Core { name: "c".into(), speed: Speed(1500) }).collect();
+    set.costs.context_switch = Time(1);
+    let nothing = Role::on(&set.system());
+    assert!(format!("{nothing:?}").contains("SpeedsWithCosts"), "{nothing:?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use rand_pcg::Pcg64;
 use temponet_analysis::{Outcome, PriorityRule, TESTS, amc_rtb, edf_vd, qpa, response_times};
 use temponet_sched::{build, proofs, scalings};
 use temponet_sim::{Metrics, Recorder, Unobserved, simulate};
-use temponet_task::{Arrival, Costs, ExecutionModel, Speed, Task, TaskSet, Time};
+use temponet_task::{Arrival, Core, CoreSet, Costs, ExecutionModel, Speed, Task, TaskSet, Time};
 
 use task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
 
@@ -149,6 +149,41 @@ fn what_is_proved_is_never_refuted() {
         let times = proved_by_name.get(entry.name).copied().unwrap_or(0);
         assert!(times >= 20, "{} is proved {times} times only: {proved_by_name:?}", entry.name);
     }
+}
+
+/// Cores of different speeds, and tasks that may use only some of them.
+#[test]
+fn what_is_proved_on_cores_that_differ_is_never_refuted() {
+    let mut rng = Pcg64::seed_from_u64(23);
+    let mut proved_by_name = BTreeMap::new();
+    for round in 0..3_000u64 {
+        let cores = [1, 2, 2, 3, 4][round as usize % 5];
+        let kind = if round % 2 == 0 { Kind::Wild } else { Kind::Plain };
+        let mut set = drawn(&mut rng, cores, kind);
+        let is_even = rng.random_bool(0.2);
+        let first = rng.random_range(300..4_000);
+        let mut core = |_| {
+            let speed = if is_even { first } else { rng.random_range(300..4_000) };
+            Core { name: "c".into(), speed: Speed(speed) }
+        };
+        set.machine = (0..cores).map(&mut core).collect();
+        if rng.random_bool(0.3) {
+            for task in &mut set.tasks {
+                task.cores = CoreSet::of((0..cores).filter(|_| rng.random_bool(0.5)).collect::<Vec<_>>());
+            }
+        }
+        for proof in proofs(&set) {
+            let metrics = run(proof.scheduler, &set, round, horizon(&set, 12));
+            assert_eq!(metrics.missed(), 0, "{} by {:?}: {set:?}", proof.scheduler, proof.by);
+            *proved_by_name.entry((proof.scheduler, set.is_unequal(), proof.by == "FGB")).or_insert(0) += 1;
+        }
+    }
+    let times = |name: &'static str, by_fgb: bool| proved_by_name.get(&(name, true, by_fgb)).copied().unwrap_or(0);
+    assert!(times("edf", true) > 50, "{proved_by_name:?}");
+    for name in ["p-edf", "p-rm", "c-edf"] {
+        assert!(times(name, false) > 50, "{name}: {proved_by_name:?}");
+    }
+    assert!(proved_by_name.iter().any(|((name, is_unequal, _), times)| *name == "rm" && !is_unequal && *times > 50));
 }
 
 #[test]

@@ -159,8 +159,10 @@ pub struct Engine<S> {
     next_point: Time,
     /// Jobs that wait for others; `None` if no task follows another.
     waiting: Option<Box<Waiting>>,
-    /// Whether every core runs at full speed.
+    /// Whether every core runs at full speed, or at the one that the machine gives it.
     all_full: bool,
+    /// Whether some task may not use every core.
+    is_bound: bool,
     events: Vec<Event>,
     metrics: Metrics,
     /// Busy core time at full speed, in nanoseconds.
@@ -211,13 +213,20 @@ struct Core {
     previous: Option<(JobId, u32)>,
 }
 
+/// Creates the cores of a machine, which have been idle since the run began at `since`.
+fn idle_cores(system: &System, since: Time) -> Vec<Core> {
+    let core = |core: usize| Core { speed: system.machine.speed(core), completion: Time::NEVER, since, previous: None };
+    (0..system.cores).map(core).collect()
+}
+
 /// Creates the job that schedulers see at a release.
-fn new_job(release: &Release) -> Job {
+fn new_job(release: &Release, system: &System) -> Job {
     Job {
         task: release.task,
         criticality: release.criticality,
         running: false,
         held: false,
+        fastest: system.machine.fastest(release.task),
         last_core: None,
         number: release.number,
         release: release.time,
@@ -233,9 +242,8 @@ fn new_job(release: &Release) -> Job {
 impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Creates a run that has not begun. `set` is a reference or a shared pointer to a task set.
     pub fn new(set: S, seed: u64, horizon: Time) -> Engine<S> {
-        let core = Core { speed: Speed::FULL, completion: Time::NEVER, since: Time::ZERO, previous: None };
+        let system = Arc::new(set.system());
         Engine {
-            system: Arc::new(set.system()),
             costs: set.costs,
             horizon,
             now: Time::ZERO,
@@ -247,7 +255,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             leaving: Vec::new(),
             deadlines: DeadlineQueue::new(),
             running: vec![None; set.cores],
-            cores: vec![core; set.cores],
+            cores: idle_cores(&system, Time::ZERO),
             next_completion: Time::NEVER,
             wake: Time::NEVER,
             is_limited: set.tasks.iter().any(|task| task.preemption.is_limited()),
@@ -255,6 +263,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             next_point: Time::NEVER,
             waiting: Waiting::of(&set.tasks),
             all_full: true,
+            is_bound: system.machine.is_bound(),
+            system,
             events: Vec::new(),
             metrics: Metrics::new(&set.tasks),
             set,
@@ -384,7 +394,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Counts the jobs that are due by the horizon but that jitter would not release before it, as misses.
     fn count_unreleased(&mut self, observer: &mut impl Observer) {
         for release in self.workload.still_delayed(self.horizon) {
-            let job = new_job(&release);
+            let job = new_job(&release, &self.system);
             self.metrics.record(&job, End::Unfinished, self.now);
             observer.left(&job, None, End::Unfinished, self.now);
         }

@@ -69,9 +69,9 @@ fn why_missed(job: &Job, first_start: Option<Time>, end: End, now: Time) -> &'st
         _ if end == End::Abandoned => "given up by the scheduler",
         _ if end == End::Unreleased => "never released",
         None if job.release >= job.deadline || job.release > now => "released too late",
-        _ if job.release + job.wcet > job.deadline => "late by wcet at its release",
+        _ if job.release + job.fastest.time_for(job.wcet) > job.deadline => "late by wcet at its release",
         None => "never started",
-        Some(start) if start + job.wcet > job.deadline => "started too late",
+        Some(start) if start + job.fastest.time_for(job.wcet) > job.deadline => "started too late",
         Some(_) if job.executed > job.wcet => "overran its wcet",
         Some(_) => "interrupted",
     }
@@ -121,7 +121,7 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
         let graph = Precedence::of(&set.tasks).ok().flatten();
         let mut trace = ChromeTrace { set, horizon, out, failed: None, graph };
         for core in 0..set.cores {
-            let args = json!({"name": format!("core {core}")});
+            let args = json!({"name": set.core_label(core)});
             trace.write(&json!({"ph": "M", "pid": 1, "tid": core, "name": "thread_name", "args": args}));
         }
         trace.write(&process(2, "missed deadlines"));

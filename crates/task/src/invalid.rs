@@ -20,6 +20,12 @@ pub enum InvalidSystem {
     /// Two tasks have the same name.
     #[error("two tasks are called {0:?}")]
     TaskName(String),
+    /// The machine does not name every core, or names one of a speed outside [`Speed::RANGE`].
+    #[error("the machine must name every core once, with a speed from 0.001 to 1000")]
+    Machine,
+    /// Cores have speeds of their own, and there are speeds to choose from.
+    #[error("cores with speeds of their own have no speeds to choose from")]
+    SpeedsOfCores,
     /// The speeds are not ascending, do not end with full speed, or contain zero.
     #[error("speeds must ascend from above 0 to full speed (1000)")]
     Speeds,
@@ -106,6 +112,9 @@ pub enum TaskSettingProblem {
     /// wcet.
     #[error("the work between its preemption points is zero, too long, or less than a millionth of its wcet")]
     Preemption,
+    /// The task may use no core, or names a core that does not exist.
+    #[error("it is bound to a core that does not exist, or to none")]
+    Cores,
 }
 
 impl System {
@@ -133,6 +142,14 @@ impl System {
         if !ascend || self.speeds.last() != Some(&Speed::FULL) || self.speeds.first() == Some(&Speed(0)) {
             return Err(InvalidSystem::Speeds);
         }
+        let cores = self.machine.cores();
+        let is_whole = cores.is_empty() || cores.len() == self.cores;
+        if !is_whole || cores.iter().any(|core| !Speed::RANGE.contains(&core.speed)) {
+            return Err(InvalidSystem::Machine);
+        }
+        if self.speeds.len() > 1 && cores.iter().any(|core| core.speed != Speed::FULL) {
+            return Err(InvalidSystem::SpeedsOfCores);
+        }
         self.tasks.iter().try_for_each(|task| self.validate_task(task))?;
         let precedence = crate::precedence::validate(&self.tasks, &self.chains);
         precedence.map_err(|(name, what)| InvalidSystem::Precedence { name, what })
@@ -154,6 +171,9 @@ impl System {
         }
         if task.bcet > task.wcet {
             return Err(InvalidSystem::BcetAboveWcet { task: name(), bcet: task.bcet, wcet: task.wcet });
+        }
+        if task.cores.iter(self.cores).next().is_none() || task.cores.last().is_some_and(|last| last >= self.cores) {
+            return Err(InvalidSystem::TaskSetting { task: name(), what: TaskSettingProblem::Cores });
         }
         if let Some(what) = setting_problem(task) {
             return Err(InvalidSystem::TaskSetting { task: name(), what });

@@ -6,6 +6,8 @@
 pub mod cancel;
 mod goal;
 mod invalid;
+mod machine;
+mod placement;
 mod precedence;
 pub mod ready_jobs;
 mod scheduler;
@@ -17,10 +19,11 @@ pub mod wording;
 
 pub use goal::{Aim, Goal, Measure, Worths};
 pub use invalid::{InvalidSystem, TaskSettingProblem};
+pub use machine::{Core, CoreSet, Machine, Speed};
 pub use precedence::{Chain, Communication, DueDates, Precedence, PrecedenceProblem, levels};
 pub use ready_jobs::{Decision, JobHandle, ReadyJobs, ReadyJobsError, Release, StoppedJob};
 pub use scheduler::{Assignment, MOST_LOOKED_AT, NotApplicable, Scheduler};
-pub use set::{Costs, Mode, OnMiss, Server, Speed, TaskSet};
+pub use set::{Costs, Mode, OnMiss, Server, TaskSet};
 pub use task::{Arrival, ExecutionModel, Gap, ListedJob, Preemption, Task};
 pub use time::{Time, TimeError, TimeUnit};
 pub use view::{Event, Job, JobId, System, SystemView, Tie};
@@ -35,6 +38,7 @@ impl TaskSet {
             speeds: if system.speeds.is_empty() { vec![Speed::FULL] } else { system.speeds.clone() },
             servers: system.servers.clone(),
             chains: system.chains.clone(),
+            machine: system.machine.cores().to_vec(),
             ..TaskSet::new(name, system.tasks.clone(), system.cores)
         }
     }
@@ -44,6 +48,7 @@ impl TaskSet {
         System {
             tasks: self.tasks.clone(),
             cores: self.cores,
+            machine: Machine::new(&self.machine, self.cores, &self.tasks),
             on_miss: self.on_miss,
             speeds: self.speeds.clone(),
             servers: self.servers.clone(),

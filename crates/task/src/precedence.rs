@@ -290,7 +290,7 @@ impl Chain {
 /// Dates by which jobs have to complete so that what follows them can still be in time.
 ///
 /// A job without successors is due at its deadline. A job with successors is due so much earlier that the longest path of wcets behind it still fits before the
-/// deadlines of its successors and of the chains through it, each on a core of its own (Chetto, Silly and Bouchentouf, Real-Time Systems 2, 1990).
+/// deadlines of its successors and of the chains through it, each on the fastest core that it may use (Chetto, Silly and Bouchentouf, Real-Time Systems 2, 1990).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DueDates {
     /// Time from the due date to the deadline, by task. Empty if no job is due before its deadline.
@@ -300,11 +300,17 @@ pub struct DueDates {
 impl DueDates {
     /// Computes the due dates of a system.
     pub fn of(system: &System) -> DueDates {
-        DueDates::among(&system.tasks, &system.chains)
+        let shortest = |task: usize| system.machine.fastest(task as u32).time_for(system.tasks[task].wcet);
+        DueDates::with_times(&system.tasks, &system.chains, shortest)
     }
 
-    /// Computes the due dates of tasks and chains.
+    /// Computes the due dates of tasks and chains on cores of full speed.
     pub fn among(tasks: &[Task], chains: &[Chain]) -> DueDates {
+        DueDates::with_times(tasks, chains, |task| tasks[task].wcet)
+    }
+
+    /// Computes the due dates where a job of a task takes `time`.
+    fn with_times(tasks: &[Task], chains: &[Chain], time: impl Fn(usize) -> Time) -> DueDates {
         let graph = match Precedence::of(tasks) {
             Ok(Some(graph)) => graph,
             _ => return DueDates::default(),
@@ -320,7 +326,7 @@ impl DueDates {
         }
         for task in graph.order().iter().rev() {
             for next in graph.successors(*task) {
-                let before = due[*next] - i128::from(tasks[*next].wcet.0) + later(*task, *next);
+                let before = due[*next] - i128::from(time(*next).0) + later(*task, *next);
                 due[*task] = due[*task].min(before);
             }
         }

@@ -1,5 +1,6 @@
 //! The contract between a scheduler and whatever runs its decisions.
 
+use crate::placement::Matching;
 use crate::{JobId, Speed, System, SystemView, Time};
 
 /// Decides which job runs on which core.
@@ -17,6 +18,11 @@ use crate::{JobId, Speed, System, SystemView, Time};
 /// [`Assignment::place`] keeps held jobs by itself, so a scheduler that ranks jobs becomes its non-preemptive version
 /// without a rule of its own. A scheduler that cuts jobs at times of its own refuses such a system in
 /// [`Scheduler::start`].
+///
+/// **Cores may differ.** A core may have a speed of its own, and a task may be bound to some of the cores
+/// ([`System::machine`]). A decision that puts a job on a core that its task may not use is illegal. [`Assignment::place`]
+/// minds both: a scheduler passes it the jobs in its order, as many as [`System::most_offered`] says. A scheduler whose rule
+/// makes no sense on such a machine refuses it in [`Scheduler::start`].
 pub trait Scheduler: Send {
     /// Resets the scheduler and prepares it for `system`. Called once before each run.
     fn start(&mut self, system: &System) -> Result<(), NotApplicable>;
@@ -96,6 +102,20 @@ impl NotApplicable {
             ))),
         }
     }
+
+    /// Refuses a system whose cores are not identical. `scheduler` is the name of the scheduler, and `needs` says what it
+    /// needs them for: "moves jobs among identical cores".
+    pub fn if_cores_differ(scheduler: &str, needs: &str, system: &System) -> Result<(), NotApplicable> {
+        let machine = &system.machine;
+        if machine.is_plain() && machine.is_full_speed() {
+            return Ok(());
+        }
+        let what = match (machine.is_full_speed(), system.bound_task()) {
+            (true, Some(task)) => format!("task {:?} is bound to some of the cores", task.name),
+            _ => "cores have speeds of their own".into(),
+        };
+        Err(NotApplicable(format!("{scheduler} {needs}, but {what}")))
+    }
 }
 
 /// A decision: the job for each core, the speed of each core, the jobs to abandon, and the time of the next wake-up.
@@ -105,12 +125,15 @@ pub struct Assignment {
     speeds: Vec<Speed>,
     dropped: Vec<JobId>,
     wake: Option<Time>,
+    /// Scratch memory of placement.
+    pub(crate) matching: Matching,
 }
 
 impl Clone for Assignment {
     fn clone(&self) -> Assignment {
-        let Assignment { cores, speeds, dropped, wake } = self;
-        Assignment { cores: cores.clone(), speeds: speeds.clone(), dropped: dropped.clone(), wake: *wake }
+        let Assignment { cores, speeds, dropped, wake, matching: _ } = self;
+        let (cores, speeds, dropped) = (cores.clone(), speeds.clone(), dropped.clone());
+        Assignment { cores, speeds, dropped, wake: *wake, matching: Matching::default() }
     }
 
     /// Allocates nothing if the assignment has held as many cores and jobs before.
@@ -143,11 +166,15 @@ impl Assignment {
 
     /// Puts the jobs in `chosen` on cores by the common rule: jobs that hold their cores stay, chosen or not; running jobs
     /// stay where they are; and the others take the free cores in ascending order. `chosen` is sorted best first and has
-    /// at most as many jobs as there are cores. Where jobs are held, the best of the others take the cores that are left.
+    /// at most as many jobs as [`System::most_offered`] says. Where jobs are held, the best of the others take the cores that
+    /// are left.
+    ///
+    /// Where cores differ in speed or tasks are bound to cores, the best jobs that can have cores together run, and in turn
+    /// each gets the fastest core that leaves the others one. Only among cores of one speed do running jobs stay.
     ///
     /// # Panics
     ///
-    /// If there are more jobs than cores, or if an id is not in the view.
+    /// If there are more jobs than cores on a machine whose cores are alike for every task, or if an id is not in the view.
     pub fn place(&mut self, view: &SystemView<'_>, chosen: &[JobId]) {
         self.place_on(view, chosen, 0..view.cores());
     }
@@ -159,6 +186,9 @@ impl Assignment {
     ///
     /// As [`Assignment::place`].
     pub fn place_on(&mut self, view: &SystemView<'_>, chosen: &[JobId], cores: std::ops::Range<usize>) {
+        if !view.system.machine.is_plain() {
+            return self.place_by_core(view, chosen, cores);
+        }
         let own_core = |id: JobId| {
             let job = view.job(id);
             job.last_core.map(|core| core as usize).filter(|core| job.running && cores.contains(core))
@@ -268,6 +298,20 @@ impl Assignment {
     /// Returns the job for each core; `None` is idle.
     pub fn cores(&self) -> &[Option<JobId>] {
         &self.cores
+    }
+
+    /// Returns the jobs that have cores, those on faster cores first, then in the order of their cores.
+    pub fn jobs_in_order(&self, view: &SystemView<'_>) -> Vec<JobId> {
+        let mut cores: Vec<usize> = (0..self.cores.len()).filter(|core| self.cores[*core].is_some()).collect();
+        if !view.system.machine.is_plain() {
+            cores.sort_by_key(|core| std::cmp::Reverse(view.system.machine.speed(*core)));
+        }
+        cores.into_iter().filter_map(|core| self.cores[core]).collect()
+    }
+
+    /// Returns whether a job has a core.
+    pub fn runs(&self, job: JobId) -> bool {
+        self.cores.contains(&Some(job))
     }
 
     /// Returns the speed of a core.

@@ -1,6 +1,6 @@
 //! A task set: the tasks, the machine they run on, and the modes that change their load over time.
 
-use crate::{Aim, Arrival, Chain, ListedJob, Task, Time, TimeUnit};
+use crate::{Aim, Arrival, Chain, Core, ListedJob, Speed, Task, Time, TimeUnit};
 
 /// Rule for a job that is not complete at its deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,15 +39,6 @@ pub struct Costs {
     pub decision: Time,
 }
 
-/// Speed of a core, in thousandths of full speed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Speed(pub u32);
-
-impl Speed {
-    /// Full speed: the speed at which execution times are stated.
-    pub const FULL: Speed = Speed(1000);
-}
-
 /// A change of the load that lasts from `at` until the next mode begins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mode {
@@ -83,8 +74,10 @@ pub struct TaskSet {
     pub description: String,
     /// Tasks in file order. The order breaks ties between jobs.
     pub tasks: Vec<Task>,
-    /// Number of identical cores.
+    /// Number of cores.
     pub cores: usize,
+    /// Name and speed of each core; empty if the cores are identical and have no names.
+    pub machine: Vec<Core>,
     /// Rule for jobs that are not complete at their deadline.
     pub on_miss: OnMiss,
     /// Aims that the file states, most important first; see [`TaskSet::goal`].
@@ -111,6 +104,7 @@ impl TaskSet {
             description: String::new(),
             tasks,
             cores,
+            machine: Vec::new(),
             on_miss: OnMiss::default(),
             aims: Vec::new(),
             time_unit: TimeUnit::Ms,
@@ -122,7 +116,8 @@ impl TaskSet {
         }
     }
 
-    /// Returns the total utilization at the wcet. A set whose utilization exceeds the number of cores is overloaded.
+    /// Returns the total utilization at the wcet. A set whose utilization exceeds the number of cores
+    /// ([`TaskSet::capacity`] where they have speeds) is overloaded.
     ///
     /// Listed jobs contribute their mean demand between the first release and the last deadline: of the whole set if
     /// every task is a list of jobs, otherwise of their own list.

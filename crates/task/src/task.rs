@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::Time;
+use crate::{CoreSet, Time};
 
 /// A recurring activity that releases jobs. Tasks share no resources. They are independent unless they state precedence ([`Task::after`]).
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +49,8 @@ pub struct Task {
     pub after: Vec<usize>,
     /// Indices of the tasks whose newest values the jobs of this task read. A read releases nothing; it matters for [`crate::Chain`]s.
     pub reads: Vec<usize>,
+    /// Cores that jobs of this task may run on.
+    pub cores: CoreSet,
 }
 
 /// Largest number of preemption points in one job.
@@ -262,6 +264,7 @@ impl Task {
             preemption: Preemption::Free,
             after: Vec::new(),
             reads: Vec::new(),
+            cores: CoreSet::ALL,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The state that a scheduler sees at a decision point. Nothing here depends on the simulator: a real-time program fills
 //! the same structures from its own queues.
 
-use crate::{Arrival, OnMiss, Speed, Task, Time};
+use crate::{Arrival, Machine, OnMiss, Speed, Task, Time};
 
 /// Identifier of a job while it is active. After the job has left the system, the number may be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +26,8 @@ pub struct Job {
     /// Whether the job keeps its core at this decision, because its task limits preemption and it is between two
     /// preemption points; see [`crate::Preemption`]. Only a running job is held.
     pub held: bool,
+    /// Speed of the fastest core that the job may run on.
+    pub fastest: Speed,
     /// Core that the job last ran on; `None` if it has not run yet.
     pub last_core: Option<u32>,
     /// Number of the job within its task, from 0.
@@ -47,13 +49,14 @@ pub struct Job {
 }
 
 impl Job {
-    /// Creates the first job of `task`, which has this index in its set, as it is at its release.
+    /// Creates the first job of `task`, which has this index in its set, as it is at its release, on cores of full speed.
     pub fn first(index: u32, task: &Task) -> Job {
         Job {
             task: index,
             criticality: task.criticality,
             running: false,
             held: false,
+            fastest: Speed::FULL,
             last_core: None,
             number: 0,
             release: task.offset,
@@ -77,20 +80,35 @@ impl Job {
         Time(self.bcet.0.saturating_sub(self.executed.0).max(1) + self.overhead.0)
     }
 
-    /// Returns the slack (laxity) in nanoseconds: time to the deadline minus remaining work at the wcet. A job with
-    /// negative slack is *late by wcet*.
-    pub fn slack(&self, now: Time) -> i64 {
-        self.deadline.signed_sub(now + self.remaining())
+    /// Returns the time that the remaining work takes on the fastest core that the job may use. On cores of full speed, it
+    /// is [`Job::remaining`].
+    #[inline]
+    pub fn time_to_finish(&self) -> Time {
+        self.fastest.time_for(self.remaining())
     }
 
-    /// Returns whether the job would miss its deadline with its whole wcet, even if it ran from now on.
+    /// Like [`Job::time_to_finish`], if the job takes only its bcet.
+    #[inline]
+    pub fn least_time_to_finish(&self) -> Time {
+        self.fastest.time_for(self.least_remaining())
+    }
+
+    /// Returns the slack (laxity) in nanoseconds: time to the deadline minus the time for the remaining work at the wcet on
+    /// the fastest core that the job may use. A job with negative slack is *late by wcet*.
+    pub fn slack(&self, now: Time) -> i64 {
+        self.deadline.signed_sub(now + self.time_to_finish())
+    }
+
+    /// Returns whether the job would miss its deadline with its whole wcet, even if it ran from now on, on the fastest core
+    /// that it may use.
     pub fn is_late_by_wcet(&self, now: Time) -> bool {
         self.slack(now) < 0
     }
 
-    /// Returns whether the job would miss its deadline even with only its bcet and running from now on.
+    /// Returns whether the job would miss its deadline even with only its bcet and running from now on, on the fastest core
+    /// that it may use.
     pub fn is_impossible(&self, now: Time) -> bool {
-        now + self.least_remaining() > self.deadline
+        now + self.least_time_to_finish() > self.deadline
     }
 
     /// Returns the tie-break among jobs with equal keys: earlier release, then lower task index, then lower job number.
@@ -108,8 +126,10 @@ pub type Tie = (Time, u32, u64);
 pub struct System {
     /// Tasks, in file order.
     pub tasks: Vec<Task>,
-    /// Number of identical cores.
+    /// Number of cores.
     pub cores: usize,
+    /// Speeds of the cores, and which of them the tasks may use.
+    pub machine: Machine,
     /// Rule for jobs that are not complete at their deadline.
     pub on_miss: OnMiss,
     /// Speeds that a scheduler may choose from, ascending. The last is full speed.
@@ -130,9 +150,11 @@ impl System {
         self.tasks.iter().find(|task| task.preemption.is_limited())
     }
 
-    /// Returns the median wcet of the tasks, at least one nanosecond: the unit of time of a set.
+    /// Returns the median wcet of the tasks, each on the fastest core that it may use, and at least one nanosecond: the unit
+    /// of time of a set.
     pub fn median_wcet(&self) -> Time {
-        let mut wcets: Vec<Time> = self.tasks.iter().map(|task| task.wcet).collect();
+        let time = |(index, task): (u32, &Task)| self.machine.fastest(index).time_for(task.wcet);
+        let mut wcets: Vec<Time> = (0..).zip(&self.tasks).map(time).collect();
         wcets.sort_unstable();
         wcets.get(wcets.len() / 2).copied().unwrap_or_default().max(Time(1))
     }
@@ -215,13 +237,23 @@ impl<'a> SystemView<'a> {
         &self.system.tasks[job.task as usize]
     }
 
-    /// Returns the date at which a job will have run for `work` more if it is on a core from now on, with the overhead that remains and what this decision adds.
+    /// Returns the date at which a job will have run for `work` more if it is on a core of full speed from now on, with the overhead that remains and what this decision adds.
     ///
     /// A scheduler that wakes up when a budget is used up has to count the decision, too: woken before, it would decide again, and each time add to the overhead.
     pub fn date_after(&self, job: &Job, work: Time) -> Time {
+        self.now + self.charged(job, work)
+    }
+
+    /// Like [`SystemView::date_after`], on this core, which may have a speed of its own.
+    pub fn date_after_on(&self, job: &Job, work: Time, core: usize) -> Time {
+        self.now + self.system.machine.speed(core).time_for(self.charged(job, work))
+    }
+
+    /// Returns `work` with the overhead that remains and what this decision adds.
+    fn charged(&self, job: &Job, work: Time) -> Time {
         let is_charged = !job.running || job.last_core == Some(0);
         let decision = if is_charged { self.system.costs.decision } else { Time::ZERO };
-        self.now + work + job.overhead + decision
+        work + job.overhead + decision
     }
 
     /// Iterates over the active jobs, running ones included, in no particular order.
@@ -233,6 +265,21 @@ impl<'a> SystemView<'a> {
     /// Returns the number of cores.
     pub fn cores(&self) -> usize {
         self.system.cores
+    }
+
+    /// Returns whether every ready job can have a core, and none is better off on another one.
+    pub fn leaves_no_choice(&self) -> bool {
+        self.active.len() <= self.system.cores && self.system.machine.is_plain()
+    }
+
+    /// Returns whether a job may run on a core. A job of a task that the system does not have may run anywhere.
+    pub fn may_run(&self, job: &Job, core: usize) -> bool {
+        self.system.tasks.get(job.task as usize).is_none_or(|task| task.cores.contains(core))
+    }
+
+    /// Returns the time that the remaining work of a job takes on a core, at its wcet.
+    pub fn time_to_finish_on(&self, job: &Job, core: usize) -> Time {
+        self.system.machine.speed(core).time_for(job.remaining())
     }
 
     /// Returns the job that holds a core, if there is one. The decision has to leave it there; [`crate::Assignment::place`]

@@ -7,7 +7,7 @@ use std::fmt;
 
 use temponet_sched::Panel;
 use temponet_sched::advice::{Advisor, Planner};
-use temponet_task::{JobId, System, SystemView};
+use temponet_task::{Assignment, JobId, System, SystemView};
 
 use crate::scale::Scale;
 
@@ -37,12 +37,28 @@ pub(crate) struct Advice {
     panel: Panel,
     /// Advice by job id.
     by_job: Vec<JobAdvice>,
+    /// Placement of the jobs that an advisor would run, where tasks are bound to cores.
+    placed: Assignment,
 }
 
 impl fmt::Debug for Advice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Advice").field("by_job", &self.by_job).finish_non_exhaustive()
     }
+}
+
+/// Iterates over those of the chosen jobs, best first, that get a core. Where tasks are bound to cores, some may not.
+fn with_cores<'a>(
+    chosen: &'a [JobId],
+    view: &SystemView<'_>,
+    placed: &'a mut Assignment,
+) -> impl Iterator<Item = JobId> + use<'a> {
+    placed.reset(view.cores());
+    let is_bound = view.system.machine.is_bound();
+    if is_bound {
+        placed.place(view, chosen);
+    }
+    chosen.iter().copied().filter(move |id| !is_bound || placed.runs(*id))
 }
 
 impl Advice {
@@ -66,13 +82,15 @@ impl Advice {
             if advisor == Advisor::Dios && !scale.differs && view.active.len() > MANY_JOBS {
                 continue;
             }
-            for id in self.panel.advisor(advisor, view) {
+            let chosen = self.panel.advisor(advisor, view);
+            for id in with_cores(chosen, view, &mut self.placed) {
                 self.by_job[id.index()].advisors |= 1 << advisor as u16;
             }
         }
         if ask_planners {
             for planner in Planner::ALL {
-                for id in self.panel.planner(planner, view) {
+                let chosen = self.panel.planner(planner, view);
+                for id in with_cores(chosen, view, &mut self.placed) {
                     self.by_job[id.index()].planners |= 1 << planner as u16;
                 }
             }

@@ -236,7 +236,7 @@ impl Scheduler for Learned {
             Some(budget) => budget.begin(view),
             None => Allowance::UNLIMITED,
         };
-        if view.active.is_empty() || (view.active.len() <= view.cores() && !self.chooses_speeds) {
+        if view.active.is_empty() || (view.leaves_no_choice() && !self.chooses_speeds) {
             // Every job gets a core.
             return assignment.place(view, view.active);
         }

@@ -112,9 +112,9 @@ pub use temponet_infer::NetworkOptions;
 pub use temponet_sched::shield::{Guarantee, NoGuarantee, Role, ShieldCounters, WhyNot};
 pub use temponet_task::ready_jobs::{AssignmentProblem, ReleaseProblem};
 pub use temponet_task::{
-    Arrival, Assignment, Costs, Decision, Event, ExecutionModel, Gap, InvalidSystem, Job, JobHandle, JobId, ListedJob,
-    NotApplicable, OnMiss, Preemption, ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, StoppedJob,
-    System, SystemView, Task, TaskSet, TaskSettingProblem, Time,
+    Arrival, Assignment, Core, CoreSet, Costs, Decision, Event, ExecutionModel, Gap, InvalidSystem, Job, JobHandle,
+    JobId, ListedJob, Machine, NotApplicable, OnMiss, Preemption, ReadyJobs, ReadyJobsError, Release, Scheduler,
+    Server, Speed, StoppedJob, System, SystemView, Task, TaskSet, TaskSettingProblem, Time,
 };
 pub use tokenizer_error::TokenizerError;
 pub use tuning::Tuning;

@@ -1,11 +1,14 @@
 //! Mapping of jobs to cores by their Q-values.
 //!
 //! The mapper keeps the few jobs with the highest Q-values and gives them cores, greedily or by a matching. It drops jobs worth less than idling.
+//!
+//! Where cores differ in speed, the greedy mapping gives the faster core to the higher Q-value, and a matching counts the gain of a job on a core by the
+//! share of the highest speed that the core has. A job is never matched with a core that its task may not use.
 
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
-use temponet_task::{Assignment, JobId, SystemView, Tie, Time};
+use temponet_task::{Assignment, JobId, Speed, SystemView, Tie, Time};
 
 use crate::assignment::{Hungarian, Sinkhorn};
 use crate::staying::{Kept, Staying};
@@ -141,16 +144,19 @@ impl Mapper {
     ) {
         let cores = view.cores();
         let limit = match mapping {
-            Mapping::Greedy => cores,
+            Mapping::Greedy => view.system.most_offered(),
             Mapping::Sinkhorn { .. } | Mapping::Hungarian { .. } => CANDIDATES_PER_CORE * cores,
         };
         self.keep_best(limit, jobs.clone(), idle, view);
         self.kept.clear();
         let migration = match mapping {
             Mapping::Greedy => {
-                let Mapper { staying, candidates, lost, kept, .. } = self;
-                let jobs = jobs.map(|job| Candidate::of(job, view));
-                staying.keep(candidates, lost, jobs, idle, view, |one| kept.push(one));
+                // Where tasks are bound to cores, the candidates are not yet those that run.
+                if !view.system.machine.is_bound() {
+                    let Mapper { staying, candidates, lost, kept, .. } = self;
+                    let jobs = jobs.map(|job| Candidate::of(job, view));
+                    staying.keep(candidates, lost, jobs, idle, view, |one| kept.push(one));
+                }
                 self.chosen.clear();
                 self.chosen.extend(self.candidates.iter().map(|candidate| candidate.id));
                 return assignment.place(view, &self.chosen);
@@ -168,13 +174,21 @@ impl Mapper {
         // Where idling is out of the question, its exact Q-value does not matter. A hugely negative one would swamp the differences between jobs in
         // rounding, so it is raised.
         let least = self.candidates.iter().map(|candidate| candidate.q).fold(f32::INFINITY, f32::min);
+        let given_idle = idle;
         let idle = idle.max(least - migration - 1.0);
+        let machine = &view.system.machine;
+        let top = self.free.iter().map(|core| machine.speed(*core)).max().unwrap_or(Speed::FULL).as_f64();
+        let share = |id: JobId, core: usize| match machine.is_plain() {
+            true => Some(1.0),
+            false => view.may_run(view.job(id), core).then(|| (machine.speed(core).as_f64() / top) as f32),
+        };
         self.gains.clear();
         for candidate in &self.candidates {
             let last = view.job(candidate.id).last_core;
             let gain = |core: &usize| {
                 let moves = last.is_some_and(|last| last as usize != *core);
-                candidate.q - idle - if moves { migration } else { 0.0 }
+                let Some(share) = share(candidate.id, *core) else { return f32::NEG_INFINITY };
+                (candidate.q - idle) * share - if moves { migration } else { 0.0 }
             };
             self.gains.extend(self.free.iter().map(gain));
         }
@@ -189,6 +203,30 @@ impl Mapper {
                 assignment.run(self.free[*place], candidate.id);
             }
         }
+        if machine.is_bound() {
+            self.fill(jobs, given_idle, view, assignment);
+        }
+    }
+
+    /// Gives the cores that the candidates left idle, because these may not use them, to the best of the other jobs.
+    #[cold]
+    fn fill(
+        &mut self,
+        jobs: impl Iterator<Item = (JobId, f32)>,
+        idle: f32,
+        view: &SystemView<'_>,
+        assignment: &mut Assignment,
+    ) {
+        self.keep_best(usize::MAX, jobs, idle, view);
+        for candidate in &self.candidates {
+            let job = view.job(candidate.id);
+            let is_open = |core: &&usize| assignment.cores()[**core].is_none() && view.may_run(job, **core);
+            let open = self.free.iter().filter(is_open);
+            let fastest = open.max_by_key(|core| (view.system.machine.speed(**core), std::cmp::Reverse(**core)));
+            if let Some(core) = fastest.copied().filter(|_| !job.held && !assignment.runs(candidate.id)) {
+                assignment.run(core, candidate.id);
+            }
+        }
     }
 }
 
@@ -197,7 +235,7 @@ mod tests {
     use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
-    use temponet_task::{Job, Task, TaskSet};
+    use temponet_task::{Core, CoreSet, Job, Machine, Task, TaskSet};
 
     /// Calls `check` with a view of ready jobs with the given deadlines, on four cores.
     fn with_view(deadlines: &[u64], check: impl FnOnce(&SystemView<'_>)) {
@@ -253,6 +291,51 @@ mod tests {
                 let mut chosen: Vec<u32> = assignment.cores().iter().flatten().map(|id| id.0).collect();
                 chosen.sort_unstable();
                 assert_eq!(chosen, [0, 3, 4, 5], "{mapping:?}");
+            }
+        });
+    }
+
+    const MAPPINGS: [Mapping; 3] = [
+        Mapping::Greedy,
+        Mapping::Sinkhorn { temperature: 0.05, iterations: 50, migration: 0.0 },
+        Mapping::Hungarian { migration: 0.0 },
+    ];
+
+    /// Jobs that each core gets, where the job with the id `i` has the Q-value `i / 10`.
+    fn mapped(mapping: Mapping, view: &SystemView<'_>) -> Vec<Option<u32>> {
+        let mut assignment = Assignment::default();
+        assignment.reset(view.cores());
+        let given = view.active.iter().map(|id| (*id, id.0 as f32 / 10.0));
+        Mapper::default().assign(mapping, given, f32::NEG_INFINITY, view, &mut assignment);
+        assignment.cores().iter().map(|job| job.map(|id| id.0)).collect()
+    }
+
+    #[test]
+    fn the_faster_core_goes_to_the_higher_q_value() {
+        with_view(&[100; 6], |view| {
+            let speeds = [500, 2000, 1000, 1500];
+            let machine: Vec<Core> = speeds.map(|speed| Core { name: "c".into(), speed: Speed(speed) }).to_vec();
+            let mut system = view.system.clone();
+            system.machine = Machine::new(&machine, 4, &system.tasks);
+            let view = SystemView { system: &system, ..*view };
+            for mapping in MAPPINGS {
+                assert_eq!(mapped(mapping, &view), [2, 5, 3, 4].map(Some), "{mapping:?}");
+            }
+        });
+    }
+
+    #[test]
+    fn jobs_get_only_cores_that_they_may_use_and_no_core_idles_that_a_job_may_use() {
+        with_view(&[100; 30], |view| {
+            let mut system = view.system.clone();
+            // The best jobs, more than a matching looks at, compete for core 1; only the worst job may use core 3.
+            system.tasks.iter_mut().for_each(|task| task.cores = CoreSet::of([1]));
+            system.tasks[0].cores = CoreSet::of([3]);
+            system.tasks[1].cores = CoreSet::of([0, 1]);
+            system.machine = Machine::new(&[], 4, &system.tasks);
+            let view = SystemView { system: &system, ..*view };
+            for mapping in MAPPINGS {
+                assert_eq!(mapped(mapping, &view), [Some(1), Some(29), None, Some(0)], "{mapping:?}");
             }
         });
     }

@@ -35,7 +35,9 @@ impl Outlooks {
     /// Returns what can be expected of a job now.
     pub(crate) fn about(&self, job: &Job, now: Time) -> Outlook {
         let executed = job.executed.0 as f64;
-        let left = job.deadline.signed_sub(now + job.overhead) as f64;
+        // What is left until the deadline is counted as work on the fastest core that the job may use.
+        let speed = job.fastest.as_f64();
+        let left = job.deadline.signed_sub(now + job.fastest.time_for(job.overhead)) as f64 * speed;
         let (chance, remaining) = match self.laws.get(job.task as usize) {
             // Without a division in the usual case.
             Some(Some((survival, wcet))) if *wcet == job.wcet.0 as f64 => by_survival(survival, executed, left),
@@ -48,7 +50,7 @@ impl Outlooks {
             _ => by_bounds(job.bcet.0 as f64, job.wcet.0 as f64, executed, left),
         };
         // A job that is not complete has work left, even if it has exceeded every execution time that its task can have.
-        Outlook { chance, slack: left - remaining.max(1.0) }
+        Outlook { chance, slack: (left - remaining.max(1.0)) / speed }
     }
 }
 

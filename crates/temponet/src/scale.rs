@@ -45,7 +45,7 @@ impl Scale {
         let total: f64 = system.tasks.iter().map(|task| task.value).sum();
         let value = (total / system.tasks.len().max(1) as f64).max(f64::MIN_POSITIVE);
         let loads = system.mean_utilizations();
-        let load = loads.iter().sum::<f64>() / system.cores as f64;
+        let load = loads.iter().sum::<f64>() / system.capacity();
         let edges = tokenizer.binning.edges(tokenizer.bins).iter().map(|edge| edge * unit).collect();
         let importance = |task: &Task| (task.value, task.criticality);
         let differs = system.tasks.windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
@@ -139,7 +139,7 @@ fn ranks(system: &System, loads: &[f64]) -> Vec<u16> {
     let mut load = 0.0;
     for same in order.chunk_by(|a, b| price(a) == price(b)) {
         let more: f64 = same.iter().map(|place| loads[*place]).sum();
-        load += more / system.cores as f64;
+        load += more / system.capacity();
         same.iter().for_each(|place| ranks[*place] = ((load * 10.0) as u16).min(15));
     }
     ranks

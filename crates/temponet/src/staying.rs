@@ -69,7 +69,7 @@ impl Staying {
         }
         // The remaining work of a job that has overrun its wcet is unknown. It must not pass for nearly complete, so its whole wcet is taken.
         let has_overrun = running.executed >= running.wcet;
-        let remaining = if has_overrun { running.wcet.max(Time(1)) } else { running.remaining() };
+        let remaining = if has_overrun { running.wcet.max(Time(1)) } else { running.time_to_finish() };
         self.coefficient * (cost / (cost + remaining.0 as f64)) as f32
     }
 

@@ -174,14 +174,13 @@ impl Tokenizer {
         match &self.continuous {
             None => out.push(self.slack_token(job, now, scale)),
             Some(how) => {
-                real.extend(
-                    how.numbers([scale.slack(job, now) as f64 / scale.unit, job.remaining().0 as f64 / scale.unit]),
-                );
+                let times = [scale.slack(job, now) as f64, job.time_to_finish().0 as f64];
+                real.extend(how.numbers(times.map(|time| time / scale.unit)));
             }
         }
         // Extending by the whole token checks for room once, not once for each feature.
         out.extend(self.features.iter().map(|feature| match feature {
-            Feature::Remaining => log_bin(job.remaining().0 as f64 / scale.unit, 16),
+            Feature::Remaining => log_bin(job.time_to_finish().0 as f64 / scale.unit, 16),
             Feature::Criticality => u16::from(job.criticality.min(3)),
             Feature::Value => log_bin(job.value / scale.value, 8),
             Feature::Core => match (job.running, job.last_core) {

@@ -57,14 +57,16 @@ pub fn text(comparison: &Comparison, is_whole: bool) -> String {
     out += &comparison.shield_line().map_or(String::new(), |line| line + "\n");
     if let Some(optimum) = comparison.clairvoyant.as_ref().filter(|optimum| !optimum.met.is_exact()) {
         let (lower, upper) = (table::count(optimum.met.lower as u64), table::count(optimum.met.upper as u64));
+        let hint = match optimum.is_bound {
+            true => "cores differ, and the upper number is a bound by their total speed",
+            false => "a larger --oracle-budget may tell",
+        };
         out += &if plan.set.has_precedence() {
             format!(
                 "no schedule has more than {upper} jobs in time; the bound counts the longest path before each job, and not the rest of precedence\n"
             )
         } else {
-            format!(
-                "the optimum is not known exactly: {lower} to {upper} jobs in time; a larger --oracle-budget may tell\n"
-            )
+            format!("the optimum is not known exactly: {lower} to {upper} jobs in time; {hint}\n")
         };
     }
     out += &chains::table(&plan.set, folded.shown.iter().copied(), true);

@@ -116,7 +116,7 @@ fn trace(result: &ExecResult) -> Vec<u8> {
             );
         }
         for core in 0..set.cores {
-            let args = json!({"name": format!("core {core}")});
+            let args = json!({"name": set.core_label(core)});
             events.push(json!({"ph": "M", "pid": jobs, "tid": core, "name": "thread_name", "args": args}));
         }
         let Some(first) = measured.runs.first() else { continue };

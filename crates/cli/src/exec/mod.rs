@@ -12,7 +12,7 @@ mod undo;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use temponet_lab::comparison::report;
 use temponet_lab::progress::Progress;
 use temponet_runtime::sheet::{Sheet, usual_cpus};
@@ -114,10 +114,12 @@ impl Args {
     fn plan(&self) -> Result<ExecPlan> {
         let loaded = load(self.set.as_deref().unwrap_or_default())?;
         let mut set = loaded.set;
-        set.cores = self.cores.map_or(set.cores, usize::from);
+        if let Some(cores) = self.cores {
+            set.set_cores(usize::from(cores)).map_err(|why| anyhow!("--cores {cores}: {why}"))?;
+        }
         set.on_miss = self.on_miss.unwrap_or(set.on_miss);
         if let Some(load) = self.load {
-            let factor = load * set.cores as f64 / set.utilization();
+            let factor = load * set.capacity() / set.utilization();
             if !(1e-6..1e6).contains(&factor) {
                 bail!("--load {load}: the set's own load of {:.3} cannot be scaled to it", set.utilization());
             }

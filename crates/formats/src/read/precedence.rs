@@ -143,7 +143,8 @@ pub(super) fn connect(
             let deadline = through.filter_map(|chain| chain.deadline).min();
             set.tasks[index].deadline = deadline.or(set.tasks[index].period()).unwrap_or_default();
         }
-        warnings.extend(hopeless(link.line, &set.tasks[index]));
+        let task = &set.tasks[index];
+        warnings.extend(hopeless(link.line, task, set.fastest(task)));
     }
     Ok(warnings)
 }

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use temponet_task::wording::did_you_mean;
-use temponet_task::{Arrival, Gap, Preemption, Server, Task, Time, TimeUnit};
+use temponet_task::{Arrival, Core, Gap, Preemption, Server, Speed, Task, Time, TimeUnit};
 
 use super::precedence::Links;
-use super::{MOST_VALUE, Names, criticality, hopeless, limit, preemption};
+use super::{MOST_VALUE, Names, affinity, criticality, hopeless, limit, preemption};
 use crate::Problem;
 use crate::node::{Fields, Node, Value};
 
@@ -38,10 +38,23 @@ pub const TASK_KEYS: &[&str] = &[
     "preemption",
     "after",
     "reads",
+    "cores",
 ];
 /// Keys of `[[burst]]`.
-pub const BURST_KEYS: &[&str] =
-    &["name", "jobs", "every", "wcet", "deadline", "start", "for", "criticality", "guarantee", "value", "preemption"];
+pub const BURST_KEYS: &[&str] = &[
+    "name",
+    "jobs",
+    "every",
+    "wcet",
+    "deadline",
+    "start",
+    "for",
+    "criticality",
+    "guarantee",
+    "value",
+    "preemption",
+    "cores",
+];
 
 /// Reader of the `[[task]]` and `[[burst]]` tables of a file.
 pub(super) struct TaskReader<'a> {
@@ -50,6 +63,10 @@ pub(super) struct TaskReader<'a> {
     /// Path of the file.
     pub origin: &'a Path,
     pub servers: &'a [Server],
+    /// Cores with names; none if they have none.
+    pub machine: &'a [Core],
+    /// Number of cores.
+    pub cores: usize,
     /// Limit on preemption of tasks that state none, and its line.
     pub default_preemption: Option<(Preemption, usize)>,
     pub warnings: Vec<Problem>,
@@ -101,9 +118,10 @@ impl TaskReader<'_> {
             task.server = Some(index.ok_or_else(unknown)?);
         }
         self.preemption(&mut fields, &mut task)?;
+        let fastest = self.cores(&mut fields, &mut task)?;
         fields.finish()?;
         if !links.follows() {
-            self.warnings.extend(hopeless(node.line, &task));
+            self.warnings.extend(hopeless(node.line, &task, fastest));
         }
         self.links.push(links.with_deadline(deadline.is_some()));
         Ok(task)
@@ -129,8 +147,9 @@ impl TaskReader<'_> {
         task.arrival = Arrival::Burst { jobs, every, until };
         self.importance(&mut fields, &mut task)?;
         self.preemption(&mut fields, &mut task)?;
+        let fastest = self.cores(&mut fields, &mut task)?;
         fields.finish()?;
-        self.warnings.extend(hopeless(node.line, &task));
+        self.warnings.extend(hopeless(node.line, &task, fastest));
         Ok(task)
     }
 
@@ -155,6 +174,15 @@ impl TaskReader<'_> {
             Some((preemption, line)) => limit(task, preemption, line),
             None => Ok(()),
         }
+    }
+
+    /// Reads the cores that jobs may use. Returns the speed of the fastest of them.
+    fn cores(&self, fields: &mut Fields<'_>, task: &mut Task) -> Result<Speed, Problem> {
+        if let Some(node) = fields.take("cores") {
+            task.cores = affinity(node, self.machine, self.cores)?;
+        }
+        let named = self.machine.iter().enumerate().filter(|(core, _)| task.cores.contains(*core));
+        Ok(named.map(|(_, core)| core.speed).max().unwrap_or(Speed::FULL))
     }
 
     /// Reads `kind` and `gap`.

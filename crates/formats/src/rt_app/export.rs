@@ -21,7 +21,7 @@ pub fn to_rt_app(set: &TaskSet) -> Result<Exported, NotRepresentable> {
     let mut threads = Vec::new();
     for task in &set.tasks {
         let mut say = |message: String| notes.push(format!("task {:?}: {message}", task.name));
-        match thread(task, &mut say) {
+        match thread(task, set.cores, &mut say) {
             Ok(thread) => threads.push(format!("    {}: {thread}", serde_json::Value::from(task.name.as_str()))),
             Err(why) => say(format!("is left out: {why}")),
         }
@@ -38,7 +38,7 @@ pub fn to_rt_app(set: &TaskSet) -> Result<Exported, NotRepresentable> {
 }
 
 /// Returns the JSON object of a task's thread, or the reason why rt-app cannot represent the task.
-fn thread(task: &Task, say: &mut impl FnMut(String)) -> Result<String, String> {
+fn thread(task: &Task, cores: usize, say: &mut impl FnMut(String)) -> Result<String, String> {
     let period = match task.arrival {
         Arrival::Periodic { period } => period,
         Arrival::Sporadic { minimum, .. } => {
@@ -71,10 +71,18 @@ fn thread(task: &Task, say: &mut impl FnMut(String)) -> Result<String, String> {
     for what in unsaid(task) {
         say(format!("{what} not represented"));
     }
+    let cpus = match task.cores.is_all() {
+        true => String::new(),
+        false => {
+            say("Linux admits SCHED_DEADLINE threads only if they may use every CPU".into());
+            let cores: Vec<String> = task.cores.iter(cores).map(|core| core.to_string()).collect();
+            format!("\"cpus\": [{}], ", cores.join(", "))
+        }
+    };
     let delay = if offset > 0 { format!("\"delay\": {offset}, ") } else { String::new() };
     Ok(format!(
         "{{ \"policy\": \"SCHED_DEADLINE\", \"dl-runtime\": {wcet}, \"dl-deadline\": {deadline}, \"dl-period\": {period}, \
-         {delay}\"run\": {wcet}, \
+         {cpus}{delay}\"run\": {wcet}, \
          \"timer\": {{ \"ref\": \"unique\", \"period\": {period}, \"mode\": \"absolute\" }} }}"
     ))
 }
@@ -112,6 +120,7 @@ fn whole_set(set: &TaskSet, notes: &mut Vec<String>) {
         (!set.description.is_empty(), "description is"),
         (set.costs != Costs::default(), "costs are"),
         (set.speeds != [Speed::FULL], "speeds are"),
+        (!set.machine.is_empty(), "names and speeds of cores are"),
         (!set.modes.is_empty(), "modes are"),
         (!set.servers.is_empty(), "servers are"),
         (!set.chains.is_empty(), "chains are"),

@@ -12,7 +12,7 @@ mod thread;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use temponet_task::{OnMiss, TaskSet, Time, TimeUnit};
+use temponet_task::{CoreSet, OnMiss, Speed, TaskSet, Time, TimeUnit};
 
 use crate::json;
 use crate::node::{Fields, Node, Value};
@@ -49,10 +49,14 @@ fn workload(root: &Node, name: &str) -> Result<Imported, Problem> {
     for (key, node) in &tasks.entries {
         threads.push(thread::read(&read::printable(key, node.line)?, node, default_policy, &mut notes)?);
     }
+    let cpus = cpus(&threads, &mut notes);
+    for thread in &mut threads {
+        bind(thread, &cpus);
+    }
     let set = TaskSet {
         on_miss: OnMiss::Continue,
         time_unit: TimeUnit::Us,
-        cores: cores(&threads, &mut notes),
+        cores: cpus.len().max(1),
         ..TaskSet::new(name, Vec::new(), 1)
     };
     shared_timers(&threads, &mut notes);
@@ -74,7 +78,7 @@ fn with_tasks(mut set: TaskSet, threads: &[Thread], notes: Notes) -> Result<Impo
                 task.name = format!("{}-{copy}", task.name);
             }
             task.name = names.add(task.name, thread.line)?;
-            warnings.extend(hopeless(thread.line, &task));
+            warnings.extend(hopeless(thread.line, &task, Speed::FULL));
             set.tasks.push(task);
         }
     }
@@ -121,17 +125,15 @@ fn global(node: &Node, notes: &mut Notes) -> Result<LinuxPolicy, Problem> {
     Ok(policy)
 }
 
-/// Returns the number of CPUs that threads name, at least 1. rt-app runs on the machine it finds, so a file need not state
-/// the number of cores.
-fn cores(threads: &[Thread], notes: &mut Notes) -> usize {
-    let all: BTreeSet<i64> =
-        threads.iter().flat_map(|thread| thread.cpus.iter().flat_map(|(cpus, _)| cpus)).copied().collect();
-    for thread in threads.iter().filter(|thread| thread.task.is_some()) {
-        if let Some((cpus, line)) = thread.cpus.as_ref().filter(|(cpus, _)| *cpus != all) {
-            let cpus: Vec<_> = cpus.iter().map(i64::to_string).collect();
-            let message = format!("the affinity to CPU {} is not represented", cpus.join(", "));
-            notes.task(*line, &thread.name, message);
-        }
+/// Returns the CPUs that threads name, which are the cores of the set in this order. rt-app runs on the machine it finds, so
+/// a file need not state the number of cores.
+fn cpus(threads: &[Thread], notes: &mut Notes) -> Vec<i64> {
+    let named = threads.iter().flat_map(|thread| thread.cpus.iter().flat_map(|(cpus, _)| cpus));
+    let all: BTreeSet<i64> = named.copied().collect();
+    let all: Vec<i64> = all.into_iter().collect();
+    if all.iter().zip(0..).any(|(cpu, core)| *cpu != core) {
+        let names: Vec<String> = all.iter().map(i64::to_string).collect();
+        notes.whole_file(format!("CPU {} are the cores 0 to {} here", names.join(", "), all.len() - 1));
     }
     match all.len() {
         0 => notes.whole_file("does not say how many cores there are: 1 is taken; --cores changes it"),
@@ -140,7 +142,16 @@ fn cores(threads: &[Thread], notes: &mut Notes) -> usize {
         }
         _ => {}
     }
-    all.len().max(1)
+    all
+}
+
+/// Binds the task of a thread to the cores that its CPUs are, unless these are all of them.
+fn bind(thread: &mut Thread, all: &[i64]) {
+    if let (Some(task), Some((own, _))) = (&mut thread.task, &thread.cpus)
+        && own.len() < all.len()
+    {
+        task.cores = CoreSet::of((0..all.len()).filter(|core| own.contains(&all[*core])));
+    }
 }
 
 /// Notes timers that several threads share. Such a timer wakes the threads in turn.

@@ -14,7 +14,6 @@ use crate::read::MOST_CORES;
 
 /// A thread of a workload.
 pub(super) struct Thread {
-    pub name: String,
     pub line: usize,
     pub instances: usize,
     pub policy: LinuxPolicy,
@@ -131,7 +130,7 @@ pub(super) fn read(name: &str, node: &Node, default: LinuxPolicy, all_notes: &mu
             None
         }
     };
-    Ok(Thread { name: name.to_string(), line, instances, policy, cpus, timers, task })
+    Ok(Thread { line, instances, policy, cpus, timers, task })
 }
 
 /// Reads the phases in order. Returns the scheduling of the thread, overridden by that of its phase if there is only one.

@@ -2,7 +2,7 @@
 
 use roxmltree::Node as Element;
 
-use temponet_task::{TaskSet, Time};
+use temponet_task::{Core, Speed, TaskSet, Time};
 
 use super::{Clock, Locator};
 use crate::Problem;
@@ -18,6 +18,11 @@ impl ProcessorSpeed {
     /// Speed 1, the default.
     pub const ONE: ProcessorSpeed = ProcessorSpeed(1_000_000);
 
+    /// Returns the speed in thousandths.
+    fn rounded(self) -> Speed {
+        Speed(((self.0 + 500) / 1000).max(1) as u32)
+    }
+
     /// Returns the time at this speed for work that takes `time` at speed 1, rounded up.
     pub fn scale(self, time: Time) -> Time {
         let scaled = (u128::from(time.0) * u128::from(ProcessorSpeed::ONE.0)).div_ceil(u128::from(self.0));
@@ -25,7 +30,8 @@ impl ProcessorSpeed {
     }
 }
 
-/// Sets the cores and costs of `set`. Returns the common speed of all processors.
+/// Sets the cores and costs of `set`. Returns the common speed of all processors. If they have different ones, the cores
+/// have them, and times remain those at speed 1.
 pub(super) fn processors(
     locator: Locator<'_>,
     section: Element<'_, '_>,
@@ -40,6 +46,7 @@ pub(super) fn processors(
     }
     ignore(fields, notes)?;
     let (mut cores, mut speeds, mut overheads) = (0, Vec::new(), Vec::new());
+    let mut names = Vec::new();
     for element in section.children().filter(Element::is_element) {
         let line = locator.line(element);
         match element.tag_name().name() {
@@ -56,9 +63,10 @@ pub(super) fn processors(
         cores += 1;
         let node = locator.attributes(element);
         let mut fields = Fields::of(&node, "processor")?;
-        for key in ["name", "id"] {
-            fields.take(key);
-        }
+        let name = fields.take("name").map_or(Ok("processor"), |node| node.text("name"))?;
+        let is_usable = !name.is_empty() && !name.contains(char::is_control) && name.parse::<i64>().is_err();
+        names.push(if is_usable { name.to_string() } else { "processor".into() });
+        fields.take("id");
         let speed = fields.take("speed").map_or(Ok(1.0), |node| node.number("speed", 0.001, 1000.0))?;
         speeds.push(ProcessorSpeed((speed * ProcessorSpeed::ONE.0 as f64).round() as u64));
         let mut overhead = Time::ZERO;
@@ -90,7 +98,11 @@ pub(super) fn processors(
     match speeds.first() {
         Some(first) if speeds.iter().all(|speed| speed == first) => Ok(*first),
         _ => {
-            notes.add(line, "the processors' speeds differ, which is not represented: all run at speed 1");
+            let core = |(name, speed): (String, &ProcessorSpeed)| Core { name, speed: speed.rounded() };
+            set.machine = names.into_iter().zip(&speeds).map(core).collect();
+            if speeds.iter().any(|speed| u64::from(speed.rounded().0) * 1000 != speed.0) {
+                notes.add(line, "the processors' speeds are rounded to thousandths");
+            }
             Ok(ProcessorSpeed::ONE)
         }
     }

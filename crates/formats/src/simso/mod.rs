@@ -55,7 +55,7 @@ pub(super) fn read(text: &str, name: &str) -> Result<Imported, Problem> {
     let (mut names, mut warnings, mut rules) = (Names::default(), Vec::new(), Vec::new());
     for (task, on_miss, line) in task::all(locator, tasks, &attributes, speed, &mut notes)? {
         names.add(task.name.clone(), line)?;
-        warnings.extend(hopeless(line, &task));
+        warnings.extend(hopeless(line, &task, set.fastest(&task)));
         rules.push((on_miss, line));
         set.tasks.push(task);
     }

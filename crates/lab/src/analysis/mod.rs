@@ -7,7 +7,6 @@ use temponet_analysis::{
     dependent_response_times,
 };
 use temponet_sched::{LARGEST_SCALING, Proof, Scaling, proofs, scalings};
-use temponet_task::wording::counted;
 use temponet_task::{TaskSet, Time};
 
 use crate::comparison::listed;
@@ -72,7 +71,9 @@ impl Analysis {
             }
             Err(why) => return format!("Not analysable: {why}."),
         };
-        let (cores, utilization) = (counted(self.set.cores, "core"), worst_case.utilization());
+        // A speed that all cores have is part of the worst case.
+        let speed = if worst_case.speeds.is_empty() { self.set.core_speed(0).as_f64() } else { 1.0 };
+        let (cores, utilization) = (self.set.machine_label(), speed * worst_case.utilization());
         let best = self.scalings.first();
         let shrunk = best.filter(|best| best.factor < 1.0).map_or(String::new(), |best| {
             format!(
@@ -106,7 +107,7 @@ impl Analysis {
         }
         if worst_case.is_overloaded() == Some(true) {
             // More digits are shown where rounding would hide the overload.
-            let near = utilization / (self.set.cores as f64) < 1.005;
+            let near = utilization / self.set.capacity() < 1.005;
             let utilization = if near { utilization.to_string() } else { format!("{utilization:.2}") };
             return format!(
                 "Overloaded: utilization {utilization} on {cores}, so no scheduler can meet every deadline if every job takes its wcet{shrunk}."
@@ -118,7 +119,7 @@ impl Analysis {
                 "On {cores} even EDF misses deadlines if every job takes its wcet, so no scheduler can meet every deadline then{shrunk}."
             );
         }
-        let fits = if utilization <= self.set.cores as f64 {
+        let fits = if utilization <= self.set.capacity() {
             " fits"
         } else {
             " may fit: costs count as work that need not be paid each time"

@@ -44,7 +44,10 @@ impl Scenario {
             Sets::Builtin(sets) => {
                 let builtin = sets[number as usize % sets.len()];
                 let loaded = builtin.load().map_err(|error| GenerateError::Invalid(error.to_string()))?;
-                let mut set = TaskSet { cores: self.cores.unwrap_or(loaded.set.cores), ..loaded.set };
+                let mut set = loaded.set;
+                if let Some(cores) = self.cores {
+                    set.on_identical_cores(cores);
+                }
                 self.vary(&mut set, seed);
                 scaled(set, load)
             }
@@ -127,7 +130,7 @@ const LAST_MODE: f64 = 0.85;
 /// Scales the work of a set to this mean load per core, if there is one.
 fn scaled(set: TaskSet, load: Option<f64>) -> TaskSet {
     let Some(load) = load else { return set };
-    let factor = load * set.cores as f64 / set.mean_utilization();
+    let factor = load * set.capacity() / set.mean_utilization();
     set.with_work((factor * 1e6).round() as u64, 1_000_000)
 }
 
@@ -169,7 +172,7 @@ mod tests {
             let tolerance = if is_automotive { 0.1 } else { 0.01 };
             for (number, case) in cases.iter().enumerate() {
                 let wanted = low + (high - low) * (number as f64 + 0.5) / cases.len() as f64;
-                let load = case.set.mean_utilization() / case.set.cores as f64;
+                let load = case.set.mean_utilization() / case.set.capacity();
                 let name = &scenario.name;
                 assert!((load / wanted - 1.0).abs() < tolerance, "{name}, seed {}: {load}, not {wanted}", case.seed);
             }

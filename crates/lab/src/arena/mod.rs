@@ -26,7 +26,7 @@ pub use results::{
 };
 pub use scenario::{Scenario, ScenarioError};
 
-use crate::clairvoyant::{OptimumRange, counted, jobs, optimum_of};
+use crate::clairvoyant::{OptimumRange, counted, optimum_of_run};
 use crate::comparison::CompareError;
 use crate::progress::Progress;
 use crate::roster::{Roster, is_planner};
@@ -108,12 +108,11 @@ pub fn possible(aim: Aim, seconds: f64, case: &Case) -> OptimumRange {
         Aim::Value => release.value,
         _ => 1.0,
     };
-    let weighted = jobs(&releases, weight);
-    let all: f64 = weighted.iter().map(|job| job.weight).sum();
+    let all: f64 = releases.iter().map(weight).sum();
     if all == 0.0 {
         return OptimumRange { lower: 1.0, upper: 1.0 };
     }
-    let (found, _) = optimum_of(set, &weighted, (seconds * STEPS_PER_SECOND) as u64);
+    let (found, _) = optimum_of_run(set, &releases, weight, (seconds * STEPS_PER_SECOND) as u64);
     let is_free = set.costs == Costs::default();
     OptimumRange { lower: if is_free { found.lower / all } else { 0.0 }, upper: found.upper / all }
 }

@@ -77,6 +77,8 @@ const FILES: &[(&str, &str)] = scenarios![
     "preemption-points",
     "random-graphs",
     "autoware-graphs",
+    "big-little",
+    "affinity",
 ];
 
 /// Returns the figure of a run that an aim is about, 0 to 1; `None` if the run has nothing to measure. Critical jobs of all

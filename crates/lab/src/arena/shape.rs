@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 use temponet_sim::generate::Graphs;
-use temponet_task::{Arrival, Mode, Preemption, TaskSet, Time};
+use temponet_task::{Arrival, Core, CoreSet, Mode, Preemption, Speed, TaskSet, Time};
 
 /// Properties of the sets of a scenario that no training range draws. The default adds none.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -24,6 +24,21 @@ pub struct Shape {
     pub held: Option<Held>,
     /// Graphs that the tasks are joined to.
     pub graphs: Option<Graphs>,
+    /// Speeds of the cores, which get them in turn. A load per core means the same as before if they are 1 on average.
+    pub speeds: Vec<f64>,
+    /// Tasks that are bound to some of the cores.
+    pub bound: Option<Bound>,
+}
+
+/// Tasks that may use some of the cores only.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bound {
+    /// Share of the tasks that are bound, 0 to 1, evenly spread over the set.
+    pub share: f64,
+    /// Least and greatest number of cores that a bound task may use, in turn. They are consecutive, and the first one moves
+    /// on from task to task.
+    pub cores: [usize; 2],
 }
 
 /// Tasks whose jobs hold their cores.
@@ -65,6 +80,15 @@ impl Shape {
         if let Some(problem) = self.graphs.and_then(|graphs| graphs.problem()) {
             return Some(format!("shape.graphs: {problem}"));
         }
+        let speeds = Speed::RANGE.start().as_f64()..=Speed::RANGE.end().as_f64();
+        if self.speeds.iter().any(|speed| !speeds.contains(speed)) {
+            return Some("shape.speeds are not from 0.001 to 1000".into());
+        }
+        let is_good =
+            |bound: Bound| (0.0..=1.0).contains(&bound.share) && (1..=bound.cores[1]).contains(&bound.cores[0]);
+        if self.bound.is_some_and(|bound| !is_good(bound)) {
+            return Some("shape.bound needs a share from 0 to 1, and a range of numbers of cores from 1 on".into());
+        }
         let wave = self.wave.as_ref()?;
         let is_good = (1..=100).contains(&wave.waves)
             && (2..=1000).contains(&wave.steps)
@@ -103,6 +127,14 @@ impl Shape {
             let levels = self.levels.iter().cycle();
             set.tasks.iter_mut().zip(levels).for_each(|(task, level)| task.criticality = *level);
         }
+        if !self.speeds.is_empty() {
+            let speed = |core: usize| Speed((1000.0 * self.speeds[core % self.speeds.len()]).round() as u32);
+            let core = |core: usize| Core { name: format!("x{}", speed(core).as_f64()), speed: speed(core) };
+            set.machine = (0..set.cores).map(core).collect();
+        }
+        if let Some(bound) = self.bound {
+            bound.apply(set);
+        }
     }
 
     /// Joins the tasks to graphs, if there are to be any.
@@ -134,6 +166,20 @@ impl Shape {
             let at = Time((horizon.0 as f64 * f64::from(step) / f64::from(waves * steps)) as u64);
             let name = format!("hour{step}");
             set.modes.push(Mode { name, at, work: (work * 1e6).round() / 1e6, rate: 1.0, tasks: None });
+        }
+    }
+}
+
+impl Bound {
+    fn apply(&self, set: &mut TaskSet) {
+        let [least, most] = self.cores.map(|count| count.min(set.cores));
+        let place = |index: usize| (index as f64 * self.share).floor() as usize;
+        for (index, task) in set.tasks.iter_mut().enumerate() {
+            let turn = place(index);
+            if place(index + 1) > turn {
+                let count = least + turn % (most - least + 1);
+                task.cores = CoreSet::of((turn..turn + count).map(|core| core % set.cores));
+            }
         }
     }
 }
@@ -191,6 +237,18 @@ mod tests {
         let task = set.tasks.iter().find(|task| task.wcet == longest).unwrap();
         assert_eq!(task.preemption, Preemption::Every(Time(longest.0.div_ceil(4))));
         assert!(shape(Some(0)).problem().is_some());
+    }
+
+    #[test]
+    fn cores_have_speeds_and_tasks_are_bound_to_some() {
+        let fast = shaped(Shape { speeds: vec![1.6, 0.4], ..Shape::default() });
+        assert_eq!((fast.core_speed(0), fast.core_speed(1), fast.capacity()), (Speed(1600), Speed(400), 2.0));
+        let bound = Some(Bound { share: 0.5, cores: [1, 2] });
+        let bound = shaped(Shape { bound, ..Shape::default() });
+        assert_eq!(bound.tasks.iter().filter(|task| !task.cores.is_all()).count(), 4);
+        assert_eq!(bound.system().validate(), Ok(()));
+        let none = Some(Bound { share: 0.5, cores: [0, 2] });
+        assert!(Shape { bound: none, ..Shape::default() }.problem().is_some());
     }
 
     #[test]

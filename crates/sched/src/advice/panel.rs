@@ -78,7 +78,7 @@ impl Panel {
                     order.iter().filter(is_it).copied()
                 };
                 self.edf_skip.clear();
-                self.edf_skip.extend(with(false).chain(with(true)).take(view.cores()));
+                self.edf_skip.extend(with(false).chain(with(true)).take(view.system.most_offered()));
                 &self.edf_skip
             }
             Advisor::Srpt => self.srpt.choose(view),

@@ -34,7 +34,7 @@ impl Scheduler for Amc {
         let is_high = self.mode.update(view, assignment);
         let is_served = |job: &Job| !job.held && (!is_high || job.criticality > 0);
         let served = view.ready().filter(|(_, job)| is_served(job)).count();
-        let chosen = self.selection.select(view, view.cores(), |job| {
+        let chosen = self.selection.select(view, view.system.most_offered(), |job| {
             let priority = view.task_of(job).priority.filter(|_| self.has_priorities);
             (is_high && job.criticality == 0, Reverse(priority), job.deadline.saturating_sub(job.release))
         });

@@ -93,14 +93,17 @@ impl Scheduler for Cbs {
             Some(index) => (self.servers[index].queue.front() != Some(&id), self.servers[index].deadline),
             None => (false, deadline),
         };
-        let chosen = self.selection.select_by_id(view, view.cores(), |id, job| key(id, job.task, job.deadline));
+        let chosen =
+            self.selection.select_by_id(view, view.system.most_offered(), |id, job| key(id, job.task, job.deadline));
         let eligible = chosen.iter().filter(|id| !key(**id, view.job(**id).task, Time::ZERO).0).count();
         let chosen = &chosen[..eligible];
         assignment.place(view, chosen);
-        for (id, job) in chosen.iter().map(|id| (*id, view.job(*id))) {
+        for core in 0..view.cores() {
+            let Some(id) = assignment.cores()[core].filter(|id| chosen.contains(id)) else { continue };
+            let job = view.job(id);
             if let Some(index) = view.task_of(job).server {
                 debug_assert_eq!(self.servers[index].queue.front(), Some(&id));
-                assignment.wake_at(view.date_after(job, self.servers[index].budget));
+                assignment.wake_at(view.date_after_on(job, self.servers[index].budget, core));
             }
         }
     }

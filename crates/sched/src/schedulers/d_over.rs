@@ -55,7 +55,7 @@ impl DOver {
 
     fn released(&mut self, view: &SystemView<'_>, id: JobId) {
         let job = view.job(id);
-        let (slack, remaining) = (job.slack(view.now), job.remaining().0 as i64);
+        let (slack, remaining) = (job.slack(view.now), job.time_to_finish().0 as i64);
         let Some(current) = self.current else {
             self.current = Some(id);
             self.available = slack;
@@ -76,7 +76,7 @@ impl DOver {
         let earliest = self.other.front().map(|(_, _, id)| *id);
         if let (Some(top), Some(other)) = (self.privileged.last(), earliest) {
             let (job, left) = (view.job(other), left(top));
-            let remaining = job.remaining().0 as i64;
+            let remaining = job.time_to_finish().0 as i64;
             if job.deadline < view.job(top.id).deadline && left >= remaining {
                 self.other.pop_front();
                 self.available = (left - remaining).min(job.slack(view.now));

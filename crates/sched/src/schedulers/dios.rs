@@ -27,7 +27,7 @@ impl Dios {
     pub fn choose(&mut self, view: &SystemView<'_>, order: &[JobId]) -> &[JobId] {
         self.candidates.gather_in_order(view, order);
         self.candidates.accept_by_density(true);
-        self.candidates.choose(view.cores(), importance)
+        self.candidates.choose(view, importance)
     }
 }
 

@@ -27,14 +27,16 @@ impl Scheduler for Edcl {
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        let by_deadline = self.selection.select(view, view.cores(), |job| (false, job.deadline));
+        let by_deadline = self.selection.select(view, view.system.most_offered(), |job| (false, job.deadline));
         if view.active.len() <= view.cores() {
             return assignment.place(view, by_deadline);
         }
-        let soonest = by_deadline.iter().map(|id| view.job(*id).remaining()).min().unwrap_or_default();
+        let first = by_deadline.iter().take(view.cores());
+        let soonest = first.map(|id| view.job(*id).time_to_finish()).min().unwrap_or_default();
         let now = view.now;
         let is_critical = |slack: i64| slack >= 0 && slack < soonest.0 as i64;
-        let chosen = self.selection.select(view, view.cores(), |job| (!is_critical(job.slack(now)), job.deadline));
+        let chosen =
+            self.selection.select(view, view.system.most_offered(), |job| (!is_critical(job.slack(now)), job.deadline));
         assignment.place(view, chosen);
     }
 }

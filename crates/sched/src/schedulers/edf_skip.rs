@@ -27,6 +27,6 @@ impl Scheduler for EdfSkip {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let key = |job: &temponet_task::Job| (job.is_late_by_wcet(view.now), job.deadline);
-        assignment.place(view, self.selection.select(view, view.cores(), key));
+        assignment.place(view, self.selection.select(view, view.system.most_offered(), key));
     }
 }

@@ -37,7 +37,7 @@ impl Scheduler for EdfVd {
         let is_served = |job: &Job| !job.held && (!is_high || job.criticality > 0);
         let served = view.ready().filter(|(_, job)| is_served(job)).count();
         let shrink = self.shrink;
-        let chosen = self.selection.select(view, view.cores(), |job| {
+        let chosen = self.selection.select(view, view.system.most_offered(), |job| {
             let is_virtual = !is_high && job.criticality > 0;
             let window = job.deadline.saturating_sub(job.release).0 as f64;
             let deadline = if is_virtual { job.release + Time((window * shrink) as u64) } else { job.deadline };

@@ -4,7 +4,7 @@
 //! Reference: Lee, TENCON 1994; Cirinei and Baker, ECRTS 2007.
 //! Ties: earlier release, then lower task index. Jobs at or below zero laxity are ordered by deadline.
 
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
 use crate::shared::selection::Selection;
 
@@ -25,11 +25,18 @@ impl Scheduler for Edzl {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let now = view.now;
-        let chosen = self.selection.select(view, view.cores(), |job| (job.slack(now) > 0, job.deadline));
+        let chosen = self.selection.select(view, view.system.most_offered(), |job| (job.slack(now) > 0, job.deadline));
         assignment.place(view, chosen);
-        // Running jobs keep their slack; a waiting job reaches zero after its slack has passed.
-        if view.active.len() > view.cores() {
-            let waiting = view.ready().filter(|(id, job)| !job.held && !chosen.contains(id));
+        // Jobs on the fastest core that they may use keep their slack; a waiting job reaches zero after its slack has
+        // passed, and a job on a slower core no sooner.
+        if view.active.len() > view.cores() || !view.system.machine.is_plain() {
+            let machine = &view.system.machine;
+            let keeps_slack = |id: JobId, job: &Job| match machine.is_plain() {
+                true => chosen.contains(&id),
+                false => (0..view.cores())
+                    .any(|core| assignment.cores()[core] == Some(id) && machine.speed(core) == job.fastest),
+            };
+            let waiting = view.ready().filter(|(id, job)| !job.held && !keeps_slack(*id, job));
             let crossings = waiting.map(|(_, job)| job.slack(now)).filter(|slack| *slack > 0);
             if let Some(slack) = crossings.min() {
                 assignment.wake_at(now + Time(slack as u64));

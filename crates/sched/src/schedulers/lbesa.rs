@@ -24,7 +24,7 @@ impl Scheduler for Lbesa {
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let candidates = &mut self.candidates;
         candidates.gather(view);
-        self.schedule.choose(&mut candidates.jobs, view.now, view.cores(), |job| !ascending_bits(job.density));
+        candidates.accept_by_moore_hodgson(&mut self.schedule, |job| !ascending_bits(job.density));
         candidates.assign(view, assignment, |job| -job.density);
     }
 }

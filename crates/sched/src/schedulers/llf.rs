@@ -7,7 +7,7 @@
 //!
 //! A running job keeps its laxity, and a waiting job loses laxity as time passes. So the date of the first crossing is
 //! known, and the scheduler sleeps until the quantum boundary at or after it: the schedule is the same, with far fewer
-//! decisions.
+//! decisions. Where cores differ, a job on a slow core loses laxity as well, and every boundary is a decision.
 
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
 
@@ -34,8 +34,14 @@ impl Scheduler for Llf {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let now = view.now;
-        let chosen = self.selection.select(view, view.cores(), |job| job.slack(now));
+        let chosen = self.selection.select(view, view.system.most_offered(), |job| job.slack(now));
         assignment.place(view, chosen);
+        if !view.system.machine.is_plain() || !view.system.machine.is_full_speed() {
+            // A job on a slow core loses laxity, too, a job may wait although its laxity is less, and laxities are rounded.
+            return if view.active.len() > 1 {
+                assignment.wake_at(now.next_multiple(self.quantum))
+            };
+        }
         if view.active.len() <= view.cores() {
             return;
         }

@@ -37,7 +37,9 @@ impl Llref {
 
 impl Scheduler for Llref {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        NotApplicable::if_preemption_is_limited(if self.lazy { "lre-tl" } else { "llref" }, system)?;
+        let name = if self.lazy { "lre-tl" } else { "llref" };
+        NotApplicable::if_preemption_is_limited(name, system)?;
+        NotApplicable::if_cores_differ(name, "follows a fluid schedule of identical cores", system)?;
         self.fluid.start(system);
         Ok(())
     }

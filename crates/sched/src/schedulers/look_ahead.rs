@@ -74,7 +74,7 @@ impl LookAhead {
     /// Pressure on each ready job of the last decision that was not late: the work due until its deadline divided by
     /// what the cores can do until then.
     pub fn pressures(&self, view: &SystemView<'_>) -> impl Iterator<Item = (JobId, f64)> {
-        let (now, cores) = (view.now, view.cores() as f64);
+        let (now, cores) = (view.now, view.system.capacity());
         let pressure = move |job: &Planned| job.demand / (cores * (job.deadline - now).0.max(1) as f64);
         self.plan.iter().filter_map(move |job| Some((job.id?, pressure(job))))
     }
@@ -94,11 +94,12 @@ impl LookAhead {
         if self.shares.len() != view.system.tasks.len() {
             self.shares = self.estimate(view.system);
         }
-        self.list(view.now, entries);
+        self.list(view, entries);
         self.drop_longest(view);
         let ready = |stays: bool| self.plan.iter().filter(move |job| job.stays == stays).filter_map(|job| job.id);
         self.chosen.clear();
-        self.chosen.extend(ready(true).chain(ready(false)).chain(self.late.iter().copied()).take(view.cores()));
+        self.chosen
+            .extend(ready(true).chain(ready(false)).chain(self.late.iter().copied()).take(view.system.most_offered()));
         &self.chosen
     }
 
@@ -108,10 +109,12 @@ impl LookAhead {
     }
 
     /// Lists the jobs to plan: ready jobs that are not late, and future jobs up to the last deadline of these.
-    fn list(&mut self, now: Time, entries: &[PlanEntry]) {
-        let shares = &self.shares;
+    fn list(&mut self, view: &SystemView<'_>, entries: &[PlanEntry]) {
+        let (now, machine, shares) = (view.now, &view.system.machine, &self.shares);
         let work = |entry: &PlanEntry| entry.work(shares[entry.task as usize]);
-        let is_late = |entry: &PlanEntry, work: Time| entry.id.is_some() && now + work > entry.deadline;
+        let is_late = |entry: &PlanEntry, work: Time| {
+            entry.id.is_some() && now + machine.fastest(entry.task).time_for(work) > entry.deadline
+        };
         let is_planned = |entry: &&PlanEntry| entry.id.is_some() && !is_late(entry, work(entry));
         // Of a larger backlog, only the earliest deadlines.
         let last = match entries.len() > MOST_PLANNED {
@@ -136,7 +139,7 @@ impl LookAhead {
     /// Drops jobs until the rest fits.
     fn drop_longest(&mut self, view: &SystemView<'_>) {
         self.longest.clear();
-        let speed = view.cores() as f64 * self.capacity;
+        let speed = view.system.capacity() * self.capacity;
         let (mut demand, mut kept) = (0.0, 0.0);
         // Jobs before this place are in `longest`. Jobs are added to it only when something has to be dropped.
         let mut unlisted = 0;

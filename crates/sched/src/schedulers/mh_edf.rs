@@ -23,15 +23,15 @@ pub(crate) struct MhEdf {
 impl MhEdf {
     /// Plans with the mean of the least and the greatest remaining work of each job.
     pub fn by_mean() -> MhEdf {
-        let mean = |job: &Job| Time((job.least_remaining().0 + job.remaining().0) / 2);
+        let mean = |job: &Job| Time((job.least_time_to_finish().0 + job.time_to_finish().0) / 2);
         MhEdf { candidates: Candidates::planned_with(mean), schedule: ListSchedule::default() }
     }
 
     /// Returns the jobs to run, from ready jobs that are already in deadline order.
     pub fn choose(&mut self, view: &SystemView<'_>, order: &[JobId]) -> &[JobId] {
         self.candidates.gather_in_order(view, order);
-        self.schedule.choose(&mut self.candidates.jobs, view.now, view.cores(), |job| job.remaining.0);
-        self.candidates.choose(view.cores(), |job| job.remaining)
+        self.candidates.accept_by_moore_hodgson(&mut self.schedule, |job| job.remaining.0);
+        self.candidates.choose(view, |job| job.remaining)
     }
 
     /// The jobs of the last [`MhEdf::choose`].
@@ -49,7 +49,7 @@ impl Scheduler for MhEdf {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         self.candidates.gather(view);
-        self.schedule.choose(&mut self.candidates.jobs, view.now, view.cores(), |job| job.remaining.0);
+        self.candidates.accept_by_moore_hodgson(&mut self.schedule, |job| job.remaining.0);
         self.candidates.assign(view, assignment, |job| job.remaining);
     }
 }

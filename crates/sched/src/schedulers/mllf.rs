@@ -27,17 +27,21 @@ impl Scheduler for Mllf {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let now = view.now;
-        let chosen = self.selection.select(view, view.cores(), |job| (job.slack(now), job.deadline));
+        let chosen = self.selection.select(view, view.system.most_offered(), |job| (job.slack(now), job.deadline));
         assignment.place(view, chosen);
-        if view.active.len() <= view.cores() {
+        if view.active.len() <= view.cores() && view.system.machine.is_plain() {
             return;
         }
         let mut wake = Time::NEVER;
-        for running in chosen.iter().map(|id| view.job(*id)) {
+        for running in chosen.iter().filter(|id| assignment.runs(**id)).map(|id| view.job(*id)) {
             let waiting =
-                view.ready().filter(|(id, job)| !job.held && !chosen.contains(id)).map(|(_, job)| job.deadline);
+                view.ready().filter(|(id, job)| !job.held && !assignment.runs(*id)).map(|(_, job)| job.deadline);
             if let Some(deadline) = waiting.filter(|deadline| *deadline < running.deadline).min() {
                 let length = deadline.signed_sub(now) - running.slack(now);
+                // Where cores differ, a job may wait that has less laxity but no core that it may use, or only a slow one.
+                if length <= 0 && !view.system.machine.is_plain() {
+                    continue;
+                }
                 wake = wake.min(now + Time(length.max(1) as u64));
             }
         }

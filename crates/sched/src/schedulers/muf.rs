@@ -40,7 +40,7 @@ impl Scheduler for Muf {
             let mut load = 0.0;
             for index in order {
                 load += system.tasks[index].utilization();
-                if load > system.cores as f64 + 1e-9 {
+                if load > system.capacity() + 1e-9 {
                     break;
                 }
                 self.critical[index] = true;
@@ -51,12 +51,12 @@ impl Scheduler for Muf {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let now = view.now;
-        let chosen = self.selection.select(view, view.cores(), |job| {
+        let chosen = self.selection.select(view, view.system.most_offered(), |job| {
             let critical = Reverse((job.criticality, self.critical[job.task as usize]));
             (critical, job.slack(now), Reverse(view.task_of(job).priority))
         });
         assignment.place(view, chosen);
-        if view.active.len() > view.cores() {
+        if view.active.len() > view.cores() || !view.system.machine.is_plain() {
             assignment.wake_at(now.next_multiple(self.quantum));
         }
     }

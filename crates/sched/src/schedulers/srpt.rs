@@ -1,4 +1,4 @@
-//! Shortest remaining processing time first, by the remaining wcet. Optimal for the mean response time on one core if
+//! Shortest remaining processing time first, by the time that the remaining wcet takes on the fastest core that a job may use. Optimal for the mean response time on one core if
 //! execution times are known; it ignores deadlines.
 //!
 //! Reference: Schrage, Operations Research 16(3), 1968.
@@ -26,8 +26,8 @@ impl Srpt {
 
     /// Returns the jobs to run.
     pub fn choose(&mut self, view: &SystemView<'_>) -> &[JobId] {
-        let key = |job: &Job| (self.skips && job.is_impossible(view.now), job.remaining());
-        self.selection.select(view, view.cores(), key)
+        let key = |job: &Job| (self.skips && job.is_impossible(view.now), job.time_to_finish());
+        self.selection.select(view, view.system.most_offered(), key)
     }
 }
 

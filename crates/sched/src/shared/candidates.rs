@@ -2,7 +2,8 @@
 //! time together, and the cores go to the accepted jobs.
 //!
 //! "On time" refers to an EDF list schedule of the remaining wcets on all cores. This is exact on one core and a good
-//! estimate on several. Jobs that are late by wcet are no candidates. Cores that the accepted jobs leave free take the
+//! estimate on several. Where cores differ, the list schedule minds their speeds and who may use them. Jobs that are late
+//! by wcet are no candidates. Cores that the accepted jobs leave free take the
 //! other jobs.
 //!
 //! The running time of planning grows faster than the number of jobs. Of a larger backlog only the [`MOST_PLANNED`]
@@ -11,6 +12,8 @@
 use temponet_task::{Assignment, Job, JobId, SystemView, Tie, Time};
 
 use crate::shared::admission::Admission;
+use crate::shared::machine_plan::{MOST_PLANNED_BY_CORE, MachinePlan};
+use crate::shared::moore_hodgson::ListSchedule;
 
 /// Maximum number of jobs that one decision plans with, far more than ordinary sets have ready.
 pub(crate) const MOST_PLANNED: usize = 2_048;
@@ -21,6 +24,7 @@ pub(crate) struct Candidate {
     pub id: JobId,
     pub deadline: Time,
     pub tie: Tie,
+    /// Time that the remaining work takes on the fastest core that the job may use.
     pub remaining: Time,
     pub value: f64,
     /// Value per remaining work.
@@ -47,7 +51,7 @@ impl Candidate {
 
 /// The ready jobs of one decision. The buffers are reused between decisions.
 pub(crate) struct Candidates {
-    /// Estimate of the remaining work of a job.
+    /// Estimate of the time that a job still takes on the fastest core that it may use.
     estimate: fn(&Job) -> Time,
     now: Time,
     /// The candidates, in deadline order.
@@ -64,17 +68,19 @@ pub(crate) struct Candidates {
     keys: Vec<u128>,
     places: Vec<usize>,
     admission: Admission,
+    /// The machine, if it is not one of identical cores.
+    machine: Option<Box<MachinePlan>>,
 }
 
 impl Default for Candidates {
     /// Candidates that are planned with their remaining wcets.
     fn default() -> Self {
-        Candidates::planned_with(Job::remaining)
+        Candidates::planned_with(Job::time_to_finish)
     }
 }
 
 impl Candidates {
-    /// Candidates that are planned with this estimate of their remaining work.
+    /// Candidates that are planned with this estimate of the time that they still take.
     pub fn planned_with(estimate: fn(&Job) -> Time) -> Candidates {
         Candidates {
             estimate,
@@ -88,6 +94,7 @@ impl Candidates {
             keys: Vec::new(),
             places: Vec::new(),
             admission: Admission::default(),
+            machine: None,
         }
     }
 
@@ -141,9 +148,10 @@ impl Candidates {
             }
         }
         let order = |candidate: &Candidate| (candidate.deadline, candidate.tie);
-        if self.jobs.len() > MOST_PLANNED {
-            self.jobs.select_nth_unstable_by_key(MOST_PLANNED, order);
-            self.jobs.truncate(MOST_PLANNED);
+        let most = self.look_at_machine(view);
+        if self.jobs.len() > most {
+            self.jobs.select_nth_unstable_by_key(most, order);
+            self.jobs.truncate(most);
         }
         self.jobs.sort_unstable_by_key(order);
         self.free_at.clear();
@@ -157,9 +165,20 @@ impl Candidates {
         self.jobs.clear();
         self.reserve(order.len());
         order.iter().for_each(|id| self.take(*id, view.job(*id)));
-        self.jobs.truncate(MOST_PLANNED);
+        let most = self.look_at_machine(view);
+        self.jobs.truncate(most);
         self.free_at.clear();
         self.free_at.resize(view.cores(), view.now);
+    }
+
+    /// Takes the machine, and returns the number of jobs to plan with.
+    fn look_at_machine(&mut self, view: &SystemView<'_>) -> usize {
+        if view.system.machine.is_plain() {
+            self.machine = None;
+            return MOST_PLANNED;
+        }
+        self.machine.get_or_insert_default().look(view.system);
+        MOST_PLANNED_BY_CORE
     }
 
     /// Adds a job to the candidates, or to the hopeless jobs if it will be late.
@@ -171,6 +190,9 @@ impl Candidates {
 
     /// Returns the first accepted candidate up to `last` that is late in the list schedule, and its tardiness.
     pub fn first_late(&mut self, last: usize) -> Option<(usize, Time)> {
+        if let Some(machine) = &mut self.machine {
+            return machine.first_late(&self.jobs[..=last], self.now);
+        }
         self.free_at.fill(self.now);
         for (place, candidate) in self.jobs[..=last].iter().enumerate().filter(|(_, candidate)| candidate.accepted) {
             let completion = add(&mut self.free_at, candidate.remaining);
@@ -200,7 +222,18 @@ impl Candidates {
     /// Accepts the candidates at these places one by one. A candidate is accepted if all accepted ones are then on
     /// time.
     pub fn accept_each(&mut self, places: &[usize]) {
-        self.admission.accept_each(&mut self.jobs, places, self.now, self.free_at.len());
+        match &mut self.machine {
+            Some(machine) => machine.accept_each(&mut self.jobs, places, self.now),
+            None => self.admission.accept_each(&mut self.jobs, places, self.now, self.free_at.len()),
+        }
+    }
+
+    /// Accepts candidates by Moore and Hodgson's rule; see [`ListSchedule::choose`].
+    pub fn accept_by_moore_hodgson(&mut self, schedule: &mut ListSchedule, key: impl Fn(&Candidate) -> u64) {
+        match &mut self.machine {
+            Some(machine) => machine.drop_worst(&mut self.jobs, self.now, key),
+            None => schedule.choose(&mut self.jobs, self.now, self.free_at.len(), key),
+        }
     }
 
     /// The jobs of the last [`Candidates::choose`].
@@ -215,33 +248,34 @@ impl Candidates {
         assignment: &mut Assignment,
         spare: impl Fn(&Candidate) -> K,
     ) {
-        assignment.place(view, self.choose(view.cores(), spare));
+        assignment.place(view, self.choose(view, spare));
     }
 
     /// Returns the jobs that get a core. On several cores the accepted jobs without slack come first; then the accepted
-    /// jobs by deadline; then the others, the least by `spare` first.
-    pub fn choose<K: PartialOrd>(&mut self, cores: usize, spare: impl Fn(&Candidate) -> K) -> &[JobId] {
-        let now = self.now;
+    /// jobs by deadline; then the others, the least by `spare` first. Where tasks are bound to cores, all jobs are in this
+    /// order.
+    pub fn choose<K: PartialOrd>(&mut self, view: &SystemView<'_>, spare: impl Fn(&Candidate) -> K) -> &[JobId] {
+        let (now, cores, most) = (self.now, view.cores(), view.system.most_offered());
         let is_urgent = |candidate: &Candidate| cores > 1 && now + candidate.remaining >= candidate.deadline;
         self.chosen.clear();
         for urgent in [true, false] {
             let accepted = self.jobs.iter().filter(|job| job.accepted && is_urgent(job) == urgent);
             self.chosen.extend(accepted.map(|candidate| candidate.id));
         }
-        if self.chosen.len() < cores {
+        if self.chosen.len() < most {
             self.hopeless.extend(self.jobs.iter().filter(|candidate| !candidate.accepted));
             let order = |a: &Candidate, b: &Candidate| {
                 let by_key = spare(a).partial_cmp(&spare(b)).unwrap_or(std::cmp::Ordering::Equal);
                 by_key.then(a.tie.cmp(&b.tie))
             };
-            if self.hopeless.len() > cores {
-                self.hopeless.select_nth_unstable_by(cores, order);
-                self.hopeless.truncate(cores);
+            if self.hopeless.len() > most {
+                self.hopeless.select_nth_unstable_by(most, order);
+                self.hopeless.truncate(most);
             }
             self.hopeless.sort_unstable_by(order);
             self.chosen.extend(self.hopeless.iter().map(|candidate| candidate.id));
         }
-        self.chosen.truncate(cores);
+        self.chosen.truncate(most);
         &self.chosen
     }
 }

@@ -38,8 +38,8 @@ impl<K: Ord + Copy + Send> Scheduler for Clustered<K> {
         let starts = (0..system.cores).step_by(self.size);
         let ranges = starts.map(|start| start..(start + self.size).min(system.cores));
         self.clusters = ranges.map(|cores| Cluster { cores, ready: Ranked::new() }).collect();
-        let sizes: Vec<usize> = self.clusters.iter().map(|cluster| cluster.cores.len()).collect();
-        self.cluster_of_task = pack(&system.tasks, &sizes, self.fit, self.admits);
+        let ranges: Vec<Range<usize>> = self.clusters.iter().map(|cluster| cluster.cores.clone()).collect();
+        self.cluster_of_task = pack(system, &ranges, self.fit, self.admits);
         Ok(())
     }
 
@@ -55,7 +55,8 @@ impl<K: Ord + Copy + Send> Scheduler for Clustered<K> {
             }
         }
         for cluster in &mut self.clusters {
-            assignment.place_on(view, cluster.ready.best(cluster.cores.len()), cluster.cores.clone());
+            let most = if view.system.machine.is_bound() { usize::MAX } else { cluster.cores.len() };
+            assignment.place_on(view, cluster.ready.best(most), cluster.cores.clone());
         }
     }
 

@@ -32,7 +32,7 @@ impl CriticalityMode {
             let Some(job) = assignment.cores()[core].map(|id| view.job(id)) else { continue };
             let may_overrun = view.task_of(job).wcet_high.is_some_and(|high| high > job.wcet);
             if may_overrun && job.criticality > 0 && job.executed < job.wcet {
-                assignment.wake_at(view.date_after(job, job.wcet - job.executed));
+                assignment.wake_at(view.date_after_on(job, job.wcet - job.executed, core));
             }
         }
     }

@@ -13,6 +13,7 @@ pub(crate) mod candidates;
 pub(crate) mod clusters;
 pub(crate) mod criticality_mode;
 pub(crate) mod fluid;
+pub(crate) mod machine_plan;
 pub(crate) mod moore_hodgson;
 pub(crate) mod quantum;
 pub(crate) mod ranked;

@@ -72,7 +72,7 @@ impl<K: Ord + Copy> Ranked<K> {
             // On one core no placement is needed, except where a job holds it.
             (1, Some((_, _, id))) => assignment.run(0, view.held_on(0).unwrap_or(*id)),
             (1, None) => _ = assignment.keep_held(view, 0..1),
-            (cores, _) => assignment.place(view, self.best(cores)),
+            _ => assignment.place(view, self.best(view.system.most_offered())),
         }
     }
 

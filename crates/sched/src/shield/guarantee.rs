@@ -6,12 +6,15 @@
 //!   first and the lighter first among equally critical ones.
 //!
 //! A guaranteed task belongs to one core, and the tasks of each core pass the exact demand test of EDF.
+//!
+//! Where cores have different speeds, a job of a guaranteed task counts with the time that it takes on the slowest core that
+//! its task may use: wherever it runs, it is done no later. A task belongs to a core that it may use.
 
 use temponet_analysis::{
     Blocking, Demand, NotAnalyzable, Outcome, Sporadic, WorstCase, edf_partition, is_schedulable, is_schedulable_with,
     qpa,
 };
-use temponet_task::{Arrival, Costs, ExecutionModel, Job, System, Task, TaskSet, Time};
+use temponet_task::{Arrival, Costs, ExecutionModel, Job, Speed, System, Task, TaskSet, Time};
 
 use super::interrupts;
 use super::no_guarantee::{NoGuarantee, WhyNot};
@@ -56,7 +59,9 @@ pub(super) struct Reserved {
     pub core: usize,
     /// Execution time up to which a job is guaranteed.
     pub budget: Time,
-    /// Work of one arrival: budgets and dispatches of its jobs, in nanoseconds.
+    /// Speed of the slowest core that the task may use.
+    pub slowest: Speed,
+    /// Work of one arrival: budgets and dispatches of its jobs, as time on that core, in nanoseconds.
     pub work: u64,
     /// Number of jobs that arrive together.
     pub jobs: u32,
@@ -66,9 +71,10 @@ pub(super) struct Reserved {
 }
 
 impl Reserved {
-    /// Upper bound on the remaining work of a guaranteed job, overhead included.
+    /// Upper bound on the time that the remaining work of a guaranteed job takes, overhead included.
     pub fn remaining(&self, job: &Job) -> Time {
-        Time(self.budget.0.saturating_sub(job.executed.0).max(1).saturating_add(job.overhead.0))
+        let work = self.budget.0.saturating_sub(job.executed.0).max(1).saturating_add(job.overhead.0);
+        self.slowest.time_for(Time(work))
     }
 }
 
@@ -155,6 +161,9 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
         // How many decisions fall into an interval depends on the schedule then.
         return Err(NotAnalyzable::Precedence.into());
     }
+    if !system.machine.is_full_speed() && (system.limited_task().is_some() || system.costs != Costs::default()) {
+        return Err(NoGuarantee::SpeedsWithCosts);
+    }
     let may_overrun = system.tasks.iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
     let wanted = wanted(system);
     let all: Vec<usize> = (0..system.tasks.len()).collect();
@@ -207,7 +216,8 @@ fn why_nothing(system: &System, wanted: &[usize]) -> NoGuarantee {
             None => {}
         }
     }
-    match WorstCase::of(&as_set(system, true)).map(|worst_case| worst_case.is_overloaded()) {
+    let whole = TaskSet { machine: system.machine.cores().to_vec(), ..as_set(system, true) };
+    match WorstCase::of(&whole).map(|worst_case| worst_case.is_overloaded()) {
         Ok(Some(true)) => NoGuarantee::Overloaded,
         _ => longest.map_or(NoGuarantee::NotProved, |task| NoGuarantee::Blocked(task.name.clone())),
     }
@@ -233,8 +243,13 @@ fn not_reservable(task: &Task) -> Option<WhyNot> {
     }
 }
 
-/// Returns the system as a task set in which a context switch costs the decision, too. Without `covers_overruns`, jobs
-/// keep to their wcets.
+/// Returns the speed of the slowest core that a task may use.
+fn slowest(system: &System, task: &Task) -> Speed {
+    task.cores.iter(system.cores).map(|core| system.machine.speed(core)).min().unwrap_or(Speed::FULL)
+}
+
+/// Returns the system as a task set on cores of full speed in which a context switch costs the decision, too. Without
+/// `covers_overruns`, jobs keep to their wcets.
 pub(super) fn as_set(system: &System, covers_overruns: bool) -> TaskSet {
     let mut set = TaskSet::new("", system.tasks.clone(), system.cores);
     (set.speeds, set.servers, set.costs) = (system.speeds.clone(), system.servers.clone(), system.costs);
@@ -254,6 +269,8 @@ struct Candidates<'a> {
     worst_case: WorstCase,
     /// Place of each task in the worst case, or why it cannot be guaranteed.
     sporadic: Vec<Result<usize, WhyNot>>,
+    /// Execution time up to which jobs of the task at each place are guaranteed.
+    budgets: Vec<Time>,
     covers_overruns: bool,
 }
 
@@ -273,7 +290,17 @@ impl<'a> Candidates<'a> {
             None => places.next().ok_or(WhyNot::DoesNotFit),
         };
         let sporadic = system.tasks.iter().map(place).collect();
-        Ok(Candidates { system, worst_case: WorstCase::of(&set)?, sporadic, covers_overruns })
+        let worst_case = WorstCase::of(&set)?;
+        let budgets = worst_case.tasks.iter().map(|task| task.wcet - worst_case.switching).collect();
+        if system.machine.is_full_speed() {
+            return Ok(Candidates { system, worst_case, sporadic, budgets, covers_overruns });
+        }
+        for task in &mut set.tasks {
+            let speed = slowest(system, task);
+            (task.wcet, task.bcet) = (speed.time_for(task.wcet), speed.time_for(task.bcet));
+            task.wcet_high = task.wcet_high.map(|wcet| speed.time_for(wcet));
+        }
+        Ok(Candidates { system, worst_case: WorstCase::of(&set)?, sporadic, budgets, covers_overruns })
     }
 
     /// The worst case of some tasks on this many cores; none if one of them cannot be guaranteed.
@@ -291,7 +318,8 @@ impl<'a> Candidates<'a> {
         }
         // On several cores, the job on core 0 pays for every decision, however many there are.
         let first = usize::from(self.system.costs.decision > Time::ZERO);
-        let core_of = edf_partition(&self.part(tasks, cores - first)?)?;
+        let places: Option<Vec<usize>> = tasks.iter().map(|task| self.sporadic[*task].ok()).collect();
+        let core_of = edf_partition(&self.worst_case.cluster(places?, first..cores))?;
         Some(Fit { core_of: core_of.into_iter().map(|core| core + first).collect(), is_exact: false })
     }
 
@@ -346,9 +374,10 @@ impl<'a> Candidates<'a> {
         let mut reserved = vec![None; self.system.tasks.len()];
         for (task, core) in tasks.iter().zip(&fit.core_of) {
             reserved[*task] = self.sporadic[*task].ok().map(|place| {
-                let Sporadic { wcet, jobs, deadline, period, jitter, .. } = self.worst_case.tasks[place];
-                let (budget, work) = (wcet - self.worst_case.switching, self.worst_case.tasks[place].work());
-                Reserved { core: *core, budget, work, jobs, deadline, period, jitter }
+                let Sporadic { jobs, deadline, period, jitter, .. } = self.worst_case.tasks[place];
+                let (budget, work) = (self.budgets[place], self.worst_case.tasks[place].work());
+                let slowest = slowest(self.system, &self.system.tasks[*task]);
+                Reserved { core: *core, budget, slowest, work, jobs, deadline, period, jitter }
             });
         }
         let mut is_wanted = vec![false; reserved.len()];

@@ -152,6 +152,11 @@ impl<S: Scheduler> Shield<S> {
         if cores.len() != view.cores() || cores.iter().flatten().any(|id| !view.active.contains(id)) {
             return None;
         }
+        let is_allowed = |(core, id): (usize, &JobId)| view.may_run(view.job(*id), core);
+        let on_cores = || cores.iter().enumerate().filter_map(|(core, id)| Some((core, id.as_ref()?)));
+        if view.system.machine.is_bound() && !on_cores().all(is_allowed) {
+            return None;
+        }
         let is_kept = |core: usize| view.held_on(core).is_none_or(|held| cores[core] == Some(held));
         if !(0..view.cores()).all(is_kept) {
             return None;
@@ -252,7 +257,7 @@ fn make_way(view: &SystemView<'_>, proposal: &mut Assignment) -> u64 {
         let Some(id) = proposal.cores()[core].filter(|id| view.job(*id).is_impossible(view.now)) else { continue };
         let can_take_over = |id: &JobId, job: &Job| {
             // In a long backlog most jobs are impossible.
-            let is_possible = !job.is_impossible(view.now);
+            let is_possible = !job.is_impossible(view.now) && view.may_run(job, core);
             is_possible && !proposal.cores().contains(&Some(*id)) && !proposal.abandoned().contains(id)
         };
         let others = view.ready().filter(|(other, job)| *other != id && can_take_over(other, job));

@@ -33,6 +33,11 @@ pub enum NoGuarantee {
     /// The task with this name limits preemption, and switches or decisions cost time.
     #[error("task {0:?} limits preemption, which is not covered where switches or decisions cost time")]
     LimitedWithCosts(String),
+    /// Cores have speeds of their own, and a task limits preemption, or switches or decisions cost time.
+    #[error(
+        "cores have speeds of their own, which is not covered where a task limits preemption or switches or decisions cost time"
+    )]
+    SpeedsWithCosts,
     /// Jobs of the task with this name may hold the core for longer than others can wait.
     #[error("no task that could be guaranteed can wait for as long as task {0:?} may hold the core")]
     Blocked(String),

@@ -282,7 +282,7 @@ impl Rule {
         }
         let entry = planned.map_or(Time::ZERO, |job| self.dispatching.entry(job, Some(core)));
         // The remaining work of a job that overruns is not known.
-        let remaining = planned.filter(|job| job.executed < job.wcet).map_or(Time::NEVER, Job::remaining);
+        let remaining = planned.filter(|job| job.executed < job.wcet).map_or(Time::NEVER, Job::time_to_finish);
         let cap = first.0.saturating_sub(now.view.now).min(Time(remaining.0.saturating_add(entry.0)));
         let until = self.running[core].map_or(Time::NEVER, |earliest| earliest.0);
         self.claim(core, now, true);
@@ -389,7 +389,9 @@ impl Rule {
             self.plan[place] = None;
         }
         // The job that was chosen goes on elsewhere if it can.
-        if let Some(place) = vacated.or_else(|| self.plan.iter().position(Option::is_none)) {
+        let may_run = |place: usize| displaced.is_none_or(|id| now.view.may_run(now.view.job(id), place));
+        let is_open = |place: &usize| self.plan[*place].is_none() && may_run(*place);
+        if let Some(place) = vacated.filter(is_open).or_else(|| (0..self.plan.len()).find(is_open)) {
             self.plan[place] = displaced;
         }
         true

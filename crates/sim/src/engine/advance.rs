@@ -126,7 +126,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
 
     /// Makes a released job active, under a reused or a new id.
     pub(super) fn release(&mut self, release: Release, observer: &mut impl Observer) {
-        let job = new_job(&release);
+        let job = new_job(&release, &self.system);
         let hidden = Hidden {
             execution: release.execution,
             generation: 0,

@@ -23,7 +23,10 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
         if assignment.has_speeds() || !self.all_full {
             self.check_speeds(assignment)?;
-            self.change_speeds(assignment, observer);
+            // A core with a speed of its own has no other.
+            if self.system.machine.is_full_speed() {
+                self.change_speeds(assignment, observer);
+            }
         }
         if self.costs.decision > Time::ZERO {
             self.charge_decision();
@@ -55,6 +58,9 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         for core in 0..cores.len() {
             let Some(id) = cores[core].filter(|id| self.running[core] != Some(*id)) else { continue };
             self.check_active(id, "put on a core")?;
+            if self.is_bound {
+                self.check_allowed(id, core)?;
+            }
             let decision = self.metrics.decisions;
             let job = &self.jobs[id.index()];
             let stays = job.running && job.last_core.is_some_and(|last| cores[last as usize] == Some(id));
@@ -63,6 +69,17 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a job on a core that its task may not use.
+    #[cold]
+    #[inline(never)]
+    fn check_allowed(&self, id: JobId, core: usize) -> Result<(), SimError> {
+        if self.view().may_run(&self.jobs[id.index()], core) {
+            return Ok(());
+        }
+        let (job, name) = (self.named(id), self.system.core_name(core));
+        Err(self.illegal(format!("{job} put on {name}, which its task may not use")))
     }
 
     /// Refuses speeds that the system does not have.
@@ -178,6 +195,6 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             return work;
         }
         let thousandths = u128::from(work.0) * 1000 - u128::from(fraction);
-        Time(thousandths.div_ceil(u128::from(speed.0)) as u64)
+        speed.time_for_thousandths(thousandths)
     }
 }

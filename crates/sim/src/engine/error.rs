@@ -47,7 +47,7 @@ impl SimError {
 /// Creates the error for a backlog that exceeds `most` jobs, with its cause and advice.
 #[cold]
 pub(super) fn too_many(set: &TaskSet, time: Time, most: usize) -> SimError {
-    let load = format!("{:.2}", set.utilization() / set.cores as f64);
+    let load = format!("{:.2}", set.utilization() / set.capacity());
     let stays = set.on_miss == OnMiss::Continue;
     let rule = if stays { ", and late jobs stay" } else { "" };
     let advice = match (stays, most < MOST_READY) {

@@ -4,9 +4,9 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use temponet_task::{Job, JobId, OnMiss, Speed, System, SystemView, TaskSet, Time};
+use temponet_task::{Job, JobId, OnMiss, System, SystemView, TaskSet, Time};
 
-use super::{Core, Engine, GONE, Hidden, Waiting};
+use super::{Engine, GONE, Hidden, Waiting, idle_cores};
 use crate::deadline_queue::DeadlineQueue;
 use crate::metrics::{End, Metrics};
 use crate::workload::Workload;
@@ -16,7 +16,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// time of each active job, which is longer than the job has executed; `waiting` are the jobs that wait for others.
     ///
     /// Jobs that hold their cores go on holding them. One that was abandoned while it held its core is not known to be.
-    /// All cores are at full speed. A core that is idle in the view does not know its previous job.
+    /// Every core is at full speed, or at the speed that the machine gives it. A core that is idle in the view does not know its previous job.
     pub(crate) fn resumed(
         system: Arc<System>,
         set: S,
@@ -49,8 +49,9 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
         let is_free = |id: &JobId| hidden[id.index()].place == GONE;
         let free = (0..view.jobs.len() as u32).map(JobId).filter(is_free).collect();
-        let core = Core { speed: Speed::FULL, completion: Time::NEVER, since: view.now, previous: None };
         let mut engine = Engine {
+            cores: idle_cores(&system, view.now),
+            is_bound: system.machine.is_bound(),
             system,
             costs: set.costs,
             horizon,
@@ -63,7 +64,6 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             leaving: Vec::new(),
             deadlines,
             running: view.running.to_vec(),
-            cores: vec![core; view.cores()],
             next_completion: Time::NEVER,
             wake: Time::NEVER,
             is_limited: set.tasks.iter().any(|task| task.preemption.is_limited()),

@@ -196,7 +196,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Counts jobs that are never released.
     fn lose(&mut self, lost: Vec<Release>, observer: &mut impl Observer) {
         for release in lost {
-            let job = new_job(&release);
+            let job = new_job(&release, &self.system);
             if job.deadline <= self.horizon {
                 // Where late jobs are removed, this one would not have outlasted its deadline.
                 let removes = self.system.on_miss == OnMiss::Abort;
@@ -211,7 +211,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Counts the jobs that wait at the end of the run.
     pub(super) fn count_waiting(&mut self, observer: &mut impl Observer) {
         for release in self.waiting.as_mut().map(|waiting| waiting.rest()).unwrap_or_default() {
-            let job = new_job(&release);
+            let job = new_job(&release, &self.system);
             if job.deadline <= self.horizon {
                 self.metrics.record(&job, End::Unfinished, self.now);
             }

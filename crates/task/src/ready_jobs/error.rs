@@ -74,6 +74,14 @@ pub enum AssignmentProblem {
     /// A job is taken off the core that it holds until its next preemption point.
     #[error("the job with the id {} is taken off the core that it holds", .0.0)]
     Held(JobId),
+    /// A job is put on a core that its task may not use.
+    #[error("the job with the id {} is put on core {core}, which its task may not use", .job.0)]
+    Forbidden {
+        /// The job.
+        job: JobId,
+        /// The core.
+        core: usize,
+    },
     /// A core does not have this speed.
     #[error("no core has the speed {}/1000", .0.0)]
     Speed(Speed),

@@ -58,6 +58,8 @@ struct Slot {
     deadline_told: bool,
     /// Number of the last decision that used the job.
     decision: u64,
+    /// Work done that is not a whole nanosecond yet, in thousandths of a nanosecond.
+    fraction: u32,
     /// Work at the next preemption point of a held job.
     point: Time,
     /// Whether a held job has to leave at its next preemption point, and whether because its deadline has passed.
@@ -200,11 +202,13 @@ impl ReadyJobs {
             return Err(ReadyJobsError::Time { from: self.now, to: now });
         }
         let passed = now - self.now;
-        for (core, id) in self.running.iter().enumerate() {
-            let Some(id) = id else { continue };
-            let speed = u128::from(self.assignment.speed(core).0);
-            let done = Time((u128::from(passed.0) * speed / u128::from(Speed::FULL.0)) as u64);
-            self.jobs[id.index()].executed += done;
+        for core in 0..self.running.len() {
+            let Some(id) = self.running[core] else { continue };
+            let (speed, slot) = (self.speed(core), &mut self.slots[id.index()]);
+            let thousandths = u128::from(passed.0) * u128::from(speed.0) + u128::from(slot.fraction);
+            slot.fraction = (thousandths % 1000) as u32;
+            let executed = &mut self.jobs[id.index()].executed;
+            *executed = Time((u128::from(executed.0) + thousandths / 1000).min(u128::from(Time::MAX_INPUT.0)) as u64);
         }
         self.now = now;
         Ok(())
@@ -230,6 +234,7 @@ impl ReadyJobs {
             criticality,
             running: false,
             held: false,
+            fastest: self.system.machine.fastest(task as u32),
             last_core: None,
             number: self.released[task],
             release,
@@ -243,7 +248,7 @@ impl ReadyJobs {
         self.released[task] += 1;
         let place = self.active.len() as u32;
         let (point, removal) = (Time::NEVER, None);
-        let slot = Slot { place, generation: 0, deadline_told: false, decision: 0, point, removal };
+        let slot = Slot { place, generation: 0, deadline_told: false, decision: 0, fraction: 0, point, removal };
         let id = match self.free.pop() {
             Some(id) => {
                 let generation = self.slots[id.index()].generation.wrapping_add(1);
@@ -383,9 +388,7 @@ impl ReadyJobs {
         let held = held.filter(|(_, id)| self.jobs[id.index()].held && self.slots[id.index()].point != Time::NEVER);
         let date = |(core, id): (usize, JobId)| {
             let work = self.slots[id.index()].point.saturating_sub(self.jobs[id.index()].executed).0;
-            let time = u128::from(work) * u128::from(Speed::FULL.0);
-            let time = time.div_ceil(u128::from(self.assignment.speed(core).0.max(1)));
-            Time(self.now.0.saturating_add(time.max(1).min(u128::from(u64::MAX)) as u64))
+            Time(self.now.0.saturating_add(self.speed(core).time_for(Time(work)).0.max(1)))
         };
         held.map(date).min()
     }
@@ -428,6 +431,9 @@ impl ReadyJobs {
         if let Some(id) = (0..self.running.len()).find_map(|core| leaves(&core)) {
             return Some(AssignmentProblem::Held(id));
         }
+        if let Some(problem) = self.forbidden(assignment) {
+            return Some(problem);
+        }
         self.decisions += 1;
         let is_held = |jobs: &[Job], id: JobId| jobs.get(id.index()).is_some_and(|job| job.held);
         let on_cores = assignment.cores().iter().flatten().map(|id| (*id, AssignmentProblem::TwoCores(*id)));
@@ -446,6 +452,25 @@ impl ReadyJobs {
         let unknown = speeds.into_iter().find(|speed| !self.system.speeds.contains(speed));
         let past = assignment.wake().filter(|date| *date <= self.now);
         unknown.map(AssignmentProblem::Speed).or(past.map(AssignmentProblem::Wake))
+    }
+
+    /// Returns the first job that is put on a core that its task may not use.
+    fn forbidden(&self, assignment: &Assignment) -> Option<AssignmentProblem> {
+        if !self.system.machine.is_bound() {
+            return None;
+        }
+        let on_cores = assignment.cores().iter().enumerate().filter_map(|(core, job)| Some((core, (*job)?)));
+        let mut known = on_cores.filter(|(_, job)| self.is_active(*job));
+        let (core, job) = known.find(|(core, job)| !self.view().may_run(&self.jobs[job.index()], *core))?;
+        Some(AssignmentProblem::Forbidden { job, core })
+    }
+
+    /// Returns the speed of a core until the next decision.
+    fn speed(&self, core: usize) -> Speed {
+        match self.system.machine.is_full_speed() {
+            true => self.assignment.speed(core),
+            false => self.system.machine.speed(core),
+        }
     }
 
     /// Carries a legal assignment out.

@@ -46,6 +46,11 @@ pub(super) fn insert_kept(view: &SystemView<'_>, jobs: &mut Vec<JobId>, kept: &[
         if jobs.contains(id) {
             continue;
         }
+        if !view.system.machine.is_plain() {
+            // The first job finds a core in any case, and makes way for nobody.
+            jobs.insert(0, *id);
+            continue;
+        }
         if jobs.len() >= view.cores() {
             let due = |id: &JobId| (outward.contains(id), view.job(*id).deadline, view.job(*id).tie());
             let others = (0..jobs.len()).filter(|place| !kept.contains(&jobs[*place]));

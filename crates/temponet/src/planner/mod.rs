@@ -211,7 +211,7 @@ impl Planner {
     fn ask(scheduler: &mut dyn Scheduler, view: &SystemView<'_>, assignment: &mut Assignment) -> Vec<JobId> {
         assignment.reset(view.cores());
         scheduler.decide(view, assignment);
-        assignment.cores().iter().flatten().copied().collect()
+        assignment.jobs_in_order(view)
     }
 
     /// Compares what could run now; `suggestions` are alternatives to try first. The scheduler must have been started and
@@ -324,7 +324,7 @@ impl Scheduler for Planner {
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        if view.active.len() <= view.cores() {
+        if view.leaves_no_choice() {
             self.observe(view);
             return assignment.place(view, view.active);
         }

@@ -46,7 +46,7 @@ impl Rollout<'_> {
             base.decide(view, assignment);
             kept.retain(|(id, tie)| view.job(*id).tie() == *tie && view.active.contains(id));
             if !kept.is_empty() {
-                let mut jobs: Vec<JobId> = assignment.cores().iter().flatten().copied().collect();
+                let mut jobs = assignment.jobs_in_order(view);
                 let kept: Vec<JobId> = kept.iter().map(|(id, _)| *id).collect();
                 insert_kept(view, &mut jobs, &kept, &choice.outward);
                 assignment.reset(view.cores());
@@ -82,7 +82,7 @@ impl Rollout<'_> {
         while future.advance(&mut earnings) {
             let view = future.view();
             assignment.reset(view.cores());
-            if view.active.len() <= view.cores() {
+            if view.leaves_no_choice() {
                 assignment.place(&view, view.active);
             } else {
                 decide(&view, assignment);
@@ -104,7 +104,7 @@ impl Rollout<'_> {
         let done = |(id, job): (JobId, &Job)| {
             let execution = future.true_execution(id);
             let left = execution.saturating_sub(job.executed) + job.overhead;
-            let is_possible = self.end + left <= job.deadline;
+            let is_possible = self.end + job.fastest.time_for(left) <= job.deadline;
             let share = job.executed.0 as f64 / execution.0.max(1) as f64;
             if is_possible { share * self.worths.of(job.criticality, job.value) } else { 0.0 }
         };

@@ -74,7 +74,7 @@ impl Network<'_> {
 fn inputs(job: &Job, now: Time, unit: f64, worths: &Worths) -> [f64; INPUTS] {
     let bent = |ratio: f64| (ratio / (1.0 + ratio.abs()) + 1.0) / 2.0;
     let worth = worths.of(job.criticality, job.value);
-    [bent(job.slack(now) as f64 / unit), bent(job.remaining().0 as f64 / unit), bent(worth)]
+    [bent(job.slack(now) as f64 / unit), bent(job.time_to_finish().0 as f64 / unit), bent(worth)]
 }
 
 /// The scheduler.
@@ -151,7 +151,7 @@ impl Scheduler for EnfS {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         self.observe(view);
-        if view.active.len() <= view.cores() {
+        if view.leaves_no_choice() {
             return assignment.place(view, view.active);
         }
         if self.released >= self.evolve_at {

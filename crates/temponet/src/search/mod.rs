@@ -285,7 +285,7 @@ impl Scheduler for Searcher {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         self.observe(view);
-        if view.active.len() <= view.cores() {
+        if view.leaves_no_choice() {
             return assignment.place(view, view.active);
         }
         let is_outdated = self.released > 0 && RARITY * self.released >= view.active.len();

@@ -132,9 +132,10 @@ impl Ranked {
         let before = |(a, _): &(Rank, JobId), (b, _): &(Rank, JobId)| {
             a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then_with(|| (a.2, a.3).cmp(&(b.2, b.3)))
         };
-        if self.ranks.len() > view.cores() {
-            self.ranks.select_nth_unstable_by(view.cores() - 1, before);
-            self.ranks.truncate(view.cores());
+        let most = view.system.most_offered();
+        if self.ranks.len() > most {
+            self.ranks.select_nth_unstable_by(most - 1, before);
+            self.ranks.truncate(most);
         }
         self.ranks.sort_unstable_by(before);
         self.chosen.clear();

@@ -174,7 +174,7 @@ impl Portfolio {
     /// Reviews the choice, if that is due.
     fn tune(&mut self, view: &SystemView<'_>) {
         self.history.observe(view);
-        let leaves_choice = view.active.len() > view.cores();
+        let leaves_choice = !view.leaves_no_choice();
         let place = match &mut self.outlook {
             Some(outlook) => {
                 // A job of a task that the system does not have tells nothing of its tasks.

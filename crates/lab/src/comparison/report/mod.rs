@@ -37,6 +37,8 @@ struct PageData<'a> {
     tasks: Vec<String>,
     critical: Vec<u8>,
     cores: usize,
+    /// Labels of the cores.
+    core_names: Vec<String>,
     until_ns: u64,
     /// Length of the time axis when the page opens.
     first_view_ns: u64,
@@ -70,6 +72,7 @@ pub fn html(comparison: &Comparison) -> String {
         tasks: set.tasks.iter().map(|task| printable(&task.name)).collect(),
         critical: set.tasks.iter().map(tasks::criticality).collect(),
         cores: set.cores,
+        core_names: (0..set.cores).map(|core| printable(&set.core_label(core))).collect(),
         until_ns: plan.record_until.0,
         first_view_ns: picture_window(set, plan.record_until, FIRST_VIEW_JOBS).0,
         by_task: set.tasks.len() <= MOST_TASK_ROWS,
@@ -80,10 +83,11 @@ pub fn html(comparison: &Comparison) -> String {
     };
     let json = serde_json::to_string(&data).unwrap_or_default();
     let facts = format!(
-        "{} tasks · {} · load {:.2} per core · horizon {} · {} · on a miss: {}",
+        "{} tasks · {} · load {:.2}{} · horizon {} · {} · on a miss: {}",
         set.tasks.len(),
-        if set.cores == 1 { "1 core".into() } else { format!("{} cores", set.cores) },
-        set.mean_utilization() / set.cores as f64,
+        set.machine_label(),
+        set.mean_utilization() / set.capacity(),
+        if set.is_full_speed() { " per core" } else { " of the total speed" },
         plan.horizon,
         if plan.runs == 1 { "1 run".into() } else { format!("{} runs from seed {}", plan.runs, plan.seed) },
         set.on_miss.name()

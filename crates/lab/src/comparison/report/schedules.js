@@ -168,7 +168,7 @@ class Chart {
     c.fillStyle = theme.ink;
     c.textAlign = "right";
     for (let row = 0; row < this.rows; row++) {
-      const label = page.by_task ? page.tasks[row] : row < page.cores ? "core " + row : "missed";
+      const label = page.by_task ? page.tasks[row] : row < page.cores ? page.core_names[row] : "missed";
       c.fillText(label.length > 20 ? label.slice(0, 19) + "…" : label, LEFT - 8, TOP + (row + 0.5) * this.rowHeight + 4);
     }
     const now = this.missedNow().length, all = this.schedule.missed.length;
@@ -377,7 +377,7 @@ class Chart {
 
   words(index, slice) {
     const job = jobs[index], { why, open, ends } = this.schedule;
-    const lines = [jobName(job) + (slice ? ` on core ${slice.core}` : "") + (page.critical[job.task] ? `, criticality ${page.critical[job.task]}` : "")];
+    const lines = [jobName(job) + (slice ? ` on ${page.core_names[slice.core]}` : "") + (page.critical[job.task] ? `, criticality ${page.critical[job.task]}` : "")];
     if (slice) lines.push(`ran ${time(slice.start)} to ${time(slice.end)}`);
     lines.push(`${page.after[job.task]?.length ? "arrived" : "released"} ${time(job.release)}, deadline ${time(job.deadline)}`);
     if (why.has(index)) lines.push(`MISSED: ${why.get(index)}`);

@@ -6,6 +6,7 @@ use temponet_task::{Arrival, Task};
 use temponet_sched::shield::Role;
 
 use crate::comparison::Comparison;
+use crate::gantt::limits;
 use temponet_page::colours::LEVELS;
 use temponet_page::{HtmlCell, HtmlTable, escape};
 
@@ -83,7 +84,7 @@ pub(super) fn html(comparison: &Comparison) -> String {
                 " <span class=\"critical\" title=\"criticality {of}\">▲{of}<span class=\"quiet\"> critical</span></span>"
             ),
         };
-        let limit = set.tasks[task].preemption.label().map(|limit| format!(" <span class=\"soft\">{limit}</span>"));
+        let limit = limits(set, task).map(|limit| format!(" <span class=\"soft\">{}</span>", escape(&limit)));
         let name = name + &mark + &guarantee_mark(comparison, task) + &limit.unwrap_or_default();
         let mut cells = vec![HtmlCell::html(name, None)];
         cells.extend(all[task].iter().map(|share| match share {

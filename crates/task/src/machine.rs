@@ -1,0 +1,347 @@
+//! The cores of a system: their names and speeds, the cores that a task may use, and the time that work takes on them.
+//!
+//! Execution times are stated at speed 1. A core of speed 2 does two nanoseconds of work in a nanosecond, whatever the
+//! task: a *uniform* machine in the words of the field. Times that depend on the pair of task and core (*unrelated*
+//! machines) cannot be stated.
+
+use crate::wording::counted;
+use crate::{System, Task, TaskSet, Time};
+
+/// Speed of a core, in thousandths of full speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Speed(pub u32);
+
+impl Speed {
+    /// Full speed: the speed at which execution times are stated.
+    pub const FULL: Speed = Speed(1000);
+    /// Lowest and highest speed of a core: a thousandth of full speed, and a thousand times full speed.
+    pub const RANGE: std::ops::RangeInclusive<Speed> = Speed(1)..=Speed(1_000_000);
+    /// Longest time that work takes. Longer ones are cut off here, so that dates can be added without overflow.
+    const LONGEST: u64 = 4 * Time::MAX_INPUT.0;
+
+    /// Returns the time that `work` takes at this speed, rounded up to whole nanoseconds.
+    #[inline]
+    pub fn time_for(self, work: Time) -> Time {
+        if self == Speed::FULL {
+            return work;
+        }
+        self.time_for_thousandths(u128::from(work.0) * 1000)
+    }
+
+    /// Returns the time that `work`, in thousandths of a nanosecond, takes at this speed, rounded up.
+    pub fn time_for_thousandths(self, work: u128) -> Time {
+        Time(work.div_ceil(u128::from(self.0.max(1))).min(u128::from(Speed::LONGEST)) as u64)
+    }
+
+    /// Returns the work done in `time` at this speed, rounded down to whole nanoseconds.
+    pub fn work_in(self, time: Time) -> Time {
+        let work = u128::from(time.0) * u128::from(self.0) / 1000;
+        Time(work.min(u128::from(Speed::LONGEST)) as u64)
+    }
+
+    /// Returns the speed as a multiple of full speed.
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.0) / 1000.0
+    }
+}
+
+/// A core that a file names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Core {
+    /// Name of the core's group, such as "big". Several cores may have the same one.
+    pub name: String,
+    /// Speed of the core, always the same.
+    pub speed: Speed,
+}
+
+/// Cores that the jobs of a task may run on. The default is all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CoreSet {
+    /// One bit per core; none means all cores.
+    words: Vec<u64>,
+}
+
+impl CoreSet {
+    /// The set of all cores, whatever their number.
+    pub const ALL: CoreSet = CoreSet { words: Vec::new() };
+
+    /// Creates the set of these cores, of which there is at least one; without any, it is the set of all cores.
+    pub fn of(cores: impl IntoIterator<Item = usize>) -> CoreSet {
+        let mut words = Vec::new();
+        for core in cores {
+            if core / 64 >= words.len() {
+                words.resize(core / 64 + 1, 0);
+            }
+            words[core / 64] |= 1 << (core % 64);
+        }
+        CoreSet { words }
+    }
+
+    /// Returns whether this is the set of all cores.
+    pub fn is_all(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Returns whether the core is in the set.
+    #[inline]
+    pub fn contains(&self, core: usize) -> bool {
+        self.words.is_empty() || self.words.get(core / 64).is_some_and(|word| word >> (core % 64) & 1 == 1)
+    }
+
+    /// Iterates over the cores of the set that a machine with this many cores has, ascending.
+    pub fn iter(&self, cores: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..cores).filter(|core| self.contains(*core))
+    }
+
+    /// Returns the highest core that the set names; none for the set of all cores.
+    pub fn last(&self) -> Option<usize> {
+        let (at, word) = self.words.iter().enumerate().rfind(|(_, word)| **word != 0)?;
+        Some(at * 64 + word.ilog2() as usize)
+    }
+}
+
+/// The machine of a system, with what placement asks at every decision worked out once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// Named cores; none if the cores are identical and have no names.
+    cores: Vec<Core>,
+    /// Speed of the fastest core that each task may use; empty if every core has full speed.
+    fastest: Vec<Speed>,
+    is_unequal: bool,
+    is_bound: bool,
+}
+
+impl Machine {
+    /// Creates the machine of a set of tasks. `cores` are its named cores, none if they have no names.
+    pub fn new(cores: &[Core], count: usize, tasks: &[Task]) -> Machine {
+        let mut machine = Machine { cores: cores.to_vec(), ..Machine::default() };
+        machine.is_unequal = cores.iter().any(|core| core.speed != cores[0].speed);
+        machine.is_bound = bound_task(tasks, count).is_some();
+        if cores.iter().any(|core| core.speed != Speed::FULL) {
+            let speed = |task: &Task| task.cores.iter(count).map(|core| machine.speed(core)).max();
+            machine.fastest = tasks.iter().map(|task| speed(task).unwrap_or(Speed::FULL)).collect();
+        }
+        machine
+    }
+
+    /// The named cores; none if the cores are identical and have no names.
+    pub fn cores(&self) -> &[Core] {
+        &self.cores
+    }
+
+    /// Returns the speed of a core.
+    #[inline]
+    pub fn speed(&self, core: usize) -> Speed {
+        self.cores.get(core).map_or(Speed::FULL, |core| core.speed)
+    }
+
+    /// Returns the speed of the fastest core that a task may use.
+    #[inline]
+    pub fn fastest(&self, task: u32) -> Speed {
+        self.fastest.get(task as usize).copied().unwrap_or(Speed::FULL)
+    }
+
+    /// Returns whether it makes no difference on which core a job runs: all have the same speed, and every task may use all.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        !self.is_unequal && !self.is_bound
+    }
+
+    /// Returns whether every core has full speed, so that work and time are the same.
+    #[inline]
+    pub fn is_full_speed(&self) -> bool {
+        self.fastest.is_empty()
+    }
+
+    /// Returns whether cores have different speeds.
+    pub fn is_unequal(&self) -> bool {
+        self.is_unequal
+    }
+
+    /// Returns whether some task may not use every core.
+    pub fn is_bound(&self) -> bool {
+        self.is_bound
+    }
+}
+
+impl System {
+    /// Returns the name of a core for messages: "core 3", or "core 3 (big)" if it has a name.
+    pub fn core_name(&self, core: usize) -> String {
+        core_name(self.machine.cores(), core)
+    }
+
+    /// Returns the largest number of jobs that a scheduler passes to [`crate::Assignment::place`]: the number of cores, or
+    /// any number where tasks are bound to cores, because the best jobs may then compete for the same ones.
+    #[inline]
+    pub fn most_offered(&self) -> usize {
+        if self.machine.is_bound { usize::MAX } else { self.cores }
+    }
+
+    /// Returns the first task that may not use every core, if there is one.
+    pub fn bound_task(&self) -> Option<&Task> {
+        if self.machine.is_bound { bound_task(&self.tasks, self.cores) } else { None }
+    }
+
+    /// Returns the total speed of the cores, as a number of cores at full speed.
+    pub fn capacity(&self) -> f64 {
+        capacity(self.machine.cores(), self.cores)
+    }
+}
+
+impl TaskSet {
+    /// Returns the name of a core for messages and labels: "core 3", or "core 3 (big)" if it has a name.
+    pub fn core_name(&self, core: usize) -> String {
+        core_name(&self.machine, core)
+    }
+
+    /// Returns the label of a core in pictures: its name and its speed where cores have different ones.
+    pub fn core_label(&self, core: usize) -> String {
+        let name = self.core_name(core);
+        match self.machine.get(core) {
+            Some(this) if self.is_unequal() || this.speed != Speed::FULL => format!("{name} ×{}", this.speed.as_f64()),
+            _ => name,
+        }
+    }
+
+    /// Returns the total speed of the cores, as a number of cores at full speed. A set whose utilization exceeds it is
+    /// overloaded.
+    pub fn capacity(&self) -> f64 {
+        capacity(&self.machine, self.cores)
+    }
+
+    /// Returns whether cores have different speeds.
+    pub fn is_unequal(&self) -> bool {
+        self.machine.iter().any(|core| core.speed != self.machine[0].speed)
+    }
+
+    /// Returns the speed of a core.
+    pub fn core_speed(&self, core: usize) -> Speed {
+        self.machine.get(core).map_or(Speed::FULL, |core| core.speed)
+    }
+
+    /// Returns whether every core has full speed.
+    pub fn is_full_speed(&self) -> bool {
+        self.machine.iter().all(|core| core.speed == Speed::FULL)
+    }
+
+    /// Returns whether every core has full speed and every task may use all of them, as most theory presupposes.
+    pub fn has_identical_cores(&self) -> bool {
+        self.is_full_speed() && self.bound_task().is_none()
+    }
+
+    /// Returns the first task that may not use every core, if there is one.
+    pub fn bound_task(&self) -> Option<&Task> {
+        bound_task(&self.tasks, self.cores)
+    }
+
+    /// Returns the speed of the fastest core that a task of this set may use.
+    pub fn fastest(&self, task: &Task) -> Speed {
+        task.cores.iter(self.cores).map(|core| self.core_speed(core)).max().unwrap_or(Speed::FULL)
+    }
+
+    /// Returns the machine in words: "1 core", "4 cores", or "8 cores (4 big ×1, 4 little ×0.4)".
+    pub fn machine_label(&self) -> String {
+        let cores = counted(self.cores, "core");
+        let group = |group: &[Core]| format!("{} {} ×{}", group.len(), group[0].name, group[0].speed.as_f64());
+        let groups: Vec<String> = self.machine.chunk_by(|a, b| a == b).map(group).collect();
+        if groups.is_empty() { cores } else { format!("{cores} ({})", groups.join(", ")) }
+    }
+
+    /// Returns the cores that a task may use in words for labels, "big" or "cores 0, 2"; none if it may use all.
+    pub fn cores_label(&self, task: usize) -> Option<String> {
+        let own = &self.tasks[task].cores;
+        if own.is_all() {
+            return None;
+        }
+        let numbers: Vec<String> = own.iter(self.cores).map(|core| core.to_string()).collect();
+        let groups: Vec<&[Core]> = self.machine.chunk_by(|a, b| a.name == b.name).collect();
+        let (mut names, mut start, mut is_whole) = (Vec::new(), 0, !groups.is_empty());
+        for group in groups {
+            let inside = (start..start + group.len()).filter(|core| own.contains(*core)).count();
+            is_whole &= inside == 0 || inside == group.len();
+            names.extend((inside > 0).then(|| group[0].name.clone()));
+            start += group.len();
+        }
+        let numbered = if numbers.len() == 1 { "core" } else { "cores" };
+        Some(if is_whole { names.join(", ") } else { format!("{numbered} {}", numbers.join(", ")) })
+    }
+
+    /// Changes the number of cores. The error says what in the set does not allow it.
+    pub fn set_cores(&mut self, cores: usize) -> Result<(), String> {
+        if !self.machine.is_empty() && cores != self.cores {
+            return Err(format!("the set names its {} cores one by one ([[core]])", self.cores));
+        }
+        let bound = self.tasks.iter().find(|task| task.cores.last().is_some_and(|last| last >= cores));
+        if let Some(task) = bound {
+            let last = task.cores.last().unwrap_or_default();
+            return Err(format!("task {:?} is bound to core {last}", task.name));
+        }
+        self.cores = cores;
+        Ok(())
+    }
+
+    /// Gives the set this many identical cores that every task may use, in place of the machine that it has.
+    pub fn on_identical_cores(&mut self, cores: usize) {
+        self.cores = cores;
+        self.machine.clear();
+        self.tasks.iter_mut().for_each(|task| task.cores = CoreSet::ALL);
+    }
+}
+
+fn bound_task(tasks: &[Task], cores: usize) -> Option<&Task> {
+    tasks.iter().find(|task| !task.cores.is_all() && task.cores.iter(cores).count() < cores)
+}
+
+fn core_name(cores: &[Core], core: usize) -> String {
+    match cores.get(core) {
+        Some(Core { name, .. }) => format!("core {core} ({name})"),
+        None => format!("core {core}"),
+    }
+}
+
+fn capacity(cores: &[Core], count: usize) -> f64 {
+    match cores.is_empty() {
+        true => count as f64,
+        false => cores.iter().map(|core| core.speed.as_f64()).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_round_up_and_work_rounds_down() {
+        let (half, double) = (Speed(500), Speed(2000));
+        assert_eq!((half.time_for(Time(3)), double.time_for(Time(3))), (Time(6), Time(2)));
+        assert_eq!((half.work_in(Time(3)), double.work_in(Time(3))), (Time(1), Time(6)));
+        assert_eq!(Speed(3).time_for(Time(1)), Time(334));
+        assert_eq!(Speed(1).time_for(Time::MAX_INPUT), Time(Speed::LONGEST));
+        for speed in [1, 333, 999, 1000, 1001, 2500, 1_000_000].map(Speed) {
+            for work in (1..200).map(Time) {
+                let time = speed.time_for(work);
+                assert!(speed.work_in(time) >= work && speed.work_in(Time(time.0 - 1)) < work, "{speed:?} {work:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn sets_of_cores_know_their_cores() {
+        let set = CoreSet::of([0, 2, 70]);
+        assert_eq!(set.iter(128).collect::<Vec<usize>>(), [0, 2, 70]);
+        assert_eq!((set.last(), set.contains(1), set.contains(4000)), (Some(70), false, false));
+        assert!(CoreSet::ALL.is_all() && CoreSet::ALL.contains(4095) && CoreSet::ALL.last().is_none());
+    }
+
+    #[test]
+    fn a_machine_knows_the_fastest_core_of_each_task() {
+        let core = |name: &str, speed: u32| Core { name: name.into(), speed: Speed(speed) };
+        let task = |cores: CoreSet| Task { cores, ..Task::periodic("t", Time(10), Time(1)) };
+        let tasks = [task(CoreSet::ALL), task(CoreSet::of([1]))];
+        let machine = Machine::new(&[core("big", 2000), core("little", 500)], 2, &tasks);
+        assert_eq!([0, 1].map(|task| machine.fastest(task)), [Speed(2000), Speed(500)]);
+        assert!(machine.is_unequal() && machine.is_bound() && !machine.is_plain());
+        let named = Machine::new(&[core("a", 1000), core("b", 1000)], 2, &tasks[..1]);
+        assert!(named.is_plain() && named.is_full_speed());
+    }
+}

@@ -1,0 +1,202 @@
+//! Placement where it matters which core a job gets: cores of different speeds, and tasks that may use only some of them.
+//!
+//! The rule, in this order, with jobs sorted best first:
+//!
+//! 1. A job that holds its core stays.
+//! 2. A job is chosen if it can have a core beside all jobs chosen before it, which move to other cores if need be (*strong*
+//!    affinity: Cerqueira, Gujarati and Brandenburg, RTSS 2014). A lower job never keeps a higher one from a core.
+//! 3. Each chosen job in turn gets the fastest core that leaves every other chosen job one.
+//! 4. Among cores of that speed, a running job stays on its own.
+//! 5. The others take the lowest cores, each in turn.
+//!
+//! Each step fixes part of a matching of jobs and cores and moves the rest along alternating paths. A decision takes at most
+//! about the cube of the number of cores; on a plain machine none of this is done.
+
+use std::ops::Range;
+
+use crate::{Assignment, JobId, Speed, SystemView};
+
+/// What a chosen job may still be matched with.
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    /// Any core that its task may use.
+    Any,
+    /// A core of this speed.
+    Speed(Speed),
+    /// This core.
+    Core(usize),
+}
+
+/// A chosen job and its core so far.
+#[derive(Clone, Copy, Debug)]
+struct Match {
+    id: JobId,
+    /// Place of its core among the free cores.
+    slot: usize,
+    limit: Limit,
+}
+
+/// Matching of jobs and cores. The buffers are reused between decisions.
+#[derive(Debug, Default)]
+pub(crate) struct Matching {
+    /// Cores that no job holds, ascending.
+    free: Vec<usize>,
+    /// Chosen jobs, best first.
+    jobs: Vec<Match>,
+    /// Place of the job on each free core.
+    on: Vec<Option<usize>>,
+    /// Free cores that the search for a path has been at.
+    visited: Vec<bool>,
+    /// Tasks of which no further job finds a core.
+    full: Vec<u32>,
+    /// Speeds of the free cores, descending.
+    speeds: Vec<Speed>,
+}
+
+impl Assignment {
+    /// Puts the best jobs of `order` on cores of the range by the rule of this module.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn place_by_core(&mut self, view: &SystemView<'_>, order: &[JobId], cores: Range<usize>) {
+        self.keep_held(view, cores.clone());
+        let mut matching = std::mem::take(&mut self.matching);
+        matching.choose(view, order, cores);
+        matching.prefer_fast(view);
+        matching.prefer_own(view);
+        matching.prefer_low(view);
+        for matched in &matching.jobs {
+            self.run(matching.free[matched.slot], matched.id);
+        }
+        self.matching = matching;
+    }
+}
+
+impl Matching {
+    /// Chooses the best jobs that can have a core together.
+    fn choose(&mut self, view: &SystemView<'_>, order: &[JobId], cores: Range<usize>) {
+        self.free.clear();
+        self.free.extend(cores.filter(|core| !view.is_held(*core)));
+        self.jobs.clear();
+        self.full.clear();
+        self.on.clear();
+        self.on.resize(self.free.len(), None);
+        for id in order {
+            if self.jobs.len() == self.free.len() {
+                break;
+            }
+            let job = view.job(*id);
+            if job.held || self.full.contains(&job.task) {
+                continue;
+            }
+            self.jobs.push(Match { id: *id, slot: usize::MAX, limit: Limit::Any });
+            if !self.find_core(view, self.jobs.len() - 1) {
+                self.jobs.pop();
+                self.full.push(job.task);
+            }
+        }
+    }
+
+    /// Gives each job in turn the fastest core that leaves every other one a core.
+    fn prefer_fast(&mut self, view: &SystemView<'_>) {
+        if !view.system.machine.is_unequal() {
+            return;
+        }
+        let machine = &view.system.machine;
+        let mut speeds = std::mem::take(&mut self.speeds);
+        speeds.clear();
+        speeds.extend(self.free.iter().map(|core| machine.speed(*core)));
+        speeds.sort_unstable_by(|a, b| b.cmp(a));
+        speeds.dedup();
+        for job in 0..self.jobs.len() {
+            // The speed that it has is possible, so one is found.
+            let _ = speeds.iter().any(|speed| self.restrict(view, job, Limit::Speed(*speed)));
+        }
+        self.speeds = speeds;
+    }
+
+    /// Lets running jobs stay on their cores.
+    fn prefer_own(&mut self, view: &SystemView<'_>) {
+        for place in 0..self.jobs.len() {
+            let job = view.job(self.jobs[place].id);
+            let own = job.last_core.map(|core| core as usize).filter(|_| job.running);
+            if let Some(core) = own.filter(|core| self.free.binary_search(core).is_ok()) {
+                self.restrict(view, place, Limit::Core(core));
+            }
+        }
+    }
+
+    /// Gives the jobs that move the lowest cores.
+    fn prefer_low(&mut self, view: &SystemView<'_>) {
+        for place in 0..self.jobs.len() {
+            if !matches!(self.jobs[place].limit, Limit::Core(_)) {
+                let _ = (0..self.free.len()).any(|slot| self.restrict(view, place, Limit::Core(self.free[slot])));
+            }
+        }
+    }
+
+    /// Restricts a job further, if every job can keep a core then. Returns whether.
+    fn restrict(&mut self, view: &SystemView<'_>, place: usize, limit: Limit) -> bool {
+        let before = self.jobs[place];
+        if let (Limit::Speed(speed), Limit::Core(core)) = (before.limit, limit)
+            && view.system.machine.speed(core) != speed
+        {
+            return false;
+        }
+        self.jobs[place].limit = limit;
+        if self.allows(view, place, before.slot) {
+            return true;
+        }
+        self.on[before.slot] = None;
+        if self.find_core(view, place) {
+            return true;
+        }
+        self.jobs[place] = before;
+        self.on[before.slot] = Some(place);
+        false
+    }
+
+    fn allows(&self, view: &SystemView<'_>, place: usize, slot: usize) -> bool {
+        let (Match { id, limit, .. }, core) = (self.jobs[place], self.free[slot]);
+        let is_within = match limit {
+            Limit::Any => true,
+            Limit::Speed(speed) => view.system.machine.speed(core) == speed,
+            Limit::Core(own) => own == core,
+        };
+        is_within && view.may_run(view.job(id), core)
+    }
+
+    /// Finds a core for a job without one, moving others to other cores if need be. Returns whether there is one; without,
+    /// nothing has changed.
+    fn find_core(&mut self, view: &SystemView<'_>, place: usize) -> bool {
+        self.visited.clear();
+        self.visited.resize(self.free.len(), false);
+        self.search(view, place)
+    }
+
+    fn search(&mut self, view: &SystemView<'_>, place: usize) -> bool {
+        let is_open =
+            |matching: &Matching, slot: usize| matching.on[slot].is_none() && matching.allows(view, place, slot);
+        if let Some(slot) = (0..self.free.len()).find(|slot| is_open(self, *slot)) {
+            self.take(place, slot);
+            return true;
+        }
+        for slot in 0..self.free.len() {
+            if self.visited[slot] || !self.allows(view, place, slot) {
+                continue;
+            }
+            self.visited[slot] = true;
+            if let Some(other) = self.on[slot]
+                && self.search(view, other)
+            {
+                self.take(place, slot);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn take(&mut self, place: usize, slot: usize) {
+        self.jobs[place].slot = slot;
+        self.on[slot] = Some(place);
+    }
+}
