@@ -108,8 +108,11 @@ impl OverloadPlan {
     }
 
     /// Returns the overload that a scheduler with knowledge of the future survives, at least, because only schedules
-    /// that are known count.
+    /// that are known count. Where cores differ, none is known.
     fn possible(&self, progress: &Progress) -> Result<Option<Survival>, CompareError> {
+        if !self.set.has_identical_cores() {
+            return Ok(None);
+        }
         self.most_survived(CLAIRVOYANT, progress, |set, seed| {
             let found = equal_optimum(set, seed, self.horizon, ORACLE_STEPS);
             Ok(found.map(|(found, released)| Count { released, met: found.lower as u64 }))
