@@ -30,7 +30,7 @@ fn the_goal_is_shown_and_can_be_led_by_another_aim() {
     assert!(place("srpt") <= place("muf") && table.contains("goal: jobs in time, then critical jobs"), "{table}");
     let (code, _, error) = compare(&[path, "--rank-by", "speed"]);
     assert_eq!(code, Some(2));
-    assert!(error.contains("critical, mk, value, met, worst-task"), "{error}");
+    assert!(error.contains("critical, chains, mk, value, met, worst-task"), "{error}");
 }
 
 #[test]

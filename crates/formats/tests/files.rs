@@ -589,7 +589,7 @@ fn any_set() -> impl Strategy<Value = TaskSet> {
             }
             set.follow_sources().unwrap();
         }
-        if cores > 2 {
+        if cores > 2 && set.speeds.len() == 1 {
             let core = |core: usize| match core < cores / 2 {
                 true => Core { name: "big".into(), speed: Speed(1_500) },
                 false => Core { name: "little".into(), speed: Speed(370) },

@@ -22,6 +22,8 @@ const WIDTH: f64 = 1200.0;
 const LEFT: f64 = 150.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 58.0;
+/// Height of a line of the legend.
+const LEGEND_LINE: f64 = 22.0;
 const ROW: f64 = 34.0;
 const BAR: f64 = 18.0;
 
@@ -38,8 +40,10 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     let title = format!("{} under {scheduler}", set.name);
     let cores = if set.cores == 1 { "1 core".into() } else { format!("{} cores", set.cores) };
     let subtitle = format!("{cores}, the first {until}, {missed} deadlines missed");
-    let mut out =
-        Svg::new(WIDTH, TOP + rows as f64 * ROW + 64.0, &format!("Schedule of {title}: {subtitle}")).font(13.0);
+    let legend = legend(set, by_task);
+    let (places, lines) = arranged(&legend);
+    let height = TOP + rows as f64 * ROW + 64.0 + LEGEND_LINE * (lines - 1) as f64;
+    let mut out = Svg::new(WIDTH, height, &format!("Schedule of {title}: {subtitle}")).font(13.0);
     out.add(text(LEFT, 22.0, &title).size(16.0).bold());
     out.add(text(LEFT, 41.0, &subtitle).class("soft"));
     axis(&mut out, until, y(rows), x);
@@ -78,7 +82,12 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
             cross(&mut out, set, job, y(if by_task { job.task as usize } else { set.cores }), x);
         }
     }
-    legend(&mut out, set, by_task, y(rows) + 44.0);
+    for ((symbol, words), (left, down)) in legend.into_iter().zip(places) {
+        out.moved(left, y(rows) + 44.0 + down, |out| {
+            out.add(symbol);
+            out.add(text(18.0, 4.0, &words).class("soft"));
+        });
+    }
     out.file()
 }
 
@@ -144,15 +153,10 @@ fn tick_step(until: Time) -> Time {
     Time(step.unwrap_or(rough))
 }
 
-fn legend(out: &mut Svg, set: &TaskSet, by_task: bool, y: f64) {
-    let mut x = LEFT;
-    let mut entry = |symbol: SvgShape, words: &str| {
-        out.moved(x, y, |out| {
-            out.add(symbol);
-            out.add(text(18.0, 4.0, words).class("soft"));
-        });
-        x += 34.0 + 7.2 * words.chars().count() as f64;
-    };
+/// Entries of the legend: symbols and words.
+fn legend(set: &TaskSet, by_task: bool) -> Vec<(SvgShape, String)> {
+    let mut entries: Vec<(SvgShape, String)> = Vec::new();
+    let mut entry = |symbol: SvgShape, words: &str| entries.push((symbol, words.into()));
     let square = |class: &str| rect(0.0, -6.0, 12.0, 12.0).class(class);
     if by_task {
         entry(path(6.0, 6.0, "V-6m-3 5l3 -5l3 5").class("arrow"), "release");
@@ -173,6 +177,23 @@ fn legend(out: &mut Svg, set: &TaskSet, by_task: bool, y: f64) {
     } else if set.cores > 1 {
         (0..set.cores.min(8)).for_each(|core| entry(square(&fill(core)), &set.core_label(core)));
     }
+    entries
+}
+
+/// Positions of the entries of a legend, which goes on in the next line where one is full, and its number of lines.
+fn arranged(entries: &[(SvgShape, String)]) -> (Vec<(f64, f64)>, usize) {
+    let (mut x, mut lines) = (LEFT, 1);
+    let place = |(_, words): &(SvgShape, String)| {
+        let width = 34.0 + 7.2 * words.chars().count() as f64;
+        if x > LEFT && x + width > WIDTH {
+            (x, lines) = (LEFT, lines + 1);
+        }
+        let at = (x, LEGEND_LINE * (lines - 1) as f64);
+        x += width;
+        at
+    };
+    let places = entries.iter().map(place).collect();
+    (places, lines)
 }
 
 fn shortened(label: &str) -> String {
