@@ -1,7 +1,7 @@
 //! Chains under schedulers as rows of a table: share in time, reaction times and data ages.
 
 use temponet_sim::{ChainMetrics, Histogram};
-use temponet_task::{Chain, TaskSet, Time};
+use temponet_task::{Chain, TaskSet};
 
 use crate::comparison::ComparisonRow;
 
@@ -39,13 +39,4 @@ impl<'a> ChainFigures<'a> {
         let ([a, b, c], [d, e, f]) = (of(&self.metrics.reaction), of(&self.metrics.age));
         [a, b, c, d, e, f]
     }
-}
-
-/// Returns a time as it stands in a table, with four digits.
-pub fn shown(nanoseconds: Option<f64>) -> String {
-    let rounded = |time: f64| {
-        let step = 10f64.powf(time.max(1.0).log10().floor() - 3.0).max(1.0);
-        Time(((time / step).round() * step) as u64)
-    };
-    nanoseconds.map_or("–".into(), |time| rounded(time).to_string())
 }

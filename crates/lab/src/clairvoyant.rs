@@ -58,7 +58,7 @@ pub struct Clairvoyant {
     pub met_critical_first: Option<u64>,
     /// Jobs of the first run that count, and whether the best schedule found has each in time.
     pub first_run: Vec<(Release, bool)>,
-    /// Whether only upper bounds are computed, because cores differ in speed or tasks are bound to some of them.
+    /// Whether only upper bounds are computed, because cores differ in speed, tasks are bound to some of them, or tasks come after each other.
     pub is_bound: bool,
     /// Schedule of the first run where tasks limit preemption; the pieces hold indices into `first_run`.
     pub pieces: Option<Vec<Piece>>,
@@ -299,10 +299,11 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
         all.iter().for_each(|run| sum.add(of(run)));
         OptimumRange { lower: sum.lower * times, upper: sum.upper * times }
     };
+    let is_bound = !set.has_identical_cores() || set.has_precedence();
     let met_first: Option<u64> = all.iter().map(|run| run.met_critical_first).sum();
     Ok(Clairvoyant {
-        first_run: if set.has_identical_cores() { first_run } else { Vec::new() },
-        is_bound: !set.has_identical_cores(),
+        first_run: if is_bound { Vec::new() } else { first_run },
+        is_bound,
         pieces,
         released: all.iter().map(|run| run.released).sum::<u64>() * times as u64,
         met: sum(&|run| run.met),

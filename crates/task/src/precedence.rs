@@ -300,17 +300,13 @@ pub struct DueDates {
 impl DueDates {
     /// Computes the due dates of a system.
     pub fn of(system: &System) -> DueDates {
-        let shortest = |task: usize| system.machine.fastest(task as u32).time_for(system.tasks[task].wcet);
-        DueDates::with_times(&system.tasks, &system.chains, shortest)
+        DueDates::among(&system.tasks, system)
     }
 
-    /// Computes the due dates of tasks and chains on cores of full speed.
-    pub fn among(tasks: &[Task], chains: &[Chain]) -> DueDates {
-        DueDates::with_times(tasks, chains, |task| tasks[task].wcet)
-    }
-
-    /// Computes the due dates where a job of a task takes `time`.
-    fn with_times(tasks: &[Task], chains: &[Chain], time: impl Fn(usize) -> Time) -> DueDates {
+    /// Computes the due dates of tasks of a system that may have more predecessors than there.
+    pub fn among(tasks: &[Task], system: &System) -> DueDates {
+        let chains = &system.chains;
+        let time = |task: usize| system.machine.fastest(task as u32).time_for(tasks[task].wcet);
         let graph = match Precedence::of(tasks) {
             Ok(Some(graph)) => graph,
             _ => return DueDates::default(),
@@ -378,12 +374,16 @@ mod tests {
         given.iter().enumerate().map(task).collect()
     }
 
+    fn dates(tasks: &[Task], chains: &[Chain]) -> DueDates {
+        DueDates::of(&TaskSet { chains: chains.to_vec(), ..TaskSet::new("s", tasks.to_vec(), 1) }.system())
+    }
+
     #[test]
     fn due_dates_leave_room_for_the_longest_path_behind_a_job() {
         // A diamond: 0 before 1 and 2, both before 3.
         let tasks = tasks(&[(5, &[]), (10, &[0]), (20, &[0]), (7, &[1, 2]), (3, &[])]);
-        let dates = DueDates::among(&tasks, &[]);
-        let leads: Vec<u64> = (0..5).map(|task| dates.lead(task).0).collect();
+        let found = dates(&tasks, &[]);
+        let leads: Vec<u64> = (0..5).map(|task| found.lead(task).0).collect();
         assert_eq!(leads, [27, 7, 7, 0, 0]);
         assert_eq!(levels(&tasks).iter().map(|level| level.0).collect::<Vec<_>>(), [32, 17, 27, 7, 3]);
         let tight = Chain {
@@ -392,9 +392,9 @@ mod tests {
             deadline: Some(Time(60)),
             communication: Communication::Implicit,
         };
-        let dates = DueDates::among(&tasks, std::slice::from_ref(&tight));
-        assert_eq!((0..4).map(|task| dates.lead(task).0).collect::<Vec<_>>(), [67, 47, 47, 40]);
-        assert!(DueDates::among(&tasks[4..], &[]).is_empty());
+        let found = dates(&tasks, std::slice::from_ref(&tight));
+        assert_eq!((0..4).map(|task| found.lead(task).0).collect::<Vec<_>>(), [67, 47, 47, 40]);
+        assert!(dates(&tasks[4..], &[]).is_empty());
     }
 
     #[test]

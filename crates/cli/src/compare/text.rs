@@ -57,16 +57,18 @@ pub fn text(comparison: &Comparison, is_whole: bool) -> String {
     out += &comparison.shield_line().map_or(String::new(), |line| line + "\n");
     if let Some(optimum) = comparison.clairvoyant.as_ref().filter(|optimum| !optimum.met.is_exact()) {
         let (lower, upper) = (table::count(optimum.met.lower as u64), table::count(optimum.met.upper as u64));
-        let hint = match optimum.is_bound {
-            true => "cores differ, and the upper number is a bound by their total speed",
-            false => "a larger --oracle-budget may tell",
-        };
-        out += &if plan.set.has_precedence() {
-            format!(
-                "no schedule has more than {upper} jobs in time; the bound counts the longest path before each job, and not the rest of precedence\n"
-            )
+        out += &if optimum.is_bound {
+            let counted = [
+                (plan.set.has_precedence(), "the longest path before each job"),
+                (!plan.set.has_identical_cores(), "the total speed of the cores"),
+            ];
+            let counted: Vec<&str> =
+                counted.into_iter().filter_map(|(applies, what)| applies.then_some(what)).collect();
+            format!("no schedule has more than {upper} jobs in time; the bound counts {} only\n", counted.join(" and "))
         } else {
-            format!("the optimum is not known exactly: {lower} to {upper} jobs in time; {hint}\n")
+            format!(
+                "the optimum is not known exactly: {lower} to {upper} jobs in time; a larger --oracle-budget may tell\n"
+            )
         };
     }
     out += &chains::table(&plan.set, folded.shown.iter().copied(), true);

@@ -20,7 +20,7 @@ pub(crate) fn egs() -> impl Scheduler {
 
 /// Returns how long before its deadline each task's jobs are due.
 pub(crate) fn leads(system: &System) -> Vec<Time> {
-    let dates = DueDates::among(&with_edges(&system.tasks, system.cores), &system.chains);
+    let dates = DueDates::among(&with_edges(&system.tasks, system.cores), system);
     (0..system.tasks.len() as u32).map(|task| dates.lead(task)).collect()
 }
 

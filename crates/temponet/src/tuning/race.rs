@@ -103,7 +103,7 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
 /// The candidate that serves critical jobs by construction, on a system whose goal begins with critical jobs that the shield does not all guarantee.
 ///
 /// That no critical job of a few thousand was lost under another candidate does not say that none will be. So the guard is only left for a candidate that is ahead
-/// of it in critical jobs, or of which so many jobs were simulated that what it may lose is negligible.
+/// of it in critical jobs, or whose possible loss is negligible by the number of jobs that were simulated.
 struct Guard<'a> {
     candidate: &'a Candidate,
     /// Places of the measures of critical jobs that are not guaranteed, and their levels, in the order of the goal.

@@ -2,7 +2,8 @@
 
 use temponet_page::{HtmlCell, HtmlTable};
 
-use crate::chain_table::{COLUMNS, ChainFigures, shown};
+use super::ranked_table::time;
+use crate::chain_table::{COLUMNS, ChainFigures};
 use crate::comparison::Comparison;
 use crate::stats::percent;
 
@@ -25,7 +26,7 @@ pub(super) fn html(comparison: &Comparison) -> String {
         cells.push(HtmlCell::figure(share.map_or("–".into(), percent), share));
         let instances = figures.metrics.instances.released;
         cells.push(HtmlCell::figure(instances.to_string(), Some(instances as f64)));
-        cells.extend(times.map(|time| HtmlCell::figure(shown(time), time)));
+        cells.extend(times.map(|ns| HtmlCell::figure(time(ns), ns)));
         table.row("", &cells);
     }
     table.finish()

@@ -91,9 +91,8 @@ pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
         }
         all.push(of_recording(&row.scheduler, &row.recording, until));
     }
-    // Where tasks come after each other or cores differ, the optimum is a bound without a schedule.
-    let optimum = comparison.clairvoyant.as_ref().filter(|optimum| !optimum.is_bound);
-    if let Some(optimum) = optimum.filter(|_| !comparison.plan.set.has_precedence()) {
+    // A bound has no schedule.
+    if let Some(optimum) = comparison.clairvoyant.as_ref().filter(|optimum| !optimum.is_bound) {
         for (release, _) in optimum.first_run.iter().filter(|(release, _)| release.time < until) {
             windows.insert((release.task, release.number), (release.time.0, release.deadline.0));
         }
