@@ -1,8 +1,6 @@
 //! Contract of the learned baselines: a model that `temponet train` writes runs in `temponet compare --model` with the numbers that it had in training.
 
-mod folder;
-
-use folder::Folder;
+use crate::folder::Folder;
 
 /// Settings of the smallest network and the shortest runs.
 const SMALL: &str = "[network]\nwidth = 16\nlayers = 1\nheads = 2\nfeed_forward = 16\n\

@@ -1,8 +1,6 @@
 //! Extreme inputs, which could hang a command, exhaust memory or lead to contradictions: every command ends and reports what it left out.
 
-mod folder;
-
-use folder::Folder;
+use crate::folder::Folder;
 
 const MIXED: &str = "[[task]]\nname = \"fast\"\nperiod = \"1us\"\nwcet = \"100ns\"\n\n[[task]]\nname = \"slow\"\nperiod = \"86400s\"\nwcet = \"1s\"\n";
 

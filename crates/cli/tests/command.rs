@@ -1,10 +1,8 @@
 //! Contract of the command line: output, streams and exit codes, and that no file of the user is lost.
 
-mod folder;
-
 use std::path::Path;
 
-use folder::Folder;
+use crate::folder::Folder;
 use serde_json::Value;
 
 #[test]

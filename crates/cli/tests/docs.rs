@@ -28,6 +28,22 @@ fn documents() -> Vec<String> {
 }
 
 #[test]
+fn every_file_of_tests_is_run() {
+    let crates = std::fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    for folder in crates.filter(|folder| folder.join("tests/suite.rs").exists()) {
+        let suite = std::fs::read_to_string(folder.join("tests/suite.rs")).unwrap();
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        for entry in std::fs::read_dir(folder.join("tests")).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let Some(stem) = name.strip_suffix(".rs") else { continue };
+            let runs =
+                suite.contains(&format!("mod {stem};")) || manifest.contains(&format!("[[test]]\nname = \"{stem}\""));
+            assert!(runs, "{} has tests/{name}, which tests/suite.rs does not name", folder.display());
+        }
+    }
+}
+
+#[test]
 fn paths_named_in_documents_exist() {
     let mut count = 0;
     for document in documents() {

@@ -1,12 +1,10 @@
 //! Contract of the files that commands read and write: no file of the user is lost, no file is left half-written, no command hangs, and no name
 //! controls the terminal.
 
-mod folder;
-
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use folder::Folder;
+use crate::folder::Folder;
 
 const SIMULATE: [&str; 6] = ["simulate", "my.toml", "--scheduler", "edf", "--horizon", "100ms"];
 const COMPARE: [&str; 5] = ["compare", "my.toml", "--schedulers", "edf", "--no-oracle"];

@@ -1,8 +1,6 @@
 //! Contract of the guarantee: commands say which tasks the shield guarantees, and those tasks miss no deadline.
 
-mod folder;
-
-use folder::Folder;
+use crate::folder::Folder;
 use serde_json::{Value, json};
 
 /// An overload with two levels of criticality: utilization 1.43, of which critical tasks have 0.6.

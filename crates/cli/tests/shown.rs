@@ -1,5 +1,5 @@
 //! Contract of the examples in README and documents: they show what the commands print. Blocks marked `console` are run; `...` stands for omitted
-//! lines. `TRYCMD=overwrite cargo test -p temponet-cli --test shown` updates them.
+//! lines. `TRYCMD=overwrite cargo test -p temponet-cli --test suite shown` updates them.
 
 use temponet_infer::Kernel;
 

@@ -1,12 +1,10 @@
 //! Contract of `temponet train`: what it writes and prints, what it rejects before anything is written, and that an interruption does not change the
 //! result.
 
-mod folder;
-
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use folder::Folder;
+use crate::folder::Folder;
 
 /// Settings of the smallest network and the shortest runs.
 const SMALL: &str = "[network]\nwidth = 16\nlayers = 1\nheads = 2\nfeed_forward = 16\n\

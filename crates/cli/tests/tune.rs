@@ -1,8 +1,6 @@
 //! Contract of `temponet tune` and of the scheduler `tuned`: the choice is shown, written, found again and the same each time.
 
-mod folder;
-
-use folder::Folder;
+use crate::folder::Folder;
 
 /// An overload in which one long task is in the way of three short ones.
 const OVERLOAD: &str = r#"

@@ -1,8 +1,6 @@
 //! Contract of the guarantee for a part of the set: whatever chooses, however much the other tasks ask for, and whatever
 //! switches, migrations and decisions cost, no job of a guaranteed task is late.
 
-mod bad;
-
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_sched::shield::{Guarantee, Role, Shield, ShieldCounters, WhyNot};
@@ -13,7 +11,7 @@ use temponet_task::{
     OnMiss, Preemption, Scheduler, Speed, System, SystemView, Task, TaskSet, Time,
 };
 
-use bad::{BAD, Bad, BadScheduler, bare, drawn, horizon, inner, shielded, vary};
+use crate::bad::{BAD, Bad, BadScheduler, bare, drawn, horizon, inner, shielded, vary};
 
 /// A random set on 1 to 8 cores with a load of up to 3 per core, in which some tasks are critical or ask for a
 /// guarantee.

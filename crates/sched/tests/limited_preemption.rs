@@ -1,9 +1,6 @@
 //! Contract of the analysis where jobs hold their cores: no simulation refutes what is proved, no response exceeds its
 //! bound, and where a test is exact, a set that it refuses misses a deadline in its worst case.
 
-#[path = "../../analysis/tests/task_sets/mod.rs"]
-mod task_sets;
-
 use std::collections::BTreeMap;
 
 use rand::{RngExt, SeedableRng};
@@ -13,7 +10,7 @@ use temponet_sched::{build, proofs};
 use temponet_sim::{Metrics, Recorder, Unobserved, simulate};
 use temponet_task::{Arrival, Gap, Preemption, Task, TaskSet, Time};
 
-use task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
+use crate::task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
 
 fn run(scheduler: &str, set: &TaskSet, seed: u64, horizon: Time) -> Metrics {
     simulate(set, seed, horizon, &mut *build(scheduler).unwrap(), &mut Unobserved).unwrap()

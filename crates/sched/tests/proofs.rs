@@ -3,9 +3,6 @@
 //!
 //! The schedulability tests themselves are tested in `crates/analysis/tests`.
 
-#[path = "../../analysis/tests/task_sets/mod.rs"]
-mod task_sets;
-
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -16,7 +13,7 @@ use temponet_sched::{build, proofs, scalings};
 use temponet_sim::{Metrics, Recorder, Unobserved, simulate};
 use temponet_task::{Arrival, Core, CoreSet, Costs, ExecutionModel, Speed, Task, TaskSet, Time};
 
-use task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
+use crate::task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
 
 fn run(scheduler: &str, set: &TaskSet, seed: u64, horizon: Time) -> Metrics {
     simulate(set, seed, horizon, &mut *build(scheduler).unwrap(), &mut Unobserved).unwrap()

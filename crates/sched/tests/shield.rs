@@ -1,8 +1,6 @@
 //! Contract of the shield: behind it no scheduler, however bad, misses a deadline that is proved to be safe; it is not
 //! just EDF; and where nothing is proved it does not interfere.
 
-mod bad;
-
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_sched::shield::{Role, Shield, ShieldCounters};
@@ -13,7 +11,7 @@ use temponet_task::{
     Task, TaskSet, Time,
 };
 
-use bad::{BAD, Bad, BadScheduler, bare, drawn, horizon, inner, shielded, vary};
+use crate::bad::{BAD, Bad, BadScheduler, bare, drawn, horizon, inner, shielded, vary};
 
 /// Whether the shield can be armed on this set.
 fn is_proved(set: &TaskSet) -> bool {

@@ -1,7 +1,6 @@
 //! The rollout planner: what it gains, and that it knows no more than an online scheduler may.
 
-mod two_worlds;
-
+use crate::two_worlds;
 use temponet::planner::{Planner, PlannerSettings};
 use temponet::{ExecutionModel, Scheduler, Task, TaskSet, Time};
 use temponet_sched::build;

@@ -1,7 +1,6 @@
 //! The search schedulers: what their methods gain over random search, and that they know no more than an online scheduler may.
 
-mod two_worlds;
-
+use crate::two_worlds;
 use temponet::search::{ALL, Method, SearchSettings, find};
 use temponet::{Scheduler, Task, TaskSet, Time};
 use temponet_sched::build;

@@ -1,0 +1,6 @@
+//! All integration tests of the crate in one program: it is linked once, and the slow ones run beside each other.
+
+mod diagnostics;
+mod held_cores;
+mod precedence;
+mod unlike_cores;

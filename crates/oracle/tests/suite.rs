@@ -1,0 +1,4 @@
+//! All integration tests of the crate in one program: it is linked once, and the slow ones run beside each other.
+
+mod non_preemptive;
+mod optimum;

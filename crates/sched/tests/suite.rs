@@ -1,0 +1,14 @@
+//! All integration tests of the crate in one program: it is linked once, and the slow ones run beside each other.
+
+mod bad;
+mod breadth;
+mod chains;
+mod costs;
+mod guarantee;
+mod limited_preemption;
+mod panel;
+mod proofs;
+mod shield;
+#[path = "../../analysis/tests/task_sets/mod.rs"]
+mod task_sets;
+mod theory;

@@ -1,0 +1,9 @@
+//! All integration tests of the crate in one program: it is linked once, and the slow ones run beside each other.
+
+mod chains;
+mod engine;
+mod invariants;
+mod naive_machine;
+mod naive_simulator;
+mod outlook;
+mod preemption;

@@ -1,0 +1,12 @@
+//! All integration tests of the crate in one program: it is linked once, and the slow ones run beside each other.
+
+mod budget;
+mod continuous;
+mod embedding;
+mod guarantee;
+mod planner;
+mod scheduler;
+mod search;
+mod staying;
+mod tuning;
+mod two_worlds;
