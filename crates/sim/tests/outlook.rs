@@ -145,6 +145,7 @@ fn the_jobs_of_a_list_are_not_read_ahead() {
         bcet: Time(1),
         criticality: 0,
         value: 1.0,
+        estimate: None,
     };
     let set = |late: u64| {
         let jobs: Arc<[ListedJob]> = (0..60).map(|k| job(k, if k < 20 { 4_000 + 100 * k } else { late })).collect();

@@ -1,10 +1,11 @@
 //! What can be expected of a job, by the distribution of its task's execution times and by what it has executed so far.
 //!
 //! A wcet says little about a job that usually takes a tenth of it. The distribution is part of the task, so every scheduler may know it. For the
-//! jobs of a list it is unknown, and the execution time counts as uniform between the bcet and the wcet of the job.
+//! jobs of a list it is unknown, and the execution time counts as uniform between the bcet and the wcet of the job. What the estimate of a job says counts
+//! more than its task, until the job has exceeded everything that the estimate considers possible.
 
 use temponet_sim::Survival;
-use temponet_task::{Arrival, Job, System, Task, Time};
+use temponet_task::{Arrival, Estimate, Job, System, Task, Time};
 
 /// Expectation about a job that runs from now on without interruption.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -38,7 +39,9 @@ impl Outlooks {
         // What is left until the deadline is counted as work on the fastest core that the job may use.
         let speed = job.fastest.as_f64();
         let left = job.deadline.signed_sub(now + job.fastest.time_for(job.overhead)) as f64 * speed;
+        let estimated = job.estimate.and_then(|estimate| by_estimate(estimate, job, left));
         let (chance, remaining) = match self.laws.get(job.task as usize) {
+            _ if estimated.is_some() => estimated.unwrap_or_default(),
             // Without a division in the usual case.
             Some(Some((survival, wcet))) if *wcet == job.wcet.0 as f64 => by_survival(survival, executed, left),
             Some(Some((survival, wcet))) => {
@@ -68,6 +71,14 @@ fn by_survival(survival: &Survival, executed: f64, left: f64) -> (f64, f64) {
         end => 1.0 - survival.beyond(end) / beyond,
     };
     (chance, mean - executed)
+}
+
+/// Like [`by_survival`], for a job with an estimate; `None` if the job has exceeded everything that the estimate considers possible.
+fn by_estimate(estimate: Estimate, job: &Job, left: f64) -> Option<(f64, f64)> {
+    let (law, executed) = (estimate.distribution(job.bcet, job.wcet), job.executed.0 as f64);
+    let mean = law.mean_beyond(executed)?;
+    let chance = if left <= 0.0 { 0.0 } else { 1.0 - law.beyond(executed + left) / law.beyond(executed) };
+    Some((chance, mean - executed))
 }
 
 /// Like [`by_survival`], for an execution time that is uniform between two bounds.
