@@ -17,7 +17,7 @@ fn ms(n: u64) -> Time {
 
 const MS: i64 = 1_000_000;
 
-/// Job of the naive simulator. All times are in milliseconds, except for the estimate.
+/// Job of the naive simulator. All times are in milliseconds, except for the bcet and the estimate.
 #[derive(Clone, Copy, Debug)]
 struct NaiveJob {
     task: usize,
@@ -25,6 +25,8 @@ struct NaiveJob {
     release: i64,
     deadline: i64,
     wcet: i64,
+    /// Best-case execution time in nanoseconds.
+    bcet: i64,
     /// Median and ninth decile of the estimate in nanoseconds; none without one.
     estimate: Option<[i64; 2]>,
     /// Whether the job is planned by its wcet in any case.
@@ -56,7 +58,11 @@ impl NaiveJob {
     }
 
     fn expected(&self) -> i64 {
-        self.remaining_by(&self.estimate.map_or(vec![], |quantiles| quantiles.to_vec()))
+        let Some([median, high]) = self.estimate else { return self.remaining_by(&[]) };
+        let range = (self.wcet * MS - self.bcet).max(1) as f64;
+        let share = (high - median) as f64 / range;
+        let moved = ((self.wcet * MS - median) as f64 * share) as i64;
+        self.remaining_by(&[median + moved, high])
     }
 
     fn planned(&self) -> i64 {
@@ -404,7 +410,7 @@ fn naive(set: &TaskSet, seed: u64, mut rule: NaiveRule) -> NaiveRun {
             break;
         }
         while workload.next_time() == ms(now as u64) {
-            let Release { task, number, deadline, execution, wcet, estimate, .. } = workload.pop().unwrap();
+            let Release { task, number, deadline, execution, wcet, bcet, estimate, .. } = workload.pop().unwrap();
             let (deadline, execution, wcet) = (whole(deadline), whole(execution), whole(wcet));
             let (task, start, core, last_core) = (task as usize, None, None, None);
             let follows = !set.tasks[task].after.is_empty();
@@ -415,6 +421,7 @@ fn naive(set: &TaskSet, seed: u64, mut rule: NaiveRule) -> NaiveRun {
                 release: now,
                 deadline,
                 wcet,
+                bcet: bcet.0 as i64,
                 estimate: estimate.map(|of| [of.median(), of.high()].map(|time| time.0 as i64)),
                 is_important: set.tasks[task].criticality > 0 || set.tasks[task].guarantee,
                 execution,

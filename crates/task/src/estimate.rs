@@ -61,6 +61,23 @@ impl Estimate {
         Time(self.high.get())
     }
 
+    /// Returns the execution time to expect of a job with this best and worst case: the median, moved towards the wcet by the
+    /// share of the possible times that lies between the quantiles.
+    ///
+    /// It is the median if the time is said to be known, and the wcet if the estimate excludes nothing. So a poor estimate
+    /// moves a job little from where its wcet puts it. It is never beyond the ninth decile.
+    #[inline]
+    pub fn expected(self, bcet: Time, wcet: Time) -> Time {
+        let (median, high) = (self.median(), self.high());
+        let (spread, range) = (high - median, wcet.saturating_sub(bcet));
+        if spread == Time::ZERO || range == Time::ZERO {
+            return median;
+        }
+        let share = spread.0 as f64 / range.0 as f64;
+        let moved = (wcet.saturating_sub(median).0 as f64 * share) as u64;
+        Time(median.0 + moved.min(spread.0))
+    }
+
     /// Returns the estimate with both quantiles moved into the range from `least` to `most`.
     pub fn within(self, least: Time, most: Time) -> Estimate {
         let least = NonZeroU64::new(least.0).unwrap_or(NonZeroU64::MIN);
@@ -80,14 +97,16 @@ impl Estimate {
 }
 
 impl Job {
-    /// Returns the remaining work to expect, overhead included: by the median of the job's estimate, or by its ninth decile
-    /// once the job has reached the median. It is [`Job::remaining`] once the job has reached both, and without an estimate.
+    /// Returns the remaining work to expect, overhead included: by [`Estimate::expected`], or by the ninth decile of the
+    /// estimate once the job has reached that. It is [`Job::remaining`] once the job has reached both, and without an estimate.
     #[inline]
     pub fn expected_remaining(&self) -> Time {
         match self.estimate {
             None => self.remaining(),
-            Some(estimate) if self.executed < estimate.median() => self.remaining_of(estimate.median()),
-            Some(_) => self.likely_remaining(),
+            Some(estimate) => match estimate.expected(self.bcet, self.wcet) {
+                expected if self.executed < expected => self.remaining_of(expected),
+                _ => self.likely_remaining(),
+            },
         }
     }
 
@@ -165,15 +184,17 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_expected_by_median_then_ninth_decile_then_wcet() {
-        let mut job = job(Estimate::new(Time(40), Time(60)));
+    fn a_job_is_expected_by_its_estimate_then_ninth_decile_then_wcet() {
+        // A quarter of the 80 possible nanoseconds are between the quantiles.
+        let mut job = Job { bcet: Time(20), ..job(Estimate::new(Time(40), Time(60))) };
         let mut at = |executed: u64, overhead: u64| {
             (job.executed, job.overhead) = (Time(executed), Time(overhead));
             [job.expected_remaining().0, job.likely_remaining().0, job.remaining().0]
         };
-        assert_eq!(at(0, 0), [40, 60, 100]);
-        assert_eq!(at(39, 5), [6, 26, 66]);
-        assert_eq!(at(40, 0), [20, 20, 60]);
+        assert_eq!(at(0, 0), [55, 60, 100]);
+        assert_eq!(at(39, 5), [21, 26, 66]);
+        assert_eq!(at(54, 0), [1, 6, 46]);
+        assert_eq!(at(55, 0), [5, 5, 45]);
         assert_eq!(at(60, 0), [40, 40, 40]);
         assert_eq!(at(120, 0), [1, 1, 1]);
     }
@@ -186,6 +207,23 @@ mod tests {
             assert_eq!(none.expected_remaining(), whole.expected_remaining());
             assert_eq!(none.likely_remaining(), whole.likely_remaining());
         }
+    }
+
+    #[test]
+    fn the_worse_an_estimate_the_less_it_moves_a_job_from_its_wcet() {
+        let bounds @ [bcet, wcet] = [Time(100), Time(10_000)];
+        let mut last = Time::ZERO;
+        for error in [0.0, 0.1, 0.3, 0.7, 1.0, 1.6] {
+            let estimate = Estimate::of(Time(1_000), error, 0.0, bounds);
+            let expected = estimate.expected(bcet, wcet);
+            assert!(
+                (estimate.median()..=estimate.high()).contains(&expected) && expected > last,
+                "{error}: {expected}"
+            );
+            last = expected;
+        }
+        assert_eq!(Estimate::of(Time(1_000), 0.0, 1.0, bounds).expected(bcet, wcet), Time(1_000));
+        assert_eq!(Estimate::new(bcet, wcet).unwrap().expected(bcet, wcet), wcet, "it excludes nothing");
     }
 
     #[test]
