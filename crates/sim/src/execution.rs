@@ -214,9 +214,14 @@ fn draw_from_beyond(law: &LogNormal, executed: Time, rng: &mut impl Rng) -> Opti
 }
 
 /// Draws the execution time of a job that has executed for `executed` and is not complete, from what its estimate says.
-/// `None` if the job has exceeded everything that the estimate considers possible: it then says nothing any more.
+///
+/// `None` means that the time is to be drawn as if the job had no estimate. It comes with the probability that is the
+/// [vagueness](Estimate::vagueness) of the estimate, and if the job has exceeded everything that the estimate considers possible.
 pub fn draw_estimated(estimate: Estimate, executed: Time, bounds: [Time; 2], rng: &mut impl Rng) -> Option<Time> {
     let [least, most] = bounds;
+    if rng.random::<f64>() < estimate.vagueness(least, most) {
+        return None;
+    }
     draw_from_beyond(&estimate.distribution(least, most), executed, rng)
 }
 

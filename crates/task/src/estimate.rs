@@ -61,21 +61,22 @@ impl Estimate {
         Time(self.high.get())
     }
 
+    /// Returns how vague the estimate of a job with this best and worst case is: the share of the possible times that lies
+    /// between the quantiles. It is 0 if the time is said to be known, and 1 if the estimate excludes nothing.
+    #[inline]
+    pub fn vagueness(self, bcet: Time, wcet: Time) -> f64 {
+        let (spread, range) = (self.high.get() - self.median.get(), wcet.saturating_sub(bcet).0);
+        if spread == 0 { 0.0 } else { (spread as f64 / range.max(1) as f64).min(1.0) }
+    }
+
     /// Returns the execution time to expect of a job with this best and worst case: the median, moved towards the wcet by the
-    /// share of the possible times that lies between the quantiles.
-    ///
-    /// It is the median if the time is said to be known, and the wcet if the estimate excludes nothing. So a poor estimate
-    /// moves a job little from where its wcet puts it. It is never beyond the ninth decile.
+    /// [vagueness](Estimate::vagueness). So a poor estimate moves a job little from where its wcet puts it. The result is never
+    /// beyond the ninth decile.
     #[inline]
     pub fn expected(self, bcet: Time, wcet: Time) -> Time {
         let (median, high) = (self.median(), self.high());
-        let (spread, range) = (high - median, wcet.saturating_sub(bcet));
-        if spread == Time::ZERO || range == Time::ZERO {
-            return median;
-        }
-        let share = spread.0 as f64 / range.0 as f64;
-        let moved = (wcet.saturating_sub(median).0 as f64 * share) as u64;
-        Time(median.0 + moved.min(spread.0))
+        let moved = wcet.saturating_sub(median).0 as f64 * self.vagueness(bcet, wcet);
+        Time(median.0 + (moved as u64).min((high - median).0))
     }
 
     /// Returns the estimate with both quantiles moved into the range from `least` to `most`.

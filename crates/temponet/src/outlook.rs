@@ -1,8 +1,8 @@
 //! What can be expected of a job, by the distribution of its task's execution times and by what it has executed so far.
 //!
 //! A wcet says little about a job that usually takes a tenth of it. The distribution is part of the task, so every scheduler may know it. For the
-//! jobs of a list it is unknown, and the execution time counts as uniform between the bcet and the wcet of the job. What the estimate of a job says counts
-//! more than its task, until the job has exceeded everything that the estimate considers possible.
+//! jobs of a list it is unknown, and the execution time counts as uniform between the bcet and the wcet of the job. The estimate of a job, if it
+//! carries one, counts as much as it excludes, and the task for the rest, until the job has exceeded everything that the estimate considers possible.
 
 use temponet_sim::Survival;
 use temponet_task::{Arrival, Estimate, Job, System, Task, Time};
@@ -39,9 +39,7 @@ impl Outlooks {
         // What is left until the deadline is counted as work on the fastest core that the job may use.
         let speed = job.fastest.as_f64();
         let left = job.deadline.signed_sub(now + job.fastest.time_for(job.overhead)) as f64 * speed;
-        let estimated = job.estimate.and_then(|estimate| by_estimate(estimate, job, left));
         let (chance, remaining) = match self.laws.get(job.task as usize) {
-            _ if estimated.is_some() => estimated.unwrap_or_default(),
             // Without a division in the usual case.
             Some(Some((survival, wcet))) if *wcet == job.wcet.0 as f64 => by_survival(survival, executed, left),
             Some(Some((survival, wcet))) => {
@@ -51,6 +49,10 @@ impl Outlooks {
                 (chance, remaining / factor)
             }
             _ => by_bounds(job.bcet.0 as f64, job.wcet.0 as f64, executed, left),
+        };
+        let (chance, remaining) = match job.estimate {
+            None => (chance, remaining),
+            Some(estimate) => with_estimate(estimate, job, left, (chance, remaining)),
         };
         // A job that is not complete has work left, even if it has exceeded every execution time that its task can have.
         Outlook { chance, slack: (left - remaining.max(1.0)) / speed }
@@ -73,12 +75,14 @@ fn by_survival(survival: &Survival, executed: f64, left: f64) -> (f64, f64) {
     (chance, mean - executed)
 }
 
-/// Like [`by_survival`], for a job with an estimate; `None` if the job has exceeded everything that the estimate considers possible.
-fn by_estimate(estimate: Estimate, job: &Job, left: f64) -> Option<(f64, f64)> {
+/// Returns the chance and the expected remaining time of a job with an estimate, where `task` is what its task says.
+fn with_estimate(estimate: Estimate, job: &Job, left: f64, task: (f64, f64)) -> (f64, f64) {
     let (law, executed) = (estimate.distribution(job.bcet, job.wcet), job.executed.0 as f64);
-    let mean = law.mean_beyond(executed)?;
+    let Some(mean) = law.mean_beyond(executed) else { return task };
     let chance = if left <= 0.0 { 0.0 } else { 1.0 - law.beyond(executed + left) / law.beyond(executed) };
-    Some((chance, mean - executed))
+    let vagueness = estimate.vagueness(job.bcet, job.wcet);
+    let mixed = |by_task: f64, by_estimate: f64| by_estimate + vagueness * (by_task - by_estimate);
+    (mixed(task.0, chance), mixed(task.1, mean - executed))
 }
 
 /// Like [`by_survival`], for an execution time that is uniform between two bounds.
