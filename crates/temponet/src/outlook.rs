@@ -107,6 +107,8 @@ fn beyond_all(left: f64) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand_pcg::Pcg32;
+    use temponet_sim::draw_estimated;
     use temponet_task::{ExecutionModel, TaskSet};
 
     const WCET: u64 = 1_000_000;
@@ -153,6 +155,36 @@ mod tests {
                 let what = format!("{model:?}: {executed} executed, {left} left");
                 assert!((outlook.chance - chance).abs() < 0.08, "{what}: {} and {chance}", outlook.chance);
                 assert!((outlook.slack - slack).abs() < 0.03 * WCET as f64, "{what}: {} and {slack}", outlook.slack);
+            }
+        }
+    }
+
+    /// What is drawn from an estimate, or from the task if the estimate is vague, is what the outlook is about.
+    #[test]
+    fn the_chance_of_a_job_with_an_estimate_is_that_of_draws() {
+        let (bcet, wcet) = (Time(WCET / 10), Time(WCET));
+        let system = system(ExecutionModel::Uniform);
+        let (outlooks, uniform) = (Outlooks::of(&system), drawn(ExecutionModel::Uniform));
+        let estimates = [(3, 3), (3, 4), (5, 8), (2, 10)];
+        for (median, high) in estimates.map(|(median, high)| (Time(median * WCET / 10), Time(high * WCET / 10))) {
+            let estimate = Estimate::new(median, high).unwrap();
+            for (executed, left) in [(0, 2), (0, 5), (2, 2), (4, 3)].map(|(a, b)| (a * WCET / 10, b * WCET / 10)) {
+                let mut rng = Pcg32::new(4, 1);
+                let mut later = uniform.iter().filter(|time| **time > executed as f64).cycle();
+                let times: Vec<f64> = (0..20_000)
+                    .map(|_| {
+                        let drawn = draw_estimated(estimate, Time(executed), [bcet, wcet], &mut rng);
+                        drawn.map_or_else(|| *later.next().unwrap(), |time| time.0 as f64)
+                    })
+                    .collect();
+                let in_time = times.iter().filter(|time| **time <= (executed + left) as f64).count();
+                let chance = in_time as f64 / times.len() as f64;
+                let slack = (executed + left) as f64 - times.iter().sum::<f64>() / times.len() as f64;
+                let job = Job { estimate: Some(estimate), ..job(&system, executed, left) };
+                let outlook = outlooks.about(&job, Time::ZERO);
+                let what = format!("{estimate:?}: {executed} executed, {left} left");
+                assert!((outlook.chance - chance).abs() < 0.02, "{what}: {} and {chance}", outlook.chance);
+                assert!((outlook.slack - slack).abs() < 0.02 * WCET as f64, "{what}: {} and {slack}", outlook.slack);
             }
         }
     }
