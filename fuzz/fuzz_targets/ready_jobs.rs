@@ -6,7 +6,7 @@ use temponet::tuning::Tuning;
 use temponet::{Model, Options, Temponet};
 use temponet_sched::build;
 use temponet_task::{
-    Core, CoreSet, Costs, OnMiss, Preemption, ReadyJobs, Release, Scheduler, Speed, Task, TaskSet, Time,
+    Core, CoreSet, Costs, Estimate, OnMiss, Preemption, ReadyJobs, Release, Scheduler, Speed, Task, TaskSet, Time,
 };
 
 fn scheduler(choice: u8) -> Box<dyn Scheduler> {
@@ -72,7 +72,8 @@ fuzz_target!(|data: &[u8]| {
             0 | 1 => handles.extend(ready.release(value as usize % 4)),
             2 => {
                 let mut release = Release::of(&ready.system().tasks[0], ready.now());
-                (release.deadline, release.wcet) = (Time::from_us(value), Time(value));
+                (release.deadline, release.wcet, release.bcet) = (Time::from_us(value), Time(value), Time(1));
+                release.estimate = Estimate::new(Time(value % 7), Time(value / 2));
                 handles.extend(ready.release_with(0, release));
             }
             3 => drop(handles.get(value as usize).map(|job| ready.complete(*job))),

@@ -4,8 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use temponet_sched::shield::Shield;
 use temponet_task::{
-    Assignment, Core, CoreSet, Costs, Event, Job, JobId, NotApplicable, Scheduler, Speed, System, SystemView, Task,
-    TaskSet, Time,
+    Assignment, Core, CoreSet, Costs, Estimate, Event, Job, JobId, NotApplicable, Scheduler, Speed, System, SystemView,
+    Task, TaskSet, Time,
 };
 
 /// Number of job ids in a view.
@@ -70,6 +70,7 @@ fn job(bytes: &[u8], set: &TaskSet, now: Time) -> Job {
         deadline: if bytes[3] > 250 { Time::MAX_INPUT } else { now.saturating_sub(time(50)) + time(bytes[3]) },
         executed: time(bytes[4] % 32),
         overhead: time(bytes[5] % 4),
+        estimate: Estimate::new(time(bytes[5] >> 4), time(bytes[5] >> 3)),
         ..Job::first(0, &set.tasks[0])
     }
 }

@@ -31,6 +31,8 @@ pub struct Job {
     wcet: u64,
     /// Best-case execution time.
     bcet: u64,
+    /// Estimate of the execution time: median and ninth decile; none if the job carries no estimate.
+    estimate: Option<(u64, u64)>,
     /// Work done so far.
     executed: u64,
     /// Remaining work at the wcet, overhead included.
@@ -101,6 +103,7 @@ impl PythonScheduler {
                 deadline: job.deadline.0,
                 wcet: job.wcet.0,
                 bcet: job.bcet.0,
+                estimate: job.estimate.map(|estimate| (estimate.median().0, estimate.high().0)),
                 executed: job.executed.0,
                 remaining: job.remaining().0,
                 slack: job.slack(view.now),

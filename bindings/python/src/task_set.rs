@@ -177,6 +177,7 @@ pub struct Shape {
     wcets: Option<String>,
     deadlines: String,
     bcet: f64,
+    estimates: Option<f64>,
     critical: Option<f64>,
     critical_factor: f64,
     values: (f64, f64),
@@ -191,6 +192,7 @@ impl Default for Shape {
             wcets: None,
             deadlines: "implicit".into(),
             bcet: 1.0,
+            estimates: None,
             critical: None,
             critical_factor: 1.0,
             values: (1.0, 1.0),
@@ -212,6 +214,10 @@ impl Shape {
                 return Err(errors::input(format!("{name} = {value} is not from 0 to 1")));
             }
         }
+        let most = temponet_task::Task::MOST_ESTIMATE_ERROR;
+        if let Some(error) = shape.estimates.filter(|error| !(0.0..=most).contains(error)) {
+            return Err(errors::input(format!("estimates = {error} is not from 0 to {most}")));
+        }
         if !(1.0..=1e6).contains(&shape.critical_factor) {
             return Err(errors::input(format!("critical_factor = {} is not from 1 to 1000000", shape.critical_factor)));
         }
@@ -224,6 +230,7 @@ impl Shape {
             wcets: rule("wcets", &shape.wcets)?,
             deadlines: text::deadlines(&shape.deadlines).map_err(|why| wrong("deadlines", &shape.deadlines, why))?,
             bcet: shape.bcet,
+            estimates: shape.estimates,
             critical: shape.critical,
             critical_factor: shape.critical_factor,
             values,

@@ -95,20 +95,25 @@ const MOST_ROWS: usize = 40;
 
 fn text(decision: &ExplainedDecision, facts: &str) -> String {
     let network = &decision.network;
-    let header = ["job", "due in", "slack", "remaining", "token", "Q", "attention", "core"];
+    let is_estimated = network.jobs.iter().any(|job| job.estimate_ns.is_some());
+    let estimate = is_estimated.then_some("estimate");
+    let header = ["job", "due in", "slack", "remaining"].into_iter().chain(estimate);
+    let header: Vec<&str> = header.chain(["token", "Q", "attention", "core"]).collect();
     let row = |job: &temponet_lab::explain::diagnostics::JobLine| {
         let row = &network.rows[job.row as usize - 1];
         let token = row.token.iter().map(u16::to_string).chain(row.real.iter().map(|number| format!("{number:.3}")));
-        vec![
-            format!("{}#{}", job.task, job.job),
-            table::time(job.due_in_ns as f64),
-            table::time(job.slack_ns as f64),
-            table::time(job.remaining_ns as f64),
+        let times = [job.due_in_ns as f64, job.slack_ns as f64, job.remaining_ns as f64].map(table::time);
+        let quantiles = |[median, high]: [u64; 2]| [median, high].map(|time| table::time(time as f64)).join(", ");
+        let estimate = estimate.map(|_| job.estimate_ns.map_or("–".into(), quantiles));
+        let mut cells = vec![format!("{}#{}", job.task, job.job)];
+        cells.extend(times.into_iter().chain(estimate));
+        cells.extend([
             token.collect::<Vec<_>>().join(" "),
             format!("{:.4}", job.q),
             format!("{:.1}%", 100.0 * job.attention),
             job.core.map_or("–".into(), |core| core.to_string()),
-        ]
+        ]);
+        cells
     };
     let rows: Vec<Vec<String>> = network.jobs.iter().take(MOST_ROWS).map(row).collect();
     let more = network.jobs.len().saturating_sub(MOST_ROWS);

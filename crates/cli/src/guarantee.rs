@@ -69,8 +69,16 @@ mod tests {
     fn a_list_of_jobs_beside_periodic_tasks_has_its_own_reason() {
         let ms = Time::from_ms;
         let (wcet, bcet) = (ms(2), ms(2));
-        let job =
-            ListedJob { release: ms(5), deadline: ms(15), execution: wcet, wcet, bcet, criticality: 1, value: 1.0 };
+        let job = ListedJob {
+            release: ms(5),
+            deadline: ms(15),
+            execution: wcet,
+            wcet,
+            bcet,
+            criticality: 1,
+            value: 1.0,
+            estimate: None,
+        };
         let listed = Task { arrival: Arrival::Listed([job].into()), ..periodic("shots", 2, 1) };
         let set = TaskSet::new("s", vec![periodic("brake", 4, 1), listed, periodic("log", 5, 0)], 1);
         let text = text(&Guaranteed::on(&set));

@@ -3,7 +3,7 @@
 use temponet_lab::drawing::SetShape;
 use temponet_sim::generate::text::{deadlines, method, number, positive_time, range, rule};
 use temponet_sim::generate::{Deadlines, Method, Rule, Spec};
-use temponet_task::Time;
+use temponet_task::{Task, Time};
 
 /// Options of random tasks.
 #[derive(clap::Args)]
@@ -25,6 +25,10 @@ pub struct ShapeArgs {
     /// Best-case execution time as a share of the wcet, 0 to 1; execution times are uniform in between
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]
     bcet: f64,
+    /// Error of the estimates of execution times that jobs carry, as standard deviation of the logarithm: 0 is exact, 0.3 about 30% [default: no
+    /// estimates]
+    #[arg(long, value_name = "ERROR", value_parser = error)]
+    estimates: Option<f64>,
     /// Share of critical tasks, 0 to 1 [default: 0; waters2015: 0.3]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     critical: Option<f64>,
@@ -53,6 +57,7 @@ impl ShapeArgs {
             wcets: self.wcets.clone(),
             deadlines: self.deadlines,
             bcet: self.bcet,
+            estimates: self.estimates,
             critical: self.critical,
             critical_factor: self.critical_factor,
             values: self.values,
@@ -69,6 +74,10 @@ pub fn positive_number(text: &str) -> Result<f64, String> {
 
 fn share(text: &str) -> Result<f64, String> {
     number(text, 0.0, 1.0)
+}
+
+fn error(text: &str) -> Result<f64, String> {
+    number(text, 0.0, Task::MOST_ESTIMATE_ERROR)
 }
 
 fn factor(text: &str) -> Result<f64, String> {

@@ -46,7 +46,19 @@ struct Column {
 }
 
 /// Columns that hold times and may carry a unit in their name.
-const TIMES: [&str; 9] = ["period", "wcet", "deadline", "offset", "jitter", "bcet", "acet", "wcet_high", "release"];
+const TIMES: [&str; 11] = [
+    "period",
+    "wcet",
+    "deadline",
+    "offset",
+    "jitter",
+    "bcet",
+    "acet",
+    "wcet_high",
+    "release",
+    "estimate",
+    "estimate_p90",
+];
 
 impl<'a> Rows<'a> {
     /// Creates a reader and reads the header.

@@ -6,7 +6,7 @@ use temponet_task::{Arrival, CoreSet, ListedJob, Preemption, System, Task, TaskS
 use crate::Problem;
 use crate::csv::{Rows, delimiter};
 use crate::node::{Fields, Node};
-use crate::read::{MOST_VALUE, ReadResult, affinity, criticality, limit, name, preemption};
+use crate::read::{MOST_VALUE, ReadResult, affinity, criticality, estimate_of_job, limit, name, preemption};
 
 /// Returns whether the header, the first line that is not a comment, has a release column.
 pub(super) fn is_job_list(text: &str) -> bool {
@@ -106,8 +106,19 @@ impl Warnings {
 }
 
 /// Keys of a row.
-const JOB_KEYS: &[&str] =
-    &["name", "release", "execution", "deadline", "wcet", "criticality", "value", "preemption", "cores"];
+const JOB_KEYS: &[&str] = &[
+    "name",
+    "release",
+    "execution",
+    "deadline",
+    "wcet",
+    "estimate",
+    "estimate_p90",
+    "criticality",
+    "value",
+    "preemption",
+    "cores",
+];
 
 /// A row of a list of jobs.
 struct Row {
@@ -130,6 +141,7 @@ fn job(row: &Node) -> Result<Row, Problem> {
     let execution = fields.need("execution")?.positive_time("execution", TimeUnit::Ms)?;
     let deadline = fields.need("deadline")?.time("deadline", TimeUnit::Ms)?;
     let stated = fields.positive_time("wcet", TimeUnit::Ms)?;
+    let estimate = estimate_of_job(&mut fields, stated)?;
     let wcet = stated.unwrap_or(execution);
     let criticality = fields.take("criticality").map(criticality).transpose()?.unwrap_or(0);
     let value = fields.take("value").map(|node| node.number("value", 0.0, MOST_VALUE)).transpose()?.unwrap_or(1.0);
@@ -144,7 +156,7 @@ fn job(row: &Node) -> Result<Row, Problem> {
     }
     // The caller raises the bcet to the wcet if the list as a whole states no wcets.
     let bcet = Time(1);
-    let job = ListedJob { release, deadline, execution, wcet, bcet, criticality, value };
+    let job = ListedJob { release, deadline, execution, wcet, bcet, criticality, value, estimate };
     Ok(Row { task: name, job, states_wcet: stated.is_some(), preemption, cores })
 }
 

@@ -1,10 +1,12 @@
 //! Nodes to a task set: the keys, their meaning, and what is refused.
 //!
-//! This file reads the set as a whole. `task.rs` reads tasks and bursts, `execution.rs` the execution times of a task,
+//! This file reads the set as a whole. `task.rs` reads tasks and bursts, `execution.rs` the execution times of a task, `estimate.rs` what is said
+//! about them beforehand,
 //! `preemption.rs` where its jobs can be preempted, `cores.rs` the machine and the cores that a task may use, `precedence.rs` what it
 //! says about other tasks, and chains.
 
 mod cores;
+mod estimate;
 mod execution;
 mod precedence;
 mod preemption;
@@ -20,6 +22,7 @@ use crate::Problem;
 use crate::node::{Fields, Node, Value};
 use crate::notes::{Imported, Notes};
 pub(super) use cores::affinity;
+pub(super) use estimate::of_job as estimate_of_job;
 pub(super) use preemption::{limit, preemption};
 use task::TaskReader;
 pub use task::{BURST_KEYS, TASK_KEYS};

@@ -7,7 +7,8 @@
 //! Quoting and escaping of texts is left to those crates.
 
 use temponet_task::{
-    Arrival, Communication, Core, Costs, ExecutionModel, Gap, ListedJob, OnMiss, Preemption, Speed, Task, TaskSet, Time,
+    Arrival, Communication, Core, Costs, Estimate, ExecutionModel, Gap, ListedJob, OnMiss, Preemption, Speed, Task,
+    TaskSet, Time,
 };
 
 use crate::Format;
@@ -192,6 +193,9 @@ fn task_entries(task: &Task, set: &TaskSet) -> Entries {
     if let Some(acet) = task.acet {
         entries.push(("acet", time(acet)));
     }
+    if let Some(error) = task.estimate_error {
+        entries.push(("estimate", Out::Table(vec![("error", Out::Number(error))])));
+    }
     if let Some(high) = task.wcet_high {
         entries.push(("wcet_high", time(high)));
     }
@@ -289,6 +293,15 @@ fn execution(model: &ExecutionModel) -> Out {
             Out::Table(vec![("model", text("weibull")), ("exceed", Out::Number(*exceed))])
         }
         ExecutionModel::Pareto { shape } => Out::Table(vec![("model", text("pareto")), ("shape", Out::Number(*shape))]),
+        ExecutionModel::Lognormal { median, sigma } => {
+            Out::Table(vec![("model", text("lognormal")), ("median", time(*median)), ("sigma", Out::Number(*sigma))])
+        }
+        ExecutionModel::Bimodal { levels, probability, spread } => Out::Table(vec![
+            ("model", text("bimodal")),
+            ("levels", Out::List(levels.iter().map(|level| time(*level)).collect())),
+            ("probability", Out::Number(*probability)),
+            ("spread", Out::Number(*spread)),
+        ]),
         ExecutionModel::Empirical { samples } => {
             let samples = samples.iter().map(|sample| time(*sample)).collect();
             Out::Table(vec![("model", text("empirical")), ("samples", Out::List(samples))])
@@ -411,7 +424,15 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
         }
     }
     no_head(set, HINT)?;
-    let rows: Vec<Entries> = set.tasks.iter().map(|task| task_entries(task, set)).collect();
+    let mut rows: Vec<Entries> = set.tasks.iter().map(|task| task_entries(task, set)).collect();
+    // A cell is a single value.
+    for (key, value) in rows.iter_mut().flatten() {
+        if let ("estimate", Out::Table(entries)) = (*key, &mut *value)
+            && let Some((_, error)) = entries.pop()
+        {
+            (*key, *value) = ("estimate_error", error);
+        }
+    }
     let mut columns: Vec<&str> = Vec::new();
     for (key, _) in rows.iter().flatten() {
         if !columns.contains(key) {
@@ -479,8 +500,11 @@ fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
     jobs.sort_by_key(|(job, index)| (job.release, *index));
     // A list with known execution times states no wcets; a list with wcets leaves the execution times unknown to schedulers.
     let is_known = jobs.iter().all(|(job, _)| job.bcet == job.wcet && job.wcet == job.execution);
-    let wcet = if is_known { None } else { Some("wcet_ns") };
+    let estimated = jobs.iter().any(|(job, _)| job.estimate.is_some());
+    let wcet = if is_known && !estimated { None } else { Some("wcet_ns") };
+    let quantiles: &[&str] = if estimated { &["estimate_ns", "estimate_p90_ns"] } else { &[] };
     let header = ["name", "release_ns", "execution_ns", "deadline_ns"].into_iter().chain(wcet);
+    let header = header.chain(quantiles.iter().copied());
     let limited = set.tasks.iter().any(|task| task.preemption.is_limited()).then_some("preemption");
     let bound = set.tasks.iter().any(|task| !task.cores.is_all()).then_some("cores");
     let header = header.chain(["criticality", "value"]).chain(limited).chain(bound);
@@ -489,6 +513,10 @@ fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
         let times = [job.release, job.execution, job.deadline].into_iter().chain(wcet.map(|_| job.wcet));
         let mut row = vec![set.tasks[index].name.clone()];
         row.extend(times.map(|time| time.0.to_string()));
+        if estimated {
+            let cell = |time: Option<Time>| time.map_or(String::new(), |time| time.0.to_string());
+            row.extend([cell(job.estimate.map(Estimate::median)), cell(job.estimate.map(Estimate::high))]);
+        }
         row.extend([job.criticality.to_string(), job.value.to_string()]);
         row.extend(limited.map(|_| preemption_cell(&set.tasks[index])));
         row.extend(bound.map(|_| cores_cell(&set.tasks[index], set.cores)));

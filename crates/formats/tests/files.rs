@@ -244,6 +244,7 @@ fn a_header_with_release_makes_a_job_list() {
         bcet: Time(1),
         criticality: 0,
         value: 3.0,
+        estimate: None,
     };
     assert_eq!((jobs.len(), jobs[0], jobs[1].wcet), (2, first, ms(1)));
     assert_eq!(log.name, "log");

@@ -184,6 +184,7 @@ fn a_simulation_of_simso_becomes_a_set_and_the_rest_is_named() {
         bcet: ms(1),
         criticality: 0,
         value: 1.0,
+        estimate: None,
     };
     assert_eq!(jobs[..], [job(ms(3)), job(us(9500)), job(ms(20))]);
     assert_eq!((set.tasks[3].bcet, set.tasks[3].acet), (ms(2), Some(ms(2))), "always its ACET");

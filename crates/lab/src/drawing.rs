@@ -17,6 +17,8 @@ pub struct SetShape {
     pub deadlines: Deadlines,
     /// Best-case execution time as a share of the wcet, 0 to 1.
     pub bcet: f64,
+    /// Error of the estimates that jobs carry; `None` if they carry none.
+    pub estimates: Option<f64>,
     /// Share of critical tasks, 0 to 1; `None` is the method's own.
     pub critical: Option<f64>,
     /// Wcet of critical tasks at high criticality, as a multiple of their wcet.
@@ -65,6 +67,7 @@ impl SetShape {
             lengths,
             deadlines: self.deadlines,
             bcet: self.bcet,
+            estimate_error: self.estimates,
             critical,
             values: self.values,
             granularity: self.granularity,

@@ -91,10 +91,14 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     out.file()
 }
 
-/// Returns what limits the jobs of a task, in words: preemption and the cores that they may use.
+/// Returns what is special about the jobs of a task, in words: limits on preemption, the cores that they may use, and
+/// estimates.
 pub(crate) fn limits(set: &TaskSet, task: usize) -> Option<String> {
     let limits: Vec<String> =
-        [set.tasks[task].preemption.label(), set.cores_label(task)].into_iter().flatten().collect();
+        [set.tasks[task].preemption.label(), set.cores_label(task), set.tasks[task].estimate_label()]
+            .into_iter()
+            .flatten()
+            .collect();
     (!limits.is_empty()).then(|| limits.join(", "))
 }
 

@@ -227,6 +227,7 @@ mod tests {
             bcet: Time(1),
             criticality: 0,
             value: 1.0,
+            estimate: None,
         };
         set.tasks[1].arrival = Arrival::Listed([job].into());
         assert!(expected_jobs(&set, default_horizon(&set)) > JOBS / 2.0);

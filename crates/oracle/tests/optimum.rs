@@ -263,6 +263,7 @@ fn bursts_where_the_best_online_rule_loses() {
                 bcet: execution,
                 criticality: 0,
                 value: 1.0,
+                estimate: None,
             };
             let arrival = temponet_task::Arrival::Listed([listed].into());
             temponet_task::Task {

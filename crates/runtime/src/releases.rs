@@ -42,10 +42,10 @@ impl Listed {
     /// The jobs that a workload draws, before `horizon`. Jobs that jitter releases at their deadline or later cannot be released; they are returned apart.
     pub fn new(jobs: impl IntoIterator<Item = temponet_sim::Release>) -> (Listed, Vec<Due>) {
         let due = |job: temponet_sim::Release| {
-            let temponet_sim::Release { time, task, number, deadline, execution, wcet, bcet, criticality, value } = job;
+            let temponet_sim::Release { time, task, number, deadline, execution, wcet, bcet, .. } = job;
             let mut release = Release::of(&Task::periodic("", Time(1), Time(1)), time);
             (release.deadline, release.wcet, release.bcet) = (deadline, wcet, bcet);
-            (release.criticality, release.value) = (criticality, value);
+            (release.criticality, release.value, release.estimate) = (job.criticality, job.value, job.estimate);
             Due { task: task as usize, number, release, execution }
         };
         let (jobs, hopeless) = jobs.into_iter().map(due).partition(|due| due.release.release < due.release.deadline);

@@ -37,8 +37,16 @@ fn drawn(tasks: usize, cores: usize, utilization: f64, periods: (Time, Time), gr
 fn list(jobs: &[(u64, u64, u64, f64)]) -> TaskSet {
     let task = |(index, job): (usize, &(u64, u64, u64, f64))| {
         let (release, execution, deadline) = (ms(job.0), ms(job.1), ms(job.2));
-        let listed =
-            ListedJob { release, deadline, execution, wcet: execution, bcet: execution, criticality: 0, value: job.3 };
+        let listed = ListedJob {
+            release,
+            deadline,
+            execution,
+            wcet: execution,
+            bcet: execution,
+            criticality: 0,
+            value: job.3,
+            estimate: None,
+        };
         Task {
             arrival: Arrival::Listed([listed].into()),
             ..Task::periodic(format!("j{index}"), deadline - release, execution)
@@ -277,6 +285,7 @@ fn red_takes_a_rejected_job_back_when_time_comes_free() {
         bcet: Time(1),
         criticality: 0,
         value: 5.0,
+        estimate: None,
     };
     set.tasks[0].arrival = Arrival::Listed([short].into());
     assert_eq!(run("red", &set, ms(50)).value, 6.0);
@@ -298,6 +307,7 @@ fn dasa_prefers_density_and_lbesa_and_dios_differ_where_they_should() {
         bcet: ms(9),
         criticality: 1,
         value: 3.0,
+        estimate: None,
     };
     critical.tasks[0].arrival = Arrival::Listed([job].into());
     assert_eq!(run("dios", &critical, ms(50)).value, 3.0);

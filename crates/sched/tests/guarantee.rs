@@ -40,6 +40,7 @@ fn overloaded(rng: &mut Pcg64) -> TaskSet {
             bcet: Time::from_ms(1),
             criticality: 0,
             value: 1.0,
+            estimate: None,
         };
         let arrival = Arrival::Listed((0..50).map(job).collect());
         set.tasks.push(Task { arrival, ..Task::periodic("log", Time::from_ms(1), Time::from_ms(1)) });
@@ -218,6 +219,7 @@ fn a_longer_job_than_the_proof_knows_does_not_break_the_guarantee() {
         bcet: ms(wcet),
         criticality: 0,
         value: 1.0,
+        estimate: None,
     };
     let kernel = |jobs: Vec<ListedJob>| {
         let arrival = Arrival::Listed(jobs.into());

@@ -56,6 +56,9 @@ fn a_panel_chooses_what_its_members_choose() {
                 }
             }
         }
+        if seed % 5 == 0 {
+            set.tasks.iter_mut().step_by(2).for_each(|task| task.estimate_error = Some(0.5));
+        }
         let system = set.system();
         let (mut panel, mut advisors, mut planners) = (Panel::default(), advisors(), planners());
         panel.start(&system);

@@ -111,7 +111,16 @@ fn job_list(seed: u64) -> Vec<ListedJob> {
             let deadline = release + length + rng.random_range(0..=4);
             let (execution, wcet) = (Time::from_ms(length), Time::from_ms(length));
             let (release, deadline) = (Time::from_ms(release), Time::from_ms(deadline));
-            ListedJob { release, deadline, execution, wcet, bcet: Time(1), criticality: 0, value: length as f64 }
+            ListedJob {
+                release,
+                deadline,
+                execution,
+                wcet,
+                bcet: Time(1),
+                criticality: 0,
+                value: length as f64,
+                estimate: None,
+            }
         })
         .collect()
 }
@@ -159,7 +168,7 @@ fn d_over_is_not_edf_in_overload() {
     let ms = Time::from_ms;
     let job = |release: u64, length: u64, deadline: u64, value: f64| {
         let (release, deadline, execution, wcet) = (ms(release), ms(deadline), ms(length), ms(length));
-        ListedJob { release, deadline, execution, wcet, bcet: Time(1), criticality: 0, value }
+        ListedJob { release, deadline, execution, wcet, bcet: Time(1), criticality: 0, value, estimate: None }
     };
     let set = as_set(&[job(0, 10, 10, 10.0), job(1, 2, 9, 2.0), job(2, 2, 9, 2.0)]);
     assert_eq!(run("d-over", &set, ms(50)).value, 10.0);

@@ -236,6 +236,7 @@ fn new_job(release: &Release, system: &System) -> Job {
         executed: Time::ZERO,
         overhead: Time::ZERO,
         value: release.value,
+        estimate: release.estimate,
     }
 }
 

@@ -6,7 +6,7 @@
 
 use rand::{Rng, RngExt};
 use rand_distr::{Exp1, StandardNormal};
-use temponet_task::{ExecutionModel, Task, Time};
+use temponet_task::{Estimate, ExecutionModel, LogNormal, Task, Time};
 
 /// Execution-time model of a task with precomputed constants.
 #[derive(Clone, Debug)]
@@ -36,6 +36,11 @@ pub(crate) enum Sampler {
         inverse_shape: f64,
         mass: f64,
         most: f64,
+    },
+    Lognormal(LogNormal),
+    Bimodal {
+        levels: [LogNormal; 2],
+        probability: f64,
     },
     Empirical(std::sync::Arc<[Time]>),
     Overrun {
@@ -81,6 +86,13 @@ impl Sampler {
                 let mass = 1.0 - (least / most).powf(*shape);
                 Sampler::Pareto { least, inverse_shape: 1.0 / shape, mass, most }
             }
+            ExecutionModel::Lognormal { median, sigma } => {
+                Sampler::Lognormal(LogNormal::new(median.0 as f64, *sigma, [least, most]))
+            }
+            ExecutionModel::Bimodal { levels, probability, spread } => Sampler::Bimodal {
+                levels: levels.map(|level| LogNormal::new(level.0 as f64, *spread, [least, most])),
+                probability: *probability,
+            },
             ExecutionModel::Empirical { samples } => Sampler::Empirical(samples.clone()),
             ExecutionModel::Overrun { probability, below } => Sampler::Overrun {
                 probability: *probability,
@@ -113,6 +125,10 @@ impl Sampler {
                 let u = rng.random::<f64>() * mass;
                 let value = least * (1.0 - u).powf(-inverse_shape);
                 Time(value.clamp(*least, *most).round() as u64)
+            }
+            Sampler::Lognormal(law) => draw_from(law, rng),
+            Sampler::Bimodal { levels, probability } => {
+                draw_from(&levels[usize::from(rng.random_bool(*probability))], rng)
             }
             Sampler::Empirical(samples) => samples[rng.random_range(0..samples.len())],
             Sampler::Overrun { probability, below, above } => {
@@ -154,6 +170,14 @@ impl Sampler {
                 };
                 drawn.filter(|time| time.0 <= most).unwrap_or_else(|| Time(rng.random_range(least..=most)))
             }
+            Sampler::Lognormal(law) => draw_from_beyond(law, executed, rng).unwrap_or(next),
+            Sampler::Bimodal { levels, probability } => {
+                // A job that has run for long is likely to be one of the longer level.
+                let [first, second] = levels.each_ref().map(|law| law.beyond(executed.0 as f64));
+                let (first, second) = (first * (1.0 - probability), second * probability);
+                let is_second = rng.random::<f64>() * (first + second) >= first;
+                draw_from_beyond(&levels[usize::from(is_second)], executed, rng).unwrap_or(next)
+            }
             Sampler::Empirical(samples) => self.redraw_beyond(executed, rng).unwrap_or_else(|| {
                 let longer = samples.iter().filter(|sample| **sample > executed);
                 longer.copied().min().unwrap_or(next)
@@ -169,6 +193,36 @@ impl Sampler {
     fn redraw_beyond(&self, executed: Time, rng: &mut impl Rng) -> Option<Time> {
         (0..MOST_REDRAWS).map(|_| self.draw(rng)).find(|time| *time > executed)
     }
+}
+
+/// Draws a time from a log-normal distribution.
+fn draw_from(law: &LogNormal, rng: &mut impl Rng) -> Time {
+    Time(law.at(rng.sample(StandardNormal)).round() as u64)
+}
+
+/// Draws a time from a log-normal distribution under the condition that it is longer than `executed`. `None` if none is.
+fn draw_from_beyond(law: &LogNormal, executed: Time, rng: &mut impl Rng) -> Option<Time> {
+    if law.beyond(executed.0 as f64) <= 0.0 {
+        return None;
+    }
+    let least = law.deviations((executed.0 as f64).max(1.0));
+    let deviations = match least > 0.0 {
+        true => normal_tail(least, rng),
+        false => (0..MOST_REDRAWS).map(|_| rng.sample(StandardNormal)).find(|z| law.at(*z) > executed.0 as f64),
+    };
+    Some(Time(law.at(deviations.unwrap_or(least.max(0.0))).round() as u64).max(executed + Time(1)))
+}
+
+/// Draws the execution time of a job that has executed for `executed` and is not complete, from what its estimate says.
+///
+/// `None` means that the time is to be drawn as if the job had no estimate. It comes with the probability that is the
+/// [vagueness](Estimate::vagueness) of the estimate, and if the job has exceeded everything that the estimate considers possible.
+pub fn draw_estimated(estimate: Estimate, executed: Time, bounds: [Time; 2], rng: &mut impl Rng) -> Option<Time> {
+    let [least, most] = bounds;
+    if rng.random::<f64>() < estimate.vagueness(least, most) {
+        return None;
+    }
+    draw_from_beyond(&estimate.distribution(least, most), executed, rng)
 }
 
 /// Draws a standard normal number above `least`, which is positive, by rejection from an exponential distribution (Robert,
@@ -241,6 +295,8 @@ mod tests {
             ExecutionModel::Normal { deviation: Time::from_secs(1_000) },
             ExecutionModel::Weibull { exceed: 0.005 },
             ExecutionModel::Pareto { shape: 0.1 },
+            ExecutionModel::Lognormal { median: Time::from_us(300), sigma: 2.0 },
+            ExecutionModel::Bimodal { levels: [50, 800].map(Time::from_us), probability: 0.3, spread: 0.5 },
             ExecutionModel::Empirical { samples },
         ] {
             let drawn = draws(&task(model.clone()));
@@ -282,6 +338,8 @@ mod tests {
             ExecutionModel::Uniform,
             ExecutionModel::Pareto { shape: 1.5 },
             ExecutionModel::Pareto { shape: 1.0 },
+            ExecutionModel::Lognormal { median: Time::from_us(300), sigma: 0.8 },
+            ExecutionModel::Bimodal { levels: [150, 800].map(Time::from_us), probability: 0.3, spread: 0.2 },
             overrun,
         ] {
             let task = Task { wcet_high: Some(Time::from_us(2_000)), ..task(model) };
@@ -300,6 +358,8 @@ mod tests {
             ExecutionModel::Normal { deviation: Time::from_us(150) },
             ExecutionModel::Weibull { exceed: 0.005 },
             ExecutionModel::Pareto { shape: 1.5 },
+            ExecutionModel::Lognormal { median: Time::from_us(300), sigma: 0.8 },
+            ExecutionModel::Bimodal { levels: [150, 800].map(Time::from_us), probability: 0.3, spread: 0.2 },
             ExecutionModel::Empirical { samples },
             overrun,
         ] {

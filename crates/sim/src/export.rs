@@ -126,9 +126,10 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
         }
         trace.write(&process(2, "missed deadlines"));
         for (index, task) in set.tasks.iter().enumerate() {
-            let name = match task.preemption.label() {
-                Some(limit) => format!("{} ({limit})", task.name),
-                None => task.name.clone(),
+            let labels: Vec<String> = task.preemption.label().into_iter().chain(task.estimate_label()).collect();
+            let name = match labels.is_empty() {
+                false => format!("{} ({})", task.name, labels.join(", ")),
+                true => task.name.clone(),
             };
             trace.write(&json!({"ph": "M", "pid": 2, "tid": index, "name": "thread_name", "args": {"name": name}}));
         }

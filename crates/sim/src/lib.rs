@@ -24,6 +24,7 @@ mod workload;
 
 pub use chains::{ChainMeter, ChainMetrics};
 pub use engine::{Engine, MOST_READY, SimError, simulate};
+pub use execution::draw_estimated;
 pub use export::{ChromeTrace, JobsCsv};
 pub use histogram::Histogram;
 pub use metrics::{Count, End, Metrics, TaskMetrics};

@@ -3,8 +3,8 @@
 //! Known are the description of the tasks and the jobs that have been seen: progress and completion, never the hidden
 //! execution time of a job, nor an arrival that has not happened. From this follow
 //!
-//! - the remaining execution of a ready job: drawn from its task's model under the condition that the job is not complete
-//!   after what it has executed;
+//! - the remaining execution of a ready job: drawn from its estimate if it has one, otherwise from its task's model, under
+//!   the condition that the job is not complete after what it has executed;
 //! - the next arrival of each task: its last one plus the period, or plus a gap drawn under the condition that it has not
 //!   ended yet, delayed by a jitter that has not ended yet;
 //! - everything later: as the simulator draws it.
@@ -22,12 +22,12 @@ use std::sync::Arc;
 
 use rand::RngExt;
 use rand_pcg::Pcg32;
-use temponet_task::{Arrival, Event, Gap, Job, Precedence, System, SystemView, Task, TaskSet, Time};
+use temponet_task::{Arrival, Estimate, Event, Gap, Job, Precedence, System, SystemView, Task, TaskSet, Time};
 
 use crate::Engine;
 use crate::engine::Waiting;
-use crate::execution::Sampler;
-use crate::workload::{JobStream, Release, Workload, divided, draw_gap, random_stream};
+use crate::execution::{Sampler, draw_estimated};
+use crate::workload::{JobStream, Release, Workload, divided, draw_gap, drawn, random_stream};
 
 /// Knowledge of an online scheduler about the coming jobs of a system.
 #[derive(Clone)]
@@ -202,6 +202,11 @@ impl Outlook {
     fn execution(&self, job: &Job, seed: u64) -> Time {
         let known = &self.tasks[job.task as usize];
         let mut rng = self.random_stream_of(job.task as usize, job.number, seed);
+        if let Some(estimate) = job.estimate
+            && let Some(drawn) = draw_estimated(estimate, job.executed, [job.bcet, job.wcet], &mut rng)
+        {
+            return drawn;
+        }
         if let Arrival::Listed(_) = self.set.tasks[job.task as usize].arrival {
             return known.listed.execution(job, &mut rng);
         }
@@ -253,16 +258,18 @@ impl Outlook {
 impl TaskOutlook {
     /// Draws a job of the task with this index.
     fn job(&self, task: &Task, index: u32, number: u64, arrival: Time, release: Time, rng: &mut Pcg32) -> Release {
+        let execution = self.sampler.draw(rng);
         Release {
             time: release,
             task: index,
             number,
             deadline: arrival + task.deadline,
-            execution: self.sampler.draw(rng),
+            execution,
             wcet: task.wcet,
             bcet: task.bcet,
             criticality: task.criticality,
             value: task.value,
+            estimate: task.estimate_error.map(|error| drawn(execution, error, [task.bcet, task.wcet], rng)),
         }
     }
 
@@ -281,16 +288,20 @@ impl TaskOutlook {
         while time < horizon && out.len() < MOST_DRAWN {
             let (like, _) = jobs[rng.random_range(0..jobs.len())];
             let fresh = Job { executed: Time::ZERO, ..like };
+            let execution = self.listed.execution(&fresh, rng);
+            // The predictor is assumed to be as good as it said to be about the other job.
+            let error = like.estimate.map(Estimate::error);
             out.push(Release {
                 time,
                 task: index,
                 number,
                 deadline: time + like.deadline.saturating_sub(like.release),
-                execution: self.listed.execution(&fresh, rng),
+                execution,
                 wcet: like.wcet,
                 bcet: like.bcet,
                 criticality: like.criticality,
                 value: like.value,
+                estimate: error.map(|error| drawn(execution, error, [like.bcet, like.wcet], rng)),
             });
             (time, number) = (time + gap(rng), number + 1);
         }

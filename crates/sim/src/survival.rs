@@ -6,7 +6,7 @@
 //! is a binary search and a straight line. Wcets and uniform times are exact. Other tables are finer in the upper tail,
 //! because a job that has run for long is in it.
 
-use temponet_task::{Task, Time};
+use temponet_task::{LogNormal, Task, Time};
 
 use crate::execution::{MOST_REDRAWS, Sampler};
 
@@ -19,6 +19,8 @@ const MOST_SAMPLES: usize = 64;
 /// Number of points of a normal distribution, and number of standard deviations around the mean that they cover.
 const NORMAL_POINTS: u32 = 64;
 const DEVIATIONS: f64 = 8.0;
+/// Least probability of a single time that makes a step of the curve.
+const STEP: f64 = 1e-9;
 
 /// Survival function of a task's execution time X: P(X > t), and the mean of X given X > t.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,6 +117,10 @@ fn curve(sampler: &Sampler) -> Vec<(f64, f64)> {
         Sampler::Pareto { least, inverse_shape, mass, most } => {
             with(&|beyond| (least * (1.0 - mass + beyond * mass).powf(-inverse_shape)).clamp(*least, *most))
         }
+        Sampler::Lognormal(law) => log_normal_curve(&[(1.0, *law)]),
+        Sampler::Bimodal { levels: [first, second], probability } => {
+            log_normal_curve(&[(1.0 - probability, *first), (*probability, *second)])
+        }
         Sampler::Empirical(samples) => empirical_curve(samples),
         Sampler::Overrun { probability, below, above } => {
             let mut whole: Vec<(f64, f64)> = curve(below);
@@ -163,6 +169,26 @@ fn normal_curve(mean: f64, deviation: f64, least: f64, most: f64) -> Vec<(f64, f
         .collect()
 }
 
+/// Curve of a mixture of log-normal distributions with the same bounds and these shares.
+fn log_normal_curve(parts: &[(f64, LogNormal)]) -> Vec<(f64, f64)> {
+    let beyond = |time: f64| parts.iter().map(|(share, law)| share * law.beyond(time)).sum::<f64>();
+    let place = |step: u32| -DEVIATIONS + 2.0 * DEVIATIONS * f64::from(step) / f64::from(NORMAL_POINTS);
+    let of_part = |(_, law): &(f64, LogNormal)| (0..=NORMAL_POINTS).map(|step| law.at(place(step))).collect::<Vec<_>>();
+    let mut times: Vec<f64> = parts.iter().flat_map(of_part).collect();
+    times.sort_by(f64::total_cmp);
+    times.dedup();
+    let mut curve = Vec::with_capacity(2 * times.len());
+    for time in times {
+        // A bound, and a level without spread, have a probability of their own: the curve has a step there.
+        let (from, to) = (if curve.is_empty() { 1.0 } else { beyond(time.next_down()) }, beyond(time));
+        if curve.is_empty() || from - to > STEP {
+            curve.push((time, from));
+        }
+        curve.push((time, to));
+    }
+    curve
+}
+
 /// Curve of measured times: a step at each of them if there are few, otherwise a straight line between quantiles.
 fn empirical_curve(samples: &[Time]) -> Vec<(f64, f64)> {
     let mut sorted = samples.to_vec();
@@ -209,6 +235,10 @@ mod tests {
             ExecutionModel::Normal { deviation: Time::ZERO },
             ExecutionModel::Weibull { exceed: 0.005 },
             ExecutionModel::Pareto { shape: 1.3 },
+            ExecutionModel::Lognormal { median: Time::from_us(300), sigma: 0.6 },
+            ExecutionModel::Lognormal { median: Time::from_us(2_000), sigma: 1.0 },
+            ExecutionModel::Bimodal { levels: [150, 800].map(Time::from_us), probability: 0.3, spread: 0.1 },
+            ExecutionModel::Bimodal { levels: [150, 800].map(Time::from_us), probability: 0.3, spread: 0.0 },
             ExecutionModel::Empirical { samples: few },
             ExecutionModel::Empirical { samples: many.into() },
             overrun(ExecutionModel::Wcet),

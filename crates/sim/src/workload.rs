@@ -11,12 +11,15 @@ use std::ops::Deref;
 use rand::{RngExt, SeedableRng};
 use rand_distr::Exp1;
 use rand_pcg::Pcg32;
-use temponet_task::{Arrival, Gap, Task, TaskSet, Time};
+use temponet_task::{Arrival, Estimate, Gap, Task, TaskSet, Time};
 
 use crate::execution::Sampler;
 
+mod estimates;
 mod followers;
 
+use estimates::Estimates;
+pub(crate) use estimates::drawn;
 use followers::Followers;
 
 /// A job at its release, including its true execution time.
@@ -40,6 +43,8 @@ pub struct Release {
     pub criticality: u8,
     /// Value of meeting the deadline; see [`Task::value`].
     pub value: f64,
+    /// Estimate of the execution time that schedulers see, if there is one.
+    pub estimate: Option<Estimate>,
 }
 
 /// Generator of the releases of a task set, by time and then by task index.
@@ -94,6 +99,8 @@ impl PartialOrd for Delayed {
 pub(crate) struct JobStream {
     pub rng: Pcg32,
     sampler: Sampler,
+    /// Estimates of the jobs; `None` if they carry none.
+    estimates: Option<Estimates>,
     next_number: u64,
     /// Jobs of the current burst that have not arrived yet; 1 for other arrivals.
     left_in_burst: u32,
@@ -103,7 +110,8 @@ impl JobStream {
     /// Creates the stream of the task with this index, whose next job has this number.
     pub fn new(task: &Task, seed: u64, index: u64, next_number: u64) -> JobStream {
         let (rng, sampler) = (random_stream(seed, index), Sampler::new(task));
-        JobStream { rng, sampler, next_number, left_in_burst: burst_size(task) }
+        let estimates = Estimates::of(task, seed, index);
+        JobStream { rng, sampler, estimates, next_number, left_in_burst: burst_size(task) }
     }
 
     /// Returns the number of the next job.
@@ -119,6 +127,9 @@ impl JobStream {
     /// Starts the stream anew, with other random numbers. Its next job has this number.
     pub fn restart(&mut self, seed: u64, index: u64, next_number: u64) {
         (self.rng, self.next_number) = (random_stream(seed, index), next_number);
+        if let Some(estimates) = &mut self.estimates {
+            estimates.restart(seed, index);
+        }
     }
 }
 
@@ -379,6 +390,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
                 bcet: job.bcet,
                 criticality: job.criticality,
                 value: job.value,
+                estimate: job.estimate.map(|estimate| estimate.within(job.bcet, job.wcet)),
             };
         }
         let stream = &mut self.streams[index as usize];
@@ -392,12 +404,16 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
             bcet: task.bcet,
             criticality: task.criticality,
             value: task.value,
+            estimate: None,
         };
         if let Some(mode) = self.modes_begun.checked_sub(1).map(|begun| &self.set.modes[begun]) {
             release.deadline = arrived + divided(task.deadline, mode.rate);
             for time in [&mut release.execution, &mut release.wcet, &mut release.bcet] {
                 *time = divided(*time, 1.0 / mode.work);
             }
+        }
+        if let Some(estimates) = &mut stream.estimates {
+            release.estimate = Some(estimates.draw(release.execution, [release.bcet, release.wcet]));
         }
         release
     }

@@ -84,6 +84,33 @@ fn a_future_continues_the_present_and_hides_what_is_hidden() {
 }
 
 #[test]
+fn a_job_with_an_estimate_takes_what_it_says() {
+    let estimated = |error: f64| Task { estimate_error: Some(error), ..uniform("a", 10, 9) };
+    for (error, low, high) in [(0.0, 1.0, 1.0), (0.2, 0.3, 2.5)] {
+        let set = TaskSet::new("s", vec![estimated(error), Task { name: "b".into(), ..estimated(error) }], 1);
+        let (engine, outlook) = seen(&set, 3, ms(400));
+        let view = engine.view();
+        let (mut near, mut all) = (0, 0);
+        for seed in 0..200 {
+            let future = outlook.draw(&view, seed, view.now + ms(60));
+            for (id, job) in future.view().ready() {
+                let estimate = job.estimate.expect("every job carries one");
+                let ratio = future.true_execution(id).0 as f64 / estimate.median().0 as f64;
+                near += u64::from((low..=high).contains(&ratio));
+                all += 1;
+            }
+            // Jobs to come carry estimates as good as those of today.
+            for job in followed(future, "edf").iter().filter(|job| job.release > view.now) {
+                assert!(job.estimate.is_some_and(|estimate| error > 0.0 || estimate.error() == 0.0), "{job:?}");
+            }
+        }
+        // One that is not quite certain leaves room for what the task says.
+        let least = if error == 0.0 { 1.0 } else { 0.8 };
+        assert!(all > 200 && near as f64 >= least * all as f64, "{error}: {near} of {all}");
+    }
+}
+
+#[test]
 fn arrivals_are_known_where_they_are_periodic_and_do_not_depend_on_decisions() {
     let set = TaskSet::new("s", vec![uniform("a", 10, 6), Task { offset: ms(3), ..uniform("b", 14, 9) }], 1);
     let (engine, outlook) = seen(&set, 5, ms(200));
@@ -145,6 +172,7 @@ fn the_jobs_of_a_list_are_not_read_ahead() {
         bcet: Time(1),
         criticality: 0,
         value: 1.0,
+        estimate: None,
     };
     let set = |late: u64| {
         let jobs: Arc<[ListedJob]> = (0..60).map(|k| job(k, if k < 20 { 4_000 + 100 * k } else { late })).collect();

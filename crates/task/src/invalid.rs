@@ -102,6 +102,9 @@ pub enum TaskSettingProblem {
     /// The execution-time model has no samples, or a parameter that is not a number it can use.
     #[error("its execution-time model has no samples or an unusable parameter")]
     Execution,
+    /// The error of its estimates is not a number from 0 to [`Task::MOST_ESTIMATE_ERROR`].
+    #[error("the error of its estimates is not a number from 0 to {}", Task::MOST_ESTIMATE_ERROR)]
+    Estimate,
     /// (m,k) is not 1 ≤ m ≤ k.
     #[error("its (m,k) is not 1 <= m <= k")]
     Mk,
@@ -196,12 +199,14 @@ fn setting_problem(task: &Task) -> Option<TaskSettingProblem> {
         }
         _ => false,
     };
+    let errors = 0.0..=Task::MOST_ESTIMATE_ERROR;
     let checks = [
         (is_long(task.offset) || is_long(task.jitter), TaskSettingProblem::Offset),
         (bad_gap, TaskSettingProblem::Gap),
         (task.acet.is_some_and(|acet| !(task.bcet..=task.wcet).contains(&acet)), TaskSettingProblem::Average),
         (task.wcet_high.is_some_and(|high| high < task.wcet || is_long(high)), TaskSettingProblem::HighWcet),
         (!is_usable(&task.execution), TaskSettingProblem::Execution),
+        (task.estimate_error.is_some_and(|error| !errors.contains(&error)), TaskSettingProblem::Estimate),
         (task.mk.is_some_and(|(m, k)| m == 0 || m > k), TaskSettingProblem::Mk),
         (task.skip.is_some_and(|skip| skip < 2), TaskSettingProblem::Skip),
         (!task.preemption.is_usable(task.wcet), TaskSettingProblem::Preemption),
@@ -214,6 +219,13 @@ fn is_usable(model: &ExecutionModel) -> bool {
         ExecutionModel::Wcet | ExecutionModel::Uniform | ExecutionModel::Normal { .. } => true,
         ExecutionModel::Weibull { exceed } => (0.0..1.0).contains(exceed),
         ExecutionModel::Pareto { shape } => shape.is_finite() && *shape > 0.0,
+        ExecutionModel::Lognormal { median, sigma } => {
+            *median > Time::ZERO && *median <= Time::MAX_INPUT && (0.0..=Task::MOST_SPREAD).contains(sigma)
+        }
+        ExecutionModel::Bimodal { levels, probability, spread } => {
+            let are_good = levels.iter().all(|level| *level > Time::ZERO && *level <= Time::MAX_INPUT);
+            are_good && (0.0..=1.0).contains(probability) && (0.0..=Task::MOST_SPREAD).contains(spread)
+        }
         ExecutionModel::Empirical { samples } => !samples.is_empty(),
         ExecutionModel::Overrun { probability, below } => (0.0..=1.0).contains(probability) && is_usable(below),
     }

@@ -4,8 +4,10 @@
 //! scheduler written against this crate also runs inside a real-time program.
 
 pub mod cancel;
+mod estimate;
 mod goal;
 mod invalid;
+mod log_normal;
 mod machine;
 mod placement;
 mod precedence;
@@ -17,8 +19,10 @@ mod time;
 mod view;
 pub mod wording;
 
+pub use estimate::Estimate;
 pub use goal::{Aim, Goal, Measure, Worths};
 pub use invalid::{InvalidSystem, TaskSettingProblem};
+pub use log_normal::LogNormal;
 pub use machine::{Core, CoreSet, Machine, Speed};
 pub use precedence::{Chain, Communication, DueDates, Precedence, PrecedenceProblem, levels};
 pub use ready_jobs::{Decision, JobHandle, ReadyJobs, ReadyJobsError, Release, StoppedJob};

@@ -172,7 +172,7 @@ impl TaskSet {
         self.tasks.iter().any(|task| match &task.arrival {
             Arrival::Listed(_) => false,
             Arrival::Sporadic { .. } => true,
-            _ => task.jitter > Time::ZERO || task.execution.is_random(),
+            _ => task.jitter > Time::ZERO || task.execution.is_random() || task.estimate_error > Some(0.0),
         })
     }
 
@@ -214,8 +214,16 @@ mod tests {
     fn single_jobs_beside_recurring_tasks_add_their_mean_demand() {
         let ms = Time::from_ms;
         let (execution, wcet) = (ms(1), ms(2));
-        let job =
-            ListedJob { release: ms(5), deadline: ms(15), execution, wcet, bcet: Time(1), criticality: 0, value: 1.0 };
+        let job = ListedJob {
+            release: ms(5),
+            deadline: ms(15),
+            execution,
+            wcet,
+            bcet: Time(1),
+            criticality: 0,
+            value: 1.0,
+            estimate: None,
+        };
         let listed = Task { arrival: Arrival::Listed([job].into()), ..Task::periodic("jobs", ms(10), wcet) };
         let mut set = TaskSet::new("test", vec![listed], 1);
         assert_eq!(set.utilization(), 0.2);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{CoreSet, Time};
+use crate::{CoreSet, Estimate, LogNormal, Time};
 
 /// A recurring activity that releases jobs. Tasks share no resources. They are independent unless they state precedence ([`Task::after`]).
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,9 @@ pub struct Task {
     pub acet: Option<Time>,
     /// Model of the true execution times.
     pub execution: ExecutionModel,
+    /// Error of the estimates that jobs carry: standard deviation of the logarithm of estimate divided by execution time.
+    /// `None` if jobs carry no estimates. Jobs of a list have estimates of their own.
+    pub estimate_error: Option<f64>,
     /// Worst-case execution time at high criticality. Jobs may overrun `wcet` up to this time.
     pub wcet_high: Option<Time>,
     /// Relative deadline, counted from the arrival. May be longer than the period.
@@ -190,6 +193,8 @@ pub struct ListedJob {
     pub criticality: u8,
     /// Value of meeting the deadline; see [`Task::value`].
     pub value: f64,
+    /// Estimate of the execution time that schedulers see, if there is one.
+    pub estimate: Option<Estimate>,
 }
 
 /// Model of the true execution times of a task's jobs.
@@ -219,6 +224,22 @@ pub enum ExecutionModel {
         /// Tail index α.
         shape: f64,
     },
+    /// Log-normal distribution. Values out of bounds are moved to the bounds.
+    Lognormal {
+        /// Median.
+        median: Time,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+    },
+    /// One of two levels, such as a cache hit and a miss. Values out of bounds are moved to the bounds.
+    Bimodal {
+        /// Medians of the two levels.
+        levels: [Time; 2],
+        /// Probability of the second level, 0 to 1.
+        probability: f64,
+        /// Standard deviation of the logarithm around either level.
+        spread: f64,
+    },
     /// Measured times, drawn with replacement.
     Empirical {
         /// Measured execution times.
@@ -241,6 +262,11 @@ impl ExecutionModel {
 }
 
 impl Task {
+    /// Greatest error of estimates; see [`Task::estimate_error`]. Such an estimate says nothing.
+    pub const MOST_ESTIMATE_ERROR: f64 = 10.0;
+    /// Greatest standard deviation of the logarithm of an execution time.
+    pub const MOST_SPREAD: f64 = 10.0;
+
     /// Creates a periodic task with an implicit deadline and a known execution time, the usual default in the field.
     pub fn periodic(name: impl Into<String>, period: Time, wcet: Time) -> Task {
         Task {
@@ -250,6 +276,7 @@ impl Task {
             bcet: wcet,
             acet: None,
             execution: ExecutionModel::Wcet,
+            estimate_error: None,
             wcet_high: None,
             deadline: period,
             offset: Time::ZERO,
@@ -329,6 +356,13 @@ impl Task {
                 }
                 (ExecutionModel::Uniform, _) => (least + most) / 2.0,
                 (ExecutionModel::Pareto { shape }, _) => truncated_pareto_mean(*shape, least, most),
+                (ExecutionModel::Lognormal { median, sigma }, _) => {
+                    LogNormal::new(median.0 as f64, *sigma, [least, most]).mean()
+                }
+                (ExecutionModel::Bimodal { levels, probability, spread }, _) => {
+                    let mean = |level: Time| LogNormal::new(level.0 as f64, *spread, [least, most]).mean();
+                    (1.0 - probability) * mean(levels[0]) + probability * mean(levels[1])
+                }
                 (_, Some(acet)) => acet.0 as f64,
                 (_, None) => (least + most) / 2.0,
             }
@@ -358,6 +392,7 @@ impl Task {
                 execution: scaled(job.execution),
                 wcet: scaled(job.wcet),
                 bcet: if job.bcet == job.wcet { scaled(job.wcet) } else { job.bcet },
+                estimate: job.estimate.and_then(|of| Estimate::new(scaled(of.median()), scaled(of.high()))),
                 ..*job
             };
             *jobs = jobs.iter().map(job).collect();
@@ -382,6 +417,8 @@ fn scale_model(model: &mut ExecutionModel, scaled: &dyn Fn(Time) -> Time) {
         ExecutionModel::Normal { deviation } => *deviation = scaled(*deviation),
         ExecutionModel::Empirical { samples } => *samples = samples.iter().map(|sample| scaled(*sample)).collect(),
         ExecutionModel::Overrun { below, .. } => scale_model(below, scaled),
+        ExecutionModel::Lognormal { median, .. } => *median = scaled(*median),
+        ExecutionModel::Bimodal { levels, .. } => *levels = levels.map(scaled),
         ExecutionModel::Wcet
         | ExecutionModel::Uniform
         | ExecutionModel::Weibull { .. }

@@ -1,7 +1,7 @@
 //! The state that a scheduler sees at a decision point. Nothing here depends on the simulator: a real-time program fills
 //! the same structures from its own queues.
 
-use crate::{Arrival, Machine, OnMiss, Speed, Task, Time};
+use crate::{Arrival, Estimate, Machine, OnMiss, Speed, Task, Time};
 
 /// Identifier of a job while it is active. After the job has left the system, the number may be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,7 +14,7 @@ impl JobId {
     }
 }
 
-/// A job as far as a scheduler may know it: bounds and progress, never the true execution time.
+/// A job as far as a scheduler may know it: bounds, progress and perhaps an estimate, never the true execution time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job {
     /// Index of the job's task.
@@ -46,6 +46,8 @@ pub struct Job {
     pub overhead: Time,
     /// Value of meeting the deadline.
     pub value: f64,
+    /// Estimate of the execution time, from bcet to wcet, if there is one.
+    pub estimate: Option<Estimate>,
 }
 
 impl Job {
@@ -66,6 +68,7 @@ impl Job {
             executed: Time::ZERO,
             overhead: Time::ZERO,
             value: task.value,
+            estimate: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use temponet_task::ready_jobs::{AssignmentProblem, ReleaseProblem};
 use temponet_task::{
-    Arrival, Assignment, Event, ExecutionModel, Gap, InvalidSystem, JobId, NotApplicable, OnMiss, Preemption,
+    Arrival, Assignment, Estimate, Event, ExecutionModel, Gap, InvalidSystem, JobId, NotApplicable, OnMiss, Preemption,
     ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, System, SystemView, Task, TaskSet,
     TaskSettingProblem, Time,
 };
@@ -48,6 +48,18 @@ fn ready(set: &TaskSet) -> (ReadyJobs, Scripted) {
     let (mut ready, mut scheduler) = (ReadyJobs::new(set.system()).unwrap(), Scripted::default());
     ready.start(&mut scheduler).unwrap();
     (ready, scheduler)
+}
+
+#[test]
+fn an_estimate_is_seen_within_best_and_worst_case() {
+    let (mut ready, _) = ready(&two_tasks(1));
+    let mut release = Release::of(&ready.system().tasks[1], ms(0));
+    assert_eq!(release.estimate, None);
+    (release.bcet, release.estimate) = (ms(2), Estimate::new(ms(1), ms(40)));
+    ready.release_with(1, release).unwrap();
+    ready.release(0).unwrap();
+    let seen: Vec<Option<Estimate>> = ready.view().ready().map(|(_, job)| job.estimate).collect();
+    assert_eq!(seen, [Estimate::new(ms(2), ms(10)), None]);
 }
 
 #[test]
@@ -230,6 +242,10 @@ fn systems_that_make_no_sense_are_refused() {
     setting(|task| task.acet = Some(ms(5)), TaskSettingProblem::Average);
     setting(|task| task.wcet_high = Some(ms(3)), TaskSettingProblem::HighWcet);
     setting(|task| task.execution = ExecutionModel::Empirical { samples: [].into() }, TaskSettingProblem::Execution);
+    let lognormal = |task: &mut Task| task.execution = ExecutionModel::Lognormal { median: ms(2), sigma: f64::NAN };
+    setting(lognormal, TaskSettingProblem::Execution);
+    setting(|task| task.estimate_error = Some(-0.1), TaskSettingProblem::Estimate);
+    setting(|task| task.estimate_error = Some(f64::NAN), TaskSettingProblem::Estimate);
     setting(|task| task.mk = Some((5, 3)), TaskSettingProblem::Mk);
     setting(|task| task.skip = Some(0), TaskSettingProblem::Skip);
     setting(|task| task.preemption = Preemption::Every(Time::ZERO), TaskSettingProblem::Preemption);

@@ -1,10 +1,11 @@
 //! What can be expected of a job, by the distribution of its task's execution times and by what it has executed so far.
 //!
 //! A wcet says little about a job that usually takes a tenth of it. The distribution is part of the task, so every scheduler may know it. For the
-//! jobs of a list it is unknown, and the execution time counts as uniform between the bcet and the wcet of the job.
+//! jobs of a list it is unknown, and the execution time counts as uniform between the bcet and the wcet of the job. The estimate of a job, if it
+//! carries one, counts as much as it excludes, and the task for the rest, until the job has exceeded everything that the estimate considers possible.
 
 use temponet_sim::Survival;
-use temponet_task::{Arrival, Job, System, Task, Time};
+use temponet_task::{Arrival, Estimate, Job, System, Task, Time};
 
 /// Expectation about a job that runs from now on without interruption.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -49,6 +50,10 @@ impl Outlooks {
             }
             _ => by_bounds(job.bcet.0 as f64, job.wcet.0 as f64, executed, left),
         };
+        let (chance, remaining) = match job.estimate {
+            None => (chance, remaining),
+            Some(estimate) => with_estimate(estimate, job, left, (chance, remaining)),
+        };
         // A job that is not complete has work left, even if it has exceeded every execution time that its task can have.
         Outlook { chance, slack: (left - remaining.max(1.0)) / speed }
     }
@@ -68,6 +73,16 @@ fn by_survival(survival: &Survival, executed: f64, left: f64) -> (f64, f64) {
         end => 1.0 - survival.beyond(end) / beyond,
     };
     (chance, mean - executed)
+}
+
+/// Returns the chance and the expected remaining time of a job with an estimate, where `task` is what its task says.
+fn with_estimate(estimate: Estimate, job: &Job, left: f64, task: (f64, f64)) -> (f64, f64) {
+    let (law, executed) = (estimate.distribution(job.bcet, job.wcet), job.executed.0 as f64);
+    let Some(mean) = law.mean_beyond(executed) else { return task };
+    let chance = if left <= 0.0 { 0.0 } else { 1.0 - law.beyond(executed + left) / law.beyond(executed) };
+    let vagueness = estimate.vagueness(job.bcet, job.wcet);
+    let mixed = |by_task: f64, by_estimate: f64| by_estimate + vagueness * (by_task - by_estimate);
+    (mixed(task.0, chance), mixed(task.1, mean - executed))
 }
 
 /// Like [`by_survival`], for an execution time that is uniform between two bounds.
@@ -92,6 +107,8 @@ fn beyond_all(left: f64) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand_pcg::Pcg32;
+    use temponet_sim::draw_estimated;
     use temponet_task::{ExecutionModel, TaskSet};
 
     const WCET: u64 = 1_000_000;
@@ -138,6 +155,36 @@ mod tests {
                 let what = format!("{model:?}: {executed} executed, {left} left");
                 assert!((outlook.chance - chance).abs() < 0.08, "{what}: {} and {chance}", outlook.chance);
                 assert!((outlook.slack - slack).abs() < 0.03 * WCET as f64, "{what}: {} and {slack}", outlook.slack);
+            }
+        }
+    }
+
+    /// What is drawn from an estimate, or from the task if the estimate is vague, is what the outlook is about.
+    #[test]
+    fn the_chance_of_a_job_with_an_estimate_is_that_of_draws() {
+        let (bcet, wcet) = (Time(WCET / 10), Time(WCET));
+        let system = system(ExecutionModel::Uniform);
+        let (outlooks, uniform) = (Outlooks::of(&system), drawn(ExecutionModel::Uniform));
+        let estimates = [(3, 3), (3, 4), (5, 8), (2, 10)];
+        for (median, high) in estimates.map(|(median, high)| (Time(median * WCET / 10), Time(high * WCET / 10))) {
+            let estimate = Estimate::new(median, high).unwrap();
+            for (executed, left) in [(0, 2), (0, 5), (2, 2), (4, 3)].map(|(a, b)| (a * WCET / 10, b * WCET / 10)) {
+                let mut rng = Pcg32::new(4, 1);
+                let mut later = uniform.iter().filter(|time| **time > executed as f64).cycle();
+                let times: Vec<f64> = (0..20_000)
+                    .map(|_| {
+                        let drawn = draw_estimated(estimate, Time(executed), [bcet, wcet], &mut rng);
+                        drawn.map_or_else(|| *later.next().unwrap(), |time| time.0 as f64)
+                    })
+                    .collect();
+                let in_time = times.iter().filter(|time| **time <= (executed + left) as f64).count();
+                let chance = in_time as f64 / times.len() as f64;
+                let slack = (executed + left) as f64 - times.iter().sum::<f64>() / times.len() as f64;
+                let job = Job { estimate: Some(estimate), ..job(&system, executed, left) };
+                let outlook = outlooks.about(&job, Time::ZERO);
+                let what = format!("{estimate:?}: {executed} executed, {left} left");
+                assert!((outlook.chance - chance).abs() < 0.02, "{what}: {} and {chance}", outlook.chance);
+                assert!((outlook.slack - slack).abs() < 0.02 * WCET as f64, "{what}: {} and {slack}", outlook.slack);
             }
         }
     }

@@ -73,10 +73,10 @@ impl Scale {
         }
     }
 
-    /// Returns the slack of a job in nanoseconds, to the date by which it has to complete so that its successors can be in time.
+    /// Returns the slack of a job in nanoseconds, by the work to expect, to the date by which it has to complete so that its successors can be in time.
     #[inline]
     pub(crate) fn slack(&self, job: &Job, now: Time) -> i64 {
-        job.slack(now) - self.due_dates.lead(job.task).0 as i64
+        job.expected_slack(now) - self.due_dates.lead(job.task).0 as i64
     }
 
     /// Returns the date by which a job has to complete.

@@ -174,13 +174,13 @@ impl Tokenizer {
         match &self.continuous {
             None => out.push(self.slack_token(job, now, scale)),
             Some(how) => {
-                let times = [scale.slack(job, now) as f64, job.time_to_finish().0 as f64];
+                let times = [scale.slack(job, now) as f64, job.expected_time_to_finish().0 as f64];
                 real.extend(how.numbers(times.map(|time| time / scale.unit)));
             }
         }
         // Extending by the whole token checks for room once, not once for each feature.
         out.extend(self.features.iter().map(|feature| match feature {
-            Feature::Remaining => log_bin(job.time_to_finish().0 as f64 / scale.unit, 16),
+            Feature::Remaining => log_bin(job.expected_time_to_finish().0 as f64 / scale.unit, 16),
             Feature::Criticality => u16::from(job.criticality.min(3)),
             Feature::Value => log_bin(job.value / scale.value, 8),
             Feature::Core => match (job.running, job.last_core) {
@@ -189,7 +189,11 @@ impl Tokenizer {
                 (false, None) => 0,
             },
             Feature::Uncertainty => {
-                let share = job.least_remaining().0 as f64 / job.remaining().0.max(1) as f64;
+                let [least, most] = match job.estimate {
+                    None => [job.least_remaining(), job.remaining()],
+                    Some(_) => [job.expected_remaining(), job.likely_remaining()],
+                };
+                let share = least.0 as f64 / most.0.max(1) as f64;
                 ((share * 8.0) as u16).min(7)
             }
             Feature::Due => scale.bins.of(scale.due(job).saturating_sub(now).0 as f64),

@@ -178,7 +178,16 @@ fn listed(until: Time, late_ms: u64) -> TaskSet {
             let release = ms(offset + number * period);
             let wcet = ms(if release > until { late_ms } else { work + number % 3 });
             let deadline = release + ms(period + 2);
-            ListedJob { release, deadline, execution: wcet, wcet, bcet: wcet, criticality: 0, value: 1.0 }
+            ListedJob {
+                release,
+                deadline,
+                execution: wcet,
+                wcet,
+                bcet: wcet,
+                criticality: 0,
+                value: 1.0,
+                estimate: None,
+            }
         };
         Arrival::Listed((0..4_000 / period).map(job).collect())
     };

@@ -132,6 +132,7 @@ mod tests {
                 bcet: Time(1),
                 criticality: 0,
                 value: 1.0,
+                estimate: None,
             }
         };
         let task = |name: &str, from: u64, to: u64| Task {

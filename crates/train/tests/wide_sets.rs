@@ -40,6 +40,8 @@ fn properties(set: &TaskSet) -> BTreeSet<&'static str> {
             ExecutionModel::Normal { .. } => "normal",
             ExecutionModel::Weibull { .. } => "weibull",
             ExecutionModel::Pareto { .. } => "pareto",
+            ExecutionModel::Lognormal { .. } => "lognormal",
+            ExecutionModel::Bimodal { .. } => "bimodal",
             ExecutionModel::Empirical { .. } => "empirical",
             ExecutionModel::Overrun { .. } => "overrun",
         });

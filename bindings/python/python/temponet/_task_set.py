@@ -126,7 +126,7 @@ class TaskSet:
         """Draws a random set, the same as `temponet generate` with these options.
 
         `shape` has the options of that command (docs/generating.md): `method`, `periods`, `wcets`, `deadlines`, `bcet`,
-        `critical`, `critical_factor`, `values`, `granularity`.
+        `estimates`, `critical`, `critical_factor`, `values`, `granularity`.
 
         >>> TaskSet.generate(8, utilization=1.8, bcet=0.3, seed=7)
         <TaskSet 'random-8x1-7': 8 tasks on 1 core, utilization 1.80>

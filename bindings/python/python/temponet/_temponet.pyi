@@ -153,6 +153,9 @@ class Job:
     def bcet(self) -> int:
         """Best-case execution time."""
     @property
+    def estimate(self) -> tuple[int, int] | None:
+        """Estimate of the execution time: median and ninth decile; `None` if the job carries no estimate."""
+    @property
     def executed(self) -> int:
         """Work done so far."""
     @property

@@ -115,6 +115,7 @@ pub fn uncovered_sets() -> (TaskSet, [TaskSet; 3]) {
         bcet: ms(1),
         criticality: 0,
         value: 1.0,
+        estimate: None,
     };
     let mut listed = plain.clone();
     listed.tasks[0].arrival = Arrival::Listed([job].into());

@@ -51,7 +51,7 @@ impl TaskReader<'_> {
             return wrong(format!("acet {acet} is not between bcet {bcet} and wcet {wcet}"));
         }
         let execution = match (name, model) {
-            (Some(_), Some(node)) => self.model(node, acet, samples)?,
+            (Some(_), Some(node)) => self.model(node, [bcet, wcet], acet, samples)?,
             _ if bcet == wcet => ExecutionModel::Wcet,
             _ if acet.is_some() => ExecutionModel::Weibull { exceed: DEFAULT_EXCEED },
             _ => ExecutionModel::Uniform,
@@ -75,7 +75,13 @@ impl TaskReader<'_> {
     }
 
     /// Reads the model with its parameters.
-    fn model(&self, node: &Node, acet: Option<Time>, samples: Option<Arc<[Time]>>) -> Result<ExecutionModel, Problem> {
+    fn model(
+        &self,
+        node: &Node,
+        bounds: [Time; 2],
+        acet: Option<Time>,
+        samples: Option<Arc<[Time]>>,
+    ) -> Result<ExecutionModel, Problem> {
         let Some(name) = model_name(node)? else { return Ok(ExecutionModel::Wcet) };
         let table = matches!(node.value, Value::Table(_));
         let mut fields = if table { Some(Fields::of(node, "execution")?) } else { None };
@@ -84,6 +90,13 @@ impl TaskReader<'_> {
         let needs_acet = || match acet {
             Some(_) => Ok(()),
             None => Err(Problem::at(node.line, format!("execution model {name:?} needs an acet"))),
+        };
+        let within = |node: &Node, key: &'static str| match node.positive_time(key, self.unit)? {
+            time if (bounds[0]..=bounds[1]).contains(&time) => Ok(time),
+            time => {
+                let [bcet, wcet] = bounds;
+                Err(Problem::at(node.line, format!("{key} {time} is not between bcet {bcet} and wcet {wcet}")))
+            }
         };
         let model = match name {
             "wcet" => ExecutionModel::Wcet,
@@ -102,6 +115,33 @@ impl TaskReader<'_> {
                 let shape = take("shape").map(|node| node.number("shape", 0.01, 100.0)).transpose()?;
                 ExecutionModel::Pareto { shape: shape.unwrap_or(2.0) }
             }
+            "lognormal" => {
+                let sigma = take("sigma")
+                    .ok_or_else(|| Problem::at(node.line, "execution model \"lognormal\" needs a sigma"))?;
+                let sigma = sigma.number("sigma", 0.0, Task::MOST_SPREAD)?;
+                let median = match (take("median"), acet) {
+                    (Some(node), _) => within(node, "median")?,
+                    // The mean before values are moved to the bounds.
+                    (None, Some(acet)) => Time((acet.0 as f64 * (-sigma * sigma / 2.0).exp()).round().max(1.0) as u64),
+                    (None, None) => {
+                        let needs = "execution model \"lognormal\" needs a median, or an acet, which is its mean";
+                        return Err(Problem::at(node.line, needs));
+                    }
+                };
+                ExecutionModel::Lognormal { median, sigma }
+            }
+            "bimodal" => {
+                let needs = |key: &str| Problem::at(node.line, format!("execution model \"bimodal\" needs {key}"));
+                let levels = take("levels").ok_or_else(|| needs("levels"))?;
+                let [first, second] = levels.list("levels")? else {
+                    return Err(Problem::at(levels.line, format!("levels = {} are not two times", levels.shown())));
+                };
+                let levels = [within(first, "levels")?, within(second, "levels")?];
+                let probability = take("probability").ok_or_else(|| needs("a probability of the second level"))?;
+                let probability = probability.number("probability", 0.0, 1.0)?;
+                let spread = take("spread").map(|node| node.number("spread", 0.0, Task::MOST_SPREAD)).transpose()?;
+                ExecutionModel::Bimodal { levels, probability, spread: spread.unwrap_or(0.0) }
+            }
             "empirical" => {
                 for key in ["file", "column", "samples"] {
                     take(key);
@@ -111,7 +151,7 @@ impl TaskReader<'_> {
                 ExecutionModel::Empirical { samples }
             }
             other => {
-                let known = "wcet, uniform, normal, weibull, pareto, empirical";
+                let known = "wcet, uniform, normal, weibull, pareto, lognormal, bimodal, empirical";
                 return Err(Problem::at(node.line, format!("execution model {other:?} is none of {known}")));
             }
         };

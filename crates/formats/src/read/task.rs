@@ -26,6 +26,8 @@ pub const TASK_KEYS: &[&str] = &[
     "bcet",
     "acet",
     "execution",
+    "estimate",
+    "estimate_error",
     "wcet_high",
     "overrun",
     "criticality",
@@ -100,6 +102,7 @@ impl TaskReader<'_> {
         task.offset = fields.time("offset", unit)?.unwrap_or_default();
         task.jitter = fields.time("jitter", unit)?.unwrap_or_default();
         self.execution_times(&mut fields, &mut task, execution_node, samples)?;
+        task.estimate_error = super::estimate::error(&mut fields)?;
         self.importance(&mut fields, &mut task)?;
         if let Some(node) = fields.take("priority") {
             task.priority = Some(node.integer("priority", i64::from(i32::MIN), i64::from(i32::MAX))?);

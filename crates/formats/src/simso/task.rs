@@ -120,6 +120,7 @@ impl Reader<'_> {
                     bcet: wcet,
                     criticality: 0,
                     value: 1.0,
+                    estimate: None,
                 });
                 Ok(Some(listed_task(name, jobs.collect())))
             }

@@ -146,6 +146,9 @@ fn vary(task: &mut Task, execution: ExecutionShares) {
         ExecutionShares::Pareto { bcet, shape } => {
             (task.bcet, task.execution) = (part(bcet), ExecutionModel::Pareto { shape });
         }
+        ExecutionShares::Lognormal { bcet, median, sigma } => {
+            (task.bcet, task.execution) = (part(bcet), ExecutionModel::Lognormal { median: part(median), sigma });
+        }
         ExecutionShares::Trimodal { lengths: [short, middle], parts } => {
             let times = [part(short), part(middle), wcet].into_iter().zip(parts);
             let samples = times.flat_map(|(time, count)| std::iter::repeat_n(time, count as usize)).collect();

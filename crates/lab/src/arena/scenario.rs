@@ -7,7 +7,7 @@ use temponet_formats::builtin::Builtin;
 use temponet_sim::generate::{Method, Spec, Variety};
 use temponet_sim::{EVALUATION_SEEDS, Metrics};
 use temponet_task::wording::did_you_mean;
-use temponet_task::{Aim, Costs, Measure, OnMiss};
+use temponet_task::{Aim, Costs, Measure, OnMiss, Task};
 
 use temponet_train::WorkloadRanges;
 
@@ -79,6 +79,8 @@ const FILES: &[(&str, &str)] = scenarios![
     "autoware-graphs",
     "big-little",
     "affinity",
+    "good-estimates",
+    "rough-estimates",
 ];
 
 /// Returns the figure of a run that an aim is about, 0 to 1; `None` if the run has nothing to measure. Critical jobs of all
@@ -256,6 +258,11 @@ impl ScenarioFile {
             if !(1..=1000).contains(&count) || lengths.iter().any(|length| !(0.0..=1.0).contains(length)) {
                 return Some("execution: lengths are not shares, or parts do not add up to 1 to 1000".into());
             }
+        }
+        if let Some(ExecutionShares::Lognormal { median, sigma, .. }) = self.execution
+            && (!(0.0..=1.0).contains(&median) || !(0.0..=Task::MOST_SPREAD).contains(&sigma))
+        {
+            return Some(format!("execution: the median is no share, or sigma is not from 0 to {}", Task::MOST_SPREAD));
         }
         let ranges = self.ranges.as_ref().and_then(WorkloadRanges::problem).map(|problem| format!("ranges: {problem}"));
         let frames = || self.frames.as_ref().and_then(Frames::problem);

@@ -176,6 +176,15 @@ pub enum ExecutionShares {
         /// Tail index of the distribution.
         shape: f64,
     },
+    /// Log-normal, from `bcet` to the wcet.
+    Lognormal {
+        /// Best-case execution time.
+        bcet: f64,
+        /// Median execution time.
+        median: f64,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+    },
     /// One of three execution times, the longest of which is the wcet.
     Trimodal {
         /// The shortest and the middle time.

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 use temponet_sim::generate::Graphs;
-use temponet_task::{Arrival, Core, CoreSet, Mode, Preemption, Speed, TaskSet, Time};
+use temponet_task::{Arrival, Core, CoreSet, Mode, Preemption, Speed, Task, TaskSet, Time};
 
 /// Properties of the sets of a scenario that no training range draws. The default adds none.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -18,6 +18,8 @@ pub struct Shape {
     pub levels: Vec<u8>,
     /// Centers of clusters of periods, which tasks belong to in turn, as multiples of the drawn periods.
     pub clusters: Vec<f64>,
+    /// Error of the estimates that jobs carry.
+    pub estimate_error: Option<f64>,
     /// Smooth waves of the load.
     pub wave: Option<Wave>,
     /// Limits on preemption.
@@ -70,6 +72,10 @@ impl Shape {
     pub fn problem(&self) -> Option<String> {
         if self.value_exponent.is_some_and(|exponent| !(-4.0..=4.0).contains(&exponent)) {
             return Some("shape.value_exponent is not from -4 to 4".into());
+        }
+        let errors = 0.0..=Task::MOST_ESTIMATE_ERROR;
+        if self.estimate_error.is_some_and(|error| !errors.contains(&error)) {
+            return Some(format!("shape.estimate_error is not from 0 to {}", Task::MOST_ESTIMATE_ERROR));
         }
         if self.clusters.iter().any(|factor| !(1e-3..=1e6).contains(factor)) {
             return Some("shape.clusters are not factors from 0.001 to 1000000".into());
@@ -126,6 +132,9 @@ impl Shape {
         if !self.levels.is_empty() {
             let levels = self.levels.iter().cycle();
             set.tasks.iter_mut().zip(levels).for_each(|(task, level)| task.criticality = *level);
+        }
+        if self.estimate_error.is_some() {
+            set.tasks.iter_mut().for_each(|task| task.estimate_error = self.estimate_error);
         }
         if !self.speeds.is_empty() {
             let speed = |core: usize| Speed((1000.0 * self.speeds[core % self.speeds.len()]).round() as u32);
@@ -212,6 +221,9 @@ mod tests {
         assert!(aligned.tasks.iter().any(|task| task.offset > Time::ZERO));
         let levels = shaped(Shape { levels: vec![0, 40, 200], ..Shape::default() });
         assert_eq!(levels.levels(), [40, 200]);
+        let estimated = shaped(Shape { estimate_error: Some(0.2), ..Shape::default() });
+        assert!(estimated.tasks.iter().all(|task| task.estimate_error == Some(0.2)));
+        assert!(Shape { estimate_error: Some(f64::NAN), ..Shape::default() }.problem().is_some());
     }
 
     #[test]

@@ -129,7 +129,16 @@ impl Requests {
 /// Creates a job from its release, deadline, execution time and wcet, in nanoseconds, and its value.
 fn job(times: [f64; 4], value: f64) -> ListedJob {
     let [release, deadline, execution, wcet] = times.map(|time| Time(time.round().max(1.0) as u64));
-    ListedJob { release, deadline, execution: execution.min(wcet), wcet, bcet: Time(1), criticality: 0, value }
+    ListedJob {
+        release,
+        deadline,
+        execution: execution.min(wcet),
+        wcet,
+        bcet: Time(1),
+        criticality: 0,
+        value,
+        estimate: None,
+    }
 }
 
 /// Creates the task of a list of jobs, which must be sorted by release.

@@ -147,27 +147,30 @@ pub fn page(set: &TaskSet, decision: &ExplainedDecision, facts: &str) -> String 
     let names = row_names(network);
     let maps: String = network.attention.iter().map(|map| heat_map(map, &names)).collect();
     let mut table = HtmlTable::sortable();
-    for (name, meaning) in COLUMNS {
+    // The last column is there only if a job has something to say in it.
+    let is_estimated = network.jobs.iter().any(|job| job.estimate_ns.is_some());
+    for (name, meaning) in &COLUMNS[..COLUMNS.len() - usize::from(!is_estimated)] {
         table.column(name, meaning, "");
     }
     for job in &network.jobs {
         let ms = |ns: i64| HtmlCell::figure(format!("{:.3} ms", ns as f64 / 1e6), Some(ns as f64));
-        table.row(
-            if job.core.is_some() { "chosen" } else { "" },
-            &[
-                HtmlCell::text(format!("{}#{}", job.task, job.job)),
-                HtmlCell::figure(
-                    job.core.map_or("–".into(), |core| core.to_string()),
-                    job.core.map(|core| core as f64),
-                ),
-                HtmlCell::figure(format!("{:.4}", job.q), Some(f64::from(job.q))),
-                ms(job.due_in_ns),
-                ms(job.slack_ns),
-                ms(job.remaining_ns as i64),
-                HtmlCell::figure(job.row.to_string(), Some(f64::from(job.row))),
-                HtmlCell::figure(format!("{:.1}%", 100.0 * job.attention), Some(f64::from(job.attention))),
-            ],
-        );
+        let estimate = |[median, high]: [u64; 2]| {
+            HtmlCell::figure(format!("{}, {}", Time(median), Time(high)), Some(median as f64))
+        };
+        let estimate = job.estimate_ns.map_or_else(|| HtmlCell::text("–"), estimate);
+        let cells = [
+            HtmlCell::text(format!("{}#{}", job.task, job.job)),
+            HtmlCell::figure(job.core.map_or("–".into(), |core| core.to_string()), job.core.map(|core| core as f64)),
+            HtmlCell::figure(format!("{:.4}", job.q), Some(f64::from(job.q))),
+            ms(job.due_in_ns),
+            ms(job.slack_ns),
+            ms(job.remaining_ns as i64),
+            HtmlCell::figure(job.row.to_string(), Some(f64::from(job.row))),
+            HtmlCell::figure(format!("{:.1}%", 100.0 * job.attention), Some(f64::from(job.attention))),
+            estimate,
+        ];
+        let shown = &cells[..cells.len() - usize::from(!is_estimated)];
+        table.row(if job.core.is_some() { "chosen" } else { "" }, shown);
     }
     Page::new(&set.name)
         .kind("a decision")
@@ -181,7 +184,7 @@ pub fn page(set: &TaskSet, decision: &ExplainedDecision, facts: &str) -> String 
         .finish()
 }
 
-const COLUMNS: [(&str, &str); 8] = [
+const COLUMNS: [(&str, &str); 9] = [
     ("job", ""),
     ("core", "the core that the network's own choice gives it"),
     ("Q", "its Q-value"),
@@ -190,6 +193,7 @@ const COLUMNS: [(&str, &str); 8] = [
     ("remaining", "remaining wcet"),
     ("token", "its row in the attention maps, counted from 1"),
     ("attention", "what the decision token pays to its row in the last layer, mean over heads"),
+    ("estimate", "of the whole execution time: median, ninth decile"),
 ];
 
 /// Returns the names of the rows of the attention maps: idle, then the jobs of each token.

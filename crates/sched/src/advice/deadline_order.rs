@@ -39,7 +39,9 @@ pub(crate) struct PlanEntry {
     pub deadline: Time,
     pub id: Option<JobId>,
     pub task: u32,
-    /// Least and greatest remaining work.
+    /// Whether the job carries an estimate.
+    pub is_estimated: bool,
+    /// Least and greatest remaining work; of a job with an estimate, the work to expect and the work to plan with.
     pub least: Time,
     pub most: Time,
     pub importance: f64,
@@ -154,27 +156,40 @@ impl DeadlineOrder {
             while let [(deadline, id), rest @ ..] = ready
                 && *deadline <= coming.deadline
             {
-                entries.push(PlanEntry::ready(JobId(*id), view.job(JobId(*id))));
+                entries.push(PlanEntry::ready(JobId(*id), view));
                 ready = rest;
             }
             knows_coming &= coming.least == coming.most;
             entries.push(*coming);
         });
-        entries.extend(ready.iter().map(|(_, id)| PlanEntry::ready(JobId(*id), view.job(JobId(*id)))));
+        entries.extend(ready.iter().map(|(_, id)| PlanEntry::ready(JobId(*id), view)));
         self.knows_entries = self.knows_ready && knows_coming;
     }
 }
 
 impl PlanEntry {
-    fn ready(id: JobId, job: &Job) -> PlanEntry {
+    fn ready(id: JobId, view: &SystemView<'_>) -> PlanEntry {
+        let job = view.job(id);
         let Job { deadline, task, .. } = *job;
         let importance = importance(job.value, job.criticality);
-        PlanEntry { deadline, id: Some(id), task, least: job.least_remaining(), most: job.remaining(), importance }
+        let (is_estimated, least, most) = match job.estimate {
+            None => (false, job.least_remaining(), job.remaining()),
+            Some(_) => (true, job.expected_remaining(), view.planned_remaining(job)),
+        };
+        PlanEntry { deadline, id: Some(id), task, is_estimated, least, most, importance }
     }
 
     pub fn coming(index: u32, task: &Task, deadline: Time) -> PlanEntry {
         let importance = importance(task.value, task.criticality);
-        PlanEntry { deadline, id: None, task: index, least: task.bcet, most: task.wcet, importance }
+        PlanEntry {
+            deadline,
+            id: None,
+            task: index,
+            is_estimated: false,
+            least: task.bcet,
+            most: task.wcet,
+            importance,
+        }
     }
 
     /// Estimate of the work; `share` is 0 for the least work and 1 for the greatest.

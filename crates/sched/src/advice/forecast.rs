@@ -150,8 +150,15 @@ impl Forecast {
         self.slots.clear();
         self.order.clear();
         self.sporadic.clear();
-        let nothing =
-            PlanEntry { deadline: Time::ZERO, id: None, task: 0, least: Time::ZERO, most: Time::ZERO, importance: 0.0 };
+        let nothing = PlanEntry {
+            deadline: Time::ZERO,
+            id: None,
+            task: 0,
+            is_estimated: false,
+            least: Time::ZERO,
+            most: Time::ZERO,
+            importance: 0.0,
+        };
         for (index, task) in (0..).zip(tasks) {
             let basis = Basis::of(task);
             let is_known = matches!(basis.arrival, Pattern::Known { .. });

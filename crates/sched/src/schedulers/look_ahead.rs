@@ -5,7 +5,8 @@
 //! The rule: add ready and future jobs in deadline order; when the work up to a deadline exceeds what the cores can do
 //! until then, drop the job with the most work relative to its importance. Of the ready jobs, those that stay run
 //! first, by deadline; then the dropped ones by deadline; then those that are late. Work is estimated between its mean
-//! (`caution` 0) and its wcet (`caution` 1). `capacity` is the share of the cores' time to plan with. With more than
+//! (`caution` 0) and its wcet (`caution` 1); work of a job with an estimate, between what it says to expect and its ninth
+//! decile, or its wcet if it is critical or its task is to be guaranteed. `capacity` is the share of the cores' time to plan with. With more than
 //! 2048 ready jobs, only the earliest deadlines among those that are still possible are planned.
 //!
 //! Ties: among equal deadlines ready jobs come before future ones, then the earlier release, then the lower task index;
@@ -111,7 +112,11 @@ impl LookAhead {
     /// Lists the jobs to plan: ready jobs that are not late, and future jobs up to the last deadline of these.
     fn list(&mut self, view: &SystemView<'_>, entries: &[PlanEntry]) {
         let (now, machine, shares) = (view.now, &view.system.machine, &self.shares);
-        let work = |entry: &PlanEntry| entry.work(shares[entry.task as usize]);
+        let caution = self.caution;
+        let work = |entry: &PlanEntry| match entry.is_estimated {
+            true => entry.work(caution),
+            false => entry.work(shares[entry.task as usize]),
+        };
         let is_late = |entry: &PlanEntry, work: Time| {
             entry.id.is_some() && now + machine.fastest(entry.task).time_for(work) > entry.deadline
         };

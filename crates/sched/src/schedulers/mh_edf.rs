@@ -5,6 +5,9 @@
 //! The rule: add jobs in deadline order; when one would be late, drop the longest so far. Free cores take the other
 //! jobs, shortest remaining work first.
 //!
+//! A job with an estimate is planned by its ninth decile, and by its wcet once it has reached that, if it is critical, or if
+//! its task is to be guaranteed.
+//!
 //! Reference: Moore, Management Science 15(1), 1968, applied online to the ready jobs with their remaining wcets.
 //! Ties: equal deadlines, equal lengths and equal remaining work go to the earlier release, then the lower task index;
 //! of equally long jobs the last in that order is dropped.
@@ -21,9 +24,13 @@ pub(crate) struct MhEdf {
 }
 
 impl MhEdf {
-    /// Plans with the mean of the least and the greatest remaining work of each job.
+    /// Plans with the mean of the least and the greatest remaining work of each job, or with the work to expect by its
+    /// estimate.
     pub fn by_mean() -> MhEdf {
-        let mean = |job: &Job| Time((job.least_time_to_finish().0 + job.time_to_finish().0) / 2);
+        let mean = |_: &SystemView<'_>, job: &Job| match job.estimate {
+            None => Time((job.least_time_to_finish().0 + job.time_to_finish().0) / 2),
+            Some(_) => job.expected_time_to_finish(),
+        };
         MhEdf { candidates: Candidates::planned_with(mean), schedule: ListSchedule::default() }
     }
 

@@ -1,6 +1,9 @@
 //! Shortest remaining processing time first, by the time that the remaining wcet takes on the fastest core that a job may use. Optimal for the mean response time on one core if
 //! execution times are known; it ignores deadlines.
 //!
+//! A job with an estimate counts with the work to expect, which is between the median and the ninth decile, nearer to the median the better the
+//! estimate; with the ninth decile beyond that, and with the wcet beyond the ninth decile.
+//!
 //! Reference: Schrage, Operations Research 16(3), 1968.
 //! Ties: earlier release, then lower task index.
 
@@ -26,7 +29,7 @@ impl Srpt {
 
     /// Returns the jobs to run.
     pub fn choose(&mut self, view: &SystemView<'_>) -> &[JobId] {
-        let key = |job: &Job| (self.skips && job.is_impossible(view.now), job.time_to_finish());
+        let key = |job: &Job| (self.skips && job.is_impossible(view.now), job.expected_time_to_finish());
         self.selection.select(view, view.system.most_offered(), key)
     }
 }

@@ -1,7 +1,8 @@
 //! Planning for overload: the ready jobs are candidates in deadline order, a scheduler accepts as many as can be on
 //! time together, and the cores go to the accepted jobs.
 //!
-//! "On time" refers to an EDF list schedule of the remaining wcets on all cores. This is exact on one core and a good
+//! "On time" refers to an EDF list schedule of the remaining wcets on all cores, or of what estimates say is likely to be
+//! enough ([`SystemView::planned_time_to_finish`]). This is exact on one core and a good
 //! estimate on several. Where cores differ, the list schedule minds their speeds and who may use them. Jobs that are late
 //! by wcet are no candidates. Cores that the accepted jobs leave free take the
 //! other jobs.
@@ -18,7 +19,10 @@ use crate::shared::moore_hodgson::ListSchedule;
 /// Maximum number of jobs that one decision plans with, far more than ordinary sets have ready.
 pub(crate) const MOST_PLANNED: usize = 2_048;
 
-/// A ready job that can still be on time if it takes its estimated remaining work.
+/// Time that a job is planned to take still, on the fastest core that it may use.
+pub(crate) type PlannedTime = fn(&SystemView<'_>, &Job) -> Time;
+
+/// A ready job that can still be on time if it takes its planned remaining work.
 #[derive(Clone, Copy)]
 pub(crate) struct Candidate {
     pub id: JobId,
@@ -34,8 +38,8 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    fn new(id: JobId, job: &Job, estimate: fn(&Job) -> Time) -> Candidate {
-        let remaining = estimate(job);
+    fn new(view: &SystemView<'_>, id: JobId, job: &Job, planned: PlannedTime) -> Candidate {
+        let remaining = planned(view, job);
         Candidate {
             id,
             deadline: job.deadline,
@@ -51,8 +55,8 @@ impl Candidate {
 
 /// The ready jobs of one decision. The buffers are reused between decisions.
 pub(crate) struct Candidates {
-    /// Estimate of the time that a job still takes on the fastest core that it may use.
-    estimate: fn(&Job) -> Time,
+    /// Time that a job is planned to take still.
+    planned: PlannedTime,
     now: Time,
     /// The candidates, in deadline order.
     pub jobs: Vec<Candidate>,
@@ -73,17 +77,17 @@ pub(crate) struct Candidates {
 }
 
 impl Default for Candidates {
-    /// Candidates that are planned with their remaining wcets.
+    /// Candidates that are planned with their remaining wcets, or with what their estimates say is likely to be enough.
     fn default() -> Self {
-        Candidates::planned_with(Job::time_to_finish)
+        Candidates::planned_with(|view, job| view.planned_time_to_finish(job))
     }
 }
 
 impl Candidates {
-    /// Candidates that are planned with this estimate of the time that they still take.
-    pub fn planned_with(estimate: fn(&Job) -> Time) -> Candidates {
+    /// Candidates that are planned with this time that they still take.
+    pub fn planned_with(planned: PlannedTime) -> Candidates {
         Candidates {
-            estimate,
+            planned,
             now: Time::ZERO,
             jobs: Vec::new(),
             hopeless: Vec::new(),
@@ -133,7 +137,7 @@ impl Candidates {
                 continue;
             }
             self.seen[id.index()] = 0;
-            let candidate = Candidate::new(id, view.job(id), self.estimate);
+            let candidate = Candidate::new(view, id, view.job(id), self.planned);
             if view.now + candidate.remaining > candidate.deadline {
                 self.hopeless.push(candidate);
             } else {
@@ -144,7 +148,7 @@ impl Candidates {
         self.jobs.truncate(kept);
         for (id, job) in view.ready() {
             if self.seen[id.index()] == self.decision {
-                self.take(id, job);
+                self.take(view, id, job);
             }
         }
         let order = |candidate: &Candidate| (candidate.deadline, candidate.tie);
@@ -164,7 +168,7 @@ impl Candidates {
         self.hopeless.clear();
         self.jobs.clear();
         self.reserve(order.len());
-        order.iter().for_each(|id| self.take(*id, view.job(*id)));
+        order.iter().for_each(|id| self.take(view, *id, view.job(*id)));
         let most = self.look_at_machine(view);
         self.jobs.truncate(most);
         self.free_at.clear();
@@ -182,8 +186,8 @@ impl Candidates {
     }
 
     /// Adds a job to the candidates, or to the hopeless jobs if it will be late.
-    fn take(&mut self, id: JobId, job: &Job) {
-        let candidate = Candidate::new(id, job, self.estimate);
+    fn take(&mut self, view: &SystemView<'_>, id: JobId, job: &Job) {
+        let candidate = Candidate::new(view, id, job, self.planned);
         let is_late = self.now + candidate.remaining > candidate.deadline;
         if is_late { &mut self.hopeless } else { &mut self.jobs }.push(candidate);
     }

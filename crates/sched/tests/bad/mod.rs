@@ -154,6 +154,8 @@ pub fn vary(rng: &mut Pcg64, set: &mut TaskSet) {
         }
         if short {
             (task.bcet, task.execution) = (Time((task.wcet.0 / 4).max(1)), ExecutionModel::Uniform);
+            // Nothing that is guaranteed may rest on an estimate.
+            task.estimate_error = Some(1.0).filter(|_| task.wcet.0.is_multiple_of(2));
         }
     }
 }

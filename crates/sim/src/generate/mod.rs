@@ -36,6 +36,8 @@ pub struct Spec {
     pub deadlines: Deadlines,
     /// Best-case execution time as a share of the wcet, 0 to 1. Below 1, execution times are uniform between the two.
     pub bcet: f64,
+    /// Error of the estimates that jobs carry; see [`Task::estimate_error`].
+    pub estimate_error: Option<f64>,
     /// Number and overruns of the critical tasks.
     pub critical: Critical,
     /// Lower and upper bound of the values of tasks, which are uniform in between.
@@ -150,6 +152,7 @@ impl Spec {
             lengths: Lengths::Periods(Rule::LogUniform(Time::from_ms(10), Time::from_ms(100))),
             deadlines: Deadlines::Implicit,
             bcet: 1.0,
+            estimate_error: None,
             critical: Critical { share: 0.0, factor: 1.0, overrun: 0.1 },
             values: (1.0, 1.0),
             burst: None,
@@ -169,6 +172,7 @@ pub fn generate(spec: &Spec, seed: u64) -> Result<TaskSet, GenerateError> {
             shares.iter().enumerate().map(|(index, share)| draw_task(spec, index, *share, &mut rng)).collect()
         }
     };
+    tasks.iter_mut().for_each(|task| task.estimate_error = spec.estimate_error);
     make_critical(&spec.critical, &mut tasks, &mut rng);
     let (low, high) = spec.values;
     if high > low {

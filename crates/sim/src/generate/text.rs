@@ -89,6 +89,7 @@ pub fn described(spec: &Spec) -> String {
         lengths,
         deadlines,
         bcet,
+        estimate_error,
         critical,
         values,
         burst,
@@ -121,6 +122,9 @@ pub fn described(spec: &Spec) -> String {
         if number > 0.0 {
             text += &format!(", {what} {number}");
         }
+    }
+    if let Some(error) = estimate_error {
+        text += &format!(", estimates {error}");
     }
     if let Some(BurstSpec { jobs, deadline, every, until, utilization }) = burst {
         text += &format!(", burst {jobs},{deadline},{every},{until},{utilization}");

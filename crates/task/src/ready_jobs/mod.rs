@@ -222,13 +222,13 @@ impl ReadyJobs {
         self.release_with(task, release)
     }
 
-    /// Releases a job of a task that has a release date, deadline, execution time, criticality or value of its own.
+    /// Releases a job of a task that has a release date, deadline, execution time, criticality, value or estimate of its own.
     pub fn release_with(&mut self, task: usize, release: Release) -> Result<JobHandle, ReadyJobsError> {
         let name = &self.task(task)?.name;
         if let Some(what) = release.problem(self.now) {
             return Err(ReadyJobsError::Release { task: name.clone(), what });
         }
-        let Release { release, deadline, wcet, bcet, criticality, value } = release;
+        let Release { release, deadline, wcet, bcet, criticality, value, estimate } = release;
         let job = Job {
             task: task as u32,
             criticality,
@@ -244,6 +244,7 @@ impl ReadyJobs {
             executed: Time::ZERO,
             overhead: Time::ZERO,
             value,
+            estimate: estimate.map(|estimate| estimate.within(bcet, wcet)),
         };
         self.released[task] += 1;
         let place = self.active.len() as u32;

@@ -1,7 +1,7 @@
 //! The release of a job, as a program reports it.
 
 use super::ReleaseProblem;
-use crate::{Task, Time};
+use crate::{Estimate, Task, Time};
 
 /// A release of a job. [`Release::of`] fills it from the task; change what is known better about this job.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,13 +19,16 @@ pub struct Release {
     pub criticality: u8,
     /// Value of meeting the deadline.
     pub value: f64,
+    /// Estimate of the execution time, if the program has one. It is moved into the range from bcet to wcet.
+    pub estimate: Option<Estimate>,
 }
 
 impl Release {
-    /// A job of `task` that is released at `release` and has the task's deadline, execution times, criticality and value.
+    /// A job of `task` that is released at `release` and has the task's deadline, execution times, criticality and value, without an estimate.
     pub fn of(task: &Task, release: Time) -> Release {
         let Task { deadline, wcet, bcet, criticality, value, .. } = *task;
-        Release { release, deadline: Time(release.0.saturating_add(deadline.0)), wcet, bcet, criticality, value }
+        let deadline = Time(release.0.saturating_add(deadline.0));
+        Release { release, deadline, wcet, bcet, criticality, value, estimate: None }
     }
 
     /// Returns what is wrong with a release that is reported at `now`.

@@ -114,6 +114,7 @@ impl List {
                 bcet: if self.wcet > 1.0 { Time(1) } else { ms(wcet) },
                 criticality: self.levels[rng.random_range(0..self.levels.len())],
                 value: (self.value)(task, execution, rng.random()),
+                estimate: None,
             });
         }
         let task = |(place, jobs): (usize, Vec<ListedJob>)| {

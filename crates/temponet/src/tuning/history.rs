@@ -6,12 +6,18 @@
 //! A *stretch* of the run is a time in which the latest jobs of every task are alike. It ends when a job has another wcet or relative deadline than the job of
 //! its task before it, as at a switch of the mode, or when a periodic task falls silent. Jobs of a list are never alike, so a list is one stretch.
 
-use temponet_task::{Arrival, Event, Job, ListedJob, SystemView, Task, Time};
+use rand::SeedableRng;
+use rand_pcg::Pcg32;
+use temponet_sim::{draw_estimated, mixed_seed};
+use temponet_task::{Arrival, Estimate, Event, Job, ListedJob, SystemView, Task, Time};
 
 use super::executions::Executions;
 
 /// Share by which a job may differ from the description of its task, because timers of real systems are never exact.
 const TOLERANCE: f64 = 0.1;
+
+/// Tells draws from estimates apart from others with the same numbers.
+const STREAM: u64 = 7_300_000_002;
 
 /// A job that was released.
 #[derive(Clone, Copy)]
@@ -22,6 +28,7 @@ struct Seen {
     wcet: Time,
     bcet: Time,
     value: f64,
+    estimate: Option<Estimate>,
     criticality: u8,
     /// Execution time, if the job has completed.
     execution: Option<Time>,
@@ -132,6 +139,7 @@ impl History {
             wcet: job.wcet,
             bcet: job.bcet,
             value: job.value,
+            estimate: job.estimate,
             criticality: job.criticality,
             execution: None,
             executed: Time::ZERO,
@@ -192,13 +200,18 @@ impl History {
         }
     }
 
-    /// Returns the remembered jobs by task, as lists. Execution times that are not known are drawn from what the others of the task tell.
+    /// Returns the remembered jobs by task, as lists. Execution times that are not known are drawn from what the estimate of the job tells, or the others of
+    /// the task.
     pub fn jobs(&self, tasks: &[Task]) -> Vec<Vec<ListedJob>> {
         let mut lists = vec![Vec::new(); tasks.len()];
         let executions = self.executions(tasks.len());
         for number in self.released.saturating_sub(self.window())..self.released {
             let seen = &self.ring[(number % self.window()) as usize];
-            let execution = seen.execution.unwrap_or_else(|| {
+            let by_estimate = || {
+                let mut rng = Pcg32::seed_from_u64(mixed_seed(STREAM, number));
+                draw_estimated(seen.estimate?, seen.executed, [seen.bcet, seen.wcet], &mut rng)
+            };
+            let execution = seen.execution.or_else(by_estimate).unwrap_or_else(|| {
                 let share = executions[seen.task as usize].draw(share(seen.executed, seen.wcet), number);
                 let drawn = if seen.bcet == seen.wcet { seen.wcet } else { Time((share * seen.wcet.0 as f64) as u64) };
                 drawn.max(seen.executed + Time(1))
@@ -211,6 +224,7 @@ impl History {
                 bcet: seen.bcet,
                 criticality: seen.criticality,
                 value: seen.value,
+                estimate: seen.estimate,
             });
         }
         lists

@@ -49,6 +49,7 @@ pub fn assert_same_decisions(scheduler: impl Fn() -> Box<dyn Scheduler>) {
             bcet: Time(1),
             criticality: 0,
             value: 1.0,
+            estimate: None,
         }
     };
     let decisions = |is_other: bool| {

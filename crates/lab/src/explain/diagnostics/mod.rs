@@ -54,6 +54,9 @@ pub struct JobLine {
     pub slack_ns: i64,
     /// Remaining wcet, in nanoseconds.
     pub remaining_ns: u64,
+    /// Estimate of the execution time, in nanoseconds: median and ninth decile. Left out in JSON if the job carries none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate_ns: Option<[u64; 2]>,
     /// Row of its token, counted from 1.
     pub row: u32,
     /// Q-value.
@@ -109,6 +112,7 @@ pub fn explain(model: &Model, view: &SystemView<'_>, chosen: &Assignment) -> Exp
             due_in_ns: job.deadline.signed_sub(view.now),
             slack_ns: job.slack(view.now),
             remaining_ns: job.remaining().0,
+            estimate_ns: job.estimate.map(|estimate| [estimate.median().0, estimate.high().0]),
             row: *row,
             q: trace.q[*row as usize],
             core: core_of(*id),

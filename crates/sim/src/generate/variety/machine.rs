@@ -83,6 +83,7 @@ pub(super) fn lists(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
             bcet: if is_known { release.wcet } else { Time(1) },
             criticality: release.criticality,
             value: release.value,
+            estimate: release.estimate,
         });
     }
     if jobs.iter().all(Vec::is_empty) {
