@@ -4,6 +4,7 @@ mod bad;
 mod breadth;
 mod chains;
 mod costs;
+mod estimates;
 mod guarantee;
 mod limited_preemption;
 mod panel;
