@@ -247,7 +247,15 @@ mod tests {
         let jobs: Vec<Job> = (0..).zip(&system.tasks).map(|(index, task)| Job::first(index, task)).collect();
         let active: Vec<JobId> = (0..deadlines.len() as u32).map(JobId).collect();
         let now = Time::ZERO;
-        check(&SystemView { now, system: &system, active: &active, jobs: &jobs, running: &[None; 4], events: &[] });
+        check(&SystemView {
+            now,
+            system: &system,
+            active: &active,
+            jobs: &jobs,
+            running: &[None; 4],
+            events: &[],
+            locks: None,
+        });
     }
 
     #[test]
