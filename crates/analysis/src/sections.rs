@@ -121,13 +121,7 @@ fn delay(set: &TaskSet, keys: &[Key], place: usize) -> u64 {
     }
     let waiting = waiting_keys(set, keys, (i128::MAX, u64::MAX));
     let keeps = |resource: usize| waiting[resource] <= keys[place];
-    let by_task = lower().map(|task| longest(task, keeps)).fold(0, u64::saturating_add);
-    if nested(set).next().is_some() {
-        return by_task;
-    }
-    let resources = (0..set.resources.len()).filter(|resource| keeps(*resource));
-    let on_each = resources.map(|resource| lower().map(|task| longest_on(task, resource)).max().unwrap_or_default());
-    by_task.min(on_each.fold(0, u64::saturating_add))
+    summed(set, lower().map(|task| longest(task, keeps)), lower, keeps)
 }
 
 /// Whether a task that goes before another one has the higher preemption level.
@@ -214,12 +208,29 @@ fn delayed_test(set: &TaskSet, demands: &[Demand], budget: &mut StepBudget) -> O
 
 /// How long jobs that are due later can delay the demand within `t`. A job that is released late has less than its relative deadline left.
 fn delay_within(set: &TaskSet, demands: &[Demand], t: u64) -> u64 {
-    let later = set.tasks.iter().filter(|task| task.deadline.0 > t);
+    let later = || set.tasks.iter().filter(|task| task.deadline.0 > t);
     let deadlines: Vec<u64> = demands.iter().map(|task| task.deadline.0).collect();
     let waiting = waiting_keys(set, &deadlines, u64::MAX);
-    let delays = later.map(|task| longest(task, |resource| waiting[resource] <= t));
+    let keeps = |resource: usize| waiting[resource] <= t;
+    let delays = later().map(|task| longest(task, keeps));
     match set.protocol {
         Protocol::Ceiling => delays.max().unwrap_or_default(),
-        _ => delays.fold(0, u64::saturating_add),
+        _ => summed(set, delays, later, keeps),
     }
+}
+
+/// Sum of the delays by each task; where no section is within another, at most that of the longest section on each resource, which one job holds at a time.
+fn summed<'a, T: Iterator<Item = &'a Task>>(
+    set: &TaskSet,
+    by_task: impl Iterator<Item = u64>,
+    tasks: impl Fn() -> T,
+    keeps: impl Fn(usize) -> bool,
+) -> u64 {
+    let by_task = by_task.fold(0, u64::saturating_add);
+    if nested(set).next().is_some() {
+        return by_task;
+    }
+    let resources = (0..set.resources.len()).filter(|resource| keeps(*resource));
+    let on_each = resources.map(|resource| tasks().map(|task| longest_on(task, resource)).max().unwrap_or_default());
+    by_task.min(on_each.fold(0, u64::saturating_add))
 }

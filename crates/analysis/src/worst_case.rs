@@ -122,7 +122,7 @@ impl fmt::Display for NotAnalyzable {
                 "decisions cost time, which falls on whichever job runs and which no test covers"
             }
             NotAnalyzable::ListedJobs => "it is a list of single jobs, which do not recur",
-            NotAnalyzable::SharedResources => "tasks share resources, and the tests are about independent tasks",
+            NotAnalyzable::SharedResources => "tasks share resources, and most tests are about independent tasks",
             NotAnalyzable::Precedence => "tasks come after each other, and the tests are about independent tasks",
         })
     }

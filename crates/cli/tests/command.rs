@@ -177,7 +177,7 @@ fn analyze_says_in_one_sentence_what_is_proved() {
 #[test]
 fn analyze_json_has_every_figure_and_agrees_with_simulation() {
     let folder = Folder::new("analyze-json");
-    let report = folder.json(&["analyze", "mars-pathfinder", "--schedulers", "edf,rm,mh-edf", "--json"]);
+    let report = folder.json(&["analyze", "gap-avionics", "--schedulers", "edf,rm,mh-edf", "--json"]);
     for key in ["task_set", "tasks", "cores", "utilization", "density", "hyperperiod_ns", "verdict", "overloaded"] {
         assert!(!report[key].is_null(), "{key}");
     }
@@ -193,7 +193,7 @@ fn analyze_json_has_every_figure_and_agrees_with_simulation() {
     for name in ["edf", "rm"] {
         assert!(factor(survived, name).unwrap() > factor(&rows("proved_scaling"), name).unwrap() - step, "{name}");
     }
-    let seen = folder.json(&["simulate", "mars-pathfinder", "--scheduler", "rm", "--json"]);
+    let seen = folder.json(&["simulate", "gap-avionics", "--scheduler", "rm", "--json"]);
     let bounds = &rows("response_times")[0];
     assert_eq!(bounds["scheduler"], "rm");
     for (bound, seen) in bounds["tasks"].as_array().unwrap().iter().zip(seen["tasks"].as_array().unwrap()) {
@@ -201,7 +201,7 @@ fn analyze_json_has_every_figure_and_agrees_with_simulation() {
     }
     for proof in rows("proved") {
         let name = proof["scheduler"].as_str().unwrap();
-        let run = folder.json(&["simulate", "mars-pathfinder", "--scheduler", name, "--json"]);
+        let run = folder.json(&["simulate", "gap-avionics", "--scheduler", name, "--json"]);
         assert_eq!(run["missed"], 0, "{name}");
     }
 }

@@ -46,8 +46,13 @@ pub fn proofs(set: &TaskSet) -> Vec<Proof> {
 
 /// Proofs where tasks share resources: fixed priorities and EDF, on one core.
 fn sharing_proofs(set: &TaskSet) -> Vec<Proof> {
+    ALL.iter().filter_map(|entry| Some(Proof { scheduler: entry.name, by: sharing_proof(set, entry)? })).collect()
+}
+
+/// Proof of a scheduler where tasks share resources.
+pub(crate) fn sharing_proof(set: &TaskSet, entry: &Entry) -> Option<String> {
     let fixed = |rule| sharing_response_times(set, rule).is_ok_and(|found| found.outcome == Outcome::Schedulable);
-    let by = |entry: &Entry| match entry.name {
+    let by = match entry.name {
         "fcfs" if fixed(PriorityRule::Equal) => Some("response times with critical sections"),
         "fp" if fixed(PriorityRule::Given) => Some("response times with critical sections"),
         "rm" if fixed(PriorityRule::RateMonotonic) => Some("response times with critical sections"),
@@ -55,7 +60,7 @@ fn sharing_proofs(set: &TaskSet) -> Vec<Proof> {
         "edf" if sharing_demand(set) == Ok(Outcome::Schedulable) => Some("demand with critical sections"),
         _ => None,
     };
-    ALL.iter().filter_map(|entry| Some(Proof { scheduler: entry.name, by: by(entry)?.into() })).collect()
+    by.map(String::from)
 }
 
 /// Proofs where tasks follow each other: fixed priorities and EDF by due dates, on one core.
