@@ -40,7 +40,8 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     let missed = recording.jobs.iter().filter(|job| is_missed(job, until)).count();
     let title = format!("{} under {scheduler}", set.name);
     let cores = if set.cores == 1 { "1 core".into() } else { format!("{} cores", set.cores) };
-    let subtitle = format!("{cores}, the first {until}, {missed} deadlines missed");
+    let protocol = if set.has_sections() { format!(", protocol: {}", set.protocol.name()) } else { String::new() };
+    let subtitle = format!("{cores}{protocol}, the first {until}, {missed} deadlines missed");
     let legend = legend(set, by_task);
     let (places, lines) = arranged(&legend);
     let height = TOP + rows as f64 * ROW + 64.0 + LEGEND_LINE * (lines - 1) as f64;
