@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_analysis::{Outcome, PriorityRule, sharing_response_times};
+use temponet_analysis::{Outcome, PriorityRule, response_times, sharing_response_times};
 use temponet_sched::{ALL, build, proofs};
 use temponet_sim::{End, Recorder, SimError, Unobserved, simulate};
 use temponet_task::{Arrival, ExecutionModel, Gap, OnMiss, Preemption, Protocol, Section, Task, TaskSet, Time};
 
-use task_sets::{Kind, drawn};
+use task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
 
 /// Gives tasks critical sections, so that some are nested.
 fn share(rng: &mut Pcg64, set: &mut TaskSet, most: u64) {
@@ -234,6 +234,42 @@ fn sets_beyond_the_tests_are_not_proved() {
         }
     }
     assert!(changed > 50, "{changed}");
+}
+
+#[test]
+fn resources_that_are_not_shared_delay_nobody() {
+    let plain = set(&[(1, 5, 5), (3, 12, 12), (6, 40, 40)], 1);
+    let bounds = response_times(&model(&plain), PriorityRule::RateMonotonic).bounds;
+    let mut own = plain.clone();
+    own.resources = ["a", "b", "c"].map(String::from).to_vec();
+    for (resource, task) in own.tasks.iter_mut().enumerate() {
+        task.sections = vec![Section { resource, at: Time::ZERO, length: task.wcet }];
+    }
+    for protocol in [Protocol::Inheritance, Protocol::Ceiling] {
+        let own = TaskSet { protocol, ..own.clone() };
+        assert_eq!(sharing_response_times(&own, PriorityRule::RateMonotonic).unwrap().bounds, bounds);
+        // The longest task shares two milliseconds with the shortest, which waits for them at worst.
+        let mut shared = own.clone();
+        shared.tasks[2].sections = vec![Section { resource: 0, at: ms(1), length: ms(2) }];
+        let found = sharing_response_times(&shared, PriorityRule::RateMonotonic).unwrap().bounds;
+        assert_eq!((found[0], found[2]), (bounds[0].map(|bound| bound + ms(2)), bounds[2]));
+    }
+}
+
+#[test]
+fn sets_that_cannot_be_analyzed_are_not_proved_with_sections_either() {
+    let share = |mut set: TaskSet| {
+        set.resources = vec!["r".into()];
+        set.tasks
+            .iter_mut()
+            .for_each(|task| task.sections = vec![Section { resource: 0, at: Time::ZERO, length: Time(9) }]);
+        set
+    };
+    let (plain, others) = uncovered_sets();
+    assert!(!proofs(&share(plain)).is_empty());
+    for set in others {
+        assert_eq!(proofs(&share(set)), []);
+    }
 }
 
 /// Two tasks that lock two resources in opposite orders.

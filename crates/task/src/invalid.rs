@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::{
-    Arrival, Costs, ExecutionModel, Gap, PrecedenceProblem, SectionProblem, Server, Speed, System, Task, TaskSet, Time,
+    Arrival, Costs, ExecutionModel, Gap, PrecedenceProblem, SectionProblem, Server, Speed, System, Task, Time,
 };
 
 /// Reason why a [`System`] cannot be scheduled.
@@ -174,7 +174,7 @@ impl System {
                 return Err(InvalidSystem::Section { task: task.name.clone(), what });
             }
         }
-        if let Some(problem) = TaskSet::of_system("", self).protocol_problem() {
+        if let Some(problem) = self.protocol_problem() {
             return Err(InvalidSystem::Protocol(problem));
         }
         let precedence = crate::precedence::validate(&self.tasks, &self.chains);

@@ -153,9 +153,13 @@ impl TaskSet {
 
     /// Returns why the set cannot run under its protocol on its cores.
     pub fn protocol_problem(&self) -> Option<SectionProblem> {
-        let is_wrong = self.has_sections() && self.protocol == Protocol::Ceiling && self.cores > 1;
-        is_wrong.then_some(SectionProblem::CeilingOnCores(self.cores))
+        protocol_problem(self.has_sections(), self.protocol, self.cores)
     }
+}
+
+fn protocol_problem(has_sections: bool, protocol: Protocol, cores: usize) -> Option<SectionProblem> {
+    let is_wrong = has_sections && protocol == Protocol::Ceiling && cores > 1;
+    is_wrong.then_some(SectionProblem::CeilingOnCores(cores))
 }
 
 impl System {
@@ -163,6 +167,11 @@ impl System {
     #[inline]
     pub fn has_sections(&self) -> bool {
         !self.resources.is_empty()
+    }
+
+    /// Returns why the system cannot run under its protocol on its cores.
+    pub(crate) fn protocol_problem(&self) -> Option<SectionProblem> {
+        protocol_problem(self.has_sections(), self.protocol, self.cores)
     }
 
     /// Returns the first task with a critical section, if there is one.

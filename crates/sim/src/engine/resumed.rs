@@ -4,7 +4,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use temponet_task::{Job, JobId, OnMiss, System, SystemView, TaskSet, Time};
+use temponet_task::{Job, JobId, Locks, OnMiss, System, SystemView, TaskSet, Time};
 
 use super::{Engine, GONE, Hidden, Sections, Waiting, idle_cores};
 use crate::deadline_queue::DeadlineQueue;
@@ -49,10 +49,16 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
         let is_free = |id: &JobId| hidden[id.index()].place == GONE;
         let free = (0..view.jobs.len() as u32).map(JobId).filter(is_free).collect();
-        let known = view.locks.filter(|_| system.has_sections()).cloned();
-        let sections = known.map(|locks| Sections::resumed(locks, view.cores(), view.jobs.len(), view.now));
+        // Whoever does not know the resources takes all of them to be free.
+        let fresh = || {
+            let mut locks = Locks::of(&system)?;
+            view.ready().for_each(|(id, job)| locks.enter(id, job));
+            Some(locks)
+        };
+        let locks = view.locks.filter(|_| system.has_sections()).cloned().or_else(fresh);
+        let sections = locks.map(|locks| Sections::resumed(locks, view.cores(), view.jobs.len(), view.now));
         let mut engine = Engine {
-            sections: sections.or_else(|| Sections::of(&system)),
+            sections,
             cores: idle_cores(&system, view.now),
             is_bound: system.machine.is_bound(),
             system,
